@@ -1,0 +1,100 @@
+//! What a number is: where it was read, at which level, and in which unit.
+
+use core::fmt;
+
+/// Which of the three readings a number comes from. No ratio mixes two of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reading {
+    /// Timed on the machine that the program ran on.
+    Measured,
+    /// Derived from an atlas or a machine description.
+    Predicted,
+    /// Produced by a modelled machine in virtual time.
+    Simulated,
+}
+
+impl Reading {
+    /// The word that every output prints.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::Predicted => "predicted",
+            Self::Simulated => "simulated",
+        }
+    }
+}
+
+impl fmt::Display for Reading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Where a line is when its latency is timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// In the last-level cache and in no nearer one.
+    Llc,
+    /// In no cache.
+    Dram,
+}
+
+impl Level {
+    /// Both levels, nearest first.
+    pub const ALL: [Self; 2] = [Self::Llc, Self::Dram];
+
+    /// Lower-case name, as JSON and file formats write it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Llc => "llc",
+            Self::Dram => "dram",
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Llc => "LLC",
+            Self::Dram => "DRAM",
+        })
+    }
+}
+
+/// The coherence state that a line has in its owner's cache when another core asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LineState {
+    /// Written by the owner, different from memory.
+    Modified,
+    /// Read by the owner alone.
+    Exclusive,
+    /// Read by the owner and at least one other core.
+    Shared,
+}
+
+impl LineState {
+    /// All states, in the order in which tables print them.
+    pub const ALL: [Self; 3] = [Self::Modified, Self::Exclusive, Self::Shared];
+
+    /// Lower-case name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Modified => "modified",
+            Self::Exclusive => "exclusive",
+            Self::Shared => "shared",
+        }
+    }
+}
+
+impl fmt::Display for LineState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Cycles of the time-stamp counter: the raw result of one timed operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cycles(pub u32);

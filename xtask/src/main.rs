@@ -1,0 +1,21 @@
+//! Project tasks: `cargo xtask ci` is the whole gate, `cargo xtask tidy` the rules of the house.
+//!
+//! Nothing here is needed to build or use Isochrone.
+
+mod ci;
+mod tidy;
+
+use anyhow::{Result, bail};
+
+const HELP: &str = "\
+cargo xtask ci     everything that the gate checks: tidy, format, lints, build, tests, docs
+cargo xtask tidy   the rules of the house alone (crate floors, unsafe, file heads, line lengths)";
+
+fn main() -> Result<()> {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    match std::env::args().nth(1).as_deref() {
+        Some("ci") => ci::run(&root),
+        Some("tidy") => tidy::run(&root),
+        other => bail!("unknown task {other:?}\n{HELP}"),
+    }
+}
