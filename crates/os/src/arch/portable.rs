@@ -1,0 +1,125 @@
+//! Any other CPU: the system's clock in the place of the counter, a chase in plain Rust, and
+//! nothing that needs an instruction of its own. It never pretends: what it cannot time or flush
+//! is missing from its features, and the callers turn that into an error.
+
+use crate::cache::Features;
+use core::sync::atomic::{Ordering, fence as order};
+
+/// Whether [`timed_load`] times loads on this kind of CPU.
+pub(crate) const TIMED_LOADS: bool = false;
+
+/// Nanoseconds of the system's raw monotonic clock.
+pub(crate) fn counter() -> u64 {
+    crate::clock::monotonic_ns()
+}
+
+/// [`counter`] after everything before it, as far as the compiler and the memory model go.
+pub(crate) fn start() -> u64 {
+    order(Ordering::SeqCst);
+    let now = counter();
+    order(Ordering::SeqCst);
+    now
+}
+
+/// [`counter`] after what is timed.
+pub(crate) fn stop() -> u64 {
+    start()
+}
+
+/// Nanoseconds of a timed region with nothing in it.
+pub(crate) fn timed_nothing() -> u32 {
+    let begin = start();
+    u32::try_from(stop().saturating_sub(begin)).unwrap_or(u32::MAX)
+}
+
+/// Never called: [`TIMED_LOADS`] is false. A system clock is too coarse for one load.
+///
+/// # Safety
+/// None is needed; it touches nothing.
+pub(crate) unsafe fn timed_load(_address: *const u64) -> u32 {
+    unreachable!("callers look at TIMED_LOADS first")
+}
+
+/// Follows `8 * eights` links from `address` and returns where that leads.
+///
+/// # Safety
+/// `address` and every link met on the way is valid for a read of eight bytes and holds such a
+/// link.
+pub(crate) unsafe fn follow_eights(mut address: *const u64, eights: u64) -> *const u64 {
+    for _ in 0..eights * 8 {
+        let link = address.cast::<*const u64>();
+        // SAFETY: the caller vouches for every address that is read.
+        address = unsafe { link.read_volatile() };
+    }
+    address
+}
+
+/// Never called: [`Features::clflush`] is not set.
+///
+/// # Safety
+/// None is needed; it touches nothing.
+pub(crate) unsafe fn flush_line(_address: *const u64) {
+    unreachable!("callers look at Features::clflush first")
+}
+
+/// Never called: [`Features::clflushopt`] is not set.
+///
+/// # Safety
+/// None is needed; it touches nothing.
+pub(crate) unsafe fn flush_line_unordered(_address: *const u64) {
+    unreachable!("callers look at Features::clflushopt first")
+}
+
+/// Never called: [`Features::cldemote`] is not set.
+///
+/// # Safety
+/// None is needed; it touches nothing.
+pub(crate) unsafe fn demote_line(_address: *const u64) {
+    unreachable!("callers look at Features::cldemote first")
+}
+
+/// Orders all earlier loads and stores before all later ones.
+pub(crate) fn fence() {
+    order(Ordering::SeqCst);
+}
+
+/// Never called: [`Features::rdpid`] is not set.
+///
+/// # Safety
+/// None is needed; it touches nothing.
+pub(crate) unsafe fn core_register() -> u16 {
+    unreachable!("callers look at Features::rdpid first")
+}
+
+/// Nothing is known of this CPU.
+pub(crate) fn features() -> Features {
+    Features::NONE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_claims_no_feature_and_its_clock_goes_forward() {
+        assert_eq!(features(), Features::NONE);
+        let (first, second) = (start(), stop());
+        assert!(second >= first && first > 0);
+    }
+
+    #[test]
+    fn eights_follow_the_links() {
+        let mut links = [0_usize; 3];
+        let at = links.as_mut_ptr();
+        let address = |i: usize| at.wrapping_add(i).expose_provenance();
+        let ring = [address(1), address(2), address(0)];
+        for (i, link) in ring.into_iter().enumerate() {
+            let word = at.wrapping_add(i);
+            // SAFETY: `i` is below 3, the length of `links`.
+            unsafe { word.write(link) };
+        }
+        // SAFETY: the three words hold one another's addresses, and all of them live here.
+        let end = unsafe { follow_eights(at.cast_const().cast(), 2) };
+        assert_eq!(end.addr(), address(16 % 3));
+    }
+}

@@ -1,0 +1,230 @@
+//! x86-64: the time-stamp counter, the timed load, the dependent chase, and the cache-control
+//! instructions.
+//!
+//! Order is kept by `lfence` alone. On Intel it waits until all earlier instructions are complete
+//! and lets no later one begin (SDM vol. 2, LFENCE); on AMD it does so because Linux sets
+//! `DE_CFG[1]` wherever it can (APM vol. 2, section 3.2.4 of the MSR list: "LFENCE serializing").
+//! Nothing here checks an address: that is done once, where a batch begins.
+
+use crate::cache::Features;
+use core::arch::asm;
+use core::arch::x86_64::__cpuid_count;
+
+/// Whether [`timed_load`] times loads on this kind of CPU.
+pub(crate) const TIMED_LOADS: bool = true;
+
+/// Reads the counter before something that is timed: what came before is complete, and what is
+/// timed has not begun.
+#[inline(always)]
+pub(crate) fn start() -> u64 {
+    let (low, high): (u32, u32);
+    // SAFETY: fences and a counter read; they touch no memory, and rdtsc is permitted to user
+    // code on every Linux (unless forbidden by prctl, which stops the program with a signal).
+    unsafe {
+        asm!("lfence", "rdtsc", "lfence", out("eax") low, out("edx") high,
+            options(nostack, preserves_flags));
+    }
+    join(low, high)
+}
+
+/// Reads the counter after something that is timed: what is timed is complete.
+#[inline(always)]
+pub(crate) fn stop() -> u64 {
+    let (low, high): (u32, u32);
+    // SAFETY: as in `start`.
+    unsafe {
+        asm!("lfence", "rdtsc", out("eax") low, out("edx") high,
+            options(nostack, preserves_flags));
+    }
+    join(low, high)
+}
+
+/// Reads the counter without order, to see its steps.
+#[inline(always)]
+pub(crate) fn counter() -> u64 {
+    let (low, high): (u32, u32);
+    // SAFETY: as in `start`.
+    unsafe {
+        asm!("rdtsc", out("eax") low, out("edx") high, options(nostack, preserves_flags));
+    }
+    join(low, high)
+}
+
+/// Cycles of a timed region with nothing in it: [`timed_load`] without the load.
+#[inline(always)]
+pub(crate) fn timed_nothing() -> u32 {
+    let (low0, high0, low1, high1): (u32, u32, u32, u32);
+    // SAFETY: as in `start`.
+    unsafe {
+        asm!(
+            "lfence", "rdtsc", "mov {low0:e}, eax", "mov {high0:e}, edx", "lfence",
+            "lfence", "rdtsc",
+            low0 = out(reg) low0, high0 = out(reg) high0, out("eax") low1, out("edx") high1,
+            options(nostack, preserves_flags),
+        );
+    }
+    difference(join(low0, high0), join(low1, high1))
+}
+
+/// Cycles that one load of eight bytes takes, the timer's own cost included.
+///
+/// # Safety
+/// `address` is valid for a read of eight bytes.
+#[inline(always)]
+pub(crate) unsafe fn timed_load(address: *const u64) -> u32 {
+    let (low0, high0, low1, high1): (u32, u32, u32, u32);
+    // SAFETY: the caller vouches for the address; the rest is as in `start`. The block is not
+    // marked `nomem`, so the compiler moves no access of its own across it.
+    unsafe {
+        asm!(
+            "lfence", "rdtsc", "mov {low0:e}, eax", "mov {high0:e}, edx", "lfence",
+            "mov {value}, qword ptr [{address}]",
+            "lfence", "rdtsc",
+            address = in(reg) address, value = out(reg) _,
+            low0 = out(reg) low0, high0 = out(reg) high0, out("eax") low1, out("edx") high1,
+            options(nostack, preserves_flags),
+        );
+    }
+    difference(join(low0, high0), join(low1, high1))
+}
+
+/// Follows `8 * eights` links from `address` and returns where that leads. Each link is the
+/// address of the next, so each load waits for the one before it.
+///
+/// # Safety
+/// `address` and every link met on the way is valid for a read of eight bytes and holds such a
+/// link; `eights` is not 0.
+#[inline(always)]
+pub(crate) unsafe fn follow_eights(mut address: *const u64, eights: u64) -> *const u64 {
+    // SAFETY: the caller vouches for every address that is read.
+    unsafe {
+        asm!(
+            "2:",
+            "mov {p}, qword ptr [{p}]", "mov {p}, qword ptr [{p}]",
+            "mov {p}, qword ptr [{p}]", "mov {p}, qword ptr [{p}]",
+            "mov {p}, qword ptr [{p}]", "mov {p}, qword ptr [{p}]",
+            "mov {p}, qword ptr [{p}]", "mov {p}, qword ptr [{p}]",
+            "dec {n}",
+            "jnz 2b",
+            p = inout(reg) address, n = inout(reg) eights => _,
+            options(nostack, readonly),
+        );
+    }
+    address
+}
+
+/// Puts a line out of every cache of the machine, modified or not; ordered by [`fence`].
+///
+/// # Safety
+/// `address` is mapped.
+#[inline(always)]
+pub(crate) unsafe fn flush_line(address: *const u64) {
+    // SAFETY: the caller vouches for the address; flushing changes no memory.
+    unsafe { asm!("clflush [{}]", in(reg) address, options(nostack, preserves_flags)) }
+}
+
+/// [`flush_line`] that does not wait for other flushes. The CPU must have `clflushopt`.
+///
+/// # Safety
+/// `address` is mapped and [`Features::clflushopt`] is set.
+#[inline(always)]
+pub(crate) unsafe fn flush_line_unordered(address: *const u64) {
+    // SAFETY: the caller vouches for address and CPU; flushing changes no memory.
+    unsafe { asm!("clflushopt [{}]", in(reg) address, options(nostack, preserves_flags)) }
+}
+
+/// Asks that a line move from the near caches into the last-level cache.
+///
+/// # Safety
+/// `address` is mapped. On a CPU without `cldemote` this does nothing.
+#[inline(always)]
+pub(crate) unsafe fn demote_line(address: *const u64) {
+    // SAFETY: the caller vouches for the address. The bytes are `cldemote [rax]`, NP 0F 1C /0
+    // (SDM vol. 2), written out since assemblers may not know them; a hint, a nop elsewhere.
+    unsafe {
+        asm!(".byte 0x0f, 0x1c, 0x00", in("rax") address, options(nostack, preserves_flags));
+    }
+}
+
+/// Waits until all earlier loads, stores and flushes are done.
+#[inline(always)]
+pub(crate) fn fence() {
+    // SAFETY: a fence touches no memory.
+    unsafe { asm!("mfence", options(nostack, preserves_flags)) }
+}
+
+/// The core that runs this, from the register that Linux keeps it in. The CPU must have `rdpid`.
+///
+/// # Safety
+/// [`Features::rdpid`] is set.
+#[inline(always)]
+pub(crate) unsafe fn core_register() -> u16 {
+    let value: u64;
+    // SAFETY: the caller vouches for the CPU; the instruction reads IA32_TSC_AUX only.
+    unsafe { asm!("rdpid {}", out(reg) value, options(nomem, nostack, preserves_flags)) }
+    // Linux keeps node << 12 | cpu there (arch/x86/include/asm/segment.h, VDSO_CPUNODE_BITS).
+    let [low, high, ..] = value.to_le_bytes();
+    u16::from_le_bytes([low, high & 0x0f])
+}
+
+/// What CPUID says of this CPU. Slow inside a virtual machine, where each CPUID leaves it.
+pub(crate) fn features() -> Features {
+    let highest = __cpuid_count(0, 0).eax;
+    let basic = __cpuid_count(1, 0);
+    let bit = |word: u32, bit: u32| word >> bit & 1 == 1;
+    let mut found = Features { clflush: bit(basic.edx, 19), ..Features::NONE };
+    found.hypervisor = bit(basic.ecx, 31);
+    if highest >= 7 {
+        let extended = __cpuid_count(7, 0);
+        found.clflushopt = bit(extended.ebx, 23);
+        found.clwb = bit(extended.ebx, 24);
+        found.rdpid = bit(extended.ecx, 22);
+        found.cldemote = bit(extended.ecx, 25);
+    }
+    if __cpuid_count(0x8000_0000, 0).eax >= 0x8000_0007 {
+        found.invariant_tsc = bit(__cpuid_count(0x8000_0007, 0).edx, 8);
+    }
+    found
+}
+
+/// The two halves that rdtsc returns, as one number.
+#[inline(always)]
+fn join(low: u32, high: u32) -> u64 {
+    u64::from(high) << 32 | u64::from(low)
+}
+
+/// `later - earlier`, at most `u32::MAX` (over a second: a thread that was put aside) and at
+/// least 0 (the counter of another core, behind this one's).
+#[inline(always)]
+fn difference(earlier: u64, later: u64) -> u32 {
+    u32::try_from(later.saturating_sub(earlier)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_saturates_at_both_ends() {
+        assert_eq!(difference(5, 7), 2);
+        assert_eq!(difference(7, 5), 0);
+        assert_eq!(difference(0, 1 << 40), u32::MAX);
+        assert_eq!(join(2, 1), (1 << 32) + 2);
+    }
+
+    #[test]
+    fn the_features_are_those_that_linux_lists() {
+        let text = std::fs::read_to_string("/proc/cpuinfo").expect("x86 Linux has it");
+        let line = text.lines().find(|line| line.starts_with("flags")).expect("flags");
+        let has = |word: &str| line.split_whitespace().any(|flag| flag == word);
+        let found = features();
+        assert_eq!(found.clflush, has("clflush"));
+        assert_eq!(found.clflushopt, has("clflushopt"));
+        assert_eq!(found.cldemote, has("cldemote"));
+        assert_eq!(found.clwb, has("clwb"));
+        assert_eq!(found.rdpid, has("rdpid"));
+        assert_eq!(found.hypervisor, has("hypervisor"));
+        // nonstop_tsc is CPUID 8000_0007h EDX[8] (arch/x86/kernel/cpu/{amd,intel}.c).
+        assert_eq!(found.invariant_tsc, has("nonstop_tsc"));
+    }
+}

@@ -1,0 +1,160 @@
+//! What the caches can be told: which instructions this CPU has, and the flush and the demotion
+//! of single lines.
+//!
+//! It never measures; [`crate::timed`] does, by means of this.
+
+use crate::arch;
+use crate::error::OsError;
+use core::sync::atomic::{AtomicU8, Ordering};
+
+/// The instructions and properties of this CPU that measuring depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Features {
+    /// Lines can be put out of all caches.
+    pub clflush: bool,
+    /// The same, without waiting for one another.
+    pub clflushopt: bool,
+    /// Lines can be written back and kept.
+    pub clwb: bool,
+    /// Lines can be moved from the near caches to the last-level cache.
+    pub cldemote: bool,
+    /// The core's number can be read without a system call.
+    pub rdpid: bool,
+    /// The counter runs at one rate whatever the core's clock and sleep state.
+    pub invariant_tsc: bool,
+    /// This is a virtual machine that says so.
+    pub hypervisor: bool,
+}
+
+impl Features {
+    /// A CPU of which nothing is known.
+    pub const NONE: Self = Self {
+        clflush: false,
+        clflushopt: false,
+        clwb: false,
+        cldemote: false,
+        rdpid: false,
+        invariant_tsc: false,
+        hypervisor: false,
+    };
+
+    /// The features of the CPU that runs this. Asked of the CPU once, then remembered.
+    #[must_use]
+    pub fn detect() -> Self {
+        /// Bit 7 says that the others are known. All-in-one, so that `Relaxed` is enough: a
+        /// thread sees all of it or nothing and asks again, with the same answer.
+        static KNOWN: AtomicU8 = AtomicU8::new(0);
+        match KNOWN.load(Ordering::Relaxed) {
+            0 => {
+                let found = arch::features();
+                KNOWN.store(found.to_bits() | 1 << 7, Ordering::Relaxed);
+                found
+            }
+            bits => Self::from_bits(bits),
+        }
+    }
+
+    fn to_bits(self) -> u8 {
+        u8::from(self.clflush)
+            | u8::from(self.clflushopt) << 1
+            | u8::from(self.clwb) << 2
+            | u8::from(self.cldemote) << 3
+            | u8::from(self.rdpid) << 4
+            | u8::from(self.invariant_tsc) << 5
+            | u8::from(self.hypervisor) << 6
+    }
+
+    fn from_bits(bits: u8) -> Self {
+        let bit = |i: u8| bits >> i & 1 == 1;
+        Self {
+            clflush: bit(0),
+            clflushopt: bit(1),
+            clwb: bit(2),
+            cldemote: bit(3),
+            rdpid: bit(4),
+            invariant_tsc: bit(5),
+            hypervisor: bit(6),
+        }
+    }
+
+    /// Refuses where lines cannot be flushed.
+    ///
+    /// # Errors
+    /// [`OsError`] that says what is missing.
+    pub fn require_flush(self) -> Result<(), OsError> {
+        if self.clflush {
+            return Ok(());
+        }
+        Err(OsError::unsupported(
+            "cannot flush cache lines: this CPU has no clflush",
+            "measure DRAM with a chase through more memory than the caches hold",
+        ))
+    }
+
+    /// Refuses where lines cannot be demoted.
+    ///
+    /// # Errors
+    /// [`OsError`] that says what is missing.
+    pub fn require_demote(self) -> Result<(), OsError> {
+        if self.cldemote {
+            return Ok(());
+        }
+        Err(OsError::unsupported(
+            "cannot demote cache lines: this CPU has no cldemote",
+            "put lines into the last-level cache by eviction instead",
+        ))
+    }
+}
+
+/// Puts a line out of every cache of the machine; complete after the next [`fence`].
+///
+/// # Safety
+/// `address` is mapped, and [`Features::clflush`] is set.
+#[inline]
+pub unsafe fn flush_line(address: *const u64) {
+    // SAFETY: the caller vouches for address and CPU.
+    unsafe { arch::flush_line(address) }
+}
+
+/// Moves a line from the near caches of this core towards the last-level cache: a hint, which the
+/// CPU may leave undone.
+///
+/// # Safety
+/// `address` is mapped, and [`Features::cldemote`] is set.
+#[inline]
+pub unsafe fn demote_line(address: *const u64) {
+    // SAFETY: the caller vouches for address and CPU.
+    unsafe { arch::demote_line(address) }
+}
+
+/// Waits until all earlier loads, stores and flushes of this core are done.
+#[inline]
+pub fn fence() {
+    arch::fence();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remembered_features_are_those_of_the_cpu() {
+        let (first, second) = (Features::detect(), Features::detect());
+        assert_eq!((first, second), (arch::features(), arch::features()));
+    }
+
+    #[test]
+    fn every_feature_has_its_own_bit() {
+        for i in 0..7 {
+            assert_eq!(Features::from_bits(1 << i).to_bits(), 1 << i);
+        }
+    }
+
+    #[test]
+    fn what_the_cpu_lacks_is_refused_and_what_it_has_is_not() {
+        assert!(Features::NONE.require_flush().is_err_and(|e| e.is_unsupported()));
+        assert!(Features::NONE.require_demote().is_err_and(|e| e.is_unsupported()));
+        let all = Features::from_bits(0x7f);
+        assert_eq!((all.require_flush(), all.require_demote()), (Ok(()), Ok(())));
+    }
+}

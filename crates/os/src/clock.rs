@@ -1,0 +1,257 @@
+//! The clock behind every sample: the time-stamp counter read in order, its rate, its step, and
+//! what timing nothing costs.
+//!
+//! It never corrects for a changing core clock: the counter runs at one rate ([`is_invariant`]),
+//! and callers keep the core warm. On CPUs without a counter that this crate knows, it counts the
+//! nanoseconds of the system's clock instead.
+
+use crate::arch;
+use crate::cache::Features;
+use rustix::time::{ClockId, clock_gettime};
+
+/// Reads the counter before something that is timed. What came before is complete, and what
+/// follows has not begun.
+#[inline(always)]
+#[must_use]
+pub fn start() -> u64 {
+    arch::start()
+}
+
+/// Reads the counter after something that is timed; that is complete.
+#[inline(always)]
+#[must_use]
+pub fn stop() -> u64 {
+    arch::stop()
+}
+
+/// Whether the counter runs at one rate whatever the core does.
+#[must_use]
+pub fn is_invariant() -> bool {
+    Features::detect().invariant_tsc
+}
+
+/// Nanoseconds of the system's raw monotonic clock, which no time service slews.
+#[must_use]
+pub fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::MonotonicRaw);
+    let part = |value: i64| u64::try_from(value).unwrap_or(0);
+    part(now.tv_sec) * 1_000_000_000 + part(now.tv_nsec)
+}
+
+/// What is known of the counter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Clock {
+    /// Cycles in a second.
+    pub hz: f64,
+    /// The rate lies in `hz - hz_error ..= hz + hz_error`: the two clocks were not read at one
+    /// instant, and this is the most that it can have cost.
+    pub hz_error: f64,
+    /// The counter moves in multiples of so many cycles.
+    pub tick: u32,
+    /// Cycles that timing nothing takes, as a mean: a single reading is a multiple of `tick`.
+    pub overhead: f64,
+}
+
+impl Clock {
+    /// Measures the counter, in about 20 ms of busy waiting on the core that runs this.
+    #[must_use]
+    pub fn calibrate() -> Self {
+        let (hz, hz_error) = rate(CALIBRATION_NS);
+        Self { hz, hz_error, tick: tick(), overhead: overhead() }
+    }
+
+    /// Cycles as nanoseconds.
+    #[must_use]
+    pub fn ns(&self, cycles: f64) -> f64 {
+        cycles * 1e9 / self.hz
+    }
+}
+
+/// How long the rate is watched. Two clock reads lie within some 30 ns of each other, so this
+/// gives the rate to a few parts in a million.
+const CALIBRATION_NS: u64 = 20_000_000;
+
+/// Successive reads from which the step is found.
+const TICK_READS: usize = 512;
+
+/// Empty regions timed for the overhead.
+const OVERHEAD_READS: usize = 4096;
+
+/// One instant on both clocks: `cycles` is the middle of a bracket `width` wide.
+struct Instant {
+    ns: u64,
+    cycles: u64,
+    width: u64,
+}
+
+/// Reads both clocks as near to each other as the best of several tries allows.
+fn instant() -> Instant {
+    let read = || {
+        let before = start();
+        let ns = monotonic_ns();
+        let width = stop().saturating_sub(before);
+        Instant { ns, cycles: before + width / 2, width }
+    };
+    (0..32).map(|_| read()).min_by_key(|instant| instant.width).unwrap_or_else(read)
+}
+
+/// Cycles a second, and the error that the brackets allow.
+fn rate(interval_ns: u64) -> (f64, f64) {
+    let begin = instant();
+    while monotonic_ns() < begin.ns + interval_ns {
+        core::hint::spin_loop();
+    }
+    let end = instant();
+    let seconds = as_f64(end.ns - begin.ns) * 1e-9;
+    let hz = as_f64(end.cycles.saturating_sub(begin.cycles)) / seconds;
+    (hz, as_f64(begin.width + end.width) * 0.5 / seconds)
+}
+
+/// The step of the counter, found from reads at odd distances.
+fn tick() -> u32 {
+    let mut differences = [0; TICK_READS];
+    let mut waits = Waits::new();
+    for difference in &mut differences {
+        let before = arch::start();
+        waits.wait();
+        let elapsed = arch::stop().saturating_sub(before);
+        *difference = u32::try_from(elapsed).unwrap_or(0);
+    }
+    common_step(&mut differences)
+}
+
+/// The largest step of which 15 differences in 16 are multiples. Not of all of them: AMD's counter
+/// adds 1 to a read that would repeat the one before, and a thread that goes on on another core
+/// meets a counter that need not be whole steps ahead.
+fn common_step(differences: &mut [u32]) -> u32 {
+    differences.sort_unstable();
+    let median = differences.get(differences.len() / 2).copied().unwrap_or(1);
+    let is_common = |step: &u32| {
+        let whole = differences.iter().filter(|&&difference| difference % step == 0).count();
+        whole * 16 >= differences.len() * 15
+    };
+    (2..=median).rev().find(is_common).unwrap_or(1)
+}
+
+/// Short pseudo-random waits. They let what is timed begin anywhere within a step of the counter
+/// (dithering), without which a mean would be no finer than a step.
+struct Waits {
+    state: u64,
+}
+
+impl Waits {
+    fn new() -> Self {
+        Self { state: 0x9e37_79b9_7f4a_7c15 }
+    }
+
+    fn wait(&mut self) {
+        // Knuth's MMIX generator (The Art of Computer Programming, vol. 2, 3.3.4, table 1).
+        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005);
+        self.state = self.state.wrapping_add(1_442_695_040_888_963_407);
+        for _ in 0..self.state >> 58 {
+            core::hint::black_box(());
+        }
+    }
+}
+
+/// The mean of empty timed regions.
+fn overhead() -> f64 {
+    let mut samples = [0; OVERHEAD_READS];
+    let mut waits = Waits::new();
+    for sample in &mut samples {
+        waits.wait();
+        *sample = arch::timed_nothing();
+    }
+    mean_without_outliers(&mut samples)
+}
+
+/// The mean of the samples that are at most twice the median: an interrupt takes thousands of
+/// cycles, a step of the counter less than one empty region.
+fn mean_without_outliers(samples: &mut [u32]) -> f64 {
+    samples.sort_unstable();
+    let limit = samples.get(samples.len() / 2).map_or(0, |median| median.saturating_mul(2));
+    let kept = samples.partition_point(|&sample| sample <= limit);
+    let sum: u64 = samples[..kept].iter().copied().map(u64::from).sum();
+    as_f64(sum) / as_f64(kept as u64)
+}
+
+/// Exact below 2^53, which is a month of cycles.
+#[allow(clippy::cast_precision_loss, reason = "no count here reaches 2^53")]
+fn as_f64(count: u64) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    #[test]
+    fn the_tick_divides_differences() {
+        std::thread::spawn(|| {
+            // Between the counters of two cores there may be any difference.
+            crate::affinity::pin(crate::affinity::current_core()).expect("it runs there");
+            let tick = u64::from(tick());
+            let mut waits = Waits::new();
+            let mut reads = Vec::new();
+            for _ in 0..1000 {
+                waits.wait();
+                reads.push(start());
+            }
+            let whole = reads.windows(2).filter(|pair| (pair[1] - pair[0]) % tick == 0).count();
+            assert!(whole >= 900, "{whole} of 999 differences are multiples of {tick}");
+            let empty = (0..1000).filter(|_| u64::from(arch::timed_nothing()) % tick == 0).count();
+            assert!(empty >= 900, "{empty} of 1000 empty regions are multiples of {tick}");
+        })
+        .join()
+        .expect("no assertion failed");
+    }
+
+    #[test]
+    fn the_step_is_found_in_spite_of_interrupts_and_moves() {
+        let steps = |step: u32, odd: &[u32]| {
+            let mut all: Vec<u32> = (0..512).map(|i| step * (2 + i * i % 7)).collect();
+            all[..odd.len()].copy_from_slice(odd);
+            common_step(&mut all)
+        };
+        assert_eq!(steps(26, &[]), 26);
+        assert_eq!(steps(26, &[25, 51, 100_003, 0, 79]), 26);
+        assert_eq!(steps(2, &[4_000_000_001]), 2);
+        assert_eq!(steps(1, &[]), 1);
+        assert_eq!(common_step(&mut [0; 8]), 1);
+        assert_eq!(common_step(&mut []), 1);
+    }
+
+    #[test]
+    fn the_overhead_lies_among_the_empty_regions() {
+        let clock = Clock::calibrate();
+        let mut empty: Vec<u32> = (0..1001).map(|_| arch::timed_nothing()).collect();
+        empty.sort_unstable();
+        let tick = f64::from(clock.tick);
+        let (least, most) = (f64::from(empty[0]) - tick, f64::from(empty[900]) + tick);
+        assert!((least..=most).contains(&clock.overhead), "{clock:?}, not in {least}..={most}");
+    }
+
+    #[test]
+    fn the_rate_is_the_same_twice_within_its_stated_error() {
+        let (a, b) = (Clock::calibrate(), Clock::calibrate());
+        assert!(a.hz_error > 0.0 && a.hz_error < a.hz * 1e-2, "{a:?}");
+        // A virtual machine may be stopped between the two reads of an instant's best try.
+        assert!((a.hz - b.hz).abs() <= 4.0 * (a.hz_error + b.hz_error), "{a:?} {b:?}");
+        assert!((a.ns(a.hz) - 1e9).abs() < 1.0);
+    }
+
+    #[test]
+    fn outliers_leave_the_mean_alone() {
+        let mut samples = [52, 78, 52, 52, 90_000, 78, 52, 52, 52, 78];
+        let expected = (6.0 * 52.0 + 3.0 * 78.0) / 9.0;
+        assert!((mean_without_outliers(&mut samples) - expected).abs() < 1e-9);
+    }
+
+    #[test]
+    fn reads_are_ordered() {
+        let times: Vec<u64> = (0..100).map(|_| start()).collect();
+        assert!(times.is_sorted(), "{times:?}");
+        assert!(stop() >= times[99]);
+    }
+}
