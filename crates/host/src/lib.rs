@@ -1,0 +1,20 @@
+//! Machines as values: the one that runs this program, and the ones that text files describe.
+//!
+//! [`this_machine`] and [`machine_state`] read what Linux says under `/proc` and `/sys`; the root
+//! of both is a parameter, so a captured tree stands in for a machine that is not here.
+//! [`machine_from_toml`] reads a description with a source for every number and refuses a bad one
+//! with file, line and column. This crate never measures, never changes a setting and never
+//! prints.
+
+mod bundled;
+mod file;
+mod fingerprint;
+mod system;
+
+pub use bundled::{bundled_machines, bundled_names, find_machine};
+pub use file::{MachineFileError, machine_from_toml};
+pub use fingerprint::fingerprint;
+pub use system::{
+    HostError, SysRoot, is_root, machine_state, page_bytes, parse_list, this_machine,
+    total_memory_bytes,
+};

@@ -1,0 +1,226 @@
+//! This machine as a value, from captured `/proc` and `/sys` trees and from the real ones.
+//!
+//! A capture is one text file in `fixtures/`: a line `== path` opens a file, the lines up to the
+//! next one are its content. The tests unpack it into a temporary folder.
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use isochrone_host::{
+        HostError, SysRoot, fingerprint, is_root, machine_state, page_bytes, this_machine,
+        total_memory_bytes,
+    };
+    use isochrone_machine::{CacheKind, HugePages};
+    use isochrone_units::{CoreId, RegionId};
+    use tempfile::TempDir;
+
+    struct Tree {
+        folder: TempDir,
+        root: SysRoot,
+    }
+
+    fn empty_tree() -> Tree {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let root = SysRoot(folder.path().to_owned());
+        Tree { folder, root }
+    }
+
+    fn tree(name: &str) -> Tree {
+        let capture = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name);
+        let text = fs::read_to_string(capture).expect("the capture is there");
+        let tree = empty_tree();
+        for file in text.split("== ").filter(|file| !file.is_empty()) {
+            let (path, content) = file.split_once('\n').expect("a path and a content");
+            tree.write(path, content);
+        }
+        tree
+    }
+
+    impl Tree {
+        fn write(&self, path: &str, content: &str) {
+            let path = self.folder.path().join(path);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+            fs::write(path, content).expect("written");
+        }
+
+        fn remove(&self, path: &str) {
+            fs::remove_file(self.folder.path().join(path)).expect("removed");
+        }
+    }
+
+    #[test]
+    fn a_small_guest() {
+        let tree = tree("guest.txt");
+        let machine = this_machine(&tree.root).expect("described");
+        let ids: Vec<CoreId> = machine.core_ids().collect();
+        assert_eq!(ids, [CoreId(0), CoreId(1)]);
+        assert_eq!(machine.title, "AMD EPYC, 2 cores");
+        let cpu = machine.cpu.clone().expect("named");
+        assert_eq!((cpu.family, cpu.model, cpu.stepping), (Some(25), Some(17), Some(1)));
+        assert_eq!(machine.cores[0].package, Some(0));
+        assert_eq!(machine.cores[0].module, None, "one die is no module");
+        assert_eq!(machine.cores[0].smt_siblings, [], "this guest hides whether threads share");
+        let llc = machine.last_level_cache(CoreId(1)).expect("an L3");
+        assert_eq!((llc.level, llc.bytes, llc.line_bytes), (3, Some(32 << 20), Some(64)));
+        assert_eq!(machine.cache(CoreId(0), 2).and_then(|cache| cache.bytes), Some(1 << 20));
+        // The node's own total lags behind the machine's in a guest whose memory grows.
+        assert_eq!(machine.regions[0].bytes, Some(24_684_096 * 1024));
+        assert_eq!(machine.distance(RegionId(0), RegionId(0)), Some(10));
+        assert_eq!(machine.caveats(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_state_of_a_small_guest() {
+        let tree = tree("guest.txt");
+        let state = machine_state(&tree.root);
+        assert_eq!(state.hypervisor.as_deref(), Some("KVM"), "named by its clock");
+        assert_eq!(state.clocksource.as_deref(), Some("tsc"));
+        assert_eq!(state.microcode.as_deref(), Some("0x1000065"));
+        assert_eq!(state.kernel.as_deref(), Some("6.18.44"));
+        assert_eq!(state.governors, [(0, None), (1, None)]);
+        assert_eq!(state.turbo, None);
+        assert_eq!(state.autonuma, Some(false));
+        assert_eq!(state.isolated_cores, Vec::<u16>::new());
+        assert_eq!(state.allowed_cores, Some(vec![0, 1]));
+        assert_eq!(state.allowed_regions, Some(vec![0]));
+        assert_eq!(state.memory_max_bytes, Some(17_179_869_184), "the parent group's limit");
+        assert_eq!(state.cpu_quota_cores, None);
+        assert_eq!(state.loadavg, Some([0.23, 0.12, 0.08]));
+        let sizes: Vec<u64> = state.huge_pages.iter().map(|pool| pool.page_bytes).collect();
+        assert_eq!(sizes, [2 << 20, 1 << 30]);
+        assert_eq!(is_root(&tree.root), Some(true));
+    }
+
+    #[test]
+    fn two_sockets_with_four_regions_and_smt() {
+        let machine = this_machine(&tree("two-socket.txt").root).expect("described");
+        assert_eq!(machine.cores.len(), 16);
+        let core = machine.core(CoreId(13)).expect("core 13");
+        assert_eq!((core.region, core.package, core.module), (2, Some(1), Some(2)));
+        assert_eq!(core.smt_siblings, [5]);
+        assert_eq!(machine.regions[3].cores, [6, 7, 14, 15]);
+        assert_eq!(machine.regions[3].bytes, Some(32_875_000 * 1024));
+        assert_eq!(machine.distance(RegionId(0), RegionId(1)), Some(12));
+        assert_eq!(machine.distance(RegionId(3), RegionId(0)), Some(21));
+        let data = machine.caches.iter().filter(|cache| cache.kind == CacheKind::Data);
+        assert_eq!(data.count(), 8, "each instance once");
+        let llc = machine.last_level_cache(CoreId(12)).expect("an L3");
+        assert_eq!(llc.shared_by, [4, 5, 6, 7, 12, 13, 14, 15]);
+        assert_eq!(llc.ways, None, "0 ways is not known");
+    }
+
+    #[test]
+    fn the_limits_of_nested_control_groups() {
+        let tree = tree("two-socket.txt");
+        let state = machine_state(&tree.root);
+        assert_eq!(state.hypervisor, None, "firmware words alone make no guest");
+        // Affinity 0-5,8-13 and the parent group's 0-3,8-11.
+        assert_eq!(state.allowed_cores, Some(vec![0, 1, 2, 3, 8, 9, 10, 11]));
+        assert_eq!(state.cpu_quota_cores, Some(2.5), "the parent's quota");
+        assert_eq!(state.memory_max_bytes, Some(8 << 30));
+        assert_eq!(state.isolated_cores, [6, 7, 14, 15]);
+        assert_eq!(state.turbo, Some(false));
+        assert_eq!(state.thp.as_deref(), Some("never"));
+        assert_eq!(state.huge_pages, [HugePages { page_bytes: 2 << 20, total: 64, free: 60 }]);
+        assert_eq!(state.governors[8], (8, Some("powersave".into())));
+        assert_eq!(state.governors[15], (15, None));
+        assert_eq!(is_root(&tree.root), Some(false));
+    }
+
+    #[test]
+    fn a_container_sees_only_its_own_part_of_the_groups() {
+        let tree = tree("two-socket.txt");
+        let mount = "30 23 0:26 /user.slice /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+        tree.write("proc/self/mountinfo", mount);
+        tree.write("sys/fs/cgroup/job.scope/memory.max", "4096\n");
+        assert_eq!(machine_state(&tree.root).memory_max_bytes, Some(4096));
+        // A group outside what is mounted: only the mount point can be read.
+        tree.write("proc/self/cgroup", "0::/../../other\n");
+        tree.write("sys/fs/cgroup/memory.max", "8192\n");
+        assert_eq!(machine_state(&tree.root).memory_max_bytes, Some(8192));
+    }
+
+    #[test]
+    fn firmware_names_the_hypervisor_before_its_clock() {
+        let tree = tree("guest.txt");
+        tree.write("sys/class/dmi/id/sys_vendor", "QEMU\n");
+        tree.write("sys/class/dmi/id/product_name", "Standard PC (Q35)\n");
+        let name = machine_state(&tree.root).hypervisor;
+        assert_eq!(name.as_deref(), Some("QEMU Standard PC (Q35)"));
+        tree.write("sys/hypervisor/type", "xen\n");
+        assert_eq!(machine_state(&tree.root).hypervisor.as_deref(), Some("xen"));
+        let bare = self::tree("guest.txt");
+        bare.remove("sys/devices/system/clocksource/clocksource0/available_clocksource");
+        assert_eq!(machine_state(&bare.root).hypervisor.as_deref(), Some("unnamed"));
+    }
+
+    #[test]
+    fn what_is_missing_is_none_and_said() {
+        let tree = tree("sparse.txt");
+        let machine = this_machine(&tree.root).expect("two cores are enough");
+        assert_eq!(machine.cores.len(), 2);
+        assert_eq!((machine.cores[0].package, machine.cores[1].region), (None, 0));
+        assert_eq!((machine.regions.len(), machine.distances.clone()), (1, None));
+        assert_eq!(machine.regions[0].bytes, Some(2_000_000 * 1024));
+        assert!(machine.caches.is_empty());
+        assert!(machine.notes[0].contains("no memory regions"), "{:?}", machine.notes);
+        let state = machine_state(&tree.root);
+        assert_eq!((state.hypervisor, state.clocksource, state.thp), (None, None, None));
+        assert_eq!((state.allowed_cores, state.memory_max_bytes), (None, None));
+        assert_eq!((page_bytes(&tree.root), is_root(&tree.root)), (None, None));
+    }
+
+    #[test]
+    fn a_region_that_lists_no_cores_does_not_lose_them() {
+        let tree = tree("guest.txt");
+        tree.write("sys/devices/system/node/node0/cpulist", "0\n");
+        let machine = this_machine(&tree.root).expect("described");
+        assert_eq!(machine.regions[0].cores, [0, 1]);
+        assert!(machine.notes[0].contains("cores 1"), "{:?}", machine.notes);
+    }
+
+    #[test]
+    fn no_core_and_an_unreadable_list_are_errors_that_name_the_file() {
+        let error = this_machine(&empty_tree().root).expect_err("nothing there");
+        assert!(matches!(error, HostError::NoCores { .. }), "{error}");
+        let tree = tree("guest.txt");
+        tree.write("sys/devices/system/cpu/online", "0-x\n");
+        let error = this_machine(&tree.root).expect_err("nonsense").to_string();
+        assert!(error.contains("cpu/online") && error.contains("0-x"), "{error}");
+    }
+
+    #[test]
+    fn the_fingerprint_names_the_machine_and_not_its_load() {
+        let tree = tree("guest.txt");
+        let machine = this_machine(&tree.root).expect("described");
+        let before = fingerprint(&machine, &machine_state(&tree.root));
+        tree.write("proc/loadavg", "99 99 99 1/1 1\n");
+        tree.write("sys/devices/system/node/node0/meminfo", "Node 0 MemTotal: 5204184 kB\n");
+        let machine = this_machine(&tree.root).expect("described");
+        let after = fingerprint(&machine, &machine_state(&tree.root));
+        assert_eq!(before, after);
+        assert!(before.0.contains(&"memory: 24 GiB".to_owned()), "{:?}", before.0);
+        assert!(before.0.contains(&"hypervisor: KVM".to_owned()), "{:?}", before.0);
+        let other = self::tree("two-socket.txt");
+        let machine = this_machine(&other.root).expect("described");
+        assert_ne!(before.1, fingerprint(&machine, &machine_state(&other.root)).1);
+    }
+
+    #[test]
+    fn the_machine_that_runs_this_test() {
+        let root = SysRoot::live();
+        let machine = this_machine(&root).expect("described");
+        let state = machine_state(&root);
+        let in_use = std::thread::available_parallelism().expect("known").get();
+        let allowed = state.allowed_cores.as_ref().expect("Linux says");
+        assert!(in_use <= allowed.len(), "{in_use} cores in use, {allowed:?} allowed");
+        assert!(allowed.iter().all(|&core| machine.core(CoreId(core)).is_some()));
+        let in_regions: usize = machine.regions.iter().map(|region| region.cores.len()).sum();
+        assert_eq!(in_regions, machine.cores.len(), "each core is in one region");
+        assert!(page_bytes(&root).is_some_and(u64::is_power_of_two));
+        assert_eq!(machine.memory_bytes, total_memory_bytes(&root));
+        assert_eq!(fingerprint(&machine, &state), fingerprint(&machine, &machine_state(&root)));
+    }
+}
