@@ -1,0 +1,330 @@
+//! What it costs to move lines between cores, and to move much memory at once.
+//!
+//! A transfer follows the line's route through its home; everything else follows a stated
+//! formula, so that a fit has a truth to be compared with. It is no coherence protocol: states
+//! are what the caller says they are.
+
+use isochrone_units::{CoreId, Cycles, LineAddr, LineState, RegionId};
+
+use crate::number::{float, narrow, wide};
+use crate::synthetic::{SampleError, SyntheticMemory};
+
+/// Costs of everything between cores.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TransferCosts {
+    /// A transfer, beside its route.
+    pub base_cycles: f64,
+    /// What a modified line costs beyond a shared one that its home hands out.
+    pub modified_cycles: f64,
+    /// The same for an exclusive line.
+    pub exclusive_cycles: f64,
+    /// What every other pair that transfers at the same time adds; 0 where rounds of disjoint
+    /// pairs may run in parallel.
+    pub parallel_cycles: f64,
+    /// Standard deviation of one transfer.
+    pub sd_cycles: f64,
+    /// Transfers of many lines.
+    pub multi_line: MultiLine,
+    /// Many cores and few lines.
+    pub interactions: InteractionCosts,
+    /// What one core can move, 10^9 bytes a second.
+    pub core_gb_per_s: f64,
+    /// What one region's memory can move, 10^9 bytes a second.
+    pub region_gb_per_s: f64,
+}
+
+/// Equation (1) of the CLa paper: `T(n, N) = q + oN + cnN` for `N` lines and `n` readers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MultiLine {
+    /// Start-up.
+    pub q_cycles: f64,
+    /// Each line.
+    pub o_cycles: f64,
+    /// Each line and reader.
+    pub c_cycles: f64,
+}
+
+/// The interactions of section 2 of the CLa paper: one operation by `n` participants beside the
+/// owner or poller costs `alone + more * (n - 1)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct InteractionCosts {
+    /// The operation with one participant (R in the paper).
+    pub alone_cycles: f64,
+    /// Each further reader of the same line.
+    pub contention_cycles: f64,
+    /// Each further reader of other lines.
+    pub congestion_cycles: f64,
+    /// Each further core that polls the line that another one writes.
+    pub reader_cycles: f64,
+    /// Each further core that writes the line that another one polls.
+    pub writer_cycles: f64,
+    /// Each further owner of a shared line that is written. Section 2.3: the RFO "costs n R_R
+    /// instead of R_R", so this is `alone_cycles` there.
+    pub rfo_cycles: f64,
+}
+
+/// Which interaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Interaction {
+    /// Many readers of one line.
+    Contention,
+    /// Many readers of many lines.
+    Congestion,
+    /// Readers stealing a line that is written.
+    Readers,
+    /// Writers stealing a line that is polled.
+    Writers,
+    /// Writing a line that others share.
+    RfoShared,
+}
+
+/// One line that `asker` gets from `owner`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// The core that has it.
+    pub owner: CoreId,
+    /// The core that wants it.
+    pub asker: CoreId,
+    /// Which.
+    pub line: LineAddr,
+    /// Its state at the owner's.
+    pub state: LineState,
+}
+
+impl MultiLine {
+    /// Cycles until `readers` have each got `lines` lines.
+    #[must_use]
+    pub fn cycles(&self, lines: u32, readers: u32) -> f64 {
+        let (lines, readers) = (f64::from(lines), f64::from(readers));
+        self.q_cycles + self.o_cycles * lines + self.c_cycles * readers * lines
+    }
+}
+
+impl InteractionCosts {
+    /// Cycles of one operation with `n` participants, 1 or more.
+    #[must_use]
+    pub fn cycles(&self, kind: Interaction, n: u32) -> f64 {
+        let more = match kind {
+            Interaction::Contention => self.contention_cycles,
+            Interaction::Congestion => self.congestion_cycles,
+            Interaction::Readers => self.reader_cycles,
+            Interaction::Writers => self.writer_cycles,
+            Interaction::RfoShared => self.rfo_cycles,
+        };
+        self.alone_cycles + more * f64::from(n.saturating_sub(1))
+    }
+}
+
+impl SyntheticMemory {
+    /// Cycles of one transfer as cores sit now, without noise and overhead. Modified and
+    /// exclusive lines are forwarded by their owner, shared ones handed out by their home.
+    ///
+    /// # Errors
+    /// [`SampleError`] when there is no such core or line.
+    pub fn truth_transfer(&self, transfer: Transfer) -> Result<f64, SampleError> {
+        let Transfer { owner, asker, line, state } = transfer;
+        self.check_core(owner)?;
+        self.check_core(asker)?;
+        self.check_line(line)?;
+        if owner == asker {
+            return Err(SampleError::SameCore { core: owner });
+        }
+        let (machine, costs) = (&self.spec.machine, &self.spec.transfers);
+        let [from, to] = [owner, asker].map(|core| self.wears[usize::from(core.0)]);
+        let slice = self.truth_home(line).map_or(0, |(slice, _)| slice);
+        Ok(costs.base_cycles
+            + match state {
+                LineState::Modified => {
+                    costs.modified_cycles + machine.forward_route(from, to, slice)
+                }
+                LineState::Exclusive => {
+                    costs.exclusive_cycles + machine.forward_route(from, to, slice)
+                }
+                LineState::Shared => machine.home_route(to, slice),
+            })
+    }
+
+    /// Median over the arena's first `lines` lines of [`Self::truth_transfer`]: the truth of one
+    /// cell of a core-to-core matrix.
+    ///
+    /// # Errors
+    /// [`SampleError`] when there is no such core or line.
+    pub fn truth_transfer_median(
+        &self,
+        owner: CoreId,
+        asker: CoreId,
+        state: LineState,
+        lines: &[LineAddr],
+    ) -> Result<f64, SampleError> {
+        let mut all = lines
+            .iter()
+            .map(|line| self.truth_transfer(Transfer { owner, asker, line: *line, state }))
+            .collect::<Result<Vec<f64>, _>>()?;
+        all.sort_by(f64::total_cmp);
+        let middle = all.len() / 2;
+        match (all.get(middle), all.len() % 2) {
+            (Some(upper), 0) => Ok(0.5 * (upper + all[middle - 1])),
+            (Some(median), _) => Ok(*median),
+            (None, _) => Err(SampleError::Lengths { lines: 0, out: 1 }),
+        }
+    }
+
+    /// Times transfers that run at the same time, one for each pair; pairs should be disjoint.
+    /// `out[i]` is the raw reading of the asker of `transfers[i]`, overhead included.
+    ///
+    /// # Errors
+    /// As for [`Self::sample`].
+    pub fn sample_transfers(
+        &mut self,
+        transfers: &[Transfer],
+        out: &mut [Cycles],
+    ) -> Result<(), SampleError> {
+        if transfers.len() != out.len() {
+            return Err(SampleError::Lengths { lines: transfers.len(), out: out.len() });
+        }
+        transfers.iter().try_for_each(|transfer| self.truth_transfer(*transfer).map(|_| ()))?;
+        self.apply_due();
+        let others = float(transfers.len().saturating_sub(1));
+        let (parallel, sd) =
+            (self.spec.transfers.parallel_cycles * others, self.spec.transfers.sd_cycles);
+        let mut longest: f64 = 0.0;
+        for (transfer, out) in transfers.iter().zip(out) {
+            let truth = self.truth_transfer(*transfer)? + parallel;
+            let cycles = self.disturbed(truth, sd);
+            longest = longest.max(cycles);
+            *out = self.spec.timer.reading(cycles, &mut self.random);
+        }
+        // The owner first has to get the line into its state: about as long again.
+        self.advance(2.0 * longest + self.spec.timer.overhead_cycles);
+        let asker = transfers.first().map_or(CoreId(0), |transfer| transfer.asker);
+        self.end_of_batch(asker)
+    }
+
+    /// Times one transfer of `lines` lines to each of `readers` readers (raw, overhead included).
+    /// The truth is [`MultiLine::cycles`] of the spec.
+    pub fn sample_multi_line(&mut self, lines: u32, readers: u32) -> Cycles {
+        let truth = self.spec.transfers.multi_line.cycles(lines, readers);
+        self.timed(truth)
+    }
+
+    /// Times one interaction of `n` participants (raw, overhead included). The truth is
+    /// [`InteractionCosts::cycles`] of the spec.
+    pub fn sample_interaction(&mut self, kind: Interaction, n: u32) -> Cycles {
+        let truth = self.spec.transfers.interactions.cycles(kind, n);
+        self.timed(truth)
+    }
+
+    fn timed(&mut self, truth: f64) -> Cycles {
+        self.apply_due();
+        let cycles = self.disturbed(truth, self.spec.transfers.sd_cycles);
+        self.advance(cycles + self.spec.timer.overhead_cycles);
+        self.spec.timer.reading(cycles, &mut self.random)
+    }
+
+    /// 10^9 bytes a second that `cores` together move to and from a region: what the cores can
+    /// do, limited by what the region can.
+    #[must_use]
+    pub fn truth_bandwidth(&self, cores: &[CoreId], region: RegionId) -> Option<f64> {
+        let costs = &self.spec.transfers;
+        let exists = region.0 < narrow(wide(self.spec.regions.len()));
+        exists.then(|| (float(cores.len()) * costs.core_gb_per_s).min(costs.region_gb_per_s))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synthetic::SyntheticSpec;
+
+    fn ring() -> SyntheticMemory {
+        SyntheticMemory::new(SyntheticSpec::ring_knc(1).with_pages(64).noiseless()).unwrap()
+    }
+
+    fn transfer(owner: u16, asker: u16, line: u64, state: LineState) -> Transfer {
+        Transfer { owner: CoreId(owner), asker: CoreId(asker), line: LineAddr(line), state }
+    }
+
+    #[test]
+    fn transfers_follow_the_ring_through_the_home() {
+        let ring = ring();
+        let machine = &ring.spec().machine;
+        let costs = &ring.spec().transfers;
+        for line in 0..64 {
+            let (slice, _) = ring.truth_home(LineAddr(line)).unwrap();
+            let modified = ring.truth_transfer(transfer(3, 30, line, LineState::Modified)).unwrap();
+            let route = machine.forward_route(3, 30, slice);
+            assert_eq!(modified, costs.base_cycles + costs.modified_cycles + route);
+        }
+        let near = ring.truth_transfer_median(
+            CoreId(3),
+            CoreId(4),
+            LineState::Modified,
+            &(0..64).map(LineAddr).collect::<Vec<_>>(),
+        );
+        let far = ring.truth_transfer_median(
+            CoreId(3),
+            CoreId(33),
+            LineState::Modified,
+            &(0..64).map(LineAddr).collect::<Vec<_>>(),
+        );
+        assert!(near.unwrap() < far.unwrap());
+    }
+
+    #[test]
+    fn noise_free_samples_are_the_truth_in_parallel_too() {
+        let mut ring = ring();
+        let all: Vec<Transfer> =
+            (0..30).map(|i| transfer(i, 59 - i, u64::from(i), LineState::Exclusive)).collect();
+        let mut out = vec![Cycles(0); all.len()];
+        ring.sample_transfers(&all, &mut out).unwrap();
+        let overhead = ring.timer().overhead_cycles;
+        for (transfer, reading) in all.iter().zip(out) {
+            let truth = ring.truth_transfer(*transfer).unwrap();
+            assert!((f64::from(reading.0) - overhead - truth).abs() <= 0.5);
+        }
+    }
+
+    #[test]
+    fn interference_between_pairs_shows_when_it_is_switched_on() {
+        let mut spec = SyntheticSpec::ring_knc(1).with_pages(64).noiseless();
+        spec.transfers.parallel_cycles = 10.0;
+        let mut ring = SyntheticMemory::new(spec).unwrap();
+        let pair = transfer(0, 1, 5, LineState::Modified);
+        let mut alone = [Cycles(0)];
+        ring.sample_transfers(&[pair], &mut alone).unwrap();
+        let mut both = [Cycles(0); 2];
+        let other = transfer(2, 3, 5, LineState::Modified);
+        ring.sample_transfers(&[pair, other], &mut both).unwrap();
+        assert_eq!(both[0].0, alone[0].0 + 10);
+    }
+
+    #[test]
+    fn formulas_are_the_ones_of_the_paper() {
+        // Table 1 has q, o and c by scenario; here only the form matters.
+        let multi = MultiLine { q_cycles: 100.0, o_cycles: 20.0, c_cycles: 3.0 };
+        assert_eq!(multi.cycles(8, 4), 100.0 + 20.0 * 8.0 + 3.0 * 4.0 * 8.0);
+        // Section 2.3: an RFO of a line shared by n costs n R_R, with R_R = 35 ns = 77 cycles.
+        let xeon = SyntheticSpec::ring_e5_2660(1);
+        let interactions = &xeon.transfers.interactions;
+        assert_eq!(interactions.cycles(Interaction::RfoShared, 5), 5.0 * 77.0);
+        assert_eq!(interactions.cycles(Interaction::Contention, 7), 77.0);
+    }
+
+    #[test]
+    fn a_line_is_not_transferred_to_its_owner() {
+        let same = transfer(4, 4, 0, LineState::Shared);
+        let refused = ring().truth_transfer(same);
+        assert_eq!(refused, Err(SampleError::SameCore { core: CoreId(4) }));
+    }
+
+    #[test]
+    fn bandwidth_grows_with_cores_until_the_region_is_full() {
+        let ring = ring();
+        let cores: Vec<CoreId> = (0..60).map(CoreId).collect();
+        let costs = ring.spec().transfers.clone();
+        let of = |n: usize| ring.truth_bandwidth(&cores[..n], RegionId(0)).unwrap();
+        assert_eq!(of(2), 2.0 * costs.core_gb_per_s);
+        assert_eq!(of(60), costs.region_gb_per_s);
+        assert_eq!(ring.truth_bandwidth(&cores, RegionId(1)), None);
+    }
+}
