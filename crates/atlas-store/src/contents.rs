@@ -1,0 +1,329 @@
+//! Everything an atlas holds, as plain records: the contract between measuring (`probe`) and
+//! using (`cli`, `report`, later the arrangers).
+//!
+//! Records are what the file stores, so they use plain numbers with the unit in the name.
+//! A missing value is `None`, never 0. Latencies have the cost of the timer already taken off.
+
+use isochrone_machine::{Machine, MachineState};
+use serde::{Deserialize, Serialize};
+
+/// One measured quantity with its spread. The unit is in the name of the field that holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// Median over samples (or over lines, where the field says so).
+    pub median: f64,
+    /// Lower end of the 95 % confidence interval of the median.
+    pub lo: f64,
+    /// Upper end of the 95 % confidence interval of the median.
+    pub hi: f64,
+    /// 5th percentile.
+    pub p5: f64,
+    /// 95th percentile.
+    pub p95: f64,
+    /// How many values stand behind the cell.
+    pub n: u32,
+}
+
+/// The clock that timed the samples.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Clock {
+    /// Rate of the time-stamp counter.
+    pub hz: f64,
+    /// Smallest step that the counter makes, in cycles (26 on Zen 4 at 2.6 GHz, 1 or 2 on Intel).
+    pub tick_cycles: u32,
+    /// Cycles that an empty timed region takes; already subtracted everywhere.
+    pub overhead_cycles: f64,
+}
+
+impl Clock {
+    /// Cycles as nanoseconds.
+    #[must_use]
+    pub fn ns(&self, cycles: f64) -> f64 {
+        cycles * 1e9 / self.hz
+    }
+}
+
+/// How a level's latencies are described.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// `latency(core, page, i) = base[core][class(page)][i ^ key(page)]` holds.
+    Pattern,
+    /// No difference between lines beyond the noise.
+    Flat,
+    /// Lines differ, but not by the form: they are measured one by one.
+    PerLine,
+}
+
+/// One base: what a core that "wears" it sees, in cycles.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Base {
+    /// The core on which it was learnt.
+    pub core: u16,
+    /// `[class][canonical line index]`, each inner vector `period` long, in cycles.
+    pub patterns: Vec<Vec<f32>>,
+    /// Rounds of measurement that stand behind it.
+    pub rounds: u32,
+}
+
+/// How well a level's form predicts pages that were not used to learn it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Quality {
+    /// Share of the variance of held-out pages explained: the code decoded from the probe
+    /// lines, the prediction scored on a second, full pass over the page.
+    pub r2_heldout: Option<f64>,
+    /// The best share that a second pass could explain, given its own noise.
+    pub r2_ceiling: Option<f64>,
+    /// Share of the variance of the training pages explained.
+    pub r2_train: Option<f64>,
+    /// Distinct lines read to decode one page.
+    pub lines_per_page: Option<f64>,
+    /// Timed loads spent to decode one page (a line may be read more than once).
+    pub samples_per_page: Option<f64>,
+    /// Wall time to decode one page over the whole memory pass, in microseconds.
+    pub us_per_page: Option<f64>,
+    /// Where `us_per_page` goes: named shares in microseconds.
+    pub us_breakdown: Vec<(String, f64)>,
+    /// Share of held-out pages whose decoded code is the one that the full pass gives, or one
+    /// whose pattern correlates with it at 0.98 or more.
+    pub key_accuracy: Option<f64>,
+    /// Mean latency of the lines that the decoded codes call the nearest quarter, over that of
+    /// the true nearest quarter, as a share of the distance from near to mean.
+    pub near_regret: Option<f64>,
+    /// 90th over 10th percentile of line latency, as a ratio.
+    pub spread_p90_p10: Option<f64>,
+    /// Mean latency of all lines, nanoseconds.
+    pub mean_ns: Option<f64>,
+    /// Mean latency of the nearest quarter of the lines, nanoseconds.
+    pub near_quarter_ns: Option<f64>,
+    /// Pages decoded in the memory pass.
+    pub decoded_pages: u64,
+    /// Pages held out.
+    pub heldout_pages: u32,
+    /// Latencies of single lines (means over repeats), cycles, for the histogram. At most 4096.
+    pub histogram_cycles: Vec<f32>,
+}
+
+/// One level (LLC or DRAM) of the block experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LevelMap {
+    /// `"llc"` or `"dram"`.
+    pub level: String,
+    /// Whether and how the form holds.
+    pub form: Form,
+    /// One sentence: why `form` was chosen, with the figure that decided.
+    pub reason: String,
+    /// How lines were put into the level: `"cldemote"`, `"eviction"`, `"clflush"`.
+    pub method: String,
+    /// Lines after which the pattern repeats up to a key: 64 or 256.
+    pub period: u16,
+    /// Page classes (1 where all pages share one pattern up to a key), at most 4.
+    pub classes: u8,
+    /// For every key the smallest key whose pattern correlates with it at 0.98 or more.
+    pub canonical_key: Vec<u8>,
+    /// Dictionary of the bases seen.
+    pub bases: Vec<Base>,
+    /// For each core of the machine (in its order) the index of the base it wore last.
+    pub core_base: Vec<Option<u16>>,
+    /// Lines to probe, in the order in which they tell the codes apart best.
+    pub probe_lines: Vec<u8>,
+    /// Standard deviation of one timed load around its line's mean, cycles.
+    pub noise_cycles: f64,
+    /// Share of training pages per code `class * 64 + key` (period 64) or key (period 256).
+    pub code_share: Vec<f32>,
+    /// How well it predicts; one per core, in the machine's order.
+    pub quality: Vec<Quality>,
+    /// Where `form` is [`Form::PerLine`]: measured lines, `(frame, core, 64 latencies in cycles)`.
+    pub lines: Vec<(u64, u16, Vec<f32>)>,
+}
+
+/// Codes of 512 consecutive pages (2 MiB).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageBlock {
+    /// First frame, a multiple of 512.
+    pub first_frame: u64,
+    /// LLC codes, `class * 64 + key` for period 64.
+    pub llc: Box<[u8; 512]>,
+    /// DRAM codes.
+    pub dram: Box<[u8; 512]>,
+}
+
+/// A rectangular matrix of cells.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Matrix {
+    /// What a cell is, with its unit: `"core-to-region latency, ns"`.
+    pub what: String,
+    /// Row labels.
+    pub rows: Vec<String>,
+    /// Column labels.
+    pub columns: Vec<String>,
+    /// Row-major cells.
+    pub cells: Vec<Option<Cell>>,
+}
+
+/// Core-to-region latency by dependent chase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RegionMap {
+    /// `"in-order"`, `"random"`, `"stride"` or `"one-class"` (lines of one class of the atlas).
+    pub mode: String,
+    /// Bytes chased through.
+    pub buffer_bytes: u64,
+    /// Stride where the mode has one.
+    pub stride_bytes: Option<u64>,
+    /// Rows are cores, columns regions; nanoseconds a load.
+    pub latency_ns: Matrix,
+}
+
+/// Line transfers between pairs of cores, in one coherence state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TransferMap {
+    /// `"modified"`, `"exclusive"`, `"shared"`, or `"cas"` (compare-and-swap ping-pong).
+    pub state: String,
+    /// What one cell is: `"one way"` (a timed load of the owner's line) or `"half round trip"`.
+    pub what: String,
+    /// Lines used for every pair.
+    pub lines: u32,
+    /// Rows own the line, columns ask for it; nanoseconds, median over lines.
+    pub latency_ns: Matrix,
+    /// For each pair the fastest line, nanoseconds; same layout.
+    pub best_line_ns: Vec<Option<f64>>,
+}
+
+/// Equation (1) of the CLa paper, T = q + oN + cnN, fitted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MultiLineFit {
+    /// Which cores: `"core 0 -> core 1"`.
+    pub what: String,
+    /// Start-up cost `(value, lo, hi)`, ns.
+    pub q_ns: (f64, f64, f64),
+    /// Cost a line, ns.
+    pub o_ns: (f64, f64, f64),
+    /// Congestion cost a line and a reader, ns; `None` where only one reader was possible.
+    pub c_ns: Option<(f64, f64, f64)>,
+    /// Share of variance explained.
+    pub r2: f64,
+    /// `(lines, readers, median ns)`.
+    pub points: Vec<(u32, u32, f64)>,
+}
+
+/// One interaction of section 2 of the CLa paper, for one number of participants.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Interaction {
+    /// `"contention"`, `"congestion"`, `"n-readers"`, `"n-writers"`, `"rfo-shared"`.
+    pub kind: String,
+    /// Participants beside the owner or poller.
+    pub n: u32,
+    /// Nanoseconds an operation; `None` with the reason in `note` where cores are too few.
+    pub ns: Option<Cell>,
+    /// What it is or why it is missing.
+    pub note: String,
+}
+
+/// Triad bandwidth of a group of cores to one region.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Bandwidth {
+    /// Cores that ran together.
+    pub cores: Vec<u16>,
+    /// The region whose memory they read and wrote.
+    pub region: u16,
+    /// 10^9 bytes a second (read and written, write-allocate not counted).
+    pub gb_per_s: Cell,
+}
+
+/// Where cores and controllers seem to sit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Placement {
+    /// `"ring"`, `"grid"` or `"cannot tell"`.
+    pub shape: String,
+    /// Why, in one sentence.
+    pub reason: String,
+    /// `(label, x, y)` of every item placed.
+    pub places: Vec<(String, f64, f64)>,
+    /// How the mirror images and rotations leave it undetermined.
+    pub symmetries: String,
+    /// Spearman correlation between fitted distances and latencies.
+    pub rank_correlation: Option<f64>,
+}
+
+/// A vCPU that moved, a page whose frame was replaced, a thread moved behind our back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DriftEvent {
+    /// Seconds since the start of the run.
+    pub at_s: f64,
+    /// The core concerned.
+    pub core: u16,
+    /// `"base changed"`, `"thread moved"`, `"frame replaced"`.
+    pub kind: String,
+    /// What was seen and what was done, in one sentence.
+    pub what: String,
+    /// Timed loads dropped and done again.
+    pub dropped_samples: u64,
+    /// Milliseconds until the right base was known again.
+    pub repaired_ms: Option<f64>,
+}
+
+/// How the atlas came to be.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// Version of the program.
+    pub version: String,
+    /// Seed of every random order.
+    pub seed: u64,
+    /// Seconds since the epoch at the start.
+    pub started_unix_s: u64,
+    /// Seconds the measuring took.
+    pub seconds: f64,
+    /// The options in words, as given.
+    pub options: Vec<String>,
+    /// One line for each thing that was missing and what was done instead.
+    pub missing: Vec<String>,
+}
+
+/// What identifies the machine that was measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fingerprint {
+    /// CPU model, core count, caches, hypervisor, kernel: the words that were hashed.
+    pub words: Vec<String>,
+    /// FNV-1a hash of the words.
+    pub hash: u64,
+}
+
+/// A whole atlas in memory.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Contents {
+    /// `"measured"` or `"simulated"`.
+    pub reading: String,
+    /// False if the run was interrupted.
+    pub complete: bool,
+    /// The machine as described by its system (or its text file).
+    pub machine: Machine,
+    /// The machine's state while it was measured; `None` for a simulated one.
+    pub state: Option<MachineState>,
+    /// Which machine it is.
+    pub fingerprint: Fingerprint,
+    /// The clock behind the cycles.
+    pub clock: Clock,
+    /// Block latency by level.
+    pub levels: Vec<LevelMap>,
+    /// `"host frames"`, `"guest frames"` or `"none"`: what the page table is keyed by.
+    pub pages_keyed_by: String,
+    /// Decoded pages; not part of the JSON text.
+    #[serde(skip)]
+    pub pages: Vec<PageBlock>,
+    /// Core-to-region latency, one entry a mode.
+    pub regions: Vec<RegionMap>,
+    /// Core-to-core line transfers, one entry a state.
+    pub transfers: Vec<TransferMap>,
+    /// Multi-line transfer fits.
+    pub multiline: Vec<MultiLineFit>,
+    /// Contention, congestion, stealing, RFO.
+    pub interactions: Vec<Interaction>,
+    /// Bandwidth by core group and region.
+    pub bandwidth: Vec<Bandwidth>,
+    /// Inferred floor plan.
+    pub placement: Option<Placement>,
+    /// Drift that was noticed.
+    pub drift: Vec<DriftEvent>,
+    /// How it was made.
+    pub provenance: Provenance,
+}

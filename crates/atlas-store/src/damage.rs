@@ -1,0 +1,285 @@
+//! Damage: every kind is refused with its reason, and no bytes make a reader panic. The corpus of
+//! the fuzz target is replayed here, so that what it found once stays found.
+
+use crate::contents::Contents;
+use crate::error::LoadError;
+use crate::samples::{blocks, contents, per_line};
+use crate::{PageModel, decode, encode, model_pages};
+use isochrone_atlas::format::{self, RegionMode, TransferKind};
+use isochrone_atlas::{Atlas, AtlasError};
+use isochrone_units::{CoreId, Level, LineAddr, RegionId};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+
+fn refusal(bytes: &[u8]) -> AtlasError {
+    match decode(bytes) {
+        Err(LoadError::Atlas(fault)) => fault,
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+/// Changes bytes and corrects the checksum, as a writer with a fault would.
+fn forged(bytes: &[u8], at: usize, value: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    bytes[at..at + value.len()].copy_from_slice(value);
+    let sum = format::checksum(&bytes);
+    bytes[format::CHECKSUM_AT].copy_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+#[test]
+fn damage_of_every_kind_is_refused_with_its_reason() {
+    let whole = encode(&contents()).unwrap();
+    let length = whole.len() as u64;
+    assert_eq!(refusal(b"\x7fELF\x02\x01\x01 and so on"), AtlasError::Foreign);
+    assert_eq!(refusal(b"{}"), AtlasError::Foreign);
+    assert_eq!(refusal(b""), AtlasError::Truncated { found: 0, expected: 64 });
+    assert_eq!(refusal(&whole[..63]), AtlasError::Truncated { found: 63, expected: 64 });
+    let cut = refusal(&whole[..whole.len() - 1]);
+    assert_eq!(cut, AtlasError::Truncated { found: length - 1, expected: length });
+    let longer = [&whole[..], b"x"].concat();
+    assert_eq!(refusal(&longer), AtlasError::TooLong { found: length + 1, expected: length });
+    let mut flipped = whole.clone();
+    flipped[whole.len() / 2] ^= 4;
+    assert!(matches!(refusal(&flipped), AtlasError::Checksum { .. }));
+    let future = forged(&whole, 12, &9_u16.to_le_bytes());
+    assert_eq!(refusal(&future), AtlasError::Future { found: 9, known: 1 });
+    let newer_minor = forged(&whole, 14, &9_u16.to_le_bytes());
+    assert_eq!(decode(&newer_minor).unwrap(), contents(), "a minor version only adds");
+    let swapped = forged(&whole, 8, &format::BYTE_ORDER.to_be_bytes());
+    assert_eq!(refusal(&swapped), AtlasError::ByteOrder);
+    let text_mode = String::from_utf8_lossy(&whole).replace("\r\n", "\n");
+    assert_eq!(refusal(text_mode.as_bytes()), AtlasError::Foreign);
+    let says = |bytes: &[u8]| refusal(bytes).to_string();
+    assert!(says(&whole[..70]).contains("copy the atlas again"));
+    assert!(says(&future).contains("update the program"));
+    assert!(says(b"{}").contains("not an atlas"));
+}
+
+#[test]
+fn a_faulty_writer_is_found_out_though_its_checksum_fits() {
+    let whole = encode(&contents()).unwrap();
+    let table = whole[format::HEADER_BYTES..].as_chunks().0;
+    let entry = |section: format::Section| {
+        let entries = table.iter().map(format::SectionEntry::from_bytes);
+        let (place, found) =
+            entries.enumerate().find(|(_, entry)| entry.kind == section as u32).unwrap();
+        let at = format::HEADER_BYTES + place * format::SECTION_BYTES;
+        (at, usize::try_from(found.offset).unwrap())
+    };
+    let far = u64::MAX.to_le_bytes();
+    let (levels_at, levels) = entry(format::Section::Levels);
+    let (_, bases) = entry(format::Section::Bases);
+    let (_, core_base) = entry(format::Section::CoreBase);
+    let (index_at, index) = entry(format::Section::PageIndex);
+    let (_, meta) = entry(format::Section::Meta);
+    let cases = [
+        ("offset far outside", levels_at + 8, &far[..]),
+        ("length far outside", levels_at + 16, &far[..]),
+        ("a section inside the table", levels_at + 8, &64_u64.to_le_bytes()[..]),
+        ("an unaligned section", levels_at + 8, &1001_u64.to_le_bytes()[..]),
+        ("two sections of a kind", levels_at, &[1, 0, 0, 0]),
+        ("no page index", index_at, &[99, 0, 0, 0]),
+        ("too many sections", 32, &[255, 255, 0, 0]),
+        ("an unknown level", levels, &[7]),
+        ("an unknown form", levels + 1, &[7]),
+        ("five classes", levels + 2, &[5]),
+        ("a period of 65", levels + 4, &[65]),
+        ("300 probe lines", levels + 6, &[44, 1]),
+        ("bases from the end", levels + 8, &[255, 255, 255, 255]),
+        ("many bases", levels + 12, &[255, 255, 255, 255]),
+        ("core bases outside", levels + 20, &[255, 255, 255, 255]),
+        ("a base with NaN", bases, &f32::NAN.to_le_bytes()),
+        ("a core without its base", core_base, &[9, 0]),
+        ("an unknown index", index, &[9]),
+        ("too many blocks", index + 8, &[5]),
+        ("frames beyond memory", index + 16, &(u64::MAX - 511).to_le_bytes()[..]),
+        ("a frame within a block", index + 16, &[1]),
+        ("text that is no text", meta, &[0xff]),
+    ];
+    for (what, at, value) in cases {
+        let bytes = forged(&whole, at, value);
+        assert!(matches!(refusal(&bytes), AtlasError::Inconsistent { .. }), "{what}");
+    }
+    let other_flag = forged(&whole, 28, &[2]);
+    assert!(matches!(decode(&other_flag), Err(LoadError::Inconsistent(_))));
+    let not_json = forged(&whole, meta, b"[");
+    assert!(matches!(decode(&not_json), Err(LoadError::Text(_))));
+}
+
+/// Everything a reader can be asked, so that a panic anywhere is found.
+fn ask_everything(bytes: &[u8]) {
+    for atlas in [Atlas::open(bytes), Atlas::reopen(bytes)].into_iter().flatten() {
+        let lines = [0, 512 * 64, 600 * 64 + 5, 1 << 36, u64::MAX].map(LineAddr);
+        for level in Level::ALL {
+            for core in [CoreId(0), CoreId(1), CoreId(u16::MAX)] {
+                let view = atlas.view(core, level);
+                for line in lines {
+                    let direct = atlas.latency(core, level, line);
+                    assert_eq!(view.as_ref().and_then(|view| view.get(line)), direct);
+                    assert!(direct.is_none_or(|cycles| !cycles.is_nan()));
+                    let _ = atlas.lines_below_quantile(line.page(), core, level, 0.3);
+                }
+                let _ = atlas.transfer(core, CoreId(0), TransferKind::Cas);
+                let _ = atlas.region_latency(core, RegionId(0), RegionMode::Stride);
+            }
+            for line in lines {
+                let _ = atlas.nearest_core(line, level);
+                let _ = atlas.code(line.page(), level);
+            }
+            let _ = atlas.base(level, usize::MAX);
+        }
+        atlas.blocks().count();
+        atlas.measured_lines().count();
+    }
+    let _ = decode(bytes);
+}
+
+/// A stored atlas, encoded once.
+fn stored(lines: bool) -> Vec<u8> {
+    static PATTERNS: LazyLock<Vec<u8>> = LazyLock::new(|| encode(&contents()).unwrap());
+    static LINES: LazyLock<Vec<u8>> = LazyLock::new(|| encode(&per_line()).unwrap());
+    if lines { LINES.clone() } else { PATTERNS.clone() }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+
+    #[test]
+    fn changed_bytes_never_panic(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        head in any::<bool>(),
+        lines in any::<bool>(),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+    ) {
+        let mut bytes = stored(lines);
+        // Most bytes are text and codes; half of the cases change only what the reader steers by.
+        let reach = if head { 340 } else { bytes.len() };
+        for (place, value) in changes {
+            bytes[place.index(reach)] = value;
+        }
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        ask_everything(&bytes);
+        if bytes.len() >= format::HEADER_BYTES {
+            let length = (bytes.len() as u64).to_le_bytes();
+            bytes[16..24].copy_from_slice(&length);
+            ask_everything(&forged(&bytes, 0, &format::MAGIC));
+        }
+    }
+
+    #[test]
+    fn changed_tables_never_panic(section in 2_u32..=10, place in any::<prop::sample::Index>(), value in any::<[u8; 4]>(), lines in any::<bool>()) {
+        let bytes = stored(lines);
+        let table = bytes[format::HEADER_BYTES..].as_chunks().0;
+        let found = table.iter().map(format::SectionEntry::from_bytes).take(10).find(|entry| entry.kind == section);
+        if let Some(entry) = found.filter(|entry| entry.length >= 4) {
+            // The start of a section and its records steer the reader most.
+            let reach = usize::try_from(entry.length.min(2000)).unwrap() - 3;
+            let at = usize::try_from(entry.offset).unwrap() + place.index(reach);
+            ask_everything(&forged(&bytes, at, &value));
+        }
+    }
+
+    #[test]
+    fn any_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        ask_everything(&bytes);
+        ask_everything(&[&format::MAGIC[..], &bytes].concat());
+    }
+
+    #[test]
+    fn any_page_table_comes_back(
+        starts in prop::collection::btree_set(0_u64..300, 0..12),
+        stretch in prop::sample::select(vec![1_u64, 3, 1000]),
+        strays in 0_u64..200,
+        seed in any::<u64>(),
+    ) {
+        let mut pages = model_pages(starts.len() as u64, PageModel::Hashed { strays }, 63, seed);
+        for (block, start) in pages.iter_mut().zip(&starts) {
+            block.first_frame = start * stretch * 512;
+        }
+        let contents = Contents { pages, ..contents() };
+        let back = decode(&encode(&contents).unwrap()).unwrap();
+        prop_assert_eq!(back.pages, contents.pages);
+    }
+}
+
+fn corpus_directory() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/atlas_reader")
+}
+
+/// What the name of a corpus file promises of it: the word before the first hyphen.
+fn keeps_promise(name: &str, bytes: &[u8]) -> bool {
+    let outcome = decode(bytes);
+    match name.split('-').next() {
+        Some("valid") => outcome.is_ok(),
+        Some("truncated") => matches!(outcome, Err(LoadError::Atlas(AtlasError::Truncated { .. }))),
+        Some("flipped") => matches!(outcome, Err(LoadError::Atlas(AtlasError::Checksum { .. }))),
+        Some("foreign") => matches!(outcome, Err(LoadError::Atlas(AtlasError::Foreign))),
+        Some("future") => matches!(outcome, Err(LoadError::Atlas(AtlasError::Future { .. }))),
+        Some("forged") => {
+            matches!(outcome, Err(LoadError::Atlas(AtlasError::Inconsistent { .. })))
+        }
+        // Whatever the fuzzer left here only must not panic.
+        _ => true,
+    }
+}
+
+#[test]
+fn the_stored_corpus_is_read_as_its_names_say() {
+    let mut seen = BTreeMap::<String, u32>::new();
+    for entry in fs::read_dir(corpus_directory()).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let bytes = fs::read(&path).unwrap();
+        ask_everything(&bytes);
+        assert!(keeps_promise(name, &bytes), "{name}: {:?}", decode(&bytes).map(|_| "is read"));
+        *seen.entry(name.split('-').next().unwrap().to_owned()).or_default() += 1;
+    }
+    for kind in ["valid", "truncated", "flipped", "foreign", "future", "forged"] {
+        assert!(seen.contains_key(kind), "no {kind} file in {seen:?}");
+    }
+}
+
+/// Small contents, so that the corpus stays small and the fuzzer fast.
+fn small(frames: &[u64]) -> Contents {
+    let mut contents = Contents { pages: blocks(frames), ..contents() };
+    contents.levels.truncate(1);
+    contents
+}
+
+#[test]
+#[ignore = "writes the stored corpus anew; only for a new major version of the format"]
+fn write_corpus() {
+    let directory = corpus_directory();
+    fs::create_dir_all(&directory).unwrap();
+    let write = |name: &str, bytes: &[u8]| fs::write(directory.join(name), bytes).unwrap();
+    let dense = encode(&small(&[512, 1024])).unwrap();
+    let mut lines = per_line();
+    lines.levels.truncate(1);
+    lines.pages.clear();
+    let raw = Contents { pages: model_pages(1, PageModel::Independent, 255, 1), ..small(&[]) };
+    write("valid-dense", &dense);
+    write("valid-table", &encode(&small(&[512, 2048])).unwrap());
+    write("valid-sorted", &encode(&small(&[512, 1 << 40])).unwrap());
+    write("valid-independent", &encode(&raw).unwrap());
+    write("valid-no-pages", &encode(&small(&[])).unwrap());
+    write("valid-per-line", &encode(&lines).unwrap());
+    write("truncated-half", &dense[..dense.len() / 2]);
+    write("truncated-header", &dense[..40]);
+    write("truncated-empty", b"");
+    for (name, at) in [("flipped-meta", 1000), ("flipped-end", dense.len() - 3)] {
+        let mut bytes = dense.clone();
+        bytes[at] ^= 0x10;
+        write(name, &bytes);
+    }
+    write("foreign-elf", b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0");
+    write("foreign-json", b"{\"reading\":\"measured\"}");
+    write("future-major", &forged(&dense, 12, &2_u16.to_le_bytes()));
+    write("forged-offset", &forged(&dense, format::HEADER_BYTES + 8, &u64::MAX.to_le_bytes()));
+    write("forged-sections", &forged(&dense, 32, &[255, 255, 255, 255]));
+}

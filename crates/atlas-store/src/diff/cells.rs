@@ -1,0 +1,123 @@
+//! Compares measured quantities cell by cell: regions, transfers, fits, interactions, bandwidth.
+
+use super::{Diff, SAME_RATIO};
+use crate::contents::{Cell, Contents, Matrix, MultiLineFit};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A quantity that changed: its intervals do not overlap.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CellChange {
+    /// What it is, with its unit: `"random core-to-region latency, ns: core 0 to region 1"`.
+    pub what: String,
+    /// Median and interval before; none if it was not measured.
+    pub before: Option<(f64, f64, f64)>,
+    /// Median and interval after.
+    pub after: Option<(f64, f64, f64)>,
+    /// New median over old one.
+    pub ratio: Option<f64>,
+    /// Room between the two intervals, in the unit of the quantity.
+    pub gap: Option<f64>,
+}
+
+impl fmt::Display for CellChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.what)?;
+        match (self.before, self.after, self.ratio) {
+            (Some((before, ..)), Some((after, ..)), Some(ratio)) => {
+                let percent = (ratio - 1.0) * 100.0;
+                write!(f, "{before:.2} became {after:.2} ({percent:+.1} %)")?;
+                write!(f, ", intervals {:.2} apart", self.gap.unwrap_or(0.0))
+            }
+            (Some((before, ..)), _, _) => write!(f, "was {before:.2}, is missing"),
+            (_, Some((after, ..)), _) => write!(f, "was missing, is {after:.2}"),
+            _ => f.write_str("missing in both"),
+        }
+    }
+}
+
+type Interval = (f64, f64, f64);
+
+/// All quantities of an atlas by name, `None` where the name exists and its value is missing.
+type Quantities = BTreeMap<String, Option<Interval>>;
+
+fn interval(cell: &Cell) -> Interval {
+    (cell.median, cell.lo, cell.hi)
+}
+
+fn add_matrix(what: &str, matrix: &Matrix, all: &mut Quantities) {
+    let columns = matrix.columns.len().max(1);
+    for (index, cell) in matrix.cells.iter().enumerate() {
+        let (row, column) = (matrix.rows.get(index / columns), matrix.columns.get(index % columns));
+        if let (Some(row), Some(column)) = (row, column) {
+            let name = format!("{what} {}: {row} to {column}", matrix.what);
+            all.insert(name, cell.as_ref().map(interval));
+        }
+    }
+}
+
+fn add_fit(fit: &MultiLineFit, all: &mut Quantities) {
+    let name = |part: &str| format!("multi-line transfer {}, {part}, ns", fit.what);
+    all.insert(name("start-up q"), Some(fit.q_ns));
+    all.insert(name("a line o"), Some(fit.o_ns));
+    all.insert(name("congestion c"), fit.c_ns);
+}
+
+fn quantities(contents: &Contents) -> Quantities {
+    let mut all = Quantities::new();
+    for map in &contents.regions {
+        add_matrix(&map.mode, &map.latency_ns, &mut all);
+    }
+    for map in &contents.transfers {
+        add_matrix(&map.state, &map.latency_ns, &mut all);
+    }
+    for fit in &contents.multiline {
+        add_fit(fit, &mut all);
+    }
+    for item in &contents.interactions {
+        let name = format!("{} with {} beside, ns", item.kind, item.n);
+        all.insert(name, item.ns.as_ref().map(interval));
+    }
+    for group in &contents.bandwidth {
+        let cores: Vec<String> = group.cores.iter().map(ToString::to_string).collect();
+        let name =
+            format!("bandwidth of cores {} to region {}, GB/s", cores.join(","), group.region);
+        all.insert(name, Some(interval(&group.gb_per_s)));
+    }
+    all
+}
+
+pub(super) fn compare(old: &Contents, new: &Contents, diff: &mut Diff) {
+    let (before, after) = (quantities(old), quantities(new));
+    for (what, &was) in &before {
+        // A quantity that only one run was asked for is no change of the machine.
+        let Some(&is) = after.get(what) else { continue };
+        diff.cells_compared += u64::from(was.is_some() && is.is_some());
+        if let Some(change) = changed(what, was, is) {
+            diff.cells.push(change);
+        }
+    }
+    let only = |these: &Quantities, those: &Quantities| {
+        these.keys().filter(|what| !those.contains_key(*what)).count()
+    };
+    for (count, which) in [(only(&before, &after), "first"), (only(&after, &before), "second")] {
+        if count > 0 {
+            diff.notes.push(format!("{count} quantities are only in the {which} atlas"));
+        }
+    }
+}
+
+fn changed(what: &str, before: Option<Interval>, after: Option<Interval>) -> Option<CellChange> {
+    let change = |ratio, gap| Some(CellChange { what: what.to_owned(), before, after, ratio, gap });
+    match (before, after) {
+        (None, None) => None,
+        (Some((was, lo, hi)), Some((is, new_lo, new_hi))) => {
+            let gap = (new_lo - hi).max(lo - new_hi);
+            let ratio = is / was;
+            let apart = gap > 0.0 && (ratio - 1.0).abs() > SAME_RATIO;
+            if apart { change(Some(ratio), Some(gap)) } else { None }
+        }
+        _ => change(None, None),
+    }
+}

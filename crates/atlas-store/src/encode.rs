@@ -1,0 +1,315 @@
+//! Makes the bytes of an atlas from its contents.
+//!
+//! Every list is checked against what it describes before it is written, and the finished bytes
+//! are opened once as any reader would, so that a file that was saved can be read. It never
+//! touches the disk: `save` does.
+
+use crate::contents::{Cell, Contents, Form, LevelMap, Matrix};
+use crate::error::EncodeError;
+use crate::pages::encode_pages;
+use isochrone_atlas::format::{
+    ALIGN, BASE_BYTES, BYTE_ORDER, CHECKSUM_AT, CellRecord, FLAG_COMPLETE, FLAG_MEASURED, FormTag,
+    HEADER_BYTES, Header, LevelRecord, LinesRecord, MAGIC, MAJOR, MATRIX_REGION, MATRIX_TRANSFER,
+    MINOR, MatrixHeader, NONE_U16, RegionMode, SECTION_BYTES, Section, SectionEntry, TransferKind,
+    checksum, label_bytes, level_tag,
+};
+use isochrone_atlas::{Atlas, PatternTable, Period};
+use isochrone_units::Level;
+
+/// Pages measured line by line that a file may hold: 17 MiB of records.
+pub(crate) const MAX_LINES_RECORDS: usize = 65_536;
+
+/// The bytes of an atlas.
+///
+/// # Errors
+/// [`EncodeError`] if a list contradicts another or a number is not finite.
+pub fn encode(contents: &Contents) -> Result<Vec<u8>, EncodeError> {
+    let mut sections: Vec<(Section, Vec<u8>)> = vec![(Section::Meta, meta(contents)?)];
+    let ids = contents.machine.cores.iter().flat_map(|core| core.id.to_le_bytes());
+    sections.push((Section::Cores, ids.collect()));
+    encode_levels(contents, &mut sections)?;
+    if let Some(pages) = encode_pages(&contents.pages, keyed_by(&contents.pages_keyed_by)?)? {
+        sections.push((Section::PageIndex, pages.index));
+        sections.push((Section::LlcCodes, pages.llc));
+        sections.push((Section::DramCodes, pages.dram));
+    }
+    sections.push((Section::Matrices, matrices(contents)?));
+    sections.push((Section::Lines, lines(contents)?));
+    let bytes = assemble(contents, &sections)?;
+    Atlas::open(&bytes).map_err(|fault| EncodeError::NotFinite(fault.to_string()))?;
+    Ok(bytes)
+}
+
+/// Header, section table, sections; each section starts at a multiple of eight.
+fn assemble(contents: &Contents, sections: &[(Section, Vec<u8>)]) -> Result<Vec<u8>, EncodeError> {
+    let mut body = Vec::new();
+    let mut table = Vec::new();
+    let start = HEADER_BYTES + sections.len() * SECTION_BYTES;
+    for (section, bytes) in sections {
+        let offset = (start + body.len()) as u64;
+        let entry = SectionEntry { kind: *section as u32, offset, length: bytes.len() as u64 };
+        table.extend(entry.to_bytes());
+        body.extend(bytes);
+        body.resize(body.len().next_multiple_of(ALIGN), 0);
+    }
+    let measured = match contents.reading.as_str() {
+        "measured" => FLAG_MEASURED,
+        "simulated" => 0,
+        found => {
+            return Err(EncodeError::Word {
+                what: "the reading",
+                found: found.to_owned(),
+                expected: "measured or simulated",
+            });
+        }
+    };
+    let header = Header {
+        magic: MAGIC,
+        byte_order: BYTE_ORDER,
+        major: MAJOR,
+        minor: MINOR,
+        length: (start + body.len()) as u64,
+        checksum: 0,
+        flags: measured | if contents.complete { FLAG_COMPLETE } else { 0 },
+        sections: u32::try_from(sections.len())
+            .map_err(|_| EncodeError::TooLarge("section table"))?,
+        fingerprint: contents.fingerprint.hash,
+        clock_hz: contents.clock.hz,
+        overhead_cycles: single(contents.clock.overhead_cycles),
+        tick_cycles: contents.clock.tick_cycles,
+    };
+    let mut bytes = header.to_bytes().to_vec();
+    bytes.extend(table);
+    bytes.extend(body);
+    let sum = checksum(&bytes);
+    bytes[CHECKSUM_AT].copy_from_slice(&sum.to_le_bytes());
+    Ok(bytes)
+}
+
+/// The text part: everything but pages and measured lines, which have sections of their own.
+fn meta(contents: &Contents) -> Result<Vec<u8>, EncodeError> {
+    let mut rest = Contents { pages: Vec::new(), ..contents.clone() };
+    for level in &mut rest.levels {
+        level.lines.clear();
+    }
+    let text = serde_json::to_vec(&rest)?;
+    // JSON has no NaN: it would come back as null and the file could not be read.
+    match serde_json::from_slice::<Contents>(&text) {
+        Ok(back) if back == rest => Ok(text),
+        Ok(_) => Err(EncodeError::NotFinite("a number changes on its way through text".to_owned())),
+        Err(fault) => Err(EncodeError::NotFinite(fault.to_string())),
+    }
+}
+
+pub(crate) fn level_of(map: &LevelMap) -> Result<Level, EncodeError> {
+    let level = Level::ALL.into_iter().find(|level| level.as_str() == map.level);
+    level.ok_or_else(|| EncodeError::Word {
+        what: "a level",
+        found: map.level.clone(),
+        expected: "llc or dram",
+    })
+}
+
+fn encode_levels(
+    contents: &Contents,
+    sections: &mut Vec<(Section, Vec<u8>)>,
+) -> Result<(), EncodeError> {
+    let (mut records, mut bases, mut core_base) = (Vec::new(), Vec::new(), Vec::new());
+    for map in &contents.levels {
+        let level = level_of(map)?;
+        let period = Period::from_lines(map.period).ok_or_else(|| EncodeError::Word {
+            what: "a period",
+            found: map.period.to_string(),
+            expected: "64 or 256",
+        })?;
+        let base_first = bases.len() / BASE_BYTES;
+        for (index, base) in map.bases.iter().enumerate() {
+            let what = || format!("base {index} of level {}", map.level);
+            let table = PatternTable::new(period, base.patterns.iter().map(Vec::as_slice))
+                .map_err(|source| EncodeError::Base { what: what(), source })?;
+            length(what, usize::from(table.classes()), usize::from(map.classes))?;
+            bases.extend(table.values().iter().flat_map(|value| value.to_le_bytes()));
+        }
+        let core_base_first = core_base.len() / 2;
+        let what = || format!("core_base of level {}", map.level);
+        length(what, map.core_base.len(), contents.machine.cores.len())?;
+        for base in &map.core_base {
+            if let Some(base) = base.filter(|&base| usize::from(base) >= map.bases.len()) {
+                return Err(EncodeError::Missing { what: what(), found: format!("base {base}") });
+            }
+            core_base.extend(base.unwrap_or(NONE_U16).to_le_bytes());
+        }
+        let counters = [base_first, map.bases.len(), core_base_first].map(u32::try_from);
+        let [Ok(base_first), Ok(base_count), Ok(core_base_first)] = counters else {
+            return Err(EncodeError::TooLarge("dictionary of bases"));
+        };
+        let record = LevelRecord {
+            level: level_tag(level),
+            form: form_tag(map.form) as u8,
+            classes: map.classes,
+            period: map.period,
+            probe_count: u16::try_from(map.probe_lines.len())
+                .map_err(|_| EncodeError::TooLarge("list of probe lines"))?,
+            base_first,
+            base_count,
+            noise_cycles: single(map.noise_cycles),
+            core_base_first,
+            canonical: canonical_codes(map, period)?,
+            probe_lines: padded("probe_lines", map, &map.probe_lines)?,
+            shares: padded("code_share", map, &map.code_share)?,
+        };
+        records.extend(record.to_bytes());
+    }
+    sections.push((Section::Levels, records));
+    sections.push((Section::Bases, bases));
+    sections.push((Section::CoreBase, core_base));
+    Ok(())
+}
+
+const fn form_tag(form: Form) -> FormTag {
+    match form {
+        Form::Pattern => FormTag::Pattern,
+        Form::Flat => FormTag::Flat,
+        Form::PerLine => FormTag::PerLine,
+    }
+}
+
+fn length(what: impl Fn() -> String, found: usize, expected: usize) -> Result<(), EncodeError> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(EncodeError::Length { what: what(), found, expected })
+}
+
+/// A list by code as a fixed array, zeros behind it.
+fn padded<T: Copy + Default>(
+    name: &str,
+    map: &LevelMap,
+    list: &[T],
+) -> Result<[T; 256], EncodeError> {
+    let mut array = [T::default(); 256];
+    let slot = array.get_mut(..list.len()).ok_or_else(|| EncodeError::Length {
+        what: format!("{name} of level {}", map.level),
+        found: list.len(),
+        expected: 256,
+    })?;
+    slot.copy_from_slice(list);
+    Ok(array)
+}
+
+/// The canonical key of each key as the canonical code of each code.
+fn canonical_codes(map: &LevelMap, period: Period) -> Result<[u8; 256], EncodeError> {
+    let what = || format!("canonical_key of level {}", map.level);
+    if !map.canonical_key.is_empty() {
+        length(what, map.canonical_key.len(), period.lines())?;
+    }
+    let mut codes = [0; 256];
+    for (code, slot) in (0..=u8::MAX).zip(&mut codes) {
+        let key = code & period.mask();
+        let stands = map.canonical_key.get(usize::from(key)).copied().unwrap_or(key);
+        if stands > key {
+            let found = format!("key {stands} for key {key}");
+            return Err(EncodeError::Missing { what: what(), found });
+        }
+        *slot = (code - key) | stands;
+    }
+    Ok(codes)
+}
+
+fn keyed_by(words: &str) -> Result<u32, EncodeError> {
+    match words {
+        "none" => Ok(0),
+        "guest frames" => Ok(1),
+        "host frames" => Ok(2),
+        found => Err(EncodeError::Word {
+            what: "pages_keyed_by",
+            found: found.to_owned(),
+            expected: "none, guest frames or host frames",
+        }),
+    }
+}
+
+fn matrices(contents: &Contents) -> Result<Vec<u8>, EncodeError> {
+    let mut bytes = Vec::new();
+    for map in &contents.regions {
+        // A mode that the format has no number for stays in the text part.
+        if let Some(mode) = RegionMode::ALL.into_iter().find(|mode| mode.as_str() == map.mode) {
+            matrix(MATRIX_REGION, mode as u8, &map.latency_ns, &[], &mut bytes)?;
+        }
+    }
+    for map in &contents.transfers {
+        if let Some(kind) = TransferKind::ALL.into_iter().find(|kind| kind.as_str() == map.state) {
+            let best = &map.best_line_ns;
+            matrix(MATRIX_TRANSFER, kind as u8, &map.latency_ns, best, &mut bytes)?;
+        }
+    }
+    Ok(bytes)
+}
+
+fn matrix(
+    kind: u8,
+    tag: u8,
+    matrix: &Matrix,
+    best: &[Option<f64>],
+    bytes: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    let counts = [matrix.rows.len(), matrix.columns.len()].map(u16::try_from);
+    let [Ok(rows), Ok(columns)] = counts else { return Err(EncodeError::TooLarge("matrix")) };
+    let cells = matrix.rows.len() * matrix.columns.len();
+    length(|| format!("matrix \"{}\"", matrix.what), matrix.cells.len(), cells)?;
+    if !best.is_empty() {
+        length(|| format!("best lines of \"{}\"", matrix.what), best.len(), cells)?;
+    }
+    bytes.extend(MatrixHeader { kind, tag, rows, columns }.to_bytes());
+    let labels = matrix.rows.iter().chain(&matrix.columns);
+    let mut ids: Vec<u8> = labels.flat_map(|label| number_of(label).to_le_bytes()).collect();
+    ids.resize(label_bytes(matrix.rows.len() + matrix.columns.len()), 0);
+    bytes.extend(ids);
+    for (index, cell) in matrix.cells.iter().enumerate() {
+        let best = best.get(index).copied().flatten().map_or(f32::NAN, single);
+        let record = cell.map_or(CellRecord::MISSING, |cell| cell_record(&cell, best));
+        bytes.extend(record.to_bytes());
+    }
+    Ok(())
+}
+
+fn cell_record(cell: &Cell, best: f32) -> CellRecord {
+    let [median, lo, hi, p5, p95] = [cell.median, cell.lo, cell.hi, cell.p5, cell.p95].map(single);
+    CellRecord { values: [median, lo, hi, p5, p95, best], n: cell.n }
+}
+
+/// The number at the end of a label ("core 12"), which is how labels name cores and regions.
+fn number_of(label: &str) -> u16 {
+    let digits = label.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    label[digits..].parse().unwrap_or(NONE_U16)
+}
+
+fn lines(contents: &Contents) -> Result<Vec<u8>, EncodeError> {
+    let mut records = Vec::new();
+    for map in &contents.levels {
+        let level = level_tag(level_of(map)?);
+        for (frame, core, cycles) in &map.lines {
+            let what = || format!("a measured page of level {}", map.level);
+            length(what, cycles.len(), 64)?;
+            let mut record = LinesRecord { level, core: *core, frame: *frame, cycles: [0.0; 64] };
+            record.cycles.copy_from_slice(cycles);
+            records.push(record);
+        }
+    }
+    if records.len() > MAX_LINES_RECORDS {
+        return Err(EncodeError::TooManyLines { found: records.len(), most: MAX_LINES_RECORDS });
+    }
+    records.sort_by_key(|record| (record.level, record.core, record.frame));
+    let key = |record: &LinesRecord| (record.level, record.core, record.frame);
+    if let Some(twice) = records.windows(2).find(|pair| key(&pair[0]) == key(&pair[1])) {
+        let found = format!("frame {:#x} twice", twice[0].frame);
+        return Err(EncodeError::Missing { what: "the list of measured pages".to_owned(), found });
+    }
+    Ok(records.iter().flat_map(LinesRecord::to_bytes).collect())
+}
+
+/// Rounds to the precision of the binary sections; the text part keeps all digits.
+#[allow(clippy::cast_possible_truncation, reason = "rounding to f32 is the purpose")]
+const fn single(value: f64) -> f32 {
+    value as f32
+}

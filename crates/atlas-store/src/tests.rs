@@ -1,0 +1,287 @@
+//! What a file promises: what went in comes out, by every way of asking.
+
+use crate::contents::{Contents, Form};
+use crate::error::{EncodeError, LoadError, SaveError};
+use crate::samples::{blocks, contents, level, pattern, per_line};
+use crate::{MappedAtlas, PageModel, decode, encode, load, model_pages, save};
+use isochrone_atlas::format::{self, FormTag, RegionMode, TransferKind};
+use isochrone_atlas::{Atlas, Code, Period};
+use isochrone_units::{CoreId, Level, LineAddr, PageAddr, RegionId};
+use std::fs;
+
+const CORES: [CoreId; 2] = [CoreId(0), CoreId(1)];
+
+fn expected_cycles(contents: &Contents, core: usize, level: usize, line: LineAddr) -> Option<f32> {
+    let map = &contents.levels[level];
+    let base = &map.bases[usize::from(map.core_base[core]?)];
+    let frame = line.page().0;
+    let block = contents.pages.iter().find(|b| b.first_frame == frame - frame % 512)?;
+    let codes = if level == 0 { &block.llc } else { &block.dram };
+    let code = Code(codes[usize::try_from(frame % 512).unwrap()]);
+    let (class, key) = (code.class(Period::Lines64), code.key(Period::Lines64));
+    Some(base.patterns[usize::from(class)][usize::from(line.index_in_page() ^ key)])
+}
+
+#[test]
+fn contents_come_back_as_they_went() {
+    for original in [contents(), per_line_without_gap()] {
+        let bytes = encode(&original).unwrap();
+        assert_eq!(decode(&bytes).unwrap(), original);
+        assert_eq!(encode(&original).unwrap(), bytes, "the same contents give the same bytes");
+    }
+}
+
+fn per_line_without_gap() -> Contents {
+    let mut contents = per_line();
+    contents.levels[0].lines[1].2[3] = 51.5;
+    contents
+}
+
+#[test]
+fn every_line_of_every_page_has_the_latency_of_the_contents() {
+    // Contiguous, with gaps, and so scattered that the frames are searched.
+    for frames in [&[512, 1024][..], &[512, 2048, 2560], &[512, 1 << 30, 3 << 40]] {
+        let contents = Contents { pages: blocks(frames), ..contents() };
+        let bytes = encode(&contents).unwrap();
+        let atlas = Atlas::open(&bytes).unwrap();
+        assert_eq!(decode(&bytes).unwrap(), contents);
+        for (place, level) in Level::ALL.into_iter().enumerate() {
+            for (at, core) in CORES.into_iter().enumerate() {
+                let view = atlas.view(core, level).unwrap();
+                for &first in frames {
+                    for line in (first * 64..(first + 512) * 64).map(LineAddr) {
+                        let expected = expected_cycles(&contents, at, place, line);
+                        assert!(expected.is_some());
+                        assert_eq!(view.get(line), expected, "{core} {level} {line:?}");
+                    }
+                }
+                for outside in [0, 511 * 64, 1536 * 64, 1 << 50, u64::MAX] {
+                    let expected = None;
+                    assert_eq!(view.get(LineAddr(outside)), expected, "{frames:?} {outside}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_atlas_answers_for_cores_pages_and_matrices() {
+    let contents = contents();
+    let bytes = encode(&contents).unwrap();
+    let atlas = Atlas::open(&bytes).unwrap();
+    assert!(atlas.is_complete() && atlas.is_measured());
+    assert_eq!(atlas.fingerprint(), contents.fingerprint.hash);
+    assert_eq!(atlas.cores().collect::<Vec<_>>(), CORES);
+    assert_eq!((atlas.page_blocks(), atlas.pages_keyed_by()), (4, 1));
+    let line = LineAddr(600 * 64 + 9);
+    let by_core = CORES.map(|core| atlas.latency(core, Level::Llc, line).unwrap());
+    let nearest = usize::from(by_core[1] < by_core[0]);
+    assert_eq!(atlas.nearest_core(line, Level::Llc), Some((CORES[nearest], by_core[nearest])));
+    assert_eq!(atlas.nearest_core(LineAddr(0), Level::Llc), None);
+    assert_eq!(atlas.code(PageAddr(600), Level::Dram), Some(Code(contents.pages[0].dram[88])));
+    assert_eq!(atlas.latency(CoreId(7), Level::Llc, line), None);
+    let random = atlas.region_latency(CoreId(1), RegionId(0), RegionMode::Random).unwrap();
+    assert_eq!((random.median_ns, random.n), (134.75, 400));
+    assert_eq!(atlas.region_latency(CoreId(1), RegionId(0), RegionMode::OneClass), None);
+    assert_eq!(atlas.region_latency(CoreId(1), RegionId(4), RegionMode::Random), None);
+    let modified = atlas.transfer(CoreId(0), CoreId(1), TransferKind::Modified).unwrap();
+    assert_eq!((modified.spread.median_ns, modified.best_line_ns), (50.5, Some(45.5)));
+    let back = atlas.transfer(CoreId(1), CoreId(0), TransferKind::Modified).unwrap();
+    assert_eq!(back.best_line_ns, None);
+    assert_eq!(atlas.transfer(CoreId(0), CoreId(0), TransferKind::Modified), None);
+    let info = atlas.level(Level::Dram).unwrap();
+    assert_eq!((info.form, info.classes, info.bases), (FormTag::Pattern, 2, 2));
+    assert_eq!(info.probe_lines, [3, 17, 40]);
+    assert_eq!(info.canonical[64 + 5], 64 + 4);
+    assert_eq!(info.shares()[..128], contents.levels[1].code_share);
+    assert_eq!(atlas.core_base(CoreId(1), Level::Dram), Some(1));
+}
+
+#[test]
+fn the_nearest_quarter_is_the_nearest_quarter() {
+    let bytes = encode(&contents()).unwrap();
+    let atlas = Atlas::open(&bytes).unwrap();
+    let view = atlas.view(CORES[0], Level::Llc).unwrap();
+    for page in (512..2560).map(PageAddr) {
+        let mask = view.lines_below_quantile(page, 0.25).unwrap();
+        assert_eq!(mask.count_ones(), 16);
+        let latency = |index: u8| view.get(page.line(index)).unwrap();
+        let chosen = |index: &u8| mask & (1 << index) != 0;
+        let farthest = (0..64).filter(chosen).map(latency).fold(0.0, f32::max);
+        let nearest = (0..64).filter(|i| !chosen(i)).map(latency).fold(f32::MAX, f32::min);
+        assert!(farthest <= nearest);
+        let code = view.code(page).unwrap();
+        assert_eq!(view.lines_of_code_below_quantile(code, PageAddr(0), 0.25), Some(mask));
+    }
+    let page = PageAddr(512);
+    assert_eq!(view.lines_below_quantile(page, 0.0), Some(0));
+    assert_eq!(view.lines_below_quantile(page, f32::NAN), Some(0));
+    assert_eq!(view.lines_below_quantile(page, 7.0), Some(u64::MAX));
+    assert_eq!(view.lines_below_quantile(PageAddr(u64::MAX), 0.5), None);
+}
+
+#[test]
+fn lines_measured_one_by_one_are_answered_and_no_others() {
+    let contents = per_line();
+    let bytes = encode(&contents).unwrap();
+    let atlas = Atlas::open(&bytes).unwrap();
+    for (frame, core, cycles) in &contents.levels[0].lines {
+        for (index, &expected) in (0_u8..).zip(cycles) {
+            let found = atlas.latency(CoreId(*core), Level::Llc, PageAddr(*frame).line(index));
+            assert_eq!(found, (!expected.is_nan()).then_some(expected));
+        }
+    }
+    let line = PageAddr(9).line(0);
+    assert_eq!(atlas.latency(CORES[1], Level::Llc, line), None);
+    assert_eq!(atlas.latency(CORES[0], Level::Llc, PageAddr(8).line(0)), None);
+    assert_eq!(atlas.lines_below_quantile(PageAddr(9), CORES[0], Level::Llc, 0.5), None);
+    let quarter = atlas.lines_below_quantile(PageAddr(7), CORES[0], Level::Llc, 0.25);
+    assert_eq!(quarter.map(u64::count_ones), Some(16));
+}
+
+#[test]
+fn without_frames_a_program_brings_its_own_codes() {
+    let contents = Contents { pages: Vec::new(), pages_keyed_by: "none".to_owned(), ..contents() };
+    let bytes = encode(&contents).unwrap();
+    let atlas = Atlas::open(&bytes).unwrap();
+    let view = atlas.view(CORES[0], Level::Llc).unwrap();
+    assert_eq!(view.get(LineAddr(512 * 64)), None);
+    let expected = contents.levels[0].bases[0].patterns[0][5 ^ 33];
+    assert_eq!(view.latency_of_code(Code(33), LineAddr(5)), Some(expected));
+    assert_eq!(view.latency_of_code(Code(64), LineAddr(5)), None, "a class that is not there");
+    let moved = atlas.view_with_base(CORES[0], Level::Llc, 1).unwrap();
+    let expected = contents.levels[0].bases[1].patterns[0][5 ^ 33];
+    assert_eq!(moved.latency_of_code(Code(33), LineAddr(5)), Some(expected));
+    assert!(atlas.view_with_base(CORES[0], Level::Llc, 2).is_none());
+    assert_eq!(
+        atlas.base(Level::Llc, 0).unwrap().latency_cycles(Code(33), 5),
+        contents.levels[0].bases[0].patterns[0][5 ^ 33]
+    );
+}
+
+#[test]
+fn a_flat_level_answers_for_every_line() {
+    let mut contents = Contents { pages: Vec::new(), ..contents() };
+    contents.levels[1] = level("dram", 1, 0.0);
+    contents.levels[1].form = Form::Flat;
+    contents.levels[1].bases[0].patterns = vec![vec![361.5; 64]];
+    let bytes = encode(&contents).unwrap();
+    let atlas = Atlas::open(&bytes).unwrap();
+    for line in [0, 77, u64::MAX] {
+        assert_eq!(atlas.latency(CORES[0], Level::Dram, LineAddr(line)), Some(361.5));
+    }
+}
+
+#[test]
+fn sixteen_kib_patterns_use_the_page_within_its_quartet() {
+    let mut contents = contents();
+    let map = &mut contents.levels[0];
+    map.period = 256;
+    map.canonical_key = (0..=255).collect();
+    map.code_share = vec![1.0; 256];
+    for base in &mut map.bases {
+        base.patterns = vec![pattern(256, 7, 40.0)];
+    }
+    let bytes = encode(&contents).unwrap();
+    let atlas = Atlas::open(&bytes).unwrap();
+    let view = atlas.view(CORES[0], Level::Llc).unwrap();
+    for line in 512 * 64..1024 * 64 {
+        let code = view.code(LineAddr(line).page()).unwrap();
+        let index = usize::try_from(line % 256).unwrap() ^ usize::from(code.0);
+        let expected = contents.levels[0].bases[0].patterns[0][index];
+        assert_eq!(view.get(LineAddr(line)), Some(expected));
+    }
+}
+
+fn page_bytes(bytes: &[u8]) -> u64 {
+    let count = usize::try_from(u32::from_le_bytes(bytes[32..36].try_into().unwrap())).unwrap();
+    let table = bytes[format::HEADER_BYTES..].as_chunks().0;
+    let entries = table[..count].iter().map(format::SectionEntry::from_bytes);
+    let kinds = [format::Section::LlcCodes, format::Section::DramCodes].map(|kind| kind as u32);
+    let pages = entries.filter(|entry| kinds.contains(&entry.kind));
+    pages.map(|entry| entry.length).sum::<u64>() - 2 * format::PLANE_BYTES as u64
+}
+
+#[test]
+fn a_page_takes_two_bytes_at_most_however_many_cores_there_are() {
+    let pages = 64 * 512;
+    let mut sizes = Vec::new();
+    for cores in [2_u16, 288] {
+        let mut contents = contents();
+        contents.pages = model_pages(64, PageModel::Independent, 63, 5);
+        let core = contents.machine.cores[0].clone();
+        contents.machine.cores =
+            (0..cores).map(|id| isochrone_machine::Core { id, ..core.clone() }).collect();
+        for map in &mut contents.levels {
+            map.core_base = vec![Some(1); usize::from(cores)];
+        }
+        sizes.push(page_bytes(&encode(&contents).unwrap()));
+    }
+    assert_eq!(sizes, [2 * pages, 2 * pages]);
+    let mut contents = contents();
+    contents.pages = model_pages(64, PageModel::Hashed { strays: 20 }, 63, 5);
+    let bytes = encode(&contents).unwrap();
+    assert!(page_bytes(&bytes) < pages / 2, "hashed codes take {} bytes", page_bytes(&bytes));
+    assert_eq!(decode(&bytes).unwrap(), contents);
+}
+
+#[test]
+fn contents_that_contradict_themselves_are_not_written() {
+    let broken = |change: &dyn Fn(&mut Contents)| {
+        let mut contents = contents();
+        change(&mut contents);
+        encode(&contents).unwrap_err()
+    };
+    let length = |fault: &EncodeError| matches!(fault, EncodeError::Length { .. });
+    let word = |fault: &EncodeError| matches!(fault, EncodeError::Word { .. });
+    let missing = |fault: &EncodeError| matches!(fault, EncodeError::Missing { .. });
+    assert!(length(&broken(&|c| c.levels[0].core_base.push(None))));
+    assert!(length(&broken(&|c| c.levels[0].canonical_key.push(0))));
+    assert!(length(&broken(&|c| c.levels[0].classes = 2)));
+    assert!(length(&broken(&|c| c.regions[0].latency_ns.cells.clear())));
+    assert!(length(&broken(&|c| c.transfers[0].best_line_ns.truncate(1))));
+    assert!(length(&broken(&|c| c.levels[0].code_share = vec![0.0; 257])));
+    assert!(word(&broken(&|c| c.levels[0].level = "l4".to_owned())));
+    assert!(word(&broken(&|c| c.levels[0].period = 65)));
+    assert!(word(&broken(&|c| c.reading = "guessed".to_owned())));
+    assert!(word(&broken(&|c| c.pages_keyed_by = "luck".to_owned())));
+    assert!(missing(&broken(&|c| c.levels[0].core_base[0] = Some(2))));
+    assert!(missing(&broken(&|c| c.levels[0].canonical_key[0] = 1)));
+    let base = broken(&|c| c.levels[0].bases[1].patterns[0][5] = f32::NAN);
+    assert!(matches!(base, EncodeError::Base { .. } | EncodeError::NotFinite(_)), "{base}");
+    let number = broken(&|c| c.levels[0].noise_cycles = f64::INFINITY);
+    assert!(matches!(number, EncodeError::NotFinite(_)), "{number}");
+    let twice = broken(&|c| c.pages[1].first_frame = 512);
+    assert!(matches!(twice, EncodeError::Blocks { first_frame: 512 }), "{twice}");
+    let unaligned = broken(&|c| c.pages[1].first_frame = 1000);
+    assert!(matches!(unaligned, EncodeError::Blocks { first_frame: 1000 }), "{unaligned}");
+    let short = broken(&|c| c.levels[0].lines = vec![(1, 0, vec![1.0; 63])]);
+    assert!(length(&short), "{short}");
+    let many = broken(&|c| c.levels[0].lines = (0..65537).map(|f| (f, 0, vec![1.0; 64])).collect());
+    assert!(matches!(many, EncodeError::TooManyLines { .. }), "{many}");
+}
+
+#[test]
+fn files_are_saved_loaded_and_mapped() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.atlas");
+    let bytes = save(&contents(), &path).unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().len(), bytes);
+    assert_eq!(load(&path).unwrap(), contents());
+    let mapped = MappedAtlas::open(&path).unwrap();
+    let line = LineAddr(600 * 64);
+    let cycles = mapped.atlas().unwrap().latency(CORES[0], Level::Llc, line);
+    assert_eq!(cycles, expected_cycles(&contents(), 0, 0, line));
+    save(&per_line(), &path).unwrap();
+    assert_eq!(mapped.atlas().unwrap().latency(CORES[0], Level::Llc, line), cycles, "the old map");
+    fs::write(&path, &mapped.bytes()[..100]).unwrap();
+    for fault in [load(&path).unwrap_err(), MappedAtlas::open(&path).unwrap_err()] {
+        let said = fault.to_string();
+        assert!(said.contains("a.atlas: truncated: 100 of"), "{said}");
+    }
+    assert!(matches!(load(&directory.path().join("no")), Err(LoadError::Io { .. })));
+    let mut faulty = contents();
+    faulty.reading.clear();
+    assert!(matches!(save(&faulty, &path), Err(SaveError::Encode(_))));
+    assert_eq!(fs::metadata(&path).unwrap().len(), 100, "the file is as it was");
+}

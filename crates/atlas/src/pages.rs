@@ -1,0 +1,342 @@
+//! The page table of an atlas: from a frame to its code.
+//!
+//! A query's time is the time of its dependent loads, so there are as few as the frames allow: one
+//! where the stored blocks are contiguous or follow a template, two where they have gaps. What a
+//! branch can decide is left to the branch predictor and costs no load. It knows codes, never
+//! latencies.
+
+use crate::error::AtlasError;
+use crate::format::{
+    BLOCK_PAGES, IndexKind, NONE_U32, PAGE_INDEX_BYTES, PLANE_BYTES, PageIndexHeader, PlaneHeader,
+    PlaneKind,
+};
+use isochrone_units::Level;
+
+const PAGE_MASK: usize = BLOCK_PAGES - 1;
+
+/// Which blocks are stored and where.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PageIndex<'a> {
+    first_frame: u64,
+    positions: usize,
+    pub(crate) blocks: usize,
+    pub(crate) keyed_by: u32,
+    kind: Index<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Index<'a> {
+    Dense,
+    Table(&'a [[u8; 4]]),
+    Sorted(&'a [[u8; 8]]),
+}
+
+const fn bad(part: &'static str, why: &'static str) -> AtlasError {
+    AtlasError::Inconsistent { part, why }
+}
+
+/// A 32-bit count as a size; sizes here have at least 32 bits.
+fn size(count: u32) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
+}
+
+/// A block, a page or an offset as a size; what does not fit is beyond every table.
+#[inline]
+fn place(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+impl<'a> PageIndex<'a> {
+    pub(crate) fn open(bytes: &'a [u8]) -> Result<Self, AtlasError> {
+        const PART: &str = "page index";
+        let Some((head, entries)) = bytes.split_first_chunk::<PAGE_INDEX_BYTES>() else {
+            return Err(bad(PART, "shorter than its head"));
+        };
+        let head = PageIndexHeader::from_bytes(head);
+        let (blocks, positions) = (size(head.blocks), size(head.positions));
+        if !head.first_frame.is_multiple_of(BLOCK_PAGES as u64) {
+            return Err(bad(PART, "its first frame does not start a block"));
+        }
+        if head.first_frame.checked_add(u64::from(head.positions) * BLOCK_PAGES as u64).is_none() {
+            return Err(bad(PART, "frames beyond any memory"));
+        }
+        let kind = if head.kind == IndexKind::Dense as u32 {
+            if positions != blocks || !entries.is_empty() {
+                return Err(bad(PART, "a dense one has no entries"));
+            }
+            Index::Dense
+        } else if head.kind == IndexKind::Table as u32 {
+            Index::Table(check_table(entries, positions, blocks)?)
+        } else if head.kind == IndexKind::Sorted as u32 {
+            if positions != blocks {
+                return Err(bad(PART, "positions and blocks differ"));
+            }
+            Index::Sorted(check_sorted(entries, blocks, head.first_frame)?)
+        } else {
+            return Err(bad(PART, "unknown kind"));
+        };
+        Ok(Self { first_frame: head.first_frame, positions, blocks, keyed_by: head.keyed_by, kind })
+    }
+
+    /// First frames of the stored blocks, by rank.
+    pub(crate) fn first_frames(self) -> impl Iterator<Item = u64> + 'a {
+        (0..self.positions).filter_map(move |position| match self.kind {
+            Index::Sorted(frames) => frames.get(position).map(|f| u64::from_le_bytes(*f)),
+            Index::Table(ranks) if ranks.get(position).copied() == Some(NONE_U32.to_le_bytes()) => {
+                None
+            }
+            Index::Table(_) | Index::Dense => {
+                Some(self.first_frame + position as u64 * BLOCK_PAGES as u64)
+            }
+        })
+    }
+}
+
+fn check_table(entries: &[u8], positions: usize, blocks: usize) -> Result<&[[u8; 4]], AtlasError> {
+    const PART: &str = "page index";
+    let (ranks, rest) = entries.as_chunks::<4>();
+    if ranks.len() != positions || !rest.is_empty() {
+        return Err(bad(PART, "not one entry for each block of the span"));
+    }
+    let mut next = 0;
+    for rank in ranks {
+        match u32::from_le_bytes(*rank) {
+            NONE_U32 => {}
+            rank if size(rank) == next => next += 1,
+            _ => return Err(bad(PART, "ranks are not 0, 1, 2, ...")),
+        }
+    }
+    if next == blocks { Ok(ranks) } else { Err(bad(PART, "ranks and blocks differ in number")) }
+}
+
+fn check_sorted(entries: &[u8], blocks: usize, first: u64) -> Result<&[[u8; 8]], AtlasError> {
+    const PART: &str = "page index";
+    let (frames, rest) = entries.as_chunks::<8>();
+    if frames.len() != blocks || !rest.is_empty() {
+        return Err(bad(PART, "not one first frame for each block"));
+    }
+    let number = |frame: &[u8; 8]| u64::from_le_bytes(*frame);
+    if frames.iter().any(|frame| !number(frame).is_multiple_of(BLOCK_PAGES as u64)) {
+        return Err(bad(PART, "a first frame does not start a block"));
+    }
+    if frames.first().is_some_and(|frame| number(frame) != first)
+        || !frames.is_sorted_by(|a, b| number(a) < number(b))
+    {
+        return Err(bad(PART, "first frames do not ascend"));
+    }
+    Ok(frames)
+}
+
+/// The codes of one level.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plane<'a>(Codes<'a>);
+
+#[derive(Clone, Copy, Debug)]
+enum Codes<'a> {
+    Raw(&'a [u8]),
+    Template { template: &'a [u8; BLOCK_PAGES], flips: &'a [u8], exceptions: Exceptions<'a> },
+}
+
+/// Pages whose code the template does not give: a bit a page in words of 64 pages, where each
+/// word's codes start, and the codes in order.
+#[derive(Clone, Copy, Debug)]
+struct Exceptions<'a> {
+    words: &'a [[u8; 8]],
+    starts: &'a [[u8; 4]],
+    codes: &'a [u8],
+}
+
+const WORD_PAGES: usize = 64;
+const BLOCK_WORDS: usize = BLOCK_PAGES / WORD_PAGES;
+
+impl<'a> Plane<'a> {
+    pub(crate) fn open(bytes: &'a [u8], index: &PageIndex<'a>) -> Result<Self, AtlasError> {
+        const PART: &str = "page codes";
+        let Some((head, rest)) = bytes.split_first_chunk::<PLANE_BYTES>() else {
+            return Err(bad(PART, "shorter than their head"));
+        };
+        let head = PlaneHeader::from_bytes(head);
+        if head.kind == PlaneKind::Raw as u32 {
+            if index.blocks.checked_mul(BLOCK_PAGES) != Some(rest.len()) {
+                return Err(bad(PART, "not one byte a page"));
+            }
+            return Ok(Self(Codes::Raw(rest)));
+        }
+        if head.kind != PlaneKind::Template as u32 {
+            return Err(bad(PART, "unknown kind"));
+        }
+        let short = bad(PART, "a template that is cut short");
+        let (template, rest) = rest.split_first_chunk::<BLOCK_PAGES>().ok_or(short)?;
+        let (flips, rest) = rest.split_at_checked(index.positions).ok_or(short)?;
+        let exceptions = if head.exceptions == 0 {
+            if !rest.is_empty() {
+                return Err(bad(PART, "bytes behind a template"));
+            }
+            Exceptions { words: &[], starts: &[], codes: &[] }
+        } else {
+            Exceptions::open(rest, index.blocks, size(head.exceptions))?
+        };
+        Ok(Self(Codes::Template { template, flips, exceptions }))
+    }
+
+    /// The codes of the block with this rank.
+    fn block(&self, rank: usize, position: usize) -> Option<[u8; BLOCK_PAGES]> {
+        match &self.0 {
+            Codes::Raw(codes) => codes.as_chunks().0.get(rank).copied(),
+            Codes::Template { template, flips, exceptions } => {
+                let flip = *flips.get(position)?;
+                let mut codes = **template;
+                for (page, code) in codes.iter_mut().enumerate() {
+                    *code = match exceptions.find(rank, page) {
+                        Some(exception) => exceptions.code(exception)?,
+                        None => *code ^ flip,
+                    };
+                }
+                Some(codes)
+            }
+        }
+    }
+}
+
+impl<'a> Exceptions<'a> {
+    fn open(bytes: &'a [u8], blocks: usize, count: usize) -> Result<Self, AtlasError> {
+        const PART: &str = "exceptions of page codes";
+        let short = bad(PART, "cut short");
+        let words = blocks.checked_mul(BLOCK_WORDS).ok_or(short)?;
+        let (bits, rest) = bytes.split_at_checked(words.saturating_mul(8)).ok_or(short)?;
+        let (starts, codes) = rest.split_at_checked(words.saturating_mul(4)).ok_or(short)?;
+        let (words, starts) = (bits.as_chunks().0, starts.as_chunks().0);
+        if codes.len() != count {
+            return Err(bad(PART, "not one code for each"));
+        }
+        let mut next = 0_usize;
+        for (word, start) in words.iter().zip(starts) {
+            if size(u32::from_le_bytes(*start)) != next {
+                return Err(bad(PART, "a word's codes do not start where the last one's end"));
+            }
+            next += size(u64::from_le_bytes(*word).count_ones());
+        }
+        if next == count { Ok(Self { words, starts, codes }) } else { Err(bad(PART, "miscounted")) }
+    }
+
+    /// The word of a page and the page's bit in it, if the template does not hold for it.
+    #[inline]
+    fn find(&self, rank: usize, page: usize) -> Option<(usize, u64, u64)> {
+        let place = rank * BLOCK_WORDS + page / WORD_PAGES;
+        let word = u64::from_le_bytes(*self.words.get(place)?);
+        let bit = 1 << (page % WORD_PAGES);
+        (word & bit != 0).then_some((place, word, bit))
+    }
+
+    /// The code of an exception that [`Self::find`] found.
+    #[cold]
+    fn code(&self, (place, word, bit): (usize, u64, u64)) -> Option<u8> {
+        let before = size((word & (bit - 1)).count_ones());
+        let start = size(u32::from_le_bytes(*self.starts.get(place)?));
+        self.codes.get(start + before).copied()
+    }
+}
+
+/// Index and plane of one level, ready to answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PageCodes<'a> {
+    pub(crate) index: PageIndex<'a>,
+    pub(crate) plane: Plane<'a>,
+}
+
+impl PageCodes<'_> {
+    /// The code of a frame.
+    #[inline]
+    pub(crate) fn code(&self, frame: u64) -> Option<u8> {
+        let offset = frame.wrapping_sub(self.index.first_frame);
+        // The first frame is a multiple of 512: the page within its block needs no subtraction.
+        let page = place(frame % BLOCK_PAGES as u64);
+        let position = place(offset / BLOCK_PAGES as u64);
+        let rank = match (self.index.kind, &self.plane.0) {
+            (Index::Dense, Codes::Raw(codes)) => return codes.get(place(offset)).copied(),
+            (Index::Dense, Codes::Template { .. }) => position,
+            (Index::Table(ranks), _) => {
+                let rank = u32::from_le_bytes(*ranks.get(position)?);
+                if rank == NONE_U32 {
+                    return None;
+                }
+                size(rank)
+            }
+            (Index::Sorted(frames), _) => return self.sorted_code(frames, frame),
+        };
+        self.code_at(rank, position, page)
+    }
+
+    #[inline]
+    fn code_at(&self, rank: usize, position: usize, page: usize) -> Option<u8> {
+        match &self.plane.0 {
+            Codes::Raw(codes) => codes.get(rank * BLOCK_PAGES + page).copied(),
+            Codes::Template { template, flips, exceptions } => {
+                let code = template[page & PAGE_MASK] ^ flips.get(position)?;
+                // Off the chain of dependent loads: the branch is predicted.
+                match exceptions.find(rank, page) {
+                    Some(exception) => exceptions.code(exception),
+                    None => Some(code),
+                }
+            }
+        }
+    }
+
+    fn sorted_code(&self, frames: &[[u8; 8]], frame: u64) -> Option<u8> {
+        let first = frame - frame % BLOCK_PAGES as u64;
+        let rank = frames.binary_search_by_key(&first, |f| u64::from_le_bytes(*f)).ok()?;
+        self.code_at(rank, rank, place(frame % BLOCK_PAGES as u64))
+    }
+}
+
+/// Codes of 512 consecutive pages, as stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageBlockView {
+    /// First frame, a multiple of 512.
+    pub first_frame: u64,
+    /// LLC codes.
+    pub llc: [u8; BLOCK_PAGES],
+    /// DRAM codes.
+    pub dram: [u8; BLOCK_PAGES],
+}
+
+/// The whole page table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PageTable<'a> {
+    pub(crate) index: PageIndex<'a>,
+    pub(crate) bytes: usize,
+    llc: Plane<'a>,
+    dram: Plane<'a>,
+}
+
+impl<'a> PageTable<'a> {
+    pub(crate) fn open(index: &'a [u8], llc: &'a [u8], dram: &'a [u8]) -> Result<Self, AtlasError> {
+        let bytes = index.len() + llc.len() + dram.len();
+        let index = PageIndex::open(index)?;
+        Ok(Self { index, bytes, llc: Plane::open(llc, &index)?, dram: Plane::open(dram, &index)? })
+    }
+
+    pub(crate) const fn codes(&self, level: Level) -> PageCodes<'a> {
+        let plane = match level {
+            Level::Llc => self.llc,
+            Level::Dram => self.dram,
+        };
+        PageCodes { index: self.index, plane }
+    }
+
+    pub(crate) fn blocks(self) -> impl Iterator<Item = PageBlockView> + 'a {
+        self.index.first_frames().enumerate().filter_map(move |(rank, first_frame)| {
+            let position = match self.index.kind {
+                Index::Sorted(_) => rank,
+                Index::Dense | Index::Table(_) => {
+                    place((first_frame - self.index.first_frame) / BLOCK_PAGES as u64)
+                }
+            };
+            Some(PageBlockView {
+                first_frame,
+                llc: self.llc.block(rank, position)?,
+                dram: self.dram.block(rank, position)?,
+            })
+        })
+    }
+}

@@ -1,0 +1,470 @@
+//! Reads an atlas from its bytes: everything is validated once, then queries only look up.
+//!
+//! The bytes may be a mapped file and come from anywhere, so no value is trusted before it was
+//! checked. The reader never allocates, panics or writes.
+
+use crate::error::AtlasError;
+use crate::format::{
+    self, BASE_BYTES, FLAG_COMPLETE, FLAG_MEASURED, FormTag, HEADER_BYTES, Header, LEVEL_BYTES,
+    LINES_BYTES, LevelRecord, LinesRecord, MAJOR, MAX_SECTIONS, NONE_U16, RegionMode,
+    SECTION_BYTES, Section, SectionEntry, TransferKind,
+};
+use crate::matrices::{Matrices, Spread, TransferSpread};
+use crate::model::{Code, PatternTable, Period};
+use crate::pages::{PageBlockView, PageTable};
+use crate::query::{LevelView, Source};
+use isochrone_units::{CoreId, Level, LineAddr, PageAddr, RegionId};
+
+/// An atlas over its bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Atlas<'a> {
+    header: Header,
+    meta: &'a str,
+    cores: &'a [[u8; 2]],
+    levels: [Option<LevelInfo<'a>>; 2],
+    bases: &'a [[u8; BASE_BYTES]],
+    core_base: &'a [[u8; 2]],
+    pages: Option<PageTable<'a>>,
+    matrices: Matrices<'a>,
+    lines: &'a [[u8; LINES_BYTES]],
+}
+
+/// How one level is described, with what a program needs to decode its own pages.
+#[derive(Clone, Copy, Debug)]
+pub struct LevelInfo<'a> {
+    /// The level.
+    pub level: Level,
+    /// How it is described.
+    pub form: FormTag,
+    /// Lines of the pattern.
+    pub period: Period,
+    /// Page classes.
+    pub classes: u8,
+    /// Standard deviation of one timed load, cycles.
+    pub noise_cycles: f32,
+    /// Bases in its dictionary.
+    pub bases: usize,
+    /// Code by code the one that stands for it.
+    pub canonical: &'a [u8; 256],
+    /// Lines to probe, best first.
+    pub probe_lines: &'a [u8],
+    base_first: usize,
+    core_base_first: usize,
+    shares: &'a [[u8; 4]],
+}
+
+impl LevelInfo<'_> {
+    /// How often each code was seen: the prior for decoding.
+    #[must_use]
+    pub fn shares(&self) -> [f32; 256] {
+        let mut shares = [0.0; 256];
+        for (share, bytes) in shares.iter_mut().zip(self.shares) {
+            *share = f32::from_le_bytes(*bytes);
+        }
+        shares
+    }
+}
+
+const fn bad(part: &'static str, why: &'static str) -> AtlasError {
+    AtlasError::Inconsistent { part, why }
+}
+
+/// Checks everything that holds for every version, and then the version.
+fn check_header(bytes: &[u8], hash: bool) -> Result<Header, AtlasError> {
+    let found = bytes.len() as u64;
+    let magic = bytes.len().min(format::MAGIC.len());
+    if bytes[..magic] != format::MAGIC[..magic] {
+        return Err(AtlasError::Foreign);
+    }
+    let Some(head) = bytes.first_chunk::<HEADER_BYTES>() else {
+        return Err(AtlasError::Truncated { found, expected: HEADER_BYTES as u64 });
+    };
+    let header = Header::from_bytes(head);
+    if header.byte_order == format::BYTE_ORDER.swap_bytes() {
+        return Err(AtlasError::ByteOrder);
+    }
+    let expected = header.length;
+    if found < expected {
+        return Err(AtlasError::Truncated { found, expected });
+    }
+    if found > expected {
+        return Err(AtlasError::TooLong { found, expected });
+    }
+    let checksum = if hash { format::checksum(bytes) } else { header.checksum };
+    if checksum != header.checksum {
+        return Err(AtlasError::Checksum { found: checksum, expected: header.checksum });
+    }
+    if header.byte_order != format::BYTE_ORDER {
+        return Err(bad("header", "unknown byte order"));
+    }
+    if header.major > MAJOR {
+        return Err(AtlasError::Future { found: header.major, known: MAJOR });
+    }
+    if header.major < MAJOR {
+        return Err(bad("header", "a format that never was"));
+    }
+    Ok(header)
+}
+
+/// The sections of a file by kind.
+struct Sections<'a>([Option<&'a [u8]>; 11]);
+
+impl<'a> Sections<'a> {
+    fn open(bytes: &'a [u8], count: u32) -> Result<Self, AtlasError> {
+        const PART: &str = "section table";
+        let count = usize::try_from(count.min(MAX_SECTIONS + 1)).unwrap_or(usize::MAX);
+        if count > MAX_SECTIONS as usize {
+            return Err(bad(PART, "too many entries"));
+        }
+        let end = HEADER_BYTES + count * SECTION_BYTES;
+        let table = bytes.get(HEADER_BYTES..end).ok_or(bad(PART, "beyond the end of the file"))?;
+        let mut sections = Self([None; 11]);
+        for entry in table.as_chunks::<SECTION_BYTES>().0 {
+            let entry = SectionEntry::from_bytes(entry);
+            let start = usize::try_from(entry.offset).unwrap_or(usize::MAX);
+            let length = usize::try_from(entry.length).unwrap_or(usize::MAX);
+            let body = start.checked_add(length).and_then(|stop| bytes.get(start..stop));
+            let body = body.ok_or(bad(PART, "a section lies beyond the end of the file"))?;
+            if start < end || start % format::ALIGN != 0 {
+                return Err(bad(PART, "a section overlaps the table or is not aligned"));
+            }
+            let kind = usize::try_from(entry.kind).unwrap_or(usize::MAX);
+            if let Some(slot) = sections.0.get_mut(kind)
+                && slot.replace(body).is_some()
+            {
+                return Err(bad(PART, "a section comes twice"));
+            }
+        }
+        Ok(sections)
+    }
+
+    fn get(&self, section: Section) -> Option<&'a [u8]> {
+        self.0[section as usize]
+    }
+
+    fn records<const N: usize>(
+        &self,
+        section: Section,
+        part: &'static str,
+    ) -> Result<&'a [[u8; N]], AtlasError> {
+        let (records, rest) = self.get(section).unwrap_or(&[]).as_chunks();
+        if rest.is_empty() { Ok(records) } else { Err(bad(part, "its last record is cut short")) }
+    }
+}
+
+impl<'a> Atlas<'a> {
+    /// Opens an atlas over its bytes, checking all of them once.
+    ///
+    /// # Errors
+    /// [`AtlasError`] with the reason for which the bytes are refused.
+    pub fn open(bytes: &'a [u8]) -> Result<Self, AtlasError> {
+        let header = check_header(bytes, true)?;
+        Self::assemble(bytes, header)
+    }
+
+    /// Opens bytes that [`Self::open`] has accepted before, without computing their checksum.
+    /// Everything else is checked again, so that changed bytes give an error or wrong numbers but
+    /// never a panic.
+    ///
+    /// # Errors
+    /// [`AtlasError`] with the reason for which the bytes are refused.
+    pub fn reopen(bytes: &'a [u8]) -> Result<Self, AtlasError> {
+        let header = check_header(bytes, false)?;
+        Self::assemble(bytes, header)
+    }
+
+    fn assemble(bytes: &'a [u8], header: Header) -> Result<Self, AtlasError> {
+        let sections = Sections::open(bytes, header.sections)?;
+        let meta = sections.get(Section::Meta).ok_or(bad("description", "it is missing"))?;
+        let meta = core::str::from_utf8(meta).map_err(|_| bad("description", "not UTF-8 text"))?;
+        let mut atlas = Self {
+            header,
+            meta,
+            cores: sections.records(Section::Cores, "cores")?,
+            levels: [None; 2],
+            bases: sections.records(Section::Bases, "bases")?,
+            core_base: sections.records(Section::CoreBase, "bases of cores")?,
+            pages: open_pages(&sections)?,
+            matrices: Matrices::open(sections.get(Section::Matrices).unwrap_or(&[]))?,
+            lines: sections.records(Section::Lines, "measured lines")?,
+        };
+        if !atlas.lines.is_sorted_by(|a, b| LinesRecord::key(a) < LinesRecord::key(b)) {
+            return Err(bad("measured lines", "not sorted"));
+        }
+        for record in sections.records::<LEVEL_BYTES>(Section::Levels, "levels")? {
+            let info = atlas.check_level(record)?;
+            let slot = &mut atlas.levels[usize::from(format::level_tag(info.level))];
+            if slot.replace(info).is_some() {
+                return Err(bad("levels", "a level comes twice"));
+            }
+        }
+        Ok(atlas)
+    }
+
+    fn check_level(&self, bytes: &'a [u8; LEVEL_BYTES]) -> Result<LevelInfo<'a>, AtlasError> {
+        const PART: &str = "level";
+        let size = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+        let record = LevelRecord::from_bytes(bytes);
+        let known = Level::ALL.into_iter().find(|&level| format::level_tag(level) == record.level);
+        let forms = [FormTag::Pattern, FormTag::Flat, FormTag::PerLine];
+        let form = forms.into_iter().find(|&form| form as u8 == record.form);
+        let period = Period::from_lines(record.period).ok_or(bad(PART, "unknown period"))?;
+        let info = LevelInfo {
+            level: known.ok_or(bad(PART, "unknown level"))?,
+            form: form.ok_or(bad(PART, "unknown form"))?,
+            period,
+            classes: record.classes,
+            noise_cycles: record.noise_cycles,
+            bases: size(record.base_count),
+            canonical: field(bytes, 32).ok_or(bad(PART, "cut short"))?,
+            probe_lines: bytes
+                .get(288..288 + usize::from(record.probe_count).min(256))
+                .ok_or(bad(PART, "cut short"))?,
+            base_first: size(record.base_first),
+            core_base_first: size(record.core_base_first),
+            shares: bytes[544..].as_chunks().0,
+        };
+        if info.probe_lines.len() != usize::from(record.probe_count) {
+            return Err(bad(PART, "too many probe lines"));
+        }
+        if usize::from(info.classes) > period.max_classes() {
+            return Err(bad(PART, "more classes than a code can hold"));
+        }
+        self.check_bases(&info)?;
+        Ok(info)
+    }
+
+    fn check_bases(&self, info: &LevelInfo<'_>) -> Result<(), AtlasError> {
+        let outside = bad("bases", "a level's bases lie beyond their section");
+        let end = info.base_first.checked_add(info.bases).ok_or(outside)?;
+        self.bases.get(info.base_first..end).ok_or(outside)?;
+        for base in 0..info.bases {
+            if self.base_of(info, base).is_none() {
+                return Err(bad("bases", "a latency is not a finite number"));
+            }
+        }
+        let outside = bad("bases of cores", "a level's entries lie beyond their section");
+        let end = info.core_base_first.checked_add(self.cores.len()).ok_or(outside)?;
+        for base in self.core_base.get(info.core_base_first..end).ok_or(outside)? {
+            let base = u16::from_le_bytes(*base);
+            if base != NONE_U16 && usize::from(base) >= info.bases {
+                return Err(bad("bases of cores", "a core wears a base that is not there"));
+            }
+        }
+        Ok(())
+    }
+
+    fn base_of(&self, info: &LevelInfo<'_>, base: usize) -> Option<PatternTable> {
+        let bytes = self.bases.get(info.base_first.checked_add(base)?)?;
+        let mut values = [0.0; 256];
+        for (value, bytes) in values.iter_mut().zip(bytes.as_chunks().0) {
+            *value = f32::from_le_bytes(*bytes);
+        }
+        PatternTable::from_values(info.period, info.classes, values)
+    }
+
+    /// The description as JSON text: everything but pages and measured lines.
+    #[must_use]
+    pub const fn meta(&self) -> &'a str {
+        self.meta
+    }
+
+    /// True if the run that made it was not interrupted.
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        self.header.flags & FLAG_COMPLETE != 0
+    }
+
+    /// True if it was measured, false if it was simulated.
+    #[must_use]
+    pub const fn is_measured(&self) -> bool {
+        self.header.flags & FLAG_MEASURED != 0
+    }
+
+    /// Hash of the fingerprint of the machine it belongs to.
+    #[must_use]
+    pub const fn fingerprint(&self) -> u64 {
+        self.header.fingerprint
+    }
+
+    /// Rate of the clock behind the cycles.
+    #[must_use]
+    pub const fn clock_hz(&self) -> f64 {
+        self.header.clock_hz
+    }
+
+    /// Step of the clock, cycles.
+    #[must_use]
+    pub const fn clock_tick_cycles(&self) -> u32 {
+        self.header.tick_cycles
+    }
+
+    /// The cores, in the order of the atlas.
+    pub fn cores(&self) -> impl ExactSizeIterator<Item = CoreId> + 'a {
+        self.cores.iter().map(|id| CoreId(u16::from_le_bytes(*id)))
+    }
+
+    /// How a level is described; `None` where it was not measured.
+    #[must_use]
+    pub fn level(&self, level: Level) -> Option<LevelInfo<'a>> {
+        self.levels[usize::from(format::level_tag(level))]
+    }
+
+    /// A base of a level's dictionary.
+    #[must_use]
+    pub fn base(&self, level: Level, index: usize) -> Option<PatternTable> {
+        let info = self.level(level)?;
+        if index < info.bases { self.base_of(&info, index) } else { None }
+    }
+
+    /// The base that a core wore last: its place in the level's dictionary.
+    #[must_use]
+    pub fn core_base(&self, core: CoreId, level: Level) -> Option<usize> {
+        let info = self.level(level)?;
+        let place = self.cores.iter().position(|id| *id == core.0.to_le_bytes())?;
+        let base = u16::from_le_bytes(*self.core_base.get(info.core_base_first + place)?);
+        (base != NONE_U16).then_some(usize::from(base))
+    }
+
+    /// What one core sees at one level, resolved once for many queries. `None` where the atlas
+    /// does not have the level, or has nothing of it for this core.
+    #[must_use]
+    pub fn view(&self, core: CoreId, level: Level) -> Option<LevelView<'a>> {
+        match self.core_base(core, level) {
+            Some(base) => self.view_with_base(core, level, base),
+            None if self.level(level)?.form == FormTag::PerLine => {
+                self.view_of_lines(core, self.level(level)?)
+            }
+            None => None,
+        }
+    }
+
+    /// The same for a core that now wears another base of the dictionary.
+    #[must_use]
+    pub fn view_with_base(&self, core: CoreId, level: Level, base: usize) -> Option<LevelView<'a>> {
+        let info = self.level(level)?;
+        let source = match (info.form, self.pages) {
+            (FormTag::PerLine, _) => return self.view_of_lines(core, info),
+            (FormTag::Flat, None) => Source::Everywhere,
+            (_, Some(pages)) => Source::Codes(pages.codes(level)),
+            (FormTag::Pattern, None) => Source::Nothing,
+        };
+        Some(LevelView::new(Some(&self.base(level, base)?), info.period, source))
+    }
+
+    fn view_of_lines(&self, core: CoreId, info: LevelInfo<'a>) -> Option<LevelView<'a>> {
+        let key = (format::level_tag(info.level), core.0);
+        let of = |bytes: &[u8; LINES_BYTES]| {
+            let (level, core, _) = LinesRecord::key(bytes);
+            (level, core)
+        };
+        let start = self.lines.partition_point(|record| of(record) < key);
+        let stop = self.lines.partition_point(|record| of(record) <= key);
+        let lines = self.lines.get(start..stop)?;
+        let view = LevelView::new(None, info.period, Source::Lines(lines));
+        (!lines.is_empty()).then_some(view)
+    }
+
+    /// Latency of a physical line from a core, cycles. For many queries take a [`Self::view`].
+    #[must_use]
+    pub fn latency(&self, core: CoreId, level: Level, line: LineAddr) -> Option<f32> {
+        self.view(core, level)?.get(line)
+    }
+
+    /// The core nearest to a physical line, with its latency in cycles; the first among equals.
+    #[must_use]
+    pub fn nearest_core(&self, line: LineAddr, level: Level) -> Option<(CoreId, f32)> {
+        let mut nearest: Option<(CoreId, f32)> = None;
+        for core in self.cores() {
+            if let Some(cycles) = self.latency(core, level, line)
+                && nearest.is_none_or(|(_, least)| cycles < least)
+            {
+                nearest = Some((core, cycles));
+            }
+        }
+        nearest
+    }
+
+    /// The lines of a page that are below a quantile from a core: see
+    /// [`LevelView::lines_below_quantile`].
+    #[must_use]
+    pub fn lines_below_quantile(
+        &self,
+        page: PageAddr,
+        core: CoreId,
+        level: Level,
+        q: f32,
+    ) -> Option<u64> {
+        self.view(core, level)?.lines_below_quantile(page, q)
+    }
+
+    /// The code of a frame.
+    #[must_use]
+    pub fn code(&self, frame: PageAddr, level: Level) -> Option<Code> {
+        self.pages?.codes(level).code(frame.0).map(Code)
+    }
+
+    /// Blocks of 512 pages in the page table.
+    #[must_use]
+    pub fn page_blocks(&self) -> usize {
+        self.pages.map_or(0, |pages| pages.index.blocks)
+    }
+
+    /// Bytes that the page table takes in the file: index and codes of both levels.
+    #[must_use]
+    pub fn page_table_bytes(&self) -> usize {
+        self.pages.map_or(0, |pages| pages.bytes)
+    }
+
+    /// The page table, block by block.
+    pub fn blocks(&self) -> impl Iterator<Item = PageBlockView> + 'a {
+        self.pages.into_iter().flat_map(PageTable::blocks)
+    }
+
+    /// What frames are: 0 nothing known, 1 guest frames, 2 host frames.
+    #[must_use]
+    pub fn pages_keyed_by(&self) -> u32 {
+        self.pages.map_or(0, |pages| pages.index.keyed_by)
+    }
+
+    /// Core-to-region latency by dependent chase.
+    #[must_use]
+    pub fn region_latency(
+        &self,
+        core: CoreId,
+        region: RegionId,
+        mode: RegionMode,
+    ) -> Option<Spread> {
+        self.matrices.region(core.0, region.0, mode)
+    }
+
+    /// Time of a line transfer from its owner to the core that asks.
+    #[must_use]
+    pub fn transfer(
+        &self,
+        owner: CoreId,
+        asker: CoreId,
+        kind: TransferKind,
+    ) -> Option<TransferSpread> {
+        self.matrices.transfer(owner.0, asker.0, kind)
+    }
+
+    /// Measured lines, record by record.
+    pub fn measured_lines(&self) -> impl Iterator<Item = LinesRecord> + 'a {
+        self.lines.iter().map(LinesRecord::from_bytes)
+    }
+}
+
+fn open_pages<'a>(sections: &Sections<'a>) -> Result<Option<PageTable<'a>>, AtlasError> {
+    let parts = [Section::PageIndex, Section::LlcCodes, Section::DramCodes];
+    match parts.map(|part| sections.get(part)) {
+        [None, None, None] => Ok(None),
+        [Some(index), Some(llc), Some(dram)] => PageTable::open(index, llc, dram).map(Some),
+        _ => Err(bad("page table", "one of index, LLC codes and DRAM codes is missing")),
+    }
+}
+
+/// A fixed-size part of a record.
+fn field<const N: usize>(bytes: &[u8], at: usize) -> Option<&[u8; N]> {
+    bytes.get(at..)?.first_chunk()
+}
