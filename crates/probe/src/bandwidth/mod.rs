@@ -1,0 +1,14 @@
+//! Bandwidth of groups of cores to memory regions, by the triad.
+//!
+//! [`plan`] says which groups, [`run`](mod@run) runs them on a [`TriadTarget`]: [`live`] threads
+//! or a [`model`].
+
+pub mod live;
+pub mod model;
+pub mod plan;
+pub mod run;
+
+pub use live::LiveTriad;
+pub use model::ModelTriad;
+pub use plan::{BandwidthOptions, BandwidthPlan};
+pub use run::{BandwidthReport, TriadTarget, run};

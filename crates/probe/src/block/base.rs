@@ -1,0 +1,262 @@
+//! Which base a core wears: identified at use, in a millisecond, from pages whose codes are known.
+//!
+//! Keys and classes belong to pages and stay; the base belongs to wherever the host runs the
+//! vCPU now, and changes when it moves. So before a core's latencies are used, some lines of
+//! reference pages are timed and compared with the dictionary of bases seen. A base that is not
+//! in the dictionary is measured from the same reference pages; no page has to be decoded again.
+
+use isochrone_stats::{derive_seed, rng};
+use isochrone_units::{CoreId, Cycles, LINES_PER_PAGE, Level, LineAddr, PageAddr};
+
+use super::apart::{APART, batches};
+use super::learn::{Learnt, split_code};
+use super::rounds::keep_window;
+use crate::target::{Target, TargetError};
+
+/// Timed loads that identify a base: 0.1 to 0.5 ms.
+const IDENTIFY_SAMPLES: usize = 2048;
+/// Seconds of them that measure one anew, where none of the dictionary fits.
+const MEASURE_S: f64 = 0.004;
+/// Share of what is seen that a known base must explain to be the one worn.
+pub(super) const IS_BASE: f64 = 0.95;
+
+/// Pages with known codes, spread over the arena.
+#[derive(Clone, Debug, Default)]
+pub struct References {
+    /// For each page, its class and the canonical index of its line 0, and the page.
+    pages: Vec<(PageAddr, u16, usize)>,
+}
+
+/// A base as it was just seen: cycles, less nothing.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// `[class][canonical index]`; `NaN` where no sample fell.
+    pub patterns: Vec<Vec<f64>>,
+    /// Samples behind each cell.
+    pub counts: Vec<Vec<u32>>,
+    /// Noise of one load around its cell, cycles.
+    pub noise: f64,
+}
+
+impl References {
+    /// From training pages, in the order in which their codes were learnt.
+    #[must_use]
+    pub fn new(pages: &[PageAddr], learnt: &Learnt) -> Self {
+        let per_block = learnt.period / LINES_PER_PAGE;
+        let place = |(i, page): (usize, &PageAddr)| {
+            let (class, key) = split_code(learnt.codes[i / per_block], learnt.period);
+            let first = (i % per_block) * LINES_PER_PAGE;
+            (*page, u16::try_from(class).unwrap_or(0), first ^ key)
+        };
+        Self { pages: pages.iter().enumerate().map(place).collect() }
+    }
+
+    /// At least `count` lines, each with its class and canonical index, in an order in which
+    /// neighbours do not meet.
+    pub(super) fn draw(&self, count: usize, seed: u64) -> Vec<ReferenceCell> {
+        let mut rng = rng(seed);
+        let mut cells = Vec::with_capacity(count);
+        while cells.len() < count && !self.pages.is_empty() {
+            for (page, i) in batches(self.pages.len(), &mut rng).into_iter().flatten() {
+                let (page, class, first) = self.pages[page as usize];
+                let canonical = u16::try_from(first ^ usize::from(i)).unwrap_or(0);
+                cells.push((page.line(i), class, canonical));
+            }
+        }
+        cells.truncate(count);
+        cells
+    }
+
+    /// Times `count` lines, and returns them with their values, the timer's cost taken off.
+    pub(super) fn time(
+        &self,
+        target: &mut dyn Target,
+        core: CoreId,
+        level: Level,
+        count: usize,
+        seed: u64,
+    ) -> Result<(Vec<ReferenceCell>, Vec<f64>), TargetError> {
+        let cells = self.draw(count, seed);
+        let lines: Vec<LineAddr> = cells.iter().map(|c| c.0).collect();
+        let mut raw = vec![Cycles(0); lines.len()];
+        // A batch is an eighth of the pages' lines: neighbours must not meet.
+        let together = (self.pages.len() * LINES_PER_PAGE / APART).max(1);
+        for (lines, raw) in lines.chunks(together).zip(raw.chunks_mut(together)) {
+            target.sample(core, level, lines, raw)?;
+        }
+        let overhead = target.clock().overhead;
+        Ok((cells, raw.iter().map(|c| f64::from(c.0) - overhead).collect()))
+    }
+}
+
+/// A line with its class and canonical index.
+pub(super) type ReferenceCell = (LineAddr, u16, u16);
+
+/// Reference values sorted into canonical cells.
+#[derive(Clone, Debug)]
+struct Look {
+    sums: Vec<Vec<f64>>,
+    counts: Vec<Vec<u32>>,
+    squares: f64,
+}
+
+impl Look {
+    fn new(learnt: &Learnt) -> Self {
+        let classes = learnt.classes();
+        Self {
+            sums: vec![vec![0.0; learnt.period]; classes],
+            counts: vec![vec![0; learnt.period]; classes],
+            squares: 0.0,
+        }
+    }
+
+    fn add(&mut self, cells: &[ReferenceCell], values: &[f64], learnt: &Learnt, tick: u32) {
+        let (low, high) = keep_window(values, tick);
+        for ((_, class, index), value) in cells.iter().zip(values) {
+            if (low..=high).contains(value) {
+                let index = usize::from(learnt.representative(usize::from(*index)));
+                self.sums[usize::from(*class)][index] += value;
+                self.counts[usize::from(*class)][index] += 1;
+                self.squares += value * value;
+            }
+        }
+    }
+
+    fn seen(&self, learnt: &Learnt) -> Seen {
+        let total: u32 = self.counts.iter().flatten().sum();
+        let between: f64 = self
+            .sums
+            .iter()
+            .flatten()
+            .zip(self.counts.iter().flatten())
+            .filter(|(_, n)| **n > 0)
+            .map(|(s, n)| s * s / f64::from(*n))
+            .sum();
+        let used = self.counts.iter().flatten().filter(|n| **n > 0).count();
+        let spare = f64::from(total) - used as f64;
+        let at = |j: usize| usize::from(learnt.representative(j));
+        let mean = |(sum, count): (&Vec<f64>, &Vec<u32>)| {
+            (0..learnt.period).map(|j| sum[at(j)] / f64::from(count[at(j)])).collect()
+        };
+        Seen {
+            patterns: self.sums.iter().zip(&self.counts).map(mean).collect(),
+            // Only representatives carry weight: equal lines are one cell.
+            counts: self
+                .counts
+                .iter()
+                .map(|c| (0..learnt.period).map(|j| if at(j) == j { c[j] } else { 0 }).collect())
+                .collect(),
+            noise: ((self.squares - between).max(0.0) / spare.max(1.0)).sqrt(),
+        }
+    }
+}
+
+impl Seen {
+    /// Share of what was seen that a known base explains, a common offset allowed for, corrected
+    /// for the noise of this look; 0 where the look saw nothing but noise.
+    #[must_use]
+    pub fn likeness(&self, base: &[Vec<f64>]) -> f64 {
+        let cells: Vec<(f64, f64, f64)> = self
+            .patterns
+            .iter()
+            .flatten()
+            .zip(base.iter().flatten())
+            .zip(self.counts.iter().flatten())
+            .filter(|((seen, _), n)| seen.is_finite() && **n > 0)
+            .map(|((seen, base), n)| (*seen, *base, f64::from(*n)))
+            .collect();
+        let total: f64 = cells.iter().map(|c| c.2).sum();
+        let noise = self.noise.powi(2) * cells.len().saturating_sub(1) as f64;
+        explained(&cells, total, noise)
+    }
+}
+
+/// `1 - |seen - base - offset|^2 / |seen - mean|^2`, weighted, `noise` taken off both.
+fn explained(cells: &[(f64, f64, f64)], total: f64, noise: f64) -> f64 {
+    let mean = |of: &dyn Fn(&(f64, f64, f64)) -> f64| {
+        cells.iter().map(|c| c.2 * of(c)).sum::<f64>() / total.max(f64::MIN_POSITIVE)
+    };
+    let (centre, offset) = (mean(&|c| c.0), mean(&|c| c.0 - c.1));
+    let energy = total * mean(&|c| (c.0 - centre).powi(2)) - noise;
+    let left = total * mean(&|c| (c.0 - c.1 - offset).powi(2)) - noise;
+    if energy <= noise * 0.2 { 0.0 } else { 1.0 - left.max(0.0) / energy }
+}
+
+/// Share of base `a` that base `b` explains, a common offset allowed for; 1 for flat ones.
+#[must_use]
+pub fn resemblance(a: &[Vec<f64>], b: &[Vec<f64>]) -> f64 {
+    let cells: Vec<(f64, f64, f64)> =
+        a.iter().flatten().zip(b.iter().flatten()).map(|(x, y)| (*x, *y, 1.0)).collect();
+    let flat = isochrone_stats::variance(&a.concat()).is_none_or(|v| v < 1e-9);
+    if flat { 1.0 } else { explained(&cells, cells.len() as f64, 0.0) }
+}
+
+/// What [`identify`] found.
+#[derive(Clone, Debug)]
+pub enum Worn {
+    /// Base number of the dictionary.
+    Known(usize),
+    /// None of them; this is what the core sees now.
+    New(Vec<Vec<f64>>),
+}
+
+/// Finds the base that `core` wears, among `bases`, or measures it.
+///
+/// # Errors
+/// Whatever the target refuses; a thread found on another core is tried again, eight times.
+pub fn identify(
+    target: &mut dyn Target,
+    core: CoreId,
+    level: Level,
+    references: &References,
+    learnt: &Learnt,
+    bases: &[Vec<Vec<f64>>],
+    seed: u64,
+) -> Result<Worn, TargetError> {
+    let end = target.seconds() + MEASURE_S;
+    let mut look = Look::new(learnt);
+    for batch in 0_u64.. {
+        let seed = derive_seed(seed, batch);
+        let (cells, values) =
+            retry(|| references.time(target, core, level, IDENTIFY_SAMPLES, seed))?;
+        look.add(&cells, &values, learnt, target.clock().tick);
+        let seen = look.seen(learnt);
+        let best = bases
+            .iter()
+            .enumerate()
+            .map(|(i, base)| (seen.likeness(base), i))
+            .max_by(|a, b| a.0.total_cmp(&b.0));
+        match best {
+            Some((likeness, i)) if likeness >= IS_BASE => return Ok(Worn::Known(i)),
+            _ if target.seconds() > end => return Ok(Worn::New(completed(seen.patterns))),
+            _ => {}
+        }
+    }
+    unreachable!("time passes on every target")
+}
+
+/// Does a batch again when the thread was moved during it, at most eight times.
+pub(super) fn retry<T>(
+    mut batch: impl FnMut() -> Result<T, TargetError>,
+) -> Result<T, TargetError> {
+    let mut last = batch();
+    for _ in 0..8 {
+        match last {
+            Err(TargetError::Moved { .. }) => last = batch(),
+            done => return done,
+        }
+    }
+    last
+}
+
+/// Cells that no sample fell into take their class's mean.
+fn completed(mut patterns: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+    let all: Vec<f64> = patterns.iter().flatten().copied().filter(|v| v.is_finite()).collect();
+    let overall = isochrone_stats::mean(&all).unwrap_or(0.0);
+    for pattern in &mut patterns {
+        let known: Vec<f64> = pattern.iter().copied().filter(|v| v.is_finite()).collect();
+        let centre = isochrone_stats::mean(&known).unwrap_or(overall);
+        pattern.iter_mut().filter(|v| !v.is_finite()).for_each(|v| *v = centre);
+    }
+    patterns
+}

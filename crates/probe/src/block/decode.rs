@@ -1,0 +1,410 @@
+//! The memory pass: the code of every page, each decoded from a few of its lines.
+//!
+//! Pages stream through a window. In every round each undecided page has some of its probe lines
+//! timed, so that lines timed together come from different pages; a page leaves the window as
+//! soon as its decision is safe, and another takes its place. Rounds go to the judges in turn:
+//! the cores without which some classes of pages cannot be told apart (one, mostly). Reference
+//! pages with known codes run along in every pass: they carry the common offset (clock rates
+//! drift by more than a pattern is high) and they notice a vCPU that moved.
+
+use isochrone_atlas::{Codebook, Decoder, PatternTable, Penalties, Period};
+use isochrone_stats::{rng, shuffle, variance};
+use isochrone_units::{CoreId, Cycles, Level, LineAddr};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::base::{ReferenceCell, References, retry};
+use super::learn::{Learnt, join_code};
+use super::rounds::keep_window;
+use crate::target::{Target, TargetError};
+
+/// Pages in the window: enough that one round of them costs more than its preparation, few enough
+/// that their translations stay in a second-level TLB of 2048 entries (a host may back a guest's
+/// huge pages with small ones, so that each page needs its own).
+const WINDOW: usize = 1024;
+/// Lines of each page timed in a round, one pass over the window for each.
+const READS: usize = 4;
+/// Reference lines timed in a pass.
+const REFERENCES: usize = 64;
+/// Reference lines timed before the first round: an offset that is two cycles off misplaces every
+/// page of a class in the same way.
+const PRIMING: usize = 8192;
+/// Share of its weight that an offset keeps from one round to the next.
+const OFFSET_MEMORY: f64 = 0.98;
+/// Probability of error at which a decision is safe.
+const SAFE_ERROR: f32 = 0.02;
+/// Timed loads of each chosen line after which a page's best code is taken as it is.
+const MAX_CYCLES: usize = 24;
+/// Mean square distance of two classes, as a share of the variance of all lines, below which they
+/// are one: patterns at that distance correlate at 0.98.
+const SAME_DISTANCE: f64 = 0.04;
+/// Fall of the references' slope that means another base (see `rounds`).
+const SLOPE_DROP: f64 = 0.4;
+/// Standard errors that the fall must be worth.
+const SLOPE_Z: f64 = 5.0;
+/// Rounds over which the references' slope is judged.
+const SLOPE_ROUNDS: u32 = 8;
+
+/// A core that takes part in decoding, and the base that it wears.
+#[derive(Clone, Debug)]
+pub struct Judge {
+    /// The core that asks.
+    pub core: CoreId,
+    /// `[class][canonical index]`, cycles.
+    pub patterns: Vec<Vec<f64>>,
+}
+
+/// What the memory pass needs to know.
+#[derive(Debug)]
+pub struct DecodePlan<'a> {
+    /// Who asks; rounds go to them in turn.
+    pub judges: &'a [Judge],
+    /// Where lines are put.
+    pub level: Level,
+    /// The form.
+    pub learnt: &'a Learnt,
+    /// Probe lines, best first.
+    pub lines: &'a [u8],
+    /// Noise of one timed load, cycles.
+    pub noise: f64,
+    /// What residuals cost.
+    pub penalties: &'a Penalties,
+    /// Pages with known codes.
+    pub references: &'a References,
+    /// Seed of the orders.
+    pub seed: u64,
+}
+
+/// Codes and what they cost.
+#[derive(Clone, Debug, Default)]
+pub struct Decoded {
+    /// Code of each page (or block), in the order asked for; `None` if the pass was cut short.
+    pub codes: Vec<Option<u8>>,
+    /// Timed loads spent on pages, references not counted.
+    pub samples: u64,
+    /// Timed loads spent on references.
+    pub reference_samples: u64,
+    /// Distinct lines read, summed over pages.
+    pub lines_read: u64,
+    /// Seconds in the target.
+    pub timing_s: f64,
+    /// Seconds in all.
+    pub total_s: f64,
+    /// Times that the thread was found elsewhere; those rounds were done again.
+    pub thread_moves: u32,
+    /// Set when the references no longer looked like their base: codes decided since the last
+    /// good check are `None` and the base must be identified again.
+    pub base_lost: bool,
+}
+
+/// Decodes the pages (or 16 KiB blocks) that begin at `first_lines`.
+///
+/// # Errors
+/// Whatever the target refuses.
+pub fn decode(
+    target: &mut dyn Target,
+    first_lines: &[LineAddr],
+    plan: &DecodePlan<'_>,
+    keep_going: &dyn Fn() -> bool,
+) -> Result<Decoded, TargetError> {
+    let begin = target.seconds();
+    let books: Vec<Codebook> =
+        plan.judges.iter().map(|judge| codebook(plan, judge)).collect::<Result<_, _>>()?;
+    let mut window = Window::new(first_lines, plan, &books);
+    for (judge, offset) in plan.judges.iter().zip(&mut window.offsets) {
+        *offset = retry(|| prime(target, plan, judge))?;
+    }
+    let mut turn = 0;
+    while window.refill() && keep_going() {
+        window.draw(turn);
+        let before = target.seconds();
+        let core = plan.judges[turn].core;
+        match target.sample(core, plan.level, &window.batch, &mut window.raw) {
+            Ok(()) => {}
+            Err(TargetError::Moved { .. }) => {
+                window.done.thread_moves += 1;
+                continue;
+            }
+            Err(error) => return Err(error),
+        }
+        window.done.timing_s += target.seconds() - before;
+        let clock = target.clock();
+        if window.take(turn, clock.overhead, clock.tick) {
+            window.done.base_lost = true;
+            window.forget_recent();
+            break;
+        }
+        turn = (turn + 1) % plan.judges.len();
+    }
+    let mut done = window.done;
+    done.total_s = target.seconds() - begin;
+    Ok(done)
+}
+
+/// The offset of this moment, from enough references that it is not what decides.
+fn prime(
+    target: &mut dyn Target,
+    plan: &DecodePlan<'_>,
+    judge: &Judge,
+) -> Result<Offset, TargetError> {
+    let (cells, values) =
+        plan.references.time(target, judge.core, plan.level, PRIMING, plan.seed)?;
+    let expected = |c: &ReferenceCell| judge.patterns[usize::from(c.1)][usize::from(c.2)];
+    let pairs = cells.iter().map(expected).zip(values.iter().copied());
+    let mut offset = Offset::default();
+    offset.add(pairs, keep_window(&values, target.clock().tick));
+    Ok(offset)
+}
+
+fn codebook(plan: &DecodePlan<'_>, judge: &Judge) -> Result<Codebook, TargetError> {
+    let learnt = plan.learnt;
+    let stored: Vec<Vec<f32>> =
+        judge.patterns.iter().map(|p| p.iter().map(|v| f32_of(*v)).collect()).collect();
+    let shares = shares(learnt);
+    let period = u16::try_from(learnt.period).ok().and_then(Period::from_lines);
+    PatternTable::new(period.unwrap_or(Period::Lines64), stored.iter().map(Vec::as_slice))
+        .and_then(|table| {
+            Codebook::new(&table, &canonical_codes(plan), &shares, plan.penalties.clone())
+        })
+        .map_err(|e| TargetError::Unsupported(format!("the learnt form cannot be decoded: {e}")))
+}
+
+/// For each code the one that stands for it: keys alike, and classes that none of the judges can
+/// tell apart where they run now.
+fn canonical_codes(plan: &DecodePlan<'_>) -> Vec<u8> {
+    let learnt = plan.learnt;
+    if learnt.period != 64 {
+        return learnt.canonical_key.clone();
+    }
+    let alike = |a: usize, b: usize| {
+        plan.judges.iter().all(|judge| {
+            let spread = variance(&judge.patterns.concat()).unwrap_or(0.0);
+            let pairs = judge.patterns[a].iter().zip(&judge.patterns[b]);
+            let square = pairs.map(|(x, y)| (x - y).powi(2)).sum::<f64>() / 64.0;
+            square <= SAME_DISTANCE * spread
+        })
+    };
+    (0..learnt.classes())
+        .flat_map(|class| {
+            let stands = (0..class).find(|other| alike(*other, class)).unwrap_or(class);
+            let stands = stands.to_le_bytes()[0];
+            learnt.canonical_key.iter().map(move |key| join_code(stands, *key))
+        })
+        .collect()
+}
+
+/// How often each code is to be expected. Codes that no training page had share the probability
+/// that the next page has a new one: (codes seen once + 1) / (pages + 1), Good's estimate (I. J.
+/// Good, Biometrika 40, 1953) kept above zero.
+fn shares(learnt: &Learnt) -> Vec<f32> {
+    let mut counts = vec![0.0_f64; 256];
+    for code in &learnt.codes {
+        counts[usize::from(*code)] += 1.0;
+    }
+    let pages = learnt.codes.len() as f64;
+    let codes = learnt.distinct_codes();
+    let once = codes.iter().filter(|c| counts[usize::from(**c)] == 1.0).count() as f64;
+    let unseen = codes.iter().filter(|c| counts[usize::from(**c)] == 0.0).count() as f64;
+    let new = if unseen > 0.0 { (once + 1.0) / (pages + 1.0) } else { 0.0 };
+    let mut shares = vec![0.0_f32; 256];
+    for code in codes {
+        let count = counts[usize::from(code)];
+        let share = if count > 0.0 { (1.0 - new) * count / pages } else { new / unseen };
+        shares[usize::from(code)] = f32_of(share);
+    }
+    shares
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "latencies and logarithms fit an f32")]
+fn f32_of(value: f64) -> f32 {
+    value as f32
+}
+
+/// One undecided page.
+struct Open {
+    place: usize,
+    first: LineAddr,
+    decoder: Decoder,
+    reads: usize,
+}
+
+struct Window<'a> {
+    plan: &'a DecodePlan<'a>,
+    books: &'a [Codebook],
+    first_lines: &'a [LineAddr],
+    next: usize,
+    open: Vec<Open>,
+    /// What each slot of the batch is: an open page or a reference.
+    slots: Vec<Slot>,
+    batch: Vec<LineAddr>,
+    raw: Vec<Cycles>,
+    references: Vec<ReferenceCell>,
+    reference_next: usize,
+    /// One for each judge.
+    offsets: Vec<Offset>,
+    recent: Vec<usize>,
+    rng: Xoshiro256PlusPlus,
+    done: Decoded,
+}
+
+#[derive(Clone, Copy)]
+enum Slot {
+    /// An open page and which of its lines.
+    Page(u32, u8),
+    /// A reference line and what the judge's base says of it, cycles.
+    Reference(f64),
+}
+
+/// Running comparison of the references with what a judge's base says.
+#[derive(Clone, Default)]
+struct Offset {
+    mean: f64,
+    weight: f64,
+    cross: f64,
+    square: f64,
+    rounds: u32,
+}
+
+impl<'a> Window<'a> {
+    fn new(first_lines: &'a [LineAddr], plan: &'a DecodePlan<'a>, books: &'a [Codebook]) -> Self {
+        Self {
+            plan,
+            books,
+            first_lines,
+            next: 0,
+            open: Vec::with_capacity(WINDOW),
+            slots: Vec::new(),
+            batch: Vec::new(),
+            raw: Vec::new(),
+            references: plan.references.draw(REFERENCES * READS * 32, plan.seed),
+            reference_next: 0,
+            offsets: vec![Offset::default(); plan.judges.len()],
+            recent: Vec::new(),
+            rng: rng(plan.seed),
+            done: Decoded { codes: vec![None; first_lines.len()], ..Decoded::default() },
+        }
+    }
+
+    /// Opens pages until the window is full; false when nothing is left to do.
+    fn refill(&mut self) -> bool {
+        while self.open.len() < WINDOW && self.next < self.first_lines.len() {
+            let place = self.next;
+            self.next += 1;
+            let first = self.first_lines[place];
+            let decoder = Decoder::new(&self.books[0]);
+            self.open.push(Open { place, first, decoder, reads: 0 });
+        }
+        !self.open.is_empty()
+    }
+
+    /// The next lines of each open page, a pass for each, and references among them. In a pass
+    /// every page has one line; lines of one page are never neighbours (see `lines`).
+    fn draw(&mut self, turn: usize) {
+        let mut slots: Vec<(Slot, LineAddr)> = Vec::with_capacity(self.batch.len());
+        let patterns = &self.plan.judges[turn].patterns;
+        for read in 0..READS {
+            let begin = slots.len();
+            for (index, page) in (0_u32..).zip(&self.open) {
+                let line = self.plan.lines[(page.reads + read) % self.plan.lines.len()];
+                slots.push((Slot::Page(index, line), LineAddr(page.first.0 + u64::from(line))));
+            }
+            for _ in 0..REFERENCES.min(self.references.len()) {
+                let (line, class, index) = self.references[self.reference_next];
+                self.reference_next = (self.reference_next + 1) % self.references.len();
+                let expected = patterns[usize::from(class)][usize::from(index)];
+                slots.push((Slot::Reference(expected), line));
+            }
+            shuffle(&mut slots[begin..], &mut self.rng);
+        }
+        self.slots.clear();
+        self.slots.extend(slots.iter().map(|s| s.0));
+        self.batch.clear();
+        self.batch.extend(slots.iter().map(|s| s.1));
+        self.raw.resize(self.batch.len(), Cycles(0));
+    }
+
+    /// Uses one round of samples; true when the base is no longer the one assumed.
+    fn take(&mut self, turn: usize, overhead: f64, tick: u32) -> bool {
+        let values: Vec<f64> = self.raw.iter().map(|c| f64::from(c.0) - overhead).collect();
+        let offset = &mut self.offsets[turn];
+        let references = self.slots.iter().zip(&values).filter_map(|(slot, value)| match slot {
+            Slot::Reference(expected) => Some((*expected, *value)),
+            Slot::Page(..) => None,
+        });
+        offset.add(references, keep_window(&values, tick));
+        let book = &self.books[turn];
+        for (slot, value) in self.slots.iter().zip(&values) {
+            if let Slot::Page(index, line) = slot {
+                let page = &mut self.open[*index as usize];
+                page.decoder.add(book, *line, f32_of(value - offset.mean));
+                page.reads += 1;
+            }
+        }
+        let verdict = offset.judge(self.plan.noise);
+        let own = self.open.len() * READS;
+        self.done.samples += own as u64;
+        self.done.reference_samples += (self.slots.len() - own) as u64;
+        self.close(turn);
+        if verdict == Some(false) {
+            self.recent.clear();
+        }
+        verdict == Some(true)
+    }
+
+    /// Pages whose decision is safe leave the window.
+    fn close(&mut self, turn: usize) {
+        let lines = self.plan.lines.len();
+        let limit = MAX_CYCLES * lines;
+        let mut i = 0;
+        while i < self.open.len() {
+            let decision = self.open[i].decoder.best(&self.books[turn]);
+            if decision.is_safe(SAFE_ERROR) || self.open[i].reads >= limit {
+                let page = self.open.swap_remove(i);
+                self.done.codes[page.place] = Some(decision.code.0);
+                self.done.lines_read += page.reads.min(lines) as u64;
+                self.recent.push(page.place);
+            } else {
+                i += 1;
+            }
+        }
+    }
+
+    fn forget_recent(&mut self) {
+        for place in self.recent.drain(..) {
+            self.done.codes[place] = None;
+        }
+    }
+}
+
+impl Offset {
+    /// Adds `(expected, seen)` values that lie in the window.
+    fn add(&mut self, pairs: impl Iterator<Item = (f64, f64)>, (low, high): (f64, f64)) {
+        let pairs: Vec<(f64, f64)> =
+            pairs.filter(|(_, value)| (low..=high).contains(value)).collect();
+        let n = pairs.len() as f64;
+        if n < 2.0 {
+            return;
+        }
+        let shift = pairs.iter().map(|(e, v)| v - e).sum::<f64>() / n;
+        let centre = pairs.iter().map(|(e, _)| e).sum::<f64>() / n;
+        // Old rounds fade, so that a slow drift of the clock rate is followed.
+        self.weight = self.weight * OFFSET_MEMORY + n;
+        self.mean += (shift - self.mean) * n / self.weight;
+        for (e, v) in pairs {
+            self.cross += (v - centre - shift) * (e - centre);
+            self.square += (e - centre).powi(2);
+        }
+        self.rounds += 1;
+    }
+
+    /// After a few rounds: whether the references lost the pattern. Starts a new count.
+    fn judge(&mut self, noise: f64) -> Option<bool> {
+        if self.rounds < SLOPE_ROUNDS {
+            return None;
+        }
+        let fall = 1.0 - self.cross / self.square;
+        let beyond = SLOPE_DROP.max(SLOPE_Z * noise / self.square.sqrt());
+        let lost = self.square > 0.0 && fall > beyond;
+        (self.cross, self.square, self.rounds) = (0.0, 0.0, 0);
+        Some(lost)
+    }
+}

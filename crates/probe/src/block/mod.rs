@@ -1,0 +1,23 @@
+//! Block latency: how far every line is from every core, and how to know it from a few of them.
+//!
+//! The way of the data: a [`plan`] chooses pages; [`rounds`] times their lines again and again,
+//! cut where the vCPU moved; [`learn`] finds classes, base and keys; [`lines`] chooses which lines
+//! to probe; [`base`] says which base a core wears now; [`decode`] gives every page its code;
+//! [`score`] judges all of it on pages that were held out; [`run`] joins the steps.
+
+mod apart;
+pub mod base;
+pub mod decode;
+pub mod learn;
+pub mod lines;
+pub mod plan;
+pub mod residuals;
+pub mod rounds;
+pub mod run;
+pub mod score;
+
+pub use plan::BlockPlan;
+pub use run::{BlockMap, UNKNOWN_CODE, map_blocks};
+
+#[cfg(test)]
+mod tests;

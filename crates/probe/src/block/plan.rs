@@ -1,0 +1,100 @@
+//! The block experiment as pure data: what is timed, in which order, how often.
+
+use isochrone_stats::{derive_seed, rng, shuffle};
+use isochrone_units::{Level, PageAddr};
+
+/// Pages that are chosen together, so that a period of 256 lines can be seen.
+pub const PAGES_PER_BLOCK: u64 = 4;
+
+/// How much is measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BlockPlan {
+    /// Levels, in order.
+    pub levels: Vec<Level>,
+    /// Pages whose every line is timed to learn the form.
+    pub training_pages: u64,
+    /// Pages whose every line is timed to score it.
+    pub heldout_pages: u64,
+    /// Rounds over the training pages: LLC, DRAM.
+    pub training_rounds: [u32; 2],
+    /// Rounds over the held-out pages: LLC, DRAM.
+    pub heldout_rounds: [u32; 2],
+    /// Pages decoded in the memory pass.
+    pub memory_pages: u64,
+    /// Most seconds for one set of rounds.
+    pub max_seconds: f64,
+    /// Seed of every order.
+    pub seed: u64,
+}
+
+impl BlockPlan {
+    /// The full plan: about half a minute on two cores.
+    #[must_use]
+    pub fn full(memory_pages: u64, seed: u64) -> Self {
+        Self {
+            levels: Level::ALL.to_vec(),
+            training_pages: 128,
+            heldout_pages: 128,
+            training_rounds: [160, 160],
+            heldout_rounds: [240, 480],
+            memory_pages,
+            max_seconds: 4.0,
+            seed,
+        }
+    }
+
+    /// The quick plan: about three seconds on two cores.
+    #[must_use]
+    pub fn quick(memory_pages: u64, seed: u64) -> Self {
+        Self {
+            heldout_pages: 64,
+            training_rounds: [96, 96],
+            heldout_rounds: [160, 256],
+            max_seconds: 1.0,
+            ..Self::full(memory_pages, seed)
+        }
+    }
+
+    /// Rounds for `level` out of a pair.
+    #[must_use]
+    pub const fn rounds(pair: [u32; 2], level: Level) -> u32 {
+        match level {
+            Level::Llc => pair[0],
+            Level::Dram => pair[1],
+        }
+    }
+
+    /// Disjoint random sets of training and held-out pages among `pages`, whole blocks of
+    /// [`PAGES_PER_BLOCK`]. Where the arena is small each set gets at most a third of it.
+    #[must_use]
+    pub fn choose_pages(&self, pages: u64) -> (Vec<PageAddr>, Vec<PageAddr>) {
+        let blocks = pages / PAGES_PER_BLOCK;
+        let mut order: Vec<u64> = (0..blocks).collect();
+        shuffle(&mut order, &mut rng(derive_seed(self.seed, 1)));
+        let count = |wanted: u64| (wanted / PAGES_PER_BLOCK).clamp(1, (blocks / 3).max(1));
+        let training = usize::try_from(count(self.training_pages)).unwrap_or(1);
+        let heldout = usize::try_from(count(self.heldout_pages)).unwrap_or(1);
+        let pages_of = |blocks: &[u64]| -> Vec<PageAddr> {
+            let first = |block: u64| block * PAGES_PER_BLOCK;
+            let of = |block: &u64| first(*block)..first(*block) + PAGES_PER_BLOCK;
+            blocks.iter().flat_map(of).map(PageAddr).collect()
+        };
+        let first: Vec<u64> = order.iter().copied().take(training).collect();
+        let second: Vec<u64> = order.iter().copied().skip(training).take(heldout).collect();
+        (pages_of(&first), pages_of(&second))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn training_and_heldout_pages_never_meet() {
+        for pages in [12, 64, 4096] {
+            let (a, b) = BlockPlan::full(pages, 7).choose_pages(pages);
+            assert!(!a.is_empty() && !b.is_empty());
+            assert!(a.iter().all(|p| p.0 < pages && !b.contains(p)));
+        }
+    }
+}

@@ -1,0 +1,428 @@
+//! Repeated timing of whole pages, cut into stretches during which the core wore one base.
+//!
+//! A round times every line once, in a fresh random order (see `apart`). Its values, less their common level,
+//! are compared with what the stretch has seen so far: as long as the core stays where it is the
+//! round repeats that pattern with slope 1; when the host moves the vCPU the slope falls at once,
+//! often below zero. The round in which that happens is dropped and counted, a new stretch
+//! begins, and stretches with the same pattern are joined again. Nothing is averaged over a move.
+
+use isochrone_stats::{mad, median, rng};
+use isochrone_units::{CoreId, Cycles, LINES_PER_PAGE, Level, LineAddr, PageAddr};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::apart::batches;
+use crate::target::{Target, TargetClock, TargetError};
+
+/// Rounds before a stretch's pattern is firm enough to judge the next round by.
+pub(super) const FIRM_ROUNDS: u32 = 4;
+/// A round whose slope is this far below the usual one, as a share of it, is from another base
+/// (if the difference is also beyond the noise): bases of neighbouring cores correlate at 0.6 or
+/// less on the machines seen, frequency changes scale a pattern by a few per cent.
+const SLOPE_DROP: f64 = 0.25;
+/// Standard errors that a slope must differ by before it counts as a change.
+const SLOPE_Z: f64 = 5.0;
+/// Residuals kept for the density of the noise.
+const RESIDUALS: usize = 1 << 17;
+/// Samples behind a line's mean before residuals around it count.
+const RESIDUAL_AFTER: u32 = 12;
+/// Rounds that are judged together before they continue a stretch.
+const ROUNDS_TOGETHER: u32 = 16;
+/// Share of a pattern's mean square by which another base differs at least.
+const OTHER_BASE: f64 = 0.1;
+/// Standard errors that a difference or a pattern must be worth.
+const SIGNIFICANT_Z: f64 = 5.0;
+
+/// What to time and how often.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RoundsPlan {
+    /// The core that asks.
+    pub core: CoreId,
+    /// Where the lines are put before each load.
+    pub level: Level,
+    /// Rounds wanted in one stretch (or in stretches of the same base together).
+    pub rounds: u32,
+    /// Rounds at which to give up waiting for a stretch that long.
+    pub max_rounds: u32,
+    /// Seconds at which to give up, on the target's clock.
+    pub max_seconds: f64,
+    /// Seed of the orders.
+    pub seed: u64,
+}
+
+/// Means over the rounds of one base.
+#[derive(Clone, Debug, Default)]
+pub struct Stretch {
+    sum: [Vec<f64>; 2],
+    count: [Vec<u32>; 2],
+    square: f64,
+    squares: u64,
+    level_sum: f64,
+    residuals: Vec<f32>,
+    /// Rounds behind it.
+    pub rounds: u32,
+}
+
+/// A change of base that was noticed while timing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BaseChange {
+    /// When, on the target's clock.
+    pub at_s: f64,
+    /// Index of the stretch worn before.
+    pub from: usize,
+    /// Index of the stretch worn after.
+    pub to: usize,
+}
+
+/// All that the rounds gave.
+#[derive(Clone, Debug)]
+pub struct Rounds {
+    /// Lines timed in one round; vectors of a stretch hold them page by page.
+    pub lines: usize,
+    /// Stretches of different bases, longest first.
+    pub stretches: Vec<Stretch>,
+    /// Changes of base, in order; indices are into `stretches`.
+    pub changes: Vec<BaseChange>,
+    /// Times that the thread itself was found on another core, with the core found.
+    pub thread_moves: Vec<(f64, u16)>,
+    /// Timed loads that were dropped because of a change.
+    pub dropped: u64,
+}
+
+impl Stretch {
+    fn new(lines: usize) -> Self {
+        Self {
+            sum: [vec![0.0; lines], vec![0.0; lines]],
+            count: [vec![0; lines], vec![0; lines]],
+            ..Self::default()
+        }
+    }
+
+    /// Deviation of each line from the level, cycles; `NaN` where no sample was kept.
+    #[must_use]
+    pub fn deviations(&self) -> Vec<f64> {
+        (0..self.sum[0].len())
+            .map(|i| {
+                let n = self.count[0][i] + self.count[1][i];
+                (self.sum[0][i] + self.sum[1][i]) / f64::from(n)
+            })
+            .collect()
+    }
+
+    /// The same from the even (`0`) or the odd (`1`) rounds alone.
+    #[must_use]
+    pub fn half(&self, which: usize) -> Vec<f64> {
+        self.sum[which].iter().zip(&self.count[which]).map(|(s, n)| s / f64::from(*n)).collect()
+    }
+
+    /// Mean latency over all lines, cycles, the timer's cost taken off.
+    #[must_use]
+    pub fn level(&self) -> f64 {
+        self.level_sum / f64::from(self.rounds)
+    }
+
+    /// Standard deviation of one timed load around its line's mean, cycles.
+    #[must_use]
+    pub fn noise(&self) -> f64 {
+        if self.squares == 0 { 0.0 } else { (self.square / self.squares as f64).sqrt() }
+    }
+
+    /// Lines behind it.
+    #[must_use]
+    pub fn lines(&self) -> usize {
+        self.sum[0].len()
+    }
+
+    /// Residuals of single loads around their lines' means, cycles: at most 2^17 of them.
+    #[must_use]
+    pub fn residuals(&self) -> &[f32] {
+        &self.residuals
+    }
+
+    /// The part of the stretch that is about lines `range`; the level stays that of all lines.
+    #[must_use]
+    pub fn part(&self, range: std::ops::Range<usize>) -> Self {
+        let cut = |half: usize| self.sum[half][range.clone()].to_vec();
+        let cut_count = |half: usize| self.count[half][range.clone()].to_vec();
+        Self { sum: [cut(0), cut(1)], count: [cut_count(0), cut_count(1)], ..self.clone() }
+    }
+
+    fn add(&mut self, round: &Round) {
+        let half = (self.rounds % 2) as usize;
+        for (i, value) in round.deviation.iter().enumerate() {
+            if value.is_nan() {
+                continue;
+            }
+            let n = self.count[0][i] + self.count[1][i];
+            if n > 0 {
+                let mean = (self.sum[0][i] + self.sum[1][i]) / f64::from(n);
+                // The mean of n samples has noise of its own: n / (n + 1) makes it unbiased.
+                self.square += (value - mean).powi(2) * f64::from(n) / f64::from(n + 1);
+                self.squares += 1;
+                if n >= RESIDUAL_AFTER && self.residuals.len() < RESIDUALS {
+                    self.residuals.push(f32_of(value - mean));
+                }
+            }
+            self.sum[half][i] += value;
+            self.count[half][i] += 1;
+        }
+        self.level_sum += round.level;
+        self.rounds += 1;
+    }
+
+    fn join(&mut self, other: &Self) {
+        for half in 0..2 {
+            for (a, b) in self.sum[half].iter_mut().zip(&other.sum[half]) {
+                *a += b;
+            }
+            for (a, b) in self.count[half].iter_mut().zip(&other.count[half]) {
+                *a += b;
+            }
+        }
+        self.residuals.extend(&other.residuals);
+        self.square += other.square;
+        self.squares += other.squares;
+        self.level_sum += other.level_sum;
+        self.rounds += other.rounds;
+    }
+}
+
+/// One value a line, less the round's level.
+struct Round {
+    deviation: Vec<f64>,
+    level: f64,
+}
+
+/// Times all lines of `pages` round after round until one base has been seen for `plan.rounds` rounds.
+///
+/// # Errors
+/// Whatever the target refuses. A thread found on another core is not an error: the round is
+/// dropped, counted and done again.
+pub fn time_rounds(
+    target: &mut dyn Target,
+    pages: &[PageAddr],
+    plan: &RoundsPlan,
+    keep_going: &dyn Fn() -> bool,
+) -> Result<Rounds, TargetError> {
+    let mut sampler = Sampler::new(target.clock(), pages, plan.seed);
+    let lines = pages.len() * LINES_PER_PAGE;
+    let mut log = Log::new(lines);
+    let end = target.seconds() + plan.max_seconds;
+    for done in 0..plan.max_rounds {
+        let enough = log.longest_rounds() >= plan.rounds;
+        let late = done >= FIRM_ROUNDS && (target.seconds() > end || !keep_going());
+        if enough || late {
+            break;
+        }
+        match sampler.round(target, plan.core, plan.level) {
+            Ok(round) => log.take(&round, target.seconds()),
+            Err(TargetError::Moved { found, .. }) => {
+                log.thread_moves.push((target.seconds(), found));
+                log.dropped += lines as u64;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(log.finish(target.seconds()))
+}
+
+/// Draws the orders and cleans the samples of one round.
+struct Sampler<'a> {
+    clock: TargetClock,
+    pages: &'a [PageAddr],
+    batch: Vec<LineAddr>,
+    raw: Vec<Cycles>,
+    rng: Xoshiro256PlusPlus,
+}
+
+impl<'a> Sampler<'a> {
+    fn new(clock: TargetClock, pages: &'a [PageAddr], seed: u64) -> Self {
+        Self { clock, pages, batch: Vec::new(), raw: Vec::new(), rng: rng(seed) }
+    }
+
+    fn round(
+        &mut self,
+        target: &mut dyn Target,
+        core: CoreId,
+        level: Level,
+    ) -> Result<Round, TargetError> {
+        let mut values = vec![f64::NAN; self.pages.len() * LINES_PER_PAGE];
+        for batch in batches(self.pages.len(), &mut self.rng) {
+            self.batch.clear();
+            self.batch.extend(batch.iter().map(|(page, i)| self.pages[*page as usize].line(*i)));
+            self.raw.resize(batch.len(), Cycles(0));
+            target.sample(core, level, &self.batch, &mut self.raw)?;
+            for ((page, i), raw) in batch.iter().zip(&self.raw) {
+                let place = *page as usize * LINES_PER_PAGE + usize::from(*i);
+                values[place] = f64::from(raw.0) - self.clock.overhead;
+            }
+        }
+        Ok(cleaned(values, self.clock.tick))
+    }
+}
+
+/// Takes the level off and drops what cannot be a load from where the line was put.
+fn cleaned(mut values: Vec<f64>, tick: u32) -> Round {
+    let (low, high) = keep_window(&values, tick);
+    let kept = || values.iter().filter(|v| (low..=high).contains(*v));
+    let level = kept().sum::<f64>() / kept().count().max(1) as f64;
+    for value in &mut values {
+        *value = if (low..=high).contains(value) { *value - level } else { f64::NAN };
+    }
+    Round { deviation: values, level }
+}
+
+/// Samples outside this window are interrupts, or lines that were not where they were put.
+pub(super) fn keep_window(values: &[f64], tick: u32) -> (f64, f64) {
+    // A few thousand values say where the window lies as well as all of them.
+    let step = (values.len() / 4096).max(1);
+    let some: Vec<f64> = values.iter().step_by(step).copied().collect();
+    let centre = median(&some).unwrap_or(0.0);
+    let spread = 1.4826 * mad(&some).unwrap_or(0.0);
+    let half = (3.0 * f64::from(tick)).max(4.0 * spread);
+    (centre - half, centre + half)
+}
+
+/// Assigns rounds to stretches: a few rounds at a time, so that a change too small to be seen in
+/// one round is still not averaged over.
+struct Log {
+    stretches: Vec<Stretch>,
+    open: Stretch,
+    /// The stretch that the last closed rounds belong to.
+    last: Option<usize>,
+    slopes: Vec<f64>,
+    changes: Vec<(f64, usize, usize)>,
+    thread_moves: Vec<(f64, u16)>,
+    dropped: u64,
+    lines: usize,
+}
+
+impl Log {
+    fn new(lines: usize) -> Self {
+        Self {
+            stretches: Vec::new(),
+            open: Stretch::new(lines),
+            last: None,
+            slopes: Vec::new(),
+            changes: Vec::new(),
+            thread_moves: Vec::new(),
+            dropped: 0,
+            lines,
+        }
+    }
+
+    fn longest_rounds(&self) -> u32 {
+        self.stretches.iter().map(|s| s.rounds).max().unwrap_or(0)
+    }
+
+    fn take(&mut self, round: &Round, now: f64) {
+        if self.is_from_another_base(round) {
+            self.dropped += self.lines as u64;
+            self.close(now);
+            self.slopes.clear();
+            return;
+        }
+        self.open.add(round);
+        if self.open.rounds == ROUNDS_TOGETHER {
+            self.close(now);
+        }
+    }
+
+    fn is_from_another_base(&mut self, round: &Round) -> bool {
+        if self.open.rounds < FIRM_ROUNDS {
+            return false;
+        }
+        let (slope, error) = slope(&round.deviation, &self.open.deviations(), self.open.noise());
+        if self.slopes.len() < 3 {
+            self.slopes.push(slope);
+            return false;
+        }
+        let usual = median(&self.slopes).unwrap_or(slope);
+        let drop = usual - slope;
+        // No pattern to lose where the usual slope is itself within the noise.
+        let changed =
+            usual > SLOPE_Z * error && drop > SLOPE_DROP * usual && drop > SLOPE_Z * error;
+        if !changed {
+            self.slopes.push(slope);
+        }
+        changed
+    }
+
+    /// The open rounds continue a stretch of the same base, or begin a new one.
+    fn close(&mut self, now: f64) {
+        let open = std::mem::replace(&mut self.open, Stretch::new(self.lines));
+        self.slopes.clear();
+        if open.rounds < FIRM_ROUNDS {
+            self.dropped += u64::from(open.rounds) * self.lines as u64;
+            return;
+        }
+        let same = (0..self.stretches.len()).find(|i| same_base(&self.stretches[*i], &open));
+        let place = same.unwrap_or(self.stretches.len());
+        match same {
+            Some(place) => self.stretches[place].join(&open),
+            None => self.stretches.push(open),
+        }
+        if let Some(last) = self.last.filter(|last| *last != place) {
+            self.changes.push((now, last, place));
+        }
+        self.last = Some(place);
+    }
+
+    fn finish(mut self, now: f64) -> Rounds {
+        self.close(now);
+        if self.stretches.is_empty() {
+            self.stretches.push(Stretch::new(self.lines));
+        }
+        let mut order: Vec<usize> = (0..self.stretches.len()).collect();
+        order.sort_by_key(|i| std::cmp::Reverse(self.stretches[*i].rounds));
+        let place = |old: usize| order.iter().position(|i| *i == old).unwrap_or(0);
+        let changes = self
+            .changes
+            .iter()
+            .map(|(at_s, from, to)| BaseChange { at_s: *at_s, from: place(*from), to: place(*to) })
+            .collect();
+        let stretches = order.iter().map(|i| self.stretches[*i].clone()).collect();
+        Rounds {
+            lines: self.lines,
+            stretches,
+            changes,
+            thread_moves: self.thread_moves,
+            dropped: self.dropped,
+        }
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "residuals fit an f32")]
+fn f32_of(value: f64) -> f32 {
+    value as f32
+}
+
+/// Least-squares slope of `values` on `pattern` and its standard error, over lines that have both.
+fn slope(values: &[f64], pattern: &[f64], noise: f64) -> (f64, f64) {
+    let (mut cross, mut square) = (0.0, 0.0);
+    for (v, p) in values.iter().zip(pattern) {
+        if v.is_finite() && p.is_finite() {
+            cross += v * p;
+            square += p * p;
+        }
+    }
+    if square > 0.0 { (cross / square, noise / square.sqrt()) } else { (0.0, f64::INFINITY) }
+}
+
+/// Whether two stretches saw one base: the mean square of their difference, as a share of the
+/// mean square of the pattern. Both are products of independent halves, so noise adds nothing.
+fn same_base(a: &Stretch, b: &Stretch) -> bool {
+    let halves = [a.half(0), a.half(1), b.half(0), b.half(1)];
+    let (mut difference, mut energy, mut count) = (0.0, 0.0, 0.0);
+    for i in 0..halves[0].len() {
+        let [a0, a1, b0, b1] = [halves[0][i], halves[1][i], halves[2][i], halves[3][i]];
+        if [a0, a1, b0, b1].iter().all(|v| v.is_finite()) {
+            difference += (a0 - b0) * (a1 - b1);
+            energy += 0.5 * (a0 * a1 + b0 * b1);
+            count += 1.0;
+        }
+    }
+    // The noise of one such product, summed: below five times that there is no pattern to differ.
+    let noise = |s: &Stretch| s.noise().powi(2) / f64::from((s.rounds / 2).max(1));
+    let error = (noise(a) + noise(b)) * f64::sqrt(count);
+    energy < SIGNIFICANT_Z * error || difference < OTHER_BASE * energy + SIGNIFICANT_Z * error
+}

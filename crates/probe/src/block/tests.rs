@@ -1,0 +1,157 @@
+//! The block experiment on machines whose truth is known.
+
+use isochrone_atlas_store::contents::Form;
+use isochrone_sim::synthetic::{Scheduled, SyntheticMemory, SyntheticSpec, When};
+use isochrone_stats::pearson;
+use isochrone_units::{CoreId, Level, PageAddr};
+
+use super::{BlockMap, BlockPlan, UNKNOWN_CODE, map_blocks};
+use crate::synthetic::SyntheticTarget;
+use crate::watch::Silent;
+
+const PAGES: u64 = 768;
+
+fn plan(seed: u64) -> BlockPlan {
+    BlockPlan {
+        training_pages: 64,
+        heldout_pages: 32,
+        training_rounds: [64, 64],
+        heldout_rounds: [64, 96],
+        ..BlockPlan::quick(PAGES, seed)
+    }
+}
+
+fn map(spec: SyntheticSpec, plan: &BlockPlan) -> (BlockMap, SyntheticTarget) {
+    let memory = SyntheticMemory::new(spec.with_pages(PAGES).with_cores(2)).expect("a valid spec");
+    let mut target = SyntheticTarget::new(memory);
+    let map = map_blocks(&mut target, plan, &|_| "synthetic".into(), &mut Silent)
+        .expect("nothing is refused");
+    (map, target)
+}
+
+/// Share of decoded pages whose code predicts the page's true latencies (correlation 0.98, or the
+/// right class where pages are flat).
+fn accuracy(map: &BlockMap, target: &SyntheticTarget, level: Level) -> f64 {
+    let at = |l: Level| map.levels.iter().position(|m| m.level == l.as_str()).expect("a level");
+    let found = &map.levels[at(level)];
+    let base = &found.bases[usize::from(found.core_base[0].expect("core 0 wears a base"))];
+    let period = usize::from(found.period);
+    let right = (0..PAGES)
+        .filter(|page| {
+            let code = map.codes[at(level)][usize::try_from(*page).unwrap_or(0)];
+            if code == UNKNOWN_CODE {
+                return false;
+            }
+            let (class, key) = super::learn::split_code(code, period);
+            let (mut truth, mut predicted) = (Vec::new(), Vec::new());
+            for i in 0..64_u8 {
+                let line = PageAddr(*page).line(i);
+                truth.push(target.memory().truth_latency(CoreId(0), level, line).expect("a line"));
+                let index = usize::try_from(line.0).unwrap_or(0) % period;
+                predicted.push(f64::from(base.patterns[class][index ^ key]));
+            }
+            let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
+            match pearson(&truth, &predicted) {
+                Some(r) => r >= 0.98,
+                None => (mean(&truth) - mean(&predicted)).abs() < 5.0,
+            }
+        })
+        .count();
+    right as f64 / PAGES as f64
+}
+
+#[test]
+fn keys_are_exact_without_noise() {
+    for spec in [SyntheticSpec::emerald_rapids_like(3), SyntheticSpec::mesh_xeon(4)] {
+        let (map, target) = map(spec.noiseless(), &plan(1));
+        for level in Level::ALL {
+            let share = accuracy(&map, &target, level);
+            assert!((share - 1.0).abs() < 1e-9, "{} {level}: {share}", map.levels[0].reason);
+        }
+        assert!(map.levels.iter().all(|l| l.form == Form::Pattern));
+    }
+}
+
+#[test]
+fn keys_are_right_with_the_noise_seen_on_a_xeon() {
+    let (map, target) = map(SyntheticSpec::emerald_rapids_like(5), &plan(2));
+    for level in Level::ALL {
+        let share = accuracy(&map, &target, level);
+        assert!(share >= 0.99, "{level}: {share}");
+    }
+    let llc = &map.levels[0];
+    assert_eq!((llc.form, llc.classes), (Form::Pattern, 1));
+    assert!(llc.quality[0].lines_per_page.is_some_and(|n| n <= 12.0));
+    assert!(llc.quality.iter().all(|q| q.r2_heldout.is_some_and(|r| r > 0.9)), "{:?}", llc.quality);
+}
+
+#[test]
+fn classes_are_found_where_controllers_serve_whole_pages() {
+    let (map, target) = map(SyntheticSpec::genoa_like(6), &plan(3));
+    let [llc, dram] = &map.levels[..] else { panic!("two levels") };
+    assert_eq!(llc.classes, 1);
+    assert!((3..=4).contains(&dram.classes), "{}", dram.classes);
+    for level in Level::ALL {
+        let share = accuracy(&map, &target, level);
+        assert!(share >= 0.95, "{level}: {share}");
+    }
+}
+
+#[test]
+fn a_hash_without_form_is_said_to_have_none_and_keeps_its_lines() {
+    let (map, _) = map(SyntheticSpec::irregular(7), &plan(4));
+    let llc = &map.levels[0];
+    assert_eq!(llc.form, Form::PerLine, "{}", llc.reason);
+    assert!(!llc.lines.is_empty());
+    assert!(llc.quality.iter().all(|q| q.r2_heldout.is_none()));
+}
+
+#[test]
+fn a_flat_machine_is_flat() {
+    let (map, _) = map(SyntheticSpec::flat(8), &plan(5));
+    assert!(map.levels.iter().all(|l| l.form == Form::Flat), "{:?}", map.levels[0].reason);
+}
+
+#[test]
+fn a_vcpu_that_moves_is_named_and_its_base_is_found_again() {
+    let spec = SyntheticSpec::emerald_rapids_like(9).with_events([Scheduled::core_moves(
+        When::Samples(150_000),
+        CoreId(0),
+        1,
+    )]);
+    let (map, target) = map(spec, &plan(6));
+    let moves: Vec<_> = map.drift.iter().filter(|d| d.kind == "base changed").collect();
+    assert!(moves.iter().any(|d| d.core == 0), "{:?}", map.drift);
+    for level in Level::ALL {
+        let share = accuracy(&map, &target, level);
+        assert!(share >= 0.98, "{level}: {share}");
+    }
+}
+
+#[test]
+fn a_thread_that_is_moved_is_named() {
+    let spec = SyntheticSpec::emerald_rapids_like(10)
+        .with_events([Scheduled::thread_moves(When::Samples(20_000), CoreId(1))]);
+    let (map, _) = map(spec, &plan(7));
+    let event = map.drift.iter().find(|d| d.kind == "thread moved").expect("it is named");
+    assert_eq!(event.core, 0);
+    assert!(event.dropped_samples > 0);
+}
+
+#[test]
+fn a_page_that_is_migrated_is_named_and_left_out() {
+    let (first, _) = plan(8).choose_pages(PAGES);
+    let spec = SyntheticSpec::emerald_rapids_like(11)
+        .with_events([Scheduled::page_migrates(When::Samples(30_000), first[5])]);
+    let (map, target) = map(spec, &plan(8));
+    let event = map.drift.iter().find(|d| d.kind == "frame replaced").expect("it is named");
+    assert!(event.what.contains(&first[5].0.to_string()), "{}", event.what);
+    assert!(accuracy(&map, &target, Level::Llc) >= 0.98);
+}
+
+#[test]
+fn one_seed_gives_one_map() {
+    let of = |seed| map(SyntheticSpec::emerald_rapids_like(12), &plan(seed)).0;
+    assert_eq!(of(9).codes, of(9).codes);
+    assert_eq!(of(9).levels, of(9).levels);
+}

@@ -1,0 +1,269 @@
+//! This machine's memory as a [`Target`]: an arena, the instructions that move its lines, and a
+//! thread that goes to the core that asks.
+//!
+//! The calling thread itself is pinned from core to core. Whether it stayed is checked after
+//! every batch; a batch during which something else moved it is reported, never used.
+
+use isochrone_os::affinity::{self, CoreSet};
+use isochrone_os::cache::Features;
+use isochrone_os::clock::{Clock, monotonic_ns};
+use isochrone_os::frames::Pagemap;
+use isochrone_os::mapping::{Backing, Mapping};
+use isochrone_os::{OsError, timed};
+use isochrone_units::{CoreId, Cycles, LINE_BYTES, Level, LineAddr, PageAddr};
+
+use crate::target::{Target, TargetClock, TargetError};
+
+/// Lines flushed or demoted together before they are timed: few, so that nothing happens to the
+/// first while the last is being moved, and each from another page where the caller mixed them.
+const MOVED_TOGETHER: usize = 16;
+/// Lines put out of the near caches together by a sweep: many, so that the sweep is shared.
+const EVICTED_TOGETHER: usize = 16_384;
+
+/// Length of a sweep in second-level caches. A host that backs a guest's memory with 4 KiB pages
+/// gives the sweep random page colours: twice the cache leaves one colour in fifty with no more
+/// pages than the cache has ways, and the lines of that colour are not put out; three times
+/// leaves one in five thousand.
+const SWEEP_OF_L2: usize = 3;
+
+/// How to make the arena.
+#[derive(Clone, Debug)]
+pub struct LiveOptions {
+    /// Bytes whose pages can be timed.
+    pub bytes: usize,
+    /// Ask for huge pages.
+    pub huge: bool,
+    /// Reach the LLC by eviction even where the CPU has `cldemote`.
+    pub evict: bool,
+    /// Cores that may ask; empty means all that this process may use.
+    pub cores: Vec<CoreId>,
+    /// Size of one core's second-level cache; a sweep is three times as long.
+    pub l2_bytes: usize,
+}
+
+/// Live memory.
+#[derive(Debug)]
+pub struct LiveTarget {
+    arena: Mapping,
+    evictor: Mapping,
+    pagemap: Option<Pagemap>,
+    clock: Clock,
+    cores: Vec<CoreId>,
+    here: Option<CoreId>,
+    before: Option<CoreSet>,
+    llc: LlcPath,
+    sweep_bytes: usize,
+    begin_ns: u64,
+    missing: Vec<String>,
+}
+
+/// How lines get into the LLC and no nearer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LlcPath {
+    Demote,
+    Evict,
+}
+
+impl LiveTarget {
+    /// Maps the arena, calibrates the clock and finds out what is missing.
+    ///
+    /// # Errors
+    /// When there is no memory, or no core that this process may use.
+    pub fn new(options: &LiveOptions) -> Result<Self, TargetError> {
+        let mut missing = Vec::new();
+        let wanted = if options.huge { Backing::Transparent2M } else { Backing::Small };
+        let arena = Mapping::anonymous(options.bytes, wanted).map_err(system)?;
+        if options.huge && arena.backing() == Backing::Small {
+            missing.push(match arena.huge_share() {
+                Some(share) => format!(
+                    "huge pages: only {:.0} % of the arena has them; TLB misses add to latencies (echo madvise > \
+                     /sys/kernel/mm/transparent_hugepage/enabled)",
+                    100.0 * share
+                ),
+                None => "huge pages: this kernel does not tell whether the arena has them".into(),
+            });
+        }
+        let sweep_bytes = options.l2_bytes.max(1 << 20) * SWEEP_OF_L2;
+        let evictor = Mapping::anonymous(sweep_bytes, Backing::Transparent2M).map_err(system)?;
+        let features = Features::detect();
+        let llc =
+            if features.cldemote && !options.evict { LlcPath::Demote } else { LlcPath::Evict };
+        if !features.cldemote {
+            missing
+                .push("cldemote: this CPU lacks it; lines are put into the LLC by eviction".into());
+        }
+        if !features.invariant_tsc {
+            missing.push(
+                "invariant time-stamp counter: not promised by this CPU; watch the drift".into(),
+            );
+        }
+        let pagemap = Pagemap::open().ok().filter(Pagemap::shows_frames);
+        if pagemap.is_none() {
+            missing.push("physical frames: not readable without root; the atlas keeps the pattern, not the pages".into());
+        }
+        let cores = usable_cores(&options.cores)?;
+        let mut live = Self {
+            arena,
+            evictor,
+            pagemap,
+            clock: Clock { hz: 1.0, hz_error: 0.0, tick: 1, overhead: 0.0 },
+            cores,
+            here: None,
+            before: CoreSet::of_this_thread().ok(),
+            llc,
+            sweep_bytes,
+            begin_ns: monotonic_ns(),
+            missing,
+        };
+        if let Err(error) = live.go(live.cores[0]) {
+            live.missing.push(format!("pinning: {error}; cores cannot be told apart"));
+        }
+        live.clock = Clock::calibrate();
+        Ok(live)
+    }
+
+    /// One line for each thing that is missing, and what is done instead.
+    #[must_use]
+    pub fn missing(&self) -> &[String] {
+        &self.missing
+    }
+
+    /// `"cldemote"`, `"eviction"` or `"clflush"`.
+    #[must_use]
+    pub fn method(&self, level: Level) -> String {
+        match (level, self.llc) {
+            (Level::Llc, LlcPath::Demote) => "cldemote",
+            (Level::Llc, LlcPath::Evict) => "eviction",
+            (Level::Dram, _) => "clflush",
+        }
+        .into()
+    }
+
+    /// What is known of the clock.
+    #[must_use]
+    pub fn calibration(&self) -> Clock {
+        self.clock
+    }
+
+    /// The arena, for experiments that need more than single loads.
+    pub fn arena(&mut self) -> &mut Mapping {
+        &mut self.arena
+    }
+
+    /// What keys the pages of an atlas made from this target.
+    #[must_use]
+    pub fn frames_are(&self) -> &'static str {
+        match (&self.pagemap, Features::detect().hypervisor) {
+            (None, _) => "none",
+            (Some(_), true) => "guest frames",
+            (Some(_), false) => "host frames",
+        }
+    }
+
+    fn go(&mut self, core: CoreId) -> Result<(), OsError> {
+        if self.here != Some(core) {
+            affinity::pin(core)?;
+            self.here = Some(core);
+        }
+        Ok(())
+    }
+
+    fn batch(&self, level: Level, lines: &[LineAddr], out: &mut [Cycles]) -> Result<(), OsError> {
+        match (level, self.llc) {
+            (Level::Dram, _) => timed::sample_flushed(&self.arena, lines, out),
+            (Level::Llc, LlcPath::Demote) => timed::sample_demoted(&self.arena, lines, out),
+            (Level::Llc, LlcPath::Evict) => {
+                // A batch as large as the sweep pushes its own first lines out.
+                let own = lines.len() * LINE_BYTES;
+                let sweep = if own >= self.sweep_bytes { 0 } else { self.sweep_bytes };
+                timed::sample_evicted(&self.arena, lines, &self.evictor, sweep, out)
+            }
+        }
+    }
+
+    fn together(&self, level: Level) -> usize {
+        match (level, self.llc) {
+            (Level::Llc, LlcPath::Evict) => EVICTED_TOGETHER,
+            _ => MOVED_TOGETHER,
+        }
+    }
+}
+
+impl Target for LiveTarget {
+    fn cores(&self) -> &[CoreId] {
+        &self.cores
+    }
+
+    fn pages(&self) -> u64 {
+        self.arena.pages()
+    }
+
+    fn clock(&self) -> TargetClock {
+        TargetClock { hz: self.clock.hz, tick: self.clock.tick, overhead: self.clock.overhead }
+    }
+
+    fn sample(
+        &mut self,
+        core: CoreId,
+        level: Level,
+        lines: &[LineAddr],
+        out: &mut [Cycles],
+    ) -> Result<(), TargetError> {
+        self.go(core).map_err(system)?;
+        let together = self.together(level);
+        for (lines, out) in lines.chunks(together).zip(out.chunks_mut(together)) {
+            self.batch(level, lines, out).map_err(system)?;
+        }
+        let found = affinity::current_core();
+        if found == core {
+            return Ok(());
+        }
+        self.here = None;
+        Err(TargetError::Moved { asked: core.0, found: found.0 })
+    }
+
+    fn frame(&mut self, page: PageAddr) -> Option<u64> {
+        self.pagemap.as_ref()?.frame(self.arena.virtual_page(page))
+    }
+
+    fn seconds(&mut self) -> f64 {
+        (monotonic_ns() - self.begin_ns) as f64 * 1e-9
+    }
+}
+
+impl Drop for LiveTarget {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            // Nothing better can be done where the system refuses to undo its own settings.
+            let _ = affinity::restore(before);
+        }
+    }
+}
+
+fn usable_cores(wanted: &[CoreId]) -> Result<Vec<CoreId>, TargetError> {
+    let allowed: Vec<CoreId> = CoreSet::of_this_thread().map_err(system)?.iter().collect();
+    let cores: Vec<CoreId> = if wanted.is_empty() {
+        allowed
+    } else {
+        if let Some(core) = wanted.iter().find(|c| !allowed.contains(c)) {
+            return Err(TargetError::System {
+                what: format!("{core} cannot be used"),
+                why: "this process is not allowed to run there, or it does not exist".into(),
+                advice: "name cores that `taskset -p $$` lists".into(),
+            });
+        }
+        wanted.to_vec()
+    };
+    if cores.is_empty() {
+        return Err(TargetError::Unsupported("there is no core that this process may use".into()));
+    }
+    Ok(cores)
+}
+
+fn system(error: OsError) -> TargetError {
+    TargetError::System {
+        what: error.what.into(),
+        why: error.word().map_or_else(|| format!("error {}", error.errno), Into::into),
+        advice: error.advice.into(),
+    }
+}

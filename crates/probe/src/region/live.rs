@@ -1,0 +1,274 @@
+//! Real regions: one buffer bound to each, linked into a ring, and the calling thread, which goes
+//! to the core that chases.
+//!
+//! Buffers are mapped first and linked later, so that a caller can look at their pages (and pick
+//! the lines of one class) in between. Whether the thread stayed is checked after every chase.
+
+use std::time::Instant;
+
+use isochrone_os::OsError;
+use isochrone_os::affinity::{self, CoreSet};
+use isochrone_os::mapping::{Backing, Mapping};
+use isochrone_os::timed::{Cursor, Ring, link};
+use isochrone_units::{CoreId, LineAddr, RegionId};
+
+use super::run::RegionTarget;
+use crate::target::{TargetClock, TargetError};
+
+/// Links that are followed off the clock when a chase begins: the core may just have woken up,
+/// and the walker's translations are still those of another.
+const WARM_STEPS: u64 = 256;
+
+/// One buffer in each region.
+#[derive(Debug)]
+pub struct RegionBuffers {
+    regions: Vec<RegionId>,
+    mappings: Vec<Mapping>,
+    missing: Vec<String>,
+}
+
+impl RegionBuffers {
+    /// Maps `bytes` in each of `regions`. Where there is only one region nothing is bound. Huge
+    /// pages where they can be had; what is missing is said in [`Self::missing`].
+    ///
+    /// # Errors
+    /// [`TargetError::System`] when a region has no memory.
+    pub fn map(regions: &[RegionId], bytes: u64) -> Result<Self, TargetError> {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let mut buffers =
+            Self { regions: regions.to_vec(), mappings: Vec::new(), missing: Vec::new() };
+        for &region in regions {
+            let mapping = Mapping::anonymous(bytes, Backing::Transparent2M)
+                .map_err(|e| system(format!("cannot map a buffer for {region}"), e))?;
+            if regions.len() > 1 {
+                mapping
+                    .bind(region)
+                    .map_err(|e| system(format!("cannot bind a buffer to {region}"), e))?;
+            }
+            if mapping.huge_share().is_some_and(|share| share < 1.0) {
+                buffers.missing.push(format!(
+                    "huge pages for the buffer of {region}: its latency includes translation"
+                ));
+            }
+            buffers.mappings.push(mapping);
+        }
+        Ok(buffers)
+    }
+
+    /// The buffer of the `index`-th region, to be looked at before it is linked.
+    #[must_use]
+    pub fn mapping(&self, index: usize) -> Option<&Mapping> {
+        self.mappings.get(index)
+    }
+
+    /// What could not be had, one line each.
+    #[must_use]
+    pub fn missing(&self) -> &[String] {
+        &self.missing
+    }
+
+    /// Links each buffer in the order of a plan.
+    ///
+    /// # Errors
+    /// [`TargetError::Unsupported`] for an order that is no ring, or not one for each region.
+    pub fn link<'b>(
+        &'b mut self,
+        orders: &'b [Vec<LineAddr>],
+    ) -> Result<RegionRings<'b>, TargetError> {
+        if orders.len() != self.mappings.len() {
+            return Err(TargetError::Unsupported(format!(
+                "{} orders are given for {} regions; give one for each",
+                orders.len(),
+                self.mappings.len()
+            )));
+        }
+        let rings = self
+            .mappings
+            .iter_mut()
+            .zip(orders)
+            .map(|(mapping, order)| link(mapping, order))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| TargetError::Unsupported(error.to_string()))?;
+        Ok(RegionRings { regions: self.regions.clone(), rings, orders })
+    }
+}
+
+/// Linked buffers.
+#[derive(Debug)]
+pub struct RegionRings<'b> {
+    regions: Vec<RegionId>,
+    rings: Vec<Ring<'b>>,
+    orders: &'b [Vec<LineAddr>],
+}
+
+/// Linked buffers and a thread that chases through them.
+#[derive(Debug)]
+pub struct LiveRegions<'r> {
+    rings: &'r RegionRings<'r>,
+    walkers: Vec<Walker<'r>>,
+    cores: Vec<CoreId>,
+    clock: TargetClock,
+    here: Option<CoreId>,
+    before: Option<CoreSet>,
+    born: Instant,
+}
+
+/// Where the walk through a buffer stands, as a place in its order and in memory.
+#[derive(Debug)]
+struct Walker<'r> {
+    cursor: Cursor<'r>,
+    place: usize,
+}
+
+impl<'r> LiveRegions<'r> {
+    /// The calling thread will chase, from each of `cores`. Where it may run is put back when
+    /// this is dropped.
+    #[must_use]
+    pub fn new(rings: &'r RegionRings<'r>, cores: &[CoreId], clock: TargetClock) -> Self {
+        let mut cores = cores.to_vec();
+        cores.sort_unstable();
+        cores.dedup();
+        let walkers =
+            rings.rings.iter().map(|ring| Walker { cursor: ring.cursor(), place: 0 }).collect();
+        Self {
+            rings,
+            walkers,
+            cores,
+            clock,
+            here: None,
+            before: CoreSet::of_this_thread().ok(),
+            born: Instant::now(),
+        }
+    }
+
+    fn go_to(&mut self, core: CoreId) -> Result<(), TargetError> {
+        if self.here != Some(core) {
+            affinity::pin(core).map_err(|e| system(format!("cannot run on {core}"), e))?;
+            self.here = Some(core);
+        }
+        Ok(())
+    }
+
+    /// Puts the next `steps` lines of a walk out of all caches.
+    fn flush(&self, region: usize, steps: u64) -> Result<(), TargetError> {
+        let order = &self.rings.orders[region];
+        let place = self.walkers[region].place;
+        let steps = usize::try_from(steps).unwrap_or(usize::MAX).min(order.len());
+        let ahead = &order[place..order.len().min(place + steps)];
+        let around = &order[..steps - ahead.len()];
+        let ring = &self.rings.rings[region];
+        ring.flush(ahead)
+            .and_then(|()| ring.flush(around))
+            .map_err(|error| TargetError::Unsupported(error.to_string()))
+    }
+}
+
+impl Walker<'_> {
+    fn advance(&mut self, steps: u64, length: usize) {
+        let steps = usize::try_from(steps % length as u64).unwrap_or(0);
+        self.place = (self.place + steps) % length;
+    }
+}
+
+impl RegionTarget for LiveRegions<'_> {
+    fn cores(&self) -> &[CoreId] {
+        &self.cores
+    }
+
+    fn regions(&self) -> &[RegionId] {
+        &self.rings.regions
+    }
+
+    fn clock(&self) -> TargetClock {
+        self.clock
+    }
+
+    fn chase(
+        &mut self,
+        core: CoreId,
+        region: usize,
+        steps: u64,
+        flush: bool,
+    ) -> Result<u64, TargetError> {
+        self.go_to(core)?;
+        let length = self.rings.orders[region].len();
+        let walker = &mut self.walkers[region];
+        walker.cursor.walk(WARM_STEPS);
+        walker.advance(WARM_STEPS, length);
+        if flush {
+            self.flush(region, steps)?;
+        }
+        let walker = &mut self.walkers[region];
+        let cycles = walker.cursor.chase(steps);
+        walker.advance(steps, length);
+        let found = affinity::current_core();
+        if found != core {
+            self.here = None;
+            return Err(TargetError::Moved { asked: core.0, found: found.0 });
+        }
+        Ok(cycles)
+    }
+
+    fn seconds(&mut self) -> f64 {
+        self.born.elapsed().as_secs_f64()
+    }
+}
+
+impl Drop for LiveRegions<'_> {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            // Nothing can be done about a refusal, and it harms nobody: the thread stays pinned.
+            let _ = affinity::restore(before);
+        }
+    }
+}
+
+fn system(what: String, error: OsError) -> TargetError {
+    TargetError::System {
+        what,
+        why: error.word().unwrap_or(error.what).to_owned(),
+        advice: error.advice.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::region::plan::{Mode, RegionOptions, RegionPlan};
+    use crate::region::run::run;
+
+    #[test]
+    fn a_real_buffer_is_chased_from_every_core_and_the_walk_follows_its_order() {
+        let cores: Vec<CoreId> = CoreSet::of_this_thread().unwrap().iter().take(2).collect();
+        let options = RegionOptions {
+            buffer_bytes: 1 << 20,
+            steps: 1000,
+            rounds_min: 3,
+            rounds_max: 3,
+            ..RegionOptions::new(Mode::Stride { bytes: 192 }, 4)
+        };
+        let plan = RegionPlan::new(1, options).unwrap();
+        let mut buffers = RegionBuffers::map(&[RegionId(0)], 1 << 20).unwrap();
+        let rings = buffers.link(&plan.orders).unwrap();
+        let clock = TargetClock { hz: 2e9, tick: 1, overhead: 0.0 };
+        let before = CoreSet::of_this_thread().unwrap();
+        let mut target = LiveRegions::new(&rings, &cores, clock);
+        let report = run(&mut target, &plan, &mut || false).unwrap();
+        for walker in &target.walkers {
+            assert_eq!(walker.cursor.line(), plan.orders[0][walker.place]);
+        }
+        drop(target);
+        assert_eq!(CoreSet::of_this_thread().unwrap(), before, "the thread is set free again");
+        let cells = &report.map.latency_ns.cells;
+        assert_eq!((cells.len(), cells[0].unwrap().n), (cores.len(), 3));
+        assert!(cells.iter().flatten().all(|cell| cell.median > 0.0));
+        assert_eq!(report.map.stride_bytes, Some(192));
+    }
+
+    #[test]
+    fn orders_for_another_number_of_regions_are_refused() {
+        let mut buffers = RegionBuffers::map(&[RegionId(0)], 4096).unwrap();
+        let refused = buffers.link(&[]).unwrap_err().to_string();
+        assert!(refused.contains("0 orders are given for 1 regions"), "{refused}");
+    }
+}

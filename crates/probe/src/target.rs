@@ -1,0 +1,77 @@
+//! The memory that an experiment measures: live or synthetic, behind one small trait.
+//!
+//! Lines are numbered inside the target's arena (`LineAddr(0)` is its first line), so a plan is
+//! pure data and the same plan runs on a machine and on a model of one. Samples come in batches,
+//! so that dynamic dispatch costs nothing.
+
+use isochrone_units::{CoreId, Cycles, Level, LineAddr, PageAddr};
+
+/// The clock of a target.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TargetClock {
+    /// Cycles of the sampled clock in a second.
+    pub hz: f64,
+    /// Smallest step of the clock, cycles.
+    pub tick: u32,
+    /// Cycles that timing nothing takes; samples include it.
+    pub overhead: f64,
+}
+
+/// Memory whose lines can be timed from a core.
+pub trait Target {
+    /// The cores that can ask, in ascending order.
+    fn cores(&self) -> &[CoreId];
+
+    /// Pages in the arena.
+    fn pages(&self) -> u64;
+
+    /// The clock behind the samples.
+    fn clock(&self) -> TargetClock;
+
+    /// Times one load of each of `lines` from `core`, in order, each line first put into `level`
+    /// and into no nearer one. `out[i]` is the raw time of `lines[i]`, overhead included.
+    ///
+    /// # Errors
+    /// [`TargetError::Moved`] when the thread did not stay on `core` for the whole batch (nothing
+    /// in `out` may be used then); [`TargetError::Unsupported`] when the level cannot be reached.
+    fn sample(
+        &mut self,
+        core: CoreId,
+        level: Level,
+        lines: &[LineAddr],
+        out: &mut [Cycles],
+    ) -> Result<(), TargetError>;
+
+    /// The physical frame of a page of the arena, where it can be known. Used to notice that a
+    /// frame was replaced and to key the atlas.
+    fn frame(&mut self, page: PageAddr) -> Option<u64>;
+
+    /// Seconds since the target was made (virtual for a synthetic one).
+    fn seconds(&mut self) -> f64;
+}
+
+/// Why a batch gave no usable samples.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TargetError {
+    /// The measuring thread was moved from core {asked} to core {found} during a batch
+    #[error("the measuring thread was moved from core {asked} to core {found} during a batch")]
+    Moved {
+        /// Core that was asked for.
+        asked: u16,
+        /// Core found at the end of the batch.
+        found: u16,
+    },
+    /// The level cannot be reached here, with the reason
+    #[error("{0}")]
+    Unsupported(String),
+    /// The system refused something
+    #[error("{what}: {why}; {advice}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// The system's word.
+        why: String,
+        /// The way out.
+        advice: String,
+    },
+}

@@ -1,0 +1,469 @@
+//! Real cores: one pinned thread for each, which play scenes on shared lines of a mapping.
+//!
+//! Threads meet before every step (see [`super::meeting`]). Every wait has a deadline, so a core
+//! that does not run gives an error, never a hang. Never decides what is measured.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use isochrone_os::affinity;
+use isochrone_os::line_transfer::{
+    Deadline, SharedLine, Stalled, can_flush, pong, settle, time_copy, time_load, time_nothing,
+    time_ping, time_rfo,
+};
+use isochrone_os::mapping::Mapping;
+use isochrone_stats::{Xoshiro256PlusPlus, below, derive_seed, rng, shuffle, tick_mean};
+use isochrone_units::{CoreId, Cycles, LineAddr};
+
+use super::meeting::{Meeting, cycles};
+use super::scene::{Act, Operation, Part, Samples, Scene, Stage, check};
+use crate::target::{TargetClock, TargetError};
+
+/// Longest wait for another core. A host that takes a virtual CPU away does so for milliseconds.
+const WAIT_S: f64 = 2.0;
+
+/// Turns of the longest delay before a sample: several steps of any counter seen so far.
+const DELAY_TURNS: u64 = 64;
+
+/// Empty timed regions from which the overhead is learnt.
+const EMPTY_REGIONS: u32 = 20_000;
+
+/// Threads pinned to real cores.
+#[derive(Debug)]
+pub struct LiveStage {
+    cores: Vec<CoreId>,
+    workers: Vec<Worker>,
+    lines: u64,
+    clock: TargetClock,
+    born: Instant,
+}
+
+#[derive(Debug)]
+struct Worker {
+    /// `None` once the stage goes away.
+    jobs: Option<Sender<Job>>,
+    results: Receiver<Result<Samples, TargetError>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// One part to be played.
+struct Job {
+    part: Part,
+    place: usize,
+    repeats: u32,
+    meeting: Arc<Meeting>,
+}
+
+impl LiveStage {
+    /// A thread for each of `cores`, on the lines of `arena`. `hz` and `tick` describe the
+    /// time-stamp counter; its overhead is measured here, on the first core, warm.
+    ///
+    /// # Errors
+    /// [`TargetError::System`] when a core may not be used or no thread can be made.
+    pub fn new(
+        cores: &[CoreId],
+        arena: Arc<Mapping>,
+        hz: f64,
+        tick: u32,
+        seed: u64,
+    ) -> Result<Self, TargetError> {
+        let mut cores = cores.to_vec();
+        cores.sort_unstable();
+        cores.dedup();
+        let mut stage = Self {
+            lines: arena.lines(),
+            workers: Vec::with_capacity(cores.len()),
+            clock: TargetClock { hz, tick, overhead: 0.0 },
+            born: Instant::now(),
+            cores,
+        };
+        for core in stage.cores.clone() {
+            let worker = Worker::start(core, Arc::clone(&arena), stage.clock, seed)?;
+            stage.workers.push(worker);
+        }
+        // The first answer of each says whether it could be pinned.
+        for (place, worker) in stage.workers.iter().enumerate() {
+            let samples = worker.result(stage.cores[place])?;
+            if place == 0 {
+                stage.clock.overhead = overhead(&samples, tick);
+            }
+        }
+        Ok(stage)
+    }
+}
+
+impl Stage for LiveStage {
+    fn cores(&self) -> &[CoreId] {
+        &self.cores
+    }
+
+    fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    fn clock(&self) -> TargetClock {
+        self.clock
+    }
+
+    fn play(&mut self, scenes: &[Scene], repeats: u32) -> Result<Vec<Vec<Samples>>, TargetError> {
+        check(scenes, &self.cores, self.lines)?;
+        let owns = |part: &Part| part.acts.iter().any(|act| matches!(act, Act::Own(_)));
+        if !can_flush() && scenes.iter().flat_map(|scene| &scene.parts).any(owns) {
+            return Err(TargetError::Unsupported(
+                "this CPU cannot flush lines, so the exclusive and shared states cannot be made; \
+                 measure modified lines only"
+                    .to_owned(),
+            ));
+        }
+        let place_of = |core: CoreId| self.cores.binary_search(&core).unwrap_or(0);
+        for scene in scenes {
+            let meeting = Arc::new(Meeting::new(scene.parts.len(), self.clock.hz));
+            for (place, part) in scene.parts.iter().enumerate() {
+                let meeting = Arc::clone(&meeting);
+                let job = Job { part: part.clone(), place, repeats, meeting };
+                self.workers[place_of(part.core)].send(job);
+            }
+        }
+        // Every answer is taken, also after an error: each belongs to this play.
+        let mut first_error = None;
+        let mut played = Vec::with_capacity(scenes.len());
+        for scene in scenes {
+            let mut parts = Vec::with_capacity(scene.parts.len());
+            for part in &scene.parts {
+                match self.workers[place_of(part.core)].result(part.core) {
+                    Ok(samples) => parts.push(samples),
+                    Err(error) => first_error = Some(graver(first_error, error)),
+                }
+            }
+            played.push(parts);
+        }
+        first_error.map_or(Ok(played), Err)
+    }
+
+    fn seconds(&mut self) -> f64 {
+        self.born.elapsed().as_secs_f64()
+    }
+}
+
+/// Of two errors the one that explains the other: a thread that was moved makes others stall.
+fn graver(first: Option<TargetError>, second: TargetError) -> TargetError {
+    match first {
+        Some(moved @ TargetError::Moved { .. }) => moved,
+        Some(other) if !matches!(second, TargetError::Moved { .. }) => other,
+        _ => second,
+    }
+}
+
+impl Drop for LiveStage {
+    fn drop(&mut self) {
+        for worker in &mut self.workers {
+            worker.jobs = None;
+        }
+        for worker in &mut self.workers {
+            if let Some(thread) = worker.thread.take() {
+                // A worker that panicked has already been told as an error of its play.
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+impl Worker {
+    fn start(
+        core: CoreId,
+        arena: Arc<Mapping>,
+        clock: TargetClock,
+        seed: u64,
+    ) -> Result<Self, TargetError> {
+        let (jobs, orders) = channel::<Job>();
+        let (answers, results) = channel();
+        let player = Player {
+            core,
+            arena,
+            copies: Vec::new(),
+            nothing: Vec::new(),
+            random: rng(derive_seed(seed, u64::from(core.0))),
+            wait_cycles: cycles(WAIT_S, clock.hz),
+            tick: clock.tick,
+        };
+        let thread = std::thread::Builder::new()
+            .name(format!("measure {}", core.0))
+            .spawn(move || player.serve(&orders, &answers))
+            .map_err(|error| TargetError::System {
+                what: format!("cannot start a thread for {core}"),
+                why: error.to_string(),
+                advice: "raise the limit on threads (ulimit -u)".to_owned(),
+            })?;
+        Ok(Self { jobs: Some(jobs), results, thread: Some(thread) })
+    }
+
+    /// Hands a job over; a worker that is gone is noticed when its result is taken.
+    fn send(&self, job: Job) {
+        if let Some(jobs) = &self.jobs {
+            let _ = jobs.send(job);
+        }
+    }
+
+    fn result(&self, core: CoreId) -> Result<Samples, TargetError> {
+        self.results.recv().unwrap_or_else(|_| {
+            Err(TargetError::System {
+                what: format!("the thread of {core} ended"),
+                why: "it panicked".to_owned(),
+                advice: "report this with the panic message".to_owned(),
+            })
+        })
+    }
+}
+
+/// What runs on a core.
+struct Player {
+    core: CoreId,
+    arena: Arc<Mapping>,
+    /// Where copied lines go.
+    copies: Vec<SharedLine>,
+    /// Empty timed regions of the job under way.
+    nothing: Vec<f64>,
+    random: Xoshiro256PlusPlus,
+    wait_cycles: u64,
+    tick: u32,
+}
+
+impl Player {
+    /// Answers one job after another until there is no stage any more. The first answer comes
+    /// unasked: whether the core can be had, with samples of nothing.
+    fn serve(mut self, jobs: &Receiver<Job>, answers: &Sender<Result<Samples, TargetError>>) {
+        let first = self.pin().map(|()| Samples {
+            per_repeat: 1,
+            raw: (0..EMPTY_REGIONS).map(|_| Cycles(time_nothing())).collect(),
+            overhead: None,
+        });
+        if answers.send(first).is_err() {
+            return;
+        }
+        for job in jobs {
+            if answers.send(self.job(&job)).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn pin(&self) -> Result<(), TargetError> {
+        affinity::pin(self.core).map_err(|error| TargetError::System {
+            what: format!("cannot run on {}", self.core),
+            why: error.to_string(),
+            advice: "measure only the cores that this process may use".to_owned(),
+        })
+    }
+
+    fn job(&mut self, job: &Job) -> Result<Samples, TargetError> {
+        // Again before every job: whoever moved this thread moved it once.
+        self.pin()?;
+        let per_repeat = job.part.acts.iter().map(Act::samples).sum();
+        let mut raw = Vec::with_capacity(per_repeat * job.repeats as usize);
+        self.nothing.clear();
+        let longest = job.part.acts.iter().map(copied).max().unwrap_or(0);
+        self.copies.resize_with(self.copies.len().max(longest), SharedLine::new);
+        let played = self.play(job, &mut raw);
+        let found = affinity::current_core();
+        if found != self.core {
+            return Err(TargetError::Moved { asked: self.core.0, found: found.0 });
+        }
+        played.map_err(|stalled| TargetError::System {
+            what: format!("{} waited for another core", self.core),
+            why: format!("no answer for {} cycles", stalled.cycles),
+            advice: "stop what else runs on the measured cores, or measure fewer of them"
+                .to_owned(),
+        })?;
+        let nothing = tick_mean(&self.nothing, f64::from(self.tick)).map(|found| found.mean);
+        Ok(Samples { per_repeat, raw, overhead: nothing })
+    }
+
+    fn play(&mut self, job: &Job, raw: &mut Vec<Cycles>) -> Result<(), Stalled> {
+        let arena = Arc::clone(&self.arena);
+        let lines = arena.shared_lines();
+        let mut step = 0;
+        for _ in 0..job.repeats {
+            for act in &job.part.acts {
+                step += 1;
+                // What an act needs that is not to be timed is made ready before the meeting.
+                let order = self.order(act);
+                job.meeting.meet(job.place, step, self.wait_cycles)?;
+                self.act(act, lines, &order, raw)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A fresh order for an act that times line by line, so that no prefetcher learns it, and a
+    /// random delay before each, so that no sample keeps in step with the clock's.
+    fn order(&mut self, act: &Act) -> Vec<(usize, u64)> {
+        let Act::Time(_, lines) = act else { return Vec::new() };
+        let mut order: Vec<usize> = (0..lines.len()).collect();
+        shuffle(&mut order, &mut self.random);
+        order.into_iter().map(|k| (k, below(&mut self.random, DELAY_TURNS))).collect()
+    }
+
+    fn act(
+        &mut self,
+        act: &Act,
+        arena: &[SharedLine],
+        order: &[(usize, u64)],
+        raw: &mut Vec<Cycles>,
+    ) -> Result<(), Stalled> {
+        let deadline = Deadline::after(self.wait_cycles);
+        match act {
+            Act::Rest => {}
+            Act::Write(lines) => {
+                lines.iter().for_each(|&line| at(arena, line).store(0));
+                settle();
+            }
+            Act::Own(lines) => {
+                lines.iter().for_each(|&line| at(arena, line).flush());
+                settle();
+                read(arena, lines);
+            }
+            Act::Read(lines) => read(arena, lines),
+            Act::Time(operation, lines) => self.time(*operation, arena, lines, order, raw),
+            Act::Copy { first, count } => {
+                let from = index(*first);
+                let source = &arena[from..from + *count as usize];
+                dawdle(below(&mut self.random, DELAY_TURNS));
+                raw.push(Cycles(time_copy(source, &self.copies)));
+                self.nothing.push(f64::from(time_nothing()));
+            }
+            Act::Poll { line, value } => at(arena, *line).poll_for(*value, deadline)?,
+            Act::Ping { lines, trips } => {
+                for &line in lines {
+                    let deadline = Deadline::after(self.wait_cycles);
+                    raw.push(Cycles(time_ping(at(arena, line), *trips, deadline)?));
+                }
+            }
+            Act::Pong { lines, trips } => {
+                for &line in lines {
+                    pong(at(arena, line), *trips, Deadline::after(self.wait_cycles))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Times one operation on each line, in `order`, and nothing in between; samples are stored
+    /// in the order of `lines`.
+    fn time(
+        &mut self,
+        operation: Operation,
+        arena: &[SharedLine],
+        lines: &[LineAddr],
+        order: &[(usize, u64)],
+        raw: &mut Vec<Cycles>,
+    ) {
+        let start = raw.len();
+        raw.resize(start + lines.len(), Cycles(0));
+        for &(k, delay) in order {
+            let line = at(arena, lines[k]);
+            dawdle(delay);
+            raw[start + k] = Cycles(match operation {
+                Operation::Load => time_load(line),
+                Operation::Rfo => time_rfo(line),
+            });
+            self.nothing.push(f64::from(time_nothing()));
+        }
+    }
+}
+
+/// Takes a few cycles a turn. The counter may step by 26 cycles, and a mean is right only if
+/// samples begin anywhere in a step: a loop of constant length would keep in step with it.
+fn dawdle(turns: u64) {
+    (0..turns).for_each(|turn| {
+        std::hint::black_box(turn);
+    });
+}
+
+fn read(arena: &[SharedLine], lines: &[LineAddr]) {
+    for &line in lines {
+        std::hint::black_box(at(arena, line).load());
+    }
+    settle();
+}
+
+/// Lines that an act copies.
+fn copied(act: &Act) -> usize {
+    if let Act::Copy { count, .. } = act { *count as usize } else { 0 }
+}
+
+fn at(arena: &[SharedLine], line: LineAddr) -> &SharedLine {
+    &arena[index(line)]
+}
+
+/// A line's place in the arena. Plans are checked against the arena before they are played, so
+/// the number is one that indexes memory.
+fn index(line: LineAddr) -> usize {
+    usize::try_from(line.0).unwrap_or(usize::MAX)
+}
+
+/// The mean cost of timing nothing, of a warm clock.
+fn overhead(samples: &Samples, tick: u32) -> f64 {
+    let warm: Vec<f64> =
+        samples.raw.iter().skip(samples.raw.len() / 4).map(|c| f64::from(c.0)).collect();
+    tick_mean(&warm, f64::from(tick)).map_or(0.0, |found| found.mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isochrone_os::mapping::Backing;
+
+    /// Cores that this process may use, and a stage on the first two of them.
+    fn stage(cores: usize) -> Option<LiveStage> {
+        let mut allowed = [CoreId(0); 64];
+        let count = affinity::allowed(&mut allowed);
+        let chosen = allowed.get(..cores).filter(|_| count >= cores)?;
+        let arena = Arc::new(Mapping::anonymous(64 * 4096, Backing::Small).unwrap());
+        Some(LiveStage::new(chosen, arena, 2e9, 1, 1).unwrap())
+    }
+
+    fn some_lines() -> Vec<LineAddr> {
+        (0..64).map(|i| LineAddr(i * 65)).collect()
+    }
+
+    #[test]
+    fn two_cores_hand_lines_over_and_every_sample_is_there() {
+        let Some(mut stage) = stage(2) else { return };
+        let [asker, owner] = [stage.cores[0], stage.cores[1]];
+        let rest = || Act::Rest;
+        let scene = Scene {
+            parts: vec![
+                Part { core: asker, acts: vec![rest(), Act::Time(Operation::Rfo, some_lines())] },
+                Part { core: owner, acts: vec![Act::Write(some_lines()), rest()] },
+            ],
+        };
+        let played = stage.play(&[scene], 20).unwrap();
+        assert_eq!((played[0][0].raw.len(), played[0][1].raw.len()), (64 * 20, 0));
+        assert!(played[0][0].raw.iter().all(|cycles| cycles.0 > 0));
+        // Each line was written 0, then added 1 to, last.
+        let acts = some_lines().into_iter().map(|line| Act::Poll { line, value: 1 }).collect();
+        let look = Scene { parts: vec![Part { core: owner, acts }] };
+        assert!(stage.play(&[look], 1).is_ok());
+    }
+
+    #[test]
+    fn a_core_that_never_answers_is_an_error_and_the_stage_still_works() {
+        let Some(mut stage) = stage(2) else { return };
+        let core = stage.cores[0];
+        let poll = |value| Scene {
+            parts: vec![Part { core, acts: vec![Act::Poll { line: LineAddr(3), value }] }],
+        };
+        let refused = stage.play(&[poll(99)], 1).unwrap_err().to_string();
+        assert!(refused.contains("no answer") && refused.contains("fewer"), "{refused}");
+        assert!(stage.play(&[poll(0)], 1).is_ok());
+    }
+
+    #[test]
+    fn a_core_that_may_not_be_used_is_named() {
+        let arena = Arc::new(Mapping::anonymous(4096, Backing::Small).unwrap());
+        let refused = LiveStage::new(&[CoreId(8191)], arena, 2e9, 1, 1).unwrap_err().to_string();
+        assert!(refused.contains("8191"), "{refused}");
+    }
+}

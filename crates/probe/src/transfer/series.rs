@@ -1,0 +1,160 @@
+//! From raw samples to one number a line, and from lines to a cell.
+//!
+//! Single samples are multiples of the clock's step, so a line's value is a mean, not a median
+//! (see `isochrone_stats::tick_mean`). What was timed too much is taken off here and nowhere else.
+
+use isochrone_atlas_store::contents::Cell;
+use isochrone_stats::{Summary, median, tick_mean};
+use isochrone_units::{CoreId, LineAddr};
+
+use super::scene::Samples;
+use crate::target::TargetClock;
+
+/// Everything measured of one ordered pair.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairSeries {
+    /// Holds the line.
+    pub owner: CoreId,
+    /// Asks for it.
+    pub asker: CoreId,
+    /// The lines.
+    pub lines: Vec<LineAddr>,
+    /// `[sweep][line]`, mean nanoseconds.
+    pub sweeps_ns: Vec<Vec<f64>>,
+    /// For each sweep how often the reference had changed for good before it.
+    pub epochs: Vec<u32>,
+}
+
+impl PairSeries {
+    /// Keeps one more sweep.
+    pub fn push(&mut self, epoch: u32, line_ns: Vec<f64>) {
+        self.sweeps_ns.push(line_ns);
+        self.epochs.push(epoch);
+    }
+
+    /// The sweeps of the epoch that has most of them (the latest of several): values from before
+    /// and after a core moved are two truths, and their middle is neither.
+    pub fn settled(&self) -> impl Iterator<Item = &Vec<f64>> {
+        let sweeps = |epoch: u32| self.epochs.iter().filter(move |e| **e == epoch).count();
+        let most = self.epochs.iter().copied().max_by_key(|&epoch| (sweeps(epoch), epoch));
+        let of_most = move |(_, epoch): &(&Vec<f64>, &u32)| Some(**epoch) == most;
+        self.sweeps_ns.iter().zip(&self.epochs).filter(of_most).map(|(sweep, _)| sweep)
+    }
+
+    /// One value a line: the median over the settled sweeps. Empty before the first sweep.
+    #[must_use]
+    pub fn line_ns(&self) -> Vec<f64> {
+        let of = |line: usize| {
+            median(&self.settled().filter_map(|s| s.get(line).copied()).collect::<Vec<_>>())
+        };
+        (0..self.lines.len()).filter_map(of).collect()
+    }
+
+    /// Half of the 95 % interval of the mean over settled sweeps of the median over lines, as a
+    /// share of it; `None` before the third.
+    #[must_use]
+    pub fn half_width(&self) -> Option<f64> {
+        let medians: Vec<f64> = self.settled().filter_map(|sweep| median(sweep)).collect();
+        relative_half_width(&medians)
+    }
+}
+
+/// Half of the 95 % interval of the mean of `values`, as a share of the mean; `None` for fewer
+/// than three values or a mean that is not positive.
+#[must_use]
+pub fn relative_half_width(values: &[f64]) -> Option<f64> {
+    // Student's t for 2, 3, ... degrees of freedom at 97.5 %; 2.26 (9) and less from there on.
+    const T: [f64; 8] = [4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
+    let summary = Summary::of(values).filter(|s| s.n >= 3 && s.mean > 0.0)?;
+    let t = T[(summary.n - 3).min(T.len() - 1)];
+    let count: f64 = values.iter().map(|_| 1.0).sum();
+    Some(t * summary.sd / count.sqrt() / summary.mean)
+}
+
+/// Mean nanoseconds of each timed thing, the first `warm` repeats left out and the timer's cost
+/// taken off. `divisor` is how many of the wanted quantity one sample holds.
+///
+/// `None` if nothing is left.
+#[must_use]
+pub fn means_ns(
+    samples: &Samples,
+    clock: &TargetClock,
+    warm: usize,
+    divisor: f64,
+) -> Option<Vec<f64>> {
+    let overhead = samples.overhead.unwrap_or(clock.overhead);
+    let one = |index: usize| {
+        let raw: Vec<f64> = samples.of(index).skip(warm).map(|c| f64::from(c.0)).collect();
+        let mean = tick_mean(&raw, f64::from(clock.tick))?.mean;
+        Some((mean - overhead) / divisor * 1e9 / clock.hz)
+    };
+    (0..samples.per_repeat).map(one).collect()
+}
+
+/// A cell over values; `None` if there are none.
+#[must_use]
+pub fn cell(values: &[f64]) -> Option<Cell> {
+    let s = Summary::of(values)?;
+    let n = u32::try_from(s.n).unwrap_or(u32::MAX);
+    Some(Cell { median: s.median, lo: s.lo, hi: s.hi, p5: s.p5, p95: s.p95, n })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isochrone_units::Cycles;
+
+    const CLOCK: TargetClock = TargetClock { hz: 2e9, tick: 26, overhead: 60.0 };
+
+    #[test]
+    fn the_mean_sees_below_the_tick_and_leaves_warm_up_and_outliers_out() {
+        // 104 and 130 in equal parts: 117 cycles, 57 without the timer, 28.5 ns.
+        let mut raw = vec![Cycles(5000), Cycles(900)];
+        raw.extend((0..100).map(|i| Cycles(if i % 2 == 0 { 104 } else { 130 })));
+        raw.push(Cycles(90_000));
+        let samples = Samples { per_repeat: 1, raw, overhead: None };
+        let means = means_ns(&samples, &CLOCK, 2, 1.0).unwrap();
+        assert!((means[0] - 28.5).abs() < 1e-9, "{means:?}");
+        let halves = means_ns(&samples, &CLOCK, 2, 2.0).unwrap();
+        assert!((halves[0] - 14.25).abs() < 1e-9);
+        assert_eq!(means_ns(&samples, &CLOCK, 200, 1.0), None);
+        let measured = Samples { overhead: Some(77.0), ..samples };
+        let less = means_ns(&measured, &CLOCK, 2, 1.0).unwrap();
+        assert!((less[0] - 20.0).abs() < 1e-9, "the overhead measured meanwhile counts");
+    }
+
+    #[test]
+    fn the_interval_shrinks_with_the_sweeps() {
+        let of = |n: usize| (0..n).map(|i| if i % 2 == 0 { 99.0 } else { 101.0 }).collect();
+        let (few, many): (Vec<f64>, Vec<f64>) = (of(4), of(40));
+        assert!(relative_half_width(&few).unwrap() > 3.0 * relative_half_width(&many).unwrap());
+        assert_eq!(relative_half_width(&[1.0, 1.0]), None);
+    }
+
+    fn series(sweeps: &[(u32, [f64; 2])]) -> PairSeries {
+        let mut series = PairSeries {
+            owner: CoreId(0),
+            asker: CoreId(1),
+            lines: vec![LineAddr(0), LineAddr(1)],
+            sweeps_ns: Vec::new(),
+            epochs: Vec::new(),
+        };
+        sweeps.iter().for_each(|(epoch, lines)| series.push(*epoch, lines.to_vec()));
+        series
+    }
+
+    #[test]
+    fn a_line_is_the_median_over_sweeps() {
+        let three = series(&[(0, [10.0, 20.0]), (0, [11.0, 90.0]), (0, [12.0, 21.0])]);
+        assert_eq!(three.line_ns(), [11.0, 21.0]);
+        assert!(series(&[]).line_ns().is_empty());
+    }
+
+    #[test]
+    fn what_was_measured_before_a_move_is_not_mixed_with_what_came_after() {
+        let moved = series(&[(0, [30.0, 31.0]), (1, [130.0, 131.0]), (1, [132.0, 133.0])]);
+        assert_eq!(moved.line_ns(), [131.0, 132.0]);
+        let tied = series(&[(0, [30.0, 31.0]), (1, [130.0, 131.0])]);
+        assert_eq!(tied.line_ns(), [130.0, 131.0], "the latest");
+    }
+}
