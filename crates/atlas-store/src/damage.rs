@@ -138,6 +138,11 @@ fn ask_everything(bytes: &[u8]) {
     let _ = decode(bytes);
 }
 
+/// Cases to try; failures are not written into the source tree.
+fn cases(count: u32) -> ProptestConfig {
+    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(count) }
+}
+
 /// A stored atlas, encoded once.
 fn stored(lines: bool) -> Vec<u8> {
     static PATTERNS: LazyLock<Vec<u8>> = LazyLock::new(|| encode(&contents()).unwrap());
@@ -146,7 +151,7 @@ fn stored(lines: bool) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+    #![proptest_config(cases(400))]
 
     #[test]
     fn changed_bytes_never_panic(
@@ -173,10 +178,16 @@ proptest! {
     }
 
     #[test]
-    fn changed_tables_never_panic(section in 2_u32..=10, place in any::<prop::sample::Index>(), value in any::<[u8; 4]>(), lines in any::<bool>()) {
+    fn changed_tables_never_panic(
+        section in 2_u32..=10,
+        place in any::<prop::sample::Index>(),
+        value in any::<[u8; 4]>(),
+        lines in any::<bool>(),
+    ) {
         let bytes = stored(lines);
         let table = bytes[format::HEADER_BYTES..].as_chunks().0;
-        let found = table.iter().map(format::SectionEntry::from_bytes).take(10).find(|entry| entry.kind == section);
+        let mut entries = table.iter().map(format::SectionEntry::from_bytes).take(10);
+        let found = entries.find(|entry| entry.kind == section);
         if let Some(entry) = found.filter(|entry| entry.length >= 4) {
             // The start of a section and its records steer the reader most.
             let reach = usize::try_from(entry.length.min(2000)).unwrap() - 3;
@@ -190,6 +201,10 @@ proptest! {
         ask_everything(&bytes);
         ask_everything(&[&format::MAGIC[..], &bytes].concat());
     }
+}
+
+proptest! {
+    #![proptest_config(cases(48))]
 
     #[test]
     fn any_page_table_comes_back(

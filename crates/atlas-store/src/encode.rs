@@ -36,7 +36,7 @@ pub fn encode(contents: &Contents) -> Result<Vec<u8>, EncodeError> {
     sections.push((Section::Matrices, matrices(contents)?));
     sections.push((Section::Lines, lines(contents)?));
     let bytes = assemble(contents, &sections)?;
-    Atlas::open(&bytes).map_err(|fault| EncodeError::NotFinite(fault.to_string()))?;
+    Atlas::open(&bytes).map_err(EncodeError::Unreadable)?;
     Ok(bytes)
 }
 

@@ -45,7 +45,7 @@ pub enum EncodeError {
     },
     /// Page blocks overlap or are not aligned
     #[error(
-        "the page block at frame {first_frame:#x} overlaps another one or does not start at a multiple of 512; this is a bug, report it"
+        "page block {first_frame:#x} overlaps another or is not aligned; this is a bug, report it"
     )]
     Blocks {
         /// Its first frame.
@@ -62,6 +62,9 @@ pub enum EncodeError {
     /// A number is NaN or infinite, which the text part cannot hold
     #[error("a number is not finite; a missing value is none, not NaN: {0}")]
     NotFinite(String),
+    /// The finished bytes are refused by the reader
+    #[error("the finished atlas cannot be read back: {0}")]
+    Unreadable(AtlasError),
     /// The text part could not be made
     #[error("the description cannot be written as text: {0}")]
     Text(#[from] serde_json::Error),

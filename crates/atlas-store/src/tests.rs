@@ -3,7 +3,7 @@
 use crate::contents::{Contents, Form};
 use crate::error::{EncodeError, LoadError, SaveError};
 use crate::samples::{blocks, contents, level, pattern, per_line};
-use crate::{MappedAtlas, PageModel, decode, encode, load, model_pages, save};
+use crate::{MappedAtlas, PageModel, bench_query, decode, encode, load, model_pages, save};
 use isochrone_atlas::format::{self, FormTag, RegionMode, TransferKind};
 use isochrone_atlas::{Atlas, Code, Period};
 use isochrone_units::{CoreId, Level, LineAddr, PageAddr, RegionId};
@@ -284,4 +284,14 @@ fn files_are_saved_loaded_and_mapped() {
     faulty.reading.clear();
     assert!(matches!(save(&faulty, &path), Err(SaveError::Encode(_))));
     assert_eq!(fs::metadata(&path).unwrap().len(), 100, "the file is as it was");
+}
+
+#[test]
+fn query_time_is_measured_where_there_are_pages() {
+    let bytes = encode(&contents()).unwrap();
+    let time = bench_query(&Atlas::open(&bytes).unwrap(), CORES[1], Level::Dram, 3).unwrap();
+    assert_eq!(time.pages, 4 * 512);
+    assert!(time.chain_ns_p50 > time.ns_p50 && time.ns_p50.is_finite(), "{time:?}");
+    let bytes = encode(&Contents { pages: Vec::new(), ..contents() }).unwrap();
+    assert_eq!(bench_query(&Atlas::open(&bytes).unwrap(), CORES[1], Level::Dram, 3), None);
 }

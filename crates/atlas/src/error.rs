@@ -48,28 +48,27 @@ pub enum AtlasError {
 
 impl fmt::Display for AtlasError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let again = "copy the atlas again or measure anew";
         match self {
             Self::Foreign => {
                 f.write_str("not an atlas: another kind of file; give one that `map` wrote")
             }
-            Self::Truncated { found, expected } => write!(
-                f,
-                "truncated: {found} of {expected} bytes are there; copy the atlas again or measure anew"
-            ),
-            Self::TooLong { found, expected } => write!(
-                f,
-                "damaged: {found} bytes where the header says {expected}; copy the atlas again or measure anew"
-            ),
+            Self::Truncated { found, expected } => {
+                write!(f, "truncated: {found} of {expected} bytes are there; {again}")
+            }
+            Self::TooLong { found, expected } => {
+                write!(f, "damaged: {found} bytes where the header says {expected}; {again}")
+            }
             Self::Checksum { found, expected } => write!(
                 f,
-                "damaged: checksum {found:08x} where the header says {expected:08x}; copy the atlas again or measure anew"
+                "damaged: checksum {found:08x} where the header says {expected:08x}; {again}"
             ),
             Self::ByteOrder => {
                 f.write_str("damaged: its byte order was changed; copy the atlas as it was written")
             }
             Self::Future { found, known } => write!(
                 f,
-                "written in format {found}, and this program knows formats up to {known}; update the program"
+                "written in format {found}, this program knows up to {known}; update the program"
             ),
             Self::Inconsistent { part, why } => {
                 write!(f, "inconsistent: {part}: {why}; measure anew and report this file as a bug")

@@ -12,7 +12,8 @@
 //! let book = Codebook::new(&table, &[], &[], Noise::heavy_tailed(8.0)).unwrap();
 //! let mut decoder = Decoder::new(&book);
 //! for line in [3, 17, 22, 28, 33, 40, 46, 51, 60] {
-//!     decoder.add(&book, line, base[usize::from(line ^ 45)] + 1.0); // what a page with key 45 shows
+//!     // What a page with key 45 shows.
+//!     decoder.add(&book, line, base[usize::from(line ^ 45)] + 1.0);
 //! }
 //! let decision = decoder.best(&book);
 //! assert_eq!(decision.code, Code(45));

@@ -1,4 +1,5 @@
-//! The form that latencies follow: `latency(core, page, i) = base[core][class(page)][i ^ key(page)]`.
+//! The form that latencies follow:
+//! `latency(core, page, i) = base[core][class(page)][i ^ key(page)]`.
 //!
 //! A code packs class and key so that one XOR finds the value: with a period of 64 lines the code
 //! is `class * 64 + key`, and `table[code ^ i]` is already `base[class][i ^ key]`, because the

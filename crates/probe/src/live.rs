@@ -50,7 +50,9 @@ pub struct LiveTarget {
     clock: Clock,
     cores: Vec<CoreId>,
     here: Option<CoreId>,
-    before: Option<CoreSet>,
+    /// Only kept for its end.
+    #[allow(dead_code, reason = "dropping it undoes the pinning")]
+    home: Home,
     llc: LlcPath,
     sweep_bytes: usize,
     begin_ns: u64,
@@ -109,7 +111,7 @@ impl LiveTarget {
             clock: Clock { hz: 1.0, hz_error: 0.0, tick: 1, overhead: 0.0 },
             cores,
             here: None,
-            before: CoreSet::of_this_thread().ok(),
+            home: Home { before: CoreSet::of_this_thread().ok() },
             llc,
             sweep_bytes,
             begin_ns: monotonic_ns(),
@@ -146,8 +148,9 @@ impl LiveTarget {
     }
 
     /// The arena, for experiments that need more than single loads.
-    pub fn arena(&mut self) -> &mut Mapping {
-        &mut self.arena
+    #[must_use]
+    pub fn into_arena(self) -> Mapping {
+        self.arena
     }
 
     /// What keys the pages of an atlas made from this target.
@@ -231,7 +234,13 @@ impl Target for LiveTarget {
     }
 }
 
-impl Drop for LiveTarget {
+/// Puts back where the thread may run.
+#[derive(Debug)]
+struct Home {
+    before: Option<CoreSet>,
+}
+
+impl Drop for Home {
     fn drop(&mut self) {
         if let Some(before) = &self.before {
             // Nothing better can be done where the system refuses to undo its own settings.

@@ -118,7 +118,8 @@ fn cells_whose_intervals_are_apart_are_named_with_how_far() {
     assert_eq!(lines[0], "modified line transfer, ns: core 1 to core 0: was 51.50, is missing");
     assert_eq!(
         lines[1],
-        "random core-to-region latency, ns: core 1 to region 0: 134.75 became 150.00 (+11.3 %), intervals 13.98 apart"
+        "random core-to-region latency, ns: core 1 to region 0: 134.75 became 150.00 (+11.3 %), \
+         intervals 13.98 apart"
     );
     let back = serde_json::to_string(&diff).unwrap();
     assert_eq!(serde_json::from_str::<Diff>(&back).unwrap(), diff);

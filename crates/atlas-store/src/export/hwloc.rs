@@ -148,7 +148,8 @@ impl Xml<'_> {
         let (count, kind) = (cores.len(), KIND_USER_LATENCY);
         writeln!(
             self.text,
-            "  <distances2 type=\"PU\" nbobjs=\"{count}\" kind=\"{kind}\" name=\"{}\" indexing=\"os\">",
+            "  <distances2 type=\"PU\" nbobjs=\"{count}\" kind=\"{kind}\" name=\"{}\" \
+             indexing=\"os\">",
             escaped(&name)
         )?;
         self.list("indexes", &cores.iter().map(|&core| u64::from(core)).collect::<Vec<_>>())?;
@@ -205,7 +206,8 @@ impl Xml<'_> {
             let Some(target) = self.region_id(region) else { continue };
             writeln!(
                 values,
-                "    <memattr_value target_obj_gp_index=\"{target}\" target_obj_type=\"NUMANode\" value=\"{ns}\" initiator_cpuset=\"{}\"/>",
+                "    <memattr_value target_obj_gp_index=\"{target}\" target_obj_type=\"NUMANode\" \
+                 value=\"{ns}\" initiator_cpuset=\"{}\"/>",
                 bits(&Set::from([core]))
             )?;
         }
@@ -255,7 +257,8 @@ fn cache_attributes(cache: &Cache) -> String {
         CacheKind::Instruction => 2,
     };
     format!(
-        " cache_size=\"{}\" depth=\"{}\" cache_linesize=\"{}\" cache_associativity=\"{}\" cache_type=\"{kind}\"",
+        " cache_size=\"{}\" depth=\"{}\" cache_linesize=\"{}\" cache_associativity=\"{}\" \
+         cache_type=\"{kind}\"",
         cache.bytes.unwrap_or(0),
         cache.level,
         cache.line_bytes.unwrap_or(0),

@@ -60,7 +60,7 @@ fn hwloc_xml_has_the_tree_the_distances_and_the_latencies() {
         "<object type=\"NUMANode\" os_index=\"0\" cpuset=\"0x00000003\"",
         "local_memory=\"8589934592\"",
         "cache_size=\"33554432\" depth=\"3\"",
-        "<distances2 type=\"PU\" nbobjs=\"2\" kind=\"6\" name=\"IsochroneModifiedLineTransfer\" indexing=\"os\">",
+        "<distances2 type=\"PU\" nbobjs=\"2\" kind=\"6\" name=\"IsochroneModifiedLineTransfer\"",
         "<u64values length=\"10\">0 51 52 0 </u64values>",
         "value=\"131\" initiator_cpuset=\"0x00000001\"",
         "value=\"135\" initiator_cpuset=\"0x00000002\"",

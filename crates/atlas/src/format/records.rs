@@ -116,7 +116,7 @@ pub const fn level_tag(level: Level) -> u8 {
 pub enum IndexKind {
     /// Block `b` is the `b`-th after the first; no entries.
     Dense = 0,
-    /// One `u32` a block of the span: its rank among the stored blocks, or [`NONE_U32`].
+    /// One `u32` a block of the span: its rank among the stored blocks, or [`super::NONE_U32`].
     Table = 1,
     /// The first frames of the stored blocks, `u64` each, ascending.
     Sorted = 2,

@@ -42,7 +42,7 @@ const SLOPE_DROP: f64 = 0.4;
 /// Standard errors that the fall must be worth.
 const SLOPE_Z: f64 = 5.0;
 /// Rounds over which the references' slope is judged.
-const SLOPE_ROUNDS: u32 = 8;
+const SLOPE_ROUNDS: u32 = 4;
 
 /// A core that takes part in decoding, and the base that it wears.
 #[derive(Clone, Debug)]
@@ -91,8 +91,9 @@ pub struct Decoded {
     pub total_s: f64,
     /// Times that the thread was found elsewhere; those rounds were done again.
     pub thread_moves: u32,
-    /// Set when the references no longer looked like their base: codes decided since the last
-    /// good check are `None` and the base must be identified again.
+    /// Places decided since the last check that found the base as it was.
+    pub unverified: Vec<usize>,
+    /// Set when the references no longer looked like their base: what is unverified is wrong.
     pub base_lost: bool,
 }
 
@@ -130,12 +131,12 @@ pub fn decode(
         let clock = target.clock();
         if window.take(turn, clock.overhead, clock.tick) {
             window.done.base_lost = true;
-            window.forget_recent();
             break;
         }
         turn = (turn + 1) % plan.judges.len();
     }
     let mut done = window.done;
+    done.unverified = window.recent;
     done.total_s = target.seconds() - begin;
     Ok(done)
 }
@@ -365,12 +366,6 @@ impl<'a> Window<'a> {
             } else {
                 i += 1;
             }
-        }
-    }
-
-    fn forget_recent(&mut self) {
-        for place in self.recent.drain(..) {
-            self.done.codes[place] = None;
         }
     }
 }

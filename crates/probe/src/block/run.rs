@@ -495,11 +495,26 @@ impl<'a> LevelRun<'a> {
                 codes[*i] = code.filter(|c| *c != UNKNOWN_CODE);
             }
             cost.add(&done);
-            if !done.base_lost {
+            // A pass too short to judge its own references is judged by what is worn after it.
+            if !done.base_lost && self.still_worn(&judges)? {
                 break;
+            }
+            for place in &done.unverified {
+                codes[open[*place]] = None;
             }
         }
         Ok((codes, cost))
+    }
+
+    /// Whether every judge wears the base that it decoded with.
+    fn still_worn(&mut self, judges: &[Judge]) -> Result<bool, TargetError> {
+        for judge in judges {
+            let number = self.ensure_base(judge.core)?;
+            if resemblance(&self.bases[number].1, &judge.patterns) < IS_BASE {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The first core in its present base, and as many others as it takes to tell all classes

@@ -266,7 +266,8 @@ fn words(found: &ControllerFit, cells: &Cells) -> String {
     );
     if let Some((count, floor)) = found.floor {
         text += &format!(
-            "; {count} of {} places show no less than {floor:.1}, and if that is a fault {} cells fit",
+            "; {count} of {} places show no less than {floor:.1}, \
+             and if that is a fault {} cells fit",
             found.places,
             found.candidates_without_floor.len()
         );

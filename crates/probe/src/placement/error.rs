@@ -6,7 +6,8 @@
 pub enum PlacementError {
     /// A matrix with the wrong number of cells
     #[error(
-        "{cells} cells do not fill {rows} rows of {columns}: pass one cell for each row and column, None where nothing was measured"
+        "{cells} cells do not fill {rows} rows of {columns}: \
+         pass one cell for each row and column, None where nothing was measured"
     )]
     Cells {
         /// Cells passed.

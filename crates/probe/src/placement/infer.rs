@@ -168,7 +168,8 @@ fn enough(
     let rounding = 1e-9 * line::mean(&latencies).abs();
     if spread <= rounding || spread < std::f64::consts::SQRT_2 * noise {
         return Err(format!(
-            "the latencies differ by {spread:.3} (standard deviation), which is within the noise of {noise:.3}"
+            "the latencies differ by {spread:.3} (standard deviation), \
+             which is within the noise of {noise:.3}"
         ));
     }
     Ok(())

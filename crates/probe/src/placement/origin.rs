@@ -113,7 +113,8 @@ impl Cells {
         (!edges.is_empty()).then(|| format!("{} edge", edges.join(" or ")))
     }
 
-    /// Of the cells that fit as well as `least` but for `slack` of rounding, the one nearest to the middle, then the first.
+    /// Of the cells that fit as well as `least` but for `slack` of rounding, the one nearest to the
+    /// middle, then the first.
     pub(super) fn most_central(&self, fits: &[Fit], least: f64, slack: f64) -> usize {
         let reach = |cell: usize| {
             let (x, y) = self.places[cell];

@@ -55,6 +55,18 @@ impl RegionBuffers {
         Ok(buffers)
     }
 
+    /// A buffer that is there already, all of it in `region`.
+    #[must_use]
+    pub fn of(region: RegionId, mapping: Mapping) -> Self {
+        Self { regions: vec![region], mappings: vec![mapping], missing: Vec::new() }
+    }
+
+    /// How many regions have a buffer.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.mappings.len()
+    }
+
     /// The buffer of the `index`-th region, to be looked at before it is linked.
     #[must_use]
     pub fn mapping(&self, index: usize) -> Option<&Mapping> {
