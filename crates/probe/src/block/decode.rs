@@ -12,7 +12,7 @@ use isochrone_stats::{rng, shuffle, variance};
 use isochrone_units::{CoreId, Cycles, Level, LineAddr};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::base::{ReferenceCell, References, retry};
+use super::base::{ReferenceCell, References};
 use super::learn::{Learnt, join_code};
 use super::rounds::keep_window;
 use crate::target::{Target, TargetError};
@@ -24,10 +24,11 @@ const WINDOW: usize = 1024;
 /// Lines of each page timed in a round, one pass over the window for each.
 const READS: usize = 4;
 /// Reference lines timed in a pass.
-const REFERENCES: usize = 64;
-/// Reference lines timed before the first round: an offset that is two cycles off misplaces every
-/// page of a class in the same way.
-const PRIMING: usize = 8192;
+const REFERENCES: usize = 128;
+/// References of a judge before its offset is believed: one that is two cycles off misplaces every
+/// page of a class in the same way. Until then samples wait. They must come from the same rounds:
+/// lines timed closer together find DRAM rows open and are faster.
+const BELIEVED: f64 = 1500.0;
 /// Share of its weight that an offset keeps from one round to the next.
 const OFFSET_MEMORY: f64 = 0.98;
 /// Probability of error at which a decision is safe.
@@ -111,9 +112,6 @@ pub fn decode(
     let books: Vec<Codebook> =
         plan.judges.iter().map(|judge| codebook(plan, judge)).collect::<Result<_, _>>()?;
     let mut window = Window::new(first_lines, plan, &books);
-    for (judge, offset) in plan.judges.iter().zip(&mut window.offsets) {
-        *offset = retry(|| prime(target, plan, judge))?;
-    }
     let mut turn = 0;
     while window.refill() && keep_going() {
         window.draw(turn);
@@ -139,21 +137,6 @@ pub fn decode(
     done.unverified = window.recent;
     done.total_s = target.seconds() - begin;
     Ok(done)
-}
-
-/// The offset of this moment, from enough references that it is not what decides.
-fn prime(
-    target: &mut dyn Target,
-    plan: &DecodePlan<'_>,
-    judge: &Judge,
-) -> Result<Offset, TargetError> {
-    let (cells, values) =
-        plan.references.time(target, judge.core, plan.level, PRIMING, plan.seed)?;
-    let expected = |c: &ReferenceCell| judge.patterns[usize::from(c.1)][usize::from(c.2)];
-    let pairs = cells.iter().map(expected).zip(values.iter().copied());
-    let mut offset = Offset::default();
-    offset.add(pairs, keep_window(&values, target.clock().tick));
-    Ok(offset)
 }
 
 fn codebook(plan: &DecodePlan<'_>, judge: &Judge) -> Result<Codebook, TargetError> {
@@ -242,6 +225,8 @@ struct Window<'a> {
     reference_next: usize,
     /// One for each judge.
     offsets: Vec<Offset>,
+    /// Samples of open pages that wait for their judge's offset: judge, page, line, cycles.
+    waiting: Vec<(usize, usize, u8, f64)>,
     recent: Vec<usize>,
     rng: Xoshiro256PlusPlus,
     done: Decoded,
@@ -279,6 +264,7 @@ impl<'a> Window<'a> {
             references: plan.references.draw(REFERENCES * READS * 32, plan.seed),
             reference_next: 0,
             offsets: vec![Offset::default(); plan.judges.len()],
+            waiting: Vec::new(),
             recent: Vec::new(),
             rng: rng(plan.seed),
             done: Decoded { codes: vec![None; first_lines.len()], ..Decoded::default() },
@@ -332,23 +318,33 @@ impl<'a> Window<'a> {
             Slot::Page(..) => None,
         });
         offset.add(references, keep_window(&values, tick));
-        let book = &self.books[turn];
         for (slot, value) in self.slots.iter().zip(&values) {
             if let Slot::Page(index, line) = slot {
-                let page = &mut self.open[*index as usize];
-                page.decoder.add(book, *line, f32_of(value - offset.mean));
-                page.reads += 1;
+                self.waiting.push((turn, *index as usize, *line, *value));
+                self.open[*index as usize].reads += 1;
             }
         }
         let verdict = offset.judge(self.plan.noise);
         let own = self.open.len() * READS;
         self.done.samples += own as u64;
         self.done.reference_samples += (self.slots.len() - own) as u64;
-        self.close(turn);
+        if self.offsets.iter().all(|offset| offset.weight >= BELIEVED) {
+            self.weigh();
+            self.close(turn);
+        }
         if verdict == Some(false) {
             self.recent.clear();
         }
         verdict == Some(true)
+    }
+
+    /// Gives the waiting samples to their pages' decoders. Places in the window have not changed
+    /// since they were drawn: pages leave only after this.
+    fn weigh(&mut self) {
+        for (judge, index, line, value) in self.waiting.drain(..) {
+            let cycles = f32_of(value - self.offsets[judge].mean);
+            self.open[index].decoder.add(&self.books[judge], line, cycles);
+        }
     }
 
     /// Pages whose decision is safe leave the window.

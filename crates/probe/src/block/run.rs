@@ -24,6 +24,8 @@ const COMPANION_PAGES: usize = 16;
 /// Looks at a level before it is believed that the form does not hold there, or that a base which
 /// turned up while scoring splits no class.
 const LOOKS: u32 = 3;
+/// Times that held-out pages are decoded and timed before a score across a move is accepted.
+const SCORINGS: u32 = 4;
 /// Rounds of a stretch that is not the longest before it is learnt from too.
 const ENOUGH_ROUNDS: u32 = 48;
 /// Cores whose present bases are identified to choose judges among.
@@ -352,30 +354,43 @@ impl<'a> LevelRun<'a> {
         a == b || resemblance(&self.bases[a].1, &self.bases[b].1) >= IS_BASE
     }
 
-    /// Held-out pages: decoded from their probe lines, then timed in full from every core. Also
-    /// returns the cores that wore a base which no look had seen.
+    /// Held-out pages: decoded from their probe lines, then timed in full from every core. What
+    /// was measured across a move of a judge is dropped and done again: where two controllers are
+    /// equally far from all judges, nothing tells their pages apart, and a map is scored in the
+    /// bases that it was decoded in. Also returns the cores that wore a base which no look had
+    /// seen.
     fn score_all(&mut self) -> Result<(Vec<Quality>, Vec<CoreId>), TargetError> {
-        let decoded = if self.learnt.form == Form::Pattern {
-            let firsts = self.block_lines(&self.heldout);
-            self.decode_resuming(&firsts)?.0
-        } else {
-            vec![Some(0); self.heldout.len()]
-        };
-        let decoded: Vec<u8> = decoded.iter().map(|c| c.unwrap_or(UNKNOWN_CODE)).collect();
-        let (mut quality, mut strangers) = (Vec::new(), Vec::new());
-        for core in self.cores.clone() {
-            if !self.watch.keep_going() {
-                quality.push(Quality::default());
-                continue;
+        for attempt in 1.. {
+            let (decoded, judges) = self.decode_heldout()?;
+            let (mut quality, mut strangers) = (Vec::new(), Vec::new());
+            for core in self.cores.clone() {
+                if !self.watch.keep_going() {
+                    quality.push(Quality::default());
+                    continue;
+                }
+                self.watch.step(&format!("{}: scoring {core} on held-out pages", self.level));
+                let known = self.bases.len();
+                quality.push(self.score_core(core, &decoded)?);
+                if self.bases.len() > known {
+                    strangers.push(core);
+                }
             }
-            self.watch.step(&format!("{}: scoring {core} on held-out pages", self.level));
-            let known = self.bases.len();
-            quality.push(self.score_core(core, &decoded)?);
-            if self.bases.len() > known {
-                strangers.push(core);
+            let last = attempt == SCORINGS || !self.watch.keep_going();
+            if last || !strangers.is_empty() || self.still_worn(&judges)? {
+                return Ok((quality, strangers));
             }
         }
-        Ok((quality, strangers))
+        unreachable!("the last attempt returns")
+    }
+
+    fn decode_heldout(&mut self) -> Result<(Vec<u8>, Vec<Judge>), TargetError> {
+        if self.learnt.form != Form::Pattern {
+            return Ok((vec![0; self.heldout.len()], Vec::new()));
+        }
+        let firsts = self.block_lines(&self.heldout);
+        let found = self.decode_resuming(&firsts)?;
+        let codes = found.codes.iter().map(|c| c.unwrap_or(UNKNOWN_CODE)).collect();
+        Ok((codes, found.judges))
     }
 
     fn score_core(&mut self, core: CoreId, decoded: &[u8]) -> Result<Quality, TargetError> {
@@ -442,7 +457,7 @@ impl<'a> LevelRun<'a> {
         self.watch.step(&format!("{}: the memory pass", self.level));
         let pages: Vec<PageAddr> = (0..codes.len() as u64).map(PageAddr).collect();
         let firsts = self.block_lines(&pages);
-        let (found, cost) = self.decode_resuming(&firsts)?;
+        let Pass { codes: found, cost, .. } = self.decode_resuming(&firsts)?;
         let step = self.learnt.period / LINES_PER_PAGE;
         for (chunk, code) in codes.chunks_mut(step).zip(&found) {
             chunk.fill(code.unwrap_or(UNKNOWN_CODE));
@@ -469,15 +484,16 @@ impl<'a> LevelRun<'a> {
     fn decode_resuming(
         &mut self,
         firsts: &[LineAddr],
-    ) -> Result<(Vec<Option<u8>>, Decoded), TargetError> {
+    ) -> Result<Pass, TargetError> {
         let mut codes: Vec<Option<u8>> = vec![None; firsts.len()];
         let mut cost = Decoded::default();
+        let mut judges = Vec::new();
         for attempt in 0..MAX_RESUMES {
             let open: Vec<usize> = (0..codes.len()).filter(|i| codes[*i].is_none()).collect();
             if open.is_empty() || !self.watch.keep_going() {
                 break;
             }
-            let judges = self.judges()?;
+            judges = self.judges()?;
             let todo: Vec<LineAddr> = open.iter().map(|i| firsts[*i]).collect();
             let plan = DecodePlan {
                 judges: &judges,
@@ -503,7 +519,7 @@ impl<'a> LevelRun<'a> {
                 codes[open[*place]] = None;
             }
         }
-        Ok((codes, cost))
+        Ok(Pass { codes, cost, judges })
     }
 
     /// Whether every judge wears the base that it decoded with.
@@ -586,6 +602,14 @@ impl<'a> LevelRun<'a> {
         }
         lines
     }
+}
+
+/// A decoding pass over pages or blocks.
+struct Pass {
+    codes: Vec<Option<u8>>,
+    cost: Decoded,
+    /// Who decoded last, in which base.
+    judges: Vec<Judge>,
 }
 
 impl Decoded {
