@@ -36,7 +36,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ),
 ];
 /// Crates that must build without the standard library.
-const NO_STD: &[&str] = &["units", "machine", "stats", "os", "atlas", "sim"];
+const NO_STD: &[&str] = &["units", "machine", "stats", "os", "atlas"];
 /// Crates that must not allocate: the malloc replacement stands on them.
 const NO_ALLOC: &[&str] = &["units", "os", "atlas"];
 /// Crates in which `unsafe` may appear.

@@ -78,8 +78,8 @@ impl LiveTarget {
         if options.huge && arena.backing() == Backing::Small {
             missing.push(match arena.huge_share() {
                 Some(share) => format!(
-                    "huge pages: only {:.0} % of the arena has them; TLB misses add to latencies (echo madvise > \
-                     /sys/kernel/mm/transparent_hugepage/enabled)",
+                    "huge pages: only {:.0} % of the arena has them; TLB misses add to latencies \
+                     (echo madvise > /sys/kernel/mm/transparent_hugepage/enabled)",
                     100.0 * share
                 ),
                 None => "huge pages: this kernel does not tell whether the arena has them".into(),

@@ -413,8 +413,8 @@ fn slope(values: &[f64], pattern: &[f64], noise: f64) -> (f64, f64) {
 fn same_base(a: &Stretch, b: &Stretch) -> bool {
     let halves = [a.half(0), a.half(1), b.half(0), b.half(1)];
     let (mut difference, mut energy, mut count) = (0.0, 0.0, 0.0);
-    for i in 0..halves[0].len() {
-        let [a0, a1, b0, b1] = [halves[0][i], halves[1][i], halves[2][i], halves[3][i]];
+    let lines = halves[0].iter().zip(&halves[1]).zip(halves[2].iter().zip(&halves[3]));
+    for ((a0, a1), (b0, b1)) in lines {
         if [a0, a1, b0, b1].iter().all(|v| v.is_finite()) {
             difference += (a0 - b0) * (a1 - b1);
             energy += 0.5 * (a0 * a1 + b0 * b1);
