@@ -101,7 +101,8 @@ impl LiveTarget {
         }
         let pagemap = Pagemap::open().ok().filter(Pagemap::shows_frames);
         if pagemap.is_none() {
-            missing.push("physical frames: not readable without root; the atlas keeps the pattern, not the pages".into());
+            let what = "physical frames: not readable without root; the atlas keeps the pattern, not pages";
+            missing.push(what.into());
         }
         let cores = usable_cores(&options.cores)?;
         let mut live = Self {
@@ -145,6 +146,15 @@ impl LiveTarget {
     #[must_use]
     pub fn calibration(&self) -> Clock {
         self.clock
+    }
+
+    /// Puts another frame behind a page of the arena, whose content stays: what a kernel that
+    /// migrates pages does, at a moment of the caller's choice. For tests of what notices it.
+    ///
+    /// # Errors
+    /// When there is no such page, or its frame cannot be replaced.
+    pub fn replace_frame(&self, page: PageAddr) -> Result<(), TargetError> {
+        self.arena.replace_frame(page).map_err(system)
     }
 
     /// The arena, for experiments that need more than single loads.

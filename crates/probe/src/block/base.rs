@@ -17,6 +17,8 @@ use crate::target::{Target, TargetError};
 const IDENTIFY_SAMPLES: usize = 2048;
 /// Seconds of them that measure one anew, where none of the dictionary fits.
 const MEASURE_S: f64 = 0.004;
+/// Looks for a new base that is seen twice before the last one is taken as it is.
+const STEADY_LOOKS: u64 = 5;
 /// Share of what is seen that a known base must explain to be the one worn.
 pub(super) const IS_BASE: f64 = 0.95;
 
@@ -32,8 +34,10 @@ pub struct References {
 pub struct Seen {
     /// `[class][canonical index]`; `NaN` where no sample fell.
     pub patterns: Vec<Vec<f64>>,
-    /// Samples behind each cell.
+    /// Samples behind each cell; 0 for lines that another one with an equal place stands for.
     pub counts: Vec<Vec<u32>>,
+    /// Samples behind each value, those of the lines that stand for it included.
+    behind: Vec<Vec<u32>>,
     /// Noise of one load around its cell, cycles.
     pub noise: f64,
 }
@@ -146,6 +150,11 @@ impl Look {
                 .iter()
                 .map(|c| (0..learnt.period).map(|j| if at(j) == j { c[j] } else { 0 }).collect())
                 .collect(),
+            behind: self
+                .counts
+                .iter()
+                .map(|c| (0..learnt.period).map(|j| c[at(j)]).collect())
+                .collect(),
             noise: ((self.squares - between).max(0.0) / spare.max(1.0)).sqrt(),
         }
     }
@@ -168,6 +177,48 @@ impl Seen {
         let total: f64 = cells.iter().map(|c| c.2).sum();
         let noise = self.noise.powi(2) * cells.len().saturating_sub(1) as f64;
         explained(&cells, total, noise)
+    }
+}
+
+impl Seen {
+    /// The base that this look saw: class means and a shape that classes share, which is drawn
+    /// towards flat by as much of its variance as is noise (James and Stein's shrinkage).
+    fn denoised(&self) -> Vec<Vec<f64>> {
+        let classes: Vec<f64> = (0..self.patterns.len()).map(|c| self.class_mean(c)).collect();
+        let period = self.patterns.first().map_or(0, Vec::len);
+        let (mut shape, mut weight) = (vec![0.0; period], vec![0.0; period]);
+        for ((pattern, behind), centre) in self.patterns.iter().zip(&self.behind).zip(&classes) {
+            for (j, value) in pattern.iter().enumerate().filter(|(_, v)| v.is_finite()) {
+                let n = f64::from(behind[j]);
+                shape[j] += n * (value - centre);
+                weight[j] += n;
+            }
+        }
+        for (value, weight) in shape.iter_mut().zip(&weight) {
+            *value /= weight.max(1.0);
+        }
+        let noise = weight.iter().map(|w| self.noise.powi(2) / w.max(1.0)).sum::<f64>()
+            / period.max(1) as f64;
+        let total = isochrone_stats::variance(&shape).unwrap_or(0.0);
+        let trust = (1.0 - noise / total.max(f64::MIN_POSITIVE)).max(0.0);
+        classes.iter().map(|c| shape.iter().map(|s| c + trust * s).collect()).collect()
+    }
+
+    /// Mean of a class over its samples; of all classes where it has none.
+    fn class_mean(&self, class: usize) -> f64 {
+        let of = |class: usize| {
+            let pairs = self.patterns[class].iter().zip(&self.counts[class]);
+            pairs.filter(|(v, n)| v.is_finite() && **n > 0).fold((0.0, 0.0), |(s, w), (v, n)| {
+                (s + v * f64::from(*n), w + f64::from(*n))
+            })
+        };
+        let (sum, weight) = match of(class) {
+            (_, 0.0) => (0..self.patterns.len())
+                .map(of)
+                .fold((0.0, 0.0), |(s, w), (a, b)| (s + a, w + b)),
+            own => own,
+        };
+        sum / f64::max(weight, 1.0)
     }
 }
 
@@ -200,11 +251,36 @@ pub enum Worn {
     New(Vec<Vec<f64>>),
 }
 
-/// Finds the base that `core` wears, among `bases`, or measures it.
+/// Finds the base that `core` wears, among `bases`, or measures it. A base that is in no
+/// dictionary is believed once a second look sees it again: one look may have straddled a move.
 ///
 /// # Errors
 /// Whatever the target refuses; a thread found on another core is tried again, eight times.
 pub fn identify(
+    target: &mut dyn Target,
+    core: CoreId,
+    level: Level,
+    references: &References,
+    learnt: &Learnt,
+    bases: &[Vec<Vec<f64>>],
+    seed: u64,
+) -> Result<Worn, TargetError> {
+    let mut known = bases.to_vec();
+    for attempt in 0..STEADY_LOOKS {
+        let seed = derive_seed(seed, 1 << 20 | attempt);
+        match identify_once(target, core, level, references, learnt, &known, seed)? {
+            Worn::Known(i) if i < bases.len() => return Ok(Worn::Known(i)),
+            Worn::Known(i) => return Ok(Worn::New(known.swap_remove(i))),
+            Worn::New(patterns) => {
+                known.truncate(bases.len());
+                known.push(patterns);
+            }
+        }
+    }
+    Ok(Worn::New(known.pop().unwrap_or_default()))
+}
+
+fn identify_once(
     target: &mut dyn Target,
     core: CoreId,
     level: Level,
@@ -228,7 +304,7 @@ pub fn identify(
             .max_by(|a, b| a.0.total_cmp(&b.0));
         match best {
             Some((likeness, i)) if likeness >= IS_BASE => return Ok(Worn::Known(i)),
-            _ if target.seconds() > end => return Ok(Worn::New(completed(seen.patterns))),
+            _ if target.seconds() > end => return Ok(Worn::New(seen.denoised())),
             _ => {}
         }
     }
@@ -247,16 +323,4 @@ pub(super) fn retry<T>(
         }
     }
     last
-}
-
-/// Cells that no sample fell into take their class's mean.
-fn completed(mut patterns: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
-    let all: Vec<f64> = patterns.iter().flatten().copied().filter(|v| v.is_finite()).collect();
-    let overall = isochrone_stats::mean(&all).unwrap_or(0.0);
-    for pattern in &mut patterns {
-        let known: Vec<f64> = pattern.iter().copied().filter(|v| v.is_finite()).collect();
-        let centre = isochrone_stats::mean(&known).unwrap_or(overall);
-        pattern.iter_mut().filter(|v| !v.is_finite()).for_each(|v| *v = centre);
-    }
-    patterns
 }

@@ -3,13 +3,15 @@
 //! The way of the data: a [`plan`] chooses pages; [`rounds`] times their lines again and again,
 //! cut where the vCPU moved; [`learn`] finds classes, base and keys; [`lines`] chooses which lines
 //! to probe; [`base`] says which base a core wears now; [`decode`] gives every page its code;
-//! [`score`] judges all of it on pages that were held out; [`run`] joins the steps.
+//! [`score`] judges all of it on pages that were held out; [`moves`] brings the measuring thread
+//! back where something else moved it; [`run`] joins the steps.
 
 mod apart;
 pub mod base;
 pub mod decode;
 pub mod learn;
 pub mod lines;
+pub mod moves;
 pub mod plan;
 pub mod residuals;
 pub mod rounds;

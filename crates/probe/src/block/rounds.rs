@@ -82,10 +82,17 @@ pub struct Rounds {
     pub stretches: Vec<Stretch>,
     /// Changes of base, in order; indices are into `stretches`.
     pub changes: Vec<BaseChange>,
-    /// Times that the thread itself was found on another core, with the core found.
-    pub thread_moves: Vec<(f64, u16)>,
     /// Timed loads that were dropped because of a change.
     pub dropped: u64,
+}
+
+impl Rounds {
+    /// Timed loads in all of it.
+    #[must_use]
+    pub fn loads(&self) -> u64 {
+        let rounds: u64 = self.stretches.iter().map(|s| u64::from(s.rounds)).sum();
+        rounds * self.lines as u64 + self.dropped
+    }
 }
 
 impl Stretch {
@@ -215,10 +222,7 @@ pub fn time_rounds(
         }
         match sampler.round(target, plan.core, plan.level) {
             Ok(round) => log.take(&round, target.seconds()),
-            Err(TargetError::Moved { found, .. }) => {
-                log.thread_moves.push((target.seconds(), found));
-                log.dropped += lines as u64;
-            }
+            Err(TargetError::Moved { .. }) => log.dropped += lines as u64,
             Err(error) => return Err(error),
         }
     }
@@ -291,7 +295,6 @@ struct Log {
     last: Option<usize>,
     slopes: Vec<f64>,
     changes: Vec<(f64, usize, usize)>,
-    thread_moves: Vec<(f64, u16)>,
     dropped: u64,
     lines: usize,
 }
@@ -304,7 +307,6 @@ impl Log {
             last: None,
             slopes: Vec::new(),
             changes: Vec::new(),
-            thread_moves: Vec::new(),
             dropped: 0,
             lines,
         }
@@ -385,7 +387,6 @@ impl Log {
             lines: self.lines,
             stretches,
             changes,
-            thread_moves: self.thread_moves,
             dropped: self.dropped,
         }
     }

@@ -9,7 +9,8 @@ use super::base::{IS_BASE, References, Worn, identify, resemblance, retry};
 use super::decode::{DecodePlan, Decoded, Judge, decode};
 use super::learn::{Learnt, learn, patterns_for};
 use super::lines::choose_lines;
-use super::plan::BlockPlan;
+use super::moves::Repaired;
+use super::plan::{BlockPlan, PAGES_PER_BLOCK};
 use super::residuals::penalties;
 use super::rounds::{Rounds, RoundsPlan, Stretch, time_rounds};
 use super::score::{Score, score};
@@ -67,12 +68,15 @@ pub fn map_blocks(
     let pages = usize::try_from(plan.memory_pages.min(target.pages())).unwrap_or(usize::MAX);
     map.codes = [vec![UNKNOWN_CODE; pages], vec![UNKNOWN_CODE; pages]];
     for level in &plan.levels {
-        let mut run = LevelRun::new(target, plan, *level, watch);
+        let mut repaired = Repaired::new(target);
+        let mut run = LevelRun::new(&mut repaired, plan, *level, watch);
         let found = run.all(&mut map.codes[*level as usize], methods(*level))?;
         let drift = std::mem::take(&mut run.drift);
         map.drift.extend(drift);
+        map.drift.extend(repaired.take_moves().iter().map(DriftEvent::from));
         map.levels.push(found);
     }
+    map.drift.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
     map.pages = by_frame(target, &map.codes);
     map.complete = watch.keep_going();
     Ok(map)
@@ -213,11 +217,13 @@ impl<'a> LevelRun<'a> {
         for _ in 0..3 {
             let frames = self.frames(&self.training.clone());
             let rounds = self.time(core, &self.training.clone(), wanted)?;
-            let moved = self.replaced(core, &frames);
-            if moved.is_empty() {
+            let gone = self.replaced(core, &frames, &rounds);
+            if gone.is_empty() {
                 return Ok(rounds);
             }
-            self.training.retain(|page| !moved.contains(page));
+            // Whole blocks, else a period of 256 lines would begin in the middle of one.
+            let block = |page: &PageAddr| page.0 / PAGES_PER_BLOCK;
+            self.training.retain(|page| gone.iter().all(|g| block(g) != block(page)));
         }
         self.time(core, &self.training.clone(), wanted)
     }
@@ -258,16 +264,6 @@ impl<'a> LevelRun<'a> {
                 repaired_ms: None,
             });
         }
-        for (at_s, found) in &rounds.thread_moves {
-            self.drift.push(DriftEvent {
-                at_s: *at_s,
-                core: core.0,
-                kind: "thread moved".into(),
-                what: format!("the measuring thread was found on core {found} and pinned again"),
-                dropped_samples: lines,
-                repaired_ms: Some(0.0),
-            });
-        }
     }
 
     fn frames(&mut self, pages: &[PageAddr]) -> Vec<(PageAddr, Option<u64>)> {
@@ -275,7 +271,12 @@ impl<'a> LevelRun<'a> {
     }
 
     /// Pages whose frame is no longer the one noted; each is named.
-    fn replaced(&mut self, core: CoreId, before: &[(PageAddr, Option<u64>)]) -> Vec<PageAddr> {
+    fn replaced(
+        &mut self,
+        core: CoreId,
+        before: &[(PageAddr, Option<u64>)],
+        timed: &Rounds,
+    ) -> Vec<PageAddr> {
         let mut gone = Vec::new();
         for (page, old) in before {
             let new = self.target.frame(*page);
@@ -290,12 +291,13 @@ impl<'a> LevelRun<'a> {
                 core: core.0,
                 kind: "frame replaced".into(),
                 what: format!(
-                    "{} page(s) were given another frame while timed (arena page {}); left out",
+                    "{} page(s) were given another frame while timed (arena page {}); left out, the others timed again",
                     gone.len(),
                     names.join(", ")
                 ),
-                dropped_samples: gone.len() as u64 * LINES_PER_PAGE as u64,
-                repaired_ms: Some(0.0),
+                dropped_samples: timed.loads(),
+                // Nothing to repair: no base is lost with a page.
+                repaired_ms: None,
             });
         }
         gone
