@@ -60,6 +60,10 @@ impl Period {
 pub struct Code(pub u8);
 
 impl Code {
+    /// The code of a page that was not decoded. No page is given it: one that would have it (a
+    /// code in 256 at worst) is reported as not known.
+    pub const UNKNOWN: Self = Self(255);
+
     /// The code of a class and a key; `None` where the period has no such class or key.
     #[must_use]
     pub const fn new(period: Period, class: u8, key: u8) -> Option<Self> {

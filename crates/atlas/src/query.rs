@@ -61,6 +61,9 @@ impl<'a> LevelView<'a> {
             Source::Lines(records) => return measured(records, line),
             Source::Nothing => return None,
         };
+        if code == Code::UNKNOWN.0 {
+            return None;
+        }
         self.latency_of_code(Code(code), line)
     }
 
@@ -80,7 +83,9 @@ impl<'a> LevelView<'a> {
     #[must_use]
     pub fn code(&self, frame: PageAddr) -> Option<Code> {
         match &self.source {
-            Source::Codes(codes) => codes.code(frame.0).map(Code),
+            Source::Codes(codes) => {
+                codes.code(frame.0).map(Code).filter(|code| *code != Code::UNKNOWN)
+            }
             Source::Everywhere => Some(Code(0)),
             Source::Lines(_) | Source::Nothing => None,
         }

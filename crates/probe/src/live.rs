@@ -57,6 +57,8 @@ pub struct LiveTarget {
     sweep_bytes: usize,
     begin_ns: u64,
     missing: Vec<String>,
+    /// False where the system refuses to pin: then nothing can be said of single cores.
+    pinned: bool,
 }
 
 /// How lines get into the LLC and no nearer.
@@ -117,9 +119,12 @@ impl LiveTarget {
             sweep_bytes,
             begin_ns: monotonic_ns(),
             missing,
+            pinned: true,
         };
         if let Err(error) = live.go(live.cores[0]) {
-            live.missing.push(format!("pinning: {error}; cores cannot be told apart"));
+            live.missing.push(format!("pinning: {error}; one core is measured, wherever it runs"));
+            live.cores.truncate(1);
+            live.pinned = false;
         }
         live.clock = Clock::calibrate();
         Ok(live)
@@ -174,7 +179,7 @@ impl LiveTarget {
     }
 
     fn go(&mut self, core: CoreId) -> Result<(), OsError> {
-        if self.here != Some(core) {
+        if self.pinned && self.here != Some(core) {
             affinity::pin(core)?;
             self.here = Some(core);
         }
@@ -228,7 +233,7 @@ impl Target for LiveTarget {
             self.batch(level, lines, out).map_err(system)?;
         }
         let found = affinity::current_core();
-        if found == core {
+        if found == core || !self.pinned {
             return Ok(());
         }
         self.here = None;

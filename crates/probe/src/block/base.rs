@@ -208,14 +208,14 @@ impl Seen {
     fn class_mean(&self, class: usize) -> f64 {
         let of = |class: usize| {
             let pairs = self.patterns[class].iter().zip(&self.counts[class]);
-            pairs.filter(|(v, n)| v.is_finite() && **n > 0).fold((0.0, 0.0), |(s, w), (v, n)| {
-                (s + v * f64::from(*n), w + f64::from(*n))
-            })
+            pairs
+                .filter(|(v, n)| v.is_finite() && **n > 0)
+                .fold((0.0, 0.0), |(s, w), (v, n)| (s + v * f64::from(*n), w + f64::from(*n)))
         };
         let (sum, weight) = match of(class) {
-            (_, 0.0) => (0..self.patterns.len())
-                .map(of)
-                .fold((0.0, 0.0), |(s, w), (a, b)| (s + a, w + b)),
+            (_, 0.0) => {
+                (0..self.patterns.len()).map(of).fold((0.0, 0.0), |(s, w), (a, b)| (s + a, w + b))
+            }
             own => own,
         };
         sum / f64::max(weight, 1.0)

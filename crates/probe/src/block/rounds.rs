@@ -383,12 +383,7 @@ impl Log {
             .map(|(at_s, from, to)| BaseChange { at_s: *at_s, from: place(*from), to: place(*to) })
             .collect();
         let stretches = order.iter().map(|i| self.stretches[*i].clone()).collect();
-        Rounds {
-            lines: self.lines,
-            stretches,
-            changes,
-            dropped: self.dropped,
-        }
+        Rounds { lines: self.lines, stretches, changes, dropped: self.dropped }
     }
 }
 

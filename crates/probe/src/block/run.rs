@@ -17,9 +17,8 @@ use super::score::{Score, score};
 use crate::target::{Target, TargetError};
 use crate::watch::Watch;
 
-/// The code of a page that is not known; no page is given it (a page that would have it is
-/// reported as not known, one code in 256 at worst).
-pub const UNKNOWN_CODE: u8 = 255;
+/// The code of a page that is not known.
+pub const UNKNOWN_CODE: u8 = isochrone_atlas::Code::UNKNOWN.0;
 /// Training pages that are timed beside the held-out ones, to know the base of that moment.
 const COMPANION_PAGES: usize = 16;
 /// Looks at a level before it is believed that the form does not hold there, or that a base which
@@ -50,6 +49,8 @@ pub struct BlockMap {
     pub codes: [Vec<u8>; 2],
     /// Moves and replaced frames.
     pub drift: Vec<DriftEvent>,
+    /// Levels that could not be mapped, and why, in one line each.
+    pub missing: Vec<String>,
     /// Whether every step was done.
     pub complete: bool,
 }
@@ -57,7 +58,8 @@ pub struct BlockMap {
 /// Maps all levels of the plan on all cores of the target.
 ///
 /// # Errors
-/// Whatever the target refuses; a level that cannot be reached is left out only by the caller.
+/// What the target refuses at every level; a level that alone is refused is named in
+/// [`BlockMap::missing`], and the others are mapped.
 pub fn map_blocks(
     target: &mut dyn Target,
     plan: &BlockPlan,
@@ -70,11 +72,17 @@ pub fn map_blocks(
     for level in &plan.levels {
         let mut repaired = Repaired::new(target);
         let mut run = LevelRun::new(&mut repaired, plan, *level, watch);
-        let found = run.all(&mut map.codes[*level as usize], methods(*level))?;
+        let found = run.all(&mut map.codes[*level as usize], methods(*level));
         let drift = std::mem::take(&mut run.drift);
         map.drift.extend(drift);
         map.drift.extend(repaired.take_moves().iter().map(DriftEvent::from));
-        map.levels.push(found);
+        match found {
+            Ok(found) => map.levels.push(found),
+            Err(error) => map.missing.push(format!("{level} latency: {error}")),
+        }
+    }
+    if map.levels.is_empty() && !map.missing.is_empty() {
+        return Err(TargetError::Unsupported(map.missing.join("; ")));
     }
     map.drift.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
     map.pages = by_frame(target, &map.codes);
@@ -391,7 +399,8 @@ impl<'a> LevelRun<'a> {
         }
         let firsts = self.block_lines(&self.heldout);
         let found = self.decode_resuming(&firsts)?;
-        let codes = found.codes.iter().map(|c| c.unwrap_or(UNKNOWN_CODE)).collect();
+        // A page that was lost to moves every time is scored as the first code: mostly wrong.
+        let codes = found.codes.iter().map(|c| c.unwrap_or(0)).collect();
         Ok((codes, found.judges))
     }
 
@@ -483,10 +492,7 @@ impl<'a> LevelRun<'a> {
     }
 
     /// Decodes, identifying the bases first and again whenever one is lost on the way.
-    fn decode_resuming(
-        &mut self,
-        firsts: &[LineAddr],
-    ) -> Result<Pass, TargetError> {
+    fn decode_resuming(&mut self, firsts: &[LineAddr]) -> Result<Pass, TargetError> {
         let mut codes: Vec<Option<u8>> = vec![None; firsts.len()];
         let mut cost = Decoded::default();
         let mut judges = Vec::new();
