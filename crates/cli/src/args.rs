@@ -1,0 +1,291 @@
+//! The command line, its help and its examples, in one place; everything else takes typed values.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Measures how far every core is from every memory block, region and other core.
+#[derive(Debug, Parser)]
+#[command(
+    name = "isochrone",
+    version,
+    about,
+    after_help = "Start with `isochrone map`. Every command has examples in its own --help.\n\
+                  Exit codes: 0 done, 1 failed, 2 wrong usage, 3 interrupted (what was measured is kept)."
+)]
+pub(crate) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// Colours: auto (on a terminal), always, never.
+    #[arg(long, global = true, value_enum, default_value_t = ColourChoice::Auto)]
+    pub(crate) color: ColourChoice,
+}
+
+/// When to colour the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColourChoice {
+    /// On a terminal only.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Draw this machine's latency atlas: measure, save, summarise, report.
+    #[command(after_help = "Examples:\n  \
+        isochrone map                          full map, about 40 s on two cores\n  \
+        isochrone map --quick                  under 10 s\n  \
+        isochrone map --json map.json          figures for programs beside the atlas\n  \
+        isochrone map --awake                  keep virtual CPUs from being moved\n  \
+        isochrone map --evict --seed 7         without cldemote; another random order")]
+    Map(MapArgs),
+    /// Show an atlas: summary in the terminal, or the HTML report again.
+    #[command(after_help = "Examples:\n  \
+        isochrone show isochrone.atlas\n  \
+        isochrone show isochrone.atlas --html report.html\n  \
+        isochrone show isochrone.atlas --query 0:0x1a2b3c40   latency of a physical address from core 0")]
+    Show(ShowArgs),
+    /// Compare two atlases: what moved, beyond the intervals.
+    #[command(after_help = "Example:\n  isochrone diff monday.atlas tuesday.atlas\n\n\
+        Exit code 0 whether or not they differ; --check makes it 1 where they do.")]
+    Diff(DiffArgs),
+    /// Write an atlas in another form.
+    #[command(after_help = "Examples:\n  \
+        isochrone export isochrone.atlas --json -\n  \
+        isochrone export isochrone.atlas --csv cells.csv\n  \
+        isochrone export isochrone.atlas --hwloc-xml topo.xml && lstopo -i topo.xml")]
+    Export(ExportArgs),
+    /// Print a machine: this one, one of the papers', or one from a file.
+    #[command(after_help = "Examples:\n  isochrone machine\n  isochrone machine --list\n  \
+        isochrone machine bullion-s-16s\n  isochrone machine my-machine.toml --json")]
+    Machine(MachineArgs),
+    /// Print a paper's figures beside ours.
+    #[command(
+        after_help = "Example:\n  isochrone reproduce latency-checker --atlas isochrone.atlas --html grids.html"
+    )]
+    Reproduce(ReproduceArgs),
+    /// Print shell completions.
+    #[command(
+        after_help = "Example:\n  isochrone completions bash > /etc/bash_completion.d/isochrone"
+    )]
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page (roff).
+    #[command(after_help = "Example:\n  isochrone man > /usr/share/man/man1/isochrone.1")]
+    Man,
+}
+
+/// What `map` takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct MapArgs {
+    /// Where the atlas goes.
+    #[arg(short, long, default_value = "isochrone.atlas")]
+    pub(crate) out: PathBuf,
+    /// Where the HTML report goes.
+    #[arg(long, default_value = "isochrone.html")]
+    pub(crate) html: PathBuf,
+    /// Figures as JSON, `-` for standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Less of everything: under 10 s.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Memory whose pages are decoded, e.g. 256M, 2G [default: 1G, or 64M with --quick; at most a
+    /// quarter of the machine's].
+    #[arg(long, value_parser = parse_bytes)]
+    pub(crate) memory: Option<u64>,
+    /// Buffer of the region latency chase [default: 100M].
+    #[arg(long, value_parser = parse_bytes, default_value = "100M")]
+    pub(crate) buffer: u64,
+    /// Put lines into the LLC by eviction even where the CPU has cldemote.
+    #[arg(long)]
+    pub(crate) evict: bool,
+    /// Use 4 KiB pages even where huge pages can be had.
+    #[arg(long)]
+    pub(crate) small_pages: bool,
+    /// Keep the CPUs busy at idle priority while measuring, so that a host moves them less.
+    #[arg(long)]
+    pub(crate) awake: bool,
+    /// Only these experiments.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "NAMES")]
+    pub(crate) only: Vec<Experiment>,
+    /// Only these cores, e.g. 0,2-5 [default: all that this process may use].
+    #[arg(long, value_name = "LIST")]
+    pub(crate) cores: Option<String>,
+    /// Seed of every random order [default: from the clock; it is recorded].
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+}
+
+/// The experiments of `map`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Experiment {
+    /// Every line of a page from every core.
+    Block,
+    /// Every region from every core.
+    Region,
+    /// Every core from every other.
+    Transfer,
+    /// Several lines, several readers and writers.
+    Multiline,
+    /// Triad bandwidth.
+    Bandwidth,
+}
+
+/// What `show` takes.
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The atlas.
+    #[arg(default_value = "isochrone.atlas")]
+    pub(crate) atlas: PathBuf,
+    /// Write the HTML report here.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// The figures of `map --json`, as far as an atlas holds them.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Latency of one physical address from one core, e.g. 0:0x1a2b3c40.
+    #[arg(long, value_name = "CORE:ADDRESS")]
+    pub(crate) query: Option<String>,
+}
+
+/// What `diff` takes.
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// The older atlas.
+    pub(crate) a: PathBuf,
+    /// The newer atlas.
+    pub(crate) b: PathBuf,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Exit with 1 if they differ.
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+/// What `export` takes.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+pub(crate) struct ExportArgs {
+    /// The atlas.
+    #[arg(default_value = "isochrone.atlas", group = "source")]
+    pub(crate) atlas: PathBuf,
+    /// Everything but the page codes as JSON; `-` for standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// One row a cell; `-` for standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+    /// hwloc 2 topology with our distances; `-` for standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hwloc_xml: Option<PathBuf>,
+}
+
+/// What `machine` takes.
+#[derive(Debug, Args)]
+pub(crate) struct MachineArgs {
+    /// A bundled machine's name or a TOML file; this machine if left out.
+    pub(crate) name: Option<String>,
+    /// List the bundled machines.
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What `reproduce` takes.
+#[derive(Debug, Args)]
+pub(crate) struct ReproduceArgs {
+    /// Which paper.
+    #[arg(value_enum)]
+    pub(crate) paper: Paper,
+    /// This machine's atlas, for the measured side; a quick map is made if there is none.
+    #[arg(long, default_value = "isochrone.atlas")]
+    pub(crate) atlas: PathBuf,
+    /// Figures as one HTML page.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// As JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+/// Papers whose figures can be printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Paper {
+    /// The Latency Checker poster's grids, and Figure 2 of the Euro-Par paper for this machine.
+    LatencyChecker,
+}
+
+/// `256M`, `2G`, `64k` or plain bytes.
+pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
+    let (number, unit) = match text.find(|c: char| !c.is_ascii_digit()) {
+        Some(at) => text.split_at(at),
+        None => (text, ""),
+    };
+    let factor: u64 = match unit.trim_end_matches("iB").trim_end_matches('B') {
+        "" => 1,
+        "k" | "K" => 1 << 10,
+        "m" | "M" => 1 << 20,
+        "g" | "G" => 1 << 30,
+        _ => return Err(format!("`{unit}` is no unit: use k, M or G")),
+    };
+    let number: u64 = number.parse().map_err(|_| format!("`{text}` is not a size: try 256M"))?;
+    number.checked_mul(factor).ok_or_else(|| format!("`{text}` is too large"))
+}
+
+/// `0,2-5` as numbers, ascending, each once.
+pub(crate) fn parse_cores(text: &str) -> Result<Vec<u16>, String> {
+    let mut cores = Vec::new();
+    for part in text.split(',') {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        let number = |t: &str| {
+            t.trim().parse::<u16>().map_err(|_| format!("`{t}` in `{text}` is not a core number"))
+        };
+        let (from, to) = (number(from)?, number(to)?);
+        if from > to {
+            return Err(format!("`{part}` runs backwards"));
+        }
+        cores.extend(from..=to);
+    }
+    cores.sort_unstable();
+    cores.dedup();
+    Ok(cores)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(parse_bytes("100M"), Ok(100 << 20));
+        assert_eq!(parse_bytes("2GiB"), Ok(2 << 30));
+        assert_eq!(parse_bytes("4096"), Ok(4096));
+        assert!(parse_bytes("12parsecs").is_err());
+        assert!(parse_bytes("99999999999999999999G").is_err());
+    }
+
+    #[test]
+    fn core_lists() {
+        assert_eq!(parse_cores("0,2-4,3"), Ok(vec![0, 2, 3, 4]));
+        assert!(parse_cores("4-2").is_err());
+        assert!(parse_cores("a").is_err());
+    }
+}

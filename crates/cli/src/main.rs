@@ -1,0 +1,60 @@
+//! The `isochrone` command: the only crate that reads the environment, prints, or exits.
+//!
+//! `args` is the whole command line; each command has a module; `view` turns an atlas into what
+//! people look at. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 interrupted with results kept.
+
+mod args;
+mod diff;
+mod export;
+mod machine;
+mod map;
+mod output;
+mod progress;
+mod reproduce;
+mod reproduce_command;
+mod show;
+mod view;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{CommandFactory, Parser};
+
+use args::{Cli, Command};
+use output::Terminal;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let terminal = Terminal::detect(cli.color);
+    match run(cli.command, &terminal) {
+        Ok(code) => code,
+        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            terminal.complain(&format!("isochrone: {}", output::words(&error)));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command, terminal: &Terminal) -> Result<ExitCode> {
+    match command {
+        Command::Map(args) => map::run(&args, terminal),
+        Command::Show(args) => show::run(&args, terminal),
+        Command::Diff(args) => diff::run(&args, terminal),
+        Command::Export(args) => export::run(&args, terminal),
+        Command::Machine(args) => machine::run(&args, terminal),
+        Command::Reproduce(args) => reproduce_command::run(&args, terminal),
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "isochrone", &mut text);
+            terminal.print(&String::from_utf8_lossy(&text))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Man => {
+            let mut text = Vec::new();
+            clap_mangen::Man::new(Cli::command()).render(&mut text)?;
+            terminal.print(&String::from_utf8_lossy(&text))?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! The experiments one after the other, each with the time that `--quick` or a full map gives it.
+
+use std::sync::Arc;
+
+use isochrone_atlas_store::contents::{Contents, DriftEvent, LevelMap};
+use isochrone_os::mapping::{Backing, Mapping};
+use isochrone_probe::bandwidth::{BandwidthOptions, BandwidthPlan, LiveTriad};
+use isochrone_probe::block::{BlockPlan, UNKNOWN_CODE, map_blocks};
+use isochrone_probe::live::LiveTarget;
+use isochrone_probe::multiline::{MultilineOptions, MultilinePlan};
+use isochrone_probe::placement::{ColumnLatencies, Observed, PairLatencies, infer};
+use isochrone_probe::region::{LiveRegions, Mode, RegionBuffers, RegionOptions, RegionPlan};
+use isochrone_probe::target::{Target, TargetClock};
+use isochrone_probe::transfer::{CAS_TRIPS, Kind, LiveStage, Operation, Options, TransferPlan};
+use isochrone_probe::watch::Watch;
+use isochrone_probe::{bandwidth, multiline, region, transfer};
+use isochrone_stats::derive_seed;
+use isochrone_units::{CoreId, Level, LineAddr, LineState, PageAddr, RegionId};
+
+use super::measure::Run;
+use crate::args::Experiment;
+use crate::progress::Progress;
+
+/// Lines that pairs of cores exchange are spread over so much memory.
+const TRANSFER_ARENA_BYTES: usize = 8 << 20;
+/// Stride of the Latency Checker's stride mode: one line of every page.
+const STRIDE_BYTES: u64 = 4096;
+/// Triad arrays of one core, in last-level caches.
+const TRIAD_OF_LLC: u64 = 4;
+/// The same where the system does not tell the size.
+const TRIAD_BYTES: u64 = 256 << 20;
+/// Triad arrays of one core, at most.
+const TRIAD_BYTES_MAX: u64 = 512 << 20;
+
+/// Runs all that was asked for and puts it into `contents`.
+pub(super) fn all(
+    run: &Run<'_>,
+    mut target: LiveTarget,
+    contents: &mut Contents,
+    progress: &mut Progress,
+) {
+    let codes = if run.wants(Experiment::Block) {
+        block(run, &mut target, contents, progress)
+    } else {
+        Vec::new()
+    };
+    let clock = target.clock();
+    let arena = target.into_arena();
+    if run.wants(Experiment::Transfer) && progress.keep_going() {
+        transfers(run, contents, progress);
+    }
+    if run.wants(Experiment::Multiline) && progress.keep_going() {
+        multi_line(run, contents, progress);
+    }
+    if run.wants(Experiment::Region) && progress.keep_going() {
+        regions(run, clock, contents, progress);
+        one_class(run, clock, arena, &codes, contents, progress);
+    }
+    if run.wants(Experiment::Bandwidth) && progress.keep_going() {
+        triad(run, contents, progress);
+    }
+    place(run, contents);
+}
+
+/// One line for what could not be done; the rest goes on.
+fn note(contents: &mut Contents, what: &str, why: &dyn std::fmt::Display) {
+    contents.provenance.missing.push(format!("{what}: {why}"));
+}
+
+/// Drift seen by an experiment that began `since` seconds into the run.
+fn keep_drift(contents: &mut Contents, since: f64, drift: Vec<DriftEvent>) {
+    contents.drift.extend(drift.into_iter().map(|d| DriftEvent { at_s: d.at_s + since, ..d }));
+}
+
+fn block(
+    run: &Run<'_>,
+    target: &mut LiveTarget,
+    contents: &mut Contents,
+    progress: &mut Progress,
+) -> Vec<u8> {
+    let pages = target.pages();
+    let seed = derive_seed(run.seed, 1);
+    let plan =
+        if run.args.quick { BlockPlan::quick(pages, seed) } else { BlockPlan::full(pages, seed) };
+    let methods = Level::ALL.map(|level| target.method(level));
+    let method = |level: Level| methods[level as usize].clone();
+    match map_blocks(target, &plan, &method, progress) {
+        Ok(map) => {
+            contents.levels = map.levels;
+            contents.provenance.missing.extend(map.missing);
+            contents.pages = map.pages;
+            keep_drift(contents, 0.0, map.drift);
+            map.codes[Level::Dram as usize].clone()
+        }
+        Err(error) => {
+            note(contents, "block latency", &error);
+            Vec::new()
+        }
+    }
+}
+
+fn transfers(run: &Run<'_>, contents: &mut Contents, progress: &mut Progress) {
+    let budget_s = if run.args.quick { 0.5 } else { 3.0 };
+    let timed = |state| Kind::Timed(state, Operation::Load);
+    let kinds = [
+        Kind::Cas { trips: CAS_TRIPS },
+        timed(LineState::Modified),
+        timed(LineState::Exclusive),
+        timed(LineState::Shared),
+    ];
+    let since = run.begin.elapsed().as_secs_f64();
+    let mut stage = match stage(run, 2) {
+        Ok(stage) => stage,
+        Err(error) => return note(contents, "line transfers", &error),
+    };
+    for kind in kinds {
+        progress.step(&format!("line transfers: {}", kind.state_name()));
+        let options = Options { budget_s, ..Options::new(kind, derive_seed(run.seed, 3)) };
+        let plan = match TransferPlan::new(&run.cores, stage.1, options) {
+            Ok(plan) => plan,
+            Err(error) => return note(contents, "line transfers", &error),
+        };
+        match transfer::run(&mut stage.0, &plan, &mut || !progress.keep_going()) {
+            Ok(report) => {
+                contents.provenance.missing.extend(report.missing);
+                keep_drift(contents, since, report.drift);
+                contents.transfers.push(report.map);
+            }
+            Err(error) => note(contents, &format!("line transfers, {}", kind.state_name()), &error),
+        }
+    }
+}
+
+/// Threads on every core, and the lines they exchange.
+fn stage(run: &Run<'_>, stream: u64) -> anyhow::Result<(LiveStage, u64)> {
+    let arena = Mapping::anonymous(TRANSFER_ARENA_BYTES, Backing::Transparent2M)
+        .map_err(|e| anyhow::anyhow!("{e}"))?;
+    let lines = arena.lines();
+    let seed = derive_seed(run.seed, stream);
+    let stage =
+        LiveStage::new(&run.cores, Arc::new(arena), run.clock.hz, run.clock.tick_cycles, seed)?;
+    Ok((stage, lines))
+}
+
+fn multi_line(run: &Run<'_>, contents: &mut Contents, progress: &mut Progress) {
+    progress.step("multi-line transfers and interactions");
+    let mut options = MultilineOptions::new(derive_seed(run.seed, 4));
+    if run.args.quick {
+        options.rounds = 2;
+    }
+    let found = stage(run, 5).and_then(|(mut stage, lines)| {
+        let plan = MultilinePlan::new(&run.cores, lines, options)?;
+        Ok(multiline::run(&mut stage, &plan, &mut || !progress.keep_going())?)
+    });
+    match found {
+        Ok(report) => {
+            contents.multiline.extend(report.fit);
+            contents.interactions = report.interactions;
+            contents.provenance.missing.extend(report.missing);
+        }
+        Err(error) => note(contents, "multi-line transfers", &error),
+    }
+}
+
+fn regions(run: &Run<'_>, clock: TargetClock, contents: &mut Contents, progress: &mut Progress) {
+    let ids: Vec<RegionId> = contents.machine.regions.iter().map(|r| RegionId(r.id)).collect();
+    let modes = [Mode::Random, Mode::InOrder, Mode::Stride { bytes: STRIDE_BYTES }];
+    for mode in modes {
+        progress.step(&format!("region latency: {}", mode.name()));
+        let buffers = RegionBuffers::map(&ids, run.args.buffer).map_err(anyhow::Error::from);
+        let since = run.begin.elapsed().as_secs_f64();
+        let found = buffers.and_then(|buffers| chase(run, clock, buffers, mode.clone(), progress));
+        match found {
+            Ok((map, drift)) => {
+                contents.regions.push(map);
+                keep_drift(contents, since, drift);
+            }
+            Err(error) => note(contents, &format!("region latency, {}", mode.name()), &error),
+        }
+    }
+}
+
+type RegionFound = (isochrone_atlas_store::contents::RegionMap, Vec<DriftEvent>);
+
+fn chase(
+    run: &Run<'_>,
+    clock: TargetClock,
+    mut buffers: RegionBuffers,
+    mode: Mode,
+    progress: &mut Progress,
+) -> anyhow::Result<RegionFound> {
+    let count = buffers.count();
+    // Stride and class go through less than a cache holds, so lines are put out of it first. A
+    // scan and a random walk through all of the buffer are left as a program feels them.
+    let flush = !matches!(mode, Mode::InOrder | Mode::Random);
+    let options = RegionOptions {
+        buffer_bytes: run.args.buffer,
+        budget_s: if run.args.quick { 0.3 } else { 3.0 },
+        flush,
+        ..RegionOptions::new(mode, derive_seed(run.seed, 6))
+    };
+    let plan = RegionPlan::new(count, options)?;
+    let rings = buffers.link(&plan.orders)?;
+    let mut live = LiveRegions::new(&rings, &run.cores, clock);
+    let report = region::run(&mut live, &plan, &mut || !progress.keep_going())?;
+    Ok((report.map, report.drift))
+}
+
+/// The nearest class of pages alone, chosen from what the block experiment found: with the memory
+/// of one controller, as the Latency Checker's stride does by hand.
+fn one_class(
+    run: &Run<'_>,
+    clock: TargetClock,
+    arena: Mapping,
+    codes: &[u8],
+    contents: &mut Contents,
+    progress: &mut Progress,
+) {
+    let Some(level) = contents.levels.iter().find(|l| l.level == Level::Dram.as_str()) else {
+        return;
+    };
+    let Some(class) = nearest_class(level).filter(|_| contents.machine.regions.len() == 1) else {
+        return;
+    };
+    let pages = (0_u64..).zip(codes).filter(|(_, c)| **c != UNKNOWN_CODE && **c >> 6 == class);
+    let most = usize::try_from(run.args.buffer / 64).unwrap_or(usize::MAX);
+    let lines: Vec<LineAddr> = pages
+        .flat_map(|(page, _)| (0..64_u8).map(move |i| PageAddr(page).line(i)))
+        .take(most)
+        .collect();
+    if lines.len() < 1024 {
+        return;
+    }
+    progress.step("region latency: one class of pages");
+    let region = RegionId(contents.machine.regions[0].id);
+    let buffers = RegionBuffers::of(region, arena);
+    let since = run.begin.elapsed().as_secs_f64();
+    match chase(run, clock, buffers, Mode::OneClass { lines: vec![lines] }, progress) {
+        Ok((map, drift)) => {
+            contents.regions.push(map);
+            keep_drift(contents, since, drift);
+        }
+        Err(error) => note(contents, "region latency, one class", &error),
+    }
+}
+
+/// The class of pages that the first core reaches soonest, where there are several.
+fn nearest_class(level: &LevelMap) -> Option<u8> {
+    let base = level.bases.get(usize::from(level.core_base.first().copied().flatten()?))?;
+    let mean = |pattern: &Vec<f32>| pattern.iter().sum::<f32>();
+    let nearest = (0_u8..).zip(&base.patterns).min_by(|a, b| mean(a.1).total_cmp(&mean(b.1)))?;
+    (base.patterns.len() > 1).then_some(nearest.0)
+}
+
+fn triad(run: &Run<'_>, contents: &mut Contents, progress: &mut Progress) {
+    progress.step("bandwidth");
+    let cores_of: Vec<(RegionId, Vec<CoreId>)> = contents
+        .machine
+        .regions
+        .iter()
+        .map(|r| (RegionId(r.id), r.cores.iter().map(|c| CoreId(*c)).collect::<Vec<_>>()))
+        .map(|(r, cores)| (r, cores.into_iter().filter(|c| run.cores.contains(c)).collect()))
+        .collect();
+    let mut options = BandwidthOptions::new(derive_seed(run.seed, 7));
+    if run.args.quick {
+        (options.rounds_min, options.budget_s) = (3, 0.5);
+    }
+    let llc = contents.machine.last_level_cache(run.cores[0]).and_then(|c| c.bytes);
+    let quick_max = if run.args.quick { TRIAD_BYTES_MAX / 4 } else { TRIAD_BYTES_MAX };
+    let bytes = llc.map_or(TRIAD_BYTES, |bytes| bytes * TRIAD_OF_LLC).min(quick_max);
+    let plan = BandwidthPlan::new(&cores_of, options);
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let mut live = LiveTriad::new(bytes, cores_of.len() > 1);
+    match bandwidth::run(&mut live, &plan, &mut || !progress.keep_going()) {
+        Ok(report) => contents.bandwidth = report.bandwidth,
+        Err(error) => note(contents, "bandwidth", &error),
+    }
+}
+
+/// Where cores and controllers seem to sit, from the matrices alone.
+fn place(run: &Run<'_>, contents: &mut Contents) {
+    let labels: Vec<String> = run.cores.iter().map(|c| format!("core {}", c.0)).collect();
+    let pairs = contents.transfers.first().and_then(|map| {
+        let cells: Vec<Option<f64>> =
+            map.latency_ns.cells.iter().map(|c| c.map(|c| c.median)).collect();
+        // The matrix is symmetric, so its two halves do not tell its noise: the intervals do.
+        let widths = map.latency_ns.cells.iter().flatten().map(|c| (c.hi - c.lo) / (2.0 * 1.96));
+        let noise = isochrone_stats::median(&widths.collect::<Vec<_>>());
+        PairLatencies::new(labels.len(), &cells).ok().map(|p| match noise {
+            Some(noise) => p.with_noise(noise),
+            None => p,
+        })
+    });
+    let columns = contents.regions.first().and_then(|map| {
+        let cells = map.latency_ns.cells.iter().map(|c| c.map(|c| c.median)).collect();
+        ColumnLatencies::new(labels.len(), map.latency_ns.columns.clone(), cells).ok()
+    });
+    let observed =
+        Observed { cores: &labels, pairs: pairs.as_ref(), columns: columns.as_ref(), places: None };
+    match infer(&observed, derive_seed(run.seed, 8)) {
+        Ok(findings) => contents.placement = Some(findings.placement),
+        Err(error) => note(contents, "placement", &error),
+    }
+}

@@ -1,0 +1,321 @@
+//! The figures of `map --json`. Their names are a contract: fields are added, never renamed.
+
+use anyhow::Result;
+use isochrone_atlas::Atlas;
+use isochrone_atlas_store::contents::{
+    Contents, DriftEvent, LevelMap, PageBlock, Placement, Quality,
+};
+use isochrone_atlas_store::{bench_query, encode};
+use isochrone_units::{CoreId, Level};
+use serde::Serialize;
+
+/// Pages of 1 GiB: fewer would stay in the near caches and flatter the query.
+const QUERY_PAGES: u64 = 1 << 18;
+/// Seed of the queries that are timed.
+const QUERY_SEED: u64 = 1;
+
+/// Everything that `map --json` prints.
+#[derive(Debug, Serialize)]
+pub(crate) struct Figures {
+    reading: String,
+    complete: bool,
+    cores: usize,
+    regions: usize,
+    seconds: f64,
+    atlas_bytes: u64,
+    atlas_pages: u64,
+    atlas_bytes_per_page: Option<f64>,
+    query_ns_p50: Option<f64>,
+    query_chain_ns_p50: Option<f64>,
+    query_pages: Option<u64>,
+    query_over: String,
+    block: Block,
+    line_transfer: Option<LineTransfer>,
+    region_latency: Vec<RegionFigure>,
+    multi_line: serde_json::Value,
+    interactions: serde_json::Value,
+    bandwidth: serde_json::Value,
+    drift_events: Vec<DriftEvent>,
+    placement: Option<Placement>,
+    missing: Vec<String>,
+    seed: u64,
+    version: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Block {
+    llc: Option<BlockLevel>,
+    dram: Option<BlockLevel>,
+}
+
+#[derive(Debug, Serialize)]
+struct BlockLevel {
+    form: String,
+    reason: String,
+    method: String,
+    period: u16,
+    classes: u8,
+    distinct_keys: usize,
+    noise_cycles: f64,
+    r2_heldout: Option<f64>,
+    r2_ceiling: Option<f64>,
+    lines_per_page: Option<f64>,
+    samples_per_page: Option<f64>,
+    us_per_page: Option<f64>,
+    us_breakdown: Vec<(String, f64)>,
+    key_accuracy: Option<f64>,
+    near_regret: Option<f64>,
+    spread_p90_p10: Option<f64>,
+    mean_ns: Option<f64>,
+    near_quarter_ns: Option<f64>,
+    decoded_pages: u64,
+    bases: usize,
+    cores: Vec<CoreFigure>,
+}
+
+#[derive(Debug, Serialize)]
+struct CoreFigure {
+    core: u16,
+    r2_heldout: Option<f64>,
+    r2_ceiling: Option<f64>,
+    key_accuracy: Option<f64>,
+    near_regret: Option<f64>,
+    spread_p90_p10: Option<f64>,
+    mean_ns: Option<f64>,
+    near_quarter_ns: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct LineTransfer {
+    state: String,
+    median_ns: f64,
+    lo_ns: f64,
+    hi_ns: f64,
+    p5_ns: f64,
+    p95_ns: f64,
+    best_line_ns: Option<f64>,
+    lines: u32,
+    pairs: usize,
+    states: Vec<StateFigure>,
+}
+
+#[derive(Debug, Serialize)]
+struct StateFigure {
+    state: String,
+    what: String,
+    median_ns: Option<f64>,
+    p5_ns: Option<f64>,
+    p95_ns: Option<f64>,
+    best_line_ns: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct RegionFigure {
+    mode: String,
+    buffer_bytes: u64,
+    cells: serde_json::Value,
+}
+
+/// What the query benchmark gave.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct QueryFigures {
+    ns_p50: Option<f64>,
+    chain_ns_p50: Option<f64>,
+    pages: Option<u64>,
+    padded: bool,
+}
+
+impl QueryFigures {
+    /// Times dependent random queries over this atlas; where it has fewer pages than 1 GiB, over
+    /// one with its bases and codes repeated to that size.
+    pub(crate) fn of_atlas(contents: &Contents) -> Result<Self> {
+        let own = contents.pages.len() as u64 * 512;
+        let padded = own < QUERY_PAGES;
+        let bytes =
+            if padded { encode(&padded_to(contents, QUERY_PAGES))? } else { encode(contents)? };
+        let atlas = Atlas::open(&bytes).map_err(|e| anyhow::anyhow!("{e}"))?;
+        let core = contents.machine.cores.first().map_or(0, |c| c.id);
+        let time = bench_query(&atlas, CoreId(core), Level::Llc, QUERY_SEED);
+        Ok(Self {
+            ns_p50: time.map(|t| t.ns_p50),
+            chain_ns_p50: time.map(|t| t.chain_ns_p50),
+            pages: time.map(|t| t.pages),
+            padded,
+        })
+    }
+}
+
+/// The same atlas with as many pages as it takes, for timing alone: their codes are drawn from
+/// the shares that were seen.
+fn padded_to(contents: &Contents, pages: u64) -> Contents {
+    let draw = |level: Level, frame: u64| {
+        let map = contents.levels.iter().find(|l| l.level == level.as_str());
+        let draw = isochrone_stats::derive_seed(QUERY_SEED + level as u64, frame) >> 11;
+        let mut left = draw as f64 / (1_u64 << 53) as f64;
+        let shares = map.map_or(&[][..], |l| &l.code_share[..]);
+        for (code, share) in (0_u8..=254).zip(shares) {
+            left -= f64::from(*share);
+            if left < 0.0 {
+                return code;
+            }
+        }
+        0
+    };
+    let block = |first_frame: u64| {
+        let mut block =
+            PageBlock { first_frame, llc: Box::new([0; 512]), dram: Box::new([0; 512]) };
+        for (frame, (llc, dram)) in
+            (first_frame..).zip(block.llc.iter_mut().zip(block.dram.iter_mut()))
+        {
+            (*llc, *dram) = (draw(Level::Llc, frame), draw(Level::Dram, frame));
+        }
+        block
+    };
+    let pages = (0..pages / 512).map(|b| block(b * 512)).collect();
+    Contents { pages, ..contents.clone() }
+}
+
+/// Gathers the figures.
+pub(crate) fn figures(contents: &Contents, atlas_bytes: u64, query: QueryFigures) -> Figures {
+    let pages = contents.pages.len() as u64 * 512;
+    let code_bytes = (pages * 2) as f64;
+    Figures {
+        reading: contents.reading.clone(),
+        complete: contents.complete,
+        cores: contents.machine.cores.len(),
+        regions: contents.machine.regions.len(),
+        seconds: contents.provenance.seconds,
+        atlas_bytes,
+        atlas_pages: pages,
+        // Whatever the number of pages, the rest of the file is a fixed cost.
+        atlas_bytes_per_page: (pages > 0).then(|| code_bytes / pages as f64),
+        query_ns_p50: query.ns_p50,
+        query_chain_ns_p50: query.chain_ns_p50,
+        query_pages: query.pages,
+        query_over: if query.padded {
+            "this atlas's bases over 1 GiB of made-up pages".into()
+        } else {
+            "this atlas".into()
+        },
+        block: Block { llc: block(contents, Level::Llc), dram: block(contents, Level::Dram) },
+        line_transfer: line_transfer(contents),
+        region_latency: regions(contents),
+        multi_line: serde_json::json!(contents.multiline),
+        interactions: serde_json::json!(contents.interactions),
+        bandwidth: serde_json::json!(contents.bandwidth),
+        drift_events: contents.drift.clone(),
+        placement: contents.placement.clone(),
+        missing: contents.provenance.missing.clone(),
+        seed: contents.provenance.seed,
+        version: contents.provenance.version.clone(),
+    }
+}
+
+fn block(contents: &Contents, level: Level) -> Option<BlockLevel> {
+    let map = contents.levels.iter().find(|l| l.level == level.as_str())?;
+    let first = map.quality.first().cloned().unwrap_or_default();
+    let form = serde_json::to_value(map.form).ok();
+    Some(BlockLevel {
+        form: form.and_then(|f| f.as_str().map(Into::into)).unwrap_or_default(),
+        reason: map.reason.clone(),
+        method: map.method.clone(),
+        period: map.period,
+        classes: map.classes,
+        distinct_keys: distinct_keys(map),
+        noise_cycles: map.noise_cycles,
+        r2_heldout: first.r2_heldout,
+        r2_ceiling: first.r2_ceiling,
+        lines_per_page: first.lines_per_page,
+        samples_per_page: first.samples_per_page,
+        us_per_page: first.us_per_page,
+        us_breakdown: first.us_breakdown.clone(),
+        key_accuracy: first.key_accuracy,
+        near_regret: first.near_regret,
+        spread_p90_p10: first.spread_p90_p10,
+        mean_ns: first.mean_ns,
+        near_quarter_ns: first.near_quarter_ns,
+        decoded_pages: first.decoded_pages,
+        bases: map.bases.len(),
+        cores: contents
+            .machine
+            .cores
+            .iter()
+            .zip(&map.quality)
+            .map(|(c, q)| core(c.id, q))
+            .collect(),
+    })
+}
+
+fn core(core: u16, quality: &Quality) -> CoreFigure {
+    CoreFigure {
+        core,
+        r2_heldout: quality.r2_heldout,
+        r2_ceiling: quality.r2_ceiling,
+        key_accuracy: quality.key_accuracy,
+        near_regret: quality.near_regret,
+        spread_p90_p10: quality.spread_p90_p10,
+        mean_ns: quality.mean_ns,
+        near_quarter_ns: quality.near_quarter_ns,
+    }
+}
+
+fn distinct_keys(map: &LevelMap) -> usize {
+    let mut keys = map.canonical_key.clone();
+    keys.sort_unstable();
+    keys.dedup();
+    keys.len()
+}
+
+/// The compare-and-swap map where there is one (it is what peers measure), else the first.
+fn line_transfer(contents: &Contents) -> Option<LineTransfer> {
+    let maps = &contents.transfers;
+    let chosen = maps.iter().find(|m| m.state == "cas").or(maps.first())?;
+    let cells: Vec<_> = chosen.latency_ns.cells.iter().flatten().collect();
+    let middle = middle_cell(&cells)?;
+    let best = |best: &[Option<f64>]| best.iter().flatten().copied().min_by(f64::total_cmp);
+    let states = maps
+        .iter()
+        .map(|map| {
+            let cells: Vec<_> = map.latency_ns.cells.iter().flatten().collect();
+            let middle = middle_cell(&cells);
+            StateFigure {
+                state: map.state.clone(),
+                what: map.what.clone(),
+                median_ns: middle.map(|c| c.median),
+                p5_ns: middle.map(|c| c.p5),
+                p95_ns: middle.map(|c| c.p95),
+                best_line_ns: best(&map.best_line_ns),
+            }
+        })
+        .collect();
+    Some(LineTransfer {
+        state: chosen.state.clone(),
+        median_ns: middle.median,
+        lo_ns: middle.lo,
+        hi_ns: middle.hi,
+        p5_ns: middle.p5,
+        p95_ns: middle.p95,
+        best_line_ns: best(&chosen.best_line_ns),
+        lines: chosen.lines,
+        pairs: cells.len(),
+        states,
+    })
+}
+
+/// The cell with the median latency: one that was measured, not a mixture.
+fn middle_cell<'c>(
+    cells: &[&'c isochrone_atlas_store::contents::Cell],
+) -> Option<&'c isochrone_atlas_store::contents::Cell> {
+    let mut cells = cells.to_vec();
+    cells.sort_by(|a, b| a.median.total_cmp(&b.median));
+    cells.get(cells.len() / 2).copied()
+}
+
+fn regions(contents: &Contents) -> Vec<RegionFigure> {
+    let figure = |map: &isochrone_atlas_store::contents::RegionMap| RegionFigure {
+        mode: map.mode.clone(),
+        buffer_bytes: map.buffer_bytes,
+        cells: serde_json::json!(map.latency_ns),
+    };
+    contents.regions.iter().map(figure).collect()
+}

@@ -1,0 +1,103 @@
+//! Where text goes: the terminal with or without colours, and files that are whole or not there.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use isochrone_report::term::Colour;
+
+use crate::args::ColourChoice;
+
+/// Columns when the terminal does not say.
+const DEFAULT_WIDTH: usize = 80;
+
+/// What is known of the terminal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terminal {
+    /// Colours that standard output takes.
+    pub(crate) colour: Colour,
+    /// Columns of standard output.
+    pub(crate) width: usize,
+}
+
+impl Terminal {
+    /// Looks at standard output and the environment (`NO_COLOR`, `COLORTERM`, `COLUMNS`).
+    pub(crate) fn detect(choice: ColourChoice) -> Self {
+        let env = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
+        let wanted = match choice {
+            ColourChoice::Always => true,
+            ColourChoice::Never => false,
+            ColourChoice::Auto => io::stdout().is_terminal() && env("NO_COLOR").is_none(),
+        };
+        let true_colour = env("COLORTERM").is_some_and(|v| v == "truecolor" || v == "24bit");
+        let colour = match (wanted, true_colour) {
+            (false, _) => Colour::None,
+            (true, true) => Colour::TrueColour,
+            (true, false) => Colour::Ansi256,
+        };
+        let columns = env("COLUMNS").and_then(|v| v.to_str().and_then(|v| v.parse().ok()));
+        Self { colour, width: columns.unwrap_or(DEFAULT_WIDTH).clamp(40, 200) }
+    }
+
+    /// Prints to standard output.
+    pub(crate) fn print(self, text: &str) -> Result<()> {
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        if !text.ends_with('\n') {
+            out.write_all(b"\n")?;
+        }
+        out.flush()?;
+        Ok(())
+    }
+
+    /// One line to standard error; where even that is closed nobody is there to be told.
+    pub(crate) fn complain(self, line: &str) {
+        let _ = writeln!(io::stderr().lock(), "{line}");
+    }
+}
+
+/// Writes a whole file or leaves what was there: to a temporary name beside it, then renamed.
+/// `-` is standard output.
+pub(crate) fn write_file(path: &Path, text: &str, terminal: &Terminal) -> Result<()> {
+    if path == Path::new("-") {
+        return terminal.print(text);
+    }
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let advice = || format!("cannot write {}; name a place that can be written", path.display());
+    let mut file = tempfile::NamedTempFile::new_in(folder).with_context(advice)?;
+    file.write_all(text.as_bytes()).with_context(advice)?;
+    file.as_file().sync_all().with_context(advice)?;
+    readable_by_all(&file).with_context(advice)?;
+    file.persist(path).map_err(|e| e.error).with_context(advice)?;
+    Ok(())
+}
+
+/// A temporary file is private; a report is as readable as any file its owner makes.
+fn readable_by_all(file: &tempfile::NamedTempFile) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))
+}
+
+/// An error and its causes in one line; a cause that its consequence already quotes is left out.
+pub(crate) fn words(error: &anyhow::Error) -> String {
+    let mut words = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if words.is_empty() {
+            words = cause;
+        } else if !words.contains(&cause) {
+            words = format!("{words}: {cause}");
+        }
+    }
+    words
+}
+
+/// A reader that went away (`| head`) is no failure.
+pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let of = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<io::Error>().map(io::Error::kind)
+    };
+    error.chain().any(|cause| of(cause) == Some(io::ErrorKind::BrokenPipe))
+}

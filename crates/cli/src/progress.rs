@@ -1,0 +1,69 @@
+//! Progress on standard error while a long run goes on, and the wish to stop it.
+//!
+//! Silent where standard error is no terminal. The bar is drawn between steps only: a ticker
+//! thread would take the core that is being measured.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use isochrone_probe::watch::Watch;
+
+/// Set by Ctrl-C and by termination; the run then ends with what it has.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// Takes over the signals. A second one ends the program at once.
+    pub(crate) fn install() -> Self {
+        let interrupt = Self::default();
+        let flag = Arc::clone(&interrupt.0);
+        // Where signals cannot be taken over, they do what they always did.
+        let _ = ctrlc::set_handler(move || {
+            if flag.swap(true, Ordering::Relaxed) {
+                std::process::abort();
+            }
+        });
+        interrupt
+    }
+
+    /// Whether the user wants the run to end.
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// A line of progress.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    interrupt: Interrupt,
+    begin: Instant,
+}
+
+impl Progress {
+    pub(crate) fn new(interrupt: Interrupt) -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        bar.set_style(
+            ProgressStyle::with_template("{spinner} {wide_msg}")
+                .unwrap_or_else(|_| ProgressStyle::default_spinner()),
+        );
+        Self { bar, interrupt, begin: Instant::now() }
+    }
+
+    /// Removes the line.
+    pub(crate) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Watch for Progress {
+    fn step(&mut self, words: &str) {
+        self.bar.set_message(format!("{:5.1} s  {words}", self.begin.elapsed().as_secs_f64()));
+        self.bar.tick();
+    }
+
+    fn keep_going(&self) -> bool {
+        !self.interrupt.is_set()
+    }
+}

@@ -1,0 +1,92 @@
+//! The figures of a paper beside ours: `isochrone reproduce latency-checker`.
+//!
+//! The poster's grids stand as published, cell by cell, unreadable ones missing. Beside them are
+//! grids that the probe's own region experiment measured on a modelled machine (simulated), whose
+//! few constants are fitted on some cells and judged on the others. This machine's side comes
+//! from an atlas and keeps its reading. Nothing here opens a file, prints or reads a clock.
+
+mod cells;
+mod constants;
+mod die;
+mod epyc;
+mod figure2;
+mod fit;
+mod json;
+mod measured;
+mod page;
+mod phi;
+mod pictures;
+mod route;
+mod silicon;
+mod simulate;
+mod tables;
+mod terminal;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use anyhow::Context as _;
+use isochrone_atlas_store::contents::Contents;
+use isochrone_machine::Machine;
+
+pub(crate) use cells::GridResult;
+#[allow(unused_imports, reason = "the data alone, for a report that draws the figure itself")]
+pub(crate) use figure2::figure2;
+pub(crate) use json::to_json;
+pub(crate) use measured::Measured;
+pub(crate) use page::to_page;
+pub(crate) use terminal::to_terminal;
+
+/// Seed of every simulated measurement unless told otherwise: grids are the same every time.
+pub(crate) const SEED: u64 = 2020;
+
+/// Machines of the poster, in its order, by the names of their files in `machines/`.
+const MACHINES: [&str; 4] =
+    ["xeon-phi-7285-all2all", "xeon-phi-7285-quadrant", "xeon-phi-7285-snc4", "epyc-7702-2s-nps4"];
+
+/// Everything that is shown.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Reproduction {
+    /// Seed of the simulated measurements.
+    pub(crate) seed: u64,
+    /// The poster's grids, in its order.
+    pub(crate) grids: Vec<GridResult>,
+    /// Remarks of the machine files, `(machine, remark)`, each once.
+    pub(crate) remarks: Vec<(String, String)>,
+    /// This machine, where there is an atlas.
+    pub(crate) measured: Option<Measured>,
+}
+
+/// Simulates the poster's grids and puts this machine's atlas beside them.
+///
+/// # Errors
+/// When a machine file lacks what the model is built from; says which part of which machine.
+pub(crate) fn latency_checker(atlas: Option<&Contents>, seed: u64) -> anyhow::Result<Reproduction> {
+    let machines: Vec<Machine> = MACHINES
+        .iter()
+        .map(|name| isochrone_host::find_machine(name).context("reading a machine of the poster"))
+        .collect::<anyhow::Result<_>>()?;
+    let [all2all, quadrant, snc4, epyc] = machines.as_slice() else {
+        anyhow::bail!("the poster has four machines and {} were read", machines.len());
+    };
+    let mut grids = phi::grids(&phi::Modes { all2all, quadrant, snc4 }, seed)
+        .context("simulating the Xeon Phi 7285")?;
+    grids.extend(epyc::grids(epyc, seed).context("simulating the EPYC 7702")?);
+    Ok(Reproduction { seed, grids, remarks: remarks(&machines), measured: atlas.map(Measured::of) })
+}
+
+/// What the files assume and what they do not know.
+fn remarks(machines: &[Machine]) -> Vec<(String, String)> {
+    let mut all: Vec<(String, String)> = Vec::new();
+    for machine in machines {
+        let assumed = machine.assumed.iter().map(|what| format!("assumed: {what}"));
+        let unknown = machine.unknown.iter().map(|what| format!("not known: {what}"));
+        for remark in assumed.chain(unknown) {
+            if !all.iter().any(|(_, seen)| *seen == remark) {
+                all.push((machine.name.clone(), remark));
+            }
+        }
+    }
+    all
+}

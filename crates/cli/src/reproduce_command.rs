@@ -1,0 +1,44 @@
+//! `isochrone reproduce`: finds this machine's atlas (or makes a quick one), then prints.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+use isochrone_atlas_store::contents::Contents;
+use isochrone_atlas_store::load;
+
+use crate::args::{Cli, Command, Paper, ReproduceArgs};
+use crate::map;
+use crate::output::{Terminal, write_file};
+use crate::reproduce::{SEED, latency_checker, to_json, to_page, to_terminal};
+
+/// Runs the command.
+pub(crate) fn run(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let Paper::LatencyChecker = args.paper;
+    let contents = this_machine(args, terminal)?;
+    let all = latency_checker(Some(&contents), SEED)?;
+    if let Some(path) = &args.html {
+        write_file(path, &to_page(&all).render(), terminal)?;
+    }
+    if let Some(path) = &args.json {
+        write_file(path, &serde_json::to_string_pretty(&to_json(&all))?, terminal)?;
+    }
+    let width = u16::try_from(terminal.width).unwrap_or(80);
+    terminal.print(&to_terminal(&all, terminal.colour, width))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn this_machine(args: &ReproduceArgs, terminal: &Terminal) -> Result<Contents> {
+    if args.atlas.exists() {
+        return Ok(load(&args.atlas)?);
+    }
+    terminal.complain(&format!(
+        "{} is not there: measuring a quick one (save one with `isochrone map`)",
+        args.atlas.display()
+    ));
+    let quick = Cli::parse_from(["isochrone", "map", "--quick", "--only", "block,region"]);
+    match quick.command {
+        Command::Map(quick) => map::measure(&quick),
+        _ => unreachable!("these words are `map`"),
+    }
+}

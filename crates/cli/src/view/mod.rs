@@ -1,0 +1,27 @@
+//! An atlas as people look at it: the summary for a terminal, the report as a page, and the
+//! figure that a paper drew for its machine.
+//!
+//! Everything here is a pure function of [`Contents`](isochrone_atlas_store::contents::Contents)
+//! to text. It never measures, never reads a file or the environment, and never prints; what an
+//! atlas does not hold is named in one line, with the reason, and is never shown as 0.
+//!
+//! [`level`] answers questions about lines and pages, [`words`] says them in sentences,
+//! [`figures`] draws them; [`summary`] and [`page`] only put these in order.
+
+mod calendar;
+mod figures;
+mod level;
+mod page;
+mod summary;
+mod text;
+mod words;
+
+#[cfg(test)]
+mod fixtures;
+#[cfg(test)]
+mod tests;
+
+#[allow(unused_imports, reason = "a part of what this module gives; `reproduce` draws it")]
+pub(crate) use figures::block::block_figure;
+pub(crate) use page::page;
+pub(crate) use summary::summary;

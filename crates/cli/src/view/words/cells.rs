@@ -1,0 +1,231 @@
+//! Cores and cores, cores and regions, several lines at once, bandwidth: what the matrices say.
+
+use isochrone_atlas_store::contents::{
+    Bandwidth, Cell, Contents, Interaction, Matrix, MultiLineFit, RegionMap, TransferMap,
+};
+use isochrone_report::fmt;
+use isochrone_stats::median;
+
+use super::{EACH_CORE, absent, and, cores, counted, sentence, span};
+
+/// A value with its interval, in the unit that fits.
+pub(in crate::view) fn interval(cell: &Cell) -> String {
+    fmt::interval_ns(cell.median, cell.lo, cell.hi)
+}
+
+/// Cells that were measured, each with its row and column.
+pub(in crate::view) fn measured(matrix: &Matrix) -> Vec<(usize, usize, Cell)> {
+    let columns = matrix.columns.len().max(1);
+    let known = matrix.cells.iter().enumerate().filter_map(|(at, cell)| Some((at, (*cell)?)));
+    known
+        .map(|(at, cell)| (at / columns, at % columns, cell))
+        .filter(|(r, c, cell)| {
+            *r < matrix.rows.len() && *c < matrix.columns.len() && cell.median.is_finite()
+        })
+        .collect()
+}
+
+fn label(labels: &[String], at: usize) -> &str {
+    labels.get(at).map_or("?", String::as_str)
+}
+
+/// Line transfers, one sentence a coherence state.
+pub(in crate::view) fn transfers(contents: &Contents) -> Vec<String> {
+    if contents.transfers.is_empty() {
+        return vec![absent(contents, "line transfers", 2)];
+    }
+    contents.transfers.iter().map(transfer).collect()
+}
+
+/// What was timed between two cores.
+pub(in crate::view) fn transfer_title(map: &TransferMap) -> String {
+    match map.state.as_str() {
+        "cas" => "Compare-and-swap ping-pong, half a round trip".to_owned(),
+        "modified" => "A line that its owner has written".to_owned(),
+        "exclusive" => "A line that its owner alone has read".to_owned(),
+        "shared" => "A line that its owner and another core have read".to_owned(),
+        other => format!("A line in state {other}"),
+    }
+}
+
+fn transfer(map: &TransferMap) -> String {
+    let (matrix, title) = (&map.latency_ns, transfer_title(map));
+    let found = measured(matrix);
+    if found.is_empty() {
+        return format!("{title}: {}.", transfer_missing(map));
+    }
+    let ways: Vec<(usize, usize, Cell)> = if symmetric(&found) {
+        found.into_iter().filter(|(r, c, _)| r < c).collect()
+    } else {
+        found
+    };
+    let best = map.best_line_ns.iter().flatten().copied().reduce(f64::min);
+    let best = best.map_or(String::new(), |ns| format!("; the best line takes {}", fmt::ns(ns)));
+    if ways.len() <= 2 {
+        let each: Vec<String> = ways
+            .iter()
+            .map(|(row, column, cell)| {
+                let (from, to) = (label(&matrix.rows, *row), label(&matrix.columns, *column));
+                let joined = if map.state == "cas" { "and" } else { "to" };
+                format!("{from} {joined} {to} {}", interval(cell))
+            })
+            .collect();
+        let p5 = ways.iter().map(|w| w.2.p5).fold(f64::INFINITY, f64::min);
+        let p95 = ways.iter().map(|w| w.2.p95).fold(f64::NEG_INFINITY, f64::max);
+        let (p5, p95) = (fmt::significant(p5, 3), fmt::ns(p95));
+        let lines = counted(map.lines as usize, "line");
+        return format!("{title}: {}; over {lines} {p5} to {p95}{best}.", and(&each));
+    }
+    let (spread, ends) = spread(matrix, &ways, "to");
+    let pairs = counted(ways.len(), "pair");
+    format!("{title}: {spread} over {pairs}, {ends}{best}.")
+}
+
+/// Why a state was not measured; the experiment says so behind what it is.
+pub(in crate::view) fn transfer_missing(map: &TransferMap) -> String {
+    let why = map.what.split_once("not measured, ").map(|(_, why)| why);
+    why.map_or("not measured".to_owned(), |why| format!("not measured: {why}"))
+}
+
+/// Whether a matrix says the same both ways.
+fn symmetric(found: &[(usize, usize, Cell)]) -> bool {
+    let there =
+        |row, column| found.iter().find(|f| (f.0, f.1) == (row, column)).map(|f| f.2.median);
+    // The other way is looked up cell by cell, so large matrices are judged by a part of them.
+    found.iter().take(64).all(|(r, c, cell)| there(*c, *r) == Some(cell.median))
+}
+
+/// Smallest to largest with the median, and which cells these are.
+fn spread(matrix: &Matrix, found: &[(usize, usize, Cell)], joined: &str) -> (String, String) {
+    let values: Vec<f64> = found.iter().map(|f| f.2.median).collect();
+    let by =
+        |a: &&(usize, usize, Cell), b: &&(usize, usize, Cell)| a.2.median.total_cmp(&b.2.median);
+    let name = |f: Option<&(usize, usize, Cell)>| {
+        f.map_or(String::new(), |(r, c, _)| {
+            format!("{} {joined} {}", label(&matrix.rows, *r), label(&matrix.columns, *c))
+        })
+    };
+    let range = span(&values, fmt::ns).unwrap_or_else(|| fmt::MISSING.to_owned());
+    let middle = median(&values).map_or_else(|| fmt::MISSING.to_owned(), fmt::ns);
+    let (near, far) = (name(found.iter().min_by(by)), name(found.iter().max_by(by)));
+    (format!("{range}, median {middle}"), format!("nearest {near}, farthest {far}"))
+}
+
+/// Region latency, one sentence a mode.
+pub(in crate::view) fn regions(contents: &Contents) -> Vec<String> {
+    if contents.regions.is_empty() {
+        return vec![absent(contents, "region latency", 1)];
+    }
+    contents.regions.iter().map(region).collect()
+}
+
+/// How the memory was walked through.
+pub(in crate::view) fn mode_title(map: &RegionMap) -> String {
+    match map.mode.as_str() {
+        "in-order" => "in order".to_owned(),
+        "random" => "random order".to_owned(),
+        "one-class" => "lines of the nearest class of pages".to_owned(),
+        "stride" => map
+            .stride_bytes
+            .map_or("stride".to_owned(), |bytes| format!("stride of {}", fmt::bytes(bytes))),
+        other => other.to_owned(),
+    }
+}
+
+fn region(map: &RegionMap) -> String {
+    let (matrix, title) = (&map.latency_ns, sentence(&mode_title(map)));
+    let title = title.trim_end_matches('.');
+    let buffer = fmt::bytes(map.buffer_bytes);
+    let found = measured(matrix);
+    if found.is_empty() {
+        return format!("{title} through {buffer}: not measured.");
+    }
+    if found.len() <= EACH_CORE {
+        let each: Vec<String> = found
+            .iter()
+            .map(|(row, column, cell)| {
+                let (core, region) = (label(&matrix.rows, *row), label(&matrix.columns, *column));
+                format!("{core} to {region} {}", interval(cell))
+            })
+            .collect();
+        return format!("{title} through {buffer}: {}.", and(&each));
+    }
+    let (spread, ends) = spread(matrix, &found, "to");
+    format!("{title} through {buffer}: {spread}; {ends}.")
+}
+
+/// Fits of T = q + oN + cnN.
+pub(in crate::view) fn multiline(contents: &Contents) -> Vec<String> {
+    if contents.multiline.is_empty() {
+        return vec![absent(contents, "multi-line transfers", 2)];
+    }
+    contents.multiline.iter().map(fit).collect()
+}
+
+fn fit(fit: &MultiLineFit) -> String {
+    let term = |(value, lo, hi): (f64, f64, f64)| fmt::interval_ns(value, lo, hi);
+    let (q, o) = (term(fit.q_ns), term(fit.o_ns));
+    let readers = fit
+        .c_ns
+        .map_or(String::new(), |c| format!(", and {} a line and reader of congestion", term(c)));
+    format!(
+        "N lines, {}: {q} to start and {o} a line{readers} (T = q + oN{}, R2 {}).",
+        fit.what,
+        if fit.c_ns.is_some() { " + cnN" } else { "" },
+        fmt::significant(fit.r2, 4),
+    )
+}
+
+/// What happens when several cores want the same, an entry for each kind that was measured.
+pub(in crate::view) fn interactions(contents: &Contents) -> Vec<String> {
+    let mut kinds: Vec<&str> = Vec::new();
+    for one in contents.interactions.iter().filter(|one| one.ns.is_some()) {
+        if !kinds.contains(&one.kind.as_str()) {
+            kinds.push(&one.kind);
+        }
+    }
+    kinds.iter().map(|kind| interaction(contents, kind)).collect()
+}
+
+fn interaction(contents: &Contents, kind: &str) -> String {
+    let of_kind: Vec<(&Interaction, Cell)> = contents
+        .interactions
+        .iter()
+        .filter(|one| one.kind == kind)
+        .filter_map(|one| Some((one, one.ns?)))
+        .collect();
+    let note = of_kind.first().map_or("", |(one, _)| one.note.as_str());
+    let each: Vec<String> =
+        of_kind.iter().map(|(one, cell)| format!("n = {}: {}", one.n, interval(cell))).collect();
+    format!("{kind} ({note}), {}", each.join(", "))
+}
+
+/// Triad bandwidth.
+pub(in crate::view) fn bandwidth(contents: &Contents) -> Vec<String> {
+    let all = &contents.bandwidth;
+    if all.is_empty() {
+        return vec![absent(contents, "bandwidth", 1)];
+    }
+    let one = |entry: &Bandwidth| {
+        let cell = &entry.gb_per_s;
+        // One run has no spread, and an interval without width would claim one.
+        let rate = match cell.n {
+            0 | 1 => format!("{} GB/s (one run)", fmt::significant(cell.median, 3)),
+            _ => fmt::interval(cell.median, cell.lo, cell.hi, "GB/s"),
+        };
+        format!("{} to region {}: {rate}", cores(&entry.cores), entry.region)
+    };
+    if all.len() <= EACH_CORE {
+        return all.iter().map(|entry| sentence(&one(entry))).collect();
+    }
+    let rate = |entry: &&Bandwidth| entry.gb_per_s.median;
+    let widest = all.iter().max_by(|a, b| rate(a).total_cmp(&rate(b)));
+    let single: Vec<f64> =
+        all.iter().filter(|entry| entry.cores.len() == 1).map(|e| e.gb_per_s.median).collect();
+    let write = |v: f64| format!("{} GB/s", fmt::significant(v, 3));
+    let alone = span(&single, write).map(|range| format!("One core alone: {range}."));
+    alone
+        .into_iter()
+        .chain(widest.map(|entry| sentence(&format!("most, {}", one(entry)))))
+        .collect()
+}

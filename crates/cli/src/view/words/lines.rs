@@ -1,0 +1,210 @@
+//! Lines in the LLC and in memory: how much nearer the near ones are, by which form they lie,
+//! how pages are decoded and how well.
+
+use isochrone_atlas_store::contents::{Form, Quality};
+use isochrone_report::fmt;
+
+use super::{EACH_CORE, and, cores, counted, sentence, span};
+use crate::view::level::{LevelView, Near, ends};
+
+/// Correlation from which two bases are called alike.
+const ALIKE: f64 = 0.9;
+/// Correlation up to which they are called opposed.
+const OPPOSED: f64 = -0.5;
+
+/// All sentences of a level, the most important first.
+pub(in crate::view) fn level(view: &LevelView<'_>) -> Vec<String> {
+    let mut all = near(view);
+    all.push(form(view).join(" "));
+    all.extend(bases(view));
+    all.extend(decoding(view));
+    all.extend(score(view));
+    all
+}
+
+/// `"the LLC"`, `"DRAM"`.
+pub(in crate::view) fn place(view: &LevelView<'_>) -> String {
+    if view.map.level == "llc" { "the LLC".to_owned() } else { view.name() }
+}
+
+/// By how much the nearest quarter is nearer, from each core or over all.
+pub(in crate::view) fn near(view: &LevelView<'_>) -> Vec<String> {
+    let found: Vec<(u16, Near)> =
+        view.cores().filter_map(|(place, core)| Some((core, view.near(place)?))).collect();
+    if found.len() <= EACH_CORE {
+        return found.iter().map(|(core, near)| near_one(view, *core, near)).collect();
+    }
+    let share = |entry: &(u16, Near)| entry.1.share();
+    let most = found.iter().max_by(|a, b| share(a).total_cmp(&share(b)));
+    let shares: Vec<f64> = found.iter().map(share).collect();
+    let (Some(span), Some((core, best))) = (span(&shares, fmt::percent), most) else {
+        return Vec::new();
+    };
+    vec![format!(
+        "From {} cores, the nearest quarter of the lines in {} is {span} nearer than the mean; \
+         most from core {core} ({} of {}).",
+        found.len(),
+        place(view),
+        fmt::ns(best.near_ns),
+        fmt::ns(best.mean_ns),
+    )]
+}
+
+fn near_one(view: &LevelView<'_>, core: u16, near: &Near) -> String {
+    let by_base = if near.measured { "" } else { ", by its base" };
+    format!(
+        "From core {core}, the nearest quarter of the lines in {} is {} nearer than the mean \
+         ({} of {}{by_base}).",
+        place(view),
+        fmt::percent(near.share()),
+        fmt::ns(near.near_ns),
+        fmt::ns(near.mean_ns),
+    )
+}
+
+/// The form that was found, and why it is believed.
+pub(in crate::view) fn form(view: &LevelView<'_>) -> Vec<String> {
+    let (place, reason) = (place(view), reason(view));
+    match view.map.form {
+        Form::Flat => {
+            let means: Vec<f64> = view.map.quality.iter().filter_map(|q| q.mean_ns).collect();
+            let mean = span(&means, fmt::ns).map_or(String::new(), |m| format!(" ({m})"));
+            vec![format!("Lines in {place} do not differ{mean}: {reason}.")]
+        }
+        Form::PerLine => {
+            let pages = view.map.lines.iter().map(|line| line.0).collect::<Vec<_>>();
+            let known = pages.iter().collect::<std::collections::BTreeSet<_>>().len();
+            vec![format!(
+                "Lines in {place} differ, but not by a pattern that pages share: {reason}. They \
+                 are measured one by one, {} so far.",
+                counted(known, "page"),
+            )]
+        }
+        Form::Pattern => {
+            let mut all = Vec::new();
+            all.extend(classes(view));
+            all.extend(shape(view));
+            if !reason.is_empty() {
+                all.push(sentence(&reason));
+            }
+            all
+        }
+    }
+}
+
+fn reason(view: &LevelView<'_>) -> String {
+    view.map.reason.trim().trim_end_matches('.').to_owned()
+}
+
+/// The classes that pages fall into, seen from the first core that wears a base.
+fn classes(view: &LevelView<'_>) -> Option<String> {
+    let (_, base, worn_by) = view.wearers().into_iter().next()?;
+    let means = view.class_means_ns(base);
+    if means.len() < 2 {
+        return None;
+    }
+    let each: Vec<String> = means
+        .iter()
+        .zip(view.class_shares())
+        .map(|(mean, share)| {
+            let mean = mean.map_or_else(|| fmt::MISSING.to_owned(), fmt::ns);
+            format!("{mean} ({} of the pages)", fmt::percent(share))
+        })
+        .collect();
+    Some(format!(
+        "Pages fall into {} classes, from core {}: {}.",
+        means.len(),
+        worn_by.first().copied().unwrap_or(0),
+        and(&each)
+    ))
+}
+
+/// What lines of one page have in common with those of others.
+fn shape(view: &LevelView<'_>) -> Option<String> {
+    let (_, base, _) = view.wearers().into_iter().next()?;
+    if !view.has_shape(base) {
+        return Some("Inside a page all lines are alike.".to_owned());
+    }
+    let spread = view.spread_ns(base).map_or_else(|| fmt::MISSING.to_owned(), fmt::ns);
+    let from_to = format!("{spread} from the nearest line to the farthest");
+    let (distinct, used) = (view.distinct_keys(), view.used_keys());
+    let repeat = view.repeats_every(base).map(|every| {
+        let times = usize::from(view.map.period) / every;
+        format!("{every} lines that repeat {times} times")
+    });
+    if used > 1 {
+        let over = if view.map.period == 256 { "16 KiB" } else { "page" };
+        let inner = repeat.map_or(String::new(), |words| format!(" ({words})"));
+        return Some(format!(
+            "Every {over} has one base pattern{inner}, {from_to}, with its lines permuted by the \
+             page's key: line i is line i XOR key. {used} of {} that can be told apart occur.",
+            counted(distinct, "key"),
+        ));
+    }
+    let inner = repeat.map_or_else(|| format!("{} lines", view.map.period), |words| words);
+    Some(format!("Every page has the same pattern: {inner}, {from_to}."))
+}
+
+/// How the bases of different cores relate.
+pub(in crate::view) fn bases(view: &LevelView<'_>) -> Option<String> {
+    let worn = view.wearers();
+    let likeness = view.likeness();
+    if let ([(_, _, first)], true) = (worn.as_slice(), likeness.is_empty()) {
+        let all = view.cores().count();
+        return (first.len() > 1 && first.len() == all)
+            .then(|| sentence(&format!("{} see the same pattern", cores(first))));
+    }
+    let (lo, hi) = ends(&likeness)?;
+    if likeness.len() == 1 {
+        let pair = [&worn[0].2, &worn[1].2].map(|c| cores(c));
+        let words = match lo {
+            r if r >= ALIKE => "see nearly the same pattern",
+            r if r <= OPPOSED => "see opposed patterns: what is near one is far from the other",
+            _ => "see different patterns",
+        };
+        return Some(sentence(&format!("{} {words} (r = {lo:.2})", and(&pair))));
+    }
+    let words = if lo <= OPPOSED { ", some opposed" } else { "" };
+    Some(format!(
+        "{} patterns are worn; two of them correlate at {lo:.2} to {hi:.2}{words}.",
+        worn.len()
+    ))
+}
+
+/// What it takes to know a page.
+pub(in crate::view) fn decoding(view: &LevelView<'_>) -> Option<String> {
+    let quality = view.decoding()?;
+    let mut how = Vec::new();
+    how.extend(quality.lines_per_page.map(|n| format!("{} lines", fmt::significant(n, 3))));
+    how.extend(quality.samples_per_page.map(|n| format!("{} timed loads", fmt::significant(n, 3))));
+    let from = if how.is_empty() { String::new() } else { format!(" from {}", and(&how)) };
+    let cost = quality.us_per_page.map_or(String::new(), |us| {
+        format!(", in {} a page{}", fmt::ns(1e3 * us), breakdown(quality))
+    });
+    let pages = fmt::count(quality.decoded_pages);
+    let place = place(view);
+    Some(format!("{pages} pages were decoded for {place}, each{from} on average{cost}."))
+}
+
+fn breakdown(quality: &Quality) -> String {
+    let part = |(name, us): &(String, f64)| format!("{} {name}", fmt::significant(*us, 2));
+    let parts: Vec<String> = quality.us_breakdown.iter().map(part).collect();
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+}
+
+/// How well the map predicts pages that it was not learnt from.
+pub(in crate::view) fn score(view: &LevelView<'_>) -> Option<String> {
+    let all = &view.map.quality;
+    let gather = |of: fn(&Quality) -> Option<f64>| all.iter().filter_map(of).collect::<Vec<f64>>();
+    let pages = all.iter().map(|q| q.heldout_pages).max().filter(|n| *n > 0)?;
+    let explained = span(&gather(|q| q.r2_heldout), fmt::percent)?;
+    let ceiling = span(&gather(|q| q.r2_ceiling), fmt::percent)
+        .map_or(String::new(), |share| format!(" (its own noise leaves {share} to be explained)"));
+    let right = span(&gather(|q| q.key_accuracy), fmt::percent)
+        .map_or(String::new(), |share| format!("; {share} of the codes are right"));
+    Some(format!(
+        "On {} the map of {} explains {explained} of the variance of a second pass{ceiling}{right}.",
+        counted(pages as usize, "held-out page"),
+        place(view),
+    ))
+}

@@ -1,0 +1,94 @@
+//! How the run went: what sits where, what moved meanwhile, what was missing.
+
+use isochrone_atlas_store::contents::{Contents, DriftEvent};
+use isochrone_report::fmt;
+
+use super::{absent, counted, sentence};
+use crate::view::calendar::utc;
+
+/// Drift events that are named one by one.
+const NAMED: usize = 3;
+
+/// Where cores and controllers seem to sit.
+pub(in crate::view) fn placement(contents: &Contents) -> Vec<String> {
+    let Some(found) = &contents.placement else {
+        return vec![absent(contents, "placement", 1)];
+    };
+    let reason = found.reason.trim_end_matches('.');
+    if found.shape == "cannot tell" {
+        return vec![format!("Cannot tell: {reason}.")];
+    }
+    let rank = found.rank_correlation.map_or(String::new(), |r| {
+        format!(" Distances and latencies rank alike at {r:.2} (Spearman).")
+    });
+    let mut all = vec![format!(
+        "The latencies fit a {} of {}: {reason}.{rank}",
+        found.shape,
+        counted(found.places.len(), "place")
+    )];
+    if !found.symmetries.is_empty() {
+        all.push(sentence(&found.symmetries));
+    }
+    all
+}
+
+/// What moved while measuring: counted by kind, and the last ones.
+pub(in crate::view) fn drift(contents: &Contents) -> Vec<String> {
+    let events = &contents.drift;
+    if events.is_empty() {
+        return vec!["Nothing was seen to move while measuring.".to_owned()];
+    }
+    let mut kinds: Vec<(&str, usize)> = Vec::new();
+    for event in events {
+        match kinds.iter_mut().find(|(kind, _)| *kind == event.kind) {
+            Some((_, n)) => *n += 1,
+            None => kinds.push((&event.kind, 1)),
+        }
+    }
+    let kinds: Vec<String> = kinds.iter().map(|(kind, n)| format!("{kind} {n}")).collect();
+    let dropped: u64 = events.iter().map(|e| e.dropped_samples).sum();
+    let redone = match dropped {
+        0 => String::new(),
+        n => format!("; {} timed loads were dropped and done again", fmt::count(n)),
+    };
+    let repaired = events.iter().filter_map(|e| e.repaired_ms).reduce(f64::max);
+    let repaired = repaired
+        .map_or(String::new(), |ms| format!("; the slowest repair took {}", fmt::ns(1e6 * ms)));
+    let count = counted(events.len(), "event");
+    vec![format!("{count} ({}){redone}{repaired}.", kinds.join(", "))]
+}
+
+/// The last drift events, one line each, oldest first.
+pub(in crate::view) fn last_drift(contents: &Contents) -> Vec<String> {
+    let first = contents.drift.len().saturating_sub(NAMED);
+    contents.drift[first..].iter().map(event).collect()
+}
+
+fn event(event: &DriftEvent) -> String {
+    let (at, what) = (fmt::significant(event.at_s, 3), event.what.trim_end_matches('.'));
+    let core = format!("core {}", event.core);
+    if what.starts_with(&core) {
+        format!("at {at} s: {what}")
+    } else {
+        format!("at {at} s, {core}: {what}")
+    }
+}
+
+/// When, how long and with which seed.
+pub(in crate::view) fn provenance(contents: &Contents) -> String {
+    let from = &contents.provenance;
+    let when = utc(from.started_unix_s).map_or(String::new(), |date| format!(" on {date}"));
+    let version = match from.version.as_str() {
+        "" => String::new(),
+        version => format!(" by isochrone {version}"),
+    };
+    let took = match contents.complete {
+        true => format!("in {}", fmt::seconds(from.seconds)),
+        false => format!("for {} until it was interrupted", fmt::seconds(from.seconds)),
+    };
+    format!("{}{when} {took}{version}, seed {}.", sentence_word(&contents.reading), from.seed)
+}
+
+fn sentence_word(word: &str) -> String {
+    sentence(word).trim_end_matches('.').to_owned()
+}

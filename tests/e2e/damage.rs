@@ -1,0 +1,63 @@
+//! Bad input and places that cannot be written: the cause and the way out, nothing half-written.
+
+use std::fs;
+
+use crate::support::{folder, map, run};
+
+fn refused(name: &str, bytes: &[u8]) -> String {
+    let folder = folder(name);
+    fs::write(folder.join("bad.atlas"), bytes).expect("written");
+    let (output, out, err) = run(&folder, &["show", "bad.atlas"]);
+    assert_eq!(output.status.code(), Some(1), "{out}");
+    assert!(out.is_empty());
+    err
+}
+
+#[test]
+fn a_damaged_atlas_is_refused_with_the_reason() {
+    let good = fs::read(map().folder.join("isochrone.atlas")).expect("an atlas");
+    assert!(refused("truncated", &good[..good.len() / 2]).contains("truncated"));
+    let mut flipped = good.clone();
+    let middle = flipped.len() / 2;
+    flipped[middle] ^= 0x40;
+    assert!(refused("flipped", &flipped).contains("damaged"));
+    assert!(
+        refused("foreign", b"#!/bin/sh\nexit 0\n, and more than a header of it..............")
+            .contains("not an atlas")
+    );
+    assert!(!refused("empty", b"").is_empty());
+}
+
+#[test]
+fn a_missing_atlas_says_how_to_make_one() {
+    let (output, _, err) = run(&folder("missing"), &["show", "nowhere.atlas"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(err.contains("nowhere.atlas"), "{err}");
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_said_before_measuring() {
+    let folder = folder("unwritable");
+    let begin = std::time::Instant::now();
+    let (output, _, err) = run(&folder, &["map", "--out", "no/such/folder/x.atlas"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(err.contains("mkdir -p"), "{err}");
+    // Not a measurement: only that nothing was measured first.
+    assert!(begin.elapsed().as_secs() < 5);
+}
+
+#[test]
+fn a_core_that_is_not_there_is_named() {
+    let (output, _, err) = run(&folder("cores"), &["map", "--quick", "--cores", "4095"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(err.contains("4095"), "{err}");
+}
+
+#[test]
+fn a_bad_machine_file_is_refused_with_its_line() {
+    let folder = folder("toml");
+    fs::write(folder.join("m.toml"), "name = \"m\"\nnonsense = 3\n").expect("written");
+    let (output, _, err) = run(&folder, &["machine", "m.toml"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(err.contains("m.toml") && err.contains('2'), "{err}");
+}

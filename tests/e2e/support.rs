@@ -1,0 +1,70 @@
+//! Runs the binary, and makes the one map that most tests look at.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, OnceLock};
+
+/// Measuring runs pin threads to cores: two at a time would measure each other.
+static MACHINE: Mutex<()> = Mutex::new(());
+
+/// Takes the machine for a measuring run.
+pub(crate) fn machine() -> MutexGuard<'static, ()> {
+    MACHINE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// The binary with arguments, in `folder`, without colours.
+pub(crate) fn isochrone(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_isochrone"));
+    command.current_dir(folder).env("NO_COLOR", "1").env_remove("COLORTERM");
+    command
+}
+
+/// Runs to the end; the output as text.
+pub(crate) fn run(folder: &Path, args: &[&str]) -> (Output, String, String) {
+    let output = isochrone(folder).args(args).output().expect("the binary starts");
+    let out = String::from_utf8_lossy(&output.stdout).into_owned();
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, out, err)
+}
+
+/// A folder for one test, below Cargo's own.
+pub(crate) fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder can be made");
+    folder
+}
+
+/// What `map --quick` left behind.
+pub(crate) struct Map {
+    pub(crate) folder: PathBuf,
+    pub(crate) summary: String,
+    pub(crate) figures: serde_json::Value,
+}
+
+/// One quick map of this machine, made once.
+pub(crate) fn map() -> &'static Map {
+    static MAP: OnceLock<Map> = OnceLock::new();
+    MAP.get_or_init(|| {
+        let _machine = machine();
+        let folder = folder("map");
+        let args = ["map", "--quick", "--seed", "7", "--json", "map.json"];
+        let (output, summary, err) = run(&folder, &args);
+        assert!(output.status.success(), "{err}");
+        let text = std::fs::read_to_string(folder.join("map.json")).expect("figures are written");
+        let figures = serde_json::from_str(&text).expect("figures are JSON");
+        Map { folder, summary, figures }
+    })
+}
+
+/// A program from a package, or `None` where it is not installed. In CI it must be there.
+pub(crate) fn tool(name: &str) -> Option<PathBuf> {
+    let found = std::env::var_os("PATH")
+        .into_iter()
+        .flat_map(|p| std::env::split_paths(&p).collect::<Vec<_>>())
+        .map(|folder| folder.join(name))
+        .find(|path| path.is_file());
+    let in_ci = std::env::var_os("CI").is_some_and(|v| v == "true");
+    assert!(found.is_some() || !in_ci, "{name} is not installed; .ci/run installs it");
+    found
+}
