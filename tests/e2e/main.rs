@@ -1,5 +1,7 @@
 //! The real binary, run as its user runs it. One quick map serves all tests that only look.
 
+#![allow(clippy::tests_outside_test_module, reason = "this whole binary is tests")]
+
 mod damage;
 mod interrupt;
 mod look;

@@ -259,7 +259,7 @@ fn of_machine(contents: &Contents) -> Section {
     prose.extend(machine.caveats());
     let mut figures: Vec<Figure> = tables::state_figure(contents).into_iter().collect();
     figures.extend(tables::machine_figures(contents));
-    figures.push(tables::fingerprint_figure(contents));
+    figures.extend(tables::fingerprint_figure(contents));
     let plain = section(contents, "machine", "The machine and its state", prose);
     // Read from the system, not timed.
     with(Section { badge: None, ..plain }, figures)

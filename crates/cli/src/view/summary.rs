@@ -27,7 +27,9 @@ pub(crate) fn summary(contents: &Contents, colour: Colour, width: usize) -> Stri
         text.heading("Lines in the LLC and in DRAM");
         text.say(&words::absent(contents, "block latency", 1));
     }
-    text.say(&words::machine::pages(contents));
+    if !contents.levels.is_empty() {
+        text.say(&words::machine::pages(contents));
+    }
     between_cores(&mut text, contents);
     to_regions(&mut text, contents);
     several(&mut text, contents);

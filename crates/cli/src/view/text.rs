@@ -102,7 +102,7 @@ fn clean(text: &str) -> String {
 
 /// Our own signs in ASCII.
 fn plain(text: &str) -> String {
-    text.replace('µ', "u").replace('–', "-").replace('─', "-")
+    text.replace('µ', "u").replace(['–', '─'], "-")
 }
 
 /// Lines of at most `width` characters; a longer word stands alone. A unit stays with its number.

@@ -14,6 +14,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::base::{ReferenceCell, References};
 use super::learn::{Learnt, join_code};
+use super::number::f32_of;
 use super::rounds::keep_window;
 use crate::target::{Target, TargetError};
 
@@ -196,11 +197,6 @@ fn shares(learnt: &Learnt) -> Vec<f32> {
         shares[usize::from(code)] = f32_of(share);
     }
     shares
-}
-
-#[allow(clippy::cast_possible_truncation, reason = "latencies and logarithms fit an f32")]
-fn f32_of(value: f64) -> f32 {
-    value as f32
 }
 
 /// One undecided page.

@@ -9,9 +9,13 @@
 mod apart;
 pub mod base;
 pub mod decode;
+mod heldout;
 pub mod learn;
+mod level;
 pub mod lines;
 pub mod moves;
+mod number;
+mod pass;
 pub mod plan;
 pub mod residuals;
 pub mod rounds;

@@ -7,6 +7,8 @@
 use isochrone_atlas::{Noise, PENALTY_ENTRIES, Penalties};
 use isochrone_stats::quantile;
 
+use super::number::f32_of;
+
 /// Residuals fewer than this say too little; then the heavy-tailed default is used.
 const ENOUGH: usize = 4096;
 /// Residuals are never taken to be known better than to a few cycles: bases have errors too.
@@ -72,11 +74,6 @@ fn smoothed(counts: &[f64], width: f64) -> Vec<f64> {
             (low..=high).map(|j| counts[j] * kernel[i.abs_diff(j)]).sum::<f64>() / total
         })
         .collect()
-}
-
-#[allow(clippy::cast_possible_truncation, reason = "nats and cycles fit an f32")]
-fn f32_of(value: f64) -> f32 {
-    value as f32
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use isochrone_units::{CoreId, Cycles, LINES_PER_PAGE, Level, LineAddr, PageAddr}
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::apart::batches;
+use super::number::f32_of;
 use crate::target::{Target, TargetClock, TargetError};
 
 /// Rounds before a stretch's pattern is firm enough to judge the next round by.
@@ -385,11 +386,6 @@ impl Log {
         let stretches = order.iter().map(|i| self.stretches[*i].clone()).collect();
         Rounds { lines: self.lines, stretches, changes, dropped: self.dropped }
     }
-}
-
-#[allow(clippy::cast_possible_truncation, reason = "residuals fit an f32")]
-fn f32_of(value: f64) -> f32 {
-    value as f32
 }
 
 /// Least-squares slope of `values` on `pattern` and its standard error, over lines that have both.

@@ -13,7 +13,7 @@ use crate::view::words;
 /// Pieces of a drawn fit.
 const CURVE_STEPS: i32 = 48;
 
-/// Multi-line transfers with their fit, one figure a fit.
+/// Multi-line transfers with their fit, one figure a fit that has points.
 pub(in crate::view) fn multiline_figures(contents: &Contents) -> Vec<Figure> {
     let figure = |fit: &MultiLineFit| Figure {
         svg: svg::line_chart(&chart(fit)),
@@ -26,7 +26,7 @@ pub(in crate::view) fn multiline_figures(contents: &Contents) -> Vec<Figure> {
         table: Some(table(fit)),
         open: true,
     };
-    contents.multiline.iter().map(figure).collect()
+    contents.multiline.iter().filter(|fit| !fit.points.is_empty()).map(figure).collect()
 }
 
 /// Readers that were tried, ascending.

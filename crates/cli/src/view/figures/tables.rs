@@ -137,8 +137,8 @@ fn frequency(contents: &Contents) -> Option<String> {
     })
 }
 
-/// What identifies the machine.
-pub(in crate::view) fn fingerprint_figure(contents: &Contents) -> Figure {
+/// What identifies the machine; `None` where no word does.
+pub(in crate::view) fn fingerprint_figure(contents: &Contents) -> Option<Figure> {
     let print = &contents.fingerprint;
     let split = |word: &String| match word.split_once(": ") {
         Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
@@ -149,7 +149,8 @@ pub(in crate::view) fn fingerprint_figure(contents: &Contents) -> Figure {
         "Fingerprint {:016x}: an atlas of another fingerprint is of another machine.",
         print.hash
     );
-    figure(contents, &caption, pairs(["word", "value"], rows))
+    let known = !print.words.is_empty();
+    known.then(|| figure(contents, &caption, pairs(["word", "value"], rows)))
 }
 
 /// What moved; `None` where nothing did.

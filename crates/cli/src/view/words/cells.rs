@@ -224,8 +224,5 @@ pub(in crate::view) fn bandwidth(contents: &Contents) -> Vec<String> {
         all.iter().filter(|entry| entry.cores.len() == 1).map(|e| e.gb_per_s.median).collect();
     let write = |v: f64| format!("{} GB/s", fmt::significant(v, 3));
     let alone = span(&single, write).map(|range| format!("One core alone: {range}."));
-    alone
-        .into_iter()
-        .chain(widest.map(|entry| sentence(&format!("most, {}", one(entry)))))
-        .collect()
+    alone.into_iter().chain(widest.map(|entry| format!("Most by {}.", one(entry)))).collect()
 }

@@ -1,6 +1,8 @@
 //! Lines in the LLC and in memory: how much nearer the near ones are, by which form they lie,
 //! how pages are decoded and how well.
 
+use std::collections::BTreeSet;
+
 use isochrone_atlas_store::contents::{Form, Quality};
 use isochrone_report::fmt;
 
@@ -64,43 +66,41 @@ fn near_one(view: &LevelView<'_>, core: u16, near: &Near) -> String {
 
 /// The form that was found, and why it is believed.
 pub(in crate::view) fn form(view: &LevelView<'_>) -> Vec<String> {
-    let (place, reason) = (place(view), reason(view));
+    let place = place(view);
+    let reason = view.map.reason.trim().trim_end_matches('.');
+    let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };
     match view.map.form {
         Form::Flat => {
             let means: Vec<f64> = view.map.quality.iter().filter_map(|q| q.mean_ns).collect();
             let mean = span(&means, fmt::ns).map_or(String::new(), |m| format!(" ({m})"));
-            vec![format!("Lines in {place} do not differ{mean}: {reason}.")]
+            vec![format!("Lines in {place} do not differ{mean}{because}.")]
         }
         Form::PerLine => {
-            let pages = view.map.lines.iter().map(|line| line.0).collect::<Vec<_>>();
-            let known = pages.iter().collect::<std::collections::BTreeSet<_>>().len();
+            let pages: BTreeSet<u64> = view.map.lines.iter().map(|line| line.0).collect();
             vec![format!(
-                "Lines in {place} differ, but not by a pattern that pages share: {reason}. They \
+                "Lines in {place} differ, but not by a pattern that pages share{because}. They \
                  are measured one by one, {} so far.",
-                counted(known, "page"),
+                counted(pages.len(), "page"),
             )]
         }
         Form::Pattern => {
-            let mut all = Vec::new();
-            all.extend(classes(view));
-            all.extend(shape(view));
-            if !reason.is_empty() {
-                all.push(sentence(&reason));
+            let said: Vec<String> = classes(view).into_iter().chain(shape(view)).collect();
+            if said.is_empty() {
+                return vec![format!(
+                    "The pattern of lines in {place} was not measured to the end."
+                )];
             }
-            all
+            let why = (!reason.is_empty()).then(|| sentence(reason));
+            said.into_iter().chain(why).collect()
         }
     }
-}
-
-fn reason(view: &LevelView<'_>) -> String {
-    view.map.reason.trim().trim_end_matches('.').to_owned()
 }
 
 /// The classes that pages fall into, seen from the first core that wears a base.
 fn classes(view: &LevelView<'_>) -> Option<String> {
     let (_, base, worn_by) = view.wearers().into_iter().next()?;
     let means = view.class_means_ns(base);
-    if means.len() < 2 {
+    if means.len() < 2 || means.iter().all(Option::is_none) {
         return None;
     }
     let each: Vec<String> = means
@@ -122,10 +122,10 @@ fn classes(view: &LevelView<'_>) -> Option<String> {
 /// What lines of one page have in common with those of others.
 fn shape(view: &LevelView<'_>) -> Option<String> {
     let (_, base, _) = view.wearers().into_iter().next()?;
+    let spread = fmt::ns(view.spread_ns(base)?);
     if !view.has_shape(base) {
         return Some("Inside a page all lines are alike.".to_owned());
     }
-    let spread = view.spread_ns(base).map_or_else(|| fmt::MISSING.to_owned(), fmt::ns);
     let from_to = format!("{spread} from the nearest line to the farthest");
     let (distinct, used) = (view.distinct_keys(), view.used_keys());
     let repeat = view.repeats_every(base).map(|every| {
@@ -135,13 +135,16 @@ fn shape(view: &LevelView<'_>) -> Option<String> {
     if used > 1 {
         let over = if view.map.period == 256 { "16 KiB" } else { "page" };
         let inner = repeat.map_or(String::new(), |words| format!(" ({words})"));
+        let occur = match used == distinct {
+            true => format!("All {distinct} keys"),
+            false => format!("{used} of {distinct} keys"),
+        };
         return Some(format!(
             "Every {over} has one base pattern{inner}, {from_to}, with its lines permuted by the \
-             page's key: line i is line i XOR key. {used} of {} that can be told apart occur.",
-            counted(distinct, "key"),
+             page's key: line i is line i XOR key. {occur} that can be told apart occur.",
         ));
     }
-    let inner = repeat.map_or_else(|| format!("{} lines", view.map.period), |words| words);
+    let inner = repeat.unwrap_or_else(|| format!("{} lines", view.map.period));
     Some(format!("Every page has the same pattern: {inner}, {from_to}."))
 }
 

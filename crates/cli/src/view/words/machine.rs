@@ -21,6 +21,9 @@ pub(in crate::view) fn mark(contents: &Contents) -> String {
 
 /// Cores, memory and caches.
 pub(in crate::view) fn parts(machine: &Machine) -> String {
+    if machine.cores.is_empty() && machine.regions.is_empty() {
+        return "Its cores and regions are not recorded.".to_owned();
+    }
     let regions = counted(machine.regions.len(), "region");
     let memory = memory_bytes(machine).map_or_else(
         || format!("{regions} of unknown size"),

@@ -60,8 +60,8 @@ pub(super) fn absent(contents: &Contents, experiment: &str, needs: usize) -> Str
     let there = contents.machine.cores.len();
     if let Some((_, why)) = said.and_then(|line| line.split_once(": ")) {
         format!("Not measured: {why}.")
-    } else if there < needs {
-        format!("Not measured: it needs {needs} cores and there is {there}.")
+    } else if there > 0 && there < needs {
+        format!("Not measured: it needs {}, and there is {there}.", counted(needs, "core"))
     } else if contents.complete {
         "Not measured: this run did not include it.".to_owned()
     } else {

@@ -21,11 +21,7 @@ pub(in crate::view) fn placement(contents: &Contents) -> Vec<String> {
     let rank = found.rank_correlation.map_or(String::new(), |r| {
         format!(" Distances and latencies rank alike at {r:.2} (Spearman).")
     });
-    let mut all = vec![format!(
-        "The latencies fit a {} of {}: {reason}.{rank}",
-        found.shape,
-        counted(found.places.len(), "place")
-    )];
+    let mut all = vec![format!("The latencies fit a {}: {reason}.{rank}", found.shape)];
     if !found.symmetries.is_empty() {
         all.push(sentence(&found.symmetries));
     }
@@ -82,11 +78,13 @@ pub(in crate::view) fn provenance(contents: &Contents) -> String {
         "" => String::new(),
         version => format!(" by isochrone {version}"),
     };
-    let took = match contents.complete {
-        true => format!("in {}", fmt::seconds(from.seconds)),
-        false => format!("for {} until it was interrupted", fmt::seconds(from.seconds)),
+    let took = match (contents.complete, from.seconds > 0.0) {
+        (true, true) => format!(" in {}", fmt::seconds(from.seconds)),
+        (true, false) => String::new(),
+        (false, true) => format!(" for {} until it was interrupted", fmt::seconds(from.seconds)),
+        (false, false) => " until it was interrupted".to_owned(),
     };
-    format!("{}{when} {took}{version}, seed {}.", sentence_word(&contents.reading), from.seed)
+    format!("{}{when}{took}{version}, seed {}.", sentence_word(&contents.reading), from.seed)
 }
 
 fn sentence_word(word: &str) -> String {

@@ -1,0 +1,119 @@
+//! Scores a level on held-out pages: decoded as the memory pass decodes, then timed in full.
+
+use isochrone_atlas_store::contents::{Form, Quality};
+use isochrone_units::{CoreId, LINES_PER_PAGE};
+
+use super::base::{IS_BASE, resemblance};
+use super::decode::Judge;
+use super::learn::patterns_for;
+use super::level::LevelRun;
+use super::number::f32_of;
+use super::plan::BlockPlan;
+use super::rounds::Stretch;
+use super::score::{Score, score};
+use crate::target::TargetError;
+
+/// Training pages that are timed beside the held-out ones, to know the base of that moment.
+const COMPANION_PAGES: usize = 16;
+/// Times that held-out pages are decoded and timed before a score across a move is accepted.
+const SCORINGS: u32 = 4;
+/// Lines whose latencies are kept for the histogram.
+const HISTOGRAM_LINES: usize = 4096;
+
+impl LevelRun<'_> {
+    /// Held-out pages: decoded from their probe lines, then timed in full from every core. What
+    /// was measured across a move of a judge is dropped and done again: where two controllers are
+    /// equally far from all judges, nothing tells their pages apart, and a map is scored in the
+    /// bases that it was decoded in. Also returns the cores that wore a base which no look had
+    /// seen.
+    pub(super) fn score_all(&mut self) -> Result<(Vec<Quality>, Vec<CoreId>), TargetError> {
+        for attempt in 1.. {
+            let (decoded, judges) = self.decode_heldout()?;
+            let (mut quality, mut strangers) = (Vec::new(), Vec::new());
+            for core in self.cores.clone() {
+                if !self.watch.keep_going() {
+                    quality.push(Quality::default());
+                    continue;
+                }
+                self.watch.step(&format!("{}: scoring {core} on held-out pages", self.level));
+                let known = self.bases.len();
+                quality.push(self.score_core(core, &decoded)?);
+                if self.bases.len() > known {
+                    strangers.push(core);
+                }
+            }
+            let last = attempt == SCORINGS || !self.watch.keep_going();
+            if last || !strangers.is_empty() || self.still_worn(&judges)? {
+                return Ok((quality, strangers));
+            }
+        }
+        unreachable!("the last attempt returns")
+    }
+
+    fn decode_heldout(&mut self) -> Result<(Vec<u8>, Vec<Judge>), TargetError> {
+        if self.learnt.form != Form::Pattern {
+            return Ok((vec![0; self.heldout.len()], Vec::new()));
+        }
+        let firsts = self.block_lines(&self.heldout);
+        let found = self.decode_resuming(&firsts)?;
+        // A page that was lost to moves every time is scored as the first code: mostly wrong.
+        let codes = found.codes.iter().map(|c| c.unwrap_or(0)).collect();
+        Ok((codes, found.judges))
+    }
+
+    fn score_core(&mut self, core: CoreId, decoded: &[u8]) -> Result<Quality, TargetError> {
+        let mut pages = self.heldout.clone();
+        pages.extend(self.training.iter().take(COMPANION_PAGES));
+        let wanted = BlockPlan::rounds(self.plan.heldout_rounds, self.level);
+        let rounds = self.time(core, &pages, wanted)?;
+        let split = self.heldout.len() * LINES_PER_PAGE;
+        let all = pages.len() * LINES_PER_PAGE;
+        let full = rounds.stretches[0].part(0..split);
+        let beside = rounds.stretches[0].part(split..all);
+        let blocks = (all - split) / self.learnt.period;
+        let now = patterns_for(&beside, &self.learnt, &self.learnt.codes[..blocks]);
+        let patterns = self.best_base(core, &now, rounds.stretches[0].rounds);
+        let found = score(&full, &self.learnt, &patterns, decoded);
+        Ok(self.quality(&found, &full))
+    }
+
+    /// The dictionary's base that fits what the companions saw, else what they saw.
+    fn best_base(&mut self, core: CoreId, now: &[Vec<f64>], rounds: u32) -> Vec<Vec<f64>> {
+        let likeness = |base: &Vec<Vec<f64>>| resemblance(now, base);
+        let best = (0..self.bases.len())
+            .map(|i| (likeness(&self.bases[i].1), i))
+            .max_by(|a, b| a.0.total_cmp(&b.0));
+        match best {
+            Some((share, i)) if share >= IS_BASE => self.bases[i].1.clone(),
+            _ => {
+                let number = self.keep_base(core, now.to_vec(), rounds);
+                self.wear(core, number);
+                now.to_vec()
+            }
+        }
+    }
+
+    fn quality(&self, found: &Score, full: &Stretch) -> Quality {
+        let learnt = &self.learnt;
+        let clock = self.target.clock();
+        let ns = |cycles: f64| Some(cycles * 1e9 / clock.hz);
+        let pattern = learnt.form == Form::Pattern;
+        let values = full.deviations().into_iter().filter(|v| v.is_finite());
+        Quality {
+            r2_heldout: pattern.then_some(found.r2_heldout),
+            r2_ceiling: Some(found.r2_ceiling),
+            r2_train: pattern.then_some(learnt.r2_train),
+            key_accuracy: pattern.then_some(found.key_accuracy),
+            near_regret: found.near_regret.filter(|_| pattern),
+            spread_p90_p10: Some(found.spread_p90_p10),
+            mean_ns: ns(found.mean_cycles),
+            near_quarter_ns: ns(found.near_quarter_cycles).filter(|_| pattern),
+            heldout_pages: u32::try_from(self.heldout.len()).unwrap_or(u32::MAX),
+            histogram_cycles: values
+                .take(HISTOGRAM_LINES)
+                .map(|v| f32_of(v + full.level()))
+                .collect(),
+            ..Quality::default()
+        }
+    }
+}

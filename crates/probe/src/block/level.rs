@@ -1,0 +1,328 @@
+//! One level of the block experiment: time the training pages from every core, learn form, codes and
+//! bases from them, and keep the book of which base each core wears.
+
+use isochrone_atlas::{Noise, Penalties};
+use isochrone_atlas_store::contents::{Base, DriftEvent, Form, LevelMap, Quality};
+use isochrone_stats::derive_seed;
+use isochrone_units::{CoreId, LINES_PER_PAGE, Level, LineAddr, PageAddr};
+
+use super::base::{IS_BASE, References, Worn, identify, resemblance, retry};
+use super::learn::{Learnt, learn, patterns_for};
+use super::lines::choose_lines;
+use super::number::f32_of;
+use super::plan::{BlockPlan, PAGES_PER_BLOCK};
+use super::residuals::penalties;
+use super::rounds::{Rounds, RoundsPlan, Stretch, time_rounds};
+use crate::target::{Target, TargetError};
+use crate::watch::Watch;
+
+/// Looks at a level before it is believed that the form does not hold there, or that a base which
+/// turned up while scoring splits no class.
+const LOOKS: u32 = 3;
+/// Rounds of a stretch that is not the longest before it is learnt from too.
+const ENOUGH_ROUNDS: u32 = 48;
+
+pub(super) struct LevelRun<'a> {
+    pub(super) target: &'a mut dyn Target,
+    pub(super) plan: &'a BlockPlan,
+    pub(super) level: Level,
+    pub(super) watch: &'a mut dyn Watch,
+    pub(super) cores: Vec<CoreId>,
+    pub(super) training: Vec<PageAddr>,
+    pub(super) heldout: Vec<PageAddr>,
+    /// Every stretch over the training pages that is long enough to learn from, with its core.
+    pub(super) looks: Vec<(CoreId, Stretch)>,
+    pub(super) learnt: Learnt,
+    pub(super) bases: Vec<(Base, Vec<Vec<f64>>)>,
+    pub(super) worn: Vec<Option<u16>>,
+    pub(super) references: References,
+    pub(super) noise: f64,
+    pub(super) penalties: Penalties,
+    pub(super) probe_lines: Vec<u8>,
+    pub(super) drift: Vec<DriftEvent>,
+}
+
+impl<'a> LevelRun<'a> {
+    pub(super) fn new(
+        target: &'a mut dyn Target,
+        plan: &'a BlockPlan,
+        level: Level,
+        watch: &'a mut dyn Watch,
+    ) -> Self {
+        let cores = target.cores().to_vec();
+        let (training, heldout) = plan.choose_pages(target.pages());
+        let worn = vec![None; cores.len()];
+        Self {
+            target,
+            plan,
+            level,
+            watch,
+            cores,
+            training,
+            heldout,
+            looks: Vec::new(),
+            learnt: Learnt::nothing(),
+            bases: Vec::new(),
+            worn,
+            references: References::default(),
+            noise: 0.0,
+            penalties: Noise::heavy_tailed(1.0).into(),
+            probe_lines: Vec::new(),
+            drift: Vec::new(),
+        }
+    }
+
+    pub(super) fn all(
+        &mut self,
+        codes: &mut [u8],
+        method: String,
+    ) -> Result<LevelMap, TargetError> {
+        let mut strangers = self.cores.clone();
+        let mut quality = Vec::new();
+        for attempt in 1..=LOOKS {
+            for core in strangers {
+                if self.looks.is_empty() || self.watch.keep_going() {
+                    self.look(core)?;
+                }
+            }
+            self.learn();
+            let again = attempt < LOOKS && self.watch.keep_going();
+            // Another tenant may have had the cache for a moment: not believed at first sight.
+            if self.learnt.form == Form::PerLine && again {
+                strangers = self.cores.clone();
+                continue;
+            }
+            (quality, strangers) = self.score_all()?;
+            if strangers.is_empty() || !again {
+                break;
+            }
+        }
+        if self.learnt.form == Form::Pattern && self.watch.keep_going() {
+            self.memory_pass(codes, &mut quality)?;
+        } else if self.learnt.form == Form::Flat {
+            codes.fill(0);
+        }
+        Ok(self.level_map(method, quality))
+    }
+
+    /// Times the training pages from a core, in whatever base it wears now.
+    fn look(&mut self, core: CoreId) -> Result<(), TargetError> {
+        self.watch.step(&format!("{}: learning what {core} sees", self.level));
+        let rounds = self.time_training(core)?;
+        for (i, stretch) in rounds.stretches.into_iter().enumerate() {
+            if i == 0 || stretch.rounds >= ENOUGH_ROUNDS {
+                self.looks.push((core, stretch));
+            }
+        }
+        Ok(())
+    }
+
+    /// Learns form, codes and the dictionary of bases from all looks so far.
+    fn learn(&mut self) {
+        let pages = self.training.len() * LINES_PER_PAGE;
+        self.looks.retain(|(_, stretch)| stretch.lines() == pages);
+        let stretches: Vec<&Stretch> = self.looks.iter().map(|l| &l.1).collect();
+        self.learnt = learn(&stretches);
+        self.noise = stretches[0].noise();
+        self.penalties = penalties(stretches[0].residuals(), self.noise);
+        self.bases.clear();
+        for (core, stretch) in std::mem::take(&mut self.looks) {
+            let patterns = patterns_for(&stretch, &self.learnt, &self.learnt.codes);
+            let number = self.keep_base(core, patterns, stretch.rounds);
+            self.wear(core, number);
+            self.looks.push((core, stretch));
+        }
+        self.references = References::new(&self.training, &self.learnt);
+        self.probe_lines = choose_lines(&self.learnt, self.noise);
+    }
+
+    fn time_training(&mut self, core: CoreId) -> Result<Rounds, TargetError> {
+        let wanted = BlockPlan::rounds(self.plan.training_rounds, self.level);
+        for _ in 0..3 {
+            let frames = self.frames(&self.training.clone());
+            let rounds = self.time(core, &self.training.clone(), wanted)?;
+            let gone = self.replaced(core, &frames, &rounds);
+            if gone.is_empty() {
+                return Ok(rounds);
+            }
+            // Whole blocks, else a period of 256 lines would begin in the middle of one.
+            let block = |page: &PageAddr| page.0 / PAGES_PER_BLOCK;
+            self.training.retain(|page| gone.iter().all(|g| block(g) != block(page)));
+        }
+        self.time(core, &self.training.clone(), wanted)
+    }
+
+    pub(super) fn time(
+        &mut self,
+        core: CoreId,
+        pages: &[PageAddr],
+        wanted: u32,
+    ) -> Result<Rounds, TargetError> {
+        let stream = u64::from(core.0) * 8 + self.level as u64 + self.drift.len() as u64 * 4096;
+        let plan = RoundsPlan {
+            core,
+            level: self.level,
+            rounds: wanted,
+            max_rounds: wanted * 4,
+            max_seconds: self.plan.max_seconds,
+            seed: derive_seed(self.plan.seed, 100 + stream),
+        };
+        let watch: &dyn Watch = self.watch;
+        let rounds = time_rounds(self.target, pages, &plan, &|| watch.keep_going())?;
+        self.note_changes(core, &rounds);
+        Ok(rounds)
+    }
+
+    fn note_changes(&mut self, core: CoreId, rounds: &Rounds) {
+        let lines = rounds.lines as u64;
+        for change in &rounds.changes {
+            self.drift.push(DriftEvent {
+                at_s: change.at_s,
+                core: core.0,
+                kind: "base changed".into(),
+                what: format!(
+                    "{core} sees another {} pattern; the round was dropped and its base is timed again",
+                    self.level
+                ),
+                dropped_samples: lines,
+                repaired_ms: None,
+            });
+        }
+    }
+
+    fn frames(&mut self, pages: &[PageAddr]) -> Vec<(PageAddr, Option<u64>)> {
+        pages.iter().map(|p| (*p, self.target.frame(*p))).collect()
+    }
+
+    /// Pages whose frame is no longer the one noted; each is named.
+    fn replaced(
+        &mut self,
+        core: CoreId,
+        before: &[(PageAddr, Option<u64>)],
+        timed: &Rounds,
+    ) -> Vec<PageAddr> {
+        let mut gone = Vec::new();
+        for (page, old) in before {
+            let new = self.target.frame(*page);
+            if old.is_some() && new != *old {
+                gone.push(*page);
+            }
+        }
+        if !gone.is_empty() {
+            let names: Vec<String> = gone.iter().take(4).map(|p| p.0.to_string()).collect();
+            self.drift.push(DriftEvent {
+                at_s: self.target.seconds(),
+                core: core.0,
+                kind: "frame replaced".into(),
+                what: format!(
+                    "{} page(s) were given another frame while timed (arena page {}); left out, the others timed again",
+                    gone.len(),
+                    names.join(", ")
+                ),
+                dropped_samples: timed.loads(),
+                // Nothing to repair: no base is lost with a page.
+                repaired_ms: None,
+            });
+        }
+        gone
+    }
+
+    pub(super) fn keep_base(&mut self, core: CoreId, patterns: Vec<Vec<f64>>, rounds: u32) -> u16 {
+        let stored = patterns.iter().map(|p| p.iter().map(|v| f32_of(*v)).collect()).collect();
+        self.bases.push((Base { core: core.0, patterns: stored, rounds }, patterns));
+        u16::try_from(self.bases.len() - 1).unwrap_or(u16::MAX)
+    }
+
+    pub(super) fn wear(&mut self, core: CoreId, number: u16) {
+        if let Some(place) = self.cores.iter().position(|c| *c == core) {
+            self.worn[place] = Some(number);
+        }
+    }
+
+    /// First lines of the pages or, with a period of 256, of the blocks.
+    pub(super) fn block_lines(&self, pages: &[PageAddr]) -> Vec<LineAddr> {
+        let step = self.learnt.period / LINES_PER_PAGE;
+        pages.iter().step_by(step).map(|p| p.line(0)).collect()
+    }
+
+    /// Makes sure that the base which `core` wears is the one noted; names a change.
+    pub(super) fn ensure_base(&mut self, core: CoreId) -> Result<usize, TargetError> {
+        let begin = self.target.seconds();
+        let dictionary: Vec<Vec<Vec<f64>>> = self.bases.iter().map(|b| b.1.clone()).collect();
+        let seed = derive_seed(self.plan.seed, 7000 + self.drift.len() as u64);
+        let level = self.level;
+        let references = &self.references;
+        let target = &mut *self.target;
+        let worn =
+            retry(|| identify(target, core, level, references, &self.learnt, &dictionary, seed))?;
+        let number = match worn {
+            Worn::Known(i) => u16::try_from(i).unwrap_or(u16::MAX),
+            Worn::New(patterns) => self.keep_base(core, patterns, 0),
+        };
+        let place = self.cores.iter().position(|c| *c == core).unwrap_or(0);
+        let before = self.worn[place].replace(number);
+        let same = before.is_none_or(|b| self.alike(usize::from(b), usize::from(number)));
+        if !same {
+            let now = self.target.seconds();
+            self.drift.push(DriftEvent {
+                at_s: now,
+                core: core.0,
+                kind: "base changed".into(),
+                what: format!("{core} wears another {} base; it was identified anew", self.level),
+                dropped_samples: 0,
+                repaired_ms: Some(1e3 * (now - begin)),
+            });
+        }
+        Ok(usize::from(number))
+    }
+
+    fn alike(&self, a: usize, b: usize) -> bool {
+        a == b || resemblance(&self.bases[a].1, &self.bases[b].1) >= IS_BASE
+    }
+
+    fn level_map(&mut self, method: String, quality: Vec<Quality>) -> LevelMap {
+        let lines = self.measured_lines();
+        let learnt = &self.learnt;
+        let total = learnt.codes.len().max(1) as f32;
+        let mut code_share = vec![0.0_f32; 256];
+        for code in &learnt.codes {
+            code_share[usize::from(*code)] += 1.0 / total;
+        }
+        LevelMap {
+            level: self.level.as_str().into(),
+            form: learnt.form,
+            reason: learnt.reason.clone(),
+            method,
+            period: u16::try_from(learnt.period).unwrap_or(64),
+            classes: u8::try_from(learnt.classes()).unwrap_or(1),
+            canonical_key: learnt.canonical_key.clone(),
+            bases: self.bases.iter().map(|b| b.0.clone()).collect(),
+            core_base: self.worn.clone(),
+            probe_lines: self.probe_lines.clone(),
+            noise_cycles: self.noise,
+            code_share,
+            quality,
+            lines,
+        }
+    }
+
+    /// Where the form does not hold: the training pages, line by line, by frame (or arena page
+    /// where frames cannot be known).
+    fn measured_lines(&mut self) -> Vec<(u64, u16, Vec<f32>)> {
+        if self.learnt.form != Form::PerLine {
+            return Vec::new();
+        }
+        let frames: Vec<u64> =
+            self.training.iter().map(|p| self.target.frame(*p).unwrap_or(p.0)).collect();
+        let mut lines = Vec::new();
+        for core in &self.cores {
+            let look = self.looks.iter().rev().find(|l| l.0 == *core);
+            let Some((_, stretch)) = look else { continue };
+            let values: Vec<f32> =
+                stretch.deviations().iter().map(|v| f32_of(v + stretch.level())).collect();
+            let pages = frames.iter().zip(values.chunks_exact(LINES_PER_PAGE));
+            lines.extend(pages.map(|(frame, row)| (*frame, core.0, row.to_vec())));
+        }
+        lines
+    }
+}

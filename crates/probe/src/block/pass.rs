@@ -1,0 +1,145 @@
+//! Decoding passes over many pages: who decodes, in which base, and what to do when a base is lost.
+
+use isochrone_atlas_store::contents::Quality;
+use isochrone_stats::{derive_seed, mean};
+use isochrone_units::{LINES_PER_PAGE, LineAddr, PageAddr};
+
+use super::base::{IS_BASE, resemblance};
+use super::decode::{DecodePlan, Decoded, Judge, decode};
+use super::level::LevelRun;
+use super::run::UNKNOWN_CODE;
+use crate::target::TargetError;
+use crate::watch::Watch;
+
+/// Cores whose present bases are identified to choose judges among.
+const JUDGES_MAX: usize = 16;
+/// A pair of classes that the chosen cores see less than this share as far apart as the best core
+/// does has that core join the judges.
+const JUDGE_SHARE: f64 = 0.5;
+/// Times that a pass is taken up again after the vCPU moved.
+const MAX_RESUMES: usize = 16;
+
+/// A decoding pass over pages or blocks.
+pub(super) struct Pass {
+    pub(super) codes: Vec<Option<u8>>,
+    pub(super) cost: Decoded,
+    /// Who decoded last, in which base.
+    pub(super) judges: Vec<Judge>,
+}
+
+impl LevelRun<'_> {
+    pub(super) fn memory_pass(
+        &mut self,
+        codes: &mut [u8],
+        quality: &mut [Quality],
+    ) -> Result<(), TargetError> {
+        self.watch.step(&format!("{}: the memory pass", self.level));
+        let pages: Vec<PageAddr> = (0..codes.len() as u64).map(PageAddr).collect();
+        let firsts = self.block_lines(&pages);
+        let Pass { codes: found, cost, .. } = self.decode_resuming(&firsts)?;
+        let step = self.learnt.period / LINES_PER_PAGE;
+        for (chunk, code) in codes.chunks_mut(step).zip(&found) {
+            chunk.fill(code.unwrap_or(UNKNOWN_CODE));
+        }
+        let known = codes.iter().filter(|c| **c != UNKNOWN_CODE).count();
+        let blocks = found.iter().flatten().count().max(1) as f64;
+        let per_page = |seconds: f64| 1e6 * seconds / known.max(1) as f64;
+        let timed = (cost.samples + cost.reference_samples).max(1) as f64;
+        let own = cost.timing_s * cost.samples as f64 / timed;
+        let first = &mut quality[0];
+        first.decoded_pages = known as u64;
+        first.us_per_page = Some(per_page(cost.total_s));
+        first.samples_per_page = Some(cost.samples as f64 / blocks);
+        first.lines_per_page = Some(cost.lines_read as f64 / blocks);
+        first.us_breakdown = vec![
+            ("timed loads of the pages".into(), per_page(own)),
+            ("reference loads".into(), per_page(cost.timing_s - own)),
+            ("decisions".into(), per_page(cost.total_s - cost.timing_s)),
+        ];
+        Ok(())
+    }
+
+    /// Decodes, identifying the bases first and again whenever one is lost on the way.
+    pub(super) fn decode_resuming(&mut self, firsts: &[LineAddr]) -> Result<Pass, TargetError> {
+        let mut codes: Vec<Option<u8>> = vec![None; firsts.len()];
+        let mut cost = Decoded::default();
+        let mut judges = Vec::new();
+        for attempt in 0..MAX_RESUMES {
+            let open: Vec<usize> = (0..codes.len()).filter(|i| codes[*i].is_none()).collect();
+            if open.is_empty() || !self.watch.keep_going() {
+                break;
+            }
+            judges = self.judges()?;
+            let todo: Vec<LineAddr> = open.iter().map(|i| firsts[*i]).collect();
+            let plan = DecodePlan {
+                judges: &judges,
+                level: self.level,
+                learnt: &self.learnt,
+                penalties: &self.penalties,
+                lines: &self.probe_lines,
+                noise: self.noise,
+                references: &self.references,
+                seed: derive_seed(self.plan.seed, 9000 + attempt as u64),
+            };
+            let watch: &dyn Watch = self.watch;
+            let done = decode(self.target, &todo, &plan, &|| watch.keep_going())?;
+            for (i, code) in open.iter().zip(&done.codes) {
+                codes[*i] = code.filter(|c| *c != UNKNOWN_CODE);
+            }
+            cost.add(&done);
+            // A pass too short to judge its own references is judged by what is worn after it.
+            if !done.base_lost && self.still_worn(&judges)? {
+                break;
+            }
+            for place in &done.unverified {
+                codes[open[*place]] = None;
+            }
+        }
+        Ok(Pass { codes, cost, judges })
+    }
+
+    /// Whether every judge wears the base that it decoded with.
+    pub(super) fn still_worn(&mut self, judges: &[Judge]) -> Result<bool, TargetError> {
+        for judge in judges {
+            let number = self.ensure_base(judge.core)?;
+            if resemblance(&self.bases[number].1, &judge.patterns) < IS_BASE {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The first core in its present base, and as many others as it takes to tell all classes
+    /// of pages apart.
+    fn judges(&mut self) -> Result<Vec<Judge>, TargetError> {
+        let asked = if self.learnt.classes() > 1 { self.cores.len().min(JUDGES_MAX) } else { 1 };
+        let mut all = Vec::new();
+        for core in self.cores.clone().into_iter().take(asked) {
+            let number = self.ensure_base(core)?;
+            all.push(Judge { core, patterns: self.bases[number].1.clone() });
+        }
+        let centre = |j: usize, class: usize| mean(&all[j].patterns[class]).unwrap_or(0.0);
+        let gap = |j: usize, a: usize, b: usize| (centre(j, a) - centre(j, b)).abs();
+        let mut chosen = vec![0];
+        let classes = self.learnt.classes();
+        for (a, b) in (0..classes).flat_map(|a| (0..a).map(move |b| (a, b))) {
+            let best = (0..all.len()).max_by(|x, y| gap(*x, a, b).total_cmp(&gap(*y, a, b)));
+            let best = best.unwrap_or(0);
+            let have = chosen.iter().map(|c| gap(*c, a, b)).fold(0.0, f64::max);
+            if have < JUDGE_SHARE * gap(best, a, b) {
+                chosen.push(best);
+            }
+        }
+        Ok(chosen.iter().map(|c| all[*c].clone()).collect())
+    }
+}
+
+impl Decoded {
+    fn add(&mut self, other: &Self) {
+        self.samples += other.samples;
+        self.reference_samples += other.reference_samples;
+        self.lines_read += other.lines_read;
+        self.timing_s += other.timing_s;
+        self.total_s += other.total_s;
+    }
+}
