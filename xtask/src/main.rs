@@ -1,21 +1,25 @@
-//! Project tasks: `cargo xtask ci` is the whole gate, `cargo xtask tidy` the rules of the house.
+//! Project tasks: `cargo xtask ci` is the whole gate, `cargo xtask tidy` the rules of the house,
+//! `cargo xtask peer` a comparison with a known tool.
 //!
 //! Nothing here is needed to build or use Isochrone.
 
 mod ci;
+mod peer;
 mod tidy;
 
 use anyhow::{Result, bail};
 
 const HELP: &str = "\
 cargo xtask ci     everything that the gate checks: tidy, format, lints, build, tests, docs
-cargo xtask tidy   the rules of the house alone (crate floors, unsafe, file heads, line lengths)";
+cargo xtask tidy   the rules of the house alone (crate floors, unsafe, file heads, line lengths)
+cargo xtask peer   our line transfers beside those of core-to-core-latency, fresh processes in turns";
 
 fn main() -> Result<()> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     match std::env::args().nth(1).as_deref() {
         Some("ci") => ci::run(&root),
         Some("tidy") => tidy::run(&root),
+        Some("peer") => peer::run(&root, std::env::args().skip(2)),
         other => bail!("unknown task {other:?}\n{HELP}"),
     }
 }

@@ -11,7 +11,7 @@ use super::{Reproduction, json, pictures, simulate, tables, terminal};
 
 /// The reproduction as a page.
 pub(crate) fn to_page(all: &Reproduction) -> Page {
-    let mut badges = vec![Badge::Note("published".to_owned()), Badge::Simulated];
+    let mut badges = vec![Badge::Note("published".to_owned()), Badge::Simulated, Badge::Predicted];
     badges.extend(all.measured.as_ref().map(|m| Badge::from_word(&m.reading)));
     badges.dedup();
     let mut sections: Vec<Section> = all.grids.iter().map(grid_section).collect();

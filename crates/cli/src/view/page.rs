@@ -245,7 +245,7 @@ fn of_placement(contents: &Contents) -> Section {
         vec!["Where cores and controllers sit, as far as latencies alone can tell.".to_owned()]
     };
     let plain = section(contents, "placement", "Inferred floor plan", prose);
-    let inferred = Section { badge: Some(Badge::Note("inferred".into())), ..plain };
+    let inferred = Section { badge: Some(placement::badge(contents)), ..plain };
     with(inferred, figures)
 }
 

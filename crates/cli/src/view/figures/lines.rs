@@ -18,6 +18,8 @@ use crate::view::words;
 const BASES_IN_FULL: usize = 4;
 /// Bases drawn at all; of more, some evenly spread over the cores.
 const BASES_DRAWN: usize = 96;
+/// Rows up to which a strip has bars beside its colours.
+const BARS: usize = 12;
 /// Cores whose distributions are drawn over one another.
 const CORES_OVERLAID: usize = 4;
 
@@ -85,6 +87,11 @@ pub(in crate::view) fn strip_figure(contents: &Contents, view: &LevelView<'_>) -
         }
         _ => String::new(),
     };
+    let how = if strip.rows.len() <= BARS {
+        "bars below the mean are near, bars above are far"
+    } else {
+        "dark is near, bright is far"
+    };
     let keys = if view.used_keys() > 1 {
         " The lines of a page are these, permuted by its key."
     } else {
@@ -92,10 +99,7 @@ pub(in crate::view) fn strip_figure(contents: &Contents, view: &LevelView<'_>) -
     };
     Some(Figure {
         svg: svg::strip(&strip),
-        caption: format!(
-            "Each line of a page as the cores at the left see it: bars below the mean are near, \
-             bars above are far.{keys}{some}"
-        ),
+        caption: format!("Each line of a page as the cores see it: {how}.{keys}{some}"),
         badge: Some(reading(contents)),
         table: Some(base_table(view)),
         open: false,

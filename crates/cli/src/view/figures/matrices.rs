@@ -51,12 +51,15 @@ pub(in crate::view) fn transfer_map(map: &TransferMap) -> Option<HeatMap> {
 pub(in crate::view) fn transfer_figures(contents: &Contents) -> Vec<Figure> {
     let figure = |map: &TransferMap| {
         let drawn = transfer_map(map)?;
+        let more = match map.latency_ns.cells.len() <= LONG_TABLE {
+            true => "The fastest line of a pair is in the table: flags belong there.",
+            false => "`isochrone export --csv` has the interval of every cell.",
+        };
         let what = map.what.split(": not measured").next().unwrap_or_default();
         Some(Figure {
             svg: svg::heat_map(&drawn),
             caption: format!(
-                "State {}: {what}, the median over {} lines with its 95 % interval. The fastest \
-                 line of a pair is in the table: flags belong there.",
+                "State {}: {what}, the median over {} lines with its 95 % interval. {more}",
                 map.state, map.lines
             ),
             badge: Some(reading(contents)),

@@ -35,12 +35,17 @@ pub(in crate::view) fn placement_figure(contents: &Contents) -> Option<Figure> {
         svg: svg::floor_plan(&FloorPlan { title: "Inferred floor plan".into(), verdict }),
         caption: match outline {
             None => "Latencies alone decide; where they cannot, nothing is drawn.".into(),
-            Some(_) => format!("Inferred from latencies alone: {}.", found.reason),
+            Some(_) => "Inferred from latencies alone; cores are round, memory is square.".into(),
         },
-        badge: Some(Badge::Note("inferred".into())),
+        badge: Some(badge(contents)),
         table: (!table.is_empty()).then_some(table),
         open: false,
     })
+}
+
+/// What latencies of this reading suggest is no such reading itself.
+pub(in crate::view) fn badge(contents: &Contents) -> Badge {
+    Badge::Note(format!("inferred from {}", contents.reading))
 }
 
 type Latencies = (String, Vec<(String, f64)>);

@@ -196,10 +196,9 @@ pub(in crate::view) fn provenance_figure(contents: &Contents) -> Figure {
 
 /// What was missing and what was done instead; `None` where nothing was.
 pub(in crate::view) fn missing_figure(contents: &Contents) -> Option<Figure> {
-    let mut table = Table::new(["what", "why, and what was done instead"]);
+    let mut table = Table::new(["what was missing, and what was done instead"]);
     for line in &contents.provenance.missing {
-        let (what, why) = line.split_once(": ").unwrap_or((line, ""));
-        table.row([Cell::text(what), Cell::text(why)]);
+        table.row([Cell::text(line.as_str())]);
     }
     (!table.is_empty()).then(|| figure(contents, "What was missing.", table))
 }
