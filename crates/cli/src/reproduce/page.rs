@@ -2,6 +2,7 @@
 //! controllers are, then this machine. Words and numbers come from the other files; nothing is
 //! derived here.
 
+use isochrone_report::fmt;
 use isochrone_report::html::{Badge, Figure, Page, Section};
 
 use super::cells::GridResult;
@@ -108,10 +109,10 @@ fn placement_section(all: &Reproduction) -> Section {
         heading: "Where the controllers are".to_owned(),
         badge: Some(Badge::Predicted),
         prose: vec![
-            "The poster tells the controller's place by eye. The placement experiment looks for the \
-             tile from which latency grows best with hops, given the cores' places; it reads the \
-             published cells and, as a check, the simulated ones, whose truth is known. Columns and \
-             rows of tiles are counted from 0 at the upper left."
+            "The poster tells the controller's place by eye. The placement experiment looks for \
+             the tile from which latency grows best with hops, given the cores' places; it reads \
+             the published cells and, as a check, the simulated ones, whose truth is known. \
+             Columns and rows of tiles are counted from 0 at the upper left."
                 .to_owned(),
         ],
         figures: figures.collect(),
@@ -146,7 +147,7 @@ fn own_words(measured: &Measured) -> String {
     let shape = measured.regions.first().map_or(String::new(), |grid| {
         match (grid.rows.len(), grid.columns.len()) {
             (cores, 1) => format!(
-                " Its grid has {cores} cores and one region, so cores can differ but regions cannot."
+                " Its grid has {cores} cores and one region: cores can differ, regions cannot."
             ),
             (cores, regions) => format!(" Its grid has {cores} cores and {regions} regions."),
         }
@@ -163,8 +164,10 @@ fn own_figures(measured: &Measured) -> Vec<Figure> {
         .map(|grid| Figure {
             svg: pictures::own_grid(grid),
             caption: format!(
-                "Nanoseconds a load, {} chase; the interval is that of the median (95 %).",
-                grid.mode
+                "Nanoseconds a load, {} chase through {}; the interval is that of the median \
+                 (95 %).",
+                grid.mode,
+                fmt::bytes(grid.buffer_bytes)
             ),
             badge: badge(),
             ..Figure::default()

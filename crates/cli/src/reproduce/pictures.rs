@@ -64,10 +64,8 @@ fn abreast(pictures: &[String], columns: u16) -> String {
         return pictures.concat();
     }
     let cells: String = pictures.iter().map(|picture| format!("<div>{picture}</div>")).collect();
-    format!(
-        "<div style=\"display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr));\
-         gap:1.2rem\">{cells}</div>"
-    )
+    let columns = "repeat(auto-fit,minmax(min(100%,20rem),1fr))";
+    format!("<div style=\"display:grid;grid-template-columns:{columns};gap:1.2rem\">{cells}</div>")
 }
 
 /// The die as the placement experiment sees it, from the published and from the simulated cells.

@@ -2,7 +2,6 @@
 //! pictures, what the model was made of, and this machine's own numbers. Each number stands under
 //! a header that says where it comes from.
 
-use isochrone_report::fmt;
 use isochrone_report::table::{Cell, Table};
 
 use super::cells::{Cell as GridCell, GridResult};
@@ -118,7 +117,7 @@ pub(super) fn regions(measured: &Measured) -> Table {
             let columns = grid.columns.len().max(1);
             let label = |all: &[String], index: usize| all.get(index).cloned().unwrap_or_default();
             table.row([
-                format!("{}, {}", grid.mode, fmt::bytes(grid.buffer_bytes)).into(),
+                grid.mode.as_str().into(),
                 label(&grid.rows, at / columns).into(),
                 label(&grid.columns, at % columns).into(),
                 number(cell.map(|c| c.median), |v| format!("{v:.2}")),

@@ -4,8 +4,10 @@
 
 use std::fmt::Write as _;
 
+use isochrone_report::fmt;
 use isochrone_report::svg::{Strip, StripRow};
 use isochrone_report::term::{self, Colour};
+use isochrone_units::LINES_PER_PAGE;
 
 use super::cells::{Cell, GridResult, Located, Role, Score};
 use super::figure2::Blocks;
@@ -14,8 +16,6 @@ use super::{Reproduction, tables, words};
 
 /// Characters of one cell.
 const CELL: usize = 6;
-/// Blocks of a strip: one page, a mark each.
-const STRIP_BLOCKS: usize = 64;
 /// Characters between two grids side by side.
 const GUTTER: usize = 3;
 
@@ -264,6 +264,12 @@ fn this_machine(measured: &Measured, colour: Colour, width: u16) -> String {
     if !measured.complete {
         _ = writeln!(out, "The run that made the atlas was interrupted; it is incomplete.");
     }
+    let mut sizes: Vec<u64> = measured.regions.iter().map(|grid| grid.buffer_bytes).collect();
+    sizes.dedup();
+    if !sizes.is_empty() {
+        let all: Vec<String> = sizes.into_iter().map(fmt::bytes).collect();
+        _ = writeln!(out, "Chases through {} from each core.", all.join(", "));
+    }
     let tables = [tables::regions(measured), tables::levels(measured)];
     for table in tables.iter().filter(|table| !table.is_empty()) {
         _ = writeln!(out, "\n{}", table.to_terminal(width));
@@ -278,16 +284,18 @@ fn this_machine(measured: &Measured, colour: Colour, width: u16) -> String {
     out
 }
 
-/// Figure 2 as a strip a core.
+/// Figure 2 as strips, a page a row, so that each block is a mark.
 fn blocks_strip(blocks: &Blocks) -> Strip {
     let from = blocks.first_frame.map_or(String::new(), |f| format!(" from frame {f:#x}"));
-    let rows = blocks.shown().iter().map(|(core, line)| StripRow {
-        label: format!("core {core}"),
-        values: line.iter().take(STRIP_BLOCKS).copied().map(Some).collect(),
+    let rows = blocks.shown().iter().flat_map(|(core, line)| {
+        line.chunks(LINES_PER_PAGE).enumerate().map(move |(page, blocks)| StripRow {
+            label: format!("core {core} page {page}"),
+            values: blocks.iter().copied().map(Some).collect(),
+        })
     });
     Strip {
         title: format!("{} blocks{from}, {}", blocks.level, blocks.reading),
-        unit: "times the fastest access".to_owned(),
+        unit: "x fastest".to_owned(),
         index_title: "block".to_owned(),
         rows: rows.collect(),
     }
