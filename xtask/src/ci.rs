@@ -1,7 +1,8 @@
 //! The gate, step by step; each step is a command that a developer can run alone.
 
+use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -28,27 +29,78 @@ const STEPS: &[Step] = &[
     ),
 ];
 
-/// Runs every step in order and stops at the first that fails.
+/// Runs every step in order and stops at the first that fails. The last line counts the tests of
+/// all binaries together.
 pub(crate) fn run(root: &Path) -> Result<()> {
     super::tidy::run(root)?;
+    let mut tests = Tests::default();
     for (name, program, arguments, environment) in STEPS {
         let begin = Instant::now();
         say(&format!("== {name}: {program} {}", arguments.join(" ")));
-        let status = Command::new(program)
+        let mut child = Command::new(program)
             .args(*arguments)
             .envs(environment.iter().copied())
             .current_dir(root)
-            .status()
+            .stdout(Stdio::piped())
+            .spawn()
             .with_context(|| format!("{program} cannot be started"))?;
+        for line in BufReader::new(child.stdout.take().context("output")?).lines() {
+            let line = line?;
+            tests.count(&line);
+            say(&line);
+        }
+        let status = child.wait()?;
         if !status.success() {
             bail!("{name} failed ({status}); run `{program} {}` alone", arguments.join(" "));
         }
         say(&format!("== {name}: passed in {:.0} s", begin.elapsed().as_secs_f64()));
     }
+    say(&format!("{} passed, {} failed, {} skipped", tests.passed, tests.failed, tests.ignored));
     Ok(())
+}
+
+/// Tests of all binaries so far.
+#[derive(Default)]
+struct Tests {
+    passed: u64,
+    failed: u64,
+    ignored: u64,
+}
+
+impl Tests {
+    /// Adds a closing line of a test binary: `test result: ok. 3 passed; 0 failed; ...`.
+    fn count(&mut self, line: &str) {
+        let Some(result) = line.strip_prefix("test result: ") else { return };
+        for part in result.split([';', '.']) {
+            let mut words = part.split_whitespace();
+            let number = words.next().and_then(|n| n.parse::<u64>().ok()).unwrap_or(0);
+            match words.next() {
+                Some("passed") => self.passed += number,
+                Some("failed") => self.failed += number,
+                Some("ignored") => self.ignored += number,
+                _ => {}
+            }
+        }
+    }
 }
 
 #[allow(clippy::print_stdout, reason = "the gate's log is its output")]
 fn say(line: &str) {
     println!("{line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn closing_lines_add_up() {
+        let mut tests = Tests::default();
+        tests.count("test result: ok. 18 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out");
+        tests.count(
+            "test result: FAILED. 2 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out",
+        );
+        tests.count("test a_test ... ok");
+        assert_eq!((tests.passed, tests.failed, tests.ignored), (20, 3, 1));
+    }
 }

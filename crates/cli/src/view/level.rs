@@ -166,10 +166,13 @@ impl<'a> LevelView<'a> {
         self.map.canonical_key.iter().collect::<BTreeSet<_>>().len()
     }
 
-    /// Keys that can be told apart and occur.
+    /// Keys that can be told apart and occur. A key on fewer pages than a tenth of an even share
+    /// is taken for an error of decoding, which one page in fifty may have.
     pub(super) fn used_keys(&self) -> usize {
         let canonical = |key: usize| self.map.canonical_key.get(key).copied();
-        let keys = self.code_shares().0.into_iter().map(|(code, _)| self.split(code).1);
+        let least = 0.1 / self.distinct_keys().max(1) as f64;
+        let often = self.code_shares().0.into_iter().filter(|(_, share)| *share >= least);
+        let keys = often.map(|(code, _)| self.split(code).1);
         keys.filter_map(canonical).collect::<BTreeSet<u8>>().len()
     }
 

@@ -6,7 +6,7 @@
 //! atlas does not hold is named in one line, with the reason, and is never shown as 0.
 //!
 //! [`level`] answers questions about lines and pages, [`words`] says them in sentences,
-//! [`figures`] draws them; [`summary`] and [`page`] only put these in order.
+//! [`figures`] draws them; [`summary()`] and [`page()`] only put these in order.
 
 mod calendar;
 mod figures;
