@@ -29,7 +29,7 @@ const REFERENCES: usize = 128;
 /// References of a judge before its offset is believed: one that is two cycles off misplaces every
 /// page of a class in the same way. Until then samples wait. They must come from the same rounds:
 /// lines timed closer together find DRAM rows open and are faster.
-const BELIEVED: f64 = 1500.0;
+const BELIEVED: f64 = 2500.0;
 /// Share of its weight that an offset keeps from one round to the next.
 const OFFSET_MEMORY: f64 = 0.98;
 /// Probability of error at which a decision is safe.
@@ -93,7 +93,7 @@ pub struct Decoded {
     pub total_s: f64,
     /// Times that the thread was found elsewhere; those rounds were done again.
     pub thread_moves: u32,
-    /// Places decided since the last check that found the base as it was.
+    /// Places decided since the last check but one that found the base as it was.
     pub unverified: Vec<usize>,
     /// Set when the references no longer looked like their base: what is unverified is wrong.
     pub base_lost: bool,
@@ -135,7 +135,8 @@ pub fn decode(
         turn = (turn + 1) % plan.judges.len();
     }
     let mut done = window.done;
-    done.unverified = window.recent;
+    done.unverified = window.before;
+    done.unverified.extend(window.recent);
     done.total_s = target.seconds() - begin;
     Ok(done)
 }
@@ -223,7 +224,10 @@ struct Window<'a> {
     offsets: Vec<Offset>,
     /// Samples of open pages that wait for their judge's offset: judge, page, line, cycles.
     waiting: Vec<(usize, usize, u8, f64)>,
+    /// Places decided since the last check, and between that and the one before: a move in the
+    /// last round before a check is only seen by the next.
     recent: Vec<usize>,
+    before: Vec<usize>,
     rng: Xoshiro256PlusPlus,
     done: Decoded,
 }
@@ -262,6 +266,7 @@ impl<'a> Window<'a> {
             offsets: vec![Offset::default(); plan.judges.len()],
             waiting: Vec::new(),
             recent: Vec::new(),
+            before: Vec::new(),
             rng: rng(plan.seed),
             done: Decoded { codes: vec![None; first_lines.len()], ..Decoded::default() },
         }
@@ -329,7 +334,7 @@ impl<'a> Window<'a> {
             self.close(turn);
         }
         if verdict == Some(false) {
-            self.recent.clear();
+            self.before = std::mem::take(&mut self.recent);
         }
         verdict == Some(true)
     }
