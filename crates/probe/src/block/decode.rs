@@ -29,6 +29,9 @@ const REFERENCES: usize = 128;
 /// References of a judge before its offset is believed: one that is two cycles off misplaces every
 /// page of a class in the same way. Until then samples wait. They must come from the same rounds:
 /// lines timed closer together find DRAM rows open and are faster.
+/// Chosen by trial, not derived: 4000 did well on one live machine, but then the synthetic Genoa
+/// with its drifting clock rate had 0.84 of its DRAM codes right in its test (0.95 wanted); 1500
+/// and 2500 pass. Waiting samples take one offset although the rate drifts meanwhile.
 const BELIEVED: f64 = 2500.0;
 /// Share of its weight that an offset keeps from one round to the next.
 const OFFSET_MEMORY: f64 = 0.98;
