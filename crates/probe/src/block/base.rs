@@ -5,7 +5,7 @@
 //! reference pages are timed and compared with the dictionary of bases seen. A base that is not
 //! in the dictionary is measured from the same reference pages; no page has to be decoded again.
 
-use isochrone_stats::{derive_seed, rng};
+use isochrone_stats::{derive_seed, rng, shuffle};
 use isochrone_units::{CoreId, Cycles, LINES_PER_PAGE, Level, LineAddr, PageAddr};
 
 use super::apart::{APART, batches};
@@ -15,8 +15,9 @@ use crate::target::{Target, TargetError};
 
 /// Timed loads that identify a base: 0.1 to 0.5 ms.
 const IDENTIFY_SAMPLES: usize = 2048;
-/// Seconds of them that measure one anew, where none of the dictionary fits.
-const MEASURE_S: f64 = 0.004;
+/// Seconds of them that measure one anew, where none of the dictionary fits: 40,000 loads from
+/// DRAM, so that the mean of a class of pages is known to a thirtieth of the distance of classes.
+const MEASURE_S: f64 = 0.012;
 /// Looks for a new base that is seen twice before the last one is taken as it is.
 const STEADY_LOOKS: u64 = 5;
 /// Share of what is seen that a known base must explain to be the one worn.
@@ -27,6 +28,24 @@ pub(super) const IS_BASE: f64 = 0.95;
 pub struct References {
     /// For each page, its class and the canonical index of its line 0, and the page.
     pages: Vec<(PageAddr, u16, usize)>,
+    /// Pages that share a code.
+    per_block: usize,
+}
+
+/// What shares a code: a page, or the four pages of a 16 KiB block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReferenceBlock {
+    first: LineAddr,
+    class: u16,
+    key: usize,
+}
+
+impl ReferenceBlock {
+    /// Line `index` of it, with its class and canonical index.
+    pub(super) fn line(&self, index: u8) -> ReferenceCell {
+        let canonical = u16::try_from(self.key ^ usize::from(index)).unwrap_or(0);
+        (LineAddr(self.first.0 + u64::from(index)), self.class, canonical)
+    }
 }
 
 /// A base as it was just seen: cycles, less nothing.
@@ -52,7 +71,20 @@ impl References {
             let first = (i % per_block) * LINES_PER_PAGE;
             (*page, u16::try_from(class).unwrap_or(0), first ^ key)
         };
-        Self { pages: pages.iter().enumerate().map(place).collect() }
+        Self { pages: pages.iter().enumerate().map(place).collect(), per_block }
+    }
+
+    /// The pages, or whole 16 KiB blocks where the form spans them, in random order.
+    pub(super) fn blocks(&self, seed: u64) -> Vec<ReferenceBlock> {
+        let of = |pages: &[(PageAddr, u16, usize)]| ReferenceBlock {
+            first: pages[0].0.line(0),
+            class: pages[0].1,
+            key: pages[0].2,
+        };
+        let mut blocks: Vec<ReferenceBlock> =
+            self.pages.chunks_exact(self.per_block).map(of).collect();
+        shuffle(&mut blocks, &mut rng(seed));
+        blocks
     }
 
     /// At least `count` lines, each with its class and canonical index, in an order in which

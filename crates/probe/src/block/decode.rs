@@ -12,8 +12,10 @@ use isochrone_stats::{rng, shuffle, variance};
 use isochrone_units::{CoreId, Cycles, Level, LineAddr};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::base::{ReferenceCell, References};
+use super::align::Alignment;
+use super::base::{ReferenceBlock, References};
 use super::learn::{Learnt, join_code};
+use super::lines::LINES_TOGETHER;
 use super::number::f32_of;
 use super::rounds::keep_window;
 use crate::target::{Target, TargetError};
@@ -23,20 +25,19 @@ use crate::target::{Target, TargetError};
 /// huge pages with small ones, so that each page needs its own).
 const WINDOW: usize = 1024;
 /// Lines of each page timed in a round, one pass over the window for each.
-const READS: usize = 4;
-/// Reference lines timed in a pass.
+const READS: usize = LINES_TOGETHER;
+/// Reference pages timed in a round, the same lines of them as of other pages: what a line's place
+/// in its group does to its latency is then the same for both.
 const REFERENCES: usize = 128;
-/// References of a judge before its offset is believed: one that is two cycles off misplaces every
-/// page of a class in the same way. Until then samples wait. They must come from the same rounds:
-/// lines timed closer together find DRAM rows open and are faster.
-/// Chosen by trial, not derived: 4000 did well on one live machine, but then the synthetic Genoa
-/// with its drifting clock rate had 0.84 of its DRAM codes right in its test (0.95 wanted); 1500
-/// and 2500 pass. Waiting samples take one offset although the rate drifts meanwhile.
+/// References of a judge before its offset is believed, until when samples wait: an offset that is
+/// two cycles off misplaces every page of a class in the same way. A load from DRAM scatters by
+/// some 37 cycles, so that 2500 of them leave 0.75. On the synthetic Genoa with a drifting clock
+/// 1000 give 0.944 of the codes right, 2500 and 4000 more than 0.95.
 const BELIEVED: f64 = 2500.0;
 /// Share of its weight that an offset keeps from one round to the next.
-const OFFSET_MEMORY: f64 = 0.98;
+pub(super) const OFFSET_MEMORY: f64 = 0.98;
 /// Probability of error at which a decision is safe.
-const SAFE_ERROR: f32 = 0.02;
+const SAFE_ERROR: f32 = 0.01;
 /// Timed loads of each chosen line after which a page's best code is taken as it is.
 const MAX_CYCLES: usize = 24;
 /// Mean square distance of two classes, as a share of the variance of all lines, below which they
@@ -211,6 +212,12 @@ struct Open {
     reads: usize,
 }
 
+/// The line that is timed in a pass: each page goes through its group of lines, from another one
+/// than the next page. `reads` is a multiple of the group's size.
+fn line_of(lines: &[u8], reads: usize, turn: usize) -> u8 {
+    lines[(reads + turn % READS) % lines.len()]
+}
+
 struct Window<'a> {
     plan: &'a DecodePlan<'a>,
     books: &'a [Codebook],
@@ -221,12 +228,13 @@ struct Window<'a> {
     slots: Vec<Slot>,
     batch: Vec<LineAddr>,
     raw: Vec<Cycles>,
-    references: Vec<ReferenceCell>,
+    references: Vec<ReferenceBlock>,
     reference_next: usize,
+    reference_reads: usize,
     /// One for each judge.
     offsets: Vec<Offset>,
-    /// Samples of open pages that wait for their judge's offset: judge, page, line, cycles.
-    waiting: Vec<(usize, usize, u8, f64)>,
+    /// Samples of open pages that wait for their judge's offset.
+    waiting: Vec<Waiting>,
     /// Places decided since the last check, and between that and the one before: a move in the
     /// last round before a check is only seen by the next.
     recent: Vec<usize>,
@@ -243,10 +251,22 @@ enum Slot {
     Reference(f64),
 }
 
+/// A sample of an open page that cannot be weighed yet.
+struct Waiting {
+    judge: usize,
+    /// Pass of its round.
+    read: usize,
+    /// Place in the window.
+    index: usize,
+    line: u8,
+    cycles: f64,
+}
+
 /// Running comparison of the references with what a judge's base says.
 #[derive(Clone, Default)]
 struct Offset {
-    mean: f64,
+    /// One for each pass of a round: the first pass after a sweep finds page translations gone.
+    align: [Alignment; READS],
     weight: f64,
     cross: f64,
     square: f64,
@@ -264,8 +284,9 @@ impl<'a> Window<'a> {
             slots: Vec::new(),
             batch: Vec::new(),
             raw: Vec::new(),
-            references: plan.references.draw(REFERENCES * READS * 32, plan.seed),
+            references: plan.references.blocks(plan.seed),
             reference_next: 0,
+            reference_reads: 0,
             offsets: vec![Offset::default(); plan.judges.len()],
             waiting: Vec::new(),
             recent: Vec::new(),
@@ -295,17 +316,20 @@ impl<'a> Window<'a> {
         for read in 0..READS {
             let begin = slots.len();
             for (index, page) in (0_u32..).zip(&self.open) {
-                let line = self.plan.lines[(page.reads + read) % self.plan.lines.len()];
+                let line = line_of(self.plan.lines, page.reads, read + page.place);
                 slots.push((Slot::Page(index, line), LineAddr(page.first.0 + u64::from(line))));
             }
-            for _ in 0..REFERENCES.min(self.references.len()) {
-                let (line, class, index) = self.references[self.reference_next];
-                self.reference_next = (self.reference_next + 1) % self.references.len();
+            for place in 0..REFERENCES.min(self.references.len()) {
+                let place = (self.reference_next + place) % self.references.len();
+                let line = line_of(self.plan.lines, self.reference_reads, read + place);
+                let (address, class, index) = self.references[place].line(line);
                 let expected = patterns[usize::from(class)][usize::from(index)];
-                slots.push((Slot::Reference(expected), line));
+                slots.push((Slot::Reference(expected), address));
             }
             shuffle(&mut slots[begin..], &mut self.rng);
         }
+        self.reference_reads += READS;
+        self.reference_next = (self.reference_next + REFERENCES) % self.references.len().max(1);
         self.slots.clear();
         self.slots.extend(slots.iter().map(|s| s.0));
         self.batch.clear();
@@ -317,17 +341,24 @@ impl<'a> Window<'a> {
     fn take(&mut self, turn: usize, overhead: f64, tick: u32) -> bool {
         let values: Vec<f64> = self.raw.iter().map(|c| f64::from(c.0) - overhead).collect();
         let offset = &mut self.offsets[turn];
-        let references = self.slots.iter().zip(&values).filter_map(|(slot, value)| match slot {
-            Slot::Reference(expected) => Some((*expected, *value)),
-            Slot::Page(..) => None,
-        });
-        offset.add(references, keep_window(&values, tick));
-        for (slot, value) in self.slots.iter().zip(&values) {
-            if let Slot::Page(index, line) = slot {
-                self.waiting.push((turn, *index as usize, *line, *value));
-                self.open[*index as usize].reads += 1;
+        let window = keep_window(&values, tick);
+        let pass = (self.slots.len() / READS).max(1);
+        for (read, (slots, values)) in self.slots.chunks(pass).zip(values.chunks(pass)).enumerate()
+        {
+            let mut references = Vec::with_capacity(REFERENCES);
+            for (slot, value) in slots.iter().zip(values) {
+                match slot {
+                    Slot::Reference(expected) => references.push((*expected, *value)),
+                    Slot::Page(index, line) => {
+                        let (judge, index, line, cycles) = (turn, *index as usize, *line, *value);
+                        self.waiting.push(Waiting { judge, read, index, line, cycles });
+                        self.open[index].reads += 1;
+                    }
+                }
             }
+            offset.add(read, &references, window, self.plan.penalties);
         }
+        offset.rounds += 1;
         let verdict = offset.judge(self.plan.noise);
         let own = self.open.len() * READS;
         self.done.samples += own as u64;
@@ -345,9 +376,10 @@ impl<'a> Window<'a> {
     /// Gives the waiting samples to their pages' decoders. Places in the window have not changed
     /// since they were drawn: pages leave only after this.
     fn weigh(&mut self) {
-        for (judge, index, line, value) in self.waiting.drain(..) {
-            let cycles = f32_of(value - self.offsets[judge].mean);
-            self.open[index].decoder.add(&self.books[judge], line, cycles);
+        for sample in self.waiting.drain(..) {
+            let offset = self.offsets[sample.judge].align[sample.read].cycles();
+            let cycles = f32_of(sample.cycles - offset);
+            self.open[sample.index].decoder.add(&self.books[sample.judge], sample.line, cycles);
         }
     }
 
@@ -371,24 +403,27 @@ impl<'a> Window<'a> {
 }
 
 impl Offset {
-    /// Adds `(expected, seen)` values that lie in the window.
-    fn add(&mut self, pairs: impl Iterator<Item = (f64, f64)>, (low, high): (f64, f64)) {
-        let pairs: Vec<(f64, f64)> =
-            pairs.filter(|(_, value)| (low..=high).contains(value)).collect();
-        let n = pairs.len() as f64;
+    /// Adds the `(expected, seen)` references of a pass; the slope counts those in the window.
+    fn add(
+        &mut self,
+        read: usize,
+        pairs: &[(f64, f64)],
+        (low, high): (f64, f64),
+        penalties: &Penalties,
+    ) {
+        self.align[read].add(pairs, penalties);
+        let pairs = || pairs.iter().filter(|(_, value)| (low..=high).contains(value));
+        let n = pairs().count() as f64;
         if n < 2.0 {
             return;
         }
-        let shift = pairs.iter().map(|(e, v)| v - e).sum::<f64>() / n;
-        let centre = pairs.iter().map(|(e, _)| e).sum::<f64>() / n;
-        // Old rounds fade, so that a slow drift of the clock rate is followed.
-        self.weight = self.weight * OFFSET_MEMORY + n;
-        self.mean += (shift - self.mean) * n / self.weight;
-        for (e, v) in pairs {
+        self.weight += n;
+        let shift = pairs().map(|(e, v)| v - e).sum::<f64>() / n;
+        let centre = pairs().map(|(e, _)| e).sum::<f64>() / n;
+        for (e, v) in pairs() {
             self.cross += (v - centre - shift) * (e - centre);
             self.square += (e - centre).powi(2);
         }
-        self.rounds += 1;
     }
 
     /// After a few rounds: whether the references lost the pattern. Starts a new count.

@@ -6,6 +6,7 @@
 //! [`score`] judges all of it on pages that were held out; [`moves`] brings the measuring thread
 //! back where something else moved it; [`run`] joins the steps.
 
+mod align;
 mod apart;
 pub mod base;
 pub mod decode;

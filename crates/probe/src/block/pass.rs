@@ -16,8 +16,8 @@ const JUDGES_MAX: usize = 16;
 /// A pair of classes that the chosen cores see less than this share as far apart as the best core
 /// does has that core join the judges.
 const JUDGE_SHARE: f64 = 0.5;
-/// Times that a pass is taken up again after the vCPU moved.
-const MAX_RESUMES: usize = 16;
+/// Times in a row that a pass may decide nothing before the vCPU moves again.
+const MAX_IN_VAIN: usize = 16;
 
 /// A decoding pass over pages or blocks.
 pub(super) struct Pass {
@@ -42,8 +42,11 @@ impl LevelRun<'_> {
             chunk.fill(code.unwrap_or(UNKNOWN_CODE));
         }
         let known = codes.iter().filter(|c| **c != UNKNOWN_CODE).count();
-        let blocks = found.iter().flatten().count().max(1) as f64;
-        let per_page = |seconds: f64| 1e6 * seconds / known.max(1) as f64;
+        if known == 0 {
+            return Ok(());
+        }
+        let blocks = found.iter().flatten().count() as f64;
+        let per_page = |seconds: f64| 1e6 * seconds / known as f64;
         let timed = (cost.samples + cost.reference_samples).max(1) as f64;
         let own = cost.timing_s * cost.samples as f64 / timed;
         let first = &mut quality[0];
@@ -64,9 +67,12 @@ impl LevelRun<'_> {
         let mut codes: Vec<Option<u8>> = vec![None; firsts.len()];
         let mut cost = Decoded::default();
         let mut judges = Vec::new();
-        for attempt in 0..MAX_RESUMES {
+        let (mut in_vain, mut left) = (0, codes.len() + 1);
+        for attempt in 0_u64.. {
             let open: Vec<usize> = (0..codes.len()).filter(|i| codes[*i].is_none()).collect();
-            if open.is_empty() || !self.watch.keep_going() {
+            in_vain = if open.len() < left { 0 } else { in_vain + 1 };
+            left = open.len();
+            if open.is_empty() || in_vain == MAX_IN_VAIN || !self.watch.keep_going() {
                 break;
             }
             judges = self.judges()?;
@@ -79,7 +85,7 @@ impl LevelRun<'_> {
                 lines: &self.probe_lines,
                 noise: self.noise,
                 references: &self.references,
-                seed: derive_seed(self.plan.seed, 9000 + attempt as u64),
+                seed: derive_seed(self.plan.seed, 9000 + attempt),
             };
             let watch: &dyn Watch = self.watch;
             let done = decode(self.target, &todo, &plan, &|| watch.keep_going())?;

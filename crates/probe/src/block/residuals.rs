@@ -7,7 +7,7 @@
 use isochrone_atlas::{Noise, PENALTY_ENTRIES, Penalties};
 use isochrone_stats::quantile;
 
-use super::number::f32_of;
+use super::number::{entry, f32_of};
 
 /// Residuals fewer than this say too little; then the heavy-tailed default is used.
 const ENOUGH: usize = 4096;
@@ -44,26 +44,16 @@ pub fn penalties(residuals: &[f32], noise: f64) -> Penalties {
 /// Shares by entry; the ends take all that lies beyond.
 fn counts(sorted: &[f64], step: f64) -> Vec<f64> {
     let mut counts = vec![0.0; PENALTY_ENTRIES];
-    let last = PENALTY_ENTRIES - 1;
     let middle = PENALTY_ENTRIES as f64 / 2.0;
     for residual in sorted {
-        counts[entry(residual / step + middle).min(last)] += 1.0 / sorted.len() as f64;
+        counts[entry(residual / step + middle, PENALTY_ENTRIES)] += 1.0 / sorted.len() as f64;
     }
     counts
 }
 
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "rounded and clamped to the table's range first"
-)]
-fn entry(place: f64) -> usize {
-    place.round().clamp(0.0, 255.0) as usize
-}
-
 /// Convolution with a Gaussian of `width` entries, cut at four widths.
 fn smoothed(counts: &[f64], width: f64) -> Vec<f64> {
-    let reach = entry((4.0 * width).min(255.0)).max(1);
+    let reach = entry(4.0 * width, PENALTY_ENTRIES).max(1);
     let kernel: Vec<f64> =
         (0..=reach).map(|d| (-0.5 * (d as f64 / width.max(0.5)).powi(2)).exp()).collect();
     let total: f64 = 2.0 * kernel.iter().sum::<f64>() - 1.0;
@@ -90,7 +80,7 @@ mod tests {
         let table = penalties(&residuals, 20.0);
         let at = |cycles: f64| {
             let place = cycles / f64::from(table.step_cycles) + PENALTY_ENTRIES as f64 / 2.0;
-            table.nats[entry(place)]
+            table.nats[entry(place, PENALTY_ENTRIES)]
         };
         assert!(at(-35.0) > at(35.0) + 1.0, "{} {}", at(-35.0), at(35.0));
         assert!(at(-15.0) < at(30.0));

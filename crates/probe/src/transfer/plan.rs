@@ -102,7 +102,7 @@ pub struct Options {
     pub schedule: Schedule,
     /// Seed of the order of rounds.
     pub seed: u64,
-    /// The lines to use; otherwise they are spread over the arena.
+    /// The lines to use; otherwise see [`Layout`].
     pub pool: Option<Vec<LineAddr>>,
 }
 
@@ -195,7 +195,8 @@ impl TransferPlan {
         // Where there is one pair only, it is its own reference.
         let alone = rounds.len() == 1 && widest == 1;
         let count = if alone { 1 } else { widest + 1 };
-        let lanes = lanes(count, options.lines, arena_lines, options.pool.as_deref())?;
+        let layout = if options.kind.is_symmetric() { Layout::Pages } else { Layout::Spread };
+        let lanes = lanes(count, options.lines, arena_lines, options.pool.as_deref(), layout)?;
         let reference = rounds
             .first()
             .and_then(|round| round.first()?.first())
@@ -313,6 +314,17 @@ fn rounds(cores: &[CoreId], kind: Kind, schedule: Schedule) -> Vec<Round> {
     plain.into_iter().map(without).collect()
 }
 
+/// Where lines lie when none are given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// Far apart, so that a timed load cannot be helped by what another one brought along.
+    Spread,
+    /// Whole pages. A page has each distance of the pattern equally often, so that the median over
+    /// its lines does not depend on which page it is; spread lines are a random draw of homes, and
+    /// the medians of two runs then differ by that draw. Only for lines that are used one by one.
+    Pages,
+}
+
 /// `lanes` disjoint sets of `each` lines.
 ///
 /// # Errors
@@ -322,6 +334,7 @@ pub fn lanes(
     each: u32,
     arena_lines: u64,
     pool: Option<&[LineAddr]>,
+    layout: Layout,
 ) -> Result<Vec<Vec<LineAddr>>, PlanError> {
     let each = each as usize;
     let needed = (lanes * each) as u64;
@@ -331,6 +344,7 @@ pub fn lanes(
     }
     let slots: Vec<LineAddr> = match pool {
         Some(lines) => lines[..lanes * each].to_vec(),
+        None if layout == Layout::Pages => (0..needed).map(LineAddr).collect(),
         None => (0..needed).map(|slot| spread(slot, arena_lines)).collect(),
     };
     Ok(slots.chunks(each.max(1)).map(<[LineAddr]>::to_vec).collect())
@@ -389,7 +403,7 @@ mod tests {
 
     #[test]
     fn the_lines_of_a_lane_lie_on_different_pages_and_hold_every_index_once() {
-        for lane in lanes(5, 64, 512 * 64, None).unwrap() {
+        for lane in lanes(5, 64, 512 * 64, None, Layout::Spread).unwrap() {
             let pages: BTreeSet<_> = lane.iter().map(|line| line.page()).collect();
             let indices: BTreeSet<_> = lane.iter().map(|line| line.index_in_page()).collect();
             assert_eq!((pages.len(), indices.len()), (64, 64));
