@@ -1,14 +1,14 @@
 //! Scores a level on held-out pages: decoded as the memory pass decodes, then timed in full.
 
 use isochrone_atlas_store::contents::{Form, Quality};
-use isochrone_units::{CoreId, LINES_PER_PAGE};
+use isochrone_units::{CoreId, LINES_PER_PAGE, PageAddr};
 
 use super::base::{IS_BASE, resemblance};
 use super::decode::Judge;
 use super::learn::patterns_for;
 use super::level::LevelRun;
 use super::number::f32_of;
-use super::plan::BlockPlan;
+use super::plan::{BlockPlan, PAGES_PER_BLOCK};
 use super::rounds::Stretch;
 use super::score::{Score, score};
 use crate::target::TargetError;
@@ -28,6 +28,7 @@ impl LevelRun<'_> {
     /// seen.
     pub(super) fn score_all(&mut self) -> Result<(Vec<Quality>, Vec<CoreId>), TargetError> {
         for attempt in 1.. {
+            let frames = self.frames(&self.heldout.clone());
             let (decoded, judges) = self.decode_heldout()?;
             let (mut quality, mut strangers) = (Vec::new(), Vec::new());
             for core in self.cores.clone() {
@@ -43,6 +44,13 @@ impl LevelRun<'_> {
                 }
             }
             let last = attempt == SCORINGS || !self.watch.keep_going();
+            let loads = decoded.len() * self.learnt.period;
+            let gone = self.replaced(self.cores[0], &frames, loads as u64);
+            if !gone.is_empty() && !last {
+                let block = |page: &PageAddr| page.0 / PAGES_PER_BLOCK;
+                self.heldout.retain(|page| gone.iter().all(|g| block(g) != block(page)));
+                continue;
+            }
             if last || !strangers.is_empty() || self.still_worn(&judges)? {
                 return Ok((quality, strangers));
             }

@@ -141,7 +141,7 @@ impl<'a> LevelRun<'a> {
         for _ in 0..3 {
             let frames = self.frames(&self.training.clone());
             let rounds = self.time(core, &self.training.clone(), wanted)?;
-            let gone = self.replaced(core, &frames, &rounds);
+            let gone = self.replaced(core, &frames, rounds.loads());
             if gone.is_empty() {
                 return Ok(rounds);
             }
@@ -190,16 +190,16 @@ impl<'a> LevelRun<'a> {
         }
     }
 
-    fn frames(&mut self, pages: &[PageAddr]) -> Vec<(PageAddr, Option<u64>)> {
+    pub(super) fn frames(&mut self, pages: &[PageAddr]) -> Vec<(PageAddr, Option<u64>)> {
         pages.iter().map(|p| (*p, self.target.frame(*p))).collect()
     }
 
-    /// Pages whose frame is no longer the one noted; each is named.
-    fn replaced(
+    /// Pages whose frame is no longer the one noted; each is named. `dropped` loads were for nothing.
+    pub(super) fn replaced(
         &mut self,
         core: CoreId,
         before: &[(PageAddr, Option<u64>)],
-        timed: &Rounds,
+        dropped: u64,
     ) -> Vec<PageAddr> {
         let mut gone = Vec::new();
         for (page, old) in before {
@@ -215,11 +215,11 @@ impl<'a> LevelRun<'a> {
                 core: core.0,
                 kind: "frame replaced".into(),
                 what: format!(
-                    "{} page(s) were given another frame while timed (arena page {}); left out, the others timed again",
+                    "{} page(s) were given another frame while timed (arena page {}); they are left out",
                     gone.len(),
                     names.join(", ")
                 ),
-                dropped_samples: timed.loads(),
+                dropped_samples: dropped,
                 // Nothing to repair: no base is lost with a page.
                 repaired_ms: None,
             });

@@ -36,10 +36,16 @@ impl LevelRun<'_> {
         self.watch.step(&format!("{}: the memory pass", self.level));
         let pages: Vec<PageAddr> = (0..codes.len() as u64).map(PageAddr).collect();
         let firsts = self.block_lines(&pages);
+        let frames = self.frames(&pages);
         let Pass { codes: found, cost, .. } = self.decode_resuming(&firsts)?;
         let step = self.learnt.period / LINES_PER_PAGE;
         for (chunk, code) in codes.chunks_mut(step).zip(&found) {
             chunk.fill(code.unwrap_or(UNKNOWN_CODE));
+        }
+        // What was decoded in one frame says nothing about another.
+        let judge = self.cores[0];
+        for page in self.replaced(judge, &frames, 0) {
+            codes[usize::try_from(page.0).unwrap_or(usize::MAX)] = UNKNOWN_CODE;
         }
         let known = codes.iter().filter(|c| **c != UNKNOWN_CODE).count();
         if known == 0 {

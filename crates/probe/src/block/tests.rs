@@ -150,6 +150,23 @@ fn a_page_that_is_migrated_is_named_and_left_out() {
 }
 
 #[test]
+fn a_page_that_is_migrated_during_the_memory_pass_has_no_code() {
+    let (training, heldout) = plan(8).choose_pages(PAGES);
+    let page = (0..PAGES).map(PageAddr).find(|p| !training.contains(p) && !heldout.contains(p));
+    let page = page.expect("a page that is only decoded");
+    let (_, quiet) = map(SyntheticSpec::emerald_rapids_like(11), &plan(8));
+    let late = quiet.memory().samples() - 500;
+    let spec = SyntheticSpec::emerald_rapids_like(11)
+        .with_events([Scheduled::page_migrates(When::Samples(late), page)]);
+    let (map, _) = map(spec, &plan(8));
+    let event = map.drift.iter().find(|d| d.kind == "frame replaced").expect("it is named");
+    assert!(event.what.contains(&format!("(arena page {})", page.0)), "{}", event.what);
+    let last = map.codes.last().expect("two levels");
+    let unknown: Vec<usize> = (0..last.len()).filter(|i| last[*i] == UNKNOWN_CODE).collect();
+    assert_eq!(unknown, [usize::try_from(page.0).expect("small")]);
+}
+
+#[test]
 fn one_seed_gives_one_map() {
     let of = |seed| map(SyntheticSpec::emerald_rapids_like(12), &plan(seed)).0;
     assert_eq!(of(9).codes, of(9).codes);
