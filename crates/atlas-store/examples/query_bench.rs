@@ -28,6 +28,7 @@ fn level(name: &str) -> LevelMap {
         code_share: Vec::new(),
         quality: Vec::new(),
         lines: Vec::new(),
+        penalties: None,
     }
 }
 
@@ -46,6 +47,7 @@ fn contents() -> Contents {
         transfers: Vec::new(),
         multiline: Vec::new(),
         interactions: Vec::new(),
+        llc_shares: Vec::new(),
         bandwidth: Vec::new(),
         placement: None,
         drift: Vec::new(),

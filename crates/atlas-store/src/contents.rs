@@ -4,6 +4,7 @@
 //! Records are what the file stores, so they use plain numbers with the unit in the name.
 //! A missing value is `None`, never 0. Latencies have the cost of the timer already taken off.
 
+use isochrone_atlas::Penalties;
 use isochrone_machine::{Machine, MachineState};
 use serde::{Deserialize, Serialize};
 
@@ -135,6 +136,10 @@ pub struct LevelMap {
     pub quality: Vec<Quality>,
     /// Where `form` is [`Form::PerLine`]: measured lines, `(frame, core, 64 latencies in cycles)`.
     pub lines: Vec<(u64, u16, Vec<f32>)>,
+    /// What residuals of single loads cost, from their density; `None` where none was kept. Not
+    /// part of the JSON text.
+    #[serde(skip)]
+    pub penalties: Option<Penalties>,
 }
 
 /// Codes of 512 consecutive pages (2 MiB).
@@ -279,6 +284,18 @@ pub struct Provenance {
     pub missing: Vec<String>,
 }
 
+/// How much of the last-level cache a core really gets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LlcShare {
+    /// The core.
+    pub core: u16,
+    /// Bytes around which a random chase finds half of its lines in memory; `None` without two
+    /// plateaus.
+    pub bytes: Option<u64>,
+    /// The curve behind it: bytes of the ring, nanoseconds a load.
+    pub curve_ns: Vec<(u64, f64)>,
+}
+
 /// What identifies the machine that was measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprint {
@@ -320,6 +337,9 @@ pub struct Contents {
     pub interactions: Vec<Interaction>,
     /// Bandwidth by core group and region.
     pub bandwidth: Vec<Bandwidth>,
+    /// Share of the last-level cache that each core gets; empty where it was not measured.
+    #[serde(default)]
+    pub llc_shares: Vec<LlcShare>,
     /// Inferred floor plan.
     pub placement: Option<Placement>,
     /// Drift that was noticed.

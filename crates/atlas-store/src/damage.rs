@@ -76,6 +76,9 @@ fn a_faulty_writer_is_found_out_though_its_checksum_fits() {
     let (_, core_base) = entry(format::Section::CoreBase);
     let (index_at, index) = entry(format::Section::PageIndex);
     let (_, meta) = entry(format::Section::Meta);
+    let (penalties_at, penalties) = entry(format::Section::Penalties);
+    let second = penalties + format::PENALTIES_BYTES;
+    let cut = (format::PENALTIES_BYTES as u64 - 4).to_le_bytes();
     let cases = [
         ("offset far outside", levels_at + 8, &far[..]),
         ("length far outside", levels_at + 16, &far[..]),
@@ -99,6 +102,12 @@ fn a_faulty_writer_is_found_out_though_its_checksum_fits() {
         ("frames beyond memory", index + 16, &(u64::MAX - 511).to_le_bytes()[..]),
         ("a frame within a block", index + 16, &[1]),
         ("text that is no text", meta, &[0xff]),
+        ("penalties of no level", penalties, &[2]),
+        ("penalties of one level twice", second, &[0]),
+        ("a penalty step of 0", penalties + 4, &[0; 4]),
+        ("a penalty step that is no number", penalties + 4, &f32::NAN.to_le_bytes()),
+        ("an infinite penalty", penalties + 8 + 4 * 200, &f32::INFINITY.to_le_bytes()),
+        ("penalties cut short", penalties_at + 16, &cut[..]),
     ];
     for (what, at, value) in cases {
         let bytes = forged(&whole, at, value);
@@ -134,6 +143,9 @@ fn ask_everything(bytes: &[u8]) {
         }
         atlas.blocks().count();
         atlas.measured_lines().count();
+        for info in Level::ALL.into_iter().filter_map(|level| atlas.level(level)) {
+            assert!(!info.has_density() || info.penalties().check().is_ok());
+        }
     }
     let _ = decode(bytes);
 }
@@ -179,14 +191,14 @@ proptest! {
 
     #[test]
     fn changed_tables_never_panic(
-        section in 2_u32..=10,
+        section in 2_u32..=11,
         place in any::<prop::sample::Index>(),
         value in any::<[u8; 4]>(),
         lines in any::<bool>(),
     ) {
         let bytes = stored(lines);
         let table = bytes[format::HEADER_BYTES..].as_chunks().0;
-        let mut entries = table.iter().map(format::SectionEntry::from_bytes).take(10);
+        let mut entries = table.iter().map(format::SectionEntry::from_bytes).take(11);
         let found = entries.find(|entry| entry.kind == section);
         if let Some(entry) = found.filter(|entry| entry.length >= 4) {
             // The start of a section and its records steer the reader most.

@@ -10,8 +10,8 @@ use crate::pages::encode_pages;
 use isochrone_atlas::format::{
     ALIGN, BASE_BYTES, BYTE_ORDER, CHECKSUM_AT, CellRecord, FLAG_COMPLETE, FLAG_MEASURED, FormTag,
     HEADER_BYTES, Header, LevelRecord, LinesRecord, MAGIC, MAJOR, MATRIX_REGION, MATRIX_TRANSFER,
-    MINOR, MatrixHeader, NONE_U16, RegionMode, SECTION_BYTES, Section, SectionEntry, TransferKind,
-    checksum, label_bytes, level_tag,
+    MINOR, MatrixHeader, NONE_U16, PenaltiesRecord, RegionMode, SECTION_BYTES, Section,
+    SectionEntry, TransferKind, checksum, label_bytes, level_tag,
 };
 use isochrone_atlas::{Atlas, PatternTable, Period};
 use isochrone_units::Level;
@@ -35,6 +35,7 @@ pub fn encode(contents: &Contents) -> Result<Vec<u8>, EncodeError> {
     }
     sections.push((Section::Matrices, matrices(contents)?));
     sections.push((Section::Lines, lines(contents)?));
+    sections.push((Section::Penalties, penalties(contents)?));
     let bytes = assemble(contents, &sections)?;
     Atlas::open(&bytes).map_err(EncodeError::Unreadable)?;
     Ok(bytes)
@@ -86,11 +87,12 @@ fn assemble(contents: &Contents, sections: &[(Section, Vec<u8>)]) -> Result<Vec<
     Ok(bytes)
 }
 
-/// The text part: everything but pages and measured lines, which have sections of their own.
+/// The text part: all but pages, measured lines and penalties, which have sections of their own.
 fn meta(contents: &Contents) -> Result<Vec<u8>, EncodeError> {
     let mut rest = Contents { pages: Vec::new(), ..contents.clone() };
     for level in &mut rest.levels {
         level.lines.clear();
+        level.penalties = None;
     }
     let text = serde_json::to_vec(&rest)?;
     // JSON has no NaN: it would come back as null and the file could not be read.
@@ -306,6 +308,20 @@ fn lines(contents: &Contents) -> Result<Vec<u8>, EncodeError> {
         return Err(EncodeError::Missing { what: "the list of measured pages".to_owned(), found });
     }
     Ok(records.iter().flat_map(LinesRecord::to_bytes).collect())
+}
+
+/// The densities of residuals, one record for each level that has one.
+fn penalties(contents: &Contents) -> Result<Vec<u8>, EncodeError> {
+    let mut bytes = Vec::new();
+    for map in &contents.levels {
+        let Some(penalties) = &map.penalties else { continue };
+        if penalties.check().is_err() {
+            return Err(EncodeError::NotFinite(format!("a penalty of level {}", map.level)));
+        }
+        let level = level_tag(level_of(map)?);
+        bytes.extend(PenaltiesRecord { level, penalties: penalties.clone() }.to_bytes());
+    }
+    Ok(bytes)
 }
 
 /// Rounds to the precision of the binary sections; the text part keeps all digits.

@@ -12,7 +12,7 @@ use crate::contents::Contents;
 pub use csv::csv;
 pub use hwloc::{HwlocError, hwloc_xml};
 
-/// The records as JSON text; the page table, which is binary, is left out.
+/// The records as JSON text; page table and penalties, which are binary, are left out.
 ///
 /// # Errors
 /// If a number cannot be written, which [`crate::encode`] would have refused as well.

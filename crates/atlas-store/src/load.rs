@@ -48,6 +48,12 @@ pub fn decode(bytes: &[u8]) -> Result<Contents, LoadError> {
         let map = named.ok_or(LoadError::Inconsistent("lines of a level that is not there"))?;
         map.lines.push((record.frame, record.core, record.cycles.to_vec()));
     }
+    for info in Level::ALL.into_iter().filter_map(|level| atlas.level(level)) {
+        let map = contents.levels.iter_mut().find(|map| map.level == info.level.as_str());
+        if let Some(map) = map.filter(|_| info.has_density()) {
+            map.penalties = Some(info.penalties());
+        }
+    }
     Ok(contents)
 }
 

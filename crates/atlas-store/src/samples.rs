@@ -4,6 +4,7 @@ use crate::contents::{
     Bandwidth, Base, Cell, Clock, Contents, DriftEvent, Fingerprint, Form, Interaction, LevelMap,
     Matrix, MultiLineFit, PageBlock, Placement, Provenance, Quality, RegionMap, TransferMap,
 };
+use isochrone_atlas::{Noise, Penalties};
 use isochrone_machine::{Cache, CacheKind, Core, Machine, MachineState, Region, RegionKind};
 
 pub(crate) fn cell(median: f64) -> Cell {
@@ -92,7 +93,17 @@ pub(crate) fn level(level: &str, classes: u8, near: f32) -> LevelMap {
         code_share: (0..u16::from(classes) * 64).map(|code| f32::from(code % 7)).collect(),
         quality: vec![quality(), Quality::default()],
         lines: Vec::new(),
+        penalties: Some(density(12.5)),
     }
+}
+
+/// Penalties with the sharp left edge and the long right tail of timed loads.
+pub(crate) fn density(noise_cycles: f32) -> Penalties {
+    let mut penalties = Penalties::from(Noise::heavy_tailed(noise_cycles));
+    for (entry, nats) in penalties.nats.iter_mut().enumerate() {
+        *nats += if entry < 100 { 2.0 } else { 0.125 };
+    }
+    penalties
 }
 
 /// Blocks whose LLC codes are hashed and whose DRAM codes are random, as on Zen 4.
@@ -189,6 +200,7 @@ pub(crate) fn contents() -> Contents {
             ns: None,
             note: "needs three cores".to_owned(),
         }],
+        llc_shares: Vec::new(),
         bandwidth: vec![Bandwidth { cores: vec![0, 1], region: 0, gb_per_s: cell(21.0) }],
         placement: Some(Placement {
             shape: "cannot tell".to_owned(),

@@ -2,10 +2,10 @@
 
 use crate::contents::{Contents, Form};
 use crate::error::{EncodeError, LoadError, SaveError};
-use crate::samples::{blocks, contents, level, pattern, per_line};
+use crate::samples::{blocks, contents, density, level, pattern, per_line};
 use crate::{MappedAtlas, PageModel, bench_query, decode, encode, load, model_pages, save};
 use isochrone_atlas::format::{self, FormTag, RegionMode, TransferKind};
-use isochrone_atlas::{Atlas, Code, Period};
+use isochrone_atlas::{Atlas, Code, Codebook, Decoder, Noise, Penalties, Period};
 use isochrone_units::{CoreId, Level, LineAddr, PageAddr, RegionId};
 use std::fs;
 
@@ -29,6 +29,67 @@ fn contents_come_back_as_they_went() {
         assert_eq!(decode(&bytes).unwrap(), original);
         assert_eq!(encode(&original).unwrap(), bytes, "the same contents give the same bytes");
     }
+}
+
+#[test]
+fn a_level_has_its_own_density_or_the_default() {
+    let mut contents = contents();
+    contents.levels[1].penalties = None;
+    let bytes = encode(&contents).unwrap();
+    assert_eq!(decode(&bytes).unwrap(), contents);
+    let atlas = Atlas::open(&bytes).unwrap();
+    let [llc, dram] = Level::ALL.map(|level| atlas.level(level).unwrap());
+    assert!(llc.has_density() && !dram.has_density());
+    assert_eq!(llc.penalties(), density(12.5), "to the last bit");
+    assert_eq!(dram.penalties(), Penalties::from(Noise::heavy_tailed(12.5)));
+    let mut silent = contents.clone();
+    silent.levels[1].noise_cycles = 0.0;
+    let bytes = encode(&silent).unwrap();
+    let dram = Atlas::open(&bytes).unwrap().level(Level::Dram).unwrap();
+    assert_eq!(dram.penalties().check(), Ok(()), "no noise is still a table");
+}
+
+#[test]
+fn what_a_reader_does_not_know_it_skips() {
+    let mut bytes = encode(&contents()).unwrap();
+    let table = bytes[format::HEADER_BYTES..].as_chunks().0;
+    let kinds = table.iter().map(|entry| format::SectionEntry::from_bytes(entry).kind);
+    let place = kinds.into_iter().position(|kind| kind == format::Section::Penalties as u32);
+    // A kind that no version has: what an older reader makes of a section that came later.
+    let at = format::HEADER_BYTES + place.unwrap() * format::SECTION_BYTES;
+    bytes[at..at + 4].copy_from_slice(&4321_u32.to_le_bytes());
+    let sum = format::checksum(&bytes);
+    bytes[format::CHECKSUM_AT].copy_from_slice(&sum.to_le_bytes());
+    let mut expected = contents();
+    expected.levels.iter_mut().for_each(|map| map.penalties = None);
+    assert_eq!(decode(&bytes).unwrap(), expected);
+}
+
+#[test]
+fn pages_are_decoded_with_the_stored_density() {
+    let mut contents = contents();
+    // Next to no residual lies below the mean: what is lower than a code predicts is not its page.
+    let mut skewed = density(12.5);
+    skewed.nats[..128].fill(9.0);
+    skewed.nats[128..].fill(1.0);
+    contents.levels[0].penalties = Some(skewed);
+    let decide = |contents: &Contents| {
+        let bytes = encode(contents).unwrap();
+        let atlas = Atlas::open(&bytes).unwrap();
+        let info = atlas.level(Level::Llc).unwrap();
+        let table = atlas.base(Level::Llc, 0).unwrap();
+        let book = Codebook::new(&table, info.canonical, &[], info.penalties()).unwrap();
+        let mut decoder = Decoder::new(&book);
+        for line in 0..64 {
+            decoder.add(&book, line, table.latency_cycles(Code(20), line) + 2.0);
+        }
+        decoder.best(&book)
+    };
+    let with = decide(&contents);
+    contents.levels[0].penalties = None;
+    let without = decide(&contents);
+    assert_eq!((with.code, without.code), (Code(20), Code(20)));
+    assert!(with.error < without.error, "{with:?} {without:?}");
 }
 
 fn per_line_without_gap() -> Contents {
@@ -249,6 +310,8 @@ fn contents_that_contradict_themselves_are_not_written() {
     assert!(missing(&broken(&|c| c.levels[0].canonical_key[0] = 1)));
     let base = broken(&|c| c.levels[0].bases[1].patterns[0][5] = f32::NAN);
     assert!(matches!(base, EncodeError::Base { .. } | EncodeError::NotFinite(_)), "{base}");
+    let penalty = broken(&|c| c.levels[1].penalties.as_mut().unwrap().nats[9] = f32::NAN);
+    assert!(matches!(penalty, EncodeError::NotFinite(_)), "{penalty}");
     let number = broken(&|c| c.levels[0].noise_cycles = f64::INFINITY);
     assert!(matches!(number, EncodeError::NotFinite(_)), "{number}");
     let twice = broken(&|c| c.pages[1].first_frame = 512);

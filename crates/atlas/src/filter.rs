@@ -86,6 +86,16 @@ impl Decoder {
         self.samples = self.samples.saturating_add(1);
     }
 
+    /// How well the samples fit this base whatever the page's code is: the logarithm of their
+    /// probability, summed over all answers, nats. Only differences between bases mean something.
+    #[must_use]
+    pub fn evidence_nats(&self, book: &Codebook) -> f32 {
+        let scores = &self.score[..book.answers().len()];
+        let top = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let sum: f32 = scores.iter().map(|score| exp_of_nonpositive(score - top)).sum();
+        top + libm::logf(sum)
+    }
+
     /// The best code so far and how sure it is.
     #[must_use]
     pub fn best(&self, book: &Codebook) -> Decision {
@@ -283,6 +293,28 @@ mod tests {
         decoder.reset(&book);
         decoder.favour(&book, Code(0), 10.0);
         assert_eq!(decoder.best(&book).code, Code(0));
+    }
+
+    #[test]
+    fn the_right_base_has_more_evidence_though_no_code_is_known() {
+        let mut dice = Dice(11);
+        let patterns: Vec<Vec<f32>> =
+            (0..2).map(|_| random_pattern(&mut dice, 60.0, 12.0, 64)).collect();
+        let (table, right) = book_of(&patterns[..1], Period::Lines64, 8.0);
+        let (_, wrong) = book_of(&patterns[1..], Period::Lines64, 8.0);
+        let mut gain = 0.0;
+        for _ in 0..16 {
+            let code = Code(u8::try_from(dice.below(64)).unwrap());
+            let (mut own, mut other) = (Decoder::new(&right), Decoder::new(&wrong));
+            assert!((own.evidence_nats(&right)).abs() < 1e-3, "nothing seen, nothing lost");
+            for line in (0..64).step_by(9) {
+                let value = table.latency_cycles(code, line) + 8.0 * dice.gauss();
+                own.add(&right, line, value);
+                other.add(&wrong, line, value);
+            }
+            gain += own.evidence_nats(&right) - other.evidence_nats(&wrong);
+        }
+        assert!(gain > 20.0, "{gain} nats");
     }
 
     #[test]

@@ -8,7 +8,8 @@ mod records;
 
 pub use records::{
     CellRecord, FormTag, IndexKind, LevelRecord, LinesRecord, MATRIX_REGION, MATRIX_TRANSFER,
-    MatrixHeader, PageIndexHeader, PlaneHeader, PlaneKind, RegionMode, TransferKind, level_tag,
+    MatrixHeader, PageIndexHeader, PenaltiesRecord, PlaneHeader, PlaneKind, RegionMode,
+    TransferKind, level_tag,
 };
 
 /// First bytes of every atlas. Like PNG's, they break when a transfer converts line ends.
@@ -17,8 +18,8 @@ pub const MAGIC: [u8; 8] = [0x89, b'I', b'S', b'O', b'\r', b'\n', 0x1a, b'\n'];
 pub const BYTE_ORDER: u32 = 0x0102_0304;
 /// Layouts with another major version cannot be read.
 pub const MAJOR: u16 = 1;
-/// Minor versions add sections that older readers skip.
-pub const MINOR: u16 = 0;
+/// Minor versions add sections that older readers skip: 1 added [`Section::Penalties`].
+pub const MINOR: u16 = 1;
 /// Size of the header.
 pub const HEADER_BYTES: usize = 64;
 /// Size of an entry of the section table.
@@ -53,6 +54,8 @@ pub const MATRIX_BYTES: usize = 8;
 pub const CELL_BYTES: usize = 32;
 /// Size of a record of measured lines.
 pub const LINES_BYTES: usize = 272;
+/// Size of a record of penalties.
+pub const PENALTIES_BYTES: usize = 1032;
 
 /// Bytes that the row and column numbers of a matrix take, padded.
 #[must_use]
@@ -84,6 +87,8 @@ pub enum Section {
     Matrices = 9,
     /// Measured lines, sorted by level, core, frame.
     Lines = 10,
+    /// What residuals cost: a [`PenaltiesRecord`] for each level that has one.
+    Penalties = 11,
 }
 
 /// Builds a record of `N` bytes.

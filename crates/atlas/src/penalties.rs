@@ -66,7 +66,11 @@ impl From<Noise> for Penalties {
 }
 
 impl Penalties {
-    pub(crate) fn check(&self) -> Result<(), ModelError> {
+    /// Checks that decoding can use it.
+    ///
+    /// # Errors
+    /// [`ModelError::NotFinite`] for a step that is not positive, or a penalty that is no number.
+    pub fn check(&self) -> Result<(), ModelError> {
         let fine = self.step_cycles > 0.0
             && self.step_cycles.is_finite()
             && self.nats.iter().all(|nats| nats.is_finite());

@@ -6,12 +6,13 @@
 use crate::error::AtlasError;
 use crate::format::{
     self, BASE_BYTES, FLAG_COMPLETE, FLAG_MEASURED, FormTag, HEADER_BYTES, Header, LEVEL_BYTES,
-    LINES_BYTES, LevelRecord, LinesRecord, MAJOR, MAX_SECTIONS, NONE_U16, RegionMode,
-    SECTION_BYTES, Section, SectionEntry, TransferKind,
+    LINES_BYTES, LevelRecord, LinesRecord, MAJOR, MAX_SECTIONS, NONE_U16, PENALTIES_BYTES,
+    PenaltiesRecord, RegionMode, SECTION_BYTES, Section, SectionEntry, TransferKind,
 };
 use crate::matrices::{Matrices, Spread, TransferSpread};
 use crate::model::{Code, PatternTable, Period};
 use crate::pages::{PageBlockView, PageTable};
+use crate::penalties::{Noise, Penalties};
 use crate::query::{LevelView, Source};
 use isochrone_units::{CoreId, Level, LineAddr, PageAddr, RegionId};
 
@@ -51,9 +52,30 @@ pub struct LevelInfo<'a> {
     base_first: usize,
     core_base_first: usize,
     shares: &'a [[u8; 4]],
+    penalties: Option<&'a [u8; PENALTIES_BYTES]>,
 }
 
+/// Noise that a level without a density counts as having at least: none would make no table.
+const LEAST_NOISE_CYCLES: f32 = 1e-3;
+
 impl LevelInfo<'_> {
+    /// What the residuals of timed loads cost: the density that was seen while learning. Where the
+    /// atlas has none (an older one, or too few residuals were seen), the heavy-tailed default
+    /// from [`Self::noise_cycles`], with which a page of DRAM takes three or four times the loads.
+    #[must_use]
+    pub fn penalties(&self) -> Penalties {
+        self.penalties.map_or_else(
+            || Noise::heavy_tailed(self.noise_cycles.max(LEAST_NOISE_CYCLES)).into(),
+            |bytes| PenaltiesRecord::from_bytes(bytes).penalties,
+        )
+    }
+
+    /// Whether the density of residuals was seen, or [`Self::penalties`] is the default.
+    #[must_use]
+    pub const fn has_density(&self) -> bool {
+        self.penalties.is_some()
+    }
+
     /// How often each code was seen: the prior for decoding.
     #[must_use]
     pub fn shares(&self) -> [f32; 256] {
@@ -64,6 +86,9 @@ impl LevelInfo<'_> {
         shares
     }
 }
+
+/// The part that holds densities of residuals, in messages.
+const PENALTIES: &str = "penalties of residuals";
 
 const fn bad(part: &'static str, why: &'static str) -> AtlasError {
     AtlasError::Inconsistent { part, why }
@@ -107,7 +132,7 @@ fn check_header(bytes: &[u8], hash: bool) -> Result<Header, AtlasError> {
 }
 
 /// The sections of a file by kind.
-struct Sections<'a>([Option<&'a [u8]>; 11]);
+struct Sections<'a>([Option<&'a [u8]>; 12]);
 
 impl<'a> Sections<'a> {
     fn open(bytes: &'a [u8], count: u32) -> Result<Self, AtlasError> {
@@ -118,7 +143,7 @@ impl<'a> Sections<'a> {
         }
         let end = HEADER_BYTES + count * SECTION_BYTES;
         let table = bytes.get(HEADER_BYTES..end).ok_or(bad(PART, "beyond the end of the file"))?;
-        let mut sections = Self([None; 11]);
+        let mut sections = Self([None; 12]);
         for entry in table.as_chunks::<SECTION_BYTES>().0 {
             let entry = SectionEntry::from_bytes(entry);
             let start = usize::try_from(entry.offset).unwrap_or(usize::MAX);
@@ -198,7 +223,24 @@ impl<'a> Atlas<'a> {
                 return Err(bad("levels", "a level comes twice"));
             }
         }
+        for record in sections.records::<PENALTIES_BYTES>(Section::Penalties, PENALTIES)? {
+            atlas.take_penalties(record)?;
+        }
         Ok(atlas)
+    }
+
+    /// Gives a level its density of residuals.
+    fn take_penalties(&mut self, bytes: &'a [u8; PENALTIES_BYTES]) -> Result<(), AtlasError> {
+        let record = PenaltiesRecord::from_bytes(bytes);
+        let level = self.levels.get_mut(usize::from(record.level)).and_then(Option::as_mut);
+        let level = level.ok_or(bad(PENALTIES, "of a level that is not there"))?;
+        if record.penalties.check().is_err() {
+            return Err(bad(PENALTIES, "one is not a finite number"));
+        }
+        if level.penalties.replace(bytes).is_some() {
+            return Err(bad(PENALTIES, "of a level twice"));
+        }
+        Ok(())
     }
 
     fn check_level(&self, bytes: &'a [u8; LEVEL_BYTES]) -> Result<LevelInfo<'a>, AtlasError> {
@@ -223,6 +265,7 @@ impl<'a> Atlas<'a> {
             base_first: size(record.base_first),
             core_base_first: size(record.core_base_first),
             shares: bytes[544..].as_chunks().0,
+            penalties: None,
         };
         if info.probe_lines.len() != usize::from(record.probe_count) {
             return Err(bad(PART, "too many probe lines"));

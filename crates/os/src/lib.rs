@@ -27,7 +27,10 @@ pub mod frames;
 pub mod futex;
 pub mod line_transfer;
 pub mod mapping;
+pub mod reserve;
+pub mod rseq;
 pub mod stream;
+pub mod table;
 pub mod timed;
 
 pub use error::OsError;

@@ -15,11 +15,57 @@ use crate::arch;
 use crate::cache::Features;
 use crate::error::OsError;
 use crate::mapping::Mapping;
+use core::ops::Range;
 use core::sync::atomic::Ordering;
 use isochrone_units::{Cycles, LINE_BYTES, LineAddr};
 
 /// Words in a line.
 const LINE_WORDS: usize = LINE_BYTES / 8;
+
+/// Memory whose lines can be timed: a [`Mapping`], or what is memory of a
+/// [`crate::reserve::Reservation`].
+pub trait Memory: sealed::Extent {}
+
+pub(crate) mod sealed {
+    /// A range of memory that stays where it is.
+    pub trait Extent {
+        /// Its first byte, at the boundary of a page.
+        fn base(&self) -> *const u8;
+        /// Lines from there on that may be read for as long as the value is borrowed.
+        fn lines(&self) -> u64;
+    }
+}
+
+impl Memory for Mapping {}
+
+impl sealed::Extent for Mapping {
+    fn base(&self) -> *const u8 {
+        self.as_ptr()
+    }
+
+    fn lines(&self) -> u64 {
+        Self::lines(self)
+    }
+}
+
+/// Address of a line, not checked here.
+#[inline(always)]
+fn address_of(memory: &impl Memory, line: LineAddr) -> *const u64 {
+    let offset = usize::try_from(line.0).unwrap_or(usize::MAX).wrapping_mul(LINE_BYTES);
+    memory.base().wrapping_add(offset).cast()
+}
+
+/// Checks once that all `lines` lie inside, so that the loops need not.
+fn check_lines(memory: &impl Memory, lines: &[LineAddr]) -> Result<(), OsError> {
+    let end = memory.lines();
+    if lines.iter().all(|line| line.0 < end) {
+        return Ok(());
+    }
+    Err(OsError::invalid(
+        "a line lies outside of the mapping",
+        "number lines from 0 to Mapping::lines() - 1",
+    ))
+}
 
 /// Times one load of each line where it happens to be.
 ///
@@ -32,12 +78,12 @@ const LINE_WORDS: usize = LINE_BYTES / 8;
 /// [`OsError`] for a line outside of the mapping, for slices of different lengths, and on a CPU
 /// whose counter this crate does not know.
 pub fn time_lines(
-    mapping: &Mapping,
+    memory: &impl Memory,
     lines: &[LineAddr],
     out: &mut [Cycles],
 ) -> Result<(), OsError> {
-    check(mapping, lines, out)?;
-    time_checked(mapping, lines, out);
+    check(memory, lines, out)?;
+    time_checked(memory, lines, out);
     Ok(())
 }
 
@@ -46,13 +92,13 @@ pub fn time_lines(
 /// # Errors
 /// As [`time_lines`], and on a CPU without `clflush`.
 pub fn sample_flushed(
-    mapping: &Mapping,
+    memory: &impl Memory,
     lines: &[LineAddr],
     out: &mut [Cycles],
 ) -> Result<(), OsError> {
-    check(mapping, lines, out)?;
-    flush_checked(mapping, lines)?;
-    time_checked(mapping, lines, out);
+    check(memory, lines, out)?;
+    flush_checked(memory, lines)?;
+    time_checked(memory, lines, out);
     Ok(())
 }
 
@@ -62,20 +108,31 @@ pub fn sample_flushed(
 /// # Errors
 /// As [`time_lines`], and on a CPU without `cldemote`; that is said before any line is touched.
 pub fn sample_demoted(
-    mapping: &Mapping,
+    memory: &impl Memory,
     lines: &[LineAddr],
     out: &mut [Cycles],
 ) -> Result<(), OsError> {
-    check(mapping, lines, out)?;
+    check(memory, lines, out)?;
+    demote(memory, lines)?;
+    time_checked(memory, lines, out);
+    Ok(())
+}
+
+/// Loads all lines and moves them from the near caches to the last-level cache. They are there
+/// when this returns.
+///
+/// # Errors
+/// [`OsError`] for a line outside of the mapping, and on a CPU without `cldemote`.
+pub fn demote(memory: &impl Memory, lines: &[LineAddr]) -> Result<(), OsError> {
     Features::detect().require_demote()?;
-    touch_checked(mapping, lines);
+    check_lines(memory, lines)?;
+    touch_checked(memory, lines);
     for &line in lines {
         // SAFETY: the line was checked to lie inside of the mapping, which is borrowed; the CPU
         // has cldemote.
-        unsafe { arch::demote_line(mapping.line(line)) };
+        unsafe { arch::demote_line(address_of(memory, line)) };
     }
     arch::fence();
-    time_checked(mapping, lines, out);
     Ok(())
 }
 
@@ -89,22 +146,22 @@ pub fn sample_demoted(
 /// # Errors
 /// As [`time_lines`], and for a sweep that is longer than the evictor.
 pub fn sample_evicted(
-    mapping: &Mapping,
+    memory: &impl Memory,
     lines: &[LineAddr],
     evictor: &Mapping,
     sweep_bytes: usize,
     out: &mut [Cycles],
 ) -> Result<(), OsError> {
-    check(mapping, lines, out)?;
+    check(memory, lines, out)?;
     if sweep_bytes > evictor.len() {
         return Err(OsError::invalid(
             "cannot sweep more memory than the evictor has",
             "map a larger evictor, or sweep less of it",
         ));
     }
-    touch_checked(mapping, lines);
-    sweep_checked(evictor, sweep_bytes);
-    time_checked(mapping, lines, out);
+    touch_checked(memory, lines);
+    sweep_checked(evictor, 0..sweep_bytes);
+    time_checked(memory, lines, out);
     Ok(())
 }
 
@@ -112,9 +169,9 @@ pub fn sample_evicted(
 ///
 /// # Errors
 /// [`OsError`] for a line outside of the mapping.
-pub fn touch(mapping: &Mapping, lines: &[LineAddr]) -> Result<(), OsError> {
-    mapping.check_lines(lines)?;
-    touch_checked(mapping, lines);
+pub fn touch(memory: &impl Memory, lines: &[LineAddr]) -> Result<(), OsError> {
+    check_lines(memory, lines)?;
+    touch_checked(memory, lines);
     Ok(())
 }
 
@@ -122,18 +179,25 @@ pub fn touch(mapping: &Mapping, lines: &[LineAddr]) -> Result<(), OsError> {
 ///
 /// # Errors
 /// [`OsError`] for a line outside of the mapping, and on a CPU without `clflush`.
-pub fn flush(mapping: &Mapping, lines: &[LineAddr]) -> Result<(), OsError> {
-    mapping.check_lines(lines)?;
-    flush_checked(mapping, lines)
+pub fn flush(memory: &impl Memory, lines: &[LineAddr]) -> Result<(), OsError> {
+    check_lines(memory, lines)?;
+    flush_checked(memory, lines)
 }
 
 /// Reads one word of each line of the first `sweep_bytes` of `evictor` (all of it at most).
 pub fn sweep(evictor: &Mapping, sweep_bytes: usize) {
-    sweep_checked(evictor, sweep_bytes.min(evictor.len()));
+    sweep_checked(evictor, 0..sweep_bytes.min(evictor.len()));
+}
+
+/// The part of a sweep over these bytes, for a caller who may not spend a whole one at once. What
+/// lies beyond the evictor is left out.
+pub fn sweep_part(evictor: &Mapping, bytes: Range<usize>) {
+    let end = bytes.end.min(evictor.len());
+    sweep_checked(evictor, bytes.start.min(end)..end);
 }
 
 /// What all batches have in common.
-fn check(mapping: &Mapping, lines: &[LineAddr], out: &[Cycles]) -> Result<(), OsError> {
+fn check(memory: &impl Memory, lines: &[LineAddr], out: &[Cycles]) -> Result<(), OsError> {
     if !arch::TIMED_LOADS {
         return Err(OsError::unsupported(
             "cannot time single loads: this kind of CPU has no counter that is fine enough",
@@ -146,51 +210,48 @@ fn check(mapping: &Mapping, lines: &[LineAddr], out: &[Cycles]) -> Result<(), Os
             "give one slot of `out` for each line",
         ));
     }
-    mapping.check_lines(lines)
+    check_lines(memory, lines)
 }
 
 /// The timed loop. What is fetched for it (`lines`, `out`) is fetched outside of the timed region.
 #[inline(never)]
-fn time_checked(mapping: &Mapping, lines: &[LineAddr], out: &mut [Cycles]) {
+fn time_checked(memory: &impl Memory, lines: &[LineAddr], out: &mut [Cycles]) {
     for (&line, out) in lines.iter().zip(out) {
         // SAFETY: the line was checked to lie inside of the mapping, which is borrowed, so eight
         // aligned, mapped bytes are read.
-        *out = Cycles(unsafe { arch::timed_load(mapping.line(line)) });
+        *out = Cycles(unsafe { arch::timed_load(address_of(memory, line)) });
     }
 }
 
-fn flush_checked(mapping: &Mapping, lines: &[LineAddr]) -> Result<(), OsError> {
+fn flush_checked(memory: &impl Memory, lines: &[LineAddr]) -> Result<(), OsError> {
     let features = Features::detect();
     features.require_flush()?;
     if features.clflushopt {
         for &line in lines {
             // SAFETY: the line was checked to lie inside of the mapping, which is borrowed; the
             // CPU has clflushopt.
-            unsafe { arch::flush_line_unordered(mapping.line(line)) };
+            unsafe { arch::flush_line_unordered(address_of(memory, line)) };
         }
     } else {
         for &line in lines {
             // SAFETY: the line was checked to lie inside of the mapping, which is borrowed; the
             // CPU has clflush.
-            unsafe { arch::flush_line(mapping.line(line)) };
+            unsafe { arch::flush_line(address_of(memory, line)) };
         }
     }
     arch::fence();
     Ok(())
 }
 
-fn touch_checked(mapping: &Mapping, lines: &[LineAddr]) {
-    let words = mapping.words();
-    let index = |line: LineAddr| usize::try_from(line.0).unwrap_or(0) * LINE_WORDS;
-    let sum = lines
-        .iter()
-        .fold(0_u64, |sum, &line| sum.wrapping_add(words[index(line)].load(Ordering::Relaxed)));
-    // Somebody wants the sum, so every load is done.
-    core::hint::black_box(sum);
+fn touch_checked(memory: &impl Memory, lines: &[LineAddr]) {
+    for &line in lines {
+        // SAFETY: the line was checked to lie inside of the mapping, which is borrowed.
+        unsafe { arch::touch_line(address_of(memory, line)) };
+    }
 }
 
-fn sweep_checked(evictor: &Mapping, sweep_bytes: usize) {
-    let words = &evictor.words()[..sweep_bytes / 8];
+fn sweep_checked(evictor: &Mapping, bytes: Range<usize>) {
+    let words = &evictor.words()[bytes.start / 8..bytes.end / 8];
     let sum = words
         .iter()
         .step_by(LINE_WORDS)

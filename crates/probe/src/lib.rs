@@ -9,6 +9,7 @@
 pub mod awake;
 pub mod bandwidth;
 pub mod block;
+pub mod capacity;
 pub mod live;
 pub mod multiline;
 pub mod placement;

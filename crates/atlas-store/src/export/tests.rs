@@ -8,10 +8,12 @@ use std::io::Write as _;
 use std::process::Command;
 
 #[test]
-fn json_holds_everything_but_the_page_table() {
+fn json_holds_everything_but_the_binary_tables() {
     let original = contents();
     let back: Contents = serde_json::from_str(&json(&original).unwrap()).unwrap();
-    assert_eq!(back, Contents { pages: Vec::new(), ..original });
+    let mut expected = Contents { pages: Vec::new(), ..original };
+    expected.levels.iter_mut().for_each(|level| level.penalties = None);
+    assert_eq!(back, expected);
 }
 
 fn table(contents: &Contents) -> Vec<String> {

@@ -2,8 +2,10 @@
 //! side. They carry no rule beyond their layout: `reader` checks what they say.
 
 use super::{
-    CELL_BYTES, LEVEL_BYTES, LINES_BYTES, MATRIX_BYTES, PAGE_INDEX_BYTES, PLANE_BYTES, Put, Take,
+    CELL_BYTES, LEVEL_BYTES, LINES_BYTES, MATRIX_BYTES, PAGE_INDEX_BYTES, PENALTIES_BYTES,
+    PLANE_BYTES, Put, Take,
 };
+use crate::penalties::{PENALTY_ENTRIES, Penalties};
 use isochrone_units::{Level, LineState};
 
 /// How a level's latencies are described.
@@ -98,6 +100,44 @@ impl LevelRecord {
             probe_lines,
             shares,
         }
+    }
+}
+
+/// What single residuals of one level cost: the density that was seen while learning.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PenaltiesRecord {
+    /// Which level, as [`level_tag`].
+    pub level: u8,
+    /// The table.
+    pub penalties: Penalties,
+}
+
+impl PenaltiesRecord {
+    /// As bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; PENALTIES_BYTES] {
+        let mut nats = [0; 4 * PENALTY_ENTRIES];
+        for (slot, value) in nats.as_chunks_mut().0.iter_mut().zip(&self.penalties.nats) {
+            *slot = value.to_le_bytes();
+        }
+        Put::new()
+            .put([self.level, 0, 0, 0])
+            .put(self.penalties.step_cycles.to_le_bytes())
+            .put(nats)
+            .end()
+    }
+
+    /// From bytes, unchecked.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8; PENALTIES_BYTES]) -> Self {
+        let mut take = Take(bytes);
+        let [level, ..] = take.take::<4>();
+        let step_cycles = take.f32();
+        let mut nats = [0.0; PENALTY_ENTRIES];
+        for value in &mut nats {
+            *value = take.f32();
+        }
+        Self { level, penalties: Penalties { step_cycles, nats } }
     }
 }
 

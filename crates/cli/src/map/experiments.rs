@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use isochrone_atlas_store::contents::{Contents, DriftEvent, LevelMap};
+use isochrone_machine::Cache;
 use isochrone_os::mapping::{Backing, Mapping};
 use isochrone_probe::bandwidth::{BandwidthOptions, BandwidthPlan, LiveTriad};
 use isochrone_probe::block::{BlockPlan, UNKNOWN_CODE, map_blocks};
@@ -13,7 +14,7 @@ use isochrone_probe::region::{LiveRegions, Mode, RegionBuffers, RegionOptions, R
 use isochrone_probe::target::{Target, TargetClock};
 use isochrone_probe::transfer::{CAS_TRIPS, Kind, LiveStage, Operation, Options, TransferPlan};
 use isochrone_probe::watch::Watch;
-use isochrone_probe::{bandwidth, multiline, region, transfer};
+use isochrone_probe::{bandwidth, capacity, multiline, region, transfer};
 use isochrone_stats::derive_seed;
 use isochrone_units::{CoreId, Level, LineAddr, LineState, PageAddr, RegionId};
 
@@ -46,6 +47,9 @@ pub(super) fn all(
     };
     let clock = target.clock();
     let arena = target.into_arena();
+    if run.wants(Experiment::Block) && progress.keep_going() {
+        llc_shares(run, clock, contents, progress);
+    }
     if run.wants(Experiment::Transfer) && progress.keep_going() {
         transfers(run, contents, progress);
     }
@@ -60,6 +64,25 @@ pub(super) fn all(
         triad(run, contents, progress);
     }
     place(run, contents);
+}
+
+/// How much of the last-level cache each core gets: of one core only in a quick map.
+fn llc_shares(run: &Run<'_>, clock: TargetClock, contents: &mut Contents, progress: &mut Progress) {
+    progress.step("share of the last-level cache");
+    let cores = if run.args.quick { &run.cores[..1] } else { &run.cores[..] };
+    let bytes = |cache: Option<&Cache>| cache.and_then(|c| c.bytes);
+    let machine = &contents.machine;
+    let l2 = machine.caches.iter().find(|c| c.level == 2);
+    let (Some(l2), Some(llc)) = (bytes(l2), bytes(machine.last_level_cache(run.cores[0]))) else {
+        note(contents, "share of the last-level cache", &"the sizes of the caches are not known");
+        return;
+    };
+    let region = RegionId(machine.regions.first().map_or(0, |r| r.id));
+    let seed = derive_seed(run.seed, 9);
+    match capacity::measure_live(cores, &capacity::sizes(l2, llc), region, clock, seed) {
+        Ok(shares) => contents.llc_shares = shares,
+        Err(error) => note(contents, "share of the last-level cache", &error),
+    }
 }
 
 /// One line for what could not be done; the rest goes on.

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use isochrone_atlas::Atlas;
 use isochrone_atlas_store::contents::{
-    Contents, DriftEvent, LevelMap, PageBlock, Placement, Quality,
+    Contents, DriftEvent, LevelMap, LlcShare, PageBlock, Placement, Quality,
 };
 use isochrone_atlas_store::{bench_query, encode};
 use isochrone_units::{CoreId, Level};
@@ -35,6 +35,7 @@ pub(crate) struct Figures {
     multi_line: serde_json::Value,
     interactions: serde_json::Value,
     bandwidth: serde_json::Value,
+    llc_shares: Vec<LlcShare>,
     drift_events: Vec<DriftEvent>,
     placement: Option<Placement>,
     missing: Vec<String>,
@@ -203,6 +204,7 @@ pub(crate) fn figures(contents: &Contents, atlas_bytes: u64, query: QueryFigures
         multi_line: serde_json::json!(contents.multiline),
         interactions: serde_json::json!(contents.interactions),
         bandwidth: serde_json::json!(contents.bandwidth),
+        llc_shares: contents.llc_shares.clone(),
         drift_events: contents.drift.clone(),
         placement: contents.placement.clone(),
         missing: contents.provenance.missing.clone(),

@@ -75,6 +75,7 @@ pub(super) fn measure(args: &MapArgs, seed: u64, progress: &mut Progress) -> Res
         transfers: Vec::new(),
         multiline: Vec::new(),
         interactions: Vec::new(),
+        llc_shares: Vec::new(),
         bandwidth: Vec::new(),
         placement: None,
         drift: Vec::new(),

@@ -345,6 +345,7 @@ fn level(name: &str, near: f32) -> LevelMap {
         code_share: Vec::new(),
         quality: vec![Quality { mean_ns: Some(20.1), ..Quality::default() }; 2],
         lines: Vec::new(),
+        penalties: None,
     }
 }
 
@@ -389,6 +390,7 @@ fn contents() -> Contents {
         transfers: Vec::new(),
         multiline: Vec::new(),
         interactions: Vec::new(),
+        llc_shares: Vec::new(),
         bandwidth: Vec::new(),
         placement: None,
         drift: Vec::new(),

@@ -131,6 +131,7 @@ fn llc() -> LevelMap {
         code_share: shares(&[(0, 1.0)]),
         quality: vec![quality(40.0, 0.86, true), quality(40.0, 0.85, false)],
         lines: Vec::new(),
+        penalties: None,
     }
 }
 
@@ -270,6 +271,7 @@ pub(super) fn genoa() -> Contents {
             points: vec![(1, 1, 31.7), (4, 1, 35.3), (128, 1, 701.0)],
         }],
         interactions: interactions(1),
+        llc_shares: Vec::new(),
         bandwidth: vec![
             Bandwidth { cores: vec![0], region: 0, gb_per_s: cell(15.4, 1) },
             Bandwidth { cores: vec![0, 1], region: 0, gb_per_s: cell(26.4, 5) },
@@ -414,6 +416,7 @@ pub(super) fn empty() -> Contents {
         transfers: Vec::new(),
         multiline: Vec::new(),
         interactions: Vec::new(),
+        llc_shares: Vec::new(),
         bandwidth: Vec::new(),
         placement: None,
         drift: Vec::new(),

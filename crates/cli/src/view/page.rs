@@ -153,6 +153,7 @@ fn of_pages(contents: &Contents) -> Section {
             .to_owned(),
         words::machine::pages(contents),
     ];
+    prose.extend(words::machine::llc_shares(contents));
     let mut figures = Vec::new();
     if views.is_empty() {
         prose = vec![words::absent(contents, "block latency", 1)];

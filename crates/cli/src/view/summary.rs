@@ -29,6 +29,9 @@ pub(crate) fn summary(contents: &Contents, colour: Colour, width: usize) -> Stri
     }
     if !contents.levels.is_empty() {
         text.say(&words::machine::pages(contents));
+        if let Some(share) = words::machine::llc_shares(contents) {
+            text.say(&share);
+        }
     }
     between_cores(&mut text, contents);
     to_regions(&mut text, contents);

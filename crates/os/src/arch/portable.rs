@@ -91,6 +91,28 @@ pub(crate) unsafe fn core_register() -> u16 {
     unreachable!("callers look at Features::rdpid first")
 }
 
+/// No word of a thread's own is known here.
+pub(crate) fn rseq_block() -> Option<(isize, u32)> {
+    None
+}
+
+/// Never called: [`rseq_block`] names none.
+///
+/// # Safety
+/// None is needed; it touches nothing.
+pub(crate) unsafe fn thread_word(_at: isize) -> u32 {
+    unreachable!("callers have no place to ask for")
+}
+
+/// Loads eight bytes and forgets them.
+///
+/// # Safety
+/// `address` is valid for a read of eight bytes.
+pub(crate) unsafe fn touch_line(address: *const u64) {
+    // SAFETY: the caller vouches for the address.
+    core::hint::black_box(unsafe { address.read_volatile() });
+}
+
 /// Nothing is known of this CPU.
 pub(crate) fn features() -> Features {
     Features::NONE

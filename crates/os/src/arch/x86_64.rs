@@ -167,6 +167,69 @@ pub(crate) unsafe fn core_register() -> u16 {
     u16::from_le_bytes([low, high & 0x0f])
 }
 
+// Names that an older glibc, or another libc, does not have: weak, so that they are 0 there.
+#[cfg(target_env = "gnu")]
+core::arch::global_asm!(".weak __rseq_offset", ".weak __rseq_size");
+
+/// Where glibc keeps each thread's `struct rseq`, from the thread pointer, and its size; `None`
+/// where it registers none.
+#[cfg(target_env = "gnu")]
+pub(crate) fn rseq_block() -> Option<(isize, u32)> {
+    let (offset, size): (*const isize, *const u32);
+    // SAFETY: two loads from this module's own table of addresses, which the loader has filled in.
+    unsafe {
+        asm!(
+            "mov {offset}, qword ptr [rip + __rseq_offset@GOTPCREL]",
+            "mov {size}, qword ptr [rip + __rseq_size@GOTPCREL]",
+            offset = out(reg) offset, size = out(reg) size,
+            options(nostack, readonly, preserves_flags),
+        );
+    }
+    if offset.is_null() || size.is_null() {
+        return None;
+    }
+    // SAFETY: not null, so it is glibc's `extern const ptrdiff_t`, set before any program code.
+    let offset = unsafe { offset.read() };
+    // SAFETY: not null, so it is glibc's `extern const unsigned int`, set likewise.
+    let size = unsafe { size.read() };
+    (size > 0).then_some((offset, size))
+}
+
+/// Where glibc keeps each thread's `struct rseq`: nowhere without glibc.
+#[cfg(not(target_env = "gnu"))]
+pub(crate) fn rseq_block() -> Option<(isize, u32)> {
+    None
+}
+
+/// The 32-bit word `at` bytes from the thread pointer, read anew each time.
+///
+/// # Safety
+/// Every thread of the process has four readable bytes there.
+#[inline(always)]
+pub(crate) unsafe fn thread_word(at: isize) -> u32 {
+    let value: u32;
+    // SAFETY: the caller vouches for the address. Not `pure`: the kernel changes the word.
+    unsafe {
+        asm!("mov {value:e}, dword ptr fs:[{at}]", at = in(reg) at, value = out(reg) value,
+            options(nostack, readonly, preserves_flags));
+    }
+    value
+}
+
+/// Loads eight bytes and forgets them: the line is in the near caches afterwards.
+///
+/// # Safety
+/// `address` is valid for a read of eight bytes, which others may be writing: the load is one
+/// instruction that the compiler does not look into.
+#[inline(always)]
+pub(crate) unsafe fn touch_line(address: *const u64) {
+    // SAFETY: the caller vouches for the address.
+    unsafe {
+        asm!("mov {value}, qword ptr [{address}]", address = in(reg) address, value = out(reg) _,
+            options(nostack, readonly, preserves_flags));
+    }
+}
+
 /// What CPUID says of this CPU. Slow inside a virtual machine, where each CPUID leaves it.
 pub(crate) fn features() -> Features {
     let highest = __cpuid_count(0, 0).eax;

@@ -303,6 +303,7 @@ impl<'a> LevelRun<'a> {
             code_share,
             quality,
             lines,
+            penalties: Some(self.penalties.clone()),
         }
     }
 

@@ -108,6 +108,19 @@ pub(in crate::view) fn clock(clock: &Clock) -> String {
     )
 }
 
+/// How much of the last-level cache the cores get, by what a chase found.
+pub(in crate::view) fn llc_shares(contents: &Contents) -> Option<String> {
+    let shares: Vec<(u16, u64)> =
+        contents.llc_shares.iter().filter_map(|share| Some((share.core, share.bytes?))).collect();
+    let (core, least) = *shares.iter().min_by_key(|share| share.1)?;
+    let listed = contents.machine.last_level_cache(CoreId(core)).and_then(|cache| cache.bytes);
+    let of = listed.map_or(String::new(), |bytes| format!(" of the {} listed", fmt::bytes(bytes)));
+    Some(format!(
+        "A random chase from core {core} finds half of its lines in memory from {}{of}.",
+        fmt::bytes(least)
+    ))
+}
+
 /// Which pages the atlas knows.
 pub(in crate::view) fn pages(contents: &Contents) -> String {
     let known = contents.pages.len() as u64 * 512;

@@ -1,0 +1,288 @@
+//! An arena that grows in place: address space reserved once, and memory put behind it step by
+//! step, 2 MiB at a time and in huge pages where they are to be had.
+//!
+//! Whether a pointer lies in it is one subtraction and one comparison. It never gives memory back
+//! before it is dropped: that would put other frames behind lines whose distances are known. Pages
+//! of the administrator's pool are not used: a child that writes to one after `fork` is killed
+//! where the pool is empty.
+
+use crate::error::OsError;
+use crate::frames::page_of;
+use crate::mapping::HUGE_PAGE_BYTES;
+use crate::syscall::syscall;
+use crate::timed::{Memory, sealed};
+use core::ptr::{self, NonNull};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use isochrone_units::{LINE_BYTES, PAGE_BYTES, PageAddr};
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+
+/// Reserved address space whose front is memory.
+#[derive(Debug)]
+pub struct Reservation {
+    base: NonNull<u8>,
+    bytes: usize,
+    committed: AtomicUsize,
+    /// Cleared at the first step for which there was no huge page: asking costs milliseconds then.
+    huge: AtomicBool,
+}
+
+// SAFETY: the range belongs to the value, not to a thread; what changes in it is atomic.
+unsafe impl Send for Reservation {}
+// SAFETY: through a shared reference nothing of the content is read or written but by loads that
+// the compiler does not look into; growing is done by system calls on pages nobody uses yet.
+unsafe impl Sync for Reservation {}
+
+/// What one step of growth gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// First page, counted from the base.
+    pub first: PageAddr,
+    /// Pages of 4 KiB.
+    pub pages: u64,
+    /// Whether a huge page is behind all of it.
+    pub huge: bool,
+}
+
+impl Reservation {
+    /// Reserves `bytes` of address space, rounded up to whole pages, at a 2 MiB boundary. No
+    /// memory is taken.
+    ///
+    /// # Errors
+    /// [`OsError`] where there is not so much address space, and for none at all.
+    pub fn new(bytes: usize, huge: bool) -> Result<Self, OsError> {
+        const ADVICE: &str = "ask for a smaller arena, or raise ulimit -v";
+        const REFUSED: OsError = OsError::invalid("cannot reserve an arena", ADVICE);
+        let bytes = bytes.checked_next_multiple_of(PAGE_BYTES).filter(|bytes| *bytes > 0);
+        let bytes = bytes.ok_or(REFUSED)?;
+        let span = bytes.checked_add(HUGE_PAGE_BYTES).ok_or(REFUSED)?;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a new range wherever the kernel finds room disturbs nobody.
+        let start =
+            unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), span, ProtFlags::empty(), flags) };
+        let start: *mut u8 =
+            start.map_err(|errno| OsError::of("cannot reserve an arena", errno, ADVICE))?.cast();
+        let before = start.align_offset(HUGE_PAGE_BYTES);
+        let base = start.wrapping_add(before);
+        let sides = [(start, before), (base.wrapping_add(bytes), span - before - bytes)];
+        for (side, length) in sides.into_iter().filter(|(_, length)| *length > 0) {
+            // SAFETY: both sides lie in the range that was just mapped and that nobody knows of.
+            let result = unsafe { rustix::mm::munmap(side.cast(), length) };
+            debug_assert!(result.is_ok(), "a part of a new mapping can be unmapped");
+        }
+        let base = NonNull::new(base).ok_or(REFUSED)?;
+        let (committed, huge) = (AtomicUsize::new(0), AtomicBool::new(huge));
+        Ok(Self { base, bytes, committed, huge })
+    }
+
+    /// The first byte; at a 2 MiB boundary. Using the memory is the caller's to justify: it is
+    /// there up to [`Self::committed`].
+    #[inline]
+    #[must_use]
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.base.as_ptr()
+    }
+
+    /// Bytes reserved.
+    #[inline]
+    #[must_use]
+    pub const fn reserved(&self) -> usize {
+        self.bytes
+    }
+
+    /// Bytes from the first on that are memory.
+    #[must_use]
+    pub fn committed(&self) -> usize {
+        self.committed.load(Ordering::Acquire)
+    }
+
+    /// How far an address is behind the first byte; `None` outside of what is reserved.
+    #[inline]
+    #[must_use]
+    pub fn offset_of(&self, address: *const u8) -> Option<usize> {
+        let offset = address.addr().wrapping_sub(self.base.addr().get());
+        (offset < self.bytes).then_some(offset)
+    }
+
+    /// The virtual page behind page `index`, as [`crate::frames::Pagemap`] wants it.
+    #[must_use]
+    pub fn virtual_page(&self, index: PageAddr) -> PageAddr {
+        PageAddr(page_of(self.base.addr().get()).0 + index.0)
+    }
+
+    /// Puts memory behind the next 2 MiB (less at the end), present and zeroed, in a huge page
+    /// where there is one. `None` when all is memory already. One thread at a time: two that grow
+    /// at once would map the same step, and the second gives `EAGAIN` instead.
+    ///
+    /// # Errors
+    /// [`OsError`] where there is no memory; then nothing has changed, and it may be tried again.
+    pub fn grow(&self) -> Result<Option<Step>, OsError> {
+        const ADVICE: &str = "raise the memory limit, or leave the arena as large as it is";
+        let from = self.committed();
+        let bytes = HUGE_PAGE_BYTES.min(self.bytes - from);
+        if bytes == 0 {
+            return Ok(None);
+        }
+        let place = self.base.as_ptr().wrapping_add(from);
+        let fail = |errno| OsError::of("cannot grow the arena", errno, ADVICE);
+        // SAFETY: the range is this value's and not handed out: it lies behind `committed`.
+        // Making it accessible keeps what is there, which is nothing.
+        unsafe {
+            let access = rustix::mm::MprotectFlags::READ | rustix::mm::MprotectFlags::WRITE;
+            rustix::mm::mprotect(place.cast(), bytes, access)
+        }
+        .map_err(fail)?;
+        let wanted = bytes == HUGE_PAGE_BYTES && self.huge.load(Ordering::Relaxed);
+        let advice = if wanted { Advice::LinuxHugepage } else { Advice::LinuxNoHugepage };
+        // Refused where transparent huge pages are not built in; then 4 KiB pages come.
+        let _ = advise(place, bytes, advice);
+        populate(place, bytes).map_err(fail)?;
+        let huge = wanted && collapse(place, bytes).is_ok();
+        if wanted && !huge {
+            self.huge.store(false, Ordering::Relaxed);
+        }
+        let grown = self.committed.compare_exchange(
+            from,
+            from + bytes,
+            Ordering::Release,
+            Ordering::Relaxed,
+        );
+        grown.map_err(|_| fail(Errno::AGAIN))?;
+        let first = PageAddr((from / PAGE_BYTES) as u64);
+        Ok(Some(Step { first, pages: (bytes / PAGE_BYTES) as u64, huge }))
+    }
+
+    /// Keeps a step from being swapped out. It can still be migrated.
+    ///
+    /// # Errors
+    /// [`OsError`] where the limit on locked memory is lower.
+    pub fn lock(&self, step: Step) -> Result<(), OsError> {
+        const ADVICE: &str = "raise ulimit -l; memory that is not locked is placed too";
+        let page = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        let (from, bytes) = (page(step.first.0), page(step.pages));
+        let (from, bytes) = (from.saturating_mul(PAGE_BYTES), bytes.saturating_mul(PAGE_BYTES));
+        if from.checked_add(bytes).is_none_or(|end| end > self.committed()) {
+            return Err(OsError::invalid("cannot lock what is not memory yet", "grow first"));
+        }
+        let place = self.base.as_ptr().wrapping_add(from);
+        // SAFETY: the range is this value's and memory; locking changes no content.
+        unsafe { rustix::mm::mlock(place.cast(), bytes) }
+            .map_err(|errno| OsError::of("cannot lock the arena", errno, ADVICE))
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        // SAFETY: the range is this value's, and nothing borrows from it any more.
+        let result = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.bytes) };
+        debug_assert!(result.is_ok(), "a range that was mapped can be unmapped");
+    }
+}
+
+impl Memory for Reservation {}
+
+impl sealed::Extent for Reservation {
+    fn base(&self) -> *const u8 {
+        self.base.as_ptr()
+    }
+
+    fn lines(&self) -> u64 {
+        (self.committed() / LINE_BYTES) as u64
+    }
+}
+
+fn advise(place: *mut u8, bytes: usize, advice: Advice) -> Result<(), Errno> {
+    // SAFETY: `grow` gives a range of its own that nobody uses yet.
+    unsafe { rustix::mm::madvise(place.cast(), bytes, advice) }
+}
+
+/// Makes every page present and writable, with an error where memory is short.
+fn populate(place: *mut u8, bytes: usize) -> Result<(), Errno> {
+    match advise(place, bytes, Advice::LinuxPopulateWrite) {
+        // Before Linux 5.14: touch each page.
+        Err(Errno::INVAL) => {
+            for offset in (0..bytes).step_by(PAGE_BYTES) {
+                // SAFETY: inside of the range, which is readable and writable and nobody's yet.
+                unsafe { place.wrapping_add(offset).write_volatile(0) };
+            }
+            Ok(())
+        }
+        other => other,
+    }
+}
+
+/// Succeeds if a huge page is behind the range afterwards (madvise(2), `MADV_COLLAPSE`, since
+/// Linux 6.1).
+fn collapse(place: *mut u8, bytes: usize) -> Result<(), i32> {
+    /// include/uapi/asm-generic/mman-common.h; libc has it for glibc targets only.
+    const MADV_COLLAPSE: usize = 25;
+    let address = place.expose_provenance();
+    // SAFETY: `grow` gives a range of its own; collapsing keeps its content.
+    unsafe { syscall(libc::SYS_madvise, [address, bytes, MADV_COLLAPSE, 0, 0, 0]) }.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timed;
+    use isochrone_units::{Cycles, LineAddr};
+    use std::vec::Vec;
+
+    #[test]
+    fn it_grows_step_by_step_up_to_its_limit() {
+        let arena = Reservation::new(5 << 20, true).expect("5 MiB of address space");
+        assert_eq!((arena.committed(), arena.reserved()), (0, 5 << 20));
+        assert_eq!(arena.as_ptr().addr() % HUGE_PAGE_BYTES, 0);
+        let mut steps = Vec::new();
+        while let Some(step) = arena.grow().expect("5 MiB") {
+            steps.push((step.first.0, step.pages));
+        }
+        assert_eq!(steps, [(0, 512), (512, 512), (1024, 256)]);
+        assert_eq!(arena.committed(), 5 << 20);
+        for offset in (0..5 << 20).step_by(PAGE_BYTES) {
+            let byte = arena.as_ptr().wrapping_add(offset);
+            // SAFETY: inside of what is committed, and this thread's alone.
+            assert_eq!(unsafe { byte.read() }, 0);
+            // SAFETY: as above.
+            unsafe { byte.write(1) };
+        }
+    }
+
+    #[test]
+    fn addresses_inside_are_told_from_all_others() {
+        let arena = Reservation::new(1 << 30, false).expect("a GiB of address space");
+        let first = arena.as_ptr().cast_const();
+        assert_eq!(arena.offset_of(first), Some(0));
+        assert_eq!(arena.offset_of(first.wrapping_add((1 << 30) - 1)), Some((1 << 30) - 1));
+        assert_eq!(arena.offset_of(first.wrapping_add(1 << 30)), None);
+        assert_eq!(arena.offset_of(first.wrapping_sub(1)), None);
+        assert_eq!(arena.offset_of(ptr::null()), None);
+        assert!(Reservation::new(0, true).is_err());
+        assert!(Reservation::new(usize::MAX, true).is_err());
+    }
+
+    #[test]
+    fn its_lines_are_timed_as_far_as_it_is_memory() {
+        let arena = Reservation::new(4 << 20, false).expect("4 MiB of address space");
+        let mut out = [Cycles(0); 1];
+        assert!(timed::time_lines(&arena, &[LineAddr(0)], &mut out).is_err());
+        assert_eq!(arena.grow().expect("2 MiB").map(|step| step.huge), Some(false));
+        let last = LineAddr((2 << 20) / 64 - 1);
+        assert!(timed::touch(&arena, &[last]).is_ok());
+        assert!(timed::touch(&arena, &[LineAddr(last.0 + 1)]).is_err());
+        match timed::sample_flushed(&arena, &[last], &mut out) {
+            Ok(()) => assert!(out[0].0 > 0),
+            Err(error) => assert!(error.is_unsupported(), "{error}"),
+        }
+    }
+
+    #[test]
+    fn what_is_not_memory_is_not_locked() {
+        let arena = Reservation::new(4 << 20, false).expect("4 MiB of address space");
+        let step = Step { first: PageAddr(0), pages: 1, huge: false };
+        assert!(arena.lock(step).is_err());
+        let grown = arena.grow().expect("2 MiB").expect("a step");
+        let all = Step { pages: grown.pages + 1, ..grown };
+        assert!(arena.lock(all).is_err_and(|error| error.errno == libc::EINVAL));
+    }
+}

@@ -1,0 +1,174 @@
+//! Tables for code that stands below `malloc`: slices of memory straight from the kernel, zeroed,
+//! present page by page as they are first used, and unmapped when dropped.
+//!
+//! They never grow, and they are not for measuring: nothing is said of the pages behind them.
+
+use crate::error::OsError;
+use core::ops::{Deref, DerefMut};
+use core::ptr::{self, NonNull};
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize};
+use isochrone_units::{Cycles, LineAddr, PAGE_BYTES, PageAddr};
+use rustix::mm::{MapFlags, ProtFlags};
+
+/// Types whose values may be made of zero bytes.
+pub trait Zeroed: sealed::Zeroed {}
+
+impl<T: sealed::Zeroed> Zeroed for T {}
+
+mod sealed {
+    /// # Safety
+    /// All bytes zero is a value of the type.
+    #[allow(clippy::missing_safety_doc, reason = "private; the safety section is above")]
+    pub unsafe trait Zeroed {}
+}
+
+macro_rules! zeroed {
+    ($($type:ty),*) => {$(
+        // SAFETY: a number, or a plain wrapper of one: zero bytes are the number 0.
+        unsafe impl sealed::Zeroed for $type {}
+    )*};
+}
+
+zeroed!(u8, u16, u32, u64, usize, i32, f32, f64, LineAddr, PageAddr, Cycles);
+zeroed!(AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize);
+
+// SAFETY: an array of zero bytes is an array of values that are zero bytes.
+unsafe impl<T: sealed::Zeroed, const N: usize> sealed::Zeroed for [T; N] {}
+
+/// A slice of memory of its own.
+#[derive(Debug)]
+pub struct Table<T> {
+    first: NonNull<T>,
+    length: usize,
+    bytes: usize,
+}
+
+// SAFETY: the memory belongs to the value, as that of a `Box<[T]>` does.
+unsafe impl<T: Send> Send for Table<T> {}
+// SAFETY: a shared table gives shared references to its entries only.
+unsafe impl<T: Sync> Sync for Table<T> {}
+
+impl<T> Table<T> {
+    /// Entries that are zero. No page is taken before it is used, so that a table may be as large
+    /// as the largest case needs.
+    ///
+    /// # Errors
+    /// [`OsError`] where there is no address space left.
+    pub fn zeroed(length: usize) -> Result<Self, OsError>
+    where
+        T: Zeroed,
+    {
+        Self::reserve(length)
+    }
+
+    /// Entries that `entry` makes, in order.
+    ///
+    /// # Errors
+    /// [`OsError`] where there is no address space left.
+    pub fn made(length: usize, mut entry: impl FnMut(usize) -> T) -> Result<Self, OsError> {
+        const { assert!(!core::mem::needs_drop::<T>(), "a table drops none of its entries") };
+        let table = Self::reserve(length)?;
+        for index in 0..length {
+            let slot = table.first.as_ptr().wrapping_add(index);
+            // SAFETY: `index` is below `length`, so the slot lies in the range just mapped, which
+            // is aligned for `T` and which nobody else knows.
+            unsafe { slot.write(entry(index)) };
+        }
+        Ok(table)
+    }
+
+    /// Maps room for `length` entries, all bytes zero.
+    fn reserve(length: usize) -> Result<Self, OsError> {
+        const { assert!(align_of::<T>() <= PAGE_BYTES && size_of::<T>() > 0) };
+        const TOO_LARGE: OsError =
+            OsError::invalid("cannot make so large a table", "ask for fewer entries");
+        let bytes = length.max(1).checked_mul(size_of::<T>()).ok_or(TOO_LARGE)?;
+        let bytes = bytes.checked_next_multiple_of(PAGE_BYTES).ok_or(TOO_LARGE)?;
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a new range wherever the kernel finds room disturbs nobody.
+        let start = unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), bytes, access, flags) };
+        const NO_ROOM: &str = "raise ulimit -v, or use a smaller arena";
+        let start = start.map_err(|errno| OsError::of("cannot map a table", errno, NO_ROOM))?;
+        let first = NonNull::new(start.cast::<T>());
+        let first = first.ok_or(OsError::new("cannot map a table", libc::ENOMEM, NO_ROOM))?;
+        Ok(Self { first, length, bytes })
+    }
+}
+
+impl<T> Deref for Table<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        // SAFETY: `length` entries from `first` are mapped for as long as `self` lives, aligned,
+        // and were zeroed (a value of `T`: see `zeroed`) or written (see `made`).
+        unsafe { core::slice::from_raw_parts(self.first.as_ptr(), self.length) }
+    }
+}
+
+impl<T> DerefMut for Table<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as in `deref`; the table is borrowed mutably, and nobody else has the memory.
+        unsafe { core::slice::from_raw_parts_mut(self.first.as_ptr(), self.length) }
+    }
+}
+
+impl<T> Drop for Table<T> {
+    fn drop(&mut self) {
+        // SAFETY: the range is this value's, and nothing borrows from it any more.
+        let result = unsafe { rustix::mm::munmap(self.first.as_ptr().cast(), self.bytes) };
+        debug_assert!(result.is_ok(), "a range that was mapped can be unmapped");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::sync::atomic::Ordering;
+
+    #[test]
+    fn zeros_are_there_and_what_is_written_stays() {
+        let mut table = Table::<u32>::zeroed(10_000).expect("40 kB");
+        assert_eq!((table.len(), table.iter().sum::<u32>()), (10_000, 0));
+        for (slot, value) in table.iter_mut().zip(0_u32..) {
+            *slot = value;
+        }
+        assert!(table.iter().copied().eq(0..10_000));
+        let none = Table::<u64>::zeroed(0).expect("an empty one is still a table");
+        assert!(none.is_empty());
+    }
+
+    #[test]
+    fn atomics_are_shared_between_threads() {
+        let table = Table::<AtomicU64>::zeroed(64).expect("a page");
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| table.iter().map(|w| w.fetch_add(1, Ordering::Relaxed)).count());
+            }
+        });
+        assert!(table.iter().all(|word| word.load(Ordering::Relaxed) == 4));
+    }
+
+    #[test]
+    fn made_entries_are_what_they_were_made_of() {
+        let table = Table::made(1000, |index| (index, [index; 3])).expect("32 kB");
+        assert!(table.iter().enumerate().all(|(i, entry)| *entry == (i, [i; 3])));
+    }
+
+    #[test]
+    fn a_table_larger_than_any_address_space_is_refused() {
+        assert!(Table::<u64>::zeroed(usize::MAX / 8).is_err());
+        assert!(Table::<u64>::zeroed(usize::MAX / 4).is_err());
+    }
+
+    #[test]
+    fn a_large_table_takes_no_memory_before_it_is_used() {
+        // 64 GiB: more than most machines that run this have.
+        let mut table = Table::<u64>::zeroed(8 << 30).expect("address space");
+        let last = table.len() - 1;
+        table[last] = 7;
+        assert_eq!((table[last], table[last - 1]), (7, 0));
+    }
+}

@@ -1,0 +1,154 @@
+//! How much of the last-level cache a core really gets.
+//!
+//! What `/sys` lists is the whole cache. A host may give a guest a part of its ways, and other
+//! tenants use the rest, so placement by distance needs to know the share that stays: near lines
+//! lie in few slices, and a slice that is asked to hold more than its part gives nothing.
+//!
+//! A random dependent chase goes around rings of growing size. Where half of its loads come from
+//! memory, that is where its time per load is half way between the two plateaus, the ring is as
+//! large as the share.
+
+use isochrone_atlas_store::contents::LlcShare;
+use isochrone_stats::{derive_seed, rng, shuffle};
+use isochrone_units::{CoreId, LINE_BYTES, LineAddr, RegionId};
+
+use crate::region::{LiveRegions, RegionBuffers, RegionTarget};
+use crate::target::{TargetClock, TargetError};
+
+/// Times that memory must be slower than the cache for there to be two plateaus.
+const PLATEAUS_APART: f64 = 2.0;
+
+/// Ring sizes, bytes: from twice the second-level cache to one and a half times the listed
+/// last-level cache, two for each doubling.
+#[must_use]
+pub fn sizes(l2_bytes: u64, llc_bytes: u64) -> Vec<u64> {
+    let mut sizes = Vec::new();
+    let mut bytes = 2 * l2_bytes.max(LINE_BYTES as u64);
+    while bytes <= llc_bytes + llc_bytes / 2 {
+        sizes.extend([bytes, bytes + bytes / 2]);
+        bytes *= 2;
+    }
+    sizes.retain(|bytes| *bytes <= llc_bytes + llc_bytes / 2);
+    sizes
+}
+
+/// The size at which a curve of `(bytes, nanoseconds a load)`, ascending in bytes, passes half way
+/// from its lowest to its highest plateau, interpolated in the logarithm of the size. `None` where
+/// there are no two plateaus.
+#[must_use]
+pub fn half_way(curve: &[(u64, f64)]) -> Option<u64> {
+    let low = curve.iter().map(|(_, ns)| *ns).fold(f64::INFINITY, f64::min);
+    let high = curve.iter().map(|(_, ns)| *ns).fold(0.0, f64::max);
+    if high <= PLATEAUS_APART * low {
+        return None;
+    }
+    let middle = f64::midpoint(low, high);
+    let after = curve.iter().rposition(|(_, ns)| *ns <= middle)? + 1;
+    let ((below, slow), (above, fast)) = (curve[after - 1], *curve.get(after)?);
+    let (below, above) = (below as f64, above as f64);
+    let share = (middle - slow) / (fast - slow);
+    Some(rounded(below * (above / below).powf(share)))
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "between two sizes that are 64-bit numbers of bytes"
+)]
+fn rounded(bytes: f64) -> u64 {
+    bytes.round() as u64
+}
+
+/// Measures the share of each core by `chase(core, bytes)`, nanoseconds a load of a warm ring.
+///
+/// # Errors
+/// Whatever `chase` refuses.
+pub fn measure(
+    cores: &[CoreId],
+    sizes: &[u64],
+    chase: &mut dyn FnMut(CoreId, u64) -> Result<f64, TargetError>,
+) -> Result<Vec<LlcShare>, TargetError> {
+    let mut curves = vec![Vec::new(); cores.len()];
+    for bytes in sizes {
+        for (core, curve) in cores.iter().zip(&mut curves) {
+            curve.push((*bytes, chase(*core, *bytes)?));
+        }
+    }
+    let share = |(core, curve): (&CoreId, Vec<(u64, f64)>)| LlcShare {
+        core: core.0,
+        bytes: half_way(&curve),
+        curve_ns: curve,
+    };
+    Ok(cores.iter().zip(curves).map(share).collect())
+}
+
+/// Measures it on this machine, in memory of `region`. `keep_going` is asked before each ring.
+///
+/// # Errors
+/// [`TargetError`] when memory or a core cannot be had.
+pub fn measure_live(
+    cores: &[CoreId],
+    sizes: &[u64],
+    region: RegionId,
+    clock: TargetClock,
+    seed: u64,
+) -> Result<Vec<LlcShare>, TargetError> {
+    let Some(largest) = sizes.last() else { return Ok(Vec::new()) };
+    let mut buffers = RegionBuffers::map(&[region], *largest)?;
+    measure(cores, sizes, &mut |core, bytes| {
+        let mut order: Vec<LineAddr> = (0..bytes / LINE_BYTES as u64).map(LineAddr).collect();
+        shuffle(&mut order, &mut rng(derive_seed(seed, bytes)));
+        let steps = order.len() as u64;
+        let orders = [order];
+        let rings = buffers.link(&orders)?;
+        let mut live = LiveRegions::new(&rings, &[core], clock);
+        // Once around fills the cache, the second time counts; a moved thread begins again.
+        let mut tries = 0;
+        loop {
+            live.chase(core, 0, steps, false)?;
+            match live.chase(core, 0, steps, false) {
+                Err(TargetError::Moved { .. }) if tries < 8 => tries += 1,
+                Err(error) => return Err(error),
+                Ok(cycles) => return Ok(1e9 * cycles as f64 / clock.hz / steps as f64),
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A cache with random replacement of `capacity` bytes: 15 ns in it, 135 ns beyond.
+    fn modelled(capacity: f64, bytes: u64) -> f64 {
+        let hits = (capacity / bytes as f64).min(1.0);
+        15.0 * hits + 135.0 * (1.0 - hits)
+    }
+
+    #[test]
+    fn the_share_is_found_within_a_step_of_half_the_loads() {
+        let sizes = sizes(1 << 20, 32 << 20);
+        assert_eq!((sizes[0], *sizes.last().unwrap()), (2 << 20, 48 << 20));
+        let cores = [CoreId(0), CoreId(1)];
+        let found = measure(&cores, &sizes, &mut |core, bytes| {
+            Ok(modelled(f64::from(4 << 20) * f64::from(core.0 + 1), bytes))
+        })
+        .unwrap();
+        for (core, share) in found.iter().enumerate() {
+            // Half of the loads miss where the ring is twice the capacity, but for the highest
+            // plateau, which still has some hits.
+            let half = (8 << 20) * (core as u64 + 1);
+            let bytes = share.bytes.unwrap();
+            assert!((half * 3 / 4..=half).contains(&bytes), "{bytes} of {half}");
+        }
+    }
+
+    #[test]
+    fn no_second_plateau_no_share() {
+        assert_eq!(half_way(&[(1 << 20, 14.0), (1 << 21, 15.0), (1 << 22, 17.0)]), None);
+        assert_eq!(half_way(&[]), None);
+        // A cache that ends sharply: between the two sizes around its end.
+        let sharp = half_way(&[(1 << 21, 15.0), (1 << 22, 15.0), (1 << 23, 140.0)]).unwrap();
+        assert!((1 << 22..1 << 23).contains(&sharp), "{sharp}");
+    }
+}
