@@ -37,7 +37,7 @@ const BELIEVED: f64 = 2500.0;
 /// Share of its weight that an offset keeps from one round to the next.
 pub(super) const OFFSET_MEMORY: f64 = 0.98;
 /// Probability of error at which a decision is safe.
-const SAFE_ERROR: f32 = 0.01;
+pub(super) const SAFE_ERROR: f32 = 0.01;
 /// Timed loads of each chosen line after which a page's best code is taken as it is.
 const MAX_CYCLES: usize = 24;
 /// Mean square distance of two classes, as a share of the variance of all lines, below which they

@@ -5,7 +5,8 @@ use isochrone_stats::{derive_seed, mean};
 use isochrone_units::{LINES_PER_PAGE, LineAddr, PageAddr};
 
 use super::base::{IS_BASE, resemblance};
-use super::decode::{DecodePlan, Decoded, Judge, decode};
+use super::decode::{DecodePlan, Decoded, Judge, SAFE_ERROR, decode};
+use super::learn::Learnt;
 use super::level::LevelRun;
 use super::run::UNKNOWN_CODE;
 use crate::target::TargetError;
@@ -37,7 +38,8 @@ impl LevelRun<'_> {
         let pages: Vec<PageAddr> = (0..codes.len() as u64).map(PageAddr).collect();
         let firsts = self.block_lines(&pages);
         let frames = self.frames(&pages);
-        let Pass { codes: found, cost, .. } = self.decode_resuming(&firsts)?;
+        let Pass { codes: mut found, cost, .. } = self.decode_resuming(&firsts)?;
+        mend_rare(&mut found, &self.learnt);
         let step = self.learnt.period / LINES_PER_PAGE;
         for (chunk, code) in codes.chunks_mut(step).zip(&found) {
             chunk.fill(code.unwrap_or(UNKNOWN_CODE));
@@ -146,6 +148,26 @@ impl LevelRun<'_> {
     }
 }
 
+/// A code that no training page had and that comes less often than wrong decisions do, is one:
+/// such pages more likely have the code that is most common. (Shares seen in the whole pass are a
+/// better prior than those of the training pages; this is where the two would differ.)
+fn mend_rare(found: &mut [Option<u8>], learnt: &Learnt) {
+    let mut counts = [0_usize; 256];
+    for code in found.iter().flatten() {
+        counts[usize::from(*code)] += 1;
+    }
+    let known: usize = counts.iter().sum();
+    let others = learnt.distinct_codes().len().saturating_sub(1).max(1);
+    let errors = f64::from(SAFE_ERROR) * known as f64 / others as f64;
+    let Some(common) = (0..=u8::MAX).max_by_key(|code| counts[usize::from(*code)]) else { return };
+    for code in found.iter_mut().flatten() {
+        let is_rare = (counts[usize::from(*code)] as f64) < errors;
+        if is_rare && !learnt.codes.contains(code) {
+            *code = common;
+        }
+    }
+}
+
 impl Decoded {
     fn add(&mut self, other: &Self) {
         self.samples += other.samples;
@@ -153,5 +175,29 @@ impl Decoded {
         self.lines_read += other.lines_read;
         self.timing_s += other.timing_s;
         self.total_s += other.total_s;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_rarer_than_errors_are_errors_unless_they_were_learnt() {
+        let learnt = |codes: Vec<u8>| Learnt {
+            keyed: true,
+            canonical_key: (0..64).map(|key| key % 8).collect(),
+            codes,
+            ..Learnt::nothing()
+        };
+        let mut found: Vec<Option<u8>> = vec![Some(0); 100_000];
+        found[7] = Some(5);
+        found[9] = None;
+        found[1000..1500].fill(Some(3));
+        let (mut seen, mut unseen) = (found.clone(), found);
+        mend_rare(&mut seen, &learnt(vec![0, 0, 5]));
+        assert_eq!((seen[7], seen[9], seen[1200]), (Some(5), None, Some(3)));
+        mend_rare(&mut unseen, &learnt(vec![0, 0, 0]));
+        assert_eq!((unseen[7], unseen[9], unseen[1200]), (Some(0), None, Some(3)));
     }
 }
