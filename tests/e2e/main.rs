@@ -2,9 +2,11 @@
 
 #![allow(clippy::tests_outside_test_module, reason = "this whole binary is tests")]
 
+mod bench;
 mod damage;
 mod interrupt;
 mod look;
 mod privileges;
 mod report;
+mod run;
 mod support;

@@ -12,6 +12,12 @@ pub(crate) fn machine() -> MutexGuard<'static, ()> {
     MACHINE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
+/// Takes the machine for a run that reads its map, which must be there before.
+pub(crate) fn mapped_machine() -> MutexGuard<'static, ()> {
+    map();
+    machine()
+}
+
 /// The binary with arguments, in `folder`, without colours.
 pub(crate) fn isochrone(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_isochrone"));
@@ -54,6 +60,27 @@ pub(crate) fn map() -> &'static Map {
         let text = std::fs::read_to_string(folder.join("map.json")).expect("figures are written");
         let figures = serde_json::from_str(&text).expect("figures are JSON");
         Map { folder, summary, figures }
+    })
+}
+
+/// The library that `isochrone run` preloads, as it is shipped. It is built by a command of its
+/// own, since it must not share features with programs that have std.
+pub(crate) fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../preload/Cargo.toml");
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("preload");
+        let built = Command::new(env!("CARGO"))
+            .args(["build", "--release", "--manifest-path"])
+            .arg(&manifest)
+            .arg("--target-dir")
+            .arg(&target)
+            .env_remove("RUSTFLAGS")
+            .env_remove("CARGO_ENCODED_RUSTFLAGS")
+            .output()
+            .expect("cargo runs");
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        target.join("release/libisochrone_malloc.so")
     })
 }
 

@@ -11,6 +11,9 @@ use anyhow::{Context, Result, bail};
 type Step =
     (&'static str, &'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
 
+/// The preloaded library is a workspace of its own (see its manifest).
+const PRELOAD: &str = "crates/preload/Cargo.toml";
+
 const STEPS: &[Step] = &[
     ("format", "cargo", &["fmt", "--all", "--check"], &[]),
     (
@@ -20,7 +23,32 @@ const STEPS: &[Step] = &[
         &[],
     ),
     ("build", "cargo", &["build", "--release", "--locked"], &[]),
+    ("preload format", "cargo", &["fmt", "--manifest-path", PRELOAD, "--check"], &[]),
+    (
+        "preload lints",
+        "cargo",
+        &[
+            "clippy",
+            "--release",
+            "--manifest-path",
+            PRELOAD,
+            "--target-dir",
+            "target",
+            "--locked",
+            "--",
+            "-D",
+            "warnings",
+        ],
+        &[],
+    ),
+    ("preload", "cargo", &["preload", "--locked"], &[]),
     ("tests", "cargo", &["test", "--workspace", "--locked"], &[]),
+    (
+        "loom",
+        "cargo",
+        &["test", "-p", "isochrone-alloc", "--lib", "--release", "--locked", "--", "loom_tests"],
+        &[("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom")],
+    ),
     (
         "docs",
         "cargo",

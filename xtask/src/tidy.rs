@@ -14,11 +14,15 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("stats", &[]),
     ("os", &["units"]),
     ("atlas", &["units"]),
+    ("alloc", &["units", "atlas", "os"]),
+    ("malloc", &["units", "atlas", "os", "alloc"]),
+    ("preload", &["malloc"]),
     ("report", &[]),
     ("sim", &["units", "machine", "stats"]),
     ("host", &["units", "machine", "os"]),
     ("atlas-store", &["units", "machine", "atlas"]),
     ("probe", &["units", "machine", "stats", "os", "host", "sim", "atlas", "atlas-store"]),
+    ("workloads", &["units", "machine", "stats", "sim", "atlas", "alloc", "malloc"]),
     (
         "cli",
         &[
@@ -31,16 +35,19 @@ const FLOORS: &[(&str, &[&str])] = &[
             "atlas",
             "atlas-store",
             "probe",
+            "alloc",
+            "malloc",
+            "workloads",
             "report",
         ],
     ),
 ];
 /// Crates that must build without the standard library.
-const NO_STD: &[&str] = &["units", "machine", "stats", "os", "atlas"];
+const NO_STD: &[&str] = &["units", "machine", "stats", "os", "atlas", "alloc", "malloc", "preload"];
 /// Crates that must not allocate: the malloc replacement stands on them.
-const NO_ALLOC: &[&str] = &["units", "os", "atlas"];
+const NO_ALLOC: &[&str] = &["units", "os", "atlas", "alloc", "malloc", "preload"];
 /// Crates in which `unsafe` may appear.
-const UNSAFE: &[&str] = &["os", "atlas-store"];
+const UNSAFE: &[&str] = &["os", "atlas-store", "malloc", "preload"];
 /// Longest line of a source file.
 const LINE_CHARS_MAX: usize = 120;
 

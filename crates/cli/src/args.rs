@@ -1,8 +1,20 @@
 //! The command line, its help and its examples, in one place; everything else takes typed values.
 
+mod bench;
+mod run;
+mod share;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) use bench::{
+    AstarArgs, BenchCommand, ChaseArgs, CommonArgs, MallocArgs, StructuresArgs,
+};
+pub(crate) use run::{PinChoice, PlacementArgs, RunArgs, RunMode};
+
+use crate::run::usage::UsageArgs;
+use crate::workload::WorkloadArgs;
 
 /// Measures how far every core is from every memory block, region and other core.
 #[derive(Debug, Parser)]
@@ -64,11 +76,27 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  isochrone machine\n  isochrone machine --list\n  \
         isochrone machine bullion-s-16s\n  isochrone machine my-machine.toml --json")]
     Machine(MachineArgs),
+    /// Run a program with its small objects on the lines near the core that asks.
+    #[command(after_help = run::AFTER_HELP)]
+    Run(RunArgs),
+    /// Compare placements and allocators on this machine.
+    #[command(after_help = bench::AFTER_HELP)]
+    Bench {
+        /// What is compared.
+        #[command(subcommand)]
+        command: BenchCommand,
+    },
     /// Print a paper's figures beside ours.
-    #[command(
-        after_help = "Example:\n  isochrone reproduce latency-checker --atlas isochrone.atlas --html grids.html"
-    )]
+    #[command(after_help = "Examples:\n  \
+            isochrone reproduce latency-checker --atlas isochrone.atlas --html grids.html\n  \
+            isochrone reproduce hidden-numa --bench astar.json --html figures.html")]
     Reproduce(ReproduceArgs),
+    /// Runs a program and leaves what it took; part of `run` and `bench`.
+    #[command(hide = true)]
+    Usage(UsageArgs),
+    /// Does one arm's work; part of `bench`.
+    #[command(hide = true)]
+    Workload(WorkloadArgs),
     /// Print shell completions.
     #[command(
         after_help = "Example:\n  isochrone completions bash > /etc/bash_completion.d/isochrone"
@@ -211,6 +239,9 @@ pub(crate) struct ReproduceArgs {
     /// This machine's atlas, for the measured side; a quick map is made if there is none.
     #[arg(long, default_value = "isochrone.atlas")]
     pub(crate) atlas: PathBuf,
+    /// A* on this machine, for hidden-numa: what `isochrone bench astar --json` wrote.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) bench: Option<PathBuf>,
     /// Figures as one HTML page.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
@@ -224,6 +255,8 @@ pub(crate) struct ReproduceArgs {
 pub(crate) enum Paper {
     /// The Latency Checker poster's grids, and Figure 2 of the Euro-Par paper for this machine.
     LatencyChecker,
+    /// Figures 2 and 4 of the Euro-Par paper on hidden non-uniformity.
+    HiddenNuma,
 }
 
 /// `256M`, `2G`, `64k` or plain bytes.

@@ -1,9 +1,11 @@
 //! The `isochrone` command: the only crate that reads the environment, prints, or exits.
 //!
 //! `args` is the whole command line; each command has a module; `view` turns an atlas into what
-//! people look at. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 interrupted with results kept.
+//! people look at. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 interrupted with results kept;
+//! `run` has those of the program that it runs.
 
 mod args;
+mod bench;
 mod diff;
 mod export;
 mod machine;
@@ -12,8 +14,10 @@ mod output;
 mod progress;
 mod reproduce;
 mod reproduce_command;
+mod run;
 mod show;
 mod view;
+mod workload;
 
 use std::process::ExitCode;
 
@@ -26,7 +30,7 @@ use output::Terminal;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let terminal = Terminal::detect(cli.color);
-    match run(cli.command, &terminal) {
+    match dispatch(cli.command, &terminal) {
         Ok(code) => code,
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -36,14 +40,18 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command, terminal: &Terminal) -> Result<ExitCode> {
+fn dispatch(command: Command, terminal: &Terminal) -> Result<ExitCode> {
     match command {
         Command::Map(args) => map::run(&args, terminal),
         Command::Show(args) => show::run(&args, terminal),
         Command::Diff(args) => diff::run(&args, terminal),
         Command::Export(args) => export::run(&args, terminal),
         Command::Machine(args) => machine::run(&args, terminal),
+        Command::Run(args) => Ok(run::run(&args, terminal)),
+        Command::Bench { command } => bench::run(&command, terminal),
         Command::Reproduce(args) => reproduce_command::run(&args, terminal),
+        Command::Usage(args) => run::usage::run(&args),
+        Command::Workload(args) => workload::run(&args, terminal),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "isochrone", &mut text);

@@ -1,7 +1,8 @@
 //! Where text goes: the terminal with or without colours, and files that are whole or not there.
 
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use isochrone_report::term::Colour;
@@ -54,6 +55,22 @@ impl Terminal {
     pub(crate) fn complain(self, line: &str) {
         let _ = writeln!(io::stderr().lock(), "{line}");
     }
+}
+
+/// The user's folder for what can be made again (XDG Base Directory Specification).
+pub(crate) fn cache_folder() -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")))
+}
+
+/// Where programs are looked for.
+pub(crate) fn search_path() -> OsString {
+    std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())
+}
+
+/// What is preloaded into every program that is started from here.
+pub(crate) fn preloaded() -> Option<OsString> {
+    std::env::var_os("LD_PRELOAD")
 }
 
 /// Writes a whole file or leaves what was there: to a temporary name beside it, then renamed.

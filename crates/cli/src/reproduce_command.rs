@@ -6,15 +6,38 @@ use anyhow::Result;
 use clap::Parser;
 use isochrone_atlas_store::contents::Contents;
 use isochrone_atlas_store::load;
+use isochrone_workloads::figure4::Plan;
 
 use crate::args::{Cli, Command, Paper, ReproduceArgs};
 use crate::map;
 use crate::output::{Terminal, write_file};
+use crate::reproduce::hidden_numa::{self, Benched};
 use crate::reproduce::{SEED, latency_checker, to_json, to_page, to_terminal};
 
 /// Runs the command.
 pub(crate) fn run(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let Paper::LatencyChecker = args.paper;
+    match args.paper {
+        Paper::LatencyChecker => poster(args, terminal),
+        Paper::HiddenNuma => paper(args, terminal),
+    }
+}
+
+fn paper(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let benched = args.bench.as_deref().map(Benched::read).transpose()?;
+    let contents = this_machine(args, terminal)?;
+    let all = hidden_numa::hidden_numa(Some(&contents), benched, &Plan::paper(SEED))?;
+    if let Some(path) = &args.html {
+        write_file(path, &hidden_numa::to_page(&all).render(), terminal)?;
+    }
+    if let Some(path) = &args.json {
+        write_file(path, &serde_json::to_string_pretty(&hidden_numa::to_json(&all))?, terminal)?;
+    }
+    let width = u16::try_from(terminal.width).unwrap_or(80);
+    terminal.print(&hidden_numa::to_terminal(&all, terminal.colour, width))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn poster(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
     let contents = this_machine(args, terminal)?;
     let all = latency_checker(Some(&contents), SEED)?;
     if let Some(path) = &args.html {

@@ -1,7 +1,9 @@
 //! Tables for code that stands below `malloc`: slices of memory straight from the kernel, zeroed,
 //! present page by page as they are first used, and unmapped when dropped.
 //!
-//! They never grow, and they are not for measuring: nothing is said of the pages behind them.
+//! A [`Table`] has all its entries from the start, a [`Stack`] has as many as were pushed, up to
+//! its capacity. They never move, and they are not for measuring: nothing is said of the pages
+//! behind them.
 
 use crate::error::OsError;
 use core::ops::{Deref, DerefMut};
@@ -35,18 +37,24 @@ zeroed!(AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize);
 // SAFETY: an array of zero bytes is an array of values that are zero bytes.
 unsafe impl<T: sealed::Zeroed, const N: usize> sealed::Zeroed for [T; N] {}
 
-/// A slice of memory of its own.
+/// A range of its own, with room for entries of a type.
 #[derive(Debug)]
-pub struct Table<T> {
+struct Room<T> {
     first: NonNull<T>,
-    length: usize,
     bytes: usize,
 }
 
 // SAFETY: the memory belongs to the value, as that of a `Box<[T]>` does.
-unsafe impl<T: Send> Send for Table<T> {}
-// SAFETY: a shared table gives shared references to its entries only.
-unsafe impl<T: Sync> Sync for Table<T> {}
+unsafe impl<T: Send> Send for Room<T> {}
+// SAFETY: a shared room gives shared references to its entries only.
+unsafe impl<T: Sync> Sync for Room<T> {}
+
+/// A slice of memory of its own.
+#[derive(Debug)]
+pub struct Table<T> {
+    room: Room<T>,
+    length: usize,
+}
 
 impl<T> Table<T> {
     /// Entries that are zero. No page is taken before it is used, so that a table may be as large
@@ -58,7 +66,7 @@ impl<T> Table<T> {
     where
         T: Zeroed,
     {
-        Self::reserve(length)
+        Ok(Self { room: Room::new(length)?, length })
     }
 
     /// Entries that `entry` makes, in order.
@@ -66,19 +74,17 @@ impl<T> Table<T> {
     /// # Errors
     /// [`OsError`] where there is no address space left.
     pub fn made(length: usize, mut entry: impl FnMut(usize) -> T) -> Result<Self, OsError> {
-        const { assert!(!core::mem::needs_drop::<T>(), "a table drops none of its entries") };
-        let table = Self::reserve(length)?;
+        let mut stack = Stack::new(length)?;
         for index in 0..length {
-            let slot = table.first.as_ptr().wrapping_add(index);
-            // SAFETY: `index` is below `length`, so the slot lies in the range just mapped, which
-            // is aligned for `T` and which nobody else knows.
-            unsafe { slot.write(entry(index)) };
+            stack.push(entry(index));
         }
-        Ok(table)
+        Ok(Self { room: stack.room, length })
     }
+}
 
+impl<T> Room<T> {
     /// Maps room for `length` entries, all bytes zero.
-    fn reserve(length: usize) -> Result<Self, OsError> {
+    fn new(length: usize) -> Result<Self, OsError> {
         const { assert!(align_of::<T>() <= PAGE_BYTES && size_of::<T>() > 0) };
         const TOO_LARGE: OsError =
             OsError::invalid("cannot make so large a table", "ask for fewer entries");
@@ -92,7 +98,68 @@ impl<T> Table<T> {
         let start = start.map_err(|errno| OsError::of("cannot map a table", errno, NO_ROOM))?;
         let first = NonNull::new(start.cast::<T>());
         let first = first.ok_or(OsError::new("cannot map a table", libc::ENOMEM, NO_ROOM))?;
-        Ok(Self { first, length, bytes })
+        Ok(Self { first, bytes })
+    }
+}
+
+/// Entries that are pushed one by one, up to a capacity.
+#[derive(Debug)]
+pub struct Stack<T> {
+    room: Room<T>,
+    length: usize,
+    capacity: usize,
+}
+
+impl<T> Stack<T> {
+    /// An empty one; memory is taken as it fills.
+    ///
+    /// # Errors
+    /// [`OsError`] where there is no address space left.
+    pub fn new(capacity: usize) -> Result<Self, OsError> {
+        const { assert!(!core::mem::needs_drop::<T>(), "a stack drops none of its entries") };
+        Ok(Self { room: Room::new(capacity)?, length: 0, capacity })
+    }
+
+    /// Appends an entry; false, and nothing is appended, if it is full.
+    pub fn push(&mut self, entry: T) -> bool {
+        if self.length == self.capacity {
+            return false;
+        }
+        let slot = self.room.first.as_ptr().wrapping_add(self.length);
+        // SAFETY: the length is below the capacity, so the slot lies in the range of this value,
+        // which is aligned for `T` and borrowed mutably.
+        unsafe { slot.write(entry) };
+        self.length += 1;
+        true
+    }
+
+    /// Forgets all entries beyond the first `length`.
+    pub fn truncate(&mut self, length: usize) {
+        self.length = self.length.min(length);
+    }
+
+    /// Whether no entry fits any more.
+    #[must_use]
+    pub const fn is_full(&self) -> bool {
+        self.length == self.capacity
+    }
+}
+
+impl<T> Deref for Stack<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        // SAFETY: `length` entries from `first` were written and are mapped while `self` lives.
+        unsafe { core::slice::from_raw_parts(self.room.first.as_ptr(), self.length) }
+    }
+}
+
+impl<T> DerefMut for Stack<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as in `deref`; the stack is borrowed mutably, and nobody else has the memory.
+        unsafe { core::slice::from_raw_parts_mut(self.room.first.as_ptr(), self.length) }
     }
 }
 
@@ -103,7 +170,7 @@ impl<T> Deref for Table<T> {
     fn deref(&self) -> &[T] {
         // SAFETY: `length` entries from `first` are mapped for as long as `self` lives, aligned,
         // and were zeroed (a value of `T`: see `zeroed`) or written (see `made`).
-        unsafe { core::slice::from_raw_parts(self.first.as_ptr(), self.length) }
+        unsafe { core::slice::from_raw_parts(self.room.first.as_ptr(), self.length) }
     }
 }
 
@@ -111,11 +178,11 @@ impl<T> DerefMut for Table<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: as in `deref`; the table is borrowed mutably, and nobody else has the memory.
-        unsafe { core::slice::from_raw_parts_mut(self.first.as_ptr(), self.length) }
+        unsafe { core::slice::from_raw_parts_mut(self.room.first.as_ptr(), self.length) }
     }
 }
 
-impl<T> Drop for Table<T> {
+impl<T> Drop for Room<T> {
     fn drop(&mut self) {
         // SAFETY: the range is this value's, and nothing borrows from it any more.
         let result = unsafe { rustix::mm::munmap(self.first.as_ptr().cast(), self.bytes) };
@@ -145,7 +212,7 @@ mod tests {
         let table = Table::<AtomicU64>::zeroed(64).expect("a page");
         std::thread::scope(|scope| {
             for _ in 0..4 {
-                scope.spawn(|| table.iter().map(|w| w.fetch_add(1, Ordering::Relaxed)).count());
+                scope.spawn(|| table.iter().for_each(|w| _ = w.fetch_add(1, Ordering::Relaxed)));
             }
         });
         assert!(table.iter().all(|word| word.load(Ordering::Relaxed) == 4));
@@ -155,6 +222,18 @@ mod tests {
     fn made_entries_are_what_they_were_made_of() {
         let table = Table::made(1000, |index| (index, [index; 3])).expect("32 kB");
         assert!(table.iter().enumerate().all(|(i, entry)| *entry == (i, [i; 3])));
+    }
+
+    #[test]
+    fn a_stack_holds_what_was_pushed_and_no_more_than_fits() {
+        let mut stack = Stack::new(3).expect("a page");
+        assert!((0..3_u64).all(|value| stack.push(value)) && !stack.push(9));
+        assert!(stack.is_full());
+        stack.swap(0, 2);
+        assert_eq!(&*stack, [2, 1, 0]);
+        stack.truncate(1);
+        stack.truncate(5);
+        assert_eq!((&*stack, stack.is_full()), (&[2][..], false));
     }
 
     #[test]

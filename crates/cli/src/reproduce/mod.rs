@@ -1,4 +1,5 @@
-//! The figures of a paper beside ours: `isochrone reproduce latency-checker`.
+//! The figures of a paper beside ours: `isochrone reproduce`. Here the Latency Checker poster;
+//! `hidden_numa` is the Euro-Par paper.
 //!
 //! The poster's grids stand as published, cell by cell, unreadable ones missing. Beside them are
 //! grids that the probe's own region experiment measured on a modelled machine (simulated), whose
@@ -11,6 +12,7 @@ mod die;
 mod epyc;
 mod figure2;
 mod fit;
+pub(crate) mod hidden_numa;
 mod json;
 mod measured;
 mod page;

@@ -285,7 +285,7 @@ fn this_machine(measured: &Measured, colour: Colour, width: u16) -> String {
 }
 
 /// Figure 2 as strips, a page a row, so that each block is a mark.
-fn blocks_strip(blocks: &Blocks) -> Strip {
+pub(super) fn blocks_strip(blocks: &Blocks) -> Strip {
     let from = blocks.first_frame.map_or(String::new(), |f| format!(" from frame {f:#x}"));
     let rows = blocks.shown().iter().flat_map(|(core, line)| {
         line.chunks(LINES_PER_PAGE).enumerate().map(move |(page, blocks)| StripRow {

@@ -1,0 +1,297 @@
+//! How a heap grows: classified pages join it, wait by kind, and are cut into slots of a class
+//! when memory may be spent, or must be.
+//!
+//! Memory is spent for two reasons that are never mixed. For a nearer line: only while what is
+//! assigned stays within the waste allowed. For any line: when no slot of the class is free. A
+//! page never leaves its class again.
+
+use crate::bins::{KINDS, UNKNOWN_KIND};
+use crate::class::{SizeClass, UnitLines};
+use crate::heap::{Heap, PAGE_LINES};
+use crate::page::{PageCodes, PageState, PageWord};
+use crate::policy::Mode;
+use crate::refill::FREE;
+use crate::slot::GRANULES_PER_PAGE;
+use crate::stack::Stack;
+use crate::sync::Ordering::{AcqRel, Relaxed};
+use crate::tables::OrderTable;
+use isochrone_units::PAGE_BYTES;
+
+const PAGE: u64 = PAGE_BYTES as u64;
+/// Pages that wait for a class, at least, at most, and as a share of those assigned.
+const READY_PAGES: (u64, u64, u64) = (16, 256, 16);
+
+impl<'a> Heap<'a> {
+    /// A page joins the heap. False if it is beyond the arena or part of the heap already. A page
+    /// of which nothing is known may join, and is used last.
+    pub fn page_ready(&self, page: u32, codes: PageCodes) -> bool {
+        let Some(word) = self.tables.pages.get(page as usize) else { return false };
+        let end = (page as usize + 1) * PAGE_LINES as usize;
+        let numbered = page < u32::MAX / GRANULES_PER_PAGE;
+        if !numbered || end > self.tables.next.len() || end > self.tables.masks.len() {
+            return false;
+        }
+        let ready = self.page_word(page, PageState::Ready, codes);
+        // Release: what the caller did with the page comes before anybody is given a slot of it.
+        if word.compare_exchange(0, ready.0, AcqRel, Relaxed).is_err() {
+            return false;
+        }
+        self.count_units(page, ready, 1);
+        self.sums().pages.fetch_add(1, Relaxed);
+        self.sums().ready_pages.fetch_add(1, Relaxed);
+        self.ready_stack(self.kind(ready.seen())).push_all(&[page * PAGE_LINES]);
+        true
+    }
+
+    /// The same for a page of which every line was measured: [`crate::oracle_rank`] by line.
+    pub fn page_measured(&self, page: u32, codes: PageCodes, ranks: &[u8; 64]) -> bool {
+        let first = page as usize * PAGE_LINES as usize;
+        let Some(lines) = self.tables.ranks.get(first..first + ranks.len()) else { return false };
+        if self.state(page) != PageState::Absent {
+            return false;
+        }
+        for (line, &rank) in lines.iter().zip(ranks) {
+            line.store(rank, Relaxed);
+        }
+        self.page_ready(page, codes)
+    }
+
+    /// Says anew what is known of a page. Its free units find their bins when they are next
+    /// drawn; its slots in use are near or far at once. False if the page is not of the heap.
+    pub fn recode(&self, page: u32, codes: PageCodes) -> bool {
+        let Some(word) = self.tables.pages.get(page as usize) else { return false };
+        let recoded = |before: u64| self.page_word(page, PageWord(before).state(), codes);
+        let known = |before: u64| (before != 0).then(|| recoded(before).0);
+        let Ok(before) = word.fetch_update(AcqRel, Relaxed, known) else { return false };
+        self.count_units(page, PageWord(before), u32::MAX);
+        self.count_units(page, recoded(before), 1);
+        self.move_used(page, PageWord(before), recoded(before));
+        true
+    }
+
+    /// Takes back what was known of a page, whose frame is another now: it counts as far as any.
+    pub fn demote(&self, page: u32) -> bool {
+        let demoted = self.recode(page, PageCodes::UNKNOWN);
+        if demoted {
+            let first = page as usize * PAGE_LINES as usize;
+            let measured = self.tables.ranks.get(first..first + PAGE_LINES as usize);
+            measured.unwrap_or(&[]).iter().for_each(|rank| rank.store(u8::MAX, Relaxed));
+            self.sums().demoted_pages.fetch_add(1, Relaxed);
+        }
+        demoted
+    }
+
+    /// Takes back what was known of every page, as after a fork, whose pages get new frames.
+    pub fn demote_all(&self) {
+        let pages = u32::try_from(self.tables.pages.len()).unwrap_or(u32::MAX);
+        for page in 0..pages {
+            self.demote(page);
+        }
+    }
+
+    /// Puts up to `units` free units of a class, of which nothing was known when they were freed,
+    /// where they belong by now; how many were moved. For after pages were decoded again.
+    pub fn rebin_unknown(&self, class: SizeClass, units: usize) -> usize {
+        let last = self.bins_count(class) - 1;
+        let bin = crate::groups::low_byte(last);
+        let (mut moved, mut seen) = (0, 0);
+        // What stays is set aside until the end, so that it is not drawn again.
+        let mut stays = [0; 64];
+        while seen < units.min(stays.len()) {
+            let mut line = [0];
+            if self.stack(class, bin).pop_many(&mut line) == 0 {
+                break;
+            }
+            let home = self.unit_bin(class, line[0]);
+            if home == bin {
+                stays[seen - moved] = line[0];
+            } else {
+                self.stack(class, home).push_all(&line);
+                moved += 1;
+            }
+            seen += 1;
+        }
+        self.stack(class, bin).push_all(&stays[..seen - moved]);
+        moved
+    }
+
+    /// Pages that should join the heap now.
+    #[must_use]
+    pub fn wants_pages(&self) -> u32 {
+        let (least, most, share) = READY_PAGES;
+        let assigned = self.sums().assigned_bytes.load(Relaxed) / PAGE;
+        let target = (assigned / share).clamp(least, most);
+        let ready = u64::from(self.sums().ready_pages.load(Relaxed));
+        u32::try_from(target.saturating_sub(ready)).unwrap_or(0)
+    }
+
+    /// Bytes that may be assigned for the sake of nearer lines.
+    #[must_use]
+    pub fn preference_limit_bytes(&self) -> u64 {
+        let live = self.live_bytes();
+        let waste = scaled(live, self.policy.waste);
+        live.saturating_add(waste).saturating_add(self.policy.slack_bytes)
+    }
+
+    /// The bin in which a unit of a class belongs now.
+    pub(crate) fn unit_bin(&self, class: SizeClass, line: u32) -> u8 {
+        self.bin(class.unit(), self.word(line / PAGE_LINES).seen(), line)
+    }
+
+    /// Assigns a page that has units near for the core, if that stays within the waste allowed.
+    pub(crate) fn grow_near(&self, class: SizeClass, order: &OrderTable) -> bool {
+        let limit = self.preference_limit_bytes();
+        let sums = self.sums();
+        let reserve = |bytes: u64| bytes.checked_add(PAGE).filter(|&bytes| bytes <= limit);
+        if sums.assigned_bytes.fetch_update(Relaxed, Relaxed, reserve).is_err() {
+            return false;
+        }
+        let near = order.near_kinds.load(Relaxed);
+        let kinds = order.kinds.iter().map(|kind| kind.load(Relaxed));
+        let assigned = self.assign(class, kinds.filter(|kind| near >> kind & 1 == 1));
+        if !assigned {
+            sums.assigned_bytes.fetch_sub(PAGE, Relaxed);
+        }
+        assigned
+    }
+
+    /// Assigns any page, the best kind for the core first.
+    pub(crate) fn grow_any(&self, class: SizeClass, order: Option<&OrderTable>) -> bool {
+        let sums = self.sums();
+        let limit = self.preference_limit_bytes();
+        let ordered = order.filter(|order| order.count.load(Relaxed) > 0);
+        let kinds = ordered.into_iter().flat_map(|order| &order.kinds);
+        let kinds = kinds.map(|kind| kind.load(Relaxed));
+        // All kinds once more: an order may be there half, or not at all.
+        let every = 0..=UNKNOWN_KIND;
+        if !self.assign(class, kinds.chain(every)) {
+            return false;
+        }
+        if sums.assigned_bytes.fetch_add(PAGE, Relaxed) + PAGE > limit {
+            sums.forced_pages.fetch_add(1, Relaxed);
+        }
+        true
+    }
+
+    /// Takes a ready page of the first of these kinds that has one, and cuts it.
+    fn assign(&self, class: SizeClass, kinds: impl Iterator<Item = u8> + Clone) -> bool {
+        loop {
+            let mut moved = false;
+            for kind in kinds.clone() {
+                if let Some(page) = self.take_ready(kind, &mut moved) {
+                    self.cut(class, page);
+                    return true;
+                }
+            }
+            // A page may have moved to a kind that was looked at before.
+            if !moved {
+                return false;
+            }
+        }
+    }
+
+    /// Takes a ready page of a kind; `moved` if one was found that is of another by now.
+    fn take_ready(&self, kind: u8, moved: &mut bool) -> Option<u32> {
+        loop {
+            let mut line = [0];
+            if self.ready_stack(kind).pop_many(&mut line) == 0 {
+                return None;
+            }
+            let page = line[0] / PAGE_LINES;
+            let home = self.kind(self.word(page).seen());
+            if home == kind {
+                self.sums().ready_pages.fetch_sub(1, Relaxed);
+                return Some(page);
+            }
+            *moved = true;
+            self.ready_stack(home).push_all(&line);
+        }
+    }
+
+    /// Cuts a page that the caller owns into free units.
+    fn cut(&self, class: SizeClass, page: u32) {
+        let assign = |word: u64| Some(PageWord(word).assigned(class).0);
+        if let Some(word) = self.tables.pages.get(page as usize) {
+            // It always succeeds: the closure refuses nothing.
+            let _ = word.fetch_update(AcqRel, Relaxed, assign);
+        }
+        let seen = self.word(page).seen();
+        let unit = class.unit();
+        let mut bins = [0; 64];
+        let units = usize::from(unit.per_page());
+        let line_of = |place: u8| page * PAGE_LINES + (u32::from(place) << unit as u8);
+        for (place, bin) in (0_u8..).zip(&mut bins[..units]) {
+            *bin = self.bin(unit, seen, line_of(place));
+            if let Some(mask) = self.tables.masks.get(line_of(place) as usize) {
+                mask.store(class.full_mask(), Relaxed);
+            }
+        }
+        let mut done = 0_u64;
+        for (place, &bin) in (0_u8..).zip(&bins[..units]) {
+            if done >> place & 1 == 1 {
+                continue;
+            }
+            let (mut chain, mut length) = ([0; 64], 0);
+            for (other, &other_bin) in (0_u8..).zip(&bins[..units]).skip(usize::from(place)) {
+                if other_bin == bin {
+                    chain[length] = line_of(other);
+                    length += 1;
+                    done |= 1 << other;
+                }
+            }
+            self.stack(class, bin).push_all(&chain[..length]);
+        }
+    }
+
+    fn ready_stack(&self, kind: u8) -> Stack<'a> {
+        let kind = usize::from(kind).min(KINDS - 1);
+        Stack::new(&self.tables.shared.ready[kind], self.tables.next)
+    }
+
+    /// Units in use of a page that was coded anew are in use of other bins. Those that threads
+    /// take or free meanwhile may be counted wrong: it is a tally, and nothing hangs on one unit.
+    fn move_used(&self, page: u32, before: PageWord, after: PageWord) {
+        let Some(class) = before.class() else { return };
+        let unit = class.unit();
+        for place in 0..u32::from(unit.per_page()) {
+            let line = page * PAGE_LINES + (place << unit as u8);
+            let mask = self.tables.masks.get(line as usize).map_or(FREE, |mask| mask.load(Relaxed));
+            if mask & FREE == 0 {
+                self.tally(unit, self.bin(unit, before.seen(), line), -1);
+                self.tally(unit, self.bin(unit, after.seen(), line), 1);
+            }
+        }
+    }
+
+    /// Counts units that left a bin to be used, or came back.
+    pub(crate) fn tally(&self, unit: UnitLines, bin: u8, units: i32) {
+        self.tables.shared.used[unit as usize][usize::from(bin)].fetch_add(units, Relaxed);
+    }
+
+    /// Adds `sign` (1, or -1 as it wraps) to the population of the bins of a page's units.
+    fn count_units(&self, page: u32, word: PageWord, sign: u32) {
+        for unit in UnitLines::ALL {
+            let mut units = [0_u8; crate::bins::MAX_BINS];
+            for place in 0..u32::from(unit.per_page()) {
+                let line = page * PAGE_LINES + (place << unit as u8);
+                units[usize::from(self.bin(unit, word.seen(), line))] += 1;
+            }
+            let population = &self.tables.shared.population[unit as usize];
+            for (count, &units) in population.iter().zip(&units).filter(|(_, units)| **units > 0) {
+                count.fetch_add(u32::from(units).wrapping_mul(sign), Relaxed);
+            }
+        }
+        debug_assert!(self.policy.mode != Mode::Oracle || !self.tables.ranks.is_empty());
+    }
+}
+
+/// A share of a byte count; nothing for a share that is no number or negative.
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a limit needs no more than 52 bits, and casts of floats saturate"
+)]
+pub(crate) fn scaled(bytes: u64, share: f32) -> u64 {
+    (bytes as f64 * f64::from(share)) as u64
+}

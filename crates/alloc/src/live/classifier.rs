@@ -1,0 +1,409 @@
+//! The classifier: which base each core wears, and the codes of the arena's pages.
+//!
+//! It joins the parts. A page is decoded in the base that its judge was last found to wear, and
+//! yielded only after a look at known pages has confirmed that base: what was decoded across a
+//! move is decoded again. It never hands out memory and never starts a thread.
+
+use super::dice::Dice;
+use super::level::LevelModel;
+use super::look::Look;
+use super::notes::{Notes, Queue, side};
+use super::number::{index, page};
+use super::stream::{Decoded, Judge, Step, Stream};
+use super::timing::Timing;
+use crate::{PageCodes, Worn};
+use isochrone_atlas::{Atlas, Code};
+use isochrone_os::OsError;
+use isochrone_os::table::Table;
+use isochrone_units::{CoreId, Level, PageAddr};
+
+/// Pages decoded at a level before their base is confirmed.
+const CONFIRM_PAGES: usize = 512;
+/// Judges at most.
+const JUDGES: usize = 4;
+
+/// How a classifier is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Pages that the arena can grow to.
+    pub pages_max: usize,
+    /// Seed of all orders.
+    pub seed: u64,
+}
+
+/// What [`Classifier::next_event`] yields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The page's codes are known as well as they will be.
+    Ready(PageAddr, PageCodes),
+    /// Another frame is behind this page, which was ready: its lines are no longer where they were
+    /// ranked. It is decoded again and comes as [`Self::Ready`] once more.
+    Replaced(PageAddr),
+}
+
+/// How a slice ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slice {
+    /// There is more to do.
+    Paused,
+    /// Every page is decoded and confirmed.
+    Idle,
+    /// It is not known what this core wears: call [`Classifier::identify`] on it.
+    Stranger(CoreId),
+    /// No base of the atlas is worn here, and there are no known pages from which to measure a
+    /// new one: the program runs oblivious.
+    Unknown,
+}
+
+/// What a core wears at one level, and how that was found out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Identity {
+    /// Place in the dictionary; beyond it, a base that was measured in this program.
+    pub base: u16,
+    /// Probability that another base of the dictionary is the one.
+    pub error: f32,
+    /// Whether pages with known codes said so. If not, decoding has to confirm it.
+    pub from_known_pages: bool,
+    /// Whether it fits none of the dictionary and was measured anew.
+    pub is_new: bool,
+}
+
+/// What classifying cost so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Pages that were yielded.
+    pub ready: u64,
+    /// Pages whose codes came from the atlas, by their frames.
+    pub from_atlas: u64,
+    /// Pages that were given another frame.
+    pub replaced: u64,
+    /// Timed loads: last-level cache, memory.
+    pub loads: [u64; 2],
+    /// Bases found changed.
+    pub moves: u64,
+    /// Nanoseconds spent in slices, identifying and checks.
+    pub busy_ns: u64,
+}
+
+/// One core, as far as it is known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seat {
+    pub(super) core: CoreId,
+    pub(super) worn: [Option<u16>; 2],
+    /// Whether known pages said so.
+    pub(super) proven: [bool; 2],
+}
+
+/// One level, as far as it follows the pattern.
+#[derive(Debug)]
+pub(super) struct Side {
+    pub(super) model: LevelModel,
+    pub(super) stream: Stream,
+    /// Pages decoded since the base was confirmed last.
+    pub(super) fresh: Queue,
+    /// Times that pages were decoded in vain since a base was confirmed last.
+    pub(super) failures: u32,
+    /// No base fits, and no page is known from which to measure one: the level is left alone.
+    pub(super) given_up: bool,
+}
+
+/// Learns codes and bases.
+#[derive(Debug)]
+pub struct Classifier<'a> {
+    pub(super) atlas: Atlas<'a>,
+    pub(super) sides: [Option<Side>; 2],
+    pub(super) seats: Table<Seat>,
+    pub(super) notes: Notes,
+    pub(super) look: Look,
+    /// The level at which a confirming look is under way.
+    pub(super) confirming: Option<Level>,
+    pub(super) events: Queue,
+    pub(super) judges: [CoreId; JUDGES],
+    pub(super) judge_count: usize,
+    pub(super) dice: Dice,
+    pub(super) checked: u32,
+    pub(super) stats: Stats,
+}
+
+impl<'a> Classifier<'a> {
+    /// Makes the tables. Most of their memory is taken as pages come.
+    ///
+    /// # Errors
+    /// [`OsError`] where there is no address space, or for an atlas that cannot be decoded with.
+    pub fn new(atlas: Atlas<'a>, plan: Plan) -> Result<Self, OsError> {
+        let open = |level: Level| -> Result<Option<Side>, OsError> {
+            let Some(model) = LevelModel::open(&atlas, level)? else { return Ok(None) };
+            let seed = plan.seed ^ u64::from(isochrone_atlas::format::level_tag(level)) << 32;
+            let stream = Stream::new(&model, plan.pages_max, seed)?;
+            let fresh = Queue::new(plan.pages_max)?;
+            Ok(Some(Side { model, stream, fresh, failures: 0, given_up: false }))
+        };
+        let mut cores = atlas.cores();
+        let seats = Table::made(atlas.cores().len(), |_| Seat {
+            core: cores.next().unwrap_or(CoreId(u16::MAX)),
+            worn: [None; 2],
+            proven: [false; 2],
+        })?;
+        Ok(Self {
+            atlas,
+            sides: [open(Level::Llc)?, open(Level::Dram)?],
+            seats,
+            notes: Notes::new(plan.pages_max)?,
+            look: Look::new()?,
+            confirming: None,
+            events: Queue::new(2 * plan.pages_max)?,
+            judges: [CoreId(u16::MAX); JUDGES],
+            judge_count: 0,
+            dice: Dice::new(plan.seed),
+            checked: 0,
+            stats: Stats::default(),
+        })
+    }
+
+    /// Names the cores that will decode in turns (four at most). Classes of pages that none of
+    /// them tells apart are one class. Without this, the first core that decodes is the judge.
+    pub fn set_judges(&mut self, cores: &[CoreId]) {
+        self.judge_count = 0;
+        for core in cores.iter().take(JUDGES) {
+            self.judges[self.judge_count] = *core;
+            self.judge_count += 1;
+        }
+        self.judge();
+    }
+
+    /// What codes the judges can tell apart, anew.
+    pub(super) fn judge(&mut self) {
+        let judges = &self.judges[..self.judge_count];
+        for own in self.sides.iter_mut().flatten() {
+            let place = side(own.model.level);
+            let worn = self.seats.iter().filter(|seat| judges.contains(&seat.core));
+            let bases = worn.filter_map(|seat| seat.worn[place]);
+            if own.model.judge_by(bases) {
+                own.stream.start_over();
+            }
+        }
+    }
+
+    /// Takes note of all pages of the arena below `end`. Those whose frames the atlas knows have
+    /// their codes from it.
+    pub fn add(&mut self, timing: &impl Timing, end: usize) {
+        const TOGETHER: usize = 64;
+        let first = self.notes.pages();
+        self.notes.extend(end);
+        for begin in (first..self.notes.pages()).step_by(TOGETHER) {
+            let count = TOGETHER.min(self.notes.pages() - begin);
+            let mut frames = [None; TOGETHER];
+            timing.frames(PageAddr(begin as u64), &mut frames[..count]);
+            for (of, frame) in (page(begin)..).zip(&frames[..count]) {
+                self.notes.set_frame(of, *frame);
+                self.ask_atlas(of, *frame);
+            }
+        }
+        if self.sides.iter().all(Option::is_none) {
+            (first..self.notes.pages()).for_each(|of| self.yield_page(page(of)));
+        }
+    }
+
+    /// Takes a page's codes from the atlas, if that has its frame at every level that counts.
+    pub(super) fn ask_atlas(&mut self, of: u32, frame: Option<u64>) {
+        let Some(frame) = frame else { return };
+        let mut found = [None; 2];
+        for (place, own) in self.sides.iter().enumerate() {
+            let Some(own) = own else { continue };
+            if own.model.block_pages() > 1 {
+                return;
+            }
+            let code = self.atlas.code(PageAddr(frame), own.model.level);
+            let Some(code) = code.filter(|code| *code != Code::UNKNOWN) else { return };
+            found[place] = Some(code);
+        }
+        for (own, code) in self.sides.iter_mut().zip(found) {
+            if let (Some(own), Some(code)) = (own, code) {
+                self.notes.set_code(own.model.level, of, code, own.model.period);
+                own.fresh.push(of);
+            }
+        }
+        self.stats.from_atlas += 1;
+    }
+
+    /// What a core wears, for [`crate::Heap::wear`]; `None` of a level that does not follow the
+    /// pattern, or of which it is not known.
+    #[must_use]
+    pub fn worn(&self, core: CoreId) -> Worn {
+        let table = |level: Level| {
+            let own = self.sides[side(level)].as_ref()?;
+            Some(own.model.base(self.base_of(core, level)?))
+        };
+        Worn::of(table(Level::Llc), table(Level::Dram))
+    }
+
+    pub(super) fn seat(&self, core: CoreId) -> Option<usize> {
+        self.seats.iter().position(|seat| seat.core == core)
+    }
+
+    pub(super) fn base_of(&self, core: CoreId, level: Level) -> Option<u16> {
+        self.seats[self.seat(core)?].worn[side(level)]
+    }
+
+    /// The next page that is ready, or was given another frame.
+    pub fn next_event(&mut self) -> Option<Event> {
+        const REPLACED: u32 = 1;
+        let entry = self.events.pop()?;
+        let (of, kind) = (entry / 2, entry % 2);
+        let address = PageAddr(u64::from(of));
+        Some(match kind {
+            REPLACED => Event::Replaced(address),
+            _ => Event::Ready(address, self.notes.both(of)),
+        })
+    }
+
+    /// What classifying cost so far.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        let loads = |place: usize| self.sides[place].as_ref().map_or(0, |own| own.stream.loads);
+        Stats { loads: [loads(0), loads(1)], ..self.stats }
+    }
+
+    /// Decodes pages for at most `budget_ns` (and the few microseconds of its last step).
+    ///
+    /// # Errors
+    /// [`OsError`] where loads cannot be timed here.
+    pub fn slice(&mut self, timing: &mut impl Timing, budget_ns: u64) -> Result<Slice, OsError> {
+        let begin = timing.now_ns();
+        let until = begin.saturating_add(budget_ns);
+        let core = timing.core();
+        let result = loop {
+            let result = self.step(timing, core, until)?;
+            if let Some(result) = result {
+                break result;
+            }
+            if timing.now_ns() >= until {
+                break Slice::Paused;
+            }
+        };
+        self.stats.busy_ns += timing.now_ns() - begin;
+        Ok(result)
+    }
+
+    /// One step; `None` if there may be another.
+    fn step(
+        &mut self,
+        timing: &mut impl Timing,
+        core: CoreId,
+        until: u64,
+    ) -> Result<Option<Slice>, OsError> {
+        // A machine whose lines are all alike has no side at all, and nothing is unknown there.
+        let mut sides = self.sides.iter().flatten().peekable();
+        if sides.peek().is_some() && sides.all(|own| own.given_up) {
+            return Ok(Some(Slice::Unknown));
+        }
+        let Some(seat) = self.seat(core) else { return Ok(Some(Slice::Unknown)) };
+        let worn = self.seats[seat].worn;
+        let open = |own: &&Side| !own.given_up;
+        let strange = |(own, worn): (&Option<Side>, Option<u16>)| {
+            own.as_ref().is_some_and(|own| open(&own)) && worn.is_none()
+        };
+        if self.sides.iter().zip(worn).any(strange) {
+            return Ok(Some(Slice::Stranger(core)));
+        }
+        if self.confirming.is_some() && self.look.core() != core {
+            self.confirming = None;
+        }
+        if let Some(level) = self.confirming {
+            return self.confirm(timing, core, level, until);
+        }
+        for level in Level::ALL {
+            let Some(own) = self.sides[side(level)].as_ref().filter(open) else { continue };
+            let idle = !own.stream.has_work(&self.notes);
+            let waits = own.fresh.len();
+            if waits >= CONFIRM_PAGES || (idle && waits > 0) {
+                self.look.clear();
+                self.begin_confirming(core, level, timing);
+                return Ok(None);
+            }
+        }
+        for level in Level::ALL {
+            match self.decode(timing, seat, level, until)? {
+                Step::Went => return Ok(None),
+                Step::Paused => return Ok(Some(Slice::Paused)),
+                Step::Idle => {}
+            }
+        }
+        let waits = self.sides.iter().flatten().any(|own| own.fresh.len() > 0);
+        Ok(if waits { None } else { Some(Slice::Idle) })
+    }
+
+    /// One step of decoding at a level.
+    fn decode(
+        &mut self,
+        timing: &mut impl Timing,
+        seat: usize,
+        level: Level,
+        until: u64,
+    ) -> Result<Step, OsError> {
+        let place = side(level);
+        let Some(own) = &mut self.sides[place] else { return Ok(Step::Idle) };
+        let seat = self.seats[seat];
+        let Some(base) = seat.worn[place] else { return Ok(Step::Idle) };
+        if own.given_up || !own.stream.has_work(&self.notes) {
+            return Ok(Step::Idle);
+        }
+        let judge = Judge { core: seat.core, base };
+        let mut out = [Decoded { first: 0, code: Code::UNKNOWN }; 64];
+        let mut count = 0;
+        let mut keep = |decoded| {
+            if let Some(slot) = out.get_mut(count) {
+                *slot = decoded;
+                count += 1;
+            }
+        };
+        let known = (&own.model, &self.notes);
+        let step = own.stream.advance(timing, known, judge, until, &mut keep)?;
+        for decoded in &out[..count] {
+            self.take_decoded(level, *decoded);
+        }
+        Ok(step)
+    }
+
+    /// Notes the code of a block. A page that was ready and has another code now was given another
+    /// frame.
+    fn take_decoded(&mut self, level: Level, decoded: Decoded) {
+        let Some(own) = &mut self.sides[side(level)] else { return };
+        let (block, period) = (own.model.block_pages(), own.model.period);
+        let first = decoded.first;
+        let doubted = self.notes.is_doubted(level, first);
+        let before = self.notes.code(level, first);
+        if doubted && decoded.code == Code::UNKNOWN {
+            // It could not be told: what is known stays.
+            return self.notes.set_doubted(level, first, false);
+        }
+        self.notes.set_code(level, first, decoded.code, period);
+        let changed = doubted && self.notes.code(level, first) != before;
+        for of in (first..).take(block) {
+            self.notes.set_doubted(level, of, false);
+            if changed {
+                self.replaced(of);
+            }
+        }
+        let Some(own) = &mut self.sides[side(level)] else { return };
+        if !doubted || changed {
+            (first..).take(block).for_each(|of| {
+                own.fresh.push(of);
+            });
+        }
+    }
+
+    /// Tells that a page was given another frame.
+    pub(super) fn replaced(&mut self, of: u32) {
+        if self.notes.is_yielded(of) {
+            self.notes.set_yielded(of, false);
+            self.events.push(of * 2 + 1);
+            self.stats.replaced += 1;
+        }
+    }
+
+    /// Pages that may be asked for.
+    pub(super) fn holds(&self, of: u32) -> bool {
+        index(of) < self.notes.pages()
+    }
+}

@@ -1,0 +1,101 @@
+//! Which base samples belong to: of pages whose codes are known, and of pages of which nothing is.
+//!
+//! Pure arithmetic on samples. Latencies may be shifted as a whole (another clock rate, rows of
+//! memory that are open), so every base is compared with an offset of its own.
+
+use super::level::LevelModel;
+use super::number::real;
+use isochrone_atlas::{Codebook, CodedSample, Decoder, PatternTable};
+
+/// How far differences between lines are what a base says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Slope {
+    /// Cycles seen for a cycle predicted: 1 for the base that is worn, about 0 for a strange one.
+    pub(super) slope: f32,
+    /// Standard error of it.
+    pub(super) error: f32,
+}
+
+/// Regression of the samples that lie in the window on what `table` says; `None` where it says
+/// the same of all of them.
+pub(super) fn slope(
+    table: &PatternTable,
+    samples: &[CodedSample],
+    (low, high): (f32, f32),
+) -> Option<Slope> {
+    let pairs = || {
+        let kept = samples.iter().filter(|s| (low..=high).contains(&s.cycles));
+        kept.map(|s| (table.latency_cycles(s.code, s.line), s.cycles)).filter(|p| p.0.is_finite())
+    };
+    let (mut x0, mut y0, mut count) = (0.0_f32, 0.0_f32, 0_usize);
+    for (x, y) in pairs() {
+        (x0, y0, count) = (x0 + x, y0 + y, count + 1);
+    }
+    let (x0, y0) = (x0 / real(count), y0 / real(count));
+    let (mut xx, mut xy, mut yy) = (0.0_f32, 0.0_f32, 0.0_f32);
+    for (x, y) in pairs().map(|(x, y)| (x - x0, y - y0)) {
+        (xx, xy, yy) = (xx + x * x, xy + x * y, yy + y * y);
+    }
+    // Below a tenth of a cycle a base is flat for these lines.
+    if count < 3 || xx < 0.01 * real(count) {
+        return None;
+    }
+    let slope = xy / xx;
+    let left = (yy - slope * xy).max(0.0) / real(count - 2);
+    Some(Slope { slope, error: libm::sqrtf(left / xx) })
+}
+
+/// Samples of pages of which nothing is known: every page is a run of `CodedSample`s with equal
+/// codes, which only tell pages apart.
+pub(super) fn page_runs(samples: &[CodedSample]) -> impl Iterator<Item = &[CodedSample]> {
+    samples.chunk_by(|a, b| a.code == b.code)
+}
+
+/// How well pages of unknown codes fit one base: the evidence in nats.
+pub(super) fn evidence(
+    model: &LevelModel,
+    book: &Codebook,
+    table: &PatternTable,
+    samples: &[CodedSample],
+    (low, high): (f32, f32),
+) -> f32 {
+    let (mut sum, mut count) = (0.0, 0_usize);
+    let mut expected = [f32::NAN; 256];
+    for sample in samples.iter().filter(|s| (low..=high).contains(&s.cycles)) {
+        let slot = &mut expected[usize::from(sample.line)];
+        if slot.is_nan() {
+            *slot = model.expected(table, sample.line);
+        }
+        sum += sample.cycles - *slot;
+        count += 1;
+    }
+    let offset = sum / real(count.max(1));
+    let mut decoder = Decoder::new(book);
+    let mut total = 0.0;
+    for run in page_runs(samples) {
+        decoder.reset(book);
+        for sample in run {
+            decoder.add(book, sample.line, sample.cycles - offset);
+        }
+        total += decoder.evidence_nats(book);
+    }
+    total
+}
+
+/// The base that `samples` show, cell by cell.
+pub(super) fn measured(
+    model: &LevelModel,
+    samples: &[CodedSample],
+    (low, high): (f32, f32),
+) -> Option<PatternTable> {
+    let (mut sums, mut counts) = ([0.0_f32; 256], [0_usize; 256]);
+    for sample in samples.iter().filter(|s| (low..=high).contains(&s.cycles)) {
+        let cell = model.cell(sample.code, sample.line);
+        sums[cell] += sample.cycles;
+        counts[cell] += 1;
+    }
+    for (sum, count) in sums.iter_mut().zip(counts) {
+        *sum = if count > 0 { *sum / real(count) } else { f32::NAN };
+    }
+    model.assemble(&sums)
+}

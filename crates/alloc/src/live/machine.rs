@@ -1,0 +1,163 @@
+//! This machine: the arena's lines, put where they are to be timed by the instructions that the
+//! CPU has, and timed.
+//!
+//! It pins no thread. Lines reach the last-level cache by `cldemote`, or by a sweep that pushes
+//! them out of the nearer caches; a sweep takes longer than a slice of work may, so it can be put
+//! aside in the middle.
+
+use super::arena::Arena;
+use super::timing::Timing;
+use isochrone_os::cache::Features;
+use isochrone_os::frames::Pagemap;
+use isochrone_os::mapping::{Backing, Mapping};
+use isochrone_os::rseq::CoreWord;
+use isochrone_os::{OsError, clock, timed};
+use isochrone_units::{CoreId, Cycles, Level, LineAddr, PageAddr};
+
+/// Lines flushed or demoted together before they are timed: few, so that nothing happens to the
+/// first while the last is being moved.
+const MOVED_TOGETHER: usize = 16;
+/// Lines that share a sweep.
+const EVICTED_TOGETHER: usize = 8192;
+/// Lines loaded between two looks at the clock.
+const TOUCHED: usize = 64;
+/// Bytes swept between two looks at the clock: some 5 microseconds.
+const SWEPT_BYTES: usize = 64 << 10;
+/// Length of a sweep in second-level caches: a host that backs a guest's memory with 4 KiB pages
+/// gives the sweep random page colours, and with less some colours keep their lines.
+const SWEEP_OF_L2: usize = 3;
+
+/// The clock as the atlas has measured it.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    overhead_cycles: f32,
+    tick_cycles: u32,
+}
+
+/// This machine.
+#[derive(Debug)]
+pub struct Machine<'a> {
+    arena: &'a Arena,
+    evictor: Option<Mapping>,
+    sweep_bytes: usize,
+    demote: bool,
+    pagemap: Option<Pagemap>,
+    word: CoreWord,
+    clock: Clock,
+    touched: usize,
+    swept: usize,
+}
+
+impl<'a> Machine<'a> {
+    /// The machine that runs this. `l2_bytes` is one core's second-level cache; the clock's cost
+    /// and step are those of the atlas ([`isochrone_atlas::Atlas::clock_tick_cycles`]): a cost
+    /// that is a little off is common to all samples, and is taken off as such.
+    #[must_use]
+    pub fn new(arena: &'a Arena, l2_bytes: usize, overhead_cycles: f32, tick_cycles: u32) -> Self {
+        Self {
+            arena,
+            evictor: None,
+            sweep_bytes: l2_bytes.max(1 << 18) * SWEEP_OF_L2,
+            demote: Features::detect().cldemote,
+            pagemap: Pagemap::open().ok().filter(Pagemap::shows_frames),
+            word: CoreWord::find(),
+            clock: Clock { overhead_cycles, tick_cycles },
+            touched: 0,
+            swept: 0,
+        }
+    }
+
+    /// Whether frames can be known, so that a replaced one is seen without timing.
+    #[must_use]
+    pub const fn shows_frames(&self) -> bool {
+        self.pagemap.is_some()
+    }
+
+    /// Gives back the memory that sweeps go through (three second-level caches), until one is
+    /// needed again.
+    pub fn release_sweep(&mut self) {
+        self.evictor = None;
+        self.abandon();
+    }
+
+    /// Loads the lines, then sweeps; each as far as the time allows.
+    fn evict(&mut self, lines: &[LineAddr], until_ns: u64) -> Result<bool, OsError> {
+        if self.evictor.is_none() {
+            self.evictor = Some(Mapping::anonymous(self.sweep_bytes, Backing::Transparent2M)?);
+        }
+        let Some(evictor) = &self.evictor else { return Ok(false) };
+        while self.touched < lines.len() {
+            let end = lines.len().min(self.touched + TOUCHED);
+            timed::touch(self.arena.memory(), &lines[self.touched..end])?;
+            self.touched = end;
+            if clock::monotonic_ns() >= until_ns {
+                return Ok(false);
+            }
+        }
+        while self.swept < self.sweep_bytes {
+            let end = self.sweep_bytes.min(self.swept + SWEPT_BYTES);
+            timed::sweep_part(evictor, self.swept..end);
+            self.swept = end;
+            if end < self.sweep_bytes && clock::monotonic_ns() >= until_ns {
+                return Ok(false);
+            }
+        }
+        self.abandon();
+        Ok(true)
+    }
+}
+
+impl Timing for Machine<'_> {
+    fn core(&self) -> CoreId {
+        self.word.core()
+    }
+
+    fn now_ns(&self) -> u64 {
+        clock::monotonic_ns()
+    }
+
+    fn overhead_cycles(&self) -> f32 {
+        self.clock.overhead_cycles
+    }
+
+    fn tick_cycles(&self) -> u32 {
+        self.clock.tick_cycles
+    }
+
+    fn together(&self, level: Level) -> usize {
+        match level {
+            Level::Llc if !self.demote => EVICTED_TOGETHER,
+            _ => MOVED_TOGETHER,
+        }
+    }
+
+    fn prepare(
+        &mut self,
+        level: Level,
+        lines: &[LineAddr],
+        until_ns: u64,
+    ) -> Result<bool, OsError> {
+        match level {
+            Level::Dram => timed::flush(self.arena.memory(), lines).map(|()| true),
+            Level::Llc if self.demote => timed::demote(self.arena.memory(), lines).map(|()| true),
+            Level::Llc => self.evict(lines, until_ns),
+        }
+    }
+
+    fn abandon(&mut self) {
+        (self.touched, self.swept) = (0, 0);
+    }
+
+    fn time(&mut self, _: Level, lines: &[LineAddr], out: &mut [Cycles]) -> Result<(), OsError> {
+        timed::time_lines(self.arena.memory(), lines, out)
+    }
+
+    fn frames(&self, first: PageAddr, out: &mut [Option<u64>]) {
+        out.fill(None);
+        if let Some(pagemap) = &self.pagemap {
+            let first = self.arena.memory().virtual_page(first);
+            // A read that fails leaves the rest unknown, which is all that is to be said of it.
+            let _ = pagemap.frames(first, out);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The part of the allocator that looks at the machine: an arena of memory, the codes of its
+//! pages, and the base that each core wears now.
+//!
+//! Everything here works in small steps that can be put aside, allocates nothing (tables come
+//! from the kernel, once) and times loads through one small trait ([`Timing`]), so that the same
+//! code runs on this machine and on a simulated one. It never hands out memory: what it finds
+//! goes to [`crate::Heap`] by way of its caller.
+//!
+//! The order of events in a program:
+//!
+//! 1. [`Arena::grow`] gives 512 pages; [`Classifier::add`] takes note of them.
+//! 2. [`Classifier::identify`] finds the base that this core wears, before any page is known.
+//! 3. [`Classifier::slice`], again and again, decodes pages; [`Classifier::next_event`] yields those
+//!    whose codes were confirmed since.
+//! 4. [`Classifier::check`], once an epoch, notices a vCPU that moved and a frame that was
+//!    replaced.
+
+mod align;
+mod arena;
+mod batch;
+mod books;
+mod classifier;
+mod compare;
+mod confirm;
+mod dice;
+mod epoch;
+mod identify;
+mod kept;
+mod level;
+mod look;
+mod machine;
+mod measure;
+mod notes;
+mod number;
+mod stream;
+mod timing;
+
+#[cfg(test)]
+mod modelled;
+#[cfg(test)]
+mod tests;
+
+pub use arena::Arena;
+pub use classifier::{Classifier, Event, Identity, Plan, Slice, Stats};
+pub use epoch::Epoch;
+pub use machine::Machine;
+pub use measure::LineMeans;
+pub use timing::Timing;

@@ -1,0 +1,226 @@
+//! What is known of each page of the arena, and the queues that pages wait in.
+//!
+//! It only keeps book. Every table is as long as the arena may grow and takes memory only where
+//! it is used.
+
+use super::number::{index, page};
+use crate::PageCodes;
+use isochrone_atlas::{Code, Period};
+use isochrone_os::OsError;
+use isochrone_os::table::Table;
+use isochrone_units::Level;
+
+/// The page was handed to the heap.
+const YIELDED: u8 = 1;
+/// The page's code at a level was confirmed; a bit for each.
+const CONFIRMED: [u8; 2] = [2, 4];
+/// The page waits to be decoded once more, though it has a code; a bit for each level.
+const DOUBTED: [u8; 2] = [8, 16];
+
+/// The place of a level in arrays of two.
+pub(super) const fn side(level: Level) -> usize {
+    match level {
+        Level::Llc => 0,
+        Level::Dram => 1,
+    }
+}
+
+/// Notes on pages.
+#[derive(Debug)]
+pub(super) struct Notes {
+    /// Codes, inverted, so that a new table says "not known".
+    codes: [Table<u8>; 2],
+    flags: Table<u8>,
+    /// The low half of each frame's number; 0 where it is not known.
+    frames: Table<u32>,
+    pages: usize,
+}
+
+impl Notes {
+    pub(super) fn new(pages_max: usize) -> Result<Self, OsError> {
+        Ok(Self {
+            codes: [Table::zeroed(pages_max)?, Table::zeroed(pages_max)?],
+            flags: Table::zeroed(pages_max)?,
+            frames: Table::zeroed(pages_max)?,
+            pages: 0,
+        })
+    }
+
+    /// Pages that were taken note of.
+    pub(super) const fn pages(&self) -> usize {
+        self.pages
+    }
+
+    /// Takes note of all pages below `end`, as far as there is room.
+    pub(super) fn extend(&mut self, end: usize) {
+        self.pages = self.pages.max(end.min(self.flags.len()));
+    }
+
+    /// The code of a page, such that `code ^ line in page` finds its latency.
+    pub(super) fn code(&self, level: Level, page: u32) -> Code {
+        Code(!self.codes[side(level)][index(page)])
+    }
+
+    pub(super) fn is_known(&self, level: Level, page: u32) -> bool {
+        self.code(level, page) != Code::UNKNOWN
+    }
+
+    /// Notes the code of the block that begins at `first`.
+    pub(super) fn set_code(&mut self, level: Level, first: u32, code: Code, period: Period) {
+        let codes = &mut self.codes[side(level)];
+        match period {
+            Period::Lines64 => codes[index(first)] = !code.0,
+            Period::Lines256 => {
+                for place in 0..4_u8 {
+                    let slot = codes.get_mut(index(first) + usize::from(place));
+                    slot.into_iter().for_each(|slot| *slot = !(code.0 ^ (64 * place)));
+                }
+            }
+        }
+    }
+
+    /// Forgets a page's code at a level.
+    pub(super) fn forget(&mut self, level: Level, page: u32) {
+        self.codes[side(level)][index(page)] = !Code::UNKNOWN.0;
+        self.flags[index(page)] &= !CONFIRMED[side(level)];
+    }
+
+    /// Both codes.
+    pub(super) fn both(&self, page: u32) -> PageCodes {
+        PageCodes { llc: self.code(Level::Llc, page), dram: self.code(Level::Dram, page) }
+    }
+
+    pub(super) fn confirm(&mut self, level: Level, page: u32) {
+        self.flags[index(page)] |= CONFIRMED[side(level)];
+    }
+
+    pub(super) fn is_confirmed(&self, level: Level, page: u32) -> bool {
+        self.flags[index(page)] & CONFIRMED[side(level)] != 0
+    }
+
+    pub(super) fn set_doubted(&mut self, level: Level, page: u32, doubted: bool) {
+        let flags = &mut self.flags[index(page)];
+        *flags = *flags & !DOUBTED[side(level)] | if doubted { DOUBTED[side(level)] } else { 0 };
+    }
+
+    pub(super) fn is_doubted(&self, level: Level, page: u32) -> bool {
+        self.flags[index(page)] & DOUBTED[side(level)] != 0
+    }
+
+    pub(super) fn set_yielded(&mut self, page: u32, yielded: bool) {
+        let flags = &mut self.flags[index(page)];
+        *flags = *flags & !YIELDED | u8::from(yielded);
+    }
+
+    pub(super) fn is_yielded(&self, page: u32) -> bool {
+        self.flags[index(page)] & YIELDED != 0
+    }
+
+    /// Notes a frame; true if another one was noted before.
+    pub(super) fn set_frame(&mut self, page: u32, frame: Option<u64>) -> bool {
+        let Some(frame) = frame else { return false };
+        let [a, b, c, d, ..] = frame.to_le_bytes();
+        // 0 stands for "not known"; of 2^32 frames one is taken for it.
+        let low = u32::from_le_bytes([a, b, c, d]).max(1);
+        let before = core::mem::replace(&mut self.frames[index(page)], low);
+        before != 0 && before != low
+    }
+}
+
+/// Pages in the order in which they came.
+#[derive(Debug)]
+pub(super) struct Queue {
+    ring: Table<u32>,
+    first: usize,
+    count: usize,
+}
+
+impl Queue {
+    pub(super) fn new(capacity: usize) -> Result<Self, OsError> {
+        Ok(Self { ring: Table::zeroed(capacity.max(1))?, first: 0, count: 0 })
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Appends; false if it is full, which a queue as long as the arena never is for pages that
+    /// wait in it once.
+    pub(super) fn push(&mut self, value: u32) -> bool {
+        if self.count == self.ring.len() {
+            return false;
+        }
+        let place = (self.first + self.count) % self.ring.len();
+        self.ring[place] = value;
+        self.count += 1;
+        true
+    }
+
+    pub(super) fn pop(&mut self) -> Option<u32> {
+        if self.count == 0 {
+            return None;
+        }
+        let value = self.ring[self.first];
+        self.first = (self.first + 1) % self.ring.len();
+        self.count -= 1;
+        Some(value)
+    }
+}
+
+/// The first page of the block that holds a page.
+pub(super) fn block_of(of: u32, block_pages: usize) -> u32 {
+    of - of % page(block_pages.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isochrone_atlas::PatternTable;
+
+    #[test]
+    fn a_page_is_what_was_noted_of_it() {
+        let mut notes = Notes::new(16).unwrap();
+        notes.extend(99);
+        assert_eq!(notes.pages(), 16);
+        assert!(!notes.is_known(Level::Llc, 3));
+        notes.set_code(Level::Llc, 3, Code(9), Period::Lines64);
+        assert_eq!(notes.both(3), PageCodes { llc: Code(9), dram: Code::UNKNOWN });
+        notes.confirm(Level::Llc, 3);
+        notes.set_doubted(Level::Llc, 3, true);
+        notes.set_yielded(3, true);
+        assert!(notes.is_confirmed(Level::Llc, 3) && !notes.is_confirmed(Level::Dram, 3));
+        notes.forget(Level::Llc, 3);
+        assert!(!notes.is_confirmed(Level::Llc, 3) && !notes.is_known(Level::Llc, 3));
+        assert!(notes.is_doubted(Level::Llc, 3) && notes.is_yielded(3));
+        assert!(!notes.set_frame(3, Some(7)) && !notes.set_frame(3, None));
+        assert!(!notes.set_frame(3, Some(7)) && notes.set_frame(3, Some(8)));
+    }
+
+    #[test]
+    fn the_four_pages_of_a_long_period_find_their_own_lines() {
+        let pattern: std::vec::Vec<f32> = (0..=255_u8).map(f32::from).collect();
+        let table = PatternTable::new(Period::Lines256, [pattern.as_slice()]).unwrap();
+        let mut notes = Notes::new(8).unwrap();
+        notes.set_code(Level::Dram, 4, Code(0b1010_0110), Period::Lines256);
+        for page in 0..4_u8 {
+            let code = notes.code(Level::Dram, 4 + u32::from(page));
+            for line in 0..64 {
+                let expected = f32::from((page * 64 + line) ^ 0b1010_0110);
+                assert_eq!(table.latency_cycles(code, line), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn queues_go_round() {
+        let mut queue = Queue::new(3).unwrap();
+        assert!((1..=3).all(|value| queue.push(value)) && !queue.push(4));
+        assert_eq!((queue.pop(), queue.pop()), (Some(1), Some(2)));
+        assert!(queue.push(4) && queue.push(5));
+        assert_eq!(queue.len(), 3);
+        assert_eq!(
+            [queue.pop(), queue.pop(), queue.pop(), queue.pop()],
+            [Some(3), Some(4), Some(5), None]
+        );
+    }
+}

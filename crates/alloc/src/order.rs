@@ -1,0 +1,214 @@
+//! The order in which one core takes bins, and how many of them are near.
+//!
+//! An order is all that changes when a core is moved, when what is live outgrows the cache, or
+//! when somebody asks for another mode. It is plain data and holds no line.
+
+use crate::bins::{Bins, KINDS, MAX_BINS, UNKNOWN_KIND, UnitBins, oracle_ranks};
+use crate::class::UnitLines;
+use crate::groups::{Classes, Groups, INDICES, MAX_GROUPS, low_byte};
+use crate::model::{Model, counted, cut, shares, sorted};
+use crate::policy::Mode;
+use isochrone_atlas::PatternTable;
+
+/// What a core wears: its latencies in cycles by canonical index (`code ^ line`), NaN where the
+/// level has no such index; `None` where nothing is known of the level.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Worn {
+    /// In the last-level cache.
+    pub llc: Option<[f32; INDICES]>,
+    /// In memory.
+    pub dram: Option<[f32; INDICES]>,
+}
+
+impl Worn {
+    /// From the bases that a core wears.
+    #[must_use]
+    pub fn of(llc: Option<&PatternTable>, dram: Option<&PatternTable>) -> Self {
+        Self { llc: llc.map(|table| *table.values()), dram: dram.map(|table| *table.values()) }
+    }
+
+    /// True if nothing is known of any level.
+    #[must_use]
+    pub const fn is_unknown(&self) -> bool {
+        self.llc.is_none() && self.dram.is_none()
+    }
+}
+
+/// What an order is made for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wish {
+    /// Which bins come first.
+    pub mode: Mode,
+    /// The share of units that counts as near, at least.
+    pub near: f32,
+    /// What is live, equally often in use.
+    pub live_bytes: u64,
+    /// The last-level cache that it has for itself.
+    pub llc_bytes: u64,
+}
+
+/// Bins of one unit size, in the order in which one core takes them.
+#[derive(Clone, Debug)]
+pub struct Order {
+    pub(crate) unit: UnitLines,
+    pub(crate) bins: [u8; MAX_BINS],
+    pub(crate) count: u16,
+    pub(crate) near: u16,
+    pub(crate) near_share: f32,
+    /// Kinds of pages, best first.
+    pub(crate) kinds: [u8; KINDS],
+    /// Bit by kind: its pages have near units.
+    pub(crate) near_kinds: u32,
+}
+
+impl Order {
+    /// Nearest bins first, or farthest ones in the adversarial mode; bins of which nothing is
+    /// known always last. As many are near as cost least with so many live bytes, and at least
+    /// the share asked for. Shares of units come from `population` (units by bin), or from the
+    /// atlas while too few units are there. Without any knowledge there is no order.
+    #[must_use]
+    pub fn new(
+        bins: &Bins,
+        unit: UnitLines,
+        worn: &Worn,
+        wish: &Wish,
+        population: Option<&[u32; MAX_BINS]>,
+    ) -> Self {
+        let mut order = Self::none(unit);
+        let Some(model) = Model::new(bins, unit, worn, wish) else { return order };
+        let choice = model.choose(&shares(bins, unit, population), wish);
+        order.bins = choice.bins;
+        order.count = u16::try_from(model.known() + 1).unwrap_or(0);
+        order.near = choice.near;
+        order.near_share = choice.near_share;
+        order.near_kinds = near_kinds(bins, &bins.units[unit as usize], order.near_bins());
+        order.kinds = kinds_by_cost(bins, worn, choice.weights);
+        order
+    }
+
+    /// No order: every bin is as good as another, and none is preferred.
+    #[must_use]
+    pub fn none(unit: UnitLines) -> Self {
+        Self {
+            unit,
+            bins: [0; MAX_BINS],
+            count: 0,
+            near: 0,
+            near_share: 0.0,
+            kinds: core::array::from_fn(low_byte),
+            near_kinds: 0,
+        }
+    }
+
+    /// The order of an oracle, by the ranks that were measured for its first (`side` 0) or second
+    /// core. Measured ranks say nothing of slices: how much is near is told, and a heap tells it
+    /// as it would an aware core ([`crate::Heap::wear`]), so that the two may be compared.
+    #[must_use]
+    pub fn oracle(
+        unit: UnitLines,
+        side: usize,
+        near: f32,
+        population: Option<&[u32; MAX_BINS]>,
+    ) -> Self {
+        let mut costs = [f32::INFINITY; MAX_BINS];
+        for (bin, cost) in (0..u8::MAX).zip(&mut costs) {
+            *cost = f32::from(oracle_ranks(bin)[side.min(1)]);
+        }
+        let mut order = Self::none(unit);
+        order.bins = sorted(&costs, MAX_BINS - 1);
+        order.count = u16::try_from(MAX_BINS).unwrap_or(0);
+        (order.near, order.near_share) = oracle_cut(&order.bins, near, population);
+        order.near_kinds = (1 << UNKNOWN_KIND) | 1;
+        order
+    }
+
+    /// Bins nearest first.
+    #[must_use]
+    pub fn bins(&self) -> &[u8] {
+        &self.bins[..usize::from(self.count)]
+    }
+
+    /// The bins that count as near.
+    #[must_use]
+    pub fn near_bins(&self) -> &[u8] {
+        &self.bins[..usize::from(self.near)]
+    }
+
+    /// The share of units that lie in near bins.
+    #[must_use]
+    pub const fn near_share(&self) -> f32 {
+        self.near_share
+    }
+}
+
+/// How many of an oracle's bins are near, and which share of its units that is.
+pub(crate) fn oracle_cut(
+    bins: &[u8; MAX_BINS],
+    near: f32,
+    population: Option<&[u32; MAX_BINS]>,
+) -> (u16, f32) {
+    let shares = counted(population, MAX_BINS - 1).unwrap_or([1.0 / 255.0; MAX_BINS]);
+    cut(&bins[..MAX_BINS - 1], &shares, near)
+}
+
+/// Classes whose pages have units of each group, as bits; what is not known has class 4. A level
+/// without groups does not part pages: its classes are whatever the codes say.
+fn classes_by_group(groups: &Groups, classes: &Classes) -> [u32; MAX_GROUPS + 1] {
+    let mut bits = [0; MAX_GROUPS + 1];
+    for index in 0..=u8::MAX {
+        let class = isochrone_atlas::Code(index).class(classes.period);
+        bits[usize::from(groups.of[usize::from(index)])] |= 1 << class;
+    }
+    bits[usize::from(groups.count)] = if groups.count == 0 { (1 << 5) - 1 } else { 1 << 4 };
+    bits
+}
+
+/// Bit by kind of page: it has units of one of these bins.
+fn near_kinds(bins: &Bins, of_unit: &UnitBins, near: &[u8]) -> u32 {
+    let llc = classes_by_group(&of_unit.llc, &bins.llc);
+    let dram = classes_by_group(&of_unit.dram, &bins.dram);
+    let mut kinds = 0;
+    for &bin in near {
+        let (l, d) = of_unit.groups_of(bin);
+        for kind in 0..KINDS {
+            let has = llc[usize::from(l)] >> (kind / 5) & dram[usize::from(d)] >> (kind % 5) & 1;
+            kinds |= has << kind;
+        }
+    }
+    kinds
+}
+
+/// Kinds of pages by the mean cost of their lines, those of which nothing is known last.
+fn kinds_by_cost(bins: &Bins, worn: &Worn, weights: [f32; 2]) -> [u8; KINDS] {
+    let mean_by_class = |table: Option<&[f32; INDICES]>, classes: &Classes| {
+        let mut means = [0.0_f32; 5];
+        let Some(table) = table else { return means };
+        let lines = classes.period.lines();
+        let mut all = 0.0;
+        for (mean, (lines_of, share)) in
+            means.iter_mut().zip(table.chunks_exact(lines).zip(classes.shares))
+        {
+            let sum: f32 = lines_of.iter().sum();
+            *mean = sum / if lines == 64 { 64.0 } else { 256.0 };
+            all += if share > 0.0 { share * *mean } else { 0.0 };
+        }
+        for mean in &mut means[..4] {
+            *mean = if mean.is_finite() { *mean - all } else { 0.0 };
+        }
+        means[4] = 0.0;
+        means
+    };
+    let llc = mean_by_class(worn.llc.as_ref(), &bins.llc);
+    let dram = mean_by_class(worn.dram.as_ref(), &bins.dram);
+    let cost = |kind: u8| {
+        let kind = usize::from(kind);
+        weights[0] * llc[kind / 5] + weights[1] * dram[kind % 5]
+    };
+    let mut kinds: [u8; KINDS] = core::array::from_fn(low_byte);
+    let key = |kind: u8| (kind == UNKNOWN_KIND, cost(kind));
+    kinds.sort_unstable_by(|&a, &b| {
+        let (a, b) = ((key(a), a), (key(b), b));
+        a.0.0.cmp(&b.0.0).then(a.0.1.total_cmp(&b.0.1)).then(a.1.cmp(&b.1))
+    });
+    kinds
+}

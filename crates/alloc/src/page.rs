@@ -1,0 +1,152 @@
+//! One word for each page: what it is used for, and what is known of its distance.
+//!
+//! A word is read and written whole, so a page is never seen half demoted.
+
+use crate::class::SizeClass;
+use isochrone_atlas::Code;
+
+/// What is known of a page's lines: its code at each level, [`Code::UNKNOWN`] where it is not
+/// known. With a period of four pages each page's code already holds the page's place among the
+/// four (`code ^ 64 * place`), so that `code ^ line in page` is right for every period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PageCodes {
+    /// In the last-level cache.
+    pub llc: Code,
+    /// In memory.
+    pub dram: Code,
+}
+
+impl PageCodes {
+    /// Nothing is known.
+    pub const UNKNOWN: Self = Self { llc: Code::UNKNOWN, dram: Code::UNKNOWN };
+}
+
+/// What a page is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageState {
+    /// Not part of the heap.
+    Absent,
+    /// Part of the heap, and of no class yet.
+    Ready,
+    /// Cut into slots of a class, for good.
+    Assigned(SizeClass),
+}
+
+/// What the codes of a page are combined with, by exclusive or, before they decide where its
+/// lines lie; nothing where lines are to lie where they are. It is what makes a heap oblivious:
+/// the same lists, orders and costs, with each page's lines in the places of others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Disguise {
+    /// Six bits that both levels share, so that what depends on their keys together still does.
+    pub(crate) key: u8,
+    /// Two bits for each level: the class, or the rest of the key.
+    pub(crate) high: [u8; 2],
+}
+
+impl Disguise {
+    const KEY: u8 = 63;
+
+    fn over(self, codes: PageCodes) -> PageCodes {
+        let over = |code: Code, level: usize| {
+            if code == Code::UNKNOWN {
+                return code;
+            }
+            let hidden = Code(code.0 ^ (self.key & Self::KEY | self.high[level] << 6));
+            // That would say that it is not known.
+            if hidden == Code::UNKNOWN { Code(hidden.0 ^ 1) } else { hidden }
+        };
+        PageCodes { llc: over(codes.llc, 0), dram: over(codes.dram, 1) }
+    }
+}
+
+const READY: u64 = 1;
+const FIRST_CLASS: u64 = 2;
+const STATE_SHIFT: u32 = 32;
+
+/// Use of a page, its codes, and its codes in disguise, packed. Zero is a page that is absent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PageWord(pub(crate) u64);
+
+impl PageWord {
+    pub(crate) fn new(state: PageState, codes: PageCodes, disguise: Disguise) -> Self {
+        let state = match state {
+            PageState::Absent => 0,
+            PageState::Ready => READY,
+            PageState::Assigned(class) => FIRST_CLASS + class as u64,
+        };
+        let seen = disguise.over(codes);
+        let codes = [seen.llc.0, seen.dram.0, codes.llc.0, codes.dram.0];
+        Self(state << STATE_SHIFT | u64::from(u32::from_le_bytes(codes)))
+    }
+
+    /// Where its lines lie by what the mode makes of the page.
+    #[inline]
+    pub(crate) const fn seen(self) -> PageCodes {
+        let [llc, dram, ..] = self.0.to_le_bytes();
+        PageCodes { llc: Code(llc), dram: Code(dram) }
+    }
+
+    /// What is known of the page.
+    pub(crate) const fn codes(self) -> PageCodes {
+        let [_, _, llc, dram, ..] = self.0.to_le_bytes();
+        PageCodes { llc: Code(llc), dram: Code(dram) }
+    }
+
+    #[inline]
+    pub(crate) fn class(self) -> Option<SizeClass> {
+        let class = (self.0 >> STATE_SHIFT).wrapping_sub(FIRST_CLASS).to_le_bytes()[0];
+        SizeClass::ALL.get(usize::from(class)).copied()
+    }
+
+    pub(crate) fn state(self) -> PageState {
+        match self.class() {
+            Some(class) => PageState::Assigned(class),
+            None if self.0 >> STATE_SHIFT == READY => PageState::Ready,
+            None => PageState::Absent,
+        }
+    }
+
+    /// The same page cut into slots of a class.
+    pub(crate) const fn assigned(self, class: SizeClass) -> Self {
+        let codes = self.0 & ((1 << STATE_SHIFT) - 1);
+        Self((FIRST_CLASS + class as u64) << STATE_SHIFT | codes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_holds_state_and_codes() {
+        let codes = PageCodes { llc: Code(7), dram: Code(200) };
+        let ready = PageWord::new(PageState::Ready, codes, Disguise::default());
+        assert_eq!((ready.state(), ready.class()), (PageState::Ready, None));
+        for class in SizeClass::ALL {
+            let word = PageWord::new(PageState::Assigned(class), codes, Disguise::default());
+            assert_eq!((word.state(), word.codes()), (PageState::Assigned(class), codes));
+            assert_eq!((word.class(), word.seen()), (Some(class), codes));
+            assert_eq!(ready.assigned(class), word);
+        }
+        assert_eq!(PageWord(0).state(), PageState::Absent);
+    }
+
+    #[test]
+    fn a_disguise_hides_codes_but_never_what_is_known() {
+        for key in 0..64 {
+            for code in 0..255 {
+                let disguise = Disguise { key, high: [3, 1] };
+                let codes = PageCodes { llc: Code(code), dram: Code(code) };
+                let word = PageWord::new(PageState::Ready, codes, disguise);
+                assert_eq!(word.codes(), codes);
+                assert_ne!(word.seen().llc, Code::UNKNOWN);
+                assert_ne!(word.seen().dram, Code::UNKNOWN);
+                let close = word.seen().dram.0 ^ code ^ (key | 1 << 6);
+                assert!(close <= 1 && (close == 0 || word.seen().dram.0 == 254));
+            }
+        }
+        let disguise = Disguise { key: 9, high: [1, 2] };
+        let word = PageWord::new(PageState::Ready, PageCodes::UNKNOWN, disguise);
+        assert_eq!((word.seen(), word.codes()), (PageCodes::UNKNOWN, PageCodes::UNKNOWN));
+    }
+}

@@ -1,0 +1,63 @@
+//! What the caller wants: which lines are preferred, how many count as near, and how much memory
+//! that may cost.
+
+/// Which lines a core is given first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// The nearest ones.
+    #[default]
+    Aware,
+    /// Any ones: the same pools, in the same proportions, of lines chosen without regard to
+    /// their distance. The baseline.
+    Oblivious,
+    /// The farthest ones, to show what is at stake.
+    Adversarial,
+    /// The nearest ones as measured line by line, for benchmarks.
+    Oracle,
+}
+
+impl Mode {
+    /// Lower-case name, as JSON and arguments write it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Aware => "aware",
+            Self::Oblivious => "oblivious",
+            Self::Adversarial => "adversarial",
+            Self::Oracle => "oracle",
+        }
+    }
+}
+
+/// How a heap chooses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Policy {
+    /// Which lines come first.
+    pub mode: Mode,
+    /// The share of units that count as near for a core.
+    pub near: f32,
+    /// Memory beyond the live bytes that preference may cost, as a share of them.
+    pub waste: f32,
+    /// Memory that preference may always cost.
+    pub slack_bytes: u64,
+    /// The last-level cache; what is live beyond it is expected to miss.
+    pub llc_bytes: u64,
+    /// Seed of every choice that is random on purpose.
+    pub seed: u64,
+    /// True to mark each slot while it is live, so that a double free is found at once.
+    pub checked: bool,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Aware,
+            near: 0.25,
+            waste: 0.25,
+            slack_bytes: 1 << 20,
+            llc_bytes: 32 << 20,
+            seed: 0,
+            checked: false,
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The classifier on the machine that runs the tests, with an atlas that is measured first. It
+//! asserts behaviour, never a time or a distance: on a busy machine every latency may be odd.
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use isochrone_alloc::live::{Arena, Classifier, Event, LineMeans, Machine, Plan, Slice};
+    use isochrone_alloc::{PageCodes, Worn};
+    use isochrone_atlas::{Atlas, Code};
+    use isochrone_atlas_store::contents::{Clock, Contents, Fingerprint, Provenance};
+    use isochrone_atlas_store::encode;
+    use isochrone_machine::Core;
+    use isochrone_os::affinity;
+    use isochrone_probe::block::{BlockPlan, map_blocks};
+    use isochrone_probe::live::{LiveOptions, LiveTarget};
+    use isochrone_probe::target::Target;
+    use isochrone_probe::watch::Watch;
+    use isochrone_units::{CoreId, Level};
+
+    const ARENA_BYTES: usize = 4 << 20;
+    const L2_BYTES: usize = 1 << 20;
+
+    struct Patient;
+
+    impl Watch for Patient {
+        fn step(&mut self, _: &str) {}
+
+        fn keep_going(&self) -> bool {
+            true
+        }
+    }
+
+    /// An atlas of this machine, from one core; none where nothing can be timed.
+    fn atlas_of_this_machine(core: CoreId) -> Option<(Vec<u8>, f32)> {
+        let options = LiveOptions {
+            bytes: 16 << 20,
+            huge: true,
+            evict: false,
+            cores: vec![core],
+            l2_bytes: L2_BYTES,
+        };
+        let mut target = LiveTarget::new(&options).ok()?;
+        let clock = target.calibration();
+        let mut plan = BlockPlan::quick(target.pages(), 1);
+        plan.memory_pages = 512;
+        plan.max_seconds = 3.0;
+        let map = map_blocks(&mut target, &plan, &|_| String::new(), &mut Patient).ok()?;
+        let contents = Contents {
+            reading: "measured".into(),
+            complete: true,
+            machine: isochrone_machine::Machine {
+                cores: vec![Core { id: core.0, ..Core::default() }],
+                ..Default::default()
+            },
+            state: None,
+            fingerprint: Fingerprint { words: Vec::new(), hash: 0 },
+            clock: Clock { hz: clock.hz, tick_cycles: clock.tick, overhead_cycles: clock.overhead },
+            levels: map.levels,
+            pages_keyed_by: "none".into(),
+            pages: Vec::new(),
+            regions: Vec::new(),
+            transfers: Vec::new(),
+            multiline: Vec::new(),
+            interactions: Vec::new(),
+            bandwidth: Vec::new(),
+            llc_shares: Vec::new(),
+            placement: None,
+            drift: Vec::new(),
+            provenance: Provenance::default(),
+        };
+        #[allow(clippy::cast_possible_truncation, reason = "an overhead is some sixty cycles")]
+        let overhead = clock.overhead as f32;
+        Some((encode(&contents).expect("what was measured can be written"), overhead))
+    }
+
+    /// Decodes the arena once; how it ended, the codes of the pages that are ready, and what the
+    /// core wore at the end.
+    fn decode(
+        atlas: Atlas<'_>,
+        machine: &mut Machine<'_>,
+        arena: &Arena,
+        seed: u64,
+    ) -> (Slice, BTreeMap<u64, PageCodes>, Worn) {
+        let plan = Plan { pages_max: arena.pages_max(), seed };
+        let mut classifier = Classifier::new(atlas, plan).expect("tables");
+        classifier.add(machine, arena.pages());
+        let mut ready = BTreeMap::new();
+        let mut end = Slice::Paused;
+        let mut strangers = 0;
+        for _ in 0..20_000 {
+            end = classifier.slice(machine, 100_000).expect("loads can be timed: it was mapped");
+            while let Some(event) = classifier.next_event() {
+                match event {
+                    Event::Ready(page, codes) => ready.insert(page.0, codes),
+                    Event::Replaced(page) => ready.remove(&page.0),
+                };
+            }
+            match end {
+                Slice::Paused => {}
+                Slice::Stranger(_) if strangers < 20 => {
+                    strangers += 1;
+                    classifier.identify(machine).expect("as above");
+                }
+                _ => break,
+            }
+        }
+        let worn = classifier.worn(affinity::current_core());
+        classifier.check(machine).expect("as above");
+        (end, ready, worn)
+    }
+
+    #[test]
+    fn two_decodings_of_the_same_pages_agree() {
+        let core = affinity::current_core();
+        let Some((bytes, overhead)) = atlas_of_this_machine(core) else { return };
+        if affinity::pin(core).is_err() {
+            return;
+        }
+        let atlas = Atlas::open(&bytes).expect("it was just made");
+        let arena = Arena::new(ARENA_BYTES, true).expect("4 MiB of address space");
+        while arena.grow().expect("4 MiB").is_some() {}
+        assert_eq!(arena.pages(), ARENA_BYTES / 4096);
+        let tick = atlas.clock_tick_cycles();
+        let mut machine = Machine::new(&arena, L2_BYTES, overhead, tick);
+        let (first_end, first, wore) = decode(atlas, &mut machine, &arena, 1);
+        let (second_end, second, wears) = decode(atlas, &mut machine, &arena, 2);
+        if first_end != Slice::Idle || second_end != Slice::Idle {
+            // The host moved the core to a base that the short map has not seen.
+            assert!(first.len() < arena.pages() || second.len() < arena.pages());
+            return;
+        }
+        assert_eq!((first.len(), second.len()), (arena.pages(), arena.pages()));
+        if wore.llc.is_none() || wore.llc != wears.llc {
+            return; // Codes are relative to a base, and the host moved the core in between.
+        }
+        // In memory two decodings of a restless hour may not agree: classes are a third of the
+        // noise apart there. In the cache they do.
+        let known =
+            |page: &&u64| first[*page].llc != Code::UNKNOWN && second[*page].llc != Code::UNKNOWN;
+        let both: Vec<&u64> = first.keys().filter(known).collect();
+        let same = both.iter().filter(|page| first[**page].llc == second[**page].llc).count();
+        assert!(same * 10 >= both.len() * 6, "{same} of {}", both.len());
+    }
+
+    #[test]
+    fn every_line_gets_a_mean() {
+        let arena = Arena::new(2 << 20, false).expect("2 MiB of address space");
+        arena.grow().expect("2 MiB");
+        let mut machine = Machine::new(&arena, L2_BYTES, 60.0, 1);
+        let mut means = LineMeans::new(1).expect("tables");
+        if affinity::pin(affinity::current_core()).is_err() {
+            return;
+        }
+        for level in Level::ALL {
+            let result = means.measure(&mut machine, level, &[3, 9, 200], 6);
+            if let Err(error) = result {
+                assert!(error.is_unsupported() || error.errno == 11, "{error}");
+                continue;
+            }
+            let known = (0..3).flat_map(|place| (0..64).map(move |line| (place, line)));
+            let count = known.filter(|(place, line)| means.mean(*place, *line).is_some()).count();
+            assert!(count > 96, "{level}: {count} of 192 lines have a mean");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What `isochrone bench` takes.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::run::PlacementArgs;
+use crate::workload::request::StructureName;
+
+/// Examples below `isochrone bench --help`.
+pub(super) const AFTER_HELP: &str = "\
+Examples:
+  isochrone bench chase --json chase.json
+  isochrone bench structures --only lru,tree --blocks 20
+  isochrone bench astar --cores 0,1 --awake
+  isochrone bench malloc --programs ~/mimalloc-bench/bin --json malloc.json
+
+Arms run in turns in random balanced blocks on the same pinned cores. Each figure is the median
+of ratios within blocks, with a 95 % bootstrap interval; `aa_control` compares an arm with itself,
+and a ratio inside it is no difference. The raw series is in the JSON.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 interrupted (what was measured is kept).";
+
+/// What is compared.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum BenchCommand {
+    /// Dependent chase over lines of each placement, from sizes of the L2 to DRAM.
+    Chase(ChaseArgs),
+    /// Recursive data structures with nodes of one line: LRU cache, tree, skip list, EM3D,
+    /// Barnes-Hut, Monte-Carlo tree search.
+    Structures(StructuresArgs),
+    /// A* on the 15-puzzle, the paper's application, in both published shapes.
+    Astar(AstarArgs),
+    /// Programs of mimalloc-bench under our library and the well known ones.
+    Malloc(MallocArgs),
+}
+
+/// What all benchmarks take.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CommonArgs {
+    /// Figures and raw series as JSON; `-` for standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Blocks: in each, every arm runs twice, in random order and back again [default: 15; 5 for
+    /// malloc].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    pub(crate) blocks: Option<u32>,
+    /// Cores to run on, e.g. 0,2-5 [default: one for each benchmark that needs one, two for
+    /// astar].
+    #[arg(long, value_name = "LIST")]
+    pub(crate) cores: Option<String>,
+    /// Seed of every random order [default: from the clock; it is recorded].
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) placement: PlacementArgs,
+}
+
+/// What `bench chase` takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ChaseArgs {
+    /// MiB of lines, e.g. 1,4,64 [default: sizes for this machine's caches].
+    #[arg(long, value_name = "MIB", value_delimiter = ',')]
+    pub(crate) sizes: Vec<f64>,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// What `bench structures` takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct StructuresArgs {
+    /// Only these structures.
+    #[arg(long, value_enum, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) only: Vec<StructureName>,
+    /// MiB of nodes, e.g. 4,64 [default: one size for the LLC, one for DRAM].
+    #[arg(long, value_name = "MIB", value_delimiter = ',')]
+    pub(crate) sizes: Vec<f64>,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// What `bench astar` takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct AstarArgs {
+    /// Nodes that a search may make, e.g. 60000,1000000 [default: one number for the LLC, one for
+    /// DRAM].
+    #[arg(long, value_name = "NODES", value_delimiter = ',')]
+    pub(crate) budgets: Vec<usize>,
+    /// Korf's instances to search, one for each core [default: 79 and up by difficulty].
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
+    pub(crate) instances: Vec<u8>,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// What `bench malloc` takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct MallocArgs {
+    /// Folder with the built programs of mimalloc-bench; those that are not there have no figure.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) programs: Option<PathBuf>,
+    /// Only these programs.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
+    /// The library to measure [default: libisochrone_malloc.so beside this program or in ../lib].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) preload: Option<PathBuf>,
+    /// Longest that one run of a program may take, in seconds.
+    #[arg(long, value_name = "S", default_value_t = 120)]
+    pub(crate) limit: u32,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}

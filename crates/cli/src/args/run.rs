@@ -1,0 +1,119 @@
+//! What `isochrone run` takes.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::parse_bytes;
+use super::share::{Share, parse_growth, parse_part};
+
+/// Examples and exit codes below `isochrone run --help`.
+pub(super) const AFTER_HELP: &str = "\
+Examples:
+  isochrone run -- python3 script.py               near lines for its small objects
+  isochrone run --report -- ./server --port 80     and say at exit what was placed
+  isochrone run --mode oblivious -- ./server       the same pools, random lines: the baseline
+  isochrone run --near 1/8 --waste 50% -- ./solver nearer lines for more memory
+  isochrone run --compare -- ./solver              run it once more without, and compare
+
+The program must be dynamically linked against glibc and not setuid.
+Exit code: the program's own; 128 + N if signal N ended it; 125 if isochrone itself failed,
+126 if the program cannot be run under it, 127 if it was not found.";
+
+/// How memory is handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RunMode {
+    /// The lines near the core that asks.
+    Aware,
+    /// The same pools, random lines: what `aware` is compared with.
+    Oblivious,
+    /// The farthest lines: what is at stake.
+    Adversarial,
+}
+
+/// Where threads are pinned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PinChoice {
+    /// Thread after thread to the next core, siblings of one core first.
+    Compact,
+    /// Thread after thread to the next core, each physical core once first.
+    Spread,
+    /// Not at all: a thread that moves has near lines only until it moves.
+    None,
+}
+
+/// What shapes the placement, in `run` and in the benchmarks alike.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct PlacementArgs {
+    /// How near is near: the nearest share of all lines (1/2, 1/4, 1/8, ...).
+    #[arg(long, value_name = "SHARE", value_parser = parse_part, default_value = "1/4")]
+    pub(crate) near: Share,
+    /// Memory held beyond what is in use before allocation spills to the next nearest lines
+    /// [default: 25%; pools of benchmarks: what it takes to hold the nearest share alone].
+    #[arg(long, value_name = "SHARE", value_parser = parse_growth)]
+    pub(crate) waste: Option<Share>,
+    /// Memory held for free on top of that [default: 1M].
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    pub(crate) slack: Option<u64>,
+    /// The part of the last-level cache that this machine has for itself [default: what the atlas
+    /// says].
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    pub(crate) llc: Option<u64>,
+    /// The most memory to place; what comes after goes to glibc [default: a quarter of the
+    /// machine's].
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    pub(crate) arena_limit: Option<u64>,
+    /// This machine's atlas [default: isochrone.atlas, else the one in the cache folder, else a
+    /// quick one is measured first].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) atlas: Option<PathBuf>,
+    /// Keep the CPUs busy at idle priority, so that a host moves them less.
+    #[arg(long)]
+    pub(crate) awake: bool,
+}
+
+impl PlacementArgs {
+    /// What programs may waste.
+    pub(crate) fn waste_of_programs(&self) -> Share {
+        self.waste.unwrap_or(Share(0.25))
+    }
+
+    /// What pools of benchmarks may waste: enough to take nothing but the nearest share, as the
+    /// paper's allocator did, and a tenth for what is free at the moment.
+    pub(crate) fn waste_of_pools(&self) -> Share {
+        self.waste.unwrap_or(Share(1.1 / self.near.0 - 1.0))
+    }
+}
+
+/// What `run` takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Which lines are handed out.
+    #[arg(long, value_enum, default_value_t = RunMode::Aware)]
+    pub(crate) mode: RunMode,
+    #[command(flatten)]
+    pub(crate) placement: PlacementArgs,
+    /// Pin the program's threads.
+    #[arg(long, value_enum, default_value_t = PinChoice::Compact)]
+    pub(crate) pin: PinChoice,
+    /// Say on standard error what was placed, for each process, when all is over.
+    #[arg(long)]
+    pub(crate) report: bool,
+    /// The report as JSON; `-` for standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Run the program once more without placement, its output thrown away, and compare time and
+    /// resident memory.
+    #[arg(long)]
+    pub(crate) compare: bool,
+    /// Find double frees, foreign pointers and overlaps while it runs (slower).
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// The library to preload [default: libisochrone_malloc.so beside this program or in ../lib].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) preload: Option<PathBuf>,
+    /// The program and its arguments.
+    #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}

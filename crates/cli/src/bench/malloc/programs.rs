@@ -1,0 +1,144 @@
+//! The programs of mimalloc-bench that build without a network, with the arguments that its own
+//! script gives them, and what of their output is the result.
+//!
+//! Their sources are not ours and are neither built nor kept here. Two arguments are shorter than
+//! the script's, in every arm alike: the seconds of larson and xmalloc-test, and rptest's loops.
+
+/// What a program costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cost {
+    /// The time from start to end.
+    Elapsed,
+    /// It runs for a fixed time and prints a time for a fixed number of operations.
+    Printed {
+        /// What stands before the number.
+        before: &'static str,
+    },
+    /// It runs for a fixed time and prints how much it did.
+    Rate {
+        /// What stands before the number.
+        before: &'static str,
+        /// What stands after it.
+        after: &'static str,
+    },
+}
+
+/// A program.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Program {
+    /// Its name, that of its file too.
+    pub(super) name: &'static str,
+    /// Its arguments; `N` is the number of cores.
+    pub(super) arguments: &'static [&'static str],
+    /// What is read by it on standard input, beside the program.
+    pub(super) input: Option<&'static str>,
+    pub(super) cost: Cost,
+}
+
+const fn elapsed(name: &'static str, arguments: &'static [&'static str]) -> Program {
+    Program { name, arguments, input: None, cost: Cost::Elapsed }
+}
+
+/// All of them, in the order of the script.
+pub(super) const PROGRAMS: [Program; 14] = [
+    elapsed("cfrac", &["17545186520507317056371138836327483792789528"]),
+    elapsed("espresso", &["largest.espresso"]),
+    Program { input: Some("barnes.input"), ..elapsed("barnes", &[]) },
+    Program {
+        cost: Cost::Printed { before: "relative time:" },
+        ..elapsed("larson", &["2", "8", "1000", "5000", "100", "4141", "N"])
+    },
+    elapsed("alloc-test", &["N"]),
+    elapsed("cache-scratch", &["N", "1000", "1", "2000000", "N"]),
+    elapsed("cache-thrash", &["N", "1000", "1", "2000000", "N"]),
+    Program {
+        cost: Cost::Printed { before: "rtime:" },
+        ..elapsed("xmalloc-test", &["-w", "N", "-t", "2", "-s", "64"])
+    },
+    elapsed("malloc-large", &[]),
+    elapsed("mstress", &["N", "50", "25"]),
+    elapsed("mleak", &["5"]),
+    Program {
+        cost: Cost::Rate { before: "...", after: "memory ops" },
+        ..elapsed("rptest", &["N", "0", "1", "2", "100", "1000", "100", "8", "16000"])
+    },
+    elapsed("glibc-simple", &[]),
+    Program {
+        cost: Cost::Rate { before: "", after: "iterations" },
+        ..elapsed("glibc-thread", &["N"])
+    },
+];
+
+impl Program {
+    /// Its arguments on so many cores.
+    pub(super) fn arguments_on(&self, cores: usize) -> Vec<String> {
+        let argument = |word: &&str| if *word == "N" { cores.to_string() } else { (*word).into() };
+        self.arguments.iter().map(argument).collect()
+    }
+}
+
+impl Cost {
+    /// What a run cost, less being better; `None` where the output does not say.
+    pub(super) fn of(self, seconds: f64, output: &str) -> Option<f64> {
+        let found = match self {
+            Self::Elapsed => Some(seconds),
+            Self::Printed { before } => number(output.split_once(before)?.1),
+            Self::Rate { before, after } => {
+                let rest = output.split(after).next().filter(|part| part.len() < output.len())?;
+                let digits = rest.trim_end().rsplit(|c: char| !(c.is_ascii_digit() || c == '.'));
+                let digits = digits.into_iter().next()?.trim_matches('.');
+                let known = before.is_empty() || rest.contains(before);
+                number(digits).filter(|_| known).map(|rate| 1e9 / rate)
+            }
+        };
+        found.filter(|cost| cost.is_finite() && *cost > 0.0)
+    }
+}
+
+/// The number with which a text begins.
+fn number(text: &str) -> Option<f64> {
+    let text = text.trim_start();
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    text[..end].parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cost(name: &str, output: &str) -> Option<f64> {
+        let program = PROGRAMS.iter().find(|program| program.name == name).unwrap();
+        program.cost.of(3.0, output)
+    }
+
+    #[test]
+    fn results_are_read_as_the_programs_print_them() {
+        let larson = "Throughput = 31416138 operations per second, relative time: 31.831s.\nDone\n";
+        assert_eq!(cost("larson", larson), Some(31.831));
+        assert_eq!(cost("xmalloc-test", "rtime: 3.432, free/sec: 29.138 M\n"), Some(3.432));
+        let rptest = "crt          2 threads random linear size [8,16000] 500 loops 1000 allocs \
+                      100 ops: ........2650675 memory ops/CPU second (38MiB peak)";
+        assert_eq!(cost("rptest", rptest), Some(1e9 / 2_650_675.0));
+        assert_eq!(cost("glibc-thread", "126742179 iterations\n"), Some(1e9 / 126_742_179.0));
+        assert_eq!(cost("cfrac", "anything"), Some(3.0));
+    }
+
+    #[test]
+    fn a_program_that_printed_no_result_has_none() {
+        for (name, output) in [
+            ("larson", "Segmentation fault"),
+            ("xmalloc-test", "rtime: , free/sec: 0"),
+            ("rptest", "out of memory"),
+            ("glibc-thread", "0 iterations"),
+            ("glibc-thread", ""),
+        ] {
+            assert_eq!(cost(name, output), None, "{name}: {output}");
+        }
+    }
+
+    #[test]
+    fn the_number_of_cores_is_filled_in() {
+        let larson = PROGRAMS.iter().find(|program| program.name == "larson").unwrap();
+        assert_eq!(larson.arguments_on(12).last().map(String::as_str), Some("12"));
+    }
+}

@@ -1,0 +1,84 @@
+//! `isochrone bench`: placements compared in one run, arms in turns, on the same pinned cores.
+//!
+//! A benchmark says what its arms are and what a run of one costs; turns, ratios, intervals, the
+//! record of the machine and the file are the same for all. What cannot be measured here is named
+//! in one line and is `null`, and the rest goes on.
+
+mod astar;
+mod field;
+mod malloc;
+mod meter;
+mod nodes;
+mod peers;
+mod ratio;
+mod series;
+mod setting;
+mod workers;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use crate::args::BenchCommand;
+use crate::output::{Terminal, write_file};
+use setting::{Head, Setting};
+
+/// What the shell sees when a run was interrupted and its results kept.
+const INTERRUPTED: u8 = 3;
+
+/// The file.
+#[derive(Serialize)]
+struct Report<'a, F: Serialize> {
+    #[serde(flatten)]
+    head: &'a Head,
+    #[serde(flatten)]
+    figures: &'a F,
+}
+
+/// Runs the command.
+pub(crate) fn run(command: &BenchCommand, terminal: &Terminal) -> Result<ExitCode> {
+    match command {
+        BenchCommand::Chase(args) => {
+            let mut setting = Setting::new("chase", &args.common, terminal)?;
+            let figures = nodes::chase(args, &mut setting)?;
+            let text = figures.text(setting.width());
+            finish(setting, &figures, &text)
+        }
+        BenchCommand::Structures(args) => {
+            let mut setting = Setting::new("structures", &args.common, terminal)?;
+            let figures = nodes::structures(args, &mut setting)?;
+            let text = figures.text(setting.width());
+            finish(setting, &figures, &text)
+        }
+        BenchCommand::Astar(args) => {
+            let mut setting = Setting::new("astar", &args.common, terminal)?;
+            let figures = astar::measure(args, &mut setting)?;
+            let text = figures.text(setting.width());
+            finish(setting, &figures, &text)
+        }
+        BenchCommand::Malloc(args) => {
+            let mut setting = Setting::new("malloc", &args.common, terminal)?;
+            let figures = malloc::measure(args, &mut setting)?;
+            let text = figures.text(setting.width());
+            finish(setting, &figures, &text)
+        }
+    }
+}
+
+fn finish<F: Serialize>(setting: Setting<'_>, figures: &F, text: &str) -> Result<ExitCode> {
+    let (head, json, terminal) = setting.end();
+    if let Some(path) = json {
+        let report = Report { head: &head, figures };
+        write_file(path, &(serde_json::to_string_pretty(&report)? + "\n"), terminal)?;
+    }
+    // With the figures on standard output, nothing else may stand there.
+    if json.is_none_or(|path| path.as_os_str() != "-") {
+        terminal.print(text)?;
+        for missing in &head.missing {
+            terminal.print(&format!("missing: {missing}"))?;
+        }
+        terminal.print(&head.words())?;
+    }
+    Ok(if head.complete { ExitCode::SUCCESS } else { ExitCode::from(INTERRUPTED) })
+}

@@ -1,0 +1,152 @@
+//! Ratios of two arms with their intervals, and when a difference is one.
+//!
+//! A ratio is taken within each block, where both arms saw the same machine; its median and 95 %
+//! bootstrap interval are over blocks. Above 1 the arm is better than what it is compared with.
+
+use isochrone_stats::bootstrap_paired_ratio_ci;
+use serde::Serialize;
+
+use super::series::Series;
+
+/// Resamples: enough for the ends of an interval to stand still in the third digit.
+const RESAMPLES: usize = 4000;
+/// Confidence of every interval.
+const LEVEL: f64 = 0.95;
+
+/// How many times one is better than the other.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(crate) struct Ratio {
+    /// Median over blocks.
+    pub(crate) median: f64,
+    /// Lower end of the 95 % interval.
+    pub(crate) lo: f64,
+    /// Upper end.
+    pub(crate) hi: f64,
+}
+
+/// What a ratio says beside its control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The whole interval lies above 1 and above the control.
+    Gain,
+    /// The whole interval lies below 1 and below the control.
+    Loss,
+    /// Neither.
+    NoDifference,
+}
+
+impl Ratio {
+    /// How many times cheaper `arm` was than `base`. `None` without blocks, or where a cost is
+    /// not a positive number.
+    pub(crate) fn of(series: &Series, arm: &str, base: &str, seed: u64) -> Option<Self> {
+        let of = |name: &str| series.arm(name).map(|arm| series.block_means(arm));
+        Self::paired(&of(base)?, &of(arm)?, seed)
+    }
+
+    /// `above[i] / under[i]`, one pair a block.
+    pub(crate) fn paired(above: &[f64], under: &[f64], seed: u64) -> Option<Self> {
+        let found = bootstrap_paired_ratio_ci(above, under, RESAMPLES, LEVEL, seed)?;
+        Some(Self { median: found.median, lo: found.lo, hi: found.hi })
+    }
+
+    /// What it says, given how far an arm may be from itself.
+    pub(crate) fn verdict(self, control: Option<Self>) -> Verdict {
+        let (low, high) = control.map_or((1.0, 1.0), |c| (c.lo.min(1.0), c.hi.max(1.0)));
+        if self.lo > high {
+            Verdict::Gain
+        } else if self.hi < low {
+            Verdict::Loss
+        } else {
+            Verdict::NoDifference
+        }
+    }
+}
+
+impl std::fmt::Display for Ratio {
+    /// `1.214 [1.208, 1.221]`
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:.3} [{:.3}, {:.3}]", self.median, self.lo, self.hi)
+    }
+}
+
+/// The geometric mean of ratios; `None` of none.
+pub(crate) fn geometric_mean(ratios: &[f64]) -> Option<f64> {
+    let positive = ratios.iter().all(|r| r.is_finite() && *r > 0.0);
+    let sum: f64 = ratios.iter().map(|r| r.ln()).sum();
+    (positive && !ratios.is_empty()).then(|| (sum / ratios.len() as f64).exp())
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Result;
+    use isochrone_stats::{normal, rng};
+
+    use super::super::series::Turns;
+    use super::*;
+
+    /// Arms of known cost on a machine that wanders by a third and is noisy by 2 %.
+    fn fake(costs: &[(&str, f64)], blocks: u32, seed: u64) -> Series {
+        let names: Vec<String> = costs.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let mut noise = rng(seed);
+        let mut at = 0.0_f64;
+        let mut measure = |arm: usize| -> Result<Option<f64>> {
+            at += 1.0;
+            let wander = 1.0 + 0.3 * (at / 40.0).sin();
+            Ok(Some(costs[arm].1 * wander * (1.0 + 0.02 * normal(&mut noise))))
+        };
+        let turns = Turns { blocks, seed, before: &mut |_| true };
+        Series::take(&names, "s", turns, &mut measure).unwrap()
+    }
+
+    #[test]
+    fn known_ratios_are_found_and_the_control_is_one() {
+        let arms = [("base", 120.0), ("again", 120.0), ("near", 100.0), ("far", 150.0)];
+        let mut misses = 0;
+        for seed in 0..40 {
+            let series = fake(&arms, 20, seed);
+            let of = |arm| Ratio::of(&series, arm, "base", 1).unwrap();
+            for (arm, truth) in [("near", 1.2), ("far", 0.8), ("again", 1.0)] {
+                let found = of(arm);
+                assert!((found.median - truth).abs() < 0.05, "{arm} {found}");
+                misses += u32::from(!(found.lo..=found.hi).contains(&truth));
+            }
+            assert_eq!(of("near").verdict(Some(of("again"))), Verdict::Gain);
+            assert_eq!(of("far").verdict(Some(of("again"))), Verdict::Loss);
+        }
+        // 120 intervals of 95 %: 6 misses are expected, 16 are four standard errors more.
+        assert!(misses <= 16, "{misses} of 120 intervals miss the truth");
+    }
+
+    #[test]
+    fn an_arm_does_not_differ_from_itself_more_often_than_stated() {
+        let arms = [("base", 80.0), ("again", 80.0), ("twin", 80.0)];
+        let wrong = (0..60)
+            .filter(|seed| {
+                let series = fake(&arms, 15, *seed);
+                let of = |arm| Ratio::of(&series, arm, "base", 1);
+                of("twin").unwrap().verdict(of("again")) != Verdict::NoDifference
+            })
+            .count();
+        assert!(wrong <= 6, "{wrong} of 60 twins differ");
+    }
+
+    #[test]
+    fn a_control_hides_what_is_smaller_than_itself() {
+        let small = Ratio { median: 1.02, lo: 1.01, hi: 1.03 };
+        let control = Ratio { median: 1.0, lo: 0.96, hi: 1.04 };
+        assert_eq!(small.verdict(None), Verdict::Gain);
+        assert_eq!(small.verdict(Some(control)), Verdict::NoDifference);
+    }
+
+    #[test]
+    fn no_ratio_where_there_is_nothing_to_compare() {
+        let series = fake(&[("base", 1.0)], 0, 1);
+        assert_eq!(Ratio::of(&series, "base", "base", 1), None);
+        let series = fake(&[("base", 1.0), ("free", 0.0)], 3, 1);
+        assert_eq!(Ratio::of(&series, "free", "base", 1), None);
+        assert_eq!(Ratio::of(&series, "absent", "base", 1), None);
+        assert_eq!(geometric_mean(&[]), None);
+        assert_eq!(geometric_mean(&[1.0, 0.0]), None);
+        assert!((geometric_mean(&[0.5, 2.0]).unwrap() - 1.0).abs() < 1e-12);
+    }
+}

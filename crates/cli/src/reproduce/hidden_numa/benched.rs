@@ -1,0 +1,79 @@
+//! What `isochrone bench astar` wrote, as far as it stands beside Figure 4.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+
+/// A ratio with its interval.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+pub(crate) struct Interval {
+    pub(crate) median: f64,
+    pub(crate) lo: f64,
+    pub(crate) hi: f64,
+}
+
+/// One line of the benchmark.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(crate) struct BenchedRun {
+    pub(crate) shape: String,
+    pub(crate) cores: Vec<u16>,
+    pub(crate) budget: usize,
+    pub(crate) mib: f64,
+    pub(crate) nodes_per_s: Option<f64>,
+    pub(crate) aware_over_oblivious: Option<Interval>,
+    pub(crate) oracle_over_oblivious: Option<Interval>,
+    pub(crate) aa_control: Option<Interval>,
+}
+
+/// The file.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(crate) struct Benched {
+    bench: String,
+    pub(crate) reading: String,
+    pub(crate) complete: bool,
+    pub(crate) machine: String,
+    pub(crate) runs: Vec<BenchedRun>,
+}
+
+impl Benched {
+    /// Reads a file of `isochrone bench astar --json`.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let shown = path.display();
+        let advice = "write one with `isochrone bench astar --json FILE`";
+        let text = std::fs::read_to_string(path).with_context(|| format!("{shown}: {advice}"))?;
+        let benched: Self = serde_json::from_str(&text)
+            .with_context(|| format!("{shown} is no result of that benchmark; {advice}"))?;
+        ensure!(benched.bench == "astar", "{shown} is of bench {}; {advice}", benched.bench);
+        Ok(benched)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_another_benchmark_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("b.json");
+        let text = |bench: &str| {
+            format!(
+                r#"{{"bench": "{bench}", "reading": "measured", "complete": true, "machine": "m",
+                "other": 1, "runs": [{{"shape": "hashed", "cores": [0], "budget": 9, "mib": 1.5,
+                "nodes_per_s": null, "aware_over_oblivious": {{"median": 1.0, "lo": 0.9, "hi": 1.1}},
+                "oracle_over_oblivious": null, "aa_control": null}}]}}"#
+            )
+        };
+        std::fs::write(&path, text("astar")).unwrap();
+        let benched = Benched::read(&path).unwrap();
+        assert_eq!(benched.runs[0].aware_over_oblivious.map(|r| r.hi), Some(1.1));
+        std::fs::write(&path, text("chase")).unwrap();
+        assert!(Benched::read(&path).unwrap_err().to_string().contains("bench chase"));
+        std::fs::write(&path, "{}").unwrap();
+        assert!(Benched::read(&path).is_err());
+        assert!(
+            Benched::read(Path::new("/no/such")).unwrap_err().to_string().contains("bench astar")
+        );
+    }
+}

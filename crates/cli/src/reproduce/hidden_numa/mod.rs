@@ -1,0 +1,101 @@
+//! `isochrone reproduce hidden-numa`: every figure of the Euro-Par paper with numbers in it, the
+//! paper's own beside ours.
+//!
+//! Figure 2 is this machine's, from its atlas. Figure 4 is simulated, on the paper's machine: the
+//! real allocator and the real search, on modelled memory. What A* gained on this machine comes
+//! from a file of `isochrone bench astar` and stands apart. Figures 1 and 3 are drawings.
+
+mod benched;
+mod json;
+mod page;
+mod tables;
+mod terminal;
+
+#[cfg(test)]
+mod tests;
+
+use anyhow::{Context, Result};
+use isochrone_atlas_store::contents::Contents;
+use isochrone_machine::Machine;
+use isochrone_workloads::figure4::{
+    Curve, Database, Figure4, Plan, Recorded, SearchPlan, Variation, figure4, sweep,
+};
+
+use super::figure2::Blocks;
+use super::measured::Measured;
+pub(crate) use benched::Benched;
+pub(crate) use json::to_json;
+pub(crate) use page::to_page;
+pub(crate) use terminal::to_terminal;
+
+/// The paper's machine, by the name of its file.
+const MACHINE: &str = "xeon-phi-5110p";
+/// "Accessing the physical address 0x125080 from CPU core 45 is approximately 60 % slower than
+/// from core 0" (section 2).
+const PUBLISHED_SPREAD: f64 = 1.60;
+
+/// Everything that is shown.
+#[derive(Clone, Debug)]
+pub(crate) struct Reproduction {
+    /// Seed of what is simulated.
+    pub(crate) seed: u64,
+    /// This machine's side of Figure 2, where there is an atlas.
+    measured: Option<Measured>,
+    /// Figure 4, simulated.
+    simulated: Figure4,
+    /// What each assumption of the simulation is worth.
+    variations: Vec<Variation>,
+    /// A* on this machine, where a benchmark's file was named.
+    benched: Option<Benched>,
+}
+
+/// Simulates Figure 4 and puts this machine's own figures apart from it.
+///
+/// # Errors
+/// When the machine file lacks what the model is built from, or the plan does not fit it.
+pub(crate) fn hidden_numa(
+    atlas: Option<&Contents>,
+    benched: Option<Benched>,
+    plan: &Plan,
+) -> Result<Reproduction> {
+    let machine: Machine =
+        isochrone_host::find_machine(MACHINE).context("reading the paper's machine")?;
+    let recorded = Recorded::new(plan).context("searching the boards of the simulation")?;
+    // The paper's database holds a measured latency for each block and core; so does this.
+    let learn = &mut |memory: &_| Database::of_truth(memory);
+    let simulated = figure4(&machine, plan, &recorded, learn).context("simulating Figure 4")?;
+    let variations = sweep(&machine, plan, &recorded, learn).context("varying the constants")?;
+    let measured = atlas.map(Measured::of);
+    Ok(Reproduction { seed: plan.seed, measured, simulated, variations, benched })
+}
+
+impl Reproduction {
+    fn blocks(&self) -> &[Blocks] {
+        self.measured.as_ref().map_or(&[], |measured| &measured.figures)
+    }
+}
+
+/// A curve in words: which shape, how far.
+fn shape(curve: &Curve) -> String {
+    match curve.search {
+        SearchPlan::Hashed { nodes, .. } => format!("hash table and bucket queue, {nodes} nodes"),
+        SearchPlan::Linear { nodes, .. } => format!("linear lists, {nodes} nodes"),
+    }
+}
+
+/// The slowest block of a figure over the fastest, as the paper's 1.60 is.
+fn spread(blocks: &Blocks) -> Option<f64> {
+    let all = blocks.cores.iter().flat_map(|(_, line)| line.iter().copied());
+    all.filter(|value| value.is_finite()).max_by(f64::total_cmp)
+}
+
+/// The largest ratio of two cores' latencies of one block.
+fn spread_of_a_block(blocks: &Blocks) -> Option<f64> {
+    let count = blocks.cores.iter().map(|(_, line)| line.len()).min()?;
+    let of = |block: usize| {
+        let seen = blocks.cores.iter().map(|(_, line)| line[block]);
+        let (least, most) = seen.fold((f64::INFINITY, 0.0_f64), |(a, b), v| (a.min(v), b.max(v)));
+        most / least
+    };
+    (0..count).map(of).filter(|ratio| ratio.is_finite()).max_by(f64::total_cmp)
+}

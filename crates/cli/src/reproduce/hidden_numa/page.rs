@@ -1,0 +1,160 @@
+//! The reproduction as one page: Figure 2, Figure 4, what it rests on, this machine.
+
+use isochrone_report::html::{Badge, Figure, Page, Section};
+use isochrone_report::svg::{Axis, LineChart, LineSeries, Mark, Point, line_chart};
+use isochrone_workloads::figure4::{Curve, PUBLISHED};
+
+use super::terminal::{
+    BENCHED, FIGURE_2, FIGURE_4A, FIGURE_4B, INTRODUCTION, NO_BENCH, NOT_COUNTED, summary,
+};
+use super::{Reproduction, json, shape, tables};
+use crate::reproduce::pictures;
+use crate::reproduce::terminal::NO_ATLAS;
+
+/// The reproduction as a page.
+pub(crate) fn to_page(all: &Reproduction) -> Page {
+    let mut badges = vec![Badge::Note("published".to_owned()), Badge::Simulated];
+    badges.extend(all.measured.as_ref().map(|m| Badge::from_word(&m.reading)));
+    Page {
+        title: "Hidden non-uniformity, beside its simulation and this machine".to_owned(),
+        subtitle: "B. Gerofi et al.: Exploiting Hidden Non-uniformity of Uniform Memory Access on \
+                   Manycore CPUs (Euro-Par 2014 Workshops)"
+            .to_owned(),
+        badges,
+        summary: std::iter::once(INTRODUCTION.to_owned()).chain(summary(all)).collect(),
+        facts: vec![("Seed".to_owned(), all.seed.to_string())],
+        sections: vec![blocks(all), gains(all), misses(all), model(all), this_machine(all)],
+        json: serde_json::to_string(&json::to_json(all)).ok(),
+        footer: format!("isochrone {}, seed {}", env!("CARGO_PKG_VERSION"), all.seed),
+    }
+}
+
+fn table(caption: &str, table: isochrone_report::table::Table, badge: Option<Badge>) -> Figure {
+    Figure {
+        caption: caption.to_owned(),
+        badge,
+        table: Some(table),
+        open: true,
+        ..Figure::default()
+    }
+}
+
+fn blocks(all: &Reproduction) -> Section {
+    let mut figures = vec![table("How far apart blocks are.", tables::figure2(all), None)];
+    figures.extend(all.blocks().iter().map(|blocks| Figure {
+        svg: pictures::figure2(blocks),
+        caption: format!(
+            "{}: {}. The fastest access shown takes {:.1} ns.",
+            blocks.level, blocks.what, blocks.fastest_ns
+        ),
+        badge: Some(Badge::from_word(&blocks.reading)),
+        ..Figure::default()
+    }));
+    let missing = all.measured.is_none().then(|| NO_ATLAS.to_owned());
+    Section {
+        id: "figure-2".to_owned(),
+        heading: "Figure 2".to_owned(),
+        prose: std::iter::once(FIGURE_2.to_owned()).chain(missing).collect(),
+        figures,
+        ..Section::default()
+    }
+}
+
+fn gains(all: &Reproduction) -> Section {
+    let figures = all.simulated.curves.iter().map(|curve| Figure {
+        svg: gain_chart(curve),
+        caption: format!("{}; the band is the least and the most of the runs.", shape(curve)),
+        badge: Some(Badge::Simulated),
+        table: Some(tables::gains(curve)),
+        open: false,
+    });
+    Section {
+        id: "figure-4a".to_owned(),
+        heading: "Figure 4a".to_owned(),
+        badge: Some(Badge::Simulated),
+        prose: vec![FIGURE_4A.to_owned()],
+        figures: figures.collect(),
+    }
+}
+
+fn gain_chart(curve: &Curve) -> String {
+    let ours = curve.points.iter().map(|point| {
+        let (mean, least, most) = point.gain();
+        let percent = |gain: f64| 100.0 * gain;
+        Point {
+            x: f64::from(point.cores),
+            y: Some(percent(mean)),
+            band: Some((percent(least), percent(most))),
+        }
+    });
+    let ends = curve.points.first().into_iter().chain(curve.points.last());
+    let flat = |gain: f64| LineSeries {
+        label: "published: lowest and highest".to_owned(),
+        points: ends
+            .clone()
+            .map(|p| Point { x: f64::from(p.cores), y: Some(100.0 * gain), band: None })
+            .collect(),
+        mark: Mark::Line,
+    };
+    line_chart(&LineChart {
+        title: shape(curve),
+        x: Axis { title: "cores".to_owned(), ..Axis::default() },
+        y: Axis { title: "gain over oblivious, %".to_owned(), ..Axis::default() },
+        series: vec![
+            LineSeries { label: "simulated".to_owned(), points: ours.collect(), mark: Mark::Line },
+            flat(PUBLISHED.lowest),
+            flat(PUBLISHED.highest),
+        ],
+        apart: false,
+    })
+}
+
+fn misses(all: &Reproduction) -> Section {
+    let figures = all
+        .simulated
+        .curves
+        .iter()
+        .map(|curve| table(&shape(curve), tables::misses(curve), Some(Badge::Simulated)));
+    Section {
+        id: "figure-4b".to_owned(),
+        heading: "Figure 4b".to_owned(),
+        badge: Some(Badge::Simulated),
+        prose: vec![FIGURE_4B.to_owned(), NOT_COUNTED.to_owned()],
+        figures: figures.collect(),
+    }
+}
+
+fn model(all: &Reproduction) -> Section {
+    Section {
+        id: "model".to_owned(),
+        heading: "What the simulation rests on".to_owned(),
+        badge: Some(Badge::Simulated),
+        prose: Vec::new(),
+        figures: vec![
+            table("Its constants.", tables::constants(all), None),
+            table(
+                "What each assumption is worth, one run each.",
+                tables::variations(all),
+                Some(Badge::Simulated),
+            ),
+        ],
+    }
+}
+
+fn this_machine(all: &Reproduction) -> Section {
+    let mut section = Section {
+        id: "this-machine".to_owned(),
+        heading: "A* on this machine".to_owned(),
+        ..Section::default()
+    };
+    match &all.benched {
+        None => section.prose.push(NO_BENCH.to_owned()),
+        Some(benched) => {
+            let badge = Badge::from_word(&benched.reading);
+            section.prose.push(BENCHED.to_owned());
+            section.badge = Some(badge.clone());
+            section.figures.push(table(&benched.machine, tables::benched(benched), Some(badge)));
+        }
+    }
+    section
+}

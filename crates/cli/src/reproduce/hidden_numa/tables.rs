@@ -1,0 +1,141 @@
+//! The numbers of the figures as tables, each with its reading in its words.
+
+use isochrone_report::fmt;
+use isochrone_report::table::{Cell, Table};
+use isochrone_workloads::figure4::{Curve, Standing};
+
+use super::{Benched, PUBLISHED_SPREAD, Reproduction, shape, spread, spread_of_a_block};
+use crate::reproduce::words::signed;
+
+fn percent(gain: f64) -> String {
+    format!("{} %", signed(100.0 * gain, 1))
+}
+
+/// Figure 2: how far apart blocks are.
+pub(super) fn figure2(all: &Reproduction) -> Table {
+    let mut table =
+        Table::new(["machine", "level", "reading", "slowest over fastest", "one block, two cores"]);
+    table.row([
+        "Xeon Phi 5110P, 60 cores".into(),
+        "memory".into(),
+        "published".into(),
+        Cell::missing(),
+        Cell::number(PUBLISHED_SPREAD, fmt::ratio(PUBLISHED_SPREAD)),
+    ]);
+    for blocks in all.blocks() {
+        let title = all.measured.as_ref().map_or("", |measured| measured.title.as_str());
+        table.row([
+            format!("{title}, {} cores", blocks.cores.len()).into(),
+            blocks.level.as_str().into(),
+            blocks.reading.as_str().into(),
+            Cell::maybe(spread(blocks), fmt::ratio),
+            Cell::maybe(spread_of_a_block(blocks), fmt::ratio),
+        ]);
+    }
+    table
+}
+
+/// Figure 4a of one shape: the gain by number of cores.
+pub(super) fn gains(curve: &Curve) -> Table {
+    let mut table = Table::new(["cores", "gain, simulated", "least", "most", "published"]);
+    for point in &curve.points {
+        let (mean, least, most) = point.gain();
+        table.row([
+            Cell::number(f64::from(point.cores), point.cores.to_string()),
+            Cell::number(mean, percent(mean)),
+            Cell::number(least, percent(least)),
+            Cell::number(most, percent(most)),
+            Cell::text(published_at(point.cores)),
+        ]);
+    }
+    table
+}
+
+/// What the paper's text says of a number of cores.
+fn published_at(cores: u16) -> &'static str {
+    use isochrone_workloads::figure4::PUBLISHED;
+    if PUBLISHED.lowest_at.contains(&cores) {
+        "among the lowest: 17 %"
+    } else if PUBLISHED.highest_at == cores {
+        "the highest: 28 %"
+    } else {
+        "17 to 28 %"
+    }
+}
+
+/// Figure 4b of one shape: misses of core 0 for each node expanded.
+pub(super) fn misses(curve: &Curve) -> Table {
+    let mut table = Table::new(["cores", "oblivious", "aware", "ratio"]);
+    for point in &curve.points {
+        let Some(run) = point.runs.first() else { continue };
+        let [oblivious, aware] = run.misses_per_expansion();
+        table.row([
+            Cell::number(f64::from(point.cores), point.cores.to_string()),
+            Cell::number(oblivious, fmt::significant(oblivious, 4)),
+            Cell::number(aware, fmt::significant(aware, 4)),
+            Cell::number(aware / oblivious, format!("{:.4}", aware / oblivious)),
+        ]);
+    }
+    table
+}
+
+/// What the simulation is made of.
+pub(super) fn constants(all: &Reproduction) -> Table {
+    let mut table = Table::new(["constant", "value", "unit", "how it is known"]);
+    for constant in &all.simulated.constants {
+        let standing = match &constant.standing {
+            Standing::Published { source } => format!("published: {source}"),
+            Standing::Derived { from } => format!("derived: {from}"),
+            Standing::Assumed { why } => format!("assumed: {why}"),
+        };
+        table.row([
+            constant.name.clone().into(),
+            Cell::number(constant.value, fmt::significant(constant.value, 4)),
+            constant.unit.clone().into(),
+            standing.into(),
+        ]);
+    }
+    table
+}
+
+/// What each assumption is worth.
+pub(super) fn variations(all: &Reproduction) -> Table {
+    let mut headers = vec!["changed".to_owned()];
+    headers.extend(all.simulated.curves.iter().map(|curve| format!("gain, {}", shape(curve))));
+    let mut table = Table::new(headers);
+    for variation in &all.variations {
+        let gains = variation.gains.iter().map(|gain| Cell::number(*gain, percent(*gain)));
+        table.row(std::iter::once(Cell::text(variation.what.clone())).chain(gains));
+    }
+    table
+}
+
+/// A* on this machine.
+pub(super) fn benched(benched: &Benched) -> Table {
+    let mut table = Table::new([
+        "shape",
+        "cores",
+        "MiB",
+        "nodes/s",
+        "aware over oblivious",
+        "oracle",
+        "A/A control",
+    ]);
+    for run in &benched.runs {
+        let ratio = |ratio: Option<super::benched::Interval>| {
+            ratio.map_or_else(Cell::missing, |r| {
+                Cell::number(r.median, format!("{:.3} [{:.3}, {:.3}]", r.median, r.lo, r.hi))
+            })
+        };
+        table.row([
+            run.shape.clone().into(),
+            Cell::number(run.cores.len() as f64, run.cores.len().to_string()),
+            Cell::number(run.mib, fmt::significant(run.mib, 3)),
+            Cell::maybe(run.nodes_per_s, |n| fmt::significant(n, 3)),
+            ratio(run.aware_over_oblivious),
+            ratio(run.oracle_over_oblivious),
+            ratio(run.aa_control),
+        ]);
+    }
+    table
+}

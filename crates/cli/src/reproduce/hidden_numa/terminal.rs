@@ -1,0 +1,100 @@
+//! The reproduction as text, figure after figure. Returns text and never prints.
+
+use std::fmt::Write as _;
+
+use isochrone_report::term::{self, Colour};
+use isochrone_workloads::figure4::{Curve, PUBLISHED};
+
+use super::{Reproduction, shape, tables};
+use crate::reproduce::terminal::{NO_ATLAS, blocks_strip};
+use crate::reproduce::words::{signed, wrapped};
+
+pub(super) const INTRODUCTION: &str = "Figures of \"Exploiting Hidden Non-uniformity of Uniform \
+    Memory Access on Manycore CPUs\" (Euro-Par 2014 Workshops). Figures 1 and 3 are drawings. \
+    Measured numbers are of this machine; simulated ones are of the paper's, a Xeon Phi 5110P \
+    with 60 in-order cores, on which nothing was measured here.";
+pub(super) const FIGURE_2: &str = "Figure 2: latency of consecutive blocks of memory as seen from \
+    several cores, relative to the fastest access.";
+pub(super) const FIGURE_4A: &str = "Figure 4a: nodes that A* explores in unit time with near \
+    lines, over those with lines at random, by number of cores. Simulated: the allocator and the \
+    searches are real, memory and caches are modelled. Mean, least and most over runs.";
+pub(super) const FIGURE_4B: &str = "Figure 4b: read accesses of core 0 that miss its caches, for \
+    each node expanded, simulated. Published: \"approximately the same regardless the underlying \
+    memory allocator\".";
+pub(super) const NOT_COUNTED: &str = "Figure 4b is not measured on this machine: it needs a \
+    counter of cache misses.";
+pub(super) const NO_BENCH: &str = "A* on this machine: no result was named; measure one with \
+    `isochrone bench astar --json astar.json` and give it with --bench astar.json.";
+pub(super) const BENCHED: &str = "A* on this machine, measured by `isochrone bench astar`: not \
+    the paper's machine, and its cores run out of order, which hides part of a latency.";
+
+/// The reproduction as text of at most `width` characters.
+pub(crate) fn to_terminal(all: &Reproduction, colour: Colour, width: u16) -> String {
+    let mut out = String::new();
+    let prose = |out: &mut String, text: &str| {
+        _ = writeln!(out, "{}\n", wrapped(text, width.into(), 0));
+    };
+    prose(&mut out, INTRODUCTION);
+    prose(&mut out, FIGURE_2);
+    _ = writeln!(out, "{}\n", tables::figure2(all).to_terminal(width));
+    if all.measured.is_none() {
+        prose(&mut out, NO_ATLAS);
+    }
+    for blocks in all.blocks() {
+        _ = writeln!(out, "{}\n", term::strip(&blocks_strip(blocks), colour, width.into()));
+    }
+    prose(&mut out, FIGURE_4A);
+    for curve in &all.simulated.curves {
+        _ = writeln!(out, "{}\n{}\n", shape(curve), tables::gains(curve).to_terminal(width));
+    }
+    prose(&mut out, FIGURE_4B);
+    for curve in &all.simulated.curves {
+        _ = writeln!(out, "{}\n{}\n", shape(curve), tables::misses(curve).to_terminal(width));
+    }
+    prose(&mut out, "What the simulation rests on.");
+    _ = writeln!(out, "{}\n", tables::constants(all).to_terminal(width));
+    prose(&mut out, "What each assumption is worth, one run each.");
+    _ = writeln!(out, "{}\n", tables::variations(all).to_terminal(width));
+    match &all.benched {
+        Some(benched) => {
+            prose(&mut out, BENCHED);
+            _ = writeln!(out, "{}\n", tables::benched(benched).to_terminal(width));
+        }
+        None => prose(&mut out, NO_BENCH),
+    }
+    prose(&mut out, NOT_COUNTED);
+    for sentence in summary(all) {
+        prose(&mut out, &sentence);
+    }
+    out.trim_end().to_owned() + "\n"
+}
+
+/// What was found, a sentence a curve.
+pub(super) fn summary(all: &Reproduction) -> Vec<String> {
+    all.simulated.curves.iter().filter_map(sentence).collect()
+}
+
+fn sentence(curve: &Curve) -> Option<String> {
+    let gain = |at: &&isochrone_workloads::figure4::Point| at.gain().0;
+    let least = curve.points.iter().min_by(|a, b| gain(a).total_cmp(&gain(b)))?;
+    let most = curve.points.iter().max_by(|a, b| gain(a).total_cmp(&gain(b)))?;
+    let percent = |gain: f64| format!("{} %", signed(100.0 * gain, 1));
+    let (low, high) = (least.gain().0, most.gain().0);
+    let inside = low >= PUBLISHED.lowest - 0.005 && high <= PUBLISHED.highest + 0.005;
+    let verdict = if inside {
+        "all of it lies in the published range"
+    } else if high < PUBLISHED.lowest || low > PUBLISHED.highest {
+        "none of it lies in the published range"
+    } else {
+        "part of it lies outside of the published range"
+    };
+    Some(format!(
+        "{}: simulated {} at {} cores to {} at {}; published 17 % (12 and 20 cores) to 28 % \
+         (56 cores); {verdict}.",
+        shape(curve),
+        percent(low),
+        least.cores,
+        percent(high),
+        most.cores
+    ))
+}

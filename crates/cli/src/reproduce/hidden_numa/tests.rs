@@ -1,0 +1,61 @@
+//! The reproduction over a small plan: what must stand in it, in every form.
+
+use isochrone_workloads::figure4::{Plan, SearchPlan};
+
+use super::*;
+use isochrone_report::term::Colour;
+
+/// Few cores and few nodes, so that it takes no time; its gains mean nothing.
+fn small() -> Reproduction {
+    let plan = Plan {
+        cores: vec![4, 8],
+        repeats: 1,
+        searches: vec![
+            SearchPlan::Linear { nodes: 600, expansions: 1 },
+            SearchPlan::Hashed { before: 500, nodes: 1500 },
+        ],
+        ..Plan::paper(3)
+    };
+    hidden_numa(None, None, &plan).expect("the paper's machine is bundled")
+}
+
+#[test]
+fn every_figure_stands_under_its_own_reading() {
+    let all = small();
+    let text = to_terminal(&all, Colour::None, 100);
+    for words in ["Figure 2", "Figure 4a", "Figure 4b", "simulated", "published", "assumed"] {
+        assert!(text.contains(words), "{words} is missing:\n{text}");
+    }
+    assert!(text.contains("isochrone bench astar"), "how to get the measured side:\n{text}");
+    assert!(text.contains("isochrone map"), "how to get an atlas:\n{text}");
+    assert!(!text.contains("NaN"), "{text}");
+    let json = to_json(&all);
+    assert!(json["figure4"]["measured"].is_null() && json["figure2"]["measured"].is_null());
+    let curves = json["figure4"]["simulated"].as_array().expect("curves");
+    assert_eq!(curves.len(), 2);
+    for curve in curves {
+        assert_eq!(curve["reading"], "simulated");
+        assert_eq!(curve["points"].as_array().map(Vec::len), Some(2));
+    }
+    let page = to_page(&all).render();
+    assert!(page.contains("Figure 4a") && page.contains("simulated"));
+}
+
+#[test]
+fn one_seed_gives_one_figure() {
+    assert_eq!(to_json(&small()), to_json(&small()));
+}
+
+#[test]
+fn the_spread_of_a_block_is_between_two_cores() {
+    let blocks = Blocks {
+        level: isochrone_units::Level::Dram,
+        first_frame: None,
+        cores: vec![(0, vec![1.0, 2.0, 1.5]), (1, vec![1.5, 2.0, 1.0])],
+        fastest_ns: 100.0,
+        what: "made up".into(),
+        reading: "measured".into(),
+    };
+    assert_eq!(spread(&blocks), Some(2.0));
+    assert_eq!(spread_of_a_block(&blocks), Some(1.5));
+}

@@ -1,0 +1,161 @@
+//! Which atlas is used: the one that was named, one in this folder, one kept from before, or a
+//! quick one that is measured now and kept.
+//!
+//! An atlas of another machine is refused where it was named, and passed over where it was not.
+//! It is measured in a process of its own, which leaves no pinned threads and no handlers behind.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+use isochrone_atlas_store::contents::Contents;
+use isochrone_atlas_store::{load, save};
+use isochrone_host::{SysRoot, fingerprint, machine_state, this_machine};
+
+use crate::output::Terminal;
+
+/// Where `isochrone map` leaves its atlas.
+const HERE: &str = "isochrone.atlas";
+/// A word of the fingerprint that says how many cores a process may use, not which machine it is.
+const MAY_DIFFER: &str = "cores: ";
+
+/// An atlas and where it lies; the library reads the file itself.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) path: PathBuf,
+    pub(crate) contents: Contents,
+}
+
+impl Found {
+    fn new(path: &Path, contents: Contents) -> Result<Self> {
+        let path = path.canonicalize().with_context(|| path.display().to_string())?;
+        Ok(Self { path, contents })
+    }
+}
+
+/// This machine's atlas. `cache` is the user's cache folder, where there is one; in `scratch` lies
+/// what can be kept nowhere.
+pub(crate) fn find(
+    named: Option<&Path>,
+    cache: Option<PathBuf>,
+    scratch: &Path,
+    terminal: &Terminal,
+) -> Result<Found> {
+    let (words, hash) = here()?;
+    if let Some(named) = named {
+        let contents = load(named)?;
+        if let Some((theirs, ours)) = differs(&contents.fingerprint.words, &words) {
+            bail!(
+                "{} is of another machine (`{theirs}`, here `{ours}`): measure this one with \
+                 `isochrone map`",
+                named.display()
+            );
+        }
+        return Found::new(named, contents);
+    }
+    let kept = cache.map(|folder| folder.join("isochrone").join(format!("{hash:016x}.atlas")));
+    for path in [Some(PathBuf::from(HERE)), kept.clone()].into_iter().flatten() {
+        if !path.exists() {
+            continue;
+        }
+        match load(&path) {
+            Ok(found) if differs(&found.fingerprint.words, &words).is_none() => {
+                return Found::new(&path, found);
+            }
+            Ok(_) => terminal.complain(&format!(
+                "isochrone: {} is of another machine and is passed over",
+                path.display()
+            )),
+            Err(error) => terminal.complain(&format!("isochrone: {error}; it is passed over")),
+        }
+    }
+    measured(kept.as_deref(), scratch, terminal)
+}
+
+/// The words and the number by which this machine is known.
+fn here() -> Result<(Vec<String>, u64)> {
+    let root = SysRoot::live();
+    let machine = this_machine(&root).context("this machine cannot be described")?;
+    Ok(fingerprint(&machine, &machine_state(&root)))
+}
+
+/// The first word in which two machines differ.
+fn differs<'a>(theirs: &'a [String], ours: &'a [String]) -> Option<(&'a str, &'a str)> {
+    let counts = |word: &&String| !word.starts_with(MAY_DIFFER);
+    let (mut a, mut b) = (theirs.iter().filter(counts), ours.iter().filter(counts));
+    loop {
+        match (a.next(), b.next()) {
+            (None, None) => return None,
+            (a, b) if a == b => {}
+            (a, b) => {
+                let word = |w: Option<&'a String>| w.map_or("nothing", String::as_str);
+                return Some((word(a), word(b)));
+            }
+        }
+    }
+}
+
+/// A quick atlas, kept in `kept` where that can be written.
+fn measured(kept: Option<&Path>, scratch: &Path, terminal: &Terminal) -> Result<Found> {
+    terminal.complain(
+        "isochrone: no atlas of this machine yet: measuring a quick one first, about 6 s \
+         (a full one: `isochrone map`)",
+    );
+    let place = scratch.join(HERE);
+    let status = Command::new(std::env::current_exe()?)
+        .args(["map", "--quick", "--only", "block", "--out"])
+        .arg(&place)
+        .arg("--html")
+        .arg(scratch.join("report.html"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status()
+        .context("the map cannot be started")?;
+    ensure!(status.success(), "the quick map did not end well: try `isochrone map` alone");
+    let contents = load(&place)?;
+    let Some(kept) = kept else { return Found::new(&place, contents) };
+    match keep(&contents, kept) {
+        Ok(()) => {
+            terminal.complain(&format!("isochrone: kept as {}", kept.display()));
+            Found::new(kept, contents)
+        }
+        Err(error) => {
+            terminal.complain(&format!(
+                "isochrone: the atlas cannot be kept, the next run measures again: {error:#}"
+            ));
+            Found::new(&place, contents)
+        }
+    }
+}
+
+fn keep(contents: &Contents, place: &Path) -> Result<()> {
+    if let Some(folder) = place.parent() {
+        std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    }
+    save(contents, place)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(cpu: &str, cores: u32) -> Vec<String> {
+        vec![format!("cpu: {cpu}"), format!("cores: {cores}"), "memory: 24 GiB".into()]
+    }
+
+    #[test]
+    fn a_machine_is_the_same_however_many_of_its_cores_may_be_used() {
+        assert_eq!(differs(&words("A", 2), &words("A", 1)), None);
+        assert_eq!(differs(&words("A", 2), &words("B", 2)), Some(("cpu: A", "cpu: B")));
+        let shorter = words("A", 2)[..2].to_vec();
+        assert_eq!(differs(&shorter, &words("A", 2)), Some(("nothing", "memory: 24 GiB")));
+    }
+
+    #[test]
+    fn this_machine_is_itself() {
+        let (words, hash) = here().unwrap();
+        assert_eq!(differs(&words, &here().unwrap().0), None);
+        assert_eq!(hash, here().unwrap().1);
+    }
+}

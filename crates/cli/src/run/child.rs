@@ -1,0 +1,134 @@
+//! Runs the program as if nobody stood between it and the shell: signals go on to it, its exit
+//! status comes back.
+//!
+//! Signals are blocked and read from a descriptor, so nothing runs in a handler. Stops and
+//! continues of a terminal (Ctrl-Z, fg) are left alone: they reach the whole job by themselves.
+
+use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::SignalFd;
+use nix::unistd::Pid;
+
+/// What is passed on. A terminal sends its own to the program as well, see [`from_a_process`].
+const FORWARDED: [Signal; 7] = [
+    Signal::SIGINT,
+    Signal::SIGTERM,
+    Signal::SIGHUP,
+    Signal::SIGQUIT,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+    Signal::SIGWINCH,
+];
+
+/// Holds the signals of this process from its making on.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    descriptor: SignalFd,
+}
+
+impl Signals {
+    /// Blocks them; to be called before any thread is started, which would receive them.
+    pub(crate) fn hold() -> Result<Self> {
+        let mut set = SigSet::from_iter(FORWARDED);
+        set.add(Signal::SIGCHLD);
+        let advice = "signals cannot be held; allow rt_sigprocmask and signalfd in the sandbox";
+        set.thread_block().context(advice)?;
+        Ok(Self { descriptor: SignalFd::new(&set).context(advice)? })
+    }
+
+    /// Runs the program to its end.
+    pub(crate) fn run(&self, command: &mut Command) -> Result<ExitStatus> {
+        self.run_watched(command, None)
+    }
+
+    /// Runs the program to its end and calls `watch` with its number, again and again after the
+    /// time given.
+    pub(crate) fn run_watched(
+        &self,
+        command: &mut Command,
+        mut watch: Option<(Duration, &mut dyn FnMut(u32))>,
+    ) -> Result<ExitStatus> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        let mut child = command.spawn().with_context(|| format!("{name} cannot be started"))?;
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok(status);
+            }
+            let timeout = watch.as_ref().and_then(|(every, _)| PollTimeout::try_from(*every).ok());
+            let mut waiting = [PollFd::new(self.descriptor.as_fd(), PollFlags::POLLIN)];
+            match poll(&mut waiting, timeout.unwrap_or(PollTimeout::NONE)) {
+                Ok(0) => {
+                    if let Some((_, watch)) = &mut watch {
+                        watch(child.id());
+                    }
+                }
+                Ok(_) => self.pass_on(&child)?,
+                Err(Errno::EINTR) => {}
+                Err(error) => return Err(error).context("signals cannot be waited for"),
+            }
+        }
+    }
+
+    fn pass_on(&self, child: &Child) -> Result<()> {
+        let Some(info) = self.descriptor.read_signal()? else { return Ok(()) };
+        let known = i32::try_from(info.ssi_signo).ok().and_then(|n| Signal::try_from(n).ok());
+        if let Some(signal) = known.filter(|s| *s != Signal::SIGCHLD)
+            && from_a_process(info.ssi_code)
+        {
+            pass(child.id(), signal);
+        }
+        Ok(())
+    }
+}
+
+/// `kill` and its like have codes of 0 and less (sigaction(2)). What a terminal sends comes from
+/// the kernel and goes to every process of the job, the program included.
+fn from_a_process(code: i32) -> bool {
+    code <= 0
+}
+
+fn pass(process: u32, signal: Signal) {
+    if let Ok(id) = i32::try_from(process) {
+        // It may have ended just now, and then nobody is left to be told.
+        let _ = nix::sys::signal::kill(Pid::from_raw(id), signal);
+    }
+}
+
+/// Ends a process that was started here and not waited for yet.
+pub(crate) fn kill(process: u32) {
+    pass(process, Signal::SIGKILL);
+}
+
+/// What a shell calls the end of a program: its exit code, or 128 and the signal.
+pub(crate) fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code & 0xff).ok()).unwrap_or(u8::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_as_a_shell_names_them() {
+        assert_eq!(exit_code(ExitStatus::from_raw(0)), 0);
+        assert_eq!(exit_code(ExitStatus::from_raw(7 << 8)), 7);
+        assert_eq!(exit_code(ExitStatus::from_raw(255 << 8)), 255);
+        assert_eq!(exit_code(ExitStatus::from_raw(9)), 137);
+        assert_eq!(exit_code(ExitStatus::from_raw(11 | 0x80)), 139, "with a core dump");
+    }
+
+    #[test]
+    fn only_what_a_process_sent_is_passed_on() {
+        // SI_USER, SI_QUEUE, SI_TKILL; SI_KERNEL and the codes of SIGCHLD are positive.
+        assert!([0, -1, -6].into_iter().all(from_a_process));
+        assert!(![0x80, 1].into_iter().any(from_a_process));
+    }
+}

@@ -1,0 +1,179 @@
+//! `isochrone run`: a program under the library, as if it were run directly, and what was placed.
+//!
+//! Everything that could make the library be ignored in silence is found out before the program
+//! starts. Failures of our own have exit code 125, so that they are told from the program's.
+
+pub(crate) mod atlas;
+pub(crate) mod child;
+pub(crate) mod library;
+mod program;
+pub(crate) mod record;
+pub(crate) mod setup;
+pub(crate) mod usage;
+mod words;
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::{Context, Result};
+use isochrone_malloc::{CONFIG_VARIABLE, Config};
+use isochrone_probe::awake::Awake;
+use serde::Serialize;
+
+use crate::args::RunArgs;
+use crate::output::{self, Terminal, write_file};
+use child::{Signals, exit_code};
+use record::ProcessRecord;
+use usage::{Measured, Usage};
+
+/// What the shell sees where isochrone itself failed, as with env(1) and timeout(1).
+const OWN_FAILURE: u8 = 125;
+
+/// A run once more without placement.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Comparison {
+    pub(crate) with: Usage,
+    pub(crate) without: Usage,
+    /// Peak resident memory with, over that without.
+    pub(crate) rss_ratio: Option<f64>,
+}
+
+/// What a run was and what its processes left.
+#[derive(Debug, Serialize)]
+pub(crate) struct RunRecord {
+    command: Vec<String>,
+    code: u8,
+    mode: &'static str,
+    near: String,
+    processes: Vec<ProcessRecord>,
+    compare: Option<Comparison>,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> ExitCode {
+    match prepared(args, terminal) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            terminal.complain(&format!("isochrone: {}", output::words(&error)));
+            ExitCode::from(OWN_FAILURE)
+        }
+    }
+}
+
+fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
+    let name = args.command.first().context("no program was named")?;
+    let program = match look(name) {
+        Ok(program) => program,
+        Err(refusal) => {
+            terminal.complain(&format!("isochrone: {}", refusal.words));
+            return Ok(refusal.code);
+        }
+    };
+    let scratch = tempfile::Builder::new()
+        .prefix("isochrone-")
+        .tempdir()
+        .context("there is no place for temporary files; set TMPDIR")?;
+    let library = library::find(args.preload.as_deref())?;
+    let found = atlas::find(
+        args.placement.atlas.as_deref(),
+        output::cache_folder(),
+        scratch.path(),
+        terminal,
+    )?;
+    let mut policy = setup::policy(setup::mode(args.mode), &args.placement, &found.contents);
+    policy.checked = args.check;
+    let config = Config {
+        pin: setup::pin(args.pin),
+        ..setup::config(policy, &args.placement, &found.contents, &found.path, scratch.path())?
+    };
+    let under = Under { args, program, library, config, scratch: scratch.path() };
+    let signals = Signals::hold()?;
+    let _awake = args.placement.awake.then(|| Awake::start(under.config.cores.as_slice()));
+    let (code, compare) = under.run(&signals)?;
+    if args.report || args.compare || args.json.is_some() {
+        let record = RunRecord {
+            command: args.command.iter().map(|w| w.to_string_lossy().into_owned()).collect(),
+            code,
+            mode: under.config.policy.mode.as_str(),
+            near: args.placement.near.to_string(),
+            processes: record::read_all(scratch.path())?,
+            compare,
+        };
+        say(args, &record, terminal)?;
+    }
+    Ok(code)
+}
+
+fn look(name: &OsStr) -> Result<PathBuf, program::Refusal> {
+    let found = program::find(name, &output::search_path())?;
+    program::check(&found, program::Who::here())?;
+    Ok(found)
+}
+
+fn say(args: &RunArgs, record: &RunRecord, terminal: &Terminal) -> Result<()> {
+    if let Some(json) = &args.json {
+        write_file(json, &(serde_json::to_string_pretty(record)? + "\n"), terminal)?;
+    }
+    if args.report || args.compare {
+        terminal.complain(words::report(record).trim_end());
+    }
+    Ok(())
+}
+
+/// Everything that a run under the library needs.
+struct Under<'a> {
+    args: &'a RunArgs,
+    program: PathBuf,
+    library: PathBuf,
+    config: Config,
+    scratch: &'a Path,
+}
+
+impl Under<'_> {
+    fn run(&self, signals: &Signals) -> Result<(u8, Option<Comparison>)> {
+        let config = self.scratch.join("config");
+        std::fs::write(&config, self.config.to_bytes())
+            .with_context(|| config.display().to_string())?;
+        let before = output::preloaded();
+        let preload = library::first(&self.library, before.as_deref(), self.scratch)?;
+        if self.args.compare {
+            return self.compared(signals, preload, before, &config);
+        }
+        let mut command = Command::new(&self.program);
+        command
+            .arg0(&self.args.command[0])
+            .args(&self.args.command[1..])
+            .env("LD_PRELOAD", preload)
+            .env(CONFIG_VARIABLE, &config);
+        Ok((exit_code(signals.run(&mut command)?), None))
+    }
+
+    /// Once with the library, then once without.
+    fn compared(
+        &self,
+        signals: &Signals,
+        preload: OsString,
+        before: Option<OsString>,
+        config: &Path,
+    ) -> Result<(u8, Option<Comparison>)> {
+        let mut command = vec![self.program.clone().into_os_string()];
+        command.extend(self.args.command[1..].iter().cloned());
+        let out = self.scratch.join("usage.json");
+        let with =
+            Measured { preload: Some(preload), config: Some(config), command: command.clone() };
+        let code = exit_code(signals.run(&mut with.command(&out, None, None)?)?);
+        let with = usage::read(&out)?;
+        let without = Measured { preload: before, config: None, command };
+        let mut again = without.command(&out, None, None)?;
+        again.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        signals.run(&mut again)?;
+        let without = usage::read(&out)?;
+        let rss_ratio = with
+            .peak_rss_bytes
+            .zip(without.peak_rss_bytes)
+            .map(|(with, without)| with as f64 / without as f64);
+        Ok((code, Some(Comparison { with, without, rss_ratio })))
+    }
+}

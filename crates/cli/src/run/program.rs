@@ -1,0 +1,291 @@
+//! Finds the program and says whether a library can be preloaded into it at all.
+//!
+//! The kernel and the dynamic linker ignore `LD_PRELOAD` without a word for programs that are
+//! static, setuid, of another class or of another C library. Whoever asked for near lines would
+//! then measure nothing, so it is refused beforehand. It runs nothing.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Metadata};
+use std::io::Read;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// The most that is read of a file's head: a script's first line (Linux: `BINPRM_BUF_SIZE`), or
+/// the header of an ELF file.
+const HEAD_BYTES: u64 = 256;
+/// Scripts whose interpreter is a script, as deep as Linux follows them.
+const SCRIPTS_MAX: usize = 4;
+/// More program headers than any linker writes.
+const HEADERS_MAX: u16 = 256;
+
+/// Why a program is not run, and what the shell sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// 127 not found, 126 cannot be run under the library.
+    pub(crate) code: u8,
+    /// One line that says what to do.
+    pub(crate) words: String,
+}
+
+fn cannot(words: String) -> Refusal {
+    Refusal { code: 126, words }
+}
+
+/// Who runs it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Who {
+    /// Real user.
+    pub(crate) user: u32,
+    /// Real group.
+    pub(crate) group: u32,
+}
+
+impl Who {
+    /// This process.
+    pub(crate) fn here() -> Self {
+        use rustix::process::{getgid, getuid};
+        Self { user: getuid().as_raw(), group: getgid().as_raw() }
+    }
+}
+
+/// The file that a shell would run for `command`.
+pub(crate) fn find(command: &OsStr, folders: &OsStr) -> Result<PathBuf, Refusal> {
+    let shown = command.to_string_lossy();
+    if command.as_bytes().contains(&b'/') {
+        let path = PathBuf::from(command);
+        return match path.metadata() {
+            Ok(found) if found.is_file() => Ok(path),
+            Ok(_) => Err(cannot(format!("{shown} is no file; name a program"))),
+            Err(_) => Err(Refusal { code: 127, words: format!("{shown}: there is no such file") }),
+        };
+    }
+    let candidates = std::env::split_paths(folders).map(|folder| folder.join(command));
+    let runnable =
+        |path: &PathBuf| path.metadata().is_ok_and(|m| m.is_file() && m.mode() & 0o111 != 0);
+    candidates.into_iter().find(runnable).ok_or_else(|| Refusal {
+        code: 127,
+        words: format!("{shown}: not found in PATH; give its path"),
+    })
+}
+
+/// Whether a library can be preloaded into the program at `path`.
+pub(crate) fn check(path: &Path, who: Who) -> Result<(), Refusal> {
+    let mut path = path.to_path_buf();
+    for _ in 0..=SCRIPTS_MAX {
+        let shown = path.display().to_string();
+        let unreadable = |e: std::io::Error| cannot(format!("{shown} cannot be read: {e}"));
+        let metadata = path.metadata().map_err(unreadable)?;
+        if metadata.mode() & 0o111 == 0 {
+            return Err(cannot(format!("{shown} is not executable; chmod +x it")));
+        }
+        privileges(&shown, &metadata, &path, who)?;
+        let file = File::open(&path).map_err(unreadable)?;
+        let mut head = Vec::new();
+        (&file).take(HEAD_BYTES).read_to_end(&mut head).map_err(unreadable)?;
+        match interpreter_of_script(&head) {
+            Some(interpreter) => path = interpreter,
+            None => return linkage(&shown, &file, &head),
+        }
+    }
+    Err(cannot(format!("{} is a script of a script of a script: too deep", path.display())))
+}
+
+/// The linker ignores the variable where running the program raises privileges.
+fn privileges(shown: &str, metadata: &Metadata, path: &Path, who: Who) -> Result<(), Refusal> {
+    let raises = (metadata.mode() & 0o4000 != 0 && metadata.uid() != who.user)
+        || (metadata.mode() & 0o2010 == 0o2010 && metadata.gid() != who.group)
+        || (who.user != 0 && has_capabilities(path));
+    if raises {
+        return Err(cannot(format!(
+            "{shown} is setuid, setgid or has file capabilities: Linux preloads nothing into it; \
+             run it as its owner, or directly"
+        )));
+    }
+    Ok(())
+}
+
+fn has_capabilities(path: &Path) -> bool {
+    rustix::fs::getxattr_query(path, "security.capability").is_ok_and(|bytes| bytes > 0)
+}
+
+/// `#! /bin/sh -e` is run by `/bin/sh`.
+fn interpreter_of_script(head: &[u8]) -> Option<PathBuf> {
+    let line = head.strip_prefix(b"#!")?.split(|b| *b == b'\n').next()?;
+    let mut words = line.split(|b| *b == b' ' || *b == b'\t').filter(|word| !word.is_empty());
+    Some(PathBuf::from(OsString::from_vec(words.next()?.to_vec())))
+}
+
+/// An ELF file of this machine that asks for the linker of glibc.
+fn linkage(shown: &str, file: &File, head: &[u8]) -> Result<(), Refusal> {
+    let Some(elf) = Elf::parse(head) else {
+        return Err(cannot(format!("{shown} is neither a program nor a script of this system")));
+    };
+    if elf.identity != Elf::here() {
+        return Err(cannot(format!(
+            "{shown} is built for another kind of processor or word size: the library does not \
+             fit; run it directly"
+        )));
+    }
+    let Some(linker) = elf.linker(file) else {
+        return Err(cannot(format!(
+            "{shown} is statically linked: nothing can be preloaded into it; link it dynamically, \
+             or run it directly"
+        )));
+    };
+    if linker.contains("musl") {
+        return Err(cannot(format!(
+            "{shown} uses the C library musl: the library is built for glibc; run it directly"
+        )));
+    }
+    Ok(())
+}
+
+/// What of an ELF header is needed (System V ABI, chapter 4; 64-bit, little-endian).
+struct Elf {
+    /// Class and machine.
+    identity: (u8, u16),
+    headers_at: u64,
+    header_bytes: u16,
+    headers: u16,
+}
+
+impl Elf {
+    const CLASS_64: u8 = 2;
+    const PT_INTERP: u32 = 3;
+
+    /// The identity of programs that this process can share a library with.
+    fn here() -> (u8, u16) {
+        let machine = if cfg!(target_arch = "aarch64") { 183 } else { 62 };
+        (Self::CLASS_64, machine)
+    }
+
+    fn parse(head: &[u8]) -> Option<Self> {
+        let head = head.strip_prefix(b"\x7fELF").map(|_| head)?;
+        let class = *head.get(4)?;
+        let wide = class == Self::CLASS_64;
+        Some(Self {
+            identity: (class, u16::from_le_bytes(bytes(head, 18)?)),
+            headers_at: if wide { u64::from_le_bytes(bytes(head, 32)?) } else { 0 },
+            header_bytes: if wide { u16::from_le_bytes(bytes(head, 54)?) } else { 0 },
+            headers: if wide { u16::from_le_bytes(bytes(head, 56)?) } else { 0 },
+        })
+    }
+
+    /// The dynamic linker that the program asks for.
+    fn linker(&self, file: &File) -> Option<String> {
+        for number in 0..self.headers.min(HEADERS_MAX) {
+            let at = u64::from(number) * u64::from(self.header_bytes);
+            let mut header = [0; 40];
+            file.read_exact_at(&mut header, self.headers_at.checked_add(at)?).ok()?;
+            if u32::from_le_bytes(bytes(&header, 0)?) != Self::PT_INTERP {
+                continue;
+            }
+            let offset = u64::from_le_bytes(bytes(&header, 8)?);
+            let length = u64::from_le_bytes(bytes(&header, 32)?).min(4096);
+            let mut name = vec![0; usize::try_from(length).ok()?];
+            file.read_exact_at(&mut name, offset).ok()?;
+            return Some(String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned());
+        }
+        None
+    }
+}
+
+fn bytes<const N: usize>(of: &[u8], at: usize) -> Option<[u8; N]> {
+    of.get(at..at.checked_add(N)?)?.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    const ME: Who = Who { user: 1000, group: 1000 };
+
+    fn written(folder: &Path, name: &str, content: &[u8], mode: u32) -> PathBuf {
+        let path = folder.join(name);
+        std::fs::write(&path, content).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        path
+    }
+
+    /// An ELF file with one program header, of `kind`, that names `linker`.
+    fn elf(class: u8, machine: u16, kind: u32, linker: &str) -> Vec<u8> {
+        let mut file = vec![0; 64 + 56];
+        file[..4].copy_from_slice(b"\x7fELF");
+        file[4] = class;
+        file[18..20].copy_from_slice(&machine.to_le_bytes());
+        file[32..40].copy_from_slice(&64_u64.to_le_bytes());
+        file[54..56].copy_from_slice(&56_u16.to_le_bytes());
+        file[56..58].copy_from_slice(&1_u16.to_le_bytes());
+        file[64..68].copy_from_slice(&kind.to_le_bytes());
+        file[72..80].copy_from_slice(&120_u64.to_le_bytes());
+        file[96..104].copy_from_slice(&(linker.len() as u64).to_le_bytes());
+        file.extend(linker.as_bytes());
+        file
+    }
+
+    #[test]
+    fn this_very_program_can_be_run() {
+        let here = std::env::current_exe().unwrap();
+        assert_eq!(check(&here, Who::here()), Ok(()));
+    }
+
+    #[test]
+    fn what_would_be_ignored_in_silence_is_refused_with_the_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let (class, machine) = Elf::here();
+        let glibc = "/lib64/ld-linux-x86-64.so.2\0";
+        let cases: [(&str, Vec<u8>, u32, &str); 7] = [
+            ("static", elf(class, machine, 1, ""), 0o755, "statically linked"),
+            ("musl", elf(class, machine, 3, "/lib/ld-musl-x86_64.so.1\0"), 0o755, "musl"),
+            ("narrow", elf(1, 3, 3, glibc), 0o755, "another kind"),
+            ("text", b"hello".to_vec(), 0o755, "neither a program"),
+            ("plain", elf(class, machine, 3, glibc), 0o644, "not executable"),
+            ("setuid", elf(class, machine, 3, glibc), 0o4755, "setuid"),
+            ("cut", elf(class, machine, 3, glibc)[..20].to_vec(), 0o755, "neither a program"),
+        ];
+        for (name, content, mode, words) in cases {
+            let path = written(folder.path(), name, &content, mode);
+            let stranger = Who { user: path.metadata().unwrap().uid() + 1, ..ME };
+            let refusal = check(&path, stranger).unwrap_err();
+            assert_eq!(refusal.code, 126, "{name}");
+            assert!(refusal.words.contains(words), "{name}: {}", refusal.words);
+        }
+        let good = written(folder.path(), "good", &elf(class, machine, 3, glibc), 0o755);
+        assert_eq!(check(&good, ME), Ok(()));
+        let own = written(folder.path(), "own", &elf(class, machine, 3, glibc), 0o4755);
+        let owner = Who { user: own.metadata().unwrap().uid(), ..ME };
+        assert_eq!(check(&own, owner), Ok(()), "its owner gains nothing");
+    }
+
+    #[test]
+    fn a_script_is_judged_by_its_interpreter() {
+        let folder = tempfile::tempdir().unwrap();
+        let (class, machine) = Elf::here();
+        let shell = written(folder.path(), "sh", &elf(class, machine, 1, ""), 0o755);
+        let text = format!("#! {} -e\necho\n", shell.display());
+        let script = written(folder.path(), "script", text.as_bytes(), 0o755);
+        assert!(check(&script, ME).unwrap_err().words.contains("statically"));
+        let itself = folder.path().join("loop");
+        let text = format!("#!{}\n", itself.display());
+        written(folder.path(), "loop", text.as_bytes(), 0o755);
+        assert!(check(&itself, ME).unwrap_err().words.contains("too deep"));
+        assert_eq!(interpreter_of_script(b"#!/bin/sh"), Some(PathBuf::from("/bin/sh")));
+        assert_eq!(interpreter_of_script(b"#!  \n"), None);
+    }
+
+    #[test]
+    fn programs_are_found_as_a_shell_finds_them() {
+        let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        written(one.path(), "tool", b"", 0o644);
+        let wanted = written(two.path(), "tool", b"", 0o755);
+        let folders = std::env::join_paths([one.path(), two.path()]).unwrap();
+        assert_eq!(find(OsStr::new("tool"), &folders), Ok(wanted.clone()));
+        assert_eq!(find(OsStr::new("absent"), &folders).unwrap_err().code, 127);
+        assert_eq!(find(wanted.as_os_str(), OsStr::new("")), Ok(wanted));
+        assert_eq!(find(OsStr::new("./no/such"), &folders).unwrap_err().code, 127);
+        assert_eq!(find(one.path().as_os_str(), &folders).unwrap_err().code, 126);
+    }
+}

@@ -1,0 +1,190 @@
+//! What a program took: time, and its largest resident memory.
+//!
+//! Linux tells a process the peak of all its children as one number, and counts a child's peak
+//! from what the parent held when it started it (`exec` keeps the high-water mark). So each
+//! program is started by a small process of its own, the hidden command `isochrone usage`. Where
+//! the peak is not above that process's own, the program's high-water mark stands for it as it
+//! was last seen in `/proc`, at most [`LOOK`] before the end.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+
+use super::child::{self, Signals, exit_code};
+use crate::args::parse_cores;
+
+/// How often the high-water mark is looked at: a thousandth of the time that it takes.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What the hidden command takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct UsageArgs {
+    /// Where the usage goes, as JSON.
+    #[arg(long)]
+    out: PathBuf,
+    /// `LD_PRELOAD` of the program.
+    #[arg(long)]
+    preload: Option<OsString>,
+    /// `ISOCHRONE_CONFIG` of the program.
+    #[arg(long)]
+    config: Option<OsString>,
+    /// The only cores that the program may use.
+    #[arg(long)]
+    cores: Option<String>,
+    /// The program is killed after so many seconds.
+    #[arg(long)]
+    limit: Option<u32>,
+    /// The program and its arguments.
+    #[arg(required = true, trailing_var_arg = true)]
+    command: Vec<OsString>,
+}
+
+/// What a program took, with the processes that it waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Usage {
+    /// From its start to its end.
+    pub(crate) seconds: f64,
+    /// Processor time in the program.
+    pub(crate) user_s: f64,
+    /// Processor time in the kernel for it.
+    pub(crate) system_s: f64,
+    /// The largest resident memory of any one of its processes; `None` where it was too small to
+    /// be told and ended before it was looked at.
+    pub(crate) peak_rss_bytes: Option<u64>,
+    /// What a shell would see.
+    pub(crate) code: u8,
+}
+
+/// A program to be measured.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Measured<'a> {
+    /// `LD_PRELOAD`.
+    pub(crate) preload: Option<OsString>,
+    /// `ISOCHRONE_CONFIG`.
+    pub(crate) config: Option<&'a Path>,
+    /// The program and its arguments.
+    pub(crate) command: Vec<OsString>,
+}
+
+impl Measured<'_> {
+    /// The command that runs it, on `cores` alone and no longer than `limit_s` where these are
+    /// given, and leaves its usage in `out`.
+    pub(crate) fn command(
+        &self,
+        out: &Path,
+        cores: Option<&[u16]>,
+        limit_s: Option<u32>,
+    ) -> Result<Command> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("usage").arg("--out").arg(out);
+        if let Some(preload) = &self.preload {
+            command.arg("--preload").arg(preload);
+        }
+        if let Some(config) = self.config {
+            command.arg("--config").arg(config);
+        }
+        if let Some(cores) = cores {
+            let list: Vec<String> = cores.iter().map(ToString::to_string).collect();
+            command.arg("--cores").arg(list.join(","));
+        }
+        if let Some(limit) = limit_s {
+            command.arg("--limit").arg(limit.to_string());
+        }
+        command.arg("--").args(&self.command);
+        Ok(command)
+    }
+}
+
+/// Reads what the hidden command left.
+pub(crate) fn read(out: &Path) -> Result<Usage> {
+    let text = std::fs::read_to_string(out).context("the program left no account of itself")?;
+    Ok(serde_json::from_str(&text)?)
+}
+
+/// The hidden command: runs the program and leaves its usage.
+pub(crate) fn run(args: &UsageArgs) -> Result<ExitCode> {
+    let signals = Signals::hold()?;
+    let (program, rest) = args.command.split_first().context("no program was named")?;
+    let mut command = Command::new(program);
+    command.args(rest);
+    let variables =
+        [("LD_PRELOAD", &args.preload), (isochrone_malloc::CONFIG_VARIABLE, &args.config)];
+    for (name, value) in variables {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    if let Some(list) = &args.cores {
+        bind(list)?;
+    }
+    let mut seen = None;
+    let begin = Instant::now();
+    let deadline = args.limit.map(|limit| begin + Duration::from_secs(u64::from(limit)));
+    let mut look = |process: u32| {
+        seen = seen.max(high_water(process));
+        if deadline.is_some_and(|deadline| Instant::now() > deadline) {
+            child::kill(process);
+        }
+    };
+    let status = signals.run_watched(&mut command, Some((LOOK, &mut look)))?;
+    let seconds = begin.elapsed().as_secs_f64();
+    let usage = of_children(seconds, exit_code(status), seen)?;
+    std::fs::write(&args.out, serde_json::to_string(&usage)?)
+        .with_context(|| args.out.display().to_string())?;
+    Ok(ExitCode::from(usage.code))
+}
+
+/// Lets this process, and what it starts, use these cores alone.
+fn bind(list: &str) -> Result<()> {
+    let cores = parse_cores(list).map_err(anyhow::Error::msg)?;
+    let mut set = CpuSet::new();
+    for core in cores {
+        set.set(usize::from(core)).with_context(|| format!("there is no core {core}"))?;
+    }
+    sched_setaffinity(Pid::from_raw(0), &set).context("the cores cannot be chosen")
+}
+
+/// `VmHWM` of a running process (proc(5)), bytes.
+fn high_water(process: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+fn of_children(seconds: f64, code: u8, seen: Option<u64>) -> Result<Usage> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+    let own = getrusage(UsageWho::RUSAGE_SELF)?.max_rss();
+    let peak = usage.max_rss();
+    let known = (peak > own).then(|| u64::try_from(peak).ok()).flatten();
+    let seconds_of = |time: nix::sys::time::TimeVal| time.num_microseconds() as f64 / 1e6;
+    Ok(Usage {
+        seconds,
+        user_s: seconds_of(usage.user_time()),
+        system_s: seconds_of(usage.system_time()),
+        peak_rss_bytes: known.map(|kib| kib * 1024).or(seen),
+        code,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_high_water_mark_of_this_process_is_read() {
+        let seen = high_water(std::process::id());
+        assert!(seen.is_some_and(|bytes| bytes > 64 << 10), "{seen:?}");
+        assert_eq!(high_water(u32::MAX), None);
+    }
+}

@@ -1,0 +1,152 @@
+//! The report of a run as text.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use isochrone_report::fmt;
+
+use super::record::{Count, ProcessRecord};
+use super::{Comparison, RunRecord};
+
+/// Below each process, in the order in which a reader asks.
+pub(super) fn report(record: &RunRecord) -> String {
+    let mut text = format!(
+        "isochrone: mode {}, nearest {}, {} process{}\n",
+        record.mode,
+        record.near,
+        record.processes.len(),
+        if record.processes.len() == 1 { "" } else { "es" }
+    );
+    if record.processes.is_empty() {
+        text.push_str(
+            "  no process left a report: the program may have cleared its environment, or it\n  \
+             ran so briefly that it allocated nothing\n",
+        );
+    }
+    let (placed, rest): (Vec<_>, Vec<_>) =
+        record.processes.iter().partition(|process| process.placed.objects > 0);
+    placed.into_iter().for_each(|process| one(&mut text, process));
+    unplaced(&mut text, &rest);
+    if let Some(comparison) = &record.compare {
+        compared(&mut text, comparison);
+    }
+    text
+}
+
+/// Processes that placed nothing, in as many lines as there are reasons.
+fn unplaced(text: &mut String, processes: &[&ProcessRecord]) {
+    if processes.is_empty() {
+        return;
+    }
+    let many = if processes.len() == 1 { "process" } else { "processes" };
+    _ = writeln!(text, "{} {many} placed nothing", processes.len());
+    let mut reasons: BTreeMap<&str, Count> = BTreeMap::new();
+    for left in processes.iter().flat_map(|process| &process.delegated) {
+        let sum = reasons.entry(&left.reason).or_default();
+        sum.objects += left.count.objects;
+        sum.bytes += left.count.bytes;
+    }
+    for (reason, count) in reasons {
+        _ = writeln!(text, "  {:<10} {reason}: {}", "delegated", counted(count));
+    }
+    let slowest = processes.iter().map(|process| process.startup_us).fold(0.0, f64::max);
+    _ = writeln!(text, "  {:<10} {} to load at most", "cost", fmt::ns(slowest * 1e3));
+}
+
+fn one(text: &mut String, process: &ProcessRecord) {
+    let ended =
+        if process.ended { "" } else { ", killed or replaced: its last objects are missing" };
+    _ = writeln!(text, "process {}{ended}", process.process);
+    let mut line = |name: &str, words: String| _ = writeln!(text, "  {name:<10} {words}");
+    line("placed", placed(process));
+    for class in &process.placed_by_size {
+        line("", format!("{} of up to {} B", counted(class.count), class.slot_bytes));
+    }
+    line("distance", distance(process));
+    for left in &process.delegated {
+        line("delegated", format!("{}: {}", left.reason, counted(left.count)));
+    }
+    if process.arena_bytes > 0 {
+        line(
+            "memory",
+            format!(
+                "arena {}, assigned {}, most in use {}, tables {}",
+                fmt::bytes(process.arena_bytes),
+                fmt::bytes(process.assigned_bytes),
+                fmt::bytes(process.peak_live_bytes),
+                fmt::bytes(process.table_bytes)
+            ),
+        );
+    }
+    line(
+        "pages",
+        format!(
+            "{} classified in {}, {} demoted",
+            fmt::count(process.classified_pages),
+            fmt::ns(process.classification_us * 1e3),
+            process.demoted_pages
+        ),
+    );
+    line(
+        "drift",
+        format!(
+            "{} changes of base, {} of core, in {} thread{}",
+            process.drift_events,
+            process.home_changes,
+            process.threads,
+            if process.threads == 1 { "" } else { "s" }
+        ),
+    );
+    line(
+        "cost",
+        format!(
+            "{} to load, {} to begin, {} slices inside of allocations, the longest {}",
+            fmt::ns(process.startup_us * 1e3),
+            fmt::ns(process.start_us * 1e3),
+            process.slices,
+            fmt::ns(process.longest_slice_us * 1e3)
+        ),
+    );
+}
+
+fn counted(count: Count) -> String {
+    format!("{} objects, {}", fmt::count(count.objects), fmt::bytes(count.bytes))
+}
+
+fn placed(process: &ProcessRecord) -> String {
+    match process.placed_share {
+        Some(share) => format!(
+            "{}: {} of the {} that could be placed",
+            counted(process.placed),
+            fmt::percent(share),
+            fmt::bytes(process.placeable.bytes)
+        ),
+        None => "nothing: there was nothing that could be placed".to_owned(),
+    }
+}
+
+fn distance(process: &ProcessRecord) -> String {
+    let near = process.near_share.map(|share| format!("{} near", fmt::percent(share)));
+    let levels = [("LLC", process.llc), ("DRAM", process.dram)];
+    let told = levels.into_iter().filter_map(|(level, found)| {
+        let (ours, theirs) = (found.handed_out_ns?, found.oblivious_ns?);
+        let against = format!("{} against {} oblivious", fmt::ns(ours), fmt::ns(theirs));
+        Some(format!("{level} {against} ({})", fmt::ratio(ours / theirs)))
+    });
+    let all: Vec<String> = near.into_iter().chain(told).collect();
+    if all.is_empty() { "not known of any line".to_owned() } else { all.join("; ") }
+}
+
+fn compared(text: &mut String, comparison: &Comparison) {
+    let memory = |bytes: Option<u64>| bytes.map_or_else(|| "too little to tell".into(), fmt::bytes);
+    let ratio = comparison.rss_ratio.map_or_else(String::new, |r| format!(" ({})", fmt::ratio(r)));
+    _ = writeln!(
+        text,
+        "resident memory {} against {} with glibc{ratio}\n\
+         time {} against {} with glibc (once each: no measurement)",
+        memory(comparison.with.peak_rss_bytes),
+        memory(comparison.without.peak_rss_bytes),
+        fmt::seconds(comparison.with.seconds),
+        fmt::seconds(comparison.without.seconds)
+    );
+}

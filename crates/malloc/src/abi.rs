@@ -1,0 +1,196 @@
+//! The malloc family under ordinary names, with the semantics of glibc to the letter: what comes
+//! back for size zero, for overflow, for nonsense alignments, and in `errno`.
+//!
+//! Objects of up to 256 bytes are placed; all others, and all that cannot be placed, go to glibc,
+//! which then sets `errno` itself. Whose a pointer is, its address says. The shared library of
+//! `isochrone-preload` exports these functions under the names that programs call.
+
+use crate::errno::Kept;
+use crate::glibc;
+use crate::process::{ARENA, PROCESS};
+use crate::report::Reason;
+use crate::thread::{count_left, place, release};
+use core::ffi::{c_int, c_void};
+use core::ptr;
+use isochrone_alloc::{SizeClass, Slot};
+
+/// `malloc(3)`.
+#[inline]
+pub fn malloc(size: usize) -> *mut c_void {
+    match SizeClass::of(size, 1) {
+        Some(class) => {
+            let found = place(class, size);
+            if found.is_null() { glibc::malloc(size) } else { found }
+        }
+        None => left_to_glibc(Reason::Size, size, glibc::malloc(size)),
+    }
+}
+
+/// Counts an object that can never be placed, if there was memory for it.
+#[inline]
+fn left_to_glibc(reason: Reason, size: usize, found: *mut c_void) -> *mut c_void {
+    if !found.is_null() {
+        count_left(reason, size);
+    }
+    found
+}
+
+/// `calloc(3)`.
+#[inline]
+pub fn calloc(count: usize, size: usize) -> *mut c_void {
+    let Some(bytes) = count.checked_mul(size) else {
+        return glibc::calloc(count, size);
+    };
+    match SizeClass::of(bytes, 1) {
+        Some(class) => {
+            let found = place(class, bytes);
+            if found.is_null() {
+                return glibc::calloc(count, size);
+            }
+            // SAFETY: a slot of this class was just handed out and is at least so long.
+            unsafe { found.cast::<u8>().write_bytes(0, bytes) };
+            found
+        }
+        None => left_to_glibc(Reason::Size, bytes, glibc::calloc(count, size)),
+    }
+}
+
+/// `free(3)`. Keeps `errno`.
+///
+/// # Safety
+/// `old` is null, or came from this family and is not free.
+#[inline]
+pub unsafe fn free(old: *mut c_void) {
+    match ARENA.offset(old) {
+        Some(offset) => free_slot(offset),
+        // SAFETY: the caller vouches for it, and it is not of the arena.
+        None => unsafe { glibc::free(old) },
+    }
+}
+
+#[inline]
+fn free_slot(offset: usize) {
+    match Slot::at_offset(offset) {
+        Some(slot) => release(slot),
+        None => crate::process::freed_inside(),
+    }
+}
+
+/// `realloc(3)`.
+///
+/// # Safety
+/// `old` is null, or came from this family and is not free.
+#[inline]
+pub unsafe fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
+    if old.is_null() {
+        return malloc(size);
+    }
+    match ARENA.offset(old) {
+        // SAFETY: the caller vouches for `old`, and it is of the arena.
+        Some(offset) => unsafe { replace(old, offset, size) },
+        // SAFETY: the caller vouches for `old`, and it is not of the arena.
+        None => unsafe { glibc::realloc(old, size) },
+    }
+}
+
+/// `realloc` of a slot. It stays where it is while it fits and is not much too large.
+///
+/// # Safety
+/// `old` is a slot of the arena, at `offset`, that is not free.
+unsafe fn replace(old: *mut c_void, offset: usize, size: usize) -> *mut c_void {
+    if size == 0 {
+        free_slot(offset);
+        return ptr::null_mut();
+    }
+    let Some(class) = slot_class(offset) else {
+        crate::process::freed_inside();
+        return ptr::null_mut();
+    };
+    let bytes = class.bytes();
+    if size <= bytes && (size > bytes / 4 || class == SizeClass::B16) {
+        return old;
+    }
+    let new = malloc(size);
+    if new.is_null() {
+        // What shrinks may stay where it is.
+        return if size <= bytes { old } else { new };
+    }
+    // SAFETY: both are live, at least so long, and different memory.
+    unsafe { ptr::copy_nonoverlapping(old.cast::<u8>(), new.cast::<u8>(), bytes.min(size)) };
+    free_slot(offset);
+    new
+}
+
+fn slot_class(offset: usize) -> Option<SizeClass> {
+    PROCESS.instance()?.heap().class_of(Slot::at_offset(offset)?)
+}
+
+/// Places an aligned object, or has `other` do it. Alignments are powers of two; glibc takes
+/// others as the next one, and all up to 16 as none.
+fn aligned(align: usize, size: usize, other: impl FnOnce() -> *mut c_void) -> *mut c_void {
+    let rounded = if align <= 16 { Some(1) } else { align.checked_next_power_of_two() };
+    match rounded.and_then(|align| SizeClass::of(size, align)) {
+        Some(class) => {
+            let found = place(class, size);
+            if found.is_null() { other() } else { found }
+        }
+        None => {
+            let fits = size <= SizeClass::LARGEST_BYTES;
+            left_to_glibc(if fits { Reason::Alignment } else { Reason::Size }, size, other())
+        }
+    }
+}
+
+/// `memalign(3)`.
+pub fn memalign(align: usize, size: usize) -> *mut c_void {
+    aligned(align, size, || glibc::memalign(align, size))
+}
+
+/// `aligned_alloc(3)`. Versions of glibc differ in what they refuse, so nonsense is theirs.
+pub fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
+    if !align.is_power_of_two() {
+        return glibc::aligned_alloc(align, size);
+    }
+    aligned(align, size, || glibc::aligned_alloc(align, size))
+}
+
+/// `posix_memalign(3)`. Leaves `errno` alone, and `out` too when it fails.
+///
+/// # Safety
+/// `out` can be written.
+pub unsafe fn posix_memalign(out: *mut *mut c_void, align: usize, size: usize) -> c_int {
+    if !align.is_power_of_two() || align < size_of::<*mut c_void>() {
+        return libc::EINVAL;
+    }
+    let errno = Kept::new();
+    let found = aligned(align, size, || glibc::memalign(align, size));
+    drop(errno);
+    if found.is_null() {
+        return libc::ENOMEM;
+    }
+    // SAFETY: the caller gives a place for a pointer.
+    unsafe { out.write(found) };
+    0
+}
+
+/// `valloc(3)`.
+pub fn valloc(size: usize) -> *mut c_void {
+    left_to_glibc(Reason::Alignment, size, glibc::valloc(size))
+}
+
+/// `pvalloc(3)`.
+pub fn pvalloc(size: usize) -> *mut c_void {
+    left_to_glibc(Reason::Alignment, size, glibc::pvalloc(size))
+}
+
+/// `malloc_usable_size(3)`.
+///
+/// # Safety
+/// `old` is null, or came from this family and is not free.
+pub unsafe fn malloc_usable_size(old: *mut c_void) -> usize {
+    match ARENA.offset(old) {
+        Some(offset) => slot_class(offset).map_or(0, SizeClass::bytes),
+        // SAFETY: the caller vouches for it, and it is not of the arena.
+        None => unsafe { glibc::usable_size(old) },
+    }
+}

@@ -1,0 +1,384 @@
+//! One allocator: an arena, the heap over it, and what learns its pages. The process has one, and
+//! every pool has its own; they share nothing.
+
+use crate::config::Config;
+use crate::counters::Counters;
+use crate::growth::Growth;
+use crate::memory::{self, Boxed};
+use crate::process::PROCESS;
+use crate::report::{Lines, Reason, Word};
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::{fmt, ptr};
+use isochrone_alloc::live::Arena;
+use isochrone_alloc::{
+    Bins, CoreTable, DistanceSum, Heap, Mode, Policy, Shared, Slot, Stats, Tables,
+};
+use isochrone_atlas::{Atlas, AtlasError};
+use isochrone_os::OsError;
+use isochrone_os::rseq::CoreWord;
+use isochrone_os::table::Table;
+use isochrone_units::{CoreId, LINES_PER_PAGE, Level, PAGE_BYTES};
+
+pub(crate) use crate::growth::Need;
+
+/// Numbers of cores that Linux can have (arch/x86/Kconfig, `NR_CPUS_RANGE_END`).
+const CORE_NUMBERS: usize = 8192;
+/// Slots are numbered in 32 bits, 16 bytes each.
+const ARENA_BYTES_LARGEST: u64 = 64 << 30;
+
+/// What an allocator is made for.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings<'a> {
+    /// The bytes of an atlas of this machine.
+    pub atlas: &'a [u8],
+    /// How lines are placed.
+    pub policy: Policy,
+    /// The most memory that is used for lines, bytes.
+    pub arena_bytes_max: u64,
+    /// Whether to ask for huge pages.
+    pub huge_pages: bool,
+    /// One core's second-level cache, bytes: lines are timed beyond it.
+    pub l2_bytes: u64,
+    /// The cores that will use the memory: pages are decoded by these (four at most), and an
+    /// oracle measures lines from the first two. None: the first core that asks.
+    pub cores: &'a [CoreId],
+}
+
+/// Why there is no allocator.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum InstanceError {
+    /// The atlas cannot be read.
+    Atlas(AtlasError),
+    /// The atlas has no core, or nothing of its levels.
+    Empty,
+    /// The system refused memory, or timing.
+    Os(OsError),
+    /// More pools than 2^32 were made.
+    TooManyPools,
+}
+
+impl fmt::Display for InstanceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Atlas(error) => error.fmt(f),
+            Self::Empty => f.write_str("the atlas describes no core; run `isochrone map` again"),
+            Self::Os(error) => error.fmt(f),
+            Self::TooManyPools => f.write_str("too many pools were made; keep those there are"),
+        }
+    }
+}
+
+impl core::error::Error for InstanceError {}
+
+impl From<AtlasError> for InstanceError {
+    fn from(error: AtlasError) -> Self {
+        Self::Atlas(error)
+    }
+}
+
+impl From<OsError> for InstanceError {
+    fn from(error: OsError) -> Self {
+        Self::Os(error)
+    }
+}
+
+/// An allocator.
+///
+/// Parts borrow from parts below them, which do not move and are dropped later; none of these
+/// references leaves the value.
+#[derive(Debug)]
+pub struct Instance<'a> {
+    /// Borrows the arena, and the atlas's bytes.
+    pub(crate) growth: Growth,
+    /// Borrows the tables.
+    heap: Heap<'static>,
+    core_word: CoreWord,
+    /// Each core's place in the atlas, plus one; 0 for cores that it does not have.
+    places: Table<u16>,
+    pub(crate) arena: Boxed<Arena>,
+    tables: Owned,
+    atlas: Atlas<'a>,
+    /// Cores that it was made for.
+    cores: Table<CoreId>,
+    /// Whether it is the process's: then it counts.
+    is_process: bool,
+    /// Draws lines of the pool.
+    draws: AtomicU64,
+}
+
+/// What the heap borrows.
+#[derive(Debug)]
+struct Owned {
+    pages: Table<AtomicU64>,
+    next: Table<AtomicU32>,
+    masks: Table<AtomicU8>,
+    owners: Table<AtomicU8>,
+    ranks: Table<AtomicU8>,
+    cores: Table<CoreTable>,
+    shared: Table<Shared>,
+    bins: Table<Bins>,
+}
+
+const NO_MEMORY: InstanceError = InstanceError::Os(OsError {
+    what: "cannot get memory for an allocator",
+    errno: libc::ENOMEM,
+    advice: "raise ulimit -v",
+});
+
+/// A rate in whole cycles.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate")]
+fn whole(hz: f64) -> u64 {
+    hz as u64
+}
+
+impl Owned {
+    /// Bytes of address space.
+    fn bytes(&self) -> u64 {
+        let bytes = size_of_val(&*self.pages)
+            + size_of_val(&*self.next)
+            + self.masks.len()
+            + self.owners.len()
+            + self.ranks.len()
+            + size_of_val(&*self.cores)
+            + size_of_val(&*self.shared)
+            + size_of_val(&*self.bins);
+        bytes as u64
+    }
+
+    fn new(atlas: &Atlas<'_>, pages: usize, ranks: bool) -> Result<Self, OsError> {
+        let lines = pages * LINES_PER_PAGE;
+        let bins = Bins::from_atlas(atlas);
+        Ok(Self {
+            pages: Table::zeroed(pages)?,
+            next: Table::zeroed(lines)?,
+            masks: Table::zeroed(lines)?,
+            owners: Table::zeroed(lines)?,
+            ranks: Table::zeroed(if ranks { lines } else { 0 })?,
+            cores: Table::made(atlas.cores().len(), |_| CoreTable::default())?,
+            shared: Table::made(1, |_| Shared::default())?,
+            bins: Table::made(1, |_| bins.clone())?,
+        })
+    }
+
+    /// A heap over them.
+    ///
+    /// # Safety
+    /// It must not be used after these tables were dropped. They may be moved: their memory stays.
+    unsafe fn heap(&self, policy: Policy) -> Heap<'static> {
+        // SAFETY: the caller vouches that the heap ends before the tables.
+        let this: &'static Self = unsafe { &*ptr::from_ref(self) };
+        // What is borrowed from here on is the tables' own memory, not `this`.
+        let tables = Tables {
+            pages: &this.pages,
+            next: &this.next,
+            masks: &this.masks,
+            owners: &this.owners,
+            ranks: &this.ranks,
+            cores: &this.cores,
+            shared: &this.shared[0],
+        };
+        Heap::new(tables, &this.bins[0], policy)
+    }
+}
+
+impl<'a> Instance<'a> {
+    /// An allocator without memory.
+    ///
+    /// # Errors
+    /// [`InstanceError`] where the atlas does not serve, or there is no address space.
+    pub fn new(settings: &Settings<'a>) -> Result<Self, InstanceError> {
+        Self::open(settings, false)
+    }
+
+    fn open(settings: &Settings<'a>, is_process: bool) -> Result<Self, InstanceError> {
+        let atlas = Atlas::open(settings.atlas)?;
+        if atlas.cores().len() == 0 {
+            return Err(InstanceError::Empty);
+        }
+        let bytes = settings.arena_bytes_max.min(ARENA_BYTES_LARGEST);
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let arena = Boxed::new(Arena::new(bytes, settings.huge_pages)?).ok_or(NO_MEMORY)?;
+        let oracle = settings.policy.mode == Mode::Oracle;
+        let tables = Owned::new(&atlas, arena.pages_max(), oracle)?;
+        let mut places = Table::zeroed(CORE_NUMBERS)?;
+        for (place, core) in (1_u16..).zip(atlas.cores()) {
+            if let Some(entry) = places.get_mut(usize::from(core.0)) {
+                *entry = place;
+            }
+        }
+        // SAFETY: both become fields of one value, the heap before the tables.
+        let heap = unsafe { tables.heap(settings.policy) };
+        // SAFETY: as above: the growth before the arena, in its box.
+        let lasting_arena = unsafe { arena.lasting() };
+        // SAFETY: the growth becomes part of a value that does not outlive 'a.
+        let lasting_atlas: Atlas<'static> =
+            unsafe { core::mem::transmute::<Atlas<'a>, Atlas<'static>>(atlas) };
+        let growth = Growth::new(lasting_atlas, lasting_arena, settings)?;
+        Ok(Self {
+            growth,
+            heap,
+            core_word: CoreWord::find(),
+            places,
+            arena,
+            tables,
+            atlas,
+            cores: Table::made(settings.cores.len(), |place| settings.cores[place])?,
+            is_process,
+            draws: AtomicU64::new(0),
+        })
+    }
+
+    /// The process's own, which is never dropped.
+    pub(crate) fn of_process(config: &Config) -> Result<&'static Instance<'static>, Reason> {
+        let atlas = memory::map_file(config.atlas.as_c_str()).ok_or(Reason::NoAtlas)?;
+        let settings = Settings {
+            atlas,
+            policy: config.policy,
+            arena_bytes_max: config.arena_bytes_max,
+            huge_pages: true,
+            l2_bytes: config.l2_bytes,
+            cores: &[],
+        };
+        let instance = Instance::open(&settings, true).map_err(|error| match error {
+            InstanceError::Os(_) => Reason::NoMemory,
+            _ => Reason::NoAtlas,
+        })?;
+        let counters = PROCESS.counters();
+        counters.set(Word::TableBytes, instance.tables.bytes());
+        counters.set(Word::ClockHz, whole(instance.atlas.clock_hz()));
+        Ok(Boxed::new(instance).ok_or(Reason::NoMemory)?.leak())
+    }
+
+    /// Where it counts; nowhere for a pool's.
+    pub(crate) fn counters(&self) -> Option<&'static Counters> {
+        self.is_process.then(|| PROCESS.counters())
+    }
+
+    pub(crate) const fn is_process(&self) -> bool {
+        self.is_process
+    }
+
+    pub(crate) const fn atlas(&self) -> &Atlas<'a> {
+        &self.atlas
+    }
+
+    /// The cores that it was made for, or else those of the atlas.
+    pub(crate) fn users(&self) -> impl Iterator<Item = CoreId> + '_ {
+        let all = self.atlas.cores().filter(|_| self.cores.is_empty());
+        self.cores.iter().copied().chain(all)
+    }
+
+    /// The heap: who has which slot.
+    #[inline]
+    pub(crate) const fn heap(&self) -> &Heap<'static> {
+        &self.heap
+    }
+
+    /// Whether misuse of memory is to be found.
+    #[must_use]
+    pub const fn is_checked(&self) -> bool {
+        self.heap.policy().checked
+    }
+
+    /// The place in the atlas of the core that runs this thread.
+    #[inline]
+    pub(crate) fn current_core(&self) -> u16 {
+        self.dense(self.core_word.core())
+    }
+
+    /// A core's place in the atlas; one that no table has for a core that the atlas does not have.
+    #[inline]
+    pub(crate) fn dense(&self, core: CoreId) -> u16 {
+        let place = self.places.get(usize::from(core.0)).copied().unwrap_or(0);
+        place.wrapping_sub(1)
+    }
+
+    /// Where a slot begins.
+    #[inline]
+    pub(crate) fn address(&self, slot: Slot) -> *mut u8 {
+        self.arena.address_of(slot)
+    }
+
+    /// What its heap has done.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.heap.stats()
+    }
+
+    /// Bytes of lines that are memory now.
+    #[must_use]
+    pub fn arena_bytes(&self) -> usize {
+        self.arena.pages() * PAGE_BYTES
+    }
+
+    /// Adds a line drawn evenly from the pages in use, so that a report can say what lines have
+    /// that nobody chose.
+    pub(crate) fn sample_pool(&self, core: u16, counters: &Counters) {
+        let pages = self.arena.pages() as u64;
+        if pages == 0 {
+            return;
+        }
+        // The fractional parts of multiples of the golden ratio spread evenly (Weyl, 1916).
+        let draw = self.draws.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let line = (u128::from(draw) * u128::from(pages * LINES_PER_PAGE as u64)) >> 64;
+        let Ok(line) = u32::try_from(line) else { return };
+        let slot = Slot(line * 4);
+        let Some(class) = self.heap.class_of(slot) else { return };
+        let slot = Slot(slot.0 & !(class.granules() - 1));
+        let mut sum = DistanceSum::default();
+        sum.add(self.heap.distance(slot, core));
+        for level in Level::ALL {
+            counters.distances(Lines::Pool, level, &sum, &DistanceSum::default());
+        }
+    }
+}
+
+/// Where the process's arena is: what a pointer is compared with before anything else.
+#[derive(Debug)]
+pub(crate) struct Range {
+    start: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+impl Range {
+    pub(crate) const fn new() -> Self {
+        Self { start: AtomicUsize::new(0), bytes: AtomicUsize::new(0) }
+    }
+
+    /// From now on pointers of this arena are known.
+    pub(crate) fn publish(&self, arena: &Arena) {
+        self.start.store(arena.memory().as_ptr().addr(), Ordering::Relaxed);
+        self.bytes.store(arena.memory().reserved(), Ordering::Release);
+    }
+
+    /// How far into the arena a pointer lies; `None` for one that is not of the arena.
+    #[inline(always)]
+    pub(crate) fn offset(&self, pointer: *const c_void) -> Option<usize> {
+        // Acquire: whoever sees the length sees the start.
+        let bytes = self.bytes.load(Ordering::Acquire);
+        let offset = pointer.addr().wrapping_sub(self.start.load(Ordering::Relaxed));
+        (offset < bytes).then_some(offset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pointers_are_told_apart_by_their_address() {
+        let range = Range::new();
+        let somewhere = core::ptr::without_provenance(0x5000);
+        assert_eq!(range.offset(core::ptr::null()), None);
+        assert_eq!(range.offset(somewhere), None);
+        let arena = Arena::new(1 << 21, false).expect("address space");
+        range.publish(&arena);
+        let start = arena.memory().as_ptr().cast_const().cast::<c_void>();
+        assert_eq!(range.offset(start), Some(0));
+        assert_eq!(range.offset(start.wrapping_byte_add(4097)), Some(4097));
+        assert_eq!(range.offset(start.wrapping_byte_add(1 << 21)), None);
+        assert_eq!(range.offset(start.wrapping_byte_sub(1)), None);
+        assert_eq!(range.offset(core::ptr::null()), None);
+    }
+}

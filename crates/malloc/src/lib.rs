@@ -1,0 +1,49 @@
+//! `malloc` by distance: everything between the C functions that a program calls and the slot
+//! numbers that `isochrone-alloc` hands out.
+//!
+//! For a process: [`begin`], the functions of [`abi`], [`end`]; the preloaded library exports them
+//! and nothing else. For a Rust program: [`IsochroneAlloc`] as the global allocator, or a
+//! [`Pool`] of its own for records of one type, of which several in different modes may live side
+//! by side. For whoever starts a process: [`Config`] and [`Report`], plain records.
+//!
+//! No call allocates through `malloc`, takes a lock on its fast path, formats text or unwinds. It
+//! never prints, but for one line before a checked process is ended.
+
+#![no_std]
+// Pointers come in and go out; each `unsafe` block holds one operation and says what makes it
+// sound.
+#![allow(unsafe_code)]
+
+#[cfg(test)]
+extern crate std;
+
+pub mod abi;
+mod config;
+mod counters;
+mod errno;
+mod fork;
+mod glibc;
+mod global;
+mod growth;
+mod helper;
+mod instance;
+mod lock;
+mod memory;
+mod oracle;
+mod pin;
+mod pool;
+mod process;
+mod report;
+mod slab;
+mod thread;
+mod tls;
+
+pub use config::{
+    CONFIG_BYTES, CONFIG_VARIABLE, CORES_MAX, Config, ConfigError, CoreList, PATH_BYTES_MAX,
+    PathBytes, Pin, START_BYTES,
+};
+pub use global::IsochroneAlloc;
+pub use instance::{Instance, InstanceError, Settings};
+pub use pool::{Handle, Pool};
+pub use process::{begin, die, end};
+pub use report::{CLASSES, REPORT_BYTES, REPORT_SUFFIX, Reason, Report, Tally};

@@ -1,0 +1,263 @@
+//! Memory and files without `malloc`: mappings for tables and thread blocks, the atlas as a mapped
+//! file, the report as a shared one. System calls are made directly, so `errno` stays as it was.
+//!
+//! What is mapped for a process stays until it ends. Nothing here is ever on a fast path.
+
+use crate::config::PathBytes;
+use crate::counters::Counters;
+use crate::report::{REPORT_BYTES, REPORT_SUFFIX};
+use core::ffi::CStr;
+use core::marker::PhantomData;
+use core::ops::Deref;
+use core::ptr::{self, NonNull};
+use isochrone_units::PAGE_BYTES;
+use rustix::fd::OwnedFd;
+use rustix::fs::{Mode, OFlags, fstat, ftruncate, open};
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous};
+
+/// Zeroed memory, present where it is touched. Nobody gives it back but a [`Boxed`].
+pub(crate) fn zeroed(bytes: usize) -> Option<NonNull<u8>> {
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+    let bytes = bytes.max(1).checked_next_multiple_of(PAGE_BYTES)?;
+    // SAFETY: a new range wherever the kernel finds room disturbs nobody.
+    let found = unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, flags) };
+    NonNull::new(found.ok()?.cast())
+}
+
+/// A value in memory of its own, at an address that does not change when the box is moved.
+#[derive(Debug)]
+pub(crate) struct Boxed<T> {
+    place: NonNull<T>,
+    value: PhantomData<T>,
+}
+
+// SAFETY: the box owns its value, as `alloc`'s does.
+unsafe impl<T: Send> Send for Boxed<T> {}
+// SAFETY: a shared box gives shared references only.
+unsafe impl<T: Sync> Sync for Boxed<T> {}
+
+impl<T> Boxed<T> {
+    const BYTES: usize = {
+        assert!(align_of::<T>() <= PAGE_BYTES);
+        if size_of::<T>() == 0 { 1 } else { size_of::<T>() }.next_multiple_of(PAGE_BYTES)
+    };
+
+    /// `None` where there is no memory.
+    pub(crate) fn new(value: T) -> Option<Self> {
+        let place = zeroed(Self::BYTES)?.cast::<T>();
+        // SAFETY: page-aligned, as large as the value, and nobody else's.
+        unsafe { place.write(value) };
+        Some(Self { place, value: PhantomData })
+    }
+
+    /// The value, for somebody who is gone before the box is.
+    ///
+    /// # Safety
+    /// The reference must not be used after the box was dropped. The box may be moved.
+    pub(crate) unsafe fn lasting(&self) -> &'static T {
+        // SAFETY: written in `new`; the caller vouches for the time.
+        unsafe { self.place.as_ref() }
+    }
+
+    /// The value for the rest of the process's life.
+    pub(crate) fn leak(self) -> &'static T {
+        let place = self.place;
+        core::mem::forget(self);
+        // SAFETY: written in `new`, and never unmapped any more.
+        unsafe { place.as_ref() }
+    }
+}
+
+impl<T> Deref for Boxed<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: written in `new`, and there until `drop`.
+        unsafe { self.place.as_ref() }
+    }
+}
+
+impl<T> Drop for Boxed<T> {
+    fn drop(&mut self) {
+        // SAFETY: written in `new`, and dropped once.
+        unsafe { self.place.drop_in_place() };
+        // SAFETY: mapped in `new` with this length; nobody has it any more.
+        let result = unsafe { rustix::mm::munmap(self.place.as_ptr().cast(), Self::BYTES) };
+        debug_assert!(result.is_ok(), "a range that was mapped can be unmapped");
+    }
+}
+
+/// Reads a small file from its beginning; how many bytes there were, at most `out.len()`.
+pub(crate) fn read_file(path: &CStr, out: &mut [u8]) -> Option<usize> {
+    let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let mut filled = 0;
+    while filled < out.len() {
+        match rustix::io::read(&file, out.get_mut(filled..)?) {
+            Ok(0) => break,
+            Ok(more) => filled += more,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return None,
+        }
+    }
+    Some(filled)
+}
+
+/// A whole file, readable until the process ends. It must not be cut short meanwhile: atlases are
+/// replaced by renaming, never in place.
+pub(crate) fn map_file(path: &CStr) -> Option<&'static [u8]> {
+    let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let bytes = usize::try_from(fstat(&file).ok()?.st_size).ok().filter(|&bytes| bytes > 0)?;
+    // SAFETY: a new range wherever the kernel finds room disturbs nobody.
+    let found =
+        unsafe { mmap(ptr::null_mut(), bytes, ProtFlags::READ, MapFlags::PRIVATE, &file, 0) };
+    let start = found.ok()?.cast::<u8>();
+    // SAFETY: so many bytes were mapped, are readable, and are never unmapped.
+    Some(unsafe { core::slice::from_raw_parts(start, bytes) })
+}
+
+/// A new report in a folder, shared with whoever reads the file. Its name holds process and time,
+/// since a process that replaces itself by `exec` keeps its number.
+pub(crate) fn map_report(folder: &PathBytes, process: u32, time: u64) -> Option<&'static Counters> {
+    let mut path = Path::new(folder.as_bytes());
+    path.push(b"/");
+    path.push_number(u64::from(process), 10);
+    path.push(b"-");
+    path.push_number(time, 16);
+    path.push(REPORT_SUFFIX.as_bytes());
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let file = open(path.as_c_str()?, flags, Mode::RUSR | Mode::WUSR).ok()?;
+    share(&file)
+}
+
+fn share(file: &OwnedFd) -> Option<&'static Counters> {
+    ftruncate(file, REPORT_BYTES as u64).ok()?;
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a new range wherever the kernel finds room disturbs nobody.
+    let found = unsafe { mmap(ptr::null_mut(), REPORT_BYTES, access, MapFlags::SHARED, file, 0) };
+    let counters = NonNull::new(found.ok()?)?.cast::<Counters>();
+    // SAFETY: the range is page-aligned, as large as the record, zeroed by the kernel, never
+    // unmapped, and touched through atomics only.
+    Some(unsafe { counters.as_ref() })
+}
+
+/// A path that is put together on the stack.
+struct Path {
+    bytes: [u8; 4096],
+    length: usize,
+    fits: bool,
+}
+
+impl Path {
+    fn new(start: &[u8]) -> Self {
+        let mut path = Self { bytes: [0; 4096], length: 0, fits: true };
+        path.push(start);
+        path
+    }
+
+    fn push(&mut self, part: &[u8]) {
+        // One byte is left for the terminating zero.
+        let last = self.bytes.len() - 1;
+        match self.bytes[..last].get_mut(self.length..self.length + part.len()) {
+            Some(place) => {
+                place.copy_from_slice(part);
+                self.length += part.len();
+            }
+            None => self.fits = false,
+        }
+    }
+
+    fn push_number(&mut self, mut number: u64, base: u64) {
+        let mut digits = [0; 64];
+        let mut first = digits.len();
+        loop {
+            let digit = (number % base).to_le_bytes()[0];
+            first -= 1;
+            digits[first] = if digit < 10 { b'0' + digit } else { b'a' + digit - 10 };
+            number /= base;
+            if number == 0 {
+                break;
+            }
+        }
+        self.push(&digits[first..]);
+    }
+
+    fn as_c_str(&self) -> Option<&CStr> {
+        if !self.fits {
+            return None;
+        }
+        CStr::from_bytes_until_nul(&self.bytes).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::{Report, Tally};
+    extern crate std;
+    use std::ffi::CString;
+    use std::os::unix::ffi::OsStrExt;
+
+    #[test]
+    fn a_report_is_in_its_file_while_it_is_written() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = PathBytes::new(folder.path().as_os_str().as_bytes()).expect("short");
+        let counters = map_report(&path, 4321, 0xabc).expect("a new file");
+        counters.begin(4321, isochrone_alloc::Mode::Aware, 7);
+        counters.placed(0, Tally { objects: 1, bytes: 16 });
+        let file = folder.path().join("4321-abc.isochrone-report");
+        let report = Report::from_bytes(&std::fs::read(file).expect("written")).expect("a record");
+        assert_eq!(report, counters.snapshot());
+        assert!(map_report(&path, 4321, 0xabc).is_none(), "a report replaces no other");
+        let nowhere = PathBytes::new(b"/nonexistent/folder").expect("short");
+        assert!(map_report(&nowhere, 1, 1).is_none());
+    }
+
+    #[test]
+    fn files_are_read_and_mapped() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("file");
+        std::fs::write(&path, b"some bytes").expect("writable");
+        let path = CString::new(path.as_os_str().as_bytes()).expect("no zero");
+        let mut out = [0; 4];
+        assert_eq!(read_file(&path, &mut out), Some(4));
+        assert_eq!(&out, b"some");
+        assert_eq!(map_file(&path), Some(b"some bytes".as_slice()));
+        assert_eq!(map_file(c"/nonexistent"), None);
+        assert_eq!(read_file(c"/nonexistent", &mut out), None);
+    }
+
+    #[test]
+    fn memory_comes_zeroed() {
+        let start = zeroed(10_000).expect("memory");
+        // SAFETY: so many bytes were just mapped and are initialised.
+        let bytes = unsafe { core::slice::from_raw_parts(start.as_ptr(), 10_000) };
+        assert!(bytes.iter().all(|&byte| byte == 0));
+    }
+
+    #[test]
+    fn a_box_holds_its_value_and_drops_it() {
+        let dropped = std::cell::Cell::new(false);
+        struct Tell<'a>(&'a std::cell::Cell<bool>, [u64; 700]);
+        impl Drop for Tell<'_> {
+            fn drop(&mut self) {
+                self.0.set(true);
+            }
+        }
+        let boxed = Boxed::new(Tell(&dropped, [7; 700])).expect("memory");
+        let moved = boxed;
+        assert!(moved.1.iter().all(|&word| word == 7) && !dropped.get());
+        drop(moved);
+        assert!(dropped.get());
+        assert_eq!(Boxed::new(5_u32).expect("memory").leak(), &5);
+    }
+
+    #[test]
+    fn a_path_that_does_not_fit_is_none() {
+        let mut path = Path::new(&[b'a'; 4000]);
+        assert!(path.as_c_str().is_some());
+        path.push_number(u64::MAX, 16);
+        path.push(&[b'b'; 100]);
+        assert!(path.as_c_str().is_none());
+    }
+}

@@ -1,0 +1,222 @@
+//! Learning memory beforehand, for benchmarks: all pages decoded before the first record is made,
+//! and for an oracle every line measured.
+//!
+//! It binds the calling thread to the cores in turn, since a line can only be timed by the core
+//! that is to use it, and sets the thread's cores back. No process of `isochrone run` does this.
+
+use crate::growth::Hold;
+use crate::instance::{Instance, InstanceError};
+use isochrone_alloc::live::LineMeans;
+use isochrone_alloc::{Mode, Order, PageCodes, UnitLines, oracle_rank};
+use isochrone_os::OsError;
+use isochrone_os::affinity::{self, CoreSet};
+use isochrone_os::table::Table;
+use isochrone_units::{LINES_PER_PAGE, Level, PAGE_BYTES};
+
+/// Time on one core before it is the next one's turn.
+const TURN_NS: u64 = 5_000_000;
+/// Turns without a page that became known after which no more is expected.
+const IDLE_TURNS: u32 = 64;
+/// Pages measured together.
+const STEP_PAGES: usize = 512;
+/// Times that every line is timed, in the last-level cache and in memory. A load in memory
+/// scatters three times as wide as its classes lie apart.
+const REPEATS: [u32; 2] = [16, 16];
+/// Ranks of an oracle.
+const RANKS: usize = 16;
+
+/// Sets a thread's cores back.
+struct Bound {
+    before: Option<CoreSet>,
+}
+
+impl Bound {
+    fn new() -> Self {
+        Self { before: CoreSet::of_this_thread().ok() }
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            // What was allowed is allowed still, or somebody else has decided since.
+            let _ = affinity::restore(before);
+        }
+    }
+}
+
+impl Instance<'_> {
+    /// Learns memory for `bytes` of records beforehand, what preference may waste included.
+    ///
+    /// # Errors
+    /// [`InstanceError`] where there is no memory, or a core cannot be had or timed.
+    pub(crate) fn prepare(&self, bytes: usize) -> Result<(), InstanceError> {
+        let pages = self.pages_for(bytes);
+        let _bound = Bound::new();
+        let mut hold = self.growth.hold();
+        while self.arena.pages() < pages && self.arena.grow()?.is_some() {}
+        let Ok(pages) = u32::try_from(self.arena.pages()) else { return Ok(()) };
+        if self.heap().policy().mode == Mode::Oracle {
+            self.measure(&mut hold, bytes)
+        } else {
+            self.decode(&mut hold, pages)
+        }
+    }
+
+    fn pages_for(&self, bytes: usize) -> usize {
+        let policy = self.heap().policy();
+        let slack = usize::try_from(policy.slack_bytes).unwrap_or(0);
+        with_waste(bytes, policy.waste).saturating_add(slack).div_ceil(PAGE_BYTES)
+    }
+
+    /// Decodes all pages of the arena, core by core in turn.
+    fn decode(&self, hold: &mut Hold<'_>, pages: u32) -> Result<(), InstanceError> {
+        self.identify(hold)?;
+        let (mut idle, mut known) = (0, self.known_pages());
+        while self.known_pages() < pages && idle < IDLE_TURNS {
+            for core in self.users() {
+                affinity::pin(core)?;
+                self.slice(hold, TURN_NS);
+            }
+            idle = if self.known_pages() > known { 0 } else { idle + 1 };
+            known = self.known_pages();
+        }
+        // What could not be decoded joins as it is.
+        for page in 0..pages {
+            self.heap().page_ready(page, PageCodes::UNKNOWN);
+        }
+        self.identify(hold)
+    }
+
+    /// Pages that are part of the heap.
+    fn known_pages(&self) -> u32 {
+        self.heap().stats().pages
+    }
+
+    /// Finds what every core wears.
+    fn identify(&self, hold: &mut Hold<'_>) -> Result<(), InstanceError> {
+        let work = &mut *hold.work;
+        work.classifier.add(&work.machine, self.arena.pages());
+        work.noted = self.arena.pages() as u64;
+        for core in self.users() {
+            affinity::pin(core)?;
+            work.classifier.identify(&mut work.machine)?;
+        }
+        self.wear(hold);
+        Ok(())
+    }
+
+    /// Measures every line of the arena from the first two cores.
+    fn measure(&self, hold: &mut Hold<'_>, live_bytes: usize) -> Result<(), InstanceError> {
+        let pages = self.arena.pages();
+        let shares = level_shares(live_bytes, self.heap().policy().llc_bytes);
+        let mut means = LineMeans::new(self.heap().policy().seed)?;
+        let mut step = Step::new()?;
+        for first in (0..pages).step_by(STEP_PAGES) {
+            let count = STEP_PAGES.min(pages - first);
+            for (side, core) in self.users().take(2).enumerate() {
+                affinity::pin(core)?;
+                step.measure(hold, &mut means, (first, count), shares)?;
+                step.rank(side);
+            }
+            for place in 0..count {
+                let page = u32::try_from(first + place).unwrap_or(u32::MAX);
+                let ranks = step.ranks_of(place);
+                self.heap().page_measured(page, PageCodes::UNKNOWN, &ranks);
+            }
+        }
+        let near = self.heap().policy().near;
+        for (side, core) in self.users().take(2).enumerate() {
+            for unit in UnitLines::ALL {
+                let population = self.heap().population(unit);
+                let order = Order::oracle(unit, side, near, Some(&population));
+                self.heap().set_order(self.dense(core), &order);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One step of measuring: costs of lines, and their ranks for two cores.
+struct Step {
+    costs: Table<f32>,
+    sorted: Table<f32>,
+    ranks: [Table<u8>; 2],
+    count: usize,
+}
+
+impl Step {
+    fn new() -> Result<Self, OsError> {
+        let lines = STEP_PAGES * LINES_PER_PAGE;
+        Ok(Self {
+            costs: Table::zeroed(lines)?,
+            sorted: Table::zeroed(lines)?,
+            ranks: [Table::zeroed(lines)?, Table::zeroed(lines)?],
+            count: 0,
+        })
+    }
+
+    /// The cost of each line from the core that runs this: its mean at each level, weighted.
+    fn measure(
+        &mut self,
+        hold: &mut Hold<'_>,
+        means: &mut LineMeans,
+        (first, count): (usize, usize),
+        shares: [f32; 2],
+    ) -> Result<(), OsError> {
+        let mut pages = [0; STEP_PAGES];
+        for (place, page) in pages.iter_mut().enumerate() {
+            *page = u32::try_from(first + place).unwrap_or(u32::MAX);
+        }
+        self.count = count * LINES_PER_PAGE;
+        self.costs.fill(0.0);
+        for ((level, share), repeats) in Level::ALL.into_iter().zip(shares).zip(REPEATS) {
+            if share <= 0.0 {
+                continue;
+            }
+            means.measure(&mut hold.work.machine, level, &pages[..count], repeats)?;
+            for (at, cost) in self.costs[..self.count].iter_mut().enumerate() {
+                let line = (at % LINES_PER_PAGE).to_le_bytes()[0];
+                *cost += share * means.mean(at / LINES_PER_PAGE, line).unwrap_or(f32::INFINITY);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sixteenths of the lines, nearest first.
+    fn rank(&mut self, side: usize) {
+        let sorted = &mut self.sorted[..self.count];
+        sorted.copy_from_slice(&self.costs[..self.count]);
+        sorted.sort_unstable_by(f32::total_cmp);
+        for (rank, &cost) in self.ranks[side].iter_mut().zip(&self.costs[..self.count]) {
+            let below = sorted.partition_point(|&other| other < cost);
+            *rank = (below * RANKS / self.count).to_le_bytes()[0];
+        }
+    }
+
+    fn ranks_of(&self, place: usize) -> [u8; LINES_PER_PAGE] {
+        let first = place * LINES_PER_PAGE;
+        core::array::from_fn(|line| {
+            oracle_rank(self.ranks[0][first + line], self.ranks[1][first + line])
+        })
+    }
+}
+
+/// Weights of cache and memory: the share of accesses that are expected to miss, as the heap has
+/// it for the same live bytes.
+#[allow(clippy::cast_precision_loss, reason = "a share")]
+fn level_shares(live_bytes: usize, llc_bytes: u64) -> [f32; 2] {
+    let live = live_bytes as f32;
+    let misses = if live > 0.0 { (1.0 - llc_bytes as f32 / live).max(0.0) } else { 0.0 };
+    [1.0 - misses, misses]
+}
+
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a size needs no more than 52 bits, and casts of floats saturate"
+)]
+fn with_waste(bytes: usize, waste: f32) -> usize {
+    (bytes as f64 * (1.0 + f64::from(waste))) as usize
+}

@@ -1,0 +1,424 @@
+//! The process's part: what it was told, whether it places, and what it has counted.
+//!
+//! ```text
+//!  EARLY --no configuration--> TRANSPARENT
+//!    \---configuration---> COUNTING --enough bytes--> PLACING
+//!                              \--no atlas, no memory--> DELEGATING <--child of fork--/
+//! ```
+//!
+//! A program that allocates little never gets beyond counting, so it pays for reading a record and
+//! no more. Nothing here is on the path of a thread that has a block. Every word is atomic and
+//! zero-valid, so that calls which come before any constructor find a state that delegates.
+
+use crate::config::{CONFIG_BYTES, Config};
+use crate::counters::Counters;
+use crate::helper::Helper;
+use crate::instance::{Instance, Range};
+use crate::lock::Lock;
+use crate::memory::Boxed;
+use crate::report::{Reason, Tally, Word};
+use crate::slab::Slab;
+use crate::thread::{self, state};
+use crate::tls::{self, Slot as ThreadSlot};
+use crate::{fork, glibc, memory, pin};
+use core::ffi::{CStr, c_void};
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use isochrone_alloc::{Misuse, SizeClass, Slot};
+use isochrone_os::clock;
+
+/// Phases of a process.
+mod phase {
+    pub(super) const EARLY: u8 = 0;
+    pub(super) const TRANSPARENT: u8 = 1;
+    pub(super) const COUNTING: u8 = 2;
+    pub(super) const PLACING: u8 = 3;
+    pub(super) const DELEGATING: u8 = 4;
+}
+
+/// Bytes that a thread without a block counts for itself before it adds them to all.
+const COUNTED_ALONE_BYTES: u32 = 4096;
+/// Stands for no key.
+const NO_KEY: u32 = u32::MAX;
+
+/// The process.
+#[derive(Debug)]
+pub(crate) struct Process {
+    phase: AtomicU8,
+    /// Why the process delegates, where it does: an index of `Reason::ALL`.
+    reason: AtomicU8,
+    config: AtomicPtr<Config>,
+    counters: AtomicPtr<Counters>,
+    instance: AtomicPtr<Instance<'static>>,
+    /// Placeable bytes seen before the start.
+    counted_bytes: AtomicU64,
+    /// The key whose destructor ends a thread's block.
+    key: AtomicU32,
+    /// Guards the start.
+    starting: Lock,
+    /// The classifying thread.
+    pub(crate) helper: Helper,
+    /// Blocks of threads.
+    pub(crate) slab: Slab,
+}
+
+/// The one process.
+pub(crate) static PROCESS: Process = Process {
+    phase: AtomicU8::new(phase::EARLY),
+    reason: AtomicU8::new(0),
+    config: AtomicPtr::new(ptr::null_mut()),
+    counters: AtomicPtr::new(ptr::null_mut()),
+    instance: AtomicPtr::new(ptr::null_mut()),
+    counted_bytes: AtomicU64::new(0),
+    key: AtomicU32::new(NO_KEY),
+    starting: Lock::new(),
+    helper: Helper::new(),
+    slab: Slab::new(),
+};
+
+/// The process's arena, which every free looks at first.
+pub(crate) static ARENA: Range = Range::new();
+
+/// Counters of a process that has no report.
+static LOCAL: Counters = Counters::new();
+
+impl Process {
+    /// Where the process counts.
+    #[inline]
+    pub(crate) fn counters(&self) -> &'static Counters {
+        let counters = self.counters.load(Ordering::Acquire);
+        // SAFETY: null, or a report that is mapped until the process ends.
+        unsafe { counters.as_ref() }.unwrap_or(&LOCAL)
+    }
+
+    pub(crate) fn count_in(&self, counters: &'static Counters) {
+        self.counters.store(ptr::from_ref(counters).cast_mut(), Ordering::Release);
+    }
+
+    /// What the process was told.
+    pub(crate) fn config(&self) -> Option<&'static Config> {
+        // SAFETY: null, or written before it was stored and never changed or unmapped.
+        unsafe { self.config.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// The instance that the process's memory is placed in, once it places.
+    pub(crate) fn instance(&self) -> Option<&'static Instance<'static>> {
+        // SAFETY: null, or an instance that was complete before it was stored and is never freed.
+        unsafe { self.instance.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Leaves everything to glibc from now on; the caller's own state is its own to change.
+    pub(crate) fn delegate(&self, reason: Reason) {
+        self.reason.store(reason as u8, Ordering::Relaxed);
+        self.phase.store(phase::DELEGATING, Ordering::Release);
+    }
+
+    fn reason(&self) -> Reason {
+        let index = usize::from(self.reason.load(Ordering::Relaxed));
+        Reason::ALL.get(index).copied().unwrap_or(Reason::NoAtlas)
+    }
+}
+
+/// Tells the process what to do, by the record at `path`. Once, before it has other threads.
+/// Without a readable record the process stays transparent: every call goes to glibc.
+pub fn begin(path: Option<&CStr>) {
+    let began = clock::monotonic_ns();
+    glibc::resolve();
+    PROCESS.helper.resolve();
+    let config = path.and_then(read_config);
+    let Some(config) = config else {
+        PROCESS.phase.store(phase::TRANSPARENT, Ordering::Release);
+        return;
+    };
+    let mode = config.policy.mode;
+    let process = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
+    if !config.reports.is_empty()
+        && let Some(report) = memory::map_report(&config.reports, process, began)
+    {
+        PROCESS.count_in(report);
+    }
+    PROCESS.counters().begin(process, mode, 0);
+    pin::begin(config, process);
+    PROCESS.config.store(ptr::from_ref(config).cast_mut(), Ordering::Release);
+    if prepare_threads() && fork::prepare() {
+        PROCESS.phase.store(phase::COUNTING, Ordering::Release);
+    } else {
+        PROCESS.delegate(Reason::NoMemory);
+    }
+    PROCESS.counters().set(Word::StartupNs, clock::monotonic_ns().saturating_sub(began));
+}
+
+fn read_config(path: &CStr) -> Option<&'static Config> {
+    let mut bytes = [0; CONFIG_BYTES];
+    let length = memory::read_file(path, &mut bytes)?;
+    let config = Config::from_bytes(bytes.get(..length)?).ok()?;
+    Some(Boxed::new(config)?.leak())
+}
+
+/// The process ends by `exit`: what this thread has not added yet, it adds now.
+pub fn end() {
+    let slot = tls::slot();
+    thread::with_block(slot, |thread| thread.count(PROCESS.counters()));
+    if PROCESS.config().is_some() {
+        count_alone(slot);
+        report_late();
+        PROCESS.counters().set(Word::Ended, 1);
+    }
+}
+
+/// Whether a thread of its own learns this instance's pages, which is the process's.
+pub(crate) fn has_helper(instance: &Instance<'_>) -> bool {
+    let own = PROCESS.instance().filter(|own| ptr::addr_eq(*own, instance));
+    own.is_some_and(|own| PROCESS.helper.is_there(own))
+}
+
+/// Has that thread look for work.
+pub(crate) fn call_helper() {
+    PROCESS.helper.call();
+}
+
+/// This thread leaves everything to glibc: it is the classifying one.
+pub(crate) fn never_places() {
+    tls::slot().state.store(state::DELEGATING, Ordering::Relaxed);
+}
+
+/// Makes the key whose destructor sees a thread end.
+fn prepare_threads() -> bool {
+    let mut key = 0;
+    // SAFETY: writes one key to a local; the destructor is a function that is never unloaded.
+    let result = unsafe { libc::pthread_key_create(&raw mut key, Some(thread_ends)) };
+    if result == 0 {
+        PROCESS.key.store(key, Ordering::Release);
+    }
+    result == 0
+}
+
+/// Has this thread's end noticed, or noticed once more.
+fn notice_end(block: *mut thread::Thread) -> bool {
+    let key = PROCESS.key.load(Ordering::Acquire);
+    // SAFETY: the key was made in `prepare_threads` and is never deleted; the value is not read.
+    key != NO_KEY && unsafe { libc::pthread_setspecific(key, block.cast()) } == 0
+}
+
+/// Ends a thread's block, in the last round of key destructors: destructors of other keys may
+/// allocate and free in all rounds before (POSIX, pthread_key_create).
+extern "C" fn thread_ends(block: *mut c_void) {
+    const ROUNDS: u32 = 4; // PTHREAD_DESTRUCTOR_ITERATIONS of glibc
+    let slot = tls::slot();
+    let block = block.cast::<thread::Thread>();
+    let ended = thread::with_block(slot, |thread| {
+        thread.rounds += 1;
+        if thread.rounds < ROUNDS && notice_end(block) {
+            return false;
+        }
+        thread.retire();
+        true
+    });
+    if ended == Some(true) {
+        slot.state.store(state::DEAD, Ordering::Relaxed);
+        PROCESS.slab.put(block);
+    }
+}
+
+/// This is a child of `fork` now, with one thread.
+pub(crate) fn forked() {
+    let slot = tls::slot();
+    // What the parent's threads had counted is the parent's.
+    LOCAL.clear();
+    PROCESS.count_in(&LOCAL);
+    slot.objects.store(0, Ordering::Relaxed);
+    slot.bytes.store(0, Ordering::Relaxed);
+    PROCESS.counted_bytes.store(0, Ordering::Relaxed);
+    let Some(config) = PROCESS.config() else { return };
+    let process = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
+    LOCAL.begin(process, config.policy.mode, 0);
+    pin::begin(config, process);
+    PROCESS.starting.reset();
+    PROCESS.helper.forget();
+    if PROCESS.phase.load(Ordering::Acquire) == phase::PLACING {
+        PROCESS.delegate(Reason::ForkChild);
+        slot.state.store(state::DELEGATING, Ordering::Relaxed);
+    }
+}
+
+/// A child of `fork` gets a report when it has something to say: most only call `exec`.
+fn report_late() {
+    let Some(config) = PROCESS.config() else { return };
+    if config.reports.is_empty() || !ptr::eq(PROCESS.counters(), &LOCAL) {
+        return;
+    }
+    let process = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
+    if let Some(report) = memory::map_report(&config.reports, process, clock::monotonic_ns()) {
+        report.begin(process, config.policy.mode, 0);
+        report.absorb(&LOCAL);
+        PROCESS.count_in(report);
+    }
+}
+
+/// What a thread without a block does with an object that could be placed.
+#[cold]
+pub(crate) fn place_without_block(slot: &ThreadSlot, class: SizeClass, size: usize) -> *mut c_void {
+    let one = Tally { objects: 1, bytes: size as u64 };
+    match slot.state.load(Ordering::Relaxed) {
+        state::BUSY => PROCESS.counters().delegated(Reason::Nested, one),
+        state::DEAD => PROCESS.counters().delegated(Reason::DeadThread, one),
+        state::DELEGATING => count_one(slot, size),
+        _ => return place_first(slot, class, size),
+    }
+    ptr::null_mut()
+}
+
+/// What a thread does that has no state yet.
+fn place_first(slot: &ThreadSlot, class: SizeClass, size: usize) -> *mut c_void {
+    match PROCESS.phase.load(Ordering::Acquire) {
+        phase::COUNTING => {
+            count_one(slot, size);
+            if is_enough() {
+                start(slot);
+            }
+        }
+        phase::PLACING => {
+            if make_block(slot) {
+                return thread::place(class, size);
+            }
+            count_one(slot, size);
+        }
+        phase::DELEGATING => {
+            slot.state.store(state::DELEGATING, Ordering::Relaxed);
+            count_one(slot, size);
+        }
+        phase::TRANSPARENT => slot.state.store(state::DELEGATING, Ordering::Relaxed),
+        _ => {}
+    }
+    ptr::null_mut()
+}
+
+/// Counts a placeable object that goes to glibc, for the thread and now and then for all.
+fn count_one(slot: &ThreadSlot, size: usize) {
+    let objects = slot.objects.load(Ordering::Relaxed);
+    slot.objects.store(objects.saturating_add(1), Ordering::Relaxed);
+    let size = u32::try_from(size).unwrap_or(0);
+    let bytes = slot.bytes.load(Ordering::Relaxed).saturating_add(size);
+    slot.bytes.store(bytes, Ordering::Relaxed);
+    if bytes >= COUNTED_ALONE_BYTES || objects >= COUNTED_ALONE_BYTES {
+        count_alone(slot);
+    }
+}
+
+fn count_alone(slot: &ThreadSlot) {
+    let objects = u64::from(slot.objects.swap(0, Ordering::Relaxed));
+    let bytes = u64::from(slot.bytes.swap(0, Ordering::Relaxed));
+    PROCESS.counted_bytes.fetch_add(bytes, Ordering::Relaxed);
+    let reason = match PROCESS.phase.load(Ordering::Acquire) {
+        phase::DELEGATING => PROCESS.reason(),
+        phase::COUNTING | phase::PLACING => Reason::BeforeStart,
+        _ => return,
+    };
+    PROCESS.counters().delegated(reason, Tally { objects, bytes });
+    if is_enough() {
+        report_late();
+    }
+}
+
+fn is_enough() -> bool {
+    let needed = PROCESS.config().map_or(u64::MAX, |config| config.start_bytes);
+    PROCESS.counted_bytes.load(Ordering::Relaxed) >= needed
+}
+
+/// Opens the atlas and reserves memory, in the first thread that finds that it is time.
+fn start(slot: &ThreadSlot) {
+    let Some(_held) = PROCESS.starting.try_hold() else { return };
+    if PROCESS.phase.load(Ordering::Acquire) != phase::COUNTING {
+        return;
+    }
+    let Some(config) = PROCESS.config() else { return };
+    let began = clock::monotonic_ns();
+    slot.state.store(state::BUSY, Ordering::Relaxed);
+    match Instance::of_process(config) {
+        Ok(instance) => {
+            PROCESS.instance.store(ptr::from_ref(instance).cast_mut(), Ordering::Release);
+            ARENA.publish(&instance.arena);
+            PROCESS.phase.store(phase::PLACING, Ordering::Release);
+        }
+        Err(reason) => PROCESS.delegate(reason),
+    }
+    slot.state.store(state::ABSENT, Ordering::Relaxed);
+    PROCESS.counters().set(Word::StartNs, clock::monotonic_ns().saturating_sub(began));
+}
+
+/// Gives this thread a block. What libc allocates meanwhile goes to glibc.
+fn make_block(slot: &ThreadSlot) -> bool {
+    let Some(instance) = PROCESS.instance() else { return false };
+    let errno = crate::errno::Kept::new();
+    slot.state.store(state::BUSY, Ordering::Relaxed);
+    let place = PROCESS.config().map(pin::bind).unwrap_or_default();
+    let block = PROCESS.slab.take(thread::Thread::new(instance, place));
+    let noticed = block.is_some_and(|block| notice_end(block.as_ptr()));
+    drop(errno);
+    let Some(block) = block else {
+        slot.state.store(state::DELEGATING, Ordering::Relaxed);
+        return false;
+    };
+    if !noticed {
+        PROCESS.slab.put(block.as_ptr());
+        slot.state.store(state::DELEGATING, Ordering::Relaxed);
+        return false;
+    }
+    count_alone(slot);
+    PROCESS.counters().add(Word::Threads, 1);
+    slot.state.store(block.as_ptr(), Ordering::Relaxed);
+    true
+}
+
+/// Frees a slot without a block: straight to its bin, where any thread may put it.
+#[cold]
+pub(crate) fn release_without_block(slot: &ThreadSlot, freed: Slot) {
+    let Some(instance) = PROCESS.instance() else { return };
+    if PROCESS.phase.load(Ordering::Acquire) == phase::DELEGATING {
+        // A child of fork: the line stays the parent's copy and is not used again.
+        PROCESS.counters().add(Word::IgnoredFrees, 1);
+        return;
+    }
+    if slot.state.load(Ordering::Relaxed) == state::ABSENT && make_block(slot) {
+        return thread::release(freed);
+    }
+    if let Err(misuse) = instance.heap().put_back(freed) {
+        misused(instance, misuse);
+    }
+}
+
+/// What happens on a pointer that no correct program frees: in a checking process the end,
+/// otherwise nothing, which loses the memory and no more.
+#[cold]
+pub(crate) fn misused(instance: &Instance<'_>, misuse: Misuse) {
+    if instance.is_checked() {
+        die_of(misuse);
+    }
+    PROCESS.counters().add(Word::IgnoredFrees, 1);
+}
+
+/// A pointer into the arena that no slot begins at was freed.
+#[cold]
+pub(crate) fn freed_inside() {
+    if let Some(instance) = PROCESS.instance() {
+        misused(instance, Misuse::Inside);
+    }
+}
+
+/// Says what was done wrong, and ends the process.
+fn die_of(misuse: Misuse) -> ! {
+    die(match misuse {
+        Misuse::Foreign => b"isochrone: freed memory that was never handed out\n",
+        Misuse::Inside => b"isochrone: freed a pointer into the middle of an object\n",
+        Misuse::DoubleFree => b"isochrone: freed twice\n",
+        Misuse::Overlap => b"isochrone: memory was free and in use at once\n",
+    })
+}
+
+/// Says one fixed line and ends the process as `abort` does.
+pub fn die(text: &'static [u8]) -> ! {
+    // SAFETY: so many bytes can be read. Nobody can be told that it could not be said.
+    let _ = unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
+    // SAFETY: takes nothing and does not return.
+    unsafe { libc::abort() }
+}

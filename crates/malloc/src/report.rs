@@ -1,0 +1,378 @@
+//! What a process leaves: how much was placed and how near, what was not and why, and what it
+//! cost. A record of fixed layout, [`REPORT_BYTES`] long, in a shared mapping of a file, so that a
+//! process that is killed leaves it too.
+//!
+//! Reading it is plain decoding. The words are written by many threads with relaxed additions:
+//! each is right, but two of them may be some objects apart while the process runs. Nothing here
+//! is derived: means and shares are methods, and they are `None` where nothing was counted.
+
+use isochrone_alloc::Mode;
+use isochrone_units::Level;
+
+/// Length of the record.
+pub const REPORT_BYTES: usize = 8 * WORDS;
+/// What the name of a report ends in.
+pub const REPORT_SUFFIX: &str = ".isochrone-report";
+
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"ISO-RPT\x01");
+pub(crate) const WORDS: usize = 128;
+/// Size classes; their order is that of `SizeClass`.
+pub const CLASSES: usize = 5;
+
+/// Why an object was not placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Larger than 256 bytes.
+    Size,
+    /// Aligned more strictly than its class is.
+    Alignment,
+    /// Before the process had allocated enough to begin.
+    BeforeStart,
+    /// The arena had no page left, or its limit was reached.
+    ArenaFull,
+    /// There is no atlas, or it does not describe this machine's cores.
+    NoAtlas,
+    /// In a child after `fork`, whose pages are no longer those that were decoded.
+    ForkChild,
+    /// On a core whose base could not be told.
+    UnknownBase,
+    /// By a thread whose storage was already destroyed.
+    DeadThread,
+    /// Inside of another call: a signal handler, or libc while a thread was set up.
+    Nested,
+    /// The configuration or the memory for the tables could not be had.
+    NoMemory,
+}
+
+impl Reason {
+    /// All reasons, in the order of the record.
+    pub const ALL: [Self; 10] = [
+        Self::Size,
+        Self::Alignment,
+        Self::BeforeStart,
+        Self::ArenaFull,
+        Self::NoAtlas,
+        Self::ForkChild,
+        Self::UnknownBase,
+        Self::DeadThread,
+        Self::Nested,
+        Self::NoMemory,
+    ];
+
+    /// Lower-case name, as JSON writes it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Size => "size",
+            Self::Alignment => "alignment",
+            Self::BeforeStart => "before_start",
+            Self::ArenaFull => "arena_full",
+            Self::NoAtlas => "no_atlas",
+            Self::ForkChild => "fork_child",
+            Self::UnknownBase => "unknown_base",
+            Self::DeadThread => "dead_thread",
+            Self::Nested => "nested",
+            Self::NoMemory => "no_memory",
+        }
+    }
+
+    /// Whether an object delegated for this reason could have been placed.
+    #[must_use]
+    pub const fn is_placeable(self) -> bool {
+        !matches!(self, Self::Size | Self::Alignment)
+    }
+}
+
+/// Single words of the record. Their numbers are the file format. Cycles are thousandths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub(crate) enum Word {
+    Magic = 0,
+    Process,
+    Mode,
+    ClockHz,
+    Ended,
+    Threads,
+    Drawn,
+    Near,
+    HomeChanges,
+    Classified,
+    Demoted,
+    Drift,
+    ArenaBytes,
+    AssignedBytes,
+    TableBytes,
+    PeakBytes,
+    IgnoredFrees,
+    StartupNs,
+    StartNs,
+    ClassificationNs,
+    Slices,
+    SliceNsMax,
+    /// Lines and their summed distance, handed out and sampled from the pool, by level.
+    Distances = 24,
+    /// First of [`CLASSES`] pairs: objects, bytes.
+    Placed = 32,
+    /// First of the pairs of [`Reason::ALL`].
+    Delegated = 48,
+}
+
+/// Of which lines distances are summed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lines {
+    HandedOut = 0,
+    Pool = 1,
+}
+
+/// Objects and their bytes, as the program asked for them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many.
+    pub objects: u64,
+    /// Bytes asked for.
+    pub bytes: u64,
+}
+
+impl core::ops::Add for Tally {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { objects: self.objects + other.objects, bytes: self.bytes + other.bytes }
+    }
+}
+
+impl core::iter::Sum for Tally {
+    fn sum<I: Iterator<Item = Self>>(tallies: I) -> Self {
+        tallies.fold(Self::default(), |sum, tally| sum + tally)
+    }
+}
+
+/// What a process has counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    pub(crate) words: [u64; WORDS],
+}
+
+impl Report {
+    /// Reads a record; `None` for bytes that are none of this version.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let record = bytes.first_chunk::<REPORT_BYTES>()?;
+        let mut words = [0; WORDS];
+        for (word, bytes) in words.iter_mut().zip(record.as_chunks().0) {
+            *word = u64::from_le_bytes(*bytes);
+        }
+        let report = Self { words };
+        (report.word(Word::Magic) == MAGIC && report.mode().is_some()).then_some(report)
+    }
+
+    fn word(&self, word: Word) -> u64 {
+        self.words[word as usize]
+    }
+
+    fn tally(&self, at: usize) -> Tally {
+        match self.words.get(at..at + 2) {
+            Some(&[objects, bytes]) => Tally { objects, bytes },
+            _ => Tally::default(),
+        }
+    }
+
+    /// The process's number.
+    #[must_use]
+    pub fn process(&self) -> u64 {
+        self.word(Word::Process)
+    }
+
+    /// How lines were placed.
+    #[must_use]
+    pub fn mode(&self) -> Option<Mode> {
+        crate::config::mode_of(u32::try_from(self.word(Word::Mode)).ok()?.to_le_bytes())
+    }
+
+    /// Whether the process ended by itself. If not, it was killed, replaced by `exec`, or left by
+    /// `_exit`, and objects of each thread since its last refill are missing.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.word(Word::Ended) != 0
+    }
+
+    /// Objects placed of one size class (0 for 16 bytes up to 4 for 256).
+    #[must_use]
+    pub fn placed_of_class(&self, class: usize) -> Tally {
+        if class < CLASSES {
+            self.tally(Word::Placed as usize + 2 * class)
+        } else {
+            Tally::default()
+        }
+    }
+
+    /// Objects placed.
+    #[must_use]
+    pub fn placed(&self) -> Tally {
+        (0..CLASSES).map(|class| self.placed_of_class(class)).sum()
+    }
+
+    /// Objects that were left to glibc for this reason.
+    #[must_use]
+    pub fn delegated(&self, reason: Reason) -> Tally {
+        self.tally(Word::Delegated as usize + 2 * reason as usize)
+    }
+
+    /// Objects that could have been placed, whether they were or not.
+    #[must_use]
+    pub fn placeable(&self) -> Tally {
+        let missed = Reason::ALL.into_iter().filter(|reason| reason.is_placeable());
+        self.placed() + missed.map(|reason| self.delegated(reason)).sum()
+    }
+
+    /// Share of the placeable bytes that were placed.
+    #[must_use]
+    pub fn placed_share(&self) -> Option<f64> {
+        ratio(self.placed().bytes, self.placeable().bytes)
+    }
+
+    /// Share of the slots drawn from the pool that were near for the core they went to.
+    #[must_use]
+    pub fn near_share(&self) -> Option<f64> {
+        ratio(self.word(Word::Near), self.word(Word::Drawn))
+    }
+
+    /// Slots drawn from the pool; a slot that a thread frees and takes again counts once.
+    #[must_use]
+    pub fn drawn_slots(&self) -> u64 {
+        self.word(Word::Drawn)
+    }
+
+    /// Mean distance of the slots drawn, in cycles, from the core they went to, with their lines
+    /// at this level.
+    #[must_use]
+    pub fn distance_cycles(&self, level: Level) -> Option<f64> {
+        self.mean_cycles(Lines::HandedOut, level)
+    }
+
+    /// The same for lines drawn evenly from the pool: what an allocator gets that knows nothing
+    /// of distances.
+    #[must_use]
+    pub fn oblivious_cycles(&self, level: Level) -> Option<f64> {
+        self.mean_cycles(Lines::Pool, level)
+    }
+
+    fn mean_cycles(&self, of: Lines, level: Level) -> Option<f64> {
+        let at = distance_words(of, level);
+        let (lines, cycles) = (self.words[at], self.words[at + 1]);
+        (lines != 0).then(|| wide(cycles) / 1000.0 / wide(lines))
+    }
+
+    /// Cycles in a second, to turn distances into time.
+    #[must_use]
+    pub fn clock_hz(&self) -> Option<f64> {
+        let hz = self.word(Word::ClockHz);
+        (hz != 0).then(|| wide(hz))
+    }
+
+    /// Threads that had lines placed.
+    #[must_use]
+    pub fn threads(&self) -> u64 {
+        self.word(Word::Threads)
+    }
+
+    /// Pages whose codes were decoded.
+    #[must_use]
+    pub fn classified_pages(&self) -> u64 {
+        self.word(Word::Classified)
+    }
+
+    /// Pages whose frame was replaced, so that their codes are no longer believed.
+    #[must_use]
+    pub fn demoted_pages(&self) -> u64 {
+        self.word(Word::Demoted)
+    }
+
+    /// Times that a core was found to wear another base than before.
+    #[must_use]
+    pub fn drift_events(&self) -> u64 {
+        self.word(Word::Drift)
+    }
+
+    /// Times that a thread was found on another core than before.
+    #[must_use]
+    pub fn home_changes(&self) -> u64 {
+        self.word(Word::HomeChanges)
+    }
+
+    /// Memory taken for lines, bytes.
+    #[must_use]
+    pub fn arena_bytes(&self) -> u64 {
+        self.word(Word::ArenaBytes)
+    }
+
+    /// Of these, the pages that belong to a size class, bytes.
+    #[must_use]
+    pub fn assigned_bytes(&self) -> u64 {
+        self.word(Word::AssignedBytes)
+    }
+
+    /// Memory taken for tables, bytes.
+    #[must_use]
+    pub fn table_bytes(&self) -> u64 {
+        self.word(Word::TableBytes)
+    }
+
+    /// Most bytes of lines that were in use at once, as seen at refills.
+    #[must_use]
+    pub fn peak_live_bytes(&self) -> u64 {
+        self.word(Word::PeakBytes)
+    }
+
+    /// Frees that were left without effect: of lines by a child after `fork`.
+    #[must_use]
+    pub fn ignored_frees(&self) -> u64 {
+        self.word(Word::IgnoredFrees)
+    }
+
+    /// What loading the library cost, nanoseconds.
+    #[must_use]
+    pub fn startup_ns(&self) -> u64 {
+        self.word(Word::StartupNs)
+    }
+
+    /// What opening the atlas and reserving memory cost when the process had allocated enough,
+    /// nanoseconds.
+    #[must_use]
+    pub fn start_ns(&self) -> u64 {
+        self.word(Word::StartNs)
+    }
+
+    /// Time spent decoding pages and identifying bases, nanoseconds, by whichever thread.
+    #[must_use]
+    pub fn classification_ns(&self) -> u64 {
+        self.word(Word::ClassificationNs)
+    }
+
+    /// Slices of that work done inside of an allocation, and the longest of them in nanoseconds.
+    #[must_use]
+    pub fn slices(&self) -> (u64, u64) {
+        (self.word(Word::Slices), self.word(Word::SliceNsMax))
+    }
+}
+
+/// The first of two words: lines and thousandths of cycles.
+pub(crate) const fn distance_words(of: Lines, level: Level) -> usize {
+    let level = match level {
+        Level::Llc => 0,
+        Level::Dram => 1,
+    };
+    Word::Distances as usize + 4 * of as usize + 2 * level
+}
+
+fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole != 0).then(|| wide(part) / wide(whole))
+}
+
+#[allow(clippy::cast_precision_loss, reason = "no count of a process reaches 2^53")]
+fn wide(count: u64) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests;

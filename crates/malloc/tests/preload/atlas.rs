@@ -1,0 +1,50 @@
+//! An atlas in which nothing has to be timed.
+
+use isochrone_atlas_store::contents::{
+    Base, Clock, Contents, Fingerprint, Form, LevelMap, Provenance,
+};
+use isochrone_machine::{Core, Machine};
+
+/// An atlas of a machine whose lines are all alike: placing by it takes no timing, so that what is
+/// tested is the allocator and not the machine.
+pub(crate) fn flat_atlas() -> Vec<u8> {
+    let cores = (0..64).map(|id| Core { id, ..Core::default() }).collect::<Vec<_>>();
+    let level = |level: &str, cycles: f32| LevelMap {
+        level: level.to_owned(),
+        form: Form::Flat,
+        reason: "made for a test".to_owned(),
+        method: "none".to_owned(),
+        period: 64,
+        classes: 1,
+        canonical_key: vec![0; 64],
+        bases: vec![Base { core: 0, patterns: vec![vec![cycles; 64]], rounds: 1 }],
+        core_base: vec![Some(0); cores.len()],
+        probe_lines: vec![0],
+        noise_cycles: 1.0,
+        code_share: vec![1.0; 64],
+        quality: Vec::new(),
+        lines: Vec::new(),
+        penalties: None,
+    };
+    let contents = Contents {
+        reading: "simulated".to_owned(),
+        complete: true,
+        levels: vec![level("llc", 40.0), level("dram", 340.0)],
+        machine: Machine { name: "flat".to_owned(), cores, ..Machine::default() },
+        state: None,
+        fingerprint: Fingerprint { words: Vec::new(), hash: 0 },
+        clock: Clock { hz: 1e9, tick_cycles: 1, overhead_cycles: 0.0 },
+        pages_keyed_by: "none".to_owned(),
+        pages: Vec::new(),
+        regions: Vec::new(),
+        transfers: Vec::new(),
+        multiline: Vec::new(),
+        interactions: Vec::new(),
+        llc_shares: Vec::new(),
+        bandwidth: Vec::new(),
+        placement: None,
+        drift: Vec::new(),
+        provenance: Provenance::default(),
+    };
+    isochrone_atlas_store::encode(&contents).expect("a sound atlas")
+}

@@ -1,0 +1,11 @@
+//! The preloaded library, tested from outside: it cannot be linked into a test, which it would
+//! interpose.
+
+#[cfg(test)]
+mod atlas;
+#[cfg(test)]
+mod library;
+#[cfg(test)]
+mod programs;
+#[cfg(test)]
+mod support;

@@ -1,0 +1,159 @@
+//! What the tests of the preloaded library share: the library, built as it is shipped; C programs;
+//! an atlas in which nothing has to be timed; and runs of programs with and without the library.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Mutex, OnceLock};
+
+use isochrone_alloc::Policy;
+use isochrone_malloc::{CONFIG_VARIABLE, Config, CoreList, PathBytes, REPORT_SUFFIX, Report};
+use isochrone_units::CoreId;
+
+use crate::atlas::flat_atlas;
+
+/// Where this test binary may write.
+fn scratch() -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+}
+
+/// The shared library, as `cargo preload` builds it.
+pub(crate) fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../preload/Cargo.toml");
+        let target = scratch().join("preload");
+        let built = Command::new(env!("CARGO"))
+            .args(["build", "--release", "--locked", "--manifest-path"])
+            .arg(&manifest)
+            .arg("--target-dir")
+            .arg(&target)
+            // Those are of the build that this test belongs to.
+            .env_remove("RUSTFLAGS")
+            .env_remove("CARGO_ENCODED_RUSTFLAGS")
+            .output()
+            .expect("cargo runs");
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        target.join("release/libisochrone_malloc.so")
+    })
+}
+
+/// A C program of `tests/preload/c`, compiled so that the compiler leaves calls of `malloc` alone.
+/// Each once: a program cannot be written while another test runs it.
+pub(crate) fn program(name: &'static str) -> PathBuf {
+    static BUILT: Mutex<BTreeMap<&'static str, PathBuf>> = Mutex::new(BTreeMap::new());
+    let mut built = BUILT.lock().expect("no compiler panicked");
+    built.entry(name).or_insert_with(|| compile(name)).clone()
+}
+
+fn compile(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/preload/c");
+    let out = scratch().join(format!("{name}-{}", std::process::id()));
+    let compiled = Command::new("cc")
+        .args(["-O1", "-g", "-w", "-fno-builtin", "-pthread", "-o"])
+        .arg(&out)
+        .arg(folder.join(name).with_extension("c"))
+        .output()
+        .expect("a C compiler is installed");
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    out
+}
+
+/// A way to run programs: with the library, told by this configuration.
+pub(crate) struct Rig {
+    folder: tempfile::TempDir,
+    pub(crate) config: Config,
+}
+
+impl Rig {
+    /// A rig with a flat atlas, which places from 64 KiB on.
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let atlas = folder.path().join("flat.atlas");
+        std::fs::write(&atlas, flat_atlas()).expect("writable");
+        let reports = folder.path().join("reports");
+        std::fs::create_dir(&reports).expect("writable");
+        let config = Config {
+            policy: Policy::default(),
+            start_bytes: 64 << 10,
+            arena_bytes_max: 1 << 30,
+            cores: CoreList::new(&[CoreId(0)]).expect("short"),
+            atlas: path_bytes(&atlas),
+            reports: path_bytes(&reports),
+            ..Config::default()
+        };
+        Self { folder, config }
+    }
+
+    /// The same with another configuration.
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut Config)) -> Self {
+        change(&mut self.config);
+        self
+    }
+
+    /// The file that tells the library what to do.
+    pub(crate) fn config_file(&self) -> PathBuf {
+        let file = self.folder.path().join("config");
+        std::fs::write(&file, self.config.to_bytes()).expect("writable");
+        file
+    }
+
+    /// A command that will run under the library.
+    pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.env("LD_PRELOAD", library()).env(CONFIG_VARIABLE, self.config_file());
+        command
+    }
+
+    /// Runs a command with the library and without it: both must end well and print the same.
+    pub(crate) fn same(&self, program: impl AsRef<OsStr>, change: impl Fn(&mut Command)) -> Output {
+        let mut plain = Command::new(program.as_ref());
+        let mut placed = self.command(program.as_ref());
+        change(&mut plain);
+        change(&mut placed);
+        let (plain, placed) = (plain.output().expect("it runs"), placed.output().expect("it runs"));
+        assert!(plain.status.success(), "without: {}", String::from_utf8_lossy(&plain.stderr));
+        assert_eq!(placed.status, plain.status, "{}", String::from_utf8_lossy(&placed.stderr));
+        if placed.stdout != plain.stdout {
+            let texts =
+                [&plain, &placed].map(|run| String::from_utf8_lossy(&run.stdout).into_owned());
+            let differs = texts[0].lines().zip(texts[1].lines()).find(|(a, b)| a != b);
+            panic!("the library changes what is printed: {differs:?}");
+        }
+        placed
+    }
+
+    /// What processes left, and removes it.
+    pub(crate) fn reports(&self) -> Vec<Report> {
+        let folder = self.folder.path().join("reports");
+        let mut reports = Vec::new();
+        for entry in std::fs::read_dir(folder).expect("readable") {
+            let path = entry.expect("readable").path();
+            assert!(path.to_string_lossy().ends_with(REPORT_SUFFIX), "{}", path.display());
+            let bytes = std::fs::read(&path).expect("readable");
+            reports.push(Report::from_bytes(&bytes).expect("a report"));
+            std::fs::remove_file(&path).expect("removable");
+        }
+        reports.sort_by_key(Report::process);
+        reports
+    }
+
+    /// The report of the process that had most to place.
+    pub(crate) fn largest(&self) -> Report {
+        let reports = self.reports();
+        let largest = reports.into_iter().max_by_key(|report| report.placeable().bytes);
+        largest.expect("a process left a report")
+    }
+}
+
+pub(crate) fn path_bytes(path: &Path) -> PathBytes {
+    PathBytes::new(path.as_os_str().as_bytes()).expect("a short path")
+}
+
+/// Where a program is, if it is installed.
+pub(crate) fn installed(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+}

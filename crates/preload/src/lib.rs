@@ -1,0 +1,173 @@
+//! `libisochrone_malloc.so`: the malloc family under the names that programs call. Load it with
+//! `LD_PRELOAD`; `isochrone run` does, and tells it what to do.
+//!
+//! It is thin on purpose: everything is `isochrone-malloc`'s, which is tested without interposing
+//! the test itself. It reads one environment variable, neither allocates by `malloc` nor logs nor
+//! unwinds, and without the variable every call goes straight to glibc.
+
+#![no_std]
+// Functions with the names and contracts of C can be nothing else.
+#![allow(unsafe_code)]
+
+#[cfg(not(target_env = "gnu"))]
+compile_error!("the replacement of malloc stands on glibc; elsewhere use isochrone-malloc's types");
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use isochrone_malloc::{CONFIG_VARIABLE, abi};
+
+/// Run by the dynamic linker when the library is loaded; glibc hands the environment over.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEGIN: extern "C" fn(c_int, *const *const c_char, *const *const c_char) = begin;
+
+/// Run when the process ends by `exit`.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static END: extern "C" fn() = end;
+
+extern "C" fn begin(_: c_int, _: *const *const c_char, environment: *const *const c_char) {
+    // SAFETY: glibc passes the environment to constructors (csu/init-first.c, elf/dl-init.c).
+    isochrone_malloc::begin(unsafe { variable(environment) });
+}
+
+extern "C" fn end() {
+    isochrone_malloc::end();
+}
+
+/// The value of the one variable that is read.
+///
+/// # Safety
+/// `environment` is null or a null-terminated list of C strings that stay as they are.
+unsafe fn variable(environment: *const *const c_char) -> Option<&'static CStr> {
+    if environment.is_null() {
+        return None;
+    }
+    let mut place = environment;
+    loop {
+        // SAFETY: the list has not ended yet.
+        let entry = unsafe { place.read() };
+        if entry.is_null() {
+            return None;
+        }
+        // SAFETY: an entry is a C string.
+        let text = unsafe { CStr::from_ptr(entry) };
+        let value = text.to_bytes_with_nul().strip_prefix(CONFIG_VARIABLE.as_bytes());
+        if let Some(value) = value.and_then(|rest| rest.strip_prefix(b"=")) {
+            return CStr::from_bytes_with_nul(value).ok();
+        }
+        place = place.wrapping_add(1);
+    }
+}
+
+/// `malloc(3)`.
+#[unsafe(no_mangle)]
+pub extern "C" fn malloc(size: usize) -> *mut c_void {
+    abi::malloc(size)
+}
+
+/// `calloc(3)`.
+#[unsafe(no_mangle)]
+pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+    abi::calloc(count, size)
+}
+
+/// `realloc(3)`.
+///
+/// # Safety
+/// As in C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
+    // SAFETY: the caller's contract is the same.
+    unsafe { abi::realloc(old, size) }
+}
+
+/// `free(3)`.
+///
+/// # Safety
+/// As in C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn free(old: *mut c_void) {
+    // SAFETY: the caller's contract is the same.
+    unsafe { abi::free(old) }
+}
+
+/// `cfree`, an old name of `free` that old programs still call.
+///
+/// # Safety
+/// As in C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cfree(old: *mut c_void) {
+    // SAFETY: the caller's contract is the same.
+    unsafe { abi::free(old) }
+}
+
+/// `free_sized` of C23.
+///
+/// # Safety
+/// As in C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn free_sized(old: *mut c_void, _size: usize) {
+    // SAFETY: the caller's contract is the same.
+    unsafe { abi::free(old) }
+}
+
+/// `free_aligned_sized` of C23.
+///
+/// # Safety
+/// As in C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn free_aligned_sized(old: *mut c_void, _align: usize, _size: usize) {
+    // SAFETY: the caller's contract is the same.
+    unsafe { abi::free(old) }
+}
+
+/// `memalign(3)`.
+#[unsafe(no_mangle)]
+pub extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
+    abi::memalign(align, size)
+}
+
+/// `aligned_alloc(3)`.
+#[unsafe(no_mangle)]
+pub extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
+    abi::aligned_alloc(align, size)
+}
+
+/// `posix_memalign(3)`.
+///
+/// # Safety
+/// As in C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, size: usize) -> c_int {
+    // SAFETY: the caller's contract is the same.
+    unsafe { abi::posix_memalign(out, align, size) }
+}
+
+/// `valloc(3)`.
+#[unsafe(no_mangle)]
+pub extern "C" fn valloc(size: usize) -> *mut c_void {
+    abi::valloc(size)
+}
+
+/// `pvalloc(3)`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pvalloc(size: usize) -> *mut c_void {
+    abi::pvalloc(size)
+}
+
+/// `malloc_usable_size(3)`.
+///
+/// # Safety
+/// As in C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn malloc_usable_size(old: *mut c_void) -> usize {
+    // SAFETY: the caller's contract is the same.
+    unsafe { abi::malloc_usable_size(old) }
+}
+
+/// Nothing here panics on purpose. If something does, it is a mistake of ours, and the process
+/// ends with one fixed line: unwinding into a C program is not possible.
+#[panic_handler]
+fn panicked(_: &core::panic::PanicInfo<'_>) -> ! {
+    isochrone_malloc::die(b"isochrone: a mistake in libisochrone_malloc.so; please report it\n")
+}

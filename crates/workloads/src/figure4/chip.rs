@@ -1,0 +1,244 @@
+//! The Knights Corner of the machine file as synthetic memory: its ring, its address hash, and
+//! the latency of each line from each core.
+//!
+//! A load goes from the core to the line's tag directory, on to its memory controller, and back,
+//! each leg the shorter way round ("it requests the line from the corresponding DTD and
+//! eventually, from the corresponding memory controller", section 2). Links never queue.
+
+use isochrone_machine::{Interconnect, Machine, RingStop};
+use isochrone_sim::synthetic::{
+    AddressHash, Arena, Geometry, Ring, SyntheticMachine, SyntheticMemory, SyntheticSpec,
+};
+use isochrone_units::{LINES_PER_PAGE, Level, PAGE_BYTES, PageAddr};
+
+use super::Figure4Error;
+use super::constants::{Costs, spread};
+use crate::number::{single, wide};
+
+/// Bits of a physical line number: 8 GiB of lines.
+const LINE_BITS: u32 = 27;
+/// Lines of a page, as line numbers count.
+pub(super) const PAGE_LINES: u32 = 64;
+const _: () = assert!(PAGE_LINES as usize == LINES_PER_PAGE);
+/// Chooses the masks of the hash: one chip, whatever the seed of a run. Assumed, as is its form.
+const CHIP_SEED: u64 = 2014;
+
+/// The chip.
+#[derive(Clone, Debug)]
+pub(super) struct Chip {
+    silicon: SyntheticMachine,
+    name: String,
+    memory_pages: u64,
+}
+
+/// What is known of the memory of a chip when nodes are placed in it: the paper's "latency data
+/// base", as an atlas has it.
+///
+/// The form fits this machine because the controller of a line is assumed to follow from the
+/// same address bits as its directory; with controllers hashed apart, a page would need eight
+/// classes, and a code has room for four.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Database {
+    /// Memory latency in cycles by core and canonical index, 64 of each.
+    pub bases: Vec<Vec<f32>>,
+    /// Key of each page.
+    pub keys: Vec<u8>,
+}
+
+impl Database {
+    /// The database of somebody who measured without error. `None` where the form does not hold.
+    #[must_use]
+    pub fn of_truth(memory: &SyntheticMemory) -> Option<Self> {
+        let cores = (0..=u16::MAX).take(memory.cores());
+        let base = |core| {
+            let classes = memory.truth_base_of(core, Level::Dram).ok()?;
+            let first = classes.first().filter(|_| classes.len() == 1)?;
+            Some(first.iter().map(|cycles| single(*cycles)).collect())
+        };
+        let key = |page| memory.truth_code(Level::Dram, PageAddr(page)).map(|code| code.key);
+        Some(Self {
+            bases: cores.map(base).collect::<Option<_>>()?,
+            keys: (0..memory.pages()).map(key).collect::<Option<_>>()?,
+        })
+    }
+}
+
+impl Chip {
+    /// The chip of a machine file with these costs.
+    pub(super) fn new(machine: &Machine, costs: &Costs) -> Result<Self, Figure4Error> {
+        let lacks = |what| Figure4Error::Machine { name: machine.name.clone(), what };
+        let Some(Interconnect::Ring { stops, bidirectional: true, .. }) = &machine.interconnect
+        else {
+            return Err(lacks("a bidirectional ring"));
+        };
+        let mut ring = Ring {
+            stops: u16::try_from(stops.len()).map_err(|_| lacks("fewer than 65536 stops"))?,
+            cores: places(stops, |stop| matches!(stop, RingStop::Core(_))),
+            slices: places(stops, |stop| matches!(stop, RingStop::Directory(_))),
+            controllers: places(stops, |stop| matches!(stop, RingStop::Controller(_))),
+            hop_cycles: 0.0,
+        };
+        let counts = (ring.cores.len(), ring.slices.len(), ring.controllers.len());
+        if counts.0 == 0 || counts.1 != 64 || counts.2 != 8 {
+            return Err(lacks("cores, 64 directories and 8 controllers"));
+        }
+        let base = costs.memory + costs.directory;
+        ring.hop_cycles = match costs.hop {
+            Some(hop) => hop,
+            None => hop_of_spread(&ring, base, spread(machine).ok_or(lacks("the spread"))?),
+        };
+        Ok(Self {
+            silicon: SyntheticMachine {
+                geometry: Geometry::Ring(ring),
+                llc_base_cycles: None,
+                dram_base_cycles: base,
+            },
+            name: machine.name.clone(),
+            memory_pages: machine.regions.iter().filter_map(|region| region.bytes).sum::<u64>()
+                / PAGE_BYTES as u64,
+        })
+    }
+
+    /// Cost of a hop, cycles.
+    pub(super) fn hop_cycles(&self) -> f64 {
+        match &self.silicon.geometry {
+            Geometry::Ring(ring) => ring.hop_cycles,
+            Geometry::Mesh(_) | Geometry::Tables(_) => 0.0,
+        }
+    }
+
+    /// The memory of one run: `pages` pages whose frames the seed draws, 2 MiB at a time.
+    pub(super) fn memory(&self, pages: u64, seed: u64) -> Result<SyntheticMemory, Figure4Error> {
+        let mut spec =
+            SyntheticSpec::from_machine(&self.name, seed, self.silicon.clone()).noiseless();
+        let masks = AddressHash::random_xor_masks(6, LINE_BITS, CHIP_SEED);
+        let controllers = (0..3).map(|bit| masks[bit] ^ masks[bit + 3]).collect();
+        spec.slice_hash = AddressHash::Xor { masks };
+        spec.controller_hash = AddressHash::Xor { masks: controllers };
+        spec.arena = Arena {
+            pages,
+            huge: true,
+            frames_per_region: self.memory_pages,
+            frames_readable: true,
+        };
+        Ok(SyntheticMemory::new(spec)?)
+    }
+}
+
+/// Stops of one kind, by the number of what stands there.
+fn places(stops: &[RingStop], wanted: impl Fn(&RingStop) -> bool) -> Vec<u16> {
+    let mut found: Vec<(RingStop, u16)> =
+        stops.iter().copied().zip(0..).filter(|(stop, _)| wanted(stop)).collect();
+    found.sort_unstable();
+    found.into_iter().map(|(_, at)| at).collect()
+}
+
+/// The cost of a hop at which the largest latency of one block from one core over that from
+/// another is `spread`, over all pairs of a directory and a controller.
+fn hop_of_spread(ring: &Ring, base: f64, spread: f64) -> f64 {
+    let hops = |a: u16, b: u16| f64::from(a.abs_diff(b).min(ring.stops - a.abs_diff(b)));
+    let mut ways = Vec::new();
+    for directory in &ring.slices {
+        for controller in &ring.controllers {
+            let between = hops(*directory, *controller);
+            let of = |core: &u16| hops(*core, *directory) + between + hops(*controller, *core);
+            let all = ring.cores.iter().map(of);
+            let least = all.clone().fold(f64::INFINITY, f64::min);
+            ways.push((least, all.fold(0.0, f64::max)));
+        }
+    }
+    // base + h * most = spread * (base + h * least), solved for h; the widest pair needs least.
+    let hop = |(least, most): &(f64, f64)| base * (spread - 1.0) / (most - spread * least);
+    ways.iter().map(hop).filter(|hop| *hop > 0.0).fold(f64::INFINITY, f64::min)
+}
+
+/// Where pages lie and how far their lines are: what a replay asks for at every miss.
+#[derive(Debug)]
+pub(super) struct Map {
+    /// Physical line of each page's first line.
+    pub(super) first_lines: Vec<u32>,
+    /// Key of each page.
+    pub(super) keys: Vec<u8>,
+    /// Latency in cycles by core and canonical index.
+    pub(super) cycles: Vec<[f64; 64]>,
+}
+
+impl Map {
+    /// The truth of a memory; what placement believes may differ from it.
+    pub(super) fn of(memory: &SyntheticMemory) -> Option<Self> {
+        let truth = Database::of_truth(memory)?;
+        let first_line = |page| {
+            let frame = memory.truth_frame(PageAddr(page))?;
+            u32::try_from(frame * wide(LINES_PER_PAGE)).ok()
+        };
+        let table = |base: &Vec<f32>| {
+            core::array::from_fn(|i| f64::from(base.get(i).copied().unwrap_or(f32::NAN)))
+        };
+        Some(Self {
+            first_lines: (0..memory.pages()).map(first_line).collect::<Option<_>>()?,
+            keys: truth.keys,
+            cycles: truth.bases.iter().map(table).collect(),
+        })
+    }
+
+    /// Physical line of an arena line.
+    pub(super) fn physical(&self, line: u32) -> u32 {
+        self.first_lines[(line / PAGE_LINES) as usize] + line % PAGE_LINES
+    }
+
+    /// Cycles of a load from memory.
+    pub(super) fn latency(&self, core: usize, line: u32) -> f64 {
+        let key = u32::from(self.keys[(line / PAGE_LINES) as usize]);
+        self.cycles[core][((line % PAGE_LINES) ^ key) as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use isochrone_units::{CoreId, LineAddr};
+
+    use super::*;
+
+    fn chip() -> Chip {
+        let machine = isochrone_host::find_machine("xeon-phi-5110p").unwrap();
+        Chip::new(&machine, &Costs::of(&machine).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_largest_difference_between_cores_is_the_published_one() {
+        let chip = chip();
+        let mut largest: f64 = 0.0;
+        for (slice, controller) in (0..64).flat_map(|s| (0..8).map(move |m| (s, m))) {
+            let of = |core| chip.silicon.latency(core, Level::Dram, slice, controller).unwrap();
+            let nearest = (0..60).map(of).fold(f64::INFINITY, f64::min);
+            largest = largest.max((0..60).map(of).fold(0.0, f64::max) / nearest);
+        }
+        assert!((largest - 1.6).abs() < 1e-9, "{largest}");
+    }
+
+    #[test]
+    fn the_form_fits_and_the_map_is_the_memory() {
+        let memory = chip().memory(1024, 5).unwrap();
+        let map = Map::of(&memory).expect("one key of six bits serves both hashes");
+        for line in (0..65_536).step_by(97) {
+            for core in [0, 17, 59] {
+                let truth =
+                    memory.truth_latency(CoreId(core), Level::Dram, LineAddr(line)).unwrap();
+                let ours = map.latency(usize::from(core), u32::try_from(line).unwrap());
+                assert!((truth - ours).abs() < 1e-3);
+            }
+        }
+        assert_eq!(map.physical(64 * 3 + 9) % 64, 9);
+    }
+
+    #[test]
+    fn a_machine_without_a_ring_is_refused() {
+        let machine = isochrone_host::find_machine("xeon-phi-7285-snc4").unwrap();
+        let costs = Costs {
+            memory: 1.0,
+            directory: 1.0,
+            ..Costs::of(&isochrone_host::find_machine("xeon-phi-5110p").unwrap()).unwrap()
+        };
+        assert!(Chip::new(&machine, &costs).unwrap_err().to_string().contains("ring"));
+    }
+}

@@ -1,0 +1,163 @@
+//! What the simulated Knights Corner is made of, each number with its standing. Frozen before
+//! the figure was first run; nothing here was chosen by looking at it.
+//!
+//! The ring, the caches and the controllers are those of the machine file. Latencies of memory
+//! come from two numbers there: a memory access and a directory look-up (assumed), and the
+//! paper's own "up to 60 %" between cores, from which the cost of a hop follows. So a ratio of two
+//! latencies does not depend on the memory access. That access is uncertain: Intel's document
+//! 671479 states 500 to 1000 cycles for a load from memory, beyond the machine file's range.
+
+use isochrone_machine::{Machine, Quantity};
+
+/// How a number is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Published.
+    Published {
+        /// Where.
+        source: String,
+    },
+    /// Follows from others by the rule given.
+    Derived {
+        /// The rule.
+        from: String,
+    },
+    /// A stand-in, swept.
+    Assumed {
+        /// Why this one.
+        why: String,
+    },
+}
+
+/// One number that the simulation rests on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Constant {
+    /// What it is.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+    /// Its unit.
+    pub unit: String,
+    /// How it is known.
+    pub standing: Standing,
+}
+
+/// Largest latency of a block from one core over that from another.
+///
+/// "Access latencies to the same memory block can vary by up to 60 % when issuing requests from
+/// different CPU cores" (section 1); the machine file has the one pair of cores that is named.
+const SPREAD_COST: &str = "core 45 over core 0 at 0x125080";
+
+/// The costs of the simulation, in cycles.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Costs {
+    /// A memory access by its controller, ring not counted.
+    pub memory: f64,
+    /// A directory look-up.
+    pub directory: f64,
+    /// From one stop of the ring to the next; `None` to derive it from the published spread.
+    pub hop: Option<f64>,
+    /// An access that hits the first-level cache.
+    pub l1: f64,
+    /// An access that hits the second-level cache.
+    pub l2: f64,
+    /// Whether the first write to a new node waits for its line.
+    pub stores_wait: bool,
+    /// Computation at each step of the search is multiplied by this.
+    pub work: f64,
+}
+
+/// Ways of both caches.
+pub(super) const WAYS: usize = 8;
+
+impl Costs {
+    /// The frozen costs, from a machine file; `None` if it lacks one.
+    #[must_use]
+    pub fn of(machine: &Machine) -> Option<Self> {
+        let cost = |name| machine.cost(name).and_then(|cost| cost.value.value());
+        Some(Self {
+            memory: cost("memory access")?,
+            directory: cost("directory lookup")?,
+            hop: None,
+            l1: 1.0,
+            l2: 23.4,
+            stores_wait: false,
+            work: 1.0,
+        })
+    }
+}
+
+/// The published spread.
+pub(super) fn spread(machine: &Machine) -> Option<f64> {
+    machine.cost(SPREAD_COST).and_then(|cost| cost.value.value())
+}
+
+/// Cycles of computation at the steps of a search: about 30, 30, 6 and 12 instructions, by
+/// counting the operations in the source; one thread of this core issues every other cycle.
+#[must_use]
+pub(super) const fn work_cycles(step: crate::astar::Step) -> u32 {
+    use crate::astar::Step;
+    match step {
+        Step::Expand | Step::Generate => 60,
+        Step::Compare => 12,
+        Step::Link => 24,
+    }
+}
+
+/// Everything that a run rests on, for a table.
+pub(super) fn list(machine: &Machine, costs: &Costs, hop: f64) -> Vec<Constant> {
+    let row = |name: &str, value: f64, unit: &str, standing: Standing| Constant {
+        name: name.to_owned(),
+        value,
+        unit: unit.to_owned(),
+        standing,
+    };
+    let assumed = |why: &str| Standing::Assumed { why: why.to_owned() };
+    let published = |source: &str| Standing::Published { source: source.to_owned() };
+    let of_file = |name: &str| match machine.cost(name).map(|cost| &cost.value) {
+        Some(Quantity::Known { source, .. }) => published(source),
+        Some(Quantity::Assumed { why, .. }) => assumed(why),
+        _ => assumed("the machine file does not say"),
+    };
+    let hop_standing = match costs.hop {
+        Some(_) => assumed("swept"),
+        None => Standing::Derived {
+            from: "the hop at which some block is 1.6 times as far from one core as from another \
+                   (europar14, sections 1 and 2: up to 60 %)"
+                .to_owned(),
+        },
+    };
+    let per_step = "instructions counted in the source, two cycles each: one thread does not \
+                    issue in successive cycles";
+    vec![
+        row("memory access", costs.memory, "cycles", of_file("memory access")),
+        row("directory lookup", costs.directory, "cycles", of_file("directory lookup")),
+        row("ring hop", hop, "cycles", hop_standing),
+        row(
+            "L1 hit",
+            costs.l1,
+            "cycles",
+            published("Intel, document 671479 on the Xeon Phi coprocessor: one cycle"),
+        ),
+        row(
+            "L2 hit",
+            costs.l2,
+            "cycles",
+            published(
+                "J. McCalpin, Intel forum, topic 499156: 23.4 cycles, pointer chase on a Xeon Phi \
+                 SE10P",
+            ),
+        ),
+        row("ways of L1 and L2", 8.0, "ways", assumed("not in the paper's text; true LRU assumed")),
+        row("work of an expansion", 60.0 * costs.work, "cycles", assumed(per_step)),
+        row("work of a successor", 60.0 * costs.work, "cycles", assumed(per_step)),
+        row("work of a comparison", 12.0 * costs.work, "cycles", assumed(per_step)),
+        row("work of a link", 24.0 * costs.work, "cycles", assumed(per_step)),
+        row(
+            "first write of a node waits",
+            f64::from(u8::from(costs.stores_wait)),
+            "0 or 1",
+            assumed("a store that misses does not stop the core; any other access does"),
+        ),
+    ]
+}

@@ -1,0 +1,431 @@
+//! Figure 4 of the Euro-Par paper on a simulated Knights Corner: A* on the 15-puzzle, one
+//! instance a core, with nodes on near lines against nodes on any lines.
+//!
+//! "We measured the number of graph nodes the algorithm explores in unit time and report the
+//! normalized improvement of the memory block aware allocator compared to the regular solution"
+//! (section 5.2), for 4, 8, ... 60 cores, five times each. The allocator is the real one; the
+//! searches are the real ones, recorded once; memory, ring and caches are simulated, in-order:
+//! every access waits for the one before.
+//!
+//! What is not in it: queues on the ring and at controllers, prefetchers, translation, the three
+//! other hardware threads. Which shape of A* the paper ran is not known, so both are here. All
+//! constants ([`constants`]) were fixed before the figure was first run and none is fitted to it;
+//! [`sweep`] says what each assumption is worth.
+
+mod cache;
+mod chip;
+mod constants;
+mod recording;
+mod replay;
+
+use isochrone_alloc::Mode;
+use isochrone_machine::Machine;
+use isochrone_sim::synthetic::{SpecError, SyntheticMemory};
+use isochrone_stats::derive_seed;
+use isochrone_units::{CoreId, LINE_BYTES, Reading};
+
+pub use chip::Database;
+pub use constants::{Constant, Costs, Standing};
+pub use recording::SearchPlan;
+pub use replay::CoreRun;
+
+use chip::{Chip, Map};
+use recording::{Recording, record};
+use replay::{CacheLines, Run, TABLE_PAGES, policy, replay};
+
+/// Why there is no figure. Messages say what to change.
+#[derive(Debug, thiserror::Error)]
+pub enum Figure4Error {
+    /// The machine file lacks something.
+    #[error("machine {name} has no {what}; give the file of the Xeon Phi 5110P")]
+    Machine {
+        /// The machine.
+        name: String,
+        /// What it lacks.
+        what: &'static str,
+    },
+    /// The model contradicts itself.
+    #[error("the simulated memory does not fit together: {0}")]
+    Memory(#[from] SpecError),
+    /// The patterns make no table.
+    #[error("the latency database has no usable base: {0}")]
+    Base(#[from] isochrone_atlas::ModelError),
+    /// The form does not hold, or the database is of another memory.
+    #[error("the latency database does not cover all cores and pages; learn it on this memory")]
+    Database,
+    /// A search ended before it held enough nodes.
+    #[error("instance {instance} of Korf's set does not last for the plan; ask for fewer nodes")]
+    TooEasy {
+        /// Its number.
+        instance: u8,
+    },
+    /// The tables of a search have no room for so many nodes.
+    #[error("a search of {nodes} nodes is larger than its tables; plan {most} or fewer")]
+    TooLarge {
+        /// Nodes planned.
+        nodes: usize,
+        /// Most that fit.
+        most: usize,
+    },
+    /// The heap had no line left.
+    #[error("the heap's {pages} pages are all in use; plan more pages or fewer nodes")]
+    ArenaFull {
+        /// Its pages.
+        pages: u32,
+    },
+}
+
+/// The paper's side of the figure, as far as its text states it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Published {
+    /// Lowest improvement: "performance improvement scales from 17 % to 28 %".
+    pub lowest: f64,
+    /// Highest improvement.
+    pub highest: f64,
+    /// Core counts with the lowest: "utilizing 12 and 20 cores yields the lowest improvement".
+    pub lowest_at: [u16; 2],
+    /// "we do observe the highest improvement for 56 CPU cores".
+    pub highest_at: u16,
+}
+
+/// Section 5.2 of the paper.
+pub const PUBLISHED: Published =
+    Published { lowest: 0.17, highest: 0.28, lowest_at: [12, 20], highest_at: 56 };
+
+/// What to run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// Numbers of cores; cores 0 to n - 1 take part (assumed: the paper does not say which).
+    pub cores: Vec<u16>,
+    /// Runs at each number of cores, each with other frames and other oblivious choices.
+    pub repeats: u32,
+    /// Of everything random.
+    pub seed: u64,
+    /// Pages of memory that the allocator may use, as the paper's chunk.
+    pub heap_pages: u32,
+    /// The share of lines that count as near.
+    pub near: f32,
+    /// Memory that nearness may cost, as a share of what is live.
+    pub waste: f32,
+    /// The shapes of A*, each with its extent.
+    pub searches: Vec<SearchPlan>,
+}
+
+impl Plan {
+    /// The paper's figure: 4, 8, ... 60 cores, five runs, sets larger than the 512 KiB second
+    /// level (8192 lines). Hash shape: 32768 nodes, timed from 16384 on. Linear shape: four
+    /// expansions with 16384 nodes held.
+    #[must_use]
+    pub fn paper(seed: u64) -> Self {
+        Self {
+            cores: (1..=15).map(|n| 4 * n).collect(),
+            repeats: 5,
+            seed,
+            heap_pages: 1 << 16,
+            near: 0.25,
+            waste: 1e6,
+            searches: vec![
+                SearchPlan::Linear { nodes: 16_384, expansions: 4 },
+                SearchPlan::Hashed { before: 16_384, nodes: 32_768 },
+            ],
+        }
+    }
+}
+
+/// One run with some number of cores, in both arms.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pair {
+    /// What each core did with nodes on any lines.
+    pub oblivious: Vec<CoreRun>,
+    /// What each core did with nodes on near lines.
+    pub aware: Vec<CoreRun>,
+}
+
+impl Pair {
+    /// Nodes explored in unit time with the aware allocator over those with the other, minus 1.
+    #[must_use]
+    pub fn gain(&self) -> f64 {
+        let rate = |runs: &[CoreRun]| {
+            runs.iter().map(|run| crate::number::real(run.expansions) / run.cycles).sum::<f64>()
+        };
+        rate(&self.aware) / rate(&self.oblivious) - 1.0
+    }
+
+    /// Misses of core 0 for each node expanded (Figure 4b): oblivious, aware.
+    #[must_use]
+    pub fn misses_per_expansion(&self) -> [f64; 2] {
+        [&self.oblivious, &self.aware].map(|runs| {
+            runs.first().map_or(f64::NAN, |run| {
+                let misses = crate::number::real(run.node_misses + run.table_misses);
+                misses / crate::number::real(run.expansions)
+            })
+        })
+    }
+
+    /// Mean latency of the lines that nodes were given, over all cores: oblivious, aware.
+    #[must_use]
+    pub fn placed_cycles(&self) -> [f64; 2] {
+        [&self.oblivious, &self.aware].map(|runs| {
+            let sum: f64 = runs.iter().map(|run| run.placed_cycles).sum();
+            sum / crate::number::real(runs.len() as u64)
+        })
+    }
+}
+
+/// One number of cores.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// Cores that searched.
+    pub cores: u16,
+    /// One entry a run.
+    pub runs: Vec<Pair>,
+}
+
+impl Point {
+    /// Mean gain over the runs, and the smallest and largest.
+    #[must_use]
+    pub fn gain(&self) -> (f64, f64, f64) {
+        let gains: Vec<f64> = self.runs.iter().map(Pair::gain).collect();
+        let mean = gains.iter().sum::<f64>() / crate::number::real(gains.len() as u64);
+        let least = gains.iter().copied().fold(f64::INFINITY, f64::min);
+        (mean, least, gains.iter().copied().fold(f64::NEG_INFINITY, f64::max))
+    }
+}
+
+/// The figure of one shape of A*.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    /// The shape and its extent.
+    pub search: SearchPlan,
+    /// Of all boards that all cores expand, in order; both arms and all runs replay them.
+    pub checksum: u64,
+    /// By number of cores.
+    pub points: Vec<Point>,
+}
+
+/// The whole figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure4 {
+    /// Always simulated.
+    pub reading: Reading,
+    /// What it rests on.
+    pub constants: Vec<Constant>,
+    /// One curve a shape.
+    pub curves: Vec<Curve>,
+    /// The paper's numbers.
+    pub published: Published,
+}
+
+/// How a placement learns the latencies of a memory before it places: the experiments of a
+/// probe, or [`Database::of_truth`].
+pub type Learn<'a> = &'a mut dyn FnMut(&SyntheticMemory) -> Option<Database>;
+
+/// The searches of a plan, recorded: one a core for each shape. Every run and every sweep
+/// replays them.
+#[derive(Debug)]
+pub struct Recorded {
+    curves: Vec<(SearchPlan, Vec<Recording>)>,
+}
+
+impl Recorded {
+    /// Searches, and writes down what is done to memory. Core `i` has Korf's instance `i + 1`,
+    /// so core 0 has the same one throughout, as in the paper.
+    ///
+    /// # Errors
+    /// An instance is solved before the plan is through.
+    pub fn new(plan: &Plan) -> Result<Self, Figure4Error> {
+        let most = plan.cores.iter().copied().max().unwrap_or(0);
+        let of = |search: &SearchPlan| {
+            let number = |core| u8::try_from(core + 1).unwrap_or(0);
+            let all = (0..most).map(|core| record(number(core), *search));
+            Ok((*search, all.collect::<Result<Vec<_>, _>>()?))
+        };
+        Ok(Self { curves: plan.searches.iter().map(of).collect::<Result<_, Figure4Error>>()? })
+    }
+}
+
+/// Runs the figure.
+///
+/// # Errors
+/// [`Figure4Error`]: the machine is no Knights Corner, or the plan does not fit it.
+pub fn figure4(
+    machine: &Machine,
+    plan: &Plan,
+    recorded: &Recorded,
+    learn: Learn<'_>,
+) -> Result<Figure4, Figure4Error> {
+    let lacks = Figure4Error::Machine { name: machine.name.clone(), what: "costs of memory" };
+    let costs = Costs::of(machine).ok_or(lacks)?;
+    let stage = Stage::new(machine, &costs)?;
+    let mut curves: Vec<Curve> = recorded
+        .curves
+        .iter()
+        .map(|(search, recordings)| Curve {
+            search: *search,
+            checksum: checksum(recordings),
+            points: plan.cores.iter().map(|n| Point { cores: *n, runs: Vec::new() }).collect(),
+        })
+        .collect();
+    for repeat in 0..plan.repeats {
+        let scene = stage.scene(plan, repeat, learn)?;
+        for (curve, (_, recordings)) in curves.iter_mut().zip(&recorded.curves) {
+            for point in &mut curve.points {
+                let first = recordings.get(..usize::from(point.cores)).unwrap_or(recordings);
+                point.runs.push(stage.pair(plan, &scene, first)?);
+            }
+        }
+    }
+    Ok(Figure4 {
+        reading: Reading::Simulated,
+        constants: constants::list(machine, &costs, stage.chip.hop_cycles()),
+        curves,
+        published: PUBLISHED,
+    })
+}
+
+fn checksum(recordings: &[Recording]) -> u64 {
+    let mut fold = crate::number::Fold::default();
+    recordings.iter().for_each(|recording| fold.take(recording.checksum));
+    fold.sum()
+}
+
+/// One assumption changed, everything else as in the figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variation {
+    /// What was changed, and to what.
+    pub what: String,
+    /// Cycles of a hop with it.
+    pub hop_cycles: f64,
+    /// Gain by shape, in the order of the plan.
+    pub gains: Vec<f64>,
+}
+
+/// What each assumption is worth: one run with the plan's middle number of cores for each end
+/// of its range.
+///
+/// # Errors
+/// As for [`figure4`].
+pub fn sweep(
+    machine: &Machine,
+    plan: &Plan,
+    recorded: &Recorded,
+    learn: Learn<'_>,
+) -> Result<Vec<Variation>, Figure4Error> {
+    let lacks = Figure4Error::Machine { name: machine.name.clone(), what: "costs of memory" };
+    let frozen = Costs::of(machine).ok_or(lacks)?;
+    variations(machine, &frozen, plan)
+        .into_iter()
+        .map(|(what, costs, plan)| {
+            let stage = Stage::new(machine, &costs)?;
+            let scene = stage.scene(&plan, 0, learn)?;
+            let middle = plan.cores.get(plan.cores.len() / 2).copied().unwrap_or(0);
+            let gain = |(_, recordings): &(_, Vec<Recording>)| {
+                let first = recordings.get(..usize::from(middle)).unwrap_or(recordings);
+                Ok(stage.pair(&plan, &scene, first)?.gain())
+            };
+            let gains = recorded.curves.iter().map(gain).collect::<Result<_, Figure4Error>>()?;
+            Ok(Variation { what, hop_cycles: stage.chip.hop_cycles(), gains })
+        })
+        .collect()
+}
+
+/// The frozen constants, then each assumption at the ends of its range.
+fn variations(machine: &Machine, frozen: &Costs, plan: &Plan) -> Vec<(String, Costs, Plan)> {
+    let range = |name| machine.cost(name).and_then(|cost| cost.value.sweep());
+    let mut all = vec![("as frozen".to_owned(), *frozen, plan.clone())];
+    let mut vary = |what: String, costs: Costs| all.push((what, costs, plan.clone()));
+    if let Some((low, high)) = range("ring hop") {
+        let middle = machine.cost("ring hop").and_then(|cost| cost.value.value());
+        for hop in [Some(low), middle, Some(high)].into_iter().flatten() {
+            let costs = Costs { hop: Some(hop), ..*frozen };
+            vary(format!("ring hop {hop} cycles, the published spread ignored"), costs);
+        }
+    }
+    for memory in range("memory access").map_or([None; 2], |(l, h)| [Some(l), Some(h)]) {
+        let Some(memory) = memory else { continue };
+        vary(format!("memory access {memory} cycles"), Costs { memory, ..*frozen });
+    }
+    for directory in range("directory lookup").map_or([None; 2], |(l, h)| [Some(l), Some(h)]) {
+        let Some(directory) = directory else { continue };
+        vary(format!("directory lookup {directory} cycles"), Costs { directory, ..*frozen });
+    }
+    for work in [0.5, 2.0] {
+        vary(format!("work at each step times {work}"), Costs { work, ..*frozen });
+    }
+    vary("first write of a node waits".to_owned(), Costs { stores_wait: true, ..*frozen });
+    for near in [0.5, 0.125] {
+        let what = format!("nearest {near} of the lines");
+        all.push((what, *frozen, Plan { near, ..plan.clone() }));
+    }
+    let what = "memory for nearness limited to a quarter of what is live".to_owned();
+    all.push((what, *frozen, Plan { waste: 0.25, ..plan.clone() }));
+    all
+}
+
+/// A chip and its caches.
+struct Stage {
+    chip: Chip,
+    caches: CacheLines,
+    costs: Costs,
+}
+
+/// One memory, as it is and as placement knows it.
+struct Scene {
+    map: Map,
+    database: Database,
+    seed: u64,
+}
+
+impl Stage {
+    fn new(machine: &Machine, costs: &Costs) -> Result<Self, Figure4Error> {
+        let lines = |level| {
+            let bytes = machine.cache(CoreId(0), level).and_then(|cache| cache.bytes);
+            let lines = bytes.map(|bytes| crate::number::index(bytes / LINE_BYTES as u64));
+            let what = "private caches of two levels";
+            lines.ok_or(Figure4Error::Machine { name: machine.name.clone(), what })
+        };
+        let caches = CacheLines { l1: lines(1)?, l2: lines(2)? };
+        Ok(Self { chip: Chip::new(machine, costs)?, caches, costs: *costs })
+    }
+
+    fn scene(&self, plan: &Plan, repeat: u32, learn: Learn<'_>) -> Result<Scene, Figure4Error> {
+        let seed = derive_seed(plan.seed, u64::from(repeat));
+        let most = plan.cores.iter().copied().max().unwrap_or(0);
+        let pages = plan.heap_pages + u32::from(most) * TABLE_PAGES;
+        let memory = self.chip.memory(u64::from(pages), seed)?;
+        let map = Map::of(&memory).ok_or(Figure4Error::Database)?;
+        let database = learn(&memory).ok_or(Figure4Error::Database)?;
+        let covers = database.bases.len() >= usize::from(most)
+            && database.keys.len() >= plan.heap_pages as usize;
+        if covers { Ok(Scene { map, database, seed }) } else { Err(Figure4Error::Database) }
+    }
+
+    fn pair(
+        &self,
+        plan: &Plan,
+        scene: &Scene,
+        recordings: &[Recording],
+    ) -> Result<Pair, Figure4Error> {
+        let arm = |mode| {
+            let run = Run {
+                map: &scene.map,
+                database: &scene.database,
+                heap_pages: plan.heap_pages,
+                caches: self.caches,
+                costs: self.costs,
+                policy: policy(mode, plan.near, plan.waste, scene.seed),
+            };
+            replay(&run, recordings)
+        };
+        // The arms share nothing that changes, so they may as well run side by side.
+        std::thread::scope(|scope| {
+            let aware = scope.spawn(|| arm(Mode::Aware));
+            let oblivious = arm(Mode::Oblivious)?;
+            let aware = aware.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            Ok(Pair { oblivious, aware })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! Small figures: what must hold of any run, whatever its gain.
+
+use super::*;
+
+fn machine() -> Machine {
+    isochrone_host::find_machine("xeon-phi-5110p").expect("bundled")
+}
+
+fn small() -> Plan {
+    Plan {
+        cores: vec![4, 12],
+        repeats: 2,
+        heap_pages: 8192,
+        searches: vec![
+            SearchPlan::Linear { nodes: 2000, expansions: 2 },
+            SearchPlan::Hashed { before: 6000, nodes: 12_000 },
+        ],
+        ..Plan::paper(3)
+    }
+}
+
+fn figure(plan: &Plan) -> Figure4 {
+    let recorded = Recorded::new(plan).unwrap();
+    figure4(&machine(), plan, &recorded, &mut Database::of_truth).unwrap()
+}
+
+#[test]
+fn both_arms_do_the_same_work_and_aware_nodes_are_nearer() {
+    let found = figure(&small());
+    assert_eq!((found.reading, found.curves.len()), (Reading::Simulated, 2));
+    for curve in &found.curves {
+        for point in &curve.points {
+            assert_eq!(point.runs.len(), 2);
+            for run in &point.runs {
+                assert_eq!(run.aware.len(), usize::from(point.cores));
+                let expanded = |runs: &[CoreRun]| runs.iter().map(|r| r.expansions).collect();
+                let [a, b]: [Vec<u64>; 2] = [expanded(&run.aware), expanded(&run.oblivious)];
+                assert_eq!(a, b);
+                let [oblivious, aware] = run.placed_cycles();
+                assert!(aware < 0.95 * oblivious, "{aware} of {oblivious} cycles");
+                assert!(run.aware.iter().all(|run| run.memory_cycles < run.cycles));
+            }
+        }
+    }
+    // The hash shape holds more than the caches, so it is the nearer lines that make it faster.
+    let gain = found.curves[1].points[0].gain();
+    assert!(gain.1 > 0.0 && gain.1 <= gain.0 && gain.0 <= gain.2, "{gain:?}");
+}
+
+#[test]
+fn oblivious_lines_are_as_far_as_all_lines_are_on_average() {
+    let found = figure(&small());
+    let scene = Stage::new(&machine(), &Costs::of(&machine()).unwrap()).unwrap();
+    let memory = scene.chip.memory(64, 1).unwrap();
+    let map = Map::of(&memory).unwrap();
+    let mean = map.cycles[..12].iter().flatten().sum::<f64>() / (12.0 * 64.0);
+    let [oblivious, _] = found.curves[1].points[1].runs[0].placed_cycles();
+    assert!((oblivious / mean - 1.0).abs() < 0.02, "{oblivious} of {mean}");
+}
+
+#[test]
+fn one_seed_is_one_figure() {
+    let plan = Plan { cores: vec![4], repeats: 1, ..small() };
+    assert_eq!(figure(&plan), figure(&plan));
+    assert_ne!(figure(&plan), figure(&Plan { seed: 4, ..plan }));
+}
+
+#[test]
+fn a_database_of_another_memory_places_no_better_than_chance() {
+    let plan = Plan { cores: vec![12], repeats: 1, ..small() };
+    let recorded = Recorded::new(&plan).unwrap();
+    // Keys shuffled among pages: what an atlas is worth whose codes are wrong.
+    let mut wrong = |memory: &SyntheticMemory| {
+        let mut database = Database::of_truth(memory)?;
+        isochrone_stats::shuffle(&mut database.keys, &mut isochrone_stats::rng(1));
+        Some(database)
+    };
+    let found = figure4(&machine(), &plan, &recorded, &mut wrong).unwrap();
+    let [oblivious, aware] = found.curves[1].points[0].runs[0].placed_cycles();
+    assert!((aware / oblivious - 1.0).abs() < 0.02, "{aware} against {oblivious}");
+    let none = figure4(&machine(), &plan, &recorded, &mut |_| None);
+    assert!(matches!(none, Err(Figure4Error::Database)));
+}
+
+#[test]
+fn an_arena_that_is_too_small_is_said_to_be_full() {
+    let plan = Plan { heap_pages: 64, cores: vec![4], repeats: 1, ..small() };
+    let recorded = Recorded::new(&plan).unwrap();
+    let why = figure4(&machine(), &plan, &recorded, &mut Database::of_truth).unwrap_err();
+    assert!(why.to_string().contains("64 pages"), "{why}");
+}
+
+#[test]
+fn every_assumption_is_varied_and_the_first_row_is_the_figure() {
+    let plan =
+        Plan { cores: vec![4], repeats: 1, searches: small().searches[1..].to_vec(), ..small() };
+    let recorded = Recorded::new(&plan).unwrap();
+    let rows = sweep(&machine(), &plan, &recorded, &mut Database::of_truth).unwrap();
+    assert!(rows.len() >= 12, "{}", rows.len());
+    let figure = figure4(&machine(), &plan, &recorded, &mut Database::of_truth).unwrap();
+    assert_eq!(rows[0].gains[0].to_bits(), figure.curves[0].points[0].gain().0.to_bits());
+    let gain = |what: &str| rows.iter().find(|row| row.what.contains(what)).unwrap().gains[0];
+    assert!(gain("ring hop 5") > gain("ring hop 1"), "longer ways, more to gain");
+    assert!(gain("times 0.5") > gain("times 2"), "less work, more waiting");
+}

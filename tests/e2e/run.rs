@@ -1,0 +1,217 @@
+//! `isochrone run`: the program as if it were run directly, and what is said of it.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::{folder, isochrone, library, map, mapped_machine, run, tool};
+
+/// `isochrone run` with the library of this build and the map of this machine.
+fn under(folder: &Path, options: &[&str]) -> Command {
+    let mut command = isochrone(folder);
+    command
+        .arg("run")
+        .arg("--preload")
+        .arg(library())
+        .arg("--atlas")
+        .arg(map().folder.join("isochrone.atlas"))
+        .args(options)
+        .arg("--")
+        .env("TMPDIR", folder);
+    command
+}
+
+fn said(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+/// A program that allocates a good deal of small objects by `malloc`, and prints something.
+const BUSY: [&str; 3] =
+    ["perl", "-e", r#"my @a = map { "x" x 24 . $_ } 1..300000; print scalar(@a), "\n";"#];
+
+#[test]
+fn status_input_and_output_are_the_programs() {
+    let here = folder("run-status");
+    let status = |words: &[&str]| under(&here, &[]).args(words).output().expect("it runs");
+    assert_eq!(status(&["sh", "-c", "exit 7"]).status.code(), Some(7));
+    assert_eq!(status(&["sh", "-c", "kill -KILL $$"]).status.code(), Some(137));
+    let mut child = under(&here, &[])
+        .args(["sh", "-c", "read line; echo got $line; echo oops >&2"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    child.stdin.take().expect("a pipe").write_all(b"this\n").expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(said(&output), ("got this\n".into(), "oops\n".into()));
+    let left: Vec<PathBuf> =
+        fs::read_dir(&here).expect("a folder").map(|e| e.expect("an entry").path()).collect();
+    assert!(left.is_empty(), "temporary files are left: {left:?}");
+}
+
+#[test]
+fn small_objects_are_placed_and_the_report_says_so() {
+    let Some(_) = tool("perl") else { return };
+    let here = folder("run-report");
+    let _machine = mapped_machine();
+    // Pages are decoded in a part of the time that the program takes, so it takes some.
+    let again = format!("for my $round (1..12) {{ {} }}", BUSY[2]);
+    let words = [BUSY[0], BUSY[1], &again];
+    let direct = Command::new(words[0]).args(&words[1..]).output().expect("perl runs");
+    let args = ["--report", "--json", "report.json"];
+    let output = under(&here, &args).args(words).output().expect("it runs");
+    let (out, err) = said(&output);
+    assert!(output.status.success(), "{err}");
+    assert_eq!(out, said(&direct).0, "the same output as without");
+    for words in ["placed", "near", "classified", "delegated", "slices"] {
+        assert!(err.contains(words), "{words} is missing:\n{err}");
+    }
+    let text = fs::read_to_string(here.join("report.json")).expect("it was written");
+    let record: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!((&record["code"], &record["mode"]), (&0.into(), &"aware".into()));
+    let processes = record["processes"].as_array().expect("a list");
+    let most = |p: &&serde_json::Value| p["placeable"]["bytes"].as_u64();
+    let process = processes.iter().max_by_key(most).expect("a process");
+    let share = process["placed_share"].as_f64().expect("something could be placed");
+    assert!(share >= 0.9, "{share} of the bytes that could be placed were\n{text}");
+    assert!(process["classified_pages"].as_u64().is_some_and(|pages| pages > 0), "{text}");
+    assert!(process["startup_us"].is_number() && process["drift_events"].is_number(), "{text}");
+}
+
+#[test]
+fn each_mode_and_a_small_limit_lose_nothing() {
+    let Some(_) = tool("perl") else { return };
+    let here = folder("run-modes");
+    let _machine = mapped_machine();
+    let modes: [&[&str]; 5] = [
+        &["--mode", "oblivious"],
+        &["--mode", "adversarial", "--near", "1/8"],
+        &["--arena-limit", "1M"],
+        &["--check", "--pin", "spread"],
+        &["--pin", "none", "--waste", "100%", "--slack", "4M"],
+    ];
+    for options in modes {
+        let output = under(&here, options).args(BUSY).output().expect("it runs");
+        let (out, err) = said(&output);
+        assert!(output.status.success(), "{options:?}: {err}");
+        assert_eq!(out, "300000\n", "{options:?}");
+    }
+}
+
+#[test]
+fn signals_reach_the_program_once() {
+    let here = folder("run-signals");
+    let script = "trap 'exit 42' TERM; echo ready; while :; do sleep 0.1; done";
+    let mut child = under(&here, &[])
+        .args(["sh", "-c", script])
+        // Its own group: what is passed on is passed on by isochrone.
+        .process_group(0)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut ready = String::new();
+    let mut out = std::io::BufReader::new(child.stdout.take().expect("a pipe"));
+    std::io::BufRead::read_line(&mut out, &mut ready).expect("it says so");
+    std::thread::sleep(Duration::from_millis(50));
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process id");
+    kill_process(pid, Signal::TERM).expect("it is there");
+    assert_eq!(child.wait().expect("it ends").code(), Some(42));
+}
+
+#[test]
+fn what_was_preloaded_before_stays() {
+    let here = folder("run-preload");
+    let output = under(&here, &[])
+        .args(["sh", "-c", "echo $LD_PRELOAD"])
+        .env("LD_PRELOAD", "libm.so.6")
+        .output()
+        .expect("it runs");
+    let (out, err) = said(&output);
+    assert!(out.trim_end().ends_with(":libm.so.6") && out.contains("libisochrone"), "{out}{err}");
+}
+
+#[test]
+fn what_cannot_work_is_refused_with_the_reason() {
+    let here = folder("run-refused");
+    let refused = |words: &[&str]| {
+        let output = under(&here, &[]).args(words).output().expect("it runs");
+        (output.status.code(), said(&output).1)
+    };
+    let (code, err) = refused(&["no-such-program-anywhere"]);
+    assert!(code == Some(127) && err.contains("not found"), "{code:?} {err}");
+    fs::write(here.join("text"), "hello").expect("a file");
+    let (code, err) = refused(&["./text"]);
+    assert!(code == Some(126) && err.contains("not executable"), "{code:?} {err}");
+    // Debian links it statically, so that it works when no library does.
+    if Path::new("/sbin/ldconfig").exists() {
+        let (code, err) = refused(&["/sbin/ldconfig", "--version"]);
+        assert!(code == Some(126) && err.contains("statically linked"), "{code:?} {err}");
+    }
+    let (output, _, err) = run(&here, &["run", "--preload", "none.so", "--", "true"]);
+    assert!(output.status.code() == Some(125) && err.contains("none.so"), "{err}");
+    let (output, _, _) = run(&here, &["run", "--near", "5/4", "--", "true"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn another_machines_atlas_is_refused_where_it_is_named() {
+    let here = folder("run-other-atlas");
+    let own = map().folder.join("isochrone.atlas");
+    let mut contents = isochrone_atlas_store::load(&own).expect("the map of this machine");
+    contents.fingerprint.words[1] = "cpu: another".into();
+    isochrone_atlas_store::save(&contents, &here.join("other.atlas")).expect("it is saved");
+    let output = isochrone(&here)
+        .args(["run", "--atlas", "other.atlas", "--preload"])
+        .arg(library())
+        .args(["--", "true"])
+        .output()
+        .expect("it runs");
+    let (_, err) = said(&output);
+    assert_eq!(output.status.code(), Some(125), "{err}");
+    assert!(err.contains("another machine") && err.contains("isochrone map"), "{err}");
+}
+
+#[test]
+fn without_an_atlas_one_is_measured_and_kept() {
+    let here = folder("run-first");
+    let _machine = mapped_machine();
+    let first = |words: &[&str]| {
+        let output = isochrone(&here)
+            .args(["run", "--preload"])
+            .arg(library())
+            .args(words)
+            .env("XDG_CACHE_HOME", here.join("cache"))
+            .output()
+            .expect("it runs");
+        assert!(output.status.success(), "{}", said(&output).1);
+        said(&output).1
+    };
+    let err = first(&["--", "true"]);
+    assert!(err.contains("measuring a quick one") && err.contains("kept as"), "{err}");
+    let kept = fs::read_dir(here.join("cache/isochrone")).expect("a folder").count();
+    assert_eq!(kept, 1);
+    assert_eq!(first(&["--", "true"]), "", "the second time it is there");
+}
+
+#[test]
+fn a_run_is_compared_with_one_without() {
+    let Some(_) = tool("perl") else { return };
+    let here = folder("run-compare");
+    let _machine = mapped_machine();
+    let args = ["--compare", "--json", "run.json"];
+    let output = under(&here, &args).args(BUSY).output().expect("it runs");
+    let (out, err) = said(&output);
+    assert_eq!(out, "300000\n", "the second run's output is thrown away");
+    assert!(err.contains("resident memory") && err.contains("with glibc"), "{err}");
+    let text = fs::read_to_string(here.join("run.json")).expect("it was written");
+    let record: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let ratio = record["compare"]["rss_ratio"].as_f64();
+    assert!(ratio.is_some_and(|r| r > 0.5 && r < 20.0), "{text}");
+}
