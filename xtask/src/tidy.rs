@@ -22,6 +22,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("host", &["units", "machine", "os"]),
     ("atlas-store", &["units", "machine", "atlas"]),
     ("probe", &["units", "machine", "stats", "os", "host", "sim", "atlas", "atlas-store"]),
+    ("cla", &["units", "machine", "stats", "sim", "atlas", "os"]),
     ("workloads", &["units", "machine", "stats", "sim", "atlas", "alloc", "malloc"]),
     (
         "cli",

@@ -14,6 +14,7 @@ mod caveats;
 mod description;
 mod grid;
 mod interconnect;
+mod line_costs;
 mod quantity;
 mod spans;
 mod state;
@@ -23,6 +24,7 @@ pub use description::{
 };
 pub use grid::{Grid, GridLabels};
 pub use interconnect::{Interconnect, RingStop};
+pub use line_costs::{AddedTerms, ClassCost, LineCosts, PairClass};
 pub use quantity::{Cost, Quantity};
 pub use spans::spans;
 pub use state::{HugePages, MachineState};

@@ -1,0 +1,13 @@
+//! Cache-line-aware (CLa) programs: communication written in cache lines.
+//!
+//! A program is written once, as an ordinary function over [`Lines`], and read three ways: it runs on
+//! lines that threads or processes share, its time is predicted as a band, and it is simulated message
+//! by message. The idea, the primitives and the rules of cost are those of Ramos and Hoefler, "Cache
+//! Line Aware Optimizations for ccNUMA Systems" (HPDC 2015).
+//!
+//! * [`program`]: the primitives, what a program may address, and the recorder that writes down what
+//!   one rank does.
+//! * [`collectives`]: broadcast, barrier and the rest, over the primitives.
+
+pub mod collectives;
+pub mod program;

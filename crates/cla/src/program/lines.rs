@@ -1,0 +1,41 @@
+//! The primitives, as one trait.
+
+use super::operation::{Combine, Compare};
+use super::place::{Line, Rank, Span};
+
+/// A rank that is waited for will never come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Gone {
+    /// A rank ended in the middle of the program.
+    #[error("{0} ended in the middle of a collective; end the others and run the program again")]
+    Rank(Rank),
+    /// Another rank gave up and said so to all.
+    #[error("a rank gave up in the middle of a collective; its own error says why")]
+    Stopped,
+}
+
+/// The primitives of CLa programs (HPDC 2015, section 3), over lines and spans.
+///
+/// None of them returns a loaded value, so an implementation may do the operation, write it down or
+/// price it. A program passes an error on at once and does nothing more.
+pub trait Lines {
+    /// Copies `src` to `dst`, which have the same length and do not overlap (`cl_copy`).
+    fn copy(&mut self, src: Span, dst: Span);
+
+    /// Polls the word of `line` until `compare(word, value)` holds (`cl_wait`). What the rank that
+    /// wrote the word had done before is visible afterwards.
+    ///
+    /// # Errors
+    /// [`Gone`] when a rank of the program has ended or given up.
+    fn wait(&mut self, line: Line, compare: Compare, value: u64) -> Result<(), Gone>;
+
+    /// Writes `value` to the word of `line`, after all that this rank did before (`cl_write`).
+    fn write(&mut self, line: Line, value: u64);
+
+    /// Adds `value` to the word of `line` in one step, after all that this rank did before (`cl_add`).
+    fn add(&mut self, line: Line, value: u64);
+
+    /// `dst[i] = combine(dst[i], src[i])` over the elements of two spans of the same length
+    /// (`cl_reduce`). The order of the operands is as written: `dst` first.
+    fn reduce(&mut self, combine: Combine, src: Span, dst: Span);
+}

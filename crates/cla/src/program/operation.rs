@@ -1,0 +1,114 @@
+//! The primitives written down.
+
+use super::place::{Line, Span};
+
+/// How a wait compares the word with the value it waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Compare {
+    /// `word == value`, the paper's comparison.
+    Equal,
+    /// `word >= value`: with epochs that only grow, a rank that ran ahead does no harm.
+    AtLeast,
+}
+
+impl Compare {
+    /// Whether a wait for `value` ends at `word`.
+    #[must_use]
+    pub const fn holds(self, word: u64, value: u64) -> bool {
+        match self {
+            Self::Equal => word == value,
+            Self::AtLeast => word >= value,
+        }
+    }
+}
+
+/// The type of the elements that a reduction combines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Element {
+    /// `i32`.
+    I32,
+    /// `i64`.
+    I64,
+    /// `u32`.
+    U32,
+    /// `u64`.
+    U64,
+    /// `f32`.
+    F32,
+    /// `f64`.
+    F64,
+}
+
+impl Element {
+    /// Bytes of one element.
+    #[must_use]
+    pub const fn bytes(self) -> u32 {
+        match self {
+            Self::I32 | Self::U32 | Self::F32 => 4,
+            Self::I64 | Self::U64 | Self::F64 => 8,
+        }
+    }
+}
+
+/// What a reduction does with two elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Combine {
+    /// Their sum; integers wrap.
+    Sum(Element),
+    /// Their product; integers wrap.
+    Product(Element),
+    /// The smaller.
+    Min(Element),
+    /// The larger.
+    Max(Element),
+    /// Bitwise and; integers only.
+    And(Element),
+    /// Bitwise or; integers only.
+    Or(Element),
+    /// Bitwise exclusive or; integers only.
+    Xor(Element),
+}
+
+/// One primitive with its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// [`super::Lines::copy`].
+    Copy {
+        /// From.
+        src: Span,
+        /// To.
+        dst: Span,
+    },
+    /// [`super::Lines::wait`].
+    Wait {
+        /// The polled line.
+        line: Line,
+        /// How.
+        compare: Compare,
+        /// For what.
+        value: u64,
+    },
+    /// [`super::Lines::write`].
+    Write {
+        /// The line.
+        line: Line,
+        /// Its new word.
+        value: u64,
+    },
+    /// [`super::Lines::add`].
+    Add {
+        /// The line.
+        line: Line,
+        /// What is added.
+        value: u64,
+    },
+    /// [`super::Lines::reduce`].
+    Reduce {
+        /// How two elements become one.
+        combine: Combine,
+        /// Right operand.
+        src: Span,
+        /// Left operand and result.
+        dst: Span,
+    },
+}
