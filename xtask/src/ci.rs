@@ -49,6 +49,7 @@ const STEPS: &[Step] = &[
         &["test", "-p", "isochrone-alloc", "--lib", "--release", "--locked", "--", "loom_tests"],
         &[("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom")],
     ),
+    ("machine of 16 regions", "cargo", &["xtask", "vm"], &[]),
     (
         "docs",
         "cargo",
@@ -113,7 +114,7 @@ impl Tests {
 }
 
 #[allow(clippy::print_stdout, reason = "the gate's log is its output")]
-fn say(line: &str) {
+pub(crate) fn say(line: &str) {
     println!("{line}");
 }
 

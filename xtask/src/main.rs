@@ -6,13 +6,15 @@
 mod ci;
 mod peer;
 mod tidy;
+mod vm;
 
 use anyhow::{Result, bail};
 
 const HELP: &str = "\
 cargo xtask ci     everything that the gate checks: tidy, format, lints, build, tests, docs
 cargo xtask tidy   the rules of the house alone (crate floors, unsafe, file heads, line lengths)
-cargo xtask peer   our line transfers beside those of core-to-core-latency, fresh processes in turns";
+cargo xtask peer   our line transfers beside those of core-to-core-latency, fresh processes in turns
+cargo xtask vm     boots an emulated machine with 16 regions and runs tests/vm on it (qemu-system-x86)";
 
 fn main() -> Result<()> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -20,6 +22,7 @@ fn main() -> Result<()> {
         Some("ci") => ci::run(&root),
         Some("tidy") => tidy::run(&root),
         Some("peer") => peer::run(&root, std::env::args().skip(2)),
+        Some("vm") => vm::run(&root),
         other => bail!("unknown task {other:?}\n{HELP}"),
     }
 }

@@ -1,0 +1,58 @@
+//! The first process of an emulated machine with 16 memory regions: runs every check, says how each
+//! ended, and switches the machine off. `cargo xtask vm` builds it, boots it and reads what it says.
+//!
+//! Checks here are about places and counts. The machine is emulated, so its times mean nothing.
+
+#![allow(clippy::print_stdout, reason = "the console is the way out of the machine")]
+
+mod machine;
+mod placement;
+
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use nix::mount::{MsFlags, mount};
+use nix::sys::reboot::{RebootMode, reboot};
+
+/// A check's name and what it does; it returns what it saw, in a few words.
+type Check = (&'static str, fn() -> Result<String>);
+
+const CHECKS: &[Check] = &[
+    ("the machine is read as it was described", machine::as_described),
+    ("bound pages lie in their region", placement::bound),
+    ("first touch places a page where its thread runs", placement::first_touch),
+];
+
+fn main() -> Result<()> {
+    ensure!(
+        std::process::id() == 1,
+        "this runs as the first process of an emulated machine: use `cargo xtask vm`"
+    );
+    mount_kernel_files()?;
+    let failed = CHECKS.iter().filter(|check| !passes(check)).count();
+    println!("vm: {} passed, {failed} failed", CHECKS.len() - failed);
+    reboot(RebootMode::RB_POWER_OFF).context("cannot switch the machine off")?;
+    Ok(())
+}
+
+fn mount_kernel_files() -> Result<()> {
+    for (kind, place) in
+        [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), ("tmpfs", "/tmp")]
+    {
+        std::fs::create_dir_all(place)?;
+        mount(Some(kind), place, Some(kind), MsFlags::empty(), None::<&str>).context(place)?;
+    }
+    Ok(())
+}
+
+fn passes((name, check): &Check) -> bool {
+    let begin = Instant::now();
+    let outcome = std::panic::catch_unwind(check);
+    let seconds = begin.elapsed().as_secs_f64();
+    match &outcome {
+        Ok(Ok(seen)) => println!("vm: ok      {name}: {seen} ({seconds:.1} s)"),
+        Ok(Err(error)) => println!("vm: FAILED  {name}: {error:#}"),
+        Err(_) => println!("vm: FAILED  {name}: it panicked (see above)"),
+    }
+    matches!(outcome, Ok(Ok(_)))
+}
