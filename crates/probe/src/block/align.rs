@@ -106,7 +106,7 @@ mod tests {
         let centre = isochrone_stats::mean(&learnt).unwrap();
         let residuals: Vec<f32> =
             learnt.iter().map(|v| super::super::number::f32_of(v - centre)).collect();
-        let table = penalties(&residuals, 30.0);
+        let table = penalties(&residuals, 30.0, 1);
         let mut align = Alignment::default();
         let mut sum = 0.0;
         for _ in 0..40 {

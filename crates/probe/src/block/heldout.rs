@@ -25,7 +25,7 @@ impl LevelRun<'_> {
     /// was measured across a move of a judge is dropped and done again: where two controllers are
     /// equally far from all judges, nothing tells their pages apart, and a map is scored in the
     /// bases that it was decoded in. Also returns the cores that wore a base which no look had
-    /// seen.
+    /// seen: pages that were one class in all bases seen before may be two in that one.
     pub(super) fn score_all(&mut self) -> Result<(Vec<Quality>, Vec<CoreId>), TargetError> {
         for attempt in 1.. {
             let frames = self.frames(&self.heldout.clone());
@@ -37,9 +37,9 @@ impl LevelRun<'_> {
                     continue;
                 }
                 self.watch.step(&format!("{}: scoring {core} on held-out pages", self.level));
-                let known = self.bases.len();
-                quality.push(self.score_core(core, &decoded)?);
-                if self.bases.len() > known {
+                let (found, base) = self.score_core(core, &decoded)?;
+                quality.push(found);
+                if !self.looked_at(base) {
                     strangers.push(core);
                 }
             }
@@ -69,7 +69,12 @@ impl LevelRun<'_> {
         Ok((codes, found.judges))
     }
 
-    fn score_core(&mut self, core: CoreId, decoded: &[u8]) -> Result<Quality, TargetError> {
+    /// Also returns the number of the base in which it was scored.
+    fn score_core(
+        &mut self,
+        core: CoreId,
+        decoded: &[u8],
+    ) -> Result<(Quality, usize), TargetError> {
         let mut pages = self.heldout.clone();
         pages.extend(self.training.iter().take(COMPANION_PAGES));
         let wanted = BlockPlan::rounds(self.plan.heldout_rounds, self.level);
@@ -80,23 +85,31 @@ impl LevelRun<'_> {
         let beside = rounds.stretches[0].part(split..all);
         let blocks = (all - split) / self.learnt.period;
         let now = patterns_for(&beside, &self.learnt, &self.learnt.codes[..blocks]);
-        let patterns = self.best_base(core, &now, rounds.stretches[0].rounds);
-        let found = score(&full, &self.learnt, &patterns, decoded);
-        Ok(self.quality(&found, &full))
+        let base = self.best_base(core, &now);
+        let found = score(&full, &self.learnt, &self.bases[base].1, decoded);
+        Ok((self.quality(&found, &full), base))
+    }
+
+    /// Whether some look at the training pages saw this base, or one like it. What a few loads of
+    /// references told was put together by the classes that were known, so it cannot split any.
+    fn looked_at(&self, number: usize) -> bool {
+        let base = &self.bases[number].1;
+        let looks = self.bases.iter().filter(|(kept, _)| kept.rounds > 0);
+        looks.into_iter().any(|(_, patterns)| resemblance(patterns, base) >= IS_BASE)
     }
 
     /// The dictionary's base that fits what the companions saw, else what they saw.
-    fn best_base(&mut self, core: CoreId, now: &[Vec<f64>], rounds: u32) -> Vec<Vec<f64>> {
+    fn best_base(&mut self, core: CoreId, now: &[Vec<f64>]) -> usize {
         let likeness = |base: &Vec<Vec<f64>>| resemblance(now, base);
         let best = (0..self.bases.len())
             .map(|i| (likeness(&self.bases[i].1), i))
             .max_by(|a, b| a.0.total_cmp(&b.0));
         match best {
-            Some((share, i)) if share >= IS_BASE => self.bases[i].1.clone(),
+            Some((share, i)) if share >= IS_BASE => i,
             _ => {
-                let number = self.keep_base(core, now.to_vec(), rounds);
+                let number = self.keep_base(core, now.to_vec(), 0);
                 self.wear(core, number);
-                now.to_vec()
+                usize::from(number)
             }
         }
     }

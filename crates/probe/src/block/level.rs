@@ -124,7 +124,7 @@ impl<'a> LevelRun<'a> {
         let stretches: Vec<&Stretch> = self.looks.iter().map(|l| &l.1).collect();
         self.learnt = learn(&stretches);
         self.noise = stretches[0].noise();
-        self.penalties = penalties(stretches[0].residuals(), self.noise);
+        self.penalties = penalties(stretches[0].residuals(), self.noise, self.target.clock().tick);
         self.bases.clear();
         for (core, stretch) in std::mem::take(&mut self.looks) {
             let patterns = patterns_for(&stretch, &self.learnt, &self.learnt.codes);
