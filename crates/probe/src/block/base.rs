@@ -5,6 +5,8 @@
 //! reference pages are timed and compared with the dictionary of bases seen. A base that is not
 //! in the dictionary is measured from the same reference pages; no page has to be decoded again.
 
+use std::collections::BTreeMap;
+
 use isochrone_stats::{derive_seed, rng, shuffle};
 use isochrone_units::{CoreId, Cycles, LINES_PER_PAGE, Level, LineAddr, PageAddr};
 
@@ -48,6 +50,26 @@ impl ReferenceBlock {
     }
 }
 
+/// Where the reference pages lie within their classes, in the base that is worn now.
+#[derive(Clone, Debug)]
+pub struct PageMeans {
+    /// For each page, in the order in which their codes were learnt: cycles beyond its class.
+    pub cycles: Vec<f64>,
+    /// Loads behind the least known of them.
+    pub loads: f64,
+}
+
+/// A base that is in no dictionary.
+#[derive(Clone, Debug)]
+pub struct Sight {
+    /// `[class][canonical index]`, cycles.
+    pub patterns: Vec<Vec<f64>>,
+    /// Where pages lie within their classes: in this base a class may be two.
+    pub pages: PageMeans,
+    /// Noise of one load, cycles.
+    pub noise: f64,
+}
+
 /// A base as it was just seen: cycles, less nothing.
 #[derive(Clone, Debug)]
 pub struct Seen {
@@ -72,6 +94,11 @@ impl References {
             (*page, u16::try_from(class).unwrap_or(0), first ^ key)
         };
         Self { pages: pages.iter().enumerate().map(place).collect(), per_block }
+    }
+
+    /// The pages, in the order in which their codes were learnt.
+    fn addresses(&self) -> Vec<PageAddr> {
+        self.pages.iter().map(|page| page.0).collect()
     }
 
     /// The pages, or whole 16 KiB blocks where the form spans them, in random order.
@@ -134,6 +161,8 @@ struct Look {
     sums: Vec<Vec<f64>>,
     counts: Vec<Vec<u32>>,
     squares: f64,
+    /// Every value with its page, class and cell.
+    values: Vec<(PageAddr, usize, usize, f64)>,
 }
 
 impl Look {
@@ -143,19 +172,37 @@ impl Look {
             sums: vec![vec![0.0; learnt.period]; classes],
             counts: vec![vec![0; learnt.period]; classes],
             squares: 0.0,
+            values: Vec::new(),
         }
     }
 
     fn add(&mut self, cells: &[ReferenceCell], values: &[f64], learnt: &Learnt, tick: u32) {
         let (low, high) = keep_window(values, tick);
-        for ((_, class, index), value) in cells.iter().zip(values) {
+        for ((line, class, index), value) in cells.iter().zip(values) {
             if (low..=high).contains(value) {
+                let class = usize::from(*class);
                 let index = usize::from(learnt.representative(usize::from(*index)));
-                self.sums[usize::from(*class)][index] += value;
-                self.counts[usize::from(*class)][index] += 1;
+                self.sums[class][index] += value;
+                self.counts[class][index] += 1;
                 self.squares += value * value;
+                self.values.push((line.page(), class, index, *value));
             }
         }
+    }
+
+    /// How far each of `pages` lies from what its class's pattern says of its lines.
+    fn page_means(&self, pages: &[PageAddr]) -> PageMeans {
+        let mut sums: BTreeMap<PageAddr, (f64, f64)> = BTreeMap::new();
+        for (page, class, index, value) in &self.values {
+            let mean = self.sums[*class][*index] / f64::from(self.counts[*class][*index]);
+            let sum = sums.entry(*page).or_default();
+            sum.0 += value - mean;
+            sum.1 += 1.0;
+        }
+        let mean = |page| sums.get(page).map_or(0.0, |(sum, count)| sum / count);
+        let fewest =
+            pages.iter().map(|p| sums.get(p).map_or(0.0, |s| s.1)).fold(f64::MAX, f64::min);
+        PageMeans { cycles: pages.iter().map(mean).collect(), loads: fewest }
     }
 
     fn seen(&self, learnt: &Learnt) -> Seen {
@@ -280,7 +327,7 @@ pub enum Worn {
     /// Base number of the dictionary.
     Known(usize),
     /// None of them; this is what the core sees now.
-    New(Vec<Vec<f64>>),
+    New(Sight),
 }
 
 /// Finds the base that `core` wears, among `bases`, or measures it. A base that is in no
@@ -298,18 +345,22 @@ pub fn identify(
     seed: u64,
 ) -> Result<Worn, TargetError> {
     let mut known = bases.to_vec();
+    let mut last = None;
     for attempt in 0..STEADY_LOOKS {
         let seed = derive_seed(seed, 1 << 20 | attempt);
         match identify_once(target, core, level, references, learnt, &known, seed)? {
-            Worn::Known(i) if i < bases.len() => return Ok(Worn::Known(i)),
-            Worn::Known(i) => return Ok(Worn::New(known.swap_remove(i))),
-            Worn::New(patterns) => {
+            Worn::Known(i) => match last {
+                Some(sight) if i == bases.len() => return Ok(Worn::New(sight)),
+                _ => return Ok(Worn::Known(i)),
+            },
+            Worn::New(sight) => {
                 known.truncate(bases.len());
-                known.push(patterns);
+                known.push(sight.patterns.clone());
+                last = Some(sight);
             }
         }
     }
-    Ok(Worn::New(known.pop().unwrap_or_default()))
+    last.map(Worn::New).ok_or_else(|| TargetError::Unsupported("no look was taken".into()))
 }
 
 fn identify_once(
@@ -336,7 +387,14 @@ fn identify_once(
             .max_by(|a, b| a.0.total_cmp(&b.0));
         match best {
             Some((likeness, i)) if likeness >= IS_BASE => return Ok(Worn::Known(i)),
-            _ if target.seconds() > end => return Ok(Worn::New(seen.denoised())),
+            _ if target.seconds() > end => {
+                let pages = look.page_means(&references.addresses());
+                return Ok(Worn::New(Sight {
+                    patterns: seen.denoised(),
+                    pages,
+                    noise: seen.noise,
+                }));
+            }
             _ => {}
         }
     }

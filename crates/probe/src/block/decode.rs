@@ -153,20 +153,20 @@ fn codebook(plan: &DecodePlan<'_>, judge: &Judge) -> Result<Codebook, TargetErro
     let period = u16::try_from(learnt.period).ok().and_then(Period::from_lines);
     PatternTable::new(period.unwrap_or(Period::Lines64), stored.iter().map(Vec::as_slice))
         .and_then(|table| {
-            Codebook::new(&table, &canonical_codes(plan), &shares, plan.penalties.clone())
+            let canonical = canonical_codes(learnt, plan.judges);
+            Codebook::new(&table, &canonical, &shares, plan.penalties.clone())
         })
         .map_err(|e| TargetError::Unsupported(format!("the learnt form cannot be decoded: {e}")))
 }
 
 /// For each code the one that stands for it: keys alike, and classes that none of the judges can
 /// tell apart where they run now.
-fn canonical_codes(plan: &DecodePlan<'_>) -> Vec<u8> {
-    let learnt = plan.learnt;
+pub(super) fn canonical_codes(learnt: &Learnt, judges: &[Judge]) -> Vec<u8> {
     if learnt.period != 64 {
         return learnt.canonical_key.clone();
     }
     let alike = |a: usize, b: usize| {
-        plan.judges.iter().all(|judge| {
+        judges.iter().all(|judge| {
             let spread = variance(&judge.patterns.concat()).unwrap_or(0.0);
             let pairs = judge.patterns[a].iter().zip(&judge.patterns[b]);
             let square = pairs.map(|(x, y)| (x - y).powi(2)).sum::<f64>() / 64.0;

@@ -116,14 +116,18 @@ pub(super) const fn split_code(code: u8, period: usize) -> (usize, usize) {
 
 /// Learns the form from stretches over the same whole pages, one from each core. The first core's
 /// stretch gives base and keys; the others split classes that only they can tell apart (two
-/// memory controllers may be equally far from one core and not from another).
+/// memory controllers may be equally far from one core and not from another). `splits` are page means
+/// and their error, seen in bases that no stretch was timed in.
 #[must_use]
-pub fn learn(stretches: &[&Stretch]) -> Learnt {
+pub fn learn(stretches: &[&Stretch], splits: &[(Vec<f64>, f64)]) -> Learnt {
     let mut learnt = learn_from_one(stretches[0]);
     for stretch in &stretches[1..] {
         split_classes(&mut learnt, stretch);
     }
-    if stretches.len() > 1 && learnt.period == 64 && learnt.form != Form::PerLine {
+    for (means, noise) in splits {
+        split_by(&mut learnt, means, *noise);
+    }
+    if stretches.len() + splits.len() > 1 && learnt.period == 64 && learnt.form != Form::PerLine {
         learnt.patterns = patterns_for(stretches[0], &learnt, &learnt.codes);
         if learnt.classes() > 1 && learnt.form == Form::Flat {
             learnt.form = Form::Pattern;
@@ -133,14 +137,19 @@ pub fn learn(stretches: &[&Stretch]) -> Learnt {
     learnt
 }
 
-/// Splits each class whose pages another core sees in separate groups, while codes have room.
+/// Splits each class whose pages another core sees in separate groups.
 fn split_classes(learnt: &mut Learnt, stretch: &Stretch) {
-    if learnt.period != 64 || learnt.form == Form::PerLine {
-        return;
-    }
     let means: Vec<f64> =
         rows_of(&filled(&stretch.deviations()), 64).iter().filter_map(|r| mean(r)).collect();
-    let noise = stretch.noise() / f64::from(stretch.rounds.max(1) * 64).sqrt();
+    split_by(learnt, &means, stretch.noise() / f64::from(stretch.rounds.max(1) * 64).sqrt());
+}
+
+/// Splits each class whose pages lie in separate groups, while codes have room. `means` has the mean
+/// of each page that was learnt from, `noise` the standard deviation of its error, cycles.
+pub(super) fn split_by(learnt: &mut Learnt, means: &[f64], noise: f64) {
+    if learnt.period != 64 || learnt.form == Form::PerLine || means.len() != learnt.codes.len() {
+        return;
+    }
     for class in 0..learnt.classes() {
         let room = MAX_CLASSES - learnt.classes() + 1;
         let members: Vec<usize> = (0..learnt.codes.len())

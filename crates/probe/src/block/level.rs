@@ -6,8 +6,8 @@ use isochrone_atlas_store::contents::{Base, DriftEvent, Form, LevelMap, Quality}
 use isochrone_stats::derive_seed;
 use isochrone_units::{CoreId, LINES_PER_PAGE, Level, LineAddr, PageAddr};
 
-use super::base::{IS_BASE, References, Worn, identify, resemblance, retry};
-use super::learn::{Learnt, learn, patterns_for};
+use super::base::{IS_BASE, References, Sight, Worn, identify, resemblance, retry};
+use super::learn::{Learnt, learn, patterns_for, split_by};
 use super::lines::choose_lines;
 use super::number::f32_of;
 use super::plan::{BlockPlan, PAGES_PER_BLOCK};
@@ -32,6 +32,10 @@ pub(super) struct LevelRun<'a> {
     pub(super) heldout: Vec<PageAddr>,
     /// Every stretch over the training pages that is long enough to learn from, with its core.
     pub(super) looks: Vec<(CoreId, Stretch)>,
+    /// What splits classes that are one in all looks: page means and their error, cycles.
+    pub(super) splits: Vec<(Vec<f64>, f64)>,
+    /// A split was found since form and codes were learnt last.
+    pub(super) outgrown: bool,
     pub(super) learnt: Learnt,
     pub(super) bases: Vec<(Base, Vec<Vec<f64>>)>,
     pub(super) worn: Vec<Option<u16>>,
@@ -61,6 +65,8 @@ impl<'a> LevelRun<'a> {
             training,
             heldout,
             looks: Vec::new(),
+            splits: Vec::new(),
+            outgrown: false,
             learnt: Learnt::nothing(),
             bases: Vec::new(),
             worn,
@@ -93,16 +99,28 @@ impl<'a> LevelRun<'a> {
                 continue;
             }
             (quality, strangers) = self.score_all()?;
-            if strangers.is_empty() || !again {
+            // A split tells what a look would be for.
+            if self.outgrown {
+                strangers.clear();
+            }
+            if again && (self.outgrown || !strangers.is_empty()) {
+                continue;
+            }
+            self.all_pages(codes, &mut quality)?;
+            if !again || !self.outgrown {
                 break;
             }
         }
-        if self.learnt.form == Form::Pattern && self.watch.keep_going() {
-            self.memory_pass(codes, &mut quality)?;
-        } else if self.learnt.form == Form::Flat {
-            codes.fill(0);
-        }
         Ok(self.level_map(method, quality))
+    }
+
+    fn all_pages(&mut self, codes: &mut [u8], quality: &mut [Quality]) -> Result<(), TargetError> {
+        match self.learnt.form {
+            Form::Pattern if self.watch.keep_going() => self.memory_pass(codes, quality)?,
+            Form::Flat => codes.fill(0),
+            _ => {}
+        }
+        Ok(())
     }
 
     /// Times the training pages from a core, in whatever base it wears now.
@@ -122,7 +140,8 @@ impl<'a> LevelRun<'a> {
         let pages = self.training.len() * LINES_PER_PAGE;
         self.looks.retain(|(_, stretch)| stretch.lines() == pages);
         let stretches: Vec<&Stretch> = self.looks.iter().map(|l| &l.1).collect();
-        self.learnt = learn(&stretches);
+        self.learnt = learn(&stretches, &self.splits);
+        self.outgrown = false;
         self.noise = stretches[0].noise();
         self.penalties = penalties(stretches[0].residuals(), self.noise, self.target.clock().tick);
         self.bases.clear();
@@ -257,7 +276,10 @@ impl<'a> LevelRun<'a> {
             retry(|| identify(target, core, level, references, &self.learnt, &dictionary, seed))?;
         let number = match worn {
             Worn::Known(i) => u16::try_from(i).unwrap_or(u16::MAX),
-            Worn::New(patterns) => self.keep_base(core, patterns, 0),
+            Worn::New(sight) => {
+                self.note_split(&sight);
+                self.keep_base(core, sight.patterns, 0)
+            }
         };
         let place = self.cores.iter().position(|c| *c == core).unwrap_or(0);
         let before = self.worn[place].replace(number);
@@ -274,6 +296,17 @@ impl<'a> LevelRun<'a> {
             });
         }
         Ok(usize::from(number))
+    }
+
+    /// Keeps what a new base says of classes, where it says that one of them is two.
+    fn note_split(&mut self, sight: &Sight) {
+        let noise = sight.noise / sight.pages.loads.max(1.0).sqrt();
+        let mut finer = self.learnt.clone();
+        split_by(&mut finer, &sight.pages.cycles, noise);
+        if finer.classes() > self.learnt.classes() {
+            self.splits.push((sight.pages.cycles.clone(), noise));
+            self.outgrown = true;
+        }
     }
 
     fn alike(&self, a: usize, b: usize) -> bool {

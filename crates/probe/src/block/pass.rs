@@ -5,7 +5,7 @@ use isochrone_stats::{derive_seed, mean};
 use isochrone_units::{LINES_PER_PAGE, LineAddr, PageAddr};
 
 use super::base::{IS_BASE, resemblance};
-use super::decode::{DecodePlan, Decoded, Judge, SAFE_ERROR, decode};
+use super::decode::{DecodePlan, Decoded, Judge, SAFE_ERROR, canonical_codes, decode};
 use super::learn::Learnt;
 use super::level::LevelRun;
 use super::run::UNKNOWN_CODE;
@@ -19,6 +19,8 @@ const JUDGES_MAX: usize = 16;
 const JUDGE_SHARE: f64 = 0.5;
 /// Times in a row that a pass may decide nothing before the vCPU moves again.
 const MAX_IN_VAIN: usize = 16;
+/// Times that pages whose class no judge could tell are decoded again in a base that tells more.
+const SECOND_THOUGHTS: u32 = 3;
 
 /// A decoding pass over pages or blocks.
 pub(super) struct Pass {
@@ -70,12 +72,14 @@ impl LevelRun<'_> {
         Ok(())
     }
 
-    /// Decodes, identifying the bases first and again whenever one is lost on the way.
+    /// Decodes, identifying the bases first and again whenever one is lost on the way. Pages whose class
+    /// no judge could tell in the base of the moment are decoded again if a later one tells it.
     pub(super) fn decode_resuming(&mut self, firsts: &[LineAddr]) -> Result<Pass, TargetError> {
         let mut codes: Vec<Option<u8>> = vec![None; firsts.len()];
         let mut cost = Decoded::default();
         let mut judges = Vec::new();
         let (mut in_vain, mut left) = (0, codes.len() + 1);
+        let mut doubts = Doubts::default();
         for attempt in 0_u64.. {
             let open: Vec<usize> = (0..codes.len()).filter(|i| codes[*i].is_none()).collect();
             in_vain = if open.len() < left { 0 } else { in_vain + 1 };
@@ -101,6 +105,9 @@ impl LevelRun<'_> {
                 codes[*i] = code.filter(|c| *c != UNKNOWN_CODE);
             }
             cost.add(&done);
+            if self.learnt.classes() > 1 {
+                doubts.note(&canonical_codes(&self.learnt, &judges), &open, &codes);
+            }
             // A pass too short to judge its own references is judged by what is worn after it.
             if !done.base_lost && self.still_worn(&judges)? {
                 break;
@@ -108,6 +115,8 @@ impl LevelRun<'_> {
             for place in &done.unverified {
                 codes[open[*place]] = None;
             }
+            let now = self.judges()?;
+            doubts.resolve(&canonical_codes(&self.learnt, &now), &mut codes);
         }
         Ok(Pass { codes, cost, judges })
     }
@@ -146,6 +155,48 @@ impl LevelRun<'_> {
         }
         Ok(chosen.iter().map(|c| all[*c].clone()).collect())
     }
+}
+
+/// Pages that got the code which stands for several.
+#[derive(Default)]
+struct Doubts {
+    pages: Vec<(usize, u8)>,
+    resolved: u32,
+}
+
+impl Doubts {
+    /// Notes which of the pages just decoded could as well have another code; `canonical` has for
+    /// each code the one that stands for it.
+    fn note(&mut self, canonical: &[u8], open: &[usize], codes: &[Option<u8>]) {
+        let unsure = ambiguous(canonical);
+        let doubtful =
+            |page: &usize| codes[*page].filter(|c| unsure[usize::from(*c)]).map(|c| (*page, c));
+        self.pages.extend(open.iter().filter_map(doubtful));
+    }
+
+    /// Takes back the codes that what `canonical` stands for now could tell.
+    fn resolve(&mut self, canonical: &[u8], codes: &mut [Option<u8>]) {
+        let unsure = ambiguous(canonical);
+        if self.resolved == SECOND_THOUGHTS
+            || self.pages.iter().all(|(_, code)| unsure[usize::from(*code)])
+        {
+            return;
+        }
+        self.resolved += 1;
+        for (page, _) in self.pages.extract_if(.., |(_, code)| !unsure[usize::from(*code)]) {
+            codes[page] = None;
+        }
+    }
+}
+
+/// For each code whether it stands for more than itself.
+fn ambiguous(canonical: &[u8]) -> [bool; 256] {
+    let mut unsure = [false; 256];
+    for (code, stands) in (0..=u8::MAX).zip(canonical) {
+        // Keys alike are one code everywhere; only classes come apart in another base.
+        unsure[usize::from(*stands)] |= stands >> 6 != code >> 6;
+    }
+    unsure
 }
 
 /// A code that no training page had and that comes less often than wrong decisions do, is one:
@@ -199,5 +250,20 @@ mod tests {
         assert_eq!((seen[7], seen[9], seen[1200]), (Some(5), None, Some(3)));
         mend_rare(&mut unseen, &learnt(vec![0, 0, 0]));
         assert_eq!((unseen[7], unseen[9], unseen[1200]), (Some(0), None, Some(3)));
+    }
+
+    #[test]
+    fn a_page_is_decoded_again_once_its_class_can_be_told() {
+        // Classes 0 and 1 look alike at first; then all three differ.
+        let classes = |stands: [u8; 3]| -> Vec<u8> {
+            stands.iter().flat_map(|class| (0..64).map(move |_| class << 6)).collect()
+        };
+        let mut codes = vec![Some(0), Some(2 << 6), None];
+        let mut doubts = Doubts::default();
+        doubts.note(&classes([0, 0, 2]), &[0, 1, 2], &codes);
+        doubts.resolve(&classes([0, 0, 2]), &mut codes);
+        assert_eq!(codes, [Some(0), Some(2 << 6), None], "nothing new is known");
+        doubts.resolve(&classes([0, 1, 2]), &mut codes);
+        assert_eq!(codes, [None, Some(2 << 6), None]);
     }
 }
