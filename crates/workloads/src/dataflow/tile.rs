@@ -1,0 +1,183 @@
+//! Kernels on square tiles of a symmetric matrix: what a task of the Cholesky factorisation and of the
+//! symmetric inversion computes. Tiles are column-major and `n` wide; the arithmetic is faer's.
+
+use std::cell::RefCell;
+
+use faer::dyn_stack::{MemBuffer, MemStack};
+use faer::linalg::cholesky::llt::factor;
+use faer::linalg::matmul::triangular::{self, BlockStructure};
+use faer::linalg::{matmul, triangular_inverse, triangular_solve};
+use faer::prelude::default;
+use faer::{Accum, MatMut, MatRef, Par};
+
+/// A tile has a pivot that is not positive: the matrix is not positive definite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("pivot {0} of a diagonal tile is not positive: the matrix is not positive definite")]
+pub struct NotPositive(pub usize);
+
+thread_local! {
+    /// Room for one tile, for kernels that cannot work in place.
+    static SCRATCH: RefCell<Vec<f64>> = const { RefCell::new(Vec::new()) };
+}
+
+fn whole(tile: &[f64], n: usize) -> MatRef<'_, f64> {
+    MatRef::from_column_major_slice(tile, n, n)
+}
+
+fn whole_mut(tile: &mut [f64], n: usize) -> MatMut<'_, f64> {
+    MatMut::from_column_major_slice_mut(tile, n, n)
+}
+
+/// Hands `work` a copy of `tile` that lives beside it.
+fn with_copy(tile: &mut [f64], work: impl FnOnce(&[f64], &mut [f64])) {
+    SCRATCH.with_borrow_mut(|scratch| {
+        scratch.clear();
+        scratch.extend_from_slice(tile);
+        work(scratch, tile);
+    });
+}
+
+/// `A = L L^T`: the lower triangle of `a` becomes `L`; what lies above it is left alone (POTRF).
+///
+/// # Errors
+/// [`NotPositive`] when there is no such `L`.
+pub fn factor(a: &mut [f64], n: usize) -> Result<(), NotPositive> {
+    let mut memory =
+        MemBuffer::new(factor::cholesky_in_place_scratch::<f64>(n, Par::Seq, default()));
+    let stack = MemStack::new(&mut memory);
+    factor::cholesky_in_place(whole_mut(a, n), default(), Par::Seq, stack, default())
+        .map(|_| ())
+        .map_err(|factor::LltError::NonPositivePivot { index }| NotPositive(index))
+}
+
+/// `B <- B L^-T` (TRSM, right, lower, transposed).
+pub fn solve_right_transposed(l: &[f64], b: &mut [f64], n: usize) {
+    let rhs = whole_mut(b, n).transpose_mut();
+    triangular_solve::solve_lower_triangular_in_place(whole(l, n), rhs, Par::Seq);
+}
+
+/// `B <- -B L^-1` (TRSM, right, lower).
+pub fn solve_right_negated(l: &[f64], b: &mut [f64], n: usize) {
+    let rhs = whole_mut(b, n).transpose_mut();
+    triangular_solve::solve_upper_triangular_in_place(whole(l, n).transpose(), rhs, Par::Seq);
+    for value in b {
+        *value = -*value;
+    }
+}
+
+/// `B <- L^-1 B` (TRSM, left, lower).
+pub fn solve_left(l: &[f64], b: &mut [f64], n: usize) {
+    triangular_solve::solve_lower_triangular_in_place(whole(l, n), whole_mut(b, n), Par::Seq);
+}
+
+/// `C <- C - A A^T`, lower triangle (SYRK).
+pub fn update_diagonal(a: &[f64], c: &mut [f64], n: usize) {
+    let a = whole(a, n);
+    lower_product(whole_mut(c, n), Accum::Add, (a, FULL), (a.transpose(), FULL), -1.0);
+}
+
+/// `C <- C - A B^T` (GEMM).
+pub fn update(a: &[f64], b: &[f64], c: &mut [f64], n: usize) {
+    let b = whole(b, n).transpose();
+    matmul::matmul(whole_mut(c, n), Accum::Add, whole(a, n), b, -1.0, Par::Seq);
+}
+
+/// `C <- C + A B` (GEMM).
+pub fn add_product(a: &[f64], b: &[f64], c: &mut [f64], n: usize) {
+    matmul::matmul(whole_mut(c, n), Accum::Add, whole(a, n), whole(b, n), 1.0, Par::Seq);
+}
+
+/// `C <- C + A^T B` (GEMM).
+pub fn add_transposed_product(a: &[f64], b: &[f64], c: &mut [f64], n: usize) {
+    let a = whole(a, n).transpose();
+    matmul::matmul(whole_mut(c, n), Accum::Add, a, whole(b, n), 1.0, Par::Seq);
+}
+
+/// `C <- C + A^T A`, lower triangle (SYRK).
+pub fn add_square(a: &[f64], c: &mut [f64], n: usize) {
+    let a = whole(a, n);
+    lower_product(whole_mut(c, n), Accum::Add, (a.transpose(), FULL), (a, FULL), 1.0);
+}
+
+/// The lower triangle of `l` becomes its inverse (TRTRI).
+pub fn invert(l: &mut [f64], n: usize) {
+    with_copy(l, |copy, l| {
+        triangular_inverse::invert_lower_triangular(whole_mut(l, n), whole(copy, n), Par::Seq);
+    });
+}
+
+/// `B <- L^T B` with `L` lower triangular (TRMM).
+pub fn multiply_transposed(l: &[f64], b: &mut [f64], n: usize) {
+    with_copy(b, |copy, b| {
+        triangular::matmul(
+            whole_mut(b, n),
+            FULL,
+            Accum::Replace,
+            whole(l, n).transpose(),
+            BlockStructure::TriangularUpper,
+            whole(copy, n),
+            FULL,
+            1.0,
+            Par::Seq,
+        );
+    });
+}
+
+/// The lower triangle of `l` becomes that of `L^T L` (LAUUM).
+pub fn square(l: &mut [f64], n: usize) {
+    with_copy(l, |copy, l| {
+        let copy = whole(copy, n);
+        lower_product(
+            whole_mut(l, n),
+            Accum::Replace,
+            (copy.transpose(), BlockStructure::TriangularUpper),
+            (copy, BlockStructure::TriangularLower),
+            1.0,
+        );
+    });
+}
+
+const FULL: BlockStructure = BlockStructure::Rectangular;
+
+/// The lower triangle of `c` becomes that of `c + alpha a b`, or of `alpha a b`.
+fn lower_product(
+    c: MatMut<'_, f64>,
+    keep: Accum,
+    (a, a_shape): (MatRef<'_, f64>, BlockStructure),
+    (b, b_shape): (MatRef<'_, f64>, BlockStructure),
+    alpha: f64,
+) {
+    triangular::matmul(
+        c,
+        BlockStructure::TriangularLower,
+        keep,
+        a,
+        a_shape,
+        b,
+        b_shape,
+        alpha,
+        Par::Seq,
+    );
+}
+
+/// Floating-point operations of the kernels on tiles of width `n` (LAPACK working note 41, leading
+/// terms).
+pub mod flops {
+    /// [`super::factor`], [`super::invert`] and [`super::square`].
+    #[must_use]
+    pub fn third(n: u64) -> u64 {
+        n * n * n / 3
+    }
+
+    /// The solves, [`super::multiply_transposed`], and the updates of a diagonal tile.
+    #[must_use]
+    pub fn one(n: u64) -> u64 {
+        n * n * n
+    }
+
+    /// The products of two whole tiles.
+    #[must_use]
+    pub fn two(n: u64) -> u64 {
+        2 * n * n * n
+    }
+}
