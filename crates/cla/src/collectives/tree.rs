@@ -138,6 +138,24 @@ impl Tree {
         self.parent[rank.index()]
     }
 
+    /// All ranks, parents before their children and children in the order in which they are served.
+    #[must_use]
+    pub fn preorder(&self) -> Vec<Rank> {
+        let mut order = Vec::with_capacity(self.parent.len());
+        let mut open = vec![self.root];
+        while let Some(rank) = open.pop() {
+            order.push(rank);
+            open.extend(self.children[rank.index()].iter().rev());
+        }
+        order
+    }
+
+    /// Whether everybody hangs directly below the root.
+    #[must_use]
+    pub fn is_flat(&self) -> bool {
+        self.children[self.root.index()].len() + 1 == self.parent.len()
+    }
+
     /// The children of a rank, in the order in which they are served.
     #[must_use]
     pub fn children(&self, rank: Rank) -> &[Rank] {
@@ -153,7 +171,10 @@ mod tests {
     fn families_hang_as_they_should() {
         let flat = Tree::flat(4, Rank(2));
         assert_eq!(flat.children(Rank(2)), [Rank(3), Rank(0), Rank(1)]);
+        assert!(flat.is_flat());
         let binary = Tree::regular(7, Rank(0), 2);
+        assert_eq!(binary.preorder(), [0, 1, 3, 4, 2, 5, 6].map(Rank));
+        assert!(!binary.is_flat());
         assert_eq!(binary.children(Rank(1)), [Rank(3), Rank(4)]);
         let binomial = Tree::binomial(8, Rank(0));
         assert_eq!(binomial.children(Rank(0)), [Rank(1), Rank(2), Rank(4)]);

@@ -5,6 +5,7 @@
 //! bytes are but not what they are, so nothing else can be written. That is what lets the other readings
 //! record each rank once and replay the list.
 
+mod arithmetic;
 mod lines;
 mod operation;
 mod place;

@@ -48,6 +48,12 @@ impl Element {
             Self::I64 | Self::U64 | Self::F64 => 8,
         }
     }
+
+    /// Whether it is a floating-point number.
+    #[must_use]
+    pub const fn is_float(self) -> bool {
+        matches!(self, Self::F32 | Self::F64)
+    }
 }
 
 /// What a reduction does with two elements.
@@ -67,6 +73,28 @@ pub enum Combine {
     Or(Element),
     /// Bitwise exclusive or; integers only.
     Xor(Element),
+}
+
+impl Combine {
+    /// The type of the elements.
+    #[must_use]
+    pub const fn element(self) -> Element {
+        match self {
+            Self::Sum(element)
+            | Self::Product(element)
+            | Self::Min(element)
+            | Self::Max(element)
+            | Self::And(element)
+            | Self::Or(element)
+            | Self::Xor(element) => element,
+        }
+    }
+
+    /// Whether it works on bits, which floating-point numbers have no meaning for.
+    #[must_use]
+    pub const fn is_bitwise(self) -> bool {
+        matches!(self, Self::And(_) | Self::Or(_) | Self::Xor(_))
+    }
 }
 
 /// One primitive with its arguments.

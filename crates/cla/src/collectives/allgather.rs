@@ -1,0 +1,103 @@
+//! Allgather: each rank writes its block into its own cell, everybody reads everybody's.
+//!
+//! In an exchange a rank waits for each cell's own flag. In a tree flags go up, the release comes down,
+//! and then all cells are read without looking at their flags. Nothing is acknowledged: whoever has
+//! seen all blocks of a chunk knows that all have read those of the chunk before the last.
+
+use super::layout::{Layout, group_of, groups};
+use super::options::{Options, Shape};
+use super::ring::{Call, Cells, Piece, Ring};
+use crate::program::{Buffer, Compare, Gone, Line, Lines, Rank};
+
+#[derive(Clone, Debug)]
+pub(super) struct Allgather {
+    ring: Ring,
+    me: Rank,
+    mine: Cells,
+    /// The others, beginning with the next one, so that not all read one cell at once.
+    others: Vec<(Rank, Cells)>,
+    tree: Option<Flags>,
+}
+
+/// The flags of a tree.
+#[derive(Clone, Debug)]
+struct Flags {
+    children: Vec<Cells>,
+    released: Option<Line>,
+    releases: Vec<Line>,
+}
+
+impl Allgather {
+    pub(super) fn new(
+        layout: &Layout,
+        options: &Options,
+        shape: &Shape,
+        ranks: u16,
+        me: Rank,
+    ) -> Self {
+        let cells = |rank: Rank| layout.cells(rank, 0);
+        let tree = match shape {
+            Shape::Exchange => None,
+            Shape::Tree(tree) => Some(Flags {
+                children: tree.children(me).iter().map(|&child| cells(child)).collect(),
+                released: tree
+                    .parent(me)
+                    .map(|parent| layout.flag(parent, group_of(options, tree, parent, me))),
+                releases: (0..groups(options, tree, me).len())
+                    .map(|group| layout.flag(me, group))
+                    .collect(),
+            }),
+        };
+        let others = (me.0 + 1..ranks).chain(0..me.0).map(|rank| (Rank(rank), cells(Rank(rank))));
+        Self { ring: layout.ring(), me, mine: cells(me), others: others.collect(), tree }
+    }
+
+    #[inline]
+    pub(super) fn run<L: Lines>(&self, lines: &mut L, call: Call) -> Result<(), Gone> {
+        let lead = if self.tree.is_some() { 0 } else { self.ring.lead() };
+        let lead = lead.min(call.chunks() - 1);
+        for s in call.before + 1..=call.last() + lead {
+            if s <= call.last() {
+                self.give(lines, call.piece(s), call.bytes)?;
+            }
+            if s > call.before + lead {
+                self.take(lines, call.piece(s - lead), call.bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn give<L: Lines>(&self, lines: &mut L, piece: Piece, bytes: u32) -> Result<(), Gone> {
+        let block = piece.within(Buffer::Send, 0);
+        lines.copy(block, piece.inside(self.mine));
+        if let Some(tree) = &self.tree {
+            for child in &tree.children {
+                lines.wait(child.at(piece.s), Compare::AtLeast, piece.s)?;
+            }
+        }
+        lines.write(self.mine.at(piece.s), piece.s);
+        lines.copy(block, piece.within(Buffer::Receive, u32::from(self.me.0) * bytes));
+        Ok(())
+    }
+
+    #[inline]
+    fn take<L: Lines>(&self, lines: &mut L, piece: Piece, bytes: u32) -> Result<(), Gone> {
+        if let Some(tree) = &self.tree {
+            if let Some(released) = tree.released {
+                lines.wait(released, Compare::AtLeast, piece.s)?;
+            }
+            for &release in &tree.releases {
+                lines.write(release, piece.s);
+            }
+        }
+        for &(rank, cells) in &self.others {
+            if self.tree.is_none() {
+                lines.wait(cells.at(piece.s), Compare::AtLeast, piece.s)?;
+            }
+            let from = u32::from(rank.0) * bytes;
+            lines.copy(piece.inside(cells), piece.within(Buffer::Receive, from));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,220 @@
+//! Allreduce: up and down a tree, or by recursive doubling.
+//!
+//! Neither needs acknowledgements. Whoever gets a chunk's result knows that its own part was read, and
+//! whoever sees somebody's part of a later chunk knows that this somebody has read the results before.
+
+use super::layout::{Layout, doubling, group_of, groups};
+use super::options::Options;
+use super::ring::{Call, Cells, Piece, Ring};
+use super::tree::Tree;
+use crate::program::{Buffer, Combine, Compare, Gone, Lines, Rank};
+
+/// Parts go up the tree, results come down. A rank sends up as many chunks ahead of the results as the
+/// ring has slots, less one.
+#[derive(Clone, Debug)]
+pub(super) struct UpDown {
+    ring: Ring,
+    combine: Combine,
+    /// Own cells upward and the parent's downward; none at the root.
+    parent: Option<(Cells, Cells)>,
+    children: Vec<Cells>,
+    /// Own cells downward, one for each group of children.
+    down: Vec<Cells>,
+}
+
+impl UpDown {
+    pub(super) fn new(
+        layout: &Layout,
+        options: &Options,
+        tree: &Tree,
+        combine: Combine,
+        me: Rank,
+    ) -> Self {
+        let parent = tree.parent(me).map(|parent| {
+            let group = group_of(options, tree, parent, me);
+            (layout.cells(me, 0), layout.cells(parent, 1 + group))
+        });
+        Self {
+            ring: layout.ring(),
+            combine,
+            parent,
+            children: tree.children(me).iter().map(|&child| layout.cells(child, 0)).collect(),
+            down: (0..groups(options, tree, me).len())
+                .map(|group| layout.cells(me, 1 + group))
+                .collect(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn run<L: Lines>(&self, lines: &mut L, call: Call) -> Result<(), Gone> {
+        let Some((up, down)) = self.parent else {
+            for piece in call.pieces() {
+                self.combine(lines, piece, piece.within(Buffer::Receive, 0))?;
+                self.hand_on(lines, piece);
+            }
+            return Ok(());
+        };
+        let lead = u64::from(self.ring.slots() - 1).min(call.chunks() - 1);
+        for s in call.before + 1..=call.last() + lead {
+            if s <= call.last() {
+                let piece = call.piece(s);
+                self.combine(lines, piece, piece.inside(up))?;
+                lines.write(up.at(s), s);
+            }
+            if s > call.before + lead {
+                let piece = call.piece(s - lead);
+                lines.wait(down.at(piece.s), Compare::AtLeast, piece.s)?;
+                lines.copy(piece.inside(down), piece.within(Buffer::Receive, 0));
+                self.hand_on(lines, piece);
+            }
+        }
+        Ok(())
+    }
+
+    /// Own part and the children's, into `result`.
+    #[inline]
+    fn combine<L: Lines>(
+        &self,
+        lines: &mut L,
+        piece: Piece,
+        result: crate::program::Span,
+    ) -> Result<(), Gone> {
+        lines.copy(piece.within(Buffer::Send, 0), result);
+        for &child in &self.children {
+            lines.wait(child.at(piece.s), Compare::AtLeast, piece.s)?;
+            lines.reduce(self.combine, piece.inside(child), result);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn hand_on<L: Lines>(&self, lines: &mut L, piece: Piece) {
+        for &cells in &self.down {
+            lines.copy(piece.within(Buffer::Receive, 0), piece.inside(cells));
+            lines.write(cells.at(piece.s), piece.s);
+        }
+    }
+}
+
+/// In round `k` ranks that differ in bit `k` exchange what they have and both combine it, the lower
+/// rank's on the left, so all end with the same bits. Where ranks are no power of two, the odd ones of
+/// the first few give their part to their neighbour before and get the result after.
+#[derive(Clone, Debug)]
+pub(super) struct Doubling {
+    ring: Ring,
+    combine: Combine,
+    part: Part,
+}
+
+#[derive(Clone, Debug)]
+enum Part {
+    /// Gives its part away and gets the result: own cells, the neighbour's.
+    Folded(Cells, Cells),
+    Doubles {
+        /// The neighbour that folds in, and the cells in which it gets the result.
+        folds: Option<(Cells, Cells)>,
+        /// Lower and higher cells of each round, and which of them are mine.
+        rounds: Vec<Round>,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    low: Cells,
+    high: Cells,
+    mine: Cells,
+    other: Cells,
+}
+
+impl Doubling {
+    pub(super) fn new(layout: &Layout, ranks: u16, combine: Combine, me: Rank) -> Self {
+        let power = doubling(ranks);
+        let folded = ranks - power;
+        let rounds = power.trailing_zeros() as usize;
+        let rank_of = |place: u16| Rank(if place < folded { 2 * place } else { place + folded });
+        let place = if me.0 < 2 * folded { me.0 / 2 } else { me.0 - folded };
+        let part = if me.0 < 2 * folded && me.0 % 2 == 1 {
+            Part::Folded(layout.cells(me, 0), layout.cells(Rank(me.0 - 1), rounds))
+        } else {
+            let folds = (me.0 < 2 * folded)
+                .then(|| (layout.cells(Rank(me.0 + 1), 0), layout.cells(me, rounds)));
+            let round = |k: usize| {
+                let mine = layout.cells(me, k);
+                let other = layout.cells(rank_of(place ^ (1 << k)), k);
+                let lower = place & (1 << k) == 0;
+                let (low, high) = if lower { (mine, other) } else { (other, mine) };
+                Round { low, high, mine, other }
+            };
+            Part::Doubles { folds, rounds: (0..rounds).map(round).collect() }
+        };
+        Self { ring: layout.ring(), combine, part }
+    }
+
+    #[inline]
+    pub(super) fn run<L: Lines>(&self, lines: &mut L, call: Call) -> Result<(), Gone> {
+        // Ahead of the results goes what needs nothing from others: the first message of each chunk.
+        let lead = self.ring.lead().min(call.chunks() - 1);
+        for s in call.before + 1..=call.last() + lead {
+            if s <= call.last() {
+                self.give(lines, call.piece(s))?;
+            }
+            if s > call.before + lead {
+                self.finish(lines, call.piece(s - lead))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Publishes this rank's part, with the neighbour's if one folds in.
+    #[inline]
+    fn give<L: Lines>(&self, lines: &mut L, piece: Piece) -> Result<(), Gone> {
+        let part = piece.within(Buffer::Send, 0);
+        match &self.part {
+            Part::Folded(mine, _) => {
+                lines.copy(part, piece.inside(*mine));
+                lines.write(mine.at(piece.s), piece.s);
+            }
+            Part::Doubles { folds, rounds } => {
+                let Some(first) = rounds.first() else {
+                    lines.copy(part, piece.within(Buffer::Receive, 0));
+                    return Ok(());
+                };
+                let mine = piece.inside(first.mine);
+                lines.copy(part, mine);
+                if let Some((neighbour, _)) = folds {
+                    lines.wait(neighbour.at(piece.s), Compare::AtLeast, piece.s)?;
+                    lines.reduce(self.combine, piece.inside(*neighbour), mine);
+                }
+                lines.write(first.mine.at(piece.s), piece.s);
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn finish<L: Lines>(&self, lines: &mut L, piece: Piece) -> Result<(), Gone> {
+        let result = piece.within(Buffer::Receive, 0);
+        match &self.part {
+            Part::Folded(_, neighbour) => {
+                lines.wait(neighbour.at(piece.s), Compare::AtLeast, piece.s)?;
+                lines.copy(piece.inside(*neighbour), result);
+            }
+            Part::Doubles { folds, rounds } => {
+                for (k, round) in rounds.iter().enumerate() {
+                    if k > 0 {
+                        lines.copy(result, piece.inside(round.mine));
+                        lines.write(round.mine.at(piece.s), piece.s);
+                    }
+                    lines.wait(round.other.at(piece.s), Compare::AtLeast, piece.s)?;
+                    lines.copy(piece.inside(round.low), result);
+                    lines.reduce(self.combine, piece.inside(round.high), result);
+                }
+                if let Some((_, cells)) = folds {
+                    lines.copy(result, piece.inside(*cells));
+                    lines.write(cells.at(piece.s), piece.s);
+                }
+            }
+        }
+        Ok(())
+    }
+}

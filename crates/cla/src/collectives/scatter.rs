@@ -1,0 +1,80 @@
+//! Scatter: the root writes each rank's block into that rank's cell; flags follow the tree.
+//!
+//! In a flat tree the root writes payload and flag of a line together. In a deeper one it writes all
+//! payloads first; then each rank that sees its flag writes those of its children.
+
+use super::layout::Layout;
+use super::ring::{Call, Cells, Ring};
+use super::tree::Tree;
+use crate::program::{Buffer, Compare, Gone, Line, Lines, Rank};
+
+#[derive(Clone, Debug)]
+pub(super) struct Scatter {
+    ring: Ring,
+    me: Rank,
+    /// The others with their cells and acknowledgements, in the order of service; at the root only.
+    others: Vec<(Rank, Cells, Line)>,
+    /// Own cells and acknowledgement; not at the root.
+    mine: Option<(Cells, Line)>,
+    /// The children's cells, whose flags this rank writes.
+    children: Vec<Cells>,
+    flat: bool,
+}
+
+impl Scatter {
+    pub(super) fn new(layout: &Layout, tree: &Tree, me: Rank) -> Self {
+        let cells = |rank: Rank| layout.cells(rank, 0);
+        let root = me == tree.root();
+        let others = tree.preorder().into_iter().skip(1);
+        Self {
+            ring: layout.ring(),
+            me,
+            others: if root {
+                others.map(|rank| (rank, cells(rank), layout.flag(rank, 0))).collect()
+            } else {
+                Vec::new()
+            },
+            mine: (!root).then(|| (cells(me), layout.flag(me, 0))),
+            children: tree.children(me).iter().map(|&child| cells(child)).collect(),
+            flat: tree.is_flat(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn run<L: Lines>(&self, lines: &mut L, call: Call) -> Result<(), Gone> {
+        for piece in call.pieces() {
+            let mine = piece.within(Buffer::Receive, 0);
+            if let Some((cells, _)) = self.mine {
+                lines.wait(cells.at(piece.s), Compare::AtLeast, piece.s)?;
+            }
+            for &(rank, cells, done) in &self.others {
+                if let Some(due) = self.ring.due(piece.s) {
+                    lines.wait(done, Compare::AtLeast, due)?;
+                }
+                let from = u32::from(rank.0) * call.bytes;
+                lines.copy(piece.within(Buffer::Send, from), piece.inside(cells));
+                if self.flat {
+                    lines.write(cells.at(piece.s), piece.s);
+                }
+            }
+            if !self.flat {
+                for &child in &self.children {
+                    lines.write(child.at(piece.s), piece.s);
+                }
+            }
+            match self.mine {
+                Some((cells, done)) => {
+                    lines.copy(piece.inside(cells), mine);
+                    if self.ring.acknowledged(piece.s) {
+                        lines.write(done, piece.s);
+                    }
+                }
+                None => {
+                    let from = u32::from(self.me.0) * call.bytes;
+                    lines.copy(piece.within(Buffer::Send, from), mine);
+                }
+            }
+        }
+        Ok(())
+    }
+}
