@@ -12,6 +12,8 @@ use isochrone_atlas::{PatternTable, Period};
 pub(crate) const INDICES: usize = 256;
 /// Most groups of one level.
 pub(crate) const MAX_GROUPS: usize = 64;
+/// Residues of a line's index that are told apart where keys are counted.
+pub(crate) const RESIDUES: usize = 8;
 /// Indices that differ less than this are one group: finer than any base is measured, cycles.
 const SAME_CYCLES: f32 = 0.5;
 /// Groups narrower than this share of the widest difference gain nothing.
@@ -135,11 +137,14 @@ impl Groups {
     }
 }
 
-/// How often each class of page occurs at one level, and how classes are read from codes.
+/// How often each class of page and each key occurs at one level, and how classes are read from
+/// codes.
 #[derive(Clone, Debug)]
 pub(crate) struct Classes {
     pub(crate) shares: [f32; 4],
     pub(crate) period: Period,
+    /// Shares of pages by the lowest bits of their keys.
+    pub(crate) keys: [f32; RESIDUES],
 }
 
 impl Classes {
@@ -149,20 +154,22 @@ impl Classes {
         let count = first.map_or(1, |table| table.classes()).clamp(1, 4);
         let mut shares = [0.0; 4];
         shares[..usize::from(count)].fill(1.0 / f32::from(count));
-        Self { shares, period }
+        Self { shares, period, keys: [0.125; RESIDUES] }
     }
 
     /// Shares by code, as an atlas has them, summed by class; unchanged if they are not shares.
     pub(crate) fn with_shares(mut self, by_code: &[f32; INDICES]) -> Self {
-        let mut shares = [0.0; 4];
+        let (mut shares, mut keys) = ([0.0; 4], [0.0; RESIDUES]);
         for (code, share) in (0..=u8::MAX).zip(by_code) {
             let class = isochrone_atlas::Code(code).class(self.period);
             shares[usize::from(class)] += share;
+            keys[usize::from(code) % RESIDUES] += share;
         }
         let sum: f32 = shares.iter().sum();
         let known = |(new, old): (&f32, &f32)| *new >= 0.0 && (*old > 0.0 || *new == 0.0);
         if sum > 0.0 && sum.is_finite() && shares.iter().zip(&self.shares).all(known) {
             self.shares = shares.map(|share| share / sum);
+            self.keys = keys.map(|share| share / sum);
         }
         self
     }

@@ -195,8 +195,8 @@ impl<'a> Heap<'a> {
     }
 
     fn wish(&self, live_bytes: u64) -> Wish {
-        let Policy { mode, near, llc_bytes, .. } = self.policy;
-        Wish { mode, near, live_bytes, llc_bytes }
+        let Policy { mode, near, llc_bytes, l2_bytes, .. } = self.policy;
+        Wish { mode, near, live_bytes, llc_bytes, l2_bytes }
     }
 
     /// What a core gains with so many live bytes, by what it wears and the pages that are here.
@@ -265,15 +265,18 @@ impl<'a> Heap<'a> {
     }
 
     /// How many live bytes orders made now are for: an eighth more than there are, since they
-    /// serve until that many are. Up to what the near lines' part of the cache holds, all are one.
+    /// serve until that many are. Up to what the nearer cache holds, all are one.
     fn order_bytes(&self) -> u64 {
         let live = self.live_bytes();
         live.saturating_add(live / 8).max(self.near_bytes())
     }
 
-    /// Live bytes that near lines can have in the cache; up to there no order changes.
+    /// Live bytes up to which no order changes: what fits the second-level cache, or the near
+    /// lines' part of the last-level one, whichever is less.
     fn near_bytes(&self) -> u64 {
-        scaled(self.policy.llc_bytes, self.policy.near).max(ORDER_BYTES)
+        let Policy { llc_bytes, l2_bytes, near, .. } = self.policy;
+        let nearer = if l2_bytes == 0 { u64::MAX } else { l2_bytes };
+        scaled(llc_bytes, near).min(nearer).max(ORDER_BYTES)
     }
 
     /// True if orders should be made again: more is live than they were made for, or less than

@@ -5,14 +5,18 @@
 //! a group of lines alike to every core, holds its share of the cache; what is live is used
 //! evenly; bins of a set are used in proportion to their units. A group then hits with
 //! `min(1, capacity / bytes)`, and a set costs its hits at cache latency and its misses at memory
-//! latency. All live bytes are taken to lie as one core would have them: exact where cores agree,
+//! latency. What stays in the second-level cache reaches neither (`nearer`). All live bytes are
+//! taken to lie as one core would have them: exact where cores agree,
 //! cautious where they do not. It chooses sets and predicts gains; it holds no line.
+
+mod nearer;
 
 use crate::bins::{Bins, MAX_BINS, UnitBins};
 use crate::class::UnitLines;
-use crate::groups::{Classes, Groups, INDICES, MAX_GROUPS, low_byte, unit_cycles};
+use crate::groups::{Classes, Groups, INDICES, MAX_GROUPS, RESIDUES, low_byte, unit_cycles};
 use crate::order::{Wish, Worn};
 use crate::policy::Mode;
+use nearer::Nearer;
 
 /// Latencies in cycles by group; after the last known group that of what is not known, the mean.
 type GroupCycles = [f32; MAX_GROUPS + 1];
@@ -32,7 +36,8 @@ const SAME_COST: f64 = 1e-9;
 pub struct Prediction {
     /// The share of units that counts as near: what was asked for, or more.
     pub near_share: f32,
-    /// The share of accesses that hit the last-level cache, with all live bytes on such units.
+    /// The share of accesses that hit the last-level cache or a nearer one, with all live bytes on
+    /// such units.
     pub llc_hit_share: f32,
     /// The mean latency of their accesses, cycles.
     pub cycles: f32,
@@ -106,6 +111,9 @@ pub(crate) struct Model<'b> {
     /// Latencies of units by their groups.
     llc: GroupCycles,
     dram: GroupCycles,
+    /// The second-level cache, and whether groups of the last-level one say what lies where.
+    nearer: Nearer,
+    by_llc: bool,
     /// Sequences to choose from, as weights of cache and memory.
     sequences: [[f32; 2]; 3],
     /// The cache over the live bytes.
@@ -132,8 +140,13 @@ impl<'b> Model<'b> {
         };
         let llc_of =
             |groups, unit| group_cycles(groups, worn.llc.as_ref(), unit, &bins.llc, llc_mean);
-        let room = if wish.live_bytes == 0 { f64::MAX } else { ratio(wish) };
+        let (room, nearer_room) = (ratio(wish.llc_bytes, wish), ratio(wish.l2_bytes, wish));
         let misses = single((1.0 - room).max(0.0));
+        let by_llc = worn.llc.is_some();
+        let nearer = match by_llc {
+            true => Nearer::new(&of_unit.llc, &bins.llc, nearer_room, llc_mean),
+            false => Nearer::new(&of_unit.dram, &bins.dram, nearer_room, llc_mean),
+        };
         Some(Self {
             of_unit,
             lines,
@@ -142,6 +155,8 @@ impl<'b> Model<'b> {
             members: Members::of(&of_unit.llc, &bins.llc),
             llc: llc_of(&of_unit.llc, unit),
             dram: group_cycles(&of_unit.dram, worn.dram.as_ref(), unit, &bins.dram, dram_mean),
+            nearer,
+            by_llc,
             sequences: sequences(worn, misses),
             room,
         })
@@ -224,6 +239,7 @@ impl<'b> Model<'b> {
             load.lines[group] += share;
             load.missed[group] += share * cycles;
         };
+        self.nearer.put(&mut load.nearer, if self.by_llc { l } else { d }, share);
         let share = f64::from(share);
         if l < self.of_unit.llc.count {
             for &(index, part) in self.members.of_group(l) {
@@ -243,9 +259,12 @@ impl<'b> Model<'b> {
         if load.units <= 0.0 {
             return cost;
         }
+        // Lines of the second-level cache take no room in the last-level one.
+        let nearer = self.nearer.hit_share(&load.nearer, load.units);
+        let rest = 1.0 - nearer;
         let groups = usize::from(self.lines.count) + 1;
         for group in 0..groups {
-            let lines = load.lines[group];
+            let lines = load.lines[group] * rest;
             if lines <= 0.0 {
                 continue;
             }
@@ -253,10 +272,10 @@ impl<'b> Model<'b> {
             let hits = (holds / lines).min(1.0);
             cost.hit_share += hits * lines;
             cost.cycles += hits * lines * f64::from(self.line_cycles[group]);
-            cost.cycles += (1.0 - hits) * load.missed[group];
+            cost.cycles += (1.0 - hits) * load.missed[group] * rest;
         }
-        cost.hit_share = (cost.hit_share / load.units).min(1.0);
-        cost.cycles /= load.units;
+        cost.hit_share = (cost.hit_share / load.units + nearer).min(1.0);
+        cost.cycles = cost.cycles / load.units + nearer * self.nearer.cycles();
         cost
     }
 }
@@ -267,11 +286,16 @@ struct Load {
     units: f64,
     lines: [f64; MAX_GROUPS + 1],
     missed: [f64; MAX_GROUPS + 1],
+    nearer: nearer::Load,
 }
 
 impl Load {
-    const NONE: Self =
-        Self { units: 0.0, lines: [0.0; MAX_GROUPS + 1], missed: [0.0; MAX_GROUPS + 1] };
+    const NONE: Self = Self {
+        units: 0.0,
+        lines: [0.0; MAX_GROUPS + 1],
+        missed: [0.0; MAX_GROUPS + 1],
+        nearer: [0.0; RESIDUES],
+    };
 }
 
 /// Canonical indices by their group, each with its share of the group's lines.
@@ -440,10 +464,10 @@ const fn units_f32(units: u32) -> f32 {
     units as f32
 }
 
-/// The cache over the live bytes.
+/// A cache over the live bytes.
 #[allow(clippy::cast_precision_loss, reason = "a ratio")]
-const fn ratio(wish: &Wish) -> f64 {
-    wish.llc_bytes as f64 / wish.live_bytes as f64
+const fn ratio(cache_bytes: u64, wish: &Wish) -> f64 {
+    if wish.live_bytes == 0 { f64::MAX } else { cache_bytes as f64 / wish.live_bytes as f64 }
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "a share or a latency")]

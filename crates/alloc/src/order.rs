@@ -45,6 +45,8 @@ pub struct Wish {
     pub live_bytes: u64,
     /// The last-level cache that it has for itself.
     pub llc_bytes: u64,
+    /// The second-level cache of the core.
+    pub l2_bytes: u64,
 }
 
 /// Bins of one unit size, in the order in which one core takes them.

@@ -42,6 +42,8 @@ pub struct Policy {
     pub slack_bytes: u64,
     /// The last-level cache; what is live beyond it is expected to miss.
     pub llc_bytes: u64,
+    /// One core's second-level cache; lines are timed beyond it, and what fits it gains nothing.
+    pub l2_bytes: u64,
     /// Seed of every choice that is random on purpose.
     pub seed: u64,
     /// True to mark each slot while it is live, so that a double free is found at once.
@@ -56,6 +58,7 @@ impl Default for Policy {
             waste: 0.25,
             slack_bytes: 1 << 20,
             llc_bytes: 32 << 20,
+            l2_bytes: 1 << 20,
             seed: 0,
             checked: false,
         }

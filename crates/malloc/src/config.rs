@@ -60,8 +60,6 @@ pub struct Config {
     pub arena_bytes_max: u64,
     /// Placeable bytes that a process allocates before anything is classified.
     pub start_bytes: u64,
-    /// One core's second-level cache, bytes: lines are timed beyond it.
-    pub l2_bytes: u64,
     /// The cores to place for, in the order in which threads are bound to them; none for those of
     /// the atlas.
     pub cores: CoreList,
@@ -171,7 +169,6 @@ impl Default for Config {
             pin: Pin::None,
             arena_bytes_max: 16 << 30,
             start_bytes: START_BYTES,
-            l2_bytes: 1 << 20,
             cores: CoreList::NONE,
             atlas: PathBytes::NONE,
             reports: PathBytes::NONE,
@@ -194,7 +191,7 @@ impl Config {
         record.put(self.policy.seed.to_le_bytes());
         record.put(self.arena_bytes_max.to_le_bytes());
         record.put(self.start_bytes.to_le_bytes());
-        record.put(self.l2_bytes.to_le_bytes());
+        record.put(self.policy.l2_bytes.to_le_bytes());
         record.put(u32::from(self.policy.checked).to_le_bytes());
         record.put(u32::try_from(self.cores.count).unwrap_or(0).to_le_bytes());
         for core in self.cores.cores {
@@ -237,11 +234,10 @@ impl Config {
         let atlas = record.checked(path_of)?;
         let reports = record.checked(path_of)?;
         Ok(Self {
-            policy: Policy { mode, near, waste, slack_bytes, llc_bytes, seed, checked },
+            policy: Policy { mode, near, waste, slack_bytes, llc_bytes, l2_bytes, seed, checked },
             pin,
             arena_bytes_max,
             start_bytes,
-            l2_bytes,
             cores: CoreList { cores, count },
             atlas,
             reports,
@@ -327,13 +323,13 @@ mod tests {
                 waste: 0.5,
                 slack_bytes: 1 << 20,
                 llc_bytes: 32 << 20,
+                l2_bytes: 2 << 20,
                 seed: 9,
                 checked: true,
             },
             pin: Pin::Spread,
             arena_bytes_max: 1 << 30,
             start_bytes: 4096,
-            l2_bytes: 2 << 20,
             cores: CoreList::new(&[CoreId(3), CoreId(1)]).expect("short"),
             atlas: PathBytes::new(b"/tmp/a.atlas").expect("short"),
             reports: PathBytes::NONE,

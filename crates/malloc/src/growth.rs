@@ -97,7 +97,7 @@ impl Growth {
         settings: &Settings<'_>,
     ) -> Result<Self, InstanceError> {
         let plan = Plan { pages_max: arena.pages_max(), seed: settings.policy.seed };
-        let l2_bytes = usize::try_from(settings.l2_bytes).unwrap_or(1 << 20);
+        let l2_bytes = usize::try_from(settings.policy.l2_bytes).unwrap_or(1 << 20);
         let tick = atlas.clock_tick_cycles();
         let machine = Machine::new(arena, l2_bytes, overhead_cycles(), tick);
         let mut classifier = Classifier::new(atlas, plan)?;

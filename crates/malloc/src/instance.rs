@@ -38,8 +38,6 @@ pub struct Settings<'a> {
     pub arena_bytes_max: u64,
     /// Whether to ask for huge pages.
     pub huge_pages: bool,
-    /// One core's second-level cache, bytes: lines are timed beyond it.
-    pub l2_bytes: u64,
     /// The cores that will use the memory: pages are decoded by these (four at most), and an
     /// oracle measures lines from the first two. None: the first core that asks.
     pub cores: &'a [CoreId],
@@ -237,7 +235,6 @@ impl<'a> Instance<'a> {
             policy: config.policy,
             arena_bytes_max: config.arena_bytes_max,
             huge_pages: true,
-            l2_bytes: config.l2_bytes,
             cores: &[],
         };
         let instance = Instance::open(&settings, true).map_err(|error| match error {

@@ -7,7 +7,8 @@ use std::vec::Vec;
 
 /// A policy that may spend so many pages on preference.
 fn policy(mode: Mode, slack_pages: u64) -> Policy {
-    Policy { mode, slack_bytes: slack_pages << 12, ..Policy::default() }
+    // No second-level cache: these are about slices of the last-level one.
+    Policy { mode, slack_bytes: slack_pages << 12, l2_bytes: 0, ..Policy::default() }
 }
 
 fn take_all(heap: &Heap<'_>, core: u16, class: SizeClass, count: usize) -> Vec<Slot> {

@@ -53,7 +53,7 @@ fn two_by_two() -> Machine {
 }
 
 fn wish(live_bytes: u64) -> Wish {
-    Wish { mode: Mode::Aware, near: 0.5, live_bytes, llc_bytes: MIB }
+    Wish { mode: Mode::Aware, near: 0.5, live_bytes, llc_bytes: MIB, l2_bytes: 0 }
 }
 
 fn close(a: f32, b: f64) {
@@ -99,6 +99,32 @@ fn far_beyond_the_cache_pages_decide_and_slices_are_even() {
     close(prediction.llc_hit_share, 0.25);
     close(prediction.cycles, 235.0);
     close(prediction.oblivious_cycles, 272.5);
+}
+
+#[test]
+fn what_fits_the_second_level_cache_gains_nothing_and_loses_nothing() {
+    // The L2 has 128 KiB, and all pages have key 0: even lines have half of it. At 128 KiB any
+    // lines stay in it, and near ones would have to fetch half from the cache beyond.
+    let mut machine = two_by_two();
+    machine.bins.llc.keys = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+    let small = Wish { l2_bytes: 128 << 10, ..wish(128 << 10) };
+    let prediction = machine.predict(UnitLines::One, &small);
+    close(prediction.near_share, 1.0);
+    close(prediction.gain(), 1.0);
+    // The near half alone: half of it at a quarter of 40 cycles, half at 30.
+    let model = Model::new(&machine.bins, UnitLines::One, &machine.worn, &small).unwrap();
+    let shares = shares(&machine.bins, UnitLines::One, None);
+    let near = model.sequence([1.0, LITTLE]);
+    close(single(model.cost_of(&near[..3], &shares).cycles), 20.0);
+    // Where keys differ from page to page, near lines have all of it.
+    machine.bins.llc.keys = [0.125; RESIDUES];
+    let prediction = machine.predict(UnitLines::One, &small);
+    close(prediction.near_share, 0.5);
+    close(prediction.cycles, 10.0);
+    close(prediction.gain(), 1.0);
+    // At 512 KiB a quarter of either stays: (10 + 3 * 30) / 4 against (10 + 3 * 40) / 4.
+    let more = Wish { l2_bytes: 128 << 10, ..wish(512 << 10) };
+    close(machine.predict(UnitLines::One, &more).gain(), 1.3);
 }
 
 #[test]
@@ -214,7 +240,7 @@ proptest! {
         live_kib in 0..262_144_u64,
     ) {
         let (live_bytes, llc_bytes) = (live_kib << 10, llc_kib << 10);
-        let wish = Wish { mode: Mode::Aware, near, live_bytes, llc_bytes };
+        let wish = Wish { mode: Mode::Aware, near, live_bytes, llc_bytes, l2_bytes: llc_bytes / 4 };
         let aware = predict(&machine.bins, unit, &machine.worn, &wish, population.as_ref()).unwrap();
         prop_assert!(aware.cycles <= aware.oblivious_cycles * 1.000_001, "{aware:?}");
         prop_assert!(aware.near_share >= near - SHARE_TOLERANCE - 1e-5, "{aware:?}");
@@ -238,7 +264,7 @@ proptest! {
     ) {
         let near = f32::from(eighths) / 8.0;
         let live_bytes = crate::growth::scaled(MIB, near * single(filled));
-        let wish = Wish { mode: Mode::Aware, near, live_bytes, llc_bytes: MIB };
+        let wish = Wish { mode: Mode::Aware, near, live_bytes, llc_bytes: MIB, l2_bytes: 0 };
         let order = machine.order(&wish);
         let model = Model::new(&machine.bins, UnitLines::One, &machine.worn, &wish).unwrap();
         let shares = shares(&machine.bins, UnitLines::One, None);

@@ -58,6 +58,7 @@ impl Input<'_> {
             slack_bytes: u64::from(self.byte() % 32) * PAGE,
             // Down to nothing, and never more than the heap.
             llc_bytes: u64::from(self.byte() % 17) * PAGE,
+            l2_bytes: PAGE,
             seed: u64::from(self.byte()),
         }
     }

@@ -33,13 +33,14 @@ pub(crate) fn policy(mode: Mode, args: &PlacementArgs, contents: &Contents) -> P
         waste: args.waste_of_programs().0,
         slack_bytes: args.slack.unwrap_or(SLACK_BYTES),
         llc_bytes: args.llc.or(share).or(shown).unwrap_or(LLC_BYTES),
+        l2_bytes: l2_bytes(contents),
         seed: SEED,
         checked: false,
     }
 }
 
 /// One core's second-level cache.
-pub(crate) fn l2_bytes(contents: &Contents) -> u64 {
+fn l2_bytes(contents: &Contents) -> u64 {
     let first = contents.machine.cores.first().map_or(0, |core| core.id);
     let cache = contents.machine.cache(CoreId(first), 2).and_then(|cache| cache.bytes);
     cache.unwrap_or(L2_BYTES)
@@ -102,7 +103,6 @@ pub(crate) fn config(
         pin: Pin::None,
         arena_bytes_max: arena_limit(args),
         start_bytes: START_BYTES,
-        l2_bytes: l2_bytes(contents),
         cores: CoreList::new(&cores(contents)?).context("too many cores")?,
         atlas: bytes(atlas)?,
         reports: bytes(reports)?,

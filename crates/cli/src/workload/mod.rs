@@ -103,7 +103,6 @@ fn source(args: &WorkloadArgs) -> Result<Source> {
         atlas: bytes.into(),
         policy,
         arena_bytes_max: setup::arena_limit(&args.placement),
-        l2_bytes: setup::l2_bytes(&contents),
         clock_hz: contents.clock.hz,
     }))
 }

@@ -76,8 +76,6 @@ pub(crate) struct PoolSource {
     pub(crate) atlas: Arc<[u8]>,
     pub(crate) policy: Policy,
     pub(crate) arena_bytes_max: u64,
-    /// One core's second-level cache.
-    pub(crate) l2_bytes: u64,
     /// Of the atlas, to turn cycles into time.
     pub(crate) clock_hz: f64,
 }
@@ -102,7 +100,6 @@ impl PoolSource {
             policy: self.policy,
             arena_bytes_max: self.arena_bytes_max,
             huge_pages: true,
-            l2_bytes: self.l2_bytes,
             cores,
         };
         let mut pool = Pool::new(&settings).context("no pool can be made")?;

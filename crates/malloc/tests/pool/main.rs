@@ -18,7 +18,6 @@ mod tests {
             policy: Policy { mode, ..Policy::default() },
             arena_bytes_max: bytes,
             huge_pages: false,
-            l2_bytes: 1 << 20,
             cores: &[],
         }
     }
