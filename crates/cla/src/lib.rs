@@ -10,4 +10,5 @@
 //! * [`collectives`]: broadcast, barrier and the rest, over the primitives.
 
 pub mod collectives;
+pub mod predicted;
 pub mod program;

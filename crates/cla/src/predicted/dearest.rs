@@ -1,0 +1,211 @@
+//! T_max: every unordered use of a line by another rank comes in between.
+//!
+//! A bound from above. Wherever the line may be gone, it is; it comes from the farthest rank that may have
+//! it; and each rank that may be using it meanwhile takes one transfer first (line stealing: n readers, n
+//! writers). Transfers of other ranks over the same kind of link add their congestion.
+
+use super::graph::{Touch, Use};
+use super::prices::Prices;
+use super::timing::Timing;
+
+/// Prices the graph at its dearest.
+pub(super) fn dearest(prices: &Prices<'_>) -> Timing {
+    let graph = prices.graph;
+    let mut timing = Timing::new(graph);
+    let polled: Vec<bool> = (0..graph.lines())
+        .map(|line| graph.history(line).iter().any(|t| t.how == Use::Poll))
+        .collect();
+    for node in graph.topological() {
+        let begin = timing.ready(graph, node);
+        let mut best = (begin, graph.previous(node).into_iter().collect::<Vec<_>>());
+        for &source in graph.sources(node) {
+            if timing.end_ns[source] > best.0 {
+                best = (timing.end_ns[source], vec![source]);
+            }
+        }
+        let end = best.0 + node_ns(prices, &polled, node);
+        timing.set(node, begin, end, best.1);
+    }
+    timing.finish(prices.costs.added.call_ns)
+}
+
+/// The most that the node may cost its rank after all that it waits for.
+fn node_ns(prices: &Prices<'_>, polled: &[bool], node: usize) -> f64 {
+    let graph = prices.graph;
+    let mut sum = super::private::dearest_ns(prices, node);
+    let mut missing: Vec<(f64, usize)> = Vec::new();
+    for &(line, at) in graph.touches(node) {
+        if at_hand(prices, line, at) {
+            sum += prices.costs.local_ns;
+            continue;
+        }
+        let (ns, supplier) = own_ns(prices, line, at);
+        let extra = prices.neighbour(line, at) + prices.remote_reader(line, at);
+        missing.push((ns, supplier));
+        sum += extra;
+        if polled[line] || contested(prices, line, at) {
+            sum += stolen_ns(prices, line, at);
+        }
+    }
+    sum + match missing[..] {
+        [] => 0.0,
+        [(ns, _)] => ns,
+        _ => {
+            let one_by_one = missing.iter().map(|(ns, _)| ns).sum::<f64>();
+            let lines = count(missing.len());
+            let classes = missing.iter().map(|&(_, s)| prices.pair(s, node));
+            let at_once = classes.map(|c| c.start_ns + c.line_ns * lines).fold(0.0_f64, f64::max);
+            at_once.max(one_by_one)
+        }
+    } + congestion_ns(prices, node, &missing)
+}
+
+/// Whether the line is in the rank's own cache, fit for this use, however ranks interleave.
+fn at_hand(prices: &Prices<'_>, line: usize, at: usize) -> bool {
+    let graph = prices.graph;
+    let touch = graph.history(line)[at];
+    let own = if touch.writes() {
+        prices.own_write_before(line, at)
+    } else {
+        prices.own_before(line, at)
+    };
+    let Some(own) = own else { return false };
+    let harmless = |t: Touch| {
+        (!touch.writes() && !t.writes())
+            || graph.ended_before(t.node, own.node)
+            || graph.ended_before(touch.node, t.node)
+            || (own.how == Use::Poll && graph.needed_by(t.node, own.node))
+    };
+    prices.others(line, at).all(harmless)
+}
+
+/// The line from whoever may have it, the farthest; for a write with all that may share it.
+fn own_ns(prices: &Prices<'_>, line: usize, at: usize) -> (f64, usize) {
+    let graph = prices.graph;
+    let touch = graph.history(line)[at];
+    let node = touch.node;
+    let may_have = prices.others(line, at).filter(|t| !graph.ended_before(node, t.node));
+    let farthest = may_have
+        .clone()
+        .map(|t| (prices.transfer(t.node, node), t.node))
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    let surely_used = prices.own_before(line, at).is_some()
+        || may_have.clone().any(|t| {
+            let poll = touch.how == Use::Poll && graph.needed_by(t.node, node);
+            poll || graph.ended_before(t.node, node)
+        });
+    let memory = (prices.memory(node), node);
+    let first = match farthest {
+        Some(farthest) if surely_used || farthest.0 > memory.0 => farthest,
+        _ => memory,
+    };
+    if !touch.writes() {
+        return first;
+    }
+    let mut ranks: Vec<usize> = may_have.map(|t| prices.rank(t.node)).collect();
+    ranks.dedup();
+    let more = ranks.len().saturating_sub(1);
+    (first.0 + count(more) * prices.sharer(first.0), first.1)
+}
+
+/// Whether some rank may write the line while this use of it lasts.
+fn contested(prices: &Prices<'_>, line: usize, at: usize) -> bool {
+    let touch = prices.graph.history(line)[at];
+    prices.others(line, at).any(|t| (t.writes() || touch.writes()) && meanwhile(prices, touch, t))
+}
+
+/// Whether `other` may be going on while `touch` has the line, or waits for it.
+fn meanwhile(prices: &Prices<'_>, touch: Touch, other: Touch) -> bool {
+    let graph = prices.graph;
+    let before = if touch.how == Use::Poll {
+        graph.needed_by(other.node, touch.node)
+    } else {
+        graph.ended_before(other.node, touch.node)
+    };
+    !before && !graph.ended_before(touch.node, other.node)
+}
+
+/// One transfer for each rank that may use the line meanwhile. Reads do not hinder reads (rule 5).
+fn stolen_ns(prices: &Prices<'_>, line: usize, at: usize) -> f64 {
+    let touch = prices.graph.history(line)[at];
+    let mut sum = 0.0;
+    let mut last: Option<(usize, f64)> = None;
+    let hindered = touch.writes()
+        || prices.others(line, at).any(|t| t.writes() && meanwhile(prices, touch, t));
+    if !hindered {
+        return 0.0;
+    }
+    for other in prices.others(line, at).filter(|&t| meanwhile(prices, touch, t)) {
+        if !under_way(prices, line, other, touch) {
+            continue;
+        }
+        let rank = prices.rank(other.node);
+        let ns = service_ns(prices, line, other);
+        match last {
+            Some((of, before)) if of == rank => {
+                sum += (ns - before).max(0.0);
+                last = Some((rank, ns.max(before)));
+            }
+            _ => {
+                sum += ns;
+                last = Some((rank, ns));
+            }
+        }
+    }
+    sum
+}
+
+/// Whether `other` may have to fetch the line while `touch` needs it: it does not have it when it
+/// begins, or a third use may take it away.
+fn under_way(prices: &Prices<'_>, line: usize, other: Touch, touch: Touch) -> bool {
+    let graph = prices.graph;
+    let history = graph.history(line);
+    let Some(at) = history.iter().position(|t| t.node == other.node) else { return true };
+    let Some(own) = prices.own_before(line, at) else { return true };
+    let takes = |t: Touch| {
+        t.node != touch.node
+            && (t.writes() || other.writes())
+            && !graph.ended_before(t.node, own.node)
+            && !(own.how == Use::Poll && graph.needed_by(t.node, own.node))
+            && !graph.ended_before(touch.node, t.node)
+    };
+    other.writes() && !own.writes() || prices.others(line, at).any(takes)
+}
+
+/// What one transfer to `other` takes at most.
+fn service_ns(prices: &Prices<'_>, line: usize, other: Touch) -> f64 {
+    let history = prices.graph.history(line);
+    history.iter().position(|t| t.node == other.node).map_or(0.0, |at| own_ns(prices, line, at).0)
+}
+
+/// Congestion: each other rank that may be moving other lines over links of the same class (equation 1,
+/// the term with n).
+fn congestion_ns(prices: &Prices<'_>, node: usize, missing: &[(f64, usize)]) -> f64 {
+    let graph = prices.graph;
+    let mut sum = 0.0;
+    for &(_, supplier) in missing {
+        let class = prices.pair(supplier, node);
+        if class.congestion_ns == 0.0 || supplier == node {
+            continue;
+        }
+        let crosses = |other: usize| {
+            graph.unordered(other, node)
+                && graph.touches(other).iter().any(|&(line, at)| {
+                    prices
+                        .others(line, at)
+                        .any(|t| prices.class(t.node, other) == prices.class(supplier, node))
+                })
+        };
+        let mut ranks: Vec<usize> =
+            graph.topological().filter(|&o| crosses(o)).map(|o| prices.rank(o)).collect();
+        ranks.sort_unstable();
+        ranks.dedup();
+        sum += class.congestion_ns * count(ranks.len());
+    }
+    sum
+}
+
+#[allow(clippy::cast_precision_loss, reason = "counts of lines and ranks are far below 2^52")]
+const fn count(n: usize) -> f64 {
+    n as f64
+}

@@ -1,0 +1,132 @@
+//! Predicted: what a recorded program costs on a machine, as a band from T_min to T_max.
+//!
+//! The operations of all ranks become a graph with the four kinds of edges of the paper (HPDC 2015,
+//! section 3). Its longest path is priced twice for each end of the band: by the rules as printed, and by
+//! ours, which follow where each line can be ([`Rules`]). Nothing here simulates: the simulator is other
+//! code over the same cost table, and its times lie in the band of our rules.
+
+mod cheapest;
+mod dearest;
+mod graph;
+mod order;
+mod paper;
+mod prices;
+mod private;
+mod replay;
+#[cfg(test)]
+mod tests;
+mod timing;
+
+use isochrone_machine::LineCosts;
+
+pub use graph::{Edge, EdgeKind, Graph, GraphError, Node};
+pub use timing::Timing;
+
+use crate::program::Recorded;
+use prices::Prices;
+
+/// How nodes are priced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rules {
+    /// Rules 1 to 5 and equation (1), as printed.
+    Paper,
+    /// Where lines can be by then: a fetch that a poller made in advance is not made again, adds follow
+    /// one another as they come, and the added terms of the cost table count.
+    Timed,
+}
+
+/// In which state flags and data are when the call begins.
+#[derive(Clone, Copy, Debug)]
+pub enum Start<'a> {
+    /// In memory, as rule 1 has it.
+    Memory,
+    /// As these earlier calls leave them: the hot state of a repeated call.
+    After(&'a Recorded),
+}
+
+/// Why a program cannot be priced.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PredictError {
+    /// The program has no graph.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// Cores that do not fit the ranks.
+    #[error(
+        "{ranks} ranks on {cores} cores: name one core of the machine for each rank, each once"
+    )]
+    Cores {
+        /// How many ranks.
+        ranks: usize,
+        /// How many usable cores were named.
+        cores: usize,
+    },
+}
+
+/// A band of times.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Band {
+    /// T_min: every node at its cheapest, ns.
+    pub min_ns: f64,
+    /// T_max: every unordered use of a line in between, ns.
+    pub max_ns: f64,
+}
+
+impl Band {
+    /// Whether a time lies in the band.
+    #[must_use]
+    pub fn holds(&self, ns: f64) -> bool {
+        self.min_ns <= ns && ns <= self.max_ns
+    }
+}
+
+/// A program's graph with its times at both ends of the band.
+#[derive(Clone, Debug)]
+pub struct Prediction {
+    /// The graph.
+    pub graph: Graph,
+    /// Times at T_min.
+    pub min: Timing,
+    /// Times at T_max.
+    pub max: Timing,
+}
+
+impl Prediction {
+    /// The band.
+    #[must_use]
+    pub fn band(&self) -> Band {
+        Band { min_ns: self.min.total_ns, max_ns: self.max.total_ns }
+    }
+}
+
+/// Predicts `program` with rank `r` on core `cores[r]` of the machine with `costs`.
+///
+/// # Errors
+/// [`PredictError`] when the program cannot end, or cores and ranks do not fit.
+pub fn predict(
+    program: &Recorded,
+    start: Start<'_>,
+    costs: &LineCosts,
+    cores: &[usize],
+    rules: Rules,
+) -> Result<Prediction, PredictError> {
+    let ranks = program.ranks.len();
+    let mut known: Vec<usize> = cores.iter().copied().filter(|&c| c < costs.cores()).collect();
+    known.sort_unstable();
+    known.dedup();
+    if known.len() != ranks || cores.len() != ranks {
+        return Err(PredictError::Cores { ranks, cores: known.len() });
+    }
+    let before = match start {
+        Start::Memory => None,
+        Start::After(before) => Some(before),
+    };
+    let graph = Graph::of(program, before)?;
+    let prices = Prices::new(&graph, costs, cores);
+    let (min, max) = match rules {
+        Rules::Paper => {
+            (paper::printed(&prices, paper::End::Least), paper::printed(&prices, paper::End::Most))
+        }
+        Rules::Timed => (cheapest::cheapest(&prices), dearest::dearest(&prices)),
+    };
+    Ok(Prediction { graph, min, max })
+}
