@@ -23,6 +23,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("atlas-store", &["units", "machine", "atlas"]),
     ("probe", &["units", "machine", "stats", "os", "host", "sim", "atlas", "atlas-store"]),
     ("cla", &["units", "machine", "stats", "sim", "atlas", "os"]),
+    ("tier", &["units", "machine", "stats", "sim", "atlas", "os"]),
     ("workloads", &["units", "machine", "stats", "sim", "atlas", "alloc", "malloc"]),
     (
         "cli",
