@@ -254,5 +254,6 @@ impl<'a> Directory<'a> {
 
 #[cfg(all(loom, test))]
 mod loom_tests;
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
+#[cfg(not(loom))]
 mod tests;
