@@ -7,7 +7,7 @@
 use super::layout::{Layout, group_of, groups};
 use super::options::{Options, Shape};
 use super::ring::{Call, Cells, Piece, Ring};
-use crate::program::{Buffer, Compare, Gone, Line, Lines, Rank};
+use crate::program::{Buffer, Gone, Lines, Rank};
 
 #[derive(Clone, Debug)]
 pub(super) struct Allgather {
@@ -23,8 +23,8 @@ pub(super) struct Allgather {
 #[derive(Clone, Debug)]
 struct Flags {
     children: Vec<Cells>,
-    released: Option<Line>,
-    releases: Vec<Line>,
+    released: Option<Cells>,
+    releases: Vec<Cells>,
 }
 
 impl Allgather {
@@ -42,9 +42,9 @@ impl Allgather {
                 children: tree.children(me).iter().map(|&child| cells(child)).collect(),
                 released: tree
                     .parent(me)
-                    .map(|parent| layout.flag(parent, group_of(options, tree, parent, me))),
+                    .map(|parent| layout.turns(parent, group_of(options, tree, parent, me))),
                 releases: (0..groups(options, tree, me).len())
-                    .map(|group| layout.flag(me, group))
+                    .map(|group| layout.turns(me, group))
                     .collect(),
             }),
         };
@@ -73,10 +73,10 @@ impl Allgather {
         lines.copy(block, piece.inside(self.mine));
         if let Some(tree) = &self.tree {
             for child in &tree.children {
-                lines.wait(child.at(piece.s), Compare::AtLeast, piece.s)?;
+                child.wait(lines, piece.s)?;
             }
         }
-        lines.write(self.mine.at(piece.s), piece.s);
+        self.mine.raise(lines, piece.s);
         lines.copy(block, piece.within(Buffer::Receive, u32::from(self.me.0) * bytes));
         Ok(())
     }
@@ -85,15 +85,15 @@ impl Allgather {
     fn take<L: Lines>(&self, lines: &mut L, piece: Piece, bytes: u32) -> Result<(), Gone> {
         if let Some(tree) = &self.tree {
             if let Some(released) = tree.released {
-                lines.wait(released, Compare::AtLeast, piece.s)?;
+                released.wait(lines, piece.s)?;
             }
             for &release in &tree.releases {
-                lines.write(release, piece.s);
+                release.raise(lines, piece.s);
             }
         }
         for &(rank, cells) in &self.others {
             if self.tree.is_none() {
-                lines.wait(cells.at(piece.s), Compare::AtLeast, piece.s)?;
+                cells.wait(lines, piece.s)?;
             }
             let from = u32::from(rank.0) * bytes;
             lines.copy(piece.inside(cells), piece.within(Buffer::Receive, from));

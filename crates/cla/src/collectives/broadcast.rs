@@ -90,7 +90,7 @@ impl Broadcast {
         for piece in call.pieces() {
             let mine = piece.within(buffer, 0);
             if let Some(parent) = &self.parent {
-                lines.wait(parent.cells.at(piece.s), Compare::AtLeast, piece.s)?;
+                parent.cells.wait(lines, piece.s)?;
                 lines.copy(piece.inside(parent.cells), mine);
             }
             for group in &self.groups {
@@ -98,7 +98,7 @@ impl Broadcast {
                     group.copied.wait(lines, self.ring, due)?;
                 }
                 lines.copy(mine, piece.inside(group.cells));
-                lines.write(group.cells.at(piece.s), piece.s);
+                group.cells.raise(lines, piece.s);
             }
             if self.in_call && piece.s == call.last() {
                 for group in &self.groups {

@@ -54,7 +54,7 @@ impl Gather {
                     }
                     lines.copy(block, piece.inside(cells));
                     self.children_came(lines, piece.s)?;
-                    lines.write(cells.at(piece.s), piece.s);
+                    cells.raise(lines, piece.s);
                 }
                 None => {
                     let from = u32::from(self.me.0) * call.bytes;
@@ -64,7 +64,7 @@ impl Gather {
                     }
                     for &(rank, cells) in &self.others {
                         if self.flat {
-                            lines.wait(cells.at(piece.s), Compare::AtLeast, piece.s)?;
+                            cells.wait(lines, piece.s)?;
                         }
                         let from = u32::from(rank.0) * call.bytes;
                         lines.copy(piece.inside(cells), piece.within(Buffer::Receive, from));
@@ -80,6 +80,6 @@ impl Gather {
 
     #[inline]
     fn children_came<L: Lines>(&self, lines: &mut L, s: u64) -> Result<(), Gone> {
-        self.children.iter().try_for_each(|child| lines.wait(child.at(s), Compare::AtLeast, s))
+        self.children.iter().try_for_each(|child| child.wait(lines, s))
     }
 }

@@ -24,6 +24,7 @@ pub(super) struct Layout {
     own: Vec<Own>,
     chunk_lines: u32,
     ring: Ring,
+    claims: bool,
     lines: u32,
 }
 
@@ -35,6 +36,7 @@ impl Layout {
             own: Vec::new(),
             chunk_lines: options.chunk_lines,
             ring: Ring::new(options.ring),
+            claims: options.claims,
             lines: 0,
         };
         for rank in (0..plan.ranks()).map(Rank) {
@@ -83,7 +85,15 @@ impl Layout {
 
     /// Ring `n` of a rank.
     pub(super) fn cells(&self, rank: Rank, n: usize) -> Cells {
-        Cells::new(self.own[rank.index()].rings[n], self.chunk_lines, self.ring)
+        Cells::new(self.own[rank.index()].rings[n], self.chunk_lines, self.ring, self.claims)
+    }
+
+    /// Flag `n` of a rank, which takes turns between as many lines as the ring has slots, at most two:
+    /// while readers look at one, the writer has claimed the other.
+    pub(super) fn turns(&self, rank: Rank, n: usize) -> Cells {
+        let turns = Ring::new(turn_lines(self.ring.slots()));
+        let first = self.own[rank.index()].flags[n * turns.slots() as usize];
+        Cells::new(first, 1, turns, self.claims)
     }
 
     /// Single line `n` of a rank.
@@ -92,9 +102,15 @@ impl Layout {
     }
 }
 
+/// Lines of a flag that takes turns, in plans whose rings have `slots` slots.
+const fn turn_lines(slots: u32) -> u32 {
+    if slots < 2 { 1 } else { 2 }
+}
+
 /// How many rings and single lines a rank needs.
 fn needs(plan: &Plan, rank: Rank) -> (usize, usize) {
     let options = plan.options();
+    let turns = turn_lines(options.ring) as usize;
     match (plan.collective(), &options.shape) {
         (Collective::Broadcast, Shape::Tree(tree)) => {
             let groups = groups(options, tree, rank).len();
@@ -107,8 +123,10 @@ fn needs(plan: &Plan, rank: Rank) -> (usize, usize) {
             }
         }
         // Arrived, and one release for each group of children.
-        (Collective::Barrier, Shape::Tree(tree)) => (0, 1 + groups(options, tree, rank).len()),
-        (Collective::Barrier, Shape::Exchange) => (0, rounds(plan.ranks())),
+        (Collective::Barrier, Shape::Tree(tree)) => {
+            (0, turns * (1 + groups(options, tree, rank).len()))
+        }
+        (Collective::Barrier, Shape::Exchange) => (0, turns * rounds(plan.ranks())),
         // Up, and how far a parent is.
         (Collective::Reduce(_), Shape::Tree(tree)) => {
             (usize::from(tree.parent(rank).is_some()), usize::from(!tree.children(rank).is_empty()))
@@ -124,7 +142,9 @@ fn needs(plan: &Plan, rank: Rank) -> (usize, usize) {
             let other = usize::from(rank != plan.root());
             (other, 1 - other)
         }
-        (Collective::Allgather, Shape::Tree(tree)) => (1, groups(options, tree, rank).len()),
+        (Collective::Allgather, Shape::Tree(tree)) => {
+            (1, turns * groups(options, tree, rank).len())
+        }
         (Collective::Allgather, Shape::Exchange) => (1, 0),
         // Refused by `Plan::new`.
         (Collective::Broadcast | Collective::Reduce(_), Shape::Exchange) => (0, 0),

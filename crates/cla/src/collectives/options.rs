@@ -35,6 +35,9 @@ pub struct Options {
     /// Whether a broadcasting parent waits within the call until its children have copied, as in the
     /// paper's Figure 1; otherwise before it comes round to the slot again.
     pub acks_in_call: bool,
+    /// Whether a rank claims the slot of its next chunk when it has written one (see
+    /// [`crate::program::Lines::claim`]): that was measured to take a third off an isolated broadcast.
+    pub claims: bool,
     /// A group for each rank, such as its socket; empty: all are in one. A parent writes one line for
     /// each group of its children.
     pub groups: Vec<u16>,
@@ -70,6 +73,7 @@ impl Options {
             shape,
             acks: Acks::PerChild,
             acks_in_call: false,
+            claims: true,
             groups: Vec::new(),
             chunk_lines: chunk_lines.clamp(1, Self::CHUNK_LINES),
             ring: Self::RING,

@@ -283,6 +283,16 @@ impl Plan {
         Member::new(self, rank)
     }
 
+    /// Whether `Send` and `Receive` of a rank may be the same memory (in allgather: whether `Send` may be
+    /// the rank's own block of `Receive`).
+    #[must_use]
+    pub const fn in_place(&self) -> bool {
+        !matches!(
+            (self.collective, &self.options.shape),
+            (Collective::Allreduce(_), Shape::Exchange)
+        )
+    }
+
     /// Bytes of the `Send` buffer of `rank` that the program reads, and of its `Receive` buffer that it
     /// writes.
     #[must_use]

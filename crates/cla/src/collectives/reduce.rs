@@ -45,11 +45,11 @@ impl Reduce {
             };
             lines.copy(piece.within(Buffer::Send, 0), result);
             for &child in &self.children {
-                lines.wait(child.at(piece.s), Compare::AtLeast, piece.s)?;
+                child.wait(lines, piece.s)?;
                 lines.reduce(self.combine, piece.inside(child), result);
             }
             if let Some((cells, _)) = self.up {
-                lines.write(cells.at(piece.s), piece.s);
+                cells.raise(lines, piece.s);
             }
             if let Some(read) = self.read
                 && self.ring.acknowledged(piece.s)

@@ -6,7 +6,7 @@
 //! comes round to a slot only after its readers said that they are done with it; they say so once for
 //! half a ring, which takes the acknowledgement off the way of nearly every call.
 
-use crate::program::{Buffer, Line, Span};
+use crate::program::{Buffer, Compare, Gone, Line, Lines, Span};
 
 /// How chunk numbers go round, and when readers acknowledge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,12 +77,34 @@ pub(super) struct Cells {
     first: Line,
     lines: u32,
     mask: u32,
+    /// Lines that a writer claims ahead.
+    claimed: u32,
 }
 
 impl Cells {
     /// Slots from line `first` on, of `lines` lines each.
-    pub(super) const fn new(first: Line, lines: u32, ring: Ring) -> Self {
-        Self { first, lines, mask: ring.slots - 1 }
+    pub(super) const fn new(first: Line, lines: u32, ring: Ring, claims: bool) -> Self {
+        let claimed = if claims && ring.slots > 1 { lines } else { 0 };
+        Self { first, lines, mask: ring.slots - 1, claimed }
+    }
+
+    /// Raises the flag of chunk `s`, and claims the slot of the chunk after it. With one slot there is
+    /// nothing to claim: readers still look at it.
+    #[inline]
+    pub(super) fn raise<L: Lines>(self, lines: &mut L, s: u64) {
+        lines.write(self.at(s), s);
+        if self.claimed > 0 {
+            lines.claim(self.at(s + 1), self.claimed);
+        }
+    }
+
+    /// Waits for the flag of chunk `s`.
+    ///
+    /// # Errors
+    /// [`Gone`] when its writer has ended.
+    #[inline]
+    pub(super) fn wait<L: Lines>(self, lines: &mut L, s: u64) -> Result<(), Gone> {
+        lines.wait(self.at(s), Compare::AtLeast, s)
     }
 
     /// The first line of the slot of chunk `s`.

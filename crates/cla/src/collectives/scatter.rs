@@ -45,7 +45,7 @@ impl Scatter {
         for piece in call.pieces() {
             let mine = piece.within(Buffer::Receive, 0);
             if let Some((cells, _)) = self.mine {
-                lines.wait(cells.at(piece.s), Compare::AtLeast, piece.s)?;
+                cells.wait(lines, piece.s)?;
             }
             for &(rank, cells, done) in &self.others {
                 if let Some(due) = self.ring.due(piece.s) {
@@ -54,12 +54,12 @@ impl Scatter {
                 let from = u32::from(rank.0) * call.bytes;
                 lines.copy(piece.within(Buffer::Send, from), piece.inside(cells));
                 if self.flat {
-                    lines.write(cells.at(piece.s), piece.s);
+                    cells.raise(lines, piece.s);
                 }
             }
             if !self.flat {
                 for &child in &self.children {
-                    lines.write(child.at(piece.s), piece.s);
+                    child.raise(lines, piece.s);
                 }
             }
             match self.mine {

@@ -50,6 +50,7 @@ impl Ranks {
                 let word = self.word(line);
                 *word = (u64::from_ne_bytes(*word) + value).to_ne_bytes();
             }
+            Operation::Claim { .. } => {}
             Operation::Wait { line, compare, value } => {
                 return compare.holds(u64::from_ne_bytes(*self.word(line)), value);
             }
@@ -204,7 +205,7 @@ proptest! {
     fn any_choice_is_right(
         which in 0_usize..7, ranks in 1_u16..9, root in 0_u16..9, degree in 1_u16..5,
         bytes in 0_u32..60, chunk_lines in 1_u32..4, ring in 0_u32..4, exchange: bool,
-        counter: bool, acks_in_call: bool, grouped: bool, seed: u64,
+        counter: bool, acks_in_call: bool, claims: bool, grouped: bool, seed: u64,
     ) {
         let collective = collectives()[which];
         let root = Rank(root % ranks);
@@ -217,6 +218,7 @@ proptest! {
                 else { Shape::Tree(Tree::regular(ranks, root, degree)) },
             acks: if counter { Acks::Counter } else { Acks::PerChild },
             acks_in_call,
+            claims,
             groups: if grouped { (0..ranks).map(|r| r % 2).collect() } else { Vec::new() },
             chunk_lines,
             ring: (1 << ring).max(least),
@@ -241,11 +243,11 @@ fn a_program_stays_within_its_lines() {
 }
 
 #[test]
-fn one_line_broadcast_is_two_operations_for_the_root() {
+fn one_line_broadcast_is_three_operations_for_the_root() {
     let options = Options::tree(Tree::flat(2, Rank(0)), 8);
     let plan = Plan::new(Collective::Broadcast, 2, Rank(0), 8, options).expect("fits");
     let recorded = plan.record(3, 4);
-    assert_eq!(recorded.ranks[0].operations.len(), 2, "copy and write");
+    assert_eq!(recorded.ranks[0].operations.len(), 3, "copy, write and claim");
     assert_eq!(recorded.ranks[1].operations.len(), 2, "wait and copy");
 }
 

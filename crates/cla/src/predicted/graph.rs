@@ -467,6 +467,7 @@ fn histories(nodes: &[Node], lines: usize) -> (Vec<Vec<Touch>>, Vec<Vec<(usize, 
             }
             Operation::Wait { line, .. } => add(line, Use::Poll),
             Operation::Write { line, .. } | Operation::Add { line, .. } => add(line, Use::Write),
+            Operation::Claim { .. } => {}
         }
         touches.push(of_node);
     }

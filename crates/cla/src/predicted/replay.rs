@@ -52,7 +52,8 @@ impl Replay {
                         *word = word.wrapping_add(value);
                         ready.extend(parked[line.0 as usize].drain(..));
                     }
-                    Operation::Copy { .. } | Operation::Reduce { .. } => {}
+                    Operation::Copy { .. } | Operation::Reduce { .. } | Operation::Claim { .. } => {
+                    }
                 }
                 self.next[rank] += 1;
                 visit(node, &self.words);

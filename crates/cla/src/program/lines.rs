@@ -35,6 +35,11 @@ pub trait Lines {
     /// Adds `value` to the word of `line` in one step, after all that this rank did before (`cl_add`).
     fn add(&mut self, line: Line, value: u64);
 
+    /// Says that this rank will write the first `lines` lines from `line` on next, and waits for nothing
+    /// (`cl_claim`, not in the paper). It changes no byte: live it fetches ownership ahead of the store
+    /// (`prefetchw`), so that the invalidation of old readers is not on the way of the next call.
+    fn claim(&mut self, line: Line, lines: u32);
+
     /// `dst[i] = combine(dst[i], src[i])` over the elements of two spans of the same length
     /// (`cl_reduce`). The order of the operands is as written: `dst` first.
     fn reduce(&mut self, combine: Combine, src: Span, dst: Span);

@@ -130,6 +130,13 @@ pub enum Operation {
         /// What is added.
         value: u64,
     },
+    /// [`super::Lines::claim`].
+    Claim {
+        /// The first line.
+        line: Line,
+        /// How many.
+        lines: u32,
+    },
     /// [`super::Lines::reduce`].
     Reduce {
         /// How two elements become one.

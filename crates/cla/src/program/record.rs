@@ -29,6 +29,10 @@ impl Lines for Record {
         self.operations.push(Operation::Add { line, value });
     }
 
+    fn claim(&mut self, line: Line, lines: u32) {
+        self.operations.push(Operation::Claim { line, lines });
+    }
+
     fn reduce(&mut self, combine: Combine, src: Span, dst: Span) {
         self.operations.push(Operation::Reduce { combine, src, dst });
     }
@@ -58,6 +62,7 @@ impl Operation {
             Self::Copy { src, dst } | Self::Reduce { src, dst, .. } => {
                 src.shared_lines().chain(dst.shared_lines()).collect()
             }
+            Self::Claim { line, lines } => (0..lines).map(|n| line.plus(n)).collect(),
             Self::Wait { line, .. } | Self::Write { line, .. } | Self::Add { line, .. } => {
                 vec![line]
             }
