@@ -1,9 +1,11 @@
 //! Simulated hardware: machines that nobody here owns, or whose truth has to be known.
 //!
 //! [`synthetic`] is memory with known latencies and chosen noise, on which every estimator is
-//! tested. This crate never reads a clock, a file or the environment: time is virtual and every
-//! random draw follows from the seed of the spec, so a run replays bit for bit.
+//! tested. [`lines`] is the coherence of cache lines, message by message. This crate never reads a
+//! clock, a file or the environment: time is virtual and every random draw follows from a seed, so a
+//! run replays bit for bit.
 
+pub mod lines;
 mod number;
 mod random;
 pub mod synthetic;

@@ -38,6 +38,23 @@ pub(crate) fn whole_ticks(cycles: f64, tick: u32) -> u64 {
     (ticks * f64::from(tick)) as u64
 }
 
+/// Nanoseconds as whole picoseconds, the clock of the line engine. Negative ones and those that are no
+/// number become 0, and none is above 2^63.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "float to integer casts saturate"
+)]
+pub(crate) fn picoseconds(ns: f64) -> u64 {
+    ((ns * 1000.0).round() as u64).min(u64::MAX / 2)
+}
+
+/// Picoseconds as nanoseconds.
+#[allow(clippy::cast_precision_loss, reason = "runs are far shorter than 2^53 ps, two hours")]
+pub(crate) fn nanoseconds(ps: u64) -> f64 {
+    ps as f64 / 1000.0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,306 @@
+//! The engine: events in the order of virtual time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use isochrone_machine::LineCosts;
+use isochrone_stats as stats;
+
+use super::legs::Legs;
+use super::line::LineState;
+use super::links::Links;
+use super::message::{Core, Kind, Message};
+use super::program::{Program, Touch};
+use super::rules::{Lookup, Protocol, Rules};
+use super::traffic::Traffic;
+use super::world::{Event, Pace, Setting, World};
+use crate::number::nanoseconds;
+
+/// What differs from one seed to the next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Jitter {
+    /// The seed. Events at the same moment take place in an order that it decides.
+    pub seed: u64,
+    /// Cores begin anywhere within so many ns.
+    pub begin_ns: f64,
+    /// A poll notices that its line is gone anywhere within so many ns.
+    pub poll_ns: f64,
+}
+
+impl Jitter {
+    /// Events at the same moment in an order of their own; nothing is late.
+    #[must_use]
+    pub const fn seed(seed: u64) -> Self {
+        Self { seed, begin_ns: 0.0, poll_ns: 0.0 }
+    }
+}
+
+/// What came of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// When each core had done its last step, ns after the common beginning.
+    pub end_ns: Vec<f64>,
+    /// What went over the machine.
+    pub traffic: Traffic,
+}
+
+impl Run {
+    /// When the last core had done its last step, ns.
+    #[must_use]
+    pub fn makespan_ns(&self) -> f64 {
+        self.end_ns.iter().copied().fold(0.0, f64::max)
+    }
+}
+
+/// Some core waits for a word that nobody will write.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "core {core} waits in its step {step} for what no core does; {waiting} of {cores} cores wait"
+)]
+pub struct Stuck {
+    /// The first that waits.
+    pub core: usize,
+    /// In which step, from 0.
+    pub step: usize,
+    /// How many wait.
+    pub waiting: usize,
+    /// Of how many.
+    pub cores: usize,
+}
+
+/// Lines of a simulated machine, and the cores that use them. The state of all lines stays from one run to
+/// the next.
+#[derive(Debug)]
+pub struct Engine<'a> {
+    rules: Rules,
+    legs: Legs<'a>,
+    links: Links,
+    world: World,
+    /// When the last answer to a request to own each line is dealt with.
+    answered_ps: Vec<u64>,
+    queue: BinaryHeap<Reverse<Entry>>,
+    events: Vec<Event>,
+    free: Vec<u32>,
+    now_ps: u64,
+}
+
+/// When an event takes place, its turn among those of the same moment, and where it is.
+type Entry = (u64, u64, u32);
+
+impl<'a> Engine<'a> {
+    /// Simulated cores on the cores named of the machine with these costs; lines are in memory.
+    #[must_use]
+    pub fn new(costs: &'a LineCosts, cores: &[usize], protocol: Protocol, lookup: Lookup) -> Self {
+        let rules = Rules::new(protocol, lookup, sockets(costs, cores));
+        Self {
+            legs: Legs::new(costs, cores, &rules),
+            links: Links::default(),
+            rules,
+            world: World::new(0),
+            answered_ps: Vec::new(),
+            queue: BinaryHeap::new(),
+            events: Vec::new(),
+            free: Vec::new(),
+            now_ps: 0,
+        }
+    }
+
+    /// Puts all lines back into memory, all words 0.
+    pub fn reset(&mut self) {
+        self.world = World::new(0);
+        self.answered_ps.clear();
+    }
+
+    /// The word of a line, wherever it is.
+    #[must_use]
+    pub fn word(&self, line: u32) -> u64 {
+        self.world.lines.get(line as usize).map_or(0, LineState::word)
+    }
+
+    /// Runs a program from a common beginning.
+    ///
+    /// # Errors
+    /// [`Stuck`] when a core waits for ever.
+    ///
+    /// # Panics
+    /// If the program has more cores than the engine.
+    pub fn run(&mut self, program: &Program, jitter: &Jitter) -> Result<Run, Stuck> {
+        assert!(program.cores.len() <= self.rules.cores(), "more programs than cores");
+        self.prepare(program);
+        let mut random = stats::rng(stats::derive_seed(jitter.seed, 1));
+        let mut end_ps = vec![0; program.cores.len()];
+        let mut traffic = Traffic::default();
+        let begin_ps = self.now_ps;
+        let mut turn = 0_u64;
+        let mut draw = |span_ns: f64| {
+            let drawn = if span_ns > 0.0 { stats::uniform(&mut random) * span_ns } else { 0.0 };
+            turn += 1;
+            let order = stats::Rng::next_u64(&mut random) << 32 | turn & 0xffff_ffff;
+            (crate::number::picoseconds(drawn), order)
+        };
+        for (core, _) in (0..).zip(&program.cores) {
+            let (late_ps, order) = draw(jitter.begin_ns);
+            self.push(begin_ps + late_ps, order, Event::Begin(core));
+        }
+        let mut follow = Vec::new();
+        while let Some(Reverse((time, _, at))) = self.queue.pop() {
+            self.now_ps = time;
+            self.free.push(at);
+            let event = self.events[at as usize];
+            self.happen(program, event, &mut follow);
+            if let Event::Begin(core) = event
+                && self.world.has_ended(usize::from(core))
+            {
+                end_ps[usize::from(core)] = time;
+            }
+            for event in follow.drain(..) {
+                let poll = if let Event::Poll(_) = event { jitter.poll_ns } else { 0.0 };
+                let (late_ps, order) = draw(poll);
+                let delay = self.delay(event, &mut traffic);
+                self.push(time + delay + late_ps, order, event);
+            }
+        }
+        self.stuck(program)?;
+        let end_ns = end_ps.iter().map(|end| nanoseconds(end - begin_ps)).collect();
+        Ok(Run { end_ns, traffic })
+    }
+
+    fn prepare(&mut self, program: &Program) {
+        let lines = (program.lines() as usize).max(self.world.lines.len());
+        self.world.lines.resize_with(lines, LineState::default);
+        self.answered_ps.resize(lines, 0);
+        self.world.begin(program);
+        self.legs.note(program);
+        self.queue.clear();
+        self.events.clear();
+        self.free.clear();
+    }
+
+    fn happen(&mut self, program: &Program, event: Event, follow: &mut Vec<Event>) {
+        let setting = Setting { rules: &self.rules, program, pace: &self.legs };
+        self.world.happen(setting, event, follow);
+    }
+
+    fn push(&mut self, time: u64, order: u64, event: Event) {
+        let at = match self.free.pop() {
+            Some(at) => {
+                self.events[at as usize] = event;
+                at
+            }
+            None => {
+                self.events.push(event);
+                u32::try_from(self.events.len() - 1).unwrap_or(u32::MAX)
+            }
+        };
+        self.queue.push(Reverse((time, order, at)));
+    }
+
+    /// How long it takes until an event takes place.
+    fn delay(&mut self, event: Event, traffic: &mut Traffic) -> u64 {
+        match event {
+            Event::Begin(_) | Event::Poll(_) => 0,
+            Event::Perform { local, .. } => self.legs.local_ps * u64::from(local),
+            Event::Issue { core, first } => self.world.issue_delay(&self.legs, core, first),
+            Event::Ahead { nth, .. } => {
+                self.legs.overlapped_ps.unwrap_or_default() * u64::from(nth)
+            }
+            Event::Arrive { line, message } => {
+                let far = self.rules.socket(message.requester) != self.rules.socket(message.peer);
+                traffic.count(message.kind, far);
+                self.message_delay(line, message)
+            }
+        }
+    }
+
+    fn message_delay(&mut self, line: u32, message: Message) -> u64 {
+        let leg = self.legs.of(line, message);
+        let Message { requester, peer, kind } = message;
+        match kind {
+            Kind::Data { .. } if peer != requester => {
+                let class = self.legs.class(requester, peer);
+                let from = self.rules.socket(peer);
+                let to = self.rules.socket(requester);
+                leg + self.links.wait(from, to, self.now_ps, class.congestion_ps)
+            }
+            Kind::Response { held: true, .. } if self.world.is_owning(line) => {
+                let last = &mut self.answered_ps[line as usize];
+                let arrival = self.now_ps + leg;
+                *last = arrival.max(*last + self.legs.sharer_ps(requester, peer));
+                *last - self.now_ps
+            }
+            Kind::SnoopOwn { .. } => {
+                self.answered_ps[line as usize] = 0;
+                leg
+            }
+            _ => leg,
+        }
+    }
+
+    fn stuck(&self, program: &Program) -> Result<(), Stuck> {
+        let cores = program.cores.len();
+        let mut waiting = (0..cores).filter(|&core| !self.world.has_ended(core));
+        let Some(core) = waiting.next() else { return Ok(()) };
+        let step = self.world.step_of(core);
+        Err(Stuck { core, step, waiting: waiting.count() + 1, cores })
+    }
+}
+
+/// The socket of each core: cores between which lines cost what they cost beside their own memory are in
+/// one.
+fn sockets(costs: &LineCosts, cores: &[usize]) -> Vec<u16> {
+    let mut sockets: Vec<u16> = Vec::with_capacity(cores.len());
+    let mut next = 0;
+    for (at, &core) in cores.iter().enumerate() {
+        let near = |&other: &usize| costs.class(core, cores[other]) == costs.class(core, core);
+        let socket = (0..at).find(near).map_or(next, |other| sockets[other]);
+        next = next.max(socket + 1);
+        sockets.push(socket);
+    }
+    sockets
+}
+
+impl Pace for Legs<'_> {
+    fn streams(&self, lines: &[LineState], core: Core, missing: &[Touch]) -> bool {
+        let one_by_one: u64 = missing.iter().map(|touch| self.fetch_ps(lines, core, *touch)).sum();
+        let class = self.supplier_class(lines, core, missing[0]);
+        let each = class.line_ps + class.congestion_ps;
+        class.start_ps + each * missing.len() as u64 <= one_by_one
+    }
+
+    fn overlaps(&self) -> bool {
+        self.overlapped_ps.is_some()
+    }
+}
+
+impl Legs<'_> {
+    /// The class between a core and whoever would send it a line now.
+    fn supplier_class(&self, lines: &[LineState], core: Core, touch: Touch) -> super::legs::Class {
+        let supplier = lines[touch.line as usize].supplier(core);
+        self.class(core, supplier.unwrap_or(core))
+    }
+
+    /// What fetching a line costs now.
+    fn fetch_ps(&self, lines: &[LineState], core: Core, touch: Touch) -> u64 {
+        match lines[touch.line as usize].supplier(core) {
+            Some(peer) => self.class(core, peer).transfer_ps,
+            None => self.memory_ps(core),
+        }
+    }
+
+    /// How long after the one before it a line of several is asked for.
+    pub(super) fn pace_ps(
+        &self,
+        lines: &[LineState],
+        core: Core,
+        touch: Touch,
+        first: bool,
+    ) -> u64 {
+        let class = self.supplier_class(lines, core, touch);
+        let each = class.line_ps + class.congestion_ps;
+        if first {
+            (class.start_ps + each).saturating_sub(self.fetch_ps(lines, core, touch))
+        } else {
+            each
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Links between sockets: one line at a time in each direction.
+
+use std::collections::BTreeMap;
+
+/// When each link is free again.
+#[derive(Debug, Default)]
+pub(super) struct Links(BTreeMap<(u16, u16), u64>);
+
+impl Links {
+    /// A line enters the link from one socket to another at `now_ps` and keeps it for `hold_ps`; how long
+    /// it has to wait before it.
+    pub(super) fn wait(&mut self, from: u16, to: u16, now_ps: u64, hold_ps: u64) -> u64 {
+        if hold_ps == 0 || from == to {
+            return 0;
+        }
+        let free = self.0.entry((from, to)).or_default();
+        let begin = now_ps.max(*free);
+        *free = begin + hold_ps;
+        begin - now_ps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_carries_one_line_at_a_time_each_way() {
+        let mut links = Links::default();
+        assert_eq!(links.wait(0, 1, 100, 3), 0);
+        assert_eq!(links.wait(0, 1, 101, 3), 2);
+        assert_eq!(links.wait(0, 1, 101, 3), 5);
+        assert_eq!(links.wait(1, 0, 101, 3), 0, "the other way is another link");
+        assert_eq!(links.wait(0, 1, 200, 3), 0);
+    }
+}

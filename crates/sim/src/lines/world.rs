@@ -1,0 +1,373 @@
+//! All lines and all cores, without time: what happens at an event, and which events follow.
+//!
+//! The engine gives each event a time. The tests take them in every order.
+
+use super::copies::Asked;
+use super::legs::Legs;
+use super::line::LineState;
+use super::message::{Core, Effect, Message, State};
+use super::program::{Program, Step, Touch};
+use super::rules::Rules;
+
+/// Something that happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Event {
+    /// A core comes to its next step.
+    Begin(Core),
+    /// It has used what it has at hand.
+    Perform {
+        /// The core.
+        core: Core,
+        /// Accesses to its own cache that took time.
+        local: u32,
+    },
+    /// It asks for the next line that it lacks.
+    Issue {
+        /// The core.
+        core: Core,
+        /// It is the first of several.
+        first: bool,
+    },
+    /// Its poll finds that the line is gone.
+    Poll(Core),
+    /// It asks for a line that it will wait for soon.
+    Ahead {
+        /// The core.
+        core: Core,
+        /// The line.
+        line: u32,
+        /// How many loads before this one are on their way.
+        nth: u16,
+    },
+    /// A message about a line arrives.
+    Arrive {
+        /// The line.
+        line: u32,
+        /// The message.
+        message: Message,
+    },
+}
+
+/// What a core is at.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Phase {
+    /// Between two events of its own.
+    Busy,
+    /// Fetches lines.
+    Fetching {
+        /// Lines that it lacks, in order.
+        missing: Vec<Touch>,
+        /// How many were asked for.
+        asked: usize,
+        /// How many came.
+        came: usize,
+        /// It asks for the next before the last has come.
+        streams: bool,
+    },
+    /// The polled line is on its way.
+    Polling,
+    /// The polled line is at hand and its word is not what is waited for: a parked program counter.
+    Parked,
+    /// Has done all steps.
+    Ended,
+}
+
+/// One core.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct CoreState {
+    step: usize,
+    phase: Phase,
+}
+
+/// How cores pace their requests; a matter of costs, so the engine's.
+pub(super) trait Pace {
+    /// Whether a core asks for these lines without waiting in between.
+    fn streams(&self, lines: &[LineState], core: Core, missing: &[Touch]) -> bool;
+    /// Whether loads of polls that follow one another overlap.
+    fn overlaps(&self) -> bool;
+}
+
+/// What the world's rules are.
+#[derive(Clone, Copy)]
+pub(super) struct Setting<'a> {
+    pub(super) rules: &'a Rules,
+    pub(super) program: &'a Program,
+    pub(super) pace: &'a dyn Pace,
+}
+
+/// Everything that is simulated.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct World {
+    pub(super) lines: Vec<LineState>,
+    cores: Vec<CoreState>,
+}
+
+/// Polls whose loads may be on their way at once: what a core's ten line-fill buffers hold.
+const AHEAD: usize = 10;
+
+impl World {
+    /// Lines that nobody has, and no cores yet.
+    pub(super) fn new(lines: u32) -> Self {
+        Self { lines: vec![LineState::default(); lines as usize], cores: Vec::new() }
+    }
+
+    /// Puts every core before its first step.
+    pub(super) fn begin(&mut self, program: &Program) {
+        self.cores = vec![CoreState { step: 0, phase: Phase::Busy }; program.cores.len()];
+    }
+
+    /// The step that a core is at; all of them if it has ended.
+    pub(super) fn step_of(&self, core: usize) -> usize {
+        self.cores[core].step
+    }
+
+    /// Whether a core has done all.
+    pub(super) fn has_ended(&self, core: usize) -> bool {
+        self.cores[core].phase == Phase::Ended
+    }
+
+    /// Whether somebody is being given a line for itself.
+    pub(super) fn is_owning(&self, line: u32) -> bool {
+        self.lines[line as usize].home.is_owning()
+    }
+
+    /// How long a core waits before it asks for its next missing line.
+    pub(super) fn issue_delay(&self, legs: &Legs<'_>, core: Core, first: bool) -> u64 {
+        match &self.cores[usize::from(core)].phase {
+            Phase::Fetching { missing, asked, streams: true, .. } => {
+                legs.pace_ps(&self.lines, core, missing[*asked], first)
+            }
+            _ => 0,
+        }
+    }
+
+    /// An event happens; what follows is added to `out`.
+    pub(super) fn happen(&mut self, setting: Setting<'_>, event: Event, out: &mut Vec<Event>) {
+        match event {
+            Event::Begin(core) => self.begin_step(setting, core, out),
+            Event::Perform { core, .. } => self.perform(setting, core, out),
+            Event::Issue { core, .. } => self.issue(core, out),
+            Event::Poll(core) => self.poll(setting, core, out),
+            Event::Ahead { core, line, .. } => {
+                if self.will_poll(setting, core, line) {
+                    self.send(line, out, |state, messages| state.read(core, messages));
+                }
+            }
+            Event::Arrive { line, message } => self.arrive(setting, line, message, out),
+        }
+    }
+
+    fn begin_step(&mut self, setting: Setting<'_>, core: Core, out: &mut Vec<Event>) {
+        let steps = &setting.program.cores[usize::from(core)];
+        let state = &mut self.cores[usize::from(core)];
+        let Some(step) = steps.get(state.step) else {
+            state.phase = Phase::Ended;
+            return;
+        };
+        state.phase = Phase::Busy;
+        let before = state.step.checked_sub(1).map(|before| &steps[before]);
+        let again = |line: u32| before.is_some_and(|before| before.uses(line));
+        let mut local = match step {
+            Step::Touch { private, .. } => *private,
+            Step::Wait { .. } | Step::Drop { .. } => 0,
+        };
+        for (line, writes) in step.lines() {
+            let copy = self.lines[line as usize].copies.state(core);
+            local += u32::from(serves(copy, writes) && !again(line));
+        }
+        out.push(Event::Perform { core, local });
+    }
+
+    fn perform(&mut self, setting: Setting<'_>, core: Core, out: &mut Vec<Event>) {
+        match &setting.program.cores[usize::from(core)][self.cores[usize::from(core)].step] {
+            Step::Wait { .. } => {
+                self.look_ahead(setting, core, out);
+                self.poll(setting, core, out);
+            }
+            Step::Touch { lines, .. } => self.touch(setting, core, lines, out),
+            Step::Drop { line } => {
+                let asked = self.send(*line, out, |state, messages| state.evict(core, messages));
+                if let Asked::Hit(_) = asked {
+                    self.next_step(core, out);
+                }
+            }
+        }
+    }
+
+    /// Uses what is at hand and begins to fetch the rest.
+    fn touch(&mut self, setting: Setting<'_>, core: Core, touches: &[Touch], out: &mut Vec<Event>) {
+        let mut missing = Vec::new();
+        for &touch in touches {
+            let line = &mut self.lines[touch.line as usize];
+            if serves(line.copies.state(core), touch.change.is_some()) {
+                if let Some(change) = touch.change {
+                    line.copies.write(core, change);
+                }
+            } else {
+                missing.push(touch);
+            }
+        }
+        if missing.is_empty() {
+            self.next_step(core, out);
+            return;
+        }
+        let streams = missing.len() > 1 && setting.pace.streams(&self.lines, core, &missing);
+        self.cores[usize::from(core)].phase =
+            Phase::Fetching { missing, asked: 0, came: 0, streams };
+        out.push(Event::Issue { core, first: true });
+    }
+
+    /// Asks for the next line that is missing.
+    fn issue(&mut self, core: Core, out: &mut Vec<Event>) {
+        let Phase::Fetching { missing, asked, streams, .. } =
+            &mut self.cores[usize::from(core)].phase
+        else {
+            return;
+        };
+        let touch = missing[*asked];
+        *asked += 1;
+        if *streams && *asked < missing.len() {
+            out.push(Event::Issue { core, first: false });
+        }
+        let outcome = self.send(touch.line, out, |state, messages| match touch.change {
+            Some(change) => state.write(core, change, messages),
+            None => state.read(core, messages),
+        });
+        if let Asked::Hit(_) = outcome {
+            self.fetched(core, out);
+        }
+    }
+
+    /// A line that a step lacked has come.
+    fn fetched(&mut self, core: Core, out: &mut Vec<Event>) {
+        let Phase::Fetching { missing, asked, came, streams } =
+            &mut self.cores[usize::from(core)].phase
+        else {
+            return;
+        };
+        *came += 1;
+        if *came == missing.len() {
+            self.next_step(core, out);
+        } else if !*streams && asked == came {
+            out.push(Event::Issue { core, first: false });
+        }
+    }
+
+    fn next_step(&mut self, core: Core, out: &mut Vec<Event>) {
+        let state = &mut self.cores[usize::from(core)];
+        state.step += 1;
+        state.phase = Phase::Busy;
+        out.push(Event::Begin(core));
+    }
+
+    /// Loads the polled line, or looks at its word.
+    fn poll(&mut self, setting: Setting<'_>, core: Core, out: &mut Vec<Event>) {
+        let Some(&Step::Wait { line, .. }) = self.step(setting, core) else { return };
+        self.cores[usize::from(core)].phase = Phase::Polling;
+        let asked = self.send(line, out, |state, messages| state.read(core, messages));
+        if let Asked::Hit(word) = asked {
+            self.polled(setting, core, word, out);
+        }
+    }
+
+    /// A poll has the word.
+    fn polled(&mut self, setting: Setting<'_>, core: Core, word: u64, out: &mut Vec<Event>) {
+        let Some(Step::Wait { until, .. }) = self.step(setting, core) else { return };
+        if until.holds(word) {
+            self.next_step(core, out);
+        } else {
+            self.cores[usize::from(core)].phase = Phase::Parked;
+        }
+    }
+
+    /// Begins to load the lines of the waits that follow at once, where the first of them begins.
+    fn look_ahead(&self, setting: Setting<'_>, core: Core, out: &mut Vec<Event>) {
+        if !setting.pace.overlaps() {
+            return;
+        }
+        let steps = &setting.program.cores[usize::from(core)];
+        let at = self.cores[usize::from(core)].step;
+        let polled = |step: &Step| match step {
+            Step::Wait { line, .. } => Some(*line),
+            Step::Touch { .. } | Step::Drop { .. } => None,
+        };
+        if at > 0 && polled(&steps[at - 1]).is_some() {
+            return;
+        }
+        let run: Vec<u32> = steps[at..].iter().map_while(polled).take(AHEAD).collect();
+        for (nth, (n, &line)) in (1..).zip(run.iter().enumerate().skip(1)) {
+            if !run[..n].contains(&line) {
+                out.push(Event::Ahead { core, line, nth });
+            }
+        }
+    }
+
+    fn arrive(&mut self, setting: Setting<'_>, line: u32, message: Message, out: &mut Vec<Event>) {
+        let mut messages = Vec::new();
+        let state = &mut self.lines[line as usize];
+        let effect = state.deliver(setting.rules, message, &mut messages);
+        out.extend(messages.into_iter().map(|message| Event::Arrive { line, message }));
+        match effect {
+            Some(Effect::Read { core, value })
+                if self.waits_for(setting, core, line)
+                    && self.cores[usize::from(core)].phase == Phase::Polling =>
+            {
+                self.polled(setting, core, value, out);
+            }
+            Some(Effect::Gave { core }) => self.next_step(core, out),
+            Some(Effect::Read { core, .. } | Effect::Wrote { core }) => {
+                let phase = &self.cores[usize::from(core)].phase;
+                if let Phase::Fetching { missing, asked, .. } = phase
+                    && missing[..*asked].iter().any(|touch| touch.line == line)
+                {
+                    self.fetched(core, out);
+                }
+            }
+            Some(Effect::Lost { core }) => {
+                let parked = self.cores[usize::from(core)].phase == Phase::Parked;
+                if parked && self.waits_for(setting, core, line) {
+                    self.cores[usize::from(core)].phase = Phase::Polling;
+                    out.push(Event::Poll(core));
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// Whether a core is at a run of waits that still polls the line.
+    fn will_poll(&self, setting: Setting<'_>, core: Core, line: u32) -> bool {
+        let steps = &setting.program.cores[usize::from(core)];
+        let run = steps.get(self.cores[usize::from(core)].step..).unwrap_or_default();
+        let run = run.iter().take_while(|step| matches!(step, Step::Wait { .. }));
+        run.take(AHEAD).any(|step| step.uses(line))
+    }
+
+    fn step<'a>(&self, setting: Setting<'a>, core: Core) -> Option<&'a Step> {
+        setting.program.cores[usize::from(core)].get(self.cores[usize::from(core)].step)
+    }
+
+    fn waits_for(&self, setting: Setting<'_>, core: Core, line: u32) -> bool {
+        matches!(self.step(setting, core), Some(&Step::Wait { line: polled, .. }) if polled == line)
+    }
+
+    fn send(
+        &mut self,
+        line: u32,
+        out: &mut Vec<Event>,
+        ask: impl FnOnce(&mut LineState, &mut Vec<Message>) -> Asked,
+    ) -> Asked {
+        let mut messages = Vec::new();
+        let asked = ask(&mut self.lines[line as usize], &mut messages);
+        out.extend(messages.into_iter().map(|message| Event::Arrive { line, message }));
+        asked
+    }
+}
+
+/// Whether a copy serves a read or a write without a message.
+fn serves(copy: State, writes: bool) -> bool {
+    match copy {
+        State::Invalid => false,
+        State::Shared | State::Forward => !writes,
+        State::Exclusive | State::Modified => true,
+    }
+}
