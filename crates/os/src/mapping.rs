@@ -8,6 +8,8 @@
 mod regions;
 mod replace;
 
+pub(crate) use regions::{Policy, query_regions, set_policy};
+
 use crate::error::OsError;
 use crate::syscall::syscall;
 use core::ffi::c_void;

@@ -1,0 +1,181 @@
+//! Address space for data whose pages come when they are touched, so that whoever touches a page first
+//! decides where it lives, unless the range is interleaved.
+//!
+//! It hands out nothing: which part belongs to whom is for its callers.
+
+use crate::error::OsError;
+use crate::mapping::{Policy, query_regions, set_policy};
+use core::ptr::NonNull;
+use isochrone_units::{PAGE_BYTES, RegionId};
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+
+/// Reserved address space, readable and writable.
+#[derive(Debug)]
+pub struct Space {
+    base: NonNull<u8>,
+    bytes: usize,
+    shared: bool,
+}
+
+// SAFETY: the range belongs to the value, not to a thread.
+unsafe impl Send for Space {}
+// SAFETY: through a shared reference only system calls are made on it.
+unsafe impl Sync for Space {}
+
+const ADVICE: &str = "ask for less memory, or raise ulimit -v";
+
+impl Space {
+    /// Reserves `bytes`, rounded up to whole pages, at a 2 MiB boundary. With `shared`, processes that
+    /// this one forks later see the same memory at the same address.
+    ///
+    /// # Errors
+    /// [`OsError`] where there is not so much address space.
+    pub fn new(bytes: usize, shared: bool) -> Result<Self, OsError> {
+        const HUGE: usize = crate::mapping::HUGE_PAGE_BYTES;
+        const REFUSED: OsError = OsError::invalid("cannot reserve memory", ADVICE);
+        let bytes = bytes.checked_next_multiple_of(HUGE).filter(|bytes| *bytes > 0);
+        let bytes = bytes.ok_or(REFUSED)?;
+        let span = bytes.checked_add(HUGE).ok_or(REFUSED)?;
+        let kind = if shared { MapFlags::SHARED } else { MapFlags::PRIVATE };
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = kind | MapFlags::NORESERVE;
+        // SAFETY: a new range wherever the kernel finds room disturbs nobody.
+        let start =
+            unsafe { rustix::mm::mmap_anonymous(core::ptr::null_mut(), span, access, flags) };
+        let start: *mut u8 =
+            start.map_err(|errno| OsError::of("cannot reserve memory", errno, ADVICE))?.cast();
+        let before = start.align_offset(HUGE);
+        let base = start.wrapping_add(before);
+        let sides = [(start, before), (base.wrapping_add(bytes), span - before - bytes)];
+        for (side, length) in sides.into_iter().filter(|(_, length)| *length > 0) {
+            // SAFETY: both sides lie in the range that was just mapped and that nobody knows of.
+            let result = unsafe { rustix::mm::munmap(side.cast(), length) };
+            debug_assert!(result.is_ok(), "a part of a new mapping can be unmapped");
+        }
+        Ok(Self { base: NonNull::new(base).ok_or(REFUSED)?, bytes, shared })
+    }
+
+    /// The first byte. Reading or writing through it is the caller's to justify.
+    #[must_use]
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.base.as_ptr()
+    }
+
+    /// Bytes reserved.
+    #[must_use]
+    #[allow(clippy::len_without_is_empty, reason = "never empty")]
+    pub const fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// Address and length of whole pages that hold a part.
+    fn pages(&self, offset: usize, bytes: usize) -> Result<(usize, usize), OsError> {
+        let first = offset / PAGE_BYTES * PAGE_BYTES;
+        let end =
+            offset.checked_add(bytes).and_then(|end| end.checked_next_multiple_of(PAGE_BYTES));
+        match end {
+            Some(end) if end <= self.bytes => {
+                Ok((self.base.as_ptr().expose_provenance() + first, end - first))
+            }
+            _ => Err(OsError::invalid(
+                "a part lies outside of its space",
+                "use offsets below its length",
+            )),
+        }
+    }
+
+    /// Spreads the pages of a part over `regions`, in turn, as they are touched.
+    ///
+    /// # Errors
+    /// [`OsError`] where a region does not exist or may not be used.
+    pub fn interleave(
+        &self,
+        offset: usize,
+        bytes: usize,
+        regions: &[RegionId],
+    ) -> Result<(), OsError> {
+        let (address, bytes) = self.pages(offset, bytes)?;
+        set_policy(address, bytes, Policy::Interleave, regions)
+    }
+
+    /// Asks for huge pages for a part, or forbids them: a huge page lives in one region as a whole.
+    ///
+    /// # Errors
+    /// [`OsError`] where the kernel knows no huge pages.
+    pub fn huge(&self, offset: usize, bytes: usize, wanted: bool) -> Result<(), OsError> {
+        let advice = if wanted { Advice::LinuxHugepage } else { Advice::LinuxNoHugepage };
+        self.advise(offset, bytes, advice)
+    }
+
+    /// Gives the pages of a part back; they read as zeroes, and are new when touched again.
+    ///
+    /// # Errors
+    /// [`OsError`] where the kernel refuses.
+    pub fn release(&self, offset: usize, bytes: usize) -> Result<(), OsError> {
+        // A shared page is gone only when its hole is punched.
+        let advice = if self.shared { Advice::LinuxRemove } else { Advice::LinuxDontNeed };
+        self.advise(offset, bytes, advice)
+    }
+
+    fn advise(&self, offset: usize, bytes: usize, advice: Advice) -> Result<(), OsError> {
+        let (address, bytes) = self.pages(offset, bytes)?;
+        let pointer = core::ptr::with_exposed_provenance_mut(address);
+        // SAFETY: the part is this value's. Advice about huge pages changes no content; where content
+        // goes, it is the caller who said that nobody needs it, and zeroes are valid for all that
+        // lies in such memory.
+        unsafe { rustix::mm::madvise(pointer, bytes, advice) }
+            .map_err(|errno| OsError::of("cannot advise the kernel about memory", errno, ADVICE))
+    }
+
+    /// The region of each page from `offset` on, as the kernel says; `None` for one that nobody touched.
+    ///
+    /// # Errors
+    /// [`OsError`] for pages outside, or a kernel without regions.
+    pub fn regions_of(&self, offset: usize, out: &mut [Option<RegionId>]) -> Result<(), OsError> {
+        let (address, _) = self.pages(offset, out.len().saturating_mul(PAGE_BYTES))?;
+        query_regions(address, out)
+    }
+}
+
+impl Drop for Space {
+    fn drop(&mut self) {
+        // SAFETY: the range is this value's, and whoever used it promised not to outlive it.
+        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::sync::atomic::{AtomicU64, Ordering};
+
+    fn word(space: &Space, offset: usize) -> &AtomicU64 {
+        let place = space.as_ptr().wrapping_add(offset).cast::<AtomicU64>();
+        // SAFETY: tests name offsets inside, which are multiples of eight; the space outlives the word.
+        unsafe { &*place }
+    }
+
+    #[test]
+    fn pages_come_when_they_are_touched_and_go_when_released() {
+        for shared in [false, true] {
+            let space = Space::new(1 << 30, shared).expect("address space");
+            let mut regions = [None; 4];
+            space.regions_of(0, &mut regions).expect("move_pages");
+            assert_eq!(regions, [None; 4]);
+            word(&space, 2 * PAGE_BYTES).store(7, Ordering::Relaxed);
+            space.regions_of(0, &mut regions).expect("move_pages");
+            assert!(regions[2].is_some() && regions[1].is_none(), "{regions:?}");
+            space.release(0, 4 * PAGE_BYTES).expect("release");
+            assert_eq!(word(&space, 2 * PAGE_BYTES).load(Ordering::Relaxed), 0);
+        }
+    }
+
+    #[test]
+    fn parts_outside_are_refused() {
+        let space = Space::new(1, false).expect("2 MiB");
+        assert_eq!(space.len(), 2 << 20);
+        assert!(space.release(space.len(), 1).is_err());
+        assert!(space.interleave(0, 4096, &[RegionId(5000)]).is_err());
+        space.interleave(0, space.len(), &[RegionId(0)]).expect("region 0 is everywhere");
+    }
+}

@@ -1,0 +1,249 @@
+//! Tasks that are ready, of one region or of the whole machine: first in, first out, behind whatever
+//! has a priority above zero.
+
+use super::Arena;
+use super::lock::Lock;
+use super::table::Zeroed;
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// The words of a queue; its ring and its heap are tables of the arena.
+#[derive(Debug, Default)]
+#[repr(C, align(128))]
+pub(crate) struct Queue {
+    lock: Lock,
+    /// Tasks in ring and heap together; anybody may look.
+    len: AtomicU32,
+    head: AtomicU32,
+    tail: AtomicU32,
+    heaped: AtomicU32,
+    /// Order of arrival in the heap.
+    arrivals: AtomicU32,
+    /// Seats of this queue that watch or sleep; changed under the lock, or by who leaves.
+    pub(crate) resting: AtomicU32,
+}
+
+// SAFETY: all fields are atomics.
+#[cfg(not(all(loom, test)))]
+unsafe impl Zeroed for Queue {}
+
+/// A queue of an arena.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ready<'a> {
+    queue: &'a Queue,
+    ring: &'a [AtomicU32],
+    heap: &'a [AtomicU64],
+}
+
+impl Arena {
+    /// Queue `index`.
+    #[inline]
+    pub(crate) fn ready(&self, index: usize) -> Ready<'_> {
+        let (queues, ring) = (self.queues.len(), self.rings.len() / self.queues.len());
+        let heap = self.heaps.len() / queues;
+        Ready {
+            queue: &self.queues[index],
+            ring: &self.rings[index * ring..(index + 1) * ring],
+            heap: &self.heaps[index * heap..(index + 1) * heap],
+        }
+    }
+}
+
+impl Ready<'_> {
+    /// Tasks that looked ready.
+    #[inline]
+    pub(crate) fn len(self) -> usize {
+        self.queue.len.load(Ordering::Relaxed) as usize
+    }
+
+    /// Appends a task; true if a seat of the queue rests, and should be woken.
+    #[inline]
+    pub(crate) fn push(self, task: u32, priority: i32) -> bool {
+        let queue = self.queue;
+        let guard = queue.lock.hold();
+        if priority == 0 {
+            let tail = queue.tail.load(Ordering::Relaxed);
+            self.ring[tail as usize & (self.ring.len() - 1)].store(task, Ordering::Relaxed);
+            queue.tail.store(tail.wrapping_add(1), Ordering::Relaxed);
+        } else {
+            self.heap_push(task, priority);
+        }
+        queue.len.store(queue.len.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        // Under the lock, so that either this sees who lay down before, or he sees the task.
+        let resting = queue.resting.load(Ordering::Relaxed) > 0;
+        drop(guard);
+        resting
+    }
+
+    /// Takes up to `most` tasks (at least one) into `out`; how many.
+    pub(crate) fn pop(self, most: usize, out: &mut Vec<u32>) -> usize {
+        if self.len() == 0 {
+            return 0;
+        }
+        let queue = self.queue;
+        let guard = queue.lock.hold();
+        let mut taken = 0;
+        while taken < most.max(1) {
+            let Some(task) = self.take() else { break };
+            out.push(task);
+            taken += 1;
+        }
+        let left = queue.len.load(Ordering::Relaxed) - u32::try_from(taken).unwrap_or(0);
+        queue.len.store(left, Ordering::Relaxed);
+        drop(guard);
+        taken
+    }
+
+    /// The first task, under the lock.
+    fn take(self) -> Option<u32> {
+        let queue = self.queue;
+        let (head, tail) = (queue.head.load(Ordering::Relaxed), queue.tail.load(Ordering::Relaxed));
+        let heaped = queue.heaped.load(Ordering::Relaxed);
+        if heaped > 0 && (head == tail || self.top_is_urgent()) {
+            return Some(self.heap_pop());
+        }
+        if head == tail {
+            return None;
+        }
+        queue.head.store(head.wrapping_add(1), Ordering::Relaxed);
+        Some(self.ring[head as usize & (self.ring.len() - 1)].load(Ordering::Relaxed))
+    }
+
+    /// Lies down: from here on whoever appends a task knows of it. False if a task is there already.
+    /// `say` makes it known where sleepers are looked for.
+    pub(crate) fn rest(self, say: impl FnOnce()) -> bool {
+        let queue = self.queue;
+        let guard = queue.lock.hold();
+        let empty = queue.len.load(Ordering::Relaxed) == 0;
+        if empty {
+            queue.resting.store(queue.resting.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            say();
+        }
+        drop(guard);
+        empty
+    }
+
+    /// Somebody who lay down is up again.
+    pub(crate) fn rise(self) {
+        let queue = self.queue;
+        let guard = queue.lock.hold();
+        let resting = queue.resting.load(Ordering::Relaxed);
+        debug_assert!(resting > 0, "who rises lay down before");
+        queue.resting.store(resting - 1, Ordering::Relaxed);
+        drop(guard);
+    }
+
+    /// Whether a seat of the queue rests.
+    #[inline]
+    pub(crate) fn rests(self) -> bool {
+        self.queue.resting.load(Ordering::Relaxed) > 0
+    }
+
+    fn top_is_urgent(self) -> bool {
+        self.heap[0].load(Ordering::Relaxed) >> 32 > ZERO_PRIORITY
+    }
+
+    fn key(self, at: usize) -> u64 {
+        self.heap[2 * at].load(Ordering::Relaxed)
+    }
+
+    fn swap(self, a: usize, b: usize) {
+        for word in 0..2 {
+            let (x, y) = (&self.heap[2 * a + word], &self.heap[2 * b + word]);
+            let (old, new) = (x.load(Ordering::Relaxed), y.load(Ordering::Relaxed));
+            x.store(new, Ordering::Relaxed);
+            y.store(old, Ordering::Relaxed);
+        }
+    }
+
+    /// Larger keys are nearer to the top: priority first, then earlier arrival.
+    fn heap_push(self, task: u32, priority: i32) {
+        let queue = self.queue;
+        let arrival = queue.arrivals.load(Ordering::Relaxed);
+        queue.arrivals.store(arrival.wrapping_add(1), Ordering::Relaxed);
+        let mut at = queue.heaped.load(Ordering::Relaxed) as usize;
+        queue.heaped.store(queue.heaped.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        let rank = u64::from(priority.cast_unsigned() ^ 1 << 31);
+        self.heap[2 * at].store(rank << 32 | u64::from(!arrival), Ordering::Relaxed);
+        self.heap[2 * at + 1].store(u64::from(task), Ordering::Relaxed);
+        while at > 0 && self.key((at - 1) / 2) < self.key(at) {
+            self.swap(at, (at - 1) / 2);
+            at = (at - 1) / 2;
+        }
+    }
+
+    fn heap_pop(self) -> u32 {
+        let queue = self.queue;
+        let left = queue.heaped.load(Ordering::Relaxed) - 1;
+        queue.heaped.store(left, Ordering::Relaxed);
+        let left = left as usize;
+        let [a, b, c, d, ..] = self.heap[1].load(Ordering::Relaxed).to_le_bytes();
+        self.swap(0, left);
+        let mut at = 0;
+        loop {
+            let mut largest = at;
+            for child in [2 * at + 1, 2 * at + 2] {
+                if child < left && self.key(child) > self.key(largest) {
+                    largest = child;
+                }
+            }
+            if largest == at {
+                return u32::from_le_bytes([a, b, c, d]);
+            }
+            self.swap(at, largest);
+            at = largest;
+        }
+    }
+}
+
+/// Upper half of the key of a task with priority 0, which never is in the heap.
+const ZERO_PRIORITY: u64 = 1 << 31;
+
+#[cfg(not(loom))]
+#[cfg(test)]
+mod tests {
+    use super::super::{Capacity, Heap};
+    use super::*;
+
+    fn all(ready: Ready<'_>) -> Vec<u32> {
+        let mut out = Vec::new();
+        while ready.pop(3, &mut out) > 0 {}
+        out
+    }
+
+    #[test]
+    fn first_in_first_out_behind_what_is_urgent() {
+        let arena = Arena::new(&mut Heap, Capacity { tasks: 20, ..Capacity::default() }, 1, 2);
+        let ready = arena.ready(1);
+        let priorities = [0, 5, -1, 0, 7, 5, -1, 0];
+        for (task, priority) in (1..).zip(priorities) {
+            assert!(!ready.push(task, priority));
+        }
+        assert_eq!(ready.len(), 8);
+        assert_eq!(all(ready), [5, 2, 6, 1, 4, 8, 3, 7]);
+        assert_eq!((ready.len(), arena.ready(0).len()), (0, 0));
+    }
+
+    #[test]
+    fn who_lies_down_is_seen_by_who_appends() {
+        let arena = Arena::new(&mut Heap, Capacity::default(), 1, 1);
+        let ready = arena.ready(0);
+        assert!(ready.rest(|| ()) && ready.rests());
+        assert!(ready.push(3, 0));
+        ready.rise();
+        assert!(!ready.push(4, 0));
+        assert!(!ready.rest(|| ()), "there are tasks");
+        assert_eq!(all(ready), [3, 4]);
+    }
+
+    #[test]
+    fn the_ring_turns_round_many_times() {
+        let arena = Arena::new(&mut Heap, Capacity { tasks: 16, ..Capacity::default() }, 1, 1);
+        let ready = arena.ready(0);
+        for round in 0..1000_u32 {
+            for task in 0..7 {
+                ready.push(round * 7 + task, 0);
+            }
+            assert_eq!(all(ready), (round * 7..round * 7 + 7).collect::<Vec<_>>());
+        }
+    }
+}

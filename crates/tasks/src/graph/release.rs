@@ -1,0 +1,63 @@
+//! What finishing tasks do to those that wait for them, by any number of workers at once.
+//!
+//! A task's `successors` word holds its age and the first edge to a successor. Whoever registers a
+//! successor pushes an edge by compare-and-swap, which fails once the age has changed; who finishes the
+//! task swaps in the next age, and owns the edges that were there. So an edge is either pushed before
+//! the end and seen by it, or refused, and then there is nothing to wait for.
+
+use crate::arena::slot::{NONE, TaskRef};
+use crate::arena::{Arena, age, head};
+use crate::sync::Ordering;
+
+impl Arena {
+    /// Makes `after` wait for `task` through a free `edge`. False if the task is over, and the edge
+    /// still free. Who calls this has counted the edge in `pending` of `after` before.
+    #[inline]
+    pub(crate) fn follow(&self, task: TaskRef, after: u32, edge: u32) -> bool {
+        let word = &self.slot(task.slot).successors;
+        let entry = &self.edges[edge as usize];
+        entry.to.store(after, Ordering::Relaxed);
+        let mut seen = word.load(Ordering::Relaxed);
+        loop {
+            if age(seen) != task.age {
+                return false;
+            }
+            entry.next.store(head(seen), Ordering::Relaxed);
+            let new = u64::from(task.age) << 32 | u64::from(edge);
+            // Release: the edge's words come before it can be found.
+            match word.compare_exchange_weak(seen, new, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(found) => seen = found,
+            }
+        }
+    }
+
+    /// Ends the task in `slot`: from here on nobody can wait for it. Calls `ready` for each successor
+    /// that waits for nothing else, and `free` for each edge.
+    #[inline]
+    pub(crate) fn end(&self, slot: u32, mut ready: impl FnMut(u32), mut free: impl FnMut(u32)) {
+        let word = &self.slot(slot).successors;
+        let next_age = age(word.load(Ordering::Relaxed)).wrapping_add(1);
+        // Acquire: what whoever pushed an edge wrote. Release: what the task wrote comes before anybody
+        // sees that it is over.
+        let last = word.swap(u64::from(next_age) << 32, Ordering::AcqRel);
+        let mut edge = head(last);
+        while edge != NONE {
+            let entry = &self.edges[edge as usize];
+            let (after, next) =
+                (entry.to.load(Ordering::Relaxed), entry.next.load(Ordering::Relaxed));
+            free(edge);
+            if self.satisfy(after, 1) {
+                ready(after);
+            }
+            edge = next;
+        }
+    }
+
+    /// Takes `count` from what a task waits for; true for whoever takes the last.
+    #[inline]
+    pub(crate) fn satisfy(&self, slot: u32, count: u32) -> bool {
+        // AcqRel: whoever takes the last sees all that came before every task it waited for ended.
+        self.slot(slot).pending.fetch_sub(count, Ordering::AcqRel) == count
+    }
+}

@@ -1,0 +1,137 @@
+//! This machine as a worker sees it: the clock, running a task's kernel, and resting: first with an eye
+//! on one word, then in the kernel.
+
+use core::cell::RefCell;
+use core::future::Future;
+use core::pin::pin;
+use core::task::{Context, Poll, Waker};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use isochrone_os::clock::monotonic_ns;
+use isochrone_os::futex::Scope;
+
+use super::mem::Mem;
+use super::memory::Memory;
+use crate::arena::seat;
+use crate::driver::{Env, Until};
+use crate::kernel::Failure;
+use crate::scheduler::rest::Asleep;
+use crate::scheduler::worker::Worker;
+use crate::scheduler::{Scheduler, Wake};
+use crate::sync::{Ordering, rouse, sleep, spin_loop};
+
+/// Looks at a word between two looks at the clock.
+const LOOKS: u32 = 64;
+
+/// What all workers of a run share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) scheduler: Scheduler,
+    pub(crate) memory: Memory,
+    /// How long a worker without work watches before it sleeps.
+    pub(crate) spin_ns: u64,
+    pub(crate) scope: Scope,
+}
+
+/// Runs a future whose every operation blocks: it is ready after one poll.
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let mut context = Context::from_waker(Waker::noop());
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(out) = future.as_mut().poll(&mut context) {
+            return out;
+        }
+    }
+}
+
+impl Wake for Shared {
+    fn wake(&self, seat: u32, asleep: bool) {
+        if asleep {
+            rouse(&self.scheduler.arena.seats[seat as usize].state, self.scope);
+        }
+    }
+}
+
+impl Env for Shared {
+    #[inline]
+    fn now(&self) -> u64 {
+        monotonic_ns()
+    }
+
+    async fn run(&self, worker: &RefCell<Worker>, task: u32) -> u32 {
+        run_task(self, worker, task)
+    }
+
+    async fn pause(&self, worker: &RefCell<Worker>, until: Until) {
+        let worker = &*worker.borrow();
+        if !worker.resting {
+            // It found something while it lay down.
+            return;
+        }
+        let state = &self.scheduler.arena.seats[worker.seat as usize].state;
+        let begin = self.now();
+        let end = match until {
+            Until::Time(time) => time.min(begin.saturating_add(self.spin_ns)),
+            Until::Woken => begin.saturating_add(self.spin_ns),
+        };
+        loop {
+            for _ in 0..LOOKS {
+                if state.load(Ordering::Acquire) == seat::AWAKE {
+                    return;
+                }
+                spin_loop();
+            }
+            if self.now() >= end {
+                break;
+            }
+        }
+        match until {
+            Until::Time(time) => {
+                let left = time.saturating_sub(self.now());
+                if left > 0 && self.scheduler.doze(worker) == Asleep::Yes {
+                    sleep(state, seat::DOZING, Some(left), self.scope);
+                }
+            }
+            Until::Woken => {
+                if self.scheduler.fall_asleep(worker, self) == Asleep::Yes {
+                    while state.load(Ordering::Acquire) == seat::ASLEEP {
+                        sleep(state, seat::ASLEEP, None, self.scope);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Runs a task's kernel; how many children it registered.
+fn run_task(shared: &Shared, worker: &RefCell<Worker>, task: u32) -> u32 {
+    let arena = &shared.scheduler.arena;
+    let slot = arena.slot(task);
+    let Some(table) = arena.kernel(slot.kernel.load(Ordering::Relaxed)) else { return 0 };
+    // SAFETY: whoever registered the task put arguments of this kernel here, and the slot is free for
+    // others only after the task has ended.
+    let held = unsafe { slot.arguments.held() };
+    let mem = Mem::new(shared, worker, task, table.name);
+    worker.borrow_mut().depth += 1;
+    let outcome = catch_unwind(AssertUnwindSafe(|| (table.run)(&held, &mem)));
+    worker.borrow_mut().depth -= 1;
+    if let Some(discard) = table.discard {
+        discard(&held);
+    }
+    let failure = match outcome {
+        Ok(Ok(())) => None,
+        Ok(Err(failure)) => Some(failure),
+        Err(panic) => Some(Failure::new(words(&*panic))),
+    };
+    if let Some(failure) = failure {
+        shared.scheduler.fail(task, &failure);
+    }
+    mem.spawned()
+}
+
+/// What a panic said.
+fn words(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    format!("it panicked: {}", text.unwrap_or_default())
+}

@@ -1,0 +1,297 @@
+//! What a kernel may touch: the ranges that its task declared, each checked when it is asked for, and
+//! tasks of its own.
+
+use core::cell::RefCell;
+use core::fmt;
+use core::ops::{Deref, DerefMut};
+
+use super::accumulator::Accumulator;
+use super::env::Shared;
+use super::runtime::{register, wait_children, wait_range};
+use crate::error::TaskError;
+use crate::footprint::{Footprint, Mode};
+use crate::kernel::{Failure, Kernel};
+use crate::range::{Element, Part, Range};
+use crate::reduce::Reducible;
+use crate::scheduler::Children;
+use crate::scheduler::worker::Worker;
+
+/// A running task's memory.
+pub struct Mem<'a> {
+    shared: &'a Shared,
+    worker: &'a RefCell<Worker>,
+    task: u32,
+    kernel: &'static str,
+    /// Ranges that views of this task show now.
+    shown: RefCell<Vec<(Range, bool)>>,
+    children: RefCell<Option<Box<Children>>>,
+}
+
+impl fmt::Debug for Mem<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "memory of a {}", self.kernel)
+    }
+}
+
+impl<'a> Mem<'a> {
+    pub(crate) fn new(
+        shared: &'a Shared,
+        worker: &'a RefCell<Worker>,
+        task: u32,
+        kernel: &'static str,
+    ) -> Self {
+        Self {
+            shared,
+            worker,
+            task,
+            kernel,
+            shown: RefCell::new(Vec::new()),
+            children: RefCell::new(None),
+        }
+    }
+
+    /// Children that were registered and not waited for.
+    pub(crate) fn spawned(&self) -> u32 {
+        self.children.borrow().as_ref().map_or(0, |children| children.spawned)
+    }
+
+    /// The number of the worker that runs the task.
+    #[must_use]
+    pub fn worker(&self) -> u32 {
+        self.worker.borrow().seat
+    }
+
+    /// The region of that worker, by the topology's number.
+    #[must_use]
+    pub fn region(&self) -> usize {
+        self.worker.borrow().region
+    }
+
+    /// Elements to read.
+    ///
+    /// # Errors
+    /// [`Failure`] where the task did not declare the range, shows it for writing already, or has
+    /// children that write it.
+    pub fn read<T: Element>(&self, part: Part<T>) -> Result<View<'_, T>, Failure> {
+        let range = part.range();
+        let first = self.claim(range, false)?;
+        // SAFETY: the range lies in registered memory, aligned for `T` as its data are (`claim` checks
+        // both); its task declared it, so no task that writes it runs now, and of this task's views
+        // none shows it for writing. `T` is valid for any bytes.
+        let slice = unsafe { core::slice::from_raw_parts(first.cast::<T>(), part.len()) };
+        Ok(View { slice, shown: Shown { shown: &self.shown, range, writes: false } })
+    }
+
+    /// Elements to read and write.
+    ///
+    /// # Errors
+    /// [`Failure`] where the task did not declare that it writes the range, shows it already, or has
+    /// children that use it.
+    pub fn write<T: Element>(&self, part: Part<T>) -> Result<ViewMut<'_, T>, Failure> {
+        let range = part.range();
+        let first = self.claim(range, true)?;
+        // SAFETY: as in `read`; the task declared that it writes the range, so no other task uses it
+        // now, and none of this task's views shows it.
+        let slice = unsafe { core::slice::from_raw_parts_mut(first.cast::<T>(), part.len()) };
+        Ok(ViewMut { slice, shown: Shown { shown: &self.shown, range, writes: true } })
+    }
+
+    /// Values of this task's own for a range that it reduces; they are combined with the common ones when
+    /// the result is dropped.
+    ///
+    /// # Errors
+    /// [`Failure`] where the task did not declare that it reduces exactly this range.
+    pub fn accumulate<T: Reducible>(&self, part: Part<T>) -> Result<Accumulator<'_, T>, Failure> {
+        let range = part.range();
+        let arena = &self.shared.scheduler.arena;
+        let declared = arena.accesses(self.task).find_map(|access| match access.mode {
+            Mode::Reduce(op) if access.range == range => Some((op, access.token)),
+            _ => None,
+        });
+        let (op, token) = declared.ok_or_else(|| {
+            Failure::new(format!(
+                "{} reduces {range}, which it did not declare so; add it to Kernel::declare",
+                self.kernel
+            ))
+        })?;
+        let object = arena.object(range).map_err(|_| Failure::new(format!("{range} is gone")))?;
+        let base = object.base.load(crate::sync::Ordering::Relaxed);
+        let start = usize::try_from(range.start).unwrap_or(usize::MAX);
+        let first = core::ptr::with_exposed_provenance_mut(base.wrapping_add(start));
+        Ok(Accumulator { own: vec![T::neutral(op); part.len()], part, op, token, mem: self, first })
+    }
+
+    /// Combines values while no other task does so with the same range.
+    pub(super) fn combine(&self, token: u16, combine: impl FnOnce()) {
+        self.shared.scheduler.with_token(token, combine);
+    }
+
+    /// Checks that the task may show a range, notes it, and gives its address.
+    fn claim(&self, range: Range, writes: bool) -> Result<*mut u8, Failure> {
+        let arena = &self.shared.scheduler.arena;
+        let fits = |mode: Mode| match mode {
+            Mode::In => !writes,
+            Mode::Out | Mode::InOut | Mode::Commutative => true,
+            Mode::Reduce(_) => false,
+        };
+        let declared = arena.accesses(self.task).any(|a| fits(a.mode) && a.range.contains(range));
+        if !declared && range.bytes > 0 {
+            let how = if writes { "writes" } else { "reads" };
+            return Err(Failure::new(format!(
+                "{} {how} {range}, which it did not declare so; add it to Kernel::declare",
+                self.kernel
+            )));
+        }
+        let clash = |(other, theirs): &(Range, bool)| (writes || *theirs) && other.overlaps(range);
+        if self.shown.borrow().iter().any(clash) {
+            return Err(Failure::new(format!(
+                "{} asks for {range} while another view of it lives; drop that first",
+                self.kernel
+            )));
+        }
+        self.check_children(range, writes)?;
+        let object = arena.object(range).map_err(|_| Failure::new(format!("{range} is gone")))?;
+        self.shown.borrow_mut().push((range, writes));
+        let base = object.base.load(crate::sync::Ordering::Relaxed);
+        let start = usize::try_from(range.start).unwrap_or(usize::MAX);
+        Ok(core::ptr::with_exposed_provenance_mut(base.wrapping_add(start)))
+    }
+
+    fn check_children(&self, range: Range, writes: bool) -> Result<(), Failure> {
+        let mut children = self.children.borrow_mut();
+        let Some(children) = children.as_mut().filter(|children| children.spawned > 0) else {
+            return Ok(());
+        };
+        let mut before = Vec::new();
+        children.domain.look(range, if writes { Mode::InOut } else { Mode::In }, &mut before);
+        if before.iter().any(|task| self.shared.scheduler.arena.is_live(*task)) {
+            return Err(Failure::new(format!(
+                "{} asks for {range} while its own tasks use it; wait for them first",
+                self.kernel
+            )));
+        }
+        Ok(())
+    }
+
+    /// Registers a task of this task's own. It may use what this task declared, no more; this task ends
+    /// when all its own have.
+    ///
+    /// # Errors
+    /// [`TaskError`] where a range is not covered by this task's, or cannot be used.
+    pub fn spawn<K: Kernel>(&self, kernel: K) -> Result<(), TaskError> {
+        let mut footprint = Footprint::new();
+        kernel.declare(&mut footprint);
+        self.check_cover(K::NAME, &footprint)?;
+        let mut children = self.children.borrow_mut();
+        let children = children.get_or_insert_with(|| Box::new(Children::of(self.task)));
+        children.domain.ordered = self.holds_token();
+        register(self.shared, self.worker, children, kernel)
+    }
+
+    fn holds_token(&self) -> bool {
+        self.shared.scheduler.arena.accesses(self.task).any(|access| access.token != 0)
+    }
+
+    fn check_cover(&self, kernel: &'static str, footprint: &Footprint) -> Result<(), TaskError> {
+        for access in footprint.accesses() {
+            let covers = |mine: crate::arena::slot::Stored| {
+                mine.range.contains(access.range)
+                    && (!access.mode.writes() || mine.mode.writes())
+                    && !matches!(mine.mode, Mode::Reduce(_))
+            };
+            let covered = self.shared.scheduler.arena.accesses(self.task).any(covers);
+            let clash = |(shown, writes): &(Range, bool)| {
+                (*writes || access.mode.writes()) && shown.overlaps(access.range)
+            };
+            if !covered || self.shown.borrow().iter().any(clash) {
+                return Err(TaskError::NotCovered { kernel, range: access.range });
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until all tasks of this task's own are over; the worker runs others meanwhile.
+    ///
+    /// # Errors
+    /// [`TaskError`] if one failed, or nothing can go on.
+    pub fn wait(&self) -> Result<(), TaskError> {
+        let mut children = self.children.borrow_mut();
+        let Some(children) = children.as_mut() else { return Ok(()) };
+        wait_children(self.shared, self.worker, children, self.kernel)
+    }
+
+    /// Waits until those tasks of this task's own are over that write `range`.
+    ///
+    /// # Errors
+    /// As [`Self::wait`].
+    pub fn wait_on(&self, range: impl Into<Range>) -> Result<(), TaskError> {
+        let mut children = self.children.borrow_mut();
+        let Some(children) = children.as_mut() else { return Ok(()) };
+        wait_range(self.shared, self.worker, children, range.into(), Mode::In, self.kernel)
+    }
+}
+
+/// A note that a view shows a range, taken back when it is dropped.
+struct Shown<'m> {
+    shown: &'m RefCell<Vec<(Range, bool)>>,
+    range: Range,
+    writes: bool,
+}
+
+impl Drop for Shown<'_> {
+    fn drop(&mut self) {
+        let mut shown = self.shown.borrow_mut();
+        let mine = |(range, writes): &(Range, bool)| *range == self.range && *writes == self.writes;
+        if let Some(at) = shown.iter().rposition(mine) {
+            shown.swap_remove(at);
+        }
+    }
+}
+
+/// Elements to read, for as long as it lives.
+pub struct View<'m, T> {
+    slice: &'m [T],
+    #[allow(dead_code, reason = "dropping it is its use")]
+    shown: Shown<'m>,
+}
+
+impl<T> Deref for View<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        self.slice
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for View<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.slice.fmt(f)
+    }
+}
+
+/// Elements to read and write, for as long as it lives.
+pub struct ViewMut<'m, T> {
+    slice: &'m mut [T],
+    #[allow(dead_code, reason = "dropping it is its use")]
+    shown: Shown<'m>,
+}
+
+impl<T> Deref for ViewMut<'_, T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        self.slice
+    }
+}
+
+impl<T> DerefMut for ViewMut<'_, T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        self.slice
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for ViewMut<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.slice.fmt(f)
+    }
+}

@@ -1,0 +1,14 @@
+//! The live reading: tasks run here, on pinned threads.
+
+// Typed views of registered memory need it; each block says why it is right.
+#![allow(unsafe_code)]
+
+mod accumulator;
+mod env;
+mod mem;
+mod memory;
+mod runtime;
+
+pub use accumulator::Accumulator;
+pub use mem::{Mem, View, ViewMut};
+pub use runtime::{Config, Runtime};

@@ -1,0 +1,198 @@
+//! Which region a ready task goes to, who may take it elsewhere, and where memory lies: all of it data.
+
+use core::fmt;
+use core::str::FromStr;
+
+/// What a region is worth to a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rank {
+    /// Nothing: one queue for the whole machine.
+    Oblivious,
+    /// Bytes of the task's ranges that live there, each range once (Nanos++ 0.10.3, `socket_sched.cpp`).
+    Bytes,
+    /// The same, with ranges that are read and written counted twice (Nanos6, `_rwBonusFactor` 2.0).
+    InoutCountsTwice,
+    /// The least sum of bytes times the cost of reaching them from there.
+    LatencyWeighted,
+}
+
+/// Which of several regions that are worth the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tie {
+    /// Any, by chance.
+    Random,
+    /// The one with the lowest number.
+    Lowest,
+    /// That of the worker who made the task ready, if it is among them; else the one with fewest ready
+    /// tasks.
+    Owner,
+}
+
+/// From which regions a worker without work takes some.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Steal {
+    /// None.
+    Never,
+    /// Those nearest to its own (the paper, section 4).
+    Nearest,
+    /// The first nearer than distance 15 with more than 20 ready tasks, else the one with the largest
+    /// `100 / distance + ready / 5` (Nanos6, `UnsyncScheduler.cpp`).
+    Score,
+    /// All, from near to far.
+    Any,
+}
+
+/// How tasks are scheduled.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Policy {
+    /// What it is called.
+    pub name: &'static str,
+    /// What a region is worth.
+    pub rank: Rank,
+    /// Which of equal ones.
+    pub tie: Tie,
+    /// From where an idle worker takes.
+    pub steal: Steal,
+    /// How long a worker lies idle before it takes from another region.
+    pub idle_ns: u64,
+    /// Chance that a worker runs a task that it has just made ready itself, instead of queueing it.
+    pub successor: f32,
+    /// Whether tasks that first output a range are dealt round-robin over the regions.
+    pub deal: bool,
+    /// Ready tasks for each worker of a queue beyond which whoever registers more runs some first.
+    pub backlog: u32,
+}
+
+/// Ready tasks for each worker beyond which libgomp runs new ones at once (`gomp_team`, 64 a thread).
+const BACKLOG: u32 = 64;
+/// Some multiple of what a steal costs.
+const IDLE_NS: u64 = 20_000;
+
+impl Policy {
+    /// The default scheduler of Nanos++: one queue, first in, first out, and the immediate successor
+    /// (`bf_sched.cpp`).
+    pub const OBLIVIOUS: Self = Self {
+        name: "oblivious",
+        rank: Rank::Oblivious,
+        tie: Tie::Lowest,
+        steal: Steal::Never,
+        idle_ns: 0,
+        successor: 1.0,
+        deal: false,
+        backlog: BACKLOG,
+    };
+    /// The NUMA-aware scheduler of Nanos++ 0.10.3 with the flags as they come: children of the main
+    /// task are never taken by another region.
+    pub const NANOS: Self = Self {
+        name: "nanos++-0.10.3",
+        rank: Rank::Bytes,
+        tie: Tie::Random,
+        steal: Steal::Never,
+        idle_ns: IDLE_NS,
+        successor: 1.0,
+        deal: true,
+        backlog: BACKLOG,
+    };
+    /// What the paper's section 4 says, with stealing.
+    pub const PAPER: Self = Self { name: "paper", steal: Steal::Nearest, ..Self::NANOS };
+    /// Nanos6 4.3: its immediate successor is taken three times in four.
+    pub const NANOS6: Self = Self {
+        name: "nanos6",
+        rank: Rank::InoutCountsTwice,
+        steal: Steal::Score,
+        successor: 0.75,
+        ..Self::NANOS
+    };
+    /// Ours: costs instead of counts, by measured latencies where an atlas has them.
+    pub const ISOCHRONE: Self = Self {
+        name: "isochrone",
+        rank: Rank::LatencyWeighted,
+        tie: Tie::Owner,
+        steal: Steal::Any,
+        ..Self::NANOS
+    };
+    /// All presets.
+    pub const PRESETS: [Self; 5] =
+        [Self::OBLIVIOUS, Self::NANOS, Self::NANOS6, Self::PAPER, Self::ISOCHRONE];
+
+    /// The preset with this name.
+    #[must_use]
+    pub fn preset(name: &str) -> Option<Self> {
+        Self::PRESETS.into_iter().find(|preset| preset.name == name)
+    }
+
+    /// Whether there is one queue for all.
+    #[must_use]
+    pub fn is_oblivious(&self) -> bool {
+        self.rank == Rank::Oblivious
+    }
+}
+
+/// Where memory lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// Where it is touched first.
+    FirstTouch,
+    /// Over all regions, page by page.
+    Interleaved,
+}
+
+/// The regimes of the paper's section 4.1, and ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Regime {
+    /// One queue, first touch.
+    Dft,
+    /// One queue, interleaved.
+    Di,
+    /// A queue for each region, first touch.
+    Naft,
+    /// As NAFT, with our policy.
+    Isochrone,
+}
+
+impl Regime {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Dft, Self::Di, Self::Naft, Self::Isochrone];
+
+    /// Its name as commands and files write it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Dft => "dft",
+            Self::Di => "di",
+            Self::Naft => "naft",
+            Self::Isochrone => "isochrone",
+        }
+    }
+
+    /// What it means.
+    #[must_use]
+    pub const fn parts(self) -> (Policy, Placement) {
+        match self {
+            Self::Dft => (Policy::OBLIVIOUS, Placement::FirstTouch),
+            Self::Di => (Policy::OBLIVIOUS, Placement::Interleaved),
+            Self::Naft => (Policy::PAPER, Placement::FirstTouch),
+            Self::Isochrone => (Policy::ISOCHRONE, Placement::FirstTouch),
+        }
+    }
+}
+
+impl fmt::Display for Regime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Regime {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|regime| regime.name() == text);
+        found.ok_or_else(|| format!("{text:?} is no regime; choose dft, di, naft or isochrone"))
+    }
+}
+
+/// Why interleaved memory and a queue for each region are not combined.
+pub(crate) const CONFLICT: &str = "NUMA-aware scheduling of interleaved memory is no regime: both the \
+     system and the runtime would then distribute data, and no region has most of a task's bytes \
+     (Caheny et al., section 4.1); use di or naft, or ask for it as an ablation";

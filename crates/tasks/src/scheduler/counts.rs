@@ -1,0 +1,94 @@
+//! What workers count: written by the worker alone, summed by whoever reports.
+
+use super::Scheduler;
+use super::worker::Worker;
+use crate::arena::COUNTS;
+use crate::sync::Ordering;
+
+/// Rings of regions whose bytes and steals are told apart; farther ones are counted with the last.
+pub(crate) const RINGS: usize = 4;
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Count {
+    /// Tasks run.
+    Tasks,
+    /// Tasks left out because another had failed.
+    LeftOut,
+    /// Time between taking tasks and asking again.
+    BusyNs,
+    /// Tasks run at once as a successor of the one before.
+    Successors,
+    /// Ranges whose exact match was found by one look, and others.
+    Bytes(usize),
+    /// Bytes of ranges spread over all regions.
+    SpreadBytes,
+    /// Bytes of ranges that nobody had touched.
+    FreshBytes,
+    /// Tasks taken from another region's queue.
+    Steals(usize),
+}
+
+impl Count {
+    fn index(self) -> usize {
+        match self {
+            Self::Tasks => 0,
+            Self::LeftOut => 1,
+            Self::BusyNs => 2,
+            Self::Successors => 3,
+            Self::SpreadBytes => 4,
+            Self::FreshBytes => 5,
+            Self::Bytes(ring) => 8 + ring.min(RINGS - 1),
+            Self::Steals(ring) => 8 + RINGS + ring.min(RINGS - 1),
+        }
+    }
+}
+
+const _: () = assert!(8 + 2 * RINGS <= COUNTS, "every count has a word");
+
+impl Scheduler {
+    /// Adds to a worker's count.
+    #[inline]
+    pub(crate) fn count(&self, worker: &Worker, what: Count, number: u64) {
+        let word = &self.arena.seats[worker.seat as usize].counts[what.index()];
+        // Nobody else writes, so no atomic addition is needed.
+        word.store(word.load(Ordering::Relaxed).wrapping_add(number), Ordering::Relaxed);
+    }
+
+    /// A worker's count.
+    pub(crate) fn counted(&self, seat: usize, what: Count) -> u64 {
+        self.arena.seats[seat].counts[what.index()].load(Ordering::Relaxed)
+    }
+
+    /// Counts a task that begins: where its bytes are from here, and whether it is the first to touch
+    /// some.
+    #[inline]
+    pub(crate) fn account(&self, worker: &Worker, task: u32) {
+        self.count(worker, Count::Tasks, 1);
+        if self.arena.slot(task).accesses.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        for access in self.arena.accesses(task) {
+            if self.topology.regions() == 1 {
+                self.count(worker, Count::Bytes(0), access.range.bytes);
+                continue;
+            }
+            if access.mode.writes() && self.arena.is_open(access.range) {
+                self.arena.touch(access.range, worker.region);
+            }
+            self.account_range(worker, access.range);
+        }
+    }
+
+    fn account_range(&self, worker: &Worker, range: crate::range::Range) {
+        use crate::arena::objects::Home;
+        self.arena.homes_of(range, |home, bytes| {
+            let what = match home {
+                Home::Unknown => Count::FreshBytes,
+                Home::Spread => Count::SpreadBytes,
+                Home::Region(region) => Count::Bytes(self.ring(worker.region, region)),
+            };
+            self.count(worker, what, bytes);
+        });
+    }
+}

@@ -1,0 +1,168 @@
+//! The end of a task: who waited for it, its parent, and its place in the arena.
+
+use super::worker::Worker;
+use super::{Scheduler, Wake};
+use crate::arena::slot::{CHILDREN, NONE, Slot, flag};
+use crate::arena::{FAILURE_WORDS, FREE_BLOCKS, FREE_EDGES, FREE_SLOTS, ROOT};
+use crate::kernel::Failure;
+use crate::sync::Ordering;
+
+/// Finished children after which a parent is told, at the latest.
+const TELL_AT: u32 = 64;
+
+/// The first failure of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FirstFailure {
+    pub(crate) kernel: Option<&'static str>,
+    pub(crate) text: String,
+}
+
+impl Scheduler {
+    /// The task's body is over, and registered `spawned` children. Where some of them are not, the last
+    /// of them ends the task.
+    #[inline]
+    pub(crate) fn finish(&self, worker: &mut Worker, task: u32, spawned: u32, wake: &impl Wake) {
+        worker.ran += 1;
+        if spawned > 0 {
+            let children = &self.arena.slot(task).children;
+            let rest = CHILDREN - spawned;
+            // AcqRel, as in `satisfy`: whoever comes last sees what all children wrote.
+            if children.fetch_sub(rest, Ordering::AcqRel) != rest {
+                return;
+            }
+        }
+        self.complete(worker, task, wake);
+        if worker.finished >= TELL_AT {
+            self.tell_parent(worker, wake);
+        }
+    }
+
+    /// Ends a task whose body and children are over.
+    #[inline]
+    fn complete(&self, worker: &mut Worker, task: u32, wake: &impl Wake) {
+        let slot = self.arena.slot(task);
+        let flags = slot.flags.load(Ordering::Relaxed);
+        let parent = slot.parent.load(Ordering::Relaxed);
+        if flags != 0 {
+            self.complete_flagged(worker, task, parent, flags, wake);
+        }
+        let mut ready = core::mem::take(&mut worker.before);
+        ready.clear();
+        let edges = &mut worker.edges;
+        self.arena.end(
+            task,
+            |after| ready.push(crate::arena::slot::TaskRef { slot: after, age: 0 }),
+            |edge| edges.give(edge, &self.arena.edges, &self.arena.free[FREE_EDGES]),
+        );
+        for after in &ready {
+            self.make_ready(worker, after.slot, true, wake);
+        }
+        worker.before = ready;
+        self.vacate(worker, task, slot);
+        if worker.parent != parent {
+            self.tell_parent(worker, wake);
+            worker.parent = parent;
+        }
+        worker.finished += 1;
+    }
+
+    #[cold]
+    fn complete_flagged(
+        &self,
+        worker: &mut Worker,
+        task: u32,
+        parent: u32,
+        flags: u32,
+        wake: &impl Wake,
+    ) {
+        if flags & flag::TOKENS != 0 {
+            self.give_tokens(worker, task, wake);
+        }
+        if flags & flag::FAILED != 0 {
+            // Nobody inside of the task waited for the child that failed, so it is the task that failed.
+            self.arena.run().failures.fetch_sub(1, Ordering::Relaxed);
+            self.mark_failed(parent);
+        }
+    }
+
+    /// The slot is free again.
+    #[inline]
+    pub(crate) fn vacate(&self, worker: &mut Worker, task: u32, slot: &Slot) {
+        let mut block = slot.more.load(Ordering::Relaxed);
+        while block != NONE {
+            let next = self.arena.blocks[block as usize].next.load(Ordering::Relaxed);
+            worker.blocks.give(block, &self.arena.blocks, &self.arena.free[FREE_BLOCKS]);
+            block = next;
+        }
+        worker.slots.give(task, &self.arena.slots, &self.arena.free[FREE_SLOTS]);
+    }
+
+    /// Tells a parent of its children that finished.
+    pub(crate) fn tell_parent(&self, worker: &mut Worker, wake: &impl Wake) {
+        while worker.finished > 0 {
+            let (parent, count) = (worker.parent, worker.finished);
+            worker.finished = 0;
+            let slot = self.arena.slot(parent);
+            // SeqCst: against a parent that says whom to wake and then looks once more.
+            let left = slot.children.fetch_sub(count, Ordering::SeqCst) - count;
+            if left == 0 && parent != ROOT {
+                self.complete(worker, parent, wake);
+            } else if left == slot.target.load(Ordering::SeqCst) {
+                self.wake_waiter(slot, wake);
+            }
+        }
+    }
+
+    /// A task failed, or was left out: its parent must know.
+    pub(crate) fn fail(&self, task: u32, failure: &Failure) {
+        let slot = self.arena.slot(task);
+        let run = self.arena.run();
+        let guard = run.failure_lock.hold();
+        if run.failure_kernel.load(Ordering::Relaxed) == 0 {
+            run.failure_kernel.store(slot.kernel.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            let bytes = failure.text().as_bytes();
+            let kept = bytes.len().min(8 * FAILURE_WORDS);
+            for (word, bytes) in run.failure_text.iter().zip(bytes[..kept].chunks(8)) {
+                let mut eight = [0; 8];
+                eight[..bytes.len()].copy_from_slice(bytes);
+                word.store(u64::from_le_bytes(eight), Ordering::Relaxed);
+            }
+            run.failure_len.store(u32::try_from(kept).unwrap_or(0), Ordering::Relaxed);
+        }
+        drop(guard);
+        self.mark_failed(slot.parent.load(Ordering::Relaxed));
+    }
+
+    /// A task is not run, since another failed.
+    pub(crate) fn leave_out(&self, worker: &Worker, task: u32) {
+        let _ = task;
+        self.count(worker, super::counts::Count::LeftOut, 1);
+    }
+
+    fn mark_failed(&self, parent: u32) {
+        let flags = &self.arena.slot(parent).flags;
+        if flags.fetch_or(flag::FAILED, Ordering::AcqRel) & flag::FAILED == 0 {
+            self.arena.run().failures.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    /// Whether a child of the task failed, which is forgotten by asking; then the first failure.
+    pub(crate) fn take_failure(&self, parent: u32) -> Option<FirstFailure> {
+        let run = self.arena.run();
+        if run.failures.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        let flags = self.arena.slot(parent).flags.fetch_and(!flag::FAILED, Ordering::AcqRel);
+        if flags & flag::FAILED == 0 {
+            return None;
+        }
+        run.failures.fetch_sub(1, Ordering::AcqRel);
+        let _guard = run.failure_lock.hold();
+        let len = run.failure_len.load(Ordering::Relaxed) as usize;
+        let words = run.failure_text.iter().map(|word| word.load(Ordering::Relaxed).to_le_bytes());
+        let bytes: Vec<u8> = words.flatten().take(len).collect();
+        let kernel = run.failure_kernel.swap(0, Ordering::Relaxed).checked_sub(1);
+        let kernel = kernel.and_then(|id| self.arena.kernel(id)).map(|table| table.name);
+        Some(FirstFailure { kernel, text: String::from_utf8_lossy(&bytes).into_owned() })
+    }
+}

@@ -1,0 +1,253 @@
+//! Decides which worker runs which task and when. A passive object: it never blocks, reads no clock and
+//! knows no thread. A driver registers tasks with [`Scheduler::submit`], asks [`Scheduler::next`] what a
+//! worker shall do, and says with [`Scheduler::finish`] that it is done; live and simulated drivers call
+//! the same object.
+
+pub(crate) mod counts;
+mod finish;
+mod rank;
+pub(crate) mod rest;
+mod submit;
+mod tokens;
+pub(crate) mod worker;
+
+use crate::arena::Arena;
+use crate::arena::slot::flag;
+use crate::policy::{Policy, Steal};
+use crate::sync::Ordering;
+use crate::topology::Topology;
+use counts::Count;
+pub(crate) use submit::{Children, Submitted};
+use worker::Worker;
+
+/// Tasks that a worker takes at once, at most.
+const BATCH_MAX: usize = 32;
+/// How long the tasks that a worker takes at once should last: what is in its hand nobody else can take.
+const BATCH_NS: u64 = 2_000;
+
+/// How a driver wakes a seat's worker.
+pub(crate) trait Wake {
+    /// Worker `seat` was resting and shall look again; `asleep` if the system must be told.
+    fn wake(&self, seat: u32, asleep: bool);
+}
+
+/// What a worker shall do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Run the task in this slot.
+    Run(u32),
+    /// Rest until woken or until this time, then ask again.
+    RetryAt(u64),
+    /// Rest until woken.
+    Sleep,
+    /// What the worker was to work for is reached.
+    Reached,
+}
+
+/// What a worker works for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Goal {
+    /// The end of the run.
+    Stop,
+    /// All children of the task in this slot, so many, have finished.
+    Children(u32, u32),
+    /// The sentinel in this slot waits for nothing.
+    Ready(u32),
+    /// There is room for another task.
+    Room,
+    /// The worker's own queue has no more than so many tasks.
+    Backlog(usize),
+}
+
+/// The scheduler: the arena, and what never changes during a run.
+#[derive(Debug)]
+pub(crate) struct Scheduler {
+    pub(crate) arena: Arena,
+    pub(crate) policy: Policy,
+    pub(crate) topology: Topology,
+    /// Queue and region of each seat.
+    pub(crate) seats: Vec<(usize, usize)>,
+    /// Seats of each queue.
+    members: Vec<Vec<u32>>,
+    /// Queues to take from, for each queue.
+    victims: Vec<Vec<usize>>,
+    /// The queue for tasks whose data live in a region, for each region.
+    queue_of: Vec<usize>,
+    /// The region of each queue.
+    region_of: Vec<usize>,
+    /// Which ring a region is in, seen from another: 0 the region itself, 1 the nearest ones.
+    ring: Vec<u8>,
+}
+
+impl Scheduler {
+    /// A scheduler for workers whose regions are `places`.
+    pub(crate) fn new(arena: Arena, policy: Policy, topology: Topology, places: &[usize]) -> Self {
+        let regions = topology.regions();
+        let with_workers: Vec<usize> = (0..regions).filter(|r| places.contains(r)).collect();
+        let region_of = if policy.is_oblivious() { vec![0] } else { with_workers };
+        let nearest_queue = |region: usize| {
+            let cost = |queue: &usize| topology.cost(region_of[*queue], region);
+            let queues = 0..region_of.len();
+            queues.min_by(|a, b| cost(a).total_cmp(&cost(b))).unwrap_or(0)
+        };
+        let queue_of: Vec<usize> = (0..regions).map(nearest_queue).collect();
+        let seats: Vec<(usize, usize)> =
+            places.iter().map(|region| (queue_of[*region], *region)).collect();
+        let numbered = || (0_u32..).zip(&seats);
+        let members = (0..region_of.len())
+            .map(|queue| numbered().filter(|(_, s)| s.0 == queue).map(|(n, _)| n).collect())
+            .collect();
+        let queue_with_workers = |r: &usize| region_of.iter().position(|region| region == r);
+        let victims = region_of
+            .iter()
+            .map(|&region| {
+                let rings = topology.rings(region);
+                let mut queues =
+                    rings.iter().map(|ring| ring.iter().filter_map(queue_with_workers).collect());
+                let first = |mut rings: Vec<Vec<usize>>| {
+                    let nearest = rings.iter().position(|ring: &Vec<usize>| !ring.is_empty());
+                    nearest.map(|at| rings.swap_remove(at)).unwrap_or_default()
+                };
+                match policy.steal {
+                    Steal::Never => Vec::new(),
+                    Steal::Nearest => first(queues.collect()),
+                    Steal::Score | Steal::Any => queues.by_ref().flatten_all(),
+                }
+            })
+            .collect();
+        let ring = rings_of(&topology);
+        Self { arena, policy, topology, seats, members, victims, queue_of, region_of, ring }
+    }
+
+    /// How many queues a policy needs on a topology with workers in these regions.
+    pub(crate) fn queues(policy: &Policy, topology: &Topology, places: &[usize]) -> usize {
+        if policy.is_oblivious() {
+            return 1;
+        }
+        (0..topology.regions()).filter(|region| places.contains(region)).count().max(1)
+    }
+
+    /// A worker for a seat.
+    pub(crate) fn worker(&self, seat: u32, seed: u64) -> Worker {
+        let (queue, region) = self.seats[seat as usize];
+        Worker::new(seat, queue, region, self.topology.regions(), seed)
+    }
+
+    /// The next task that needs no look at the clock, if there is one.
+    #[inline]
+    pub(crate) fn at_hand(&self, worker: &mut Worker) -> Option<u32> {
+        while let Some(task) = worker.at_hand() {
+            if self.admit(task) {
+                return Some(task);
+            }
+        }
+        None
+    }
+
+    /// What the worker shall do, at time `now`.
+    pub(crate) fn next(&self, worker: &mut Worker, goal: Goal, now: u64, wake: &impl Wake) -> Next {
+        self.rise(worker);
+        loop {
+            if let Some(task) = self.at_hand(worker) {
+                worker.idle_since = None;
+                return Next::Run(task);
+            }
+            self.tell_parent(worker, wake);
+            if worker.holds_some() {
+                // A parent ended by this, and what waited for it is ready.
+                continue;
+            }
+            if self.reached(goal, worker.queue) {
+                return Next::Reached;
+            }
+            if !self.take(worker, now) {
+                break;
+            }
+        }
+        self.idle(worker, goal, now)
+    }
+
+    /// Takes tasks from the worker's queue; false if there are none.
+    fn take(&self, worker: &mut Worker, now: u64) -> bool {
+        if worker.ran > 0 {
+            let each = now.saturating_sub(worker.taken_at) / u64::from(worker.ran);
+            self.count(worker, Count::BusyNs, now.saturating_sub(worker.taken_at));
+            worker.task_ns = each;
+        }
+        (worker.taken_at, worker.ran) = (now, 0);
+        let ready = self.arena.ready(worker.queue);
+        let fair = ready.len() / (2 * self.members[worker.queue].len().max(1));
+        let quick = usize::try_from(BATCH_NS / worker.task_ns.max(1)).unwrap_or(BATCH_MAX);
+        let most = fair.min(quick).clamp(1, BATCH_MAX);
+        let taken = ready.pop(most, &mut worker.stash);
+        worker.stash.reverse();
+        taken > 0
+    }
+
+    /// Whether what a worker works for is reached.
+    #[inline]
+    pub(crate) fn reached(&self, goal: Goal, queue: usize) -> bool {
+        match goal {
+            Goal::Stop => self.arena.run().stop.load(Ordering::Acquire) != 0,
+            Goal::Children(slot, spawned) => {
+                let left = crate::arena::slot::CHILDREN - spawned;
+                self.arena.slot(slot).children.load(Ordering::SeqCst) == left
+            }
+            Goal::Ready(slot) => self.arena.slot(slot).pending.load(Ordering::SeqCst) == 0,
+            Goal::Backlog(most) => self.arena.ready(queue).len() <= most,
+            Goal::Room => self.arena.free[crate::arena::FREE_SLOTS].some(&self.arena.slots),
+        }
+    }
+
+    /// Whether a task may begin: it has the tokens it needs.
+    #[inline]
+    fn admit(&self, task: u32) -> bool {
+        let flags = self.arena.slot(task).flags.load(Ordering::Relaxed);
+        flags & flag::TOKENS == 0 || self.take_tokens(task)
+    }
+
+    /// Whether a task is not worth running, since another child of its parent failed.
+    #[inline]
+    pub(crate) fn is_void(&self, task: u32) -> bool {
+        if self.arena.run().failures.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let parent = self.arena.slot(task).parent.load(Ordering::Relaxed);
+        self.arena.slot(parent).flags.load(Ordering::Relaxed) & flag::FAILED != 0
+    }
+
+    /// Ready tasks beyond which a worker that registers more runs some first.
+    #[inline]
+    pub(crate) fn backlog(&self, worker: &Worker) -> usize {
+        self.policy.backlog as usize * self.members[worker.queue].len()
+    }
+
+    /// The ring of region `to` seen from region `from`.
+    pub(crate) fn ring(&self, from: usize, to: usize) -> usize {
+        usize::from(self.ring[from * self.topology.regions() + to])
+    }
+}
+
+fn rings_of(topology: &Topology) -> Vec<u8> {
+    let regions = topology.regions();
+    let mut ring = vec![0; regions * regions];
+    for from in 0..regions {
+        for (distance, members) in (1_u8..).zip(topology.rings(from)) {
+            for to in members {
+                ring[from * regions + to] = distance;
+            }
+        }
+    }
+    ring
+}
+
+/// All of several lists in one.
+trait FlattenAll {
+    fn flatten_all(self) -> Vec<usize>;
+}
+
+impl<I: Iterator<Item = Vec<usize>>> FlattenAll for &mut I {
+    fn flatten_all(self) -> Vec<usize> {
+        self.flatten().collect()
+    }
+}

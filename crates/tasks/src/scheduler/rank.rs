@@ -1,0 +1,155 @@
+//! Where a ready task goes.
+
+use super::Scheduler;
+use super::Wake;
+use super::counts::Count;
+use super::worker::Worker;
+use crate::arena::objects::Home;
+use crate::arena::slot::flag;
+use crate::footprint::Mode;
+use crate::policy::{Rank, Tie};
+use crate::sync::Ordering;
+
+impl Scheduler {
+    /// A task that waits for nothing: the worker keeps it for itself as a successor, or it goes to the
+    /// queue where it belongs.
+    pub(crate) fn make_ready(
+        &self,
+        worker: &mut Worker,
+        task: u32,
+        may_keep: bool,
+        wake: &impl Wake,
+    ) {
+        let slot = self.arena.slot(task);
+        if slot.flags.load(Ordering::Relaxed) & flag::SENTINEL != 0 {
+            self.wake_waiter(slot, wake);
+            return;
+        }
+        let queue = self.queue_for(worker, task);
+        if may_keep
+            && queue == worker.queue
+            && worker.successor.is_none()
+            && worker.chance(self.policy.successor)
+        {
+            worker.successor = Some(task);
+            self.count(worker, Count::Successors, 1);
+            return;
+        }
+        self.enqueue(queue, task, wake);
+    }
+
+    /// Appends a task to a queue, and wakes somebody who rests there; where nobody does and the queue
+    /// grows, somebody who may take from it.
+    pub(crate) fn enqueue(&self, queue: usize, task: u32, wake: &impl Wake) {
+        let ready = self.arena.ready(queue);
+        let priority = self.arena.slot(task).priority.load(Ordering::Relaxed);
+        if ready.push(task, priority) {
+            self.wake_one(queue, wake);
+        } else if self.victims.len() > 1 && ready.len() > self.members[queue].len() {
+            let thieves = self.victims.iter().enumerate().filter(|(_, from)| from.contains(&queue));
+            for (thief, _) in thieves {
+                if self.arena.ready(thief).rests() {
+                    self.wake_one(thief, wake);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn queue_for(&self, worker: &mut Worker, task: u32) -> usize {
+        if self.members.len() == 1 {
+            return 0;
+        }
+        let hint = self.arena.slot(task).hint.load(Ordering::Relaxed) as usize;
+        if let Some(queue) = hint.checked_sub(1) {
+            return queue.min(self.members.len() - 1);
+        }
+        if self.policy.deal
+            && let Some(queue) = self.dealt(task)
+        {
+            return queue;
+        }
+        self.ranked(worker, task)
+    }
+
+    /// The next queue in turn, for a task that outputs ranges which nobody has touched.
+    fn dealt(&self, task: u32) -> Option<usize> {
+        let outputs = || self.arena.accesses(task).filter(|access| access.mode.writes());
+        if !outputs().any(|access| self.arena.is_fresh(access.range)) {
+            return None;
+        }
+        let turn = self.arena.run().deal.fetch_add(1, Ordering::Relaxed) as usize;
+        let queue = turn % self.members.len();
+        for access in outputs() {
+            self.arena.promise(access.range, self.region_of[queue]);
+        }
+        Some(queue)
+    }
+
+    fn ranked(&self, worker: &mut Worker, task: u32) -> usize {
+        let mut weights = core::mem::take(&mut worker.weights);
+        weights.iter_mut().for_each(|weight| *weight = 0.0);
+        let mut known = false;
+        for access in self.arena.accesses(task) {
+            let twice = self.policy.rank == Rank::InoutCountsTwice
+                && matches!(access.mode, Mode::InOut | Mode::Commutative);
+            let factor = if twice { 2.0 } else { 1.0 };
+            self.arena.homes_of(access.range, |home, bytes| {
+                if let Home::Region(region) = home {
+                    known = true;
+                    // A count of bytes below 2^53.
+                    weights[region] += factor * bytes as f64;
+                }
+            });
+        }
+        let queue = if known { self.best(worker, &weights) } else { worker.queue };
+        worker.weights = weights;
+        queue
+    }
+
+    /// The queue that is worth most, by the bytes of each region.
+    fn best(&self, worker: &mut Worker, bytes: &[f64]) -> usize {
+        let worth = |queue: usize| {
+            let here = self.region_of[queue];
+            match self.policy.rank {
+                Rank::LatencyWeighted => {
+                    let costs = bytes.iter().enumerate();
+                    -costs
+                        .map(|(there, bytes)| bytes * self.topology.cost(here, there))
+                        .sum::<f64>()
+                }
+                _ => {
+                    let homes = bytes.iter().enumerate();
+                    homes.filter(|(r, _)| self.queue_of[*r] == queue).map(|(_, bytes)| bytes).sum()
+                }
+            }
+        };
+        let mut most = f64::NEG_INFINITY;
+        let mut ties: Vec<usize> = Vec::new();
+        for queue in 0..self.members.len() {
+            let worth = worth(queue);
+            if worth > most {
+                most = worth;
+                ties.clear();
+            }
+            if worth >= most {
+                ties.push(queue);
+            }
+        }
+        if ties.len() == 1 {
+            return ties[0];
+        }
+        match self.policy.tie {
+            Tie::Lowest => ties[0],
+            Tie::Random => {
+                let at = worker.random() % ties.len() as u64;
+                ties[usize::try_from(at).unwrap_or(0)]
+            }
+            Tie::Owner if ties.contains(&worker.queue) => worker.queue,
+            Tie::Owner => {
+                let shortest = ties.iter().min_by_key(|queue| self.arena.ready(**queue).len());
+                shortest.copied().unwrap_or(worker.queue)
+            }
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Registering a task: its place in the arena, its ranges, and whom it waits for.
+
+use super::worker::Worker;
+use super::{Scheduler, Wake};
+use crate::arena::objects::Refused;
+use crate::arena::slot::{
+    BLOCK_ACCESSES, CHILDREN, INLINE_ACCESSES, NONE, Slot, Stored, TaskRef, flag,
+};
+use crate::arena::{FREE_BLOCKS, FREE_EDGES, FREE_SLOTS, age};
+use crate::error::TaskError;
+use crate::footprint::{Access, Mode};
+use crate::graph::Domain;
+use crate::kernel::Table;
+use crate::range::Range;
+use crate::sync::Ordering;
+
+/// A task's children, as the task sees them: it alone registers them.
+#[derive(Debug)]
+pub(crate) struct Children {
+    pub(crate) domain: Domain,
+    pub(crate) parent: u32,
+    /// Registered so far, since the parent last saw that all were over.
+    pub(crate) spawned: u32,
+}
+
+impl Children {
+    pub(crate) fn of(parent: u32) -> Self {
+        Self { domain: Domain::default(), parent, spawned: 0 }
+    }
+}
+
+/// What became of a task that was to be registered.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Submitted {
+    /// It is registered, and will run.
+    Done,
+    /// There is no room; the driver lets some tasks run, and tries again.
+    Full,
+    /// It is registered, but there are no edges left from these tasks; the driver lets some tasks run,
+    /// and tries [`Scheduler::connect`] again.
+    Short(Vec<TaskRef>),
+}
+
+impl Scheduler {
+    /// A free slot, taken.
+    #[inline]
+    pub(crate) fn slot_for(&self, worker: &mut Worker) -> Option<u32> {
+        worker.slots.take(&self.arena.slots, &self.arena.free[FREE_SLOTS])
+    }
+
+    /// Registers the task whose arguments are in `slot` and whose footprint is the worker's. `Full`
+    /// leaves everything as it was, and the slot with the caller.
+    ///
+    /// # Errors
+    /// [`TaskError`] for a range that cannot be used, and for more kernels than there are numbers.
+    #[inline]
+    pub(crate) fn submit(
+        &self,
+        worker: &mut Worker,
+        children: &mut Children,
+        task: u32,
+        table: &'static Table,
+        wake: &impl Wake,
+    ) -> Result<Submitted, TaskError> {
+        let kernel = worker.kernel_id(table, || self.arena.kernel_id(table));
+        let kernel = kernel.ok_or(TaskError::TooManyKernels)?;
+        let slot = self.arena.slot(task);
+        let count = worker.footprint.accesses().len();
+        slot.kernel.store(kernel, Ordering::Relaxed);
+        slot.parent.store(children.parent, Ordering::Relaxed);
+        slot.priority.store(worker.footprint.urgency(), Ordering::Relaxed);
+        slot.accesses.store(u32::try_from(count).unwrap_or(u32::MAX), Ordering::Relaxed);
+        slot.more.store(NONE, Ordering::Relaxed);
+        slot.hint.store(0, Ordering::Relaxed);
+        slot.flags.store(0, Ordering::Relaxed);
+        slot.children.store(CHILDREN, Ordering::Relaxed);
+        slot.target.store(0, Ordering::Relaxed);
+        slot.waiter.store(0, Ordering::Relaxed);
+        slot.serial.store(u64::from(children.spawned), Ordering::Relaxed);
+        if count > 0 {
+            let outcome = self.enter(worker, children, task, table.name)?;
+            if outcome == Submitted::Full {
+                return Ok(outcome);
+            }
+            children.spawned += 1;
+            return Ok(self.connect(worker, task, wake));
+        }
+        children.spawned += 1;
+        self.make_ready(worker, task, false, wake);
+        Ok(Submitted::Done)
+    }
+
+    /// Enters the ranges of the worker's footprint; whom the task waits for is in `worker.before`.
+    fn enter(
+        &self,
+        worker: &mut Worker,
+        children: &mut Children,
+        task: u32,
+        kernel: &'static str,
+    ) -> Result<Submitted, TaskError> {
+        let footprint = core::mem::take(&mut worker.footprint);
+        let outcome = self.enter_all(worker, children, task, kernel, footprint.accesses());
+        worker.footprint = footprint;
+        outcome
+    }
+
+    fn enter_all(
+        &self,
+        worker: &mut Worker,
+        children: &mut Children,
+        task: u32,
+        kernel: &'static str,
+        accesses: &[Access],
+    ) -> Result<Submitted, TaskError> {
+        for access in accesses {
+            self.arena.object(access.range).map_err(|why| refused(why, kernel, access.range))?;
+        }
+        let slot = self.arena.slot(task);
+        if accesses.len() > INLINE_ACCESSES && !self.take_blocks(worker, slot, accesses.len())? {
+            return Ok(Submitted::Full);
+        }
+        let me = TaskRef { slot: task, age: age(slot.successors.load(Ordering::Relaxed)) };
+        worker.before.clear();
+        let mut flags = 0;
+        let mut block = slot.more.load(Ordering::Relaxed);
+        for (i, access) in accesses.iter().enumerate() {
+            let domain = &mut children.domain;
+            let token =
+                domain.enter(&self.arena, me, access.range, access.mode, &mut worker.before);
+            if token != 0 && access.mode == Mode::Commutative {
+                flags |= flag::TOKENS;
+            }
+            let stored = Stored { range: access.range, mode: access.mode, token };
+            if let Some(cell) = slot.first.get(i) {
+                cell.put(stored);
+                continue;
+            }
+            let at = (i - INLINE_ACCESSES) % BLOCK_ACCESSES;
+            if at == 0 && i > INLINE_ACCESSES {
+                block = self.arena.blocks[block as usize].next.load(Ordering::Relaxed);
+            }
+            self.arena.blocks[block as usize].cells[at].put(stored);
+        }
+        slot.flags.store(flags, Ordering::Relaxed);
+        tidy(&mut worker.before, me);
+        Ok(Submitted::Done)
+    }
+
+    /// Takes the blocks for a task with many ranges; false if there are not enough free.
+    fn take_blocks(
+        &self,
+        worker: &mut Worker,
+        slot: &Slot,
+        count: usize,
+    ) -> Result<bool, TaskError> {
+        let wanted = (count - INLINE_ACCESSES).div_ceil(BLOCK_ACCESSES);
+        if wanted + 1 >= self.arena.blocks.len() {
+            return Err(TaskError::TooManyRanges { ranges: count });
+        }
+        let (table, shared) = (&self.arena.blocks, &self.arena.free[FREE_BLOCKS]);
+        if !worker.blocks.reserve(wanted, table, shared) {
+            worker.blocks.pass_on(0, table, shared);
+            return Ok(false);
+        }
+        let mut next = NONE;
+        for _ in 0..wanted {
+            let Some(block) = worker.blocks.take(table, shared) else { break };
+            table[block as usize].next.store(next, Ordering::Relaxed);
+            next = block;
+        }
+        slot.more.store(next, Ordering::Relaxed);
+        Ok(true)
+    }
+
+    /// Pushes an edge from each task of `worker.before`; true if `task` then waits for nothing. The hand
+    /// must hold as many edges.
+    fn link(&self, worker: &mut Worker, task: u32) -> bool {
+        let (table, shared) = (&self.arena.edges, &self.arena.free[FREE_EDGES]);
+        let before = u32::try_from(worker.before.len()).unwrap_or(u32::MAX);
+        // One more, so that the task is not ready before all are counted.
+        self.arena.slot(task).pending.store(before + 1, Ordering::Relaxed);
+        let mut over = 1;
+        for at in 0..worker.before.len() {
+            let predecessor = worker.before[at];
+            if !self.arena.is_live(predecessor) {
+                over += 1;
+                continue;
+            }
+            match worker.edges.take(table, shared) {
+                Some(edge) if self.arena.follow(predecessor, task, edge) => {}
+                Some(edge) => {
+                    worker.edges.give(edge, table, shared);
+                    over += 1;
+                }
+                None => debug_assert!(false, "edges were reserved"),
+            }
+        }
+        self.arena.satisfy(task, over)
+    }
+
+    /// Registers with an entered task those that it waits for, which are in `worker.before`. `Short` if
+    /// there are not enough edges now.
+    pub(crate) fn connect(&self, worker: &mut Worker, task: u32, wake: &impl Wake) -> Submitted {
+        worker.before.retain(|task| self.arena.is_live(*task));
+        let wanted = worker.before.len();
+        let (table, shared) = (&self.arena.edges, &self.arena.free[FREE_EDGES]);
+        if worker.edges.len() < wanted && !worker.edges.reserve(wanted, table, shared) {
+            worker.edges.pass_on(0, table, shared);
+            return Submitted::Short(core::mem::take(&mut worker.before));
+        }
+        if self.link(worker, task) {
+            self.make_ready(worker, task, false, wake);
+        }
+        Submitted::Done
+    }
+
+    /// Makes `task` a sentinel that waits for the tasks in `worker.before`.
+    pub(crate) fn sentinel(&self, worker: &mut Worker, task: u32, wake: &impl Wake) -> Submitted {
+        let slot = self.arena.slot(task);
+        slot.flags.store(flag::SENTINEL, Ordering::Relaxed);
+        slot.accesses.store(0, Ordering::Relaxed);
+        slot.more.store(NONE, Ordering::Relaxed);
+        slot.waiter.store(worker.seat + 1, Ordering::SeqCst);
+        slot.pending.store(1, Ordering::Relaxed);
+        let mut before = core::mem::take(&mut worker.before);
+        tidy(&mut before, TaskRef { slot: task, age: 0 });
+        worker.before = before;
+        self.connect(worker, task, wake)
+    }
+
+    /// The sentinel was waited for.
+    pub(crate) fn retire(&self, worker: &mut Worker, task: u32) {
+        self.arena.end(task, |_| (), |_| ());
+        self.vacate(worker, task, self.arena.slot(task));
+    }
+}
+
+/// Leaves out the task itself and what stands there twice.
+fn tidy(before: &mut Vec<TaskRef>, me: TaskRef) {
+    const FEW: usize = 24;
+    if before.len() <= FEW {
+        let mut kept = 0;
+        for at in 0..before.len() {
+            let task = before[at];
+            if task != me && !before[..kept].contains(&task) {
+                before[kept] = task;
+                kept += 1;
+            }
+        }
+        before.truncate(kept);
+        return;
+    }
+    before.retain(|task| *task != me);
+    before.sort_unstable();
+    before.dedup();
+}
+
+fn refused(why: Refused, kernel: &'static str, range: Range) -> TaskError {
+    match why {
+        Refused::Unknown => TaskError::UnknownData { kernel, range },
+        Refused::Freed => TaskError::FreedData { kernel, range },
+        Refused::Outside { bytes } => TaskError::OutOfRange { kernel, range, bytes },
+    }
+}

@@ -1,0 +1,127 @@
+//! What a worker knows alone: free entries, tasks it took and has not begun, and what it has not told
+//! the others yet.
+
+use crate::arena::pool::Hand;
+use crate::arena::slot::TaskRef;
+use crate::footprint::Footprint;
+use crate::kernel;
+
+/// Kernels whose numbers a worker remembers.
+const REMEMBERED: usize = 16;
+
+/// A worker's own state.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    /// Its number.
+    pub(crate) seat: u32,
+    /// The queue it takes from first.
+    pub(crate) queue: usize,
+    /// Its region, by the topology's number.
+    pub(crate) region: usize,
+    pub(crate) slots: Hand,
+    pub(crate) edges: Hand,
+    pub(crate) blocks: Hand,
+    /// A successor to run next.
+    pub(crate) successor: Option<u32>,
+    /// Tasks taken from a queue, the next one last.
+    pub(crate) stash: Vec<u32>,
+    /// Children that finished since their parent was told, all of one parent.
+    pub(crate) finished: u32,
+    pub(crate) parent: u32,
+    /// Since when there was nothing to do.
+    pub(crate) idle_since: Option<u64>,
+    /// Whether it lies in the list of its queue's resting seats.
+    pub(crate) resting: bool,
+    /// When tasks were last taken from a queue, and how many ran since.
+    pub(crate) taken_at: u64,
+    pub(crate) ran: u32,
+    /// Nanoseconds a task, lately.
+    pub(crate) task_ns: u64,
+    /// Predecessors of the task at hand.
+    pub(crate) before: Vec<TaskRef>,
+    pub(crate) footprint: Footprint,
+    /// Bytes by region of the task at hand.
+    pub(crate) weights: Vec<f64>,
+    /// Tasks inside of which the worker is.
+    pub(crate) depth: u32,
+    random: u64,
+    kernels: [(usize, u32); REMEMBERED],
+}
+
+impl Worker {
+    pub(crate) fn new(seat: u32, queue: usize, region: usize, regions: usize, seed: u64) -> Self {
+        Self {
+            seat,
+            queue,
+            region,
+            slots: Hand::default(),
+            edges: Hand::default(),
+            blocks: Hand::default(),
+            successor: None,
+            stash: Vec::with_capacity(64),
+            finished: 0,
+            parent: 0,
+            idle_since: None,
+            resting: false,
+            taken_at: 0,
+            ran: 0,
+            task_ns: u64::MAX,
+            before: Vec::with_capacity(64),
+            footprint: Footprint::new(),
+            weights: vec![0.0; regions],
+            depth: 0,
+            random: seed ^ (u64::from(seat) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            kernels: [(0, 0); REMEMBERED],
+        }
+    }
+
+    /// A random number; splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
+    pub(crate) fn random(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.random;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    /// True with chance `chance`.
+    pub(crate) fn chance(&mut self, chance: f32) -> bool {
+        // Compares the upper 24 bits, which a float holds.
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "from 0 to 2^24"
+        )]
+        let limit = (chance.clamp(0.0, 1.0) * 16_777_216.0) as u64;
+        limit >= 1 << 24 || self.random() >> 40 < limit
+    }
+
+    /// The number of a kernel, asked once and remembered.
+    #[inline]
+    pub(crate) fn kernel_id(
+        &mut self,
+        table: &'static kernel::Table,
+        ask: impl FnOnce() -> Option<u32>,
+    ) -> Option<u32> {
+        let address = core::ptr::from_ref(table).addr();
+        let place = address / align_of::<kernel::Table>() % REMEMBERED;
+        let (known, id) = self.kernels[place];
+        if known == address {
+            return Some(id);
+        }
+        let id = ask()?;
+        self.kernels[place] = (address, id);
+        Some(id)
+    }
+
+    /// Whether there are tasks that need no queue.
+    pub(crate) fn holds_some(&self) -> bool {
+        self.successor.is_some() || !self.stash.is_empty()
+    }
+
+    /// The task to run next that needs no queue.
+    #[inline]
+    pub(crate) fn at_hand(&mut self) -> Option<u32> {
+        self.successor.take().or_else(|| self.stash.pop())
+    }
+}

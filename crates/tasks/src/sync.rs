@@ -1,0 +1,38 @@
+//! The atomics of everything that workers share, or loom's when the protocols are checked on every
+//! interleaving. Nothing else of the crate names an atomic type from elsewhere, but for the words
+//! that tell where data live: they steer, and decide nobody's ownership.
+
+#[cfg(not(all(loom, test)))]
+pub(crate) use core::hint::spin_loop;
+#[cfg(not(all(loom, test)))]
+pub(crate) use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, fence};
+#[cfg(all(loom, test))]
+pub(crate) use loom::hint::spin_loop;
+#[cfg(all(loom, test))]
+pub(crate) use loom::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, fence};
+
+pub(crate) use core::sync::atomic::Ordering;
+use isochrone_os::futex::Scope;
+
+/// Sleeps while `word` holds `expected`, at most so long.
+#[cfg(not(all(loom, test)))]
+pub(crate) fn sleep(word: &AtomicU32, expected: u32, timeout_ns: Option<u64>, scope: Scope) {
+    // A kernel without futex makes this a loop that looks again and again, which is slow and right.
+    let _ = isochrone_os::futex::wait(word, expected, timeout_ns, scope);
+}
+
+/// Wakes one that sleeps on `word`.
+#[cfg(not(all(loom, test)))]
+pub(crate) fn rouse(word: &AtomicU32, scope: Scope) {
+    let _ = isochrone_os::futex::wake(word, 1, scope);
+}
+
+/// Under loom nobody sleeps in the kernel: models drive the scheduler themselves.
+#[cfg(all(loom, test))]
+pub(crate) fn sleep(_: &AtomicU32, _: u32, _: Option<u64>, _: Scope) {
+    loom::thread::yield_now();
+}
+
+/// As [`sleep`].
+#[cfg(all(loom, test))]
+pub(crate) fn rouse(_: &AtomicU32, _: Scope) {}

@@ -1,0 +1,285 @@
+//! Tasks on this machine's threads: order, failures, nested tasks, bounds.
+
+#![allow(clippy::tests_outside_test_module, reason = "the whole file is tests")]
+
+use isochrone_tasks::live::{Config, Runtime};
+use isochrone_tasks::{
+    Data, Failure, Footprint, Kernel, Mem, Op, Part, Regime, TaskError, Topology,
+};
+
+fn config(workers: usize) -> Config {
+    let mut config = Config::new(Regime::Dft, workers, Topology::flat(64));
+    config.spin_ns = 1000;
+    config.pin = false;
+    config
+}
+
+fn runtime(workers: usize) -> Runtime {
+    Runtime::start(config(workers)).expect("threads start")
+}
+
+#[derive(Clone, Copy)]
+struct Fill {
+    data: Part<u64>,
+    value: u64,
+}
+
+impl Kernel for Fill {
+    const NAME: &'static str = "fill";
+
+    fn declare(&self, footprint: &mut Footprint) {
+        footprint.output(self.data);
+    }
+
+    fn run(&self, mem: &Mem<'_>) -> Result<(), Failure> {
+        mem.write(self.data)?.fill(self.value);
+        Ok(())
+    }
+}
+
+/// Multiplies by three and adds one: order matters.
+#[derive(Clone, Copy)]
+struct Step {
+    from: Part<u64>,
+    to: Part<u64>,
+}
+
+impl Kernel for Step {
+    const NAME: &'static str = "step";
+
+    fn declare(&self, footprint: &mut Footprint) {
+        footprint.input(self.from).inout(self.to);
+    }
+
+    fn run(&self, mem: &Mem<'_>) -> Result<(), Failure> {
+        let from = mem.read(self.from)?;
+        let mut to = mem.write(self.to)?;
+        for (to, from) in to.iter_mut().zip(from.iter()) {
+            *to = to.wrapping_mul(3).wrapping_add(from + 1);
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn tasks_keep_the_order_that_their_ranges_ask_for() {
+    for workers in [1, 2, 5] {
+        let mut runtime = runtime(workers);
+        let data: Data<u64> = runtime.data(64).unwrap();
+        runtime.spawn(Fill { data: data.all(), value: 1 }).unwrap();
+        for i in 0..2000 {
+            let (from, to) = (i * 7 % 8, (i * 7 + 3) % 8);
+            runtime.spawn(Step { from: data.part(from * 8, 8), to: data.part(to * 8, 8) }).unwrap();
+        }
+        let mut expected = [1_u64; 8];
+        for i in 0..2000 {
+            let (from, to) = (i * 7 % 8, (i * 7 + 3) % 8);
+            expected[to] = expected[to].wrapping_mul(3).wrapping_add(expected[from] + 1);
+        }
+        let seen: Vec<u64> = runtime.read(data.all()).unwrap().iter().step_by(8).copied().collect();
+        assert_eq!(seen, expected, "{workers} workers");
+        runtime.wait().unwrap();
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Add {
+    to: Part<u64>,
+    sum: bool,
+}
+
+impl Kernel for Add {
+    const NAME: &'static str = "add";
+
+    fn declare(&self, footprint: &mut Footprint) {
+        if self.sum {
+            footprint.reduce(self.to, Op::Sum);
+        } else {
+            footprint.commutative(self.to);
+        }
+    }
+
+    fn run(&self, mem: &Mem<'_>) -> Result<(), Failure> {
+        if self.sum {
+            mem.accumulate(self.to)?[1] += 1;
+        } else {
+            mem.write(self.to)?[1] += 1;
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn commutative_and_reducing_tasks_lose_nothing() {
+    let mut runtime = runtime(4);
+    let data: Data<u64> = runtime.data(4).unwrap();
+    for i in 0..10_000 {
+        runtime.spawn(Add { to: data.all(), sum: i / 1000 % 2 == 0 }).unwrap();
+    }
+    assert_eq!(runtime.read(data.all()).unwrap(), [0, 10_000, 0, 0]);
+    runtime.wait().unwrap();
+    let report = runtime.report();
+    assert_eq!((report.tasks, report.tasks_of.len()), (10_000, 4));
+    assert_eq!((report.local_bytes(), report.remote_bytes()), (320_000, 0));
+}
+
+#[derive(Clone, Copy)]
+struct Fail {
+    at: Part<u64>,
+    panics: bool,
+}
+
+impl Kernel for Fail {
+    const NAME: &'static str = "fail";
+
+    fn declare(&self, footprint: &mut Footprint) {
+        footprint.inout(self.at);
+    }
+
+    fn run(&self, _: &Mem<'_>) -> Result<(), Failure> {
+        assert!(!self.panics, "on purpose");
+        Err(Failure::new("out of luck"))
+    }
+}
+
+#[test]
+fn a_failure_reaches_who_waits_and_what_follows_is_left_out() {
+    let mut runtime = runtime(2);
+    let data: Data<u64> = runtime.data(8).unwrap();
+    for (panics, text) in [(false, "out of luck"), (true, "on purpose")] {
+        runtime.spawn(Fill { data: data.all(), value: 1 }).unwrap();
+        runtime.spawn(Fail { at: data.all(), panics }).unwrap();
+        runtime.spawn(Fill { data: data.all(), value: 2 }).unwrap();
+        let error = runtime.wait().unwrap_err();
+        assert!(matches!(&error, TaskError::Failed { kernel, .. } if kernel == "fail"), "{error}");
+        assert!(error.to_string().contains(text), "{error}");
+        assert_eq!(runtime.read(data.all()).unwrap(), [1; 8]);
+        runtime.spawn(Fill { data: data.all(), value: 3 }).unwrap();
+        assert_eq!(runtime.read(data.all()).unwrap(), [3; 8], "the run goes on");
+    }
+}
+
+/// Splits its part until it is small: nested tasks.
+#[derive(Clone, Copy)]
+struct Halve {
+    data: Part<u64>,
+    array: Data<u64>,
+    waits: bool,
+}
+
+impl Kernel for Halve {
+    const NAME: &'static str = "halve";
+
+    fn declare(&self, footprint: &mut Footprint) {
+        footprint.inout(self.data);
+    }
+
+    fn run(&self, mem: &Mem<'_>) -> Result<(), Failure> {
+        let (first, len) = (self.data.first(), self.data.len());
+        if len <= 4 {
+            mem.write(self.data)?.iter_mut().for_each(|x| *x += 1);
+            return Ok(());
+        }
+        for (first, len) in [(first, len / 2), (first + len / 2, len - len / 2)] {
+            mem.spawn(Self { data: self.array.part(first, len), ..*self })?;
+        }
+        if self.waits {
+            mem.wait()?;
+            let mut mine = mem.write(self.data)?;
+            assert!(mine.iter().all(|x| *x == mine[0]), "the children are over");
+            mine.fill(self.data.len() as u64);
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_task_ends_when_its_children_have() {
+    for (workers, waits) in [(1, false), (3, false), (1, true), (3, true)] {
+        let mut runtime = runtime(workers);
+        let data: Data<u64> = runtime.data(4096).unwrap();
+        for _ in 0..3 {
+            runtime.spawn(Fill { data: data.all(), value: 5 }).unwrap();
+            runtime.spawn(Halve { data: data.all(), array: data, waits }).unwrap();
+        }
+        let expected = if waits { 4096 } else { 6 };
+        assert!(runtime.read(data.all()).unwrap().iter().all(|x| *x == expected));
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Stray {
+    data: Data<u64>,
+    what: u32,
+}
+
+impl Kernel for Stray {
+    const NAME: &'static str = "stray";
+
+    fn declare(&self, footprint: &mut Footprint) {
+        footprint.input(self.data.part(0, 4)).output(self.data.part(4, 4));
+    }
+
+    fn run(&self, mem: &Mem<'_>) -> Result<(), Failure> {
+        match self.what {
+            0 => drop(mem.read(self.data.part(3, 2))?),
+            1 => drop(mem.write(self.data.part(0, 1))?),
+            2 => {
+                let _one = mem.write(self.data.part(4, 2))?;
+                drop(mem.read(self.data.part(5, 1))?);
+            }
+            3 => mem.spawn(Fill { data: self.data.part(0, 4), value: 0 })?,
+            _ => {
+                let one = mem.read(self.data.part(0, 4))?;
+                let two = mem.read(self.data.part(0, 4))?;
+                drop(mem.write(self.data.part(4, 4))?);
+                assert_eq!(*one, *two);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_kernel_gets_what_it_declared_and_nothing_else() {
+    let mut runtime = runtime(1);
+    let data: Data<u64> = runtime.data(8).unwrap();
+    for (what, says) in [
+        (0, "did not declare"),
+        (1, "did not declare"),
+        (2, "another view"),
+        (3, "did not declare"),
+    ] {
+        runtime.spawn(Stray { data, what }).unwrap();
+        let error = runtime.wait().unwrap_err().to_string();
+        assert!(error.contains(says), "{what}: {error}");
+    }
+    runtime.spawn(Stray { data, what: 9 }).unwrap();
+    runtime.wait().unwrap();
+}
+
+#[test]
+fn ranges_that_cannot_be_used_are_refused_where_they_are_registered() {
+    let mut runtime = runtime(1);
+    let data: Data<u64> = runtime.data(8).unwrap();
+    let error = runtime.spawn(Fill { data: data.part(7, 2), value: 0 }).unwrap_err();
+    assert!(matches!(error, TaskError::OutOfRange { bytes: 64, .. }), "{error}");
+    runtime.free(data).unwrap();
+    let error = runtime.spawn(Fill { data: data.all(), value: 0 }).unwrap_err();
+    assert!(matches!(error, TaskError::FreedData { .. }), "{error}");
+    let mut other = self::runtime(1);
+    let error = other.spawn(Fill { data: data.all(), value: 0 }).unwrap_err();
+    assert!(matches!(error, TaskError::UnknownData { .. }), "{error}");
+    runtime.wait().unwrap();
+}
+
+#[test]
+fn interleaved_memory_and_numa_aware_queues_are_refused_unless_asked_for() {
+    let mut config = config(1);
+    config.policy = isochrone_tasks::Policy::PAPER;
+    config.placement = isochrone_tasks::Placement::Interleaved;
+    let error = Runtime::start(config.clone()).unwrap_err();
+    assert!(error.to_string().contains("section 4.1"), "{error}");
+    config.ablation = true;
+    Runtime::start(config).unwrap();
+}
