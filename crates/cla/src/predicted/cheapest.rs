@@ -156,13 +156,21 @@ fn writes(prices: &Prices<'_>, line: usize, at: usize) -> Option<(f64, usize)> {
     if prices.own_before(line, at).is_some() && !foreign {
         return None;
     }
-    let (first, supplier) = supply(prices, line, at);
-    let more = sharers(prices, line, at).saturating_sub(1);
-    Some((first + count(more) * prices.sharer(first), supplier))
+    let (nearest, supplier) = supply(prices, line, at);
+    let copies = sharers(prices, line, at);
+    let ways = copies.iter().map(|&user| prices.transfer(user, touch.node));
+    let first = ways.clone().fold(f64::INFINITY, f64::min);
+    if first.is_infinite() {
+        return Some((nearest, supplier));
+    }
+    // All are asked at once; the first answer comes at the earliest from the nearest of them.
+    let all = ways.clone().map(|ns| prices.sharer(ns)).sum::<f64>() - prices.sharer(first) + first;
+    Some((ways.fold(all, f64::max), supplier))
 }
 
-/// Ranks that surely share the line when it is written: they used it before, and nobody wrote it since.
-fn sharers(prices: &Prices<'_>, line: usize, at: usize) -> usize {
+/// Ranks that surely share the line when it is written, by a node of each: they used it before, and
+/// nobody wrote it since.
+fn sharers(prices: &Prices<'_>, line: usize, at: usize) -> Vec<usize> {
     let graph = prices.graph;
     let history = graph.history(line);
     let node = history[at].node;
@@ -176,10 +184,9 @@ fn sharers(prices: &Prices<'_>, line: usize, at: usize) -> usize {
         };
         graph.ended_before(user.node, node) && !history.iter().any(gone)
     };
-    let mut ranks: Vec<usize> =
-        prices.others(line, at).filter(kept).map(|t| prices.rank(t.node)).collect();
-    ranks.dedup();
-    ranks.len()
+    let mut nodes: Vec<usize> = prices.others(line, at).filter(kept).map(|t| t.node).collect();
+    nodes.dedup_by_key(|n| prices.rank(*n));
+    nodes
 }
 
 /// The cheapest way to get the line: from any rank that may have it, or from memory if nobody has

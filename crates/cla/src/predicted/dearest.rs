@@ -102,10 +102,12 @@ fn own_ns(prices: &Prices<'_>, line: usize, at: usize) -> (f64, usize) {
     if !touch.writes() {
         return first;
     }
-    let mut ranks: Vec<usize> = may_have.map(|t| prices.rank(t.node)).collect();
-    ranks.dedup();
-    let more = ranks.len().saturating_sub(1);
-    (first.0 + count(more) * prices.sharer(first.0), first.1)
+    let mut copies: Vec<usize> = may_have.map(|t| t.node).collect();
+    copies.dedup_by_key(|n| prices.rank(*n));
+    let ways = copies.iter().map(|&copy| prices.transfer(copy, node));
+    let all = ways.clone().map(|ns| prices.sharer(ns)).sum::<f64>();
+    let one = ways.fold(0.0, |most: f64, ns| most.max(prices.sharer(ns)));
+    (first.0 + all - one, first.1)
 }
 
 /// Whether some rank may write the line while this use of it lasts.

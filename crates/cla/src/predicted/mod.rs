@@ -7,20 +7,26 @@
 
 mod cheapest;
 mod dearest;
+mod dot;
 mod graph;
 mod order;
 mod paper;
 mod prices;
 mod private;
 mod replay;
+mod svg;
 #[cfg(test)]
 mod tests;
 mod timing;
+mod words;
 
 use isochrone_machine::LineCosts;
 
+pub use dot::dot;
 pub use graph::{Edge, EdgeKind, Graph, GraphError, Node};
+pub use svg::svg;
 pub use timing::Timing;
+pub use words::words;
 
 use crate::program::Recorded;
 use prices::Prices;

@@ -138,10 +138,13 @@ fn moving(prices: &Prices<'_>, line: usize, at: usize) -> Option<(f64, Option<us
     let used: Vec<Touch> = prices.others(line, at).filter(since).collect();
     if !used.is_empty() {
         let first = used.iter().map(|t| by_way(t.node)).min_by(cheapest);
-        let mut ranks: Vec<usize> = used.iter().map(|t| prices.rank(t.node)).collect();
-        ranks.dedup();
-        let copies = if touch.writes() { count(ranks.len()) } else { 1.0 };
-        return first.map(|(ns, from)| (ns * copies, from)); // Section 2.3: an RFO costs n R_R.
+        if !touch.writes() {
+            return first;
+        }
+        let mut copies: Vec<usize> = used.iter().map(|t| t.node).collect();
+        copies.dedup_by_key(|n| prices.rank(*n));
+        let all = copies.iter().map(|&copy| prices.transfer(copy, node)).sum();
+        return first.map(|(_, from)| (all, from)); // Section 2.3: an RFO costs n R_R.
     }
     if own.is_some() {
         return None; // Rule 2.

@@ -67,6 +67,23 @@ fn the_critical_path_of_figure_2_goes_down_the_left_and_visits_both_notification
     assert_eq!(path[10..], [(1, 5), (2, 2), (0, 2)], "both adds, then the root's wait");
 }
 
+#[test]
+fn pictures_have_every_node_and_a_thick_critical_path() {
+    let costs = sandy_bridge(1, 8);
+    let paper = predict(&figure_2(), Start::Memory, &costs, &[0, 1, 2, 3], Rules::Paper).unwrap();
+    let nodes = paper.graph.nodes().len();
+    let path = paper.min.path(&paper.graph);
+    let text = super::dot(&paper, &paper.min, "Figure 2");
+    assert_eq!(text.matches(" ns\"").count(), nodes);
+    assert!(text.matches("style=dotted, penwidth=3]").count() >= path.len());
+    assert!(text.contains("dir=none, constraint=false, penwidth=3"), "E3 is on the path");
+    let text = super::svg(&paper, &paper.min, "Figure <2>");
+    assert_eq!(text.matches("<rect x=").count(), nodes);
+    // Every step of the path but those that follow an E3's other end is drawn thick.
+    assert_eq!(text.matches("stroke-width=\"4\"").count(), path.len() - 1);
+    assert!(text.contains("Figure &lt;2&gt;"));
+}
+
 /// Two ranks of a warm broadcast whose payload travels with the flag.
 fn hop(rank: Rank, lines: &mut impl Lines, epoch: u64) -> Result<(), crate::program::Gone> {
     use crate::program::{Buffer, Span};
