@@ -98,8 +98,7 @@ fn node_ns(prices: &Prices<'_>, node: usize) -> f64 {
     let mut sum = super::private::cheapest_ns(prices, node);
     let mut missing: Vec<(f64, usize)> = Vec::new();
     let mut local = 0.0_f64;
-    for &(line, at) in graph.touches(node) {
-        let touch = graph.history(line)[at];
+    for (line, at, touch) in prices.awaited(node) {
         let must = if touch.writes() { writes(prices, line, at) } else { reads(prices, line, at) };
         match must {
             Some((ns, supplier)) => missing.push((ns + prices.neighbour(line, at), supplier)),
@@ -136,7 +135,10 @@ fn reads(prices: &Prices<'_>, line: usize, at: usize) -> Option<(f64, usize)> {
         // A poll that has to wait may find it gone in the meantime; that is the way from its source.
         Some(own) => {
             let taken = |t: &Touch| {
-                t.writes() && graph.ended_before(own.node, t.node) && surely(graph, touch, t.node)
+                t.writes()
+                    && !graph.pending(*t)
+                    && graph.ended_before(own.node, t.node)
+                    && surely(graph, touch, t.node)
             };
             prices.others(line, at).any(|t| taken(&t)).then(|| supply(prices, line, at))
         }
@@ -150,7 +152,9 @@ fn writes(prices: &Prices<'_>, line: usize, at: usize) -> Option<(f64, usize)> {
     let touch = graph.history(line)[at];
     let own = prices.own_write_before(line, at);
     let shared = |t: &Touch| {
-        graph.ended_before(t.node, touch.node) && own.is_none_or(|own| surely(graph, *t, own.node))
+        graph.ended_before(t.node, touch.node)
+            && !graph.pending(*t)
+            && own.is_none_or(|own| !graph.pending(own) && surely(graph, *t, own.node))
     };
     let foreign = prices.others(line, at).any(|t| shared(&t));
     if prices.own_before(line, at).is_some() && !foreign {
@@ -182,7 +186,7 @@ fn sharers(prices: &Prices<'_>, line: usize, at: usize) -> Vec<usize> {
                 && !surely(graph, *user, w.node)
                 && !graph.ended_before(node, w.node)
         };
-        graph.ended_before(user.node, node) && !history.iter().any(gone)
+        graph.ended_before(user.node, node) && !graph.pending(*user) && !history.iter().any(gone)
     };
     let mut nodes: Vec<usize> = prices.others(line, at).filter(kept).map(|t| t.node).collect();
     nodes.dedup_by_key(|n| prices.rank(*n));

@@ -2,7 +2,8 @@
 //!
 //! A bound from above. Wherever the line may be gone, it is; it comes from the farthest rank that may have
 //! it; and each rank that may be using it meanwhile takes one transfer first (line stealing: n readers, n
-//! writers). Transfers of other ranks over the same kind of link add their congestion.
+//! writers). Writes of one rank to one line, right after one another, stay together (rule 3): their
+//! stores leave the store buffer together. Transfers of other ranks over the same kind of link add their congestion.
 
 use super::graph::{Touch, Use};
 use super::prices::Prices;
@@ -31,11 +32,12 @@ pub(super) fn dearest(prices: &Prices<'_>) -> Timing {
 
 /// The most that the node may cost its rank after all that it waits for.
 fn node_ns(prices: &Prices<'_>, polled: &[bool], node: usize) -> f64 {
-    let graph = prices.graph;
     let mut sum = super::private::dearest_ns(prices, node);
     let mut missing: Vec<(f64, usize)> = Vec::new();
-    for &(line, at) in graph.touches(node) {
-        if at_hand(prices, line, at) {
+    for (line, at, touch) in prices.awaited(node) {
+        let again = prices.own_before(line, at).is_some_and(|own| own.how == Use::Write);
+        let together = touch.how == Use::Write && again && prices.consecutive(line, at);
+        if together || at_hand(prices, line, at) {
             sum += prices.costs.local_ns;
             continue;
         }
@@ -69,7 +71,7 @@ fn at_hand(prices: &Prices<'_>, line: usize, at: usize) -> bool {
     } else {
         prices.own_before(line, at)
     };
-    let Some(own) = own else { return false };
+    let Some(own) = own.filter(|own| !graph.pending(*own)) else { return false };
     let harmless = |t: Touch| {
         (!touch.writes() && !t.writes())
             || graph.ended_before(t.node, own.node)
@@ -124,7 +126,7 @@ fn meanwhile(prices: &Prices<'_>, touch: Touch, other: Touch) -> bool {
     } else {
         graph.ended_before(other.node, touch.node)
     };
-    !before && !graph.ended_before(touch.node, other.node)
+    (!before || graph.pending(other)) && !graph.ended_before(touch.node, other.node)
 }
 
 /// One transfer for each rank that may use the line meanwhile. Reads do not hinder reads (rule 5).
@@ -174,7 +176,8 @@ fn under_way(prices: &Prices<'_>, line: usize, other: Touch, touch: Touch) -> bo
     other.writes() && !own.writes() || prices.others(line, at).any(takes)
 }
 
-/// What one transfer to `other` takes at most.
+/// What one transfer to `other` takes at most. Memory gives the line to one of them only, and that is
+/// counted for the node itself.
 fn service_ns(prices: &Prices<'_>, line: usize, other: Touch) -> f64 {
     let history = prices.graph.history(line);
     history.iter().position(|t| t.node == other.node).map_or(0.0, |at| own_ns(prices, line, at).0)

@@ -49,6 +49,8 @@ pub(super) enum Use {
     Read,
     Poll,
     Write,
+    /// Takes the line to write it later, and waits for nothing.
+    Claim,
 }
 
 /// One use of one shared line by one node.
@@ -60,8 +62,9 @@ pub(super) struct Touch {
 }
 
 impl Touch {
+    /// Whether the line is gone from all other caches afterwards.
     pub(super) fn writes(self) -> bool {
-        self.how == Use::Write
+        matches!(self.how, Use::Write | Use::Claim)
     }
 }
 
@@ -232,7 +235,7 @@ impl Graph {
         };
         let without = until(self.nodes[node].rank.index(), node);
         let all = without.word(line) == value;
-        let adds = self.history[line].iter().filter(|t| t.writes()).map(|t| t.node);
+        let adds = self.history[line].iter().filter(|t| t.how == Use::Write).map(|t| t.node);
         let open = adds.filter(|&add| {
             let add_rank = self.nodes[add].rank;
             add_rank != self.nodes[node].rank
@@ -258,7 +261,8 @@ impl Graph {
             let mut found = Vec::new();
             for &(line, at) in &self.touches[node] {
                 let how = self.history[line][at].how;
-                if how == Use::Poll || (how == Use::Write && !self.reads_too(node, line)) {
+                let reads = how == Use::Read || (how == Use::Write && self.reads_too(node, line));
+                if !reads {
                     continue;
                 }
                 found.extend(self.last_writes(node, line).into_iter().map(|write| (write, line)));
@@ -279,7 +283,7 @@ impl Graph {
     /// rank wrote the line after them. Writes of earlier calls belong to the state at the start.
     fn last_writes(&self, node: usize, line: usize) -> Vec<usize> {
         let writes = || {
-            let all = self.history[line].iter().filter(|t| t.writes() && t.node != node);
+            let all = self.history[line].iter().filter(|t| t.how == Use::Write && t.node != node);
             all.map(|t| t.node).filter(|&w| self.ended_before(w, node))
         };
         let last = writes().filter(|&w| !writes().any(|v| v != w && self.ended_before(w, v)));
@@ -319,6 +323,11 @@ impl Graph {
     #[must_use]
     pub fn previous(&self, node: usize) -> Option<usize> {
         (node > self.begin[self.nodes[node].rank.index()]).then(|| node - 1)
+    }
+
+    /// Whether a claim may still be under way after its node has ended: it is of this call.
+    pub(super) fn pending(&self, touch: Touch) -> bool {
+        touch.how == Use::Claim && !self.nodes[touch.node].earlier
     }
 
     /// How many lines.
@@ -467,7 +476,9 @@ fn histories(nodes: &[Node], lines: usize) -> (Vec<Vec<Touch>>, Vec<Vec<(usize, 
             }
             Operation::Wait { line, .. } => add(line, Use::Poll),
             Operation::Write { line, .. } | Operation::Add { line, .. } => add(line, Use::Write),
-            Operation::Claim { .. } => {}
+            Operation::Claim { line, lines } => {
+                (0..lines).for_each(|n| add(line.plus(n), Use::Claim));
+            }
         }
         touches.push(of_node);
     }

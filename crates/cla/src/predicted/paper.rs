@@ -80,10 +80,9 @@ pub(super) fn spanning(others: usize, root: usize, ns: impl Fn(usize, usize) -> 
 
 /// What a node costs by rules 1 to 4.
 fn node_ns(prices: &Prices<'_>, node: usize) -> f64 {
-    let graph = prices.graph;
     let mut sum = super::private::cheapest_ns(prices, node);
     let mut moved: Vec<(f64, Option<usize>)> = Vec::new();
-    for &(line, at) in graph.touches(node) {
+    for (line, at, _) in prices.awaited(node) {
         if prices.consecutive(line, at) && !needs_foreign(prices, line, at) {
             continue; // Rule 3.
         }
@@ -161,12 +160,10 @@ fn stolen_ns(prices: &Prices<'_>, end: End, node: usize) -> f64 {
         return 0.0;
     }
     let mut sum = 0.0;
-    for &(line, at) in graph.touches(node) {
-        let history = graph.history(line);
-        if !history.iter().any(|t| t.how == Use::Poll) {
+    for (line, at, touch) in prices.awaited(node) {
+        if !graph.history(line).iter().any(|t| t.how == Use::Poll) {
             continue;
         }
-        let touch = history[at];
         let steals = |t: &Touch| {
             (t.writes() || touch.writes())
                 && graph.unordered(t.node, node)

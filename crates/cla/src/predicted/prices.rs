@@ -60,6 +60,13 @@ impl<'a> Prices<'a> {
         before.is_some_and(|b| self.graph.previous(node) == Some(b.node))
     }
 
+    /// The uses of lines that a node waits for: a claim waits for none.
+    pub(super) fn awaited(&self, node: usize) -> impl Iterator<Item = (usize, usize, Touch)> + '_ {
+        let touches = self.graph.touches(node).iter();
+        let all = touches.map(|&(line, at)| (line, at, self.graph.history(line)[at]));
+        all.filter(|(_, _, touch)| touch.how != Use::Claim)
+    }
+
     /// Uses of the line by other ranks than the one of its use number `at`.
     pub(super) fn others(
         &self,
@@ -106,7 +113,7 @@ impl<'a> Prices<'a> {
         if ns == 0.0 || reader.writes() {
             return 0.0;
         }
-        let Some(writer) = self.others(line, at).find(|t| t.writes()) else { return 0.0 };
+        let Some(writer) = self.others(line, at).find(|t| t.how == Use::Write) else { return 0.0 };
         let near = self.class(writer.node, reader.node);
         let farther = |t: &Touch| {
             !t.writes()

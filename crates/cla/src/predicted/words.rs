@@ -17,6 +17,10 @@ pub fn words(node: &Node) -> String {
         }
         Operation::Write { line, value } => format!("write L{} := {value}", line.0),
         Operation::Add { line, value } => format!("add L{} += {value}", line.0),
+        Operation::Claim { line, lines: 1 } => format!("claim L{}", line.0),
+        Operation::Claim { line, lines } => {
+            format!("claim L{}-{}", line.0, line.0 + lines.max(1) - 1)
+        }
         Operation::Reduce { src, dst, .. } => format!("reduce {} into {}", span(src), span(dst)),
     }
 }

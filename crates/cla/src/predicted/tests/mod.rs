@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::{EdgeKind, Graph, GraphError, PredictError, Prediction, Rules, Start, predict};
 use crate::collectives::{Figure1, Tree};
-use crate::program::{Compare, Line, Lines, Rank, Recorded, record};
+use crate::program::{Compare, Line, Lines, Rank, Record, Recorded, record};
 
 /// The machine of the paper: section 2.1 and Table 1.
 pub(super) fn sandy_bridge(sockets: usize, each: usize) -> LineCosts {
@@ -98,17 +98,41 @@ fn hop(rank: Rank, lines: &mut impl Lines, epoch: u64) -> Result<(), crate::prog
 }
 
 #[test]
-fn a_warm_hop_is_two_transfers_at_least_and_four_at_most() {
+fn a_warm_hop_is_two_transfers_at_least_and_three_at_most() {
     let costs = sandy_bridge(1, 8);
     let warm = record(2, |lines, me| hop(me, lines, 1));
     let now = record(2, |lines, me| hop(me, lines, 2));
     let hot = predict(&now, Start::After(&warm), &costs, &[0, 1], Rules::Timed).unwrap();
     // The root takes the line from the child, the child takes it back; what is in the cache is free of
-    // transfers. At worst the child takes it back between payload and flag, and the root once more.
+    // transfers. Nothing else can happen: the child has the line when it begins to poll.
     assert!((hot.min.total_ns - (2.0 * 35.0 + 2.0 * 2.3)).abs() < 1e-9, "{}", hot.min.total_ns);
-    assert!((hot.max.total_ns - (4.0 * 35.0 + 3.0 * 2.3)).abs() < 1e-9, "{}", hot.max.total_ns);
+    assert!((hot.max.total_ns - (2.0 * 35.0 + 4.0 * 2.3)).abs() < 1e-9, "{}", hot.max.total_ns);
+    // From memory the child's first poll may be under way when the root wants the line; only one of
+    // the two gets it from there.
     let cold = predict(&now, Start::Memory, &costs, &[0, 1], Rules::Timed).unwrap();
-    assert!(cold.max.total_ns > hot.max.total_ns, "the first fetch is from memory");
+    assert!(
+        (cold.max.total_ns - (70.0 + 2.0 * 35.0 + 4.0 * 2.3)).abs() < 1e-9,
+        "{}",
+        cold.max.total_ns
+    );
+}
+
+#[test]
+fn a_claim_takes_a_transfer_off_the_way_unless_a_poll_takes_the_line_back() {
+    let costs = sandy_bridge(1, 8);
+    let claims = |lines: &mut Record, me: Rank| {
+        hop(me, lines, 1)?;
+        if me.0 == 0 {
+            lines.claim(Line(0), 1);
+        }
+        Ok(())
+    };
+    let warm = record(2, claims);
+    let now = record(2, |lines, me| hop(me, lines, 2));
+    let hot = predict(&now, Start::After(&warm), &costs, &[0, 1], Rules::Timed).unwrap();
+    assert!((hot.min.total_ns - (35.0 + 3.0 * 2.3)).abs() < 1e-9, "{}", hot.min.total_ns);
+    // At worst the child takes the claimed line, the root takes it back, and the child once more.
+    assert!((hot.max.total_ns - (3.0 * 35.0 + 4.0 * 2.3)).abs() < 1e-9, "{}", hot.max.total_ns);
 }
 
 #[test]
