@@ -9,11 +9,16 @@
 //! (CCGrid 2013), here on an unchanged Linux.
 //!
 //! * [`directory`]: who has which group of pages, and what is being done to it.
-//! * [`policy`]: which group goes when room is needed.
+//! * [`policy`]: which group goes when room is needed; [`prefetch`]: which will be touched next.
+//! * [`pages`]: what a pager needs of a machine; [`pager`]: the drivers, written once over it.
 
 pub mod directory;
 pub mod names;
+#[cfg(not(all(loom, test)))]
+pub mod pager;
+pub mod pages;
 pub mod policy;
+pub mod prefetch;
 mod sync;
 
 pub use names::{Access, Actor, Group, Run, Space};

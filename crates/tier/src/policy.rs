@@ -18,7 +18,7 @@ use crate::names::Group;
 use cmcp::Cmcp;
 use core_fifo::CoreFifo;
 use fifo::Fifo;
-use lists::Lists;
+use lists::{List, Lists};
 use sieve::Sieve;
 
 /// The choice of policy.
@@ -73,6 +73,8 @@ trait Order {
     fn evict(&self, shard: Shard, want: u32, view: &mut dyn View) -> u32;
     /// Empties the shard, to be filled again by inserts.
     fn clear(&self, shard: Shard);
+    /// The list from whose old end victims come first.
+    fn front(&self, shard: Shard) -> List;
 }
 
 /// A policy over its words.
@@ -187,6 +189,16 @@ impl<'a> Policy<'a> {
     /// Offers victims of a shard until `want` were taken; returns how many were.
     pub fn evict(&self, shard: Shard, want: u32, view: &mut dyn View) -> u32 {
         self.with(|order| order.evict(shard, want, view))
+    }
+
+    /// Shows those that will probably leave next to `view`, at most `most`; they stay on their lists.
+    pub fn peek(&self, shard: Shard, most: u32, view: &mut dyn View) {
+        let mut next = self.lists.oldest(self.with(|order| order.front(shard)));
+        for _ in 0..most {
+            let Some(group) = next else { return };
+            view.take(group);
+            next = self.lists.younger(group);
+        }
     }
 
     /// Empties a shard whose lists nobody can trust any more, because who changed them was killed.

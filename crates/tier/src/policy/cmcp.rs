@@ -105,4 +105,7 @@ impl Order for Cmcp<'_> {
     fn clear(&self, _: Shard) {
         (0..Self::LISTS).map(List).for_each(|list| self.lists.clear(list));
     }
+    fn front(&self, _: Shard) -> List {
+        QUEUE
+    }
 }

@@ -72,4 +72,7 @@ impl Order for CoreFifo<'_> {
         self.0.clear(Self::own(shard));
         self.0.clear(Self::shared(shard));
     }
+    fn front(&self, shard: Shard) -> List {
+        Self::own(shard)
+    }
 }

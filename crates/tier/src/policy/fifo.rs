@@ -22,4 +22,7 @@ impl Order for Fifo<'_> {
     fn clear(&self, _: Shard) {
         self.0.clear(QUEUE);
     }
+    fn front(&self, _: Shard) -> List {
+        QUEUE
+    }
 }

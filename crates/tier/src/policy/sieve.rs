@@ -79,4 +79,7 @@ impl Order for Sieve<'_> {
         self.lists.clear(QUEUE);
         self.hand.store(AT_OLDEST, Ordering::Relaxed);
     }
+    fn front(&self, _: Shard) -> List {
+        QUEUE
+    }
 }

@@ -1,0 +1,165 @@
+//! The pager: the directory, a policy, the free frames and their locks, and the drivers over them. Each
+//! driver is written once, as an `async fn` over [`Pages`]: [`Pager::fault`], [`Pager::evict`],
+//! [`Pager::prefetch`], [`Pager::write_back`].
+//!
+//! All of its state is words that every actor shares; the value itself is a view of them and its
+//! parameters. It never allocates: it runs in a signal handler.
+
+mod batch;
+mod evict;
+mod fault;
+mod frames;
+mod lock;
+mod mover;
+mod rescue;
+
+use core::sync::atomic::AtomicU32;
+
+use crate::directory::Directory;
+use crate::names::{Actor, Space};
+use crate::policy::{Policy, PolicyKind};
+
+pub use batch::BATCH_MOST;
+pub use fault::Outcome;
+use frames::Frames;
+pub use mover::{Habit, Mover, Orders};
+
+/// Words of a cache line.
+const LINE_WORDS: usize = 16;
+
+/// How large everything is. All actors must have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Groups of the area.
+    pub groups: u32,
+    /// Groups that fit the fast tier.
+    pub frames: u32,
+    /// Sets of page tables.
+    pub spaces: u16,
+    /// Workers.
+    pub workers: u16,
+    /// Which group goes.
+    pub policy: PolicyKind,
+}
+
+impl Shape {
+    /// Words of shared memory that a pager of this shape needs.
+    #[must_use]
+    pub fn words(&self) -> usize {
+        let locks = Self::shards(self) as usize * LINE_WORDS;
+        let policy = Policy::words(self.policy, self.groups, u32::from(self.workers));
+        LINE_WORDS + locks + policy.next_multiple_of(LINE_WORDS) + self.directory_words()
+    }
+
+    fn directory_words(&self) -> usize {
+        Directory::words(self.groups, self.spaces)
+    }
+
+    fn shards(&self) -> u32 {
+        match self.policy {
+            PolicyKind::CoreFifo => u32::from(self.workers),
+            PolicyKind::Fifo | PolicyKind::Cmcp | PolicyKind::Sieve => 1,
+        }
+    }
+}
+
+/// How the drivers go about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Groups that a worker without a free frame evicts at once: 1 to [`BATCH_MOST`].
+    pub batch: u32,
+    /// Map what is only read without permission to write, so that it need not be copied when it leaves.
+    pub clean: bool,
+    /// Take write permission away before a group is copied. Only the negative control of the tests does
+    /// not, and loses updates.
+    pub protect: bool,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self { batch: 32, clean: false, protect: true }
+    }
+}
+
+/// Who acts, for whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// Who owns the entries that are claimed.
+    pub actor: Actor,
+    /// Whose tables a group is mapped into.
+    pub space: Space,
+    /// For which worker: whose list a group joins, and whose groups go first.
+    pub worker: u32,
+}
+
+/// A view of the shared words.
+#[derive(Clone, Copy, Debug)]
+pub struct Pager<'a> {
+    directory: Directory<'a>,
+    policy: Policy<'a>,
+    frames: Frames<'a>,
+    locks: &'a [AtomicU32],
+    shape: Shape,
+    plan: Plan,
+}
+
+impl<'a> Pager<'a> {
+    /// A view of words that [`Self::format`] was called on once, by whoever made them.
+    ///
+    /// # Panics
+    /// If there are fewer words than the shape needs, or the batch is out of bounds.
+    #[must_use]
+    pub fn new(words: &'a [AtomicU32], shape: Shape, plan: Plan) -> Self {
+        assert!((1..=BATCH_MOST).contains(&plan.batch), "a batch has 1 to {BATCH_MOST} groups");
+        let (frames, rest) = words.split_at(LINE_WORDS);
+        let (locks, rest) = rest.split_at(shape.shards() as usize * LINE_WORDS);
+        let (directory, rest) = rest.split_at(shape.directory_words());
+        let workers = u32::from(shape.workers);
+        Self {
+            directory: Directory::new(directory, shape.groups, shape.spaces),
+            policy: Policy::new(shape.policy, rest, shape.groups, workers),
+            frames: Frames(&frames[0]),
+            locks,
+            shape,
+            plan,
+        }
+    }
+
+    /// Makes zeroed words an empty pager: all groups absent, all frames free.
+    pub fn format(&self) {
+        self.policy.format();
+        self.frames.format(self.shape.frames);
+    }
+
+    /// Who has what.
+    #[must_use]
+    pub const fn directory(&self) -> Directory<'a> {
+        self.directory
+    }
+
+    /// How large everything is.
+    #[must_use]
+    pub const fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// How the drivers go about it.
+    #[must_use]
+    pub const fn plan(&self) -> Plan {
+        self.plan
+    }
+
+    /// Frames that nobody uses now.
+    #[must_use]
+    pub fn free(&self) -> u32 {
+        self.frames.free()
+    }
+
+    /// Whether an actor is a worker, and not a mover.
+    const fn is_worker(&self, actor: Actor) -> bool {
+        actor.0 < self.shape.workers
+    }
+}
+
+#[cfg(test)]
+mod tests;

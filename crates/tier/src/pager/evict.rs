@@ -1,0 +1,123 @@
+//! Making room: victims are claimed in a batch, cut into runs, and each run is protected, copied out and
+//! punched. In that order nothing is lost: what a worker wrote before its table was protected is in the
+//! copy, and afterwards it cannot write before the group is absent and fetched again.
+
+use super::batch::{Batch, Claims};
+use super::{BATCH_MOST, Caller, Pager};
+use crate::directory::{Flags, State};
+use crate::names::Run;
+use crate::pages::{Event, Pages, Trouble};
+
+impl Pager<'_> {
+    /// Evicts up to `want` groups; returns how many frames are the caller's now, 0 where every candidate
+    /// was pinned or on its way already.
+    ///
+    /// # Errors
+    /// [`Trouble`] if none could leave and the far tier or the kernel was the reason; all are as they
+    /// were.
+    pub async fn evict<P: Pages>(
+        &self,
+        pages: &P,
+        caller: Caller,
+        want: u32,
+    ) -> Result<u32, Trouble> {
+        let mut batch = Batch::new();
+        for shard in self.policy.order(caller.worker) {
+            self.lock(pages, shard, caller.actor).await;
+            let mut claims = Claims {
+                directory: self.directory,
+                me: caller.actor,
+                state: State::Evicting,
+                batch: &mut batch,
+                busy: false,
+                wanted: |_| true,
+            };
+            self.policy.evict(shard, want.min(BATCH_MOST), &mut claims);
+            self.unlock(pages, shard);
+            if !batch.groups().is_empty() {
+                break;
+            }
+        }
+        batch.sort();
+        let (mut freed, mut at, mut last) = (0, 0, None);
+        while let Some((run, flags)) = batch.run(at, &self.directory) {
+            at += run.groups as usize;
+            match self.evict_run(pages, caller, run, flags).await {
+                Ok(groups) => freed += groups,
+                Err(trouble) => last = Some(trouble),
+            }
+        }
+        if freed > 0 {
+            pages.count(Event::Batch, 1);
+            pages.count(Event::Evicted, freed);
+            if self.is_worker(caller.actor) {
+                pages.count(Event::EvictedByWorker, freed);
+            }
+        }
+        match last {
+            Some(trouble) if freed == 0 => Err(trouble),
+            _ => Ok(freed),
+        }
+    }
+
+    /// Evicts groups that the caller claimed, that the same tables map and that have the same flags;
+    /// returns how many left.
+    async fn evict_run<P: Pages>(
+        &self,
+        pages: &P,
+        caller: Caller,
+        run: Run,
+        flags: Flags,
+    ) -> Result<u32, Trouble> {
+        if run.iter().any(|group| self.directory.is_pinned(group)) {
+            // Pinned after the policy offered it. Rare, so all of the run stays.
+            self.keep(pages, caller, run, flags).await;
+            return Ok(0);
+        }
+        if !flags.clean
+            && let Err(trouble) = self.save(pages, run).await
+        {
+            self.keep(pages, caller, run, Flags { clean: false, ..flags }).await;
+            return Err(trouble);
+        }
+        let stored = flags.stored || !flags.clean;
+        let after = Flags { stored, clean: false, marker: false };
+        for group in run.iter() {
+            self.directory.advance(group, State::Punching, after, caller.actor);
+        }
+        if let Err(trouble) = pages.punch(run).await {
+            self.keep(pages, caller, run, after).await;
+            return Err(trouble);
+        }
+        for group in run.iter() {
+            self.directory.part(group);
+            self.rest(pages, group, State::Absent, after);
+        }
+        if flags.clean {
+            pages.count(Event::EvictedClean, run.groups);
+        }
+        if flags.marker {
+            pages.count(Event::MarkerWasted, run.groups);
+        }
+        Ok(run.groups)
+    }
+
+    /// Freezes a run and copies it out.
+    pub(super) async fn save<P: Pages>(&self, pages: &P, run: Run) -> Result<(), Trouble> {
+        if self.plan.protect {
+            for space in self.directory.sharers(run.first) {
+                pages.protect(run, space).await?;
+            }
+        }
+        pages.copy_out(run).await
+    }
+
+    /// Lets a run that cannot leave be resident again. Where it is protected the next write is a fault,
+    /// which gives permission back.
+    async fn keep<P: Pages>(&self, pages: &P, caller: Caller, run: Run, flags: Flags) {
+        for group in run.iter() {
+            self.rest(pages, group, State::Resident, flags);
+            self.enlist(pages, caller, &[group]).await;
+        }
+    }
+}

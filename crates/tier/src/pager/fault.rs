@@ -1,0 +1,228 @@
+//! What a worker does that touched a group which it does not map.
+//!
+//! It decides by the directory alone, not by the kind of fault: in a signal handler there is nothing but
+//! an address.
+
+use super::{Caller, Pager};
+use crate::directory::{Flags, State, Word};
+use crate::names::{Access, Group, Run};
+use crate::pages::{Event, Fetch, Pages, Trouble, Wish};
+
+/// How a fault was resolved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The group was fetched.
+    Missing,
+    /// The group was there, and is mapped now.
+    Minor,
+    /// The group was mapped, and may be written now.
+    Granted,
+}
+
+/// Rounds without a frame and without a victim, each at least one wait long, after which nothing will
+/// ever leave. A wait that nobody ends takes tens of milliseconds.
+const ROUNDS: u32 = 200;
+/// Batches that may fail, one after the other, before the program is told: others may be clean.
+const FAILURES: u32 = 4;
+
+impl Pager<'_> {
+    /// Makes a group usable for a worker. When it returns the access may be tried again.
+    ///
+    /// # Errors
+    /// [`Trouble`] where the group cannot be had; the entry is as it was.
+    pub async fn fault<P: Pages>(
+        &self,
+        pages: &P,
+        caller: Caller,
+        group: Group,
+        access: Access,
+    ) -> Result<Outcome, Trouble> {
+        let mut late = false;
+        loop {
+            let seen = self.directory.look(group);
+            match seen.state() {
+                State::Absent => {
+                    if self.directory.claim(group, seen, State::Filling, caller.actor).is_ok() {
+                        return self.fetch(pages, caller, group, seen.flags(), access).await;
+                    }
+                }
+                State::Resident => {
+                    if self.directory.claim(group, seen, State::Mapping, caller.actor).is_ok() {
+                        if late {
+                            pages.count(Event::Late, 1);
+                        }
+                        return self.share(pages, caller, group, seen.flags(), access).await;
+                    }
+                }
+                State::Filling => {
+                    late |= !self.is_worker(seen.owner());
+                    self.wait(pages, caller, group, seen).await?;
+                }
+                _ => {
+                    pages.count(Event::Waited, 1);
+                    self.wait(pages, caller, group, seen).await?;
+                }
+            }
+        }
+    }
+
+    /// Fetches a group that the caller claimed.
+    async fn fetch<P: Pages>(
+        &self,
+        pages: &P,
+        caller: Caller,
+        group: Group,
+        flags: Flags,
+        access: Access,
+    ) -> Result<Outcome, Trouble> {
+        if let Err(trouble) = self.frame(pages, caller).await {
+            self.rest(pages, group, State::Absent, flags);
+            return Err(trouble);
+        }
+        let protect = self.plan.clean && access == Access::Read;
+        self.directory.join(group, caller.space);
+        let fetch = Fetch { into: Some(caller.space), stored: flags.stored, protect };
+        if let Err(trouble) = pages.fill(Run::of(group), fetch).await {
+            self.rest(pages, group, State::Absent, flags);
+            self.give(pages, 1);
+            return Err(trouble);
+        }
+        let flags = Flags { stored: flags.stored, clean: protect, marker: false };
+        self.arrive(pages, caller, &[group], flags).await;
+        pages.count(Event::Missing, 1);
+        pages.wish(Wish { worker: caller.worker, group, access });
+        Ok(Outcome::Missing)
+    }
+
+    /// Lets groups that the caller fetched be resident, and puts them on its list.
+    pub(super) async fn arrive<P: Pages>(
+        &self,
+        pages: &P,
+        caller: Caller,
+        groups: &[Group],
+        flags: Flags,
+    ) {
+        let shard = self.policy.home(caller.worker);
+        for group in groups {
+            self.directory.set_home(*group, shard.0);
+            self.rest(pages, *group, State::Resident, flags);
+        }
+        self.enlist(pages, caller, groups).await;
+    }
+
+    /// Puts groups on the list of the caller's worker.
+    pub(super) async fn enlist<P: Pages>(&self, pages: &P, caller: Caller, groups: &[Group]) {
+        for group in groups {
+            let shard = crate::policy::Shard(self.directory.home(*group));
+            self.lock(pages, shard, caller.actor).await;
+            self.policy.insert(shard, *group, self.directory.count(*group));
+            self.unlock(pages, shard);
+        }
+        self.nudge(pages);
+    }
+
+    /// Maps a group that is there, and that the caller claimed, into the caller's table.
+    async fn share<P: Pages>(
+        &self,
+        pages: &P,
+        caller: Caller,
+        group: Group,
+        flags: Flags,
+        access: Access,
+    ) -> Result<Outcome, Trouble> {
+        let had = self.directory.shares(group, caller.space);
+        let protect = flags.clean && access == Access::Read && !had;
+        self.directory.join(group, caller.space);
+        let mapped = pages.map(group, caller.space, protect).await;
+        let after = Flags { clean: protect, marker: false, ..flags };
+        self.rest(pages, group, State::Resident, after);
+        mapped?;
+        if self.policy.heeds_mappings() {
+            let shard = crate::policy::Shard(self.directory.home(group));
+            self.lock(pages, shard, caller.actor).await;
+            self.policy.mapped(shard, group, self.directory.count(group));
+            self.unlock(pages, shard);
+        }
+        if flags.marker {
+            pages.count(Event::MarkerTouched, 1);
+            pages.wish(Wish { worker: caller.worker, group, access });
+        }
+        pages.count(if had { Event::Granted } else { Event::Minor }, 1);
+        Ok(if had { Outcome::Granted } else { Outcome::Minor })
+    }
+
+    /// Takes a frame, and makes one free if there is none.
+    pub(super) async fn frame<P: Pages>(&self, pages: &P, caller: Caller) -> Result<(), Trouble> {
+        let (mut failures, mut announced) = (0, None);
+        for _ in 0..ROUNDS {
+            if self.frames.take(1) == 1 {
+                return Ok(());
+            }
+            match self.evict(pages, caller, self.plan.batch).await {
+                // A victim may have come between the look and the sleep: so it is announced, looked for
+                // once more, and only then slept.
+                Ok(0) => match announced.take() {
+                    Some(value) => pages.wait(self.frames.0, value).await,
+                    None => announced = self.frames.announce(),
+                },
+                Ok(freed) => {
+                    self.give(pages, freed - 1);
+                    return Ok(());
+                }
+                Err(trouble) => {
+                    failures += 1;
+                    if failures == FAILURES {
+                        return Err(trouble);
+                    }
+                }
+            }
+        }
+        Err(Trouble::Pinned)
+    }
+
+    /// Gives frames back.
+    pub(super) fn give<P: Pages>(&self, pages: &P, frames: u32) {
+        if let Some(word) = self.frames.give(frames) {
+            pages.wake(word);
+        }
+    }
+
+    /// Puts an entry to rest and wakes who waits for it, or for a victim.
+    pub(super) fn rest<P: Pages>(&self, pages: &P, group: Group, state: State, flags: Flags) {
+        if self.directory.release(group, state, flags) {
+            pages.wake(self.directory.word(group));
+        }
+        if state == State::Resident {
+            self.nudge(pages);
+        }
+    }
+
+    /// Tells who waits for a frame that a group can be evicted now.
+    fn nudge<P: Pages>(&self, pages: &P) {
+        if let Some(word) = self.frames.nudge() {
+            pages.wake(word);
+        }
+    }
+
+    /// Takes a pin back; the group may leave again when the last is gone.
+    pub fn unpin<P: Pages>(&self, pages: &P, group: Group) {
+        self.directory.unpin(group);
+        self.nudge(pages);
+    }
+
+    /// Waits until an owned entry changes, and takes it over where its owner is dead.
+    async fn wait<P: Pages>(
+        &self,
+        pages: &P,
+        caller: Caller,
+        group: Group,
+        seen: Word,
+    ) -> Result<(), Trouble> {
+        let Ok(announced) = self.directory.announce(group, seen) else { return Ok(()) };
+        pages.wait(self.directory.word(group), announced.0).await;
+        if self.directory.look(group) == announced && pages.is_dead(announced.owner()) {
+            return self.rescue(pages, caller, group, announced).await;
+        }
+        Ok(())
+    }
+}
