@@ -162,22 +162,24 @@ fn lower_product(
 
 /// Floating-point operations of the kernels on tiles of width `n` (LAPACK working note 41, leading
 /// terms).
+#[allow(clippy::cast_precision_loss, reason = "far below 2^52")]
 pub mod flops {
     /// [`super::factor`], [`super::invert`] and [`super::square`].
     #[must_use]
-    pub fn third(n: u64) -> u64 {
-        n * n * n / 3
+    pub fn third(n: usize) -> f64 {
+        one(n) / 3.0
     }
 
     /// The solves, [`super::multiply_transposed`], and the updates of a diagonal tile.
     #[must_use]
-    pub fn one(n: u64) -> u64 {
+    pub fn one(n: usize) -> f64 {
+        let n = n as f64;
         n * n * n
     }
 
     /// The products of two whole tiles.
     #[must_use]
-    pub fn two(n: u64) -> u64 {
-        2 * n * n * n
+    pub fn two(n: usize) -> f64 {
+        2.0 * one(n)
     }
 }

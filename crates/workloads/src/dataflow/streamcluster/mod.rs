@@ -5,12 +5,14 @@
 //! * [`search`]: the algorithm that decides which passes are done, over [`search::Passes`]; serial or on
 //!   tasks, the same decisions follow from the same sums.
 //! * [`serial`]: the reference.
+//! * [`tasks`]: the passes as tasks.
 //! * [`stream`]: chunk after chunk, then the centres of all chunks.
 
 pub mod points;
 pub mod search;
 pub mod serial;
 pub mod stream;
+pub mod tasks;
 #[cfg(test)]
 mod tests;
 

@@ -1,7 +1,9 @@
 //! A block of points and the passes over it: what one task computes.
 
+use bytemuck::{Pod, Zeroable};
+
 /// What is known of a point besides where it lies.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Point {
     /// How many points it stands for.
@@ -84,10 +86,10 @@ pub fn open(
     coordinates: &[f32],
     candidate: &[f32],
     slot: u32,
-    closed: &[bool],
+    closed: impl Fn(u32) -> bool,
 ) {
     for (point, at) in points.iter_mut().zip(coordinates.chunks_exact(candidate.len())) {
-        if point.nearer == 1 || closed[point.slot as usize] {
+        if point.nearer == 1 || closed(point.slot) {
             point.cost = distance(at, candidate) * point.weight;
             point.slot = slot;
         }

@@ -73,7 +73,7 @@ impl Passes for Serial {
 
     fn open(&mut self, x: usize, slot: u32, closed: &[bool]) -> Result<(), Infallible> {
         self.sum(x, |p, c, candidate| {
-            points::open(p, c, candidate, slot, closed);
+            points::open(p, c, candidate, slot, |slot| closed[slot as usize]);
             0.0
         });
         Ok(())

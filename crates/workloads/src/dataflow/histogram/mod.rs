@@ -3,7 +3,12 @@
 //!
 //! Two scans, as in the paper: along the rows, where a block needs the last column of its left
 //! neighbour, and down the columns, where it needs the last row of the block above. A block of the
-//! result is `[row][column][bin]`.
+//! result is `[row][column][bin]`. Last columns are kept a second time where they lie together,
+//! `[row][bin]`, so that a neighbour reads them and not the whole block.
+
+mod tasks;
+
+pub use tasks::{Integral, pixel, submit};
 
 /// How many values a pixel is sorted into (section 5 of the paper).
 pub const BINS: usize = 32;
@@ -43,19 +48,14 @@ pub fn bin(pixel: u8) -> usize {
     usize::from(pixel) * BINS / 256
 }
 
-/// The scan along the rows: counts in each row of a block from the image's left edge on. `left` is the
-/// scanned block to the left, none at the edge.
-pub fn scan_rows(image: &[u8], left: Option<&[Count]>, out: &mut [Count], side: usize) {
-    for row in 0..side {
-        let mut counts = [0; BINS];
-        if let Some(left) = left {
-            counts.copy_from_slice(&left[(row * side + side - 1) * BINS..][..BINS]);
-        }
-        let pixels = &image[row * side..][..side];
-        let out = &mut out[row * side * BINS..][..side * BINS];
+/// The scan along the rows: counts in each row of a block from the image's left edge on. `edge` holds
+/// the last column of the block to the left, zeroes at the image's edge, and then that of this block.
+pub fn scan_rows(image: &[u8], edge: &mut [Count], out: &mut [Count], side: usize) {
+    let rows = image.chunks_exact(side).zip(out.chunks_exact_mut(side * BINS));
+    for ((pixels, out), edge) in rows.zip(edge.as_chunks_mut::<BINS>().0) {
         for (pixel, out) in pixels.iter().zip(out.chunks_exact_mut(BINS)) {
-            counts[bin(*pixel)] += 1;
-            out.copy_from_slice(&counts);
+            edge[bin(*pixel)] += 1;
+            out.copy_from_slice(edge);
         }
     }
 }

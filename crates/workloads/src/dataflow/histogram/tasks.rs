@@ -1,0 +1,216 @@
+//! The integral histogram on tasks: for each block one that makes the pixels, one that scans the rows,
+//! one that scans the columns.
+
+use isochrone_stats::derive_seed;
+use isochrone_tasks::{Data, Failure, Footprint, Kernel, Mem, Part, TaskError};
+
+use super::{BINS, Count, Image, scan_columns, scan_rows};
+use crate::dataflow::program::{FirstTouch, Tasks};
+
+/// The image, its integral histogram, and the last columns of blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct Integral {
+    image: Image,
+    pixels: Data<u8>,
+    counts: Data<Count>,
+    edges: Data<Count>,
+}
+
+impl Integral {
+    /// The counts of the block in row `y` and column `x` of blocks, `[row][column][bin]`.
+    #[must_use]
+    pub const fn block(self, y: usize, x: usize) -> Part<Count> {
+        let each = self.image.counts();
+        self.counts.part((y * self.image.blocks + x) * each, each)
+    }
+}
+
+/// The pixel at row `y`, column `x` of the input of `seed`.
+#[must_use]
+pub fn pixel(seed: u64, y: usize, x: usize) -> u8 {
+    derive_seed(seed, ((y as u64) << 32) | x as u64).to_le_bytes()[7]
+}
+
+/// Registers the data and the tasks of one image.
+///
+/// # Errors
+/// [`TaskError`] where there is no room or a task cannot be registered.
+pub fn submit(
+    tasks: &mut impl Tasks,
+    image: Image,
+    seed: u64,
+    touch: FirstTouch,
+) -> Result<Integral, TaskError> {
+    let blocks = image.blocks * image.blocks;
+    let integral = Integral {
+        image,
+        pixels: tasks.data(blocks * image.pixels())?,
+        counts: tasks.data(blocks * image.counts())?,
+        edges: tasks.data(image.blocks * image.side * BINS)?,
+    };
+    for y in 0..image.blocks {
+        for x in 0..image.blocks {
+            let block = Block::of(image, y, x);
+            let fill = Fill { pixels: integral.pixels, block, seed };
+            match touch {
+                FirstTouch::Serial => {
+                    tasks.store(
+                        integral.pixels.part(block.at() * image.pixels(), image.pixels()),
+                        |out| {
+                            fill.write(out);
+                        },
+                    )?;
+                    tasks.store(integral.block(y, x), |out| out.fill(0))?;
+                }
+                FirstTouch::Blocks | FirstTouch::Panels => tasks.spawn(fill)?,
+            }
+        }
+    }
+    for y in 0..image.blocks {
+        for x in 0..image.blocks {
+            let block = Block::of(image, y, x);
+            let Integral { pixels, counts, edges, .. } = integral;
+            tasks.spawn(Rows { pixels, counts, edges, block })?;
+            tasks.spawn(Columns { counts, block })?;
+        }
+    }
+    Ok(integral)
+}
+
+/// Which block, and of what size.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    y: u16,
+    x: u16,
+    blocks: u16,
+    side: u16,
+}
+
+impl Block {
+    fn of(image: Image, y: usize, x: usize) -> Self {
+        let short = |n| u16::try_from(n).unwrap_or(u16::MAX);
+        Self { y: short(y), x: short(x), blocks: short(image.blocks), side: short(image.side) }
+    }
+
+    const fn side(self) -> usize {
+        self.side as usize
+    }
+
+    /// Its number, row by row.
+    const fn at(self) -> usize {
+        self.y as usize * self.blocks as usize + self.x as usize
+    }
+
+    const fn pixels(self, pixels: Data<u8>) -> Part<u8> {
+        let each = self.side() * self.side();
+        pixels.part(self.at() * each, each)
+    }
+
+    const fn counts(self, counts: Data<Count>) -> Part<Count> {
+        let each = self.side() * self.side() * BINS;
+        counts.part(self.at() * each, each)
+    }
+
+    /// Last columns go along a row of blocks in one place, `[row][bin]`.
+    const fn edge(self, edges: Data<Count>) -> Part<Count> {
+        let each = self.side() * BINS;
+        edges.part(self.y as usize * each, each)
+    }
+
+    /// The last row of the block above.
+    fn above(self, counts: Data<Count>) -> Option<Part<Count>> {
+        let y = self.y.checked_sub(1)?;
+        let block = Self { y, ..self }.counts(counts);
+        let row = self.side() * BINS;
+        Some(counts.part(block.first() + block.len() - row, row))
+    }
+}
+
+/// Makes the pixels of a block.
+#[derive(Clone, Copy, Debug)]
+struct Fill {
+    pixels: Data<u8>,
+    block: Block,
+    seed: u64,
+}
+
+impl Fill {
+    fn write(&self, out: &mut [u8]) {
+        let side = self.block.side();
+        let (top, left) = (usize::from(self.block.y) * side, usize::from(self.block.x) * side);
+        for (at, out) in out.iter_mut().enumerate() {
+            *out = pixel(self.seed, top + at / side, left + at % side);
+        }
+    }
+}
+
+impl Kernel for Fill {
+    const NAME: &'static str = "fill pixels";
+
+    fn declare(&self, footprint: &mut Footprint) {
+        footprint.output(self.block.pixels(self.pixels));
+    }
+
+    fn run(&self, mem: &Mem<'_>) -> Result<(), Failure> {
+        self.write(&mut mem.write(self.block.pixels(self.pixels))?);
+        Ok(())
+    }
+}
+
+/// Scans the rows of a block.
+#[derive(Clone, Copy, Debug)]
+struct Rows {
+    pixels: Data<u8>,
+    counts: Data<Count>,
+    edges: Data<Count>,
+    block: Block,
+}
+
+impl Kernel for Rows {
+    const NAME: &'static str = "scan rows";
+
+    fn declare(&self, footprint: &mut Footprint) {
+        footprint.input(self.block.pixels(self.pixels));
+        footprint.output(self.block.counts(self.counts));
+        match self.block.x {
+            0 => footprint.output(self.block.edge(self.edges)),
+            _ => footprint.inout(self.block.edge(self.edges)),
+        };
+    }
+
+    fn run(&self, mem: &Mem<'_>) -> Result<(), Failure> {
+        let pixels = mem.read(self.block.pixels(self.pixels))?;
+        let mut counts = mem.write(self.block.counts(self.counts))?;
+        let mut edge = mem.write(self.block.edge(self.edges))?;
+        if self.block.x == 0 {
+            edge.fill(0);
+        }
+        scan_rows(&pixels, &mut edge, &mut counts, self.block.side());
+        Ok(())
+    }
+}
+
+/// Scans the columns of a block.
+#[derive(Clone, Copy, Debug)]
+struct Columns {
+    counts: Data<Count>,
+    block: Block,
+}
+
+impl Kernel for Columns {
+    const NAME: &'static str = "scan columns";
+
+    fn declare(&self, footprint: &mut Footprint) {
+        if let Some(above) = self.block.above(self.counts) {
+            footprint.input(above);
+        }
+        footprint.inout(self.block.counts(self.counts));
+    }
+
+    fn run(&self, mem: &Mem<'_>) -> Result<(), Failure> {
+        let above = self.block.above(self.counts).map(|row| mem.read(row)).transpose()?;
+        let mut counts = mem.write(self.block.counts(self.counts))?;
+        scan_columns(above.as_deref(), &mut counts, self.block.side());
+        Ok(())
+    }
+}
