@@ -78,7 +78,7 @@ mod tests {
         }
         let core = machine.core(CoreId(287)).expect("the last core");
         assert_eq!((core.region, core.package, core.module), (15, Some(15), Some(7)));
-        caveat(&machine, "BCS directory");
+        assert!(caveat(&machine, "BCS directory").contains("swept from 1300000"));
     }
 
     #[test]

@@ -27,6 +27,22 @@ pub(crate) fn float(value: usize) -> f64 {
     value as f64
 }
 
+/// A count of messages or bytes as a float; exact below 2^53.
+#[allow(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
+pub(crate) fn real(value: u64) -> f64 {
+    value as f64
+}
+
+/// A non-negative float as a count, rounded to the nearest. Saturates at both ends.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "float to integer casts saturate; callers have checked the range"
+)]
+pub(crate) fn rounded(value: f64) -> u64 {
+    value.round() as u64
+}
+
 /// Whole ticks of `tick` cycles that `cycles` holds, in cycles. Saturates at both ends.
 #[allow(
     clippy::cast_possible_truncation,
