@@ -127,6 +127,12 @@ pub unsafe fn demote_line(address: *const u64) {
     unsafe { arch::demote_line(address) }
 }
 
+/// Asks for a line for writing, and waits for nothing: a hint that never faults, whatever the address.
+#[inline]
+pub fn claim_line(address: *const u8) {
+    arch::claim_line(address);
+}
+
 /// Waits until all earlier loads, stores and flushes of this core are done.
 #[inline]
 pub fn fence() {

@@ -29,6 +29,7 @@ pub mod line_transfer;
 pub mod mapping;
 pub mod reserve;
 pub mod rseq;
+pub mod shared;
 pub mod space;
 pub mod stream;
 pub mod table;

@@ -146,6 +146,14 @@ pub(crate) unsafe fn demote_line(address: *const u64) {
     }
 }
 
+/// Asks for a line for writing (PREFETCHW). A prefetch raises no exception, and a CPU without it does
+/// nothing (SDM vol. 2, PREFETCHW).
+#[inline(always)]
+pub(crate) fn claim_line(address: *const u8) {
+    // SAFETY: a hint that changes no memory and never faults.
+    unsafe { asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags)) }
+}
+
 /// Waits until all earlier loads, stores and flushes are done.
 #[inline(always)]
 pub(crate) fn fence() {

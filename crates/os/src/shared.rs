@@ -1,0 +1,313 @@
+//! Memory that several processes map: a memfd whose bytes are there from the start, found by the
+//! process that made it, with one lock for each participant.
+//!
+//! A participant's lock is a byte of the file, locked by its own description of it. The kernel
+//! drops the lock when the participant ends, however it ends, so others see that it is gone. No
+//! process identifier is asked whether it is alive: those are given out again.
+
+use crate::error::OsError;
+use crate::syscall::syscall;
+use core::ptr::NonNull;
+use isochrone_units::PAGE_BYTES;
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fs::{FallocateFlags, MemfdFlags, Mode, OFlags, fallocate, memfd_create, open};
+use rustix::mm::{MapFlags, ProtFlags};
+
+/// Where other processes find shared memory: a process and its file descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The process that made it, which has to live until all have opened it.
+    pub process: u32,
+    /// Its file descriptor.
+    pub descriptor: u32,
+}
+
+/// Shared memory, mapped.
+#[derive(Debug)]
+pub struct Shared {
+    base: NonNull<u8>,
+    bytes: usize,
+    file: OwnedFd,
+}
+
+// SAFETY: the memory belongs to the value, not to a thread, and the kernel lets any thread use and
+// unmap it.
+unsafe impl Send for Shared {}
+// SAFETY: a shared reference gives the address only; who reads or writes through it answers for it.
+unsafe impl Sync for Shared {}
+
+impl Shared {
+    /// Makes `bytes` bytes (rounded up to whole pages) of zeros. They are taken now, so that a
+    /// machine without room says so here and not by a signal later.
+    ///
+    /// # Errors
+    /// [`OsError`] where there is no room, or no file descriptor left.
+    pub fn create(bytes: usize) -> Result<Self, OsError> {
+        const ROOM: &str =
+            "raise the memory limit (cgroup, ulimit -f), or use fewer or smaller teams";
+        let bytes = bytes.max(1).checked_next_multiple_of(PAGE_BYTES).ok_or(OsError::invalid(
+            "cannot make shared memory",
+            "ask for less than the address space holds",
+        ))?;
+        // The kernel would take pages until the machine has none left, and then end some process.
+        if bytes as u64 > free_bytes() / 2 {
+            return Err(OsError::new("shared memory is exhausted", libc::ENOMEM, ROOM));
+        }
+        let file = memfd_create(c"isochrone", MemfdFlags::CLOEXEC).map_err(|errno| {
+            OsError::of("cannot make shared memory", errno, "close files, or raise ulimit -n")
+        })?;
+        // Unlike ftruncate this takes the memory: a later touch cannot fail.
+        fallocate(&file, FallocateFlags::empty(), 0, bytes as u64)
+            .map_err(|errno| OsError::of("shared memory is exhausted", errno, ROOM))?;
+        Self::of(file, bytes)
+    }
+
+    /// Opens and maps what another process made.
+    ///
+    /// # Errors
+    /// [`OsError`] where that process has ended, or may not be looked into.
+    pub fn open(place: Place) -> Result<Self, OsError> {
+        let mut path = [0; 40];
+        let flags = OFlags::RDWR | OFlags::CLOEXEC;
+        let file = open(path_of(place, &mut path), flags, Mode::empty()).map_err(|errno| {
+            OsError::of(
+                "cannot open another process's shared memory",
+                errno,
+                "run all processes as one user, in one process namespace, with /proc mounted",
+            )
+        })?;
+        let bytes = rustix::fs::fstat(&file).map_or(0, |stat| stat.st_size);
+        Self::of(file, usize::try_from(bytes).unwrap_or(0))
+    }
+
+    /// Opens and maps it once more, with a description of its own, for another participant.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn again(&self) -> Result<Self, OsError> {
+        Self::open(self.place())
+    }
+
+    /// Where others find it, as long as this value lives.
+    #[must_use]
+    pub fn place(&self) -> Place {
+        Place {
+            process: rustix::process::getpid().as_raw_nonzero().get().unsigned_abs(),
+            descriptor: self.file.as_raw_fd().unsigned_abs(),
+        }
+    }
+
+    fn of(file: OwnedFd, bytes: usize) -> Result<Self, OsError> {
+        const ADVICE: &str = "ask for less memory, or raise ulimit -v";
+        let flags = MapFlags::SHARED | MapFlags::POPULATE;
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new range wherever the kernel finds room disturbs nobody.
+        let base =
+            unsafe { rustix::mm::mmap(core::ptr::null_mut(), bytes, access, flags, &file, 0) }
+                .map_err(|errno| OsError::of("cannot map shared memory", errno, ADVICE))?;
+        let base = NonNull::new(base.cast()).ok_or(OsError::new(
+            "cannot map shared memory",
+            libc::ENOMEM,
+            ADVICE,
+        ))?;
+        Ok(Self { base, bytes, file })
+    }
+
+    /// The first byte. Reading or writing through it is the caller's to justify.
+    #[must_use]
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.base.as_ptr()
+    }
+
+    /// Bytes mapped.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether nothing is mapped, which is never the case.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// Takes the lock of participant `who` until this value is dropped or its process ends.
+    /// Returns whether it was free.
+    ///
+    /// # Errors
+    /// [`OsError`] where the kernel has no such locks (before 3.15).
+    pub fn hold(&self, who: u32) -> Result<bool, OsError> {
+        match self.lock(libc::F_OFD_SETLK, who) {
+            Ok(_) => Ok(true),
+            Err(libc::EAGAIN | libc::EACCES) => Ok(false),
+            Err(errno) => Err(OsError::new("cannot lock shared memory", errno, LOCKS)),
+        }
+    }
+
+    /// Whether somebody else holds the lock of participant `who`.
+    ///
+    /// # Errors
+    /// [`OsError`] where the kernel has no such locks (before 3.15).
+    pub fn is_held(&self, who: u32) -> Result<bool, OsError> {
+        self.lock(libc::F_OFD_GETLK, who)
+            .map(|kind| kind != libc::F_UNLCK)
+            .map_err(|errno| OsError::new("cannot look at a lock of shared memory", errno, LOCKS))
+    }
+
+    /// One `fcntl` on the byte of `who` (fcntl(2), "Open file description locks"); returns the kind
+    /// of lock that the kernel wrote back.
+    fn lock(&self, command: i32, who: u32) -> Result<i32, i32> {
+        let number = |kind: i32| i16::try_from(kind).unwrap_or(0);
+        let mut lock = libc::flock {
+            l_type: number(libc::F_WRLCK),
+            l_whence: number(libc::SEEK_SET),
+            l_start: i64::from(who),
+            l_len: 1,
+            l_pid: 0,
+        };
+        let pointer = (&raw mut lock).expose_provenance();
+        let file = self.file.as_raw_fd().unsigned_abs() as usize;
+        let command = command.unsigned_abs() as usize;
+        // SAFETY: fcntl with a lock command reads and writes one `struct flock`, which lives here,
+        // and the descriptor is this value's own.
+        unsafe { syscall(libc::SYS_fcntl, [file, command, pointer, 0, 0, 0]) }?;
+        Ok(i32::from(lock.l_type))
+    }
+}
+
+/// Memory that nothing uses, not even as a cache of files (sysinfo(2)).
+fn free_bytes() -> u64 {
+    let info = rustix::system::sysinfo();
+    (info.freeram as u64).saturating_mul(u64::from(info.mem_unit))
+}
+
+const LOCKS: &str = "run Linux 3.15 or newer, and allow fcntl in the sandbox";
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: the range is this value's, nothing borrows from it any more, and nobody unmaps
+        // it twice.
+        let result = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.bytes) };
+        debug_assert!(result.is_ok(), "a range that was mapped can be unmapped");
+    }
+}
+
+/// `/proc/PROCESS/fd/DESCRIPTOR`, written into `out`.
+fn path_of(place: Place, out: &mut [u8; 40]) -> &core::ffi::CStr {
+    let mut end = 0;
+    let mut put = |bytes: &[u8]| {
+        for &byte in bytes {
+            out[end] = byte;
+            end += 1;
+        }
+    };
+    put(b"/proc/");
+    digits(place.process, &mut put);
+    put(b"/fd/");
+    digits(place.descriptor, &mut put);
+    // At most 6 + 10 + 4 + 10 bytes were written, so zeros follow.
+    core::ffi::CStr::from_bytes_until_nul(out).unwrap_or(c"")
+}
+
+fn digits(mut number: u32, put: &mut impl FnMut(&[u8])) {
+    let mut text = [b'0'; 10];
+    let mut first = text.len() - 1;
+    loop {
+        text[first] = b'0' + u8::try_from(number % 10).unwrap_or(0);
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+        first -= 1;
+    }
+    put(&text[first..]);
+}
+
+/// Orders the memory accesses of all processes that called [`register_barriers`]: whatever any of
+/// their threads did before is seen by this one, and whatever this one did before is seen by what
+/// they do from now on. Slow (microseconds), so that the other side needs no fence at all.
+///
+/// # Errors
+/// [`OsError`] where the kernel has no such barrier (before 4.16) or this process did not register.
+pub fn barrier_of_all() -> Result<(), OsError> {
+    membarrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED, "cannot order memory of all processes")
+}
+
+/// Makes this process one of those that [`barrier_of_all`] reaches.
+///
+/// # Errors
+/// [`OsError`] where the kernel has no such barrier (before 4.16).
+pub fn register_barriers() -> Result<(), OsError> {
+    membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, "cannot register for memory barriers")
+}
+
+/// include/uapi/linux/membarrier.h
+const MEMBARRIER_CMD_GLOBAL_EXPEDITED: usize = 1 << 1;
+/// include/uapi/linux/membarrier.h
+const MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED: usize = 1 << 2;
+
+fn membarrier(command: usize, what: &'static str) -> Result<(), OsError> {
+    // SAFETY: membarrier takes numbers only and changes no memory.
+    let result = unsafe { syscall(libc::SYS_membarrier, [command, 0, 0, 0, 0, 0]) };
+    let advice = "run Linux 4.16 or newer; without it sleepers look again after a millisecond";
+    result.map(drop).map_err(|errno| OsError::new(what, errno, advice))
+}
+
+/// Lets another thread of this core run, if there is one.
+pub fn give_way() {
+    rustix::thread::sched_yield();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_view_shows_the_same_bytes() {
+        let one = Shared::create(100).expect("memory");
+        assert_eq!(one.len(), PAGE_BYTES);
+        let two = one.again().expect("this process's own file");
+        assert_ne!(one.as_ptr(), two.as_ptr());
+        // SAFETY: both views map the page, and one thread uses them.
+        unsafe { one.as_ptr().write_volatile(7) };
+        // SAFETY: as above.
+        assert_eq!(unsafe { two.as_ptr().read_volatile() }, 7);
+    }
+
+    #[test]
+    fn a_lock_ends_with_its_holder() {
+        let watcher = Shared::create(100).expect("memory");
+        let holder = watcher.again().expect("own file");
+        assert_eq!(watcher.is_held(3), Ok(false));
+        assert_eq!(holder.hold(3), Ok(true));
+        assert_eq!(watcher.is_held(3), Ok(true));
+        assert_eq!(watcher.is_held(4), Ok(false));
+        assert_eq!(watcher.hold(3), Ok(false));
+        drop(holder);
+        assert_eq!(watcher.is_held(3), Ok(false));
+    }
+
+    #[test]
+    fn too_much_is_refused_with_the_reason() {
+        let error = Shared::create(1 << 60).expect_err("nobody has an exbibyte");
+        assert_eq!(error.errno, libc::ENOMEM);
+        assert_eq!(error.what, "shared memory is exhausted");
+        assert!(Shared::create(usize::MAX).is_err());
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_opened() {
+        let place = Place { process: 4_000_000_000, descriptor: 1_234_567_890 };
+        assert_eq!(path_of(place, &mut [0; 40]), c"/proc/4000000000/fd/1234567890");
+        assert_eq!(Shared::open(place).expect_err("no such process").errno, libc::ENOENT);
+        assert_eq!(path_of(Place { process: 1, descriptor: 0 }, &mut [0; 40]), c"/proc/1/fd/0");
+    }
+
+    #[test]
+    fn barriers_work_or_say_that_they_do_not() {
+        if register_barriers().is_ok() {
+            assert_eq!(barrier_of_all(), Ok(()));
+        }
+        give_way();
+    }
+}
