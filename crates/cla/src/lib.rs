@@ -7,8 +7,10 @@
 //!
 //! * [`program`]: the primitives, what a program may address, and the recorder that writes down what
 //!   one rank does.
+//! * [`live`]: the reading that runs, between threads and between processes.
 //! * [`collectives`]: broadcast, barrier and the rest, over the primitives.
 
 pub mod collectives;
+pub mod live;
 pub mod predicted;
 pub mod program;

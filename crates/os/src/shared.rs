@@ -67,25 +67,9 @@ impl Shared {
     /// # Errors
     /// [`OsError`] where that process has ended, or may not be looked into.
     pub fn open(place: Place) -> Result<Self, OsError> {
-        let mut path = [0; 40];
-        let flags = OFlags::RDWR | OFlags::CLOEXEC;
-        let file = open(path_of(place, &mut path), flags, Mode::empty()).map_err(|errno| {
-            OsError::of(
-                "cannot open another process's shared memory",
-                errno,
-                "run all processes as one user, in one process namespace, with /proc mounted",
-            )
-        })?;
+        let file = open_again(place)?;
         let bytes = rustix::fs::fstat(&file).map_or(0, |stat| stat.st_size);
         Self::of(file, usize::try_from(bytes).unwrap_or(0))
-    }
-
-    /// Opens and maps it once more, with a description of its own, for another participant.
-    ///
-    /// # Errors
-    /// As [`Self::open`].
-    pub fn again(&self) -> Result<Self, OsError> {
-        Self::open(self.place())
     }
 
     /// Where others find it, as long as this value lives.
@@ -131,48 +115,68 @@ impl Shared {
         self.bytes == 0
     }
 
-    /// Takes the lock of participant `who` until this value is dropped or its process ends.
-    /// Returns whether it was free.
+    /// Sits down as participant `who`, or finds the seat taken. The seat is free again when it is
+    /// dropped, or when the process ends, however it ends. A child process by `fork` keeps it taken.
     ///
     /// # Errors
-    /// [`OsError`] where the kernel has no such locks (before 3.15).
-    pub fn hold(&self, who: u32) -> Result<bool, OsError> {
-        match self.lock(libc::F_OFD_SETLK, who) {
-            Ok(_) => Ok(true),
-            Err(libc::EAGAIN | libc::EACCES) => Ok(false),
+    /// [`OsError`] where the kernel has no such locks (before 3.15), or no file descriptor is left.
+    pub fn sit(&self, who: u32) -> Result<Option<Seat>, OsError> {
+        let file = open_again(self.place())?;
+        match lock(&file, libc::F_OFD_SETLK, who) {
+            Ok(_) => Ok(Some(Seat { _file: file })),
+            Err(libc::EAGAIN | libc::EACCES) => Ok(None),
             Err(errno) => Err(OsError::new("cannot lock shared memory", errno, LOCKS)),
         }
     }
 
-    /// Whether somebody else holds the lock of participant `who`.
+    /// Whether somebody sits as participant `who`.
     ///
     /// # Errors
     /// [`OsError`] where the kernel has no such locks (before 3.15).
-    pub fn is_held(&self, who: u32) -> Result<bool, OsError> {
-        self.lock(libc::F_OFD_GETLK, who)
+    pub fn is_taken(&self, who: u32) -> Result<bool, OsError> {
+        lock(&self.file, libc::F_OFD_GETLK, who)
             .map(|kind| kind != libc::F_UNLCK)
             .map_err(|errno| OsError::new("cannot look at a lock of shared memory", errno, LOCKS))
     }
+}
 
-    /// One `fcntl` on the byte of `who` (fcntl(2), "Open file description locks"); returns the kind
-    /// of lock that the kernel wrote back.
-    fn lock(&self, command: i32, who: u32) -> Result<i32, i32> {
-        let number = |kind: i32| i16::try_from(kind).unwrap_or(0);
-        let mut lock = libc::flock {
-            l_type: number(libc::F_WRLCK),
-            l_whence: number(libc::SEEK_SET),
-            l_start: i64::from(who),
-            l_len: 1,
-            l_pid: 0,
-        };
-        let pointer = (&raw mut lock).expose_provenance();
-        let file = self.file.as_raw_fd().unsigned_abs() as usize;
-        let command = command.unsigned_abs() as usize;
-        // SAFETY: fcntl with a lock command reads and writes one `struct flock`, which lives here,
-        // and the descriptor is this value's own.
-        unsafe { syscall(libc::SYS_fcntl, [file, command, pointer, 0, 0, 0]) }?;
-        Ok(i32::from(lock.l_type))
-    }
+/// A participant's presence: a lock that ends with it.
+#[derive(Debug)]
+pub struct Seat {
+    _file: OwnedFd,
+}
+
+/// One `fcntl` on the byte of `who` (fcntl(2), "Open file description locks"); returns the kind of lock
+/// that the kernel wrote back.
+fn lock(file: &OwnedFd, command: i32, who: u32) -> Result<i32, i32> {
+    let number = |kind: i32| i16::try_from(kind).unwrap_or(0);
+    let mut lock = libc::flock {
+        l_type: number(libc::F_WRLCK),
+        l_whence: number(libc::SEEK_SET),
+        l_start: i64::from(who),
+        l_len: 1,
+        l_pid: 0,
+    };
+    let pointer = (&raw mut lock).expose_provenance();
+    let file = file.as_raw_fd().unsigned_abs() as usize;
+    let command = command.unsigned_abs() as usize;
+    // SAFETY: fcntl with a lock command reads and writes one `struct flock`, which lives here, and
+    // the descriptor is open.
+    unsafe { syscall(libc::SYS_fcntl, [file, command, pointer, 0, 0, 0]) }?;
+    Ok(i32::from(lock.l_type))
+}
+
+/// A new description of shared memory.
+fn open_again(place: Place) -> Result<OwnedFd, OsError> {
+    let mut path = [0; 40];
+    let flags = OFlags::RDWR | OFlags::CLOEXEC;
+    open(path_of(place, &mut path), flags, Mode::empty()).map_err(|errno| {
+        OsError::of(
+            "cannot open another process's shared memory",
+            errno,
+            "run all processes as one user, in one process namespace, with /proc mounted",
+        )
+    })
 }
 
 /// Memory that nothing uses, not even as a cache of files (sysinfo(2)).
@@ -263,10 +267,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_view_shows_the_same_bytes() {
+    fn what_another_opens_shows_the_same_bytes() {
         let one = Shared::create(100).expect("memory");
         assert_eq!(one.len(), PAGE_BYTES);
-        let two = one.again().expect("this process's own file");
+        let two = Shared::open(one.place()).expect("this process's own file");
         assert_ne!(one.as_ptr(), two.as_ptr());
         // SAFETY: both views map the page, and one thread uses them.
         unsafe { one.as_ptr().write_volatile(7) };
@@ -275,16 +279,15 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_ends_with_its_holder() {
-        let watcher = Shared::create(100).expect("memory");
-        let holder = watcher.again().expect("own file");
-        assert_eq!(watcher.is_held(3), Ok(false));
-        assert_eq!(holder.hold(3), Ok(true));
-        assert_eq!(watcher.is_held(3), Ok(true));
-        assert_eq!(watcher.is_held(4), Ok(false));
-        assert_eq!(watcher.hold(3), Ok(false));
-        drop(holder);
-        assert_eq!(watcher.is_held(3), Ok(false));
+    fn a_seat_is_free_again_when_its_holder_ends() {
+        let shared = Shared::create(100).expect("memory");
+        assert_eq!(shared.is_taken(3), Ok(false));
+        let seat = shared.sit(3).expect("locks").expect("free");
+        assert_eq!(shared.is_taken(3), Ok(true));
+        assert_eq!(shared.is_taken(4), Ok(false));
+        assert!(shared.sit(3).expect("locks").is_none());
+        drop(seat);
+        assert_eq!(shared.is_taken(3), Ok(false));
     }
 
     #[test]

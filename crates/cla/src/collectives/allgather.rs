@@ -76,7 +76,7 @@ impl Allgather {
                 child.wait(lines, piece.s)?;
             }
         }
-        self.mine.raise(lines, piece.s);
+        self.mine.raise(lines, piece);
         lines.copy(block, piece.within(Buffer::Receive, u32::from(self.me.0) * bytes));
         Ok(())
     }
@@ -88,7 +88,7 @@ impl Allgather {
                 released.wait(lines, piece.s)?;
             }
             for &release in &tree.releases {
-                release.raise(lines, piece.s);
+                release.raise(lines, Piece::empty(piece.s));
             }
         }
         for &(rank, cells) in &self.others {

@@ -7,14 +7,13 @@ use super::layout::{Layout, doubling, group_of, groups};
 use super::options::Options;
 use super::ring::{Call, Cells, Piece, Ring};
 use super::tree::Tree;
-use crate::program::{Buffer, Combine, Gone, Lines, Rank, Span};
+use crate::program::{Buffer, Gone, Lines, Rank, Span};
 
 /// Parts go up the tree, results come down. A rank sends up as many chunks ahead of the results as the
 /// ring has slots, less one.
 #[derive(Clone, Debug)]
 pub(super) struct UpDown {
     ring: Ring,
-    combine: Combine,
     /// Own cells upward and the parent's downward; none at the root.
     parent: Option<(Cells, Cells)>,
     children: Vec<Cells>,
@@ -23,20 +22,13 @@ pub(super) struct UpDown {
 }
 
 impl UpDown {
-    pub(super) fn new(
-        layout: &Layout,
-        options: &Options,
-        tree: &Tree,
-        combine: Combine,
-        me: Rank,
-    ) -> Self {
+    pub(super) fn new(layout: &Layout, options: &Options, tree: &Tree, me: Rank) -> Self {
         let parent = tree.parent(me).map(|parent| {
             let group = group_of(options, tree, parent, me);
             (layout.cells(me, 0), layout.cells(parent, 1 + group))
         });
         Self {
             ring: layout.ring(),
-            combine,
             parent,
             children: tree.children(me).iter().map(|&child| layout.cells(child, 0)).collect(),
             down: (0..groups(options, tree, me).len())
@@ -49,7 +41,7 @@ impl UpDown {
     pub(super) fn run<L: Lines>(&self, lines: &mut L, call: Call) -> Result<(), Gone> {
         let Some((up, down)) = self.parent else {
             for piece in call.pieces() {
-                self.combine(lines, piece, piece.within(Buffer::Receive, 0))?;
+                self.combine(lines, call, piece, piece.within(Buffer::Receive, 0))?;
                 self.hand_on(lines, piece);
             }
             return Ok(());
@@ -58,8 +50,8 @@ impl UpDown {
         for s in call.before + 1..=call.last() + lead {
             if s <= call.last() {
                 let piece = call.piece(s);
-                self.combine(lines, piece, piece.inside(up))?;
-                up.raise(lines, s);
+                self.combine(lines, call, piece, piece.inside(up))?;
+                up.raise(lines, piece);
             }
             if s > call.before + lead {
                 let piece = call.piece(s - lead);
@@ -73,11 +65,17 @@ impl UpDown {
 
     /// Own part and the children's, into `result`.
     #[inline]
-    fn combine<L: Lines>(&self, lines: &mut L, piece: Piece, result: Span) -> Result<(), Gone> {
+    fn combine<L: Lines>(
+        &self,
+        lines: &mut L,
+        call: Call,
+        piece: Piece,
+        result: Span,
+    ) -> Result<(), Gone> {
         lines.copy(piece.within(Buffer::Send, 0), result);
         for &child in &self.children {
             child.wait(lines, piece.s)?;
-            lines.reduce(self.combine, piece.inside(child), result);
+            lines.reduce(call.combine, piece.inside(child), result);
         }
         Ok(())
     }
@@ -86,7 +84,7 @@ impl UpDown {
     fn hand_on<L: Lines>(&self, lines: &mut L, piece: Piece) {
         for &cells in &self.down {
             lines.copy(piece.within(Buffer::Receive, 0), piece.inside(cells));
-            cells.raise(lines, piece.s);
+            cells.raise(lines, piece);
         }
     }
 }
@@ -97,7 +95,6 @@ impl UpDown {
 #[derive(Clone, Debug)]
 pub(super) struct Doubling {
     ring: Ring,
-    combine: Combine,
     part: Part,
 }
 
@@ -121,7 +118,7 @@ struct Round {
 }
 
 impl Doubling {
-    pub(super) fn new(layout: &Layout, ranks: u16, combine: Combine, me: Rank) -> Self {
+    pub(super) fn new(layout: &Layout, ranks: u16, me: Rank) -> Self {
         let power = doubling(ranks);
         let folded = ranks - power;
         let rounds = power.trailing_zeros() as usize;
@@ -139,7 +136,7 @@ impl Doubling {
             };
             Part::Doubles { folds, rounds: (0..rounds).map(round).collect() }
         };
-        Self { ring: layout.ring(), combine, part }
+        Self { ring: layout.ring(), part }
     }
 
     #[inline]
@@ -148,10 +145,10 @@ impl Doubling {
         let lead = self.ring.lead().min(call.chunks() - 1);
         for s in call.before + 1..=call.last() + lead {
             if s <= call.last() {
-                self.give(lines, call.piece(s))?;
+                self.give(lines, call, call.piece(s))?;
             }
             if s > call.before + lead {
-                self.finish(lines, call.piece(s - lead))?;
+                self.finish(lines, call, call.piece(s - lead))?;
             }
         }
         Ok(())
@@ -159,12 +156,12 @@ impl Doubling {
 
     /// Publishes this rank's part, with the neighbour's if one folds in.
     #[inline]
-    fn give<L: Lines>(&self, lines: &mut L, piece: Piece) -> Result<(), Gone> {
+    fn give<L: Lines>(&self, lines: &mut L, call: Call, piece: Piece) -> Result<(), Gone> {
         let part = piece.within(Buffer::Send, 0);
         match &self.part {
             Part::Folded(mine, _) => {
                 lines.copy(part, piece.inside(*mine));
-                mine.raise(lines, piece.s);
+                mine.raise(lines, piece);
             }
             Part::Doubles { folds, rounds } => {
                 let Some(first) = rounds.first() else {
@@ -175,16 +172,16 @@ impl Doubling {
                 lines.copy(part, mine);
                 if let Some((neighbour, _)) = folds {
                     neighbour.wait(lines, piece.s)?;
-                    lines.reduce(self.combine, piece.inside(*neighbour), mine);
+                    lines.reduce(call.combine, piece.inside(*neighbour), mine);
                 }
-                first.mine.raise(lines, piece.s);
+                first.mine.raise(lines, piece);
             }
         }
         Ok(())
     }
 
     #[inline]
-    fn finish<L: Lines>(&self, lines: &mut L, piece: Piece) -> Result<(), Gone> {
+    fn finish<L: Lines>(&self, lines: &mut L, call: Call, piece: Piece) -> Result<(), Gone> {
         let result = piece.within(Buffer::Receive, 0);
         match &self.part {
             Part::Folded(_, neighbour) => {
@@ -201,7 +198,7 @@ impl Doubling {
                 for (k, round) in rounds.iter().enumerate() {
                     if k > 0 {
                         lines.copy(result, piece.inside(round.mine));
-                        round.mine.raise(lines, piece.s);
+                        round.mine.raise(lines, piece);
                         own = if round.left { result } else { piece.inside(round.mine) };
                     }
                     round.other.wait(lines, piece.s)?;
@@ -210,11 +207,11 @@ impl Doubling {
                     if left != result {
                         lines.copy(left, result);
                     }
-                    lines.reduce(self.combine, right, result);
+                    lines.reduce(call.combine, right, result);
                 }
                 if let Some((_, cells)) = folds {
                     lines.copy(result, piece.inside(*cells));
-                    cells.raise(lines, piece.s);
+                    cells.raise(lines, piece);
                 }
             }
         }

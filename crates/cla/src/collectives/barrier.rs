@@ -5,7 +5,7 @@
 
 use super::layout::{Layout, group_of, groups, rounds};
 use super::options::Options;
-use super::ring::{Call, Cells};
+use super::ring::{Call, Cells, Piece};
 use super::tree::Tree;
 use crate::program::{Gone, Lines, Rank};
 
@@ -38,11 +38,11 @@ impl TreeBarrier {
             child.wait(lines, epoch)?;
         }
         if let Some(released) = self.released {
-            self.arrived.raise(lines, epoch);
+            self.arrived.raise(lines, Piece::empty(epoch));
             released.wait(lines, epoch)?;
         }
         for &release in &self.releases {
-            release.raise(lines, epoch);
+            release.raise(lines, Piece::empty(epoch));
         }
         Ok(())
     }
@@ -70,7 +70,7 @@ impl Dissemination {
     pub(super) fn run<L: Lines>(&self, lines: &mut L, call: Call) -> Result<(), Gone> {
         let epoch = call.before + 1;
         for &(mine, other) in &self.rounds {
-            mine.raise(lines, epoch);
+            mine.raise(lines, Piece::empty(epoch));
             other.wait(lines, epoch)?;
         }
         Ok(())

@@ -98,7 +98,7 @@ impl Broadcast {
                     group.copied.wait(lines, self.ring, due)?;
                 }
                 lines.copy(mine, piece.inside(group.cells));
-                group.cells.raise(lines, piece.s);
+                group.cells.raise(lines, piece);
             }
             if self.in_call && piece.s == call.last() {
                 for group in &self.groups {

@@ -54,7 +54,7 @@ impl Gather {
                     }
                     lines.copy(block, piece.inside(cells));
                     self.children_came(lines, piece.s)?;
-                    cells.raise(lines, piece.s);
+                    cells.raise(lines, piece);
                 }
                 None => {
                     let from = u32::from(self.me.0) * call.bytes;

@@ -11,7 +11,7 @@ use super::plan::{Collective, Plan};
 use super::reduce::Reduce;
 use super::ring::{Call, chunks};
 use super::scatter::Scatter;
-use crate::program::{Gone, Lines, Rank};
+use crate::program::{Combine, Element, Gone, Lines, Rank};
 
 /// What one rank does. It holds line numbers and no lines: the same member runs live, is predicted and
 /// is simulated.
@@ -19,6 +19,7 @@ use crate::program::{Gone, Lines, Rank};
 pub struct Member {
     bytes: u32,
     chunk: u32,
+    combine: Combine,
     part: Part,
 }
 
@@ -49,14 +50,14 @@ impl Member {
             (Collective::Barrier, Shape::Exchange) => {
                 Part::Dissemination(Dissemination::new(&layout, plan.ranks(), me))
             }
-            (Collective::Reduce(combine), Shape::Tree(tree)) => {
-                Part::Reduce(Reduce::new(&layout, tree, combine, me))
+            (Collective::Reduce(_), Shape::Tree(tree)) => {
+                Part::Reduce(Reduce::new(&layout, tree, me))
             }
-            (Collective::Allreduce(combine), Shape::Tree(tree)) => {
-                Part::UpDown(UpDown::new(&layout, options, tree, combine, me))
+            (Collective::Allreduce(_), Shape::Tree(tree)) => {
+                Part::UpDown(UpDown::new(&layout, options, tree, me))
             }
-            (Collective::Allreduce(combine), Shape::Exchange) => {
-                Part::Doubling(Doubling::new(&layout, plan.ranks(), combine, me))
+            (Collective::Allreduce(_), Shape::Exchange) => {
+                Part::Doubling(Doubling::new(&layout, plan.ranks(), me))
             }
             (Collective::Scatter, Shape::Tree(tree)) => {
                 Part::Scatter(Scatter::new(&layout, tree, me))
@@ -73,7 +74,9 @@ impl Member {
                 Shape::Exchange,
             ) => unreachable!("a plan with a root has a tree"),
         };
-        Self { bytes: plan.bytes(), chunk: options.chunk_bytes(), part }
+        // Collectives that combine nothing never look at it.
+        let combine = plan.collective().combine().unwrap_or(Combine::Sum(Element::I32));
+        Self { bytes: plan.bytes(), chunk: options.chunk_bytes(), combine, part }
     }
 
     /// Call number `epoch`, counted from 0, with the plan's bytes.
@@ -82,7 +85,8 @@ impl Member {
     /// [`Gone`] when a rank that is waited for has ended.
     #[inline]
     pub fn run<L: Lines>(&self, lines: &mut L, epoch: u64) -> Result<(), Gone> {
-        self.call(lines, epoch * self.chunks(self.bytes), self.bytes)
+        let before = epoch * self.chunks(self.bytes);
+        self.call(lines, before, self.bytes, self.combine)
     }
 
     /// Chunks that a call with `bytes` bytes takes of the plan's rings.
@@ -91,14 +95,20 @@ impl Member {
         chunks(bytes, self.chunk) as u64
     }
 
-    /// One call with `bytes` bytes, after calls that took `before` chunks together. All ranks make the
-    /// same calls in the same order.
+    /// One call with `bytes` bytes, whole elements of `combine` where elements are combined, after calls
+    /// that took `before` chunks together. All ranks make the same calls in the same order.
     ///
     /// # Errors
     /// [`Gone`] when a rank that is waited for has ended.
     #[inline]
-    pub fn call<L: Lines>(&self, lines: &mut L, before: u64, bytes: u32) -> Result<(), Gone> {
-        let call = Call { before, bytes, chunk: self.chunk };
+    pub fn call<L: Lines>(
+        &self,
+        lines: &mut L,
+        before: u64,
+        bytes: u32,
+        combine: Combine,
+    ) -> Result<(), Gone> {
+        let call = Call { before, bytes, chunk: self.chunk, combine };
         match &self.part {
             Part::Broadcast(part) => part.run(lines, call),
             Part::TreeBarrier(part) => part.run(lines, call),

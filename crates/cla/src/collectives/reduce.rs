@@ -6,12 +6,11 @@
 use super::layout::Layout;
 use super::ring::{Call, Cells, Ring};
 use super::tree::Tree;
-use crate::program::{Buffer, Combine, Compare, Gone, Line, Lines, Rank};
+use crate::program::{Buffer, Compare, Gone, Line, Lines, Rank};
 
 #[derive(Clone, Debug)]
 pub(super) struct Reduce {
     ring: Ring,
-    combine: Combine,
     /// Where this rank's result goes, and where its parent says how far it has read.
     up: Option<(Cells, Line)>,
     children: Vec<Cells>,
@@ -20,11 +19,10 @@ pub(super) struct Reduce {
 }
 
 impl Reduce {
-    pub(super) fn new(layout: &Layout, tree: &Tree, combine: Combine, me: Rank) -> Self {
+    pub(super) fn new(layout: &Layout, tree: &Tree, me: Rank) -> Self {
         let children = tree.children(me);
         Self {
             ring: layout.ring(),
-            combine,
             up: tree.parent(me).map(|parent| (layout.cells(me, 0), layout.flag(parent, 0))),
             children: children.iter().map(|&child| layout.cells(child, 0)).collect(),
             read: (!children.is_empty()).then(|| layout.flag(me, 0)),
@@ -46,10 +44,10 @@ impl Reduce {
             lines.copy(piece.within(Buffer::Send, 0), result);
             for &child in &self.children {
                 child.wait(lines, piece.s)?;
-                lines.reduce(self.combine, piece.inside(child), result);
+                lines.reduce(call.combine, piece.inside(child), result);
             }
             if let Some((cells, _)) = self.up {
-                cells.raise(lines, piece.s);
+                cells.raise(lines, piece);
             }
             if let Some(read) = self.read
                 && self.ring.acknowledged(piece.s)

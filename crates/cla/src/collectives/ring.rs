@@ -6,7 +6,7 @@
 //! comes round to a slot only after its readers said that they are done with it; they say so once for
 //! half a ring, which takes the acknowledgement off the way of nearly every call.
 
-use crate::program::{Buffer, Compare, Gone, Line, Lines, Span};
+use crate::program::{Buffer, Combine, Compare, Gone, Line, Lines, Span};
 
 /// How chunk numbers go round, and when readers acknowledge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,24 +77,25 @@ pub(super) struct Cells {
     first: Line,
     lines: u32,
     mask: u32,
-    /// Lines that a writer claims ahead.
-    claimed: u32,
+    /// Whether a writer claims the next slot.
+    claims: bool,
 }
 
 impl Cells {
     /// Slots from line `first` on, of `lines` lines each.
     pub(super) const fn new(first: Line, lines: u32, ring: Ring, claims: bool) -> Self {
-        let claimed = if claims && ring.slots > 1 { lines } else { 0 };
-        Self { first, lines, mask: ring.slots - 1, claimed }
+        Self { first, lines, mask: ring.slots - 1, claims: claims && ring.slots > 1 }
     }
 
     /// Raises the flag of chunk `s`, and claims the slot of the chunk after it. With one slot there is
     /// nothing to claim: readers still look at it.
     #[inline]
-    pub(super) fn raise<L: Lines>(self, lines: &mut L, s: u64) {
-        lines.write(self.at(s), s);
-        if self.claimed > 0 {
-            lines.claim(self.at(s + 1), self.claimed);
+    pub(super) fn raise<L: Lines>(self, lines: &mut L, piece: Piece) {
+        lines.write(self.at(piece.s), piece.s);
+        if self.claims {
+            // The next message is most likely as long as this one.
+            let claimed = (piece.bytes + Line::WORD_BYTES).div_ceil(Line::BYTES);
+            lines.claim(self.at(piece.s + 1), claimed);
         }
     }
 
@@ -124,12 +125,14 @@ pub(super) struct Call {
     pub(super) bytes: u32,
     /// Bytes that a chunk holds.
     pub(super) chunk: u32,
+    /// How elements are combined, in collectives that do.
+    pub(super) combine: Combine,
 }
 
 /// Chunks that `bytes` bytes need. A call without bytes is one empty chunk, so it still synchronises.
 pub(super) const fn chunks(bytes: u32, chunk: u32) -> u32 {
-    let needed = bytes.div_ceil(chunk);
-    if needed == 0 { 1 } else { needed }
+    // Nearly every call is one chunk, and a division takes longer than the rest of it.
+    if bytes <= chunk { 1 } else { bytes.div_ceil(chunk) }
 }
 
 /// A piece of a call's bytes: what one chunk carries.
@@ -171,6 +174,11 @@ impl Call {
 }
 
 impl Piece {
+    /// A chunk that carries nothing.
+    pub(super) const fn empty(s: u64) -> Self {
+        Self { s, offset: 0, bytes: 0 }
+    }
+
     /// The piece in a buffer in which the message begins at byte `from`.
     #[inline]
     pub(super) const fn within(self, buffer: Buffer, from: u32) -> Span {
@@ -209,10 +217,11 @@ mod tests {
 
     #[test]
     fn pieces_cover_a_message() {
-        let call = Call { before: 10, bytes: 300, chunk: 120 };
+        let combine = Combine::Sum(crate::program::Element::I32);
+        let call = Call { before: 10, bytes: 300, chunk: 120, combine };
         let pieces = call.pieces().map(|p| (p.s, p.offset, p.bytes)).collect::<Vec<_>>();
         assert_eq!(pieces, [(11, 0, 120), (12, 120, 120), (13, 240, 60)]);
-        let empty = Call { before: 0, bytes: 0, chunk: 56 };
+        let empty = Call { before: 0, bytes: 0, chunk: 56, combine };
         assert_eq!(empty.pieces().map(|p| p.bytes).collect::<Vec<_>>(), [0]);
     }
 }

@@ -54,12 +54,12 @@ impl Scatter {
                 let from = u32::from(rank.0) * call.bytes;
                 lines.copy(piece.within(Buffer::Send, from), piece.inside(cells));
                 if self.flat {
-                    cells.raise(lines, piece.s);
+                    cells.raise(lines, piece);
                 }
             }
             if !self.flat {
                 for &child in &self.children {
-                    child.raise(lines, piece.s);
+                    child.raise(lines, piece);
                 }
             }
             match self.mine {

@@ -1,0 +1,142 @@
+//! The shared area of a team: a header, who is there, and lines that are handed out in the same order
+//! by every rank.
+//!
+//! Ranks make the same calls in the same order, so each of them hands out the same lines without asking
+//! the others. Words are zero at the beginning, and a line is handed out once.
+
+use super::sync::AtomicU32;
+use super::team::TeamError;
+use isochrone_os::shared::{Place, Shared};
+use isochrone_units::CoreId;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Ranks of one team at most.
+pub(super) const RANKS_MAX: usize = 1024;
+/// Cores that are told apart.
+const CORES_MAX: usize = 8192;
+/// Bytes of a line.
+pub(super) const LINE_BYTES: usize = 64;
+/// "isochcla", and the version of this layout.
+const MAGIC: u64 = u64::from_le_bytes(*b"isochcl1");
+
+/// A number on a line of its own.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub(super) struct Alone(pub(super) AtomicU32);
+
+/// The front of the area.
+#[derive(Debug)]
+#[repr(C, align(4096))]
+pub(super) struct Header {
+    magic: AtomicU64,
+    ranks: AtomicU32,
+    /// How many ranks have come.
+    pub(super) here: Alone,
+    /// How many ranks sleep: read by every writer, written by sleepers alone.
+    pub(super) sleepers: Alone,
+    /// 0, or one more than the rank that is gone, or [`STOPPED`].
+    pub(super) stopped: Alone,
+    /// What each rank says of itself: [`ABSENT`], [`HERE`] or [`LEFT`].
+    pub(super) states: [AtomicU32; RANKS_MAX],
+    /// The cores on which any rank may run, a bit for each.
+    cores: [AtomicU64; CORES_MAX / 64],
+}
+
+impl Header {
+    /// Notes on which cores a rank may run.
+    pub(super) fn may_run_on(&self, cores: impl Iterator<Item = CoreId>) {
+        for core in cores {
+            if let Some(word) = self.cores.get(usize::from(core.0 / 64)) {
+                word.fetch_or(1 << (core.0 % 64), Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// On how many cores the ranks together may run.
+    pub(super) fn cores(&self) -> usize {
+        self.cores.iter().map(|word| word.load(Ordering::Relaxed).count_ones() as usize).sum()
+    }
+}
+
+/// Has not come yet.
+pub(super) const ABSENT: u32 = 0;
+/// Takes part.
+pub(super) const HERE: u32 = 1;
+/// Left in order.
+pub(super) const LEFT: u32 = 2;
+/// [`Header::stopped`] of a team that somebody gave up.
+pub(super) const STOPPED: u32 = u32::MAX;
+
+/// The area, as one process maps it.
+#[derive(Debug)]
+pub(super) struct Area {
+    shared: Shared,
+    ranks: u16,
+}
+
+impl Area {
+    /// Bytes before the first line.
+    const FRONT: usize = size_of::<Header>();
+
+    /// Makes an area with `lines` lines for `ranks` ranks.
+    pub(super) fn create(ranks: u16, lines: usize) -> Result<Self, TeamError> {
+        if ranks == 0 || usize::from(ranks) > RANKS_MAX {
+            return Err(TeamError::Ranks(ranks));
+        }
+        let bytes = lines.checked_mul(LINE_BYTES).and_then(|bytes| bytes.checked_add(Self::FRONT));
+        let area = Self { shared: Shared::create(bytes.unwrap_or(usize::MAX))?, ranks };
+        area.header().ranks.store(u32::from(ranks), Ordering::Relaxed);
+        area.header().magic.store(MAGIC, Ordering::Release);
+        Ok(area)
+    }
+
+    /// Maps an area that another process made.
+    pub(super) fn open(place: Place) -> Result<Self, TeamError> {
+        let shared = Shared::open(place)?;
+        if shared.len() < Self::FRONT {
+            return Err(TeamError::Foreign);
+        }
+        let mut area = Self { shared, ranks: 0 };
+        let header = area.header();
+        if header.magic.load(Ordering::Acquire) != MAGIC {
+            return Err(TeamError::Foreign);
+        }
+        let ranks = header.ranks.load(Ordering::Relaxed);
+        area.ranks = u16::try_from(ranks).map_err(|_| TeamError::Foreign)?;
+        Ok(area)
+    }
+
+    /// How many ranks.
+    pub(super) fn ranks(&self) -> u16 {
+        self.ranks
+    }
+
+    /// The memory itself.
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// The front.
+    pub(super) fn header(&self) -> &Header {
+        // SAFETY: the area is page-aligned and has at least a header's bytes (both constructors
+        // check), zeroed by the kernel, which is a valid header; it stays mapped as long as `self`
+        // lives, and everybody accesses it by atomics.
+        unsafe { self.shared.as_ptr().cast::<Header>().as_ref_unchecked() }
+    }
+
+    /// How many lines.
+    pub(super) fn lines(&self) -> usize {
+        (self.shared.len() - Self::FRONT) / LINE_BYTES
+    }
+
+    /// The first byte of line `index`.
+    ///
+    /// # Panics
+    /// If there is no such line.
+    pub(super) fn line(&self, index: usize) -> NonNull<u8> {
+        assert!(index < self.lines(), "line {index} of {}", self.lines());
+        let first = self.shared.as_ptr().wrapping_add(Self::FRONT + index * LINE_BYTES);
+        NonNull::new(first).unwrap_or(NonNull::dangling())
+    }
+}

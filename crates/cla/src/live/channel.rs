@@ -1,0 +1,166 @@
+//! A channel: the lines of one collective with one root and one size class, and how far it has come.
+
+use super::area::Area;
+use super::lines::{Buffers, Live};
+use super::team::TeamError;
+use super::waits::Waits;
+use crate::collectives::{Member, Plan};
+use crate::program::{Combine, Gone, Rank};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// One rank's end of a channel.
+#[derive(Debug)]
+pub(super) struct Channel {
+    member: Member,
+    table: Box<[NonNull<u8>]>,
+    /// Chunks of all calls so far.
+    before: u64,
+    /// Whether flags are written by locked instructions.
+    locked: bool,
+    /// Whether `Send` and `Receive` may be the same memory.
+    in_place: bool,
+    /// The lines live as long as the area.
+    _area: Arc<Area>,
+}
+
+// SAFETY: the table points into the area, which is shared memory that any thread may use by the
+// program's protocol; a channel has one user at a time, since every call takes it exclusively.
+unsafe impl Send for Channel {}
+
+impl Channel {
+    pub(super) fn new(
+        plan: &Plan,
+        me: Rank,
+        area: &Arc<Area>,
+        lines: &[usize],
+        locked: bool,
+    ) -> Self {
+        Self {
+            member: plan.member(me),
+            table: lines.iter().map(|&line| area.line(line)).collect(),
+            before: 0,
+            locked,
+            in_place: plan.in_place(),
+            _area: Arc::clone(area),
+        }
+    }
+
+    pub(super) const fn in_place(&self) -> bool {
+        self.in_place
+    }
+
+    /// One call.
+    #[inline]
+    pub(super) fn call(
+        &mut self,
+        bytes: u32,
+        combine: Combine,
+        waits: &Waits,
+        buffers: Buffers,
+    ) -> Result<(), Gone> {
+        let before = self.before;
+        self.before += self.member.chunks(bytes);
+        let mut live = Live { table: &self.table, waits, buffers, locked: self.locked };
+        self.member.call(&mut live, before, bytes, combine)
+    }
+}
+
+/// Hands out the lines of an area, the same to every rank: single lines from the front, from the best
+/// to the worst, runs that lie together from the rest.
+#[derive(Debug)]
+pub(super) struct Supply {
+    /// Lines for flags that are left, the best one last.
+    flags: Vec<usize>,
+    /// The first line that nobody has.
+    next: usize,
+    lines: usize,
+}
+
+impl Supply {
+    /// Lines at the front that flags may lie on. Only one of two neighbours is used: a core that
+    /// fetches a line may fetch its neighbour too, and take it from whoever writes there.
+    pub(super) const FLAGS: usize = 1024;
+
+    /// All lines of an area, flags in the order `best` (numbers of pairs of lines), or as they lie.
+    pub(super) fn new(lines: usize, best: Option<&[u16]>) -> Self {
+        let pairs = Self::pairs(lines);
+        let mut flags: Vec<usize> = match best {
+            Some(best) => best.iter().map(|&pair| 2 * usize::from(pair)).collect(),
+            None => (0..pairs).map(|pair| 2 * pair).collect(),
+        };
+        flags.reverse();
+        Self { flags, next: 2 * pairs, lines }
+    }
+
+    /// Pairs of lines that flags may lie on, in an area of `lines` lines.
+    pub(super) const fn pairs(lines: usize) -> usize {
+        let most = lines / 4;
+        if most < Self::FLAGS / 2 { most } else { Self::FLAGS / 2 }
+    }
+
+    /// Lines for all of a plan's, by their numbers there.
+    pub(super) fn take(&mut self, plan: &Plan) -> Result<Vec<usize>, TeamError> {
+        let wanted = plan.lines() as usize;
+        let runs = plan.runs();
+        let in_runs: usize = runs.iter().map(|&(_, count)| count as usize).sum();
+        let singles = wanted - in_runs;
+        let spare = singles.saturating_sub(self.flags.len());
+        let left = self.lines - self.next;
+        if in_runs + spare > left {
+            return Err(TeamError::Full { wanted: in_runs + spare, left });
+        }
+        let mut runs = runs.into_iter().peekable();
+        let mut lines = Vec::with_capacity(wanted);
+        while lines.len() < wanted {
+            match runs.peek() {
+                Some(&(first, count)) if first as usize == lines.len() => {
+                    lines.extend(self.next..self.next + count as usize);
+                    self.next += count as usize;
+                    runs.next();
+                }
+                _ => lines.push(self.flags.pop().unwrap_or_else(|| {
+                    self.next += 1;
+                    self.next - 1
+                })),
+            }
+        }
+        Ok(lines)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collectives::{Collective, Options, Tree};
+
+    fn plan(bytes: u32) -> Plan {
+        let options = Options::tree(Tree::flat(3, Rank(0)), bytes);
+        Plan::new(Collective::Broadcast, 3, Rank(0), bytes, options).expect("fits")
+    }
+
+    #[test]
+    fn no_line_is_handed_out_twice_and_runs_lie_together() {
+        let mut supply = Supply::new(4096, None);
+        let mut seen = std::collections::HashSet::new();
+        let plans = [plan(8), plan(1000), plan(8), plan(200)];
+        for plan in &plans {
+            let lines = supply.take(plan).expect("room");
+            assert_eq!(lines.len(), plan.lines() as usize);
+            assert!(lines.iter().all(|&line| line < 4096 && seen.insert(line)));
+            for (first, count) in plan.runs() {
+                let run = &lines[first as usize..][..count as usize];
+                assert!(run.windows(2).all(|two| two[1] == two[0] + 1));
+            }
+        }
+        while supply.take(&plans[1]).is_ok() {}
+        assert!(matches!(supply.take(&plans[1]), Err(TeamError::Full { .. })));
+    }
+
+    #[test]
+    fn the_best_lines_go_first() {
+        let mut supply = Supply::new(4096, Some(&[7, 3, 0]));
+        let lines = supply.take(&plan(8)).expect("room");
+        assert_eq!(lines[..4], [14, 6, 0, 1024], "then lines of the rest");
+    }
+}

@@ -1,0 +1,131 @@
+//! The primitives on real lines.
+//!
+//! Every implementation is monomorphised into the program, so that a one-line broadcast is a copy of
+//! some bytes, a store and a hint for its root.
+
+use super::waits::Waits;
+use super::word::Word;
+use crate::program::{Buffer, Combine, Compare, Gone, Line, Lines, Place, Span};
+use isochrone_os::cache::claim_line;
+use std::ptr::NonNull;
+
+/// What the caller gives and gets in one call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Buffers {
+    /// What this rank gives.
+    pub(super) send: *const u8,
+    /// What this rank gets.
+    pub(super) receive: *mut u8,
+    /// Bytes of either at most.
+    pub(super) bytes: usize,
+}
+
+/// The lines of one channel and the caller's buffers, for one call.
+#[derive(Debug)]
+pub(super) struct Live<'a> {
+    /// Where each line of the program lies.
+    pub(super) table: &'a [NonNull<u8>],
+    pub(super) waits: &'a Waits,
+    pub(super) buffers: Buffers,
+    /// Whether flags are written by a locked instruction, as the paper does.
+    pub(super) locked: bool,
+}
+
+impl Live<'_> {
+    #[inline]
+    fn word(&self, line: Line) -> &Word {
+        let first = self.table[line.0 as usize].cast::<Word>();
+        // SAFETY: a channel's table points to lines of its area, aligned to 64 bytes, which outlive
+        // the channel and with it this borrow; their first eight bytes are accessed as words only.
+        unsafe { first.as_ref() }
+    }
+
+    /// Where a span begins.
+    #[inline]
+    fn at(&self, span: Span) -> *mut u8 {
+        let offset = span.offset as usize;
+        match span.place {
+            Place::Shared(line) => self.table[line.0 as usize].as_ptr().wrapping_add(offset),
+            Place::Private(buffer) => {
+                let (bytes, end) = (self.buffers.bytes, offset + span.bytes as usize);
+                assert!(end <= bytes, "{span:?} of a buffer of {bytes} bytes");
+                let first = match buffer {
+                    Buffer::Send => self.buffers.send.cast_mut(),
+                    Buffer::Receive => self.buffers.receive,
+                };
+                first.wrapping_add(offset)
+            }
+        }
+    }
+}
+
+impl Lines for Live<'_> {
+    #[inline]
+    fn copy(&mut self, src: Span, dst: Span) {
+        let (from, to) = (self.at(src).cast_const(), self.at(dst));
+        if from == to {
+            return;
+        }
+        // SAFETY: private spans were checked against their buffers, shared ones lie in lines of this
+        // channel (a plan's program stays within its lines, and lines of a slot lie together). The two
+        // do not overlap: one is shared and one private, or they are two buffers of the caller. By
+        // the program's protocol nobody writes `src` or touches `dst` until a later flag says so.
+        unsafe { copy_bytes(from, to, src.bytes as usize) };
+    }
+
+    #[inline]
+    fn wait(&mut self, line: Line, compare: Compare, value: u64) -> Result<(), Gone> {
+        self.waits.wait(self.word(line), compare, value)
+    }
+
+    #[inline]
+    fn write(&mut self, line: Line, value: u64) {
+        if self.locked {
+            self.waits.publish(self.word(line), |word| word.swap(value));
+        } else {
+            self.waits.publish(self.word(line), |word| word.store(value));
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, line: Line, value: u64) {
+        self.waits.publish(self.word(line), |word| word.add(value));
+    }
+
+    #[inline]
+    fn claim(&mut self, line: Line, lines: u32) {
+        let first = line.0 as usize;
+        for place in &self.table[first..first + lines as usize] {
+            claim_line(place.as_ptr());
+        }
+    }
+
+    #[inline]
+    fn reduce(&mut self, combine: Combine, src: Span, dst: Span) {
+        let (from, to) = (self.at(src).cast_const(), self.at(dst));
+        let bytes = src.bytes as usize;
+        // SAFETY: as in `copy`, the bytes are there and nobody else touches them now.
+        let right = unsafe { std::slice::from_raw_parts(from, bytes) };
+        // SAFETY: as above; `dst` is this rank's own, or a cell that only this rank writes now, and it
+        // is not `src`.
+        let left = unsafe { std::slice::from_raw_parts_mut(to, bytes) };
+        combine.combine(left, right);
+    }
+}
+
+/// Copies without a call for what fits one line.
+///
+/// # Safety
+/// `from` is valid for reads and `to` for writes of `bytes` bytes, and they do not overlap.
+#[inline]
+unsafe fn copy_bytes(from: *const u8, to: *mut u8, bytes: usize) {
+    if bytes == 8 {
+        // SAFETY: the caller vouches for eight bytes.
+        let value = unsafe { from.cast::<u64>().read_unaligned() };
+        // SAFETY: as above.
+        unsafe { to.cast::<u64>().write_unaligned(value) };
+        return;
+    }
+    // SAFETY: the caller vouches for all of it.
+    unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
+}

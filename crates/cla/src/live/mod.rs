@@ -1,0 +1,46 @@
+//! The live reading: programs on real lines, between threads and between processes.
+//!
+//! A [`Team`] is some ranks that share an area of lines (a memfd, mapped once in each process). A
+//! collective opens a channel the first time it is called: the lines of its plan, handed out in the same
+//! order by every rank, and this rank's member of the plan. After that a call is the member's function,
+//! monomorphised over real lines.
+//!
+//! ```
+//! use isochrone_cla::live::{Reduction, Settings, Team};
+//! use isochrone_cla::program::Rank;
+//!
+//! let team = Team::threads(2, &Settings::default())?;
+//! std::thread::scope(|scope| {
+//!     for mut me in team {
+//!         scope.spawn(move || {
+//!             let mut word = [if me.rank() == Rank(0) { 42_u64 } else { 0 }];
+//!             me.broadcast(&mut word, Rank(0)).expect("nobody ends");
+//!             assert_eq!(word, [42]);
+//!             let mut sum = [0.0];
+//!             me.allreduce(Reduction::Sum, &[1.5], &mut sum).expect("nobody ends");
+//!             assert_eq!(sum, [3.0]);
+//!         });
+//!     }
+//! });
+//! # Ok::<(), isochrone_cla::live::TeamError>(())
+//! ```
+
+// The one folder of this crate in which memory is touched by address: lines are shared with other
+// processes. Each `unsafe` block holds one operation and names what makes it sound.
+#![allow(unsafe_code)]
+
+mod area;
+mod channel;
+mod choose;
+mod lines;
+mod plain;
+mod sync;
+mod team;
+mod waits;
+mod word;
+
+pub use choose::{Choose, Usual};
+pub use isochrone_os::shared::Place;
+pub use plain::{Number, Plain, Reduction};
+pub use team::{BYTES_MAX, CLASSES, Kind, Settings, Team, TeamError};
+pub use waits::{NOTICE, Patience};

@@ -1,0 +1,489 @@
+//! A team: ranks that share an area and do collectives.
+
+use super::area::{ABSENT, Area, HERE, Header, LEFT};
+use super::channel::{Channel, Supply};
+use super::choose::{Choose, Usual};
+use super::lines::Buffers;
+use super::plain::{Number, Plain, Reduction};
+use super::sync::Ordering;
+use super::waits::{Patience, Waits};
+use crate::collectives::{Collective, Plan, PlanError};
+use crate::program::{Combine, Element, Gone, Line, Rank};
+use isochrone_os::OsError;
+use isochrone_os::affinity::CoreSet;
+use isochrone_os::shared::{Place, Seat, register_barriers};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Why a team cannot be made, or a collective not be done.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TeamError {
+    /// The system refused something.
+    #[error(transparent)]
+    Os(#[from] OsError),
+    /// Root or sizes do not fit.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A rank has ended.
+    #[error(transparent)]
+    Gone(#[from] Gone),
+    /// More ranks than a team has, or none.
+    #[error("a team of {0} ranks; it can have 1 to 1024")]
+    Ranks(u16),
+    /// No rank of this team.
+    #[error("{rank} is not one of the team's {ranks} ranks; ranks are 0 to {}", ranks.saturating_sub(1))]
+    Rank {
+        /// The rank asked for.
+        rank: Rank,
+        /// Ranks of the team.
+        ranks: u16,
+    },
+    /// Two took the same rank.
+    #[error("{0} is taken by another process or thread; give each its own rank")]
+    Taken(Rank),
+    /// Not an area of this version.
+    #[error("the shared memory is not a team's, or one of another version of this library")]
+    Foreign,
+    /// Some rank did not come.
+    #[error(
+        "{missing} of {ranks} ranks did not come within {seconds} s; start them, or wait longer"
+    )]
+    Late {
+        /// Ranks that did not come.
+        missing: u16,
+        /// Ranks of the team.
+        ranks: u16,
+        /// How long was waited.
+        seconds: u64,
+    },
+    /// No lines left for another channel.
+    #[error(
+        "the team's shared memory is used up: {wanted} lines wanted, {left} left; give it more"
+    )]
+    Full {
+        /// Lines wanted.
+        wanted: usize,
+        /// Lines left.
+        left: usize,
+    },
+    /// A buffer of the wrong size.
+    #[error("{what} holds {have} elements, {need} are needed")]
+    Length {
+        /// Which buffer.
+        what: &'static str,
+        /// Elements that it needs.
+        need: usize,
+        /// Elements that it has.
+        have: usize,
+    },
+    /// More bytes than one call moves.
+    #[error("{0} bytes in one call; the most is 1 GiB over all ranks: split the call")]
+    Bytes(usize),
+}
+
+/// How a team is set up. All its ranks must be given the same.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Bytes of shared memory for lines; none: what fits the number of ranks.
+    pub bytes: Option<usize>,
+    /// How patiently ranks wait; none: what fits ranks and cores.
+    pub patience: Option<Patience>,
+    /// Flags by locked instructions, as the paper writes them.
+    pub locked: bool,
+    /// Which trees and chunks.
+    pub choose: Arc<dyn Choose>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { bytes: None, patience: None, locked: false, choose: Arc::new(Usual) }
+    }
+}
+
+impl Settings {
+    /// Lines for `ranks` ranks.
+    fn lines(&self, ranks: u16) -> usize {
+        // Enough for every collective with every root in every size class among a few ranks.
+        let usual = (1 << 20) + usize::from(ranks) * (256 << 10);
+        self.bytes.unwrap_or(usual) / Line::BYTES as usize
+    }
+}
+
+/// The classes that messages fall into, by the bytes that they hold at most.
+pub const CLASSES: [u32; 2] = [Line::PAYLOAD_BYTES, 1 << 20];
+/// Bytes of a call at most, over all ranks.
+pub const BYTES_MAX: usize = 1 << 30;
+
+/// One rank of a team.
+#[derive(Debug)]
+pub struct Team {
+    area: Arc<Area>,
+    waits: Waits,
+    me: Rank,
+    /// By collective, class and root.
+    channels: Vec<Option<Box<Channel>>>,
+    supply: Supply,
+    settings: Settings,
+    /// Why no call can succeed any more.
+    broken: Option<Gone>,
+    /// Room for what must not be combined in place.
+    scratch: Vec<u8>,
+    _seat: Seat,
+}
+
+impl Team {
+    /// A team of threads of this process: one value for each.
+    ///
+    /// # Errors
+    /// [`TeamError`] where there is no shared memory.
+    pub fn threads(ranks: u16, settings: &Settings) -> Result<Vec<Self>, TeamError> {
+        let area = Arc::new(Area::create(ranks, settings.lines(ranks))?);
+        (0..ranks)
+            .map(|rank| Self::seated(Arc::clone(&area), Rank(rank), settings.clone()))
+            .collect()
+    }
+
+    /// Makes a team and joins it as `rank`. The others [join](Self::join) at the place returned, as
+    /// long as this value lives.
+    ///
+    /// # Errors
+    /// [`TeamError`] where there is no shared memory, or for a rank that the team does not have.
+    pub fn found(ranks: u16, rank: Rank, settings: Settings) -> Result<(Self, Place), TeamError> {
+        let area = Arc::new(Area::create(ranks, settings.lines(ranks))?);
+        let place = area.shared().place();
+        Ok((Self::seated(area, rank, settings)?, place))
+    }
+
+    /// Joins a team of another process as `rank`.
+    ///
+    /// # Errors
+    /// [`TeamError`] where the team is not to be had, or the rank is taken.
+    pub fn join(place: Place, rank: Rank, settings: Settings) -> Result<Self, TeamError> {
+        Self::seated(Arc::new(Area::open(place)?), rank, settings)
+    }
+
+    fn seated(area: Arc<Area>, me: Rank, settings: Settings) -> Result<Self, TeamError> {
+        let ranks = area.ranks();
+        if me.0 >= ranks {
+            return Err(TeamError::Rank { rank: me, ranks });
+        }
+        let seat = area.shared().sit(u32::from(me.0))?.ok_or(TeamError::Taken(me))?;
+        let state = &area.header().states[me.index()];
+        if state.compare_exchange(ABSENT, HERE, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            return Err(TeamError::Taken(me));
+        }
+        // Without it sleeps are short.
+        let _registered = register_barriers();
+        if let Ok(cores) = CoreSet::of_this_thread() {
+            area.header().may_run_on(cores.iter());
+        }
+        let waits = Waits::new(Arc::clone(&area), me, settings.patience);
+        area.header().here.0.fetch_add(1, Ordering::AcqRel);
+        let channels = Kind::COUNT * CLASSES.len() * usize::from(ranks);
+        Ok(Self {
+            waits,
+            me,
+            channels: (0..channels).map(|_| None).collect(),
+            supply: Supply::new(area.lines(), None),
+            settings,
+            broken: None,
+            scratch: Vec::new(),
+            _seat: seat,
+            area,
+        })
+    }
+
+    /// Waits until all ranks have come.
+    ///
+    /// # Errors
+    /// [`TeamError::Late`] after `limit`.
+    pub fn await_all(&self, limit: Duration) -> Result<(), TeamError> {
+        let begin = Instant::now();
+        let ranks = self.area.ranks();
+        loop {
+            let here = self.area.header().here.0.load(Ordering::Acquire);
+            let here = u16::try_from(here).unwrap_or(u16::MAX);
+            if here >= ranks {
+                return Ok(());
+            }
+            if begin.elapsed() >= limit {
+                let missing = ranks - here;
+                return Err(TeamError::Late { missing, ranks, seconds: limit.as_secs() });
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    }
+
+    /// This rank.
+    #[must_use]
+    pub const fn rank(&self) -> Rank {
+        self.me
+    }
+
+    /// How many ranks.
+    #[must_use]
+    pub fn ranks(&self) -> u16 {
+        self.area.ranks()
+    }
+
+    /// Calls `progress` while this rank waits.
+    pub fn set_progress(&mut self, progress: Option<fn()>) {
+        self.waits.set_progress(progress);
+    }
+
+    /// Copies `data` of `root` to everybody.
+    ///
+    /// # Errors
+    /// [`TeamError`] for a root that is no rank, and when a rank has ended.
+    #[inline]
+    pub fn broadcast<T: Plain>(&mut self, data: &mut [T], root: Rank) -> Result<(), TeamError> {
+        let bytes = size_of_val(data);
+        let first = data.as_mut_ptr().cast::<u8>();
+        // SAFETY: `data` holds that many bytes, exclusively, and every bit pattern is a `T`.
+        unsafe { self.call(Kind::Broadcast, root, bytes, NOTHING, first, first) }
+    }
+
+    /// Returns when everybody has called it.
+    ///
+    /// # Errors
+    /// [`TeamError`] when a rank has ended.
+    #[inline]
+    pub fn barrier(&mut self) -> Result<(), TeamError> {
+        let none = std::ptr::dangling_mut::<u8>();
+        // SAFETY: a barrier moves no bytes.
+        unsafe { self.call(Kind::Barrier, Rank(0), 0, NOTHING, none, none) }
+    }
+
+    /// Combines everybody's `data` into `result` of `root`; other ranks give an empty `result`.
+    ///
+    /// # Errors
+    /// [`TeamError`] for a root that is no rank, a `result` of the wrong length, and when a rank has
+    /// ended.
+    #[inline]
+    pub fn reduce<T: Number>(
+        &mut self,
+        reduction: Reduction,
+        data: &[T],
+        result: &mut [T],
+        root: Rank,
+    ) -> Result<(), TeamError> {
+        let need = if self.me == root { data.len() } else { 0 };
+        length("the result of a reduction", need, result.len())?;
+        let combine = reduction.of(T::ELEMENT);
+        let (send, receive) = (data.as_ptr().cast(), result.as_mut_ptr().cast());
+        // SAFETY: `data` holds that many bytes, and so does `result` at the root, the only rank whose
+        // `Receive` a reduction touches.
+        unsafe { self.call(Kind::Reduce, root, size_of_val(data), combine, send, receive) }
+    }
+
+    /// Combines everybody's `data` into everybody's `result`, with the same bits for all.
+    ///
+    /// # Errors
+    /// [`TeamError`] for a `result` of the wrong length, and when a rank has ended.
+    #[inline]
+    pub fn allreduce<T: Number>(
+        &mut self,
+        reduction: Reduction,
+        data: &[T],
+        result: &mut [T],
+    ) -> Result<(), TeamError> {
+        length("the result of a reduction", data.len(), result.len())?;
+        let combine = reduction.of(T::ELEMENT);
+        let (send, receive) = (data.as_ptr().cast(), result.as_mut_ptr().cast());
+        // SAFETY: both hold that many bytes.
+        unsafe { self.call(Kind::Allreduce, Rank(0), size_of_val(data), combine, send, receive) }
+    }
+
+    /// Gives block `r` of `root`'s `data` to rank `r`; other ranks give an empty `data`.
+    ///
+    /// # Errors
+    /// [`TeamError`] for a root that is no rank, `data` of the wrong length, and when a rank has ended.
+    #[inline]
+    pub fn scatter<T: Plain>(
+        &mut self,
+        data: &[T],
+        block: &mut [T],
+        root: Rank,
+    ) -> Result<(), TeamError> {
+        let need = if self.me == root { block.len() * usize::from(self.ranks()) } else { 0 };
+        length("what is scattered", need, data.len())?;
+        let (send, receive) = (data.as_ptr().cast(), block.as_mut_ptr().cast());
+        // SAFETY: `block` holds that many bytes, and `data` as many for each rank at the root.
+        unsafe { self.call(Kind::Scatter, root, size_of_val(block), NOTHING, send, receive) }
+    }
+
+    /// Puts everybody's `block` into `data` of `root`, in the order of ranks; other ranks give an empty
+    /// `data`.
+    ///
+    /// # Errors
+    /// [`TeamError`] for a root that is no rank, `data` of the wrong length, and when a rank has ended.
+    #[inline]
+    pub fn gather<T: Plain>(
+        &mut self,
+        block: &[T],
+        data: &mut [T],
+        root: Rank,
+    ) -> Result<(), TeamError> {
+        let need = if self.me == root { block.len() * usize::from(self.ranks()) } else { 0 };
+        length("what is gathered", need, data.len())?;
+        let (send, receive) = (block.as_ptr().cast(), data.as_mut_ptr().cast());
+        // SAFETY: `block` holds that many bytes, and `data` as many for each rank at the root.
+        unsafe { self.call(Kind::Gather, root, size_of_val(block), NOTHING, send, receive) }
+    }
+
+    /// Puts everybody's `block` into everybody's `data`, in the order of ranks.
+    ///
+    /// # Errors
+    /// [`TeamError`] for `data` of the wrong length, and when a rank has ended.
+    #[inline]
+    pub fn allgather<T: Plain>(&mut self, block: &[T], data: &mut [T]) -> Result<(), TeamError> {
+        length("what is gathered", block.len() * usize::from(self.ranks()), data.len())?;
+        let (send, receive) = (block.as_ptr().cast(), data.as_mut_ptr().cast());
+        // SAFETY: `block` holds that many bytes, and `data` as many for each rank.
+        unsafe { self.call(Kind::Allgather, Rank(0), size_of_val(block), NOTHING, send, receive) }
+    }
+
+    /// Any collective, over bytes. `combine` matters to those that combine, `root` to those that have
+    /// one.
+    ///
+    /// # Errors
+    /// [`TeamError`] for a root that is no rank, bytes that are no whole elements, and when a rank has
+    /// ended. A channel that cannot be opened fails on all ranks alike.
+    ///
+    /// # Safety
+    /// `send` and `receive` are valid for the bytes that [`Plan::buffers`] says, the first for reads and
+    /// the second for reads and writes, by nobody else meanwhile. They are the same memory or do not
+    /// overlap; in allgather `send` may also be this rank's block of `receive`.
+    #[inline]
+    pub unsafe fn call(
+        &mut self,
+        kind: Kind,
+        root: Rank,
+        bytes: usize,
+        combine: Combine,
+        send: *const u8,
+        receive: *mut u8,
+    ) -> Result<(), TeamError> {
+        if let Some(gone) = self.broken {
+            return Err(gone.into());
+        }
+        let ranks = self.ranks();
+        if root.0 >= ranks {
+            return Err(PlanError::Root { root: root.0, ranks }.into());
+        }
+        let class = usize::from(bytes > CLASSES[0] as usize);
+        let index = (kind as usize * CLASSES.len() + class) * usize::from(ranks) + root.index();
+        if self.channels[index].is_none() {
+            self.open(kind, root, class, index)?;
+        }
+        let Some(channel) = &mut self.channels[index] else { return Err(TeamError::Foreign) };
+        let all = bytes * usize::from(ranks);
+        if all > BYTES_MAX {
+            return Err(TeamError::Bytes(all));
+        }
+        let whole = u32::try_from(bytes).unwrap_or(0);
+        let mut send = send;
+        if send == receive.cast_const() && !channel.in_place() {
+            self.scratch.resize(bytes, 0);
+            // SAFETY: the caller vouches for `send`, and the scratch is this team's own.
+            unsafe { std::ptr::copy_nonoverlapping(send, self.scratch.as_mut_ptr(), bytes) };
+            send = self.scratch.as_ptr();
+        }
+        let buffers = Buffers { send, receive, bytes: all };
+        channel.call(whole, combine, &self.waits, buffers).map_err(|gone| {
+            self.broken = Some(gone);
+            TeamError::Gone(gone)
+        })
+    }
+
+    /// Opens a channel: its lines, and this rank's part.
+    #[cold]
+    fn open(
+        &mut self,
+        kind: Kind,
+        root: Rank,
+        class: usize,
+        index: usize,
+    ) -> Result<(), TeamError> {
+        let ranks = self.ranks();
+        // A channel serves any size of its class and any reduction: only its chunks matter here.
+        let collective = kind.collective(NOTHING);
+        let bytes = CLASSES[class].min(u32::MAX / u32::from(ranks)) & !7;
+        let options = self.settings.choose.options(collective, ranks, root, bytes);
+        let plan = Plan::new(collective, ranks, root, bytes, options)?;
+        let lines = self.supply.take(&plan)?;
+        self.channels[index] =
+            Some(Box::new(Channel::new(&plan, self.me, &self.area, &lines, self.settings.locked)));
+        Ok(())
+    }
+
+    /// Tells all ranks that this one gives up: their waits end with an error.
+    pub fn stop(&mut self) {
+        self.waits.stop(None);
+        self.broken = Some(Gone::Stopped);
+    }
+
+    fn header(&self) -> &Header {
+        self.area.header()
+    }
+}
+
+impl Drop for Team {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.waits.stop(Some(self.me));
+        }
+        // Partner: whoever looks who is there.
+        self.header().states[self.me.index()].store(LEFT, Ordering::Release);
+    }
+}
+
+/// What collectives that combine nothing are given; they never look at it.
+const NOTHING: Combine = Combine::Sum(Element::I32);
+
+/// A collective without its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+#[expect(missing_docs, reason = "they are those of `Collective`")]
+pub enum Kind {
+    Broadcast,
+    Barrier,
+    Reduce,
+    Allreduce,
+    Scatter,
+    Gather,
+    Allgather,
+}
+
+impl Kind {
+    /// How many there are.
+    pub const COUNT: usize = 7;
+    /// All of them.
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::Broadcast,
+        Self::Barrier,
+        Self::Reduce,
+        Self::Allreduce,
+        Self::Scatter,
+        Self::Gather,
+        Self::Allgather,
+    ];
+
+    /// The same with a reduction, where there is one.
+    #[must_use]
+    pub const fn collective(self, combine: Combine) -> Collective {
+        match self {
+            Self::Broadcast => Collective::Broadcast,
+            Self::Barrier => Collective::Barrier,
+            Self::Reduce => Collective::Reduce(combine),
+            Self::Allreduce => Collective::Allreduce(combine),
+            Self::Scatter => Collective::Scatter,
+            Self::Gather => Collective::Gather,
+            Self::Allgather => Collective::Allgather,
+        }
+    }
+}
+
+fn length(what: &'static str, need: usize, have: usize) -> Result<(), TeamError> {
+    if need == have { Ok(()) } else { Err(TeamError::Length { what, need, have }) }
+}

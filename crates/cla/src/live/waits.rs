@@ -1,0 +1,236 @@
+//! How a rank waits: polling, then giving its core away, then asleep; and how it finds out that the
+//! others are gone.
+
+use super::area::{Area, HERE, LEFT, STOPPED};
+use super::sync::{AtomicU32, Ordering};
+use super::word::{Rest, Word, publish, sleep};
+use crate::program::{Compare, Gone, Rank};
+use isochrone_os::futex::{self, Scope};
+use isochrone_os::shared::{barrier_of_all, give_way};
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a waiting rank may not notice that another has ended. What it waits for then fails with
+/// [`Gone`] within this time, a sleep and the kernel's cleaning up.
+pub const NOTICE: Duration = Duration::from_millis(50);
+
+/// How patiently ranks wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// Polls before anything else is done.
+    pub polls: u32,
+    /// Rounds of polls, with the work of others in between, before the core is given away.
+    pub rounds: u32,
+    /// How often the core is given away before the rank sleeps.
+    pub yields: u32,
+}
+
+impl Patience {
+    /// For ranks that have a core each: they poll for some hundred microseconds, and for some
+    /// milliseconds they give way to whoever else wants the core.
+    pub const OWN_CORE: Self = Self { polls: 1000, rounds: 4, yields: 10_000 };
+    /// For more ranks than cores: who waits keeps somebody else from working.
+    pub const SHARED_CORE: Self = Self { polls: 50, rounds: 1, yields: 50 };
+
+    /// What fits `ranks` ranks on `cores` cores.
+    #[must_use]
+    pub const fn of(ranks: usize, cores: usize) -> Self {
+        if ranks > cores { Self::SHARED_CORE } else { Self::OWN_CORE }
+    }
+}
+
+/// How one rank waits.
+#[derive(Debug)]
+pub(super) struct Waits {
+    area: Arc<Area>,
+    me: Rank,
+    /// What was asked for; none: what fits ranks and cores, looked at whenever it takes long.
+    patience: Option<Patience>,
+    /// Polls of the next wait before anything else.
+    polls: Cell<u32>,
+    /// Called while nothing comes: the work of whoever hosts the team.
+    progress: Option<fn()>,
+}
+
+/// The kernel as [`Rest`].
+#[derive(Debug)]
+struct Kernel {
+    sleep_ns: u64,
+}
+
+impl Rest for Kernel {
+    fn give_way(&self) {
+        give_way();
+    }
+
+    fn order_all(&self) -> bool {
+        barrier_of_all().is_ok()
+    }
+
+    #[inline]
+    fn order_self(&self) {
+        // The compiler must not look at the sleepers first; the CPU is ordered by the sleeper.
+        std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
+    }
+
+    #[cfg(not(all(loom, test)))]
+    fn sleep(&self, word: &Word, seen: u64, long: bool) {
+        let [low, _] = [seen & u64::from(u32::MAX), seen >> 32];
+        let low = u32::try_from(low).unwrap_or(0);
+        let limit = if long { self.sleep_ns } else { self.sleep_ns.min(SHORT_SLEEP_NS) };
+        if futex::wait(word.futex(), low, Some(limit), Scope::Shared).is_err() {
+            // No futex: the rank polls instead, and gives way meanwhile.
+            give_way();
+        }
+    }
+
+    #[cfg(all(loom, test))]
+    fn sleep(&self, _word: &Word, _seen: u64, _long: bool) {
+        give_way();
+    }
+
+    #[cold]
+    fn wake(&self, word: &Word) {
+        #[cfg(not(all(loom, test)))]
+        let _nobody_sleeps_without_a_futex =
+            futex::wake(word.futex(), u32::MAX >> 1, Scope::Shared);
+        #[cfg(all(loom, test))]
+        let _ = (word, futex::Waited::Woken, Scope::Shared);
+    }
+}
+
+/// Sleep where a wake-up could be lost.
+const SHORT_SLEEP_NS: u64 = 1_000_000;
+/// Sleep where it cannot: the rank looks at who is there afterwards.
+const SLEEP_NS: u64 = 20_000_000;
+
+impl Waits {
+    pub(super) fn new(area: Arc<Area>, me: Rank, patience: Option<Patience>) -> Self {
+        let polls = Cell::new(patience.unwrap_or(Patience::OWN_CORE).polls);
+        Self { area, me, patience, polls, progress: None }
+    }
+
+    /// Calls `progress` while nothing comes.
+    pub(super) fn set_progress(&mut self, progress: Option<fn()>) {
+        self.progress = progress;
+    }
+
+    fn sleepers(&self) -> &AtomicU32 {
+        &self.area.header().sleepers.0
+    }
+
+    fn kernel(&self) -> Kernel {
+        // Whoever has other work looks at it often.
+        Kernel { sleep_ns: if self.progress.is_some() { SHORT_SLEEP_NS } else { SLEEP_NS } }
+    }
+
+    /// Publishes a value and wakes whoever sleeps.
+    #[inline]
+    pub(super) fn publish(&self, word: &Word, store: impl Fn(&Word)) {
+        publish(&Kernel { sleep_ns: SLEEP_NS }, self.sleepers(), word, store);
+    }
+
+    /// Waits until the comparison holds.
+    #[inline]
+    pub(super) fn wait(&self, word: &Word, compare: Compare, value: u64) -> Result<(), Gone> {
+        // Without `pause`, which takes up to 140 cycles: what comes within a transfer or two is
+        // seen at once.
+        for _ in 0..self.polls.get() {
+            if compare.holds(word.load(), value) {
+                return Ok(());
+            }
+        }
+        self.patiently(word, compare, value)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn patiently(&self, word: &Word, compare: Compare, value: u64) -> Result<(), Gone> {
+        let kernel = self.kernel();
+        let cores = self.area.header().cores();
+        let fitting = Patience::of(usize::from(self.area.ranks()), cores);
+        let patience = self.patience.unwrap_or(fitting);
+        self.polls.set(patience.polls);
+        let mut looked = Instant::now();
+        let mut round = 0_u32;
+        loop {
+            if compare.holds(word.load(), value) {
+                return Ok(());
+            }
+            if let Some(progress) = self.progress {
+                progress();
+            }
+            round = round.saturating_add(1);
+            if round <= patience.rounds {
+                for _ in 0..patience.polls {
+                    if compare.holds(word.load(), value) {
+                        return Ok(());
+                    }
+                    std::hint::spin_loop();
+                }
+                continue;
+            }
+            if looked.elapsed() >= NOTICE {
+                looked = Instant::now();
+                if let Err(gone) = self.everybody_is_there() {
+                    // It may have done its part before it ended.
+                    return if compare.holds(word.load(), value) { Ok(()) } else { Err(gone) };
+                }
+            }
+            if round - patience.rounds <= patience.yields {
+                kernel.give_way();
+            } else {
+                sleep(&kernel, self.sleepers(), word, compare, value);
+            }
+        }
+    }
+
+    /// Whether nobody is known to be gone; costs one load.
+    #[inline]
+    pub(super) fn nobody_stopped(&self) -> Result<(), Gone> {
+        match self.area.header().stopped.0.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            STOPPED => Err(Gone::Stopped),
+            rank => Err(Gone::Rank(Rank(u16::try_from(rank - 1).unwrap_or(u16::MAX)))),
+        }
+    }
+
+    /// Looks whether all ranks still sit where they sat. A rank that left in order is missed only when
+    /// all others have left: until then somebody else may be meant.
+    fn everybody_is_there(&self) -> Result<(), Gone> {
+        self.nobody_stopped()?;
+        let header = self.area.header();
+        let mut last_left = None;
+        let mut others = false;
+        for (rank, state) in (0..self.area.ranks()).map(Rank).zip(&header.states) {
+            if rank == self.me {
+                continue;
+            }
+            match state.load(Ordering::Acquire) {
+                LEFT => last_left = Some(rank),
+                HERE => {
+                    others = true;
+                    let taken = self.area.shared().is_taken(u32::from(rank.0)).unwrap_or(true);
+                    if !taken && state.load(Ordering::Acquire) == HERE {
+                        self.stop(Some(rank));
+                        return Err(Gone::Rank(rank));
+                    }
+                }
+                _ => others = true,
+            }
+        }
+        match last_left {
+            Some(rank) if !others => Err(Gone::Rank(rank)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Tells all ranks that one is gone, or that this one gives up.
+    pub(super) fn stop(&self, gone: Option<Rank>) {
+        let why = gone.map_or(STOPPED, |rank| u32::from(rank.0) + 1);
+        let stopped = &self.area.header().stopped.0;
+        // The first reason stands.
+        let _already = stopped.compare_exchange(0, why, Ordering::AcqRel, Ordering::Relaxed);
+    }
+}
