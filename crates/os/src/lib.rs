@@ -20,6 +20,7 @@ mod arch;
 mod syscall;
 
 pub mod affinity;
+pub mod area;
 pub mod cache;
 pub mod clock;
 pub mod error;
@@ -27,12 +28,15 @@ pub mod frames;
 pub mod futex;
 pub mod line_transfer;
 pub mod mapping;
+pub mod process;
 pub mod reserve;
 pub mod rseq;
 pub mod shared;
+pub mod signal;
 pub mod space;
 pub mod stream;
 pub mod table;
 pub mod timed;
+pub mod userfault;
 
 pub use error::OsError;

@@ -13,6 +13,8 @@
 //! * [`pages`]: what a pager needs of a machine; [`pager`]: the drivers, written once over it.
 
 pub mod directory;
+#[cfg(not(all(loom, test)))]
+pub mod live;
 pub mod names;
 #[cfg(not(all(loom, test)))]
 pub mod pager;

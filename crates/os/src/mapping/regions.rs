@@ -21,6 +21,8 @@ pub(crate) enum Policy {
     Bind,
     /// In these regions in turn, as pages are touched.
     Interleave,
+    /// New pages in this region, while it has room.
+    Prefer,
 }
 
 /// Sets where the pages of a range live.
@@ -31,6 +33,7 @@ pub(crate) fn set_policy(
     regions: &[RegionId],
 ) -> Result<(), OsError> {
     // include/uapi/linux/mempolicy.h.
+    const MPOL_PREFERRED: usize = 1;
     const MPOL_BIND: usize = 2;
     const MPOL_INTERLEAVE: usize = 3;
     const MPOL_MF_STRICT: usize = 1;
@@ -50,6 +53,7 @@ pub(crate) fn set_policy(
     let (mode, flags) = match policy {
         Policy::Bind => (MPOL_BIND, MPOL_MF_STRICT | MPOL_MF_MOVE),
         Policy::Interleave => (MPOL_INTERLEAVE, 0),
+        Policy::Prefer => (MPOL_PREFERRED, 0),
     };
     let arguments = [address, bytes, mode, set_address, bits, flags];
     // SAFETY: the range is the caller's; the kernel reads 1024 bits of `set`, which lives until the

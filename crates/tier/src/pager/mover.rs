@@ -244,6 +244,11 @@ impl Pager<'_> {
         let (mut at, mut written, mut last) = (0, 0, Ok(()));
         while let Some((run, flags)) = batch.run(at, &self.directory) {
             at += run.groups as usize;
+            if run.iter().any(|group| self.directory.is_pinned(group)) {
+                // Pinned after it was offered: a system call may be about to write there.
+                run.iter().for_each(|group| self.rest(pages, group, State::Resident, flags));
+                continue;
+            }
             let saved = self.save(pages, run).await;
             let ok = saved.is_ok();
             let flags =

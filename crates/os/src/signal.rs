@@ -1,0 +1,208 @@
+//! Faults that the kernel reports by a signal: installing a handler for `SIGBUS`, what it is told, and how
+//! it hands on what is not its own.
+//!
+//! A handler of this kind interrupts its thread at one instruction, an access to memory; never in the
+//! middle of the system's own bookkeeping. It still must not run on the stack that it interrupts, which
+//! may be small or, in a program's own hands, unusual.
+
+use crate::error::OsError;
+use crate::space::Space;
+use core::ffi::{c_int, c_void};
+use core::mem::MaybeUninit;
+use core::ptr;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+/// What was interrupted, for as long as the handler runs.
+#[derive(Debug)]
+pub struct Interrupted {
+    info: *mut libc::siginfo_t,
+    context: *mut c_void,
+}
+
+/// What a handler says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Try the access again.
+    Resume,
+    /// It is not this handler's, or it cannot be had: hand it on to who was there before.
+    HandOn,
+}
+
+/// A handler. It must not unwind, allocate, or take a lock that its thread may hold.
+pub type Handler = fn(&Interrupted) -> Verdict;
+
+static HANDLER: AtomicUsize = AtomicUsize::new(0);
+/// What was installed before, written once before [`HANDLER`] is.
+static PREVIOUS: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
+
+impl Interrupted {
+    /// The address of the access.
+    #[must_use]
+    pub fn address(&self) -> usize {
+        // SAFETY: the kernel passes a valid `siginfo_t` for the time of the handler.
+        let info = unsafe { &*self.info };
+        // SAFETY: `SIGBUS` has an address in it.
+        unsafe { info.si_addr() }.addr()
+    }
+
+    /// Whether the access was a write; true where this processor does not say.
+    #[must_use]
+    pub fn is_write(&self) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        {
+            /// Bit 1 of a page fault's error code (Intel SDM volume 3, figure 4-12).
+            const WRITE: i64 = 2;
+            let context = self.context.cast::<libc::ucontext_t>();
+            // SAFETY: the kernel passes a valid `ucontext_t` for the time of the handler.
+            let registers = unsafe { &(*context).uc_mcontext.gregs };
+            registers[usize::try_from(libc::REG_ERR).unwrap_or(0)] & WRITE != 0
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            let _ = self.context;
+            true
+        }
+    }
+}
+
+/// Installs the handler for `SIGBUS` in this process, on the alternate stack of whichever thread needs
+/// it. Done again, only the handler changes: who was there before the first is who is handed on to.
+///
+/// # Errors
+/// [`OsError`] where the kernel refuses.
+pub fn catch_bus(handler: Handler) -> Result<(), OsError> {
+    const REFUSED: &str = "allow sigaction in the sandbox";
+    let first = HANDLER.swap(handler as usize, Ordering::AcqRel) == 0;
+    if !first {
+        return Ok(());
+    }
+    let entry: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = entry;
+    let mut action = empty();
+    action.sa_sigaction = entry as usize;
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+    let mut before = empty();
+    // SAFETY: both are valid `sigaction` values; `entry` has the signature that SA_SIGINFO demands and
+    // keeps to what a handler may do.
+    if unsafe { libc::sigaction(libc::SIGBUS, &raw const action, &raw mut before) } != 0 {
+        HANDLER.store(0, Ordering::Release);
+        return Err(OsError::invalid("cannot install a handler for SIGBUS", REFUSED));
+    }
+    PREVIOUS[1].store(usize::try_from(before.sa_flags).unwrap_or(0), Ordering::Relaxed);
+    PREVIOUS[0].store(before.sa_sigaction, Ordering::Release);
+    Ok(())
+}
+
+fn empty() -> libc::sigaction {
+    // SAFETY: all zeros are a valid `sigaction`: no handler, no flags, an empty mask.
+    unsafe { MaybeUninit::<libc::sigaction>::zeroed().assume_init() }
+}
+
+extern "C" fn entry(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: asks where this thread's own error number is.
+    let place = unsafe { libc::__errno_location() };
+    // SAFETY: the thread's own, to set it back: the interrupted code may be between a call and its look
+    // at it.
+    let errno = unsafe { *place };
+    let handler = HANDLER.load(Ordering::Acquire);
+    let verdict = if handler == 0 {
+        Verdict::HandOn
+    } else {
+        // SAFETY: only `catch_bus` stores anything but 0 here, and that a `Handler`.
+        let handler = unsafe { core::mem::transmute::<usize, Handler>(handler) };
+        handler(&Interrupted { info, context })
+    };
+    if verdict == Verdict::HandOn {
+        hand_on(signal, info, context);
+    }
+    // SAFETY: as above.
+    unsafe { *place = errno };
+}
+
+/// Calls who was there before, or lets the access be tried again under the default, which ends the
+/// process as if nobody had been there.
+fn hand_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    let previous = PREVIOUS[0].load(Ordering::Acquire);
+    match previous {
+        libc::SIG_DFL => {
+            let action = empty();
+            // SAFETY: a valid `sigaction` value; the default needs no handler.
+            unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) };
+        }
+        // The program wants it ignored; the kernel does not: the access would come again for ever.
+        libc::SIG_IGN => end_by(signal),
+        previous => {
+            let flags = PREVIOUS[1].load(Ordering::Relaxed);
+            if flags & usize::try_from(libc::SA_SIGINFO).unwrap_or(0) == 0 {
+                type Plain = extern "C" fn(c_int);
+                // SAFETY: `sigaction` gave this as a handler without SA_SIGINFO.
+                let previous = unsafe { core::mem::transmute::<usize, Plain>(previous) };
+                previous(signal);
+            } else {
+                type Full = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
+                // SAFETY: `sigaction` gave this as a handler with SA_SIGINFO.
+                let previous = unsafe { core::mem::transmute::<usize, Full>(previous) };
+                previous(signal, info, context);
+            }
+        }
+    }
+}
+
+/// Whether somebody was there before, who will be handed on to; if not the process will end.
+#[must_use]
+pub fn somebody_was_there() -> bool {
+    !matches!(PREVIOUS[0].load(Ordering::Acquire), libc::SIG_DFL | libc::SIG_IGN)
+}
+
+fn end_by(signal: c_int) {
+    let action = empty();
+    // SAFETY: a valid `sigaction` value; the default needs no handler.
+    unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) };
+    // SAFETY: raising a signal touches no memory.
+    unsafe { libc::raise(signal) };
+}
+
+/// A stack for this thread's handlers, for as long as the value lives; then the one from before is back.
+#[derive(Debug)]
+pub struct Stack {
+    memory: Space,
+    before: libc::stack_t,
+}
+
+impl Stack {
+    /// Sets one of so many bytes.
+    ///
+    /// # Errors
+    /// [`OsError`] where there is no memory, or it is too small for what the processor saves.
+    pub fn new(bytes: usize) -> Result<Self, OsError> {
+        let memory = Space::new(bytes, false)?;
+        let stack = libc::stack_t { ss_sp: memory.as_ptr().cast(), ss_flags: 0, ss_size: bytes };
+        let mut before = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: 0, ss_size: 0 };
+        // SAFETY: the memory is this value's, which outlives its use: `drop` sets the stack from before
+        // first. The value is not `Send`, so that happens in this thread.
+        if unsafe { libc::sigaltstack(&raw const stack, &raw mut before) } != 0 {
+            return Err(OsError::invalid("cannot set a signal stack", "give it 64 KiB or more"));
+        }
+        Ok(Self { memory, before })
+    }
+
+    /// Bytes.
+    #[must_use]
+    #[allow(clippy::len_without_is_empty, reason = "never empty")]
+    pub const fn len(&self) -> usize {
+        self.memory.len()
+    }
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        // SAFETY: what the kernel said was set before; whoever set it keeps it for this thread.
+        let result = unsafe { libc::sigaltstack(&raw const self.before, ptr::null_mut()) };
+        debug_assert!(result == 0, "a stack that was set can be set again");
+    }
+}
+
+/// Writes one line to standard error, from anywhere.
+pub fn say(line: &[u8]) {
+    // SAFETY: the slice is valid for its length. If nobody reads it, there is nothing to do about it.
+    let _ = unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
+}

@@ -1,0 +1,94 @@
+//! The fallback where the kernel sends no signal: a thread of each process reads its faults and resolves
+//! them, while the thread that has one sleeps in the kernel. Slower, but system calls may touch missing
+//! pages, too.
+
+use std::thread::JoinHandle;
+
+use isochrone_os::process::signal_thread;
+use isochrone_os::userfault::{Fault, Features, Userfault};
+
+use super::common::Timed;
+use super::context::{Context, at_once};
+use super::handler::complain;
+use super::process::{Process, timed};
+use crate::names::Access;
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+
+/// Milliseconds after which a server looks whether it is over.
+const LOOK_MS: i32 = 20;
+/// Looks for a fault before sleeping.
+const SPINS: u32 = 200;
+/// `SIGBUS` (signal(7), x86-64 and AArch64).
+const SIGBUS: i32 = 7;
+
+/// Serves faults until dropped.
+#[derive(Debug)]
+pub(super) struct Server {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Starts one for the tables of `context`, which must stay until the server is dropped.
+    ///
+    /// # Safety
+    /// `context` and its process must live, and stay where they are, until the server is dropped.
+    pub(super) unsafe fn start(context: &Context<'_>) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let seen = stop.clone();
+        let context = Borrowed(std::ptr::from_ref(context).cast());
+        let thread = std::thread::spawn(move || {
+            let context = context;
+            // SAFETY: the caller keeps it until this thread is joined.
+            let context = unsafe { &*context.0 };
+            serve(context, &seen);
+        });
+        Self { stop, thread: Some(thread) }
+    }
+}
+
+struct Borrowed(*const Context<'static>);
+// SAFETY: a context is used through shared references to words that are atomic and to calls of the
+// kernel; its buffer is used by the server alone while workers sleep in the kernel.
+unsafe impl Send for Borrowed {}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve(context: &Context<'_>, stop: &AtomicBool) {
+    let Some(table) = context.process.userfault(context.caller.space) else { return };
+    while !stop.load(Ordering::Acquire) {
+        match (0..SPINS).find_map(|_| table.next().ok().flatten()) {
+            Some(fault) => resolve(context.process, context, table, fault),
+            None => table.wait(LOOK_MS),
+        }
+    }
+}
+
+fn resolve(process: &Process, context: &Context<'_>, table: &Userfault, fault: Fault) {
+    let Some(group) = process.area.group_at(fault.address) else { return };
+    let access = if fault.write { Access::Write } else { Access::Read };
+    let (result, cycles) = timed(|| {
+        let pager = process.pager();
+        at_once(pager.fault(context, context.caller, group, access))
+    });
+    process.common.time(context.caller.actor, Timed::Fault, cycles);
+    let (address, bytes) = (process.area.address_of(group), process.area.group_bytes());
+    if let Err(trouble) = result {
+        complain(fault.address, trouble);
+        let poisoned =
+            table.features().has(Features::POISON) && table.poison(address, bytes).is_ok();
+        if !poisoned {
+            return signal_thread(fault.thread, SIGBUS);
+        }
+    }
+    // Where nothing had to be done, nobody was woken.
+    let _ = table.wake(address, bytes);
+}

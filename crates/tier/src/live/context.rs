@@ -1,0 +1,162 @@
+//! One actor on this machine: the operations that the pager's drivers are written over.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context as Polling, Poll, Waker};
+
+use isochrone_os::OsError;
+use isochrone_os::futex::{self, Scope};
+use isochrone_os::space::Space as Memory;
+
+use super::common::Timed;
+use super::operations;
+use super::process::{Process, timed};
+use super::wishes;
+use crate::names::{Actor, Group, Run, Space};
+use crate::pager::{BATCH_MOST, Caller, Orders};
+use crate::pages::{Event, Fetch, Pages, Trouble, Wish};
+
+/// A wait ends by itself after this, so that a dead owner is noticed.
+const WAIT_NS: u64 = 20_000_000;
+/// A mover looks round by itself after this.
+const IDLE_NS: u64 = 5_000_000;
+
+/// An actor.
+#[derive(Debug)]
+pub(super) struct Context<'t> {
+    pub(super) process: &'t Process,
+    pub(super) caller: Caller,
+    /// Where bytes rest between the area and a far tier that is not memory.
+    pub(super) bounce: Memory,
+}
+
+impl<'t> Context<'t> {
+    pub(super) fn new(process: &'t Process, actor: Actor, worker: u32) -> Result<Self, OsError> {
+        let space = process.space_of(worker);
+        let bounce = Memory::new(BATCH_MOST as usize * process.area.group_bytes(), false)?;
+        Ok(Self { process, caller: Caller { actor, space, worker }, bounce })
+    }
+
+    fn time<T>(&self, what: Timed, act: impl FnOnce() -> T) -> T {
+        let (result, cycles) = timed(act);
+        self.process.common.time(self.caller.actor, what, cycles);
+        result
+    }
+
+    /// Looks at a word for a while before sleeping: what others do to an entry is mostly shorter than a
+    /// sleep and a wake. Returns whether it changed.
+    fn spin(&self, word: &AtomicU32, value: u32) -> bool {
+        for _ in 0..self.process.config.spins {
+            if word.load(Ordering::Acquire) != value {
+                return true;
+            }
+            core::hint::spin_loop();
+        }
+        false
+    }
+
+    fn sleep(&self, word: &AtomicU32, value: u32, ns: u64) {
+        if !self.spin(word, value) {
+            // Without a futex this is a spin that is slow.
+            let _ = futex::wait(word, value, Some(ns), Scope::Shared);
+        }
+    }
+}
+
+/// Runs a driver whose operations all block: it is ready after the first poll.
+pub(super) fn at_once<T>(driver: impl Future<Output = T>) -> T {
+    let mut driver = pin!(driver);
+    loop {
+        if let Poll::Ready(result) = driver.as_mut().poll(&mut Polling::from_waker(Waker::noop())) {
+            return result;
+        }
+    }
+}
+
+impl Pages for Context<'_> {
+    async fn protect(&self, run: Run, space: Space) -> Result<(), Trouble> {
+        self.time(Timed::Protect, || operations::protect(self.process, run, space))
+    }
+
+    async fn copy_out(&self, run: Run) -> Result<(), Trouble> {
+        self.time(Timed::CopyOut, || operations::copy_out(self, run))
+    }
+
+    async fn punch(&self, run: Run) -> Result<(), Trouble> {
+        self.time(Timed::Punch, || operations::punch(self.process, run))
+    }
+
+    async fn fill(&self, run: Run, fetch: Fetch) -> Result<(), Trouble> {
+        for piece in self.process.area.pieces(run) {
+            let (source, cycles) = timed(|| operations::source(self, &piece, fetch.stored));
+            let source = source?;
+            if source.is_bounced() {
+                self.process.common.time(self.caller.actor, Timed::Read, cycles);
+            }
+            self.time(Timed::Fill, || operations::put(self.process, &piece, &source, fetch))?;
+        }
+        Ok(())
+    }
+
+    async fn map(&self, group: Group, space: Space, protect: bool) -> Result<(), Trouble> {
+        self.time(Timed::Map, || operations::map(self.process, group, space, protect))
+    }
+
+    async fn wait(&self, word: &AtomicU32, value: u32) {
+        self.time(Timed::Wait, || self.sleep(word, value, WAIT_NS));
+    }
+
+    fn wake(&self, word: &AtomicU32) {
+        // Who sleeps wakes by itself in the end.
+        let _ = futex::wake(word, u32::MAX >> 1, Scope::Shared);
+    }
+
+    fn is_dead(&self, actor: Actor) -> bool {
+        self.process.is_dead(actor)
+    }
+
+    fn wish(&self, wish: Wish) {
+        let Some(mover) = self.process.mover_of(wish.worker) else { return };
+        wishes::push(self.process.common.wishes(mover), wish);
+        let doorbell = self.process.common.doorbell(mover);
+        if doorbell.swap(0, Ordering::AcqRel) != 0 {
+            self.wake(doorbell);
+        }
+    }
+
+    fn count(&self, event: Event, times: u32) {
+        self.process.common.count(self.caller.actor, event, times);
+    }
+}
+
+impl Context<'_> {
+    const fn mover(&self) -> u16 {
+        self.caller.actor.0 - self.process.config.workers
+    }
+}
+
+impl Orders for Context<'_> {
+    fn next(&self) -> Option<Wish> {
+        wishes::pop(self.process.common.wishes(self.mover()))
+    }
+
+    fn is_over(&self) -> bool {
+        self.process.common.over().load(Ordering::Acquire) != 0
+    }
+
+    async fn idle(&self) {
+        let doorbell = self.process.common.doorbell(self.mover());
+        doorbell.store(1, Ordering::SeqCst);
+        let ring = self.process.common.wishes(self.mover());
+        if ring[0].load(Ordering::SeqCst) == ring[8].load(Ordering::Relaxed) && !self.is_over() {
+            self.sleep(doorbell, 1, IDLE_NS);
+        }
+        doorbell.store(0, Ordering::Release);
+        // A team whose workers are all gone, its parent too, has nobody who says that it is over.
+        let workers = 0..self.process.config.workers;
+        if workers.into_iter().all(|worker| self.process.is_dead(Actor(worker))) {
+            self.process.common.over().store(1, Ordering::Release);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Where groups are that are not in fast memory.
+
+mod memory;
+
+pub use memory::Memory;
+
+use crate::pages::Trouble;
+
+/// A part of the far tier that belongs to the caller for as long as the value lives: the pager owns the
+/// directory's entries of its groups, so nobody else reads or writes it meanwhile. Only the pager makes
+/// one.
+#[derive(Debug)]
+pub struct Part {
+    at: usize,
+    bytes: usize,
+}
+
+impl Part {
+    /// Only for the owner of the groups that lie there.
+    pub(in super::super) const fn owned(at: usize, bytes: usize) -> Self {
+        Self { at, bytes }
+    }
+
+    /// Its first byte, counted from the start of the area.
+    #[must_use]
+    pub const fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Its length: whole groups.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// A far tier. Its offsets are those of the area. All processes of a team use one value, copied when they
+/// are made, so what it changes must be in shared memory or in files. Calls come from signal handlers:
+/// they must not wait for a lock that the interrupted thread may hold.
+pub trait Far: std::fmt::Debug + Send + Sync {
+    /// The name in figures.
+    fn name(&self) -> &'static str;
+
+    /// The store itself, if it is memory that can be copied from and to in one step.
+    fn memory(&self) -> Option<&Memory> {
+        None
+    }
+
+    /// Reads what was written there before; `to` is as long as the part.
+    ///
+    /// # Errors
+    /// [`Trouble`] where it cannot be read.
+    fn read(&self, part: &Part, to: &mut [u8]) -> Result<(), Trouble>;
+
+    /// Writes; `from` is as long as the part.
+    ///
+    /// # Errors
+    /// [`Trouble`] where it cannot be written.
+    fn write(&self, part: &Part, from: &[u8]) -> Result<(), Trouble>;
+
+    /// What is there will not be read any more.
+    fn forget(&self, part: &Part) {
+        let _ = part;
+    }
+
+    /// Bytes that it takes of its medium, if it can tell.
+    fn used_bytes(&self) -> Option<u64> {
+        None
+    }
+}

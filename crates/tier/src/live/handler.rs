@@ -1,0 +1,131 @@
+//! The handler of `SIGBUS`: in this mode of userfaultfd the kernel sends the signal to the thread that
+//! touched a page it does not map, and the thread resolves its own fault. No other thread is asked.
+//!
+//! It runs on a stack of its own and calls nothing that allocates or takes a lock of the program's.
+
+use core::cell::Cell;
+use core::fmt::Write;
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+use isochrone_os::OsError;
+use isochrone_os::signal::{Interrupted, Stack, Verdict, catch_bus, say, somebody_was_there};
+
+use super::common::Timed;
+use super::context::{Context, at_once};
+use super::process::{Process, timed};
+use crate::names::Access;
+use crate::pages::Trouble;
+
+/// Room for what the processor saves (11 KiB with AMX) and for the drivers, many times over.
+const STACK_BYTES: usize = 256 << 10;
+
+/// The process whose faults are resolved, while there is a team.
+static PROCESS: AtomicPtr<Process> = AtomicPtr::new(ptr::null_mut());
+/// Who resolves faults of threads that are no workers, one at a time.
+static GUEST: AtomicPtr<Context<'static>> = AtomicPtr::new(ptr::null_mut());
+static GUEST_BUSY: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    static CURRENT: Cell<*const Context<'static>> = const { Cell::new(ptr::null()) };
+}
+
+/// This thread resolves its own faults for as long as the value lives.
+#[derive(Debug)]
+pub(super) struct Resolving<'c> {
+    _context: &'c Context<'c>,
+    _stack: Stack,
+}
+
+impl<'c> Resolving<'c> {
+    /// Sets this thread up, and the process if it is the first.
+    pub(super) fn start(context: &'c Context<'c>) -> Result<Self, OsError> {
+        let stack = Stack::new(STACK_BYTES)?;
+        PROCESS.store(ptr::from_ref(context.process).cast_mut(), Ordering::Release);
+        CURRENT.set(ptr::from_ref(context).cast());
+        catch_bus(on_bus)?;
+        Ok(Self { _context: context, _stack: stack })
+    }
+}
+
+impl Drop for Resolving<'_> {
+    fn drop(&mut self) {
+        CURRENT.set(ptr::null());
+    }
+}
+
+/// Threads that are no workers may touch the area too, through this context.
+pub(super) fn serve_guests(context: &Context<'_>) {
+    GUEST.store(ptr::from_ref(context).cast_mut().cast(), Ordering::Release);
+}
+
+/// Faults are nobody's any more: the team is over.
+pub(super) fn forget() {
+    GUEST.store(ptr::null_mut(), Ordering::Release);
+    PROCESS.store(ptr::null_mut(), Ordering::Release);
+}
+
+fn on_bus(interrupted: &Interrupted) -> Verdict {
+    let process = PROCESS.load(Ordering::Acquire);
+    // SAFETY: whoever stores a process here clears it before the process is dropped (`forget`).
+    let Some(process) = (unsafe { process.as_ref() }) else { return Verdict::HandOn };
+    let address = interrupted.address();
+    let Some(group) = process.area.group_at(address) else { return Verdict::HandOn };
+    let access = if interrupted.is_write() { Access::Write } else { Access::Read };
+    let current = CURRENT.get();
+    // SAFETY: a thread's own context lives until it clears the pointer.
+    let mine = unsafe { current.as_ref() };
+    let resolve = |context: &Context<'_>| {
+        let (result, cycles) = timed(|| {
+            let pager = process.pager();
+            at_once(pager.fault(context, context.caller, group, access))
+        });
+        process.common.time(context.caller.actor, Timed::Fault, cycles);
+        result
+    };
+    let result = match mine {
+        Some(context) => resolve(context),
+        None => {
+            let guest = GUEST.load(Ordering::Acquire);
+            // SAFETY: as for the process.
+            let Some(context) = (unsafe { guest.as_ref() }) else { return Verdict::HandOn };
+            while GUEST_BUSY.swap(true, Ordering::Acquire) {
+                core::hint::spin_loop();
+            }
+            let result = resolve(context);
+            GUEST_BUSY.store(false, Ordering::Release);
+            result
+        }
+    };
+    match result {
+        Ok(_) => Verdict::Resume,
+        Err(trouble) => {
+            if !somebody_was_there() {
+                complain(address, trouble);
+            }
+            Verdict::HandOn
+        }
+    }
+}
+
+/// One line on standard error, made without memory.
+pub(super) fn complain(address: usize, trouble: Trouble) {
+    let mut line = Line { bytes: [0; 256], len: 0 };
+    let _ = writeln!(line, "isochrone: no page at {address:#x}: {trouble}");
+    say(&line.bytes[..line.len]);
+}
+
+struct Line {
+    bytes: [u8; 256],
+    len: usize,
+}
+
+impl Write for Line {
+    fn write_str(&mut self, text: &str) -> core::fmt::Result {
+        for byte in text.bytes().take(self.bytes.len() - self.len) {
+            self.bytes[self.len] = byte;
+            self.len += 1;
+        }
+        Ok(())
+    }
+}

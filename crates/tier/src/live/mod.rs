@@ -1,0 +1,32 @@
+//! The pager on this machine: an area of files in memory, mapped at one address in every worker, whose
+//! faults are resolved in the worker that has them.
+//!
+//! * [`check`]: what the kernel allows, what is missing, and the way to mend it.
+//! * [`Team`]: workers (threads or processes) and movers, made by a process of one thread.
+//! * [`far`]: the far tiers.
+
+#![allow(
+    unsafe_code,
+    reason = "memory that comes and goes under the program is reached by raw pointers"
+)]
+
+mod area;
+mod barrier;
+mod blocking;
+pub mod check;
+mod common;
+mod context;
+pub mod far;
+mod handler;
+mod operations;
+mod process;
+mod spawn;
+mod team;
+mod wishes;
+mod worker;
+
+pub use barrier::Gone;
+pub use check::Mode;
+pub use common::{Counters, Timed};
+pub use team::{Config, Ended, Report, Tables, Team, TierError};
+pub use worker::Worker;

@@ -1,0 +1,78 @@
+//! What one process of a team has: the area, the common words, the far tier, and the descriptors of every
+//! set of page tables.
+
+use std::sync::OnceLock;
+
+use isochrone_os::clock;
+use isochrone_os::userfault::{Features, Userfault};
+
+use super::area::Area;
+use super::common::Common;
+use super::far::Far;
+use super::team::{Config, Tables};
+use crate::names::{Actor, Space};
+use crate::pager::{Pager, Shape};
+
+/// One process's view of a team. Made before processes are, so that all have it at one address; only the
+/// descriptors come later.
+#[derive(Debug)]
+pub(super) struct Process {
+    pub(super) config: Config,
+    pub(super) shape: Shape,
+    pub(super) area: Area,
+    pub(super) common: Common,
+    pub(super) far: Box<dyn Far>,
+    /// By space; a mover gets all of them, a worker its own and the others'.
+    pub(super) tables: Vec<OnceLock<Userfault>>,
+    /// Which process of the team this is: workers first, then movers.
+    pub(super) number: OnceLock<u16>,
+    pub(super) features: Features,
+}
+
+impl Process {
+    pub(super) fn pager(&self) -> Pager<'_> {
+        Pager::new(self.common.pager_words(), self.shape, self.config.plan)
+    }
+
+    pub(super) fn userfault(&self, space: Space) -> Option<&Userfault> {
+        self.tables.get(space.index()).and_then(OnceLock::get)
+    }
+
+    /// The tables that a worker uses.
+    pub(super) fn space_of(&self, worker: u32) -> Space {
+        match self.config.tables {
+            Tables::Shared => Space(0),
+            Tables::Separated => Space(u16::try_from(worker).unwrap_or(0)),
+        }
+    }
+
+    /// The process that an actor is in.
+    pub(super) fn process_of(&self, actor: Actor) -> u16 {
+        match self.config.tables {
+            Tables::Shared if actor.0 < self.config.workers => 0,
+            Tables::Shared => actor.0 - self.config.workers + 1,
+            Tables::Separated => actor.0,
+        }
+    }
+
+    /// Whether an actor's process ended.
+    pub(super) fn is_dead(&self, actor: Actor) -> bool {
+        let process = self.process_of(actor);
+        self.number.get() != Some(&process) && !self.common.lights.is_lit(process)
+    }
+
+    /// The mover that serves a worker.
+    pub(super) const fn mover_of(&self, worker: u32) -> Option<u16> {
+        let movers = self.config.movers as u32;
+        let Some(mover) = worker.checked_rem(movers) else { return None };
+        let [low, high, ..] = mover.to_le_bytes();
+        Some(u16::from_le_bytes([low, high]))
+    }
+}
+
+/// Times something, in cycles.
+pub(super) fn timed<T>(act: impl FnOnce() -> T) -> (T, u64) {
+    let begin = clock::start();
+    let result = act();
+    (result, clock::stop().saturating_sub(begin))
+}
