@@ -14,3 +14,4 @@ pub mod collectives;
 pub mod live;
 pub mod predicted;
 pub mod program;
+pub mod search;

@@ -168,8 +168,8 @@ fn writes(prices: &Prices<'_>, line: usize, at: usize) -> Option<(f64, usize)> {
         return Some((nearest, supplier));
     }
     // All are asked at once; the first answer comes at the earliest from the nearest of them.
-    let all = ways.clone().map(|ns| prices.sharer(ns)).sum::<f64>() - prices.sharer(first) + first;
-    Some((ways.fold(all, f64::max), supplier))
+    let all = ways.map(|ns| prices.sharer(ns)).sum::<f64>() - prices.sharer(first) + first;
+    Some((all, supplier))
 }
 
 /// Ranks that surely share the line when it is written, by a node of each: they used it before, and

@@ -25,6 +25,8 @@ use isochrone_machine::LineCosts;
 pub use dot::dot;
 pub use graph::{Edge, EdgeKind, Graph, GraphError, Node};
 pub use svg::svg;
+#[cfg(test)]
+pub(crate) use tests::sandy_bridge;
 pub use timing::Timing;
 pub use words::words;
 

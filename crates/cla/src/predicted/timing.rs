@@ -44,6 +44,17 @@ impl Timing {
         self
     }
 
+    /// When each rank has done its last operation, ns.
+    #[must_use]
+    pub fn rank_ends(&self, graph: &Graph) -> Vec<f64> {
+        let mut ends = vec![0.0_f64; graph.ranks()];
+        for node in graph.topological() {
+            let end = &mut ends[graph.nodes()[node].rank.index()];
+            *end = end.max(self.end_ns[node]);
+        }
+        ends
+    }
+
     /// The critical path, first node first: what decides when the last node ends.
     #[must_use]
     pub fn path(&self, graph: &Graph) -> Vec<usize> {

@@ -10,7 +10,7 @@ use crate::collectives::{Figure1, Tree};
 use crate::program::{Compare, Line, Lines, Rank, Record, Recorded, record};
 
 /// The machine of the paper: section 2.1 and Table 1.
-pub(super) fn sandy_bridge(sockets: usize, each: usize) -> LineCosts {
+pub(crate) fn sandy_bridge(sockets: usize, each: usize) -> LineCosts {
     let near = ClassCost {
         transfer_ns: 35.0,
         memory_ns: 70.0,
