@@ -2,23 +2,29 @@
 //! node controllers that join modules of sockets.
 //!
 //! [`NumaSpec`] says what the machine is. [`protocol`] is its coherence protocol message by message, for
-//! one line: every race, checked exhaustively, and the source of all latencies. What a page of the
-//! documentation says about it is in `docs/method/coherence-simulation.md`.
+//! one line: every race, checked exhaustively, and the source of all latencies. [`engine`] is the same
+//! protocol for whole data sets, one transaction at a time. [`Roofs`] and [`Fluid`] make time of what tasks
+//! move. In words: `docs/method/coherence-simulation.md`.
 
 mod described;
+pub mod engine;
+mod fluid;
 mod legs;
 mod message;
 mod nodes;
 pub mod protocol;
+mod roofs;
 mod spec;
 #[cfg(test)]
 mod test_machine;
 mod topology;
 
 pub use described::DescribedError;
+pub use fluid::{Demand, Fluid};
 pub use legs::Legs;
 pub use message::{Class, Direction, MessageBytes, Traffic};
 pub use nodes::NodeSet;
+pub use roofs::{Floor, Roofs};
 pub use spec::{
     Bandwidth, Distance, Energy, Latency, MAX_NODES, MemoryDirectory, Node, NumaSpec,
     NumaSpecError, Protocol, Rates, Spread,

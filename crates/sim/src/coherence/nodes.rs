@@ -1,8 +1,8 @@
-//! A set of nodes in two machine words.
+//! A set of nodes in one machine word.
 
-/// Nodes of a machine, at most 128.
+/// Nodes of a machine, at most 64.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeSet(u128);
+pub struct NodeSet(u64);
 
 impl NodeSet {
     /// No node.
@@ -91,10 +91,10 @@ mod tests {
 
     #[test]
     fn a_set_holds_what_it_was_given() {
-        let set: NodeSet = [0, 5, 127].into_iter().collect();
-        assert_eq!(set.iter().collect::<Vec<_>>(), [0, 5, 127]);
-        assert!(set.has(127) && !set.has(126) && set.len() == 3);
-        assert_eq!(set.without(5).minus(NodeSet::one(0)).first(), Some(127));
+        let set: NodeSet = [0, 5, 63].into_iter().collect();
+        assert_eq!(set.iter().collect::<Vec<_>>(), [0, 5, 63]);
+        assert!(set.has(63) && !set.has(62) && set.len() == 3);
+        assert_eq!(set.without(5).minus(NodeSet::one(0)).first(), Some(63));
         assert!(NodeSet::EMPTY.is_empty() && NodeSet::EMPTY.first().is_none());
     }
 }

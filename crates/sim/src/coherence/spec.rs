@@ -8,7 +8,7 @@ use super::message::MessageBytes;
 use crate::number::{float, wide};
 
 /// Most nodes of a machine: the sets of the directories have that many bits.
-pub const MAX_NODES: usize = 128;
+pub const MAX_NODES: usize = 64;
 /// Most sockets.
 const MAX_SOCKETS: usize = 64;
 /// Bytes of a line.

@@ -119,8 +119,10 @@ impl Line<'_> {
             Want::Read { .. } => SnoopKind::Data,
             Want::Own | Want::Upgrade => SnoopKind::Invalidate,
         };
+        // Who has a copy and only wants to write it needs no other.
+        let to = (want != Want::Upgrade).then_some(node);
         for target in targets {
-            self.send(Agent::Home, target, Word::Snoop { kind, to: Some(node) });
+            self.send(Agent::Home, target, Word::Snoop { kind, to });
         }
         self.home_answers_if_all_came();
     }
