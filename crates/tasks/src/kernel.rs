@@ -70,6 +70,7 @@ pub(crate) struct Table {
     pub(crate) name: &'static str,
     /// Runs a task whose arguments were written for this table.
     pub(crate) run: fn(&Held<'_>, &Mem<'_>) -> Result<(), Failure>,
+    pub(crate) declare: fn(&Held<'_>, &mut Footprint),
     /// Ends arguments that own something; called once for each task, run or left out.
     pub(crate) discard: Option<fn(&Held<'_>)>,
 }
@@ -90,8 +91,12 @@ pub(crate) struct Held<'a> {
 pub(crate) struct Erased<K>(core::marker::PhantomData<K>);
 
 impl<K: Kernel> Erased<K> {
-    pub(crate) const TABLE: &'static Table =
-        &Table { name: K::NAME, run: |held, mem| held.get::<K>().run(mem), discard: None };
+    pub(crate) const TABLE: &'static Table = &Table {
+        name: K::NAME,
+        run: |held, mem| held.get::<K>().run(mem),
+        declare: |held, footprint| held.get::<K>().declare(footprint),
+        discard: None,
+    };
     /// Arguments of a kernel fit into a slot, or the program does not compile.
     pub(crate) const FITS: () = {
         assert!(size_of::<K>() <= ARGUMENT_BYTES, "a kernel's arguments have more than 64 bytes");

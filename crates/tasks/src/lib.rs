@@ -18,6 +18,8 @@ mod range;
 mod reduce;
 mod report;
 mod scheduler;
+mod session;
+pub mod simulated;
 mod sync;
 mod topology;
 
@@ -30,4 +32,5 @@ pub use policy::{Placement, Policy, Regime};
 pub use range::{Data, DataId, Element, Part, Range};
 pub use reduce::Reducible;
 pub use report::Report;
+pub use session::Tasks;
 pub use topology::Topology;

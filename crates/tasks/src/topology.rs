@@ -86,6 +86,11 @@ impl Topology {
         self.regions.iter().position(|region| *region == id)
     }
 
+    /// All cores.
+    pub fn cores(&self) -> impl Iterator<Item = CoreId> {
+        self.cores.iter().map(|(core, _)| *core)
+    }
+
     /// The region of a core.
     #[must_use]
     pub fn region_of(&self, core: CoreId) -> Option<usize> {

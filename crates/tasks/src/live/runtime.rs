@@ -1,12 +1,13 @@
 //! A run: workers on their cores, data, and the program that registers tasks.
 
 use core::cell::RefCell;
+use core::fmt::Debug;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use isochrone_os::affinity::{CoreSet, pin, restore};
 use isochrone_os::futex::Scope;
-use isochrone_units::{CoreId, RegionId};
+use isochrone_units::{CoreId, Reading, RegionId};
 
 use super::env::{Shared, block_on};
 use super::memory::Memory;
@@ -22,6 +23,7 @@ use crate::range::{Data, DataId, Element, Part, Range};
 use crate::report::Report;
 use crate::scheduler::worker::Worker;
 use crate::scheduler::{Children, Goal, Scheduler, Submitted};
+use crate::session::Tasks;
 use crate::sync::Ordering;
 use crate::topology::Topology;
 
@@ -523,5 +525,53 @@ fn report(scheduler: &Scheduler, parent: u32) -> Result<(), TaskError> {
             kernel: first.kernel.unwrap_or("of another waiter").to_owned(),
             text: first.text,
         }),
+    }
+}
+
+impl Tasks for Runtime {
+    fn reading(&self) -> Reading {
+        Reading::Measured
+    }
+
+    fn workers(&self) -> usize {
+        self.places.len()
+    }
+
+    fn now_ns(&self) -> u64 {
+        isochrone_os::clock::monotonic_ns()
+    }
+
+    fn data<T: Element>(&mut self, len: usize) -> Result<Data<T>, TaskError> {
+        Self::data(self, len)
+    }
+
+    fn free<T: Element>(&mut self, data: Data<T>) -> Result<(), TaskError> {
+        Self::free(self, data)
+    }
+
+    #[inline]
+    fn spawn<K: Kernel>(&mut self, kernel: K) -> Result<(), TaskError> {
+        Self::spawn(self, kernel)
+    }
+
+    fn wait(&mut self) -> Result<(), TaskError> {
+        Self::wait(self)
+    }
+
+    fn wait_on(&mut self, range: impl Into<Range>) -> Result<(), TaskError> {
+        Self::wait_on(self, range)
+    }
+
+    fn value<T: Element + Debug>(
+        &mut self,
+        data: Data<T>,
+        index: usize,
+        _: T,
+    ) -> Result<T, TaskError> {
+        self.read(data.part(index, 1)).map(|values| values[0])
+    }
+
+    fn report(&self) -> Report {
+        Self::report(self)
     }
 }

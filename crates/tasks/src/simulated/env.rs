@@ -1,0 +1,194 @@
+//! A simulated machine as a worker sees it: whatever takes time suspends, and one thread goes on with
+//! whoever's time comes next.
+
+use core::cell::RefCell;
+use core::cmp::Reverse;
+use core::future::poll_fn;
+use core::task::Poll;
+use std::collections::BinaryHeap;
+
+use isochrone_units::CoreId;
+
+use super::hardware::{Hardware, Job};
+use super::session::Costs;
+use crate::driver::{Env, Until};
+use crate::footprint::Footprint;
+use crate::scheduler::rest::Asleep;
+use crate::scheduler::worker::Worker;
+use crate::scheduler::{Scheduler, Wake};
+use crate::sync::Ordering;
+
+/// What a worker suspends for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waits {
+    /// Nothing: it goes on when it is polled.
+    No,
+    /// An event of this number.
+    For(u64),
+}
+
+/// Virtual time, and what will happen in it.
+#[derive(Debug)]
+struct Clock {
+    now: u64,
+    /// Time, order of entry, worker, number of what it waits for.
+    events: BinaryHeap<Reverse<(u64, u64, u32, u64)>>,
+    entered: u64,
+    waits: Vec<Waits>,
+}
+
+/// The machine.
+#[derive(Debug)]
+pub(super) struct Machine<H> {
+    pub(super) scheduler: Scheduler,
+    pub(super) hardware: RefCell<H>,
+    clock: RefCell<Clock>,
+    pub(super) cores: Vec<CoreId>,
+    costs: Costs,
+    footprint: RefCell<Footprint>,
+}
+
+impl<H: Hardware> Machine<H> {
+    pub(super) fn new(scheduler: Scheduler, hardware: H, cores: Vec<CoreId>, costs: Costs) -> Self {
+        let workers = scheduler.seats.len();
+        Self {
+            scheduler,
+            hardware: RefCell::new(hardware),
+            clock: RefCell::new(Clock {
+                now: 0,
+                events: BinaryHeap::new(),
+                entered: 0,
+                waits: vec![Waits::No; workers],
+            }),
+            cores,
+            costs,
+            footprint: RefCell::new(Footprint::new()),
+        }
+    }
+
+    pub(super) fn now_ns(&self) -> u64 {
+        self.clock.borrow().now
+    }
+
+    /// Lets a worker go on at `time`, if it still waits for what it waits for now.
+    fn at(&self, time: u64, seat: u32) {
+        let clock = &mut *self.clock.borrow_mut();
+        clock.entered += 1;
+        let number = clock.entered;
+        clock.waits[seat as usize] = Waits::For(number);
+        clock.events.push(Reverse((time.max(clock.now), number, seat, number)));
+    }
+
+    /// The worker waits until it is woken.
+    fn until_woken(&self, seat: u32) {
+        let clock = &mut *self.clock.borrow_mut();
+        clock.entered += 1;
+        clock.waits[seat as usize] = Waits::For(clock.entered);
+    }
+
+    /// Suspends until what the worker waits for has come.
+    async fn suspend(&self, seat: u32) {
+        poll_fn(|_| match self.clock.borrow().waits[seat as usize] {
+            Waits::No => Poll::Ready(()),
+            Waits::For(_) => Poll::Pending,
+        })
+        .await;
+    }
+
+    /// Lets the hardware begin a task; false if there is none.
+    fn begin(&self, seat: u32, region: usize, task: u32) -> bool {
+        let slot = self.scheduler.arena.slot(task);
+        let kernel = self.scheduler.arena.kernel(slot.kernel.load(Ordering::Relaxed));
+        let Some(table) = kernel else { return false };
+        // SAFETY: whoever registered the task put arguments of this kernel here, and the slot is free
+        // for others only after the task has ended.
+        let held = unsafe { slot.arguments.held() };
+        let footprint = &mut *self.footprint.borrow_mut();
+        footprint.clear();
+        (table.declare)(&held, footprint);
+        let core = self.cores[seat as usize];
+        let job = Job { worker: seat, core, region, kernel: table.name, footprint };
+        self.hardware.borrow_mut().begin(self.now_ns(), job);
+        true
+    }
+
+    /// The time of whatever comes next.
+    pub(super) fn next_time(&self) -> Option<u64> {
+        let end = self.hardware.borrow_mut().next_end().map(|(time, _)| time);
+        let event = self.clock.borrow().events.peek().map(|Reverse((time, ..))| *time);
+        [end, event].into_iter().flatten().min()
+    }
+
+    /// Makes time go on to `time`, at which nothing happens.
+    pub(super) fn pass(&self, time: u64) {
+        let clock = &mut *self.clock.borrow_mut();
+        clock.now = clock.now.max(time);
+    }
+
+    /// Lets what comes next happen; the worker that may go on by it.
+    pub(super) fn step(&self) -> Option<u32> {
+        let end = self.hardware.borrow_mut().next_end();
+        let event = self.clock.borrow().events.peek().map(|Reverse((time, ..))| *time);
+        match (end, event) {
+            (Some((time, worker)), event) if event.is_none_or(|event| time <= event) => {
+                self.pass(time);
+                self.hardware.borrow_mut().end(time, worker);
+                self.clock.borrow_mut().waits[worker as usize] = Waits::No;
+                Some(worker)
+            }
+            (_, Some(_)) => {
+                let clock = &mut *self.clock.borrow_mut();
+                let Reverse((time, _, seat, number)) = clock.events.pop()?;
+                clock.now = clock.now.max(time);
+                if clock.waits[seat as usize] == Waits::For(number) {
+                    clock.waits[seat as usize] = Waits::No;
+                }
+                Some(seat)
+            }
+            (_, None) => None,
+        }
+    }
+}
+
+impl<H: Hardware> Wake for Machine<H> {
+    fn wake(&self, seat: u32, _: bool) {
+        self.at(self.now_ns() + self.costs.wake_ns, seat);
+    }
+}
+
+impl<H: Hardware> Env for Machine<H> {
+    fn now(&self) -> u64 {
+        self.now_ns()
+    }
+
+    async fn run(&self, worker: &RefCell<Worker>, task: u32) -> u32 {
+        let (seat, region) = (worker.borrow().seat, worker.borrow().region);
+        if self.costs.task_ns > 0 {
+            self.at(self.now_ns() + self.costs.task_ns, seat);
+            self.suspend(seat).await;
+        }
+        if self.begin(seat, region, task) {
+            self.until_woken(seat);
+            self.suspend(seat).await;
+        }
+        0
+    }
+
+    async fn pause(&self, worker: &RefCell<Worker>, until: Until) {
+        let (seat, resting) = (worker.borrow().seat, worker.borrow().resting);
+        if !resting {
+            return;
+        }
+        let rests = match until {
+            Until::Time(_) => self.scheduler.doze(&worker.borrow()),
+            Until::Woken => self.scheduler.fall_asleep(&worker.borrow(), self),
+        };
+        if rests == Asleep::Yes {
+            match until {
+                Until::Time(time) => self.at(time, seat),
+                Until::Woken => self.until_woken(seat),
+            }
+            self.suspend(seat).await;
+        }
+    }
+}

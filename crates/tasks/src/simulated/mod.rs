@@ -1,0 +1,12 @@
+//! The simulated reading: the same scheduler and the same driver, on workers that exist in virtual time
+//! only. Tasks are not run; a [`Hardware`] says how long their footprints take.
+
+// Arguments of tasks are read for their footprints; each block says why it is right.
+#![allow(unsafe_code)]
+
+mod env;
+mod hardware;
+mod session;
+
+pub use hardware::{Flat, Hardware, Job};
+pub use session::{Costs, Plan, Simulation};

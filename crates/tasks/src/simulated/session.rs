@@ -1,0 +1,362 @@
+//! A simulated run: a program that registers tasks, and workers in virtual time.
+
+use core::cell::RefCell;
+use core::fmt::Debug;
+use core::future::Future;
+use core::pin::Pin;
+use core::sync::atomic::AtomicU16;
+use core::task::{Context, Waker};
+use std::rc::Rc;
+
+use isochrone_units::{CoreId, Reading};
+
+use super::env::Machine;
+use super::hardware::Hardware;
+use crate::arena::objects::{Home, pieces};
+use crate::arena::slot::CHILDREN;
+use crate::arena::{Arena, Capacity, Heap, ROOT, object};
+use crate::driver::{Stuck, work};
+use crate::error::TaskError;
+use crate::footprint::Mode;
+use crate::kernel::{Erased, Kernel};
+use crate::policy::{Placement, Policy, Rank, Regime};
+use crate::range::{Data, DataId, Element, Range};
+use crate::report::Report;
+use crate::scheduler::worker::Worker;
+use crate::scheduler::{Children, Goal, Scheduler, Submitted};
+use crate::session::Tasks;
+use crate::sync::Ordering;
+use crate::topology::Topology;
+
+/// What the runtime itself costs on the simulated machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Costs {
+    /// Registering a task, of the program's time.
+    pub spawn_ns: u64,
+    /// Taking a task, of the worker's time.
+    pub task_ns: u64,
+    /// From the moment a worker is woken until it looks for work.
+    pub wake_ns: u64,
+}
+
+/// How a simulated run is set up.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// How many workers; the program is the first of them.
+    pub workers: usize,
+    /// The machine.
+    pub topology: Topology,
+    /// How tasks are scheduled.
+    pub policy: Policy,
+    /// Where memory lies.
+    pub placement: Placement,
+    /// Whether interleaved memory with queues for each region is wanted all the same.
+    pub ablation: bool,
+    /// How much the arena holds.
+    pub capacity: Capacity,
+    /// What the runtime itself costs.
+    pub costs: Costs,
+    /// Seed of every random choice: the same one gives the same run.
+    pub seed: u64,
+}
+
+impl Plan {
+    /// A run in one of the regimes, by a runtime that costs nothing.
+    #[must_use]
+    pub fn new(regime: Regime, workers: usize, topology: Topology) -> Self {
+        let (policy, placement) = regime.parts();
+        Self {
+            workers,
+            topology,
+            policy,
+            placement,
+            ablation: false,
+            capacity: Capacity::default(),
+            costs: Costs::default(),
+            seed: 1,
+        }
+    }
+}
+
+type Work<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// A run in virtual time.
+pub struct Simulation<H: Hardware + 'static> {
+    machine: Rc<Machine<H>>,
+    worker: Rc<RefCell<Worker>>,
+    children: Children,
+    /// Work of all workers but the first, which works when the program waits.
+    others: Vec<Work<'static, Result<(), Stuck>>>,
+    homes: Vec<Box<[AtomicU16]>>,
+    placement: Placement,
+    costs: Costs,
+    assumed: Vec<String>,
+}
+
+impl<H: Hardware + 'static> Debug for Simulation<H> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "simulated run of {} workers", self.machine.cores.len())
+    }
+}
+
+impl<H: Hardware + 'static> Simulation<H> {
+    /// Sets a run up.
+    ///
+    /// # Errors
+    /// [`TaskError`] for a plan that makes no sense.
+    pub fn new(plan: Plan, hardware: H) -> Result<Self, TaskError> {
+        let aware = plan.policy.rank != Rank::Oblivious;
+        if plan.placement == Placement::Interleaved && aware && !plan.ablation {
+            return Err(TaskError::Conflict);
+        }
+        let all: Vec<CoreId> = plan.topology.cores().collect();
+        let places = plan.topology.spread(&all, plan.workers);
+        if places.is_empty() {
+            return Err(TaskError::Config("a run needs one worker and one core".to_owned()));
+        }
+        let regions: Vec<usize> = places.iter().map(|place| place.1).collect();
+        let queues = Scheduler::queues(&plan.policy, &plan.topology, &regions);
+        let arena = Arena::new(&mut Heap, plan.capacity, places.len(), queues);
+        let scheduler = Scheduler::new(arena, plan.policy, plan.topology, &regions);
+        let cores = places.iter().map(|place| place.0).collect();
+        let machine = Rc::new(Machine::new(scheduler, hardware, cores, plan.costs));
+        let worker = Rc::new(RefCell::new(machine.scheduler.worker(0, plan.seed)));
+        let mut simulation = Self {
+            others: Vec::new(),
+            worker,
+            children: Children::of(ROOT),
+            homes: Vec::new(),
+            placement: plan.placement,
+            costs: plan.costs,
+            assumed: Vec::new(),
+            machine,
+        };
+        for seat in 1..u32::try_from(places.len()).unwrap_or(u32::MAX) {
+            simulation.add_worker(seat, plan.seed);
+        }
+        Ok(simulation)
+    }
+
+    fn add_worker(&mut self, seat: u32, seed: u64) {
+        let machine = Rc::clone(&self.machine);
+        let mut work: Work<'static, _> = Box::pin(async move {
+            let worker = RefCell::new(machine.scheduler.worker(seat, seed));
+            work(&machine.scheduler, &*machine, &worker, Goal::Stop).await
+        });
+        // It finds nothing to do yet, and rests.
+        let _ = work.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        self.others.push(work);
+    }
+
+    /// The hardware, to ask what it counted.
+    pub fn hardware<R>(&self, ask: impl FnOnce(&H) -> R) -> R {
+        ask(&self.machine.hardware.borrow())
+    }
+
+    /// Values that were assumed instead of computed, in the order in which the program asked.
+    #[must_use]
+    pub fn assumed(&self) -> &[String] {
+        &self.assumed
+    }
+
+    fn poll(&mut self, seat: u32) {
+        let Some(at) = (seat as usize).checked_sub(1) else { return };
+        let _ = self.others[at].as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    }
+
+    /// Lets the others work until `time`.
+    fn run_until(&mut self, time: u64) {
+        while self.machine.next_time().is_some_and(|next| next <= time) {
+            if let Some(seat) = self.machine.step() {
+                self.poll(seat);
+            }
+        }
+        self.machine.pass(time);
+    }
+
+    /// Works as worker 0, while the others do, until the goal is reached.
+    fn drive(&mut self, goal: Goal) -> Result<(), Stuck> {
+        let (machine, worker) = (Rc::clone(&self.machine), Rc::clone(&self.worker));
+        let mut own: Work<'_, _> =
+            Box::pin(async move { work(&machine.scheduler, &*machine, &worker, goal).await });
+        let mut turn = Some(0);
+        loop {
+            if turn == Some(0) {
+                let polled = own.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+                if let core::task::Poll::Ready(outcome) = polled {
+                    return outcome;
+                }
+            } else if let Some(seat) = turn {
+                self.poll(seat);
+            }
+            turn = self.machine.step();
+            if turn.is_none() {
+                // Nothing will ever happen again.
+                return Err(Stuck);
+            }
+        }
+    }
+
+    fn submit<K: Kernel>(&mut self, kernel: K) -> Result<Submitted, TaskError> {
+        const { Erased::<K>::FITS };
+        let machine = Rc::clone(&self.machine);
+        let scheduler = &machine.scheduler;
+        let own = &mut *self.worker.borrow_mut();
+        let Some(task) = scheduler.slot_for(own) else { return Ok(Submitted::Full) };
+        // SAFETY: the slot was free and is this worker's now.
+        unsafe { scheduler.arena.slot(task).arguments.put(kernel) };
+        let mut footprint = core::mem::take(&mut own.footprint);
+        footprint.clear();
+        kernel.declare(&mut footprint);
+        own.footprint = footprint;
+        let table = Erased::<K>::TABLE;
+        let outcome = scheduler.submit(own, &mut self.children, task, table, &*machine);
+        match outcome {
+            Ok(Submitted::Short(before)) => Ok(Submitted::Short(before)),
+            Ok(Submitted::Done) => Ok(Submitted::Done),
+            Ok(Submitted::Full) | Err(_) => {
+                scheduler.vacate(own, task, scheduler.arena.slot(task));
+                outcome
+            }
+        }
+    }
+
+    fn stuck() -> TaskError {
+        TaskError::Deadlock { kernel: "the program".to_owned() }
+    }
+
+    fn wait_for(&mut self, range: Range, mode: Mode) -> Result<(), TaskError> {
+        let mut before = Vec::new();
+        self.children.domain.look(range, mode, &mut before);
+        let machine = Rc::clone(&self.machine);
+        before.retain(|task| machine.scheduler.arena.is_live(*task));
+        if before.is_empty() {
+            return Ok(());
+        }
+        let sentinel = loop {
+            let slot = machine.scheduler.slot_for(&mut self.worker.borrow_mut());
+            match slot {
+                Some(slot) => break slot,
+                None => self.drive(Goal::Room).map_err(|Stuck| Self::stuck())?,
+            }
+        };
+        loop {
+            let submitted = {
+                let own = &mut *self.worker.borrow_mut();
+                own.before = before;
+                machine.scheduler.sentinel(own, sentinel, &*machine)
+            };
+            match submitted {
+                Submitted::Short(rest) => before = rest,
+                Submitted::Done | Submitted::Full => break,
+            }
+            self.drive(Goal::Room).map_err(|Stuck| Self::stuck())?;
+        }
+        self.drive(Goal::Ready(sentinel)).map_err(|Stuck| Self::stuck())?;
+        machine.scheduler.retire(&mut self.worker.borrow_mut(), sentinel);
+        Ok(())
+    }
+}
+
+impl<H: Hardware + 'static> Tasks for Simulation<H> {
+    fn reading(&self) -> Reading {
+        Reading::Simulated
+    }
+
+    fn workers(&self) -> usize {
+        self.machine.cores.len()
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.machine.now_ns()
+    }
+
+    fn data<T: Element>(&mut self, len: usize) -> Result<Data<T>, TaskError> {
+        let bytes = len.checked_mul(size_of::<T>()).filter(|bytes| *bytes > 0);
+        let bytes =
+            bytes.ok_or_else(|| TaskError::Config("data need one byte at least".to_owned()))?;
+        let id = DataId(u32::try_from(self.homes.len()).unwrap_or(u32::MAX));
+        let words: Box<[AtomicU16]> =
+            (0..pieces(bytes as u64)).map(|_| AtomicU16::new(0)).collect();
+        let scheduler = &self.machine.scheduler;
+        let address = match scheduler.topology.regions() {
+            1 => 0,
+            _ => words.as_ptr().expose_provenance(),
+        };
+        if !scheduler.arena.enter_object(id, 0, bytes as u64, address) {
+            return Err(TaskError::TooManyData);
+        }
+        self.homes.push(words);
+        if self.placement == Placement::Interleaved {
+            scheduler.arena.settle(id, |_| Home::Spread);
+        }
+        self.machine.hardware.borrow_mut().register(id, bytes as u64, self.placement);
+        Ok(Data::new(id, len))
+    }
+
+    fn free<T: Element>(&mut self, data: Data<T>) -> Result<(), TaskError> {
+        self.wait_for(data.all().range(), Mode::InOut)?;
+        let object = &self.machine.scheduler.arena.objects[data.id().0 as usize];
+        object.state.store(object::FREED, Ordering::Release);
+        self.children.domain.forget(data.id());
+        self.machine.hardware.borrow_mut().free(data.id());
+        Ok(())
+    }
+
+    fn spawn<K: Kernel>(&mut self, kernel: K) -> Result<(), TaskError> {
+        let time = self.machine.now_ns() + self.costs.spawn_ns;
+        self.run_until(time);
+        loop {
+            match self.submit(kernel)? {
+                Submitted::Done => break,
+                Submitted::Full => self.drive(Goal::Room).map_err(|Stuck| Self::stuck())?,
+                Submitted::Short(_) => {
+                    return Err(TaskError::Config(
+                        "the tasks at hand need more edges; raise Capacity::edges".to_owned(),
+                    ));
+                }
+            }
+        }
+        let scheduler = &self.machine.scheduler;
+        let most = scheduler.backlog(&self.worker.borrow());
+        if scheduler.arena.ready(self.worker.borrow().queue).len() > most {
+            self.drive(Goal::Backlog(most / 2)).map_err(|Stuck| Self::stuck())?;
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self) -> Result<(), TaskError> {
+        if self.children.spawned == 0 {
+            return Ok(());
+        }
+        let machine = Rc::clone(&self.machine);
+        let slot = machine.scheduler.arena.slot(ROOT);
+        slot.waiter.store(1, Ordering::SeqCst);
+        slot.target.store(CHILDREN - self.children.spawned, Ordering::SeqCst);
+        let goal = Goal::Children(ROOT, self.children.spawned);
+        self.drive(goal).map_err(|Stuck| Self::stuck())?;
+        slot.target.store(0, Ordering::SeqCst);
+        slot.children.store(CHILDREN, Ordering::SeqCst);
+        self.children.spawned = 0;
+        Ok(())
+    }
+
+    fn wait_on(&mut self, range: impl Into<Range>) -> Result<(), TaskError> {
+        self.wait_for(range.into(), Mode::In)
+    }
+
+    fn value<T: Element + Debug>(
+        &mut self,
+        data: Data<T>,
+        index: usize,
+        assumed: T,
+    ) -> Result<T, TaskError> {
+        self.wait_for(data.part(index, 1).range(), Mode::In)?;
+        self.assumed.push(format!("element {index} of {} is {assumed:?}", data.id()));
+        Ok(assumed)
+    }
+
+    fn report(&self) -> Report {
+        Report::of(&self.machine.scheduler)
+    }
+}

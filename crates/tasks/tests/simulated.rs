@@ -1,0 +1,105 @@
+//! Tasks in virtual time: the same seed gives the same run, regimes do what the paper says, and no
+//! memory is needed.
+#![allow(clippy::tests_outside_test_module, reason = "the whole file is tests")]
+
+use isochrone_tasks::simulated::{Flat, Plan, Simulation};
+use isochrone_tasks::{
+    Data, Failure, Footprint, Kernel, Mem, Part, Regime, Report, TaskError, Tasks, Topology,
+};
+
+const BLOCKS: usize = 64;
+const BLOCK: usize = 1 << 20;
+
+#[derive(Clone, Copy)]
+struct Touch {
+    part: Part<u8>,
+    first: bool,
+}
+
+impl Kernel for Touch {
+    const NAME: &'static str = "touch";
+
+    fn declare(&self, footprint: &mut Footprint) {
+        if self.first {
+            footprint.output(self.part);
+        } else {
+            footprint.inout(self.part);
+        }
+    }
+
+    fn run(&self, _: &Mem<'_>) -> Result<(), Failure> {
+        Err(Failure::new("a simulated task is not run"))
+    }
+}
+
+fn bullion() -> Topology {
+    Topology::regular(16, 18, |a, b| match (a == b, a / 2 == b / 2) {
+        (true, _) => 10.0,
+        (_, true) => 15.0,
+        _ => 40.0,
+    })
+}
+
+/// Ten sweeps over blocks: much data, no dependence between blocks. Each sweep has its own order, as
+/// otherwise equal tasks would come to equal workers by the mere regularity of virtual time.
+fn sweeps<T: Tasks>(tasks: &mut T) -> Result<(), TaskError> {
+    let data: Data<u8> = tasks.data(BLOCKS * BLOCK)?;
+    for sweep in 0..10 {
+        for turn in 0..BLOCKS {
+            let block = (turn * (2 * sweep + 1) + 11 * sweep) % BLOCKS;
+            tasks.spawn(Touch { part: data.part(block * BLOCK, BLOCK), first: sweep == 0 })?;
+        }
+        tasks.wait()?;
+    }
+    Ok(())
+}
+
+fn simulate(regime: Regime, workers: usize, seed: u64) -> (u64, Report) {
+    let mut plan = Plan::new(regime, workers, bullion());
+    plan.seed = seed;
+    plan.costs.spawn_ns = 200;
+    let mut simulation = Simulation::new(plan, Flat::new(bullion(), 0.01, 10.0)).unwrap();
+    sweeps(&mut simulation).unwrap();
+    (simulation.now_ns(), simulation.report())
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    for regime in Regime::ALL {
+        assert_eq!(simulate(regime, 32, 7), simulate(regime, 32, 7), "{regime}");
+    }
+}
+
+#[test]
+fn numa_aware_scheduling_keeps_bytes_local_and_interleaving_spreads_them() {
+    let bytes = (10 * BLOCKS * BLOCK) as u64;
+    let (dft_ns, dft) = simulate(Regime::Dft, 32, 1);
+    let (_, di) = simulate(Regime::Di, 32, 1);
+    let (naft_ns, naft) = simulate(Regime::Naft, 32, 1);
+    assert_eq!((di.spread_bytes, di.local_bytes()), (bytes, 0));
+    assert_eq!(naft.local_bytes() + naft.remote_bytes(), bytes);
+    assert!(naft.local_bytes() * 10 > bytes * 9, "{naft:?}");
+    assert!(dft.remote_bytes() * 2 > bytes, "{dft:?}");
+    assert!(naft_ns * 2 < dft_ns, "{naft_ns} ns against {dft_ns} ns");
+    assert_eq!(naft.steals[2] + naft.steals[3], 0, "only the nearest region may be stolen from");
+}
+
+#[test]
+fn time_is_that_of_the_slowest_and_more_workers_take_less() {
+    let alone = simulate(Regime::Naft, 1, 1).0;
+    let many = simulate(Regime::Naft, 64, 1).0;
+    assert!(many * 8 < alone, "{many} {alone}");
+    // 640 MiB at 0.1 ns a byte, by one worker in one region.
+    assert!((67_000_000..68_000_000).contains(&alone), "{alone}");
+}
+
+#[test]
+fn computed_values_are_assumed_and_said_so() {
+    let plan = Plan::new(Regime::Naft, 4, bullion());
+    let mut simulation = Simulation::new(plan, Flat::new(bullion(), 0.01, 10.0)).unwrap();
+    let data: Data<u8> = simulation.data(BLOCK).unwrap();
+    simulation.spawn(Touch { part: data.all(), first: true }).unwrap();
+    assert_eq!(simulation.value(data, 3, 9).unwrap(), 9);
+    assert_eq!(simulation.assumed(), ["element 3 of data 0 is 9"]);
+    assert!(simulation.now_ns() > 100_000, "it waited for the task");
+}
