@@ -7,7 +7,7 @@ use crate::error::OsError;
 use crate::mapping::{Policy, query_regions, set_policy};
 use core::ptr::NonNull;
 use isochrone_units::{PAGE_BYTES, RegionId};
-use rustix::mm::{Advice, MapFlags, ProtFlags};
+use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
 
 /// Reserved address space, readable and writable.
 #[derive(Debug)]
@@ -105,6 +105,25 @@ impl Space {
     pub fn huge(&self, offset: usize, bytes: usize, wanted: bool) -> Result<(), OsError> {
         let advice = if wanted { Advice::LinuxHugepage } else { Advice::LinuxNoHugepage };
         self.advise(offset, bytes, advice)
+    }
+
+    /// Lets the pages of a part be used, or not at all: whoever touches them then is sent SIGSEGV.
+    ///
+    /// # Errors
+    /// [`OsError`] for a part outside, or where the kernel refuses.
+    pub fn protect(&self, offset: usize, bytes: usize, usable: bool) -> Result<(), OsError> {
+        let (address, bytes) = self.pages(offset, bytes)?;
+        let flags = if usable {
+            MprotectFlags::READ | MprotectFlags::WRITE
+        } else {
+            MprotectFlags::empty()
+        };
+        let pointer = core::ptr::with_exposed_provenance_mut(address);
+        // SAFETY: the part is this value's, and no content changes. A reference into pages that may not
+        // be used ends the process at its next use; it never reads or writes anything else.
+        unsafe { rustix::mm::mprotect(pointer, bytes, flags) }.map_err(|errno| {
+            OsError::of("cannot change who may use memory", errno, "raise vm.max_map_count")
+        })
     }
 
     /// Gives the pages of a part back; they read as zeroes, and are new when touched again.

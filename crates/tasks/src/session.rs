@@ -6,7 +6,7 @@ use isochrone_units::Reading;
 
 use crate::error::TaskError;
 use crate::kernel::Kernel;
-use crate::range::{Data, Element, Range};
+use crate::range::{Data, Element, Part, Range};
 use crate::report::Report;
 
 /// What a program does with tasks. [`crate::live::Runtime`] runs them on this machine,
@@ -63,6 +63,27 @@ pub trait Tasks {
         index: usize,
         assumed: T,
     ) -> Result<T, TaskError>;
+
+    /// As [`Self::value`] for all elements of a part; element `i` of it is assumed to be `assumed(i)`.
+    ///
+    /// # Errors
+    /// As [`Self::wait`].
+    fn values<T: Element + Debug>(
+        &mut self,
+        part: Part<T>,
+        assumed: impl FnMut(usize) -> T,
+    ) -> Result<Vec<T>, TaskError>;
+
+    /// The program's own thread writes a part, when the tasks that use it are over. A simulated run has
+    /// no memory to write to, and charges nothing: this is for the few values that a decision takes.
+    ///
+    /// # Errors
+    /// As [`Self::wait`], and where the part is not inside of its data.
+    fn store<T: Element>(
+        &mut self,
+        part: Part<T>,
+        write: impl FnOnce(&mut [T]),
+    ) -> Result<(), TaskError>;
 
     /// What the run did so far.
     fn report(&self) -> Report;

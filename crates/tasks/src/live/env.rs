@@ -10,6 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use isochrone_os::clock::monotonic_ns;
 use isochrone_os::futex::Scope;
 
+use super::guard;
 use super::mem::Mem;
 use super::memory::Memory;
 use crate::arena::seat;
@@ -31,6 +32,8 @@ pub(crate) struct Shared {
     /// How long a worker without work watches before it sleeps.
     pub(crate) spin_ns: u64,
     pub(crate) scope: Scope,
+    /// Whether a task can use only the pages that it declared.
+    pub(crate) guarded: bool,
 }
 
 /// Runs a future whose every operation blocks: it is ready after one poll.
@@ -113,7 +116,17 @@ fn run_task(shared: &Shared, worker: &RefCell<Worker>, task: u32) -> u32 {
     let held = unsafe { slot.arguments.held() };
     let mem = Mem::new(shared, worker, task, table.name);
     worker.borrow_mut().depth += 1;
-    let outcome = catch_unwind(AssertUnwindSafe(|| (table.run)(&held, &mem)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        if shared.guarded {
+            guard::only(shared, task)?;
+        }
+        (table.run)(&held, &mem)
+    }));
+    if shared.guarded
+        && let Err(error) = guard::all(shared, true)
+    {
+        shared.scheduler.fail(task, &Failure::new(error.to_string()));
+    }
     worker.borrow_mut().depth -= 1;
     if let Some(discard) = table.discard {
         discard(&held);

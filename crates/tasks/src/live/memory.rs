@@ -69,6 +69,11 @@ impl Memory {
         self.space.release(self.offset(base), bytes)
     }
 
+    /// Lets the pages of a part be used, or not at all.
+    pub(crate) fn protect(&self, base: usize, bytes: usize, usable: bool) -> Result<(), OsError> {
+        self.space.protect(self.offset(base), bytes, usable)
+    }
+
     /// Where each page from `base` on lives, as the kernel says.
     pub(crate) fn regions_of(
         &self,

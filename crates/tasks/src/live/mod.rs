@@ -5,6 +5,7 @@
 
 mod accumulator;
 mod env;
+mod guard;
 mod mem;
 mod memory;
 mod runtime;

@@ -56,6 +56,9 @@ pub struct Config {
     pub spin_ns: u64,
     /// Seed of every random choice.
     pub seed: u64,
+    /// Whether a kernel that touches a page of data which its task did not declare is killed by SIGSEGV.
+    /// Slow, and for one worker: for tests of what kernels declare.
+    pub check_footprint: bool,
 }
 
 impl Config {
@@ -74,6 +77,7 @@ impl Config {
             capacity: Capacity::default(),
             spin_ns: 20_000,
             seed: 1,
+            check_footprint: false,
         }
     }
 
@@ -81,6 +85,9 @@ impl Config {
         let config = |text: &str| Err(TaskError::Config(text.to_owned()));
         if self.workers == 0 {
             return config("a run needs one worker at least");
+        }
+        if self.check_footprint && self.workers > 1 {
+            return config("footprints are checked with one worker; set Config::workers to 1");
         }
         if self.placement == Placement::Interleaved
             && self.policy.rank != Rank::Oblivious
@@ -133,6 +140,7 @@ impl Runtime {
             memory: Memory::new(RESERVED_BYTES, false)?,
             spin_ns: config.spin_ns,
             scope: Scope::Process,
+            guarded: config.check_footprint,
         });
         let worker = RefCell::new(shared.scheduler.worker(0, config.seed));
         let mut runtime = Self {
@@ -569,6 +577,22 @@ impl Tasks for Runtime {
         _: T,
     ) -> Result<T, TaskError> {
         self.read(data.part(index, 1)).map(|values| values[0])
+    }
+
+    fn values<T: Element + Debug>(
+        &mut self,
+        part: Part<T>,
+        _: impl FnMut(usize) -> T,
+    ) -> Result<Vec<T>, TaskError> {
+        self.read(part).map(<[T]>::to_vec)
+    }
+
+    fn store<T: Element>(
+        &mut self,
+        part: Part<T>,
+        write: impl FnOnce(&mut [T]),
+    ) -> Result<(), TaskError> {
+        self.write(part).map(write)
     }
 
     fn report(&self) -> Report {

@@ -9,4 +9,4 @@ mod hardware;
 mod session;
 
 pub use hardware::{Flat, Hardware, Job};
-pub use session::{Costs, Plan, Simulation};
+pub use session::{ASSUMED_SHOWN, Costs, Plan, Simulation};

@@ -20,13 +20,16 @@ use crate::error::TaskError;
 use crate::footprint::Mode;
 use crate::kernel::{Erased, Kernel};
 use crate::policy::{Placement, Policy, Rank, Regime};
-use crate::range::{Data, DataId, Element, Range};
+use crate::range::{Data, DataId, Element, Part, Range};
 use crate::report::Report;
 use crate::scheduler::worker::Worker;
 use crate::scheduler::{Children, Goal, Scheduler, Submitted};
 use crate::session::Tasks;
 use crate::sync::Ordering;
 use crate::topology::Topology;
+
+/// Assumed values that are kept in words.
+pub const ASSUMED_SHOWN: usize = 64;
 
 /// What the runtime itself costs on the simulated machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,6 +94,7 @@ pub struct Simulation<H: Hardware + 'static> {
     placement: Placement,
     costs: Costs,
     assumed: Vec<String>,
+    assumptions: u64,
 }
 
 impl<H: Hardware + 'static> Debug for Simulation<H> {
@@ -129,6 +133,7 @@ impl<H: Hardware + 'static> Simulation<H> {
             placement: plan.placement,
             costs: plan.costs,
             assumed: Vec::new(),
+            assumptions: 0,
             machine,
         };
         for seat in 1..u32::try_from(places.len()).unwrap_or(u32::MAX) {
@@ -153,10 +158,18 @@ impl<H: Hardware + 'static> Simulation<H> {
         ask(&self.machine.hardware.borrow())
     }
 
-    /// Values that were assumed instead of computed, in the order in which the program asked.
+    /// Values that were assumed instead of computed, in the order in which the program asked: the first
+    /// [`ASSUMED_SHOWN`] of them, and how many there were.
     #[must_use]
-    pub fn assumed(&self) -> &[String] {
-        &self.assumed
+    pub fn assumed(&self) -> (&[String], u64) {
+        (&self.assumed, self.assumptions)
+    }
+
+    fn assume(&mut self, words: impl FnOnce() -> String) {
+        self.assumptions += 1;
+        if self.assumed.len() < ASSUMED_SHOWN {
+            self.assumed.push(words());
+        }
     }
 
     fn poll(&mut self, seat: u32) {
@@ -352,8 +365,27 @@ impl<H: Hardware + 'static> Tasks for Simulation<H> {
         assumed: T,
     ) -> Result<T, TaskError> {
         self.wait_for(data.part(index, 1).range(), Mode::In)?;
-        self.assumed.push(format!("element {index} of {} is {assumed:?}", data.id()));
+        self.assume(|| format!("element {index} of {} is {assumed:?}", data.id()));
         Ok(assumed)
+    }
+
+    fn values<T: Element + Debug>(
+        &mut self,
+        part: Part<T>,
+        assumed: impl FnMut(usize) -> T,
+    ) -> Result<Vec<T>, TaskError> {
+        self.wait_for(part.range(), Mode::In)?;
+        let values: Vec<T> = (0..part.len()).map(assumed).collect();
+        self.assume(|| format!("{} are {:?}, ...", part.range(), values.first()));
+        Ok(values)
+    }
+
+    fn store<T: Element>(
+        &mut self,
+        part: Part<T>,
+        _: impl FnOnce(&mut [T]),
+    ) -> Result<(), TaskError> {
+        self.wait_for(part.range(), Mode::InOut)
     }
 
     fn report(&self) -> Report {
