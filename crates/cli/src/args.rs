@@ -1,6 +1,7 @@
 //! The command line, its help and its examples, in one place; everything else takes typed values.
 
 mod bench;
+mod dataflow;
 mod run;
 mod share;
 
@@ -11,6 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use bench::{
     AstarArgs, BenchCommand, ChaseArgs, CommonArgs, MallocArgs, StructuresArgs,
 };
+pub(crate) use dataflow::{DataflowArgs, HistogramArgs, JacobiArgs, MatrixArgs, StreamclusterArgs};
 pub(crate) use run::{PinChoice, PlacementArgs, RunArgs, RunMode};
 
 use crate::run::usage::UsageArgs;

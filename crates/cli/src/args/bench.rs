@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::dataflow::{HistogramArgs, JacobiArgs, MatrixArgs, StreamclusterArgs};
 use super::run::PlacementArgs;
 use crate::workload::request::StructureName;
 
@@ -14,6 +15,8 @@ Examples:
   isochrone bench structures --only lru,tree --blocks 20
   isochrone bench astar --cores 0,1 --awake
   isochrone bench malloc --programs ~/mimalloc-bench/bin --json malloc.json
+  isochrone bench cholesky --rows 8192 --tile 512 --regime dft,naft --json cholesky.json
+  isochrone bench jacobi --check-footprint --blocks 2
 
 Arms run in turns in random balanced blocks on the same pinned cores. Each figure is the median
 of ratios within blocks, with a 95 % bootstrap interval; `aa_control` compares an arm with itself,
@@ -32,6 +35,16 @@ pub(crate) enum BenchCommand {
     Astar(AstarArgs),
     /// Programs of mimalloc-bench under our library and the well known ones.
     Malloc(MallocArgs),
+    /// The tiled Cholesky factorisation on tasks, in the regimes of memory and scheduling.
+    Cholesky(MatrixArgs),
+    /// Symmetric matrix inversion on tasks, in three stages.
+    Smi(MatrixArgs),
+    /// PARSEC's streamcluster on tasks.
+    Streamcluster(StreamclusterArgs),
+    /// Jacobi's method with the five-point stencil on tasks, by blocks of rows.
+    Jacobi(JacobiArgs),
+    /// The integral histogram of an image on tasks, 32 bins.
+    Inthist(HistogramArgs),
 }
 
 /// What all benchmarks take.

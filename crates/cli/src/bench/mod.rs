@@ -5,6 +5,7 @@
 //! in one line and is `null`, and the rest goes on.
 
 mod astar;
+mod dataflow;
 mod field;
 mod malloc;
 mod meter;
@@ -54,6 +55,36 @@ pub(crate) fn run(command: &BenchCommand, terminal: &Terminal) -> Result<ExitCod
         BenchCommand::Astar(args) => {
             let mut setting = Setting::new("astar", &args.common, terminal)?;
             let figures = astar::measure(args, &mut setting)?;
+            let text = figures.text(setting.width());
+            finish(setting, &figures, &text)
+        }
+        BenchCommand::Cholesky(args) => {
+            let mut setting = Setting::new("cholesky", &args.run.common, terminal)?;
+            let figures = dataflow::matrix(args, false, &mut setting)?;
+            let text = figures.text(setting.width());
+            finish(setting, &figures, &text)
+        }
+        BenchCommand::Smi(args) => {
+            let mut setting = Setting::new("smi", &args.run.common, terminal)?;
+            let figures = dataflow::matrix(args, true, &mut setting)?;
+            let text = figures.text(setting.width());
+            finish(setting, &figures, &text)
+        }
+        BenchCommand::Streamcluster(args) => {
+            let mut setting = Setting::new("streamcluster", &args.run.common, terminal)?;
+            let figures = dataflow::streamcluster(args, &mut setting)?;
+            let text = figures.text(setting.width());
+            finish(setting, &figures, &text)
+        }
+        BenchCommand::Jacobi(args) => {
+            let mut setting = Setting::new("jacobi", &args.run.common, terminal)?;
+            let figures = dataflow::jacobi(args, &mut setting)?;
+            let text = figures.text(setting.width());
+            finish(setting, &figures, &text)
+        }
+        BenchCommand::Inthist(args) => {
+            let mut setting = Setting::new("inthist", &args.run.common, terminal)?;
+            let figures = dataflow::histogram(args, &mut setting)?;
             let text = figures.text(setting.width());
             finish(setting, &figures, &text)
         }

@@ -1,11 +1,10 @@
 //! The tiled Cholesky factorisation, right-looking (Buttari et al., Parallel Computing 2009): a task for
 //! each kernel on a tile.
 
-use isochrone_tasks::TaskError;
+use isochrone_tasks::{TaskError, Tasks};
 
 use super::kernels::{Factor, Solve, Update, UpdateDiagonal};
 use super::matrix::Matrix;
-use super::program::Tasks;
 
 /// Registers the tasks that turn the lower triangle of `matrix` into its factor `L`.
 ///

@@ -2,9 +2,9 @@
 //! triangle, one after the other.
 
 use isochrone_stats::derive_seed;
-use isochrone_tasks::{Data, Failure, Footprint, Kernel, Mem, Part, TaskError};
+use isochrone_tasks::{Data, Failure, Footprint, Kernel, Mem, Part, TaskError, Tasks};
 
-use super::program::{FirstTouch, Tasks};
+use super::first_touch::FirstTouch;
 
 /// The lower triangle of a symmetric matrix, in square tiles, each column-major. Tiles of a column lie
 /// together.
@@ -75,19 +75,16 @@ impl Matrix {
         seed: u64,
         touch: FirstTouch,
     ) -> Result<(), TaskError> {
+        if touch == FirstTouch::Serial {
+            return tasks.spawn(FillColumns { matrix: self, seed, first: 0, columns: self.tiles });
+        }
         for j in 0..self.tiles {
-            match touch {
-                FirstTouch::Panels => tasks.spawn(FillPanel { matrix: self, seed, j })?,
-                FirstTouch::Blocks => {
-                    for i in j..self.tiles {
-                        tasks.spawn(FillTile { matrix: self, seed, i, j })?;
-                    }
-                }
-                FirstTouch::Serial => {
-                    for i in j..self.tiles {
-                        tasks.store(self.tile(i, j), |out| self.write_tile(seed, i, j, out))?;
-                    }
-                }
+            if touch == FirstTouch::Panels {
+                tasks.spawn(FillColumns { matrix: self, seed, first: j, columns: 1 })?;
+                continue;
+            }
+            for i in j..self.tiles {
+                tasks.spawn(FillTile { matrix: self, seed, i, j })?;
             }
         }
         Ok(())
@@ -136,26 +133,37 @@ impl Kernel for FillTile {
     }
 }
 
-/// Writes one column of tiles of the input.
+/// Writes neighbouring columns of tiles of the input.
 #[derive(Clone, Copy, Debug)]
-struct FillPanel {
+struct FillColumns {
     matrix: Matrix,
     seed: u64,
-    j: u32,
+    first: u32,
+    columns: u32,
 }
 
-impl Kernel for FillPanel {
-    const NAME: &'static str = "fill panel";
+impl FillColumns {
+    fn part(&self) -> Part<f64> {
+        let first = self.matrix.tile(self.first, self.first);
+        let last = self.matrix.panel(self.first + self.columns - 1);
+        self.matrix.values.part(first.first(), last.first() + last.len() - first.first())
+    }
+}
+
+impl Kernel for FillColumns {
+    const NAME: &'static str = "fill columns";
 
     fn declare(&self, footprint: &mut Footprint) {
-        footprint.output(self.matrix.panel(self.j));
+        footprint.output(self.part());
     }
 
     fn run(&self, mem: &Mem<'_>) -> Result<(), Failure> {
-        let mut panel = mem.write(self.matrix.panel(self.j))?;
+        let mut values = mem.write(self.part())?;
+        let columns = self.first..self.first + self.columns;
+        let at = columns.flat_map(|j| (j..self.matrix.tiles).map(move |i| (i, j)));
         let len = self.matrix.width() * self.matrix.width();
-        for (i, tile) in (self.j..).zip(panel.chunks_mut(len)) {
-            self.matrix.write_tile(self.seed, i, self.j, tile);
+        for ((i, j), tile) in at.zip(values.chunks_exact_mut(len)) {
+            self.matrix.write_tile(self.seed, i, j, tile);
         }
         Ok(())
     }

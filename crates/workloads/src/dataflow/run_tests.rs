@@ -3,8 +3,8 @@
 use isochrone_tasks::live::{Config, Runtime};
 use isochrone_tasks::{Regime, TaskError, Topology};
 
-use super::histogram::{self, BINS, Image};
-use super::jacobi::{self, Grid};
+use super::histogram::{self, BINS, Image, Integral};
+use super::jacobi::{self, Grid, Grids};
 use super::matrix::{Matrix, element};
 use super::streamcluster::{Parameters, serial::Serial, stream::cluster, tasks::OnTasks};
 use super::{FirstTouch, cholesky, residual, smi};
@@ -104,7 +104,8 @@ fn jacobi_is_bit_for_bit_the_reference() {
     let grid = Grid { blocks: 5, rows: 3, columns: 17 };
     let wanted = jacobi::reference(grid, 7);
     in_all_regimes(|mut run, touch| {
-        let grids = jacobi::submit(&mut run, grid, 7, touch).unwrap();
+        let grids = Grids::new(&mut run, grid, touch).unwrap();
+        grids.sweep(&mut run, 7).unwrap();
         assert_eq!(run.read(grids.after(7).all()).unwrap(), wanted);
     });
 }
@@ -115,7 +116,8 @@ fn the_integral_histogram_is_the_reference() {
     let width = image.blocks * image.side;
     let wanted = histogram::reference(width, |y, x| histogram::pixel(SEED, y, x));
     in_all_regimes(|mut run, touch| {
-        let integral = histogram::submit(&mut run, image, SEED, touch).unwrap();
+        let integral = Integral::new(&mut run, image, SEED, touch).unwrap();
+        integral.submit(&mut run).unwrap();
         for (at, wanted) in wanted.iter().enumerate() {
             let (y, x, bin) = (at / BINS / width, at / BINS % width, at % BINS);
             let block = run.read(integral.block(y / image.side, x / image.side)).unwrap();

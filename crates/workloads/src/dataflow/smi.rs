@@ -1,7 +1,7 @@
 //! Symmetric matrix inversion in three stages, each tiled: factor `A = L L^T`, invert `L`, multiply
 //! `L^-T L^-1` (Agullo et al., VECPAR 2010). Nothing waits between the stages.
 
-use isochrone_tasks::TaskError;
+use isochrone_tasks::{TaskError, Tasks};
 
 use super::cholesky;
 use super::kernels::{
@@ -9,7 +9,6 @@ use super::kernels::{
     Square,
 };
 use super::matrix::Matrix;
-use super::program::Tasks;
 
 /// Registers the tasks that turn the lower triangle of `matrix` into that of its inverse.
 ///

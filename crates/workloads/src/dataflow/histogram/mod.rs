@@ -8,7 +8,7 @@
 
 mod tasks;
 
-pub use tasks::{Integral, pixel, submit};
+pub use tasks::{Integral, pixel};
 
 /// How many values a pixel is sorted into (section 5 of the paper).
 pub const BINS: usize = 32;

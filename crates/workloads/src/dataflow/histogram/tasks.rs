@@ -2,10 +2,10 @@
 //! one that scans the columns.
 
 use isochrone_stats::derive_seed;
-use isochrone_tasks::{Data, Failure, Footprint, Kernel, Mem, Part, TaskError};
+use isochrone_tasks::{Data, Failure, Footprint, Kernel, Mem, Part, TaskError, Tasks};
 
 use super::{BINS, Count, Image, scan_columns, scan_rows};
-use crate::dataflow::program::{FirstTouch, Tasks};
+use crate::dataflow::first_touch::FirstTouch;
 
 /// The image, its integral histogram, and the last columns of blocks.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +17,44 @@ pub struct Integral {
 }
 
 impl Integral {
+    /// Registers the data and makes the pixels.
+    ///
+    /// # Errors
+    /// [`TaskError`] where there is no room or a task failed.
+    pub fn new(
+        tasks: &mut impl Tasks,
+        image: Image,
+        seed: u64,
+        touch: FirstTouch,
+    ) -> Result<Self, TaskError> {
+        let blocks = image.blocks * image.blocks;
+        let pixels = tasks.data(blocks * image.pixels())?;
+        let counts = tasks.data(blocks * image.counts())?;
+        let edges = tasks.data(image.blocks * image.side * BINS)?;
+        if touch == FirstTouch::Serial {
+            tasks.spawn(FillAll { pixels, counts, blocks: Block::of(image, 0, 0), seed })?;
+        } else {
+            for block in Block::all(image) {
+                tasks.spawn(Fill { pixels, block, seed })?;
+            }
+        }
+        tasks.wait()?;
+        Ok(Self { image, pixels, counts, edges })
+    }
+
+    /// Registers the tasks that scan the image.
+    ///
+    /// # Errors
+    /// [`TaskError`] where a task cannot be registered.
+    pub fn submit(self, tasks: &mut impl Tasks) -> Result<(), TaskError> {
+        let Self { pixels, counts, edges, .. } = self;
+        for block in Block::all(self.image) {
+            tasks.spawn(Rows { pixels, counts, edges, block })?;
+            tasks.spawn(Columns { counts, block })?;
+        }
+        Ok(())
+    }
+
     /// The counts of the block in row `y` and column `x` of blocks, `[row][column][bin]`.
     #[must_use]
     pub const fn block(self, y: usize, x: usize) -> Part<Count> {
@@ -29,52 +67,6 @@ impl Integral {
 #[must_use]
 pub fn pixel(seed: u64, y: usize, x: usize) -> u8 {
     derive_seed(seed, ((y as u64) << 32) | x as u64).to_le_bytes()[7]
-}
-
-/// Registers the data and the tasks of one image.
-///
-/// # Errors
-/// [`TaskError`] where there is no room or a task cannot be registered.
-pub fn submit(
-    tasks: &mut impl Tasks,
-    image: Image,
-    seed: u64,
-    touch: FirstTouch,
-) -> Result<Integral, TaskError> {
-    let blocks = image.blocks * image.blocks;
-    let integral = Integral {
-        image,
-        pixels: tasks.data(blocks * image.pixels())?,
-        counts: tasks.data(blocks * image.counts())?,
-        edges: tasks.data(image.blocks * image.side * BINS)?,
-    };
-    for y in 0..image.blocks {
-        for x in 0..image.blocks {
-            let block = Block::of(image, y, x);
-            let fill = Fill { pixels: integral.pixels, block, seed };
-            match touch {
-                FirstTouch::Serial => {
-                    tasks.store(
-                        integral.pixels.part(block.at() * image.pixels(), image.pixels()),
-                        |out| {
-                            fill.write(out);
-                        },
-                    )?;
-                    tasks.store(integral.block(y, x), |out| out.fill(0))?;
-                }
-                FirstTouch::Blocks | FirstTouch::Panels => tasks.spawn(fill)?,
-            }
-        }
-    }
-    for y in 0..image.blocks {
-        for x in 0..image.blocks {
-            let block = Block::of(image, y, x);
-            let Integral { pixels, counts, edges, .. } = integral;
-            tasks.spawn(Rows { pixels, counts, edges, block })?;
-            tasks.spawn(Columns { counts, block })?;
-        }
-    }
-    Ok(integral)
 }
 
 /// Which block, and of what size.
@@ -90,6 +82,12 @@ impl Block {
     fn of(image: Image, y: usize, x: usize) -> Self {
         let short = |n| u16::try_from(n).unwrap_or(u16::MAX);
         Self { y: short(y), x: short(x), blocks: short(image.blocks), side: short(image.side) }
+    }
+
+    /// All blocks of an image, row by row.
+    fn all(image: Image) -> impl Iterator<Item = Self> {
+        let rows = 0..image.blocks;
+        rows.flat_map(move |y| (0..image.blocks).map(move |x| Self::of(image, y, x)))
     }
 
     const fn side(self) -> usize {
@@ -135,6 +133,7 @@ struct Fill {
 }
 
 impl Fill {
+    /// Writes the pixels of the block.
     fn write(&self, out: &mut [u8]) {
         let side = self.block.side();
         let (top, left) = (usize::from(self.block.y) * side, usize::from(self.block.x) * side);
@@ -153,6 +152,33 @@ impl Kernel for Fill {
 
     fn run(&self, mem: &Mem<'_>) -> Result<(), Failure> {
         self.write(&mut mem.write(self.block.pixels(self.pixels))?);
+        Ok(())
+    }
+}
+
+/// Makes all pixels and touches all counts, so that they lie where one task ran.
+#[derive(Clone, Copy, Debug)]
+struct FillAll {
+    pixels: Data<u8>,
+    counts: Data<Count>,
+    blocks: Block,
+    seed: u64,
+}
+
+impl Kernel for FillAll {
+    const NAME: &'static str = "fill all";
+
+    fn declare(&self, footprint: &mut Footprint) {
+        footprint.output(self.pixels).output(self.counts);
+    }
+
+    fn run(&self, mem: &Mem<'_>) -> Result<(), Failure> {
+        let mut pixels = mem.write(self.pixels.all())?;
+        let image = Image { blocks: self.blocks.blocks.into(), side: self.blocks.side.into() };
+        for (block, out) in Block::all(image).zip(pixels.chunks_exact_mut(image.pixels())) {
+            Fill { pixels: self.pixels, block, seed: self.seed }.write(out);
+        }
+        mem.write(self.counts.all())?.fill(0);
         Ok(())
     }
 }

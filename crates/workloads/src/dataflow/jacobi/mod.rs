@@ -6,7 +6,7 @@
 
 mod tasks;
 
-pub use tasks::{Grids, submit};
+pub use tasks::Grids;
 
 /// The grid, in blocks of whole rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

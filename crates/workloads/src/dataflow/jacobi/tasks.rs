@@ -1,54 +1,61 @@
 //! Jacobi's method on tasks: one for each block and sweep, and a wait after each sweep, as the paper has
 //! it (section 5).
 
-use isochrone_tasks::{Data, Failure, Footprint, Kernel, Mem, Part, TaskError};
+use isochrone_tasks::{Data, Failure, Footprint, Kernel, Mem, Part, TaskError, Tasks};
 
 use super::{Grid, start, sweep};
-use crate::dataflow::program::{FirstTouch, Tasks};
+use crate::dataflow::first_touch::FirstTouch;
 
 /// The old and the new grid.
 #[derive(Clone, Copy, Debug)]
 pub struct Grids {
+    grid: Grid,
     values: [Data<f64>; 2],
 }
 
 impl Grids {
+    /// Registers both grids and sets them.
+    ///
+    /// # Errors
+    /// [`TaskError`] where there is no room or a task failed.
+    pub fn new(tasks: &mut impl Tasks, grid: Grid, touch: FirstTouch) -> Result<Self, TaskError> {
+        let grids = Self { grid, values: [tasks.data(grid.len())?, tasks.data(grid.len())?] };
+        for values in grids.values {
+            let blocks = match touch {
+                FirstTouch::Serial => {
+                    vec![Grid { blocks: 1, rows: grid.blocks * grid.rows, ..grid }]
+                }
+                FirstTouch::Blocks | FirstTouch::Panels => vec![grid; grid.blocks],
+            };
+            for (block, grid) in blocks.into_iter().enumerate() {
+                tasks.spawn(Start { block: Block::of(grid, values, block) })?;
+            }
+        }
+        tasks.wait()?;
+        Ok(grids)
+    }
+
+    /// Sweeps `sweeps` times and waits after each.
+    ///
+    /// # Errors
+    /// [`TaskError`] if a task failed.
+    pub fn sweep(self, tasks: &mut impl Tasks, sweeps: usize) -> Result<(), TaskError> {
+        for done in 0..sweeps {
+            for block in 0..self.grid.blocks {
+                let old = Block::of(self.grid, self.after(done), block);
+                let (new, blocks) = (self.after(done + 1), short(self.grid.blocks));
+                tasks.spawn(Sweep { old, new, blocks })?;
+            }
+            tasks.wait()?;
+        }
+        Ok(())
+    }
+
     /// The grid that holds the result after `sweeps` sweeps.
     #[must_use]
     pub const fn after(self, sweeps: usize) -> Data<f64> {
         self.values[sweeps % 2]
     }
-}
-
-/// Registers both grids, sets them, and sweeps `sweeps` times.
-///
-/// # Errors
-/// [`TaskError`] where there is no room or a task failed.
-pub fn submit(
-    tasks: &mut impl Tasks,
-    grid: Grid,
-    sweeps: usize,
-    touch: FirstTouch,
-) -> Result<Grids, TaskError> {
-    let grids = Grids { values: [tasks.data(grid.len())?, tasks.data(grid.len())?] };
-    for block in 0..grid.blocks {
-        for values in grids.values {
-            let block = Block::of(grid, values, block);
-            match touch {
-                FirstTouch::Serial => tasks.store(block.part(), start)?,
-                FirstTouch::Blocks | FirstTouch::Panels => tasks.spawn(Start { block })?,
-            }
-        }
-    }
-    tasks.wait()?;
-    for done in 0..sweeps {
-        for block in 0..grid.blocks {
-            let old = Block::of(grid, grids.after(done), block);
-            tasks.spawn(Sweep { old, new: grids.after(done + 1), blocks: short(grid.blocks) })?;
-        }
-        tasks.wait()?;
-    }
-    Ok(grids)
 }
 
 fn short(n: usize) -> u32 {

@@ -1,13 +1,13 @@
 //! Streamcluster's passes on tasks: one for each block and pass. The search waits for the sums of a pass
 //! before it decides.
 
-use isochrone_tasks::{Data, Failure, Footprint, Kernel, Mem, Part, TaskError};
+use isochrone_tasks::{Data, Failure, Footprint, Kernel, Mem, Part, TaskError, Tasks};
 
 use super::Parameters;
 use super::points::{self, Point};
 use super::search::Passes;
 use super::stream::{Centre, Chunk, add_to_sums, centres_of, coordinate};
-use crate::dataflow::program::{FirstTouch, Tasks};
+use crate::dataflow::first_touch::FirstTouch;
 
 /// Centres that may be open at once. The search stays near `k_max`; the quick start that draws centres by
 /// chance may pass it by some factor.
@@ -198,17 +198,13 @@ impl<T: Tasks> Chunk for OnTasks<'_, T> {
     fn load(&mut self, first: usize, count: usize) -> Result<(), TaskError> {
         self.points = count;
         let Arrays { coordinates, points, .. } = self.arrays;
-        for block in self.blocks() {
-            let load = Load { coordinates, points, block, stream: first as u64, seed: self.seed };
-            match self.touch {
-                FirstTouch::Serial => {
-                    self.tasks
-                        .store(block.coordinates(coordinates, self.arrays.dimensions()), |out| {
-                            load.coordinates(out)
-                        })?;
-                    self.tasks.store(block.points(points), Load::points)?;
-                }
-                FirstTouch::Blocks | FirstTouch::Panels => self.tasks.spawn(load)?,
+        let (stream, seed) = (first as u64, self.seed);
+        if self.touch == FirstTouch::Serial {
+            let count = short(count);
+            self.tasks.spawn(LoadAll { coordinates, points, count, stream, seed })?;
+        } else {
+            for block in self.blocks() {
+                self.tasks.spawn(Load { coordinates, points, block, stream, seed })?;
             }
         }
         self.tasks.wait()
@@ -317,22 +313,20 @@ struct Load {
 }
 
 impl Load {
-    fn coordinates(&self, out: &mut [f32]) {
-        let dimensions = out.len() / self.block.points as usize;
-        let first = usize::try_from(self.stream).unwrap_or(0) + self.block.first as usize;
-        for (i, out) in out.iter_mut().enumerate() {
-            *out = coordinate(self.seed, first + i / dimensions, i % dimensions);
-        }
-    }
-
-    fn points(out: &mut [Point]) {
-        out.fill(Point { weight: 1.0, ..Point::default() });
-    }
-
     fn arrays(&self) -> (Part<f32>, Part<Point>) {
         let dimensions = self.coordinates.len() / self.points.len();
         (self.block.coordinates(self.coordinates, dimensions), self.block.points(self.points))
     }
+}
+
+/// Writes points of the stream from point `first` on.
+fn write_points(seed: u64, first: u64, coordinates: &mut [f32], points: &mut [Point]) {
+    let dimensions = coordinates.len() / points.len();
+    let first = usize::try_from(first).unwrap_or(0);
+    for (i, out) in coordinates.iter_mut().enumerate() {
+        *out = coordinate(seed, first + i / dimensions, i % dimensions);
+    }
+    points.fill(Point { weight: 1.0, ..Point::default() });
 }
 
 impl Kernel for Load {
@@ -345,8 +339,41 @@ impl Kernel for Load {
 
     fn run(&self, mem: &Mem<'_>) -> Result<(), Failure> {
         let (coordinates, points) = self.arrays();
-        self.coordinates(&mut mem.write(coordinates)?);
-        Self::points(&mut mem.write(points)?);
+        let first = self.stream + u64::from(self.block.first);
+        write_points(self.seed, first, &mut mem.write(coordinates)?, &mut mem.write(points)?);
+        Ok(())
+    }
+}
+
+/// Makes all points of a chunk.
+#[derive(Clone, Copy, Debug)]
+struct LoadAll {
+    coordinates: Data<f32>,
+    points: Data<Point>,
+    count: u32,
+    stream: u64,
+    seed: u64,
+}
+
+impl LoadAll {
+    fn arrays(&self) -> (Part<f32>, Part<Point>) {
+        let dimensions = self.coordinates.len() / self.points.len();
+        let count = self.count as usize;
+        (self.coordinates.part(0, count * dimensions), self.points.part(0, count))
+    }
+}
+
+impl Kernel for LoadAll {
+    const NAME: &'static str = "load all points";
+
+    fn declare(&self, footprint: &mut Footprint) {
+        let (coordinates, points) = self.arrays();
+        footprint.output(coordinates).output(points);
+    }
+
+    fn run(&self, mem: &Mem<'_>) -> Result<(), Failure> {
+        let (coordinates, points) = self.arrays();
+        write_points(self.seed, self.stream, &mut mem.write(coordinates)?, &mut mem.write(points)?);
         Ok(())
     }
 }

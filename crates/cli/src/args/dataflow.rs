@@ -1,0 +1,110 @@
+//! What the five task benchmarks take.
+
+use clap::{Args, ValueEnum};
+use isochrone_tasks::Regime;
+use isochrone_workloads::dataflow::FirstTouch;
+
+use super::bench::CommonArgs;
+
+/// What all five take.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DataflowArgs {
+    /// Regimes to compare: dft, di, naft, isochrone [default: all; ratios are against dft].
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) regime: Vec<Regime>,
+    /// Workers; more than there are cores give results and no ratios that mean anything.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub(crate) threads: Option<u16>,
+    /// Who touches the data first.
+    #[arg(long, value_enum, default_value_t = TouchChoice::Blocks)]
+    pub(crate) first_touch: TouchChoice,
+    /// Runs every kernel with all pages unmapped that it did not declare, on one worker, and says
+    /// whether all went well.
+    #[arg(long)]
+    pub(crate) check_footprint: bool,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// Who touches the data first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TouchChoice {
+    /// A task for each block or tile.
+    Blocks,
+    /// A task for each column of tiles (matrices).
+    Panels,
+    /// One task for everything: all data lie in one region.
+    Serial,
+}
+
+impl From<TouchChoice> for FirstTouch {
+    fn from(choice: TouchChoice) -> Self {
+        match choice {
+            TouchChoice::Blocks => Self::Blocks,
+            TouchChoice::Panels => Self::Panels,
+            TouchChoice::Serial => Self::Serial,
+        }
+    }
+}
+
+/// What `bench cholesky` and `bench smi` take.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct MatrixArgs {
+    /// Rows of the matrix, rounded up to whole tiles.
+    #[arg(long, default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=200_000))]
+    pub(crate) rows: u32,
+    /// Rows of a tile.
+    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=8192))]
+    pub(crate) tile: u32,
+    #[command(flatten)]
+    pub(crate) run: DataflowArgs,
+}
+
+/// What `bench streamcluster` takes. The paper's input has 128 dimensions, 10 to 20 centres, 7.2 million
+/// points in steps of 1.44 million; the default here is the `simlarge` input of PARSEC.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct StreamclusterArgs {
+    /// Points in the stream.
+    #[arg(long, default_value_t = 16_384, value_parser = clap::value_parser!(u32).range(2..=100_000_000))]
+    pub(crate) points: u32,
+    /// Points of one step.
+    #[arg(long, default_value_t = 16_384, value_parser = clap::value_parser!(u32).range(2..=10_000_000))]
+    pub(crate) chunk: u32,
+    /// Points that one task passes over.
+    #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=65_535))]
+    pub(crate) block: u32,
+    #[command(flatten)]
+    pub(crate) run: DataflowArgs,
+}
+
+/// What `bench jacobi` takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct JacobiArgs {
+    /// Blocks of rows.
+    #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) row_blocks: u32,
+    /// Rows of a block.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) rows: u32,
+    /// Columns.
+    #[arg(long, default_value_t = 5000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) columns: u32,
+    /// Sweeps.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) sweeps: u32,
+    #[command(flatten)]
+    pub(crate) run: DataflowArgs,
+}
+
+/// What `bench inthist` takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct HistogramArgs {
+    /// Blocks along one side of the image.
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) image_blocks: u16,
+    /// Pixels along one side of a block.
+    #[arg(long, default_value_t = 128, value_parser = clap::value_parser!(u16).range(1..=8192))]
+    pub(crate) side: u16,
+    #[command(flatten)]
+    pub(crate) run: DataflowArgs,
+}

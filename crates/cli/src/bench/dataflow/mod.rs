@@ -1,0 +1,263 @@
+//! `isochrone bench cholesky|smi|streamcluster|jacobi|inthist`: the five benchmarks of the paper on
+//! NUMA-aware task runtimes, in its regimes and ours, on this machine.
+
+mod problem;
+
+use anyhow::{Context, Result, bail, ensure};
+use isochrone_report::fmt;
+use isochrone_report::table::{Cell, Table};
+use isochrone_tasks::live::{Config, Runtime};
+use isochrone_tasks::{Regime, Report, Topology};
+use isochrone_units::CoreId;
+use isochrone_workloads::dataflow::histogram::Image;
+use isochrone_workloads::dataflow::jacobi::Grid;
+use isochrone_workloads::dataflow::streamcluster::Parameters;
+use serde::Serialize;
+
+use self::problem::{Checked, Problem, Reference};
+use super::ratio::Ratio;
+use super::series::Series;
+use super::setting::Setting;
+use crate::args::{DataflowArgs, HistogramArgs, JacobiArgs, MatrixArgs, StreamclusterArgs};
+
+/// Blocks unless told otherwise.
+const BLOCKS: u32 = 5;
+/// The arm that repeats the base: how far an arm is from itself.
+const AGAIN: &str = "again";
+
+/// The figures of one benchmark.
+#[derive(Debug, Serialize)]
+pub(super) struct Figures {
+    problem: String,
+    threads: usize,
+    regions: usize,
+    /// More workers than cores: times say nothing then.
+    oversubscribed: bool,
+    first_touch: String,
+    /// Whether every run of every regime was right.
+    verified: bool,
+    /// The largest of all runs.
+    residual: f64,
+    /// With all pages unmapped that a kernel did not declare; `null` where not asked for.
+    footprint_checked: Option<bool>,
+    regimes: Vec<RegimeFigures>,
+    series: Option<Series>,
+}
+
+/// One regime.
+#[derive(Debug, Serialize)]
+struct RegimeFigures {
+    regime: &'static str,
+    seconds: Option<f64>,
+    gflops: Option<f64>,
+    /// How many times faster than the first regime named.
+    over_first: Option<Controlled>,
+    tasks: u64,
+    ns_per_task: f64,
+    local_bytes: u64,
+    remote_bytes: u64,
+    spread_bytes: u64,
+    steals: Vec<u64>,
+    verified: bool,
+    residual: f64,
+}
+
+/// A ratio beside that of an arm with itself.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Controlled {
+    #[serde(flatten)]
+    ratio: Ratio,
+    control: Option<Ratio>,
+}
+
+pub(super) fn matrix(
+    args: &MatrixArgs,
+    inverse: bool,
+    setting: &mut Setting<'_>,
+) -> Result<Figures> {
+    let (tiles, width) = (args.rows.div_ceil(args.tile), args.tile);
+    let problem =
+        if inverse { Problem::Smi { tiles, width } } else { Problem::Cholesky { tiles, width } };
+    measure(problem, &args.run, setting)
+}
+
+pub(super) fn streamcluster(
+    args: &StreamclusterArgs,
+    setting: &mut Setting<'_>,
+) -> Result<Figures> {
+    let parameters = Parameters {
+        points: args.points as usize,
+        chunk: args.chunk as usize,
+        block: args.block as usize,
+        ..Parameters::PAPER
+    };
+    measure(Problem::Streamcluster(parameters), &args.run, setting)
+}
+
+pub(super) fn jacobi(args: &JacobiArgs, setting: &mut Setting<'_>) -> Result<Figures> {
+    let grid = Grid {
+        blocks: args.row_blocks as usize,
+        rows: args.rows as usize,
+        columns: args.columns as usize,
+    };
+    measure(Problem::Jacobi { grid, sweeps: args.sweeps as usize }, &args.run, setting)
+}
+
+pub(super) fn histogram(args: &HistogramArgs, setting: &mut Setting<'_>) -> Result<Figures> {
+    let image = Image { blocks: args.image_blocks.into(), side: args.side.into() };
+    measure(Problem::Histogram(image), &args.run, setting)
+}
+
+/// How runs are set up.
+struct Bench<'a> {
+    problem: Problem,
+    args: &'a DataflowArgs,
+    cores: Vec<CoreId>,
+    workers: usize,
+    topology: Topology,
+    seed: u64,
+    reference: Reference,
+}
+
+/// What a run left.
+struct Ran {
+    seconds: f64,
+    report: Report,
+    checked: Checked,
+}
+
+fn measure(problem: Problem, args: &DataflowArgs, setting: &mut Setting<'_>) -> Result<Figures> {
+    let topology = Topology::of(setting.machine());
+    let cores = setting.cores(args.threads.map_or(usize::MAX, usize::from))?;
+    let workers = args.threads.map_or(cores.len(), usize::from);
+    let seed = setting.seed();
+    setting.step("the serial reference");
+    let reference = problem.reference(seed);
+    let bench = Bench { problem, args, cores, workers, topology, seed, reference };
+    let regimes = if args.regime.is_empty() { Regime::ALL.to_vec() } else { args.regime.clone() };
+    let footprint_checked = args.check_footprint.then(|| bench.check_footprint()).transpose()?;
+    let mut last: Vec<Option<Ran>> = regimes.iter().map(|_| None).collect();
+    let mut worst = Checked { verified: true, residual: 0.0 };
+    let mut names: Vec<String> = regimes.iter().map(|r| r.name().to_owned()).collect();
+    names.push(AGAIN.to_owned());
+    let blocks = args.common.blocks.unwrap_or(BLOCKS);
+    let series = setting.series(&names, "s", blocks, problem.name(), &mut |arm| {
+        let ran = bench.run(*regimes.get(arm).unwrap_or(&regimes[0]), bench.workers, false)?;
+        worst.verified &= ran.checked.verified;
+        worst.residual = worst.residual.max(ran.checked.residual);
+        let seconds = ran.seconds;
+        if let Some(last) = last.get_mut(arm) {
+            *last = Some(ran);
+        }
+        Ok(seconds)
+    })?;
+    ensure!(worst.verified, "a run gave a wrong answer: residual {}", worst.residual);
+    let figures = regimes.iter().zip(last);
+    let figures = figures.filter_map(|(regime, ran)| Some(bench.figures(*regime, &ran?, &series)));
+    Ok(Figures {
+        problem: format!("{}, {}", problem.name(), problem.words()),
+        threads: workers,
+        regions: bench.topology.regions(),
+        oversubscribed: workers > bench.cores.len(),
+        first_touch: format!("{:?}", args.first_touch).to_lowercase(),
+        verified: worst.verified,
+        residual: worst.residual,
+        footprint_checked,
+        regimes: figures.collect(),
+        series: (!series.blocks.is_empty()).then_some(series),
+    })
+}
+
+impl Bench<'_> {
+    fn run(&self, regime: Regime, workers: usize, guarded: bool) -> Result<Ran> {
+        let mut config = Config::new(regime, workers, self.topology.clone());
+        config.cores = Some(self.cores.clone());
+        config.seed = self.seed;
+        config.check_footprint = guarded;
+        let mut run = Runtime::start(config)?;
+        let touch = self.args.first_touch.into();
+        let (answer, seconds) = self.problem.solve(&mut run, self.seed, touch)?;
+        let report = run.report();
+        let checked = self.problem.check(&mut run, &answer, &self.reference, self.seed)?;
+        Ok(Ran { seconds, report, checked })
+    }
+
+    /// Runs with everything unmapped that a kernel did not declare. What touches it is killed, so this
+    /// goes on only where nothing did.
+    fn check_footprint(&self) -> Result<bool> {
+        let ran = self.run(Regime::Naft, 1, true).context("--check-footprint")?;
+        if !ran.checked.verified {
+            bail!("--check-footprint: a wrong answer, residual {}", ran.checked.residual);
+        }
+        Ok(true)
+    }
+
+    fn figures(&self, regime: Regime, ran: &Ran, series: &Series) -> RegimeFigures {
+        let means = series.arm(regime.name()).map(|arm| series.block_means(arm));
+        let seconds = means.as_deref().and_then(isochrone_stats::median);
+        let ratio = |arm: &str| Ratio::of(series, arm, &series.arms[0], self.seed);
+        let control = ratio(AGAIN);
+        RegimeFigures {
+            regime: regime.name(),
+            seconds,
+            gflops: self.problem.flops().zip(seconds).map(|(flops, s)| flops / s / 1e9),
+            over_first: ratio(regime.name()).map(|ratio| Controlled { ratio, control }),
+            tasks: ran.report.tasks,
+            ns_per_task: ran.report.busy_ns as f64 / ran.report.tasks.max(1) as f64,
+            local_bytes: ran.report.local_bytes(),
+            remote_bytes: ran.report.remote_bytes(),
+            spread_bytes: ran.report.spread_bytes,
+            steals: ran.report.steals.clone(),
+            verified: ran.checked.verified,
+            residual: ran.checked.residual,
+        }
+    }
+}
+
+impl Figures {
+    pub(super) fn text(&self, width: u16) -> String {
+        let mut table = Table::new([
+            "regime",
+            "time",
+            "GFLOP/s",
+            "over first",
+            "tasks",
+            "ns a task",
+            "local",
+            "remote",
+        ]);
+        let three = |x: f64| fmt::significant(x, 3);
+        let bytes = |n: u64| Cell::number(n as f64, fmt::bytes(n));
+        for figure in &self.regimes {
+            let over = figure.over_first.map(|controlled| controlled.ratio);
+            table.row([
+                Cell::text(figure.regime),
+                Cell::maybe(figure.seconds, fmt::seconds),
+                Cell::maybe(figure.gflops, three),
+                over.map_or_else(Cell::missing, |ratio| Cell::text(ratio.to_string())),
+                Cell::number(figure.tasks as f64, fmt::count(figure.tasks)),
+                Cell::number(figure.ns_per_task, three(figure.ns_per_task)),
+                bytes(figure.local_bytes),
+                bytes(figure.remote_bytes),
+            ]);
+        }
+        let control = self.regimes.first().and_then(|figure| figure.over_first?.control);
+        let control = control.map_or_else(|| "-".to_owned(), |ratio| ratio.to_string());
+        let oversubscribed =
+            if self.oversubscribed { ", oversubscribed: times say nothing" } else { "" };
+        let footprint = match self.footprint_checked {
+            Some(_) => "\nEvery kernel ran with all pages unmapped that it did not declare.",
+            None => "",
+        };
+        format!(
+            "{}, {} workers in {} region{}{oversubscribed}\n{}\nverified: residual {} at most; a regime \
+             over itself: {control}{footprint}",
+            self.problem,
+            self.threads,
+            self.regions,
+            if self.regions == 1 { "" } else { "s" },
+            table.to_terminal(width),
+            three(self.residual),
+        )
+    }
+}
