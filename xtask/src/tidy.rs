@@ -40,6 +40,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "probe",
             "alloc",
             "malloc",
+            "tasks",
             "workloads",
             "report",
         ],
