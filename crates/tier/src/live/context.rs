@@ -1,6 +1,7 @@
 //! One actor on this machine: the operations that the pager's drivers are written over.
 
 use core::sync::atomic::{AtomicU32, Ordering};
+use std::cell::RefCell;
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context as Polling, Poll, Waker};
@@ -10,6 +11,7 @@ use isochrone_os::futex::{self, Scope};
 use isochrone_os::space::Space as Memory;
 
 use super::common::Timed;
+use super::far::Scratch;
 use super::operations;
 use super::process::{Process, timed};
 use super::wishes;
@@ -29,19 +31,33 @@ pub(super) struct Context<'t> {
     pub(super) caller: Caller,
     /// Where bytes rest between the area and a far tier that is not memory.
     pub(super) bounce: Memory,
+    /// What the far tier needs at hand.
+    pub(super) scratch: RefCell<Scratch>,
 }
 
 impl<'t> Context<'t> {
     pub(super) fn new(process: &'t Process, actor: Actor, worker: u32) -> Result<Self, OsError> {
         let space = process.space_of(worker);
         let bounce = Memory::new(BATCH_MOST as usize * process.area.group_bytes(), false)?;
-        Ok(Self { process, caller: Caller { actor, space, worker }, bounce })
+        let scratch = RefCell::new(process.far.scratch());
+        Ok(Self { process, caller: Caller { actor, space, worker }, bounce, scratch })
     }
 
     fn time<T>(&self, what: Timed, act: impl FnOnce() -> T) -> T {
+        self.spring(what, false);
         let (result, cycles) = timed(act);
+        self.spring(what, true);
         self.process.common.time(self.caller.actor, what, cycles);
         result
+    }
+
+    /// Ends here if there is a trap for this actor at this step.
+    fn spring(&self, step: Timed, after: bool) {
+        let Some(trap) = self.process.config.trap else { return };
+        let here = trap.actor == self.caller.actor && trap.step == step && trap.after == after;
+        if here && self.process.common.counters(trap.actor).times(step) == trap.times {
+            let _ = isochrone_os::process::signal(isochrone_os::process::this(), 9);
+        }
     }
 
     /// Looks at a word for a while before sleeping: what others do to an entry is mostly shorter than a

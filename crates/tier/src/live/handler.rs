@@ -24,6 +24,8 @@ const STACK_BYTES: usize = 256 << 10;
 static PROCESS: AtomicPtr<Process> = AtomicPtr::new(ptr::null_mut());
 /// Who resolves faults of threads that are no workers, one at a time.
 static GUEST: AtomicPtr<Context<'static>> = AtomicPtr::new(ptr::null_mut());
+/// The program was told by a line already.
+static COMPLAINED: AtomicBool = AtomicBool::new(false);
 static GUEST_BUSY: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
@@ -100,7 +102,8 @@ fn on_bus(interrupted: &Interrupted) -> Verdict {
     match result {
         Ok(_) => Verdict::Resume,
         Err(trouble) => {
-            if !somebody_was_there() {
+            // Rust's own runtime is there before, too, and says nothing: so it is said once in any case.
+            if !COMPLAINED.swap(true, Ordering::Relaxed) || !somebody_was_there() {
                 complain(address, trouble);
             }
             Verdict::HandOn

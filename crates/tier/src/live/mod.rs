@@ -28,5 +28,5 @@ mod worker;
 pub use barrier::Gone;
 pub use check::Mode;
 pub use common::{Counters, Timed};
-pub use team::{Config, Ended, Report, Tables, Team, TierError};
+pub use team::{Config, Ended, Report, Tables, Team, TierError, Trap};
 pub use worker::Worker;

@@ -59,7 +59,7 @@ pub(super) fn copy_out(context: &Context<'_>, run: Run) -> Result<(), Trouble> {
         if process.far.memory().is_none() {
             // SAFETY: just written, `bytes` long, and this actor's alone.
             let bytes = unsafe { std::slice::from_raw_parts(to, piece.bytes) };
-            process.far.write(&part, bytes)?;
+            process.far.write(&part, bytes, &mut context.scratch.borrow_mut())?;
         }
     }
     Ok(())
@@ -120,7 +120,7 @@ pub(super) fn source(
     let to = bounce(context, piece.bytes)?;
     // SAFETY: the actor's own buffer, which is that long.
     let bytes = unsafe { std::slice::from_raw_parts_mut(to, piece.bytes) };
-    context.process.far.read(&part, bytes)?;
+    context.process.far.read(&part, bytes, &mut context.scratch.borrow_mut())?;
     Ok(Source::Bytes { from: to, bounced: true })
 }
 

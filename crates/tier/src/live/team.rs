@@ -10,7 +10,7 @@ use isochrone_units::{CoreId, PAGE_BYTES, RegionId};
 
 use super::area::Area;
 use super::check::{Check, Mode, check};
-use super::common::{Common, Counters};
+use super::common::{Common, Counters, Timed};
 use super::far::Far;
 use super::process::Process;
 use super::spawn;
@@ -78,6 +78,21 @@ pub struct Config {
     pub mode: Option<Mode>,
     /// Looks at a word before sleeping on it: few where workers and movers share cores.
     pub spins: u32,
+    /// Somebody is killed at a step: for tests of what the others do.
+    pub trap: Option<Trap>,
+}
+
+/// An actor ends by `SIGKILL` when it does something that it did so often before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trap {
+    /// Who.
+    pub actor: Actor,
+    /// At which step.
+    pub step: Timed,
+    /// When it is done, and not before.
+    pub after: bool,
+    /// How often it was done before.
+    pub times: u64,
 }
 
 impl Config {
@@ -101,6 +116,7 @@ impl Config {
             region: None,
             mode: None,
             spins: 200,
+            trap: None,
         }
     }
 

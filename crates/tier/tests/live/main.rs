@@ -2,7 +2,14 @@
 //! forked for it; what it prints is in the form of the usual harness.
 
 #![allow(clippy::print_stdout, reason = "a test harness reports on standard output")]
+#![allow(
+    unsafe_code,
+    reason = "a handler of a program's own, and a buffer for the kernel, in the area"
+)]
 
+mod deaths;
+mod errors;
+mod pitfalls;
 mod stress;
 
 use std::time::{Duration, Instant};
@@ -29,8 +36,8 @@ fn main() {
     let asked = |flag: &str| arguments.iter().any(|argument| argument == flag);
     let filters: Vec<&String> = arguments.iter().filter(|a| !a.starts_with('-')).collect();
     let wanted = |name: &str| filters.is_empty() || filters.iter().any(|f| name.contains(*f));
-    let cases = stress::CASES;
-    let chosen: Vec<&Case> = cases.iter().filter(|case| wanted(case.name)).collect();
+    let cases = [stress::CASES, deaths::CASES, errors::CASES, pitfalls::CASES];
+    let chosen: Vec<&Case> = cases.into_iter().flatten().filter(|case| wanted(case.name)).collect();
     if asked("--list") {
         chosen.iter().for_each(|case| println!("{}: test", case.name));
         return;

@@ -5,7 +5,7 @@ use isochrone_os::OsError;
 use isochrone_os::space::Space;
 use isochrone_units::RegionId;
 
-use super::{Far, Part};
+use super::{Far, Part, Scratch};
 use crate::pages::Trouble;
 
 /// A far tier in memory.
@@ -46,7 +46,7 @@ impl Far for Memory {
         Some(self)
     }
 
-    fn read(&self, part: &Part, to: &mut [u8]) -> Result<(), Trouble> {
+    fn read(&self, part: &Part, to: &mut [u8], _: &mut Scratch) -> Result<(), Trouble> {
         let from = self.place(part)?;
         let bytes = part.bytes().min(to.len());
         // SAFETY: the part is inside and belongs to the caller, so nobody writes it meanwhile; `to` is
@@ -55,7 +55,7 @@ impl Far for Memory {
         Ok(())
     }
 
-    fn write(&self, part: &Part, from: &[u8]) -> Result<(), Trouble> {
+    fn write(&self, part: &Part, from: &[u8], _: &mut Scratch) -> Result<(), Trouble> {
         let to = self.place(part)?;
         let bytes = part.bytes().min(from.len());
         // SAFETY: the part is inside and belongs to the caller, so nobody reads or writes it meanwhile.

@@ -1,8 +1,14 @@
 //! Where groups are that are not in fast memory.
 
+mod compressed;
+mod file;
 mod memory;
 
+pub use compressed::Compressed;
+pub use file::File;
 pub use memory::Memory;
+
+use lz4_flex::block::CompressTable;
 
 use crate::pages::Trouble;
 
@@ -34,6 +40,20 @@ impl Part {
     }
 }
 
+/// Room that a far tier needs for a call: one actor's own, since nothing is allocated in a handler.
+#[derive(Default)]
+pub struct Scratch {
+    /// Bytes, as many as [`Far::scratch`] asked for.
+    pub bytes: Vec<u8>,
+    table: Option<CompressTable>,
+}
+
+impl std::fmt::Debug for Scratch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scratch").field("bytes", &self.bytes.len()).finish_non_exhaustive()
+    }
+}
+
 /// A far tier. Its offsets are those of the area. All processes of a team use one value, copied when they
 /// are made, so what it changes must be in shared memory or in files. Calls come from signal handlers:
 /// they must not wait for a lock that the interrupted thread may hold.
@@ -46,17 +66,22 @@ pub trait Far: std::fmt::Debug + Send + Sync {
         None
     }
 
+    /// What an actor has at hand for its calls, made before the first.
+    fn scratch(&self) -> Scratch {
+        Scratch::default()
+    }
+
     /// Reads what was written there before; `to` is as long as the part.
     ///
     /// # Errors
     /// [`Trouble`] where it cannot be read.
-    fn read(&self, part: &Part, to: &mut [u8]) -> Result<(), Trouble>;
+    fn read(&self, part: &Part, to: &mut [u8], scratch: &mut Scratch) -> Result<(), Trouble>;
 
     /// Writes; `from` is as long as the part.
     ///
     /// # Errors
     /// [`Trouble`] where it cannot be written.
-    fn write(&self, part: &Part, from: &[u8]) -> Result<(), Trouble>;
+    fn write(&self, part: &Part, from: &[u8], scratch: &mut Scratch) -> Result<(), Trouble>;
 
     /// What is there will not be read any more.
     fn forget(&self, part: &Part) {

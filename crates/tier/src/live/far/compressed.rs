@@ -1,0 +1,286 @@
+//! Compressed memory: each group by itself, with LZ4, in slots of shared memory.
+//!
+//! Slots have sizes in steps of 512 bytes, and a stack of free ones for each size. A group is written to a
+//! new slot before its old one is freed, so a writer that is killed leaves the old copy and, at worst, one
+//! slot that nobody has. Groups of zeros take no slot. Where no slot of a size is left, a larger one is cut;
+//! what is cut off stays unused.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use isochrone_os::OsError;
+use isochrone_os::mapping::Mapping;
+use isochrone_os::space::Space;
+use lz4_flex::block::{
+    CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size,
+};
+
+use super::{Far, Part, Scratch};
+use crate::pages::Trouble;
+
+/// Slots are multiples of this.
+const UNIT: usize = 512;
+/// A group that was never written, or only with zeros.
+const ZEROS: u64 = 0;
+/// A far tier that says what was not written by it.
+const CORRUPT: Trouble = Trouble::Far(117);
+
+/// A far tier in compressed memory.
+#[derive(Debug)]
+pub struct Compressed {
+    space: Space,
+    /// For each group: the unit at which its slot begins plus one, and the bytes in it.
+    entries: Mapping,
+    /// For each unit the next free slot, and behind them a tagged head for each size, and what was never
+    /// used.
+    links: Mapping,
+    group_bytes: usize,
+    units: usize,
+}
+
+impl Compressed {
+    /// Room for the groups of an area, at most `capacity` bytes of it.
+    ///
+    /// # Errors
+    /// [`OsError`] where there is no memory for its tables.
+    pub fn new(area_bytes: usize, group_bytes: usize, capacity: usize) -> Result<Self, OsError> {
+        let units = capacity / UNIT;
+        let sizes = group_bytes / UNIT + 1;
+        Ok(Self {
+            space: Space::new(capacity.max(UNIT), true)?,
+            entries: Mapping::shared_memfd(area_bytes.div_ceil(group_bytes) * 8)?,
+            links: Mapping::shared_memfd((units + sizes + 1) * 8)?,
+            group_bytes,
+            units,
+        })
+    }
+
+    /// Never used units: the count of used ones.
+    fn used(&self) -> &AtomicU64 {
+        &self.links.words()[self.units]
+    }
+
+    fn head(&self, size: usize) -> &AtomicU64 {
+        &self.links.words()[self.units + size]
+    }
+
+    /// A free slot of `size` units, or of the next size that has one.
+    fn take(&self, size: usize) -> Option<u64> {
+        self.pop(size).or_else(|| self.fresh(size)).or_else(|| {
+            let larger = size + 1..=self.group_bytes / UNIT;
+            larger.into_iter().find_map(|size| self.pop(size))
+        })
+    }
+
+    fn fresh(&self, size: usize) -> Option<u64> {
+        let used = self.used();
+        let mut seen = used.load(Ordering::Relaxed);
+        while index(seen) + size <= self.units {
+            let next = seen + size as u64;
+            match used.compare_exchange(seen, next, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return Some(seen),
+                Err(other) => seen = other,
+            }
+        }
+        None
+    }
+
+    /// Pops a slot: a head is a tag that every change raises, and the unit plus one.
+    fn pop(&self, size: usize) -> Option<u64> {
+        let head = self.head(size);
+        let mut seen = head.load(Ordering::Acquire);
+        loop {
+            let unit = (seen & 0xffff_ffff).checked_sub(1)?;
+            let next = self.links.words()[index(unit)].load(Ordering::Relaxed) & 0xffff_ffff;
+            let tagged = ((seen >> 32).wrapping_add(1) << 32) | next;
+            match head.compare_exchange(seen, tagged, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Some(unit),
+                Err(other) => seen = other,
+            }
+        }
+    }
+
+    fn push(&self, size: usize, unit: u64) {
+        let head = self.head(size);
+        let mut seen = head.load(Ordering::Relaxed);
+        loop {
+            self.links.words()[index(unit)].store(seen & 0xffff_ffff, Ordering::Relaxed);
+            let tagged = ((seen >> 32).wrapping_add(1) << 32) | (unit + 1);
+            match head.compare_exchange(seen, tagged, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(other) => seen = other,
+            }
+        }
+    }
+
+    fn entry(&self, at: usize) -> &AtomicU64 {
+        &self.entries.words()[at / self.group_bytes]
+    }
+
+    /// Frees what an entry says.
+    fn free(&self, entry: u64) {
+        if let Some((unit, _, size)) = slot_of(entry) {
+            self.push(size, unit);
+        }
+    }
+
+    fn read_group(&self, at: usize, to: &mut [u8]) -> Result<(), Trouble> {
+        let Some((unit, bytes, _)) = slot_of(self.entry(at).load(Ordering::Acquire)) else {
+            to.fill(0);
+            return Ok(());
+        };
+        let from = self.space.as_ptr().wrapping_add(index(unit) * UNIT).cast_const();
+        // SAFETY: the slot lies inside of the space and belongs to this group, whose part the caller
+        // owns: nobody writes it meanwhile.
+        let stored = unsafe { std::slice::from_raw_parts(from, bytes) };
+        if bytes == to.len() {
+            to.copy_from_slice(stored);
+            return Ok(());
+        }
+        let done = decompress_into(stored, to).map_err(|_| CORRUPT)?;
+        if done == to.len() { Ok(()) } else { Err(CORRUPT) }
+    }
+
+    fn write_group(&self, at: usize, from: &[u8], scratch: &mut Scratch) -> Result<(), Trouble> {
+        let old = self.entry(at).load(Ordering::Relaxed);
+        if from.iter().all(|byte| *byte == 0) {
+            self.entry(at).store(ZEROS, Ordering::Release);
+            self.free(old);
+            return Ok(());
+        }
+        let Scratch { bytes, table } = scratch;
+        let table = table.as_mut().ok_or(CORRUPT)?;
+        let packed = compress_into_with_table(from, bytes, table).map_err(|_| CORRUPT)?;
+        let packed = if packed < from.len() { &bytes[..packed] } else { from };
+        let unit = self.take(packed.len().div_ceil(UNIT)).ok_or(Trouble::Full)?;
+        let to = self.space.as_ptr().wrapping_add(index(unit) * UNIT);
+        // SAFETY: the slot lies inside of the space, is as large as its content, and was just taken: it
+        // is nobody else's.
+        unsafe { std::ptr::copy_nonoverlapping(packed.as_ptr(), to, packed.len()) };
+        let entry = (unit + 1) << 32 | packed.len() as u64;
+        self.entry(at).store(entry, Ordering::Release);
+        self.free(old);
+        Ok(())
+    }
+}
+
+/// A unit as an index.
+fn index(unit: u64) -> usize {
+    usize::try_from(unit).unwrap_or(usize::MAX)
+}
+
+/// The unit at which a group's slot begins, the bytes in it, and its size in units.
+fn slot_of(entry: u64) -> Option<(u64, usize, usize)> {
+    let bytes = usize::try_from(entry & 0xffff_ffff).ok()?;
+    Some(((entry >> 32).checked_sub(1)?, bytes, bytes.div_ceil(UNIT)))
+}
+
+impl Far for Compressed {
+    fn name(&self) -> &'static str {
+        "lz4"
+    }
+
+    fn scratch(&self) -> Scratch {
+        let table = if self.group_bytes < usize::from(u16::MAX) {
+            CompressTable::small()
+        } else {
+            CompressTable::large()
+        };
+        Scratch { bytes: vec![0; get_maximum_output_size(self.group_bytes)], table: Some(table) }
+    }
+
+    fn read(&self, part: &Part, to: &mut [u8], _: &mut Scratch) -> Result<(), Trouble> {
+        let groups = to.chunks_mut(self.group_bytes).enumerate();
+        groups
+            .into_iter()
+            .try_for_each(|(n, to)| self.read_group(part.at() + n * self.group_bytes, to))
+    }
+
+    fn write(&self, part: &Part, from: &[u8], scratch: &mut Scratch) -> Result<(), Trouble> {
+        let mut groups = from.chunks(self.group_bytes).enumerate();
+        groups.try_for_each(|(n, from)| {
+            self.write_group(part.at() + n * self.group_bytes, from, scratch)
+        })
+    }
+
+    fn forget(&self, part: &Part) {
+        for at in (part.at()..part.at() + part.bytes()).step_by(self.group_bytes) {
+            self.free(self.entry(at).swap(ZEROS, Ordering::AcqRel));
+        }
+    }
+
+    fn used_bytes(&self) -> Option<u64> {
+        Some(self.used().load(Ordering::Relaxed) * UNIT as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes that compress to about `share` of eighths.
+    fn page(seed: u64, share: usize) -> Vec<u8> {
+        let mut x = seed | 1;
+        let mut bytes = vec![0_u8; 4096];
+        for byte in bytes.iter_mut().take(512 * share) {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            *byte = x.to_le_bytes()[3];
+        }
+        bytes
+    }
+
+    #[test]
+    fn groups_come_back_whatever_they_hold() {
+        let far = Compressed::new(64 << 12, 4096, 64 << 12).unwrap();
+        let mut scratch = far.scratch();
+        let mut to = vec![1; 4096];
+        for round in 0..50 {
+            for group in 0..16 {
+                let share = (group + round) % 9;
+                let part = Part::owned(group << 12, 4096);
+                let bytes = page(round as u64 * 100 + group as u64, share);
+                far.write(&part, &bytes, &mut scratch).unwrap();
+                far.read(&part, &mut to, &mut scratch).unwrap();
+                assert_eq!(to, bytes, "round {round}, group {group}");
+            }
+        }
+        assert!(far.used_bytes() <= Some(64 << 12));
+        far.forget(&Part::owned(0, 4096));
+        far.read(&Part::owned(0, 4096), &mut to, &mut scratch).unwrap();
+        assert!(to.iter().all(|byte| *byte == 0));
+    }
+
+    #[test]
+    fn a_full_store_says_so_and_keeps_what_it_has() {
+        let far = Compressed::new(64 << 12, 4096, 4 << 12).unwrap();
+        let mut scratch = far.scratch();
+        for group in 0..4 {
+            far.write(&Part::owned(group << 12, 4096), &page(group as u64, 8), &mut scratch)
+                .unwrap();
+        }
+        let fifth = far.write(&Part::owned(4 << 12, 4096), &page(9, 8), &mut scratch);
+        assert_eq!(fifth, Err(Trouble::Full));
+        let mut to = vec![0; 4096];
+        for group in 0..4 {
+            far.read(&Part::owned(group << 12, 4096), &mut to, &mut scratch).unwrap();
+            assert_eq!(to, page(group as u64, 8));
+        }
+        // Room that one gives up is another's.
+        far.forget(&Part::owned(0, 4096));
+        far.write(&Part::owned(4 << 12, 4096), &page(9, 8), &mut scratch).unwrap();
+    }
+
+    #[test]
+    fn several_groups_are_written_and_read_by_one_call() {
+        let far = Compressed::new(64 << 12, 8192, 64 << 12).unwrap();
+        let mut scratch = far.scratch();
+        let bytes: Vec<u8> = (0..4).flat_map(|n| page(n, 3)).collect();
+        far.write(&Part::owned(8192, 16384), &bytes, &mut scratch).unwrap();
+        let mut to = vec![0; 16384];
+        far.read(&Part::owned(8192, 16384), &mut to, &mut scratch).unwrap();
+        assert_eq!(to, bytes);
+        far.read(&Part::owned(16384, 8192), &mut to[..8192], &mut scratch).unwrap();
+        assert_eq!(to[..8192], bytes[8192..]);
+    }
+}
