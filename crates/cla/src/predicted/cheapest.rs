@@ -17,9 +17,12 @@ pub(super) fn cheapest(prices: &Prices<'_>) -> Timing {
     for node in graph.topological() {
         let begin = timing.ready(graph, node);
         let own = begin + node_ns(prices, node);
-        let (end, before) = match graph.sources(node) {
+        // What an earlier call wrote may have come with that call.
+        let sources = graph.sources(node).iter().copied();
+        let sources: Vec<usize> = sources.filter(|&s| !graph.nodes()[s].earlier).collect();
+        let (end, before) = match sources[..] {
             [] => (own, graph.previous(node).into_iter().collect()),
-            sources => waited(prices, &nearest, &timing, node, (own, sources)),
+            _ => waited(prices, &nearest, &timing, node, (own, &sources)),
         };
         let (end, before) = arrived(prices, &nearest, &timing, node, (end, before));
         timing.set(node, begin, end, before);

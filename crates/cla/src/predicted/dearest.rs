@@ -35,19 +35,17 @@ fn node_ns(prices: &Prices<'_>, polled: &[bool], node: usize) -> f64 {
     let mut sum = super::private::dearest_ns(prices, node);
     let mut missing: Vec<(f64, usize)> = Vec::new();
     for (line, at, touch) in prices.awaited(node) {
-        let again = prices.own_before(line, at).is_some_and(|own| own.how == Use::Write);
-        let together = touch.how == Use::Write && again && prices.consecutive(line, at);
-        if together || at_hand(prices, line, at) {
+        if together(prices, line, at) || at_hand(prices, line, at) {
             sum += prices.costs.local_ns;
             continue;
         }
         let (ns, supplier) = own_ns(prices, line, at);
         let extra = prices.neighbour(line, at) + prices.remote_reader(line, at);
         missing.push((ns, supplier));
-        sum += extra;
-        if polled[line] || contested(prices, line, at) {
-            sum += stolen_ns(prices, line, at);
-        }
+        sum += extra + held_ns(prices, line, touch);
+        let rivals = polled[line] || contested(prices, line, at);
+        let stolen = if rivals { stolen_ns(prices, line, at) } else { 0.0 };
+        sum += if stolen > 0.0 { stolen } else { filled_ns(prices, line, at) };
     }
     sum + match missing[..] {
         [] => 0.0,
@@ -60,6 +58,28 @@ fn node_ns(prices: &Prices<'_>, polled: &[bool], node: usize) -> f64 {
             at_once.max(one_by_one)
         }
     } + congestion_ns(prices, node, &missing)
+}
+
+/// Whether the rank has just written the line in the operation before.
+fn together(prices: &Prices<'_>, line: usize, at: usize) -> bool {
+    let touch = prices.graph.history(line)[at];
+    let again = prices.own_before(line, at).is_some_and(|own| own.how == Use::Write);
+    touch.how == Use::Write && again && prices.consecutive(line, at)
+}
+
+/// How long others keep the line for writes that they do in their own cache; for those that stay together
+/// they read the caller's buffer meanwhile.
+fn held_ns(prices: &Prices<'_>, line: usize, touch: Touch) -> f64 {
+    let history = prices.graph.history(line);
+    let rank = prices.rank(touch.node);
+    let writes = history.iter().enumerate().filter(|&(_, t)| {
+        prices.rank(t.node) != rank && t.how == Use::Write && meanwhile(prices, touch, *t)
+    });
+    let held = writes.map(|(at, t)| {
+        let read = together(prices, line, at).then(|| super::private::dearest_ns(prices, t.node));
+        read.unwrap_or(0.0) + prices.costs.local_ns
+    });
+    held.sum()
 }
 
 /// Whether the line is in the rank's own cache, fit for this use, however ranks interleave.
@@ -81,6 +101,29 @@ fn at_hand(prices: &Prices<'_>, line: usize, at: usize) -> bool {
     prices.others(line, at).all(harmless)
 }
 
+/// Whether some rank has surely fetched the line before, so that it does not come from memory.
+fn surely_used(prices: &Prices<'_>, line: usize, at: usize) -> bool {
+    let graph = prices.graph;
+    let touch = graph.history(line)[at];
+    let before = |t: Touch| {
+        (touch.how == Use::Poll && graph.needed_by(t.node, touch.node))
+            || graph.ended_before(t.node, touch.node)
+    };
+    prices.own_before(line, at).is_some() || prices.others(line, at).any(before)
+}
+
+/// What it takes longer if another rank is just fetching the line from memory, and then hands it on.
+fn filled_ns(prices: &Prices<'_>, line: usize, at: usize) -> f64 {
+    let graph = prices.graph;
+    let node = graph.history(line)[at].node;
+    if surely_used(prices, line, at) {
+        return 0.0;
+    }
+    let others = prices.others(line, at).filter(|t| !graph.ended_before(node, t.node));
+    let handed = others.map(|t| prices.memory(t.node) + prices.transfer(t.node, node));
+    (handed.fold(0.0, f64::max) - own_ns(prices, line, at).0).max(0.0)
+}
+
 /// The line from whoever may have it, the farthest; for a write with all that may share it.
 fn own_ns(prices: &Prices<'_>, line: usize, at: usize) -> (f64, usize) {
     let graph = prices.graph;
@@ -91,14 +134,9 @@ fn own_ns(prices: &Prices<'_>, line: usize, at: usize) -> (f64, usize) {
         .clone()
         .map(|t| (prices.transfer(t.node, node), t.node))
         .max_by(|a, b| a.0.total_cmp(&b.0));
-    let surely_used = prices.own_before(line, at).is_some()
-        || may_have.clone().any(|t| {
-            let poll = touch.how == Use::Poll && graph.needed_by(t.node, node);
-            poll || graph.ended_before(t.node, node)
-        });
     let memory = (prices.memory(node), node);
     let first = match farthest {
-        Some(farthest) if surely_used || farthest.0 > memory.0 => farthest,
+        Some(farthest) if surely_used(prices, line, at) || farthest.0 > memory.0 => farthest,
         _ => memory,
     };
     if !touch.writes() {

@@ -187,13 +187,18 @@ impl Graph {
                 }
                 Operation::Wait { line, compare, value } => {
                     let log = &logs[line.0 as usize];
-                    let holds = log.iter().rev().take_while(|(_, w)| compare.holds(*w, value));
-                    satisfied[node] = holds.last().map(|(source, _)| *source);
+                    let holds = |(_, word): &&(usize, u64)| compare.holds(*word, value);
+                    let from_the_start = compare.holds(0, value) && log.iter().all(|w| holds(&w));
+                    if !from_the_start {
+                        let source = log.iter().rev().take_while(holds).last();
+                        satisfied[node] = source.map(|(source, _)| *source);
+                    }
                 }
                 _ => {}
             }
         };
         let mut replay = Replay::new(&self.first[..ranks], lines);
+        let fresh = replay.clone();
         replay.run(nodes, &self.begin, &mut visit);
         all_at(nodes, &replay, &self.begin)?;
         let started = replay.clone();
@@ -204,7 +209,8 @@ impl Graph {
             let node = self.topological[place];
             let sources = match satisfied[node] {
                 Some(source) if matches!(self.nodes[source].operation, Operation::Add { .. }) => {
-                    self.needed_adds(node, source, &started)
+                    let call = if self.nodes[node].earlier { &fresh } else { &started };
+                    self.needed_adds(node, call)
                 }
                 Some(source) => vec![source],
                 None => Vec::new(),
@@ -216,20 +222,17 @@ impl Graph {
     }
 
     /// The adds without which the wait `node` never ends, those left out that came before it anyhow.
-    /// `one` is an add after which it held.
-    fn needed_adds(&self, node: usize, one: usize, started: &Replay) -> Vec<usize> {
-        if self.nodes[node].earlier {
-            // Only the state left behind counts, and every later call comes after all of this.
-            return vec![one];
-        }
+    /// `call` is the state before its call.
+    fn needed_adds(&self, node: usize, call: &Replay) -> Vec<usize> {
+        let end = if self.nodes[node].earlier { &self.begin[..] } else { &self.first[1..] };
         let Operation::Wait { line, value, .. } = self.nodes[node].operation else {
             return Vec::new();
         };
         let line = line.0 as usize;
         let until = |rank: usize, stop: usize| {
-            let mut limit = self.first[1..].to_vec();
+            let mut limit = end.to_vec();
             limit[rank] = limit[rank].min(stop);
-            let mut replay = started.clone();
+            let mut replay = call.clone();
             replay.run(&self.nodes, &limit, |_, _| {});
             replay
         };

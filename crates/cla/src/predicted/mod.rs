@@ -16,7 +16,7 @@ mod private;
 mod replay;
 mod svg;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod timing;
 mod words;
 
