@@ -9,9 +9,12 @@
 //!   one rank does.
 //! * [`live`]: the reading that runs, between threads and between processes.
 //! * [`collectives`]: broadcast, barrier and the rest, over the primitives.
+//! * [`predicted`]: the graph of a program, and the band of its time.
+//! * [`simulated`]: a program replayed on a modelled machine, message by message.
 
 pub mod collectives;
 pub mod live;
 pub mod predicted;
 pub mod program;
 pub mod search;
+pub mod simulated;

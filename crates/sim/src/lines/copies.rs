@@ -205,6 +205,12 @@ impl Copies {
         }
     }
 
+    /// The word of a core's copy.
+    pub(super) fn word(&self, core: Core) -> u64 {
+        let at = self.0.binary_search_by_key(&core, |copy| copy.core);
+        at.map_or(0, |at| self.0[at].value)
+    }
+
     /// Core, state and word of each copy that there is.
     pub(super) fn valid(&self) -> impl Iterator<Item = (Core, State, u64)> {
         self.0.iter().filter(|c| c.state != State::Invalid).map(|c| (c.core, c.state, c.value))

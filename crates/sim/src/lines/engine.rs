@@ -9,7 +9,7 @@ use isochrone_stats as stats;
 use super::legs::Legs;
 use super::line::LineState;
 use super::links::Links;
-use super::message::{Core, Kind, Message};
+use super::message::{Core, Kind, Message, State};
 use super::program::{Program, Touch};
 use super::rules::{Lookup, Protocol, Rules};
 use super::traffic::Traffic;
@@ -40,6 +40,8 @@ impl Jitter {
 pub struct Run {
     /// When each core had done its last step, ns after the common beginning.
     pub end_ns: Vec<f64>,
+    /// When each core had done each of its steps, ns.
+    pub steps_ns: Vec<Vec<f64>>,
     /// What went over the machine.
     pub traffic: Traffic,
 }
@@ -128,7 +130,8 @@ impl<'a> Engine<'a> {
         assert!(program.cores.len() <= self.rules.cores(), "more programs than cores");
         self.prepare(program);
         let mut random = stats::rng(stats::derive_seed(jitter.seed, 1));
-        let mut end_ps = vec![0; program.cores.len()];
+        let mut ends_ps: Vec<Vec<u64>> =
+            program.cores.iter().map(|steps| Vec::with_capacity(steps.len() + 1)).collect();
         let mut traffic = Traffic::default();
         let begin_ps = self.now_ps;
         let mut turn = 0_u64;
@@ -148,10 +151,8 @@ impl<'a> Engine<'a> {
             self.free.push(at);
             let event = self.events[at as usize];
             self.happen(program, event, &mut follow);
-            if let Event::Begin(core) = event
-                && self.world.has_ended(usize::from(core))
-            {
-                end_ps[usize::from(core)] = time;
+            if let Event::Begin(core) = event {
+                ends_ps[usize::from(core)].push(time);
             }
             for event in follow.drain(..) {
                 let poll = if let Event::Poll(_) = event { jitter.poll_ns } else { 0.0 };
@@ -161,8 +162,13 @@ impl<'a> Engine<'a> {
             }
         }
         self.stuck(program)?;
-        let end_ns = end_ps.iter().map(|end| nanoseconds(end - begin_ps)).collect();
-        Ok(Run { end_ns, traffic })
+        // A core comes to its first step when it begins, and to the next when it has done one.
+        let steps = |ends: &Vec<u64>| -> Vec<f64> {
+            ends.iter().skip(1).map(|end| nanoseconds(end - begin_ps)).collect()
+        };
+        let steps_ns: Vec<_> = ends_ps.iter().map(steps).collect();
+        let end = |ends: &Vec<f64>| ends.last().copied().unwrap_or(0.0);
+        Ok(Run { end_ns: steps_ns.iter().map(end).collect(), steps_ns, traffic })
     }
 
     fn prepare(&mut self, program: &Program) {
@@ -262,7 +268,7 @@ fn sockets(costs: &LineCosts, cores: &[usize]) -> Vec<u16> {
 impl Pace for Legs<'_> {
     fn streams(&self, lines: &[LineState], core: Core, missing: &[Touch]) -> bool {
         let one_by_one: u64 = missing.iter().map(|touch| self.fetch_ps(lines, core, *touch)).sum();
-        let class = self.supplier_class(lines, core, missing[0]);
+        let class = self.way(lines, core, missing[0]).unwrap_or_else(|| self.class(core, core));
         let each = class.line_ps + class.congestion_ps;
         class.start_ps + each * missing.len() as u64 <= one_by_one
     }
@@ -273,21 +279,27 @@ impl Pace for Legs<'_> {
 }
 
 impl Legs<'_> {
-    /// The class between a core and whoever would send it a line now.
-    fn supplier_class(&self, lines: &[LineState], core: Core, touch: Touch) -> super::legs::Class {
-        let supplier = lines[touch.line as usize].supplier(core);
-        self.class(core, supplier.unwrap_or(core))
+    /// The class between a core and the farthest that a line would come from, or be taken from, now.
+    fn way(&self, lines: &[LineState], core: Core, touch: Touch) -> Option<super::legs::Class> {
+        let line = &lines[touch.line as usize];
+        let asked: Vec<Core> = match touch.change {
+            Some(_) => line.home.others(core).collect(),
+            None => line.supplier(core).into_iter().collect(),
+        };
+        let classes = asked.into_iter().map(|peer| self.class(core, peer));
+        classes.max_by_key(|class| class.transfer_ps)
     }
 
-    /// What fetching a line costs now.
+    /// What fetching a line costs now, if nobody else wants it.
     fn fetch_ps(&self, lines: &[LineState], core: Core, touch: Touch) -> u64 {
-        match lines[touch.line as usize].supplier(core) {
-            Some(peer) => self.class(core, peer).transfer_ps,
-            None => self.memory_ps(core),
-        }
+        let line = &lines[touch.line as usize];
+        let fetched = line.supplier(core).is_some() || line.copies.state(core) != State::Invalid;
+        let memory = if fetched { 0 } else { self.memory_ps(core) };
+        self.way(lines, core, touch).map_or(memory, |class| class.transfer_ps.max(memory))
     }
 
-    /// How long after the one before it a line of several is asked for.
+    /// How long after the one before it a line of several is asked for: so that the last has come when
+    /// equation (1) says.
     pub(super) fn pace_ps(
         &self,
         lines: &[LineState],
@@ -295,7 +307,7 @@ impl Legs<'_> {
         touch: Touch,
         first: bool,
     ) -> u64 {
-        let class = self.supplier_class(lines, core, touch);
+        let class = self.way(lines, core, touch).unwrap_or_else(|| self.class(core, core));
         let each = class.line_ps + class.congestion_ps;
         if first {
             (class.start_ps + each).saturating_sub(self.fetch_ps(lines, core, touch))

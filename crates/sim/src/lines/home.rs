@@ -62,7 +62,7 @@ enum Active {
     Reads {
         /// By core.
         readers: Vec<Reader>,
-        /// Nobody may join: one of them will be alone with the line, or takes it from its owner.
+        /// Nobody may join: one of them will answer for the line, or takes it from its owner.
         closed: bool,
         /// One of them will answer for the line.
         forwarded: bool,
@@ -177,14 +177,18 @@ impl Home {
             grade: State::Shared,
             done: false,
         };
-        let downgrade = rules.protocol == Protocol::Mesi && owner.is_some();
+        // Who reads from memory may come to answer for the line: the next one waits and asks it.
+        let alone = match (rules.protocol, owner) {
+            (Protocol::Mesi, None) => self.sharers.is_empty(),
+            (Protocol::Mesif, Some(_)) => false,
+            (Protocol::Mesi, Some(_)) | (Protocol::Mesif, None) => true,
+        };
         if let Active::Reads { readers, closed, .. } = &mut self.active {
             let at = readers.partition_point(|other| other.core < core);
             readers.insert(at, reader);
-            *closed |= downgrade;
+            *closed |= alone;
         } else {
-            self.active =
-                Active::Reads { readers: vec![reader], closed: downgrade, forwarded: false };
+            self.active = Active::Reads { readers: vec![reader], closed: alone, forwarded: false };
         }
         self.proceed(rules, core, out);
     }
@@ -430,6 +434,11 @@ impl Home {
     /// The word in memory.
     pub(super) const fn memory(&self) -> u64 {
         self.memory
+    }
+
+    /// Whom the home would ask to give up a line for `core`.
+    pub(super) fn others(&self, core: Core) -> impl Iterator<Item = Core> + '_ {
+        self.sharers.iter().copied().filter(move |&sharer| sharer != core)
     }
 
     /// Whom the home would read a line from for `core`: a core, or memory.

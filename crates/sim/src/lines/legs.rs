@@ -3,11 +3,12 @@
 //! A table says what a whole transfer costs. The engine needs the legs of which it is made. They are cut so
 //! that an access without rivals takes what the table says, to the picosecond:
 //!
-//! * a request reaches the home at once, and waits there while an earlier one is being served;
-//! * a snoop takes half a transfer, or half of what memory takes where that is less; the rest of the
-//!   transfer is the data's;
-//! * an answer without data takes as long as its snoop;
-//! * memory takes its cost, in which the questions to other sockets are contained (it is read meanwhile);
+//! * a request reaches the home at once, and waits there while an earlier one is being served; a snoop
+//!   reaches its core at once too, and the transfer is counted from then: whoever polls a line pays a whole
+//!   transfer after the write that it waits for, however early it asked;
+//! * data, and the answer that goes with them, take the transfer;
+//! * an answer without data takes as long, but not longer than memory;
+//! * memory takes its cost, in which the answers of other sockets are contained (it is read meanwhile);
 //! * when a line is taken from several, each answer after the first is dealt with for as long as the table
 //!   says that one more sharer costs.
 
@@ -100,7 +101,7 @@ impl<'a> Legs<'a> {
         };
         let probe = |core: Core| {
             let strangers = rules.strangers(core, &[]).into_iter();
-            strangers.map(|peer| 2 * legs.snoop_ps(core, peer)).max().unwrap_or(0)
+            strangers.map(|peer| legs.empty_ps(core, peer)).max().unwrap_or(0)
         };
         legs.probe_ps = (0..).zip(cores).map(|(core, _)| probe(core)).collect();
         legs
@@ -127,9 +128,9 @@ impl<'a> Legs<'a> {
         self.class(core, core).memory_ps
     }
 
-    /// A snoop for `requester` on its way to `peer`, or its answer without data.
-    fn snoop_ps(&self, requester: Core, peer: Core) -> u64 {
-        self.class(requester, peer).transfer_ps.min(self.memory_ps(requester)) / 2
+    /// An answer without data.
+    fn empty_ps(&self, requester: Core, peer: Core) -> u64 {
+        self.class(requester, peer).transfer_ps.min(self.memory_ps(requester))
     }
 
     /// How long a message is on its way where nothing else is.
@@ -137,24 +138,24 @@ impl<'a> Legs<'a> {
         let Message { requester, peer, kind } = message;
         match kind {
             Kind::Request(_) => self.neighbour_ps(line, requester),
-            Kind::SnoopRead | Kind::SnoopOwn { .. } => self.snoop_ps(requester, peer),
             Kind::Data { .. } if peer != requester => {
-                self.rest_ps(requester, peer) + self.remote_reader_ps(line, requester, peer, kind)
+                self.class(requester, peer).transfer_ps
+                    + self.remote_reader_ps(line, requester, peer, kind)
             }
-            Kind::Response { held: true, .. } => self.rest_ps(requester, peer),
-            Kind::Response { held: false, .. } => self.snoop_ps(requester, peer),
+            Kind::Response { held: true, .. } => self.class(requester, peer).transfer_ps,
+            Kind::Response { held: false, .. } => self.empty_ps(requester, peer),
             Kind::Memory { probed } => {
                 let asked = if probed { self.probe_ps[usize::from(requester)] } else { 0 };
                 self.memory_ps(requester).saturating_sub(asked)
             }
             Kind::PutData(_) => self.memory_ps(requester),
-            Kind::Data { .. } | Kind::Grant { .. } | Kind::PutGo | Kind::Done => 0,
+            Kind::SnoopRead
+            | Kind::SnoopOwn { .. }
+            | Kind::Data { .. }
+            | Kind::Grant { .. }
+            | Kind::PutGo
+            | Kind::Done => 0,
         }
-    }
-
-    /// What of a transfer is left when the snoop has come.
-    fn rest_ps(&self, requester: Core, peer: Core) -> u64 {
-        self.class(requester, peer).transfer_ps - self.snoop_ps(requester, peer)
     }
 
     /// What one more sharer adds when a line is taken from several.

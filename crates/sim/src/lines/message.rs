@@ -21,6 +21,8 @@ pub(super) enum State {
 /// What becomes of the word when a core owns the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Change {
+    /// It stays: other bytes of the line are written, or none.
+    Keep,
     /// It is set.
     Set(u64),
     /// It grows, and wraps.
@@ -30,6 +32,7 @@ pub enum Change {
 impl Change {
     pub(super) const fn of(self, word: u64) -> u64 {
         match self {
+            Self::Keep => word,
             Self::Set(value) => value,
             Self::Add(value) => word.wrapping_add(value),
         }

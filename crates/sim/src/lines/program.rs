@@ -39,6 +39,13 @@ pub enum Step {
         /// Accesses to memory of its own that is in its cache.
         private: u32,
     },
+    /// Asks for lines to write, and goes on at once.
+    Claim {
+        /// The first line.
+        line: u32,
+        /// How many.
+        lines: u32,
+    },
     /// Drops its copy of a line, which goes to memory if that is behind.
     Drop {
         /// The line.
@@ -60,6 +67,7 @@ impl Step {
         match self {
             Self::Touch { lines, .. } => lines.iter().any(|touch| touch.line == line),
             Self::Wait { line: used, .. } | Self::Drop { line: used } => *used == line,
+            Self::Claim { line: first, lines } => (*first..first + lines).contains(&line),
         }
     }
 
@@ -68,7 +76,7 @@ impl Step {
         let (touches, polled) = match self {
             Self::Touch { lines, .. } => (&lines[..], None),
             Self::Wait { line, .. } => (&[][..], Some((*line, false))),
-            Self::Drop { .. } => (&[][..], None),
+            Self::Drop { .. } | Self::Claim { .. } => (&[][..], None),
         };
         touches.iter().map(|touch| (touch.line, touch.change.is_some())).chain(polled)
     }
@@ -87,6 +95,7 @@ impl Program {
     pub fn lines(&self) -> u32 {
         let last = |step: &Step| match step {
             Step::Drop { line } => Some(*line),
+            Step::Claim { line, lines } => Some(line + lines.saturating_sub(1)),
             _ => step.lines().map(|(line, _)| line).max(),
         };
         let last = self.cores.iter().flatten().filter_map(last).max();

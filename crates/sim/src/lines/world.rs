@@ -5,7 +5,7 @@
 use super::copies::Asked;
 use super::legs::Legs;
 use super::line::LineState;
-use super::message::{Core, Effect, Message, State};
+use super::message::{Change, Core, Effect, Kind, Message, State};
 use super::program::{Program, Step, Touch};
 use super::rules::Rules;
 
@@ -61,6 +61,8 @@ enum Phase {
         asked: usize,
         /// How many came.
         came: usize,
+        /// Those asked for that are on their way for an earlier claim: they are asked for again then.
+        blocked: Vec<Touch>,
         /// It asks for the next before the last has come.
         streams: bool,
     },
@@ -77,6 +79,12 @@ enum Phase {
 struct CoreState {
     step: usize,
     phase: Phase,
+    /// Lines that it had when it came to its step, fit for it.
+    ready: Vec<u32>,
+    /// Lines that nobody gets before the step is done: those that it has and writes. A line that the
+    /// step before wrote as well stays held between the two, since both stores leave the store buffer
+    /// together.
+    held: Vec<u32>,
 }
 
 /// How cores pace their requests; a matter of costs, so the engine's.
@@ -100,6 +108,8 @@ pub(super) struct Setting<'a> {
 pub(super) struct World {
     pub(super) lines: Vec<LineState>,
     cores: Vec<CoreState>,
+    /// Snoops that wait until a core lets go of a line.
+    deferred: Vec<(u32, Message)>,
 }
 
 /// Polls whose loads may be on their way at once: what a core's ten line-fill buffers hold.
@@ -108,12 +118,20 @@ const AHEAD: usize = 10;
 impl World {
     /// Lines that nobody has, and no cores yet.
     pub(super) fn new(lines: u32) -> Self {
-        Self { lines: vec![LineState::default(); lines as usize], cores: Vec::new() }
+        Self {
+            lines: vec![LineState::default(); lines as usize],
+            cores: Vec::new(),
+            deferred: Vec::new(),
+        }
     }
 
     /// Puts every core before its first step.
     pub(super) fn begin(&mut self, program: &Program) {
-        self.cores = vec![CoreState { step: 0, phase: Phase::Busy }; program.cores.len()];
+        self.cores =
+            vec![
+                CoreState { step: 0, phase: Phase::Busy, ready: Vec::new(), held: Vec::new() };
+                program.cores.len()
+            ];
     }
 
     /// The step that a core is at; all of them if it has ended.
@@ -146,7 +164,7 @@ impl World {
         match event {
             Event::Begin(core) => self.begin_step(setting, core, out),
             Event::Perform { core, .. } => self.perform(setting, core, out),
-            Event::Issue { core, .. } => self.issue(core, out),
+            Event::Issue { core, .. } => self.issue(setting, core, out),
             Event::Poll(core) => self.poll(setting, core, out),
             Event::Ahead { core, line, .. } => {
                 if self.will_poll(setting, core, line) {
@@ -169,56 +187,87 @@ impl World {
         let again = |line: u32| before.is_some_and(|before| before.uses(line));
         let mut local = match step {
             Step::Touch { private, .. } => *private,
-            Step::Wait { .. } | Step::Drop { .. } => 0,
+            Step::Wait { .. } | Step::Drop { .. } | Step::Claim { .. } => 0,
         };
+        let (mut ready, mut held) = (Vec::new(), Vec::new());
         for (line, writes) in step.lines() {
-            let copy = self.lines[line as usize].copies.state(core);
-            local += u32::from(serves(copy, writes) && !again(line));
+            let copies = &self.lines[line as usize].copies;
+            if !serves(copies.state(core), writes) {
+                continue;
+            }
+            local += u32::from(!again(line));
+            let waits = matches!(step, Step::Wait { until, .. } if !until.holds(copies.word(core)));
+            if !waits {
+                ready.push(line);
+            }
+            if writes {
+                held.push(line);
+            }
         }
+        let state = &mut self.cores[usize::from(core)];
+        (state.ready, state.held) = (ready, held);
         out.push(Event::Perform { core, local });
     }
 
     fn perform(&mut self, setting: Setting<'_>, core: Core, out: &mut Vec<Event>) {
-        match &setting.program.cores[usize::from(core)][self.cores[usize::from(core)].step] {
+        let state = &mut self.cores[usize::from(core)];
+        let ready = std::mem::take(&mut state.ready);
+        match &setting.program.cores[usize::from(core)][state.step] {
+            Step::Wait { .. } if !ready.is_empty() => self.next_step(setting, core, out),
             Step::Wait { .. } => {
                 self.look_ahead(setting, core, out);
                 self.poll(setting, core, out);
             }
-            Step::Touch { lines, .. } => self.touch(setting, core, lines, out),
+            Step::Touch { lines, .. } => self.touch(setting, core, (lines, &ready), out),
+            Step::Claim { line, lines } => {
+                for line in *line..line + lines {
+                    self.send(line, out, |state, messages| {
+                        state.write(core, Change::Keep, messages)
+                    });
+                }
+                self.next_step(setting, core, out);
+            }
             Step::Drop { line } => {
                 let asked = self.send(*line, out, |state, messages| state.evict(core, messages));
-                if let Asked::Hit(_) = asked {
-                    self.next_step(core, out);
+                if !matches!(asked, Asked::Miss(_)) {
+                    self.next_step(setting, core, out);
                 }
             }
         }
     }
 
     /// Uses what is at hand and begins to fetch the rest.
-    fn touch(&mut self, setting: Setting<'_>, core: Core, touches: &[Touch], out: &mut Vec<Event>) {
+    fn touch(
+        &mut self,
+        setting: Setting<'_>,
+        core: Core,
+        (touches, ready): (&[Touch], &[u32]),
+        out: &mut Vec<Event>,
+    ) {
         let mut missing = Vec::new();
         for &touch in touches {
-            let line = &mut self.lines[touch.line as usize];
-            if serves(line.copies.state(core), touch.change.is_some()) {
-                if let Some(change) = touch.change {
-                    line.copies.write(core, change);
+            match touch.change {
+                _ if !ready.contains(&touch.line) => missing.push(touch),
+                Some(change) => {
+                    self.lines[touch.line as usize].copies.write(core, change);
                 }
-            } else {
-                missing.push(touch);
+                None => {}
             }
         }
         if missing.is_empty() {
-            self.next_step(core, out);
+            self.next_step(setting, core, out);
             return;
         }
+        self.cores[usize::from(core)].held.clear();
+        self.release(setting, core, out);
         let streams = missing.len() > 1 && setting.pace.streams(&self.lines, core, &missing);
         self.cores[usize::from(core)].phase =
-            Phase::Fetching { missing, asked: 0, came: 0, streams };
+            Phase::Fetching { missing, asked: 0, came: 0, blocked: Vec::new(), streams };
         out.push(Event::Issue { core, first: true });
     }
 
     /// Asks for the next line that is missing.
-    fn issue(&mut self, core: Core, out: &mut Vec<Event>) {
+    fn issue(&mut self, setting: Setting<'_>, core: Core, out: &mut Vec<Event>) {
         let Phase::Fetching { missing, asked, streams, .. } =
             &mut self.cores[usize::from(core)].phase
         else {
@@ -229,35 +278,92 @@ impl World {
         if *streams && *asked < missing.len() {
             out.push(Event::Issue { core, first: false });
         }
+        self.fetch(setting, core, touch, out);
+    }
+
+    fn fetch(&mut self, setting: Setting<'_>, core: Core, touch: Touch, out: &mut Vec<Event>) {
         let outcome = self.send(touch.line, out, |state, messages| match touch.change {
             Some(change) => state.write(core, change, messages),
             None => state.read(core, messages),
         });
-        if let Asked::Hit(_) = outcome {
-            self.fetched(core, out);
+        match (outcome, &mut self.cores[usize::from(core)].phase) {
+            (Asked::Hit(_), _) => self.fetched(setting, core, out),
+            (Asked::Busy, Phase::Fetching { blocked, .. }) => blocked.push(touch),
+            _ => {}
+        }
+    }
+
+    /// A line has come to a core: for its step, or for a claim that the step waits for.
+    fn came(&mut self, setting: Setting<'_>, core: Core, line: u32, out: &mut Vec<Event>) {
+        let Phase::Fetching { missing, asked, blocked, .. } =
+            &mut self.cores[usize::from(core)].phase
+        else {
+            return;
+        };
+        if let Some(at) = blocked.iter().position(|touch| touch.line == line) {
+            let touch = blocked.swap_remove(at);
+            self.fetch(setting, core, touch, out);
+        } else if missing[..*asked].iter().any(|touch| touch.line == line) {
+            self.fetched(setting, core, out);
         }
     }
 
     /// A line that a step lacked has come.
-    fn fetched(&mut self, core: Core, out: &mut Vec<Event>) {
-        let Phase::Fetching { missing, asked, came, streams } =
+    fn fetched(&mut self, setting: Setting<'_>, core: Core, out: &mut Vec<Event>) {
+        let Phase::Fetching { missing, asked, came, streams, .. } =
             &mut self.cores[usize::from(core)].phase
         else {
             return;
         };
         *came += 1;
         if *came == missing.len() {
-            self.next_step(core, out);
+            self.next_step(setting, core, out);
         } else if !*streams && asked == came {
             out.push(Event::Issue { core, first: false });
         }
     }
 
-    fn next_step(&mut self, core: Core, out: &mut Vec<Event>) {
+    fn next_step(&mut self, setting: Setting<'_>, core: Core, out: &mut Vec<Event>) {
+        let at = self.cores[usize::from(core)].step;
+        let held = self.kept(&setting.program.cores[usize::from(core)][at..], core);
         let state = &mut self.cores[usize::from(core)];
         state.step += 1;
         state.phase = Phase::Busy;
         out.push(Event::Begin(core));
+        let before = std::mem::replace(&mut state.held, held);
+        if before.iter().any(|line| !state.held.contains(line)) {
+            self.release(setting, core, out);
+        }
+    }
+
+    /// The lines that a core keeps from the first of its steps to the second: those that both write, if
+    /// the second needs nothing else.
+    fn kept(&self, steps: &[Step], core: Core) -> Vec<u32> {
+        let [Step::Touch { lines: first, .. }, Step::Touch { lines: second, .. }, ..] = steps
+        else {
+            return Vec::new();
+        };
+        let written = |line| first.iter().any(|t| t.line == line && t.change.is_some());
+        let kept = |touch: &Touch| {
+            let copy = self.lines[touch.line as usize].copies.state(core);
+            touch.change.is_some() && written(touch.line) && serves(copy, true)
+        };
+        if second.iter().all(kept) {
+            second.iter().map(|touch| touch.line).collect()
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Answers the snoops that waited for what a core no longer holds.
+    fn release(&mut self, setting: Setting<'_>, core: Core, out: &mut Vec<Event>) {
+        let held = &self.cores[usize::from(core)].held;
+        let free = |entry: &(u32, Message)| entry.1.peer == core && !held.contains(&entry.0);
+        let freed: Vec<_> = self.deferred.iter().copied().filter(free).collect();
+        self.deferred.retain(|entry| !freed.contains(entry));
+        for (line, message) in freed {
+            self.arrive(setting, line, message, out);
+        }
     }
 
     /// Loads the polled line, or looks at its word.
@@ -274,7 +380,7 @@ impl World {
     fn polled(&mut self, setting: Setting<'_>, core: Core, word: u64, out: &mut Vec<Event>) {
         let Some(Step::Wait { until, .. }) = self.step(setting, core) else { return };
         if until.holds(word) {
-            self.next_step(core, out);
+            self.next_step(setting, core, out);
         } else {
             self.cores[usize::from(core)].phase = Phase::Parked;
         }
@@ -289,7 +395,7 @@ impl World {
         let at = self.cores[usize::from(core)].step;
         let polled = |step: &Step| match step {
             Step::Wait { line, .. } => Some(*line),
-            Step::Touch { .. } | Step::Drop { .. } => None,
+            _ => None,
         };
         if at > 0 && polled(&steps[at - 1]).is_some() {
             return;
@@ -303,26 +409,27 @@ impl World {
     }
 
     fn arrive(&mut self, setting: Setting<'_>, line: u32, message: Message, out: &mut Vec<Event>) {
+        let snooped = matches!(message.kind, Kind::SnoopRead | Kind::SnoopOwn { .. });
+        let peer = &self.cores.get(usize::from(message.peer));
+        if snooped && peer.is_some_and(|peer| peer.held.contains(&line)) {
+            self.deferred.push((line, message));
+            return;
+        }
         let mut messages = Vec::new();
         let state = &mut self.lines[line as usize];
         let effect = state.deliver(setting.rules, message, &mut messages);
         out.extend(messages.into_iter().map(|message| Event::Arrive { line, message }));
         match effect {
-            Some(Effect::Read { core, value })
+            Some(Effect::Read { core, .. } | Effect::Wrote { core })
                 if self.waits_for(setting, core, line)
                     && self.cores[usize::from(core)].phase == Phase::Polling =>
             {
-                self.polled(setting, core, value, out);
+                self.poll(setting, core, out);
             }
-            Some(Effect::Gave { core }) => self.next_step(core, out),
             Some(Effect::Read { core, .. } | Effect::Wrote { core }) => {
-                let phase = &self.cores[usize::from(core)].phase;
-                if let Phase::Fetching { missing, asked, .. } = phase
-                    && missing[..*asked].iter().any(|touch| touch.line == line)
-                {
-                    self.fetched(core, out);
-                }
+                self.came(setting, core, line, out)
             }
+            Some(Effect::Gave { core }) => self.next_step(setting, core, out),
             Some(Effect::Lost { core }) => {
                 let parked = self.cores[usize::from(core)].phase == Phase::Parked;
                 if parked && self.waits_for(setting, core, line) {

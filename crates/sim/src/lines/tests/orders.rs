@@ -104,3 +104,12 @@ fn dropped_lines_come_back() {
         assert_eq!(world.lines[0].word(), 3);
     });
 }
+
+#[test]
+fn claimed_lines_are_waited_for() {
+    let claim = Step::Claim { line: 0, lines: 2 };
+    let writer = vec![claim.clone(), write(0, 1), write(1, 2), claim];
+    everywhere(vec![writer, vec![wait(0, 1), wait(1, 2), read(0)]], |world| {
+        assert_eq!((world.lines[0].word(), world.lines[1].word()), (1, 2));
+    });
+}

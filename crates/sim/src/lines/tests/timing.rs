@@ -48,16 +48,16 @@ fn the_engine_measures_the_table_that_it_was_given() {
 #[test]
 fn a_flag_goes_there_and_back() {
     let costs = sandy_bridge(8);
-    // Both poll from memory at once: 70. The first writes: 35 takes the line from the second, which
-    // reads it again: 35. It writes: 35, and the first reads: 35.
+    // Both poll: one has the line from memory, 70, the other from it, 35. The first writes: 35 takes the
+    // line from the second, which reads it again: 35. It writes: 35, and the first reads: 35.
     let round = program(vec![
         vec![wait(0, 0), write(0, 1), wait(0, 2)],
         vec![wait(0, 1), write(0, 2), wait(0, 2)],
     ]);
-    near(run(&costs, &[0, 1], std::slice::from_ref(&round)).end_ns[0], 70.0 + 4.0 * 35.0);
+    near(run(&costs, &[0, 1], std::slice::from_ref(&round)).end_ns[0], 70.0 + 5.0 * 35.0);
     let far = run(&costs, &[0, 8], std::slice::from_ref(&round));
-    near(far.end_ns[0], 70.0 + 4.0 * 94.0);
-    assert_eq!(far.traffic.fetches, 2);
+    near(far.end_ns[0], 70.0 + 5.0 * 94.0);
+    assert_eq!(far.traffic.fetches, 1);
 }
 
 #[test]
@@ -178,4 +178,15 @@ fn who_waits_for_nothing_is_named() {
     let hangs = program(vec![vec![read(1), wait(0, 2)], vec![write(0, 1)]]);
     let stuck = engine.run(&hangs, &Jitter::seed(0)).unwrap_err();
     assert_eq!((stuck.core, stuck.step, stuck.waiting, stuck.cores), (0, 1, 1, 2));
+}
+
+#[test]
+fn a_claim_takes_the_line_while_the_core_goes_on() {
+    let costs = sandy_bridge(8);
+    let warm = program(vec![vec![write(0, 1)], vec![]]);
+    let claim = Step::Claim { line: 0, lines: 1 };
+    let at_once = program(vec![vec![], vec![claim.clone(), write(0, 2)]]);
+    near(run(&costs, &[0, 1], &[warm.clone(), at_once]).end_ns[1], 35.0);
+    let later = program(vec![vec![], vec![claim, read(1), read(2), write(0, 2)]]);
+    near(run(&costs, &[0, 1], &[warm, later]).end_ns[1], 2.0 * 70.0 + 2.3);
 }
