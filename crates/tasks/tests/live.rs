@@ -283,3 +283,17 @@ fn interleaved_memory_and_numa_aware_queues_are_refused_unless_asked_for() {
     config.ablation = true;
     Runtime::start(config).unwrap();
 }
+
+#[test]
+fn waiting_for_a_range_again_and_again_never_misses_its_end() {
+    // More workers than cores, so that one is often stopped between ending a task and telling so.
+    let mut run = runtime(6);
+    let data: Data<u64> = run.data(8).unwrap();
+    let (from, to) = (data.part(0, 4), data.part(4, 4));
+    for round in 0..4000 {
+        run.spawn(Fill { data: from, value: round }).unwrap();
+        run.spawn(Fill { data: to, value: 0 }).unwrap();
+        run.spawn(Step { from, to }).unwrap();
+        assert_eq!(run.read(to).unwrap(), [round + 1; 4]);
+    }
+}

@@ -5,6 +5,7 @@
 //! task swaps in the next age, and owns the edges that were there. So an edge is either pushed before
 //! the end and seen by it, or refused, and then there is nothing to wait for.
 
+use crate::arena::slot::flag;
 use crate::arena::slot::{NONE, TaskRef};
 use crate::arena::{Arena, age, head};
 use crate::sync::Ordering;
@@ -32,10 +33,26 @@ impl Arena {
         }
     }
 
-    /// Ends the task in `slot`: from here on nobody can wait for it. Calls `ready` for each successor
-    /// that waits for nothing else, and `free` for each edge.
+    /// The seat to wake plus one when a sentinel waits for nothing any more; 0 for a task.
     #[inline]
-    pub(crate) fn end(&self, slot: u32, mut ready: impl FnMut(u32), mut free: impl FnMut(u32)) {
+    fn waiter_of(&self, slot: u32) -> u32 {
+        let slot = self.slot(slot);
+        if slot.flags.load(Ordering::Relaxed) & flag::SENTINEL == 0 {
+            return 0;
+        }
+        slot.waiter.load(Ordering::Relaxed)
+    }
+
+    /// Ends the task in `slot`: from here on nobody can wait for it. Calls `ready` for each successor
+    /// that waits for nothing else, with the seat to wake plus one where it is a sentinel and 0 where it
+    /// is a task, and `free` for each edge.
+    #[inline]
+    pub(crate) fn end(
+        &self,
+        slot: u32,
+        mut ready: impl FnMut(u32, u32),
+        mut free: impl FnMut(u32),
+    ) {
         let word = &self.slot(slot).successors;
         let next_age = age(word.load(Ordering::Relaxed)).wrapping_add(1);
         // Acquire: what whoever pushed an edge wrote. Release: what the task wrote comes before anybody
@@ -47,8 +64,11 @@ impl Arena {
             let (after, next) =
                 (entry.to.load(Ordering::Relaxed), entry.next.load(Ordering::Relaxed));
             free(edge);
+            // Before the last of those it waits for is over: then whoever waits may take a sentinel's slot
+            // for another task at once.
+            let waiter = self.waiter_of(after);
             if self.satisfy(after, 1) {
-                ready(after);
+                ready(after, waiter);
             }
             edge = next;
         }

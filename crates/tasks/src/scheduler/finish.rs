@@ -2,7 +2,7 @@
 
 use super::worker::Worker;
 use super::{Scheduler, Wake};
-use crate::arena::slot::{CHILDREN, NONE, Slot, flag};
+use crate::arena::slot::{CHILDREN, NONE, Slot, TaskRef, flag};
 use crate::arena::{FAILURE_WORDS, FREE_BLOCKS, FREE_EDGES, FREE_SLOTS, ROOT};
 use crate::kernel::Failure;
 use crate::sync::Ordering;
@@ -51,11 +51,17 @@ impl Scheduler {
         let edges = &mut worker.edges;
         self.arena.end(
             task,
-            |after| ready.push(crate::arena::slot::TaskRef { slot: after, age: 0 }),
+            |after, waiter| ready.push(TaskRef { slot: after, age: waiter }),
             |edge| edges.give(edge, &self.arena.edges, &self.arena.free[FREE_EDGES]),
         );
-        for after in &ready {
-            self.make_ready(worker, after.slot, true, wake);
+        for TaskRef { slot: after, age: waiter } in ready.iter().copied() {
+            // A sentinel's slot may be another task's by now: only its seat is looked at.
+            match waiter.checked_sub(1) {
+                Some(seat) => {
+                    self.wake_seat(seat, wake);
+                }
+                None => self.make_ready(worker, after, true, wake),
+            }
         }
         worker.before = ready;
         self.vacate(worker, task, slot);

@@ -230,7 +230,7 @@ impl Scheduler {
 
     /// The sentinel was waited for.
     pub(crate) fn retire(&self, worker: &mut Worker, task: u32) {
-        self.arena.end(task, |_| (), |_| ());
+        self.arena.end(task, |_, _| (), |_| ());
         self.vacate(worker, task, self.arena.slot(task));
     }
 }
