@@ -74,6 +74,9 @@ pub enum TaskError {
         /// How many.
         ranges: usize,
     },
+    /// Tasks inside of tasks inside of tasks
+    #[error("tasks are too deep inside of one another for the arena; raise Capacity::tasks")]
+    TooDeep,
     /// Too many kinds of tasks
     #[error("a run has at most 1024 kernels; make differences arguments instead")]
     TooManyKernels,

@@ -149,6 +149,15 @@ impl Footprint {
         self.accesses.iter().map(|access| access.range.bytes).sum()
     }
 
+    /// Takes back the leave to change the order.
+    pub(crate) fn order_all(&mut self) {
+        for access in &mut self.accesses {
+            if access.mode == Mode::Commutative {
+                access.mode = Mode::InOut;
+            }
+        }
+    }
+
     /// Forgets everything; keeps the memory.
     pub fn clear(&mut self) {
         self.accesses.clear();

@@ -2,7 +2,7 @@
 
 #![allow(clippy::tests_outside_test_module, reason = "the whole file is tests")]
 
-use isochrone_tasks::live::{Config, Runtime};
+use isochrone_tasks::live::{Config, Runtime, Task};
 use isochrone_tasks::{
     Data, Failure, Footprint, Kernel, Mem, Op, Part, Regime, TaskError, Topology,
 };
@@ -204,6 +204,92 @@ fn a_task_ends_when_its_children_have() {
         }
         let expected = if waits { 4096 } else { 6 };
         assert!(runtime.read(data.all()).unwrap().iter().all(|x| *x == expected));
+    }
+}
+
+#[test]
+fn closures_are_tasks_and_own_what_they_took() {
+    let mut runtime = runtime(2);
+    let data: Data<u64> = runtime.data(8).unwrap();
+    let kept = std::sync::Arc::new(());
+    for i in 0..100_u64 {
+        let kept = std::sync::Arc::clone(&kept);
+        runtime
+            .spawn_fn(
+                |footprint| {
+                    footprint.inout(data.part(2, 1));
+                },
+                move |mem| {
+                    let _kept = kept;
+                    mem.write(data.part(2, 1))?[0] += i;
+                    if i == 60 { Err(Failure::new("sixty")) } else { Ok(()) }
+                },
+            )
+            .unwrap();
+    }
+    assert!(runtime.wait().unwrap_err().to_string().contains("sixty"));
+    assert_eq!(runtime.read(data.part(2, 1)).unwrap(), [60 * 61 / 2]);
+    assert_eq!(std::sync::Arc::strong_count(&kept), 1, "those that were left out ended as well");
+    assert_eq!(runtime.report().left_out, 39);
+}
+
+#[test]
+fn a_task_that_waits_for_itself_is_told() {
+    for workers in [1, 3] {
+        let mut runtime = runtime(workers);
+        let data: Data<u64> = runtime.data(8).unwrap();
+        let (send, receive) = std::sync::mpsc::channel::<Task>();
+        let waits = runtime
+            .spawn_fn(
+                |footprint| {
+                    footprint.inout(data.all());
+                },
+                move |mem| {
+                    let other = receive.recv().map_err(Failure::from)?;
+                    Ok(mem.wait_task(other)?)
+                },
+            )
+            .unwrap();
+        // It cannot begin before the first has ended, which waits for it.
+        let after = runtime.spawn_task(Fill { data: data.all(), value: 1 }).unwrap();
+        send.send(after).unwrap();
+        let error = runtime.wait_task(waits).unwrap_err();
+        assert!(error.to_string().contains("do not wait inside of a task"), "{error}");
+        runtime.spawn(Fill { data: data.all(), value: 2 }).unwrap();
+        assert_eq!(runtime.read(data.all()).unwrap(), [2; 8], "the run goes on");
+    }
+}
+
+#[test]
+fn a_task_that_waits_for_another_is_not_stuck() {
+    let mut runtime = runtime(2);
+    let data: Data<u64> = runtime.data(16).unwrap();
+    for _ in 0..50 {
+        let first = runtime.spawn_task(Fill { data: data.part(0, 8), value: 1 }).unwrap();
+        runtime
+            .spawn_fn(
+                |footprint| {
+                    footprint.inout(data.part(8, 8));
+                },
+                move |mem| Ok(mem.wait_task(first)?),
+            )
+            .unwrap();
+    }
+    runtime.wait().unwrap();
+}
+
+#[test]
+fn tasks_below_tasks_do_not_overflow_arena_or_stack() {
+    for workers in [1, 4] {
+        let mut config = config(workers);
+        config.capacity.tasks = 400;
+        let mut runtime = Runtime::start(config).unwrap();
+        let data: Data<u64> = runtime.data(1 << 14).unwrap();
+        for waits in [false, true] {
+            runtime.spawn(Halve { data: data.all(), array: data, waits }).unwrap();
+            runtime.wait().unwrap();
+        }
+        assert!(runtime.read(data.all()).unwrap().iter().all(|x| *x == 1 << 14));
     }
 }
 

@@ -199,12 +199,12 @@ impl Arena {
         workers: usize,
         queues: usize,
     ) -> Self {
-        let slots = (capacity.tasks.max(16) + 2) as usize;
+        let slots = capacity.tasks.max(16) as usize + 16 * workers + 2;
         let ring = slots.next_power_of_two();
         let arena = Self {
             slots: from.table(slots),
-            edges: from.table(capacity.edges.max(64) as usize),
-            blocks: from.table(capacity.blocks.max(16) as usize),
+            edges: from.table(capacity.edges.max(64) as usize + 4 * workers),
+            blocks: from.table(capacity.blocks.max(16) as usize + 4 * workers),
             free: from.table(3),
             seats: from.table(workers),
             tokens: from.table(usize::from(TOKENS)),
@@ -266,6 +266,17 @@ impl Arena {
             }
         }
         None
+    }
+
+    /// Ends the arguments of a task that will not run.
+    pub(crate) fn discard(&self, task: u32) {
+        let slot = self.slot(task);
+        let table = self.kernel(slot.kernel.load(Ordering::Relaxed));
+        if let Some(discard) = table.and_then(|table| table.discard) {
+            // SAFETY: whoever registered the task put arguments of this kernel here, and the slot is
+            // free for others only after the task has ended.
+            discard(&unsafe { slot.arguments.held() });
+        }
     }
 
     /// The kernel with this number, as far as there is one.

@@ -7,10 +7,8 @@ use super::lock::Lock;
 use super::slot::{Block, Edge, NONE, Slot};
 use super::table::{Table, Zeroed};
 
-/// Entries that travel together.
-const CHAIN: usize = 32;
 /// Entries that a worker keeps at most.
-const HAND_MAX: usize = 4 * CHAIN;
+const HAND_MAX: usize = 128;
 
 /// What can lie on a free list.
 pub(crate) trait Linked {
@@ -46,6 +44,8 @@ pub(crate) struct Shared {
     head: AtomicU32,
     /// Entries that were never used begin here.
     fresh: AtomicU32,
+    /// Entries in the list.
+    listed: AtomicU32,
 }
 
 // SAFETY: all fields are atomics.
@@ -53,10 +53,10 @@ pub(crate) struct Shared {
 unsafe impl Zeroed for Shared {}
 
 impl Shared {
-    /// Whether there seem to be free entries here.
-    pub(crate) fn some<T>(&self, table: &[T]) -> bool {
-        self.head.load(Ordering::Relaxed) != NONE
-            || (self.fresh.load(Ordering::Relaxed) as usize) < table.len()
+    /// About how many free entries are here.
+    pub(crate) fn free<T>(&self, table: &[T]) -> usize {
+        let fresh = self.fresh.load(Ordering::Relaxed).max(1) as usize;
+        self.listed.load(Ordering::Relaxed) as usize + table.len().saturating_sub(fresh)
     }
 
     /// The first entry that may be given out.
@@ -66,28 +66,39 @@ impl Shared {
 }
 
 /// A worker's own free entries.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Hand {
     entries: Vec<u32>,
+    /// How many it keeps.
+    most: usize,
 }
 
 impl Hand {
+    /// An empty hand of one of so many workers, for a table of so many entries: all hands together keep
+    /// a quarter of them at most, so that nobody starves.
+    pub(crate) fn of(entries: usize, workers: usize) -> Self {
+        let most = (entries / (4 * workers.max(1))).clamp(1, HAND_MAX);
+        Self { entries: Vec::with_capacity(2 * most), most }
+    }
+
     /// Entries at hand.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// A free entry: from the hand, else from the shared list, which then gives a chain.
+    /// A free entry: from the hand, else from the shared list, which then gives several. `spare` entries
+    /// must stay there.
     #[inline]
     pub(crate) fn take<T: Linked + Zeroed>(
         &mut self,
         table: &Table<T>,
         shared: &Shared,
+        spare: usize,
     ) -> Option<u32> {
         match self.entries.pop() {
             Some(entry) => Some(entry),
-            None => self.refill(table, shared).then(|| self.entries.pop()).flatten(),
+            None => self.refill(table, shared, spare).then(|| self.entries.pop()).flatten(),
         }
     }
 
@@ -99,26 +110,35 @@ impl Hand {
         shared: &Shared,
     ) -> bool {
         while self.entries.len() < wanted {
-            if !self.refill(table, shared) {
+            if !self.refill(table, shared, 0) {
                 return false;
             }
         }
         true
     }
 
-    /// Takes up to a chain of entries from the shared list.
+    /// Takes some entries from the shared list.
     #[cold]
-    fn refill<T: Linked + Zeroed>(&mut self, table: &Table<T>, shared: &Shared) -> bool {
+    fn refill<T: Linked + Zeroed>(
+        &mut self,
+        table: &Table<T>,
+        shared: &Shared,
+        spare: usize,
+    ) -> bool {
         let before = self.entries.len();
         let guard = shared.lock.hold();
+        let wanted = self.most.div_ceil(2).min(shared.free(table).saturating_sub(spare));
         let mut entry = shared.head.load(Ordering::Relaxed);
-        while entry != NONE && self.entries.len() < before + CHAIN {
+        let mut listed = shared.listed.load(Ordering::Relaxed);
+        while entry != NONE && self.entries.len() < before + wanted {
             self.entries.push(entry);
+            listed -= 1;
             entry = table[entry as usize].link().load(Ordering::Relaxed);
         }
+        shared.listed.store(listed, Ordering::Relaxed);
         shared.head.store(entry, Ordering::Relaxed);
         let mut fresh = shared.fresh.load(Ordering::Relaxed).max(1);
-        while (fresh as usize) < table.len() && self.entries.len() < before + CHAIN {
+        while (fresh as usize) < table.len() && self.entries.len() < before + wanted {
             self.entries.push(fresh);
             fresh += 1;
         }
@@ -138,8 +158,8 @@ impl Hand {
         shared: &Shared,
     ) {
         self.entries.push(entry);
-        if self.entries.len() >= HAND_MAX {
-            self.pass_on(HAND_MAX / 2, table, shared);
+        if self.entries.len() > self.most {
+            self.pass_on(self.most / 2, table, shared);
         }
     }
 
@@ -161,6 +181,8 @@ impl Hand {
         let old = shared.head.load(Ordering::Relaxed);
         table[self.entries[count - 1] as usize].link().store(old, Ordering::Relaxed);
         shared.head.store(self.entries[0], Ordering::Relaxed);
+        let listed = shared.listed.load(Ordering::Relaxed);
+        shared.listed.store(listed + u32::try_from(count).unwrap_or(0), Ordering::Relaxed);
         drop(guard);
         self.entries.drain(..count);
     }
@@ -175,9 +197,13 @@ mod tests {
     fn entries_are_given_once_and_come_back() {
         let table: Table<Edge> = Table::heap(100);
         let shared = Shared::default();
-        let (mut one, mut other) = (Hand::default(), Hand::default());
+        let (mut one, mut other) = (Hand::of(100, 2), Hand::of(100, 2));
         let mut taken: Vec<u32> = Vec::new();
-        while let Some(entry) = one.take(&table, &shared) {
+        while let Some(entry) = one.take(&table, &shared, 20) {
+            taken.push(entry);
+        }
+        assert_eq!((taken.len(), shared.free(&table)), (79, 20), "some are spared");
+        while let Some(entry) = one.take(&table, &shared, 0) {
             taken.push(entry);
         }
         let mut sorted = taken.clone();
@@ -187,7 +213,7 @@ mod tests {
             other.give(entry, &table, &shared);
         }
         other.pass_on(0, &table, &shared);
-        let mut again: Vec<u32> = std::iter::from_fn(|| one.take(&table, &shared)).collect();
+        let mut again: Vec<u32> = std::iter::from_fn(|| one.take(&table, &shared, 0)).collect();
         again.sort_unstable();
         assert_eq!(again, sorted);
     }

@@ -93,6 +93,57 @@ impl Ready<'_> {
         taken
     }
 
+    /// Takes the first task that `wanted` says yes to, wherever it stands.
+    pub(crate) fn pop_if(self, wanted: impl Fn(u32) -> bool) -> Option<u32> {
+        if self.len() == 0 {
+            return None;
+        }
+        let queue = self.queue;
+        let guard = queue.lock.hold();
+        let found = self.remove_from_ring(&wanted).or_else(|| self.remove_from_heap(&wanted));
+        if found.is_some() {
+            queue.len.store(queue.len.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+        }
+        drop(guard);
+        found
+    }
+
+    fn remove_from_ring(self, wanted: impl Fn(u32) -> bool) -> Option<u32> {
+        let queue = self.queue;
+        let (head, tail) = (queue.head.load(Ordering::Relaxed), queue.tail.load(Ordering::Relaxed));
+        let entry = |at: u32| &self.ring[at as usize & (self.ring.len() - 1)];
+        let count = tail.wrapping_sub(head);
+        let place = |i: u32| entry(head.wrapping_add(i));
+        let at = (0..count).find(|i| wanted(place(*i).load(Ordering::Relaxed)))?;
+        let found = place(at).load(Ordering::Relaxed);
+        for i in at + 1..count {
+            place(i - 1).store(place(i).load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        queue.tail.store(tail.wrapping_sub(1), Ordering::Relaxed);
+        Some(found)
+    }
+
+    fn remove_from_heap(self, wanted: impl Fn(u32) -> bool) -> Option<u32> {
+        let queue = self.queue;
+        let count = queue.heaped.load(Ordering::Relaxed) as usize;
+        let task = |at: usize| {
+            let [a, b, c, d, ..] = self.heap[2 * at + 1].load(Ordering::Relaxed).to_le_bytes();
+            u32::from_le_bytes([a, b, c, d])
+        };
+        let at = (0..count).find(|at| wanted(task(*at)))?;
+        let found = task(at);
+        // Upwards to the top, from where the usual way takes it.
+        self.heap[2 * at].store(u64::MAX, Ordering::Relaxed);
+        let mut at = at;
+        while at > 0 {
+            self.swap(at, (at - 1) / 2);
+            at = (at - 1) / 2;
+        }
+        let popped = self.heap_pop();
+        debug_assert_eq!(popped, found, "the largest key is on top");
+        Some(found)
+    }
+
     /// The first task, under the lock.
     fn take(self) -> Option<u32> {
         let queue = self.queue;
@@ -221,6 +272,20 @@ mod tests {
         assert_eq!(ready.len(), 8);
         assert_eq!(all(ready), [5, 2, 6, 1, 4, 8, 3, 7]);
         assert_eq!((ready.len(), arena.ready(0).len()), (0, 0));
+    }
+
+    #[test]
+    fn a_task_is_taken_from_the_middle_and_the_others_keep_their_order() {
+        let arena = Arena::new(&mut Heap, Capacity { tasks: 20, ..Capacity::default() }, 1, 1);
+        let ready = arena.ready(0);
+        for (task, priority) in (1..).zip([0, 3, 0, 9, 0, 5, -2, 7]) {
+            ready.push(task, priority);
+        }
+        assert_eq!(ready.pop_if(|task| task == 3), Some(3));
+        assert_eq!(ready.pop_if(|task| task == 6), Some(6));
+        assert_eq!(ready.pop_if(|task| task == 7), Some(7));
+        assert_eq!(ready.pop_if(|task| task == 7), None);
+        assert_eq!(all(ready), [4, 8, 2, 1, 5]);
     }
 
     #[test]

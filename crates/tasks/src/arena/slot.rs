@@ -54,8 +54,8 @@ pub(crate) struct Slot {
     pub(crate) target: AtomicU32,
     /// Who wants to be woken: the worker's number plus one.
     pub(crate) waiter: AtomicU32,
-    /// Number of the task in its run, for traces.
-    pub(crate) serial: AtomicU64,
+    /// Fills the line.
+    spare: AtomicU64,
     pub(crate) arguments: Arguments,
     pub(crate) first: [AccessCell; INLINE_ACCESSES],
 }
@@ -65,7 +65,7 @@ pub(crate) const CHILDREN: u32 = 1 << 31;
 
 /// Bits of a task's flags.
 pub(crate) mod flag {
-    /// Somebody waits for this entry to have no predecessor; it is nothing to run.
+    /// Somebody waits for this entry to have no predecessor; it goes to no queue.
     pub(crate) const SENTINEL: u32 = 1;
     /// The task, or one of its children, failed.
     pub(crate) const FAILED: u32 = 2;

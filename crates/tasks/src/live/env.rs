@@ -18,7 +18,7 @@ use crate::driver::{Env, Until};
 use crate::kernel::Failure;
 use crate::scheduler::rest::Asleep;
 use crate::scheduler::worker::Worker;
-use crate::scheduler::{Scheduler, Wake};
+use crate::scheduler::{How, Scheduler, Wake};
 use crate::sync::{Ordering, rouse, sleep, spin_loop};
 
 /// Looks at a word between two looks at the clock.
@@ -62,7 +62,7 @@ impl Env for Shared {
     }
 
     async fn run(&self, worker: &RefCell<Worker>, task: u32) -> u32 {
-        run_task(self, worker, task)
+        run_task(self, worker, task, How::Queued)
     }
 
     async fn pause(&self, worker: &RefCell<Worker>, until: Until) {
@@ -107,7 +107,7 @@ impl Env for Shared {
 }
 
 /// Runs a task's kernel; how many children it registered.
-fn run_task(shared: &Shared, worker: &RefCell<Worker>, task: u32) -> u32 {
+pub(super) fn run_task(shared: &Shared, worker: &RefCell<Worker>, task: u32, how: How) -> u32 {
     let arena = &shared.scheduler.arena;
     let slot = arena.slot(task);
     let Some(table) = arena.kernel(slot.kernel.load(Ordering::Relaxed)) else { return 0 };
@@ -115,7 +115,12 @@ fn run_task(shared: &Shared, worker: &RefCell<Worker>, task: u32) -> u32 {
     // others only after the task has ended.
     let held = unsafe { slot.arguments.held() };
     let mem = Mem::new(shared, worker, task, table.name);
-    worker.borrow_mut().depth += 1;
+    let outer = {
+        let own = &mut *worker.borrow_mut();
+        own.depth += 1;
+        let at_once = core::mem::replace(&mut own.at_once, how == How::AtOnce);
+        (core::mem::replace(&mut own.task, task), at_once)
+    };
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         if shared.guarded {
             guard::only(shared, task)?;
@@ -127,9 +132,10 @@ fn run_task(shared: &Shared, worker: &RefCell<Worker>, task: u32) -> u32 {
     {
         shared.scheduler.fail(task, &Failure::new(error.to_string()));
     }
-    worker.borrow_mut().depth -= 1;
-    if let Some(discard) = table.discard {
-        discard(&held);
+    {
+        let own = &mut *worker.borrow_mut();
+        own.depth -= 1;
+        (own.task, own.at_once) = outer;
     }
     let failure = match outcome {
         Ok(Ok(())) => None,

@@ -7,7 +7,7 @@ use core::ops::{Deref, DerefMut};
 
 use super::accumulator::Accumulator;
 use super::env::Shared;
-use super::runtime::{register, wait_children, wait_range};
+use super::register::{Task, register, register_fn, wait_children, wait_range, wait_task};
 use crate::error::TaskError;
 use crate::footprint::{Footprint, Mode};
 use crate::kernel::{Failure, Kernel};
@@ -179,13 +179,55 @@ impl<'a> Mem<'a> {
     /// # Errors
     /// [`TaskError`] where a range is not covered by this task's, or cannot be used.
     pub fn spawn<K: Kernel>(&self, kernel: K) -> Result<(), TaskError> {
+        self.spawn_task(kernel).map(drop)
+    }
+
+    /// As [`Self::spawn`]; the result can be waited for.
+    ///
+    /// # Errors
+    /// As [`Self::spawn`].
+    pub fn spawn_task<K: Kernel>(&self, kernel: K) -> Result<Task, TaskError> {
         let mut footprint = Footprint::new();
         kernel.declare(&mut footprint);
-        self.check_cover(K::NAME, &footprint)?;
+        self.with_children(K::NAME, &footprint, |children| {
+            register(self.shared, self.worker, children, kernel)
+        })
+    }
+
+    /// As [`Self::spawn`], for a closure with the ranges that `declare` says.
+    ///
+    /// # Errors
+    /// As [`Self::spawn`].
+    pub fn spawn_fn<F>(&self, declare: impl Fn(&mut Footprint), run: F) -> Result<Task, TaskError>
+    where
+        F: FnOnce(&Mem<'_>) -> Result<(), Failure> + Send + 'static,
+    {
+        let mut footprint = Footprint::new();
+        declare(&mut footprint);
+        self.with_children("closure", &footprint, |children| {
+            register_fn(self.shared, self.worker, children, declare, run)
+        })
+    }
+
+    fn with_children(
+        &self,
+        kernel: &'static str,
+        footprint: &Footprint,
+        register: impl FnOnce(&mut Children) -> Result<Task, TaskError>,
+    ) -> Result<Task, TaskError> {
+        self.check_cover(kernel, footprint)?;
         let mut children = self.children.borrow_mut();
         let children = children.get_or_insert_with(|| Box::new(Children::of(self.task)));
         children.domain.ordered = self.holds_token();
-        register(self.shared, self.worker, children, kernel)
+        register(children)
+    }
+
+    /// Waits until one task is over, whoever registered it.
+    ///
+    /// # Errors
+    /// [`TaskError`] if nothing can go on, as when that task waits for this one.
+    pub fn wait_task(&self, task: Task) -> Result<(), TaskError> {
+        wait_task(self.shared, self.worker, task, self.kernel)
     }
 
     fn holds_token(&self) -> bool {

@@ -4,12 +4,15 @@
 #![allow(unsafe_code)]
 
 mod accumulator;
+mod closure;
 mod env;
 mod guard;
 mod mem;
 mod memory;
+mod register;
 mod runtime;
 
 pub use accumulator::Accumulator;
 pub use mem::{Mem, View, ViewMut};
+pub use register::Task;
 pub use runtime::{Config, Runtime};

@@ -10,19 +10,20 @@ use isochrone_os::futex::Scope;
 use isochrone_units::{CoreId, Reading, RegionId};
 
 use super::env::{Shared, block_on};
+use super::mem::Mem;
 use super::memory::Memory;
+use super::register::{Task, register, register_fn, report, wait_children, wait_range, wait_task};
 use crate::arena::objects::{Home, piece_shift, pieces};
-use crate::arena::slot::CHILDREN;
 use crate::arena::{Arena, Capacity, Heap, ROOT, object};
-use crate::driver::{Stuck, work};
+use crate::driver::work;
 use crate::error::TaskError;
-use crate::footprint::Mode;
-use crate::kernel::{Erased, Kernel};
+use crate::footprint::{Footprint, Mode};
+use crate::kernel::{Failure, Kernel};
 use crate::policy::{Placement, Policy, Rank, Regime};
 use crate::range::{Data, DataId, Element, Part, Range};
 use crate::report::Report;
 use crate::scheduler::worker::Worker;
-use crate::scheduler::{Children, Goal, Scheduler, Submitted};
+use crate::scheduler::{Children, Goal, Scheduler};
 use crate::session::Tasks;
 use crate::sync::Ordering;
 use crate::topology::Topology;
@@ -244,7 +245,40 @@ impl Runtime {
         if self.children.spawned >= CHILDREN_MAX {
             self.wait()?;
         }
+        register(&self.shared, &self.worker, &mut self.children, kernel).map(drop)
+    }
+
+    /// As [`Self::spawn`]; the result can be waited for, by this program and by other tasks.
+    ///
+    /// # Errors
+    /// As [`Self::spawn`].
+    pub fn spawn_task<K: Kernel>(&mut self, kernel: K) -> Result<Task, TaskError> {
         register(&self.shared, &self.worker, &mut self.children, kernel)
+    }
+
+    /// Registers a closure as a task, with the ranges that `declare` says. For kernels that come often,
+    /// [`Kernel`] costs less: a closure is boxed.
+    ///
+    /// # Errors
+    /// As [`Self::spawn`].
+    pub fn spawn_fn<F>(
+        &mut self,
+        declare: impl FnOnce(&mut Footprint),
+        run: F,
+    ) -> Result<Task, TaskError>
+    where
+        F: FnOnce(&Mem<'_>) -> Result<(), Failure> + Send + 'static,
+    {
+        register_fn(&self.shared, &self.worker, &mut self.children, declare, run)
+    }
+
+    /// Waits until one task is over, and its own tasks with it.
+    ///
+    /// # Errors
+    /// As [`Self::wait`].
+    pub fn wait_task(&mut self, task: Task) -> Result<(), TaskError> {
+        wait_task(&self.shared, &self.worker, task, "the program")?;
+        report(&self.shared.scheduler, ROOT)
     }
 
     /// Waits until all tasks are over; this thread runs some of them.
@@ -355,184 +389,6 @@ impl Drop for Runtime {
         if let Some(before) = &self.cores_before {
             let _ = restore(before);
         }
-    }
-}
-
-/// Registers a task; runs others first where there is no room, or more are ready than is good.
-#[inline]
-pub(super) fn register<K: Kernel>(
-    shared: &Shared,
-    worker: &RefCell<Worker>,
-    children: &mut Children,
-    kernel: K,
-) -> Result<(), TaskError> {
-    const { Erased::<K>::FITS };
-    let scheduler = &shared.scheduler;
-    loop {
-        let mut own = worker.borrow_mut();
-        let Some(task) = scheduler.slot_for(&mut own) else {
-            drop(own);
-            help(shared, worker, Goal::Room);
-            continue;
-        };
-        // SAFETY: the slot was free and is this worker's now.
-        unsafe { scheduler.arena.slot(task).arguments.put(kernel) };
-        let mut footprint = core::mem::take(&mut own.footprint);
-        footprint.clear();
-        kernel.declare(&mut footprint);
-        own.footprint = footprint;
-        let outcome = scheduler.submit(&mut own, children, task, Erased::<K>::TABLE, shared);
-        match outcome {
-            Ok(Submitted::Done) => break,
-            Ok(Submitted::Short(before)) => {
-                drop(own);
-                connect(shared, worker, task, before);
-                break;
-            }
-            Ok(Submitted::Full) => {
-                scheduler.vacate(&mut own, task, scheduler.arena.slot(task));
-                drop(own);
-                help(shared, worker, Goal::Room);
-            }
-            Err(error) => {
-                scheduler.vacate(&mut own, task, scheduler.arena.slot(task));
-                return Err(error);
-            }
-        }
-    }
-    let most = scheduler.backlog(&worker.borrow());
-    if scheduler.arena.ready(worker.borrow().queue).len() > most {
-        help(shared, worker, Goal::Backlog(most / 2));
-    }
-    Ok(())
-}
-
-/// Runs tasks until the goal is reached.
-#[cold]
-fn help(shared: &Shared, worker: &RefCell<Worker>, goal: Goal) {
-    let _ = block_on(work(&shared.scheduler, shared, worker, goal));
-}
-
-/// Connects a task with those it waits for, when there are edges again.
-#[cold]
-fn connect(
-    shared: &Shared,
-    worker: &RefCell<Worker>,
-    task: u32,
-    mut before: Vec<crate::arena::slot::TaskRef>,
-) {
-    loop {
-        help(shared, worker, Goal::Room);
-        let mut own = worker.borrow_mut();
-        own.before = before;
-        match shared.scheduler.connect(&mut own, task, shared) {
-            Submitted::Short(rest) => before = rest,
-            Submitted::Done | Submitted::Full => return,
-        }
-    }
-}
-
-/// Waits for all children.
-pub(super) fn wait_children(
-    shared: &Shared,
-    worker: &RefCell<Worker>,
-    children: &mut Children,
-    who: &'static str,
-) -> Result<(), TaskError> {
-    let scheduler = &shared.scheduler;
-    let slot = scheduler.arena.slot(children.parent);
-    if children.spawned > 0 {
-        slot.waiter.store(worker.borrow().seat + 1, Ordering::SeqCst);
-        slot.target.store(CHILDREN - children.spawned, Ordering::SeqCst);
-        let goal = Goal::Children(children.parent, children.spawned);
-        wait(shared, worker, goal, 1, who)?;
-        slot.target.store(0, Ordering::SeqCst);
-        slot.children.store(CHILDREN, Ordering::SeqCst);
-        children.spawned = 0;
-    }
-    report(scheduler, children.parent)
-}
-
-/// Waits for those children that a use of `range` must wait for.
-pub(super) fn wait_range(
-    shared: &Shared,
-    worker: &RefCell<Worker>,
-    children: &mut Children,
-    range: Range,
-    mode: Mode,
-    who: &'static str,
-) -> Result<(), TaskError> {
-    let scheduler = &shared.scheduler;
-    let mut before = Vec::new();
-    children.domain.look(range, mode, &mut before);
-    before.retain(|task| scheduler.arena.is_live(*task));
-    if !before.is_empty() {
-        wait_tasks(shared, worker, before, 2, who)?;
-    }
-    report(scheduler, children.parent)
-}
-
-/// Waits until all of some tasks are over.
-fn wait_tasks(
-    shared: &Shared,
-    worker: &RefCell<Worker>,
-    before: Vec<crate::arena::slot::TaskRef>,
-    doubt: u32,
-    who: &'static str,
-) -> Result<(), TaskError> {
-    let scheduler = &shared.scheduler;
-    let sentinel = loop {
-        let slot = scheduler.slot_for(&mut worker.borrow_mut());
-        match slot {
-            Some(slot) => break slot,
-            None => help(shared, worker, Goal::Room),
-        }
-    };
-    let submitted = {
-        let mut own = worker.borrow_mut();
-        own.before = before;
-        scheduler.sentinel(&mut own, sentinel, shared)
-    };
-    if let Submitted::Short(before) = submitted {
-        connect(shared, worker, sentinel, before);
-    }
-    let outcome = wait(shared, worker, Goal::Ready(sentinel), doubt, who);
-    if outcome.is_ok() {
-        scheduler.retire(&mut worker.borrow_mut(), sentinel);
-    }
-    outcome
-}
-
-/// Works until a goal is reached, which may turn out never to be.
-fn wait(
-    shared: &Shared,
-    worker: &RefCell<Worker>,
-    goal: Goal,
-    doubt: u32,
-    who: &'static str,
-) -> Result<(), TaskError> {
-    let (seat, depth) = (worker.borrow().seat, worker.borrow().depth);
-    let inside = &shared.scheduler.arena.seats[seat as usize].inside;
-    let outer = inside.load(Ordering::Relaxed);
-    if depth > 0 {
-        inside.store(outer.max(doubt), Ordering::SeqCst);
-    }
-    let outcome = block_on(work(&shared.scheduler, shared, worker, goal));
-    inside.store(outer, Ordering::SeqCst);
-    outcome.map_err(|Stuck| {
-        shared.scheduler.unstick();
-        TaskError::Deadlock { kernel: who.to_owned() }
-    })
-}
-
-/// The first failure among the children, once.
-fn report(scheduler: &Scheduler, parent: u32) -> Result<(), TaskError> {
-    match scheduler.take_failure(parent) {
-        None => Ok(()),
-        Some(first) => Err(TaskError::Failed {
-            kernel: first.kernel.unwrap_or("of another waiter").to_owned(),
-            text: first.text,
-        }),
     }
 }
 

@@ -23,6 +23,7 @@ impl Scheduler {
     #[inline]
     pub(crate) fn finish(&self, worker: &mut Worker, task: u32, spawned: u32, wake: &impl Wake) {
         worker.ran += 1;
+        worker.turns += 1;
         if spawned > 0 {
             let children = &self.arena.slot(task).children;
             let rest = CHILDREN - spawned;
@@ -139,9 +140,9 @@ impl Scheduler {
         self.mark_failed(slot.parent.load(Ordering::Relaxed));
     }
 
-    /// A task is not run, since another failed.
+    /// A task is not run, since another failed; what its arguments own ends.
     pub(crate) fn leave_out(&self, worker: &Worker, task: u32) {
-        let _ = task;
+        self.arena.discard(task);
         self.count(worker, super::counts::Count::LeftOut, 1);
     }
 

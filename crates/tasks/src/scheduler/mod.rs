@@ -11,13 +11,13 @@ mod submit;
 mod tokens;
 pub(crate) mod worker;
 
-use crate::arena::Arena;
 use crate::arena::slot::flag;
+use crate::arena::{Arena, ROOT};
 use crate::policy::{Policy, Steal};
 use crate::sync::Ordering;
 use crate::topology::Topology;
 use counts::Count;
-pub(crate) use submit::{Children, Submitted};
+pub(crate) use submit::{Children, How, Submitted};
 use worker::Worker;
 
 /// Tasks that a worker takes at once, at most.
@@ -53,8 +53,8 @@ pub(crate) enum Goal {
     Children(u32, u32),
     /// The sentinel in this slot waits for nothing.
     Ready(u32),
-    /// There is room for another task.
-    Room,
+    /// The worker ran something, or there was nothing to run: one more turn than so many.
+    Turn(u64),
     /// The worker's own queue has no more than so many tasks.
     Backlog(usize),
 }
@@ -130,7 +130,7 @@ impl Scheduler {
     /// A worker for a seat.
     pub(crate) fn worker(&self, seat: u32, seed: u64) -> Worker {
         let (queue, region) = self.seats[seat as usize];
-        Worker::new(seat, queue, region, self.topology.regions(), seed)
+        Worker::new(&self.arena, (seat, queue, region), self.topology.regions(), seed)
     }
 
     /// The next task that needs no look at the clock, if there is one.
@@ -157,7 +157,7 @@ impl Scheduler {
                 // A parent ended by this, and what waited for it is ready.
                 continue;
             }
-            if self.reached(goal, worker.queue) {
+            if self.reached(goal, worker) {
                 return Next::Reached;
             }
             if !self.take(worker, now) {
@@ -175,6 +175,9 @@ impl Scheduler {
             worker.task_ns = each;
         }
         (worker.taken_at, worker.ran) = (now, 0);
+        if let Some(ancestor) = worker.only {
+            return self.take_below(worker, ancestor);
+        }
         let ready = self.arena.ready(worker.queue);
         let fair = ready.len() / (2 * self.members[worker.queue].len().max(1));
         let quick = usize::try_from(BATCH_NS / worker.task_ns.max(1)).unwrap_or(BATCH_MAX);
@@ -184,9 +187,33 @@ impl Scheduler {
         taken > 0
     }
 
+    /// Takes a task that descends from `ancestor`, from whichever queue has one.
+    #[cold]
+    fn take_below(&self, worker: &mut Worker, ancestor: u32) -> bool {
+        let descends = |task: u32| {
+            let mut above = task;
+            while above != ROOT && above != ancestor {
+                above = self.arena.slot(above).parent.load(Ordering::Relaxed);
+            }
+            above == ancestor
+        };
+        let queues = 0..self.members.len();
+        let found = queues.into_iter().find_map(|queue| self.arena.ready(queue).pop_if(descends));
+        worker.stash.extend(found);
+        found.is_some()
+    }
+
+    /// From here on the worker runs descendants of `ancestor` only; what it has at hand goes back.
+    pub(crate) fn restrict(&self, worker: &mut Worker, ancestor: u32, wake: &impl Wake) {
+        while let Some(task) = worker.at_hand() {
+            self.enqueue(worker.queue, task, wake);
+        }
+        worker.only = Some(ancestor);
+    }
+
     /// Whether what a worker works for is reached.
     #[inline]
-    pub(crate) fn reached(&self, goal: Goal, queue: usize) -> bool {
+    pub(crate) fn reached(&self, goal: Goal, worker: &Worker) -> bool {
         match goal {
             Goal::Stop => self.arena.run().stop.load(Ordering::Acquire) != 0,
             Goal::Children(slot, spawned) => {
@@ -194,8 +221,8 @@ impl Scheduler {
                 self.arena.slot(slot).children.load(Ordering::SeqCst) == left
             }
             Goal::Ready(slot) => self.arena.slot(slot).pending.load(Ordering::SeqCst) == 0,
-            Goal::Backlog(most) => self.arena.ready(queue).len() <= most,
-            Goal::Room => self.arena.free[crate::arena::FREE_SLOTS].some(&self.arena.slots),
+            Goal::Backlog(most) => self.arena.ready(worker.queue).len() <= most,
+            Goal::Turn(turns) => worker.turns > turns,
         }
     }
 

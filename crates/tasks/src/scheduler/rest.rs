@@ -13,8 +13,9 @@ use crate::arena::slot::Slot;
 use crate::policy::Steal;
 use crate::sync::{Ordering, fence};
 
-/// How often a worker looks for room in a full arena.
-const ROOM_NS: u64 = 5_000;
+/// How often a worker looks again that waits for something nobody wakes it for: room in a full arena,
+/// or a descendant when it may run nothing else.
+const TURN_NS: u64 = 5_000;
 /// Ready tasks beyond which Nanos6 takes from a near region at once, and how near that is.
 const SCORE_READY: usize = 20;
 const SCORE_NEAR: f64 = 15.0;
@@ -32,7 +33,7 @@ impl Scheduler {
     /// What a worker without work does.
     pub(super) fn idle(&self, worker: &mut Worker, goal: Goal, now: u64) -> Next {
         let since = *worker.idle_since.get_or_insert(now);
-        let steals = !self.victims[worker.queue].is_empty();
+        let steals = !self.victims[worker.queue].is_empty() && worker.only.is_none();
         let may_steal_at = since.saturating_add(self.policy.idle_ns);
         if steals && now >= may_steal_at && self.steal(worker) {
             // The caller asks again, and finds it at hand.
@@ -43,12 +44,13 @@ impl Scheduler {
         }
         fence(Ordering::SeqCst);
         let seen = steals && now >= may_steal_at && self.sees_work(worker);
-        if seen || self.reached(goal, worker.queue) || self.is_stuck(worker) {
+        if seen || self.reached(goal, worker) || self.is_stuck(worker) {
             self.rise(worker);
             return Next::RetryAt(now);
         }
-        if goal == Goal::Room {
-            return Next::RetryAt(now + ROOM_NS);
+        if matches!(goal, Goal::Turn(_)) || worker.only.is_some() {
+            worker.turns += 1;
+            return Next::RetryAt(now + TURN_NS);
         }
         if steals && now < may_steal_at { Next::RetryAt(may_steal_at) } else { Next::Sleep }
     }
@@ -198,7 +200,7 @@ impl Scheduler {
     /// Whether the worker waits inside of a task, and nothing will come.
     #[inline]
     pub(crate) fn is_stuck(&self, worker: &Worker) -> bool {
-        worker.depth > 0 && self.arena.run().deadlock.load(Ordering::Relaxed) == worker.seat + 1
+        self.arena.run().deadlock.load(Ordering::Relaxed) == worker.seat + 1
     }
 
     /// A worker that was stuck goes on with an error.

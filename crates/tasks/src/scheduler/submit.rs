@@ -29,6 +29,31 @@ impl Children {
     }
 }
 
+/// How a task comes to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    /// By whoever takes it from a queue.
+    Queued,
+    /// By the worker that registers it, as soon as it waits for nothing.
+    AtOnce,
+}
+
+impl How {
+    fn flags(self) -> u32 {
+        match self {
+            Self::Queued => 0,
+            Self::AtOnce => flag::SENTINEL,
+        }
+    }
+
+    fn waiter(self, worker: &Worker) -> u32 {
+        match self {
+            Self::Queued => 0,
+            Self::AtOnce => worker.seat + 1,
+        }
+    }
+}
+
 /// What became of a task that was to be registered.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Submitted {
@@ -42,10 +67,28 @@ pub(crate) enum Submitted {
 }
 
 impl Scheduler {
-    /// A free slot, taken.
+    /// A free slot for a task that will wait for its turn. A quarter of the arena is spared for tasks
+    /// that run at once.
     #[inline]
     pub(crate) fn slot_for(&self, worker: &mut Worker) -> Option<u32> {
-        worker.slots.take(&self.arena.slots, &self.arena.free[FREE_SLOTS])
+        let (table, shared) = (&self.arena.slots, &self.arena.free[FREE_SLOTS]);
+        let spare = table.len() / 4;
+        if shared.free(table) < spare {
+            // Some of what is at hand was spared.
+            return None;
+        }
+        worker.slots.take(table, shared, spare)
+    }
+
+    /// Whether only spared slots are left.
+    pub(crate) fn is_low(&self) -> bool {
+        let free = self.arena.free[FREE_SLOTS].free(&self.arena.slots);
+        free <= self.arena.slots.len() / 4
+    }
+
+    /// A free slot for a task that runs at once, or for a sentinel.
+    pub(crate) fn spare_slot(&self, worker: &mut Worker) -> Option<u32> {
+        worker.slots.take(&self.arena.slots, &self.arena.free[FREE_SLOTS], 0)
     }
 
     /// Registers the task whose arguments are in `slot` and whose footprint is the worker's. `Full`
@@ -60,6 +103,7 @@ impl Scheduler {
         children: &mut Children,
         task: u32,
         table: &'static Table,
+        how: How,
         wake: &impl Wake,
     ) -> Result<Submitted, TaskError> {
         let kernel = worker.kernel_id(table, || self.arena.kernel_id(table));
@@ -72,13 +116,12 @@ impl Scheduler {
         slot.accesses.store(u32::try_from(count).unwrap_or(u32::MAX), Ordering::Relaxed);
         slot.more.store(NONE, Ordering::Relaxed);
         slot.hint.store(0, Ordering::Relaxed);
-        slot.flags.store(0, Ordering::Relaxed);
+        slot.flags.store(how.flags(), Ordering::Relaxed);
         slot.children.store(CHILDREN, Ordering::Relaxed);
         slot.target.store(0, Ordering::Relaxed);
-        slot.waiter.store(0, Ordering::Relaxed);
-        slot.serial.store(u64::from(children.spawned), Ordering::Relaxed);
+        slot.waiter.store(how.waiter(worker), Ordering::Relaxed);
         if count > 0 {
-            let outcome = self.enter(worker, children, task, table.name)?;
+            let outcome = self.enter(worker, children, task, table.name, how)?;
             if outcome == Submitted::Full {
                 return Ok(outcome);
             }
@@ -86,6 +129,7 @@ impl Scheduler {
             return Ok(self.connect(worker, task, wake));
         }
         children.spawned += 1;
+        slot.pending.store(0, Ordering::Relaxed);
         self.make_ready(worker, task, false, wake);
         Ok(Submitted::Done)
     }
@@ -97,8 +141,13 @@ impl Scheduler {
         children: &mut Children,
         task: u32,
         kernel: &'static str,
+        how: How,
     ) -> Result<Submitted, TaskError> {
-        let footprint = core::mem::take(&mut worker.footprint);
+        let mut footprint = core::mem::take(&mut worker.footprint);
+        if how == How::AtOnce {
+            // It could not wait for a token in a list.
+            footprint.order_all();
+        }
         let outcome = self.enter_all(worker, children, task, kernel, footprint.accesses());
         worker.footprint = footprint;
         outcome
@@ -121,7 +170,7 @@ impl Scheduler {
         }
         let me = TaskRef { slot: task, age: age(slot.successors.load(Ordering::Relaxed)) };
         worker.before.clear();
-        let mut flags = 0;
+        let mut flags = slot.flags.load(Ordering::Relaxed);
         let mut block = slot.more.load(Ordering::Relaxed);
         for (i, access) in accesses.iter().enumerate() {
             let domain = &mut children.domain;
@@ -164,7 +213,7 @@ impl Scheduler {
         }
         let mut next = NONE;
         for _ in 0..wanted {
-            let Some(block) = worker.blocks.take(table, shared) else { break };
+            let Some(block) = worker.blocks.take(table, shared, 0) else { break };
             table[block as usize].next.store(next, Ordering::Relaxed);
             next = block;
         }
@@ -186,7 +235,7 @@ impl Scheduler {
                 over += 1;
                 continue;
             }
-            match worker.edges.take(table, shared) {
+            match worker.edges.take(table, shared, 0) {
                 Some(edge) if self.arena.follow(predecessor, task, edge) => {}
                 Some(edge) => {
                     worker.edges.give(edge, table, shared);

@@ -1,6 +1,7 @@
 //! What a worker knows alone: free entries, tasks it took and has not begun, and what it has not told
 //! the others yet.
 
+use crate::arena::Arena;
 use crate::arena::pool::Hand;
 use crate::arena::slot::TaskRef;
 use crate::footprint::Footprint;
@@ -44,19 +45,34 @@ pub(crate) struct Worker {
     pub(crate) weights: Vec<f64>,
     /// Tasks inside of which the worker is.
     pub(crate) depth: u32,
+    /// Whether that one runs at once, instead of from a queue.
+    pub(crate) at_once: bool,
+    /// The innermost of them.
+    pub(crate) task: u32,
+    /// Tasks it ran, and times it looked for work in vain.
+    pub(crate) turns: u64,
+    /// Only descendants of this task may be run: the worker is deep inside of others.
+    pub(crate) only: Option<u32>,
     random: u64,
     kernels: [(usize, u32); REMEMBERED],
 }
 
 impl Worker {
-    pub(crate) fn new(seat: u32, queue: usize, region: usize, regions: usize, seed: u64) -> Self {
+    /// A worker in `seat`, which takes from `queue` and is in `region`.
+    pub(crate) fn new(
+        arena: &Arena,
+        (seat, queue, region): (u32, usize, usize),
+        regions: usize,
+        seed: u64,
+    ) -> Self {
+        let workers = arena.seats.len();
         Self {
             seat,
             queue,
             region,
-            slots: Hand::default(),
-            edges: Hand::default(),
-            blocks: Hand::default(),
+            slots: Hand::of(arena.slots.len(), workers),
+            edges: Hand::of(arena.edges.len(), workers),
+            blocks: Hand::of(arena.blocks.len(), workers),
             successor: None,
             stash: Vec::with_capacity(64),
             finished: 0,
@@ -70,6 +86,10 @@ impl Worker {
             footprint: Footprint::new(),
             weights: vec![0.0; regions],
             depth: 0,
+            at_once: false,
+            task: 0,
+            turns: 0,
+            only: None,
             random: seed ^ (u64::from(seat) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
             kernels: [(0, 0); REMEMBERED],
         }

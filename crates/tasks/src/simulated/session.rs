@@ -23,7 +23,7 @@ use crate::policy::{Placement, Policy, Rank, Regime};
 use crate::range::{Data, DataId, Element, Part, Range};
 use crate::report::Report;
 use crate::scheduler::worker::Worker;
-use crate::scheduler::{Children, Goal, Scheduler, Submitted};
+use crate::scheduler::{Children, Goal, How, Scheduler, Submitted};
 use crate::session::Tasks;
 use crate::sync::Ordering;
 use crate::topology::Topology;
@@ -223,7 +223,8 @@ impl<H: Hardware + 'static> Simulation<H> {
         kernel.declare(&mut footprint);
         own.footprint = footprint;
         let table = Erased::<K>::TABLE;
-        let outcome = scheduler.submit(own, &mut self.children, task, table, &*machine);
+        let outcome =
+            scheduler.submit(own, &mut self.children, task, table, How::Queued, &*machine);
         match outcome {
             Ok(Submitted::Short(before)) => Ok(Submitted::Short(before)),
             Ok(Submitted::Done) => Ok(Submitted::Done),
@@ -232,6 +233,12 @@ impl<H: Hardware + 'static> Simulation<H> {
                 outcome
             }
         }
+    }
+
+    /// Runs something, or lets time pass.
+    fn turn(&mut self) -> Result<(), TaskError> {
+        let turns = self.worker.borrow().turns;
+        self.drive(Goal::Turn(turns)).map_err(|Stuck| Self::stuck())
     }
 
     fn stuck() -> TaskError {
@@ -247,10 +254,10 @@ impl<H: Hardware + 'static> Simulation<H> {
             return Ok(());
         }
         let sentinel = loop {
-            let slot = machine.scheduler.slot_for(&mut self.worker.borrow_mut());
+            let slot = machine.scheduler.spare_slot(&mut self.worker.borrow_mut());
             match slot {
                 Some(slot) => break slot,
-                None => self.drive(Goal::Room).map_err(|Stuck| Self::stuck())?,
+                None => self.turn()?,
             }
         };
         loop {
@@ -263,7 +270,7 @@ impl<H: Hardware + 'static> Simulation<H> {
                 Submitted::Short(rest) => before = rest,
                 Submitted::Done | Submitted::Full => break,
             }
-            self.drive(Goal::Room).map_err(|Stuck| Self::stuck())?;
+            self.turn()?;
         }
         self.drive(Goal::Ready(sentinel)).map_err(|Stuck| Self::stuck())?;
         machine.scheduler.retire(&mut self.worker.borrow_mut(), sentinel);
@@ -322,7 +329,7 @@ impl<H: Hardware + 'static> Tasks for Simulation<H> {
         loop {
             match self.submit(kernel)? {
                 Submitted::Done => break,
-                Submitted::Full => self.drive(Goal::Room).map_err(|Stuck| Self::stuck())?,
+                Submitted::Full => self.turn()?,
                 Submitted::Short(_) => {
                     return Err(TaskError::Config(
                         "the tasks at hand need more edges; raise Capacity::edges".to_owned(),
