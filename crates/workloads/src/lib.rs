@@ -9,6 +9,7 @@ pub mod astar;
 pub mod dataflow;
 pub mod figure4;
 pub mod nodes;
+pub mod numa;
 mod number;
 pub mod structures;
 

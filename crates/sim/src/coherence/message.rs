@@ -95,6 +95,16 @@ impl Traffic {
         Direction::ALL.into_iter().map(|way| self.bytes(size, way, |_| true)).sum()
     }
 
+    /// What passed since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut rest = *self;
+        for (mine, theirs) in rest.0.iter_mut().flatten().zip(earlier.0.iter().flatten()) {
+            *mine -= theirs;
+        }
+        rest
+    }
+
     /// Messages that carry a line, one way.
     #[must_use]
     pub fn lines(&self, way: Direction) -> u64 {

@@ -12,6 +12,7 @@ mod fluid;
 mod legs;
 mod message;
 mod nodes;
+mod private;
 pub mod protocol;
 mod roofs;
 mod spec;
@@ -24,6 +25,7 @@ pub use fluid::{Demand, Fluid};
 pub use legs::Legs;
 pub use message::{Class, Direction, MessageBytes, Traffic};
 pub use nodes::NodeSet;
+pub use private::PrivateCaches;
 pub use roofs::{Floor, Roofs};
 pub use spec::{
     Bandwidth, Distance, Energy, Latency, MAX_NODES, MemoryDirectory, Node, NumaSpec,

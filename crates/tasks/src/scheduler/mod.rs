@@ -29,6 +29,11 @@ const BATCH_NS: u64 = 2_000;
 pub(crate) trait Wake {
     /// Worker `seat` was resting and shall look again; `asleep` if the system must be told.
     fn wake(&self, seat: u32, asleep: bool);
+
+    /// Which of several seats that rest is woken for a task that any of them may take.
+    fn choose(&self, resting: &mut dyn Iterator<Item = u32>) -> Option<u32> {
+        resting.next()
+    }
 }
 
 /// What a worker shall do.

@@ -147,10 +147,15 @@ impl Scheduler {
 
     /// Wakes one seat of a queue, if one rests.
     pub(super) fn wake_one(&self, queue: usize, wake: &impl Wake) {
-        for &number in &self.members[queue] {
-            let state = &self.arena.seats[number as usize].state;
-            if state.load(Ordering::Relaxed) != seat::AWAKE && self.wake_seat(number, wake) {
-                return;
+        let rests = |number: &u32| {
+            self.arena.seats[*number as usize].state.load(Ordering::Relaxed) != seat::AWAKE
+        };
+        loop {
+            let mut resting = self.members[queue].iter().copied().filter(rests);
+            match wake.choose(&mut resting) {
+                // It may have risen by itself meanwhile; then another is looked for.
+                Some(number) if !self.wake_seat(number, wake) => {}
+                _ => return,
             }
         }
     }

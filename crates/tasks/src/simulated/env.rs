@@ -1,7 +1,7 @@
 //! A simulated machine as a worker sees it: whatever takes time suspends, and one thread goes on with
 //! whoever's time comes next.
 
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 use core::cmp::Reverse;
 use core::future::poll_fn;
 use core::task::Poll;
@@ -46,6 +46,8 @@ pub(super) struct Machine<H> {
     pub(super) cores: Vec<CoreId>,
     costs: Costs,
     footprint: RefCell<Footprint>,
+    /// The worker whose turn it is.
+    pub(super) turn: Cell<u32>,
 }
 
 impl<H: Hardware> Machine<H> {
@@ -63,6 +65,7 @@ impl<H: Hardware> Machine<H> {
             cores,
             costs,
             footprint: RefCell::new(Footprint::new()),
+            turn: Cell::new(0),
         }
     }
 
@@ -150,9 +153,28 @@ impl<H: Hardware> Machine<H> {
     }
 }
 
+impl<H: Hardware> Machine<H> {
+    /// How long it takes until a worker sees what the worker whose turn it is did.
+    fn reach_ns(&self, seat: u32) -> u64 {
+        let region = |seat: u32| self.scheduler.seats[seat as usize].1;
+        self.hardware.borrow_mut().reach_ns(region(self.turn.get()), region(seat))
+    }
+
+    /// Whether a task of these ranges is the first to write some of them.
+    pub(super) fn is_fresh(&self, footprint: &Footprint) -> bool {
+        let mut writes = footprint.accesses().iter().filter(|access| access.mode.writes());
+        writes.any(|access| self.scheduler.arena.is_fresh(access.range))
+    }
+}
+
 impl<H: Hardware> Wake for Machine<H> {
     fn wake(&self, seat: u32, _: bool) {
-        self.at(self.now_ns() + self.costs.wake_ns, seat);
+        self.at(self.now_ns() + self.costs.wake_ns + self.reach_ns(seat), seat);
+    }
+
+    /// The one that sees it first.
+    fn choose(&self, resting: &mut dyn Iterator<Item = u32>) -> Option<u32> {
+        resting.min_by_key(|seat| self.reach_ns(*seat))
     }
 }
 

@@ -41,6 +41,19 @@ pub trait Hardware {
 
     /// A task ends, at the time that [`Self::next_end`] told.
     fn end(&mut self, now: u64, worker: u32);
+
+    /// What registering a task costs the program beside the runtime's own time; `fresh` if the task is the
+    /// first to write some of its ranges, so that their memory has to be asked for.
+    fn spawn_ns(&mut self, now: u64, footprint: &Footprint, fresh: bool) -> u64 {
+        let _ = (now, footprint, fresh);
+        0
+    }
+
+    /// How long after a worker of region `from` made a task ready an idle worker of region `to` sees it.
+    fn reach_ns(&mut self, from: usize, to: usize) -> u64 {
+        let _ = (from, to);
+        0
+    }
 }
 
 /// The simplest machine: a byte costs what the topology says, whoever else asks for it, and nothing is

@@ -17,7 +17,7 @@ use crate::arena::slot::CHILDREN;
 use crate::arena::{Arena, Capacity, Heap, ROOT, object};
 use crate::driver::{Stuck, work};
 use crate::error::TaskError;
-use crate::footprint::Mode;
+use crate::footprint::{Footprint, Mode};
 use crate::kernel::{Erased, Kernel};
 use crate::policy::{Placement, Policy, Rank, Regime};
 use crate::range::{Data, DataId, Element, Part, Range};
@@ -174,6 +174,7 @@ impl<H: Hardware + 'static> Simulation<H> {
 
     fn poll(&mut self, seat: u32) {
         let Some(at) = (seat as usize).checked_sub(1) else { return };
+        self.machine.turn.set(seat);
         let _ = self.others[at].as_mut().poll(&mut Context::from_waker(Waker::noop()));
     }
 
@@ -185,6 +186,7 @@ impl<H: Hardware + 'static> Simulation<H> {
             }
         }
         self.machine.pass(time);
+        self.machine.turn.set(0);
     }
 
     /// Works as worker 0, while the others do, until the goal is reached.
@@ -195,6 +197,7 @@ impl<H: Hardware + 'static> Simulation<H> {
         let mut turn = Some(0);
         loop {
             if turn == Some(0) {
+                self.machine.turn.set(0);
                 let polled = own.as_mut().poll(&mut Context::from_waker(Waker::noop()));
                 if let core::task::Poll::Ready(outcome) = polled {
                     return outcome;
@@ -324,8 +327,12 @@ impl<H: Hardware + 'static> Tasks for Simulation<H> {
     }
 
     fn spawn<K: Kernel>(&mut self, kernel: K) -> Result<(), TaskError> {
-        let time = self.machine.now_ns() + self.costs.spawn_ns;
-        self.run_until(time);
+        let now = self.machine.now_ns();
+        let mut footprint = Footprint::new();
+        kernel.declare(&mut footprint);
+        let fresh = self.machine.is_fresh(&footprint);
+        let more = self.machine.hardware.borrow_mut().spawn_ns(now, &footprint, fresh);
+        self.run_until(now + self.costs.spawn_ns + more);
         loop {
             match self.submit(kernel)? {
                 Submitted::Done => break,

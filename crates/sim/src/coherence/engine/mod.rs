@@ -7,15 +7,19 @@
 
 mod cache;
 mod directory;
+mod evictions;
 mod lines;
+mod reads;
+mod snoops;
 mod transact;
 mod units;
+mod writes;
 
 #[cfg(test)]
 mod tests;
 
 pub use lines::{Placed, RegionId, Touch};
-pub use units::Tally;
+pub use units::{Tally, Totals};
 
 use super::message::Traffic;
 use super::nodes::NodeSet;
@@ -25,7 +29,7 @@ use super::topology::Topology;
 use cache::Cache;
 use directory::Directory;
 use lines::Region;
-use units::{Totals, Unit};
+use units::Unit;
 
 /// Bytes of a chunk, if nothing else is said.
 pub const CHUNK_BYTES: u64 = 64 << 10;
@@ -96,15 +100,27 @@ impl Engine {
     }
 
     /// What passed each module's switch in all tasks so far.
-    pub fn traffic(&mut self) -> Vec<Traffic> {
-        self.begin_task();
-        self.totals.traffic.clone()
+    #[must_use]
+    pub fn traffic(&self) -> Vec<Traffic> {
+        self.totals().traffic
     }
 
     /// Everything that was moved in all tasks so far.
-    pub fn totals(&mut self) -> &Totals {
-        self.begin_task();
-        &self.totals
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        let mut totals = self.totals.clone();
+        totals.add(&self.tally);
+        totals
+    }
+
+    /// Lines of registered data by the node that has their memory.
+    #[must_use]
+    pub fn homes(&self) -> Vec<u64> {
+        let mut homes = vec![0; self.caches.len()];
+        for unit in self.units.iter().filter(|unit| unit.home != units::NO_NODE) {
+            homes[usize::from(unit.home)] += u64::from(unit.lines);
+        }
+        homes
     }
 
     /// Touches of units so far.

@@ -230,7 +230,7 @@ fn the_first_to_touch_gets_the_memory() {
 }
 
 /// What all switches counted, class by class.
-fn classes(engine: &mut Engine) -> Vec<u64> {
+fn classes(engine: &Engine) -> Vec<u64> {
     let traffic = engine.traffic();
     let both = |class| {
         let of = |one: &Traffic| one[(class, Direction::In)] + one[(class, Direction::Out)];
@@ -253,7 +253,7 @@ fn chunks_count_what_lines_count() {
             let (tile, tiles) = (256 * 1024, 60);
             let data: Vec<RegionId> = (0..tiles).map(|_| engine.register(tile, placed)).collect();
             random_use(&mut engine, &data, tile, tile / 4, 7, 2500);
-            classes(&mut engine)
+            classes(&engine)
         };
         let (lines, chunks) = (run(LINE), run(CHUNK_BYTES / 4));
         for (class, (exact, coarse)) in Class::ALL.iter().zip(lines.iter().zip(&chunks)) {

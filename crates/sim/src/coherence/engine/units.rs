@@ -183,6 +183,26 @@ impl Totals {
         }
     }
 
+    /// What was moved since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let minus = |a: &[u64], b: &[u64]| a.iter().zip(b).map(|(a, b)| a - b).collect();
+        Self {
+            traffic: self
+                .traffic
+                .iter()
+                .zip(&earlier.traffic)
+                .map(|(now, then)| now.since(then))
+                .collect(),
+            memory_reads: minus(&self.memory_reads, &earlier.memory_reads),
+            memory_writes: minus(&self.memory_writes, &earlier.memory_writes),
+            near: minus(&self.near, &earlier.near),
+            from_caches: self.from_caches - earlier.from_caches,
+            first_touched: self.first_touched - earlier.first_touched,
+            touches: self.touches - earlier.touches,
+        }
+    }
+
     pub(super) fn add(&mut self, tally: &Tally) {
         for (mine, theirs) in self.traffic.iter_mut().zip(&tally.traffic) {
             *mine += theirs;
