@@ -1,6 +1,6 @@
 //! Cache-line-aware (CLa) programs: communication written in cache lines.
 //!
-//! A program is written once, as an ordinary function over [`Lines`], and read three ways: it runs on
+//! A program is written once, as an ordinary function over [`program::Lines`], and read three ways: it runs on
 //! lines that threads or processes share, its time is predicted as a band, and it is simulated message
 //! by message. The idea, the primitives and the rules of cost are those of Ramos and Hoefler, "Cache
 //! Line Aware Optimizations for ccNUMA Systems" (HPDC 2015).

@@ -1,5 +1,5 @@
 //! The pager: the directory, a policy, the free frames and their locks, and the drivers over them. Each
-//! driver is written once, as an `async fn` over [`Pages`]: [`Pager::fault`], [`Pager::evict`],
+//! driver is written once, as an `async fn` over [`crate::pages::Pages`]: [`Pager::fault`], [`Pager::evict`],
 //! [`Pager::prefetch`], [`Pager::write_back`].
 //!
 //! All of its state is words that every actor shares; the value itself is a view of them and its

@@ -164,7 +164,7 @@ fn lower_product(
 /// terms).
 #[allow(clippy::cast_precision_loss, reason = "far below 2^52")]
 pub mod flops {
-    /// [`super::factor`], [`super::invert`] and [`super::square`].
+    /// [`super::factor()`], [`super::invert`] and [`super::square`].
     #[must_use]
     pub fn third(n: usize) -> f64 {
         one(n) / 3.0
