@@ -25,7 +25,10 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("cla", &["units", "machine", "stats", "sim", "atlas", "os"]),
     ("tier", &["units", "machine", "stats", "sim", "atlas", "os"]),
     ("tasks", &["units", "machine", "stats", "atlas", "sim", "os"]),
-    ("workloads", &["units", "machine", "stats", "sim", "atlas", "alloc", "malloc", "tasks"]),
+    (
+        "workloads",
+        &["units", "machine", "stats", "sim", "atlas", "alloc", "malloc", "tasks", "tier"],
+    ),
     (
         "cli",
         &[

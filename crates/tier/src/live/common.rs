@@ -80,6 +80,16 @@ impl Counters {
         self.0[TIMED_FROM + 2 * timed as usize + 1]
     }
 
+    /// What came since an earlier look.
+    #[must_use]
+    pub fn since(mut self, earlier: &Self) -> Self {
+        self.0
+            .iter_mut()
+            .zip(earlier.0)
+            .for_each(|(now, before)| *now = now.saturating_sub(before));
+        self
+    }
+
     /// Both together.
     #[must_use]
     pub fn and(mut self, other: &Self) -> Self {
@@ -91,6 +101,10 @@ impl Counters {
 /// Words of the head: go, over, doorbells of movers.
 const HEAD_WORDS: usize = 16;
 const LINE_WORDS: usize = 16;
+/// The same in wide words.
+const LINE_WIDE: usize = 8;
+/// Numbers that a worker may leave for the report.
+pub const NOTES: usize = 32;
 /// Words in which a worker says why it failed.
 pub(super) const MAIL_BYTES: usize = 512;
 
@@ -112,7 +126,7 @@ impl Common {
         let counters = usize::from(actors) * COUNTER_WORDS;
         let mail = usize::from(shape.workers) * (MAIL_BYTES / 8 + 2);
         let wishes = usize::from(movers) * super::wishes::WORDS;
-        let reduction = usize::from(shape.workers) * 8;
+        let reduction = usize::from(shape.workers) * (LINE_WIDE + NOTES);
         let wide = Mapping::shared_memfd((counters + mail + wishes + reduction + 64) * 8)?;
         Ok(Self { words, wide, lights: Lights::new()?, shape, actors, movers })
     }
@@ -184,11 +198,30 @@ impl Common {
             [..super::wishes::WORDS]
     }
 
-    /// A line for each worker, for reductions.
-    pub(super) fn slot(&self, worker: u16) -> &AtomicU64 {
-        let from = usize::from(self.actors) * COUNTER_WORDS
+    fn slots_from(&self) -> usize {
+        usize::from(self.actors) * COUNTER_WORDS
             + usize::from(self.shape.workers) * (MAIL_BYTES / 8 + 2)
-            + usize::from(self.movers) * super::wishes::WORDS;
-        &self.wide.words()[from + usize::from(worker) * 8]
+            + usize::from(self.movers) * super::wishes::WORDS
+    }
+
+    /// A line for each worker, for what it brings when all meet.
+    pub(super) fn slot(&self, worker: u16) -> &[AtomicU64] {
+        &self.wide.words()[self.slots_from() + usize::from(worker) * LINE_WIDE..][..LINE_WIDE]
+    }
+
+    /// What a worker leaves for the report.
+    pub(super) fn notes(&self, worker: u16) -> &[AtomicU64] {
+        let workers = usize::from(self.shape.workers);
+        let from = self.slots_from() + workers * LINE_WIDE + 8 + usize::from(worker) * NOTES;
+        &self.wide.words()[from..][..NOTES]
+    }
+
+    pub(super) fn noted(&self, worker: u16) -> Vec<u64> {
+        self.notes(worker).iter().map(|word| word.load(Ordering::Acquire)).collect()
+    }
+
+    /// What the area is used as.
+    pub(super) fn kind(&self) -> &AtomicU64 {
+        &self.wide.words()[self.slots_from() + usize::from(self.shape.workers) * LINE_WIDE]
     }
 }

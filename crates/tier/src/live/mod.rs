@@ -11,6 +11,7 @@
 )]
 
 mod area;
+mod array;
 mod barrier;
 mod blocking;
 pub mod check;
@@ -25,8 +26,9 @@ mod team;
 mod wishes;
 mod worker;
 
+pub use array::{Array, Phase, Slices};
 pub use barrier::Gone;
 pub use check::Mode;
-pub use common::{Counters, Timed};
+pub use common::{Counters, NOTES, Timed};
 pub use team::{Config, Ended, Report, Tables, Team, TierError, Trap};
 pub use worker::Worker;

@@ -186,6 +186,8 @@ pub struct Report {
     pub workers: Vec<Ended>,
     /// What was counted of each worker, then of each mover.
     pub counters: Vec<Counters>,
+    /// What each worker left by [`Worker::note`].
+    pub notes: Vec<Vec<u64>>,
     /// From when all were ready to when the last worker ended.
     pub wall: Duration,
     /// How faults were resolved.
@@ -301,6 +303,7 @@ impl Team {
         Ok(Report {
             workers,
             counters: (0..actors).map(|actor| process.common.counters(Actor(actor))).collect(),
+            notes: (0..process.config.workers).map(|worker| process.common.noted(worker)).collect(),
             wall,
             mode: self.mode,
             resident_bytes: process.area.resident_bytes(),

@@ -2,10 +2,14 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use super::array::DECLARATION_WORDS;
 use super::barrier::{self, Gone};
+use super::common::Counters;
+#[allow(unused_imports, reason = "named in the documentation")]
+use super::common::NOTES;
 use super::context::{Context, at_once};
 use super::process::Process;
-use crate::names::Access;
+use crate::names::{Access, Actor};
 use crate::pages::Trouble;
 
 /// A worker of a team, in its own thread or process.
@@ -14,11 +18,12 @@ pub struct Worker<'t> {
     process: &'t Process,
     context: &'t Context<'t>,
     epoch: u32,
+    used: usize,
 }
 
 impl<'t> Worker<'t> {
     pub(super) const fn new(context: &'t Context<'t>) -> Self {
-        Self { process: context.process, context, epoch: 0 }
+        Self { process: context.process, context, epoch: 0, used: 0 }
     }
 
     /// Its number, from 0.
@@ -47,24 +52,78 @@ impl<'t> Worker<'t> {
     /// # Errors
     /// [`Gone`] if one ended and will not come.
     pub fn sum(&mut self, mine: f64) -> Result<f64, Gone> {
-        self.process.common.slot(self.index()).store(mine.to_bits(), Ordering::Release);
+        self.process.common.slot(self.index())[0].store(mine.to_bits(), Ordering::Release);
         self.barrier()?;
         let slot =
-            |worker| f64::from_bits(self.process.common.slot(worker).load(Ordering::Acquire));
+            |worker| f64::from_bits(self.process.common.slot(worker)[0].load(Ordering::Acquire));
         let sum = (0..self.workers()).map(slot).sum();
         // Nobody gives the next before all have read this.
         self.barrier()?;
         Ok(sum)
     }
 
-    /// The area, as words that all workers share.
+    /// The first byte of the area, and how many there are.
+    pub(super) fn extent(&self) -> (*mut u8, usize) {
+        (self.process.area.base(), self.process.area.bytes())
+    }
+
+    /// What the area is used as.
+    pub(super) fn kind(&self) -> &'t AtomicU64 {
+        self.process.common.kind()
+    }
+
+    /// The first byte that no array has.
+    pub(super) const fn used(&self) -> usize {
+        self.used
+    }
+
+    pub(super) fn use_up_to(&mut self, end: usize) {
+        self.used = end.next_multiple_of(self.process.area.group_bytes());
+    }
+
+    /// Meets all others and compares what each brings with what this worker brings. The same answer for
+    /// all is not promised, so who is told no must not go on.
+    pub(super) fn compare(
+        &mut self,
+        mine: [u64; DECLARATION_WORDS],
+        holds: impl Fn(&[u64], &[u64], u16) -> bool,
+    ) -> Result<bool, Gone> {
+        for (word, value) in self.process.common.slot(self.index()).iter().zip(mine) {
+            word.store(value, Ordering::Relaxed);
+        }
+        self.barrier()?;
+        let agreed = (0..self.workers()).all(|worker| {
+            let mut theirs = [0; DECLARATION_WORDS];
+            for (to, from) in theirs.iter_mut().zip(self.process.common.slot(worker)) {
+                *to = from.load(Ordering::Relaxed);
+            }
+            holds(&theirs, &mine, worker)
+        });
+        // Nobody brings the next before all have compared this.
+        self.barrier()?;
+        Ok(agreed)
+    }
+
+    /// What was counted of this worker until now.
     #[must_use]
-    pub fn words(&self) -> &'t [AtomicU64] {
-        let first = self.process.area.base().cast::<AtomicU64>();
-        // SAFETY: the area is mapped readable and writable in this process while the worker lives, faults
-        // in it are resolved, its bytes are initialised (zeros or what was written), it is page-aligned,
-        // and safe code has it as atomic words only.
-        unsafe { std::slice::from_raw_parts(first, self.process.area.bytes() / 8) }
+    pub fn counters(&self) -> Counters {
+        self.process.common.counters(self.context.caller.actor)
+    }
+
+    /// What was counted of all movers until now.
+    #[must_use]
+    pub fn counters_of_movers(&self) -> Counters {
+        let config = &self.process.config;
+        let movers = config.workers..config.workers + config.movers;
+        let all = movers.map(|mover| self.process.common.counters(Actor(mover)));
+        all.fold(Counters::none(), |sum, counters| sum.and(&counters))
+    }
+
+    /// Leaves a number for the report, at one of [`NOTES`] places.
+    pub fn note(&self, place: usize, value: u64) {
+        if let Some(word) = self.process.common.notes(self.index()).get(place) {
+            word.store(value, Ordering::Release);
+        }
     }
 
     /// Fetches what is absent of a range of bytes of the area and keeps it in fast memory, mapped and

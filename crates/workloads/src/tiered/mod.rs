@@ -1,0 +1,8 @@
+//! Programs on an area that is larger than fast memory, each verified bit for bit against the same program
+//! on plain memory. The kernels are those of the plain run; only who owns the memory differs.
+
+mod on_area;
+pub mod spmv;
+pub mod stencil;
+
+pub use on_area::{Outcome, Tiered};

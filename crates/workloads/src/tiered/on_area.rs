@@ -1,0 +1,183 @@
+//! The programs on a team's area. What a worker saw is left in its notes: times in nanoseconds, and the
+//! counts of the sweeps alone, without making and checking the data.
+
+use std::time::Instant;
+
+use isochrone_tier::live::{Counters, Gone, Phase, Report, Timed, Worker};
+use isochrone_tier::pages::Event;
+
+use super::spmv::Spmv;
+use super::stencil::Stencil;
+
+/// A program for a team.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tiered {
+    /// Heat diffusion.
+    Stencil(Stencil),
+    /// Products with a sparse matrix.
+    Spmv(Spmv),
+}
+
+/// Places of notes: nanoseconds of all sweeps, then counts, then counts of movers.
+const NANOSECONDS: usize = 0;
+const EVENTS_FROM: usize = 1;
+const TIMED_FROM: usize = EVENTS_FROM + Event::ALL.len();
+
+/// What all workers together did in the sweeps.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// The sum over workers: what any other bits of the result would change.
+    pub digest: u64,
+    /// From when the last worker was ready for the first sweep to when the last had ended the last one.
+    pub nanoseconds: u64,
+    /// For each worker.
+    pub workers: Vec<Vec<u64>>,
+}
+
+impl Outcome {
+    /// What a team's report says.
+    ///
+    /// # Errors
+    /// The words of the first worker that failed.
+    pub fn of(report: &Report) -> Result<Self, String> {
+        let values = report.values()?;
+        Ok(Self {
+            digest: values.into_iter().fold(0, u64::wrapping_add),
+            nanoseconds: report.notes.iter().map(|notes| notes[NANOSECONDS]).max().unwrap_or(0),
+            workers: report.notes.clone(),
+        })
+    }
+
+    /// How often something happened to all workers in the sweeps.
+    #[must_use]
+    pub fn events(&self, event: Event) -> u64 {
+        self.workers.iter().map(|notes| notes[EVENTS_FROM + event.index()]).sum()
+    }
+
+    /// Cycles that something took all workers in the sweeps.
+    #[must_use]
+    pub fn cycles(&self, timed: Timed) -> u64 {
+        self.workers.iter().map(|notes| notes[TIMED_FROM + timed as usize]).sum()
+    }
+}
+
+impl Tiered {
+    /// Bytes that its arrays take of an area whose groups have `unit` bytes.
+    #[must_use]
+    pub fn bytes(&self, unit: usize) -> usize {
+        match self {
+            Self::Stencil(stencil) => 2 * (stencil.points() * 8).next_multiple_of(unit),
+            Self::Spmv(spmv) => {
+                let entries = spmv.starts()[spmv.rows];
+                spmv.bytes(usize::try_from(entries).unwrap_or(usize::MAX), unit)
+            }
+        }
+    }
+
+    /// What every run must give.
+    #[must_use]
+    pub fn reference(&self) -> u64 {
+        match self {
+            Self::Stencil(stencil) => stencil.reference(),
+            Self::Spmv(spmv) => spmv.reference(),
+        }
+    }
+
+    /// A worker's part; its value is its part of the digest.
+    ///
+    /// # Errors
+    /// Words that say who is gone.
+    pub fn run(&self, worker: &mut Worker<'_>) -> Result<u64, String> {
+        let outcome = match self {
+            Self::Stencil(stencil) => run_stencil(stencil, worker),
+            Self::Spmv(spmv) => run_spmv(spmv, worker),
+        };
+        outcome.map_err(|gone| gone.to_string())
+    }
+}
+
+/// Meets all, takes the time and the counts of `sweeps`, and leaves them as notes.
+fn observed(
+    worker: &mut Worker<'_>,
+    sweeps: impl FnOnce(&mut Worker<'_>) -> Result<(), Gone>,
+) -> Result<(), Gone> {
+    worker.barrier()?;
+    let (begin, before) = (Instant::now(), worker.counters());
+    sweeps(worker)?;
+    worker.barrier()?;
+    let nanoseconds = begin.elapsed().as_nanos();
+    let counters = worker.counters().since(&before);
+    worker.note(NANOSECONDS, u64::try_from(nanoseconds).unwrap_or(u64::MAX));
+    note(worker, &counters);
+    Ok(())
+}
+
+fn note(worker: &Worker<'_>, counters: &Counters) {
+    for event in Event::ALL {
+        worker.note(EVENTS_FROM + event.index(), counters.events(event));
+    }
+    for timed in Timed::ALL {
+        worker.note(TIMED_FROM + timed as usize, counters.cycles(timed));
+    }
+}
+
+fn run_stencil(stencil: &Stencil, worker: &mut Worker<'_>) -> Result<u64, Gone> {
+    let grids = [worker.array::<f64>(stencil.points())?, worker.array::<f64>(stencil.points())?];
+    let band = grids[0].band(stencil.columns, worker.index(), worker.workers());
+    let rows = band.start / stencil.columns..band.end / stencil.columns;
+    let weights = stencil.weights();
+    let first = Phase::new().writes(&grids[0], band.clone());
+    worker.phase(&first, |slices| stencil.fill(rows.clone(), slices.write(&grids[0])))?;
+    observed(worker, |worker| {
+        for sweep in 0..stencil.iterations {
+            let turn = sweep as usize % 2;
+            let (from, to) = (&grids[turn], &grids[1 - turn]);
+            let phase = Phase::new().reads(from).writes(to, band.clone());
+            worker.phase(&phase, |slices| {
+                stencil.sweep(slices.read(from), rows.clone(), slices.write(to), &weights, sweep);
+            })?;
+        }
+        Ok(())
+    })?;
+    let last = &grids[stencil.iterations as usize % 2];
+    worker.phase(&Phase::new().reads(last), |slices| {
+        stencil.digest(rows.clone(), &slices.read(last)[band.clone()])
+    })
+}
+
+fn run_spmv(spmv: &Spmv, worker: &mut Worker<'_>) -> Result<u64, Gone> {
+    let all = spmv.starts();
+    let place = |row: usize| usize::try_from(all[row]).unwrap_or(usize::MAX);
+    let starts = worker.array::<u64>(spmv.rows + 1)?;
+    let columns = worker.array::<u32>(place(spmv.rows))?;
+    let vectors = [worker.array::<f64>(spmv.rows)?, worker.array::<f64>(spmv.rows)?];
+    let rows = vectors[0].band(1, worker.index(), worker.workers());
+    let last = worker.index() + 1 == worker.workers();
+    let of_starts = rows.start..rows.end + usize::from(last);
+    let first = Phase::new()
+        .writes(&starts, of_starts.clone())
+        .writes(&columns, place(rows.start)..place(rows.end))
+        .writes(&vectors[0], rows.clone());
+    worker.phase(&first, |slices| {
+        slices.write(&starts).copy_from_slice(&all[of_starts]);
+        spmv.fill(rows.clone(), slices.write(&columns));
+        slices.write(&vectors[0]).fill(1.0);
+    })?;
+    observed(worker, |worker| {
+        for product in 0..spmv.iterations {
+            let turn = product as usize % 2;
+            let (from, to) = (&vectors[turn], &vectors[1 - turn]);
+            let phase =
+                Phase::new().reads(&starts).reads(&columns).reads(from).writes(to, rows.clone());
+            worker.phase(&phase, |slices| {
+                let (starts, columns) = (slices.read(&starts), slices.read(&columns));
+                spmv.multiply(starts, columns, slices.read(from), rows.clone(), slices.write(to));
+            })?;
+        }
+        Ok(())
+    })?;
+    let result = &vectors[spmv.iterations as usize % 2];
+    worker.phase(&Phase::new().reads(result), |slices| {
+        spmv.digest(rows.clone(), &slices.read(result)[rows.clone()])
+    })
+}
