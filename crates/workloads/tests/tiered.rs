@@ -72,7 +72,8 @@ fn formula() {
 
 fn serpentine() {
     let missing = |serpentine| {
-        let outcome = run(Tiered::Stencil(Stencil { serpentine, ..STENCIL }), 2, |config| {
+        // One worker: the order of two depends on who runs when.
+        let outcome = run(Tiered::Stencil(Stencil { serpentine, ..STENCIL }), 1, |config| {
             config.plan.batch = 4;
         });
         outcome.events(Event::Missing) as f64
