@@ -52,6 +52,8 @@ const STEPS: &[Step] = &[
             "isochrone-alloc",
             "-p",
             "isochrone-tier",
+            "-p",
+            "isochrone-tasks",
             "--lib",
             "--release",
             "--locked",

@@ -14,6 +14,18 @@ pub(crate) use loom::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize
 pub(crate) use core::sync::atomic::Ordering;
 use isochrone_os::futex::Scope;
 
+/// Loom takes `SeqCst` accesses for `AcqRel` ones, and orders by fences only: this is the fence that the
+/// accesses around it already are for everybody else.
+#[cfg(all(loom, test))]
+pub(crate) fn model_order() {
+    fence(Ordering::SeqCst);
+}
+
+/// Nothing: only loom needs it.
+#[cfg(not(all(loom, test)))]
+#[inline]
+pub(crate) fn model_order() {}
+
 /// Sleeps while `word` holds `expected`, at most so long.
 #[cfg(not(all(loom, test)))]
 pub(crate) fn sleep(word: &AtomicU32, expected: u32, timeout_ns: Option<u64>, scope: Scope) {

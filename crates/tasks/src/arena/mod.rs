@@ -39,10 +39,13 @@ impl Default for Capacity {
     }
 }
 
+/// Whether loom follows every atomic word: then there must be few.
+const MODELLED: bool = cfg!(all(loom, test));
+
 /// Kernels that a run may have.
-pub(crate) const KERNELS_MAX: usize = 1024;
+pub(crate) const KERNELS_MAX: usize = if MODELLED { 1 } else { 1024 };
 /// Tokens of commutative and reducing ranges; two that share one only wait for each other.
-pub(crate) const TOKENS: u16 = 1024;
+pub(crate) const TOKENS: u16 = if MODELLED { 1 } else { 1024 };
 
 /// The slot of the task that is the program itself.
 pub(crate) const ROOT: u32 = 1;
@@ -140,7 +143,7 @@ pub(crate) struct Run {
 }
 
 /// Words of a failure's text; what is longer is cut.
-pub(crate) const FAILURE_WORDS: usize = 32;
+pub(crate) const FAILURE_WORDS: usize = if MODELLED { 1 } else { 32 };
 
 // SAFETY: all fields of these are atomics.
 #[cfg(not(all(loom, test)))]
@@ -199,12 +202,16 @@ impl Arena {
         workers: usize,
         queues: usize,
     ) -> Self {
-        let slots = capacity.tasks.max(16) as usize + 16 * workers + 2;
+        let least = |count: u32, each: usize| match MODELLED {
+            true => count as usize + 2,
+            false => count.max(64) as usize + each * workers,
+        };
+        let slots = least(capacity.tasks, 16);
         let ring = slots.next_power_of_two();
         let arena = Self {
             slots: from.table(slots),
-            edges: from.table(capacity.edges.max(64) as usize + 4 * workers),
-            blocks: from.table(capacity.blocks.max(16) as usize + 4 * workers),
+            edges: from.table(least(capacity.edges, 4)),
+            blocks: from.table(least(capacity.blocks, 4)),
             free: from.table(3),
             seats: from.table(workers),
             tokens: from.table(usize::from(TOKENS)),

@@ -3,6 +3,7 @@
 
 use super::Arena;
 use super::lock::Lock;
+#[cfg(not(all(loom, test)))]
 use super::table::Zeroed;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 

@@ -3,6 +3,7 @@
 
 use core::cell::UnsafeCell;
 
+#[cfg(not(all(loom, test)))]
 use super::table::Zeroed;
 use crate::footprint::{Mode, Op};
 use crate::kernel::{Held, Kernel, Words};

@@ -18,7 +18,8 @@ impl Arena {
         let word = &self.slot(task.slot).successors;
         let entry = &self.edges[edge as usize];
         entry.to.store(after, Ordering::Relaxed);
-        let mut seen = word.load(Ordering::Relaxed);
+        // Acquire: where the task is over, what it wrote comes before whoever need not wait for it.
+        let mut seen = word.load(Ordering::Acquire);
         loop {
             if age(seen) != task.age {
                 return false;
@@ -26,7 +27,7 @@ impl Arena {
             entry.next.store(head(seen), Ordering::Relaxed);
             let new = u64::from(task.age) << 32 | u64::from(edge);
             // Release: the edge's words come before it can be found.
-            match word.compare_exchange_weak(seen, new, Ordering::Release, Ordering::Relaxed) {
+            match word.compare_exchange_weak(seen, new, Ordering::Release, Ordering::Acquire) {
                 Ok(_) => return true,
                 Err(found) => seen = found,
             }
@@ -81,3 +82,7 @@ impl Arena {
         self.slot(slot).pending.fetch_sub(count, Ordering::AcqRel) == count
     }
 }
+
+#[cfg(loom)]
+#[cfg(test)]
+mod loom_tests;

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use rustc_hash::FxHashMap;
+
 use crate::arena::slot::TaskRef;
 use crate::footprint::Op;
 use crate::range::{DataId, Range};
@@ -44,8 +46,8 @@ pub(super) struct Segments {
     free: Vec<u32>,
     /// By data and first byte.
     ordered: BTreeMap<(u32, u64), u32>,
-    /// Where a segment was last found, by a hash of data and first byte. Only ever a guess.
-    guesses: Vec<u32>,
+    /// The same, without order.
+    starts: FxHashMap<(u32, u64), u32>,
 }
 
 impl Segments {
@@ -58,35 +60,11 @@ impl Segments {
         &mut self.all[index as usize]
     }
 
-    fn slot_of_guess(&self, range: Range) -> usize {
-        // Fibonacci hashing (Knuth, The Art of Computer Programming 3, section 6.4).
-        let mixed =
-            (range.start ^ u64::from(range.data.0) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let bits = self.guesses.len().trailing_zeros();
-        usize::try_from(mixed >> (64 - bits)).unwrap_or(0)
-    }
-
-    /// The segment that is exactly `range`, if it is where it was seen last.
+    /// The segment that is exactly `range`.
     #[inline]
     pub(super) fn exact(&self, range: Range) -> Option<u32> {
-        if self.guesses.is_empty() {
-            return None;
-        }
-        let index = self.guesses[self.slot_of_guess(range)];
-        (self.all.get(index as usize)?.range == range).then_some(index)
-    }
-
-    fn remember(&mut self, index: u32) {
-        if self.guesses.len() < 2 * self.ordered.len() {
-            let size = (4 * self.ordered.len()).next_power_of_two().max(64);
-            self.guesses = vec![u32::MAX; size];
-            for &index in self.ordered.values() {
-                let at = self.slot_of_guess(self.all[index as usize].range);
-                self.guesses[at] = index;
-            }
-        }
-        let at = self.slot_of_guess(self.all[index as usize].range);
-        self.guesses[at] = index;
+        let index = *self.starts.get(&(range.data.0, range.start))?;
+        (self.all[index as usize].range == range).then_some(index)
     }
 
     /// Segments that share a byte with `range`, in order.
@@ -118,15 +96,14 @@ impl Segments {
             u32::try_from(self.all.len() - 1).unwrap_or(u32::MAX)
         };
         self.ordered.insert((range.data.0, range.start), index);
-        self.remember(index);
+        self.starts.insert((range.data.0, range.start), index);
         index
     }
 
     pub(super) fn remove(&mut self, index: u32) {
         let range = self.all[index as usize].range;
         self.ordered.remove(&(range.data.0, range.start));
-        // No range is empty, so that nothing is found here any more.
-        self.all[index as usize].range = Range::default();
+        self.starts.remove(&(range.data.0, range.start));
         self.free.push(index);
     }
 
@@ -181,7 +158,6 @@ impl Segments {
         }
         let first = self.get(parts[0]);
         first.range.bytes = end - first.range.start;
-        self.remember(parts[0]);
         parts[0]
     }
 
@@ -250,13 +226,10 @@ mod tests {
         for i in 0..1000 {
             segments.cover(range(i * 8, i * 8 + 8), &mut out);
         }
-        let missed =
-            (0..1000).filter(|i| segments.exact(range(i * 8, i * 8 + 8)).is_none()).count();
-        assert!(missed < 400, "{missed} of 1000 guesses were overwritten");
         for i in 0..1000 {
-            if let Some(index) = segments.exact(range(i * 8, i * 8 + 8)) {
-                assert_eq!(segments.get(index).range, range(i * 8, i * 8 + 8));
-            }
+            let index = segments.exact(range(i * 8, i * 8 + 8)).expect("nothing touched it");
+            assert_eq!(segments.get(index).range, range(i * 8, i * 8 + 8));
+            assert_eq!(segments.exact(range(i * 8, i * 8 + 7)), None);
         }
         segments.cover(range(0, 8000), &mut out);
         assert_eq!(out.len(), 1000);

@@ -19,6 +19,9 @@ use crate::sync::Ordering;
 /// else it ran would only make the stack deeper.
 const DEPTH_MAX: u32 = 48;
 
+/// Tasks that are run where there is no room, before one looks again.
+const TURN: u64 = 16;
+
 /// How often a task that finds no room for a child looks again. Others give room when they end; where all
 /// are deep inside of tasks, none does.
 const TRIES_MAX: u32 = 20_000;
@@ -191,10 +194,10 @@ fn run_at_once(shared: &Shared, worker: &RefCell<Worker>, task: u32) -> Result<(
     Ok(())
 }
 
-/// Runs something, or lets others run.
+/// Runs some tasks, or lets others run.
 #[cold]
 fn turn(shared: &Shared, worker: &RefCell<Worker>) {
-    let turns = worker.borrow().turns;
+    let turns = worker.borrow().turns + TURN;
     help(shared, worker, Goal::Turn(turns));
 }
 

@@ -5,7 +5,7 @@ use super::{Scheduler, Wake};
 use crate::arena::slot::{CHILDREN, NONE, Slot, TaskRef, flag};
 use crate::arena::{FAILURE_WORDS, FREE_BLOCKS, FREE_EDGES, FREE_SLOTS, ROOT};
 use crate::kernel::Failure;
-use crate::sync::Ordering;
+use crate::sync::{Ordering, model_order};
 
 /// Finished children after which a parent is told, at the latest.
 const TELL_AT: u32 = 64;
@@ -112,6 +112,7 @@ impl Scheduler {
             let slot = self.arena.slot(parent);
             // SeqCst: against a parent that says whom to wake and then looks once more.
             let left = slot.children.fetch_sub(count, Ordering::SeqCst) - count;
+            model_order();
             if left == 0 && parent != ROOT {
                 self.complete(worker, parent, wake);
             } else if left == slot.target.load(Ordering::SeqCst) {

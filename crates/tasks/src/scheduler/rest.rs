@@ -11,7 +11,7 @@ use super::{Goal, Next, Scheduler, Wake};
 use crate::arena::seat;
 use crate::arena::slot::Slot;
 use crate::policy::Steal;
-use crate::sync::{Ordering, fence};
+use crate::sync::{Ordering, fence, model_order};
 
 /// How often a worker looks again that waits for something nobody wakes it for: room in a full arena,
 /// or a descendant when it may run nothing else.
@@ -125,6 +125,7 @@ impl Scheduler {
     /// Takes a seat off its queue's resting ones; `None` if it was not among them, else its state.
     fn stand_up(&self, number: u32) -> Option<u32> {
         let state = &self.arena.seats[number as usize].state;
+        model_order();
         let old = state.swap(seat::AWAKE, Ordering::SeqCst);
         if old == seat::AWAKE {
             return None;
@@ -232,3 +233,7 @@ impl Scheduler {
         }
     }
 }
+
+#[cfg(loom)]
+#[cfg(test)]
+mod loom_tests;

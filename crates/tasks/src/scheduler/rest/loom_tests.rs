@@ -1,0 +1,144 @@
+//! Coming to rest on every interleaving: nobody sleeps while there is work, or after what he waits for
+//! has come.
+
+use core::cell::RefCell;
+
+use loom::sync::Arc;
+use loom::sync::atomic::AtomicU32;
+
+use super::super::{Children, Goal, How, Next, Scheduler, Submitted, Wake};
+use super::{Asleep, Worker};
+use crate::arena::slot::CHILDREN;
+use crate::arena::{Arena, Capacity, Heap, ROOT, seat};
+use crate::footprint::Footprint;
+use crate::kernel::{Held, Table};
+use crate::live::Mem;
+use crate::policy::Policy;
+use crate::sync::Ordering;
+use crate::topology::Topology;
+
+static NOTHING: Table = Table {
+    name: "nothing",
+    run: |_: &Held<'_>, _: &Mem<'_>| Ok(()),
+    declare: |_: &Held<'_>, _: &mut Footprint| (),
+    discard: None,
+};
+
+struct Rig {
+    scheduler: Scheduler,
+    ran: AtomicU32,
+}
+
+impl Wake for Rig {
+    // Sleepers look at their seat's word themselves.
+    fn wake(&self, _: u32, _: bool) {}
+}
+
+impl Rig {
+    fn new(workers: usize) -> Arc<Self> {
+        let capacity = Capacity { tasks: 6, edges: 4, blocks: 1, data: 1 };
+        let arena = Arena::new(&mut Heap, capacity, workers, 1);
+        let topology = Topology::flat(2);
+        let scheduler = Scheduler::new(arena, Policy::OBLIVIOUS, topology, &vec![0; workers]);
+        Arc::new(Self { scheduler, ran: AtomicU32::new(0) })
+    }
+
+    fn submit(&self, worker: &mut Worker, children: &mut Children) {
+        let task = self.scheduler.slot_for(worker).expect("room");
+        let outcome = self.scheduler.submit(worker, children, task, &NOTHING, How::Queued, self);
+        assert_eq!(outcome, Ok(Submitted::Done));
+    }
+
+    /// What the live driver does, with tasks that only count.
+    fn work(&self, worker: &RefCell<Worker>, goal: Goal) {
+        loop {
+            let next = self.scheduler.next(&mut worker.borrow_mut(), goal, 0, self);
+            match next {
+                Next::Run(task) => {
+                    self.ran.fetch_add(1, Ordering::Relaxed);
+                    self.scheduler.finish(&mut worker.borrow_mut(), task, 0, self);
+                }
+                Next::Reached => return,
+                Next::RetryAt(_) => loom::thread::yield_now(),
+                Next::Sleep => {
+                    let asleep = self.scheduler.fall_asleep(&worker.borrow(), self);
+                    let state = &self.scheduler.arena.seats[worker.borrow().seat as usize].state;
+                    while asleep == Asleep::Yes && state.load(Ordering::Acquire) == seat::ASLEEP {
+                        loom::thread::yield_now();
+                    }
+                }
+            }
+        }
+    }
+
+    fn wait(&self, worker: &RefCell<Worker>, children: &Children) {
+        let slot = self.scheduler.arena.slot(ROOT);
+        slot.waiter.store(1, Ordering::SeqCst);
+        slot.target.store(CHILDREN - children.spawned, Ordering::SeqCst);
+        self.work(worker, Goal::Children(ROOT, children.spawned));
+    }
+
+    fn stop(&self) {
+        self.scheduler.arena.run().stop.store(1, Ordering::SeqCst);
+        self.scheduler.wake_seat(1, self);
+    }
+}
+
+#[test]
+fn whoever_waits_is_woken_and_every_task_runs_once() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.max_branches = 10_000;
+    builder.check(|| {
+        let rig = Rig::new(2);
+        let other = rig.clone();
+        let thread = loom::thread::spawn(move || {
+            let worker = RefCell::new(other.scheduler.worker(1, 1));
+            other.work(&worker, Goal::Stop);
+        });
+        let worker = RefCell::new(rig.scheduler.worker(0, 1));
+        let mut children = Children::of(ROOT);
+        rig.submit(&mut worker.borrow_mut(), &mut children);
+        rig.wait(&worker, &children);
+        assert_eq!(rig.ran.load(Ordering::Relaxed), 1);
+        rig.stop();
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn a_queue_loses_no_task_between_one_who_lies_down_and_one_who_appends() {
+    loom::model(|| {
+        let rig = Rig::new(2);
+        let other = rig.clone();
+        let thread = loom::thread::spawn(move || other.scheduler.arena.ready(0).push(5, 0));
+        let ready = rig.scheduler.arena.ready(0);
+        let lay = ready.rest(|| ());
+        let seen = thread.join().unwrap();
+        assert!(lay == seen, "either it is seen resting, or it sees the task");
+        let mut out = Vec::new();
+        assert_eq!(ready.pop(4, &mut out), 1);
+        assert_eq!(out, [5]);
+    });
+}
+
+#[test]
+fn two_take_from_a_queue_and_none_twice() {
+    loom::model(|| {
+        let rig = Rig::new(2);
+        for task in 1..=3 {
+            rig.scheduler.arena.ready(0).push(task, 0);
+        }
+        let other = rig.clone();
+        let thread = loom::thread::spawn(move || {
+            let mut out = Vec::new();
+            other.scheduler.arena.ready(0).pop(2, &mut out);
+            out
+        });
+        let mut out = Vec::new();
+        rig.scheduler.arena.ready(0).pop(2, &mut out);
+        out.extend(thread.join().unwrap());
+        out.sort_unstable();
+        assert_eq!(out, [1, 2, 3]);
+    });
+}
