@@ -1,0 +1,166 @@
+//! The names that C programs call.
+
+use crate::abi::{Buffer, Handle};
+use crate::{collectives, world};
+use std::ffi::c_int;
+
+/// What is returned where a process has no MPI that is known and calls one of its functions all the
+/// same: every MPI has a code of this number, and none takes it for success.
+const NO_MPI: c_int = 16;
+
+/// Calls the MPI's own function.
+macro_rules! mpis {
+    ($name:ident ( $($argument:expr),* )) => {
+        match world::mpi() {
+            // SAFETY: the caller's arguments, as they came.
+            Some(mpi) => unsafe { (mpi.functions().$name)($($argument),*) },
+            None => NO_MPI,
+        }
+    };
+}
+
+/// `MPI_Bcast`.
+///
+/// # Safety
+/// As in MPI.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Bcast(
+    buffer: Buffer,
+    count: c_int,
+    kind: Handle,
+    root: c_int,
+    comm: Handle,
+) -> c_int {
+    match collectives::bcast(buffer, count.into(), kind, root, comm) {
+        Some(code) => code,
+        None => mpis!(bcast(buffer, count, kind, root, comm)),
+    }
+}
+
+/// `MPI_Barrier`.
+///
+/// # Safety
+/// As in MPI.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Barrier(comm: Handle) -> c_int {
+    match collectives::barrier(comm) {
+        Some(code) => code,
+        None => mpis!(barrier(comm)),
+    }
+}
+
+/// `MPI_Reduce`.
+///
+/// # Safety
+/// As in MPI.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Reduce(
+    send: Buffer,
+    receive: Buffer,
+    count: c_int,
+    kind: Handle,
+    operation: Handle,
+    root: c_int,
+    comm: Handle,
+) -> c_int {
+    match collectives::reduce(send, receive, count.into(), (kind, operation), root, comm) {
+        Some(code) => code,
+        None => mpis!(reduce(send, receive, count, kind, operation, root, comm)),
+    }
+}
+
+/// `MPI_Allreduce`.
+///
+/// # Safety
+/// As in MPI.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Allreduce(
+    send: Buffer,
+    receive: Buffer,
+    count: c_int,
+    kind: Handle,
+    operation: Handle,
+    comm: Handle,
+) -> c_int {
+    match collectives::allreduce(send, receive, count.into(), (kind, operation), comm) {
+        Some(code) => code,
+        None => mpis!(allreduce(send, receive, count, kind, operation, comm)),
+    }
+}
+
+/// `MPI_Scatter`.
+///
+/// # Safety
+/// As in MPI.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Scatter(
+    send: Buffer,
+    sends: c_int,
+    sent: Handle,
+    receive: Buffer,
+    receives: c_int,
+    received: Handle,
+    root: c_int,
+    comm: Handle,
+) -> c_int {
+    let sides = ((send, sends.into(), sent), (receive, receives.into(), received));
+    match collectives::scatter(sides.0, sides.1, root, comm) {
+        Some(code) => code,
+        None => mpis!(scatter(send, sends, sent, receive, receives, received, root, comm)),
+    }
+}
+
+/// `MPI_Gather`.
+///
+/// # Safety
+/// As in MPI.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Gather(
+    send: Buffer,
+    sends: c_int,
+    sent: Handle,
+    receive: Buffer,
+    receives: c_int,
+    received: Handle,
+    root: c_int,
+    comm: Handle,
+) -> c_int {
+    let sides = ((send, sends.into(), sent), (receive, receives.into(), received));
+    match collectives::gather(sides.0, sides.1, root, comm) {
+        Some(code) => code,
+        None => mpis!(gather(send, sends, sent, receive, receives, received, root, comm)),
+    }
+}
+
+/// `MPI_Allgather`.
+///
+/// # Safety
+/// As in MPI.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Allgather(
+    send: Buffer,
+    sends: c_int,
+    sent: Handle,
+    receive: Buffer,
+    receives: c_int,
+    received: Handle,
+    comm: Handle,
+) -> c_int {
+    let sides = ((send, sends.into(), sent), (receive, receives.into(), received));
+    match collectives::allgather(sides.0, sides.1, comm) {
+        Some(code) => code,
+        None => mpis!(allgather(send, sends, sent, receive, receives, received, comm)),
+    }
+}
+
+/// `MPI_Finalize`.
+///
+/// # Safety
+/// As in MPI.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn MPI_Finalize() -> c_int {
+    if let Some(mpi) = world::mpi() {
+        world::finish(mpi);
+    }
+    mpis!(finalize())
+}

@@ -1,0 +1,308 @@
+//! The names that Fortran programs call.
+//!
+//! MPICH's Fortran library calls the C names, which are ours already, so there its own functions are
+//! called. Open MPI's calls the profiling names past us, so its arguments are made C's here: handles by
+//! `MPI_Comm_f2c` and its like, `MPI_IN_PLACE` and `MPI_BOTTOM` by the addresses of their common blocks.
+//! Its module `mpi_f08` calls `ompi_bcast_f` and the like, which are exported too.
+
+use crate::abi::{Flavour, Handle, Mpi};
+use crate::{exports, world};
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::OnceLock;
+
+/// Any argument of Fortran: all are addresses.
+type Place = *mut c_void;
+/// A Fortran `INTEGER`.
+type Integer = c_int;
+
+/// What turns Fortran's arguments into C's, in Open MPI.
+struct Translation {
+    comm: unsafe extern "C" fn(Integer) -> Handle,
+    kind: unsafe extern "C" fn(Integer) -> Handle,
+    operation: unsafe extern "C" fn(Integer) -> Handle,
+    in_place: Vec<usize>,
+    bottom: Vec<usize>,
+}
+
+impl Translation {
+    fn of(mpi: &Mpi) -> Option<Self> {
+        let convert = |name: &CStr| {
+            let found = mpi.symbol(name);
+            // SAFETY: a function of this name takes a Fortran integer and returns a handle, which is a
+            // pointer in Open MPI (MPI 3.0, section 17.2.4); a null one becomes none.
+            unsafe {
+                std::mem::transmute::<Place, Option<unsafe extern "C" fn(Integer) -> Handle>>(found)
+            }
+        };
+        let blocks = |names: [&CStr; 4]| {
+            names
+                .iter()
+                .map(|name| mpi.symbol(name).expose_provenance())
+                .filter(|place| *place != 0)
+                .collect()
+        };
+        Some(Self {
+            comm: convert(c"PMPI_Comm_f2c")?,
+            kind: convert(c"PMPI_Type_f2c")?,
+            operation: convert(c"PMPI_Op_f2c")?,
+            in_place: blocks([
+                c"mpi_fortran_in_place_",
+                c"mpi_fortran_in_place",
+                c"mpi_fortran_in_place__",
+                c"MPI_FORTRAN_IN_PLACE",
+            ]),
+            bottom: blocks([
+                c"mpi_fortran_bottom_",
+                c"mpi_fortran_bottom",
+                c"mpi_fortran_bottom__",
+                c"MPI_FORTRAN_BOTTOM",
+            ]),
+        })
+    }
+
+    fn buffer(&self, mpi: &Mpi, place: Place) -> Place {
+        let address = place.addr();
+        if self.in_place.contains(&address) {
+            mpi.in_place()
+        } else if self.bottom.contains(&address) {
+            std::ptr::null_mut()
+        } else {
+            place
+        }
+    }
+}
+
+/// The translation, where it is this library that has to translate.
+fn translation() -> Option<(&'static Mpi, &'static Translation)> {
+    static TRANSLATION: OnceLock<Option<Translation>> = OnceLock::new();
+    let mpi = world::mpi()?;
+    let here = || Translation::of(mpi).filter(|_| mpi.flavour() == Flavour::OpenMpi);
+    Some((mpi, TRANSLATION.get_or_init(here).as_ref()?))
+}
+
+/// The function of this name in the MPI's own Fortran library.
+fn next(name: &CStr) -> Place {
+    // SAFETY: looks through the libraries after this one.
+    unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) }
+}
+
+/// An integer that Fortran passes.
+///
+/// # Safety
+/// `place` is a Fortran `INTEGER`.
+unsafe fn integer(place: Place) -> Integer {
+    // SAFETY: the caller vouches for it.
+    unsafe { place.cast::<Integer>().read() }
+}
+
+/// A type, as Fortran passes it.
+///
+/// # Safety
+/// `place` is a Fortran `INTEGER`.
+unsafe fn kind(with: &Translation, place: Place) -> Handle {
+    // SAFETY: the caller vouches for the integer, and the MPI checks the handle.
+    unsafe { (with.kind)(integer(place)) }
+}
+
+/// # Safety
+/// `place` is a Fortran `INTEGER`.
+unsafe fn comm(with: &Translation, place: Place) -> Handle {
+    // SAFETY: the caller vouches for the integer, and the MPI checks the handle.
+    unsafe { (with.comm)(integer(place)) }
+}
+
+/// # Safety
+/// `place` is a Fortran `INTEGER`.
+unsafe fn operation(with: &Translation, place: Place) -> Handle {
+    // SAFETY: the caller vouches for the integer, and the MPI checks the handle.
+    unsafe { (with.operation)(integer(place)) }
+}
+
+/// Exports one function under the names that Fortran compilers give it and the one that Open MPI's
+/// `mpi_f08` calls. The last part is Open MPI's call in C.
+macro_rules! fortran {
+    (
+        $module:ident, [$($export:ident),*], $original:literal,
+        $arguments:tt, |$mpi:ident, $with:ident| $body:expr
+    ) => {
+        mod $module {
+            #[allow(clippy::wildcard_imports, reason = "the body is written in the module above")]
+            use super::*;
+
+            fortran!(@call $original, $arguments, |$mpi, $with| $body);
+            $( fortran!(@export $export, $arguments); )*
+        }
+    };
+    (@call $original:literal, ($($argument:ident),*), |$mpi:ident, $with:ident| $body:expr) => {
+        /// # Safety
+        /// As in MPI.
+        unsafe fn call($($argument: Place,)* error: Place) {
+            let Some(($mpi, $with)) = translation() else {
+                type Function = unsafe extern "C" fn($(fortran!(@place $argument),)* Place);
+                let found = next($original);
+                // SAFETY: a function of this name takes these arguments, all by address.
+                let function = unsafe { std::mem::transmute::<Place, Option<Function>>(found) };
+                if let Some(function) = function {
+                    // SAFETY: the caller's arguments, as they came.
+                    unsafe { function($($argument,)* error) };
+                }
+                return;
+            };
+            // SAFETY: the caller's arguments as Fortran passes them (MPI 3.0, appendix A.4).
+            let code: c_int = unsafe { $body };
+            answer(error, code);
+        }
+    };
+    (@export $export:ident, ($($argument:ident),*)) => {
+        /// The function of MPI of this name.
+        ///
+        /// # Safety
+        /// As in MPI.
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $export($($argument: Place,)* error: Place) {
+            // SAFETY: the caller's arguments, as they came.
+            unsafe { call($($argument,)* error) };
+        }
+    };
+    (@place $argument:ident) => { Place };
+}
+
+fortran!(
+    bcast,
+    [mpi_bcast, mpi_bcast_, mpi_bcast__, MPI_BCAST, ompi_bcast_f],
+    c"mpi_bcast_",
+    (buffer, count, handle, root, group),
+    |mpi, with| exports::MPI_Bcast(
+        with.buffer(mpi, buffer),
+        integer(count),
+        kind(with, handle),
+        integer(root),
+        comm(with, group),
+    )
+);
+fortran!(
+    barrier,
+    [mpi_barrier, mpi_barrier_, mpi_barrier__, MPI_BARRIER, ompi_barrier_f],
+    c"mpi_barrier_",
+    (group),
+    |_mpi, with| exports::MPI_Barrier(comm(with, group))
+);
+fortran!(
+    reduce,
+    [mpi_reduce, mpi_reduce_, mpi_reduce__, MPI_REDUCE, ompi_reduce_f],
+    c"mpi_reduce_",
+    (send, receive, count, handle, op, root, group),
+    |mpi, with| exports::MPI_Reduce(
+        with.buffer(mpi, send),
+        with.buffer(mpi, receive),
+        integer(count),
+        kind(with, handle),
+        operation(with, op),
+        integer(root),
+        comm(with, group),
+    )
+);
+fortran!(
+    allreduce,
+    [mpi_allreduce, mpi_allreduce_, mpi_allreduce__, MPI_ALLREDUCE, ompi_allreduce_f],
+    c"mpi_allreduce_",
+    (send, receive, count, handle, op, group),
+    |mpi, with| exports::MPI_Allreduce(
+        with.buffer(mpi, send),
+        with.buffer(mpi, receive),
+        integer(count),
+        kind(with, handle),
+        operation(with, op),
+        comm(with, group),
+    )
+);
+fortran!(
+    scatter,
+    [mpi_scatter, mpi_scatter_, mpi_scatter__, MPI_SCATTER, ompi_scatter_f],
+    c"mpi_scatter_",
+    (send, sends, sent, receive, receives, received, root, group),
+    |mpi, with| exports::MPI_Scatter(
+        with.buffer(mpi, send),
+        integer(sends),
+        kind(with, sent),
+        with.buffer(mpi, receive),
+        integer(receives),
+        kind(with, received),
+        integer(root),
+        comm(with, group),
+    )
+);
+fortran!(
+    gather,
+    [mpi_gather, mpi_gather_, mpi_gather__, MPI_GATHER, ompi_gather_f],
+    c"mpi_gather_",
+    (send, sends, sent, receive, receives, received, root, group),
+    |mpi, with| exports::MPI_Gather(
+        with.buffer(mpi, send),
+        integer(sends),
+        kind(with, sent),
+        with.buffer(mpi, receive),
+        integer(receives),
+        kind(with, received),
+        integer(root),
+        comm(with, group),
+    )
+);
+fortran!(
+    allgather,
+    [mpi_allgather, mpi_allgather_, mpi_allgather__, MPI_ALLGATHER, ompi_allgather_f],
+    c"mpi_allgather_",
+    (send, sends, sent, receive, receives, received, group),
+    |mpi, with| exports::MPI_Allgather(
+        with.buffer(mpi, send),
+        integer(sends),
+        kind(with, sent),
+        with.buffer(mpi, receive),
+        integer(receives),
+        kind(with, received),
+        comm(with, group),
+    )
+);
+fortran!(
+    finalize,
+    [mpi_finalize, mpi_finalize_, mpi_finalize__, MPI_FINALIZE, ompi_finalize_f],
+    c"mpi_finalize_",
+    (),
+    |_mpi, _with| exports::MPI_Finalize()
+);
+
+/// `MPI_Barrier` of the module `mpi_f08`: a handle is a structure of one integer. MPICH's calls the
+/// profiling name past us, unlike its other collectives.
+///
+/// # Safety
+/// As in MPI.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mpi_barrier_f08_(group: Place, error: Place) {
+    // SAFETY: the structure's only member.
+    let number = unsafe { integer(group) };
+    let group = match translation() {
+        // SAFETY: the MPI checks the handle.
+        Some((_, with)) => unsafe { (with.comm)(number) },
+        None => usize::from_ne_bytes(i64::from(number).to_ne_bytes()),
+    };
+    // SAFETY: the caller's communicator.
+    answer(error, unsafe { exports::MPI_Barrier(group) });
+}
+
+/// `MPI_Finalize` of the module `mpi_f08`.
+///
+/// # Safety
+/// As in MPI.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mpi_finalize_f08_(error: Place) {
+    // SAFETY: as the caller asks.
+    answer(error, unsafe { exports::MPI_Finalize() });
+}
+
+/// Gives an error code to whoever wants it.
+fn answer(error: Place, code: c_int) {
+    if !error.is_null() {
+        // SAFETY: a Fortran integer for the answer; `mpi_f08` passes null where it is left out.
+        unsafe { error.cast::<Integer>().write(code) };
+    }
+}

@@ -1,0 +1,159 @@
+//! A caller's data as bytes: as they lie where they lie together, packed by the MPI where not.
+//!
+//! A derived type may exist on one rank alone (a column at the root, plain numbers elsewhere), so it is
+//! never a reason to leave a call to the MPI: what all ranks share is the bytes of the signature.
+
+use crate::abi::{Buffer, Handle, Layout, Mpi};
+use std::ffi::c_int;
+
+/// Room for packed data, kept from call to call.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    pub(crate) send: Vec<u8>,
+    pub(crate) receive: Vec<u8>,
+    /// Whether the MPI packs data as the bytes of its elements.
+    packs: Option<bool>,
+}
+
+/// What a caller named: so many elements of a type, in a buffer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Data {
+    pub(crate) buffer: Buffer,
+    pub(crate) count: usize,
+    pub(crate) handle: Handle,
+    pub(crate) layout: Layout,
+    pub(crate) comm: Handle,
+}
+
+impl Data {
+    /// Bytes of the signature.
+    #[inline]
+    pub(crate) const fn bytes(&self) -> usize {
+        self.count.saturating_mul(self.layout.bytes)
+    }
+
+    /// The same with `blocks` times as many elements.
+    pub(crate) const fn times(self, blocks: usize) -> Self {
+        Self { count: self.count.saturating_mul(blocks), ..self }
+    }
+
+    /// Block `index` of a buffer that holds several of these.
+    pub(crate) fn block(self, mpi: &Mpi, index: usize) -> Self {
+        let (mut first, mut extent): (isize, isize) = (0, self.layout.bytes.cast_signed());
+        if !self.layout.plain {
+            let place = (&raw mut first, &raw mut extent);
+            // SAFETY: the caller's type, which its MPI checks, and places for the answers.
+            unsafe { (mpi.functions().type_get_extent)(self.handle, place.0, place.1) };
+        }
+        let elements = index.saturating_mul(self.count).cast_signed();
+        let buffer = self.buffer.wrapping_byte_offset(elements.saturating_mul(extent));
+        Self { buffer, ..self }
+    }
+
+    /// The data as bytes; `room` is where they are packed if they have to be.
+    #[inline]
+    pub(crate) fn read(&self, mpi: &Mpi, room: &mut Vec<u8>) -> Result<*const u8, c_int> {
+        if self.layout.plain {
+            return Ok(self.place().cast_const());
+        }
+        let bytes = self.bytes();
+        room.resize(bytes, 0);
+        let mut end: c_int = 0;
+        let (count, limit) = (small(self.count), small(bytes));
+        let first = room.as_mut_ptr().cast();
+        // SAFETY: the caller's data, as its MPI would read them, into room for their bytes.
+        let failed = unsafe {
+            (mpi.functions().pack)(
+                self.buffer,
+                count,
+                self.handle,
+                first,
+                limit,
+                &raw mut end,
+                self.comm,
+            )
+        };
+        if failed == 0 { Ok(room.as_ptr()) } else { Err(failed) }
+    }
+
+    /// Where bytes go that are to become the data; `room` is where they wait to be unpacked.
+    #[inline]
+    pub(crate) fn room(&self, room: &mut Vec<u8>) -> *mut u8 {
+        if self.layout.plain {
+            return self.place();
+        }
+        room.resize(self.bytes(), 0);
+        room.as_mut_ptr()
+    }
+
+    /// The bytes in `room` have come: they become the data.
+    #[inline]
+    pub(crate) fn unpack(&self, mpi: &Mpi, room: &mut Vec<u8>) -> Result<(), c_int> {
+        if self.layout.plain {
+            return Ok(());
+        }
+        let mut end: c_int = 0;
+        let (count, limit) = (small(self.count), small(room.len()));
+        let first = room.as_mut_ptr().cast();
+        // SAFETY: packed bytes of this very signature, into the caller's buffer for it.
+        let failed = unsafe {
+            (mpi.functions().unpack)(
+                first,
+                limit,
+                &raw mut end,
+                self.buffer,
+                count,
+                self.handle,
+                self.comm,
+            )
+        };
+        if failed == 0 { Ok(()) } else { Err(failed) }
+    }
+
+    /// The buffer, or some address where there is nothing: a caller may pass null then.
+    #[inline]
+    fn place(&self) -> *mut u8 {
+        if self.bytes() == 0 { NOWHERE } else { self.buffer.cast() }
+    }
+}
+
+/// An address for no bytes. Neither null nor 1, which is Open MPI's `MPI_IN_PLACE`.
+const NOWHERE: *mut u8 = std::ptr::without_provenance_mut(64);
+
+/// A number that was checked against a limit far below; more than that MPI itself would refuse.
+fn small(number: usize) -> c_int {
+    c_int::try_from(number).unwrap_or(c_int::MAX)
+}
+
+impl Scratch {
+    /// Whether packed data are the bytes of the elements and nothing else: two numbers with a gap are
+    /// packed and looked at.
+    pub(crate) fn packs(&mut self, mpi: &Mpi) -> bool {
+        if let Some(known) = self.packs {
+            return known;
+        }
+        let f = mpi.functions();
+        let mut spaced: Handle = 0;
+        // SAFETY: a new type of two ints, two apart; the result has room for either kind of handle.
+        let failed = unsafe { (f.type_vector)(2, 1, 2, mpi.int(), &raw mut spaced) } != 0
+            // SAFETY: the type just made.
+            || unsafe { (f.type_commit)(&raw mut spaced) } != 0;
+        let numbers = [1_i32, 2, 3];
+        let data = Data {
+            buffer: (&raw const numbers).cast_mut().cast(),
+            count: 1,
+            handle: spaced,
+            layout: Layout { bytes: 8, plain: false, element: None },
+            comm: mpi.own(),
+        };
+        let packed = !failed && data.read(mpi, &mut self.send).is_ok();
+        if !failed {
+            // SAFETY: the type made above, which nobody uses any more.
+            unsafe { (f.type_free)(&raw mut spaced) };
+        }
+        let wanted = [1_i32.to_ne_bytes(), 3_i32.to_ne_bytes()].concat();
+        let packs = packed && self.send == wanted;
+        self.packs = Some(packs);
+        packs
+    }
+}
