@@ -67,15 +67,15 @@ pub(crate) unsafe fn call(
     let named = (kind == Kind::Reduce || kind == Kind::Allreduce).then(|| names(mpi, combine));
     let named = named.unwrap_or_default();
     let step = Step { mpi, team, leaders: *leaders, bytes, combine, named };
-    // SAFETY: the caller vouches for the buffers.
-    unsafe {
-        match kind {
-            Kind::Broadcast => broadcast(step, (node, at), receive),
-            Kind::Barrier => barrier(step),
-            Kind::Reduce => reduce(step, (node, at), send, receive, call.scratch),
-            Kind::Allreduce => allreduce(step, send, receive),
-            Kind::Scatter | Kind::Gather | Kind::Allgather => return Err(Failed::Mpis),
-        }
+    match kind {
+        // SAFETY: the caller vouches for the buffers.
+        Kind::Broadcast => unsafe { broadcast(step, (node, at), receive) },
+        Kind::Barrier => barrier(step),
+        // SAFETY: as above.
+        Kind::Reduce => unsafe { reduce(step, (node, at), send, receive, call.scratch) },
+        // SAFETY: as above.
+        Kind::Allreduce => unsafe { allreduce(step, send, receive) },
+        Kind::Scatter | Kind::Gather | Kind::Allgather => Err(Failed::Mpis),
     }?;
     Ok(Done::Across)
 }
@@ -135,9 +135,7 @@ unsafe fn broadcast(
     Ok(())
 }
 
-/// # Safety
-/// None that a caller could break; it has the form of its neighbours.
-unsafe fn barrier(mut step: Step<'_>) -> Result<(), Failed> {
+fn barrier(mut step: Step<'_>) -> Result<(), Failed> {
     let none = std::ptr::dangling_mut::<u8>();
     // SAFETY: a barrier moves no bytes.
     unsafe { step.within(Kind::Barrier, LEADER, none, none) }?;

@@ -100,22 +100,28 @@ unsafe fn integer(place: Place) -> Integer {
 /// # Safety
 /// `place` is a Fortran `INTEGER`.
 unsafe fn kind(with: &Translation, place: Place) -> Handle {
-    // SAFETY: the caller vouches for the integer, and the MPI checks the handle.
-    unsafe { (with.kind)(integer(place)) }
+    // SAFETY: the caller vouches for it.
+    let number = unsafe { integer(place) };
+    // SAFETY: the MPI checks the handle.
+    unsafe { (with.kind)(number) }
 }
 
 /// # Safety
 /// `place` is a Fortran `INTEGER`.
 unsafe fn comm(with: &Translation, place: Place) -> Handle {
-    // SAFETY: the caller vouches for the integer, and the MPI checks the handle.
-    unsafe { (with.comm)(integer(place)) }
+    // SAFETY: the caller vouches for it.
+    let number = unsafe { integer(place) };
+    // SAFETY: the MPI checks the handle.
+    unsafe { (with.comm)(number) }
 }
 
 /// # Safety
 /// `place` is a Fortran `INTEGER`.
 unsafe fn operation(with: &Translation, place: Place) -> Handle {
-    // SAFETY: the caller vouches for the integer, and the MPI checks the handle.
-    unsafe { (with.operation)(integer(place)) }
+    // SAFETY: the caller vouches for it.
+    let number = unsafe { integer(place) };
+    // SAFETY: the MPI checks the handle.
+    unsafe { (with.operation)(number) }
 }
 
 /// Exports one function under the names that Fortran compilers give it and the one that Open MPI's
@@ -136,6 +142,7 @@ macro_rules! fortran {
     (@call $original:literal, ($($argument:ident),*), |$mpi:ident, $with:ident| $body:expr) => {
         /// # Safety
         /// As in MPI.
+        #[allow(clippy::too_many_arguments, reason = "MPI's")]
         unsafe fn call($($argument: Place,)* error: Place) {
             let Some(($mpi, $with)) = translation() else {
                 type Function = unsafe extern "C" fn($(fortran!(@place $argument),)* Place);
@@ -148,6 +155,7 @@ macro_rules! fortran {
                 }
                 return;
             };
+            #[allow(clippy::multiple_unsafe_ops_per_block, reason = "one call with its arguments")]
             // SAFETY: the caller's arguments as Fortran passes them (MPI 3.0, appendix A.4).
             let code: c_int = unsafe { $body };
             answer(error, code);
@@ -159,6 +167,7 @@ macro_rules! fortran {
         /// # Safety
         /// As in MPI.
         #[unsafe(no_mangle)]
+        #[allow(clippy::too_many_arguments, reason = "MPI's")]
         unsafe extern "C" fn $export($($argument: Place,)* error: Place) {
             // SAFETY: the caller's arguments, as they came.
             unsafe { call($($argument,)* error) };
