@@ -159,11 +159,25 @@ impl<'a> Heap<'a> {
     /// what it wears for [`Self::distance`]. An oracle's orders come from [`Self::set_order`];
     /// here it is only told how much is near, which is what would be near by the atlas.
     pub fn wear(&self, core: u16, worn: &Worn) {
-        self.store_worn(core, worn);
         let for_bytes = self.order_bytes();
         for unit in UnitLines::ALL {
-            self.wear_unit(core, unit, worn, &self.wish(for_bytes));
+            self.wear_one(core, unit, worn, for_bytes);
         }
+        self.note_orders(for_bytes);
+    }
+
+    /// The same for units of one size: for whoever has not the time for all. `for_bytes` comes
+    /// from [`Self::order_bytes`], once for all cores and units, and [`Self::note_orders`] is told
+    /// when all are done.
+    pub fn wear_one(&self, core: u16, unit: UnitLines, worn: &Worn, for_bytes: u64) {
+        if unit == UnitLines::One {
+            self.store_worn(core, worn);
+        }
+        self.wear_unit(core, unit, worn, &self.wish(for_bytes));
+    }
+
+    /// All orders are for so many live bytes now.
+    pub fn note_orders(&self, for_bytes: u64) {
         let sums = self.sums();
         sums.ordered_bytes.store(for_bytes, Relaxed);
         sums.ordered_pages.store(sums.pages.load(Relaxed), Relaxed);
@@ -266,7 +280,8 @@ impl<'a> Heap<'a> {
 
     /// How many live bytes orders made now are for: an eighth more than there are, since they
     /// serve until that many are. Up to what the nearer cache holds, all are one.
-    fn order_bytes(&self) -> u64 {
+    #[must_use]
+    pub fn order_bytes(&self) -> u64 {
         let live = self.live_bytes();
         live.saturating_add(live / 8).max(self.near_bytes())
     }

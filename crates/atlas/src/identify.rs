@@ -46,22 +46,57 @@ pub fn identify_base<'t>(
     samples: &[CodedSample],
     noise: Noise,
 ) -> Option<BaseMatch> {
-    let mut best: Option<(BaseMatch, f64)> = None;
-    // Sum of the likelihoods of the other bases, relative to the best one's.
-    let mut others = 0.0_f64;
-    for (index, base) in bases.into_iter().enumerate() {
-        let Some((mut found, penalty)) = compare(base, samples, noise) else { continue };
+    let mut contest = BaseContest::new();
+    for base in bases {
+        contest.add(base, samples, noise);
+    }
+    contest.best()
+}
+
+/// The same, base by base: for a caller who may not compare all of them at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct BaseContest {
+    best: Option<(BaseMatch, f64)>,
+    /// Sum of the likelihoods of the other bases, relative to the best one's.
+    others: f64,
+    compared: usize,
+}
+
+impl BaseContest {
+    /// No base was compared yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { best: None, others: 0.0, compared: 0 }
+    }
+
+    /// Compares the samples, which are to be the same each time, with the next base.
+    pub fn add(&mut self, base: &PatternTable, samples: &[CodedSample], noise: Noise) {
+        let index = self.compared;
+        self.compared += 1;
+        let Some((mut found, penalty)) = compare(base, samples, noise) else { return };
         found.index = index;
-        match &best {
-            Some((_, least)) if penalty >= *least => others += libm::exp(least - penalty),
+        match &self.best {
+            Some((_, least)) if penalty >= *least => self.others += libm::exp(least - penalty),
             Some((_, least)) => {
-                others = (others + 1.0) * libm::exp(penalty - least);
-                best = Some((found, penalty));
+                self.others = (self.others + 1.0) * libm::exp(penalty - least);
+                self.best = Some((found, penalty));
             }
-            None => best = Some((found, penalty)),
+            None => self.best = Some((found, penalty)),
         }
     }
-    best.map(|(found, _)| BaseMatch { error: narrow(others / (1.0 + others)), ..found })
+
+    /// Bases that were compared.
+    #[must_use]
+    pub const fn compared(&self) -> usize {
+        self.compared
+    }
+
+    /// The base that fits best of those compared.
+    #[must_use]
+    pub fn best(&self) -> Option<BaseMatch> {
+        let (found, _) = self.best?;
+        Some(BaseMatch { error: narrow(self.others / (1.0 + self.others)), ..found })
+    }
 }
 
 /// Fits the offset of one base and returns its total penalty in nats.

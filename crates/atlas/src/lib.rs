@@ -41,7 +41,7 @@ mod reader;
 pub use codebook::Codebook;
 pub use error::AtlasError;
 pub use filter::{Decision, Decoder};
-pub use identify::{BaseMatch, CodedSample, identify_base};
+pub use identify::{BaseContest, BaseMatch, CodedSample, identify_base};
 pub use matrices::{Spread, TransferSpread};
 pub use model::{Code, ModelError, PatternTable, Period};
 pub use pages::PageBlockView;

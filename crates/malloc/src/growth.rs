@@ -13,26 +13,37 @@ use crate::report::{Reason, Word};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use isochrone_alloc::live::{Arena, Classifier, Event, Machine, Plan, Slice};
-use isochrone_alloc::{Mode, PageCodes, SizeClass};
+use isochrone_alloc::{Mode, PageCodes, SizeClass, UnitLines};
 use isochrone_atlas::Atlas;
 use isochrone_os::clock;
+use isochrone_os::reserve::{PART_BYTES, Stride};
 use isochrone_os::table::Table;
 use isochrone_units::{CoreId, PAGE_BYTES};
 
-/// Time that a slice inside of an allocation is given; its last step may add some microseconds.
-const SLICE_NS: u64 = 80_000;
+/// Time that a slice inside of an allocation is given; its last step adds up to half as much.
+const SLICE_NS: u64 = 60_000;
+/// A slice that took longer is counted: the host had taken the core away, or a step is too long.
+const LONG_SLICE_NS: u64 = 100_000;
 /// An allocating thread spends one part in so many of its time on slices.
 const INLINE_PARTS: u64 = 8;
 /// Time between two looks at the base of a core that is in use.
 const EPOCH_NS: u64 = 100_000_000;
 /// Time after which a machine whose bases fitted none of the atlas is asked again.
-const RETRY_NS: u64 = 1_000_000_000;
+const RETRY_NS: u64 = 100_000_000;
+/// Memory that comes in small pages where an allocating thread takes it: as much as a second-level
+/// TLB has entries for. Beyond it a huge page at once, for a third of a millisecond, costs less
+/// than the page walks.
+const SMALL_PAGES_BYTES: usize = 8 << 20;
+/// Events handed on between two looks at the clock.
+const EVENTS_TOGETHER: u32 = 8;
 /// Pages that join together without being known.
 const JOINED_PAGES: u64 = 16;
 /// Free units that are put where they belong after a slice, by class.
 const REBINNED_UNITS: usize = 64;
 /// Pages that the classifier is given together, and those under way below which it gets more.
 const STEP_PAGES: u64 = 512;
+/// Of these, pages that are taken and noted between two looks at the clock.
+const PART_PAGES: u64 = (PART_BYTES / PAGE_BYTES) as u64;
 const UNDER_WAY_PAGES: u64 = 64;
 
 /// Slices of a pool that found nothing, and the time that each is given.
@@ -78,14 +89,39 @@ unsafe impl Sync for Growth {}
 pub(crate) struct Work {
     pub(crate) machine: Machine<'static>,
     pub(crate) classifier: Classifier<'static>,
-    /// Pages that it was given.
+    /// Pages that it was given, and those that it is to be given before it goes on.
     pub(crate) noted: u64,
+    wanted: u64,
+    /// Bytes that are expected to be live.
+    expected_bytes: u64,
+    /// Orders that are to be made.
+    orders: Orders,
+    /// A page was coded anew since free units were put where they belong.
+    recoded: bool,
+}
+
+/// Orders on their way: one unit size of one core at a time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Orders {
+    /// What was worn when they were begun, as the classifier counts changes.
+    changes: u32,
+    /// Live bytes that they are for.
+    for_bytes: u64,
+    /// Cores and unit sizes that are done; `None` where nothing is on its way.
+    done: Option<usize>,
 }
 
 /// The work, while the lock is held.
 pub(crate) struct Hold<'a> {
     pub(crate) work: &'a mut Work,
     _held: Held<'a>,
+}
+
+impl Work {
+    /// So many bytes will be live.
+    pub(crate) fn expects(&mut self, bytes: u64) {
+        self.expected_bytes = bytes;
+    }
 }
 
 impl Growth {
@@ -106,7 +142,15 @@ impl Growth {
         }
         Ok(Self {
             learning: Lock::new(),
-            work: UnsafeCell::new(Work { machine, classifier, noted: 0 }),
+            work: UnsafeCell::new(Work {
+                machine,
+                classifier,
+                noted: 0,
+                wanted: 0,
+                expected_bytes: 0,
+                orders: Orders::default(),
+                recoded: false,
+            }),
             adding: Lock::new(),
             unknown: [const { AtomicU64::new(0) }; 2],
             rest_until_ns: AtomicU64::new(0),
@@ -141,30 +185,44 @@ impl Instance<'_> {
         let now = clock::monotonic_ns();
         let core = self.current_core();
         self.forgive(now);
-        if self.is_epoch_due(core, now)
-            && let Some(mut hold) = self.growth.try_hold()
-        {
-            self.look_at_base(&mut hold, core, now);
-        }
-        let wanted = self.wants_work();
-        if wanted && self.is_process() && process::has_helper(self) {
+        let visits = self.is_epoch_due(core, now);
+        let helped = self.is_process() && self.wants_work() && process::has_helper(self);
+        if helped {
             process::call_helper();
-        } else if wanted
+        }
+        // Only the core itself can see what it wears.
+        if (visits || !helped && self.wants_work())
             && now >= self.growth.rest_until_ns.load(Ordering::Relaxed)
             && let Some(mut hold) = self.growth.try_hold()
         {
-            self.slice(&mut hold, SLICE_NS);
-            let end = clock::monotonic_ns();
-            let rest = end.saturating_sub(now) * (INLINE_PARTS - 1);
-            self.growth.rest_until_ns.store(end + rest, Ordering::Relaxed);
-            if let Some(counters) = self.counters() {
-                counters.add(Word::Slices, 1);
-                counters.raise(Word::SliceNsMax, end.saturating_sub(now));
+            if visits {
+                self.ask_visit(&mut hold, core, now);
             }
+            self.slice_inline(&mut hold, now);
         }
         if need == Need::Now {
             self.join_unknown();
         }
+    }
+
+    /// A slice inside of an allocation, and a rest after it.
+    fn slice_inline(&self, hold: &mut Hold<'_>, now: u64) {
+        self.slice(hold, SLICE_NS, self.stride());
+        let end = clock::monotonic_ns();
+        let took = end.saturating_sub(now);
+        let rest = took * (INLINE_PARTS - 1);
+        self.growth.rest_until_ns.store(end + rest, Ordering::Relaxed);
+        if let Some(counters) = self.counters() {
+            counters.add(Word::Slices, 1);
+            counters.add(Word::LongSlices, u64::from(took > LONG_SLICE_NS));
+            counters.raise(Word::SliceNsMax, took);
+        }
+    }
+
+    /// How an allocating thread takes memory.
+    fn stride(&self) -> Stride {
+        let bytes = self.arena.pages() * PAGE_BYTES;
+        if bytes < SMALL_PAGES_BYTES { Stride::Part } else { Stride::Whole }
     }
 
     /// Learns until a page has joined, for a pool that found nothing. False if it is full.
@@ -177,7 +235,7 @@ impl Instance<'_> {
             if self.heap().stats().ready_pages > 0 || !self.wants_work() {
                 break;
             }
-            self.slice(&mut self.growth.hold(), POOL_SLICE_NS);
+            self.slice(&mut self.growth.hold(), POOL_SLICE_NS, Stride::Whole);
         }
         self.join_unknown()
     }
@@ -207,83 +265,103 @@ impl Instance<'_> {
             && !self.growth.is_unknown.load(Ordering::Relaxed)
     }
 
-    /// Looks whether this core still wears its base, and whether orders are out of date.
-    fn look_at_base(&self, hold: &mut Hold<'_>, core: u16, now: u64) {
-        let Work { machine, classifier, .. } = &mut *hold.work;
-        let epoch = classifier.check(machine);
-        let lost = epoch.is_ok_and(|epoch| epoch.lost);
-        if lost && self.arena.pages() > 0 {
-            // Loads that cannot be timed now may be timed at the next epoch.
-            let _ = classifier.identify(machine);
+    /// Has it looked whether this core still wears its base.
+    fn ask_visit(&self, hold: &mut Hold<'_>, core: u16, now: u64) {
+        if self.arena.pages() > 0
+            && let Some(core) = self.cores().nth(usize::from(core))
+        {
+            hold.work.classifier.ask_check(core);
         }
-        self.wear(hold);
-        self.take_events(hold);
         if let Some(at) = self.growth.epoch_at_ns.get(usize::from(core)) {
             at.store(now + EPOCH_NS, Ordering::Relaxed);
         }
         self.growth.has_backlog.store(true, Ordering::Relaxed);
-        self.note_work(hold);
     }
 
-    /// A slice of decoding. False if there is nothing left to do for now.
-    pub(crate) fn slice(&self, hold: &mut Hold<'_>, budget_ns: u64) -> bool {
-        self.add_memory(hold);
+    /// A slice of learning. False if there is nothing left to do for now.
+    pub(crate) fn slice(&self, hold: &mut Hold<'_>, budget_ns: u64, stride: Stride) -> bool {
+        let until = clock::monotonic_ns().saturating_add(budget_ns);
+        let busy = self.take_events(hold, until)
+            || self.make_orders(hold, until)
+            || self.add_memory(hold, until, stride);
+        let left = until.saturating_sub(clock::monotonic_ns());
+        let more = if busy || left == 0 { true } else { self.learn(hold, left) };
+        let all_given = hold.work.noted >= self.arena.pages() as u64;
+        let waits = hold.work.orders.done.is_some() || hold.work.classifier.has_events();
+        let backlog = more || waits || !all_given;
+        self.growth.has_backlog.store(backlog, Ordering::Relaxed);
+        self.note_work(hold);
+        backlog
+    }
+
+    /// Identifies, decodes and confirms. False if there is nothing left to do for now.
+    fn learn(&self, hold: &mut Hold<'_>, budget_ns: u64) -> bool {
+        self.look_ahead(hold);
         let Work { machine, classifier, .. } = &mut *hold.work;
-        let more = match classifier.slice(machine, budget_ns) {
+        match classifier.slice(machine, budget_ns) {
             Ok(Slice::Paused) => true,
             Ok(Slice::Idle) => false,
-            Ok(Slice::Stranger(_)) => {
-                let found = classifier.identify(machine);
-                self.wear(hold);
-                found.is_ok()
-            }
-            // No base fits, or loads cannot be timed: nothing is to be learnt here.
+            // No base fits, or loads cannot be timed: nothing is to be learnt here for now.
             Ok(Slice::Unknown) | Err(_) => {
                 let again = clock::monotonic_ns() + RETRY_NS;
                 self.growth.retry_at_ns.store(again, Ordering::Relaxed);
                 self.growth.is_unknown.store(true, Ordering::Relaxed);
                 false
             }
-        };
-        let all_given = hold.work.noted >= self.arena.pages() as u64;
-        self.growth.has_backlog.store(more || !all_given, Ordering::Relaxed);
-        self.take_events(hold);
-        if self.heap().order_due() {
-            self.wear(hold);
         }
-        self.note_work(hold);
-        more
     }
 
-    /// Gives the classifier its next pages, and takes more memory where all of it is decoded. It
-    /// is given few pages at a time, so that these become known before the next are begun.
-    fn add_memory(&self, hold: &mut Hold<'_>) {
-        let Work { machine, classifier, noted } = &mut *hold.work;
+    /// Whether distances in memory matter: only where what is live misses the last-level cache.
+    pub(crate) fn look_ahead(&self, hold: &mut Hold<'_>) {
+        let live = self.heap().live_bytes().max(hold.work.expected_bytes);
+        hold.work.classifier.want_memory(live > self.heap().policy().llc_bytes);
+    }
+
+    /// Gives the classifier its next pages, and takes more memory where all of it is decoded, part
+    /// by part. It is given all of a step before it goes on, and the next ones when these are
+    /// known. True if there was no time for all.
+    fn add_memory(&self, hold: &mut Hold<'_>, until: u64, stride: Stride) -> bool {
+        let Work { machine, classifier, noted, wanted, .. } = &mut *hold.work;
         let under_way = noted.saturating_sub(classifier.stats().ready);
-        if under_way >= UNDER_WAY_PAGES {
-            return;
+        let idle = *noted >= *wanted && under_way < UNDER_WAY_PAGES;
+        let there = self.arena.pages() as u64;
+        if idle && (there > *noted || self.heap().wants_pages() > 0) {
+            *wanted = *noted + STEP_PAGES;
         }
-        if *noted >= self.arena.pages() as u64 && self.heap().wants_pages() > 0 {
-            let _held = self.growth.adding.hold();
-            self.extend();
+        while *noted < *wanted {
+            let mut there = self.arena.pages() as u64;
+            if there <= *noted {
+                let _held = self.growth.adding.hold();
+                if self.extend(stride) {
+                    there = self.arena.pages() as u64;
+                } else {
+                    *wanted = *noted;
+                }
+            }
+            let end = there.min(*noted + PART_PAGES);
+            if let Ok(pages) = usize::try_from(end)
+                && end > *noted
+            {
+                classifier.add(machine, pages);
+                *noted = end;
+            }
+            if clock::monotonic_ns() >= until {
+                return *noted < *wanted;
+            }
         }
-        let end = (self.arena.pages() as u64).min(*noted + STEP_PAGES);
-        if let Ok(pages) = usize::try_from(end)
-            && end > *noted
-        {
-            classifier.add(machine, pages);
-            *noted = end;
-        }
+        false
     }
 
     /// One step of the arena; the lock is held. False if there is none.
-    fn extend(&self) -> bool {
-        let found = match self.arena.grow() {
+    fn extend(&self, stride: Stride) -> bool {
+        let begin = clock::monotonic_ns();
+        let found = match self.arena.grow(stride) {
             Ok(Some(_)) => true,
             Ok(None) | Err(_) => false,
         };
         self.growth.is_full.store(!found, Ordering::Relaxed);
         if let Some(counters) = self.counters() {
+            counters.raise(Word::MemoryNsMax, clock::monotonic_ns().saturating_sub(begin));
             counters.set(Word::ArenaBytes, (self.arena.pages() * PAGE_BYTES) as u64);
         }
         found
@@ -304,7 +382,7 @@ impl Instance<'_> {
         while joined < JOINED_PAGES {
             if at == end {
                 let before = self.arena.pages() as u64;
-                if !self.extend() {
+                if !self.extend(self.stride()) {
                     break;
                 }
                 (at, end) = (before, self.arena.pages() as u64);
@@ -318,15 +396,15 @@ impl Instance<'_> {
         joined > 0
     }
 
-    /// Hands decoded pages to the heap.
-    pub(crate) fn take_events(&self, hold: &mut Hold<'_>) {
-        let mut recoded = false;
+    /// Hands decoded pages to the heap. True if there was no time for all.
+    pub(crate) fn take_events(&self, hold: &mut Hold<'_>, until: u64) -> bool {
+        let mut count = 0;
         while let Some(event) = hold.work.classifier.next_event() {
             match event {
                 Event::Ready(page, codes) => {
                     let Ok(page) = u32::try_from(page.0) else { continue };
                     if !self.heap().page_ready(page, codes) {
-                        recoded = self.heap().recode(page, codes) || recoded;
+                        hold.work.recoded = self.heap().recode(page, codes) || hold.work.recoded;
                     }
                 }
                 Event::Replaced(page) => {
@@ -334,22 +412,54 @@ impl Instance<'_> {
                     self.heap().demote(page);
                 }
             }
+            count += 1;
+            if count % EVENTS_TOGETHER == 0 && clock::monotonic_ns() >= until {
+                return true;
+            }
         }
-        if recoded {
+        if core::mem::take(&mut hold.work.recoded) {
             for class in SizeClass::ALL {
                 self.heap().rebin_unknown(class, REBINNED_UNITS);
             }
         }
+        false
     }
 
-    /// Gives every core whose base is known its orders.
-    pub(crate) fn wear(&self, hold: &Hold<'_>) {
-        for (place, core) in (0_u16..).zip(self.cores()) {
-            let worn = hold.work.classifier.worn(core);
-            if !worn.is_unknown() {
-                self.heap().wear(place, &worn);
+    /// Gives cores whose base is known their orders, where what they wear has changed or what is
+    /// live has grown. True if there was no time for all.
+    fn make_orders(&self, hold: &mut Hold<'_>, until: u64) -> bool {
+        let Work { classifier, orders, .. } = &mut *hold.work;
+        let changes = classifier.changes();
+        if orders.changes != changes || orders.done.is_none() && self.heap().order_due() {
+            let for_bytes = self.heap().order_bytes();
+            *orders = Orders { changes, for_bytes, done: Some(0) };
+        }
+        let units = UnitLines::ALL.len();
+        while let Some(done) = orders.done {
+            let Some(core) = self.cores().nth(done / units) else {
+                self.heap().note_orders(orders.for_bytes);
+                orders.done = None;
+                break;
+            };
+            let worn = classifier.worn(core);
+            if !worn.is_unknown()
+                && let Ok(place) = u16::try_from(done / units)
+            {
+                let unit = UnitLines::ALL[done % units];
+                self.heap().wear_one(place, unit, &worn, orders.for_bytes);
+            }
+            orders.done = Some(done + 1);
+            if clock::monotonic_ns() >= until {
+                return true;
             }
         }
+        false
+    }
+
+    /// Makes all orders at once.
+    pub(crate) fn wear(&self, hold: &mut Hold<'_>) {
+        hold.work.orders.changes = hold.work.classifier.changes().wrapping_sub(1);
+        self.make_orders(hold, u64::MAX);
     }
 
     /// Tells the report what was learnt so far.

@@ -11,6 +11,7 @@ use core::mem::MaybeUninit;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use isochrone_os::futex::{Scope, wait, wake};
+use isochrone_os::reserve::Stride;
 
 /// A slice of the thread's: others get at the work in between.
 const SLICE_NS: u64 = 200_000;
@@ -112,7 +113,7 @@ impl Helper {
         loop {
             let calls = self.calls.load(Ordering::Acquire);
             while instance.wants_work() {
-                let more = instance.slice(&mut instance.growth.hold(), SLICE_NS);
+                let more = instance.slice(&mut instance.growth.hold(), SLICE_NS, Stride::Whole);
                 if !more && !instance.wants_work() {
                     break;
                 }

@@ -130,12 +130,24 @@ pub(crate) fn map_report(folder: &PathBytes, process: u32, time: u64) -> Option<
     share(&file)
 }
 
-fn share(file: &OwnedFd) -> Option<&'static Counters> {
-    ftruncate(file, REPORT_BYTES as u64).ok()?;
+/// The first `bytes` of a file that other processes have mapped too. `None` where it is shorter.
+/// It must not be cut short, and is never unmapped.
+pub(crate) fn map_shared(path: &CStr, bytes: usize) -> Option<NonNull<u8>> {
+    let file = open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let length = usize::try_from(fstat(&file).ok()?.st_size).ok()?;
+    if length < bytes { None } else { shared(&file, bytes) }
+}
+
+fn shared(file: &OwnedFd, bytes: usize) -> Option<NonNull<u8>> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a new range wherever the kernel finds room disturbs nobody.
-    let found = unsafe { mmap(ptr::null_mut(), REPORT_BYTES, access, MapFlags::SHARED, file, 0) };
-    let counters = NonNull::new(found.ok()?)?.cast::<Counters>();
+    let found = unsafe { mmap(ptr::null_mut(), bytes, access, MapFlags::SHARED, file, 0) };
+    NonNull::new(found.ok()?.cast())
+}
+
+fn share(file: &OwnedFd) -> Option<&'static Counters> {
+    ftruncate(file, REPORT_BYTES as u64).ok()?;
+    let counters = shared(file, REPORT_BYTES)?.cast::<Counters>();
     // SAFETY: the range is page-aligned, as large as the record, zeroed by the kernel, never
     // unmapped, and touched through atomics only.
     Some(unsafe { counters.as_ref() })

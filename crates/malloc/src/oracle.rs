@@ -10,6 +10,7 @@ use isochrone_alloc::live::LineMeans;
 use isochrone_alloc::{Mode, Order, PageCodes, UnitLines, oracle_rank};
 use isochrone_os::OsError;
 use isochrone_os::affinity::{self, CoreSet};
+use isochrone_os::reserve::Stride;
 use isochrone_os::table::Table;
 use isochrone_units::{LINES_PER_PAGE, Level, PAGE_BYTES};
 
@@ -54,7 +55,8 @@ impl Instance<'_> {
         let pages = self.pages_for(bytes);
         let _bound = Bound::new();
         let mut hold = self.growth.hold();
-        while self.arena.pages() < pages && self.arena.grow()?.is_some() {}
+        hold.work.expects(bytes as u64);
+        while self.arena.pages() < pages && self.arena.grow(Stride::Whole)?.is_some() {}
         let Ok(pages) = u32::try_from(self.arena.pages()) else { return Ok(()) };
         if self.heap().policy().mode == Mode::Oracle {
             self.measure(&mut hold, bytes)
@@ -72,15 +74,18 @@ impl Instance<'_> {
     /// Decodes all pages of the arena, core by core in turn.
     fn decode(&self, hold: &mut Hold<'_>, pages: u32) -> Result<(), InstanceError> {
         self.identify(hold)?;
-        let (mut idle, mut known) = (0, self.known_pages());
-        while self.known_pages() < pages && idle < IDLE_TURNS {
+        let (mut idle, mut more) = (0, true);
+        while more && idle < IDLE_TURNS {
+            let before = hold.work.classifier.stats().confirmed;
+            more = false;
             for core in self.users() {
                 affinity::pin(core)?;
-                self.slice(hold, TURN_NS);
+                more = self.slice(hold, TURN_NS, Stride::Whole) || more;
             }
-            idle = if self.known_pages() > known { 0 } else { idle + 1 };
-            known = self.known_pages();
+            let confirmed = hold.work.classifier.stats().confirmed;
+            idle = if confirmed > before { 0 } else { idle + 1 };
         }
+        self.take_events(hold, u64::MAX);
         // What could not be decoded joins as it is.
         for page in 0..pages {
             self.heap().page_ready(page, PageCodes::UNKNOWN);
@@ -88,13 +93,9 @@ impl Instance<'_> {
         self.identify(hold)
     }
 
-    /// Pages that are part of the heap.
-    fn known_pages(&self) -> u32 {
-        self.heap().stats().pages
-    }
-
     /// Finds what every core wears.
     fn identify(&self, hold: &mut Hold<'_>) -> Result<(), InstanceError> {
+        self.look_ahead(hold);
         let work = &mut *hold.work;
         work.classifier.add(&work.machine, self.arena.pages());
         work.noted = self.arena.pages() as u64;

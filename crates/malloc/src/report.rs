@@ -109,6 +109,8 @@ pub(crate) enum Word {
     ClassificationNs,
     Slices,
     SliceNsMax,
+    LongSlices,
+    MemoryNsMax,
     /// Lines and their summed distance, handed out and sampled from the pool, by level.
     Distances = 24,
     /// First of [`CLASSES`] pairs: objects, bytes.
@@ -353,6 +355,19 @@ impl Report {
     #[must_use]
     pub fn slices(&self) -> (u64, u64) {
         (self.word(Word::Slices), self.word(Word::SliceNsMax))
+    }
+
+    /// Slices that took more than 100 microseconds.
+    #[must_use]
+    pub fn long_slices(&self) -> u64 {
+        self.word(Word::LongSlices)
+    }
+
+    /// The longest time that the system took to give memory, nanoseconds; slices in which it was
+    /// asked hold it too.
+    #[must_use]
+    pub fn memory_ns_max(&self) -> u64 {
+        self.word(Word::MemoryNsMax)
     }
 }
 

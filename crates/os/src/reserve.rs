@@ -1,5 +1,6 @@
 //! An arena that grows in place: address space reserved once, and memory put behind it step by
-//! step, 2 MiB at a time and in huge pages where they are to be had.
+//! step: 2 MiB at a time, in huge pages where they are to be had, or 32 KiB at a time, for whoever
+//! has not the third of a millisecond (on a guest, sometimes six) that a huge page takes.
 //!
 //! Whether a pointer lies in it is one subtraction and one comparison. It never gives memory back
 //! before it is dropped: that would put other frames behind lines whose distances are known. Pages
@@ -32,6 +33,18 @@ unsafe impl Send for Reservation {}
 // SAFETY: through a shared reference nothing of the content is read or written but by loads that
 // the compiler does not look into; growing is done by system calls on pages nobody uses yet.
 unsafe impl Sync for Reservation {}
+
+/// Bytes of a small step of growth.
+pub const PART_BYTES: usize = 32 << 10;
+
+/// How far an arena grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stride {
+    /// To the next 2 MiB boundary, in a huge page where it begins at one.
+    Whole,
+    /// [`PART_BYTES`] of small pages, in some ten microseconds.
+    Part,
+}
 
 /// What one step of growth gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,16 +123,20 @@ impl Reservation {
         PageAddr(page_of(self.base.addr().get()).0 + index.0)
     }
 
-    /// Puts memory behind the next 2 MiB (less at the end), present and zeroed, in a huge page
-    /// where there is one. `None` when all is memory already. One thread at a time: two that grow
-    /// at once would map the same step, and the second gives `EAGAIN` instead.
+    /// Puts memory behind the next stride (less at the end), present and zeroed. `None` when all
+    /// is memory already. One thread at a time: two that grow at once would map the same step, and
+    /// the second gives `EAGAIN` instead.
     ///
     /// # Errors
     /// [`OsError`] where there is no memory; then nothing has changed, and it may be tried again.
-    pub fn grow(&self) -> Result<Option<Step>, OsError> {
+    pub fn grow(&self, stride: Stride) -> Result<Option<Step>, OsError> {
         const ADVICE: &str = "raise the memory limit, or leave the arena as large as it is";
         let from = self.committed();
-        let bytes = HUGE_PAGE_BYTES.min(self.bytes - from);
+        let bytes = match stride {
+            Stride::Whole => HUGE_PAGE_BYTES - from % HUGE_PAGE_BYTES,
+            Stride::Part => PART_BYTES,
+        };
+        let bytes = bytes.min(self.bytes - from);
         if bytes == 0 {
             return Ok(None);
         }
@@ -234,7 +251,7 @@ mod tests {
         assert_eq!((arena.committed(), arena.reserved()), (0, 5 << 20));
         assert_eq!(arena.as_ptr().addr() % HUGE_PAGE_BYTES, 0);
         let mut steps = Vec::new();
-        while let Some(step) = arena.grow().expect("5 MiB") {
+        while let Some(step) = arena.grow(Stride::Whole).expect("5 MiB") {
             steps.push((step.first.0, step.pages));
         }
         assert_eq!(steps, [(0, 512), (512, 512), (1024, 256)]);
@@ -246,6 +263,20 @@ mod tests {
             // SAFETY: as above.
             unsafe { byte.write(1) };
         }
+    }
+
+    #[test]
+    fn it_grows_by_parts_and_the_rest_of_a_huge_page_at_once() {
+        let arena = Reservation::new(4 << 20, true).expect("4 MiB of address space");
+        let strides = [Stride::Part, Stride::Part, Stride::Whole, Stride::Part, Stride::Whole];
+        let steps = strides.map(|stride| {
+            let step = arena.grow(stride).expect("4 MiB").expect("a step");
+            (step.first.0, step.pages, step.huge)
+        });
+        let expected =
+            [(0, 8, false), (8, 8, false), (16, 496, false), (512, 8, false), (520, 504, false)];
+        assert_eq!(steps, expected);
+        assert_eq!(arena.grow(Stride::Part), Ok(None));
     }
 
     #[test]
@@ -266,7 +297,7 @@ mod tests {
         let arena = Reservation::new(4 << 20, false).expect("4 MiB of address space");
         let mut out = [Cycles(0); 1];
         assert!(timed::time_lines(&arena, &[LineAddr(0)], &mut out).is_err());
-        assert_eq!(arena.grow().expect("2 MiB").map(|step| step.huge), Some(false));
+        assert_eq!(arena.grow(Stride::Whole).expect("2 MiB").map(|step| step.huge), Some(false));
         let last = LineAddr((2 << 20) / 64 - 1);
         assert!(timed::touch(&arena, &[last]).is_ok());
         assert!(timed::touch(&arena, &[LineAddr(last.0 + 1)]).is_err());
@@ -281,7 +312,7 @@ mod tests {
         let arena = Reservation::new(4 << 20, false).expect("4 MiB of address space");
         let step = Step { first: PageAddr(0), pages: 1, huge: false };
         assert!(arena.lock(step).is_err());
-        let grown = arena.grow().expect("2 MiB").expect("a step");
+        let grown = arena.grow(Stride::Whole).expect("2 MiB").expect("a step");
         let all = Step { pages: grown.pages + 1, ..grown };
         assert!(arena.lock(all).is_err_and(|error| error.errno == libc::EINVAL));
     }

@@ -4,7 +4,7 @@
 
 use crate::Slot;
 use isochrone_os::OsError;
-use isochrone_os::reserve::{Reservation, Step};
+use isochrone_os::reserve::{Reservation, Step, Stride};
 use isochrone_units::PAGE_BYTES;
 
 /// Memory in which slots lie.
@@ -22,12 +22,12 @@ impl Arena {
         Ok(Self { memory: Reservation::new(limit_bytes, huge_pages)? })
     }
 
-    /// The next 2 MiB (less where the limit ends): see [`Reservation::grow`].
+    /// The next stride (less where the limit ends): see [`Reservation::grow`].
     ///
     /// # Errors
     /// [`OsError`] where there is no memory; then nothing has changed.
-    pub fn grow(&self) -> Result<Option<Step>, OsError> {
-        self.memory.grow()
+    pub fn grow(&self, stride: Stride) -> Result<Option<Step>, OsError> {
+        self.memory.grow(stride)
     }
 
     /// Where a slot begins. It may be used if its page is memory, and the heap gave it out.

@@ -4,7 +4,11 @@
 //! yielded only after a look at known pages has confirmed that base: what was decoded across a
 //! move is decoded again. It never hands out memory and never starts a thread.
 
+use super::batch::Progress;
+use super::compare::Weighing;
 use super::dice::Dice;
+use super::epoch::{Epoch, Visit};
+use super::identify::Inquiry;
 use super::level::LevelModel;
 use super::look::Look;
 use super::notes::{Notes, Queue, side};
@@ -21,6 +25,12 @@ use isochrone_units::{CoreId, Level, PageAddr};
 const CONFIRM_PAGES: usize = 512;
 /// Judges at most.
 const JUDGES: usize = 4;
+/// How long another core waits for one that looks at pages.
+const PATIENCE_NS: u64 = 10_000_000;
+/// Time after which a level that was given up is tried once more; twice as long each time.
+const RETRY_NS: u64 = 1_000_000_000;
+/// Times that this time doubles at most.
+const DOUBLINGS: u32 = 6;
 
 /// How a classifier is made.
 #[derive(Clone, Copy, Debug)]
@@ -48,10 +58,8 @@ pub enum Slice {
     Paused,
     /// Every page is decoded and confirmed.
     Idle,
-    /// It is not known what this core wears: call [`Classifier::identify`] on it.
-    Stranger(CoreId),
     /// No base of the atlas is worn here, and there are no known pages from which to measure a
-    /// new one: the program runs oblivious.
+    /// new one: the program runs oblivious. It is tried again after some time.
     Unknown,
 }
 
@@ -73,6 +81,8 @@ pub struct Identity {
 pub struct Stats {
     /// Pages that were yielded.
     pub ready: u64,
+    /// Codes that were confirmed, of each page and level.
+    pub confirmed: u64,
     /// Pages whose codes came from the atlas, by their frames.
     pub from_atlas: u64,
     /// Pages that were given another frame.
@@ -92,6 +102,23 @@ pub(super) struct Seat {
     pub(super) worn: [Option<u16>; 2],
     /// Whether known pages said so.
     pub(super) proven: [bool; 2],
+    /// What the last inquiry found.
+    pub(super) found: [Option<Identity>; 2],
+    /// No inquiry before this time.
+    pub(super) ask_at_ns: [u64; 2],
+}
+
+/// What is under way besides decoding: all of it looks at pages, through one pair of eyes.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "nothing below malloc allocates, so no box")]
+pub(super) enum Doing {
+    Nothing,
+    /// A look that confirms what was decoded at a level.
+    Confirming(Level),
+    /// Which base a core wears.
+    Inquiring(Inquiry),
+    /// Whether a core still wears its base, and pages have their frames.
+    Visiting(Visit),
 }
 
 /// One level, as far as it follows the pattern.
@@ -103,8 +130,13 @@ pub(super) struct Side {
     pub(super) fresh: Queue,
     /// Times that pages were decoded in vain since a base was confirmed last.
     pub(super) failures: u32,
-    /// No base fits, and no page is known from which to measure one: the level is left alone.
-    pub(super) given_up: bool,
+    /// No base fits, and no page is known from which to measure one: the level is left alone
+    /// until this time.
+    pub(super) given_up_until: Option<u64>,
+    /// Times that it was given up.
+    pub(super) given_up: u32,
+    /// It is of use to decode this level.
+    pub(super) wanted: bool,
 }
 
 /// Learns codes and bases.
@@ -115,14 +147,30 @@ pub struct Classifier<'a> {
     pub(super) seats: Table<Seat>,
     pub(super) notes: Notes,
     pub(super) look: Look,
-    /// The level at which a confirming look is under way.
-    pub(super) confirming: Option<Level>,
+    pub(super) doing: Doing,
+    /// When that was gone on with last.
+    pub(super) did_at_ns: u64,
+    /// Pages under way under one base.
+    pub(super) weighing: Option<Weighing>,
+    /// A core that is to be visited.
+    pub(super) due: Option<CoreId>,
+    /// What the last visit found.
+    pub(super) epoch: Epoch,
     pub(super) events: Queue,
+    /// Raised whenever what a core wears may have changed.
+    pub(super) changes: u32,
     pub(super) judges: [CoreId; JUDGES],
     pub(super) judge_count: usize,
     pub(super) dice: Dice,
     pub(super) checked: u32,
     pub(super) stats: Stats,
+}
+
+impl Side {
+    /// Whether it was not given up.
+    pub(super) const fn is_open(&self) -> bool {
+        self.given_up_until.is_none()
+    }
 }
 
 impl<'a> Classifier<'a> {
@@ -136,13 +184,23 @@ impl<'a> Classifier<'a> {
             let seed = plan.seed ^ u64::from(isochrone_atlas::format::level_tag(level)) << 32;
             let stream = Stream::new(&model, plan.pages_max, seed)?;
             let fresh = Queue::new(plan.pages_max)?;
-            Ok(Some(Side { model, stream, fresh, failures: 0, given_up: false }))
+            Ok(Some(Side {
+                model,
+                stream,
+                fresh,
+                failures: 0,
+                given_up_until: None,
+                given_up: 0,
+                wanted: true,
+            }))
         };
         let mut cores = atlas.cores();
         let seats = Table::made(atlas.cores().len(), |_| Seat {
             core: cores.next().unwrap_or(CoreId(u16::MAX)),
             worn: [None; 2],
             proven: [false; 2],
+            found: [None; 2],
+            ask_at_ns: [0; 2],
         })?;
         Ok(Self {
             atlas,
@@ -150,7 +208,12 @@ impl<'a> Classifier<'a> {
             seats,
             notes: Notes::new(plan.pages_max)?,
             look: Look::new()?,
-            confirming: None,
+            doing: Doing::Nothing,
+            did_at_ns: 0,
+            weighing: None,
+            due: None,
+            epoch: Epoch::default(),
+            changes: 0,
             events: Queue::new(2 * plan.pages_max)?,
             judges: [CoreId(u16::MAX); JUDGES],
             judge_count: 0,
@@ -169,6 +232,26 @@ impl<'a> Classifier<'a> {
             self.judge_count += 1;
         }
         self.judge();
+    }
+
+    /// Says whether distances in memory matter: they do where what is live misses the last-level
+    /// cache. A level that does not matter is left alone, unless there is no other.
+    pub fn want_memory(&mut self, wanted: bool) {
+        let alone = self.sides[side(Level::Llc)].as_ref().is_none_or(|llc| !llc.is_open());
+        if let Some(dram) = &mut self.sides[side(Level::Dram)] {
+            dram.wanted = wanted || alone;
+        }
+    }
+
+    /// Whether a level follows the pattern, is of use and was not given up.
+    pub(super) fn counts(&self, level: Level) -> bool {
+        self.sides[side(level)].as_ref().is_some_and(|own| own.wanted && own.is_open())
+    }
+
+    /// Raised whenever what a core wears may have changed: see [`Self::worn`].
+    #[must_use]
+    pub const fn changes(&self) -> u32 {
+        self.changes
     }
 
     /// What codes the judges can tell apart, anew.
@@ -245,6 +328,12 @@ impl<'a> Classifier<'a> {
         self.seats[self.seat(core)?].worn[side(level)]
     }
 
+    /// Whether there is an event to be taken.
+    #[must_use]
+    pub const fn has_events(&self) -> bool {
+        self.events.len() > 0
+    }
+
     /// The next page that is ready, or was given another frame.
     pub fn next_event(&mut self) -> Option<Event> {
         const REPLACED: u32 = 1;
@@ -253,7 +342,10 @@ impl<'a> Classifier<'a> {
         let address = PageAddr(u64::from(of));
         Some(match kind {
             REPLACED => Event::Replaced(address),
-            _ => Event::Ready(address, self.notes.both(of)),
+            _ => {
+                self.notes.set_told(of, true);
+                Event::Ready(address, self.notes.confirmed(of))
+            }
         })
     }
 
@@ -264,7 +356,9 @@ impl<'a> Classifier<'a> {
         Stats { loads: [loads(0), loads(1)], ..self.stats }
     }
 
-    /// Decodes pages for at most `budget_ns` (and the few microseconds of its last step).
+    /// Does what is due for at most `budget_ns` (and the tens of microseconds of its last step):
+    /// finds out which base this core wears, decodes pages, confirms what was decoded, and visits
+    /// the core where [`Self::ask_check`] asked for it.
     ///
     /// # Errors
     /// [`OsError`] where loads cannot be timed here.
@@ -292,45 +386,144 @@ impl<'a> Classifier<'a> {
         core: CoreId,
         until: u64,
     ) -> Result<Option<Slice>, OsError> {
+        let now = timing.now_ns();
+        self.reopen(now);
         // A machine whose lines are all alike has no side at all, and nothing is unknown there.
-        let mut sides = self.sides.iter().flatten().peekable();
-        if sides.peek().is_some() && sides.all(|own| own.given_up) {
-            return Ok(Some(Slice::Unknown));
+        if self.sides.iter().all(Option::is_none) {
+            return Ok(Some(Slice::Idle));
         }
         let Some(seat) = self.seat(core) else { return Ok(Some(Slice::Unknown)) };
-        let worn = self.seats[seat].worn;
-        let open = |own: &&Side| !own.given_up;
-        let strange = |(own, worn): (&Option<Side>, Option<u16>)| {
-            own.as_ref().is_some_and(|own| open(&own)) && worn.is_none()
-        };
-        if self.sides.iter().zip(worn).any(strange) {
-            return Ok(Some(Slice::Stranger(core)));
+        if !Level::ALL.into_iter().any(|level| self.counts(level)) {
+            return Ok(Some(Slice::Unknown));
         }
-        if self.confirming.is_some() && self.look.core() != core {
-            self.confirming = None;
+        if self.is_free(core, now) {
+            self.begin_next(timing, core, seat);
         }
-        if let Some(level) = self.confirming {
-            return self.confirm(timing, core, level, until);
-        }
-        for level in Level::ALL {
-            let Some(own) = self.sides[side(level)].as_ref().filter(open) else { continue };
-            let idle = !own.stream.has_work(&self.notes);
-            let waits = own.fresh.len();
-            if waits >= CONFIRM_PAGES || (idle && waits > 0) {
-                self.look.clear();
-                self.begin_confirming(core, level, timing);
-                return Ok(None);
-            }
+        if !matches!(self.doing, Doing::Nothing) && self.look.core() == core {
+            self.did_at_ns = now;
+            return Ok(match self.go_on(timing, core, until)? {
+                Progress::Done => None,
+                Progress::Paused => Some(Slice::Paused),
+                Progress::Elsewhere => {
+                    self.doing = Doing::Nothing;
+                    Some(Slice::Paused)
+                }
+            });
         }
         for level in Level::ALL {
             match self.decode(timing, seat, level, until)? {
                 Step::Went => return Ok(None),
                 Step::Paused => return Ok(Some(Slice::Paused)),
+                Step::Strange => {
+                    self.lose_base(core);
+                    return Ok(None);
+                }
                 Step::Idle => {}
             }
         }
-        let waits = self.sides.iter().flatten().any(|own| own.fresh.len() > 0);
-        Ok(if waits { None } else { Some(Slice::Idle) })
+        Ok(Some(self.rest(seat)))
+    }
+
+    /// Whether something may be begun: nothing is under way, or only what another core has left.
+    fn is_free(&mut self, core: CoreId, now: u64) -> bool {
+        let busy = !matches!(self.doing, Doing::Nothing);
+        let left = self.look.core() != core && now.saturating_sub(self.did_at_ns) > PATIENCE_NS;
+        if busy && left {
+            self.doing = Doing::Nothing;
+        }
+        !busy || left
+    }
+
+    /// Begins what is due besides decoding.
+    fn begin_next(&mut self, timing: &mut impl Timing, core: CoreId, seat: usize) {
+        if self.due == Some(core) {
+            self.due = None;
+            return self.begin_visit(core);
+        }
+        let now = timing.now_ns();
+        for level in Level::ALL.into_iter().filter(|level| self.counts(*level)) {
+            let Seat { worn, ask_at_ns, .. } = self.seats[seat];
+            if worn[side(level)].is_none() && now >= ask_at_ns[side(level)] {
+                self.begin_inquiry(core, level);
+                self.look.turn_to(core);
+                return;
+            }
+        }
+        for level in Level::ALL.into_iter().filter(|level| self.counts(*level)) {
+            let Some(own) = &self.sides[side(level)] else { continue };
+            let waits = own.fresh.len();
+            let idle = !own.stream.has_work(&self.notes);
+            let knows = self.base_of(core, level).is_some();
+            if knows && (waits >= CONFIRM_PAGES || (idle && waits > 0)) {
+                self.look.clear();
+                return self.begin_confirming(core, level, timing);
+            }
+        }
+    }
+
+    /// Goes on with what is under way besides decoding.
+    fn go_on(
+        &mut self,
+        timing: &mut impl Timing,
+        core: CoreId,
+        until: u64,
+    ) -> Result<Progress, OsError> {
+        match core::mem::replace(&mut self.doing, Doing::Nothing) {
+            Doing::Nothing => Ok(Progress::Done),
+            Doing::Confirming(level) => self.confirm(timing, core, level, until),
+            Doing::Inquiring(inquiry) => self.inquire(timing, inquiry, until),
+            Doing::Visiting(visit) => self.visit(timing, visit, until),
+        }
+    }
+
+    /// Goes on until nothing is under way besides decoding, or the thread is on another core.
+    pub(super) fn finish(&mut self, timing: &mut impl Timing) -> Result<(), OsError> {
+        let core = timing.core();
+        while !matches!(self.doing, Doing::Nothing) {
+            if self.go_on(timing, core, u64::MAX)? == Progress::Elsewhere {
+                self.doing = Doing::Nothing;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is left where there is nothing to decode.
+    fn rest(&self, seat: usize) -> Slice {
+        let worn = self.seats[seat].worn;
+        let known = |level: &Level| self.counts(*level) && worn[side(*level)].is_some();
+        if !matches!(self.doing, Doing::Nothing) {
+            // Another core looks at pages; it will not be long.
+            Slice::Paused
+        } else if Level::ALL.iter().any(known) {
+            Slice::Idle
+        } else {
+            Slice::Unknown
+        }
+    }
+
+    /// Tries levels once more that were given up long ago.
+    fn reopen(&mut self, now: u64) {
+        for own in self.sides.iter_mut().flatten() {
+            if own.given_up_until.is_some_and(|until| now >= until) {
+                own.given_up_until = None;
+                own.failures = 0;
+            }
+        }
+    }
+
+    /// Leaves a level alone for some time, as no base fits.
+    pub(super) fn give_up(&mut self, level: Level, now: u64) {
+        let Some(own) = &mut self.sides[side(level)] else { return };
+        own.given_up_until = Some(now.saturating_add(RETRY_NS << own.given_up.min(DOUBLINGS)));
+        own.given_up += 1;
+        own.stream.start_over();
+        for seat in &mut *self.seats {
+            seat.worn[side(level)] = None;
+            seat.ask_at_ns[side(level)] = 0;
+        }
+        self.changes = self.changes.wrapping_add(1);
+        self.judge();
+        self.want_memory(false);
     }
 
     /// One step of decoding at a level.
@@ -345,7 +538,7 @@ impl<'a> Classifier<'a> {
         let Some(own) = &mut self.sides[place] else { return Ok(Step::Idle) };
         let seat = self.seats[seat];
         let Some(base) = seat.worn[place] else { return Ok(Step::Idle) };
-        if own.given_up || !own.stream.has_work(&self.notes) {
+        if !own.wanted || !own.is_open() || !own.stream.has_work(&self.notes) {
             return Ok(Step::Idle);
         }
         let judge = Judge { core: seat.core, base };
@@ -397,8 +590,20 @@ impl<'a> Classifier<'a> {
     pub(super) fn replaced(&mut self, of: u32) {
         if self.notes.is_yielded(of) {
             self.notes.set_yielded(of, false);
+            // What is told of it from here on comes after this.
+            self.notes.set_told(of, true);
             self.events.push(of * 2 + 1);
             self.stats.replaced += 1;
+        }
+    }
+
+    /// Tells what is known of a page, unless somebody is about to hear it anyway.
+    pub(super) fn yield_page(&mut self, of: u32) {
+        self.stats.ready += u64::from(!self.notes.is_yielded(of));
+        self.notes.set_yielded(of, true);
+        if self.notes.is_told(of) {
+            self.notes.set_told(of, false);
+            self.events.push(of * 2);
         }
     }
 

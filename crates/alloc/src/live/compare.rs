@@ -51,35 +51,59 @@ pub(super) fn page_runs(samples: &[CodedSample]) -> impl Iterator<Item = &[Coded
     samples.chunk_by(|a, b| a.code == b.code)
 }
 
-/// How well pages of unknown codes fit one base: the evidence in nats.
-pub(super) fn evidence(
-    model: &LevelModel,
-    book: &Codebook,
-    table: &PatternTable,
-    samples: &[CodedSample],
-    (low, high): (f32, f32),
-) -> f32 {
-    let (mut sum, mut count) = (0.0, 0_usize);
-    let mut expected = [f32::NAN; 256];
-    for sample in samples.iter().filter(|s| (low..=high).contains(&s.cycles)) {
-        let slot = &mut expected[usize::from(sample.line)];
-        if slot.is_nan() {
-            *slot = model.expected(table, sample.line);
+/// How well pages of unknown codes fit one base, found out some pages at a time.
+#[derive(Debug)]
+pub(super) struct Weighing {
+    book: Codebook,
+    /// What the samples have in common under this base.
+    offset: f32,
+    /// Samples weighed so far.
+    done: usize,
+    nats: f32,
+}
+
+impl Weighing {
+    /// Samples weighed between two looks at the clock, at least: some 20 microseconds.
+    const PIECE: usize = 128;
+
+    /// `None` for a base that nothing can be decoded in.
+    pub(super) fn new(
+        model: &LevelModel,
+        table: &PatternTable,
+        samples: &[CodedSample],
+        (low, high): (f32, f32),
+    ) -> Option<Self> {
+        let book = model.book(table)?;
+        let (mut sum, mut count) = (0.0, 0_usize);
+        let mut expected = [f32::NAN; 256];
+        for sample in samples.iter().filter(|s| (low..=high).contains(&s.cycles)) {
+            let slot = &mut expected[usize::from(sample.line)];
+            if slot.is_nan() {
+                *slot = model.expected(table, sample.line);
+            }
+            sum += sample.cycles - *slot;
+            count += 1;
         }
-        sum += sample.cycles - *slot;
-        count += 1;
+        Some(Self { book, offset: sum / real(count.max(1)), done: 0, nats: 0.0 })
     }
-    let offset = sum / real(count.max(1));
-    let mut decoder = Decoder::new(book);
-    let mut total = 0.0;
-    for run in page_runs(samples) {
-        decoder.reset(book);
-        for sample in run {
-            decoder.add(book, sample.line, sample.cycles - offset);
+
+    /// Weighs some pages more of the same samples. The evidence in nats, once all are weighed.
+    pub(super) fn go_on(&mut self, samples: &[CodedSample]) -> Option<f32> {
+        let mut decoder = Decoder::new(&self.book);
+        let begin = self.done;
+        for run in page_runs(samples.get(begin..).unwrap_or(&[])) {
+            if self.done >= begin + Self::PIECE {
+                return None;
+            }
+            decoder.reset(&self.book);
+            for sample in run {
+                decoder.add(&self.book, sample.line, sample.cycles - self.offset);
+            }
+            self.nats += decoder.evidence_nats(&self.book);
+            self.done += run.len();
         }
-        total += decoder.evidence_nats(book);
+        Some(self.nats)
     }
-    total
 }
 
 /// The base that `samples` show, cell by cell.

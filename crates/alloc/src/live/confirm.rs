@@ -2,7 +2,7 @@
 //! was decoded. What was decoded across a move is decoded again.
 
 use super::batch::Progress;
-use super::classifier::{Classifier, Slice};
+use super::classifier::{Classifier, Doing};
 use super::compare::slope;
 use super::identify::{LEAST_KNOWN, WORN_SLOPE};
 use super::look::Among;
@@ -25,7 +25,7 @@ impl Classifier<'_> {
         timing.abandon();
         let picks = (&self.notes, &mut self.dice);
         if self.look.begin((core, level), (Among::Known, 1), picks) {
-            self.confirming = Some(level);
+            self.doing = Doing::Confirming(level);
         } else {
             // Nothing at all could be decoded: there is nothing to confirm.
             self.settle(level, true);
@@ -39,76 +39,66 @@ impl Classifier<'_> {
         core: CoreId,
         level: Level,
         until: u64,
-    ) -> Result<Option<Slice>, OsError> {
-        let Some(base) = self.base_of(core, level) else { return Ok(Some(Slice::Stranger(core))) };
-        let Some(own) = &self.sides[side(level)] else { return Ok(None) };
-        let known = (&self.notes, level, own.model.period);
-        match self.look.run(timing, known, until)? {
-            Progress::Paused => return Ok(Some(Slice::Paused)),
-            Progress::Elsewhere => {
-                self.confirming = None;
-                return Ok(Some(Slice::Paused));
+    ) -> Result<Progress, OsError> {
+        let Some(base) = self.base_of(core, level) else { return Ok(Progress::Done) };
+        match self.look_on(timing, level, until)? {
+            Progress::Done => {}
+            Progress::Paused => {
+                self.doing = Doing::Confirming(level);
+                return Ok(Progress::Paused);
             }
-            Progress::Done => self.confirming = None,
+            Progress::Elsewhere => return Ok(Progress::Elsewhere),
         }
         let window = self.look.window(timing.tick_cycles());
+        let Some(own) = &self.sides[side(level)] else { return Ok(Progress::Done) };
         let fit = slope(own.model.base(base), self.look.samples(), window);
         if fit.is_none_or(|fit| fit.slope >= WORN_SLOPE) {
             self.accept(core, level, base);
-            return Ok(None);
-        }
-        // A single look scatters; what several say together counts.
-        if self.look.has_room() {
+        } else if self.look.has_room() {
+            // A single look scatters; what several say together counts.
             self.begin_confirming(core, level, timing);
-            return Ok(None);
+        } else {
+            self.refute(core, level, timing.now_ns());
         }
-        Ok(self.refute(core, level))
+        Ok(Progress::Done)
     }
 
     /// Pages do not look as the base says. If there are confirmed ones, the core has moved, and
     /// they will show to which base. If not, the base was a wrong guess: it is guessed once more,
-    /// and after that the level is left alone.
-    fn refute(&mut self, core: CoreId, level: Level) -> Option<Slice> {
+    /// and after that the level is left alone for some time.
+    fn refute(&mut self, core: CoreId, level: Level, now: u64) {
         let pages = 0..page(self.notes.pages());
         let confirmed = pages.filter(|of| self.notes.is_confirmed(level, *of)).take(LEAST_KNOWN);
         let proven = confirmed.count() == LEAST_KNOWN;
-        let own = self.sides[side(level)].as_mut()?;
+        let Some(own) = &mut self.sides[side(level)] else { return };
         own.failures += 1;
-        if proven || own.failures < FAILURES {
-            self.lose_base(core);
-            return Some(Slice::Stranger(core));
+        if proven {
+            return self.lose_base(core);
         }
-        own.given_up = true;
-        own.stream.start_over();
+        if own.failures < FAILURES {
+            return self.lose_level(core, level);
+        }
         self.settle(level, false);
-        for seat in &mut *self.seats {
-            seat.worn[side(level)] = None;
-        }
-        self.judge();
-        self.release(level);
-        None
-    }
-
-    /// A level is left alone: pages that wait for it only are ready.
-    fn release(&mut self, level: Level) {
-        for of in 0..page(self.notes.pages()) {
-            self.notes.confirm(level, of);
-            self.yield_if_ready(of);
-        }
+        self.give_up(level, now);
     }
 
     /// Known pages look as the base says. If that was found while none was known, it may still be
-    /// one much like it: then the pages decoded so far are decoded again in the right one.
+    /// one much like it (then the pages decoded so far are decoded again in the right one), or one
+    /// that the core has left meanwhile (then pages of which nothing is known are asked again).
     fn accept(&mut self, core: CoreId, level: Level, base: u16) {
         let Some(seat) = self.seat(core) else { return };
-        let proven = self.seats[seat].proven[side(level)];
-        let better = if proven { None } else { self.better_base(level, base) };
-        self.seats[seat].proven[side(level)] = true;
         if let Some(own) = &mut self.sides[side(level)] {
             own.failures = 0;
         }
-        let Some(better) = better else { return self.settle(level, true) };
+        if self.seats[seat].proven[side(level)] {
+            return self.settle(level, true);
+        }
+        let Some(better) = self.other_base(level, base) else {
+            return self.begin_verifying(core, level, base);
+        };
+        self.seats[seat].proven[side(level)] = true;
         self.seats[seat].worn[side(level)] = Some(better);
+        self.changes = self.changes.wrapping_add(1);
         self.settle(level, false);
         if let Some(own) = &mut self.sides[side(level)] {
             own.stream.start_over();
@@ -116,22 +106,35 @@ impl Classifier<'_> {
         self.judge();
     }
 
-    /// The core wears another base: what was decoded since the last good look is worth nothing.
-    pub(super) fn lose_base(&mut self, core: CoreId) {
+    /// The base in which pages were decoded is the one worn.
+    pub(super) fn prove(&mut self, core: CoreId, level: Level) {
         if let Some(seat) = self.seat(core) {
-            self.seats[seat].worn = [None; 2];
+            self.seats[seat].proven[side(level)] = true;
         }
-        for level in Level::ALL {
-            self.settle(level, false);
-            if let Some(own) = &mut self.sides[side(level)] {
-                own.stream.start_over();
-            }
-        }
+        self.settle(level, true);
+    }
+
+    /// The core wears another base, and with it at each level.
+    pub(super) fn lose_base(&mut self, core: CoreId) {
+        Level::ALL.into_iter().for_each(|level| self.lose_level(core, level));
         self.stats.moves += 1;
     }
 
+    /// What was decoded at a level since the last good look is worth nothing.
+    pub(super) fn lose_level(&mut self, core: CoreId, level: Level) {
+        if let Some(seat) = self.seat(core) {
+            let seat = &mut self.seats[seat];
+            (seat.worn[side(level)], seat.ask_at_ns[side(level)]) = (None, 0);
+        }
+        self.settle(level, false);
+        if let Some(own) = &mut self.sides[side(level)] {
+            own.stream.start_over();
+        }
+        self.changes = self.changes.wrapping_add(1);
+    }
+
     /// Pages decoded since the last good look are confirmed, or decoded again.
-    fn settle(&mut self, level: Level, good: bool) {
+    pub(super) fn settle(&mut self, level: Level, good: bool) {
         let Some(own) = &mut self.sides[side(level)] else { return };
         let block = own.model.block_pages();
         let mut waits = own.fresh.len();
@@ -139,7 +142,8 @@ impl Classifier<'_> {
             waits -= 1;
             if good {
                 self.notes.confirm(level, of);
-                self.yield_if_ready(of);
+                self.stats.confirmed += 1;
+                self.yield_page(of);
             } else {
                 self.notes.forget(level, of);
                 let first = block_of(of, block);
@@ -153,19 +157,5 @@ impl Classifier<'_> {
 
     fn fresh_page(&mut self, level: Level) -> Option<u32> {
         self.sides[side(level)].as_mut()?.fresh.pop()
-    }
-
-    fn yield_if_ready(&mut self, of: u32) {
-        let levels = self.sides.iter().flatten().map(|own| own.model.level);
-        let all = levels.into_iter().all(|level| self.notes.is_confirmed(level, of));
-        if all && !self.notes.is_yielded(of) {
-            self.yield_page(of);
-        }
-    }
-
-    pub(super) fn yield_page(&mut self, of: u32) {
-        self.notes.set_yielded(of, true);
-        self.events.push(of * 2);
-        self.stats.ready += 1;
     }
 }

@@ -4,26 +4,28 @@
 //! is told of at once; where frames may not be known, pages that no longer look like their codes
 //! are decoded once more, and told of when that gives another code.
 
-use super::classifier::Classifier;
+use super::batch::Progress;
+use super::classifier::{Classifier, Doing};
 use super::compare::slope;
 use super::identify::WORN_SLOPE;
 use super::look::Among;
 use super::notes::{block_of, side};
 use super::number::page;
 use super::timing::Timing;
-use isochrone_atlas::{Codebook, CodedSample, Decoder, identify_base};
+use isochrone_atlas::{BaseContest, Codebook, CodedSample, Decoder};
 use isochrone_os::OsError;
 use isochrone_units::{CoreId, Level, PageAddr};
 
-/// Pages whose frames are compared in one epoch.
+/// Pages whose frames are compared in one epoch, and in one step of it.
 const FRAMES: usize = 512;
+const FRAMES_TOGETHER: usize = 64;
 /// Pages whose code in memory is decoded again in one epoch where frames may not be known: they
 /// take tens of loads, so few.
 const DECODED_AGAIN: u32 = 16;
 /// Pages below which an epoch has nothing to look at.
 const LEAST_PAGES: usize = 16;
 /// Looks until a base is believed to have changed.
-const LOOKS: usize = 3;
+const LOOKS: u32 = 3;
 /// Bases that are compared in an epoch: each costs some 30 microseconds. With more of them only
 /// one that is unlike the base worn is noticed.
 const COMPARED: usize = 16;
@@ -31,8 +33,10 @@ const COMPARED: usize = 16;
 const OTHER_ERROR: f32 = 1e-3;
 /// Odds, in nats, at which a page is doubted: a few of a hundred are, of which nothing changed.
 const DOUBT_NATS: f32 = 3.0;
+/// Pages that are doubted or not in one step: some 20 microseconds.
+const DOUBTED_TOGETHER: usize = 32;
 
-/// What an epoch found.
+/// What a visit found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Epoch {
     /// The core wears another base now: its orders have to be made anew.
@@ -45,68 +49,149 @@ pub struct Epoch {
     pub doubted: u32,
 }
 
+/// A visit under way.
+#[derive(Debug)]
+pub(super) struct Visit {
+    core: CoreId,
+    level: Level,
+    looks: u32,
+    /// Frames may be known.
+    framed: bool,
+    stage: Stage,
+}
+
+/// How far a visit came.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    /// So many pages' frames are still to be compared.
+    Frames(usize),
+    /// Confirmed pages are to be chosen.
+    Choosing,
+    /// They are looked at.
+    Looking,
+    /// They are compared with one base after another.
+    Comparing(BaseContest),
+    /// Pages from this one of the look on may be doubted.
+    Doubting(usize),
+}
+
 impl Classifier<'_> {
-    /// Looks at the core that runs this and at some of the pages, in half a millisecond or so;
-    /// where the base changed, in as long as [`Classifier::identify`] takes on top.
+    /// Has the core that runs this visited at the next slices: whether it still wears its base,
+    /// and whether pages still have their frames. Half a millisecond of work; where the base
+    /// changed, that of [`Self::identify`] on top.
+    pub fn ask_check(&mut self, core: CoreId) {
+        self.due = Some(core);
+    }
+
+    /// Visits the core that runs this at once; see [`Self::ask_check`].
     ///
     /// # Errors
     /// [`OsError`] where loads cannot be timed here.
     pub fn check(&mut self, timing: &mut impl Timing) -> Result<Epoch, OsError> {
         let begin = timing.now_ns();
         let core = timing.core();
-        let mut epoch = Epoch::default();
-        let framed = self.compare_frames(timing, &mut epoch);
-        let open =
-            |level: &Level| self.sides[side(*level)].as_ref().is_some_and(|own| !own.given_up);
-        let level = Level::ALL.into_iter().find(open);
-        let Some(level) = level else { return Ok(epoch) };
-        if self.base_of(core, level).is_none() {
-            epoch.lost = true;
-            return Ok(epoch);
-        }
-        match self.still_worn(timing, core, level)? {
-            Some(true) if !framed => epoch.doubted += self.doubt_seen(core, level),
-            Some(true) | None => {}
-            Some(false) => {
-                let before = self.worn(core);
-                self.lose_base(core);
-                let found = self.identify(timing)?;
-                epoch.lost = found[side(level)].is_none();
-                epoch.moved = self.worn(core) != before;
-            }
-        }
-        if !framed && !epoch.lost {
-            epoch.doubted += self.doubt_in_turn();
-        }
+        let worn = |found: &Self| Level::ALL.map(|level| found.base_of(core, level));
+        let before = worn(self);
+        self.begin_visit(core);
+        self.finish(timing)?;
         self.stats.busy_ns += timing.now_ns() - begin;
-        Ok(epoch)
+        if self.epoch.moved {
+            self.identify(timing)?;
+        }
+        let unknown = |level: &Level| self.counts(*level) && self.base_of(core, *level).is_none();
+        self.epoch.lost = Level::ALL.iter().any(unknown);
+        self.epoch.moved = worn(self) != before;
+        Ok(self.epoch)
+    }
+
+    pub(super) fn begin_visit(&mut self, core: CoreId) {
+        self.epoch = Epoch::default();
+        let Some(level) = Level::ALL.into_iter().find(|level| self.counts(*level)) else { return };
+        let stage = Stage::Frames(FRAMES.min(self.notes.pages()));
+        self.look.turn_to(core);
+        self.doing = Doing::Visiting(Visit { core, level, looks: 0, framed: false, stage });
+    }
+
+    /// One step of a visit.
+    pub(super) fn visit(
+        &mut self,
+        timing: &mut impl Timing,
+        mut visit: Visit,
+        until: u64,
+    ) -> Result<Progress, OsError> {
+        let (core, level) = (visit.core, visit.level);
+        visit.stage = match visit.stage {
+            Stage::Frames(0) => {
+                self.look.clear();
+                Stage::Choosing
+            }
+            Stage::Frames(left) => {
+                visit.framed |= self.compare_frames(timing);
+                Stage::Frames(left.saturating_sub(FRAMES_TOGETHER))
+            }
+            Stage::Choosing => {
+                timing.abandon();
+                let known = self.base_of(core, level).is_some();
+                let picks = (&self.notes, &mut self.dice);
+                let among = (Among::Confirmed, LEAST_PAGES);
+                if !known || !self.look.begin((core, level), among, picks) {
+                    self.end_visit(&visit, false);
+                    return Ok(Progress::Done);
+                }
+                Stage::Looking
+            }
+            Stage::Looking => match self.look_on(timing, level, until)? {
+                Progress::Done => {
+                    visit.looks += 1;
+                    Stage::Comparing(BaseContest::new())
+                }
+                Progress::Paused => {
+                    self.doing = Doing::Visiting(visit);
+                    return Ok(Progress::Paused);
+                }
+                // That core is another visit's affair.
+                Progress::Elsewhere => return Ok(Progress::Elsewhere),
+            },
+            Stage::Comparing(contest) => match self.compare_one(timing, &visit, contest) {
+                Some(stage) => stage,
+                None => return Ok(Progress::Done),
+            },
+            Stage::Doubting(first) => {
+                if first >= self.look.pages().len() {
+                    self.end_visit(&visit, true);
+                    return Ok(Progress::Done);
+                }
+                self.epoch.doubted += self.doubt_seen(core, level, first);
+                Stage::Doubting(first + DOUBTED_TOGETHER)
+            }
+        };
+        self.doing = Doing::Visiting(visit);
+        Ok(Progress::Done)
+    }
+
+    fn end_visit(&mut self, visit: &Visit, worn: bool) {
+        if !visit.framed && worn {
+            self.epoch.doubted += self.doubt_in_turn();
+        }
     }
 
     /// Compares the frames of the next pages with those noted; false where they may not be known.
-    fn compare_frames(&mut self, timing: &impl Timing, epoch: &mut Epoch) -> bool {
-        const TOGETHER: usize = 64;
-        let pages = self.notes.pages();
+    fn compare_frames(&mut self, timing: &impl Timing) -> bool {
+        let first = self.checked;
         let mut known = false;
-        for _ in 0..FRAMES.min(pages).div_ceil(TOGETHER) {
-            let first = self.checked;
-            if !self.holds(first) {
-                self.checked = 0;
-                break;
-            }
-            let mut frames = [None; TOGETHER];
+        if self.holds(first) {
+            let mut frames = [None; FRAMES_TOGETHER];
             timing.frames(PageAddr(u64::from(first)), &mut frames);
             for (of, frame) in (first..).zip(frames) {
                 known = known || frame.is_some();
                 if self.holds(of) && self.notes.set_frame(of, frame) {
-                    epoch.replaced += 1;
+                    self.epoch.replaced += 1;
                     self.forget_frame(of, frame);
                 }
             }
-            self.checked = first + page(TOGETHER);
         }
-        if !self.holds(self.checked) {
-            self.checked = 0;
-        }
+        let next = first + page(FRAMES_TOGETHER);
+        self.checked = if self.holds(next) { next } else { 0 };
         known
     }
 
@@ -126,60 +211,73 @@ impl Classifier<'_> {
         self.ask_atlas(of, frame);
     }
 
-    /// Whether confirmed pages still look as the core's base says; `None` where there are too few
-    /// of them.
-    fn still_worn(
+    /// Compares what was seen with one base more; after the last it is decided whether the core
+    /// still wears its own, or looked once more. `None` when the visit has ended.
+    fn compare_one(
         &mut self,
-        timing: &mut impl Timing,
-        core: CoreId,
-        level: Level,
-    ) -> Result<Option<bool>, OsError> {
-        self.confirming = None;
-        self.look.clear();
-        for _ in 0..LOOKS {
-            let picks = (&self.notes, &mut self.dice);
-            if !self.look.begin((core, level), (Among::Confirmed, LEAST_PAGES), picks) {
-                return Ok(None);
-            }
-            if !self.look_once(timing, level, u64::MAX)? {
-                // The thread is on another core now: that one is another epoch's affair.
-                return Ok(None);
-            }
-            let window = self.look.window(timing.tick_cycles());
-            let Some(base) = self.base_of(core, level) else { return Ok(None) };
-            let Some(own) = &self.sides[side(level)] else { return Ok(None) };
-            let fit = slope(own.model.base(base), self.look.samples(), window);
-            let Some(fit) = fit else { return Ok(None) };
-            if self.better_base(level, base).is_some() {
-                return Ok(Some(false));
-            }
-            if fit.slope >= WORN_SLOPE {
-                return Ok(Some(true));
-            }
-            // Far below, and not by chance: one look is enough.
-            if fit.slope + 5.0 * fit.error < WORN_SLOPE {
-                return Ok(Some(false));
-            }
+        timing: &impl Timing,
+        visit: &Visit,
+        mut contest: BaseContest,
+    ) -> Option<Stage> {
+        let (core, level) = (visit.core, visit.level);
+        let own = self.sides[side(level)].as_ref()?;
+        let (bases, base) = (own.model.bases(), self.base_of(core, level)?);
+        if bases.len() <= COMPARED
+            && let Some(next) = bases.get(contest.compared())
+        {
+            contest.add(next, self.look.samples(), own.model.noise());
+            return Some(Stage::Comparing(contest));
         }
-        Ok(Some(false))
+        let window = self.look.window(timing.tick_cycles());
+        let own = self.sides[side(level)].as_ref()?;
+        let Some(fit) = slope(own.model.base(base), self.look.samples(), window) else {
+            // The base says the same of all these pages: nothing is to be seen here.
+            self.end_visit(visit, false);
+            return None;
+        };
+        let better = self.better_base(level, base, &contest).is_some();
+        // Far below, and not by chance: one look is enough.
+        let strange = fit.slope + 5.0 * fit.error < WORN_SLOPE;
+        if !better && fit.slope >= WORN_SLOPE {
+            if visit.framed {
+                self.end_visit(visit, true);
+                return None;
+            }
+            return Some(Stage::Doubting(0));
+        }
+        if !better && !strange && visit.looks < LOOKS {
+            return Some(Stage::Choosing);
+        }
+        self.epoch.moved = true;
+        self.lose_base(core);
+        None
     }
 
     /// Another base that the samples are of for certain, though they may be much like this one's.
-    pub(super) fn better_base(&self, level: Level, base: u16) -> Option<u16> {
+    fn better_base(&self, level: Level, base: u16, contest: &BaseContest) -> Option<u16> {
         let own = self.sides[side(level)].as_ref()?;
         let bases = own.model.bases();
-        if bases.len() > COMPARED {
-            return None;
-        }
-        let found = identify_base(bases, self.look.samples(), own.model.noise())?;
+        let found = contest.best()?;
         let sure = found.error < OTHER_ERROR && found.index != usize::from(base);
         // Bases that are one but for the noise of measuring them are not worth a change.
         let alike = own.model.are_alike(own.model.base(base), bases.get(found.index)?);
         (sure && !alike).then(|| u16::try_from(found.index).ok()).flatten()
     }
 
-    /// Pages of the last look that no longer look like their codes are decoded again.
-    fn doubt_seen(&mut self, core: CoreId, level: Level) -> u32 {
+    /// A base that what a confirming look has seen is of for certain, not the one worn.
+    pub(super) fn other_base(&self, level: Level, base: u16) -> Option<u16> {
+        let own = self.sides[side(level)].as_ref()?;
+        let mut contest = BaseContest::new();
+        if own.model.bases().len() <= COMPARED {
+            for table in own.model.bases() {
+                contest.add(table, self.look.samples(), own.model.noise());
+            }
+        }
+        self.better_base(level, base, &contest)
+    }
+
+    /// Pages of the last look, from one on, that no longer look like their codes are decoded again.
+    fn doubt_seen(&mut self, core: CoreId, level: Level, first: usize) -> u32 {
         let Some(base) = self.base_of(core, level) else { return 0 };
         let Some(own) = &mut self.sides[side(level)] else { return 0 };
         let table = own.model.base(base);
@@ -196,7 +294,8 @@ impl Classifier<'_> {
             sum.0 / sum.1.max(1.0)
         };
         let mut doubted = 0;
-        for (place, run) in page_runs_of(self.look.samples(), self.look.pages().len()) {
+        let runs = page_runs_of(self.look.samples(), self.look.pages().len());
+        for (place, run) in runs.skip(first).take(DOUBTED_TOGETHER) {
             let of = self.look.pages()[place];
             let first = block_of(of, own.model.block_pages());
             if self.notes.is_doubted(level, first) || !is_strange(&book, run, offset) {

@@ -1,13 +1,16 @@
 //! Which base a core wears: by pages whose codes are known, or, at first, by pages of which nothing
 //! is known. A base that fits none of the atlas's is measured anew from known pages.
+//!
+//! An inquiry is a millisecond of work or so in steps of some tens of microseconds, which can be
+//! put aside. It asks of one core at one level.
 
 use super::batch::Progress;
-use super::classifier::{Classifier, Identity};
-use super::compare::{evidence, measured, slope};
+use super::classifier::{Classifier, Doing, Identity};
+use super::compare::{Weighing, measured, slope};
 use super::look::Among;
 use super::notes::side;
 use super::timing::Timing;
-use isochrone_atlas::identify_base;
+use isochrone_atlas::BaseContest;
 use isochrone_os::OsError;
 use isochrone_units::{CoreId, Level};
 
@@ -19,10 +22,10 @@ pub(super) const LEAST_KNOWN: usize = 32;
 /// cores have 0.6 or less on the machines seen, often less than nothing.
 pub(super) const WORN_SLOPE: f32 = 0.75;
 /// Looks until a base that fits none is believed to be new.
-const LOOKS: usize = 4;
+const LOOKS: u32 = 4;
 /// Looks at pages of which nothing is known until the likeliest base is taken, sure or not. One is
 /// enough on most machines; where bases are nearly twins more cost less than decoding in a wrong one.
-const BLIND_LOOKS: usize = 12;
+const BLIND_LOOKS: u32 = 12;
 /// Odds, in nats, by which the base that the atlas saw last on a core is preferred before any
 /// sample.
 const WORN_LAST_NATS: f32 = 1.0;
@@ -33,64 +36,127 @@ const SURE: f32 = 0.02;
 const BLIND_BASES: usize = 64;
 /// Odds below which a base does not count.
 const NEGLIGIBLE_NATS: f32 = -8.0;
+/// Time after which a base that was not found is looked for again.
+const AGAIN_NS: u64 = 100_000_000;
+
+/// An inquiry under way.
+#[derive(Debug)]
+pub(super) struct Inquiry {
+    pub(super) core: CoreId,
+    pub(super) level: Level,
+    /// The base in which pages were decoded, if these are to say nothing: whatever base they were
+    /// decoded in fits them.
+    verifies: Option<u16>,
+    looks: u32,
+    stage: Stage,
+}
+
+/// How far an inquiry came.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "nothing below malloc allocates, so no box")]
+enum Stage {
+    /// Pages are to be chosen.
+    Choosing,
+    /// Pages with known codes are looked at.
+    Looking,
+    /// They are compared with one base after another.
+    Comparing(BaseContest),
+    /// Pages of which nothing is known are looked at.
+    Peering,
+    /// They are weighed under one base after another: the evidence for each so far.
+    Weighing { base: usize, nats: [f32; BLIND_BASES] },
+}
 
 impl Classifier<'_> {
-    /// Finds the base that the core which runs this wears at each level, in a millisecond or so.
-    /// `None` of a level where no base fits, or that does not follow the pattern.
+    /// Finds the base that the core which runs this wears at each level that counts, at once, in a
+    /// millisecond or so each. `None` of a level where no base fits, or that does not follow the
+    /// pattern. [`Self::slice`] does the same by and by.
     ///
     /// # Errors
     /// [`OsError`] where loads cannot be timed here.
     pub fn identify(&mut self, timing: &mut impl Timing) -> Result<[Option<Identity>; 2], OsError> {
         let begin = timing.now_ns();
         let core = timing.core();
-        let mut found = [None; 2];
-        self.confirming = None;
         for level in Level::ALL {
-            let place = side(level);
-            if self.sides[place].is_none() {
-                continue;
+            if self.counts(level) {
+                self.begin_inquiry(core, level);
+                self.finish(timing)?;
             }
-            found[place] = self.identify_at(timing, core, level)?;
-            let Some(seat) = self.seat(core) else { continue };
-            let base = found[place].map(|identity: Identity| identity.base);
-            let seat = &mut self.seats[seat];
-            if seat.worn[place].is_some_and(|before| Some(before) != base) {
-                self.stats.moves += 1;
-            }
-            seat.worn[place] = base;
-            seat.proven[place] = found[place].is_some_and(|identity| identity.from_known_pages);
         }
-        if self.judge_count == 0 {
-            (self.judges[0], self.judge_count) = (core, 1);
-        }
-        self.judge();
         self.stats.busy_ns += timing.now_ns() - begin;
-        Ok(found)
+        let seat = self.seat(core).and_then(|seat| self.seats.get(seat));
+        Ok(seat.map_or([None; 2], |seat| seat.found))
     }
 
-    fn identify_at(
+    pub(super) fn begin_inquiry(&mut self, core: CoreId, level: Level) {
+        self.look.clear();
+        let stage = Stage::Choosing;
+        self.doing = Doing::Inquiring(Inquiry { core, level, verifies: None, looks: 0, stage });
+    }
+
+    /// Asks once more after the first pages were decoded in a base that was guessed: the core may
+    /// have moved meanwhile.
+    pub(super) fn begin_verifying(&mut self, core: CoreId, level: Level, base: u16) {
+        self.begin_inquiry(core, level);
+        if let Doing::Inquiring(inquiry) = &mut self.doing {
+            inquiry.verifies = Some(base);
+        }
+    }
+
+    /// One step of an inquiry.
+    pub(super) fn inquire(
         &mut self,
         timing: &mut impl Timing,
-        core: CoreId,
-        level: Level,
-    ) -> Result<Option<Identity>, OsError> {
-        self.look.clear();
-        for attempt in 0..LOOKS {
-            // What the atlas says of frames may be old, but is worth a look.
-            if !self.choose_pages(core, level) {
-                return self.identify_blind(timing, core, level);
+        mut inquiry: Inquiry,
+        until: u64,
+    ) -> Result<Progress, OsError> {
+        let (core, level) = (inquiry.core, inquiry.level);
+        match inquiry.stage {
+            Stage::Choosing => {
+                timing.abandon();
+                // What the atlas says of frames may be old, but is worth a look.
+                let known = inquiry.verifies.is_none() && self.choose_pages(core, level);
+                inquiry.stage = if known {
+                    Stage::Looking
+                } else if self.choose_any(core, level) {
+                    Stage::Peering
+                } else {
+                    self.end_inquiry(timing, &inquiry, None);
+                    return Ok(Progress::Done);
+                };
             }
-            if !self.look_once(timing, level, u64::MAX)? {
-                continue;
+            Stage::Looking | Stage::Peering => match self.look_on(timing, level, until)? {
+                Progress::Done => {
+                    let peers = matches!(inquiry.stage, Stage::Peering);
+                    inquiry.looks += 1;
+                    inquiry.stage = if peers {
+                        self.look.sort();
+                        Stage::Weighing { base: 0, nats: [f32::NEG_INFINITY; BLIND_BASES] }
+                    } else {
+                        Stage::Comparing(BaseContest::new())
+                    };
+                }
+                Progress::Paused => {
+                    self.doing = Doing::Inquiring(inquiry);
+                    return Ok(Progress::Paused);
+                }
+                Progress::Elsewhere => return Ok(Progress::Elsewhere),
+            },
+            Stage::Comparing(contest) => {
+                let Some(stage) = self.compare_next(timing, &inquiry, contest) else {
+                    return Ok(Progress::Done);
+                };
+                inquiry.stage = stage;
             }
-            if let Some(identity) = self.compare_known(timing.tick_cycles(), level) {
-                return Ok(Some(identity));
-            }
-            if attempt + 1 == LOOKS {
-                break;
+            Stage::Weighing { base, nats } => {
+                let Some(stage) = self.weigh_next(timing, &inquiry, base, nats) else {
+                    return Ok(Progress::Done);
+                };
+                inquiry.stage = stage;
             }
         }
-        Ok(self.measure_base(timing.tick_cycles(), level))
+        self.doing = Doing::Inquiring(inquiry);
+        Ok(Progress::Done)
     }
 
     /// Chooses pages to look at of which the codes are known: confirmed ones, else those of the
@@ -106,34 +172,55 @@ impl Classifier<'_> {
             .any(|among| self.look.begin((core, level), among, (&self.notes, &mut self.dice)))
     }
 
-    /// One look, without a limit; false if the thread was moved away.
-    pub(super) fn look_once(
+    fn choose_any(&mut self, core: CoreId, level: Level) -> bool {
+        let picks = (&self.notes, &mut self.dice);
+        self.look.begin((core, level), (Among::Any, LEAST_PAGES), picks)
+    }
+
+    /// Goes on with a look.
+    pub(super) fn look_on(
         &mut self,
         timing: &mut impl Timing,
         level: Level,
-        until_ns: u64,
-    ) -> Result<bool, OsError> {
-        let Some(own) = &self.sides[side(level)] else { return Ok(false) };
-        timing.abandon();
-        let known = (&self.notes, level, own.model.period);
-        Ok(self.look.run(timing, known, until_ns)? == Progress::Done)
+        until: u64,
+    ) -> Result<Progress, OsError> {
+        let Some(own) = &self.sides[side(level)] else { return Ok(Progress::Elsewhere) };
+        self.look.run(timing, (&self.notes, level, own.model.period), until)
     }
 
-    /// The base that pages with known codes show, if it is one that is known.
-    fn compare_known(&mut self, tick: u32, level: Level) -> Option<Identity> {
-        let window = self.look.window(tick);
+    /// Compares known pages with one base more; after the last the base is known, or they are
+    /// looked at again. `None` when the inquiry has ended.
+    fn compare_next(
+        &mut self,
+        timing: &impl Timing,
+        inquiry: &Inquiry,
+        mut contest: BaseContest,
+    ) -> Option<Stage> {
+        let level = inquiry.level;
         let own = self.sides[side(level)].as_ref()?;
-        let bases = own.model.bases();
-        let found = identify_base(bases, self.look.samples(), own.model.noise())?;
-        let table = bases.get(found.index)?;
-        // A base that says the same of all these pages fits as well as any.
-        let fits = slope(table, self.look.samples(), window);
-        fits.is_none_or(|fit| fit.slope >= WORN_SLOPE).then(|| Identity {
-            base: u16::try_from(found.index).unwrap_or(0),
-            error: found.error,
-            from_known_pages: true,
-            is_new: false,
-        })
+        if let Some(base) = own.model.bases().get(contest.compared()) {
+            contest.add(base, self.look.samples(), own.model.noise());
+            return Some(Stage::Comparing(contest));
+        }
+        let identity = contest.best().and_then(|found| {
+            let window = self.look.window(timing.tick_cycles());
+            let own = self.sides[side(level)].as_ref()?;
+            let table = own.model.bases().get(found.index)?;
+            // A base that says the same of all these pages fits as well as any.
+            let fits = slope(table, self.look.samples(), window);
+            fits.is_none_or(|fit| fit.slope >= WORN_SLOPE).then(|| Identity {
+                base: u16::try_from(found.index).unwrap_or(0),
+                error: found.error,
+                from_known_pages: true,
+                is_new: false,
+            })
+        });
+        if identity.is_none() && inquiry.looks < LOOKS {
+            return Some(Stage::Choosing);
+        }
+        let identity = identity.or_else(|| self.measure_base(timing.tick_cycles(), level));
+        self.end_inquiry(timing, inquiry, identity);
+        None
     }
 
     /// The base as it was just seen, where it fits none.
@@ -148,43 +235,47 @@ impl Classifier<'_> {
         Some(Identity { base, error: 0.0, from_known_pages: true, is_new: true })
     }
 
-    /// The base under which pages of which nothing is known are likeliest.
-    fn identify_blind(
+    /// Weighs some pages of which nothing is known under a base; after the last base the likeliest
+    /// one is taken, or pages are looked at again. `None` when the inquiry has ended.
+    fn weigh_next(
         &mut self,
-        timing: &mut impl Timing,
-        core: CoreId,
-        level: Level,
-    ) -> Result<Option<Identity>, OsError> {
-        self.look.clear();
-        let picks = (&self.notes, &mut self.dice);
-        if !self.look.begin((core, level), (Among::Any, LEAST_PAGES), picks) {
-            return Ok(None);
+        timing: &impl Timing,
+        inquiry: &Inquiry,
+        base: usize,
+        mut nats: [f32; BLIND_BASES],
+    ) -> Option<Stage> {
+        let (core, level) = (inquiry.core, inquiry.level);
+        let own = self.sides[side(level)].as_ref()?;
+        let table = own.model.bases().get(base).filter(|_| base < BLIND_BASES);
+        if let Some(table) = table {
+            if self.weighing.is_none() {
+                let window = self.look.window(timing.tick_cycles());
+                let own = self.sides[side(level)].as_ref()?;
+                self.weighing = Weighing::new(&own.model, table, self.look.samples(), window);
+            }
+            let whole = match &mut self.weighing {
+                Some(weighing) => weighing.go_on(self.look.samples()),
+                None => Some(f32::NEG_INFINITY),
+            };
+            let Some(evidence) = whole else { return Some(Stage::Weighing { base, nats }) };
+            self.weighing = None;
+            let last = self.atlas.core_base(core, level);
+            nats[base] = evidence + if last == Some(base) { WORN_LAST_NATS } else { 0.0 };
+            return Some(Stage::Weighing { base: base + 1, nats });
         }
-        let mut found = None;
-        for _ in 0..BLIND_LOOKS {
-            if self.look_once(timing, level, u64::MAX)? {
-                found = self.compare_blind(timing.tick_cycles(), core, level);
-            }
-            if found.is_some_and(|found| found.error < SURE) {
-                break;
-            }
+        let found = self.likeliest(level, &nats);
+        let sure = found.is_some_and(|found| found.error < SURE);
+        if !sure && inquiry.looks < BLIND_LOOKS && self.look.has_room() {
             self.look.again(core, level, &mut self.dice);
+            return Some(Stage::Peering);
         }
-        Ok(found)
+        self.end_inquiry(timing, inquiry, found);
+        None
     }
 
-    fn compare_blind(&mut self, tick: u32, core: CoreId, level: Level) -> Option<Identity> {
-        self.look.sort();
-        let window = self.look.window(tick);
-        let last = self.atlas.core_base(core, level);
+    fn likeliest(&self, level: Level, nats: &[f32; BLIND_BASES]) -> Option<Identity> {
         let own = self.sides[side(level)].as_ref()?;
         let bases = own.model.bases();
-        let mut nats = [f32::NEG_INFINITY; BLIND_BASES];
-        for ((place, table), nats) in bases.iter().enumerate().zip(&mut nats) {
-            let prior = if last == Some(place) { WORN_LAST_NATS } else { 0.0 };
-            let Some(book) = own.model.book(table) else { continue };
-            *nats = prior + evidence(&own.model, &book, table, self.look.samples(), window);
-        }
         let best = (0..nats.len()).max_by(|a, b| nats[*a].total_cmp(&nats[*b]))?;
         let worn = bases.get(best)?;
         // Bases that predict the same, if pages had other keys, are as good: what is decoded in one
@@ -202,5 +293,37 @@ impl Classifier<'_> {
             from_known_pages: false,
             is_new: false,
         })
+    }
+
+    /// Notes what a core wears.
+    fn end_inquiry(&mut self, timing: &impl Timing, inquiry: &Inquiry, found: Option<Identity>) {
+        let (core, level, place) = (inquiry.core, inquiry.level, side(inquiry.level));
+        if let Some(base) = inquiry.verifies {
+            if found.is_none_or(|found| self.is_same(level, base, found.base)) {
+                return self.prove(core, level);
+            }
+            self.lose_level(core, level);
+        }
+        let Some(seat) = self.seat(core) else { return };
+        let seat = &mut self.seats[seat];
+        let base = found.map(|identity| identity.base);
+        if seat.worn[place].is_some_and(|before| Some(before) != base) {
+            self.stats.moves += 1;
+        }
+        seat.worn[place] = base;
+        seat.proven[place] = found.is_some_and(|identity| identity.from_known_pages);
+        seat.found[place] = found;
+        seat.ask_at_ns[place] = timing.now_ns() + AGAIN_NS;
+        self.changes = self.changes.wrapping_add(1);
+        if self.judge_count == 0 {
+            (self.judges[0], self.judge_count) = (core, 1);
+        }
+        self.judge();
+    }
+
+    /// Whether pages cannot tell two bases apart.
+    fn is_same(&self, level: Level, a: u16, b: u16) -> bool {
+        let Some(own) = &self.sides[side(level)] else { return true };
+        a == b || own.model.are_twins(own.model.base(a), own.model.base(b))
     }
 }

@@ -262,6 +262,11 @@ impl Look {
         }
     }
 
+    /// From now on it looks from this core.
+    pub(super) fn turn_to(&mut self, core: CoreId) {
+        self.batch.restart(core);
+    }
+
     /// The core from which it looks.
     pub(super) const fn core(&self) -> CoreId {
         self.batch.core()

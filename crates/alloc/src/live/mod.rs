@@ -8,12 +8,12 @@
 //!
 //! The order of events in a program:
 //!
-//! 1. [`Arena::grow`] gives 512 pages; [`Classifier::add`] takes note of them.
-//! 2. [`Classifier::identify`] finds the base that this core wears, before any page is known.
-//! 3. [`Classifier::slice`], again and again, decodes pages; [`Classifier::next_event`] yields those
-//!    whose codes were confirmed since.
-//! 4. [`Classifier::check`], once an epoch, notices a vCPU that moved and a frame that was
-//!    replaced.
+//! 1. [`Arena::grow`] gives pages; [`Classifier::add`] takes note of them.
+//! 2. [`Classifier::slice`], again and again, finds the base that this core wears, before any page
+//!    is known, then decodes pages; [`Classifier::next_event`] yields those whose codes were
+//!    confirmed since, level by level.
+//! 3. [`Classifier::ask_check`], once an epoch, has the slices notice a vCPU that moved and a
+//!    frame that was replaced.
 
 mod align;
 mod arena;
@@ -34,6 +34,7 @@ mod notes;
 mod number;
 mod stream;
 mod timing;
+mod watch;
 
 #[cfg(test)]
 mod modelled;

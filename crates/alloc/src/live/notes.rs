@@ -16,6 +16,8 @@ const YIELDED: u8 = 1;
 const CONFIRMED: [u8; 2] = [2, 4];
 /// The page waits to be decoded once more, though it has a code; a bit for each level.
 const DOUBTED: [u8; 2] = [8, 16];
+/// What is known of the page has still to be heard: it waits among the events.
+const UNTOLD: u8 = 32;
 
 /// The place of a level in arrays of two.
 pub(super) const fn side(level: Level) -> usize {
@@ -85,9 +87,13 @@ impl Notes {
         self.flags[index(page)] &= !CONFIRMED[side(level)];
     }
 
-    /// Both codes.
-    pub(super) fn both(&self, page: u32) -> PageCodes {
-        PageCodes { llc: self.code(Level::Llc, page), dram: self.code(Level::Dram, page) }
+    /// Both codes, as far as they were confirmed.
+    pub(super) fn confirmed(&self, page: u32) -> PageCodes {
+        let code = |level| match self.is_confirmed(level, page) {
+            true => self.code(level, page),
+            false => Code::UNKNOWN,
+        };
+        PageCodes { llc: code(Level::Llc), dram: code(Level::Dram) }
     }
 
     pub(super) fn confirm(&mut self, level: Level, page: u32) {
@@ -110,6 +116,15 @@ impl Notes {
     pub(super) fn set_yielded(&mut self, page: u32, yielded: bool) {
         let flags = &mut self.flags[index(page)];
         *flags = *flags & !YIELDED | u8::from(yielded);
+    }
+
+    pub(super) fn set_told(&mut self, page: u32, told: bool) {
+        let flags = &mut self.flags[index(page)];
+        *flags = *flags & !UNTOLD | if told { 0 } else { UNTOLD };
+    }
+
+    pub(super) fn is_told(&self, page: u32) -> bool {
+        self.flags[index(page)] & UNTOLD == 0
     }
 
     pub(super) fn is_yielded(&self, page: u32) -> bool {
@@ -184,8 +199,11 @@ mod tests {
         assert_eq!(notes.pages(), 16);
         assert!(!notes.is_known(Level::Llc, 3));
         notes.set_code(Level::Llc, 3, Code(9), Period::Lines64);
-        assert_eq!(notes.both(3), PageCodes { llc: Code(9), dram: Code::UNKNOWN });
+        assert_eq!(notes.confirmed(3), PageCodes::UNKNOWN);
         notes.confirm(Level::Llc, 3);
+        assert_eq!(notes.confirmed(3), PageCodes { llc: Code(9), dram: Code::UNKNOWN });
+        notes.set_told(3, false);
+        assert!(!notes.is_told(3) && notes.is_told(4));
         notes.set_doubted(Level::Llc, 3, true);
         notes.set_yielded(3, true);
         assert!(notes.is_confirmed(Level::Llc, 3) && !notes.is_confirmed(Level::Dram, 3));

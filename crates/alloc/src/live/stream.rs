@@ -14,6 +14,7 @@ use super::level::LevelModel;
 use super::notes::{Notes, Queue, block_of};
 use super::number::{cycles, index, page};
 use super::timing::Timing;
+use super::watch::Watch;
 use isochrone_atlas::{Code, Decoder};
 use isochrone_os::OsError;
 use isochrone_os::table::{Stack, Table};
@@ -57,6 +58,8 @@ pub(super) enum Step {
     Paused,
     /// There is nothing to decode.
     Idle,
+    /// Known pages do not look as the base says: the core wears another one.
+    Strange,
 }
 
 /// A page on its way out of the window.
@@ -127,6 +130,7 @@ pub(super) struct Stream {
     reference_reads: usize,
     phase: Phase,
     books: Books,
+    watch: Watch,
     dice: Dice,
     /// Timed loads so far.
     pub(super) loads: u64,
@@ -150,6 +154,7 @@ impl Stream {
             reference_reads: 0,
             phase: Phase::Drawing,
             books: Books::new()?,
+            watch: Watch::NEW,
             dice: Dice::new(seed),
             loads: 0,
         })
@@ -208,6 +213,10 @@ impl Stream {
                     Progress::Done => {
                         self.take(model, notes, judge, timing);
                         self.phase = Phase::Weighing { at: 0 };
+                        if self.watch.is_strange(model.noise_cycles) {
+                            self.watch = Watch::NEW;
+                            return Ok(Step::Strange);
+                        }
                     }
                     Progress::Paused | Progress::Elsewhere => return Ok(Step::Paused),
                 }
@@ -302,12 +311,16 @@ impl Stream {
         let unsure = !book.align.is_believed();
         let mut expected = [f32::NAN; 256];
         let mut sums = [(0.0_f32, 0.0_f32); PASSES];
+        self.watch.begin(judge.core, judge.base);
         for (what, value) in self.whats.iter().zip(&self.values[..count]) {
             let predicted = if what.slot == REFERENCE {
                 let code = notes.code(model.level, what.first);
                 let predicted = table.latency_cycles(code, what.line);
                 if predicted.is_finite() {
                     book.align.add_known(usize::from(what.pass), value - predicted);
+                    if (low..=high).contains(value) {
+                        self.watch.add(usize::from(what.pass), predicted, *value);
+                    }
                 }
                 predicted
             } else if whole && unsure {
@@ -330,6 +343,7 @@ impl Stream {
         // No page is known, and some have left: better a window that is not whole than none.
         self.whole = self.whole || sums[0].1 == 0.0;
         book.align.end_round(model.penalties(), timing.now_ns());
+        self.watch.end_round();
     }
 
     /// Gives samples to the decoders of their pages, a piece at a time; keeps them while what

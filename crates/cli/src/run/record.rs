@@ -80,6 +80,10 @@ pub(crate) struct ProcessRecord {
     /// Slices of classification inside of allocations, and the longest.
     pub(crate) slices: u64,
     pub(crate) longest_slice_us: f64,
+    /// Slices of more than 100 microseconds.
+    pub(crate) long_slices: u64,
+    /// The longest time that the system took to give memory for lines.
+    pub(crate) longest_memory_us: f64,
 }
 
 impl ProcessRecord {
@@ -125,6 +129,8 @@ impl ProcessRecord {
             classification_us: us(report.classification_ns()),
             slices,
             longest_slice_us: us(longest),
+            long_slices: report.long_slices(),
+            longest_memory_us: us(report.memory_ns_max()),
         }
     }
 }

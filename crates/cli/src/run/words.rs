@@ -100,11 +100,14 @@ fn one(text: &mut String, process: &ProcessRecord) {
     line(
         "cost",
         format!(
-            "{} to load, {} to begin, {} slices inside of allocations, the longest {}",
+            "{} to load, {} to begin; {} slices inside of allocations, {} of them over 100 µs, the \
+             longest {}; memory in {} at most",
             fmt::ns(process.startup_us * 1e3),
             fmt::ns(process.start_us * 1e3),
             process.slices,
-            fmt::ns(process.longest_slice_us * 1e3)
+            process.long_slices,
+            fmt::ns(process.longest_slice_us * 1e3),
+            fmt::ns(process.longest_memory_us * 1e3)
         ),
     );
 }
