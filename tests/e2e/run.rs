@@ -106,6 +106,48 @@ fn each_mode_and_a_small_limit_lose_nothing() {
 }
 
 #[test]
+fn a_program_may_receive_what_it_could_receive_without_us() {
+    let here = folder("run-mask");
+    let blocked = |output: &Output| {
+        let (out, err) = said(output);
+        let line = out.lines().find(|line| line.starts_with("SigBlk:"));
+        line.unwrap_or_else(|| panic!("no mask: {out}{err}")).to_owned()
+    };
+    let words = ["cat", "/proc/self/status"];
+    let direct = Command::new(words[0]).arg(words[1]).output().expect("cat runs");
+    let output = under(&here, &[]).args(words).output().expect("it runs");
+    assert_eq!(blocked(&output), blocked(&direct));
+    // A shell waits for its children by their signal.
+    let output = under(&here, &[]).args(["sh", "-c", "true & true & wait; echo done"]).output();
+    assert_eq!(said(&output.expect("it runs")).0, "done\n");
+}
+
+#[test]
+fn processes_of_a_run_are_bound_to_different_cores() {
+    let (Some(_), Some(_)) = (tool("perl"), tool("taskset")) else { return };
+    let here = folder("run-bound");
+    let _machine = mapped_machine();
+    // Each says where it is bound, and stays while the other one begins.
+    let script = r#"open F, "/proc/self/status"; my @a = map { "x" x 24 . $_ } 1..200000;
+        while (<F>) { print if /Cpus_allowed_list/ } $| = 1; for (1..50) { last if -e $ARGV[0]; select undef, undef, undef, 0.1 }"#;
+    let both = format!(
+        "perl -e '{script}' stop > a & perl -e '{script}' stop > b & \
+         sleep 1; touch stop; wait; cat a b; \
+         taskset -c 1 perl -e '{script}' stop"
+    );
+    let output = under(&here, &[]).args(["sh", "-c", &both]).current_dir(&here).output();
+    let (out, err) = said(&output.expect("it runs"));
+    let mut cores: Vec<&str> =
+        out.lines().filter_map(|line| line.split_whitespace().nth(1)).collect();
+    assert_eq!(cores.len(), 3, "{out}{err}");
+    if std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) {
+        assert_eq!(cores.pop(), Some("1"), "what the program itself has bound stays");
+        assert!(cores.iter().all(|core| core.parse::<u16>().is_ok()), "one core each: {out}{err}");
+        assert_ne!(cores[0], cores[1], "two processes have a core each: {out}{err}");
+    }
+}
+
+#[test]
 fn signals_reach_the_program_once() {
     let here = folder("run-signals");
     let script = "trap 'exit 42' TERM; echo ready; while :; do sleep 0.1; done";

@@ -57,6 +57,11 @@ impl Terminal {
     }
 }
 
+/// What a program that is started inherits.
+pub(crate) fn environment() -> impl Iterator<Item = (OsString, OsString)> {
+    std::env::vars_os()
+}
+
 /// The user's folder for what can be made again (XDG Base Directory Specification).
 pub(crate) fn cache_folder() -> Option<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());

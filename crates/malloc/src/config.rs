@@ -10,7 +10,7 @@ use isochrone_units::CoreId;
 /// The environment variable that holds the path of the record.
 pub const CONFIG_VARIABLE: &str = "ISOCHRONE_CONFIG";
 /// Length of the record.
-pub const CONFIG_BYTES: usize = 8192;
+pub const CONFIG_BYTES: usize = 12_288;
 /// The most cores that a record can list.
 pub const CORES_MAX: usize = 1024;
 /// The longest path that a record can hold, in bytes.
@@ -20,7 +20,7 @@ pub const PATH_BYTES_MAX: usize = 2047;
 /// otherwise: short programs pay for nothing.
 pub const START_BYTES: u64 = 1 << 20;
 
-const MAGIC: [u8; 8] = *b"ISO-CFG\x01";
+const MAGIC: [u8; 8] = *b"ISO-CFG\x02";
 
 /// How threads are bound to cores when they first allocate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,6 +67,9 @@ pub struct Config {
     pub atlas: PathBytes,
     /// The folder for reports; empty for none.
     pub reports: PathBytes,
+    /// A file of [`crate::BINDINGS_BYTES`] zeros, in which all processes that are told of it count
+    /// the threads that they bind; empty for a process that counts its own only.
+    pub bindings: PathBytes,
 }
 
 /// Why bytes are no configuration.
@@ -172,6 +175,7 @@ impl Default for Config {
             cores: CoreList::NONE,
             atlas: PathBytes::NONE,
             reports: PathBytes::NONE,
+            bindings: PathBytes::NONE,
         }
     }
 }
@@ -199,6 +203,7 @@ impl Config {
         }
         record.put(self.atlas.bytes);
         record.put(self.reports.bytes);
+        record.put(self.bindings.bytes);
         record.bytes
     }
 
@@ -233,6 +238,7 @@ impl Config {
         let cores = core::array::from_fn(|_| CoreId(u16::from_le_bytes(record.take())));
         let atlas = record.checked(path_of)?;
         let reports = record.checked(path_of)?;
+        let bindings = record.checked(path_of)?;
         Ok(Self {
             policy: Policy { mode, near, waste, slack_bytes, llc_bytes, l2_bytes, seed, checked },
             pin,
@@ -241,6 +247,7 @@ impl Config {
             cores: CoreList { cores, count },
             atlas,
             reports,
+            bindings,
         })
     }
 }
@@ -252,7 +259,7 @@ struct Record {
 }
 
 const _: () = assert!(
-    8 + 4 * 4 + 6 * 8 + 2 * 4 + 2 * CORES_MAX + 2 * (PATH_BYTES_MAX + 1) <= CONFIG_BYTES,
+    8 + 4 * 4 + 6 * 8 + 2 * 4 + 2 * CORES_MAX + 3 * (PATH_BYTES_MAX + 1) <= CONFIG_BYTES,
     "everything fits"
 );
 
@@ -333,6 +340,7 @@ mod tests {
             cores: CoreList::new(&[CoreId(3), CoreId(1)]).expect("short"),
             atlas: PathBytes::new(b"/tmp/a.atlas").expect("short"),
             reports: PathBytes::NONE,
+            bindings: PathBytes::NONE,
         }
     }
 
@@ -352,6 +360,7 @@ mod tests {
         let mut config = config();
         config.atlas = PathBytes::new(&[b'a'; PATH_BYTES_MAX]).expect("just fits");
         config.reports = PathBytes::new(&[b'b'; PATH_BYTES_MAX]).expect("just fits");
+        config.bindings = PathBytes::new(&[b'c'; PATH_BYTES_MAX]).expect("just fits");
         config.cores = CoreList::new(&[CoreId(7); CORES_MAX]).expect("just fits");
         assert_eq!(Config::from_bytes(&config.to_bytes()), Ok(config));
         assert_eq!(PathBytes::new(&[b'a'; PATH_BYTES_MAX + 1]), None);

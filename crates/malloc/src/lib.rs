@@ -18,6 +18,7 @@
 extern crate std;
 
 pub mod abi;
+mod bindings;
 mod config;
 mod counters;
 mod errno;
@@ -38,6 +39,7 @@ mod slab;
 mod thread;
 mod tls;
 
+pub use bindings::BINDINGS_BYTES;
 pub use config::{
     CONFIG_BYTES, CONFIG_VARIABLE, CORES_MAX, Config, ConfigError, CoreList, PATH_BYTES_MAX,
     PathBytes, Pin, START_BYTES,

@@ -1,38 +1,51 @@
 //! Binding threads to cores when they first have something placed: in the order of the configured
-//! list, to the core that has the fewest.
+//! list, to the core that has the fewest of all processes of the run.
 //!
 //! A thread that the program itself has bound is left alone. A thread that never allocates keeps
 //! what it inherited from the one that made it, which may be that one's core: only the program
 //! could bind it. A process that inherited one core from a bound thread of its parent gets all of
-//! them back, and begins elsewhere in the list than its siblings.
+//! them back.
 
-use crate::config::{CORES_MAX, Config, Pin};
+use crate::bindings::{Threads, join, table};
+use crate::config::{Config, Pin};
 use core::sync::atomic::{AtomicU32, Ordering};
 use isochrone_os::affinity::{self, CoreSet};
 use isochrone_units::CoreId;
 use rustix::thread::CpuSet;
 
-/// How many threads each place of the list has.
-static THREADS: [AtomicU32; CORES_MAX] = [const { AtomicU32::new(0) }; CORES_MAX];
-/// The place that this process's first thread gets.
-static FIRST: AtomicU32 = AtomicU32::new(0);
+/// This process, as its entries of the table name it.
+static PROCESS: AtomicU32 = AtomicU32::new(0);
 
-/// A thread's place in the list of cores; none for a thread that was not bound.
+/// A thread's entry in the table; none for a thread that was not bound, or is not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place(Option<u16>);
 
 /// A process begins, by `exec` or by `fork`. If its one thread may run on one core of the list
-/// only, it inherited that from a thread that was bound, and may run on all of them from now on.
+/// only, and its parent (or it itself, before `exec`) has a bound thread there, it may run on all
+/// of them from now on.
 pub(crate) fn begin(config: &Config, process: u32) {
+    let parent = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get());
+    begin_as(config, process, parent.unsigned_abs());
+}
+
+fn begin_as(config: &Config, process: u32, parent: u32) {
+    PROCESS.store(process, Ordering::Relaxed);
     let cores = config.cores.as_slice();
-    THREADS.iter().for_each(|count| count.store(0, Ordering::Relaxed));
-    FIRST.store(0, Ordering::Relaxed);
     if config.pin == Pin::None || cores.len() < 2 {
         return;
     }
-    let Ok(set) = CoreSet::of_this_thread() else { return };
-    if cores.iter().any(|&core| set == CoreSet::only(core)) {
-        FIRST.store(process, Ordering::Relaxed);
+    join(&config.bindings);
+    let table = table();
+    let inherited = CoreSet::of_this_thread().is_ok_and(|set| {
+        let place = cores.iter().position(|&core| set == CoreSet::only(core));
+        place.is_some_and(|place| table.has(process, place) || table.has(parent, place))
+    });
+    table.forget(process);
+    if table.is_own() {
+        // A copy of the parent's, whose threads are not this process's.
+        table.forget(parent);
+    }
+    if inherited {
         let mut all = CpuSet::new();
         for core in cores.iter().map(|core| usize::from(core.0)).filter(|&c| c < CpuSet::MAX_CPU) {
             all.set(core);
@@ -42,43 +55,47 @@ pub(crate) fn begin(config: &Config, process: u32) {
     }
 }
 
+/// This process ends: nobody need find out.
+pub(crate) fn end() {
+    table().forget(PROCESS.load(Ordering::Relaxed));
+}
+
 /// Binds this thread as the configuration says.
 pub(crate) fn bind(config: &Config) -> Place {
     let cores = config.cores.as_slice();
     if config.pin == Pin::None || cores.is_empty() || is_bound_by_program(cores) {
         return Place(None);
     }
-    let first = usize::try_from(FIRST.load(Ordering::Relaxed)).unwrap_or(0);
-    let order = (0..cores.len()).map(|nth| {
-        let nth = (first + nth) % cores.len();
-        if config.pin == Pin::Spread { spread(nth, cores.len()) } else { nth }
-    });
-    let fewest = order.min_by_key(|&place| threads(place));
-    let Some(place) = fewest else { return Place(None) };
-    let Some(&core) = cores.get(place) else { return Place(None) };
+    let choose = |threads: &Threads| {
+        let order = (0..cores.len()).map(|nth| match config.pin {
+            Pin::Spread => spread(nth, cores.len()),
+            _ => nth,
+        });
+        let fewest = order.min_by_key(|&place| threads.get(place).copied().unwrap_or(u16::MAX));
+        u16::try_from(fewest?).ok()
+    };
+    let claimed = table().claim(PROCESS.load(Ordering::Relaxed), choose);
+    let Some((place, entry)) = claimed else { return Place(None) };
+    let Some(&core) = cores.get(usize::from(place)) else { return Place(None) };
     if affinity::set_thread_affinity(affinity::ThreadId(0), core).is_err() {
+        unbind(Place(entry));
         return Place(None);
     }
-    THREADS[place].fetch_add(1, Ordering::Relaxed);
-    Place(u16::try_from(place).ok())
+    Place(entry)
 }
 
 /// The thread that had this place ends.
 pub(crate) fn unbind(place: Place) {
-    if let Some(place) = place.0 {
-        THREADS[usize::from(place)].fetch_sub(1, Ordering::Relaxed);
+    if let Some(entry) = place.0 {
+        table().release(entry);
     }
-}
-
-fn threads(place: usize) -> u32 {
-    THREADS.get(place).map_or(u32::MAX, |count| count.load(Ordering::Relaxed))
 }
 
 /// Whether this thread may run on fewer cores than the list has, for another reason than that it
 /// was made by a thread that this module has bound.
 fn is_bound_by_program(cores: &[CoreId]) -> bool {
     let Ok(set) = CoreSet::of_this_thread() else { return true };
-    let mut bound = cores.iter().enumerate().filter(|&(place, _)| threads(place) > 0);
+    let mut bound = cores.iter().enumerate().filter(|&(place, _)| table().is_used(place));
     let inherited = bound.any(|(_, &core)| set == CoreSet::only(core));
     !inherited && !cores.iter().all(|&core| set.contains(core))
 }
@@ -114,7 +131,7 @@ mod tests {
 
     /// What belongs to the process is tested in one test: another would disturb it.
     #[test]
-    fn threads_are_bound_in_turn_and_processes_begin_apart() {
+    fn threads_are_bound_in_turn_and_children_of_bound_ones_are_free() {
         let mut cores = [CoreId(0); 64];
         let count = affinity::allowed(&mut cores).min(64);
         let config = Config {
@@ -122,6 +139,8 @@ mod tests {
             cores: crate::config::CoreList::new(&cores[..count]).expect("short"),
             ..Config::default()
         };
+        let (process, parent) = (std::process::id(), std::os::unix::process::parent_id());
+        begin_as(&config, process, parent);
         let first = cores[0];
         let in_thread = |work: &(dyn Fn() + Sync)| {
             std::thread::scope(|threads| threads.spawn(work).join().expect("no assertion failed"));
@@ -130,12 +149,12 @@ mod tests {
             // One after the other: each finds the first core free again.
             in_thread(&|| {
                 let place = bind(&config);
-                assert_eq!(place, Place(Some(0)));
                 assert_eq!(CoreSet::of_this_thread(), Ok(CoreSet::only(first)));
                 // A thread made by a bound one goes to the next core.
                 in_thread(&|| {
                     let next = bind(&config);
-                    assert_eq!(next, Place(Some(u16::from(count > 1))));
+                    let expected = cores[usize::from(count > 1)];
+                    assert_eq!(CoreSet::of_this_thread(), Ok(CoreSet::only(expected)));
                     unbind(next);
                 });
                 unbind(place);
@@ -145,21 +164,23 @@ mod tests {
             return;
         }
         let all = CoreSet::of_this_thread().expect("the kernel says");
-        // A child of a bound thread: all cores, and another place for each number.
-        for process in [6, 7] {
-            in_thread(&|| {
-                affinity::set_thread_affinity(affinity::ThreadId(0), first).expect("allowed");
-                begin(&config, process);
-                let widened = CoreSet::of_this_thread().expect("the kernel says");
-                assert!(cores[..count].iter().all(|&core| widened.contains(core)));
-                let place = bind(&config);
-                let expected = usize::try_from(process).expect("small") % count;
-                assert_eq!(place, Place(u16::try_from(expected).ok()));
-                unbind(place);
-            });
-        }
+        // A child of a bound thread: all cores, and the next one for its own thread.
+        let theirs = table().claim(parent, |_| Some(0)).expect("room").1.expect("room");
+        in_thread(&|| {
+            affinity::set_thread_affinity(affinity::ThreadId(0), first).expect("allowed");
+            begin_as(&config, process, parent);
+            let widened = CoreSet::of_this_thread().expect("the kernel says");
+            assert!(cores[..count].iter().all(|&core| widened.contains(core)));
+        });
+        unbind(Place(Some(theirs)));
+        // One core that nobody was bound to: the program's own wish.
+        in_thread(&|| {
+            affinity::set_thread_affinity(affinity::ThreadId(0), first).expect("allowed");
+            begin_as(&config, process, parent);
+            assert_eq!(bind(&config), Place(None));
+            assert_eq!(CoreSet::of_this_thread(), Ok(CoreSet::only(first)));
+        });
         // Two of three: the program's own wish. Here that is any set that is not the list.
-        begin(&config, 0);
         let more = [first, CoreId(8000)];
         let strange =
             Config { cores: crate::config::CoreList::new(&more).expect("short"), ..config.clone() };

@@ -162,6 +162,7 @@ pub fn end() {
     if PROCESS.config().is_some() {
         count_alone(slot);
         report_late();
+        pin::end();
         PROCESS.counters().set(Word::Ended, 1);
     }
 }

@@ -5,16 +5,17 @@
 //! continues of a terminal (Ctrl-Z, fg) are left alone: they reach the whole job by themselves.
 
 use std::os::fd::AsFd;
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::signalfd::SignalFd;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
+
+use super::start::Program;
 
 /// What is passed on. A terminal sends its own to the program as well, see [`from_a_process`].
 const FORWARDED: [Signal; 7] = [
@@ -31,6 +32,8 @@ const FORWARDED: [Signal; 7] = [
 #[derive(Debug)]
 pub(crate) struct Signals {
     descriptor: SignalFd,
+    /// What was blocked before, as programs are to have it.
+    before: SigSet,
 }
 
 impl Signals {
@@ -39,50 +42,49 @@ impl Signals {
         let mut set = SigSet::from_iter(FORWARDED);
         set.add(Signal::SIGCHLD);
         let advice = "signals cannot be held; allow rt_sigprocmask and signalfd in the sandbox";
-        set.thread_block().context(advice)?;
-        Ok(Self { descriptor: SignalFd::new(&set).context(advice)? })
+        let before = set.thread_swap_mask(SigmaskHow::SIG_BLOCK).context(advice)?;
+        Ok(Self { descriptor: SignalFd::new(&set).context(advice)?, before })
     }
 
-    /// Runs the program to its end.
-    pub(crate) fn run(&self, command: &mut Command) -> Result<ExitStatus> {
-        self.run_watched(command, None)
+    /// Runs the program to its end: what a shell calls that end.
+    pub(crate) fn run(&self, program: &Program) -> Result<u8> {
+        self.run_watched(program, None)
     }
 
     /// Runs the program to its end and calls `watch` with its number, again and again after the
     /// time given.
     pub(crate) fn run_watched(
         &self,
-        command: &mut Command,
-        mut watch: Option<(Duration, &mut dyn FnMut(u32))>,
-    ) -> Result<ExitStatus> {
-        let name = command.get_program().to_string_lossy().into_owned();
-        let mut child = command.spawn().with_context(|| format!("{name} cannot be started"))?;
+        program: &Program,
+        mut watch: Option<(Duration, &mut dyn FnMut(Pid))>,
+    ) -> Result<u8> {
+        let child = program.start(&self.before)?;
         loop {
-            if let Some(status) = child.try_wait()? {
-                return Ok(status);
+            if let Some(code) = exit_code(waitpid(child, Some(WaitPidFlag::WNOHANG))?) {
+                return Ok(code);
             }
             let timeout = watch.as_ref().and_then(|(every, _)| PollTimeout::try_from(*every).ok());
             let mut waiting = [PollFd::new(self.descriptor.as_fd(), PollFlags::POLLIN)];
             match poll(&mut waiting, timeout.unwrap_or(PollTimeout::NONE)) {
                 Ok(0) => {
                     if let Some((_, watch)) = &mut watch {
-                        watch(child.id());
+                        watch(child);
                     }
                 }
-                Ok(_) => self.pass_on(&child)?,
+                Ok(_) => self.pass_on(child)?,
                 Err(Errno::EINTR) => {}
                 Err(error) => return Err(error).context("signals cannot be waited for"),
             }
         }
     }
 
-    fn pass_on(&self, child: &Child) -> Result<()> {
+    fn pass_on(&self, child: Pid) -> Result<()> {
         let Some(info) = self.descriptor.read_signal()? else { return Ok(()) };
         let known = i32::try_from(info.ssi_signo).ok().and_then(|n| Signal::try_from(n).ok());
         if let Some(signal) = known.filter(|s| *s != Signal::SIGCHLD)
             && from_a_process(info.ssi_code)
         {
-            pass(child.id(), signal);
+            pass(child, signal);
         }
         Ok(())
     }
@@ -94,22 +96,25 @@ fn from_a_process(code: i32) -> bool {
     code <= 0
 }
 
-fn pass(process: u32, signal: Signal) {
-    if let Ok(id) = i32::try_from(process) {
-        // It may have ended just now, and then nobody is left to be told.
-        let _ = nix::sys::signal::kill(Pid::from_raw(id), signal);
-    }
+fn pass(process: Pid, signal: Signal) {
+    // It may have ended just now, and then nobody is left to be told.
+    let _ = nix::sys::signal::kill(process, signal);
 }
 
 /// Ends a process that was started here and not waited for yet.
-pub(crate) fn kill(process: u32) {
+pub(crate) fn kill(process: Pid) {
     pass(process, Signal::SIGKILL);
 }
 
-/// What a shell calls the end of a program: its exit code, or 128 and the signal.
-pub(crate) fn exit_code(status: ExitStatus) -> u8 {
-    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
-    code.and_then(|code| u8::try_from(code & 0xff).ok()).unwrap_or(u8::MAX)
+/// What a shell calls the end of a program: its exit code, or 128 and the signal. `None` for one
+/// that has not ended.
+fn exit_code(status: WaitStatus) -> Option<u8> {
+    let code = match status {
+        WaitStatus::Exited(_, code) => code & 0xff,
+        WaitStatus::Signaled(_, signal, _) => 128 + signal as i32,
+        _ => return None,
+    };
+    Some(u8::try_from(code).unwrap_or(u8::MAX))
 }
 
 #[cfg(test)]
@@ -118,11 +123,13 @@ mod tests {
 
     #[test]
     fn ends_as_a_shell_names_them() {
-        assert_eq!(exit_code(ExitStatus::from_raw(0)), 0);
-        assert_eq!(exit_code(ExitStatus::from_raw(7 << 8)), 7);
-        assert_eq!(exit_code(ExitStatus::from_raw(255 << 8)), 255);
-        assert_eq!(exit_code(ExitStatus::from_raw(9)), 137);
-        assert_eq!(exit_code(ExitStatus::from_raw(11 | 0x80)), 139, "with a core dump");
+        let pid = Pid::from_raw(1);
+        assert_eq!(exit_code(WaitStatus::Exited(pid, 0)), Some(0));
+        assert_eq!(exit_code(WaitStatus::Exited(pid, 7)), Some(7));
+        assert_eq!(exit_code(WaitStatus::Signaled(pid, Signal::SIGKILL, false)), Some(137));
+        let dumped = WaitStatus::Signaled(pid, Signal::SIGSEGV, true);
+        assert_eq!(exit_code(dumped), Some(139), "with a core dump");
+        assert_eq!(exit_code(WaitStatus::StillAlive), None);
     }
 
     #[test]

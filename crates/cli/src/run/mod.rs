@@ -9,13 +9,13 @@ pub(crate) mod library;
 mod program;
 pub(crate) mod record;
 pub(crate) mod setup;
+mod start;
 pub(crate) mod usage;
 mod words;
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use isochrone_malloc::{CONFIG_VARIABLE, Config};
@@ -24,8 +24,9 @@ use serde::Serialize;
 
 use crate::args::RunArgs;
 use crate::output::{self, Terminal, write_file};
-use child::{Signals, exit_code};
+use child::Signals;
 use record::ProcessRecord;
+use start::Program;
 use usage::{Measured, Usage};
 
 /// What the shell sees where isochrone itself failed, as with env(1) and timeout(1).
@@ -86,6 +87,7 @@ fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
     policy.checked = args.check;
     let config = Config {
         pin: setup::pin(args.pin),
+        bindings: setup::bindings(scratch.path())?,
         ..setup::config(policy, &args.placement, &found.contents, &found.path, scratch.path())?
     };
     let under = Under { args, program, library, config, scratch: scratch.path() };
@@ -141,13 +143,10 @@ impl Under<'_> {
         if self.args.compare {
             return self.compared(signals, preload, before, &config);
         }
-        let mut command = Command::new(&self.program);
-        command
-            .arg0(&self.args.command[0])
-            .args(&self.args.command[1..])
-            .env("LD_PRELOAD", preload)
-            .env(CONFIG_VARIABLE, &config);
-        Ok((exit_code(signals.run(&mut command)?), None))
+        let program = Program::new(self.program.as_os_str(), &self.args.command)
+            .with("LD_PRELOAD", Some(&preload))
+            .with(CONFIG_VARIABLE, Some(config.as_os_str()));
+        Ok((signals.run(&program)?, None))
     }
 
     /// Once with the library, then once without.
@@ -163,12 +162,10 @@ impl Under<'_> {
         let out = self.scratch.join("usage.json");
         let with =
             Measured { preload: Some(preload), config: Some(config), command: command.clone() };
-        let code = exit_code(signals.run(&mut with.command(&out, None, None)?)?);
+        let code = signals.run(&Program::of(&with.command(&out, None, None)?))?;
         let with = usage::read(&out)?;
         let without = Measured { preload: before, config: None, command };
-        let mut again = without.command(&out, None, None)?;
-        again.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        signals.run(&mut again)?;
+        signals.run(&Program::of(&without.command(&out, None, None)?).silently())?;
         let without = usage::read(&out)?;
         let rss_ratio = with
             .peak_rss_bytes

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use isochrone_alloc::{Mode, Policy};
 use isochrone_atlas_store::contents::Contents;
 use isochrone_host::{SysRoot, machine_state, total_memory_bytes};
-use isochrone_malloc::{CORES_MAX, Config, CoreList, PathBytes, Pin, START_BYTES};
+use isochrone_malloc::{BINDINGS_BYTES, CORES_MAX, Config, CoreList, PathBytes, Pin, START_BYTES};
 use isochrone_units::CoreId;
 
 use crate::args::{PinChoice, PlacementArgs, RunMode};
@@ -86,6 +86,19 @@ pub(crate) fn pin(choice: PinChoice) -> Pin {
     }
 }
 
+/// A new table in a folder, in which the processes of a run count the threads that they bind.
+pub(crate) fn bindings(folder: &Path) -> Result<PathBytes> {
+    let path = folder.join("bindings");
+    std::fs::write(&path, [0; BINDINGS_BYTES])
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    path_bytes(&path)
+}
+
+fn path_bytes(path: &Path) -> Result<PathBytes> {
+    PathBytes::new(path.as_os_str().as_bytes())
+        .with_context(|| format!("{} is too long a path", path.display()))
+}
+
 /// What a process is told, but for how its threads are bound.
 pub(crate) fn config(
     policy: Policy,
@@ -94,17 +107,14 @@ pub(crate) fn config(
     atlas: &Path,
     reports: &Path,
 ) -> Result<Config> {
-    let bytes = |path: &Path| {
-        PathBytes::new(path.as_os_str().as_bytes())
-            .with_context(|| format!("{} is too long a path", path.display()))
-    };
     Ok(Config {
         policy,
         pin: Pin::None,
         arena_bytes_max: arena_limit(args),
         start_bytes: START_BYTES,
         cores: CoreList::new(&cores(contents)?).context("too many cores")?,
-        atlas: bytes(atlas)?,
-        reports: bytes(reports)?,
+        atlas: path_bytes(atlas)?,
+        reports: path_bytes(reports)?,
+        bindings: PathBytes::NONE,
     })
 }

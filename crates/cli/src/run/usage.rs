@@ -19,7 +19,8 @@ use nix::sys::time::TimeValLike;
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-use super::child::{self, Signals, exit_code};
+use super::child::{self, Signals};
+use super::start::Program;
 use crate::args::parse_cores;
 
 /// How often the high-water mark is looked at: a thousandth of the time that it takes.
@@ -113,16 +114,12 @@ pub(crate) fn read(out: &Path) -> Result<Usage> {
 /// The hidden command: runs the program and leaves its usage.
 pub(crate) fn run(args: &UsageArgs) -> Result<ExitCode> {
     let signals = Signals::hold()?;
-    let (program, rest) = args.command.split_first().context("no program was named")?;
-    let mut command = Command::new(program);
-    command.args(rest);
+    let name = args.command.first().context("no program was named")?;
+    let mut program = Program::new(name, &args.command);
     let variables =
         [("LD_PRELOAD", &args.preload), (isochrone_malloc::CONFIG_VARIABLE, &args.config)];
     for (name, value) in variables {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
+        program = program.with(name, value.as_deref());
     }
     if let Some(list) = &args.cores {
         bind(list)?;
@@ -130,15 +127,15 @@ pub(crate) fn run(args: &UsageArgs) -> Result<ExitCode> {
     let mut seen = None;
     let begin = Instant::now();
     let deadline = args.limit.map(|limit| begin + Duration::from_secs(u64::from(limit)));
-    let mut look = |process: u32| {
+    let mut look = |process: Pid| {
         seen = seen.max(high_water(process));
         if deadline.is_some_and(|deadline| Instant::now() > deadline) {
             child::kill(process);
         }
     };
-    let status = signals.run_watched(&mut command, Some((LOOK, &mut look)))?;
+    let code = signals.run_watched(&program, Some((LOOK, &mut look)))?;
     let seconds = begin.elapsed().as_secs_f64();
-    let usage = of_children(seconds, exit_code(status), seen)?;
+    let usage = of_children(seconds, code, seen)?;
     std::fs::write(&args.out, serde_json::to_string(&usage)?)
         .with_context(|| args.out.display().to_string())?;
     Ok(ExitCode::from(usage.code))
@@ -155,7 +152,7 @@ fn bind(list: &str) -> Result<()> {
 }
 
 /// `VmHWM` of a running process (proc(5)), bytes.
-fn high_water(process: u32) -> Option<u64> {
+fn high_water(process: Pid) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
@@ -183,8 +180,8 @@ mod tests {
 
     #[test]
     fn the_high_water_mark_of_this_process_is_read() {
-        let seen = high_water(std::process::id());
+        let seen = high_water(Pid::this());
         assert!(seen.is_some_and(|bytes| bytes > 64 << 10), "{seen:?}");
-        assert_eq!(high_water(u32::MAX), None);
+        assert_eq!(high_water(Pid::from_raw(i32::MAX)), None);
     }
 }

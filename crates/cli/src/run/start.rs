@@ -1,0 +1,104 @@
+//! A program as it is to be started: its words, what is changed in its environment, and the
+//! signals that it may receive.
+//!
+//! `std::process::Command` hands down the mask of blocked signals, and a shell that cannot
+//! receive `SIGCHLD` waits for ever. A mask other than one's own takes `posix_spawn`.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawnp};
+use nix::sys::signal::{SigSet, Signal};
+use nix::unistd::Pid;
+
+use crate::output;
+
+/// A program to be started.
+#[derive(Clone, Debug)]
+pub(crate) struct Program {
+    path: OsString,
+    words: Vec<OsString>,
+    changes: Vec<(OsString, Option<OsString>)>,
+    silent: bool,
+}
+
+impl Program {
+    /// The file at `path`, which is looked for in `PATH` if it has no slash, told that its words
+    /// are these, its own name first.
+    pub(crate) fn new(path: &OsStr, words: &[OsString]) -> Self {
+        let (path, words) = (path.to_owned(), words.to_vec());
+        Self { path, words, changes: Vec::new(), silent: false }
+    }
+
+    /// The same program with the same arguments and changes of the environment.
+    pub(crate) fn of(command: &Command) -> Self {
+        let path = command.get_program();
+        let words: Vec<OsString> =
+            std::iter::once(path).chain(command.get_args()).map(OsStr::to_owned).collect();
+        let changes = command.get_envs();
+        let changes = changes.map(|(name, value)| (name.to_owned(), value.map(OsStr::to_owned)));
+        Self { changes: changes.collect(), ..Self::new(path, &words) }
+    }
+
+    /// Sets a variable of its environment, or takes it away.
+    pub(crate) fn with(mut self, name: &str, value: Option<&OsStr>) -> Self {
+        self.changes.push((name.into(), value.map(OsStr::to_owned)));
+        self
+    }
+
+    /// Gives it nothing to read, and throws away what it says.
+    pub(crate) fn silently(mut self) -> Self {
+        self.silent = true;
+        self
+    }
+
+    /// Its name, for messages.
+    pub(crate) fn name(&self) -> String {
+        self.path.to_string_lossy().into_owned()
+    }
+
+    /// Starts it with these signals blocked and no others.
+    pub(crate) fn start(&self, blocked: &SigSet) -> Result<Pid> {
+        let words: Vec<CString> =
+            self.words.iter().map(|word| c_string(word)).collect::<Result<_>>()?;
+        let mut attributes = PosixSpawnAttr::init()?;
+        attributes.set_sigmask(blocked)?;
+        // Rust programs ignore it, and what is ignored is inherited.
+        attributes.set_sigdefault(&SigSet::from_iter([Signal::SIGPIPE]))?;
+        attributes.set_flags(
+            PosixSpawnFlags::POSIX_SPAWN_SETSIGMASK | PosixSpawnFlags::POSIX_SPAWN_SETSIGDEF,
+        )?;
+        let mut files = PosixSpawnFileActions::init()?;
+        let nothing = File::options().read(true).write(true).open("/dev/null")?;
+        if self.silent {
+            for descriptor in 0..3 {
+                files.add_dup2(nothing.as_raw_fd(), descriptor)?;
+            }
+        }
+        let path = c_string(&self.path)?;
+        posix_spawnp(&path, &files, &attributes, &words, &self.environment()?)
+            .with_context(|| format!("{} cannot be started", self.name()))
+    }
+
+    fn environment(&self) -> Result<Vec<CString>> {
+        let changed = |name: &OsStr| self.changes.iter().any(|(other, _)| other == name);
+        let kept = output::environment().filter(|(name, _)| !changed(name));
+        let set =
+            self.changes.iter().filter_map(|(name, value)| Some((name.clone(), value.clone()?)));
+        kept.chain(set)
+            .map(|(mut entry, value)| {
+                entry.push("=");
+                entry.push(value);
+                c_string(&entry)
+            })
+            .collect()
+    }
+}
+
+fn c_string(words: &OsStr) -> Result<CString> {
+    CString::new(words.as_bytes()).context("a word holds a zero byte, which no program can be told")
+}
