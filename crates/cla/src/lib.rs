@@ -11,8 +11,10 @@
 //! * [`collectives`]: broadcast, barrier and the rest, over the primitives.
 //! * [`predicted`]: the graph of a program, and the band of its time.
 //! * [`simulated`]: a program replayed on a modelled machine, message by message.
+//! * [`search`]: which tree.
 
 pub mod collectives;
+pub mod costs;
 pub mod live;
 pub mod predicted;
 pub mod program;

@@ -9,7 +9,7 @@ use crate::program::{Line, Operation, Rank, Recorded};
 pub struct Node {
     /// Who does it.
     pub rank: Rank,
-    /// Its place in what the rank does, earlier calls counted.
+    /// Its place in what the rank does, after the operations of earlier calls that this one feels.
     pub at: usize,
     /// What is done.
     pub operation: Operation,
@@ -155,9 +155,16 @@ impl Graph {
         before: Option<&Recorded>,
     ) -> (Vec<Node>, Vec<usize>, Vec<usize>) {
         let (mut nodes, mut first, mut begin) = (Vec::new(), vec![0], Vec::new());
+        // Of earlier calls only what they did to lines that this one uses makes a difference.
+        let mut used = vec![false; program.lines() as usize];
+        let now = program.ranks.iter().flat_map(|r| &r.operations);
+        now.flat_map(Operation::lines).for_each(|line| used[line.0 as usize] = true);
+        let counts = |o: &&Operation| {
+            o.lines().iter().any(|l| used.get(l.0 as usize).copied().unwrap_or(false))
+        };
         for (rank, record) in (0..=u16::MAX).map(Rank).zip(&program.ranks) {
             let earlier = before.map_or(&[][..], |b| &b.ranks[rank.index()].operations);
-            let all = earlier.iter().map(|o| (o, true));
+            let all = earlier.iter().filter(counts).map(|o| (o, true));
             let all = all.chain(record.operations.iter().map(|o| (o, false)));
             nodes.extend(all.enumerate().map(|(at, (&operation, earlier))| Node {
                 rank,

@@ -117,6 +117,43 @@ pub fn predict(
     cores: &[usize],
     rules: Rules,
 ) -> Result<Prediction, PredictError> {
+    let graph = graph(program, start, costs, cores)?;
+    let prices = Prices::new(&graph, costs, cores);
+    let (min, max) = match rules {
+        Rules::Paper => {
+            (paper::printed(&prices, paper::End::Least), paper::printed(&prices, paper::End::Most))
+        }
+        Rules::Timed => (cheapest::cheapest(&prices), dearest::dearest(&prices)),
+    };
+    Ok(Prediction { graph, min, max })
+}
+
+/// The lower end of the band alone, which is what a search asks for again and again.
+///
+/// # Errors
+/// As [`predict`].
+pub fn predict_min(
+    program: &Recorded,
+    start: Start<'_>,
+    costs: &LineCosts,
+    cores: &[usize],
+    rules: Rules,
+) -> Result<(Graph, Timing), PredictError> {
+    let graph = graph(program, start, costs, cores)?;
+    let prices = Prices::new(&graph, costs, cores);
+    let min = match rules {
+        Rules::Paper => paper::printed(&prices, paper::End::Least),
+        Rules::Timed => cheapest::cheapest(&prices),
+    };
+    Ok((graph, min))
+}
+
+fn graph(
+    program: &Recorded,
+    start: Start<'_>,
+    costs: &LineCosts,
+    cores: &[usize],
+) -> Result<Graph, PredictError> {
     let ranks = program.ranks.len();
     let mut known: Vec<usize> = cores.iter().copied().filter(|&c| c < costs.cores()).collect();
     known.sort_unstable();
@@ -128,13 +165,5 @@ pub fn predict(
         Start::Memory => None,
         Start::After(before) => Some(before),
     };
-    let graph = Graph::of(program, before)?;
-    let prices = Prices::new(&graph, costs, cores);
-    let (min, max) = match rules {
-        Rules::Paper => {
-            (paper::printed(&prices, paper::End::Least), paper::printed(&prices, paper::End::Most))
-        }
-        Rules::Timed => (cheapest::cheapest(&prices), dearest::dearest(&prices)),
-    };
-    Ok(Prediction { graph, min, max })
+    Ok(Graph::of(program, before)?)
 }

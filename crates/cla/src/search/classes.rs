@@ -73,8 +73,12 @@ type Multiples = [Vec<Vec<Counts>>; CLASSES];
 struct Search<'a> {
     levels: &'a Levels,
     root: usize,
-    /// Nodes of each class that the tree must cover.
+    /// Nodes of each class that a subtree may cover at most.
     all: Counts,
+    /// Nodes of each class that the tree must cover.
+    target: Counts,
+    /// Class 1 are not nodes but whole clusters of so many nodes, each entered once.
+    cluster: Option<usize>,
     /// At most so many children of a node.
     most: usize,
     /// Entries by class of their root, in the order of time, none covered by an earlier one.
@@ -105,33 +109,101 @@ pub fn best(
         return Some((Best { shape, time_ns: 0.0, bound_ns: 0.0 }, None));
     }
     let limit_ns = limit_ns(levels, root, all, most);
-    let cells = (all[0] + 1) * (all[1] + 1);
-    let mut search = Search {
-        levels,
-        root,
-        all,
-        most,
-        known: [Vec::new(), Vec::new()],
-        open: BinaryHeap::new(),
-        seen: [vec![f64::INFINITY; cells], vec![f64::INFINITY; cells]],
-        limit_ns,
-    };
-    let found = search.run();
-    let mut trees = found.into_iter().map(|(time_ns, children)| {
-        let shape = search.build(root, all, children);
-        // Regions know of nodes that are covered, not of nodes that there are: a tree that covers too
-        // much may have no leaf to take off.
-        let real = shape.total() == all;
-        real.then(|| Best { time_ns: shape.time_ns(levels), bound_ns: time_ns, shape })
-    });
-    Some((trees.next()??, trees.next().flatten()))
+    Search::new(levels, root, (all, all), (most, None), limit_ns).found()
 }
 
-impl Search<'_> {
+/// The best tree over a cluster of `own` nodes and `others` more of `size` nodes each, among those that
+/// enter each cluster once. In its shape a node of class 1 is the one through which a cluster is entered;
+/// nodes of class 0 are in the cluster of their parent.
+#[must_use]
+pub fn best_entering_once(
+    levels: &Levels,
+    own: usize,
+    (others, size): (usize, usize),
+    most: usize,
+) -> Option<(Best, Option<Best>)> {
+    if others == 0 {
+        return best(levels, 0, [own, 0], most);
+    }
+    // Nodes of all clusters are alike: near in their own, far in all others.
+    let levels = Levels { root: [levels.root[0]; CLASSES], inner: [levels.inner[0]; CLASSES] };
+    let limit_ns = chain_ns(&levels, own.max(size), others, most);
+    let all = [own.max(size), others];
+    Search::new(&levels, 0, (all, [own, others]), (most, Some(size)), limit_ns).found()
+}
+
+/// What surely suffices for clusters: a near subtree in each, one cluster entered from the other.
+fn chain_ns(levels: &Levels, size: usize, others: usize, most: usize) -> f64 {
+    let near = Recurrence::below_ns(&levels.inner[0], size, most);
+    let enter = |level: &Level, others: usize| {
+        level.delay_ns([1, others], 0).max(level.delay_ns([1, others], 1))
+    };
+    let flat = enter(&levels.root[0], others.min(most.saturating_sub(1)));
+    let chain = flat + super::level::real(others) * enter(&levels.inner[0], 1);
+    (chain + near[size]) * ROOM_FOR_SECOND + SAME_NS
+}
+
+/// What no tree over `nodes` nodes takes less than, if some of them are `far` from the root: as if all were
+/// near, and at least one way to the far ones.
+#[must_use]
+pub fn lower_bound_ns(levels: &Levels, nodes: usize, far: bool) -> f64 {
+    let near = Recurrence::new(&levels.root[0], &levels.inner[0], nodes, nodes).time_ns(nodes);
+    let level = &levels.root[0];
+    let once = level.delay_ns([0, 1], 1).min(level.delay_ns([1, 1], 1));
+    if far { near.max(once) } else { near }
+}
+
+impl<'a> Search<'a> {
+    fn new(
+        levels: &'a Levels,
+        root: usize,
+        (all, target): (Counts, Counts),
+        (most, cluster): (usize, Option<usize>),
+        limit_ns: f64,
+    ) -> Self {
+        let cells = (all[0] + 1) * (all[1] + 1);
+        Self {
+            levels,
+            root,
+            all,
+            target,
+            cluster,
+            most,
+            known: [Vec::new(), Vec::new()],
+            open: BinaryHeap::new(),
+            seen: [vec![f64::INFINITY; cells], vec![f64::INFINITY; cells]],
+            limit_ns,
+        }
+    }
+
+    fn found(mut self) -> Option<(Best, Option<Best>)> {
+        let found = self.run();
+        let mut trees = found.into_iter().map(|(time_ns, children)| {
+            let shape = self.build(self.root, self.target, children);
+            // Regions know of nodes that are covered, not of nodes that there are: a tree that covers
+            // too much may have no leaf to take off.
+            let real = self.covered(&shape) == self.target;
+            real.then(|| Best { time_ns: shape.time_ns(self.levels), bound_ns: time_ns, shape })
+        });
+        Some((trees.next()??, trees.next().flatten()))
+    }
+
+    /// Classes of which nodes may have children or be children.
+    fn classes(&self) -> impl Iterator<Item = usize> + use<> {
+        let (all, root, cluster) = (self.all, self.root, self.cluster.is_some());
+        (0..CLASSES)
+            .filter(move |&c| if cluster { c == 0 } else { all[c] > usize::from(c == root) })
+    }
+
+    /// What a tree covers: nodes by class, or its own cluster's nodes and other clusters.
+    fn covered(&self, shape: &Shape) -> Counts {
+        if self.cluster.is_some() { shape.of_clusters() } else { shape.total() }
+    }
+
     /// The best and the second best children of the root.
     fn run(&mut self) -> Vec<(f64, Children)> {
         let mut best: Vec<(f64, Children)> = Vec::new();
-        for class in (0..CLASSES).filter(|&c| self.all[c] > usize::from(c == self.root)) {
+        for class in self.classes() {
             let mut covers = [0; CLASSES];
             covers[class] = 1;
             let children = Children { counts: [0; CLASSES], left_ns: [0.0; CLASSES] };
@@ -178,10 +250,18 @@ impl Search<'_> {
     fn learn(&mut self, entry: Entry) -> bool {
         let known = &mut self.known[entry.class];
         let covered = known.iter().any(|k| (0..CLASSES).all(|c| k.covers[c] >= entry.covers[c]));
-        if !covered {
-            known.push(entry);
+        if covered {
+            return false;
         }
-        !covered
+        known.push(entry);
+        if let Some(size) = self.cluster.filter(|&size| entry.class == 0 && entry.covers[0] >= size)
+        {
+            // Enough for a whole cluster, whoever its first node is.
+            debug_assert!(size > 0);
+            let covers = [0, (entry.covers[1] + 1).min(self.all[1])];
+            self.learn(Entry { class: 1, covers, ..entry });
+        }
+        true
     }
 
     /// The corners of a region at a time.
@@ -196,8 +276,8 @@ impl Search<'_> {
         let levels = self.levels;
         for mask in 1..4 {
             let mut sums: Option<([f64; CLASSES], Multiples)> = None;
-            let parents =
-                std::iter::once((self.root, true)).chain((0..CLASSES).map(|c| (c, false)));
+            let inner = self.classes().map(|c| (c, false));
+            let parents = std::iter::once((self.root, true)).chain(inner);
             for (class, is_root) in parents {
                 let level = if is_root { &levels.root[class] } else { &levels.inner[class] };
                 let Some((left_ns, base_ns)) = left(level, mask, time_ns) else { continue };
@@ -215,7 +295,10 @@ impl Search<'_> {
                         + level.each_ns[1] * super::level::real(counts[1]);
                     let mut covers = covers;
                     covers[class] = (covers[class] + 1).min(self.all[class]);
-                    let few = counts[0] + counts[1] <= self.most;
+                    let few = counts[0] + counts[1] <= self.most
+                        && (!is_root
+                            || (0..CLASSES)
+                                .all(|c| counts[c] + usize::from(c == class) <= self.target[c]));
                     (few && time_ns < self.limit_ns).then_some(Entry {
                         time_ns,
                         class,
@@ -224,8 +307,9 @@ impl Search<'_> {
                     })
                 });
                 if is_root {
-                    let all = self.all;
-                    for entry in found.into_iter().filter(|e| e.covers == all) {
+                    let target = self.target;
+                    let enough = |e: &Entry| (0..CLASSES).all(|c| e.covers[c] >= target[c]);
+                    for entry in found.into_iter().filter(enough) {
                         self.offer(best, entry);
                     }
                 } else {
@@ -283,21 +367,27 @@ impl Search<'_> {
         let mut shapes: Vec<Shape> =
             self.chosen(left, children).iter().map(|e| self.of(e)).collect();
         for (class, needed) in left.into_iter().enumerate() {
-            let all: usize = shapes.iter().map(|s| s.total()[class]).sum();
+            let all: usize = shapes.iter().map(|s| self.covered(s)[class]).sum();
+            let mut above = Shape { class: 0, children: std::mem::take(&mut shapes) };
             for _ in needed..all {
-                if !shapes.iter_mut().any(|s| s.drop_leaf(class)) {
-                    let bare = |s: &Shape| s.class == class && s.children.is_empty();
-                    let Some(at) = shapes.iter().position(bare) else { break };
-                    shapes.remove(at);
+                if !above.drop_leaf(class, self.cluster.is_some()) {
+                    break;
                 }
             }
+            shapes = above.children;
         }
         shapes.sort_by_key(|s| std::cmp::Reverse(s.nodes()));
         Shape { class, children: shapes }
     }
 
     fn of(&self, entry: &Entry) -> Shape {
-        self.build(entry.class, entry.covers, entry.children)
+        match self.cluster {
+            Some(size) if entry.class == 1 => {
+                let below = self.build(0, [size, entry.covers[1] - 1], entry.children);
+                Shape { class: 1, ..below }
+            }
+            _ => self.build(entry.class, entry.covers, entry.children),
+        }
     }
 
     /// An entry for each child, which together cover `left` at least.

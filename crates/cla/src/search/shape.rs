@@ -42,14 +42,86 @@ impl Shape {
         total
     }
 
-    /// Takes one leaf of a class off below the root of this tree; whether there was one.
-    pub(super) fn drop_leaf(&mut self, class: usize) -> bool {
-        if self.children.iter_mut().any(|child| child.drop_leaf(class)) {
+    /// Where nodes of class 1 stand for clusters: how many nodes of its own cluster the tree has, and how
+    /// many clusters below it or with it.
+    #[must_use]
+    pub fn of_clusters(&self) -> Counts {
+        let mut sum = if self.class == 0 { [1, 0] } else { [0, 1] };
+        for child in &self.children {
+            let [near, clusters] = child.of_clusters();
+            sum[0] += if self.class == 0 { near } else { 0 };
+            sum[1] += clusters;
+        }
+        sum
+    }
+
+    /// Takes one leaf of a class off below the root of this tree; whether there was one. Where class 1
+    /// stands for clusters, a cluster without others below it is such a leaf, and clusters are not
+    /// looked into for one of class 0.
+    pub(super) fn drop_leaf(&mut self, class: usize, clusters: bool) -> bool {
+        let closed = |child: &Self| clusters && class == 0 && child.class == 1;
+        let within = self.children.iter_mut().filter(|child| !closed(child));
+        if within.into_iter().any(|child| child.drop_leaf(class, clusters)) {
             return true;
         }
-        let bare = |child: &Self| child.class == class && child.children.is_empty();
+        let bare = |child: &Self| {
+            let none = if clusters && class == 1 {
+                child.of_clusters()[1] == 1
+            } else {
+                child.children.is_empty()
+            };
+            child.class == class && none
+        };
         let at = self.children.iter().position(bare);
         at.map(|at| self.children.remove(at)).is_some()
+    }
+
+    /// The tree over ranks by class, or over clusters where there are more than two lists.
+    pub(super) fn clustered_or_classed(&self, ranks: &[Vec<Rank>]) -> Result<Tree, TreeError> {
+        match ranks {
+            [one] => self.tree([one, &[]]),
+            [one, two] => self.tree([one, two]),
+            more => self.clustered_tree(more),
+        }
+    }
+
+    /// The tree over clusters of ranks, the root's first: nodes of class 1 enter the next of them. Where a
+    /// cluster has fewer ranks than the shape has places, what would hang below a missing one hangs below
+    /// its parent.
+    ///
+    /// # Errors
+    /// [`TreeError`] when the shape has fewer places than there are ranks.
+    pub fn clustered_tree(&self, clusters: &[Vec<Rank>]) -> Result<Tree, TreeError> {
+        let mut parents = vec![None; clusters.iter().map(Vec::len).sum()];
+        let mut used = vec![0; clusters.len()];
+        let mut next = 1;
+        self.place_in(None, 0, (clusters, &mut used, &mut next), &mut parents);
+        Tree::new(&parents)
+    }
+
+    fn place_in(
+        &self,
+        parent: Option<Rank>,
+        cluster: usize,
+        (clusters, used, next): (&[Vec<Rank>], &mut [usize], &mut usize),
+        parents: &mut [Option<Rank>],
+    ) {
+        let rank = clusters.get(cluster).and_then(|c| c.get(used[cluster])).copied();
+        let here = rank.or(parent);
+        if let Some(rank) = rank {
+            used[cluster] += 1;
+            parents[rank.index()] = parent;
+        }
+        for child in &self.children {
+            let of = if child.class == 1 { *next } else { cluster };
+            if of >= clusters.len() {
+                continue;
+            }
+            if child.class == 1 {
+                *next += 1;
+            }
+            child.place_in(here, of, (clusters, &mut *used, &mut *next), parents);
+        }
     }
 
     /// The time of the tree by its levels, ns.

@@ -219,3 +219,54 @@ fn many_threads_are_searched_exactly() {
     assert!(second.unwrap().time_ns >= one.time_ns);
     assert!((two.bound_ns - two.time_ns).abs() < 1e-6);
 }
+
+/// Every tree over clusters of these sizes that enters each once: by the enumeration of all trees over all
+/// nodes with every labelling by clusters.
+fn entering_once(levels: &Levels, sizes: &[usize]) -> f64 {
+    let nodes: usize = sizes.iter().sum();
+    let mut best = f64::INFINITY;
+    for depths in RootedTrees::new(nodes) {
+        let parents = parents(&depths);
+        let mut label = vec![0; nodes];
+        loop {
+            let counts = |c: usize| label.iter().filter(|l| **l == c).count();
+            let entries = |c: usize| {
+                let enters =
+                    |n: &usize| label[*n] == c && parents[*n].is_none_or(|p| label[p] != c);
+                (0..nodes).filter(enters).count()
+            };
+            let fits = (0..sizes.len()).all(|c| counts(c) == sizes[c] && entries(c) == 1);
+            if fits && label[0] == 0 {
+                let class =
+                    |n: usize| usize::from(parents[n].is_some_and(|p| label[p] != label[n]));
+                best = best.min(shape_of(&parents, 0, &class).time_ns(levels));
+            }
+            let Some(at) = label.iter().position(|l| l + 1 < sizes.len()) else { break };
+            label[at] += 1;
+            label[..at].fill(0);
+        }
+    }
+    best
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn clusters_entered_once_find_what_enumeration_finds(levels in levels(true), which in 0..4_usize) {
+        let sizes = [&[3, 2, 2][..], &[2, 2, 2], &[1, 2, 2], &[2, 3]][which];
+        // Nodes of all clusters are alike: near in their own, far in all others.
+        let levels = Levels { root: [levels.inner[0]; 2], inner: [levels.inner[0]; 2] };
+        let oracle = entering_once(&levels, sizes);
+        let (best, _) = best_entering_once(&levels, sizes[0], (sizes.len() - 1, sizes[1]), 9).expect("a tree");
+        prop_assert!((best.time_ns - oracle).abs() < 1e-6, "{} {oracle}", best.shape.words());
+        prop_assert!((best.bound_ns - oracle).abs() < 1e-6);
+        let nodes = sizes.iter().sum();
+        prop_assert!(lower_bound_ns(&levels, nodes, true) <= oracle + 1e-6);
+        let mut names = (0..u16::MAX).map(Rank);
+        let ranks: Vec<Vec<Rank>> =
+            sizes.iter().map(|&size| names.by_ref().take(size).collect()).collect();
+        let tree = best.shape.clustered_tree(&ranks).expect("as many places as ranks");
+        prop_assert_eq!(usize::from(tree.ranks()), nodes);
+    }
+}
