@@ -12,7 +12,9 @@
 //! * [`predicted`]: the graph of a program, and the band of its time.
 //! * [`simulated`]: a program replayed on a modelled machine, message by message.
 //! * [`search`]: which tree.
+//! * [`check`]: every order in which ranks can take their operations, for what can go wrong.
 
+pub mod check;
 pub mod collectives;
 pub mod costs;
 pub mod live;
