@@ -11,12 +11,14 @@
 //! * [`collectives`]: broadcast, barrier and the rest, over the primitives.
 //! * [`predicted`]: the graph of a program, and the band of its time.
 //! * [`simulated`]: a program replayed on a modelled machine, message by message.
+//! * [`language`]: programs as text.
 //! * [`search`]: which tree.
 //! * [`check`]: every order in which ranks can take their operations, for what can go wrong.
 
 pub mod check;
 pub mod collectives;
 pub mod costs;
+pub mod language;
 pub mod live;
 pub mod predicted;
 pub mod program;
