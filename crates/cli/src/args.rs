@@ -2,6 +2,7 @@
 
 mod bench;
 mod dataflow;
+mod predict;
 mod run;
 mod share;
 
@@ -13,6 +14,7 @@ pub(crate) use bench::{
     AstarArgs, BenchCommand, ChaseArgs, CommonArgs, MallocArgs, StructuresArgs,
 };
 pub(crate) use dataflow::{DataflowArgs, HistogramArgs, JacobiArgs, MatrixArgs, StreamclusterArgs};
+pub(crate) use predict::{AcksName, CollectiveName, ObjectiveName, PredictArgs, StartName};
 pub(crate) use run::{PinChoice, PlacementArgs, RunArgs, RunMode};
 
 use crate::run::usage::UsageArgs;
@@ -88,6 +90,9 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: BenchCommand,
     },
+    /// Predict a collective on any machine: the tree, and between which times it takes.
+    #[command(after_help = predict::AFTER_HELP)]
+    Predict(PredictArgs),
     /// Print a paper's figures beside ours.
     #[command(after_help = "Examples:\n  \
             isochrone reproduce latency-checker --atlas isochrone.atlas --html grids.html\n  \

@@ -8,9 +8,11 @@ mod args;
 mod bench;
 mod diff;
 mod export;
+mod line_costs;
 mod machine;
 mod map;
 mod output;
+mod predict;
 mod progress;
 mod reproduce;
 mod reproduce_command;
@@ -49,6 +51,7 @@ fn dispatch(command: Command, terminal: &Terminal) -> Result<ExitCode> {
         Command::Machine(args) => machine::run(&args, terminal),
         Command::Run(args) => Ok(run::run(&args, terminal)),
         Command::Bench { command } => bench::run(&command, terminal),
+        Command::Predict(args) => predict::run(&args, terminal),
         Command::Reproduce(args) => reproduce_command::run(&args, terminal),
         Command::Usage(args) => run::usage::run(&args),
         Command::Workload(args) => workload::run(&args, terminal),

@@ -1,0 +1,171 @@
+//! What `isochrone predict` takes.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// Examples below `isochrone predict --help`.
+pub(super) const AFTER_HELP: &str = "\
+Examples:
+  isochrone predict bcast --machine xeon-e5-2660-2s --threads 2..16 --simulate
+  isochrone predict bcast --machine xeon-e5-2660-2s --threads 2..32 --smt assumed
+  isochrone predict barrier --threads 2 --atlas isochrone.atlas
+  isochrone predict bcast --machine xeon-e5-2660-2s --threads 4 --dot tree.dot --svg tree.svg
+
+T_min takes every operation at its cheapest, T_max lets every unordered use of a line come in
+between. Both are `predicted`; what --simulate adds is `simulated`. Nothing is measured here.";
+
+/// What `predict` takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct PredictArgs {
+    /// The collective.
+    #[arg(value_enum)]
+    pub(crate) collective: CollectiveName,
+    /// A bundled machine's name or a TOML file [default: this machine, from its atlas].
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(crate) machine: Option<String>,
+    /// This machine's atlas, where no machine is named.
+    #[arg(long, default_value = "isochrone.atlas")]
+    pub(crate) atlas: PathBuf,
+    /// Threads, e.g. 16, 2..16 (both ends included) or 2,4,8 [default: 2 up to all cores].
+    #[arg(long, value_name = "LIST", value_parser = parse_threads)]
+    pub(crate) threads: Option<Threads>,
+    /// Bytes from or to each thread.
+    #[arg(long, default_value_t = 8)]
+    pub(crate) bytes: u32,
+    /// The root, where the collective has one.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) root: u16,
+    /// Where flags and data are when a call begins.
+    #[arg(long, value_enum, default_value_t = StartName::Hot)]
+    pub(crate) start: StartName,
+    /// What the choice is good for.
+    #[arg(long, value_enum, default_value_t = ObjectiveName::Isolated)]
+    pub(crate) objective: ObjectiveName,
+    /// Where children say that they have copied.
+    #[arg(long, value_enum, default_value_t = AcksName::PerChild)]
+    pub(crate) acks: AcksName,
+    /// Parents wait for their children within the call, as in the paper's Figure 1.
+    #[arg(long)]
+    pub(crate) acks_in_call: bool,
+    /// Writers do not claim the slot that they write next.
+    #[arg(long)]
+    pub(crate) no_claims: bool,
+    /// Slots of a ring, a power of two [default: as when it is run].
+    #[arg(long, value_name = "SLOTS")]
+    pub(crate) ring: Option<u32>,
+    /// Use the second hardware thread of each core, whose costs no paper gives.
+    #[arg(long, value_enum, value_name = "assumed")]
+    pub(crate) smt: Option<SmtName>,
+    /// Simulate what was chosen, message by message.
+    #[arg(long)]
+    pub(crate) simulate: bool,
+    /// Seeds to simulate.
+    #[arg(long, default_value_t = 51)]
+    pub(crate) seeds: u64,
+    /// Figures as JSON, `-` for standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// The graph of the most threads for Graphviz, `-` for standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) dot: Option<PathBuf>,
+    /// The same graph as SVG.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+}
+
+/// Numbers of threads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Threads(pub(crate) Vec<usize>);
+
+/// The collectives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CollectiveName {
+    /// Broadcast.
+    Bcast,
+    /// Barrier.
+    Barrier,
+    /// Reduce (64-bit integer sum).
+    Reduce,
+    /// Allreduce (64-bit integer sum).
+    Allreduce,
+    /// Scatter.
+    Scatter,
+    /// Gather.
+    Gather,
+    /// Allgather.
+    Allgather,
+}
+
+/// Where lines are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StartName {
+    /// In memory, as the paper's rule 1 has it.
+    Memory,
+    /// As the calls before leave them.
+    Hot,
+}
+
+/// What a choice is good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ObjectiveName {
+    /// One call, begun by all at once.
+    Isolated,
+    /// Call after call without a pause.
+    Steady,
+}
+
+/// Where children acknowledge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AcksName {
+    /// On a line of each child.
+    PerChild,
+    /// On one counter of the parent.
+    Counter,
+}
+
+/// Where the cost between hardware threads of a core comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SmtName {
+    /// From the machine file's assumption.
+    Assumed,
+}
+
+/// `16`, `2..16` or `2,4,8`.
+fn parse_threads(text: &str) -> Result<Threads, String> {
+    let number = |t: &str| match t.trim().parse::<usize>() {
+        Ok(n) if (2..=MOST).contains(&n) => Ok(n),
+        _ => Err(format!("`{t}` in `{text}` is not a number of threads from 2 to {MOST}")),
+    };
+    let mut all = Vec::new();
+    for part in text.split(',') {
+        match part.split_once("..") {
+            None => all.push(number(part)?),
+            Some((from, to)) => {
+                let (from, to) = (number(from)?, number(to.trim_start_matches('='))?);
+                if from > to {
+                    return Err(format!("`{part}` runs backwards"));
+                }
+                all.extend(from..=to);
+            }
+        }
+    }
+    Ok(Threads(all))
+}
+
+/// Most threads that are predicted.
+const MOST: usize = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads() {
+        assert_eq!(parse_threads("2..4"), Ok(Threads(vec![2, 3, 4])));
+        assert_eq!(parse_threads("8,2..3"), Ok(Threads(vec![8, 2, 3])));
+        assert!(parse_threads("1").is_err());
+        assert!(parse_threads("4..2").is_err());
+        assert!(parse_threads("many").is_err());
+    }
+}

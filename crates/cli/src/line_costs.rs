@@ -1,0 +1,89 @@
+//! What lines cost on a machine: from its description, or from this machine's atlas.
+
+use anyhow::{Context, Result, bail};
+use isochrone_atlas_store::contents::{Contents, Matrix};
+use isochrone_cla::costs::of_machine;
+use isochrone_cla::search::matrix_classes;
+use isochrone_machine::{ClassCost, LineCosts, Machine, PairClass};
+
+/// A cost table with where it comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Table {
+    /// The machine in a few words.
+    pub(crate) machine: String,
+    /// The costs.
+    pub(crate) costs: LineCosts,
+    /// Names of the classes.
+    pub(crate) classes: Vec<String>,
+    /// What is not known but assumed.
+    pub(crate) assumed: Vec<String>,
+}
+
+/// The table of a described machine.
+pub(crate) fn described(machine: &Machine, siblings: bool) -> Result<Table> {
+    let found = of_machine(machine, siblings)?;
+    Ok(Table {
+        machine: machine.title.clone(),
+        costs: found.costs,
+        classes: found.classes,
+        assumed: found.assumed,
+    })
+}
+
+/// Cycles of a load that hits the first level of cache, on the Intel and AMD cores of the last ten years
+/// (4 or 5; Intel's optimisation manual, section on cache parameters). An atlas does not measure it.
+const LOCAL_CYCLES: f64 = 5.0;
+
+/// The table of this machine, as far as its atlas goes: transfers of modified lines, several lines, DRAM.
+pub(crate) fn measured(atlas: &Contents) -> Result<Table> {
+    let map = atlas.transfers.iter().find(|t| t.state == "modified");
+    let map = map.context(
+        "the atlas has no line transfers; measure them with `isochrone map --only transfer,multiline,block`",
+    )?;
+    let matrix = &map.latency_ns;
+    let cores = matrix.rows.len();
+    let cells = |get: fn(&isochrone_atlas_store::contents::Cell) -> f64| -> Vec<Option<f64>> {
+        matrix.cells.iter().map(|c| c.as_ref().map(get)).collect()
+    };
+    let noise_ns = noise(matrix);
+    let Some(found) = matrix_classes(cores, &cells(|c| c.median), noise_ns) else {
+        bail!("the atlas lacks some pair of cores; measure all with `isochrone map`");
+    };
+    let memory_ns = memory_ns(atlas).context("the atlas has no DRAM latency")?;
+    let fit = atlas.multiline.first();
+    let class = |&transfer_ns: &f64| ClassCost {
+        transfer_ns,
+        memory_ns,
+        // Without a fit, one line after the other.
+        start_ns: fit.map_or(0.0, |f| f.q_ns.0),
+        line_ns: fit.map_or(transfer_ns, |f| f.o_ns.0),
+        congestion_ns: fit.and_then(|f| f.c_ns).map_or(0.0, |c| c.0),
+    };
+    let classes: Vec<ClassCost> = found.means_ns.iter().map(class).collect();
+    let local_ns = atlas.clock.ns(LOCAL_CYCLES);
+    let costs =
+        LineCosts::new(cores, classes, local_ns, |a, b| PairClass(found.class[a * cores + b]));
+    let mut assumed = vec![format!("R_L = {local_ns:.2} ns: {LOCAL_CYCLES} cycles, not measured")];
+    if fit.is_none() {
+        assumed
+            .push("several lines cost as much as one after the other: no fit in the atlas".into());
+    }
+    Ok(Table {
+        machine: atlas.machine.title.clone(),
+        costs,
+        classes: (1..=found.means_ns.len()).map(|n| format!("measured class {n}")).collect(),
+        assumed,
+    })
+}
+
+/// The noise of a cell: half the mean width of its interval.
+fn noise(matrix: &Matrix) -> f64 {
+    let halves: Vec<f64> = matrix.cells.iter().flatten().map(|c| (c.hi - c.lo) / 2.0).collect();
+    isochrone_stats::mean(&halves).unwrap_or(0.0)
+}
+
+fn memory_ns(atlas: &Contents) -> Option<f64> {
+    let dram = atlas.levels.iter().find(|level| level.level == "dram")?;
+    let means: Vec<f64> = dram.quality.iter().filter_map(|q| q.mean_ns).collect();
+    isochrone_stats::mean(&means)
+}

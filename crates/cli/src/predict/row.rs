@@ -1,0 +1,155 @@
+//! One number of threads: the choice, its band by both pricings, what comes second, and the simulation.
+
+use anyhow::Result;
+use isochrone_cla::collectives::{Acks, Collective, Options, Shape, Tree};
+use isochrone_cla::predicted::{Band, Prediction, Rules, Start};
+use isochrone_cla::program::{Combine, Element, Rank};
+use isochrone_cla::search::{Choice, Objective, Question, State};
+use isochrone_cla::simulated::{Model, many};
+
+use crate::args::{AcksName, CollectiveName, ObjectiveName, PredictArgs, StartName};
+use crate::line_costs::Table;
+
+/// What was found for one number of threads.
+#[derive(Debug)]
+pub(crate) struct Row<'a> {
+    pub(crate) threads: usize,
+    pub(crate) question: Question<'a>,
+    pub(crate) choice: Choice,
+    /// The chosen one's band by our rules, and by the printed ones.
+    pub(crate) band: Band,
+    pub(crate) printed: Band,
+    /// Everybody below the root.
+    pub(crate) flat: Band,
+    /// The second best.
+    pub(crate) second: Option<Band>,
+    pub(crate) simulated: Option<Simulated>,
+    /// A broadcast as the paper has it (Figure 1's rules): the chosen tree and the flat one.
+    pub(crate) paper: Option<AsPaper>,
+}
+
+/// A broadcast with one counter for all children of a parent, who waits for them within the call, from
+/// memory: what the paper's Figure 3 compares.
+#[derive(Debug)]
+pub(crate) struct AsPaper {
+    pub(crate) tree: Options,
+    pub(crate) chosen_ns: f64,
+    pub(crate) flat_ns: f64,
+}
+
+/// What many simulated runs took.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Simulated {
+    pub(crate) median_ns: f64,
+    pub(crate) least_ns: f64,
+    pub(crate) most_ns: f64,
+}
+
+impl Row<'_> {
+    /// The chosen one's graph.
+    pub(crate) fn prediction(&self, rules: Rules) -> Result<Prediction> {
+        Ok(self.question.predict(self.choice.chosen.options.clone(), rules)?)
+    }
+}
+
+/// Chooses and prices for `threads` threads on the first cores of the machine.
+pub(crate) fn row<'a>(args: &PredictArgs, table: &'a Table, threads: usize) -> Result<Row<'a>> {
+    let question = question(args, table, threads)?;
+    let choice = question.choose()?;
+    let band = |options: &Options, rules| -> Result<Band> {
+        Ok(question.predict(options.clone(), rules)?.band())
+    };
+    let chosen = &choice.chosen.options;
+    Ok(Row {
+        threads,
+        band: band(chosen, Rules::Timed)?,
+        printed: band(chosen, Rules::Paper)?,
+        flat: band(&choice.flat.options, Rules::Timed)?,
+        second: match &choice.runner_up {
+            Some(second) => Some(band(&second.options, Rules::Timed)?),
+            None => None,
+        },
+        simulated: if args.simulate { Some(simulated(args, &question, chosen)?) } else { None },
+        paper: as_paper(&question)?,
+        choice,
+        question,
+    })
+}
+
+fn as_paper(question: &Question<'_>) -> Result<Option<AsPaper>> {
+    if question.collective != Collective::Broadcast {
+        return Ok(None);
+    }
+    let options = Options { acks: Acks::Counter, acks_in_call: true, ..question.options.clone() };
+    let (objective, state) = (Objective::Isolated, State::Memory);
+    let choice = Question { objective, state, options, ..question.clone() }.choose()?;
+    Ok(Some(AsPaper {
+        tree: choice.chosen.options,
+        chosen_ns: choice.chosen.ns,
+        flat_ns: choice.flat.ns,
+    }))
+}
+
+/// The cores of a table in the order in which threads fill them.
+fn filled(cores: usize) -> &'static [usize] {
+    static ALL: std::sync::OnceLock<Vec<usize>> = std::sync::OnceLock::new();
+    &ALL.get_or_init(|| (0..4096).collect())[..cores.min(4096)]
+}
+
+fn question<'a>(args: &PredictArgs, table: &'a Table, threads: usize) -> Result<Question<'a>> {
+    let sum = Combine::Sum(Element::I64);
+    let collective = match args.collective {
+        CollectiveName::Bcast => Collective::Broadcast,
+        CollectiveName::Barrier => Collective::Barrier,
+        CollectiveName::Reduce => Collective::Reduce(sum),
+        CollectiveName::Allreduce => Collective::Allreduce(sum),
+        CollectiveName::Scatter => Collective::Scatter,
+        CollectiveName::Gather => Collective::Gather,
+        CollectiveName::Allgather => Collective::Allgather,
+    };
+    let bytes = if collective == Collective::Barrier { 0 } else { args.bytes };
+    let ranks = u16::try_from(threads)?;
+    let usual = Options::tree(Tree::flat(ranks, Rank(args.root.min(ranks - 1))), bytes);
+    let options = Options {
+        shape: Shape::Exchange,
+        acks: match args.acks {
+            AcksName::PerChild => Acks::PerChild,
+            AcksName::Counter => Acks::Counter,
+        },
+        acks_in_call: args.acks_in_call,
+        claims: !args.no_claims,
+        ring: args.ring.unwrap_or(usual.ring),
+        ..usual
+    };
+    Ok(Question {
+        collective,
+        root: Rank(args.root),
+        bytes,
+        costs: &table.costs,
+        cores: filled(threads),
+        objective: match args.objective {
+            ObjectiveName::Isolated => Objective::Isolated,
+            ObjectiveName::Steady => Objective::Steady,
+        },
+        state: match args.start {
+            StartName::Memory => State::Memory,
+            StartName::Hot => State::Hot,
+        },
+        options,
+    })
+}
+
+fn simulated(args: &PredictArgs, question: &Question<'_>, options: &Options) -> Result<Simulated> {
+    let plan = question.plan(options.clone())?;
+    let before = 2 * u64::from(options.ring) + 1;
+    let (warm, now) = match question.state {
+        State::Memory => (None, plan.record(0, 1)),
+        State::Hot => (Some(plan.record(0, before)), plan.record(before, before + 1)),
+    };
+    let start = warm.as_ref().map_or(Start::Memory, Start::After);
+    let model = Model::default();
+    let seeds = 0..args.seeds.max(1);
+    let found = many(&now, start, question.costs, question.cores, &model, seeds)?;
+    let quantile = |q| found.quantile_ns(q).unwrap_or(f64::NAN);
+    Ok(Simulated { median_ns: quantile(0.5), least_ns: quantile(0.0), most_ns: quantile(1.0) })
+}

@@ -1,0 +1,75 @@
+//! The command on a described machine, as programs read it.
+
+use clap::Parser;
+
+use super::{row, show, table};
+use crate::args::{Cli, ColourChoice, Command, PredictArgs};
+use crate::output::Terminal;
+
+fn args(line: &str) -> PredictArgs {
+    let cli = Cli::try_parse_from(line.split_whitespace()).unwrap_or_else(|e| panic!("{e}"));
+    match cli.command {
+        Command::Predict(args) => args,
+        other => panic!("{other:?} is not predict"),
+    }
+}
+
+fn json(line: &str) -> serde_json::Value {
+    let args = args(line);
+    let table = table(&args).unwrap_or_else(|e| panic!("{e:#}"));
+    let threads = args.threads.as_ref().map(|t| t.0.clone()).unwrap_or_default();
+    let rows: Vec<_> = threads
+        .iter()
+        .map(|&n| row::row(&args, &table, n).unwrap_or_else(|e| panic!("{n}: {e:#}")))
+        .collect();
+    show::json(&args, &table, &rows)
+}
+
+fn number(value: &serde_json::Value, field: &str) -> f64 {
+    value[field].as_f64().unwrap_or_else(|| panic!("{field} of {value}"))
+}
+
+#[test]
+fn the_simulated_median_is_inside_the_band_for_every_number_of_threads() {
+    let line =
+        "isochrone predict bcast --machine xeon-e5-2660-2s --threads 2..16 --simulate --seeds 5";
+    for rest in ["", " --acks counter --acks-in-call --start memory"] {
+        let found = json(&format!("{line}{rest}"));
+        let rows = found["threads"].as_array().expect("rows");
+        assert_eq!(rows.len(), 15);
+        for row in rows {
+            assert_eq!(row["inside_band"], true, "{row}");
+            assert!(number(row, "t_min_ns") <= number(row, "t_max_ns"), "{row}");
+            assert!(number(row, "t_min_ns") <= number(row, "flat_t_min_ns"), "{row}");
+            assert!(row["tree"].as_str().is_some_and(|t| t.starts_with("0(")), "{row}");
+        }
+        assert!(rows[14]["runner_up"]["tree"].is_string(), "{}", rows[14]);
+        let as_paper = &rows[14]["as_paper"];
+        assert!(
+            number(as_paper, "flat_t_min_ns") > 1.2 * number(as_paper, "t_min_ns"),
+            "{as_paper}"
+        );
+    }
+}
+
+#[test]
+fn hardware_threads_are_marked_as_assumed() {
+    let found =
+        json("isochrone predict bcast --machine xeon-e5-2660-2s --threads 32 --smt assumed");
+    let assumed = found["assumed"].as_array().expect("a list");
+    assert!(assumed.iter().any(|a| a.as_str().is_some_and(|a| a.contains("R_S"))), "{found}");
+    let refused = args("isochrone predict bcast --machine xeon-e5-2660-2s --threads 32");
+    assert!(super::run(&refused, &Terminal::detect(ColourChoice::Never)).is_err());
+}
+
+#[test]
+fn every_collective_is_chosen_and_simulated_inside_its_band() {
+    for name in ["barrier", "reduce", "allreduce", "scatter", "gather", "allgather"] {
+        let found = json(&format!(
+            "isochrone predict {name} --machine xeon-e5-2660-2s --threads 4,9 --simulate --seeds 3"
+        ));
+        for row in found["threads"].as_array().expect("rows") {
+            assert_eq!(row["inside_band"], true, "{name}: {row}");
+        }
+    }
+}
