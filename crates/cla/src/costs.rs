@@ -12,7 +12,8 @@ use isochrone_machine::{ClassCost, LineCosts, Machine, PairClass, Quantity};
 pub enum CostsError {
     /// A number is not there.
     #[error(
-        "{machine} has no number `{name}`, which the costs of lines need; see machines/xeon-e5-2660-2s.toml for all of them"
+        "{machine} has no number `{name}`, which the costs of lines need; machines/xeon-e5-2660-2s.toml has \
+         all of them"
     )]
     Missing {
         /// Whose description.

@@ -3,7 +3,8 @@
 //! A level costs what the recorded graph of the program that is really run says ([`Levels`]). On one class
 //! of cores a recurrence is exact ([`Recurrence`]), on two a dynamic programme over class counts
 //! ([`best`]), on more clusters the same among the trees that enter each once
-//! ([`best_entering_once`]), and where costs have no such form [`improved`] goes on from there; both are held against the enumeration of all rooted trees ([`RootedTrees`]).
+//! ([`best_entering_once`]), and where costs have no such form [`improved`] goes on from there; they are held
+//! against the enumeration of all rooted trees ([`RootedTrees`]).
 
 mod choose;
 mod classes;
