@@ -17,6 +17,13 @@ use crate::target::{TargetClock, TargetError};
 
 /// Times that memory must be slower than the cache for there to be two plateaus.
 const PLATEAUS_APART: f64 = 2.0;
+/// Growth from one ring to the next, as a share, below which the upper plateau is reached...
+const LEVEL_GROWTH: f64 = 0.05;
+/// ...if it is seen so many times in a row. Larger rings then only cost time: a cache that is listed with
+/// hundreds of mebibytes takes ten seconds a core to go around, and a guest may have three percent of it.
+const LEVEL_STEPS: usize = 2;
+/// Loads of a ring that are timed, at most.
+const TIMED_STEPS: u64 = 1 << 20;
 
 /// Ring sizes, bytes: from twice the second-level cache to one and a half times the listed
 /// last-level cache, two for each doubling.
@@ -59,7 +66,18 @@ fn rounded(bytes: f64) -> u64 {
     bytes.round() as u64
 }
 
-/// Measures the share of each core by `chase(core, bytes)`, nanoseconds a load of a warm ring.
+/// Whether a curve has come to rest above its lower plateau.
+fn has_both_plateaus(curve: &[(u64, f64)]) -> bool {
+    let low = curve.iter().map(|(_, ns)| *ns).fold(f64::INFINITY, f64::min);
+    let tail = &curve[curve.len().saturating_sub(LEVEL_STEPS + 1)..];
+    let rests = |pair: &[(u64, f64)]| (pair[1].1 / pair[0].1 - 1.0).abs() < LEVEL_GROWTH;
+    tail.len() > LEVEL_STEPS
+        && tail.iter().all(|(_, ns)| *ns > PLATEAUS_APART * low)
+        && tail.windows(2).all(rests)
+}
+
+/// Measures the share of each core by `chase(core, bytes)`, nanoseconds a load of a warm ring. A core
+/// whose curve has come to rest is asked no more.
 ///
 /// # Errors
 /// Whatever `chase` refuses.
@@ -70,7 +88,8 @@ pub fn measure(
 ) -> Result<Vec<LlcShare>, TargetError> {
     let mut curves = vec![Vec::new(); cores.len()];
     for bytes in sizes {
-        for (core, curve) in cores.iter().zip(&mut curves) {
+        let open = cores.iter().zip(&mut curves).filter(|(_, curve)| !has_both_plateaus(curve));
+        for (core, curve) in open {
             curve.push((*bytes, chase(*core, *bytes)?));
         }
     }
@@ -106,10 +125,11 @@ pub fn measure_live(
         let mut tries = 0;
         loop {
             live.chase(core, 0, steps, false)?;
-            match live.chase(core, 0, steps, false) {
+            let timed = steps.min(TIMED_STEPS);
+            match live.chase(core, 0, timed, false) {
                 Err(TargetError::Moved { .. }) if tries < 8 => tries += 1,
                 Err(error) => return Err(error),
-                Ok(cycles) => return Ok(1e9 * cycles as f64 / clock.hz / steps as f64),
+                Ok(cycles) => return Ok(1e9 * cycles as f64 / clock.hz / timed as f64),
             }
         }
     })
@@ -141,6 +161,22 @@ mod tests {
             let bytes = share.bytes.unwrap();
             assert!((half * 3 / 4..=half).contains(&bytes), "{bytes} of {half}");
         }
+    }
+
+    #[test]
+    fn a_curve_that_rests_is_not_gone_on_with() {
+        let sizes = sizes(2 << 20, 480 << 20);
+        let mut asked = 0;
+        let found = measure(&[CoreId(0)], &sizes, &mut |_, bytes| {
+            asked = asked.max(bytes);
+            Ok(modelled(f64::from(6 << 20), bytes))
+        })
+        .unwrap();
+        assert!(asked < 192 << 20, "{asked}");
+        let share = found[0].bytes.unwrap();
+        assert!((8 << 20..=12 << 20).contains(&share), "{share}");
+        // A flat curve, a lower plateau, is no end.
+        assert!(!has_both_plateaus(&[(1, 15.0), (2, 15.0), (3, 15.1), (4, 15.0)]));
     }
 
     #[test]
