@@ -6,7 +6,7 @@
 //! units of which nothing is known.
 
 use crate::class::UnitLines;
-use crate::groups::{Classes, Groups, INDICES, Ladder, low_byte};
+use crate::groups::{CLASS_KINDS, Classes, Groups, INDICES, Ladder, low_byte};
 use crate::page::PageCodes;
 use isochrone_atlas::{Atlas, Code, PatternTable};
 use isochrone_units::Level;
@@ -14,11 +14,12 @@ use isochrone_units::Level;
 /// Bins of one unit size, at most. A model that is checked on every interleaving has fewer: each
 /// head is an atomic that it follows.
 pub const MAX_BINS: usize = if cfg!(all(loom, test)) { 8 } else { 256 };
-/// Kinds of pages: five classes at each level, the last for what is not known.
-pub(crate) const KINDS: usize = 25;
-const UNKNOWN_CLASS: u8 = 4;
+/// Kinds of pages: four kinds of classes at each level, and one for what is not known.
+pub(crate) const KINDS: usize = (CLASS_KINDS + 1) * (CLASS_KINDS + 1);
+/// Kinds at one level.
+pub(crate) const KINDS_EACH: u8 = low_byte(CLASS_KINDS) + 1;
 /// The kind of a page of which nothing is known.
-pub(crate) const UNKNOWN_KIND: u8 = 24;
+pub(crate) const UNKNOWN_KIND: u8 = low_byte(KINDS - 1);
 /// Groups that the cache has before memory has its second, at most.
 const SLICES: usize = 16;
 /// Ranks that an oracle knows for each of its two cores.
@@ -61,15 +62,15 @@ impl UnitBins {
 
     #[inline]
     fn bin(&self, codes: PageCodes, line: u8) -> u8 {
-        let llc = if codes.llc == Code::UNKNOWN {
-            self.llc.count * (self.dram.count + 1)
-        } else {
-            self.llc_first[usize::from(codes.llc.0 ^ line)]
+        // A code that is not known lies beyond all indices.
+        let index = |code: Code| usize::from(code.0 ^ u16::from(line));
+        let llc = match self.llc_first.get(index(codes.llc)) {
+            Some(first) => *first,
+            None => self.llc.count * (self.dram.count + 1),
         };
-        let dram = if codes.dram == Code::UNKNOWN {
-            self.dram.count
-        } else {
-            self.dram.of[usize::from(codes.dram.0 ^ line)]
+        let dram = match self.dram.of.get(index(codes.dram)) {
+            Some(group) => *group,
+            None => self.dram.count,
         };
         llc.wrapping_add(dram)
     }
@@ -157,9 +158,10 @@ impl Bins {
     /// The kind of a page: all pages of a kind have the same lines, in another order.
     pub(crate) fn kind(&self, codes: PageCodes) -> u8 {
         let class = |code: Code, classes: &Classes| {
-            if code == Code::UNKNOWN { UNKNOWN_CLASS } else { code.class(classes.period) }
+            let unknown = code == Code::UNKNOWN;
+            if unknown { KINDS_EACH - 1 } else { classes.kind(code.class(classes.period)) }
         };
-        class(codes.llc, &self.llc) * 5 + class(codes.dram, &self.dram)
+        class(codes.llc, &self.llc) * KINDS_EACH + class(codes.dram, &self.dram)
     }
 }
 

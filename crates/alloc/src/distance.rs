@@ -178,7 +178,7 @@ impl CoreTable {
                 return None;
             }
             let of = |line: u8| {
-                let index: usize = usize::from(code.0 ^ line) % INDICES;
+                let index: usize = usize::from(code.0 ^ u16::from(line)) % INDICES;
                 f32::from_bits(self.worn[level][index].load(Relaxed))
             };
             let sum: f32 = (first..first.saturating_add(lines)).map(of).sum();

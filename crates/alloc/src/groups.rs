@@ -6,10 +6,15 @@
 //! of groups, and what it states is the widest group, not the mean. A core or base is never named.
 
 use crate::class::UnitLines;
-use isochrone_atlas::{PatternTable, Period};
+use isochrone_atlas::{Code, PatternTable, Period, TABLE_ENTRIES};
 
 /// Canonical indices of a level.
-pub(crate) const INDICES: usize = 256;
+pub(crate) const INDICES: usize = TABLE_ENTRIES;
+/// Classes of pages at one level, at most.
+const MAX_CLASSES: usize = INDICES / 64;
+/// Kinds that a level's classes are told apart by when pages are chosen; the next one is for pages
+/// of which nothing is known.
+pub(crate) const CLASS_KINDS: usize = 4;
 /// Most groups of one level.
 pub(crate) const MAX_GROUPS: usize = 64;
 /// Residues of a line's index that are told apart where keys are counted.
@@ -32,7 +37,7 @@ pub(crate) fn unit_cycles(table: &[f32; INDICES], unit: UnitLines, index: usize)
 /// number of them.
 #[derive(Clone, Debug)]
 pub(crate) struct Ladder {
-    centres: [u8; MAX_GROUPS],
+    centres: [u16; MAX_GROUPS],
     /// `widths[n]`: root-mean-square difference in cycles, over the bases, between the worst index
     /// and its centre, with `n + 1` centres.
     widths: [f32; MAX_GROUPS],
@@ -59,7 +64,7 @@ impl Ladder {
                     farthest = (*least, index);
                 }
             }
-            ladder.centres[ladder.rungs] = low_byte(centre);
+            ladder.centres[ladder.rungs] = u16::try_from(centre).unwrap_or(0);
             ladder.widths[ladder.rungs] = libm::sqrtf(farthest.0);
             ladder.rungs += 1;
             centre = farthest.1;
@@ -141,7 +146,9 @@ impl Groups {
 /// codes.
 #[derive(Clone, Debug)]
 pub(crate) struct Classes {
-    pub(crate) shares: [f32; 4],
+    pub(crate) shares: [f32; MAX_CLASSES],
+    /// Classes whose pages are about equally far are one kind.
+    kinds: [u8; MAX_CLASSES],
     pub(crate) period: Period,
     /// Shares of pages by the lowest bits of their keys.
     pub(crate) keys: [f32; RESIDUES],
@@ -151,18 +158,28 @@ impl Classes {
     /// Equal shares for the classes of the first base.
     pub(crate) fn of(first: Option<&PatternTable>) -> Self {
         let period = first.map_or(Period::Lines64, PatternTable::period);
-        let count = first.map_or(1, |table| table.classes()).clamp(1, 4);
-        let mut shares = [0.0; 4];
-        shares[..usize::from(count)].fill(1.0 / f32::from(count));
-        Self { shares, period, keys: [0.125; RESIDUES] }
+        let count = usize::from(first.map_or(1, |table| table.classes())).clamp(1, MAX_CLASSES);
+        let mut shares = [0.0; MAX_CLASSES];
+        shares[..count].fill(1.0 / f32::from(low_byte(count)));
+        let mut means = [0.0; MAX_CLASSES];
+        if let Some(table) = first {
+            for (mean, lines) in means.iter_mut().zip(table.values().chunks_exact(period.lines())) {
+                *mean = lines.iter().sum::<f32>() / f32::from(u16::from(period.mask()) + 1);
+            }
+        }
+        Self { shares, kinds: kinds_of(&means[..count]), period, keys: [0.125; RESIDUES] }
+    }
+
+    /// The kind of pages of a class.
+    pub(crate) fn kind(&self, class: u8) -> u8 {
+        self.kinds.get(usize::from(class)).copied().unwrap_or(low_byte(CLASS_KINDS) - 1)
     }
 
     /// Shares by code, as an atlas has them, summed by class; unchanged if they are not shares.
     pub(crate) fn with_shares(mut self, by_code: &[f32; INDICES]) -> Self {
-        let (mut shares, mut keys) = ([0.0; 4], [0.0; RESIDUES]);
-        for (code, share) in (0..=u8::MAX).zip(by_code) {
-            let class = isochrone_atlas::Code(code).class(self.period);
-            shares[usize::from(class)] += share;
+        let (mut shares, mut keys) = ([0.0; MAX_CLASSES], [0.0; RESIDUES]);
+        for (code, share) in (0_u16..).zip(by_code) {
+            shares[usize::from(Code(code).class(self.period))] += share;
             keys[usize::from(code) % RESIDUES] += share;
         }
         let sum: f32 = shares.iter().sum();
@@ -175,8 +192,8 @@ impl Classes {
     }
 
     /// The share of all lines that have this canonical index.
-    pub(crate) fn share_of_index(&self, index: u8) -> f32 {
-        let class = isochrone_atlas::Code(index).class(self.period);
+    pub(crate) fn share_of_index(&self, index: u16) -> f32 {
+        let class = Code(index).class(self.period);
         let lines = if self.period == Period::Lines64 { 64.0 } else { 256.0 };
         self.shares[usize::from(class)] / lines
     }
@@ -196,6 +213,31 @@ impl Classes {
         }
         last
     }
+}
+
+/// Classes by kind: each for itself if there are few, else cut where neighbours by mean latency
+/// are farthest apart.
+fn kinds_of(means: &[f32]) -> [u8; MAX_CLASSES] {
+    let mut kinds = [0; MAX_CLASSES];
+    if means.len() <= CLASS_KINDS {
+        return core::array::from_fn(|class| low_byte(class.min(CLASS_KINDS - 1)));
+    }
+    let mut order: [u8; MAX_CLASSES] = core::array::from_fn(low_byte);
+    let order = &mut order[..means.len()];
+    let mean = |class: u8| means[usize::from(class)];
+    order.sort_unstable_by(|&a, &b| mean(a).total_cmp(&mean(b)));
+    let gap = |place: usize| mean(order[place]) - mean(order[place - 1]);
+    let range = mean(order[order.len() - 1]) - mean(order[0]);
+    let mut kind = 0;
+    for place in 0..order.len() {
+        let wider = |other: &usize| gap(*other) > gap(place);
+        let cut = place > 0
+            && gap(place) > range * SAME_SHARE
+            && (1..order.len()).filter(wider).count() < CLASS_KINDS - 1;
+        kind += u8::from(cut && usize::from(kind) < CLASS_KINDS - 1);
+        kinds[usize::from(order[place])] = kind;
+    }
+    kinds
 }
 
 /// An index below 256 as a byte.
@@ -258,16 +300,33 @@ mod tests {
     #[test]
     fn classes_are_drawn_by_their_shares() {
         let base = table(3, |class, _| 300.0 + f32::from(low_byte(class)) * 12.0);
-        let mut by_code = [0.0; 256];
+        let mut by_code = [0.0; INDICES];
         by_code[0] = 0.5;
         by_code[64] = 0.25;
         by_code[128] = 0.25;
         let classes = Classes::of(Some(&base)).with_shares(&by_code);
-        assert_eq!(classes.shares, [0.5, 0.25, 0.25, 0.0]);
+        assert_eq!(classes.shares[..4], [0.5, 0.25, 0.25, 0.0]);
+        assert_eq!([0, 1, 2].map(|class| classes.kind(class)), [0, 1, 2]);
         assert_eq!([0.0, 0.49, 0.51, 0.8, 0.999].map(|draw| classes.drawn(draw)), [0, 0, 1, 2, 2]);
         assert_eq!(classes.share_of_index(70), 0.25 / 64.0);
         // Shares that name a class which no base has are not believed.
         by_code[192] = 0.1;
         assert_eq!(Classes::of(Some(&base)).with_shares(&by_code).shares[0], 1.0 / 3.0);
+    }
+
+    #[test]
+    fn many_classes_are_a_few_kinds_by_how_far_they_are() {
+        // Eight patterns on a near node and eight on a far one, in turns.
+        let base = table(16, |class, i| {
+            let far = if class % 2 == 1 { 120.0 } else { 0.0 };
+            80.0 + far + f32::from(low_byte(class)) / 8.0 + f32::from(low_byte(i % 9))
+        });
+        let classes = Classes::of(Some(&base));
+        for class in 0..16 {
+            assert_eq!(classes.kind(class), class % 2, "class {class}");
+        }
+        let even = Classes::of(Some(&table(7, |class, _| 80.0 + 10.0 * class as f32)));
+        let kinds: Vec<u8> = (0..7).map(|class| even.kind(class)).collect();
+        assert!(kinds.is_sorted() && kinds[0] == 0 && kinds[6] < 4, "{kinds:?}");
     }
 }

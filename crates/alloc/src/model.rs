@@ -300,7 +300,7 @@ impl Load {
 
 /// Canonical indices by their group, each with its share of the group's lines.
 struct Members {
-    sorted: [(u8, f32); INDICES],
+    sorted: [(u16, f32); INDICES],
     ends: [u16; MAX_GROUPS + 1],
 }
 
@@ -311,7 +311,7 @@ impl Members {
         for group in 0..groups.count {
             let first = end;
             let mut sum = 0.0;
-            for index in (0..=u8::MAX).filter(|&index| groups.of[usize::from(index)] == group) {
+            for (index, _) in (0..).zip(&groups.of).filter(|(_, of)| **of == group) {
                 let weight = weight(classes, index);
                 members.sorted[end] = (index, weight);
                 sum += weight;
@@ -323,7 +323,7 @@ impl Members {
         members
     }
 
-    fn of_group(&self, group: u8) -> &[(u8, f32)] {
+    fn of_group(&self, group: u8) -> &[(u16, f32)] {
         let end = |group: u8| usize::from(self.ends[usize::from(group)]);
         let first = group.checked_sub(1).map_or(0, end);
         self.sorted.get(first..end(group)).unwrap_or(&[])
@@ -344,14 +344,14 @@ fn sequences(worn: &Worn, misses: f32) -> [[f32; 2]; 3] {
 }
 
 /// A class that was never seen still has lines.
-fn weight(classes: &Classes, index: u8) -> f32 {
+fn weight(classes: &Classes, index: u16) -> f32 {
     classes.share_of_index(index) + 1e-9
 }
 
 /// The mean latency of a level.
 fn table_mean(table: &[f32; INDICES], classes: &Classes) -> f32 {
     let (mut sum, mut weights) = (0.0, 0.0);
-    for (index, &cycles) in (0..=u8::MAX).zip(table).filter(|(_, cycles)| cycles.is_finite()) {
+    for (index, &cycles) in (0..).zip(table).filter(|(_, cycles)| cycles.is_finite()) {
         sum += weight(classes, index) * cycles;
         weights += weight(classes, index);
     }
@@ -368,8 +368,7 @@ fn group_cycles(
 ) -> GroupCycles {
     let mut sums = [(0.0, 0.0); MAX_GROUPS + 1];
     if let Some(table) = table {
-        for index in 0..=u8::MAX {
-            let group = groups.of[usize::from(index)];
+        for (index, &group) in (0..).zip(&groups.of) {
             let cycles = unit_cycles(table, unit, usize::from(index));
             if group < groups.count && cycles.is_finite() {
                 let sum = &mut sums[usize::from(group)];
@@ -387,8 +386,7 @@ fn capacities(lines: &Groups, classes: &Classes) -> GroupCycles {
         shares[0] = 1.0;
         return shares;
     }
-    for index in 0..=u8::MAX {
-        let group = lines.of[usize::from(index)];
+    for (index, &group) in (0..).zip(&lines.of) {
         if group < lines.count {
             shares[usize::from(group)] += weight(classes, index);
         }

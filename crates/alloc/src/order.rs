@@ -3,12 +3,12 @@
 //! An order is all that changes when a core is moved, when what is live outgrows the cache, or
 //! when somebody asks for another mode. It is plain data and holds no line.
 
-use crate::bins::{Bins, KINDS, MAX_BINS, UNKNOWN_KIND, UnitBins, oracle_ranks};
+use crate::bins::{Bins, KINDS, KINDS_EACH, MAX_BINS, UNKNOWN_KIND, UnitBins, oracle_ranks};
 use crate::class::UnitLines;
-use crate::groups::{Classes, Groups, INDICES, MAX_GROUPS, low_byte};
+use crate::groups::{CLASS_KINDS, Classes, Groups, INDICES, MAX_GROUPS, low_byte};
 use crate::model::{Model, counted, cut, shares, sorted};
 use crate::policy::Mode;
-use isochrone_atlas::PatternTable;
+use isochrone_atlas::{Code, PatternTable};
 
 /// What a core wears: its latencies in cycles by canonical index (`code ^ line`), NaN where the
 /// level has no such index; `None` where nothing is known of the level.
@@ -153,58 +153,61 @@ pub(crate) fn oracle_cut(
     cut(&bins[..MAX_BINS - 1], &shares, near)
 }
 
-/// Classes whose pages have units of each group, as bits; what is not known has class 4. A level
-/// without groups does not part pages: its classes are whatever the codes say.
-fn classes_by_group(groups: &Groups, classes: &Classes) -> [u32; MAX_GROUPS + 1] {
+/// Kinds of classes whose pages have units of each group, as bits; what is not known is the last
+/// kind. A level without groups does not part pages: their kinds are whatever the codes say.
+fn kinds_by_group(groups: &Groups, classes: &Classes) -> [u32; MAX_GROUPS + 1] {
     let mut bits = [0; MAX_GROUPS + 1];
-    for index in 0..=u8::MAX {
-        let class = isochrone_atlas::Code(index).class(classes.period);
-        bits[usize::from(groups.of[usize::from(index)])] |= 1 << class;
+    for (index, group) in (0..).zip(&groups.of) {
+        let class = Code(index).class(classes.period);
+        bits[usize::from(*group)] |= 1 << classes.kind(class);
     }
-    bits[usize::from(groups.count)] = if groups.count == 0 { (1 << 5) - 1 } else { 1 << 4 };
+    let unknown = 1 << CLASS_KINDS;
+    bits[usize::from(groups.count)] = if groups.count == 0 { 2 * unknown - 1 } else { unknown };
     bits
 }
 
 /// Bit by kind of page: it has units of one of these bins.
 fn near_kinds(bins: &Bins, of_unit: &UnitBins, near: &[u8]) -> u32 {
-    let llc = classes_by_group(&of_unit.llc, &bins.llc);
-    let dram = classes_by_group(&of_unit.dram, &bins.dram);
+    let llc = kinds_by_group(&of_unit.llc, &bins.llc);
+    let dram = kinds_by_group(&of_unit.dram, &bins.dram);
+    let each = usize::from(KINDS_EACH);
     let mut kinds = 0;
     for &bin in near {
         let (l, d) = of_unit.groups_of(bin);
         for kind in 0..KINDS {
-            let has = llc[usize::from(l)] >> (kind / 5) & dram[usize::from(d)] >> (kind % 5) & 1;
+            let (of_llc, of_dram) = (kind / each, kind % each);
+            let has = llc[usize::from(l)] >> of_llc & dram[usize::from(d)] >> of_dram & 1;
             kinds |= has << kind;
         }
     }
     kinds
 }
 
+/// How far the pages of each kind are at one level, beyond the mean of all; 0 where that is not
+/// known.
+fn mean_by_kind(table: Option<&[f32; INDICES]>, classes: &Classes) -> [f32; CLASS_KINDS + 1] {
+    let mut sums = [(0.0_f32, 0.0_f32); CLASS_KINDS + 1];
+    let Some(table) = table else { return [0.0; CLASS_KINDS + 1] };
+    let lines = classes.period.lines();
+    for ((class, lines_of), share) in (0..).zip(table.chunks_exact(lines)).zip(classes.shares) {
+        let sum: f32 = lines_of.iter().sum();
+        let mean = sum / if lines == 64 { 64.0 } else { 256.0 };
+        if share > 0.0 && mean.is_finite() {
+            let of_kind = &mut sums[usize::from(classes.kind(class))];
+            *of_kind = (of_kind.0 + share * mean, of_kind.1 + share);
+        }
+    }
+    let all = sums.iter().map(|(sum, _)| sum).sum::<f32>();
+    sums.map(|(sum, share)| if share > 0.0 { sum / share - all } else { 0.0 })
+}
+
 /// Kinds of pages by the mean cost of their lines, those of which nothing is known last.
 fn kinds_by_cost(bins: &Bins, worn: &Worn, weights: [f32; 2]) -> [u8; KINDS] {
-    let mean_by_class = |table: Option<&[f32; INDICES]>, classes: &Classes| {
-        let mut means = [0.0_f32; 5];
-        let Some(table) = table else { return means };
-        let lines = classes.period.lines();
-        let mut all = 0.0;
-        for (mean, (lines_of, share)) in
-            means.iter_mut().zip(table.chunks_exact(lines).zip(classes.shares))
-        {
-            let sum: f32 = lines_of.iter().sum();
-            *mean = sum / if lines == 64 { 64.0 } else { 256.0 };
-            all += if share > 0.0 { share * *mean } else { 0.0 };
-        }
-        for mean in &mut means[..4] {
-            *mean = if mean.is_finite() { *mean - all } else { 0.0 };
-        }
-        means[4] = 0.0;
-        means
-    };
-    let llc = mean_by_class(worn.llc.as_ref(), &bins.llc);
-    let dram = mean_by_class(worn.dram.as_ref(), &bins.dram);
+    let llc = mean_by_kind(worn.llc.as_ref(), &bins.llc);
+    let dram = mean_by_kind(worn.dram.as_ref(), &bins.dram);
     let cost = |kind: u8| {
-        let kind = usize::from(kind);
-        weights[0] * llc[kind / 5] + weights[1] * dram[kind % 5]
+        let (of_llc, of_dram) = (kind / KINDS_EACH, kind % KINDS_EACH);
+        weights[0] * llc[usize::from(of_llc)] + weights[1] * dram[usize::from(of_dram)]
     };
     let mut kinds: [u8; KINDS] = core::array::from_fn(low_byte);
     let key = |kind: u8| (kind == UNKNOWN_KIND, cost(kind));

@@ -39,7 +39,7 @@ pub enum PageState {
 pub(crate) struct Disguise {
     /// Six bits that both levels share, so that what depends on their keys together still does.
     pub(crate) key: u8,
-    /// Two bits for each level: the class, or the rest of the key.
+    /// Four bits for each level: the class, or the rest of the key.
     pub(crate) high: [u8; 2],
 }
 
@@ -51,9 +51,8 @@ impl Disguise {
             if code == Code::UNKNOWN {
                 return code;
             }
-            let hidden = Code(code.0 ^ (self.key & Self::KEY | self.high[level] << 6));
-            // That would say that it is not known.
-            if hidden == Code::UNKNOWN { Code(hidden.0 ^ 1) } else { hidden }
+            let mask = u16::from(self.key & Self::KEY) | u16::from(self.high[level]) << 6;
+            Code(code.0 ^ mask)
         };
         PageCodes { llc: over(codes.llc, 0), dram: over(codes.dram, 1) }
     }
@@ -61,7 +60,10 @@ impl Disguise {
 
 const READY: u64 = 1;
 const FIRST_CLASS: u64 = 2;
-const STATE_SHIFT: u32 = 32;
+const STATE_SHIFT: u32 = 48;
+/// Bits of a code in a word: more than any table has, so that all ones are none.
+const CODE_BITS: u32 = 12;
+const CODE_MASK: u64 = (1 << CODE_BITS) - 1;
 
 /// Use of a page, its codes, and its codes in disguise, packed. Zero is a page that is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,21 +77,29 @@ impl PageWord {
             PageState::Assigned(class) => FIRST_CLASS + class as u64,
         };
         let seen = disguise.over(codes);
-        let codes = [seen.llc.0, seen.dram.0, codes.llc.0, codes.dram.0];
-        Self(state << STATE_SHIFT | u64::from(u32::from_le_bytes(codes)))
+        let codes = [codes.dram, codes.llc, seen.dram, seen.llc];
+        let packed =
+            codes.iter().fold(0, |word, code| word << CODE_BITS | u64::from(code.0) & CODE_MASK);
+        Self(state << STATE_SHIFT | packed)
+    }
+
+    /// The code at a place of the word.
+    #[inline]
+    const fn code(self, place: u32) -> Code {
+        let bits = self.0 >> (place * CODE_BITS) & CODE_MASK;
+        let [low, high, ..] = bits.to_le_bytes();
+        if bits == CODE_MASK { Code::UNKNOWN } else { Code(u16::from_le_bytes([low, high])) }
     }
 
     /// Where its lines lie by what the mode makes of the page.
     #[inline]
     pub(crate) const fn seen(self) -> PageCodes {
-        let [llc, dram, ..] = self.0.to_le_bytes();
-        PageCodes { llc: Code(llc), dram: Code(dram) }
+        PageCodes { llc: self.code(0), dram: self.code(1) }
     }
 
     /// What is known of the page.
     pub(crate) const fn codes(self) -> PageCodes {
-        let [_, _, llc, dram, ..] = self.0.to_le_bytes();
-        PageCodes { llc: Code(llc), dram: Code(dram) }
+        PageCodes { llc: self.code(2), dram: self.code(3) }
     }
 
     #[inline]
@@ -119,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_word_holds_state_and_codes() {
-        let codes = PageCodes { llc: Code(7), dram: Code(200) };
+        let codes = PageCodes { llc: Code(7), dram: Code(1020) };
         let ready = PageWord::new(PageState::Ready, codes, Disguise::default());
         assert_eq!((ready.state(), ready.class()), (PageState::Ready, None));
         for class in SizeClass::ALL {
@@ -134,15 +144,14 @@ mod tests {
     #[test]
     fn a_disguise_hides_codes_but_never_what_is_known() {
         for key in 0..64 {
-            for code in 0..255 {
-                let disguise = Disguise { key, high: [3, 1] };
+            for code in 0..1024 {
+                let disguise = Disguise { key, high: [13, 1] };
                 let codes = PageCodes { llc: Code(code), dram: Code(code) };
                 let word = PageWord::new(PageState::Ready, codes, disguise);
                 assert_eq!(word.codes(), codes);
                 assert_ne!(word.seen().llc, Code::UNKNOWN);
                 assert_ne!(word.seen().dram, Code::UNKNOWN);
-                let close = word.seen().dram.0 ^ code ^ (key | 1 << 6);
-                assert!(close <= 1 && (close == 0 || word.seen().dram.0 == 254));
+                assert_eq!(word.seen().dram.0, code ^ (u16::from(key) | 1 << 6));
             }
         }
         let disguise = Disguise { key: 9, high: [1, 2] };

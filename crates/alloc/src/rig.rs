@@ -54,7 +54,8 @@ pub(crate) fn worn(core: u16) -> Worn {
 /// What pages look like: keys and classes that differ from page to page.
 pub(crate) fn codes(page: u32) -> PageCodes {
     let [low, ..] = (page.wrapping_mul(0x9e37_79b9) >> 16).to_le_bytes();
-    PageCodes { llc: Code(low & 63), dram: Code((low >> 6) * 64 + (low & 63)) }
+    let low = u16::from(low);
+    PageCodes { llc: Code(low & 63), dram: Code(low) }
 }
 
 impl Rig {

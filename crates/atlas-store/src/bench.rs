@@ -112,10 +112,10 @@ pub enum PageModel {
 /// Contiguous modelled pages, to measure sizes that the memory at hand has not. Codes use the bits
 /// of `code_mask`.
 #[must_use]
-pub fn model_pages(blocks: u64, model: PageModel, code_mask: u8, seed: u64) -> Vec<PageBlock> {
+pub fn model_pages(blocks: u64, model: PageModel, code_mask: u16, seed: u64) -> Vec<PageBlock> {
     let mut random = SplitMix(seed);
     let mut codes = |first_frame: u64| {
-        let mut codes = Box::new([0_u8; 512]);
+        let mut codes = Box::new([0_u16; 512]);
         for (frame, code) in (first_frame..).zip(codes.iter_mut()) {
             let stray = match model {
                 PageModel::Independent => true,
@@ -123,7 +123,8 @@ pub fn model_pages(blocks: u64, model: PageModel, code_mask: u8, seed: u64) -> V
             };
             let hash = frame ^ (frame >> 5) ^ (frame >> 9) ^ (frame >> 14);
             let value = if stray { random.next() } else { hash };
-            *code = value.to_le_bytes()[0] & code_mask;
+            let bytes = value.to_le_bytes();
+            *code = u16::from_le_bytes([bytes[0], bytes[1]]) & code_mask;
         }
         codes
     };

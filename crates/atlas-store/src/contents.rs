@@ -118,7 +118,7 @@ pub struct LevelMap {
     pub method: String,
     /// Lines after which the pattern repeats up to a key: 64 or 256.
     pub period: u16,
-    /// Page classes (1 where all pages share one pattern up to a key), at most 4.
+    /// Page classes (1 where all pages share one pattern up to a key), at most 16 of 64 lines.
     pub classes: u8,
     /// For every key the smallest key whose pattern correlates with it at 0.98 or more.
     pub canonical_key: Vec<u8>,
@@ -130,7 +130,7 @@ pub struct LevelMap {
     pub probe_lines: Vec<u8>,
     /// Standard deviation of one timed load around its line's mean, cycles.
     pub noise_cycles: f64,
-    /// Share of training pages per code `class * 64 + key` (period 64) or key (period 256).
+    /// Share of training pages per code `class * period + key`.
     pub code_share: Vec<f32>,
     /// How well it predicts; one per core, in the machine's order.
     pub quality: Vec<Quality>,
@@ -147,10 +147,10 @@ pub struct LevelMap {
 pub struct PageBlock {
     /// First frame, a multiple of 512.
     pub first_frame: u64,
-    /// LLC codes, `class * 64 + key` for period 64.
-    pub llc: Box<[u8; 512]>,
+    /// LLC codes, `class * period + key`; 65535 where a page was not decoded.
+    pub llc: Box<[u16; 512]>,
     /// DRAM codes.
-    pub dram: Box<[u8; 512]>,
+    pub dram: Box<[u16; 512]>,
 }
 
 /// A rectangular matrix of cells.

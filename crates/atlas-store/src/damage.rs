@@ -4,6 +4,7 @@
 use crate::contents::Contents;
 use crate::error::LoadError;
 use crate::samples::{blocks, contents, per_line};
+use crate::tests::sixteen_classes;
 use crate::{PageModel, decode, encode, model_pages};
 use isochrone_atlas::format::{self, RegionMode, TransferKind};
 use isochrone_atlas::{Atlas, AtlasError};
@@ -46,7 +47,9 @@ fn damage_of_every_kind_is_refused_with_its_reason() {
     flipped[whole.len() / 2] ^= 4;
     assert!(matches!(refusal(&flipped), AtlasError::Checksum { .. }));
     let future = forged(&whole, 12, &9_u16.to_le_bytes());
-    assert_eq!(refusal(&future), AtlasError::Future { found: 9, known: 1 });
+    assert_eq!(refusal(&future), AtlasError::Future { found: 9, known: 2 });
+    let past = forged(&whole, 12, &1_u16.to_le_bytes());
+    assert_eq!(refusal(&past), AtlasError::Past { found: 1, known: 2 });
     let newer_minor = forged(&whole, 14, &9_u16.to_le_bytes());
     assert_eq!(decode(&newer_minor).unwrap(), contents(), "a minor version only adds");
     let swapped = forged(&whole, 8, &format::BYTE_ORDER.to_be_bytes());
@@ -74,6 +77,7 @@ fn a_faulty_writer_is_found_out_though_its_checksum_fits() {
     let (levels_at, levels) = entry(format::Section::Levels);
     let (_, bases) = entry(format::Section::Bases);
     let (_, core_base) = entry(format::Section::CoreBase);
+    let (_, codes) = entry(format::Section::Codes);
     let (index_at, index) = entry(format::Section::PageIndex);
     let (_, meta) = entry(format::Section::Meta);
     let (penalties_at, penalties) = entry(format::Section::Penalties);
@@ -89,7 +93,10 @@ fn a_faulty_writer_is_found_out_though_its_checksum_fits() {
         ("too many sections", 32, &[255, 255, 0, 0]),
         ("an unknown level", levels, &[7]),
         ("an unknown form", levels + 1, &[7]),
-        ("five classes", levels + 2, &[5]),
+        ("seventeen classes", levels + 2, &[17]),
+        ("codes from the end", levels + 24, &[255, 255, 255, 255]),
+        ("a code stood for by a later one", codes, &[9, 0]),
+        ("a share that is no number", codes + 4, &f32::NAN.to_le_bytes()),
         ("a period of 65", levels + 4, &[65]),
         ("300 probe lines", levels + 6, &[44, 1]),
         ("bases from the end", levels + 8, &[255, 255, 255, 255]),
@@ -247,6 +254,7 @@ fn keeps_promise(name: &str, bytes: &[u8]) -> bool {
         Some("truncated") => matches!(outcome, Err(LoadError::Atlas(AtlasError::Truncated { .. }))),
         Some("flipped") => matches!(outcome, Err(LoadError::Atlas(AtlasError::Checksum { .. }))),
         Some("foreign") => matches!(outcome, Err(LoadError::Atlas(AtlasError::Foreign))),
+        Some("past") => matches!(outcome, Err(LoadError::Atlas(AtlasError::Past { .. }))),
         Some("future") => matches!(outcome, Err(LoadError::Atlas(AtlasError::Future { .. }))),
         Some("forged") => {
             matches!(outcome, Err(LoadError::Atlas(AtlasError::Inconsistent { .. })))
@@ -267,7 +275,7 @@ fn the_stored_corpus_is_read_as_its_names_say() {
         assert!(keeps_promise(name, &bytes), "{name}: {:?}", decode(&bytes).map(|_| "is read"));
         *seen.entry(name.split('-').next().unwrap().to_owned()).or_default() += 1;
     }
-    for kind in ["valid", "truncated", "flipped", "foreign", "future", "forged"] {
+    for kind in ["valid", "truncated", "flipped", "foreign", "past", "future", "forged"] {
         assert!(seen.contains_key(kind), "no {kind} file in {seen:?}");
     }
 }
@@ -289,11 +297,12 @@ fn write_corpus() {
     let mut lines = per_line();
     lines.levels.truncate(1);
     lines.pages.clear();
-    let raw = Contents { pages: model_pages(1, PageModel::Independent, 255, 1), ..small(&[]) };
+    let raw = Contents { pages: model_pages(1, PageModel::Independent, 63, 1), ..small(&[]) };
     write("valid-dense", &dense);
     write("valid-table", &encode(&small(&[512, 2048])).unwrap());
     write("valid-sorted", &encode(&small(&[512, 1 << 40])).unwrap());
     write("valid-independent", &encode(&raw).unwrap());
+    write("valid-words", &encode(&sixteen_classes(1)).unwrap());
     write("valid-no-pages", &encode(&small(&[])).unwrap());
     write("valid-per-line", &encode(&lines).unwrap());
     write("truncated-half", &dense[..dense.len() / 2]);
@@ -306,7 +315,8 @@ fn write_corpus() {
     }
     write("foreign-elf", b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0");
     write("foreign-json", b"{\"reading\":\"measured\"}");
-    write("future-major", &forged(&dense, 12, &2_u16.to_le_bytes()));
+    write("past-major", &forged(&dense, 12, &1_u16.to_le_bytes()));
+    write("future-major", &forged(&dense, 12, &(format::MAJOR + 1).to_le_bytes()));
     write("forged-offset", &forged(&dense, format::HEADER_BYTES + 8, &u64::MAX.to_le_bytes()));
     write("forged-sections", &forged(&dense, 32, &[255, 255, 255, 255]));
 }

@@ -177,8 +177,9 @@ fn form(level: &LevelMap) -> String {
     .to_owned()
 }
 
-/// Codes of common frames. A base and its keys may both be turned by one key without any change
-/// of latency, so the most frequent XOR between codes counts as no change.
+/// Codes of common frames. A class's pattern and its pages' keys may both be turned by one key, and
+/// classes may be numbered otherwise, without any change of latency; so for each class the most
+/// frequent pair of new class and turn counts as no change.
 fn compare_pages(
     old: &Contents,
     old_level: &LevelMap,
@@ -188,12 +189,15 @@ fn compare_pages(
     if old.pages_keyed_by != new.pages_keyed_by {
         return None;
     }
-    let period = u8::try_from(old_level.period - 1).ok()?;
-    let stands = |level: &LevelMap, code: u8| {
-        let key = code & period;
-        (code - key) | level.canonical_key.get(usize::from(key)).copied().unwrap_or(key)
+    let period = usize::from(old_level.period);
+    let classes = usize::from(old_level.classes);
+    // Class and key of a code, one class more for what is not known.
+    let stands = |level: &LevelMap, code: u16| -> (usize, usize) {
+        let (class, key) = (usize::from(code) / period, usize::from(code) % period);
+        let stands = level.canonical_key.get(key).map_or(key, |key| usize::from(*key));
+        if class < classes { (class, stands) } else { (classes, 0) }
     };
-    let mut turns = [0_u64; 256];
+    let mut turns = vec![0_u64; (classes + 1) * (classes + 1) * period];
     for block in &old.pages {
         let Some(other) = new.pages.iter().find(|b| b.first_frame == block.first_frame) else {
             continue;
@@ -203,12 +207,13 @@ fn compare_pages(
             _ => (&block.dram, &other.dram),
         };
         for (&before, &after) in before.iter().zip(after.iter()) {
-            turns[usize::from(stands(old_level, before) ^ stands(new_level, after))] += 1;
+            let (before, after) = (stands(old_level, before), stands(new_level, after));
+            turns[(before.0 * (classes + 1) + after.0) * period + (before.1 ^ after.1)] += 1;
         }
     }
     let common: u64 = turns.iter().sum();
-    // A turn is a key: it cannot change the class.
-    let same = turns[..=usize::from(period)].iter().max()?;
+    let of_class = |turns: &[u64]| turns.iter().copied().max().unwrap_or(0);
+    let same: u64 = turns.chunks_exact((classes + 1) * period).map(of_class).sum();
     let level = old_level.level.clone();
     (common > 0).then_some(PageChange { level, common, differing: common - same })
 }

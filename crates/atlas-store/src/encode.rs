@@ -8,7 +8,7 @@ use crate::contents::{Cell, Contents, Form, LevelMap, Matrix};
 use crate::error::EncodeError;
 use crate::pages::encode_pages;
 use isochrone_atlas::format::{
-    ALIGN, BASE_BYTES, BYTE_ORDER, CHECKSUM_AT, CellRecord, FLAG_COMPLETE, FLAG_MEASURED, FormTag,
+    ALIGN, BYTE_ORDER, CHECKSUM_AT, CellRecord, CodeRecord, FLAG_COMPLETE, FLAG_MEASURED, FormTag,
     HEADER_BYTES, Header, LevelRecord, LinesRecord, MAGIC, MAJOR, MATRIX_REGION, MATRIX_TRANSFER,
     MINOR, MatrixHeader, NONE_U16, PenaltiesRecord, RegionMode, SECTION_BYTES, Section,
     SectionEntry, TransferKind, checksum, label_bytes, level_tag,
@@ -32,6 +32,7 @@ pub fn encode(contents: &Contents) -> Result<Vec<u8>, EncodeError> {
         sections.push((Section::PageIndex, pages.index));
         sections.push((Section::LlcCodes, pages.llc));
         sections.push((Section::DramCodes, pages.dram));
+        sections.extend(pages.words.map(|words| (Section::PageWords, words)));
     }
     sections.push((Section::Matrices, matrices(contents)?));
     sections.push((Section::Lines, lines(contents)?));
@@ -116,7 +117,8 @@ fn encode_levels(
     contents: &Contents,
     sections: &mut Vec<(Section, Vec<u8>)>,
 ) -> Result<(), EncodeError> {
-    let (mut records, mut bases, mut core_base) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut records, mut bases) = (Vec::new(), Vec::<u8>::new());
+    let (mut core_base, mut codes) = (Vec::new(), Vec::new());
     for map in &contents.levels {
         let level = level_of(map)?;
         let period = Period::from_lines(map.period).ok_or_else(|| EncodeError::Word {
@@ -124,13 +126,14 @@ fn encode_levels(
             found: map.period.to_string(),
             expected: "64 or 256",
         })?;
-        let base_first = bases.len() / BASE_BYTES;
+        let base_first = bases.len() / size_of::<f32>();
         for (index, base) in map.bases.iter().enumerate() {
             let what = || format!("base {index} of level {}", map.level);
             let table = PatternTable::new(period, base.patterns.iter().map(Vec::as_slice))
                 .map_err(|source| EncodeError::Base { what: what(), source })?;
             length(what, usize::from(table.classes()), usize::from(map.classes))?;
-            bases.extend(table.values().iter().flat_map(|value| value.to_le_bytes()));
+            let used = &table.values()[..table.codes()];
+            bases.extend(used.iter().flat_map(|value| value.to_le_bytes()));
         }
         let core_base_first = core_base.len() / 2;
         let what = || format!("core_base of level {}", map.level);
@@ -141,8 +144,12 @@ fn encode_levels(
             }
             core_base.extend(base.unwrap_or(NONE_U16).to_le_bytes());
         }
-        let counters = [base_first, map.bases.len(), core_base_first].map(u32::try_from);
-        let [Ok(base_first), Ok(base_count), Ok(core_base_first)] = counters else {
+        let of_level = code_records(map, period)?;
+        let code_first = codes.len();
+        codes.extend(of_level);
+        let counters =
+            [base_first, map.bases.len(), core_base_first, code_first].map(u32::try_from);
+        let [Ok(base_first), Ok(base_count), Ok(core_base_first), Ok(code_first)] = counters else {
             return Err(EncodeError::TooLarge("dictionary of bases"));
         };
         let record = LevelRecord {
@@ -156,15 +163,15 @@ fn encode_levels(
             base_count,
             noise_cycles: single(map.noise_cycles),
             core_base_first,
-            canonical: canonical_codes(map, period)?,
+            code_first,
             probe_lines: padded("probe_lines", map, &map.probe_lines)?,
-            shares: padded("code_share", map, &map.code_share)?,
         };
         records.extend(record.to_bytes());
     }
     sections.push((Section::Levels, records));
     sections.push((Section::Bases, bases));
     sections.push((Section::CoreBase, core_base));
+    sections.push((Section::Codes, codes.iter().flat_map(CodeRecord::to_bytes).collect()));
     Ok(())
 }
 
@@ -199,23 +206,28 @@ fn padded<T: Copy + Default>(
     Ok(array)
 }
 
-/// The canonical key of each key as the canonical code of each code.
-fn canonical_codes(map: &LevelMap, period: Period) -> Result<[u8; 256], EncodeError> {
+/// For each code of a level the one that stands for it, and how often it was seen.
+fn code_records(map: &LevelMap, period: Period) -> Result<Vec<CodeRecord>, EncodeError> {
     let what = || format!("canonical_key of level {}", map.level);
     if !map.canonical_key.is_empty() {
         length(what, map.canonical_key.len(), period.lines())?;
     }
-    let mut codes = [0; 256];
-    for (code, slot) in (0..=u8::MAX).zip(&mut codes) {
-        let key = code & period.mask();
-        let stands = map.canonical_key.get(usize::from(key)).copied().unwrap_or(key);
+    let codes = usize::from(map.classes) * period.lines();
+    if let Some(past) = map.code_share.get(codes..).filter(|past| past.iter().any(|s| *s != 0.0)) {
+        let what = format!("code_share of level {}", map.level);
+        return Err(EncodeError::Length { what, found: codes + past.len(), expected: codes });
+    }
+    let one = |code: u16| {
+        let key = code & u16::from(period.mask());
+        let stands = map.canonical_key.get(usize::from(key)).map_or(key, |key| u16::from(*key));
         if stands > key {
             let found = format!("key {stands} for key {key}");
             return Err(EncodeError::Missing { what: what(), found });
         }
-        *slot = (code - key) | stands;
-    }
-    Ok(codes)
+        let share = map.code_share.get(usize::from(code)).copied().unwrap_or(0.0);
+        Ok(CodeRecord { canonical: (code - key) | stands, share })
+    };
+    (0_u16..).take(codes).map(one).collect()
 }
 
 fn keyed_by(words: &str) -> Result<u32, EncodeError> {

@@ -13,6 +13,7 @@ pub mod export;
 mod load;
 mod pages;
 mod save;
+mod words;
 
 #[cfg(test)]
 mod damage;

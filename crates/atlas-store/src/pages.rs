@@ -3,18 +3,24 @@
 //! Address hashes are XORs of physical address bits, so within a 2 MiB block the codes of most
 //! machines are one template, XORed with one byte a block. Where that holds the table shrinks
 //! from one byte a page to a few hundred bytes, and a query stays in the first-level cache. Where
-//! it does not hold, one byte a page is stored. Nothing is approximated: exceptions are listed.
+//! it does not hold, one byte a page is stored. Codes that are more than a byte take some bits of a
+//! word that both levels share: still two bytes a page. Nothing is approximated: exceptions are
+//! listed.
 
 use crate::contents::PageBlock;
 use crate::error::EncodeError;
+use crate::words::{Layout, encode_words};
+use isochrone_atlas::Code;
 use isochrone_atlas::format::{
-    BLOCK_PAGES, IndexKind, NONE_U32, PageIndexHeader, PlaneHeader, PlaneKind,
+    BLOCK_PAGES, IndexKind, NONE_U16, NONE_U32, PageIndexHeader, PlaneHeader, PlaneKind,
 };
 
 type Codes = [u8; BLOCK_PAGES];
+/// A page that was not decoded, where codes are bytes.
+const UNKNOWN_BYTE: u8 = u8::MAX;
 
 /// A table of all blocks of the span may be this many times larger than the list of stored ones:
-/// 256 bytes a block of 512 pages, half a byte a page. A sorted list would cost a query 20 ns.
+/// 128 bytes a block of 512 pages, a quarter of a byte a page. A sorted list would cost a query 20 ns.
 const TABLE_SPARSENESS: u64 = 64;
 /// Above this share of exceptions (one in so many pages) mispredicted branches cost a query more
 /// than the smaller table gains.
@@ -29,6 +35,8 @@ pub(crate) struct PageSections {
     pub(crate) index: Vec<u8>,
     pub(crate) llc: Vec<u8>,
     pub(crate) dram: Vec<u8>,
+    /// Where codes are more than a byte.
+    pub(crate) words: Option<Vec<u8>>,
 }
 
 /// Encodes blocks in any order.
@@ -48,13 +56,16 @@ pub(crate) fn encode_pages(
     let count = sorted.len() as u64;
     let kind = if span == count {
         IndexKind::Dense
+    } else if span <= TABLE_SPARSENESS * count && count < u64::from(NONE_U16) {
+        IndexKind::ShortTable
     } else if span <= TABLE_SPARSENESS * count {
         IndexKind::Table
     } else {
         IndexKind::Sorted
     };
     let places = places(&sorted, kind);
-    let positions = if kind == IndexKind::Table { span } else { count };
+    let spans = matches!(kind, IndexKind::Table | IndexKind::ShortTable);
+    let positions = if spans { span } else { count };
     let positions = usize::try_from(positions).map_err(|_| EncodeError::TooLarge("page table"))?;
     let header = PageIndexHeader {
         kind: kind as u32,
@@ -67,17 +78,39 @@ pub(crate) fn encode_pages(
     match kind {
         IndexKind::Dense => {}
         IndexKind::Table => index.extend(table_entries(&places, positions)),
+        IndexKind::ShortTable => {
+            let ranks = table_entries(&places, positions);
+            // The low half of a rank below 2^16, and of the mark for none.
+            index.extend(ranks.as_chunks::<4>().0.iter().flat_map(|rank| [rank[0], rank[1]]));
+        }
         IndexKind::Sorted => {
             index.extend(sorted.iter().flat_map(|block| block.first_frame.to_le_bytes()));
         }
     }
-    let llc: Vec<&Codes> = sorted.iter().map(|block| &*block.llc).collect();
-    let dram: Vec<&Codes> = sorted.iter().map(|block| &*block.dram).collect();
-    Ok(Some(PageSections {
-        index,
-        llc: encode_plane(&llc, &places, positions)?,
-        dram: encode_plane(&dram, &places, positions)?,
-    }))
+    let bytes = [|b: &PageBlock| in_bytes(&b.llc), |b: &PageBlock| in_bytes(&b.dram)]
+        .map(|of| sorted.iter().map(|block| of(block)).collect::<Option<Vec<Codes>>>());
+    if let [Some(llc), Some(dram)] = bytes {
+        return Ok(Some(PageSections {
+            index,
+            llc: encode_plane(&llc, &places, positions)?,
+            dram: encode_plane(&dram, &places, positions)?,
+            words: None,
+        }));
+    }
+    let layout = Layout::of(&sorted).ok_or(EncodeError::TooLarge("set of page codes"))?;
+    let [llc, dram] = layout.heads();
+    Ok(Some(PageSections { index, llc, dram, words: Some(encode_words(&sorted, &layout)) }))
+}
+
+/// The codes as one byte each, where they fit.
+fn in_bytes(codes: &[u16; BLOCK_PAGES]) -> Option<Codes> {
+    let mut bytes = [UNKNOWN_BYTE; BLOCK_PAGES];
+    for (byte, code) in bytes.iter_mut().zip(codes) {
+        if *code != Code::UNKNOWN.0 {
+            *byte = u8::try_from(*code).ok().filter(|byte| *byte != UNKNOWN_BYTE)?;
+        }
+    }
+    Some(bytes)
 }
 
 /// For each block its place in the index.
@@ -88,7 +121,9 @@ fn places(sorted: &[&PageBlock], kind: IndexKind) -> Vec<usize> {
     };
     match kind {
         IndexKind::Sorted => (0..sorted.len()).collect(),
-        IndexKind::Dense | IndexKind::Table => sorted.iter().map(by_frame).collect(),
+        IndexKind::Dense | IndexKind::Table | IndexKind::ShortTable => {
+            sorted.iter().map(by_frame).collect()
+        }
     }
 }
 
@@ -108,7 +143,7 @@ struct Fit {
 }
 
 fn encode_plane(
-    blocks: &[&Codes],
+    blocks: &[Codes],
     places: &[usize],
     positions: usize,
 ) -> Result<Vec<u8>, EncodeError> {
@@ -131,7 +166,7 @@ fn encode_plane(
 }
 
 fn encode_template(
-    blocks: &[&Codes],
+    blocks: &[Codes],
     places: &[usize],
     positions: usize,
     fit: &Fit,
@@ -168,7 +203,7 @@ fn encode_template(
 }
 
 /// Fits template and flips by turns, each as the majority's word given the other.
-fn fit_template(blocks: &[&Codes], start: &Codes) -> Fit {
+fn fit_template(blocks: &[Codes], start: &Codes) -> Fit {
     let mut template = *start;
     let mut flips = Vec::new();
     for _ in 0..TEMPLATE_TURNS {
@@ -181,7 +216,7 @@ fn fit_template(blocks: &[&Codes], start: &Codes) -> Fit {
                 most_frequent(blocks.iter().zip(&flips).map(|(block, flip)| block[page] ^ flip));
         }
     }
-    let differing = |(block, &flip): (&&Codes, &u8)| {
+    let differing = |(block, &flip): (&Codes, &u8)| {
         block.iter().zip(&template).filter(|&(&code, &expected)| code != expected ^ flip).count()
     };
     let exceptions = blocks.iter().zip(&flips).map(differing).sum();

@@ -113,7 +113,7 @@ pub(crate) fn blocks(first_frames: &[u64]) -> Vec<PageBlock> {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        state.to_le_bytes()[3]
+        u16::from(state.to_le_bytes()[3])
     };
     first_frames
         .iter()
@@ -124,6 +124,7 @@ pub(crate) fn blocks(first_frames: &[u64]) -> Vec<PageBlock> {
                 (first_frame..).zip(block.llc.iter_mut().zip(block.dram.iter_mut()))
             {
                 let hash = (frame ^ (frame >> 3) ^ (frame >> 9)).to_le_bytes()[0] & 63;
+                let hash = u16::from(hash);
                 *llc = if frame % 100 == 7 { hash ^ 9 } else { hash };
                 *dram = random() % 128;
             }

@@ -13,10 +13,10 @@ const LEAST_SHARE: f32 = 1e-4;
 pub struct Codebook {
     pub(crate) values: [f32; TABLE_ENTRIES],
     /// The codes that are answers, ascending; of codes alike the smallest.
-    answers: [u8; TABLE_ENTRIES],
+    answers: [u16; TABLE_ENTRIES],
     answer_count: usize,
     /// For each code the place of its answer.
-    answer_of: [u8; TABLE_ENTRIES],
+    answer_of: [u16; TABLE_ENTRIES],
     log_prior: [f32; TABLE_ENTRIES],
     pub(crate) penalties: Penalties,
     mean_cycles: f32,
@@ -34,7 +34,7 @@ impl Codebook {
     /// [`ModelError`] for lists of a wrong length or with entries out of range.
     pub fn new(
         table: &PatternTable,
-        canonical: &[u8],
+        canonical: &[u16],
         shares: &[f32],
         penalties: impl Into<Penalties>,
     ) -> Result<Self, ModelError> {
@@ -52,11 +52,11 @@ impl Codebook {
             mean_cycles: mean(&table.values()[..codes]),
             period: table.period(),
         };
-        for (code, &stands) in (0..=u8::MAX).zip(&canonical[..codes]) {
+        for (code, &stands) in (0_u16..).zip(&canonical[..codes]) {
             let place = if stands == code {
                 book.answers[book.answer_count] = code;
                 book.answer_count += 1;
-                (book.answer_count - 1).to_le_bytes()[0]
+                u16::try_from(book.answer_count - 1).unwrap_or(0)
             } else {
                 book.answer_of[usize::from(stands)]
             };
@@ -95,7 +95,7 @@ impl Codebook {
 
     /// The codes that are answers, ascending; with one there is nothing to decode.
     #[must_use]
-    pub fn answers(&self) -> &[u8] {
+    pub fn answers(&self) -> &[u16] {
         &self.answers[..self.answer_count]
     }
 
@@ -106,7 +106,7 @@ impl Codebook {
 
     /// The place of a code's answer.
     pub(crate) fn place(&self, code: Code) -> usize {
-        usize::from(self.answer_of[usize::from(code.0)])
+        usize::from(self.answer_of.get(usize::from(code.0)).copied().unwrap_or(0))
     }
 
     /// The code that stands for this one.
@@ -132,21 +132,21 @@ impl Codebook {
 
 /// A map from code to the code that stands for it, closed so that standing-in is one step.
 fn canonical_codes(
-    canonical: &[u8],
+    canonical: &[u16],
     table: &PatternTable,
-) -> Result<[u8; TABLE_ENTRIES], ModelError> {
-    let mut map = [0_u8; TABLE_ENTRIES];
+) -> Result<[u16; TABLE_ENTRIES], ModelError> {
+    let mut map = [0_u16; TABLE_ENTRIES];
     let period = table.period();
     let by_key = canonical.len() == period.lines();
     if !canonical.is_empty() && !by_key && canonical.len() < table.codes() {
         return Err(ModelError::CodeList { found: canonical.len(), expected: period.lines() });
     }
-    for (code, slot) in (0..=u8::MAX).zip(map.iter_mut()) {
-        let key = code & period.mask();
+    for (code, slot) in (0_u16..).zip(map.iter_mut()) {
+        let key = code & u16::from(period.mask());
         let stands = if canonical.is_empty() {
             code
         } else if by_key {
-            (code - key) | (canonical[usize::from(key)] & period.mask())
+            (code - key) | (canonical[usize::from(key)] & u16::from(period.mask()))
         } else {
             canonical.get(usize::from(code)).copied().unwrap_or(code)
         };
@@ -185,7 +185,7 @@ mod tests {
     fn bad_lists_are_refused() {
         let table = PatternTable::new(Period::Lines64, [[1.0; 64].as_slice()]).unwrap();
         let noise = Noise::heavy_tailed(1.0);
-        let bad = |canonical: &[u8], shares: &[f32], noise: Noise| {
+        let bad = |canonical: &[u16], shares: &[f32], noise: Noise| {
             Codebook::new(&table, canonical, shares, noise).unwrap_err()
         };
         assert_eq!(bad(&[0; 9], &[], noise), ModelError::CodeList { found: 9, expected: 64 });

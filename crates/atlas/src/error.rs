@@ -30,6 +30,13 @@ pub enum AtlasError {
     },
     /// The bytes were swapped by a conversion.
     ByteOrder,
+    /// Written by an earlier version of the format, which had one byte for a code.
+    Past {
+        /// Its major version.
+        found: u16,
+        /// The oldest that is understood.
+        known: u16,
+    },
     /// Written by a later version of the format.
     Future {
         /// Its major version.
@@ -66,6 +73,10 @@ impl fmt::Display for AtlasError {
             Self::ByteOrder => {
                 f.write_str("damaged: its byte order was changed; copy the atlas as it was written")
             }
+            Self::Past { found, known } => write!(
+                f,
+                "written in format {found}, this program reads format {known}; measure anew"
+            ),
             Self::Future { found, known } => write!(
                 f,
                 "written in format {found}, this program knows up to {known}; update the program"

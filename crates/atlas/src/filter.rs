@@ -6,7 +6,7 @@
 
 use crate::codebook::Codebook;
 use crate::model::{Code, TABLE_ENTRIES};
-use crate::penalties::MIDDLE;
+use crate::penalties::entry;
 
 /// An answer further below the best than this cannot change any decision (e^-20 = 2e-9).
 const NEGLIGIBLE: f32 = -20.0;
@@ -80,7 +80,7 @@ impl Decoder {
         // A mean of `weight` samples scatters less by its root.
         let scale = libm::sqrtf(weight) / book.penalties.step_cycles;
         for (score, answer) in self.score.iter_mut().zip(book.answers()) {
-            let residual = (cycles - book.values[usize::from(answer ^ line)]) * scale;
+            let residual = (cycles - book.values[usize::from(answer ^ u16::from(line))]) * scale;
             *score -= book.penalties.nats[entry(residual)];
         }
         self.samples = self.samples.saturating_add(1);
@@ -122,16 +122,6 @@ impl Decoder {
         let error = others / (1.0 + others);
         Decision { code: Code(book.answers()[place]), error, margin, samples: self.samples }
     }
-}
-
-/// The penalty entry of a residual counted in steps.
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the value is clamped to 0..=255; truncation rounds, since a half was added"
-)]
-const fn entry(residual_steps: f32) -> usize {
-    ((residual_steps + MIDDLE + 0.5).clamp(0.0, 255.0) as u8) as usize
 }
 
 /// e^x for x in -80..=0, relative error below 1e-5: enough to tell when to stop, and an order of
@@ -194,12 +184,12 @@ mod tests {
     #[test]
     fn every_code_is_decoded_exactly_without_noise() {
         let mut dice = Dice(7);
-        for (period, classes) in [(Period::Lines64, 4), (Period::Lines256, 1)] {
+        for (period, classes) in [(Period::Lines64, 16), (Period::Lines256, 4)] {
             let patterns: Vec<_> = (0..classes)
                 .map(|_| random_pattern(&mut dice, 50.0, 12.0, period.lines()))
                 .collect();
             let (table, book) = book_of(&patterns, period, 5.0);
-            for code in 0..=255 {
+            for code in 0..1024 {
                 let mut decoder = Decoder::new(&book);
                 for _ in 0..24 {
                     let line = u8::try_from(dice.below(256)).unwrap();
@@ -218,7 +208,7 @@ mod tests {
         let (table, book) = book_of(&patterns, Period::Lines64, 10.0);
         let (mut wrong, mut samples, pages) = (0.0, 0.0, 2000_u16);
         for _ in 0..pages {
-            let code = Code(u8::try_from(dice.below(64)).unwrap());
+            let code = Code(u16::try_from(dice.below(64)).unwrap());
             let mut decoder = Decoder::new(&book);
             let decision = loop {
                 let line = u8::try_from(dice.below(64)).unwrap();
@@ -253,6 +243,7 @@ mod tests {
         let table = PatternTable::new(Period::Lines64, [pattern.as_slice()]).unwrap();
         let keys = table.canonical_keys(0.98);
         let noise = Noise::heavy_tailed(2.0);
+        let keys = keys.map(u16::from);
         let merged = Codebook::new(&table, &keys[..64], &[], noise).unwrap();
         let apart = Codebook::new(&table, &[], &[], noise).unwrap();
         let (mut one, mut other) = (Decoder::new(&merged), Decoder::new(&apart));
@@ -273,7 +264,7 @@ mod tests {
     #[test]
     fn a_flat_level_has_one_answer_at_once() {
         let table = PatternTable::new(Period::Lines64, [[360.0; 64].as_slice()]).unwrap();
-        let keys = table.canonical_keys(0.98);
+        let keys = table.canonical_keys(0.98).map(u16::from);
         let book = Codebook::new(&table, &keys[..64], &[], Noise::heavy_tailed(40.0)).unwrap();
         let decision = Decoder::new(&book).best(&book);
         assert_eq!((decision.code, decision.error, decision.margin), (Code(0), 0.0, f32::INFINITY));
@@ -283,7 +274,7 @@ mod tests {
     fn the_prior_decides_where_samples_do_not() {
         let patterns = [[400.0_f32; 64].to_vec(), [410.0_f32; 64].to_vec()];
         let table = PatternTable::new(Period::Lines64, patterns.iter().map(Vec::as_slice)).unwrap();
-        let keys = table.canonical_keys(0.98);
+        let keys = table.canonical_keys(0.98).map(u16::from);
         let shares: Vec<f32> = (0..128).map(|code| if code < 64 { 1.0 } else { 3.0 }).collect();
         let book = Codebook::new(&table, &keys[..64], &shares, Noise::heavy_tailed(40.0)).unwrap();
         let mut decoder = Decoder::new(&book);
@@ -304,7 +295,7 @@ mod tests {
         let (_, wrong) = book_of(&patterns[1..], Period::Lines64, 8.0);
         let mut gain = 0.0;
         for _ in 0..16 {
-            let code = Code(u8::try_from(dice.below(64)).unwrap());
+            let code = Code(u16::try_from(dice.below(64)).unwrap());
             let (mut own, mut other) = (Decoder::new(&right), Decoder::new(&wrong));
             assert!((own.evidence_nats(&right)).abs() < 1e-3, "nothing seen, nothing lost");
             for line in (0..64).step_by(9) {

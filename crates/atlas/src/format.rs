@@ -7,19 +7,19 @@
 mod records;
 
 pub use records::{
-    CellRecord, FormTag, IndexKind, LevelRecord, LinesRecord, MATRIX_REGION, MATRIX_TRANSFER,
-    MatrixHeader, PageIndexHeader, PenaltiesRecord, PlaneHeader, PlaneKind, RegionMode,
-    TransferKind, level_tag,
+    CellRecord, CodeRecord, FormTag, IndexKind, LevelRecord, LinesRecord, MATRIX_REGION,
+    MATRIX_TRANSFER, MatrixHeader, PageIndexHeader, PenaltiesRecord, PlaneHeader, PlaneKind,
+    RegionMode, TransferKind, WordsHeader, level_tag,
 };
 
 /// First bytes of every atlas. Like PNG's, they break when a transfer converts line ends.
 pub const MAGIC: [u8; 8] = [0x89, b'I', b'S', b'O', b'\r', b'\n', 0x1a, b'\n'];
 /// Reads as this number only in the byte order of the file.
 pub const BYTE_ORDER: u32 = 0x0102_0304;
-/// Layouts with another major version cannot be read.
-pub const MAJOR: u16 = 1;
-/// Minor versions add sections that older readers skip: 1 added [`Section::Penalties`].
-pub const MINOR: u16 = 1;
+/// Layouts with another major version cannot be read. 2: codes of two bytes.
+pub const MAJOR: u16 = 2;
+/// Minor versions add sections that older readers skip.
+pub const MINOR: u16 = 0;
 /// Size of the header.
 pub const HEADER_BYTES: usize = 64;
 /// Size of an entry of the section table.
@@ -36,18 +36,20 @@ pub const FLAG_MEASURED: u32 = 2;
 pub const ALIGN: usize = 8;
 /// Pages in a block of the page table (2 MiB).
 pub const BLOCK_PAGES: usize = 512;
-/// Size of a base: 256 latencies by code.
-pub const BASE_BYTES: usize = 1024;
 /// "No base", "no such label" in 16-bit indices.
 pub const NONE_U16: u16 = u16::MAX;
 /// "No block here" in the page index.
 pub const NONE_U32: u32 = u32::MAX;
 /// Size of a level record.
-pub const LEVEL_BYTES: usize = 1568;
+pub const LEVEL_BYTES: usize = 288;
+/// Size of what is said of one code.
+pub const CODE_BYTES: usize = 8;
 /// Size of the page index before its entries.
 pub const PAGE_INDEX_BYTES: usize = 24;
 /// Size of a plane before its codes.
 pub const PLANE_BYTES: usize = 8;
+/// Size of what says where a plane's codes lie in the page words, before its dictionary.
+pub const WORDS_BYTES: usize = 4;
 /// Size of a matrix before its labels.
 pub const MATRIX_BYTES: usize = 8;
 /// Size of a cell.
@@ -73,7 +75,7 @@ pub enum Section {
     Cores = 2,
     /// [`LevelRecord`]s.
     Levels = 3,
-    /// Bases, 256 `f32` each.
+    /// Bases, an `f32` by code each.
     Bases = 4,
     /// For each level and core its base, `u16` each.
     CoreBase = 5,
@@ -89,6 +91,10 @@ pub enum Section {
     Lines = 10,
     /// What residuals cost: a [`PenaltiesRecord`] for each level that has one.
     Penalties = 11,
+    /// For each level and code a [`CodeRecord`].
+    Codes = 12,
+    /// Codes of both levels in one `u16` a page.
+    PageWords = 13,
 }
 
 /// Builds a record of `N` bytes.

@@ -189,7 +189,7 @@ mod tests {
     fn samples(truth: &PatternTable, count: u8, shift: f32, jitter: f32) -> Vec<CodedSample> {
         (0..count)
             .map(|i| {
-                let (code, line) = (Code(i % 64), i.wrapping_mul(29));
+                let (code, line) = (Code(u16::from(i % 64)), i.wrapping_mul(29));
                 let wobble = f32::from(i.wrapping_mul(97)) / 127.5 - 1.0;
                 let tail = if i % 10 == 9 { 500.0 } else { 0.0 };
                 let cycles = truth.latency_cycles(code, line) + shift + jitter * wobble + tail;

@@ -37,14 +37,16 @@ mod pages;
 mod penalties;
 mod query;
 mod reader;
+mod rows;
 
 pub use codebook::Codebook;
 pub use error::AtlasError;
 pub use filter::{Decision, Decoder};
 pub use identify::{BaseContest, BaseMatch, CodedSample, identify_base};
 pub use matrices::{Spread, TransferSpread};
-pub use model::{Code, ModelError, PatternTable, Period};
+pub use model::{Code, ModelError, PatternTable, Period, TABLE_ENTRIES};
 pub use pages::PageBlockView;
 pub use penalties::{Noise, PENALTY_ENTRIES, Penalties};
 pub use query::LevelView;
 pub use reader::{Atlas, LevelInfo};
+pub use rows::{CLOSE, Rows, Scores, Verdict};

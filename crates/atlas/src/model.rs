@@ -1,21 +1,26 @@
 //! The form that latencies follow:
 //! `latency(core, page, i) = base[core][class(page)][i ^ key(page)]`.
 //!
-//! A code packs class and key so that one XOR finds the value: with a period of 64 lines the code
-//! is `class * 64 + key`, and `table[code ^ i]` is already `base[class][i ^ key]`, because the
-//! line index never reaches the class bits. It never learns a pattern: `probe` does.
+//! A code packs class and key so that one XOR finds the value: the code is `class * period + key`,
+//! and `table[code ^ i]` is already `base[class][i ^ key]`, because the line index never reaches
+//! the class bits. It never learns a pattern: `probe` does.
 
 use core::fmt;
 
-/// Entries of a pattern table: classes times period, at most.
-pub(crate) const TABLE_ENTRIES: usize = 256;
+/// Entries of a pattern table: classes times period, at most. Sixteen classes of 64 lines: a hash
+/// over a number of slices that is no power of two repeats after several pages (eight on a Granite
+/// Rapids), and each page of such a run, on each node that memory lies on, is a class.
+pub const TABLE_ENTRIES: usize = 1024;
+
+/// Keys of the longest period.
+const KEYS_MAX: usize = 256;
 
 /// Lines after which the pattern repeats up to a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Period {
-    /// One 4 KiB page; up to four classes of page.
+    /// One 4 KiB page; up to sixteen classes of page.
     Lines64,
-    /// Four pages (16 KiB); one class, and the four pages share one code.
+    /// Four pages (16 KiB), which share one code; up to four classes.
     Lines256,
 }
 
@@ -39,6 +44,15 @@ impl Period {
         }
     }
 
+    /// Bits of a key.
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        match self {
+            Self::Lines64 => 6,
+            Self::Lines256 => 8,
+        }
+    }
+
     /// Mask that takes a line's index in its period from the low byte of its number.
     #[must_use]
     pub const fn mask(self) -> u8 {
@@ -48,45 +62,43 @@ impl Period {
         }
     }
 
-    /// Classes that fit into a one-byte code.
+    /// Classes that fit into a table.
     #[must_use]
     pub const fn max_classes(self) -> usize {
         TABLE_ENTRIES / self.lines()
     }
 }
 
-/// What is known of a page, in one byte: its class and its key.
+/// What is known of a page, in two bytes: its class and its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Code(pub u8);
+pub struct Code(pub u16);
 
 impl Code {
-    /// The code of a page that was not decoded. No page is given it: one that would have it (a
-    /// code in 256 at worst) is reported as not known.
-    pub const UNKNOWN: Self = Self(255);
+    /// The code of a page that was not decoded; no table has it.
+    pub const UNKNOWN: Self = Self(u16::MAX);
 
     /// The code of a class and a key; `None` where the period has no such class or key.
     #[must_use]
     pub const fn new(period: Period, class: u8, key: u8) -> Option<Self> {
-        match period {
-            Period::Lines64 if class < 4 && key < 64 => Some(Self(class * 64 + key)),
-            Period::Lines256 if class == 0 => Some(Self(key)),
-            _ => None,
+        if (class as usize) < period.max_classes() && key <= period.mask() {
+            Some(Self((class as u16) << period.bits() | key as u16))
+        } else {
+            None
         }
     }
 
     /// The page class.
     #[must_use]
     pub const fn class(self, period: Period) -> u8 {
-        match period {
-            Period::Lines64 => self.0 / 64,
-            Period::Lines256 => 0,
-        }
+        let [class, _] = (self.0 >> period.bits()).to_le_bytes();
+        class
     }
 
     /// The key that permutes the pattern.
     #[must_use]
     pub const fn key(self, period: Period) -> u8 {
-        self.0 & period.mask()
+        let [key, _] = self.0.to_le_bytes();
+        key & period.mask()
     }
 }
 
@@ -148,7 +160,8 @@ impl PatternTable {
     /// 256. NaN where the code names a class that the table has not.
     #[must_use]
     pub fn latency_cycles(&self, code: Code, line: u8) -> f32 {
-        self.values[usize::from(code.0 ^ (line & self.period.mask()))]
+        let place = usize::from(code.0 ^ u16::from(line & self.period.mask()));
+        self.values.get(place).copied().unwrap_or(f32::NAN)
     }
 
     /// Lines after which the pattern repeats.
@@ -189,9 +202,9 @@ impl PatternTable {
     /// For every key the smallest key whose pattern correlates with it at `at_least` or more.
     /// Entries beyond the period are 0.
     #[must_use]
-    pub fn canonical_keys(&self, at_least: f32) -> [u8; TABLE_ENTRIES] {
-        let mut alike = [false; TABLE_ENTRIES];
-        let mut canonical = [0; TABLE_ENTRIES];
+    pub fn canonical_keys(&self, at_least: f32) -> [u8; KEYS_MAX] {
+        let mut alike = [false; KEYS_MAX];
+        let mut canonical = [0; KEYS_MAX];
         for shift in 0..=self.period.mask() {
             alike[usize::from(shift)] = self.key_correlation(0, shift) >= at_least;
         }
@@ -235,7 +248,7 @@ pub(crate) const fn narrow(value: f64) -> f32 {
 pub enum ModelError {
     /// There is no pattern at all.
     NoClasses,
-    /// More classes than a one-byte code can tell apart.
+    /// More classes than a table holds.
     TooManyClasses {
         /// Most that fit with this period.
         most: usize,
@@ -263,7 +276,7 @@ impl fmt::Display for ModelError {
         match self {
             Self::NoClasses => f.write_str("a base needs at least one pattern; learn it first"),
             Self::TooManyClasses { most } => {
-                write!(f, "a one-byte code holds at most {most} classes; merge the nearest ones")
+                write!(f, "a table holds at most {most} classes; merge the nearest ones")
             }
             Self::PatternLength { found, expected } => {
                 write!(f, "a pattern has {found} lines where its period has {expected}")
@@ -292,15 +305,16 @@ mod tests {
 
     #[test]
     fn a_code_is_its_class_and_key() {
-        for class in 0..4 {
+        for class in 0..16 {
             for key in 0..64 {
                 let code = Code::new(Period::Lines64, class, key).unwrap();
                 assert_eq!((code.class(Period::Lines64), code.key(Period::Lines64)), (class, key));
             }
         }
-        assert_eq!(Code::new(Period::Lines64, 4, 0), None);
+        assert_eq!(Code::new(Period::Lines64, 16, 0), None);
         assert_eq!(Code::new(Period::Lines64, 0, 64), None);
-        assert_eq!(Code::new(Period::Lines256, 1, 0), None);
+        assert_eq!(Code::new(Period::Lines256, 4, 0), None);
+        assert_eq!(Code::new(Period::Lines256, 3, 200), Some(Code(968)));
         assert_eq!(Code(200).key(Period::Lines256), 200);
     }
 
@@ -320,6 +334,7 @@ mod tests {
             }
         }
         assert!(table.latency_cycles(Code(192), 0).is_nan());
+        assert!(table.latency_cycles(Code::UNKNOWN, 0).is_nan());
         let wide = PatternTable::new(Period::Lines256, [ramp(256).as_slice()]).unwrap();
         assert_eq!(wide.latency_cycles(Code(5), 250), ramp(256)[250 ^ 5]);
     }
@@ -335,8 +350,8 @@ mod tests {
         assert_eq!(PatternTable::new(Period::Lines64, none), Err(ModelError::NoClasses));
         let long = ramp(256);
         assert_eq!(
-            PatternTable::new(Period::Lines256, [long.as_slice(), long.as_slice()]),
-            Err(ModelError::TooManyClasses { most: 1 })
+            PatternTable::new(Period::Lines256, [long.as_slice(); 5]),
+            Err(ModelError::TooManyClasses { most: 4 })
         );
         let mut holed = ramp(64);
         holed[7] = f32::NAN;

@@ -7,10 +7,14 @@
 
 use crate::error::AtlasError;
 use crate::format::{
-    BLOCK_PAGES, IndexKind, NONE_U32, PAGE_INDEX_BYTES, PLANE_BYTES, PageIndexHeader, PlaneHeader,
-    PlaneKind,
+    BLOCK_PAGES, IndexKind, NONE_U16, NONE_U32, PAGE_INDEX_BYTES, PLANE_BYTES, PageIndexHeader,
+    PlaneHeader, PlaneKind, WORDS_BYTES, WordsHeader,
 };
+use crate::model::Code;
 use isochrone_units::Level;
+
+/// A code that is not known, where codes are bytes.
+const UNKNOWN_BYTE: u8 = u8::MAX;
 
 const PAGE_MASK: usize = BLOCK_PAGES - 1;
 
@@ -28,6 +32,7 @@ pub(crate) struct PageIndex<'a> {
 enum Index<'a> {
     Dense,
     Table(&'a [[u8; 4]]),
+    ShortTable(&'a [[u8; 2]]),
     Sorted(&'a [[u8; 8]]),
 }
 
@@ -67,6 +72,8 @@ impl<'a> PageIndex<'a> {
             Index::Dense
         } else if head.kind == IndexKind::Table as u32 {
             Index::Table(check_table(entries, positions, blocks)?)
+        } else if head.kind == IndexKind::ShortTable as u32 {
+            Index::ShortTable(check_short_table(entries, positions, blocks)?)
         } else if head.kind == IndexKind::Sorted as u32 {
             if positions != blocks {
                 return Err(bad(PART, "positions and blocks differ"));
@@ -85,7 +92,12 @@ impl<'a> PageIndex<'a> {
             Index::Table(ranks) if ranks.get(position).copied() == Some(NONE_U32.to_le_bytes()) => {
                 None
             }
-            Index::Table(_) | Index::Dense => {
+            Index::ShortTable(ranks)
+                if ranks.get(position).copied() == Some(NONE_U16.to_le_bytes()) =>
+            {
+                None
+            }
+            Index::Table(_) | Index::ShortTable(_) | Index::Dense => {
                 Some(self.first_frame + position as u64 * BLOCK_PAGES as u64)
             }
         })
@@ -93,20 +105,46 @@ impl<'a> PageIndex<'a> {
 }
 
 fn check_table(entries: &[u8], positions: usize, blocks: usize) -> Result<&[[u8; 4]], AtlasError> {
-    const PART: &str = "page index";
     let (ranks, rest) = entries.as_chunks::<4>();
-    if ranks.len() != positions || !rest.is_empty() {
-        return Err(bad(PART, "not one entry for each block of the span"));
+    let known = ranks.iter().map(|rank| u32::from_le_bytes(*rank));
+    check_ranks(known.map(|rank| (rank != NONE_U32).then(|| size(rank))), blocks)?;
+    check_length(ranks.len(), rest, positions)?;
+    Ok(ranks)
+}
+
+fn check_short_table(
+    entries: &[u8],
+    positions: usize,
+    blocks: usize,
+) -> Result<&[[u8; 2]], AtlasError> {
+    let (ranks, rest) = entries.as_chunks::<2>();
+    let known = ranks.iter().map(|rank| u16::from_le_bytes(*rank));
+    check_ranks(known.map(|rank| (rank != NONE_U16).then(|| usize::from(rank))), blocks)?;
+    check_length(ranks.len(), rest, positions)?;
+    Ok(ranks)
+}
+
+fn check_length(ranks: usize, rest: &[u8], positions: usize) -> Result<(), AtlasError> {
+    if ranks == positions && rest.is_empty() {
+        return Ok(());
     }
+    Err(bad("page index", "not one entry for each block of the span"))
+}
+
+/// Ranks ascend by one, blocks that are not stored left out, and there are as many as blocks.
+fn check_ranks(
+    ranks: impl Iterator<Item = Option<usize>>,
+    blocks: usize,
+) -> Result<(), AtlasError> {
+    const PART: &str = "page index";
     let mut next = 0;
-    for rank in ranks {
-        match u32::from_le_bytes(*rank) {
-            NONE_U32 => {}
-            rank if size(rank) == next => next += 1,
-            _ => return Err(bad(PART, "ranks are not 0, 1, 2, ...")),
+    for rank in ranks.flatten() {
+        if rank != next {
+            return Err(bad(PART, "ranks are not 0, 1, 2, ..."));
         }
+        next += 1;
     }
-    if next == blocks { Ok(ranks) } else { Err(bad(PART, "ranks and blocks differ in number")) }
+    if next == blocks { Ok(()) } else { Err(bad(PART, "ranks and blocks differ in number")) }
 }
 
 fn check_sorted(entries: &[u8], blocks: usize, first: u64) -> Result<&[[u8; 8]], AtlasError> {
@@ -135,6 +173,63 @@ pub(crate) struct Plane<'a>(Codes<'a>);
 enum Codes<'a> {
     Raw(&'a [u8]),
     Template { template: &'a [u8; BLOCK_PAGES], flips: &'a [u8], exceptions: Exceptions<'a> },
+    Words(Words<'a>),
+}
+
+/// Some bits of each page's word.
+#[derive(Clone, Copy, Debug)]
+struct Words<'a> {
+    words: &'a [[u8; 2]],
+    shift: u32,
+    mask: u16,
+    /// Codes by index; without any the bits are the code.
+    dictionary: &'a [[u8; 2]],
+}
+
+impl<'a> Words<'a> {
+    fn open(
+        bytes: &'a [u8],
+        dictionary: u32,
+        words: Option<&'a [u8]>,
+        blocks: usize,
+    ) -> Result<Self, AtlasError> {
+        const PART: &str = "page words";
+        let words = words.ok_or(bad(PART, "missing"))?.as_chunks::<2>();
+        let (head, rest) =
+            bytes.split_first_chunk::<WORDS_BYTES>().ok_or(bad(PART, "a head cut short"))?;
+        let head = WordsHeader::from_bytes(head);
+        let dictionary_found = rest.as_chunks::<2>();
+        if blocks.checked_mul(BLOCK_PAGES) != Some(words.0.len()) || !words.1.is_empty() {
+            return Err(bad(PART, "not one word a page"));
+        }
+        if head.bits == 0 || head.bits > 16 || head.shift > 16 - head.bits {
+            return Err(bad(PART, "more bits than a word has"));
+        }
+        if dictionary_found.0.len() != size(dictionary) || !dictionary_found.1.is_empty() {
+            return Err(bad(PART, "not as many codes as they say"));
+        }
+        let mask = u16::MAX >> (16 - head.bits);
+        if dictionary_found.0.len() > usize::from(mask) {
+            return Err(bad(PART, "more codes than the bits can name"));
+        }
+        let shift = u32::from(head.shift);
+        Ok(Self { words: words.0, shift, mask, dictionary: dictionary_found.0 })
+    }
+
+    #[inline]
+    fn code(&self, page: usize) -> Option<u16> {
+        let index = u16::from_le_bytes(*self.words.get(page)?) >> self.shift & self.mask;
+        if self.dictionary.is_empty() {
+            return (index != self.mask).then_some(index);
+        }
+        self.dictionary.get(usize::from(index)).map(|code| u16::from_le_bytes(*code))
+    }
+}
+
+/// A code of one byte, if it is known.
+#[inline]
+fn of_byte(code: u8) -> Option<u16> {
+    (code != UNKNOWN_BYTE).then_some(u16::from(code))
 }
 
 /// Pages whose code the template does not give: a bit a page in words of 64 pages, where each
@@ -150,7 +245,11 @@ const WORD_PAGES: usize = 64;
 const BLOCK_WORDS: usize = BLOCK_PAGES / WORD_PAGES;
 
 impl<'a> Plane<'a> {
-    pub(crate) fn open(bytes: &'a [u8], index: &PageIndex<'a>) -> Result<Self, AtlasError> {
+    pub(crate) fn open(
+        bytes: &'a [u8],
+        words: Option<&'a [u8]>,
+        index: &PageIndex<'a>,
+    ) -> Result<Self, AtlasError> {
         const PART: &str = "page codes";
         let Some((head, rest)) = bytes.split_first_chunk::<PLANE_BYTES>() else {
             return Err(bad(PART, "shorter than their head"));
@@ -161,6 +260,10 @@ impl<'a> Plane<'a> {
                 return Err(bad(PART, "not one byte a page"));
             }
             return Ok(Self(Codes::Raw(rest)));
+        }
+        if head.kind == PlaneKind::Words as u32 {
+            let words = Words::open(rest, head.exceptions, words, index.blocks)?;
+            return Ok(Self(Codes::Words(words)));
         }
         if head.kind != PlaneKind::Template as u32 {
             return Err(bad(PART, "unknown kind"));
@@ -180,19 +283,22 @@ impl<'a> Plane<'a> {
     }
 
     /// The codes of the block with this rank.
-    fn block(&self, rank: usize, position: usize) -> Option<[u8; BLOCK_PAGES]> {
+    fn block(&self, rank: usize, position: usize) -> [u16; BLOCK_PAGES] {
+        core::array::from_fn(|page| self.code_at(rank, position, page).unwrap_or(Code::UNKNOWN.0))
+    }
+
+    #[inline]
+    fn code_at(&self, rank: usize, position: usize, page: usize) -> Option<u16> {
         match &self.0 {
-            Codes::Raw(codes) => codes.as_chunks().0.get(rank).copied(),
+            Codes::Raw(codes) => of_byte(*codes.get(rank * BLOCK_PAGES + page)?),
+            Codes::Words(words) => words.code(rank * BLOCK_PAGES + page),
             Codes::Template { template, flips, exceptions } => {
-                let flip = *flips.get(position)?;
-                let mut codes = **template;
-                for (page, code) in codes.iter_mut().enumerate() {
-                    *code = match exceptions.find(rank, page) {
-                        Some(exception) => exceptions.code(exception)?,
-                        None => *code ^ flip,
-                    };
+                let code = template[page & PAGE_MASK] ^ flips.get(position)?;
+                // Off the chain of dependent loads: the branch is predicted.
+                match exceptions.find(rank, page) {
+                    Some(exception) => exceptions.code(exception).and_then(of_byte),
+                    None => of_byte(code),
                 }
-                Some(codes)
             }
         }
     }
@@ -247,13 +353,14 @@ pub(crate) struct PageCodes<'a> {
 impl PageCodes<'_> {
     /// The code of a frame.
     #[inline]
-    pub(crate) fn code(&self, frame: u64) -> Option<u8> {
+    pub(crate) fn code(&self, frame: u64) -> Option<u16> {
         let offset = frame.wrapping_sub(self.index.first_frame);
         // The first frame is a multiple of 512: the page within its block needs no subtraction.
         let page = place(frame % BLOCK_PAGES as u64);
         let position = place(offset / BLOCK_PAGES as u64);
         let rank = match (self.index.kind, &self.plane.0) {
-            (Index::Dense, Codes::Raw(codes)) => return codes.get(place(offset)).copied(),
+            (Index::Dense, Codes::Raw(codes)) => return of_byte(*codes.get(place(offset))?),
+            (Index::Dense, Codes::Words(words)) => return words.code(place(offset)),
             (Index::Dense, Codes::Template { .. }) => position,
             (Index::Table(ranks), _) => {
                 let rank = u32::from_le_bytes(*ranks.get(position)?);
@@ -262,30 +369,22 @@ impl PageCodes<'_> {
                 }
                 size(rank)
             }
+            (Index::ShortTable(ranks), _) => {
+                let rank = u16::from_le_bytes(*ranks.get(position)?);
+                if rank == NONE_U16 {
+                    return None;
+                }
+                usize::from(rank)
+            }
             (Index::Sorted(frames), _) => return self.sorted_code(frames, frame),
         };
-        self.code_at(rank, position, page)
+        self.plane.code_at(rank, position, page)
     }
 
-    #[inline]
-    fn code_at(&self, rank: usize, position: usize, page: usize) -> Option<u8> {
-        match &self.plane.0 {
-            Codes::Raw(codes) => codes.get(rank * BLOCK_PAGES + page).copied(),
-            Codes::Template { template, flips, exceptions } => {
-                let code = template[page & PAGE_MASK] ^ flips.get(position)?;
-                // Off the chain of dependent loads: the branch is predicted.
-                match exceptions.find(rank, page) {
-                    Some(exception) => exceptions.code(exception),
-                    None => Some(code),
-                }
-            }
-        }
-    }
-
-    fn sorted_code(&self, frames: &[[u8; 8]], frame: u64) -> Option<u8> {
+    fn sorted_code(&self, frames: &[[u8; 8]], frame: u64) -> Option<u16> {
         let first = frame - frame % BLOCK_PAGES as u64;
         let rank = frames.binary_search_by_key(&first, |f| u64::from_le_bytes(*f)).ok()?;
-        self.code_at(rank, rank, place(frame % BLOCK_PAGES as u64))
+        self.plane.code_at(rank, rank, place(frame % BLOCK_PAGES as u64))
     }
 }
 
@@ -294,10 +393,10 @@ impl PageCodes<'_> {
 pub struct PageBlockView {
     /// First frame, a multiple of 512.
     pub first_frame: u64,
-    /// LLC codes.
-    pub llc: [u8; BLOCK_PAGES],
+    /// LLC codes, [`Code::UNKNOWN`] where a page was not decoded.
+    pub llc: [u16; BLOCK_PAGES],
     /// DRAM codes.
-    pub dram: [u8; BLOCK_PAGES],
+    pub dram: [u16; BLOCK_PAGES],
 }
 
 /// The whole page table.
@@ -305,15 +404,24 @@ pub struct PageBlockView {
 pub(crate) struct PageTable<'a> {
     pub(crate) index: PageIndex<'a>,
     pub(crate) bytes: usize,
+    /// Bytes of the codes alone.
+    pub(crate) code_bytes: usize,
     llc: Plane<'a>,
     dram: Plane<'a>,
 }
 
 impl<'a> PageTable<'a> {
-    pub(crate) fn open(index: &'a [u8], llc: &'a [u8], dram: &'a [u8]) -> Result<Self, AtlasError> {
-        let bytes = index.len() + llc.len() + dram.len();
+    pub(crate) fn open(
+        index: &'a [u8],
+        llc: &'a [u8],
+        dram: &'a [u8],
+        words: Option<&'a [u8]>,
+    ) -> Result<Self, AtlasError> {
+        let code_bytes = llc.len() + dram.len() + words.map_or(0, <[u8]>::len);
+        let bytes = index.len() + code_bytes;
         let index = PageIndex::open(index)?;
-        Ok(Self { index, bytes, llc: Plane::open(llc, &index)?, dram: Plane::open(dram, &index)? })
+        let open = |plane| Plane::open(plane, words, &index);
+        Ok(Self { index, bytes, code_bytes, llc: open(llc)?, dram: open(dram)? })
     }
 
     pub(crate) const fn codes(&self, level: Level) -> PageCodes<'a> {
@@ -325,18 +433,18 @@ impl<'a> PageTable<'a> {
     }
 
     pub(crate) fn blocks(self) -> impl Iterator<Item = PageBlockView> + 'a {
-        self.index.first_frames().enumerate().filter_map(move |(rank, first_frame)| {
+        self.index.first_frames().enumerate().map(move |(rank, first_frame)| {
             let position = match self.index.kind {
                 Index::Sorted(_) => rank,
-                Index::Dense | Index::Table(_) => {
+                Index::Dense | Index::Table(_) | Index::ShortTable(_) => {
                     place((first_frame - self.index.first_frame) / BLOCK_PAGES as u64)
                 }
             };
-            Some(PageBlockView {
+            PageBlockView {
                 first_frame,
-                llc: self.llc.block(rank, position)?,
-                dram: self.dram.block(rank, position)?,
-            })
+                llc: self.llc.block(rank, position),
+                dram: self.dram.block(rank, position),
+            }
         })
     }
 }

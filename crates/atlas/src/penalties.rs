@@ -54,6 +54,16 @@ pub struct Penalties {
     pub nats: [f32; PENALTY_ENTRIES],
 }
 
+/// The penalty entry of a residual counted in steps.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the value is clamped to 0..=255; truncation rounds, since a half was added"
+)]
+pub(crate) const fn entry(residual_steps: f32) -> usize {
+    ((residual_steps + MIDDLE + 0.5).clamp(0.0, 255.0) as u8) as usize
+}
+
 impl From<Noise> for Penalties {
     fn from(noise: Noise) -> Self {
         let step_cycles = noise.reach_cycles() / MIDDLE;
@@ -66,6 +76,12 @@ impl From<Noise> for Penalties {
 }
 
 impl Penalties {
+    /// What a residual costs, nats.
+    #[must_use]
+    pub fn at(&self, residual_cycles: f32) -> f32 {
+        self.nats[entry(residual_cycles / self.step_cycles)]
+    }
+
     /// Checks that decoding can use it.
     ///
     /// # Errors

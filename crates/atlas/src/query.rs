@@ -5,7 +5,7 @@
 //! panics; what the atlas does not know is `None`.
 
 use crate::format::{LINES_BYTES, LinesRecord};
-use crate::model::{Code, PatternTable, Period};
+use crate::model::{Code, PatternTable, Period, TABLE_ENTRIES};
 use crate::pages::PageCodes;
 use isochrone_units::{LINES_PER_PAGE, LineAddr, PageAddr};
 
@@ -34,7 +34,7 @@ pub(crate) enum Source<'a> {
 pub struct LevelView<'a> {
     /// Bits of the latencies, so that what is not known is told apart without the detour of a
     /// number through the floating-point registers.
-    table: [u32; 256],
+    table: [u32; TABLE_ENTRIES],
     mask: u32,
     period: Period,
     source: Source<'a>,
@@ -43,7 +43,7 @@ pub struct LevelView<'a> {
 impl<'a> LevelView<'a> {
     pub(crate) fn new(table: Option<&PatternTable>, period: Period, source: Source<'a>) -> Self {
         Self {
-            table: table.map_or([UNKNOWN; 256], |table| table.values().map(f32::to_bits)),
+            table: table.map_or([UNKNOWN; TABLE_ENTRIES], |table| table.values().map(f32::to_bits)),
             mask: u32::from(period.mask()),
             period,
             source,
@@ -61,9 +61,6 @@ impl<'a> LevelView<'a> {
             Source::Lines(records) => return measured(records, line),
             Source::Nothing => return None,
         };
-        if code == Code::UNKNOWN.0 {
-            return None;
-        }
         self.latency_of_code(Code(code), line)
     }
 
@@ -83,9 +80,7 @@ impl<'a> LevelView<'a> {
     #[must_use]
     pub fn code(&self, frame: PageAddr) -> Option<Code> {
         match &self.source {
-            Source::Codes(codes) => {
-                codes.code(frame.0).map(Code).filter(|code| *code != Code::UNKNOWN)
-            }
+            Source::Codes(codes) => codes.code(frame.0).map(Code),
             Source::Everywhere => Some(Code(0)),
             Source::Lines(_) | Source::Nothing => None,
         }

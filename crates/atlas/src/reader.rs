@@ -5,12 +5,13 @@
 
 use crate::error::AtlasError;
 use crate::format::{
-    self, BASE_BYTES, FLAG_COMPLETE, FLAG_MEASURED, FormTag, HEADER_BYTES, Header, LEVEL_BYTES,
-    LINES_BYTES, LevelRecord, LinesRecord, MAJOR, MAX_SECTIONS, NONE_U16, PENALTIES_BYTES,
-    PenaltiesRecord, RegionMode, SECTION_BYTES, Section, SectionEntry, TransferKind,
+    self, CODE_BYTES, CodeRecord, FLAG_COMPLETE, FLAG_MEASURED, FormTag, HEADER_BYTES, Header,
+    LEVEL_BYTES, LINES_BYTES, LevelRecord, LinesRecord, MAJOR, MAX_SECTIONS, NONE_U16,
+    PENALTIES_BYTES, PenaltiesRecord, RegionMode, SECTION_BYTES, Section, SectionEntry,
+    TransferKind,
 };
 use crate::matrices::{Matrices, Spread, TransferSpread};
-use crate::model::{Code, PatternTable, Period};
+use crate::model::{Code, PatternTable, Period, TABLE_ENTRIES};
 use crate::pages::{PageBlockView, PageTable};
 use crate::penalties::{Noise, Penalties};
 use crate::query::{LevelView, Source};
@@ -23,7 +24,8 @@ pub struct Atlas<'a> {
     meta: &'a str,
     cores: &'a [[u8; 2]],
     levels: [Option<LevelInfo<'a>>; 2],
-    bases: &'a [[u8; BASE_BYTES]],
+    bases: &'a [[u8; 4]],
+    codes: &'a [[u8; CODE_BYTES]],
     core_base: &'a [[u8; 2]],
     pages: Option<PageTable<'a>>,
     matrices: Matrices<'a>,
@@ -45,13 +47,11 @@ pub struct LevelInfo<'a> {
     pub noise_cycles: f32,
     /// Bases in its dictionary.
     pub bases: usize,
-    /// Code by code the one that stands for it.
-    pub canonical: &'a [u8; 256],
     /// Lines to probe, best first.
     pub probe_lines: &'a [u8],
     base_first: usize,
     core_base_first: usize,
-    shares: &'a [[u8; 4]],
+    codes: &'a [[u8; CODE_BYTES]],
     penalties: Option<&'a [u8; PENALTIES_BYTES]>,
 }
 
@@ -78,12 +78,28 @@ impl LevelInfo<'_> {
 
     /// How often each code was seen: the prior for decoding.
     #[must_use]
-    pub fn shares(&self) -> [f32; 256] {
-        let mut shares = [0.0; 256];
-        for (share, bytes) in shares.iter_mut().zip(self.shares) {
-            *share = f32::from_le_bytes(*bytes);
+    pub fn shares(&self) -> [f32; TABLE_ENTRIES] {
+        let mut shares = [0.0; TABLE_ENTRIES];
+        for (share, bytes) in shares.iter_mut().zip(self.codes) {
+            *share = CodeRecord::from_bytes(bytes).share;
         }
         shares
+    }
+
+    /// Code by code the one that stands for it; itself beyond the last class.
+    #[must_use]
+    pub fn canonical(&self) -> [u16; TABLE_ENTRIES] {
+        let mut canonical = [0; TABLE_ENTRIES];
+        for (code, stands) in (0..).zip(&mut canonical) {
+            let known = self.codes.get(usize::from(code));
+            *stands = known.map_or(code, |bytes| CodeRecord::from_bytes(bytes).canonical);
+        }
+        canonical
+    }
+
+    /// Values of one base.
+    const fn base_entries(&self) -> usize {
+        self.classes as usize * self.period.lines()
     }
 }
 
@@ -126,13 +142,13 @@ fn check_header(bytes: &[u8], hash: bool) -> Result<Header, AtlasError> {
         return Err(AtlasError::Future { found: header.major, known: MAJOR });
     }
     if header.major < MAJOR {
-        return Err(bad("header", "a format that never was"));
+        return Err(AtlasError::Past { found: header.major, known: MAJOR });
     }
     Ok(header)
 }
 
 /// The sections of a file by kind.
-struct Sections<'a>([Option<&'a [u8]>; 12]);
+struct Sections<'a>([Option<&'a [u8]>; 14]);
 
 impl<'a> Sections<'a> {
     fn open(bytes: &'a [u8], count: u32) -> Result<Self, AtlasError> {
@@ -143,7 +159,7 @@ impl<'a> Sections<'a> {
         }
         let end = HEADER_BYTES + count * SECTION_BYTES;
         let table = bytes.get(HEADER_BYTES..end).ok_or(bad(PART, "beyond the end of the file"))?;
-        let mut sections = Self([None; 12]);
+        let mut sections = Self([None; 14]);
         for entry in table.as_chunks::<SECTION_BYTES>().0 {
             let entry = SectionEntry::from_bytes(entry);
             let start = usize::try_from(entry.offset).unwrap_or(usize::MAX);
@@ -208,6 +224,7 @@ impl<'a> Atlas<'a> {
             cores: sections.records(Section::Cores, "cores")?,
             levels: [None; 2],
             bases: sections.records(Section::Bases, "bases")?,
+            codes: sections.records(Section::Codes, "codes")?,
             core_base: sections.records(Section::CoreBase, "bases of cores")?,
             pages: open_pages(&sections)?,
             matrices: Matrices::open(sections.get(Section::Matrices).unwrap_or(&[]))?,
@@ -258,13 +275,12 @@ impl<'a> Atlas<'a> {
             classes: record.classes,
             noise_cycles: record.noise_cycles,
             bases: size(record.base_count),
-            canonical: field(bytes, 32).ok_or(bad(PART, "cut short"))?,
             probe_lines: bytes
-                .get(288..288 + usize::from(record.probe_count).min(256))
+                .get(32..32 + usize::from(record.probe_count).min(256))
                 .ok_or(bad(PART, "cut short"))?,
             base_first: size(record.base_first),
             core_base_first: size(record.core_base_first),
-            shares: bytes[544..].as_chunks().0,
+            codes: &[],
             penalties: None,
         };
         if info.probe_lines.len() != usize::from(record.probe_count) {
@@ -274,12 +290,23 @@ impl<'a> Atlas<'a> {
             return Err(bad(PART, "more classes than a code can hold"));
         }
         self.check_bases(&info)?;
-        Ok(info)
+        let code_first = size(record.code_first);
+        let code_end = code_first.saturating_add(info.base_entries());
+        let codes = self.codes.get(code_first..code_end);
+        let codes = codes.ok_or(bad("codes", "a level's codes lie beyond their section"))?;
+        for (code, bytes) in (0..).zip(codes) {
+            let record = CodeRecord::from_bytes(bytes);
+            if record.canonical > code || !(record.share.is_finite() && record.share >= 0.0) {
+                return Err(bad("codes", "one is stood for by a later one, or has no share"));
+            }
+        }
+        Ok(LevelInfo { codes, ..info })
     }
 
     fn check_bases(&self, info: &LevelInfo<'_>) -> Result<(), AtlasError> {
         let outside = bad("bases", "a level's bases lie beyond their section");
-        let end = info.base_first.checked_add(info.bases).ok_or(outside)?;
+        let length = info.bases.checked_mul(info.base_entries()).ok_or(outside)?;
+        let end = info.base_first.checked_add(length).ok_or(outside)?;
         self.bases.get(info.base_first..end).ok_or(outside)?;
         for base in 0..info.bases {
             if self.base_of(info, base).is_none() {
@@ -298,9 +325,10 @@ impl<'a> Atlas<'a> {
     }
 
     fn base_of(&self, info: &LevelInfo<'_>, base: usize) -> Option<PatternTable> {
-        let bytes = self.bases.get(info.base_first.checked_add(base)?)?;
-        let mut values = [0.0; 256];
-        for (value, bytes) in values.iter_mut().zip(bytes.as_chunks().0) {
+        let first = info.base_first.checked_add(base.checked_mul(info.base_entries())?)?;
+        let bytes = self.bases.get(first..first.checked_add(info.base_entries())?)?;
+        let mut values = [f32::NAN; TABLE_ENTRIES];
+        for (value, bytes) in values.iter_mut().zip(bytes) {
             *value = f32::from_le_bytes(*bytes);
         }
         PatternTable::from_values(info.period, info.classes, values)
@@ -459,6 +487,12 @@ impl<'a> Atlas<'a> {
         self.pages.map_or(0, |pages| pages.bytes)
     }
 
+    /// Bytes of these that are codes.
+    #[must_use]
+    pub fn page_code_bytes(&self) -> usize {
+        self.pages.map_or(0, |pages| pages.code_bytes)
+    }
+
     /// The page table, block by block.
     pub fn blocks(&self) -> impl Iterator<Item = PageBlockView> + 'a {
         self.pages.into_iter().flat_map(PageTable::blocks)
@@ -502,12 +536,9 @@ fn open_pages<'a>(sections: &Sections<'a>) -> Result<Option<PageTable<'a>>, Atla
     let parts = [Section::PageIndex, Section::LlcCodes, Section::DramCodes];
     match parts.map(|part| sections.get(part)) {
         [None, None, None] => Ok(None),
-        [Some(index), Some(llc), Some(dram)] => PageTable::open(index, llc, dram).map(Some),
+        [Some(index), Some(llc), Some(dram)] => {
+            PageTable::open(index, llc, dram, sections.get(Section::PageWords)).map(Some)
+        }
         _ => Err(bad("page table", "one of index, LLC codes and DRAM codes is missing")),
     }
-}
-
-/// A fixed-size part of a record.
-fn field<const N: usize>(bytes: &[u8], at: usize) -> Option<&[u8; N]> {
-    bytes.get(at..)?.first_chunk()
 }

@@ -64,7 +64,7 @@ mod tests {
     fn plan(levels: &[Level], seed: u64) -> BlockPlan {
         BlockPlan {
             levels: levels.to_vec(),
-            training_pages: 64,
+            training_pages: [64, 64],
             heldout_pages: 16,
             training_rounds: [16, 16],
             heldout_rounds: [16, 16],
@@ -248,7 +248,7 @@ mod tests {
         let mut live = LiveTarget::new(&LiveOptions { cores: vec![first], ..options() })
             .expect("this machine can be measured");
         let plan = plan(&[Level::Dram], 3);
-        let (training, _) = plan.choose_pages(live.pages());
+        let (training, _) = plan.choose_pages(live.pages(), Level::Llc);
         let block = |page: &PageAddr| page.0 / 4;
         // Neither is among the few pages that are decoded afterwards.
         let late: Vec<PageAddr> =

@@ -140,7 +140,7 @@ fn page_keys(dice: &mut Dice) -> KeyMap {
         let block = (page / 64).wrapping_mul(2_654_435_761) >> 26;
         let key = (block ^ (page % 64)) & 63;
         let lost = dice.share() < 0.004;
-        codes.push(if lost { None } else { u8::try_from(key).ok() });
+        codes.push(if lost { None } else { u16::try_from(key).ok() });
     }
     KeyMap { title: "LLC key of each page".into(), codes, ..KeyMap::default() }
 }

@@ -5,7 +5,7 @@
 
 use super::level::LevelModel;
 use super::number::real;
-use isochrone_atlas::{Codebook, CodedSample, Decoder, PatternTable};
+use isochrone_atlas::{Codebook, CodedSample, Decoder, PatternTable, TABLE_ENTRIES};
 
 /// How far differences between lines are what a base says.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -112,7 +112,7 @@ pub(super) fn measured(
     samples: &[CodedSample],
     (low, high): (f32, f32),
 ) -> Option<PatternTable> {
-    let (mut sums, mut counts) = ([0.0_f32; 256], [0_usize; 256]);
+    let (mut sums, mut counts) = ([0.0_f32; TABLE_ENTRIES], [0_usize; TABLE_ENTRIES]);
     for sample in samples.iter().filter(|s| (low..=high).contains(&s.cycles)) {
         let cell = model.cell(sample.code, sample.line);
         sums[cell] += sample.cycles;

@@ -3,7 +3,9 @@
 
 use super::number::real;
 use isochrone_atlas::format::FormTag;
-use isochrone_atlas::{Atlas, Code, Codebook, Noise, PatternTable, Penalties, Period};
+use isochrone_atlas::{
+    Atlas, Code, Codebook, Noise, PatternTable, Penalties, Period, TABLE_ENTRIES,
+};
 use isochrone_os::OsError;
 use isochrone_os::table::Table;
 use isochrone_units::{LINES_PER_PAGE, Level};
@@ -13,6 +15,8 @@ const NEW_BASES: usize = 8;
 /// Mean square distance of two classes, as a share of the variance of all lines, below which they
 /// are one: patterns at that distance correlate at 0.98.
 const SAME_DISTANCE: f32 = 0.04;
+/// Share of the variance of all lines that lies within classes before it is what counts.
+const WITHIN_SHARE: f32 = 0.01;
 /// Share of pages with one code at which it is taken to be that of every page one looks at.
 const ONLY_SHARE: f32 = 0.98;
 /// Parts of the spread of all lines that an offset may be off by (one standard error): one that is
@@ -36,10 +40,10 @@ pub(super) struct LevelModel {
     tables: Table<PatternTable>,
     count: usize,
     /// Code by code the one that stands for it, as the atlas has it.
-    canonical: [u8; 256],
+    canonical: [u16; TABLE_ENTRIES],
     /// The same, and classes that no judge can tell apart are one.
-    merged: [u8; 256],
-    shares: [f32; 256],
+    merged: [u16; TABLE_ENTRIES],
+    shares: [f32; TABLE_ENTRIES],
     /// The code that practically all pages have, where there is one: then nothing has to be decoded
     /// before the base of a core can be seen.
     pub(super) only_code: Option<Code>,
@@ -68,8 +72,9 @@ impl LevelModel {
         if !shares[..codes].iter().any(|share| *share > 0.0) {
             shares[..codes].fill(1.0 / real(codes));
         }
+        let canonical = info.canonical();
         let only_code =
-            only_code(&shares[..codes], info.canonical).filter(|_| info.period == Period::Lines64);
+            only_code(&shares[..codes], &canonical).filter(|_| info.period == Period::Lines64);
         Ok(Some(Self {
             level,
             only_code,
@@ -78,8 +83,8 @@ impl LevelModel {
             classes: info.classes,
             tables,
             count: info.bases,
-            canonical: *info.canonical,
-            merged: *info.canonical,
+            canonical,
+            merged: canonical,
             shares,
             penalties: info.penalties(),
             lines,
@@ -133,7 +138,7 @@ impl LevelModel {
 
     /// What a load of this line of any page takes on average, if the core wears this base.
     pub(super) fn expected(&self, table: &PatternTable, line: u8) -> f32 {
-        let codes = (0..=u8::MAX).zip(&self.shares).take(table.codes());
+        let codes = (0..).zip(&self.shares).take(table.codes());
         let (mut sum, mut weight) = (0.0, 0.0);
         for (code, share) in codes.filter(|(_, share)| **share > 0.0) {
             sum += share * table.latency_cycles(Code(code), line);
@@ -152,7 +157,7 @@ impl LevelModel {
     fn spread(&self, table: &PatternTable) -> f32 {
         let (mut sum, mut square, mut weight) = (0.0, 0.0, 0.0);
         for line in self.lines() {
-            for (code, share) in (0..=u8::MAX).zip(&self.shares).take(table.codes()) {
+            for (code, share) in (0..).zip(&self.shares).take(table.codes()) {
                 let value = table.latency_cycles(Code(code), *line) - table.values()[0];
                 sum += share * value;
                 square += share * value * value;
@@ -165,15 +170,15 @@ impl LevelModel {
     /// The cell of the pattern that a line of a page with this code is: lines that are alike
     /// are one cell.
     pub(super) fn cell(&self, code: Code, line: u8) -> usize {
-        let index = code.0 ^ (line & self.period.mask());
-        usize::from(self.canonical[usize::from(index)])
+        let index = usize::from(code.0 ^ u16::from(line & self.period.mask()));
+        self.canonical.get(index).copied().map_or(0, usize::from)
     }
 
     /// A base from the mean of each cell, cycles; NaN where nothing was seen, which takes the
     /// mean of its class.
-    pub(super) fn assemble(&self, cells: &[f32; 256]) -> Option<PatternTable> {
+    pub(super) fn assemble(&self, cells: &[f32; TABLE_ENTRIES]) -> Option<PatternTable> {
         let lines = self.period.lines();
-        let mut values = [0.0_f32; 256];
+        let mut values = [0.0_f32; TABLE_ENTRIES];
         for class in 0..usize::from(self.classes) {
             let range = class * lines..(class + 1) * lines;
             let seen = cells[range.clone()].iter().filter(|value| value.is_finite());
@@ -198,9 +203,9 @@ impl LevelModel {
         for class in (1..self.classes).rev() {
             let stands = (0..class).find(|other| self.alike(*other, class, judges.clone()));
             let Some(stands) = stands else { continue };
-            for key in 0..64_u8 {
-                let key_stands = self.canonical[usize::from(key)];
-                self.merged[usize::from(class * 64 + key)] = stands * 64 + key_stands;
+            for key in 0..64 {
+                let key_stands = self.canonical[key];
+                self.merged[usize::from(class) * 64 + key] = u16::from(stands) * 64 + key_stands;
             }
         }
         self.merged != before
@@ -209,18 +214,19 @@ impl LevelModel {
     /// Whether one base is the other one, up to the keys of pages and an offset: no page of which
     /// nothing is known tells them apart.
     pub(super) fn are_twins(&self, a: &PatternTable, b: &PatternTable) -> bool {
-        (0..self.period.lines()).any(|key| Self::match_under(key, a, b))
+        let lines = self.period.lines();
+        (0..lines).any(|key| Self::match_under(key, lines, a, b))
     }
 
     /// Whether one base is the other one up to an offset.
     pub(super) fn are_alike(&self, a: &PatternTable, b: &PatternTable) -> bool {
-        Self::match_under(0, a, b)
+        Self::match_under(0, self.period.lines(), a, b)
     }
 
-    fn match_under(key: usize, a: &PatternTable, b: &PatternTable) -> bool {
+    fn match_under(key: usize, lines: usize, a: &PatternTable, b: &PatternTable) -> bool {
         let codes = a.codes();
         let (a, b) = (&a.values()[..codes], &b.values()[..codes.min(b.codes())]);
-        let spread = variance(a);
+        let spread = spread_of(a, lines);
         let offset = (a.iter().sum::<f32>() - b.iter().sum::<f32>()) / real(codes);
         let pairs = a.iter().enumerate().filter_map(|(i, x)| Some((x, b.get(i ^ key)?)));
         let square = pairs.map(|(x, y)| (x - y - offset) * (x - y - offset)).sum::<f32>();
@@ -235,7 +241,7 @@ impl LevelModel {
             let table = self.base(judge);
             let pairs = table.values()[at(a)].iter().zip(&table.values()[at(b)]);
             let square = pairs.map(|(x, y)| (x - y) * (x - y)).sum::<f32>() / 64.0;
-            let spread = variance(&table.values()[..table.codes()]);
+            let spread = spread_of(&table.values()[..table.codes()], 64);
             if square > SAME_DISTANCE * spread {
                 return false;
             }
@@ -245,13 +251,23 @@ impl LevelModel {
 }
 
 /// The answer that has nearly all of the shares.
-fn only_code(shares: &[f32], canonical: &[u8; 256]) -> Option<Code> {
+fn only_code(shares: &[f32], canonical: &[u16; TABLE_ENTRIES]) -> Option<Code> {
     let total: f32 = shares.iter().sum();
-    let of = |answer: u8| -> f32 {
+    let of = |answer: u16| -> f32 {
         let own = shares.iter().zip(canonical).filter(|(_, stands)| **stands == answer);
         own.map(|(share, _)| share).sum()
     };
-    (0..=u8::MAX).find(|answer| of(*answer) >= ONLY_SHARE * total).map(Code)
+    let answers = canonical.iter().take(shares.len());
+    answers.copied().find(|answer| of(*answer) >= ONLY_SHARE * total).map(Code)
+}
+
+/// The variance that two codes are told apart by: that of lines within their class, where lines
+/// differ there. Classes that lie on two nodes of a machine differ by far more than the lines of one.
+fn spread_of(values: &[f32], lines: usize) -> f32 {
+    let all = variance(values);
+    let classes = values.chunks_exact(lines);
+    let within = classes.clone().map(variance).sum::<f32>() / real(classes.count());
+    if within > WITHIN_SHARE * all { within } else { all }
 }
 
 fn variance(values: &[f32]) -> f32 {

@@ -250,7 +250,7 @@ impl Look {
             let code = match self.only {
                 Some(only) => only,
                 None if self.known => notes.code(level, of),
-                None => Code(*place),
+                None => Code(u16::from(*place)),
             };
             // Of a page of unknown code the line is counted from the start of its block.
             let from = if self.known { 0 } else { of - block_of(of, period.lines() / 64) };

@@ -2,7 +2,7 @@
 //! from its truth. The classifier sees samples and that atlas; the tests see the truth.
 
 use super::timing::Timing;
-use isochrone_atlas::{Code, PatternTable, Penalties, Period};
+use isochrone_atlas::{Code, PatternTable, Penalties, Period, TABLE_ENTRIES};
 use isochrone_atlas_store::contents::{
     Base, Clock, Contents, Fingerprint, Form, LevelMap, PageBlock, Provenance,
 };
@@ -29,11 +29,17 @@ impl Modelled {
     }
 
     /// Mean square error of a prediction for a page, as a share of the variance of all lines.
-    pub(super) fn misfit(&self, level: Level, of: PageAddr, code: Code, worn: &[f32; 256]) -> f64 {
+    pub(super) fn misfit(
+        &self,
+        level: Level,
+        of: PageAddr,
+        code: Code,
+        worn: &[f32; TABLE_ENTRIES],
+    ) -> f64 {
         let truth = |line| self.memory.truth_latency(self.core, level, line).unwrap();
         let square: f64 = (0..64_u8)
             .map(|i| {
-                let predicted = f64::from(worn[usize::from(code.0 ^ i)]);
+                let predicted = f64::from(worn[usize::from(code.0 ^ u16::from(i))]);
                 (predicted - truth(of.line(i))).powi(2) / 64.0
             })
             .sum();
@@ -138,13 +144,10 @@ pub(super) fn atlas_of(memory: &SyntheticMemory, physical: &[u16], pages: bool) 
     encode(&contents).expect("contents that agree")
 }
 
-fn code_of(memory: &SyntheticMemory, level: Level, page: PageAddr, canonical: &[u8]) -> u8 {
+fn code_of(memory: &SyntheticMemory, level: Level, page: PageAddr, canonical: &[u8]) -> u16 {
     let code = memory.truth_code(level, page).expect("the form holds");
-    if canonical.len() == 256 {
-        canonical[usize::from(code.key)]
-    } else {
-        code.class * 64 + canonical[usize::from(code.key)]
-    }
+    let period = u16::try_from(canonical.len()).expect("a period");
+    u16::from(code.class) * period + u16::from(canonical[usize::from(code.key)])
 }
 
 fn blocks(memory: &SyntheticMemory, levels: &[LevelMap]) -> Vec<PageBlock> {
@@ -153,8 +156,8 @@ fn blocks(memory: &SyntheticMemory, levels: &[LevelMap]) -> Vec<PageBlock> {
         let frame = memory.truth_frame(page).unwrap();
         let block = blocks.entry(frame / 512).or_insert_with(|| PageBlock {
             first_frame: frame / 512 * 512,
-            llc: Box::new([255; 512]),
-            dram: Box::new([255; 512]),
+            llc: Box::new([u16::MAX; 512]),
+            dram: Box::new([u16::MAX; 512]),
         });
         let place = usize::try_from(frame % 512).unwrap();
         block.llc[place] = code_of(memory, Level::Llc, page, &levels[0].canonical_key);
@@ -172,7 +175,7 @@ fn level_of(memory: &SyntheticMemory, level: Level, physical: &[u16]) -> LevelMa
     let bases: Vec<Base> = physical.iter().map(base).collect();
     let period = bases[0].patterns[0].len();
     let canonical = canonical_keys(&bases, period);
-    let mut share = vec![0.0_f32; 256];
+    let mut share = vec![0.0_f32; bases[0].patterns.len() * period];
     for page in (0..memory.pages()).map(PageAddr) {
         share[usize::from(code_of(memory, level, page, &canonical))] += 1.0;
     }

@@ -31,7 +31,7 @@ pub(super) const fn side(level: Level) -> usize {
 #[derive(Debug)]
 pub(super) struct Notes {
     /// Codes, inverted, so that a new table says "not known".
-    codes: [Table<u8>; 2],
+    codes: [Table<u16>; 2],
     flags: Table<u8>,
     /// The low half of each frame's number; 0 where it is not known.
     frames: Table<u32>,
@@ -73,9 +73,11 @@ impl Notes {
         match period {
             Period::Lines64 => codes[index(first)] = !code.0,
             Period::Lines256 => {
-                for place in 0..4_u8 {
-                    let slot = codes.get_mut(index(first) + usize::from(place));
-                    slot.into_iter().for_each(|slot| *slot = !(code.0 ^ (64 * place)));
+                for place in 0..4 {
+                    let slot = codes.get_mut(index(first) + place);
+                    slot.into_iter().for_each(|slot| {
+                        *slot = !(code.0 ^ (u16::try_from(64 * place).unwrap_or(0)))
+                    });
                 }
             }
         }

@@ -8,7 +8,7 @@
 //! modulo more would find no other.
 
 use super::weight;
-use crate::groups::{Classes, Groups, MAX_GROUPS, RESIDUES};
+use crate::groups::{Classes, Groups, INDICES, MAX_GROUPS, RESIDUES};
 
 /// Latency of the second-level cache over that of the last-level one: 14 to 16 cycles over 46 to
 /// 100 on the machines seen. It serves to choose, and to predict what is small against a level.
@@ -32,7 +32,7 @@ pub(super) struct Nearer {
 impl Nearer {
     pub(super) fn new(groups: &Groups, classes: &Classes, room: f64, llc_cycles: f32) -> Self {
         let mut residues = [[0.0; RESIDUES]; MAX_GROUPS + 1];
-        for index in 0..=u8::MAX {
+        for index in (0_u16..).take(INDICES) {
             let group = groups.of[usize::from(index)];
             if group < groups.count {
                 let share = weight(classes, index);

@@ -150,6 +150,7 @@ impl Model<'_> {
     }
 
     fn page(&mut self, page: u32, how: u8, code: u8) {
+        let code = u16::from(code);
         let codes = PageCodes { llc: Code(code & 63), dram: Code(code) };
         let half = PageCodes { dram: Code::UNKNOWN, ..codes };
         let known = [codes, half, PageCodes::UNKNOWN][usize::from(how % 3)];

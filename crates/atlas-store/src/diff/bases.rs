@@ -1,7 +1,8 @@
 //! Compares the bases that cores wear.
 //!
 //! A base is known up to a key: turning it and all codes by the same key predicts the same
-//! latencies. So patterns are compared under every key, and a turned base is no change. Where keys
+//! latencies. So patterns are compared under every key, and a turned base is no change. Where classes
+//! of pages have patterns of their own, each may be turned by another key and have another number. Where keys
 //! are equivalent, what differs between their lines is noise, and it is averaged away first; of a
 //! flat level only the mean is compared.
 
@@ -131,21 +132,46 @@ fn likeness(
     }
     let mean_change = mean(&new_values) - mean(&old_values);
     let same_mean = mean_change.abs() <= SAME_MEAN * mean(&old_values).abs();
+    let found = |key: usize, turned: &[f64]| {
+        let correlation = if flat { 1.0 } else { correlation(&old_values, turned) };
+        let same = correlation >= SAME_CORRELATION && same_mean;
+        Likeness { key, correlation, mean_change, same }
+    };
     let mut best: Option<Likeness> = None;
     for key in 0..period {
         let turned: Vec<f64> = (0..new_values.len()).map(|at| new_values[at ^ key]).collect();
-        let correlation = if flat { 1.0 } else { correlation(&old_values, &turned) };
-        let same = correlation >= SAME_CORRELATION && same_mean;
-        let found = Likeness { key, correlation, mean_change, same };
+        let found = found(key, &turned);
         // The smallest key wins where it suffices: others may be equivalent.
-        if correlation >= SAME_CORRELATION {
+        if found.correlation >= SAME_CORRELATION {
             return Some(found);
         }
-        if best.is_none_or(|best| correlation > best.correlation) {
+        if best.is_none_or(|best| found.correlation > best.correlation) {
             best = Some(found);
         }
     }
-    best
+    let one_by_one = found(0, &class_by_class(&old_values, &new_values, period));
+    best.filter(|best| best.correlation > one_by_one.correlation).or(Some(one_by_one))
+}
+
+/// The new values with the classes in the order of the old ones and each turned by its own key:
+/// the nearest class that is left for each old one, in order.
+fn class_by_class(old: &[f64], new: &[f64], period: usize) -> Vec<f64> {
+    let shift = mean(new) - mean(old);
+    let apart = |before: &[f64], after: &[f64], key: usize| -> f64 {
+        before.iter().enumerate().map(|(at, v)| (v + shift - after[at ^ key]).powi(2)).sum()
+    };
+    let mut left: Vec<&[f64]> = new.chunks_exact(period).collect();
+    let mut ordered = Vec::with_capacity(new.len());
+    for before in old.chunks_exact(period) {
+        let tries = left.iter().enumerate().flat_map(|(class, after)| {
+            (0..period).map(move |key| (apart(before, after, key), class, key))
+        });
+        let nearest = tries.min_by(|a, b| a.0.total_cmp(&b.0));
+        let Some((_, class, key)) = nearest else { break };
+        let after = left.remove(class);
+        ordered.extend((0..period).map(|at| after[at ^ key]));
+    }
+    ordered
 }
 
 fn stands_for_0(level: &LevelMap, key: usize) -> bool {

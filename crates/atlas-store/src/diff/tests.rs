@@ -85,6 +85,32 @@ fn a_base_turned_by_a_key_is_the_same_base() {
 }
 
 #[test]
+fn classes_numbered_and_turned_otherwise_are_the_same() {
+    let of = |patterns: Vec<Vec<f32>>, code: &dyn Fn(usize) -> u16| {
+        let mut contents = contents();
+        let level = &mut contents.levels[0];
+        level.classes = 2;
+        level.canonical_key = (0..64).collect();
+        level.bases.iter_mut().for_each(|base| base.patterns = patterns.clone());
+        for block in &mut contents.pages {
+            block.llc.iter_mut().enumerate().for_each(|(page, slot)| *slot = code(page));
+        }
+        contents
+    };
+    let (a, b) = (pattern(64, 23, 47.0), pattern(64, 37, 45.0));
+    let turned = |pattern: &[f32], key: usize| (0..64).map(|at| pattern[at ^ key]).collect();
+    let code = |page: usize| u16::try_from(page % 128).expect("small");
+    let before = of(vec![a.clone(), b.clone()], &code);
+    let after = of(vec![turned(&b, 9), turned(&a, 30)], &|page| match code(page) {
+        key @ 0..64 => 64 + (key ^ 30),
+        key => (key - 64) ^ 9,
+    });
+    let diff = diff(&before, &after);
+    assert!(diff.is_empty(), "{:#?}", diff.lines());
+    assert_eq!((diff.pages[0].common, diff.pages[0].differing), (2048, 0));
+}
+
+#[test]
 fn a_flat_level_is_compared_by_its_mean() {
     let flat = |seed: u16| -> Vec<f32> {
         (0..64).map(|line| 361.0 + f32::from((line * seed) % 13) / 10.0).collect()

@@ -2,8 +2,8 @@
 //! side. They carry no rule beyond their layout: `reader` checks what they say.
 
 use super::{
-    CELL_BYTES, LEVEL_BYTES, LINES_BYTES, MATRIX_BYTES, PAGE_INDEX_BYTES, PENALTIES_BYTES,
-    PLANE_BYTES, Put, Take,
+    CELL_BYTES, CODE_BYTES, LEVEL_BYTES, LINES_BYTES, MATRIX_BYTES, PAGE_INDEX_BYTES,
+    PENALTIES_BYTES, PLANE_BYTES, Put, Take, WORDS_BYTES,
 };
 use crate::penalties::{PENALTY_ENTRIES, Penalties};
 use isochrone_units::{Level, LineState};
@@ -33,7 +33,7 @@ pub struct LevelRecord {
     pub period: u16,
     /// Entries used of `probe_lines`.
     pub probe_count: u16,
-    /// First base of this level.
+    /// First value of this level's first base in the section of bases.
     pub base_first: u32,
     /// Bases of this level.
     pub base_count: u32,
@@ -41,22 +41,16 @@ pub struct LevelRecord {
     pub noise_cycles: f32,
     /// First entry of this level in the core-base section; one a core follows.
     pub core_base_first: u32,
-    /// Code by code the one that stands for it.
-    pub canonical: [u8; 256],
+    /// First entry of this level in the section of codes; one for each of its codes follows.
+    pub code_first: u32,
     /// Lines to probe, best first.
     pub probe_lines: [u8; 256],
-    /// How often each code was seen.
-    pub shares: [f32; 256],
 }
 
 impl LevelRecord {
     /// As bytes.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; LEVEL_BYTES] {
-        let mut shares = [0; 1024];
-        for (slot, share) in shares.as_chunks_mut().0.iter_mut().zip(&self.shares) {
-            *slot = share.to_le_bytes();
-        }
         Put::new()
             .put([self.level, self.form, self.classes, 0])
             .put(self.period.to_le_bytes())
@@ -65,10 +59,9 @@ impl LevelRecord {
             .put(self.base_count.to_le_bytes())
             .put(self.noise_cycles.to_le_bytes())
             .put(self.core_base_first.to_le_bytes())
-            .put([0; 8])
-            .put(self.canonical)
+            .put(self.code_first.to_le_bytes())
+            .put([0; 4])
             .put(self.probe_lines)
-            .put(shares)
             .end()
     }
 
@@ -80,12 +73,9 @@ impl LevelRecord {
         let (period, probe_count) = (take.u16(), take.u16());
         let (base_first, base_count) = (take.u32(), take.u32());
         let (noise_cycles, core_base_first) = (take.f32(), take.u32());
-        take.u64();
-        let (canonical, probe_lines) = (take.take(), take.take());
-        let mut shares = [0.0; 256];
-        for share in &mut shares {
-            *share = take.f32();
-        }
+        let code_first = take.u32();
+        take.u32();
+        let probe_lines = take.take();
         Self {
             level,
             form,
@@ -96,10 +86,35 @@ impl LevelRecord {
             base_count,
             noise_cycles,
             core_base_first,
-            canonical,
+            code_first,
             probe_lines,
-            shares,
         }
+    }
+}
+
+/// What is known of one code of a level.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CodeRecord {
+    /// The code that stands for it.
+    pub canonical: u16,
+    /// How often it was seen.
+    pub share: f32,
+}
+
+impl CodeRecord {
+    /// As bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; CODE_BYTES] {
+        Put::new().put(self.canonical.to_le_bytes()).put([0; 2]).put(self.share.to_le_bytes()).end()
+    }
+
+    /// From bytes, unchecked.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8; CODE_BYTES]) -> Self {
+        let mut take = Take(bytes);
+        let canonical = take.u16();
+        take.u16();
+        Self { canonical, share: take.f32() }
     }
 }
 
@@ -160,6 +175,8 @@ pub enum IndexKind {
     Table = 1,
     /// The first frames of the stored blocks, `u64` each, ascending.
     Sorted = 2,
+    /// As `Table`, with ranks of 16 bits: half of it, so that it stays in a first-level cache.
+    ShortTable = 3,
 }
 
 /// Head of the page index.
@@ -213,6 +230,8 @@ pub enum PlaneKind {
     /// One template of 512 codes, XORed with one byte a block, and exceptions. Hashes of physical
     /// addresses are XORs of address bits, so a machine without other tricks has no exceptions.
     Template = 1,
+    /// Some bits of one word a page, which both levels share.
+    Words = 2,
 }
 
 /// Head of a plane of codes.
@@ -220,7 +239,7 @@ pub enum PlaneKind {
 pub struct PlaneHeader {
     /// A [`PlaneKind`].
     pub kind: u32,
-    /// Pages that do not follow the template.
+    /// Pages that do not follow the template; entries of the dictionary behind a [`WordsHeader`].
     pub exceptions: u32,
 }
 
@@ -236,6 +255,32 @@ impl PlaneHeader {
     pub fn from_bytes(bytes: &[u8; PLANE_BYTES]) -> Self {
         let mut take = Take(bytes);
         Self { kind: take.u32(), exceptions: take.u32() }
+    }
+}
+
+/// Which bits of a page's word are the code of one level. The codes of a dictionary follow, `u16`
+/// each; without one the bits are the code itself. All ones, and what lies beyond a dictionary, is
+/// not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WordsHeader {
+    /// Bits below.
+    pub shift: u16,
+    /// Number of bits.
+    pub bits: u16,
+}
+
+impl WordsHeader {
+    /// As bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; WORDS_BYTES] {
+        Put::new().put(self.shift.to_le_bytes()).put(self.bits.to_le_bytes()).end()
+    }
+
+    /// From bytes, unchecked.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8; WORDS_BYTES]) -> Self {
+        let mut take = Take(bytes);
+        Self { shift: take.u16(), bits: take.u16() }
     }
 }
 
@@ -430,7 +475,7 @@ mod tests {
 
     #[test]
     fn records_come_back_as_they_went() {
-        let mut record = LevelRecord {
+        let record = LevelRecord {
             level: 1,
             form: 2,
             classes: 3,
@@ -440,11 +485,9 @@ mod tests {
             base_count: 6,
             noise_cycles: 41.5,
             core_base_first: 8,
-            canonical: [7; 256],
+            code_first: 7,
             probe_lines: [9; 256],
-            shares: [0.25; 256],
         };
-        record.shares[255] = 0.5;
         assert_eq!(LevelRecord::from_bytes(&record.to_bytes()), record);
         let entry = super::super::SectionEntry { kind: 4, offset: 64, length: 1 << 40 };
         assert_eq!(super::super::SectionEntry::from_bytes(&entry.to_bytes()), entry);
@@ -453,6 +496,10 @@ mod tests {
         assert_eq!(PageIndexHeader::from_bytes(&index.to_bytes()), index);
         let plane = PlaneHeader { kind: 1, exceptions: 77 };
         assert_eq!(PlaneHeader::from_bytes(&plane.to_bytes()), plane);
+        let code = CodeRecord { canonical: 777, share: 0.25 };
+        assert_eq!(CodeRecord::from_bytes(&code.to_bytes()), code);
+        let words = WordsHeader { shift: 10, bits: 6 };
+        assert_eq!(WordsHeader::from_bytes(&words.to_bytes()), words);
         let matrix = MatrixHeader { kind: 1, tag: 3, rows: 288, columns: 16 };
         assert_eq!(MatrixHeader::from_bytes(&matrix.to_bytes()), matrix);
         let cell = CellRecord { values: [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], n: 99 };

@@ -100,7 +100,7 @@ fn block(
     target: &mut LiveTarget,
     contents: &mut Contents,
     progress: &mut Progress,
-) -> Vec<u8> {
+) -> Vec<u16> {
     let pages = target.pages();
     let seed = derive_seed(run.seed, 1);
     let plan =
@@ -235,7 +235,7 @@ fn one_class(
     run: &Run<'_>,
     clock: TargetClock,
     arena: Mapping,
-    codes: &[u8],
+    codes: &[u16],
     contents: &mut Contents,
     progress: &mut Progress,
 ) {
@@ -245,7 +245,8 @@ fn one_class(
     let Some(class) = nearest_class(level).filter(|_| contents.machine.regions.len() == 1) else {
         return;
     };
-    let pages = (0_u64..).zip(codes).filter(|(_, c)| **c != UNKNOWN_CODE && **c >> 6 == class);
+    let pages =
+        (0_u64..).zip(codes).filter(|(_, c)| **c != UNKNOWN_CODE && **c / level.period == class);
     let most = usize::try_from(run.args.buffer / 64).unwrap_or(usize::MAX);
     let lines: Vec<LineAddr> = pages
         .flat_map(|(page, _)| (0..64_u8).map(move |i| PageAddr(page).line(i)))
@@ -268,10 +269,10 @@ fn one_class(
 }
 
 /// The class of pages that the first core reaches soonest, where there are several.
-fn nearest_class(level: &LevelMap) -> Option<u8> {
+fn nearest_class(level: &LevelMap) -> Option<u16> {
     let base = level.bases.get(usize::from(level.core_base.first().copied().flatten()?))?;
     let mean = |pattern: &Vec<f32>| pattern.iter().sum::<f32>();
-    let nearest = (0_u8..).zip(&base.patterns).min_by(|a, b| mean(a.1).total_cmp(&mean(b.1)))?;
+    let nearest = (0_u16..).zip(&base.patterns).min_by(|a, b| mean(a.1).total_cmp(&mean(b.1)))?;
     (base.patterns.len() > 1).then_some(nearest.0)
 }
 

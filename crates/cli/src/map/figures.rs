@@ -124,6 +124,8 @@ pub(crate) struct QueryFigures {
     chain_ns_p50: Option<f64>,
     pages: Option<u64>,
     padded: bool,
+    /// Bytes of the codes of this atlas's own pages.
+    code_bytes: u64,
 }
 
 impl QueryFigures {
@@ -132,9 +134,13 @@ impl QueryFigures {
     pub(crate) fn of_atlas(contents: &Contents) -> Result<Self> {
         let own = contents.pages.len() as u64 * 512;
         let padded = own < QUERY_PAGES;
-        let bytes =
-            if padded { encode(&padded_to(contents, QUERY_PAGES))? } else { encode(contents)? };
-        let atlas = Atlas::open(&bytes).map_err(|e| anyhow::anyhow!("{e}"))?;
+        let fault = |error| anyhow::anyhow!("{error}");
+        let mut bytes = encode(contents)?;
+        let code_bytes = Atlas::open(&bytes).map_err(fault)?.page_code_bytes() as u64;
+        if padded {
+            bytes = encode(&padded_to(contents, QUERY_PAGES))?;
+        }
+        let atlas = Atlas::open(&bytes).map_err(fault)?;
         let core = contents.machine.cores.first().map_or(0, |c| c.id);
         let time = bench_query(&atlas, CoreId(core), Level::Llc, QUERY_SEED);
         Ok(Self {
@@ -142,6 +148,7 @@ impl QueryFigures {
             chain_ns_p50: time.map(|t| t.chain_ns_p50),
             pages: time.map(|t| t.pages),
             padded,
+            code_bytes,
         })
     }
 }
@@ -154,7 +161,7 @@ fn padded_to(contents: &Contents, pages: u64) -> Contents {
         let draw = isochrone_stats::derive_seed(QUERY_SEED + level as u64, frame) >> 11;
         let mut left = draw as f64 / (1_u64 << 53) as f64;
         let shares = map.map_or(&[][..], |l| &l.code_share[..]);
-        for (code, share) in (0_u8..=254).zip(shares) {
+        for (code, share) in (0_u16..).zip(shares) {
             left -= f64::from(*share);
             if left < 0.0 {
                 return code;
@@ -179,7 +186,6 @@ fn padded_to(contents: &Contents, pages: u64) -> Contents {
 /// Gathers the figures.
 pub(crate) fn figures(contents: &Contents, atlas_bytes: u64, query: QueryFigures) -> Figures {
     let pages = contents.pages.len() as u64 * 512;
-    let code_bytes = (pages * 2) as f64;
     Figures {
         reading: contents.reading.clone(),
         complete: contents.complete,
@@ -189,7 +195,7 @@ pub(crate) fn figures(contents: &Contents, atlas_bytes: u64, query: QueryFigures
         atlas_bytes,
         atlas_pages: pages,
         // Whatever the number of pages, the rest of the file is a fixed cost.
-        atlas_bytes_per_page: (pages > 0).then(|| code_bytes / pages as f64),
+        atlas_bytes_per_page: (pages > 0).then(|| query.code_bytes as f64 / pages as f64),
         query_ns_p50: query.ns_p50,
         query_chain_ns_p50: query.chain_ns_p50,
         query_pages: query.pages,

@@ -86,7 +86,7 @@ type Lines = (Option<u64>, Vec<(u16, Vec<f64>)>);
 /// Bases under the codes of consecutive pages.
 fn coded_lines(contents: &Contents, map: &LevelMap, level: Level, pages: usize) -> Option<Lines> {
     let run = longest_run(&contents.pages, map, level, pages);
-    let codes: Vec<(u64, u8)> = match &run {
+    let codes: Vec<(u64, u16)> = match &run {
         Some((first, codes)) => (*first..).zip(codes.iter().copied()).collect(),
         None => {
             (0..(u64::from(map.period) / LINES_PER_PAGE as u64).max(1)).map(|f| (f, 0)).collect()
@@ -109,7 +109,7 @@ fn coded_lines(contents: &Contents, map: &LevelMap, level: Level, pages: usize) 
 }
 
 /// `base[class][i ^ key]` for one line of a page.
-fn latency(map: &LevelMap, patterns: &[Vec<f32>], frame: u64, code: u8, line: u64) -> Option<f64> {
+fn latency(map: &LevelMap, patterns: &[Vec<f32>], frame: u64, code: u16, line: u64) -> Option<f64> {
     let period = usize::from(map.period);
     let code = usize::from(code);
     let index = usize::try_from(frame * LINES_PER_PAGE as u64 + line).ok()? % period;
@@ -123,7 +123,7 @@ fn longest_run(
     map: &LevelMap,
     level: Level,
     pages: usize,
-) -> Option<(u64, Vec<u8>)> {
+) -> Option<(u64, Vec<u16>)> {
     let mut sorted: Vec<&PageBlock> = blocks.iter().collect();
     sorted.sort_by_key(|block| block.first_frame);
     let frames = sorted.iter().flat_map(|block| {
@@ -134,9 +134,9 @@ fn longest_run(
         (block.first_frame..).zip(codes.iter().copied())
     });
     let limit = usize::from(map.classes) * usize::from(map.period);
-    let known = |code: u8| code != UNKNOWN_CODE && usize::from(code) < limit;
-    let mut best: (u64, Vec<u8>) = (0, Vec::new());
-    let mut run: (u64, Vec<u8>) = (0, Vec::new());
+    let known = |code: u16| code != UNKNOWN_CODE && usize::from(code) < limit;
+    let mut best: (u64, Vec<u16>) = (0, Vec::new());
+    let mut run: (u64, Vec<u16>) = (0, Vec::new());
     for (frame, code) in frames {
         let follows = run.0 + run.1.len() as u64 == frame && !run.1.is_empty();
         if !known(code) || !follows {

@@ -154,8 +154,8 @@ fn dram() -> LevelMap {
 }
 
 /// Blocks whose codes `llc` and `dram` give by frame.
-fn blocks(first: &[u64], llc: impl Fn(u64) -> u8, dram: impl Fn(u64) -> u8) -> Vec<PageBlock> {
-    let codes = |first: u64, of: &dyn Fn(u64) -> u8| {
+fn blocks(first: &[u64], llc: impl Fn(u64) -> u16, dram: impl Fn(u64) -> u16) -> Vec<PageBlock> {
+    let codes = |first: u64, of: &dyn Fn(u64) -> u16| {
         let mut all = Box::new([0; 512]);
         (first..).zip(all.iter_mut()).for_each(|(frame, code)| *code = of(frame));
         all
@@ -169,7 +169,7 @@ fn blocks(first: &[u64], llc: impl Fn(u64) -> u8, dram: impl Fn(u64) -> u8) -> V
 }
 
 /// The class of a page of the Zen 4 server; one page was not decided.
-pub(super) fn dram_code(frame: u64) -> u8 {
+pub(super) fn dram_code(frame: u64) -> u16 {
     match byte(frame) {
         _ if frame == 0x1005 => UNKNOWN_CODE,
         0..64 => 0,
@@ -337,7 +337,7 @@ pub(super) fn mesh() -> Contents {
         state: None,
         levels: vec![level, flat],
         pages_keyed_by: "host frames".into(),
-        pages: blocks(&[0, 512], |frame| byte(frame) & 63, |_| 0),
+        pages: blocks(&[0, 512], |frame| u16::from(byte(frame) & 63), |_| 0),
         regions: vec![region(64, 4, "random", |c, r| 90.0 + 4.0 * hops(c, corner(r)))],
         transfers: vec![transfers(64, "modified", |a, b| Some(40.0 + 5.0 * hops(a, b)))],
         multiline: vec![MultiLineFit {
@@ -396,7 +396,7 @@ pub(super) fn long_period() -> Contents {
         code_share: Vec::new(),
         ..llc()
     };
-    let code = |frame: u64| byte(frame / 4).min(200);
+    let code = |frame: u64| u16::from(byte(frame / 4).min(200));
     Contents { levels: vec![level], pages: blocks(&[0x4000], code, |_| 0), ..genoa() }
 }
 

@@ -100,23 +100,20 @@ impl<'a> LevelView<'a> {
     }
 
     /// The latency that a base gives line `index` (of the page or 16 KiB block) under a code.
-    pub(super) fn expected_ns(&self, base: &Base, code: u8, index: usize) -> Option<f64> {
+    pub(super) fn expected_ns(&self, base: &Base, code: u16, index: usize) -> Option<f64> {
         let (class, key) = self.split(code);
         let cycles = *base.patterns.get(class)?.get(index ^ key)?;
         Some(self.contents.clock.ns(f64::from(cycles))).filter(|v| v.is_finite())
     }
 
     /// Class and key of a code.
-    pub(super) fn split(&self, code: u8) -> (usize, usize) {
-        if self.map.period == 256 {
-            (0, usize::from(code))
-        } else {
-            (usize::from(code >> 6), usize::from(code & 63))
-        }
+    pub(super) fn split(&self, code: u16) -> (usize, usize) {
+        let period = self.map.period.max(1);
+        (usize::from(code / period), usize::from(code % period))
     }
 
     /// The code of every page of the table in the order of frames, with its frame.
-    pub(super) fn codes(&self) -> impl Iterator<Item = (u64, Option<u8>)> + 'a {
+    pub(super) fn codes(&self) -> impl Iterator<Item = (u64, Option<u16>)> + 'a {
         let dram = self.map.level == Level::Dram.as_str();
         self.contents.pages.iter().flat_map(move |block| {
             let codes = if dram { &block.dram } else { &block.llc };
@@ -128,10 +125,13 @@ impl<'a> LevelView<'a> {
 
     /// Share of the pages by code: of all decoded pages where the atlas has them, else of the
     /// pages that were learnt from. The flag says which.
-    pub(super) fn code_shares(&self) -> (Vec<(u8, f64)>, bool) {
-        let mut counts = [0.0_f64; 256];
+    pub(super) fn code_shares(&self) -> (Vec<(u16, f64)>, bool) {
+        let codes = usize::from(self.map.classes) * usize::from(self.map.period);
+        let mut counts = vec![0.0_f64; codes.max(self.map.code_share.len()).max(1)];
         for code in self.codes().filter_map(|(_, code)| code) {
-            counts[usize::from(code)] += 1.0;
+            if let Some(count) = counts.get_mut(usize::from(code)) {
+                *count += 1.0;
+            }
         }
         let decoded = counts.iter().any(|n| *n > 0.0);
         if !decoded {
@@ -140,12 +140,12 @@ impl<'a> LevelView<'a> {
             }
         }
         let total: f64 = counts.iter().sum();
-        let shares = (0..=u8::MAX).zip(counts).filter(|(_, n)| *n > 0.0);
+        let shares = (0..).zip(counts).filter(|(_, n)| *n > 0.0);
         (shares.map(|(code, n)| (code, n / total)).collect(), decoded)
     }
 
     /// The code of nearly all pages, if there is one.
-    pub(super) fn dominant(&self) -> Option<u8> {
+    pub(super) fn dominant(&self) -> Option<u16> {
         let (shares, _) = self.code_shares();
         shares.into_iter().find(|(_, share)| *share >= NEARLY_ALL).map(|(code, _)| code)
     }

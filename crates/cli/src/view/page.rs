@@ -147,9 +147,9 @@ fn of_lines(contents: &Contents) -> Section {
 fn of_pages(contents: &Contents) -> Section {
     let views = LevelView::all(contents);
     let mut prose = vec![
-        "What is known of a page fits in one byte: its class (how far it is as a whole) and its \
-         key (how its lines are permuted). Both belong to the page and stay; the pattern belongs \
-         to the core."
+        "What is known of a page fits in one byte, or ten bits: its class (how far it is as a whole, \
+         and which pattern it has) and its key (how its lines are permuted). Both belong to the page \
+         and stay; the pattern belongs to the core."
             .to_owned(),
         words::machine::pages(contents),
     ];

@@ -11,7 +11,8 @@ use isochrone_stats::{derive_seed, rng, shuffle};
 use isochrone_units::{CoreId, Cycles, LINES_PER_PAGE, Level, LineAddr, PageAddr};
 
 use super::apart::{APART, batches};
-use super::learn::{Learnt, split_code};
+use super::far::group_means;
+use super::learn::{Learnt, class_means, split_code};
 use super::rounds::keep_window;
 use crate::target::{Target, TargetError};
 
@@ -177,8 +178,16 @@ impl Look {
     }
 
     fn add(&mut self, cells: &[ReferenceCell], values: &[f64], learnt: &Learnt, tick: u32) {
-        let (low, high) = keep_window(values, tick);
-        for ((line, class, index), value) in cells.iter().zip(values) {
+        let nodes = learnt.nodes();
+        let of = |cell: &ReferenceCell| nodes.get(usize::from(cell.1)).copied().unwrap_or(0);
+        let windows: Vec<(f64, f64)> = (0..=nodes.iter().copied().max().unwrap_or(0))
+            .map(|node| {
+                let of_node = cells.iter().zip(values).filter(|(cell, _)| of(cell) == node);
+                keep_window(&of_node.map(|(_, value)| *value).collect::<Vec<f64>>(), tick)
+            })
+            .collect();
+        for (cell, value) in cells.iter().zip(values) {
+            let ((line, class, index), (low, high)) = (cell, windows[of(cell)]);
             if (low..=high).contains(value) {
                 let class = usize::from(*class);
                 let index = usize::from(learnt.representative(usize::from(*index)));
@@ -244,43 +253,54 @@ impl Seen {
     /// for the noise of this look; 0 where the look saw nothing but noise.
     #[must_use]
     pub fn likeness(&self, base: &[Vec<f64>]) -> f64 {
-        let cells: Vec<(f64, f64, f64)> = self
-            .patterns
-            .iter()
-            .flatten()
-            .zip(base.iter().flatten())
-            .zip(self.counts.iter().flatten())
-            .filter(|((seen, _), n)| seen.is_finite() && **n > 0)
-            .map(|((seen, base), n)| (*seen, *base, f64::from(*n)))
-            .collect();
-        let total: f64 = cells.iter().map(|c| c.2).sum();
+        let nodes = group_means(&class_means(base));
+        let mut cells = Vec::new();
+        for (class, node) in nodes.iter().enumerate() {
+            let pattern = self.patterns[class].iter().zip(&base[class]).zip(&self.counts[class]);
+            let known = pattern.filter(|((seen, _), n)| seen.is_finite() && **n > 0);
+            cells.extend(known.map(|((seen, base), n)| Compared {
+                seen: *seen,
+                base: *base,
+                node: *node,
+                weight: f64::from(*n),
+            }));
+        }
         let noise = self.noise.powi(2) * cells.len().saturating_sub(1) as f64;
-        explained(&cells, total, noise)
+        explained(&cells, noise)
     }
 }
 
 impl Seen {
-    /// The base that this look saw: class means and a shape that classes share, which is drawn
-    /// towards flat by as much of its variance as is noise (James and Stein's shrinkage).
-    fn denoised(&self) -> Vec<Vec<f64>> {
+    /// The base that this look saw: class means and the shapes of classes, each drawn towards flat
+    /// by as much of its variance as is noise (James and Stein's shrinkage).
+    fn denoised(&self, learnt: &Learnt) -> Vec<Vec<f64>> {
         let classes: Vec<f64> = (0..self.patterns.len()).map(|c| self.class_mean(c)).collect();
-        let period = self.patterns.first().map_or(0, Vec::len);
-        let (mut shape, mut weight) = (vec![0.0; period], vec![0.0; period]);
-        for ((pattern, behind), centre) in self.patterns.iter().zip(&self.behind).zip(&classes) {
+        let count = learnt.shapes.iter().max().map_or(1, |most| most + 1);
+        let shapes: Vec<Vec<f64>> =
+            (0..count).map(|shape| self.shape(shape, learnt, &classes)).collect();
+        let of = |class: usize| &shapes[learnt.shapes[class]];
+        let classes = classes.iter().enumerate();
+        classes.map(|(class, c)| of(class).iter().map(|s| c + s).collect()).collect()
+    }
+
+    fn shape(&self, shape: usize, learnt: &Learnt, classes: &[f64]) -> Vec<f64> {
+        let (mut values, mut weight) = (vec![0.0; learnt.period], vec![0.0; learnt.period]);
+        for class in (0..classes.len()).filter(|class| learnt.shapes[*class] == shape) {
+            let (pattern, behind) = (&self.patterns[class], &self.behind[class]);
             for (j, value) in pattern.iter().enumerate().filter(|(_, v)| v.is_finite()) {
                 let n = f64::from(behind[j]);
-                shape[j] += n * (value - centre);
+                values[j] += n * (value - classes[class]);
                 weight[j] += n;
             }
         }
-        for (value, weight) in shape.iter_mut().zip(&weight) {
+        for (value, weight) in values.iter_mut().zip(&weight) {
             *value /= weight.max(1.0);
         }
         let noise = weight.iter().map(|w| self.noise.powi(2) / w.max(1.0)).sum::<f64>()
-            / period.max(1) as f64;
-        let total = isochrone_stats::variance(&shape).unwrap_or(0.0);
+            / learnt.period.max(1) as f64;
+        let total = isochrone_stats::variance(&values).unwrap_or(0.0);
         let trust = (1.0 - noise / total.max(f64::MIN_POSITIVE)).max(0.0);
-        classes.iter().map(|c| shape.iter().map(|s| c + trust * s).collect()).collect()
+        values.iter().map(|value| trust * value).collect()
     }
 
     /// Mean of a class over its samples; of all classes where it has none.
@@ -301,24 +321,39 @@ impl Seen {
     }
 }
 
-/// `1 - |seen - base - offset|^2 / |seen - mean|^2`, weighted, `noise` taken off both.
-fn explained(cells: &[(f64, f64, f64)], total: f64, noise: f64) -> f64 {
-    let mean = |of: &dyn Fn(&(f64, f64, f64)) -> f64| {
-        cells.iter().map(|c| c.2 * of(c)).sum::<f64>() / total.max(f64::MIN_POSITIVE)
+/// What was seen of a cell of the pattern, and what a base says of it.
+struct Compared {
+    seen: f64,
+    base: f64,
+    /// Mean of the base over the classes of the cell's node: what nodes differ by is taken off.
+    node: f64,
+    weight: f64,
+}
+
+/// `1 - |seen - base - offset|^2 / |seen - node - mean|^2`, weighted, `noise` taken off both.
+fn explained(cells: &[Compared], noise: f64) -> f64 {
+    let total: f64 = cells.iter().map(|c| c.weight).sum();
+    let mean = |of: &dyn Fn(&Compared) -> f64| {
+        cells.iter().map(|c| c.weight * of(c)).sum::<f64>() / total.max(f64::MIN_POSITIVE)
     };
-    let (centre, offset) = (mean(&|c| c.0), mean(&|c| c.0 - c.1));
-    let energy = total * mean(&|c| (c.0 - centre).powi(2)) - noise;
-    let left = total * mean(&|c| (c.0 - c.1 - offset).powi(2)) - noise;
+    let (centre, offset) = (mean(&|c| c.seen - c.node), mean(&|c| c.seen - c.base));
+    let energy = total * mean(&|c| (c.seen - c.node - centre).powi(2)) - noise;
+    let left = total * mean(&|c| (c.seen - c.base - offset).powi(2)) - noise;
     if energy <= noise * 0.2 { 0.0 } else { 1.0 - left.max(0.0) / energy }
 }
 
 /// Share of base `a` that base `b` explains, a common offset allowed for; 1 for flat ones.
 #[must_use]
 pub fn resemblance(a: &[Vec<f64>], b: &[Vec<f64>]) -> f64 {
-    let cells: Vec<(f64, f64, f64)> =
-        a.iter().flatten().zip(b.iter().flatten()).map(|(x, y)| (*x, *y, 1.0)).collect();
-    let flat = isochrone_stats::variance(&a.concat()).is_none_or(|v| v < 1e-9);
-    if flat { 1.0 } else { explained(&cells, cells.len() as f64, 0.0) }
+    let nodes = group_means(&class_means(a));
+    let mut cells = Vec::new();
+    for ((a, b), node) in a.iter().zip(b).zip(&nodes) {
+        let pairs = a.iter().zip(b);
+        cells.extend(pairs.map(|(a, b)| Compared { seen: *a, base: *b, node: *node, weight: 1.0 }));
+    }
+    let flat = cells.iter().all(|cell| (cell.seen - cell.node).abs() < 1e-4);
+    let same = cells.iter().all(|cell| (cell.seen - cell.base).abs() < 0.1 * cell.seen.abs());
+    if flat { f64::from(u8::from(same)) } else { explained(&cells, 0.0) }
 }
 
 /// What [`identify`] found.
@@ -390,7 +425,7 @@ fn identify_once(
             _ if target.seconds() > end => {
                 let pages = look.page_means(&references.addresses());
                 return Ok(Worn::New(Sight {
-                    patterns: seen.denoised(),
+                    patterns: seen.denoised(learnt),
                     pages,
                     noise: seen.noise,
                 }));

@@ -1,54 +1,59 @@
 //! The memory pass: the code of every page, each decoded from a few of its lines.
 //!
 //! Pages stream through a window. In every round each undecided page has some of its probe lines
-//! timed, so that lines timed together come from different pages; a page leaves the window as
+//! timed, so that lines timed together come from different pages; the first lines are the same for all
+//! pages, the next ones tell the codes apart that are left (`choose`). A page leaves the window as
 //! soon as its decision is safe, and another takes its place. Rounds go to the judges in turn:
 //! the cores without which some classes of pages cannot be told apart (one, mostly). Reference
 //! pages with known codes run along in every pass: they carry the common offset (clock rates
-//! drift by more than a pattern is high) and they notice a vCPU that moved.
+//! drift by more than a pattern is high) and they notice a vCPU that moved (`offset`).
 
-use isochrone_atlas::{Codebook, Decoder, PatternTable, Penalties, Period};
-use isochrone_stats::{rng, shuffle, variance};
+use std::ops::Range;
+
+use isochrone_atlas::{Penalties, Rows, Scores};
+use isochrone_stats::{rng, shuffle};
 use isochrone_units::{CoreId, Cycles, Level, LineAddr};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::align::Alignment;
 use super::base::{ReferenceBlock, References};
-use super::learn::{Learnt, join_code};
+use super::books::Book;
+use super::choose::{CHOSEN, Chooser, Read, SAFE_ERROR};
+use super::far::group_means;
+use super::learn::{Learnt, class_means, spread};
 use super::lines::LINES_TOGETHER;
 use super::number::f32_of;
-use super::rounds::keep_window;
+use super::offset::{Expected, Offset};
 use crate::target::{Target, TargetError};
 
 /// Pages in the window: enough that one round of them costs more than its preparation, few enough
 /// that their translations stay in a second-level TLB of 2048 entries (a host may back a guest's
-/// huge pages with small ones, so that each page needs its own).
+/// huge pages with small ones, so that each page needs its own), and that their scores stay in a
+/// second-level cache.
 const WINDOW: usize = 1024;
-/// Lines of each page timed in a round, one pass over the window for each.
+/// The same where there are more codes than [`MANY`].
+const SMALL_WINDOW: usize = 512;
+const MANY: usize = 512;
+/// Lines of each page timed in a round, at most, one pass over the window for each.
 const READS: usize = LINES_TOGETHER;
-/// Reference pages timed in a round, the same lines of them as of other pages: what a line's place
-/// in its group does to its latency is then the same for both.
-const REFERENCES: usize = 128;
+/// Reference pages timed in a round, as a part of the window, the same lines of them as of other pages:
+/// what a line's place in its group does to its latency is then the same for both.
+const REFERENCES: usize = 8;
+/// As many at least, so that each pass has an offset.
+const LEAST_REFERENCES: usize = 16;
 /// References of a judge before its offset is believed, until when samples wait: an offset that is
 /// two cycles off misplaces every page of a class in the same way. A load from DRAM scatters by
 /// some 37 cycles, so that 2500 of them leave 0.75. On the synthetic Genoa with a drifting clock
 /// 1000 give 0.944 of the codes right, 2500 and 4000 more than 0.95.
 const BELIEVED: f64 = 2500.0;
+/// Fewer will do where the noise is small beside what lines differ by: when the offset is known to this
+/// part of that.
+const BELIEVED_PARTS: f64 = 15.0;
 /// Share of its weight that an offset keeps from one round to the next.
 pub(super) const OFFSET_MEMORY: f64 = 0.98;
-/// Probability of error at which a decision is safe.
-pub(super) const SAFE_ERROR: f32 = 0.01;
+/// Bits of a code that one round of lines of all pages alike is read for.
+const BITS_A_ROUND: f64 = 5.0;
 /// Timed loads of each chosen line after which a page's best code is taken as it is.
 const MAX_CYCLES: usize = 24;
-/// Mean square distance of two classes, as a share of the variance of all lines, below which they
-/// are one: patterns at that distance correlate at 0.98.
-const SAME_DISTANCE: f64 = 0.04;
-/// Fall of the references' slope that means another base (see `rounds`).
-const SLOPE_DROP: f64 = 0.4;
-/// Standard errors that the fall must be worth.
-const SLOPE_Z: f64 = 5.0;
-/// Rounds over which the references' slope is judged.
-const SLOPE_ROUNDS: u32 = 4;
 
 /// A core that takes part in decoding, and the base that it wears.
 #[derive(Clone, Debug)]
@@ -64,6 +69,8 @@ pub struct Judge {
 pub struct DecodePlan<'a> {
     /// Who asks; rounds go to them in turn.
     pub judges: &'a [Judge],
+    /// Bases that the other cores wear: they will use the codes.
+    pub others: &'a [Vec<Vec<f64>>],
     /// Where lines are put.
     pub level: Level,
     /// The form.
@@ -84,7 +91,7 @@ pub struct DecodePlan<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Decoded {
     /// Code of each page (or block), in the order asked for; `None` if the pass was cut short.
-    pub codes: Vec<Option<u8>>,
+    pub codes: Vec<Option<u16>>,
     /// Timed loads spent on pages, references not counted.
     pub samples: u64,
     /// Timed loads spent on references.
@@ -114,9 +121,11 @@ pub fn decode(
     keep_going: &dyn Fn() -> bool,
 ) -> Result<Decoded, TargetError> {
     let begin = target.seconds();
-    let books: Vec<Codebook> =
-        plan.judges.iter().map(|judge| codebook(plan, judge)).collect::<Result<_, _>>()?;
-    let mut window = Window::new(first_lines, plan, &books);
+    let mut books: Vec<Book> =
+        plan.judges.iter().map(|judge| Book::new(plan, judge)).collect::<Result<_, _>>()?;
+    let answers = books.iter().map(Book::answers).max().unwrap_or(1);
+    let rows: Vec<Rows<'_>> = books.iter_mut().map(Book::rows).collect::<Result<_, _>>()?;
+    let mut window = Window::new(first_lines, plan, &rows, answers);
     let mut turn = 0;
     while window.refill() && keep_going() {
         window.draw(turn);
@@ -145,87 +154,40 @@ pub fn decode(
     Ok(done)
 }
 
-fn codebook(plan: &DecodePlan<'_>, judge: &Judge) -> Result<Codebook, TargetError> {
-    let learnt = plan.learnt;
-    let stored: Vec<Vec<f32>> =
-        judge.patterns.iter().map(|p| p.iter().map(|v| f32_of(*v)).collect()).collect();
-    let shares = shares(learnt);
-    let period = u16::try_from(learnt.period).ok().and_then(Period::from_lines);
-    PatternTable::new(period.unwrap_or(Period::Lines64), stored.iter().map(Vec::as_slice))
-        .and_then(|table| {
-            let canonical = canonical_codes(learnt, plan.judges);
-            Codebook::new(&table, &canonical, &shares, plan.penalties.clone())
-        })
-        .map_err(|e| TargetError::Unsupported(format!("the learnt form cannot be decoded: {e}")))
-}
-
-/// For each code the one that stands for it: keys alike, and classes that none of the judges can
-/// tell apart where they run now.
-pub(super) fn canonical_codes(learnt: &Learnt, judges: &[Judge]) -> Vec<u8> {
-    if learnt.period != 64 {
-        return learnt.canonical_key.clone();
-    }
-    let alike = |a: usize, b: usize| {
-        judges.iter().all(|judge| {
-            let spread = variance(&judge.patterns.concat()).unwrap_or(0.0);
-            let pairs = judge.patterns[a].iter().zip(&judge.patterns[b]);
-            let square = pairs.map(|(x, y)| (x - y).powi(2)).sum::<f64>() / 64.0;
-            square <= SAME_DISTANCE * spread
-        })
-    };
-    (0..learnt.classes())
-        .flat_map(|class| {
-            let stands = (0..class).find(|other| alike(*other, class)).unwrap_or(class);
-            let stands = stands.to_le_bytes()[0];
-            learnt.canonical_key.iter().map(move |key| join_code(stands, *key))
-        })
-        .collect()
-}
-
-/// How often each code is to be expected. Codes that no training page had share the probability
-/// that the next page has a new one: (codes seen once + 1) / (pages + 1), Good's estimate (I. J.
-/// Good, Biometrika 40, 1953) kept above zero.
-fn shares(learnt: &Learnt) -> Vec<f32> {
-    let mut counts = vec![0.0_f64; 256];
-    for code in &learnt.codes {
-        counts[usize::from(*code)] += 1.0;
-    }
-    let pages = learnt.codes.len() as f64;
-    let codes = learnt.distinct_codes();
-    let once = codes.iter().filter(|c| counts[usize::from(**c)] == 1.0).count() as f64;
-    let unseen = codes.iter().filter(|c| counts[usize::from(**c)] == 0.0).count() as f64;
-    let new = if unseen > 0.0 { (once + 1.0) / (pages + 1.0) } else { 0.0 };
-    let mut shares = vec![0.0_f32; 256];
-    for code in codes {
-        let count = counts[usize::from(code)];
-        let share = if count > 0.0 { (1.0 - new) * count / pages } else { new / unseen };
-        shares[usize::from(code)] = f32_of(share);
-    }
-    shares
-}
-
 /// One undecided page.
 struct Open {
     place: usize,
     first: LineAddr,
-    decoder: Decoder,
+    /// In a place of its own: the rest is gone through in random order.
+    scores: Box<Scores>,
     reads: usize,
-}
-
-/// The line that is timed in a pass: each page goes through its group of lines, from another one
-/// than the next page. `reads` is a multiple of the group's size.
-fn line_of(lines: &[u8], reads: usize, turn: usize) -> u8 {
-    lines[(reads + turn % READS) % lines.len()]
+    /// Lines of the next round, `count` of them.
+    next: [u8; READS],
+    count: usize,
+    read: Read,
+    /// Samples that were not weighed yet: until its judge's offset is believed.
+    waiting: Vec<Waiting>,
 }
 
 struct Window<'a> {
     plan: &'a DecodePlan<'a>,
-    books: &'a [Codebook],
+    rows: &'a [Rows<'a>],
+    chooser: Chooser,
     first_lines: &'a [LineAddr],
     next: usize,
     open: Vec<Open>,
+    /// Pages that the window holds.
+    size: usize,
+    /// Loads of lines that are the same for all pages.
+    alike: usize,
+    /// References that an offset must rest on.
+    believed: f64,
     /// What each slot of the batch is: an open page or a reference.
     slots: Vec<Slot>,
+    /// Which of them are timed in each pass.
+    passes: Vec<Range<usize>>,
+    /// A random order, one a round: what stands where in its passes.
+    order: Vec<u32>,
     batch: Vec<LineAddr>,
     raw: Vec<Cycles>,
     references: Vec<ReferenceBlock>,
@@ -233,12 +195,12 @@ struct Window<'a> {
     reference_reads: usize,
     /// One for each judge.
     offsets: Vec<Offset>,
-    /// Samples of open pages that wait for their judge's offset.
-    waiting: Vec<Waiting>,
     /// Places decided since the last check, and between that and the one before: a move in the
     /// last round before a check is only seen by the next.
     recent: Vec<usize>,
     before: Vec<usize>,
+    /// For each judge and class the mean of the class's node.
+    nodes: Vec<Vec<f64>>,
     rng: Xoshiro256PlusPlus,
     done: Decoded,
 }
@@ -247,8 +209,8 @@ struct Window<'a> {
 enum Slot {
     /// An open page and which of its lines.
     Page(u32, u8),
-    /// A reference line and what the judge's base says of it, cycles.
-    Reference(f64),
+    /// A reference line.
+    Reference(Expected),
 }
 
 /// A sample of an open page that cannot be weighed yet.
@@ -256,41 +218,49 @@ struct Waiting {
     judge: usize,
     /// Pass of its round.
     read: usize,
-    /// Place in the window.
-    index: usize,
     line: u8,
     cycles: f64,
 }
 
-/// Running comparison of the references with what a judge's base says.
-#[derive(Clone, Default)]
-struct Offset {
-    /// One for each pass of a round: the first pass after a sweep finds page translations gone.
-    align: [Alignment; READS],
-    weight: f64,
-    cross: f64,
-    square: f64,
-    rounds: u32,
+/// The lines of a round among those that all pages have in common.
+fn group_of(lines: &[u8], reads: usize) -> [u8; READS] {
+    core::array::from_fn(|read| lines[(reads + read) % lines.len()])
 }
 
 impl<'a> Window<'a> {
-    fn new(first_lines: &'a [LineAddr], plan: &'a DecodePlan<'a>, books: &'a [Codebook]) -> Self {
+    fn new(
+        first_lines: &'a [LineAddr],
+        plan: &'a DecodePlan<'a>,
+        rows: &'a [Rows<'a>],
+        answers: usize,
+    ) -> Self {
+        let size = if answers > MANY { SMALL_WINDOW } else { WINDOW };
+        let rounds = ((answers as f64).log2() / BITS_A_ROUND).ceil().max(1.0);
+        let rounds = [1, 2].into_iter().find(|round: &usize| *round as f64 >= rounds).unwrap_or(3);
+        let least = plan.judges.iter().map(|j| spread(&j.patterns)).fold(f64::MAX, f64::min);
+        let wanted = (BELIEVED_PARTS * plan.noise).powi(2) / least.max(f64::MIN_POSITIVE);
         Self {
             plan,
-            books,
+            rows,
+            chooser: Chooser::new(plan.judges, plan.others, plan.noise),
             first_lines,
             next: 0,
-            open: Vec::with_capacity(WINDOW),
+            open: Vec::with_capacity(size),
+            size,
+            alike: rounds * READS,
+            believed: wanted.clamp(64.0, BELIEVED),
             slots: Vec::new(),
+            passes: Vec::new(),
+            order: Vec::new(),
             batch: Vec::new(),
             raw: Vec::new(),
             references: plan.references.blocks(plan.seed),
             reference_next: 0,
             reference_reads: 0,
             offsets: vec![Offset::default(); plan.judges.len()],
-            waiting: Vec::new(),
             recent: Vec::new(),
             before: Vec::new(),
+            nodes: plan.judges.iter().map(|j| group_means(&class_means(&j.patterns))).collect(),
             rng: rng(plan.seed),
             done: Decoded { codes: vec![None; first_lines.len()], ..Decoded::default() },
         }
@@ -298,42 +268,72 @@ impl<'a> Window<'a> {
 
     /// Opens pages until the window is full; false when nothing is left to do.
     fn refill(&mut self) -> bool {
-        while self.open.len() < WINDOW && self.next < self.first_lines.len() {
+        while self.open.len() < self.size && self.next < self.first_lines.len() {
             let place = self.next;
             self.next += 1;
-            let first = self.first_lines[place];
-            let decoder = Decoder::new(&self.books[0]);
-            self.open.push(Open { place, first, decoder, reads: 0 });
+            self.open.push(Open {
+                place,
+                first: self.first_lines[place],
+                scores: Box::new(Scores::new(&self.rows[0])),
+                reads: 0,
+                next: group_of(self.plan.lines, 0),
+                count: READS,
+                read: Read::default(),
+                waiting: Vec::with_capacity(READS),
+            });
         }
         !self.open.is_empty()
     }
 
     /// The next lines of each open page, a pass for each, and references among them. In a pass
-    /// every page has one line; lines of one page are never neighbours (see `lines`).
+    /// every page has one line, pages that stand side by side not the same of their group; lines of one
+    /// page are never neighbours (see `lines`).
     fn draw(&mut self, turn: usize) {
-        let mut slots: Vec<(Slot, LineAddr)> = Vec::with_capacity(self.batch.len());
         let patterns = &self.plan.judges[turn].patterns;
+        let lines = group_of(self.plan.lines, self.reference_reads);
+        self.passes.clear();
+        self.slots.clear();
+        self.batch.clear();
+        let all = self.open.len() + (self.open.len() / REFERENCES).max(LEAST_REFERENCES);
+        if self.order.len() != all {
+            self.order = (0..u32::try_from(all).unwrap_or(u32::MAX)).collect();
+        }
+        shuffle(&mut self.order, &mut self.rng);
+        let mut most = 0;
         for read in 0..READS {
-            let begin = slots.len();
-            for (index, page) in (0_u32..).zip(&self.open) {
-                let line = line_of(self.plan.lines, page.reads, read + page.place);
-                slots.push((Slot::Page(index, line), LineAddr(page.first.0 + u64::from(line))));
+            let begin = self.slots.len();
+            let pages = self.open.iter().filter(|page| read < page.count).count();
+            let references = (pages / REFERENCES).max(LEAST_REFERENCES);
+            let references = references.min(self.references.len());
+            most = most.max(references);
+            // Pages first, references behind them; another place to begin at in each pass.
+            let (late, early) = self.order.split_at(read * all / READS);
+            for place in early.iter().chain(late).map(|place| *place as usize) {
+                if let Some(page) = self.open.get(place) {
+                    if read < page.count {
+                        let line = page.next[(read + page.place) % page.count];
+                        let index = u32::try_from(place).unwrap_or(u32::MAX);
+                        self.slots.push(Slot::Page(index, line));
+                        self.batch.push(LineAddr(page.first.0 + u64::from(line)));
+                    }
+                    continue;
+                }
+                let nth = place - self.open.len();
+                if nth < references {
+                    let at = (self.reference_next + nth) % self.references.len();
+                    let line = lines[(read + at) % READS];
+                    let (address, class, index) = self.references[at].line(line);
+                    let class = usize::from(class);
+                    let cycles = patterns[class][usize::from(index)];
+                    let expected = Expected { cycles, node: self.nodes[turn][class] };
+                    self.slots.push(Slot::Reference(expected));
+                    self.batch.push(address);
+                }
             }
-            for place in 0..REFERENCES.min(self.references.len()) {
-                let place = (self.reference_next + place) % self.references.len();
-                let line = line_of(self.plan.lines, self.reference_reads, read + place);
-                let (address, class, index) = self.references[place].line(line);
-                let expected = patterns[usize::from(class)][usize::from(index)];
-                slots.push((Slot::Reference(expected), address));
-            }
-            shuffle(&mut slots[begin..], &mut self.rng);
+            self.passes.push(begin..self.slots.len());
         }
         self.reference_reads += READS;
-        self.reference_next = (self.reference_next + REFERENCES) % self.references.len().max(1);
-        self.slots.clear();
-        self.slots.extend(slots.iter().map(|s| s.0));
-        self.batch.clear();
-        self.batch.extend(slots.iter().map(|s| s.1));
+        self.reference_next = (self.reference_next + most) % self.references.len().max(1);
         self.raw.resize(self.batch.len(), Cycles(0));
     }
 
@@ -341,31 +341,33 @@ impl<'a> Window<'a> {
     fn take(&mut self, turn: usize, overhead: f64, tick: u32) -> bool {
         let values: Vec<f64> = self.raw.iter().map(|c| f64::from(c.0) - overhead).collect();
         let offset = &mut self.offsets[turn];
-        let window = keep_window(&values, tick);
-        let pass = (self.slots.len() / READS).max(1);
-        for (read, (slots, values)) in self.slots.chunks(pass).zip(values.chunks(pass)).enumerate()
-        {
-            let mut references = Vec::with_capacity(REFERENCES);
-            for (slot, value) in slots.iter().zip(values) {
+        let mut own = 0;
+        for (read, pass) in self.passes.iter().enumerate() {
+            let mut references = Vec::with_capacity(self.size / REFERENCES);
+            for (slot, value) in self.slots[pass.clone()].iter().zip(&values[pass.clone()]) {
                 match slot {
                     Slot::Reference(expected) => references.push((*expected, *value)),
                     Slot::Page(index, line) => {
-                        let (judge, index, line, cycles) = (turn, *index as usize, *line, *value);
-                        self.waiting.push(Waiting { judge, read, index, line, cycles });
-                        self.open[index].reads += 1;
+                        let (judge, line, cycles) = (turn, *line, *value);
+                        let page = &mut self.open[*index as usize];
+                        page.waiting.push(Waiting { judge, read, line, cycles });
+                        page.reads += 1;
+                        page.read.insert(line);
+                        own += 1;
                     }
                 }
             }
-            offset.add(read, &references, window, self.plan.penalties);
+            offset.add(read, &references, tick, self.plan.penalties);
         }
-        offset.rounds += 1;
         let verdict = offset.judge(self.plan.noise);
-        let own = self.open.len() * READS;
-        self.done.samples += own as u64;
-        self.done.reference_samples += (self.slots.len() - own) as u64;
-        if self.offsets.iter().all(|offset| offset.weight >= BELIEVED) {
-            self.weigh();
+        self.done.samples += own;
+        self.done.reference_samples += self.slots.len() as u64 - own;
+        if self.offsets.iter().all(|offset| offset.weight >= self.believed) {
             self.close(turn);
+        } else {
+            for page in &mut self.open {
+                (page.next, page.count) = (group_of(self.plan.lines, page.reads), READS);
+            }
         }
         if verdict == Some(false) {
             self.before = std::mem::take(&mut self.recent);
@@ -373,68 +375,38 @@ impl<'a> Window<'a> {
         verdict == Some(true)
     }
 
-    /// Gives the waiting samples to their pages' decoders. Places in the window have not changed
-    /// since they were drawn: pages leave only after this.
-    fn weigh(&mut self) {
-        for sample in self.waiting.drain(..) {
-            let offset = self.offsets[sample.judge].align[sample.read].cycles();
-            let cycles = f32_of(sample.cycles - offset);
-            self.open[sample.index].decoder.add(&self.books[sample.judge], sample.line, cycles);
-        }
-    }
-
-    /// Pages whose decision is safe leave the window.
+    /// Weighs what waits. Pages whose decision is safe leave the window; the others are told what to read
+    /// next.
     fn close(&mut self, turn: usize) {
-        let lines = self.plan.lines.len();
-        let limit = MAX_CYCLES * lines;
+        let lines = self.plan.lines;
+        let next_turn = (turn + 1) % self.plan.judges.len();
         let mut i = 0;
         while i < self.open.len() {
-            let decision = self.open[i].decoder.best(&self.books[turn]);
-            if decision.is_safe(SAFE_ERROR) || self.open[i].reads >= limit {
-                let page = self.open.swap_remove(i);
-                self.done.codes[page.place] = Some(decision.code.0);
-                self.done.lines_read += page.reads.min(lines) as u64;
-                self.recent.push(page.place);
-            } else {
-                i += 1;
+            let page = &mut self.open[i];
+            for sample in page.waiting.drain(..) {
+                let offset = self.offsets[sample.judge].cycles(sample.read);
+                let cycles = f32_of(sample.cycles - offset);
+                page.scores.add(&self.rows[sample.judge], sample.line, cycles);
             }
+            if page.reads < self.alike {
+                page.scores.prune(&self.rows[turn]);
+                (page.next, page.count) = (group_of(lines, page.reads), READS);
+                i += 1;
+                continue;
+            }
+            let verdict = page.scores.verdict(&self.rows[turn]);
+            let done = self.chooser.loss(&verdict) < SAFE_ERROR;
+            if done || page.reads >= MAX_CYCLES * lines.len() {
+                let page = self.open.swap_remove(i);
+                self.done.codes[page.place] = Some(verdict.code.0);
+                self.done.lines_read += page.read.count() as u64;
+                self.recent.push(page.place);
+                continue;
+            }
+            let chosen = self.chooser.next(next_turn, &verdict, page.read, lines);
+            page.next[..CHOSEN].copy_from_slice(&chosen);
+            page.count = CHOSEN;
+            i += 1;
         }
-    }
-}
-
-impl Offset {
-    /// Adds the `(expected, seen)` references of a pass; the slope counts those in the window.
-    fn add(
-        &mut self,
-        read: usize,
-        pairs: &[(f64, f64)],
-        (low, high): (f64, f64),
-        penalties: &Penalties,
-    ) {
-        self.align[read].add(pairs, penalties);
-        let pairs = || pairs.iter().filter(|(_, value)| (low..=high).contains(value));
-        let n = pairs().count() as f64;
-        if n < 2.0 {
-            return;
-        }
-        self.weight += n;
-        let shift = pairs().map(|(e, v)| v - e).sum::<f64>() / n;
-        let centre = pairs().map(|(e, _)| e).sum::<f64>() / n;
-        for (e, v) in pairs() {
-            self.cross += (v - centre - shift) * (e - centre);
-            self.square += (e - centre).powi(2);
-        }
-    }
-
-    /// After a few rounds: whether the references lost the pattern. Starts a new count.
-    fn judge(&mut self, noise: f64) -> Option<bool> {
-        if self.rounds < SLOPE_ROUNDS {
-            return None;
-        }
-        let fall = 1.0 - self.cross / self.square;
-        let beyond = SLOPE_DROP.max(SLOPE_Z * noise / self.square.sqrt());
-        let lost = self.square > 0.0 && fall > beyond;
-        (self.cross, self.square, self.rounds) = (0.0, 0.0, 0);
-        Some(lost)
     }
 }

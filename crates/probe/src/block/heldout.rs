@@ -5,7 +5,7 @@ use isochrone_units::{CoreId, LINES_PER_PAGE, PageAddr};
 
 use super::base::{IS_BASE, resemblance};
 use super::decode::Judge;
-use super::learn::patterns_for;
+use super::learn::{patterns_for, split_code};
 use super::level::LevelRun;
 use super::number::f32_of;
 use super::plan::{BlockPlan, PAGES_PER_BLOCK};
@@ -13,8 +13,10 @@ use super::rounds::Stretch;
 use super::score::{Score, score};
 use crate::target::TargetError;
 
-/// Training pages that are timed beside the held-out ones, to know the base of that moment.
+/// Training pages that are timed beside the held-out ones, to know the base of that moment: as many at
+/// least, and as many of each class at most.
 const COMPANION_PAGES: usize = 16;
+const COMPANIONS_EACH: usize = 4;
 /// Times that held-out pages are decoded and timed before a score across a move is accepted.
 const SCORINGS: u32 = 4;
 /// Lines whose latencies are kept for the histogram.
@@ -58,7 +60,7 @@ impl LevelRun<'_> {
         unreachable!("the last attempt returns")
     }
 
-    fn decode_heldout(&mut self) -> Result<(Vec<u8>, Vec<Judge>), TargetError> {
+    fn decode_heldout(&mut self) -> Result<(Vec<u16>, Vec<Judge>), TargetError> {
         if self.learnt.form != Form::Pattern {
             return Ok((vec![0; self.heldout.len()], Vec::new()));
         }
@@ -73,21 +75,39 @@ impl LevelRun<'_> {
     fn score_core(
         &mut self,
         core: CoreId,
-        decoded: &[u8],
+        decoded: &[u16],
     ) -> Result<(Quality, usize), TargetError> {
         let mut pages = self.heldout.clone();
-        pages.extend(self.training.iter().take(COMPANION_PAGES));
+        let companions = self.companions();
+        let (beside_pages, codes): (Vec<PageAddr>, Vec<u16>) = companions.into_iter().unzip();
+        pages.extend(beside_pages);
         let wanted = BlockPlan::rounds(self.plan.heldout_rounds, self.level);
         let rounds = self.time(core, &pages, wanted)?;
         let split = self.heldout.len() * LINES_PER_PAGE;
         let all = pages.len() * LINES_PER_PAGE;
         let full = rounds.stretches[0].part(0..split);
         let beside = rounds.stretches[0].part(split..all);
-        let blocks = (all - split) / self.learnt.period;
-        let now = patterns_for(&beside, &self.learnt, &self.learnt.codes[..blocks]);
+        let step = self.learnt.period / LINES_PER_PAGE;
+        let codes: Vec<u16> = codes.into_iter().step_by(step).collect();
+        let now = patterns_for(&beside, &self.learnt, &codes);
         let base = self.best_base(core, &now);
         let found = score(&full, &self.learnt, &self.bases[base].1, decoded);
         Ok((self.quality(&found, &full), base))
+    }
+
+    /// Training pages with their codes, whole blocks of them, of every class.
+    fn companions(&self) -> Vec<(PageAddr, u16)> {
+        let step = self.learnt.period / LINES_PER_PAGE;
+        let mut counts = vec![0; self.learnt.classes()];
+        let mut chosen = Vec::new();
+        for (block, code) in self.training.chunks_exact(step).zip(&self.learnt.codes) {
+            let (class, _) = split_code(*code, self.learnt.period);
+            if chosen.len() < COMPANION_PAGES || counts[class] < COMPANIONS_EACH {
+                chosen.extend(block.iter().map(|page| (*page, *code)));
+            }
+            counts[class] += 1;
+        }
+        chosen
     }
 
     /// Whether some look at the training pages saw this base, or one like it. What a few loads of

@@ -13,6 +13,7 @@ use super::number::f32_of;
 use super::plan::{BlockPlan, PAGES_PER_BLOCK};
 use super::residuals::penalties;
 use super::rounds::{Rounds, RoundsPlan, Stretch, time_rounds};
+use super::survey::{Survey, far_pages};
 use crate::target::{Target, TargetError};
 use crate::watch::Watch;
 
@@ -29,6 +30,8 @@ pub(super) struct LevelRun<'a> {
     pub(super) watch: &'a mut dyn Watch,
     pub(super) cores: Vec<CoreId>,
     pub(super) training: Vec<PageAddr>,
+    /// Those of them, at the end, that were sought.
+    sought: Vec<PageAddr>,
     pub(super) heldout: Vec<PageAddr>,
     /// Every stretch over the training pages that is long enough to learn from, with its core.
     pub(super) looks: Vec<(CoreId, Stretch)>,
@@ -54,7 +57,7 @@ impl<'a> LevelRun<'a> {
         watch: &'a mut dyn Watch,
     ) -> Self {
         let cores = target.cores().to_vec();
-        let (training, heldout) = plan.choose_pages(target.pages());
+        let (training, heldout) = plan.choose_pages(target.pages(), level);
         let worn = vec![None; cores.len()];
         Self {
             target,
@@ -63,6 +66,7 @@ impl<'a> LevelRun<'a> {
             watch,
             cores,
             training,
+            sought: Vec::new(),
             heldout,
             looks: Vec::new(),
             splits: Vec::new(),
@@ -80,9 +84,10 @@ impl<'a> LevelRun<'a> {
 
     pub(super) fn all(
         &mut self,
-        codes: &mut [u8],
+        codes: &mut [u16],
         method: String,
     ) -> Result<LevelMap, TargetError> {
+        self.seek_far_pages()?;
         let mut strangers = self.cores.clone();
         let mut quality = Vec::new();
         for attempt in 1..=LOOKS {
@@ -114,12 +119,28 @@ impl<'a> LevelRun<'a> {
         Ok(self.level_map(method, quality))
     }
 
-    fn all_pages(&mut self, codes: &mut [u8], quality: &mut [Quality]) -> Result<(), TargetError> {
+    fn all_pages(&mut self, codes: &mut [u16], quality: &mut [Quality]) -> Result<(), TargetError> {
         match self.learnt.form {
             Form::Pattern if self.watch.keep_going() => self.memory_pass(codes, quality)?,
             Form::Flat => codes.fill(0),
             _ => {}
         }
+        Ok(())
+    }
+
+    /// Adds pages of farther nodes to the training pages, if they are rare.
+    fn seek_far_pages(&mut self) -> Result<(), TargetError> {
+        self.watch.step(&format!("{}: looking for farther nodes", self.level));
+        let taken = [&self.training[..], &self.heldout[..]].concat();
+        let plan = Survey {
+            core: self.cores[0],
+            level: self.level,
+            pages: self.target.pages(),
+            most: self.training.len() / 4,
+            seed: derive_seed(self.plan.seed, 50 + self.level as u64),
+        };
+        self.sought = retry(|| far_pages(self.target, &plan, &taken))?;
+        self.training.extend(&self.sought);
         Ok(())
     }
 
@@ -139,11 +160,14 @@ impl<'a> LevelRun<'a> {
     fn learn(&mut self) {
         let pages = self.training.len() * LINES_PER_PAGE;
         self.looks.retain(|(_, stretch)| stretch.lines() == pages);
-        let stretches: Vec<&Stretch> = self.looks.iter().map(|l| &l.1).collect();
-        self.learnt = learn(&stretches, &self.splits);
+        let looks: Vec<(CoreId, &Stretch)> = self.looks.iter().map(|l| (l.0, &l.1)).collect();
+        self.learnt = learn(&looks, &self.splits);
+        let sought = self.training.iter().filter(|page| self.sought.contains(page)).count();
+        self.learnt.fair = (self.training.len() - sought) * LINES_PER_PAGE / self.learnt.period;
         self.outgrown = false;
-        self.noise = stretches[0].noise();
-        self.penalties = penalties(stretches[0].residuals(), self.noise, self.target.clock().tick);
+        let first = looks[0].1;
+        self.noise = first.noise();
+        self.penalties = penalties(first.residuals(), self.noise, self.target.clock().tick);
         self.bases.clear();
         for (core, stretch) in std::mem::take(&mut self.looks) {
             let patterns = patterns_for(&stretch, &self.learnt, &self.learnt.codes);
@@ -316,9 +340,10 @@ impl<'a> LevelRun<'a> {
     fn level_map(&mut self, method: String, quality: Vec<Quality>) -> LevelMap {
         let lines = self.measured_lines();
         let learnt = &self.learnt;
-        let total = learnt.codes.len().max(1) as f32;
-        let mut code_share = vec![0.0_f32; 256];
-        for code in &learnt.codes {
+        let fair = learnt.fair_codes();
+        let total = fair.len().max(1) as f32;
+        let mut code_share = vec![0.0_f32; learnt.classes() * learnt.period];
+        for code in fair {
             code_share[usize::from(*code)] += 1.0 / total;
         }
         LevelMap {

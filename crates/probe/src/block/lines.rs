@@ -35,7 +35,7 @@ pub fn choose_lines(learnt: &Learnt, noise: f64) -> Vec<u8> {
     while chosen.len() < MAX_LINES {
         let group = &chosen[chosen.len() - chosen.len() % LINES_TOGETHER..];
         let fits = |line: usize| group.iter().all(|c| usize::from(*c).abs_diff(line) >= APART);
-        let gain = |line: usize, pair: &(u8, u8)| separation(learnt, pair, line) / scale;
+        let gain = |line: usize, pair: &(u16, u16)| separation(learnt, pair, line) / scale;
         // Where a single reading separates nothing (d far below the noise) every bound is 1 and
         // the distance itself decides; the exponent's first order is just that.
         let score = |line: usize| -> f64 {
@@ -55,15 +55,15 @@ pub fn choose_lines(learnt: &Learnt, noise: f64) -> Vec<u8> {
     chosen
 }
 
-fn separation(learnt: &Learnt, pair: &(u8, u8), line: usize) -> f64 {
-    let at = |code: u8| {
+fn separation(learnt: &Learnt, pair: &(u16, u16), line: usize) -> f64 {
+    let at = |code: u16| {
         let (class, key) = split_code(code, learnt.period);
         learnt.patterns[class][line ^ key]
     };
     (at(pair.0) - at(pair.1)).powi(2)
 }
 
-fn pairs_of(codes: &[u8]) -> Vec<(u8, u8)> {
+fn pairs_of(codes: &[u16]) -> Vec<(u16, u16)> {
     let all = codes.len() * codes.len().saturating_sub(1) / 2;
     let step = all.div_ceil(MAX_PAIRS).max(1);
     let pairs =

@@ -1,27 +1,37 @@
 //! Block latency: how far every line is from every core, and how to know it from a few of them.
 //!
 //! The way of the data: a [`plan`] chooses pages; [`rounds`] times their lines again and again,
-//! cut where the vCPU moved; [`learn`] finds classes, base and keys; [`lines`] chooses which lines
-//! to probe; [`base`] says which base a core wears now; [`decode`] gives every page its code;
-//! [`score`] judges all of it on pages that were held out; [`moves`] brings the measuring thread
-//! back where something else moved it; [`run`] joins the steps.
+//! cut where the vCPU moved; `survey` seeks rare pages far away; [`learn`] finds classes, base and
+//! keys; [`lines`] chooses which lines to probe first; [`base`] says which base a core wears now;
+//! [`decode`] gives every page its code; [`score`] judges all of it on pages that were held out;
+//! [`moves`] brings the measuring thread back where something else moved it; [`run`] joins the
+//! steps.
 
 mod align;
 mod apart;
 pub mod base;
+mod books;
+mod choose;
 pub mod decode;
+mod far;
 mod heldout;
+mod keys;
 pub mod learn;
 mod level;
 pub mod lines;
 pub mod moves;
 mod number;
+mod offset;
 mod pass;
 pub mod plan;
 pub mod residuals;
 pub mod rounds;
 pub mod run;
 pub mod score;
+mod shapes;
+mod survey;
+mod views;
+mod walsh;
 
 pub use plan::BlockPlan;
 pub use run::{BlockMap, UNKNOWN_CODE, map_blocks};

@@ -1,20 +1,24 @@
 //! Decoding passes over many pages: who decodes, in which base, and what to do when a base is lost.
 
+use isochrone_atlas::TABLE_ENTRIES;
 use isochrone_atlas_store::contents::Quality;
-use isochrone_stats::{derive_seed, mean};
+use isochrone_stats::derive_seed;
 use isochrone_units::{LINES_PER_PAGE, LineAddr, PageAddr};
 
 use super::base::{IS_BASE, resemblance};
-use super::decode::{DecodePlan, Decoded, Judge, SAFE_ERROR, canonical_codes, decode};
-use super::learn::Learnt;
+use super::books::{SAME_DISTANCE, canonical_codes};
+use super::choose::SAFE_ERROR;
+use super::decode::{DecodePlan, Decoded, Judge, decode};
+use super::learn::{Learnt, spread};
 use super::level::LevelRun;
 use super::run::UNKNOWN_CODE;
+use super::walsh::{correlate, spectrum};
 use crate::target::TargetError;
 use crate::watch::Watch;
 
 /// Cores whose present bases are identified to choose judges among.
 const JUDGES_MAX: usize = 16;
-/// A pair of classes that the chosen cores see less than this share as far apart as the best core
+/// A pair of codes that the chosen cores see less than this share as far apart as the best core
 /// does has that core join the judges.
 const JUDGE_SHARE: f64 = 0.5;
 /// Times in a row that a pass may decide nothing before the vCPU moves again.
@@ -22,9 +26,12 @@ const MAX_IN_VAIN: usize = 16;
 /// Times that pages whose class no judge could tell are decoded again in a base that tells more.
 const SECOND_THOUGHTS: u32 = 3;
 
+/// A base: `[class][canonical index]`, cycles.
+type Patterns = Vec<Vec<f64>>;
+
 /// A decoding pass over pages or blocks.
 pub(super) struct Pass {
-    pub(super) codes: Vec<Option<u8>>,
+    pub(super) codes: Vec<Option<u16>>,
     pub(super) cost: Decoded,
     /// Who decoded last, in which base.
     pub(super) judges: Vec<Judge>,
@@ -33,7 +40,7 @@ pub(super) struct Pass {
 impl LevelRun<'_> {
     pub(super) fn memory_pass(
         &mut self,
-        codes: &mut [u8],
+        codes: &mut [u16],
         quality: &mut [Quality],
     ) -> Result<(), TargetError> {
         self.watch.step(&format!("{}: the memory pass", self.level));
@@ -75,7 +82,7 @@ impl LevelRun<'_> {
     /// Decodes, identifying the bases first and again whenever one is lost on the way. Pages whose class
     /// no judge could tell in the base of the moment are decoded again if a later one tells it.
     pub(super) fn decode_resuming(&mut self, firsts: &[LineAddr]) -> Result<Pass, TargetError> {
-        let mut codes: Vec<Option<u8>> = vec![None; firsts.len()];
+        let mut codes: Vec<Option<u16>> = vec![None; firsts.len()];
         let mut cost = Decoded::default();
         let mut judges = Vec::new();
         let (mut in_vain, mut left) = (0, codes.len() + 1);
@@ -87,10 +94,12 @@ impl LevelRun<'_> {
             if open.is_empty() || in_vain == MAX_IN_VAIN || !self.watch.keep_going() {
                 break;
             }
-            judges = self.judges()?;
+            let others;
+            (judges, others) = self.judges()?;
             let todo: Vec<LineAddr> = open.iter().map(|i| firsts[*i]).collect();
             let plan = DecodePlan {
                 judges: &judges,
+                others: &others,
                 level: self.level,
                 learnt: &self.learnt,
                 penalties: &self.penalties,
@@ -115,7 +124,7 @@ impl LevelRun<'_> {
             for place in &done.unverified {
                 codes[open[*place]] = None;
             }
-            let now = self.judges()?;
+            let (now, _) = self.judges()?;
             doubts.resolve(&canonical_codes(&self.learnt, &now), &mut codes);
         }
         Ok(Pass { codes, cost, judges })
@@ -132,42 +141,61 @@ impl LevelRun<'_> {
         Ok(true)
     }
 
-    /// The first core in its present base, and as many others as it takes to tell all classes
-    /// of pages apart.
-    fn judges(&mut self) -> Result<Vec<Judge>, TargetError> {
-        let asked = if self.learnt.classes() > 1 { self.cores.len().min(JUDGES_MAX) } else { 1 };
+    /// The first core in its present base, and as many others as it takes to tell all codes apart that
+    /// some core sees apart. Also the bases that the remaining cores wear.
+    fn judges(&mut self) -> Result<(Vec<Judge>, Vec<Patterns>), TargetError> {
+        let asked = self.cores.len().min(JUDGES_MAX);
         let mut all = Vec::new();
         for core in self.cores.clone().into_iter().take(asked) {
             let number = self.ensure_base(core)?;
             all.push(Judge { core, patterns: self.bases[number].1.clone() });
         }
-        let centre = |j: usize, class: usize| mean(&all[j].patterns[class]).unwrap_or(0.0);
-        let gap = |j: usize, a: usize, b: usize| (centre(j, a) - centre(j, b)).abs();
+        let gaps: Vec<Vec<f64>> = all.iter().map(|judge| gaps(&judge.patterns)).collect();
         let mut chosen = vec![0];
-        let classes = self.learnt.classes();
-        for (a, b) in (0..classes).flat_map(|a| (0..a).map(move |b| (a, b))) {
-            let best = (0..all.len()).max_by(|x, y| gap(*x, a, b).total_cmp(&gap(*y, a, b)));
-            let best = best.unwrap_or(0);
-            let have = chosen.iter().map(|c| gap(*c, a, b)).fold(0.0, f64::max);
-            if have < JUDGE_SHARE * gap(best, a, b) {
+        let pairs = gaps.first().map_or(0, Vec::len);
+        for pair in (0..pairs).map(|pair| gaps.iter().map(|g| g[pair]).collect::<Vec<f64>>()) {
+            let gap = |j: usize| pair[j];
+            let best = (0..all.len()).max_by(|x, y| gap(*x).total_cmp(&gap(*y))).unwrap_or(0);
+            let have = chosen.iter().map(|c| gap(*c)).fold(0.0, f64::max);
+            if gap(best) > SAME_DISTANCE && have < JUDGE_SHARE.powi(2) * gap(best) {
                 chosen.push(best);
             }
         }
-        Ok(chosen.iter().map(|c| all[*c].clone()).collect())
+        let others = (0..all.len()).filter(|j| !chosen.contains(j));
+        let others = others.map(|j| all[j].patterns.clone()).collect();
+        Ok((chosen.iter().map(|c| all[*c].clone()).collect(), others))
     }
+}
+
+/// For each pair of classes and XOR of keys the mean square distance of the patterns, as a share of the
+/// variance of lines on a node: how well one core tells two codes apart.
+fn gaps(patterns: &[Vec<f64>]) -> Vec<f64> {
+    let spread = spread(patterns).max(f64::MIN_POSITIVE);
+    let spectra: Vec<Vec<f64>> = patterns.iter().map(|p| spectrum(p, p.len())).collect();
+    let square = |pattern: &[f64]| pattern.iter().map(|v| v * v).sum::<f64>();
+    let mut gaps = Vec::new();
+    for (a, of_a) in patterns.iter().zip(&spectra) {
+        for (b, of_b) in patterns.iter().zip(&spectra) {
+            let both = square(a) + square(b);
+            let products = correlate(of_a, of_b, a.len());
+            let distance = |product: f64| (both - 2.0 * product).max(0.0) / a.len() as f64;
+            gaps.extend(products.into_iter().map(|product| distance(product) / spread));
+        }
+    }
+    gaps
 }
 
 /// Pages that got the code which stands for several.
 #[derive(Default)]
 struct Doubts {
-    pages: Vec<(usize, u8)>,
+    pages: Vec<(usize, u16)>,
     resolved: u32,
 }
 
 impl Doubts {
     /// Notes which of the pages just decoded could as well have another code; `canonical` has for
     /// each code the one that stands for it.
-    fn note(&mut self, canonical: &[u8], open: &[usize], codes: &[Option<u8>]) {
+    fn note(&mut self, canonical: &[u16], open: &[usize], codes: &[Option<u16>]) {
         let unsure = ambiguous(canonical);
         let doubtful =
             |page: &usize| codes[*page].filter(|c| unsure[usize::from(*c)]).map(|c| (*page, c));
@@ -175,7 +203,7 @@ impl Doubts {
     }
 
     /// Takes back the codes that what `canonical` stands for now could tell.
-    fn resolve(&mut self, canonical: &[u8], codes: &mut [Option<u8>]) {
+    fn resolve(&mut self, canonical: &[u16], codes: &mut [Option<u16>]) {
         let unsure = ambiguous(canonical);
         if self.resolved == SECOND_THOUGHTS
             || self.pages.iter().all(|(_, code)| unsure[usize::from(*code)])
@@ -190,9 +218,9 @@ impl Doubts {
 }
 
 /// For each code whether it stands for more than itself.
-fn ambiguous(canonical: &[u8]) -> [bool; 256] {
-    let mut unsure = [false; 256];
-    for (code, stands) in (0..=u8::MAX).zip(canonical) {
+fn ambiguous(canonical: &[u16]) -> [bool; TABLE_ENTRIES] {
+    let mut unsure = [false; TABLE_ENTRIES];
+    for (code, stands) in (0_u16..).zip(canonical) {
         // Keys alike are one code everywhere; only classes come apart in another base.
         unsure[usize::from(*stands)] |= stands >> 6 != code >> 6;
     }
@@ -202,15 +230,18 @@ fn ambiguous(canonical: &[u8]) -> [bool; 256] {
 /// A code that no training page had and that comes less often than wrong decisions do, is one:
 /// such pages more likely have the code that is most common. (Shares seen in the whole pass are a
 /// better prior than those of the training pages; this is where the two would differ.)
-fn mend_rare(found: &mut [Option<u8>], learnt: &Learnt) {
-    let mut counts = [0_usize; 256];
+fn mend_rare(found: &mut [Option<u16>], learnt: &Learnt) {
+    let mut counts = [0_usize; TABLE_ENTRIES];
     for code in found.iter().flatten() {
         counts[usize::from(*code)] += 1;
     }
     let known: usize = counts.iter().sum();
     let others = learnt.distinct_codes().len().saturating_sub(1).max(1);
     let errors = f64::from(SAFE_ERROR) * known as f64 / others as f64;
-    let Some(common) = (0..=u8::MAX).max_by_key(|code| counts[usize::from(*code)]) else { return };
+    let Some(common) = (0_u16..).take(TABLE_ENTRIES).max_by_key(|code| counts[usize::from(*code)])
+    else {
+        return;
+    };
     for code in found.iter_mut().flatten() {
         let is_rare = (counts[usize::from(*code)] as f64) < errors;
         if is_rare && !learnt.codes.contains(code) {
@@ -235,13 +266,13 @@ mod tests {
 
     #[test]
     fn codes_rarer_than_errors_are_errors_unless_they_were_learnt() {
-        let learnt = |codes: Vec<u8>| Learnt {
+        let learnt = |codes: Vec<u16>| Learnt {
             keyed: true,
             canonical_key: (0..64).map(|key| key % 8).collect(),
             codes,
             ..Learnt::nothing()
         };
-        let mut found: Vec<Option<u8>> = vec![Some(0); 100_000];
+        let mut found: Vec<Option<u16>> = vec![Some(0); 100_000];
         found[7] = Some(5);
         found[9] = None;
         found[1000..1500].fill(Some(3));
@@ -255,7 +286,7 @@ mod tests {
     #[test]
     fn a_page_is_decoded_again_once_its_class_can_be_told() {
         // Classes 0 and 1 look alike at first; then all three differ.
-        let classes = |stands: [u8; 3]| -> Vec<u8> {
+        let classes = |stands: [u16; 3]| -> Vec<u16> {
             stands.iter().flat_map(|class| (0..64).map(move |_| class << 6)).collect()
         };
         let mut codes = vec![Some(0), Some(2 << 6), None];

@@ -11,8 +11,9 @@ pub const PAGES_PER_BLOCK: u64 = 4;
 pub struct BlockPlan {
     /// Levels, in order.
     pub levels: Vec<Level>,
-    /// Pages whose every line is timed to learn the form.
-    pub training_pages: u64,
+    /// Pages whose every line is timed to learn the form: LLC, DRAM. Where a hash over slices repeats
+    /// after eight pages, on two nodes, there are sixteen classes to see.
+    pub training_pages: [u64; 2],
     /// Pages whose every line is timed to score it.
     pub heldout_pages: u64,
     /// Rounds over the training pages: LLC, DRAM.
@@ -33,7 +34,7 @@ impl BlockPlan {
     pub fn full(memory_pages: u64, seed: u64) -> Self {
         Self {
             levels: Level::ALL.to_vec(),
-            training_pages: 128,
+            training_pages: [384, 128],
             heldout_pages: 128,
             training_rounds: [160, 160],
             heldout_rounds: [240, 480],
@@ -47,6 +48,7 @@ impl BlockPlan {
     #[must_use]
     pub fn quick(memory_pages: u64, seed: u64) -> Self {
         Self {
+            training_pages: [256, 128],
             heldout_pages: 64,
             training_rounds: [96, 96],
             heldout_rounds: [160, 256],
@@ -67,12 +69,12 @@ impl BlockPlan {
     /// Disjoint random sets of training and held-out pages among `pages`, whole blocks of
     /// [`PAGES_PER_BLOCK`]. Where the arena is small each set gets at most a third of it.
     #[must_use]
-    pub fn choose_pages(&self, pages: u64) -> (Vec<PageAddr>, Vec<PageAddr>) {
+    pub fn choose_pages(&self, pages: u64, level: Level) -> (Vec<PageAddr>, Vec<PageAddr>) {
         let blocks = pages / PAGES_PER_BLOCK;
         let mut order: Vec<u64> = (0..blocks).collect();
         shuffle(&mut order, &mut rng(derive_seed(self.seed, 1)));
         let count = |wanted: u64| (wanted / PAGES_PER_BLOCK).clamp(1, (blocks / 3).max(1));
-        let training = usize::try_from(count(self.training_pages)).unwrap_or(1);
+        let training = usize::try_from(count(self.training_pages[level as usize])).unwrap_or(1);
         let heldout = usize::try_from(count(self.heldout_pages)).unwrap_or(1);
         let pages_of = |blocks: &[u64]| -> Vec<PageAddr> {
             let first = |block: u64| block * PAGES_PER_BLOCK;
@@ -92,7 +94,7 @@ mod tests {
     #[test]
     fn training_and_heldout_pages_never_meet() {
         for pages in [12, 64, 4096] {
-            let (a, b) = BlockPlan::full(pages, 7).choose_pages(pages);
+            let (a, b) = BlockPlan::full(pages, 7).choose_pages(pages, Level::Llc);
             assert!(!a.is_empty() && !b.is_empty());
             assert!(a.iter().all(|p| p.0 < pages && !b.contains(p)));
         }

@@ -3,7 +3,9 @@
 //! A round times every line once, in a fresh random order (see `apart`). Its values, less their common level,
 //! are compared with what the stretch has seen so far: as long as the core stays where it is the
 //! round repeats that pattern with slope 1; when the host moves the vCPU the slope falls at once,
-//! often below zero. The round in which that happens is dropped and counted, a new stretch
+//! often below zero. That is asked of lines within their pages and of the pages' means, each for itself:
+//! pages on two nodes differ by so much more than the lines of one that a change there would not show.
+//! The round in which that happens is dropped and counted, a new stretch
 //! begins, and stretches with the same pattern are joined again. Nothing is averaged over a move.
 
 use isochrone_stats::{mad, median, rng};
@@ -11,6 +13,7 @@ use isochrone_units::{CoreId, Cycles, LINES_PER_PAGE, Level, LineAddr, PageAddr}
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::apart::batches;
+use super::far::far_groups;
 use super::number::f32_of;
 use crate::target::{Target, TargetClock, TargetError};
 
@@ -265,14 +268,27 @@ impl<'a> Sampler<'a> {
     }
 }
 
-/// Takes the level off and drops what cannot be a load from where the line was put.
+/// Takes the level off and drops what cannot be a load from where the line was put: what lies outside
+/// of the window of its page's node.
 fn cleaned(mut values: Vec<f64>, tick: u32) -> Round {
-    let (low, high) = keep_window(&values, tick);
-    let kept = || values.iter().filter(|v| (low..=high).contains(*v));
-    let level = kept().sum::<f64>() / kept().count().max(1) as f64;
-    for value in &mut values {
-        *value = if (low..=high).contains(value) { *value - level } else { f64::NAN };
+    let centre = |page: &[f64]| median(page).unwrap_or(f64::NAN);
+    let centres: Vec<f64> = values.chunks_exact(LINES_PER_PAGE).map(centre).collect();
+    let nodes = far_groups(&centres);
+    for node in 0..=nodes.iter().copied().max().unwrap_or(0) {
+        let pages =
+            || nodes.iter().enumerate().filter(|(_, of)| **of == node).map(|(page, _)| page);
+        let lines = |page: usize| page * LINES_PER_PAGE..(page + 1) * LINES_PER_PAGE;
+        let of_node: Vec<f64> = pages().flat_map(|page| values[lines(page)].to_vec()).collect();
+        let (low, high) = keep_window(&of_node, tick);
+        for value in pages().flat_map(lines) {
+            if !(low..=high).contains(&values[value]) {
+                values[value] = f64::NAN;
+            }
+        }
     }
+    let kept = || values.iter().filter(|v| v.is_finite());
+    let level = kept().sum::<f64>() / kept().count().max(1) as f64;
+    values.iter_mut().for_each(|value| *value -= level);
     Round { deviation: values, level }
 }
 
@@ -294,7 +310,8 @@ struct Log {
     open: Stretch,
     /// The stretch that the last closed rounds belong to.
     last: Option<usize>,
-    slopes: Vec<f64>,
+    /// Usual slopes of lines within pages, and of pages.
+    slopes: [Vec<f64>; 2],
     changes: Vec<(f64, usize, usize)>,
     dropped: u64,
     lines: usize,
@@ -306,7 +323,7 @@ impl Log {
             stretches: Vec::new(),
             open: Stretch::new(lines),
             last: None,
-            slopes: Vec::new(),
+            slopes: [Vec::new(), Vec::new()],
             changes: Vec::new(),
             dropped: 0,
             lines,
@@ -321,7 +338,6 @@ impl Log {
         if self.is_from_another_base(round) {
             self.dropped += self.lines as u64;
             self.close(now);
-            self.slopes.clear();
             return;
         }
         self.open.add(round);
@@ -334,26 +350,30 @@ impl Log {
         if self.open.rounds < FIRM_ROUNDS {
             return false;
         }
-        let (slope, error) = slope(&round.deviation, &self.open.deviations(), self.open.noise());
-        if self.slopes.len() < 3 {
-            self.slopes.push(slope);
-            return false;
+        let (lines, pages) = parts(&round.deviation);
+        let (open_lines, open_pages) = parts(&self.open.deviations());
+        let noise = self.open.noise();
+        let found = [
+            slope(&lines, &open_lines, noise),
+            slope(&pages, &open_pages, noise / (LINES_PER_PAGE as f64).sqrt()),
+        ];
+        if self.slopes[0].len() >= 3
+            && self
+                .slopes
+                .iter()
+                .zip(found)
+                .any(|(usual, (slope, error))| fell(usual, slope, error))
+        {
+            return true;
         }
-        let usual = median(&self.slopes).unwrap_or(slope);
-        let drop = usual - slope;
-        // No pattern to lose where the usual slope is itself within the noise.
-        let changed =
-            usual > SLOPE_Z * error && drop > SLOPE_DROP * usual && drop > SLOPE_Z * error;
-        if !changed {
-            self.slopes.push(slope);
-        }
-        changed
+        self.slopes.iter_mut().zip(found).for_each(|(usual, (slope, _))| usual.push(slope));
+        false
     }
 
     /// The open rounds continue a stretch of the same base, or begin a new one.
     fn close(&mut self, now: f64) {
         let open = std::mem::replace(&mut self.open, Stretch::new(self.lines));
-        self.slopes.clear();
+        self.slopes.iter_mut().for_each(Vec::clear);
         if open.rounds < FIRM_ROUNDS {
             self.dropped += u64::from(open.rounds) * self.lines as u64;
             return;
@@ -388,6 +408,27 @@ impl Log {
     }
 }
 
+/// Lines less their pages' means, and the means of pages.
+fn parts(deviations: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let mut lines = deviations.to_vec();
+    let mut pages = Vec::with_capacity(lines.len() / LINES_PER_PAGE);
+    for page in lines.chunks_exact_mut(LINES_PER_PAGE) {
+        let known = || page.iter().filter(|v| v.is_finite());
+        let mean = known().sum::<f64>() / known().count() as f64;
+        page.iter_mut().for_each(|value| *value -= mean);
+        pages.push(mean);
+    }
+    (lines, pages)
+}
+
+/// Whether a slope is below the usual ones by more than its error allows. There is no pattern to lose
+/// where the usual slope is itself within the noise.
+fn fell(usual: &[f64], slope: f64, error: f64) -> bool {
+    let usual = median(usual).unwrap_or(slope);
+    let drop = usual - slope;
+    usual > SLOPE_Z * error && drop > SLOPE_DROP * usual && drop > SLOPE_Z * error
+}
+
 /// Least-squares slope of `values` on `pattern` and its standard error, over lines that have both.
 fn slope(values: &[f64], pattern: &[f64], noise: f64) -> (f64, f64) {
     let (mut cross, mut square) = (0.0, 0.0);
@@ -400,12 +441,20 @@ fn slope(values: &[f64], pattern: &[f64], noise: f64) -> (f64, f64) {
     if square > 0.0 { (cross / square, noise / square.sqrt()) } else { (0.0, f64::INFINITY) }
 }
 
-/// Whether two stretches saw one base: the mean square of their difference, as a share of the
-/// mean square of the pattern. Both are products of independent halves, so noise adds nothing.
+/// Whether two stretches saw one base, in lines within their pages and in pages.
 fn same_base(a: &Stretch, b: &Stretch) -> bool {
-    let halves = [a.half(0), a.half(1), b.half(0), b.half(1)];
+    let halves = [a.half(0), a.half(1), b.half(0), b.half(1)].map(|half| parts(&half));
+    let noise = |s: &Stretch| s.noise().powi(2) / f64::from((s.rounds / 2).max(1));
+    let noise = noise(a) + noise(b);
+    same_pattern(halves.each_ref().map(|half| &half.0[..]), noise)
+        && same_pattern(halves.each_ref().map(|half| &half.1[..]), noise / LINES_PER_PAGE as f64)
+}
+
+/// The mean square of a difference, as a share of the mean square of the pattern. Both are products of
+/// independent halves, so noise adds nothing. `noise` is the variance of the four together.
+fn same_pattern(halves: [&[f64]; 4], noise: f64) -> bool {
     let (mut difference, mut energy, mut count) = (0.0, 0.0, 0.0);
-    let lines = halves[0].iter().zip(&halves[1]).zip(halves[2].iter().zip(&halves[3]));
+    let lines = halves[0].iter().zip(halves[1]).zip(halves[2].iter().zip(halves[3]));
     for ((a0, a1), (b0, b1)) in lines {
         if [a0, a1, b0, b1].iter().all(|v| v.is_finite()) {
             difference += (a0 - b0) * (a1 - b1);
@@ -414,7 +463,6 @@ fn same_base(a: &Stretch, b: &Stretch) -> bool {
         }
     }
     // The noise of one such product, summed: below five times that there is no pattern to differ.
-    let noise = |s: &Stretch| s.noise().powi(2) / f64::from((s.rounds / 2).max(1));
-    let error = (noise(a) + noise(b)) * f64::sqrt(count);
+    let error = noise * f64::sqrt(count);
     energy < SIGNIFICANT_Z * error || difference < OTHER_BASE * energy + SIGNIFICANT_Z * error
 }

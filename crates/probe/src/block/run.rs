@@ -11,7 +11,7 @@ use crate::target::{Target, TargetError};
 use crate::watch::Watch;
 
 /// The code of a page that is not known.
-pub const UNKNOWN_CODE: u8 = isochrone_atlas::Code::UNKNOWN.0;
+pub const UNKNOWN_CODE: u16 = isochrone_atlas::Code::UNKNOWN.0;
 
 /// Everything that the block experiment found.
 #[derive(Clone, Debug, Default)]
@@ -21,7 +21,7 @@ pub struct BlockMap {
     /// Codes by frame, if frames can be known.
     pub pages: Vec<PageBlock>,
     /// Codes by arena page: LLC, DRAM. [`UNKNOWN_CODE`] where not decoded.
-    pub codes: [Vec<u8>; 2],
+    pub codes: [Vec<u16>; 2],
     /// Moves and replaced frames.
     pub drift: Vec<DriftEvent>,
     /// Levels that could not be mapped, and why, in one line each.
@@ -66,7 +66,7 @@ pub fn map_blocks(
 }
 
 /// Groups arena pages by the frames they lie in.
-fn by_frame(target: &mut dyn Target, codes: &[Vec<u8>; 2]) -> Vec<PageBlock> {
+fn by_frame(target: &mut dyn Target, codes: &[Vec<u16>; 2]) -> Vec<PageBlock> {
     let mut blocks = std::collections::BTreeMap::new();
     for (page, (llc, dram)) in codes[0].iter().zip(&codes[1]).enumerate() {
         if *llc == UNKNOWN_CODE && *dram == UNKNOWN_CODE {

@@ -6,13 +6,14 @@
 
 use isochrone_stats::{mean, pearson, quantile};
 
-use super::learn::{Learnt, SAME_KEY};
+use super::far::group_means;
+use super::learn::{Learnt, SAME_KEY, spread};
 use super::rounds::Stretch;
 
 /// Scores of one core and level.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Score {
-    /// Share of the variance of the second pass explained.
+    /// Share of the variance of lines on one node explained, in the second pass.
     pub r2_heldout: f64,
     /// The best share that could be explained, given the noise of the second pass.
     pub r2_ceiling: f64,
@@ -31,7 +32,7 @@ pub struct Score {
 /// Scores `decoded` codes of the held-out pages (or 16 KiB blocks) against their full pass.
 /// `patterns` are those of the core that timed the pass.
 #[must_use]
-pub fn score(full: &Stretch, learnt: &Learnt, patterns: &[Vec<f64>], decoded: &[u8]) -> Score {
+pub fn score(full: &Stretch, learnt: &Learnt, patterns: &[Vec<f64>], decoded: &[u16]) -> Score {
     let known = Learnt { patterns: patterns.to_vec(), ..learnt.clone() };
     let measured = full.deviations();
     let predicted: Vec<f64> = decoded
@@ -47,7 +48,7 @@ pub fn score(full: &Stretch, learnt: &Learnt, patterns: &[Vec<f64>], decoded: &[
     sorted.sort_by(f64::total_cmp);
     let at = |q| quantile(&sorted, q).unwrap_or(f64::NAN);
     Score {
-        r2_heldout: r2(&measured, &predicted),
+        r2_heldout: r2(full, &measured, &predicted),
         r2_ceiling: (2.0 * half_r / (1.0 + half_r)).max(0.0),
         key_accuracy: accuracy(&measured, &known, decoded),
         near_regret: near.regret,
@@ -57,13 +58,26 @@ pub fn score(full: &Stretch, learnt: &Learnt, patterns: &[Vec<f64>], decoded: &[
     }
 }
 
+fn finite_of(values: &[f64]) -> Vec<f64> {
+    values.iter().copied().filter(|v| v.is_finite()).collect()
+}
+
 fn finite(values: &[f64]) -> Vec<f64> {
     values.iter().map(|v| if v.is_finite() { *v } else { 0.0 }).collect()
 }
 
 /// Share of variance explained, a common offset between the passes allowed for (the clock rate
-/// drifts by more than a pattern is high).
-fn r2(measured: &[f64], predicted: &[f64]) -> f64 {
+/// drifts by more than a pattern is high). What nodes differ by is not counted as explained, but a page
+/// put on a wrong one counts as an error.
+fn r2(full: &Stretch, measured: &[f64], predicted: &[f64]) -> f64 {
+    let means: Vec<f64> = measured
+        .chunks_exact(64)
+        .map(|page| full.level() + mean(&finite_of(page)).unwrap_or(0.0))
+        .collect();
+    let nodes = group_means(&means);
+    let centre = |line: usize| nodes[line / 64] - full.level();
+    let known = measured.iter().enumerate().filter(|(_, m)| m.is_finite());
+    let total: f64 = known.map(|(line, m)| (m - centre(line)).powi(2)).sum();
     let pairs: Vec<(f64, f64)> = measured
         .iter()
         .zip(predicted)
@@ -74,16 +88,15 @@ fn r2(measured: &[f64], predicted: &[f64]) -> f64 {
     let (m0, p0) =
         (pairs.iter().map(|p| p.0).sum::<f64>() / n, pairs.iter().map(|p| p.1).sum::<f64>() / n);
     let residual: f64 = pairs.iter().map(|(m, p)| ((m - m0) - (p - p0)).powi(2)).sum();
-    let total: f64 = pairs.iter().map(|(m, _)| (m - m0).powi(2)).sum();
     if total > 0.0 { 1.0 - residual / total } else { 0.0 }
 }
 
 /// The full pass names each page's best code; a decoded code counts if it is that one or its
 /// pattern (with its class's level) correlates with it at [`SAME_KEY`].
-fn accuracy(measured: &[f64], known: &Learnt, decoded: &[u8]) -> f64 {
+fn accuracy(measured: &[f64], known: &Learnt, decoded: &[u16]) -> f64 {
     let codes = known.distinct_codes();
     let level = mean(&known.patterns.concat()).unwrap_or(0.0);
-    let distance = |row: &[f64], code: u8| -> f64 {
+    let distance = |row: &[f64], code: u16| -> f64 {
         row.iter()
             .enumerate()
             .filter(|(_, v)| v.is_finite())
@@ -106,10 +119,9 @@ fn accuracy(measured: &[f64], known: &Learnt, decoded: &[u8]) -> f64 {
 }
 
 /// Two patterns at a distance d correlate at 1 - d^2 / 2 var; classes of flat pages have no
-/// correlation of their own, so the variance is that of all lines of all classes.
-fn alike(known: &Learnt, a: u8, b: u8) -> bool {
-    let all = known.patterns.concat();
-    let spread = isochrone_stats::variance(&all).unwrap_or(0.0);
+/// correlation of their own, so the variance is that of all lines of all classes on one node.
+fn alike(known: &Learnt, a: u16, b: u16) -> bool {
+    let spread = spread(&known.patterns);
     let square = |i| (known.expected(a, i) - known.expected(b, i)).powi(2);
     let distance = (0..known.period).map(square).sum::<f64>() / known.period as f64;
     1.0 - distance / (2.0 * spread.max(f64::MIN_POSITIVE)) >= SAME_KEY

@@ -2,9 +2,10 @@
 //! Few codes are told apart by category colours; many by the continuous ramp with their shares
 //! as bars. Pages without a code are hatched.
 
+use std::collections::BTreeMap;
+
 use super::canvas::{Anchor, Canvas, Paint};
 use super::legend;
-use crate::cast::index;
 use crate::colour::{Rgb, ramp};
 use crate::fmt::{bytes, count, percent, significant};
 use crate::png::Indexed;
@@ -12,6 +13,10 @@ use crate::scale::{Extent, Scale};
 
 /// Up to this many different codes are told apart by category colours.
 const CATEGORIES: usize = 8;
+/// Up to this many codes have a bar with their share.
+const BARS: usize = 256;
+/// Colours of a picture beside the transparent one.
+const PALETTE: usize = 255;
 /// Up to this many pages each is an element that says its code when pointed at.
 const ELEMENT_PAGES: usize = 4096;
 const GRID_WIDTH: f64 = 800.0;
@@ -38,13 +43,13 @@ pub struct KeyMap {
     /// What is shown.
     pub title: String,
     /// One code a page in address order; `None` where it is not known.
-    pub codes: Vec<Option<u8>>,
+    pub codes: Vec<Option<u16>>,
     /// Pages in one row of the map; 0 lets the figure choose a power of two.
     pub pages_per_row: usize,
     /// Bytes of one page, for the addresses beside the rows; 4096 if 0.
     pub page_bytes: u64,
     /// What a code is called: `"class 1"`; codes not listed are called by their number.
-    pub labels: Vec<(u8, String)>,
+    pub labels: Vec<(u16, String)>,
     /// Why codes are missing; `"not decoded"` if empty.
     pub missing: String,
 }
@@ -54,20 +59,19 @@ impl KeyMap {
         if self.missing.is_empty() { "not decoded" } else { &self.missing }
     }
 
-    fn label(&self, code: u8) -> String {
+    fn label(&self, code: u16) -> String {
         let named = self.labels.iter().find(|(c, _)| *c == code);
         named.map_or_else(|| format!("code {code}"), |(_, label)| label.clone())
     }
 
     /// The codes that occur, ascending, with their share of the pages that have one.
-    fn shares(&self) -> Vec<(u8, f64)> {
-        let mut counts = [0u32; 256];
+    fn shares(&self) -> Vec<(u16, f64)> {
+        let mut counts = BTreeMap::<u16, u32>::new();
         for code in self.codes.iter().flatten() {
-            counts[usize::from(*code)] += 1;
+            *counts.entry(*code).or_default() += 1;
         }
-        let total = f64::from(counts.iter().sum::<u32>().max(1));
-        let found = (0..=u8::MAX).zip(counts).filter(|(_, n)| *n > 0);
-        found.map(|(code, n)| (code, f64::from(n) / total)).collect()
+        let total = f64::from(counts.values().sum::<u32>().max(1));
+        counts.into_iter().map(|(code, n)| (code, f64::from(n) / total)).collect()
     }
 
     fn columns(&self) -> usize {
@@ -82,14 +86,14 @@ impl KeyMap {
         columns
     }
 
-    fn describe(&self, shares: &[(u8, f64)]) -> String {
+    fn describe(&self, shares: &[(u16, f64)]) -> String {
         let known = self.codes.iter().flatten().count();
         let mut words = format!(
             "Map of {} pages, {} without a code ({}). {} different codes",
             count(self.codes.len() as u64),
             count((self.codes.len() - known) as u64),
             self.missing_words(),
-            shares.len()
+            count(shares.len() as u64)
         );
         for (code, share) in shares.iter().take(CATEGORIES) {
             words.push_str(&format!("; {}: {}", self.label(*code), percent(*share)));
@@ -100,12 +104,23 @@ impl KeyMap {
 }
 
 /// The colour of each code that occurs.
-fn colours(shares: &[(u8, f64)]) -> Vec<Rgb> {
+fn colours(shares: &[(u16, f64)]) -> Vec<Rgb> {
     let last = shares.len().saturating_sub(1).max(1) as f64;
     let colour = |i: usize| {
         if shares.len() <= CATEGORIES { CATEGORY[i] } else { ramp(i as f64 / last) }
     };
     (0..shares.len()).map(colour).collect()
+}
+
+/// At most as many colours as a picture has, evenly chosen.
+fn thinned(colours: &[Rgb]) -> Vec<Rgb> {
+    let count = colours.len().min(PALETTE);
+    (0..count).map(|i| colours[i * colours.len() / count]).collect()
+}
+
+/// The dot of the `i`-th of `codes` codes; 0 is for what is not known.
+fn dot(i: usize, codes: usize, colours: usize) -> u8 {
+    u8::try_from(i * colours / codes.max(1) + 1).unwrap_or(u8::MAX)
 }
 
 /// Draws a map of the pages' codes.
@@ -140,7 +155,9 @@ pub fn key_map(map: &KeyMap) -> String {
         let entries: Vec<_> = named.chain(missing).collect();
         y += legend::swatches(&mut canvas, (LEFT, y), &entries);
     } else {
-        y += share_bars(&mut canvas, (LEFT, y), map, &shares, &colours);
+        if shares.len() <= BARS {
+            y += share_bars(&mut canvas, (LEFT, y), map, &shares, &colours);
+        }
         if missing {
             let entries = [(Paint::Hatch, map.missing_words().to_owned())];
             y += legend::swatches(&mut canvas, (LEFT, y), &entries);
@@ -158,7 +175,7 @@ fn share_bars(
     canvas: &mut Canvas,
     (left, top): (f64, f64),
     map: &KeyMap,
-    shares: &[(u8, f64)],
+    shares: &[(u16, f64)],
     colours: &[Rgb],
 ) -> f64 {
     let most = shares.iter().map(|s| s.1).fold(0.0, f64::max);
@@ -176,7 +193,12 @@ fn share_bars(
         let height = SHARES_HEIGHT * axis.share(100.0 * share);
         let x = left + i as f64 * width;
         let hint = format!("{}: {}", map.label(*code), percent(*share));
-        canvas.rect((x, base - height), (width - 1.0, height), Paint::Fill(*colour), &hint);
+        canvas.rect(
+            (x, base - height),
+            ((width - 1.0).max(width / 2.0), height),
+            Paint::Fill(*colour),
+            &hint,
+        );
         if i % every == 0 {
             let middle = x + width / 2.0;
             canvas.text(middle, base + 14.0, "x", Anchor::Middle, &code.to_string());
@@ -209,7 +231,7 @@ impl Grid {
         }
     }
 
-    fn elements(&self, canvas: &mut Canvas, map: &KeyMap, shares: &[(u8, f64)], colours: &[Rgb]) {
+    fn elements(&self, canvas: &mut Canvas, map: &KeyMap, shares: &[(u16, f64)], colours: &[Rgb]) {
         let gap = if self.cell.0.min(self.cell.1) >= 6.0 { 1.0 } else { 0.0 };
         let size = (self.cell.0 - gap, self.cell.1 - gap);
         for (page, code) in map.codes.iter().enumerate() {
@@ -229,14 +251,18 @@ impl Grid {
         }
     }
 
-    fn picture(&self, canvas: &mut Canvas, map: &KeyMap, shares: &[(u8, f64)], colours: &[Rgb]) {
-        // 255 colours at most beside the transparent one: the 256th code shares the last.
-        let mut dot_of = [0u8; 256];
-        for (i, (code, _)) in shares.iter().enumerate() {
-            dot_of[usize::from(*code)] = u8::try_from(i + 1).unwrap_or(u8::MAX);
-        }
-        let mut dots: Vec<u8> =
-            map.codes.iter().map(|code| code.map_or(0, |c| dot_of[usize::from(c)])).collect();
+    fn picture(&self, canvas: &mut Canvas, map: &KeyMap, shares: &[(u16, f64)], colours: &[Rgb]) {
+        // 255 colours at most beside the transparent one: neighbours share one where codes are more.
+        let palette = thinned(colours);
+        let dot_of: BTreeMap<u16, u8> = (0..)
+            .zip(shares)
+            .map(|(i, (code, _))| (*code, dot(i, shares.len(), palette.len())))
+            .collect();
+        let mut dots: Vec<u8> = map
+            .codes
+            .iter()
+            .map(|code| code.and_then(|c| dot_of.get(&c).copied()).unwrap_or(0))
+            .collect();
         let at = (LEFT, self.top);
         let size = (self.columns as f64 * self.cell.0, self.rows as f64 * self.cell.1);
         let missing = dots.iter().filter(|d| **d == 0).count();
@@ -251,8 +277,8 @@ impl Grid {
             );
         }
         dots.resize(self.columns * self.rows, 0);
-        let palette = &colours[..index(colours.len() as f64, 255)];
-        let picture = Indexed { columns: self.columns, rows: self.rows, palette, dots: &dots };
+        let picture =
+            Indexed { columns: self.columns, rows: self.rows, palette: &palette, dots: &dots };
         if let Some(address) = picture.data_uri() {
             canvas.image(at, size, &address);
         }
@@ -264,7 +290,7 @@ mod tests {
     use super::*;
 
     fn map(pages: usize, codes: usize) -> KeyMap {
-        let code = |i: usize| u8::try_from(i * 7 % codes).ok();
+        let code = |i: usize| u16::try_from(i * 7 % codes).ok();
         KeyMap { title: "Keys".into(), codes: (0..pages).map(code).collect(), ..KeyMap::default() }
     }
 
@@ -297,6 +323,10 @@ mod tests {
         assert!(few.len() < 110_000, "{} bytes", few.len());
         assert!(many.len() < 420_000, "{} bytes", many.len());
         roxmltree::Document::parse(&many).unwrap();
+        let most = key_map(&map(262_144, 1024));
+        assert!(most.len() < 420_000, "{} bytes", most.len());
+        let words = format!("{} different codes", count(1024));
+        assert!(most.contains(&words), "{words}");
     }
 
     #[test]

@@ -101,7 +101,7 @@ proptest! {
     #[test]
     fn key_maps(
         title in words(),
-        codes in vec(option::of(any::<u8>()), 0..5000),
+        codes in vec(option::of(any::<u16>()), 0..5000),
         pages_per_row in 0usize..200,
         few in any::<bool>(),
     ) {

@@ -127,7 +127,7 @@ fn bring(run: &Run<'_>, heap: &Heap<'_>, joined: u32) -> u32 {
     let end = (joined + wanted).min(run.heap_pages);
     for page in joined..end {
         if let Some(key) = run.database.keys.get(page as usize) {
-            heap.page_ready(page, PageCodes { llc: Code::UNKNOWN, dram: Code(*key) });
+            heap.page_ready(page, PageCodes { llc: Code::UNKNOWN, dram: Code(u16::from(*key)) });
         }
     }
     end

@@ -111,16 +111,16 @@ fn drawn_cores(view: &LevelView<'_>) -> Vec<(usize, u16)> {
 /// Consecutive frames whose codes are known: the first run that shows what is usual here, which
 /// is different codes unless nearly all pages have one.
 fn by_codes(contents: &Contents, view: &LevelView<'_>) -> Option<Blocks> {
-    let codes: Vec<(u64, Option<u8>)> = view.codes().collect();
+    let codes: Vec<(u64, Option<u16>)> = view.codes().collect();
     let pages = if view.map.classes > 1 { PAGES_OF_CLASSES } else { PAGES };
-    let known = |run: &&[(u64, Option<u8>)]| {
+    let known = |run: &&[(u64, Option<u16>)]| {
         let begins = run[0].0.is_multiple_of(ALIGNED);
         let last = run[0].0 + (pages as u64 - 1);
         begins && run[pages - 1].0 == last && run.iter().all(|page| page.1.is_some())
     };
     // A page that is unlike nearly all others is an exception, and no picture of the rest.
     let rule = view.dominant();
-    let differ = |run: &&[(u64, Option<u8>)]| match rule {
+    let differ = |run: &&[(u64, Option<u16>)]| match rule {
         Some(code) => run.iter().all(|page| page.1 == Some(code)),
         None => run.iter().any(|page| page.1 != run[0].1),
     };

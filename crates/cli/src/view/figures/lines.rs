@@ -11,7 +11,7 @@ use isochrone_report::table::{Cell, Table};
 use isochrone_stats::quantile;
 
 use super::{name, ns, percent, reading, spread, whole};
-use crate::view::level::LevelView;
+use crate::view::level::{LevelView, ends};
 use crate::view::words;
 
 /// Bases drawn with all their classes; of more, one class each (the shape is common to all).
@@ -63,7 +63,7 @@ pub(in crate::view) fn class_map(view: &LevelView<'_>) -> Option<HeatMap> {
         let means = view.worn(place).map_or(Vec::new(), |(_, base)| view.class_means_ns(base));
         cells.extend((0..classes).map(|class| means.get(class).copied().flatten()));
     }
-    if cells.iter().all(Option::is_none) {
+    if cells.iter().all(Option::is_none) || !means_differ(view) {
         return None;
     }
     Some(HeatMap {
@@ -74,6 +74,15 @@ pub(in crate::view) fn class_map(view: &LevelView<'_>) -> Option<HeatMap> {
         cells,
         missing: "no base is known".into(),
         ..HeatMap::default()
+    })
+}
+
+/// Whether classes differ by how far they are, and not by their patterns alone.
+fn means_differ(view: &LevelView<'_>) -> bool {
+    view.wearers().iter().any(|(_, base, _)| {
+        let means: Vec<f64> = view.class_means_ns(base).into_iter().flatten().collect();
+        let spread = view.spread_ns(base).unwrap_or(0.0);
+        ends(&means).is_some_and(|(lo, hi)| hi - lo > spread / 4.0)
     })
 }
 

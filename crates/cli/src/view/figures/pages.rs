@@ -34,7 +34,7 @@ pub(in crate::view) fn key_map(contents: &Contents, view: &LevelView<'_>) -> Pag
             "In {place} pages have no codes: they are measured line by line."
         ));
     }
-    let all: Vec<(u64, Option<u8>)> = view.codes().collect();
+    let all: Vec<(u64, Option<u16>)> = view.codes().collect();
     if all.is_empty() {
         let shares = view.code_shares().0.len();
         return Pages::Words(format!(
@@ -51,7 +51,7 @@ pub(in crate::view) fn key_map(contents: &Contents, view: &LevelView<'_>) -> Pag
 }
 
 /// Nothing to draw: nearly all pages have one code.
-fn alike(view: &LevelView<'_>, place: &str, code: u8, all: &[(u64, Option<u8>)]) -> String {
+fn alike(view: &LevelView<'_>, place: &str, code: u16, all: &[(u64, Option<u16>)]) -> String {
     let known = all.iter().filter(|page| page.1.is_some()).count();
     let others = known - all.iter().filter(|page| page.1 == Some(code)).count();
     let but = match others {
@@ -69,8 +69,8 @@ fn map(
     contents: &Contents,
     view: &LevelView<'_>,
     name: &str,
-    all: &[(u64, Option<u8>)],
-    shares: &[(u8, f64)],
+    all: &[(u64, Option<u16>)],
+    shares: &[(u16, f64)],
 ) -> Figure {
     let drawn = &all[..all.len().min(PAGES_DRAWN)];
     let gaps = drawn.windows(2).any(|pair| pair[1].0 != pair[0].0 + 1);
@@ -107,10 +107,10 @@ fn count(pages: usize) -> String {
     fmt::count(pages as u64)
 }
 
-fn share_table(view: &LevelView<'_>, all: &[(u64, Option<u8>)], shares: &[(u8, f64)]) -> Table {
-    let mut counts = [0_u64; 256];
+fn share_table(view: &LevelView<'_>, all: &[(u64, Option<u16>)], shares: &[(u16, f64)]) -> Table {
+    let mut counts = std::collections::BTreeMap::<u16, u64>::new();
     for code in all.iter().filter_map(|page| page.1) {
-        counts[usize::from(code)] += 1;
+        *counts.entry(code).or_default() += 1;
     }
     // A key moves lines within a page and changes no mean; a class does.
     let told = if view.map.classes > 1 { words::EACH_CORE } else { 0 };
@@ -120,7 +120,7 @@ fn share_table(view: &LevelView<'_>, all: &[(u64, Option<u8>)], shares: &[(u8, f
     let mut table = Table::new(head.into_iter().chain(means));
     for (code, share) in shares {
         let (class, _) = view.split(*code);
-        let pages = whole(counts[usize::from(*code)]);
+        let pages = whole(counts.get(code).copied().unwrap_or(0));
         let fixed = [super::name(&label(view, *code)), pages, percent(Some(*share))];
         let means = cores.iter().map(|(place, _)| {
             let means = view.worn(*place).map(|(_, base)| view.class_means_ns(base));
@@ -132,7 +132,7 @@ fn share_table(view: &LevelView<'_>, all: &[(u64, Option<u8>)], shares: &[(u8, f
 }
 
 /// What a code is called: by what tells it from others.
-fn label(view: &LevelView<'_>, code: u8) -> String {
+fn label(view: &LevelView<'_>, code: u16) -> String {
     let (class, key) = view.split(code);
     match (view.map.classes > 1, view.distinct_keys() > 1) {
         (true, true) => format!("class {class}, key {key}"),

@@ -14,6 +14,11 @@ const ALIKE: f64 = 0.9;
 /// Correlation up to which they are called opposed.
 const OPPOSED: f64 = -0.5;
 
+/// Classes that are listed one by one.
+const MANY_CLASSES: usize = 4;
+/// A class this much farther than the one before lies on another node (as the probe tells them apart).
+const FAR: f64 = 1.12;
+
 /// All sentences of a level, the most important first.
 pub(in crate::view) fn level(view: &LevelView<'_>) -> Vec<String> {
     let mut all = near(view);
@@ -103,9 +108,13 @@ fn classes(view: &LevelView<'_>) -> Option<String> {
     if means.len() < 2 || means.iter().all(Option::is_none) {
         return None;
     }
+    let shares = view.class_shares();
+    if means.len() > MANY_CLASSES {
+        return Some(many_classes(&means, &shares));
+    }
     let each: Vec<String> = means
         .iter()
-        .zip(view.class_shares())
+        .zip(shares)
         .map(|(mean, share)| {
             let mean = mean.map_or_else(|| fmt::MISSING.to_owned(), fmt::ns);
             format!("{mean} ({} of the pages)", fmt::percent(share))
@@ -117,6 +126,36 @@ fn classes(view: &LevelView<'_>) -> Option<String> {
         worn_by.first().copied().unwrap_or(0),
         and(&each)
     ))
+}
+
+/// More classes than one would list: how many patterns there are, and on which nodes pages lie.
+fn many_classes(means: &[Option<f64>], shares: &[f64]) -> String {
+    let mut known: Vec<(f64, f64)> =
+        means.iter().zip(shares).filter_map(|(mean, share)| Some(((*mean)?, *share))).collect();
+    known.sort_by(|a, b| a.0.total_cmp(&b.0));
+    // Each node with the sum of its means, weighted by pages, its pages and its patterns.
+    let mut nodes: Vec<(f64, f64, usize)> = Vec::new();
+    let mut last = f64::NEG_INFINITY;
+    for (mean, share) in known {
+        if mean > last * FAR {
+            nodes.push((0.0, 0.0, 0));
+        }
+        last = mean;
+        if let Some(node) = nodes.last_mut() {
+            *node = (node.0 + mean * share, node.1 + share, node.2 + 1);
+        }
+    }
+    let patterns = nodes.iter().map(|node| node.2).max().unwrap_or(0);
+    let one_of = format!("show one of {patterns} patterns");
+    if nodes.len() < 2 {
+        return format!("Pages {one_of}.");
+    }
+    let each: Vec<String> = nodes
+        .iter()
+        .filter(|node| node.1 > 0.0)
+        .map(|node| format!("{} ({} of the pages)", fmt::ns(node.0 / node.1), fmt::percent(node.1)))
+        .collect();
+    format!("Pages lie on {} nodes of the machine, {}, and {one_of} there.", each.len(), and(&each))
 }
 
 /// What lines of one page have in common with those of others.

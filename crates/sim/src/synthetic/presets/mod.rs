@@ -5,6 +5,7 @@
 //! noise) and not a die: hop costs and places that no source states are assumed, and said to be
 //! where they stand. All have "like" behaviour under a seed: two seeds are two specimens.
 
+mod granite;
 mod meshes;
 mod patterns;
 mod rings;
@@ -21,10 +22,11 @@ use crate::synthetic::{
 const LINE_BITS: u32 = 30;
 
 /// The presets by name, for command lines and tables.
-pub const NAMES: [&str; 9] = [
+pub const NAMES: [&str; 10] = [
     "emerald_rapids_like",
     "emerald_rapids_wide",
     "genoa_like",
+    "granite_rapids_like",
     "ring_knc",
     "ring_e5_2660",
     "mesh_knm_snc4",
@@ -41,6 +43,7 @@ impl SyntheticSpec {
             "emerald_rapids_like" => Self::emerald_rapids_like(seed),
             "emerald_rapids_wide" => Self::emerald_rapids_wide(seed),
             "genoa_like" => Self::genoa_like(seed),
+            "granite_rapids_like" => Self::granite_rapids_like(seed),
             "ring_knc" => Self::ring_knc(seed),
             "ring_e5_2660" => Self::ring_e5_2660(seed),
             "mesh_knm_snc4" => Self::mesh_knm_snc4(seed),

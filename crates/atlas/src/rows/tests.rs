@@ -1,0 +1,115 @@
+//! Tests of the rows: against the plain filter, and at the ends of what a score can hold.
+
+use super::*;
+use crate::filter::Decoder;
+use crate::model::{PatternTable, Period};
+use crate::penalties::Noise;
+use std::vec;
+use std::vec::Vec;
+
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 >> 16
+    }
+
+    /// Sum of twelve uniform numbers less six: Gaussian enough, variance 1.
+    fn gauss(&mut self) -> f32 {
+        let mut unit = || f32::from(u16::try_from(self.next() & 0xffff).unwrap()) / 65536.0;
+        (0..12).map(|_| unit()).sum::<f32>() - 6.0
+    }
+}
+
+fn book(period: Period, classes: usize, seed: u64) -> (PatternTable, Codebook) {
+    let mut dice = Dice(seed);
+    let patterns: Vec<Vec<f32>> = (0..classes)
+        .map(|class| {
+            let far = if class % 2 == 1 { 120.0 } else { 0.0 };
+            (0..period.lines()).map(|_| 85.0 + far + 11.0 * dice.gauss()).collect()
+        })
+        .collect();
+    let table = PatternTable::new(period, patterns.iter().map(Vec::as_slice)).unwrap();
+    let book = Codebook::new(&table, &[], &[], Noise::heavy_tailed(6.0)).unwrap();
+    (table, book)
+}
+
+#[test]
+fn it_decides_as_the_plain_filter_does() {
+    for (period, classes) in [(Period::Lines64, 16), (Period::Lines64, 3), (Period::Lines256, 4)] {
+        let (table, book) = book(period, classes, 7);
+        let mut cells = vec![0; Rows::bytes(&book, 0.25)];
+        let rows = Rows::new(&book, 0.25, &mut cells).unwrap();
+        let mut dice = Dice(3);
+        let mut right = 0;
+        for page in 0..200_u16 {
+            let code = Code(page * 37 % u16::try_from(table.codes()).unwrap());
+            let (mut plain, mut scores) = (Decoder::new(&book), Scores::new(&rows));
+            for step in 0..16_u8 {
+                let line = step.wrapping_mul(53);
+                let value = table.latency_cycles(code, line) + 6.0 * dice.gauss();
+                plain.add(&book, line, value);
+                scores.add(&rows, line, value);
+                if step % 4 == 3 {
+                    let (a, b) = (plain.best(&book), scores.verdict(&rows));
+                    let close = b.close().iter().any(|(code, _)| *code == a.code);
+                    assert!(a.code == b.code || close, "{a:?} {b:?}");
+                    assert!((a.error - b.error).abs() < 0.1, "{} {}", a.error, b.error);
+                }
+            }
+            right += u16::from(scores.verdict(&rows).code == code);
+        }
+        assert!(right >= 196, "{right} of 200");
+    }
+}
+
+#[test]
+fn equivalent_codes_and_priors_are_heeded() {
+    let eight = [3.0, -4.0, 1.5, 5.0, -4.5, 0.0, -2.0, 1.0_f32];
+    let pattern: Vec<f32> = (0..64).map(|i| 44.0 + eight[i % 8]).collect();
+    let patterns = [pattern.clone(), pattern.iter().map(|v| v + 1.0).collect()];
+    let table = PatternTable::new(Period::Lines64, patterns.iter().map(Vec::as_slice)).unwrap();
+    let keys = table.canonical_keys(0.98).map(u16::from);
+    let shares: Vec<f32> = (0..128).map(|code| if code < 64 { 99.0 } else { 1.0 }).collect();
+    let book = Codebook::new(&table, &keys[..64], &shares, Noise::heavy_tailed(2.0)).unwrap();
+    let mut cells = vec![0; Rows::bytes(&book, 0.5)];
+    let rows = Rows::new(&book, 0.5, &mut cells).unwrap();
+    let mut scores = Scores::new(&rows);
+    assert!(scores.verdict(&rows).code.0 < 8, "canonical ones only, the likely class");
+    for line in 0..8 {
+        scores.add(&rows, line, table.latency_cycles(Code(0o53), line));
+    }
+    let verdict = scores.verdict(&rows);
+    assert_eq!(verdict.code, Code(3));
+    assert!(verdict.error < 0.02, "{verdict:?}");
+    let mut doubled = 0.0;
+    for (code, share) in verdict.close() {
+        assert!(*code != Code(3) && *share <= verdict.error);
+        doubled += share;
+    }
+    assert!(doubled <= verdict.error + 1e-6);
+}
+
+#[test]
+fn any_number_of_samples_and_any_value_is_borne() {
+    let (table, book) = book(Period::Lines64, 2, 5);
+    let mut cells = vec![0; Rows::bytes(&book, 1.0)];
+    assert!(Rows::new(&book, 1.0, &mut cells[1..]).is_none(), "too short");
+    let rows = Rows::new(&book, 1.0, &mut cells).unwrap();
+    let mut scores = Scores::new(&rows);
+    for value in [f32::NAN, f32::INFINITY, -1e9, 1e9] {
+        scores.add(&rows, 9, value);
+    }
+    for step in 0..4000_u16 {
+        let line = step.to_le_bytes()[0];
+        scores.add(&rows, line, table.latency_cycles(Code(77), line));
+        if step % 50 == 0 {
+            scores.verdict(&rows);
+        }
+    }
+    let verdict = scores.verdict(&rows);
+    assert_eq!((verdict.code, verdict.count), (Code(77), 0));
+}
