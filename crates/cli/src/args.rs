@@ -5,6 +5,7 @@ mod dataflow;
 mod predict;
 mod run;
 mod share;
+mod taskbench;
 
 use std::path::PathBuf;
 
@@ -16,6 +17,7 @@ pub(crate) use bench::{
 pub(crate) use dataflow::{DataflowArgs, HistogramArgs, JacobiArgs, MatrixArgs, StreamclusterArgs};
 pub(crate) use predict::{AcksName, CollectiveName, ObjectiveName, PredictArgs, StartName};
 pub(crate) use run::{PinChoice, PlacementArgs, RunArgs, RunMode};
+pub(crate) use taskbench::{TaskbenchArgs, TaskbenchRun};
 
 use crate::run::usage::UsageArgs;
 use crate::workload::WorkloadArgs;

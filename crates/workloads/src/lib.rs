@@ -12,6 +12,7 @@ pub mod nodes;
 pub mod numa;
 mod number;
 pub mod structures;
+pub mod taskbench;
 pub mod tiered;
 
 pub use nodes::{Boxed, BoxedPtr, Chest, Nodes, Shape, Slab, SlabPtr, is_one_line};

@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 
 use super::dataflow::{HistogramArgs, JacobiArgs, MatrixArgs, StreamclusterArgs};
 use super::run::PlacementArgs;
+use super::taskbench::{TaskbenchArgs, TaskbenchRun};
 use crate::workload::request::StructureName;
 
 /// Examples below `isochrone bench --help`.
@@ -16,6 +17,7 @@ Examples:
   isochrone bench astar --cores 0,1 --awake
   isochrone bench malloc --programs ~/mimalloc-bench/bin --json malloc.json
   isochrone bench cholesky --rows 8192 --tile 512 --regime dft,naft --json cholesky.json
+  isochrone bench taskbench --patterns stencil_1d --widths 8 --json taskbench.json
   isochrone bench jacobi --check-footprint --blocks 2
 
 Arms run in turns in random balanced blocks on the same pinned cores. Each figure is the median
@@ -45,6 +47,14 @@ pub(crate) enum BenchCommand {
     Jacobi(JacobiArgs),
     /// The integral histogram of an image on tasks, 32 bins.
     Inthist(HistogramArgs),
+    /// What a task costs, and how small tasks may get, against OpenMP, oneTBB and StarPU.
+    Taskbench(TaskbenchArgs),
+    /// Answers one question of `taskbench`.
+    #[command(hide = true)]
+    TaskbenchRun {
+        #[command(subcommand)]
+        question: TaskbenchRun,
+    },
 }
 
 /// What all benchmarks take.

@@ -14,6 +14,7 @@ mod peers;
 mod ratio;
 mod series;
 mod setting;
+mod taskbench;
 mod workers;
 
 use std::process::ExitCode;
@@ -87,6 +88,16 @@ pub(crate) fn run(command: &BenchCommand, terminal: &Terminal) -> Result<ExitCod
             let figures = dataflow::histogram(args, &mut setting)?;
             let text = figures.text(setting.width());
             finish(setting, &figures, &text)
+        }
+        BenchCommand::Taskbench(args) => {
+            let mut setting = Setting::new("taskbench", &args.common, terminal)?;
+            let figures = taskbench::measure(args, &mut setting)?;
+            let text = figures.text(setting.width());
+            finish(setting, &figures, &text)
+        }
+        BenchCommand::TaskbenchRun { question } => {
+            taskbench::child::run(question, terminal)?;
+            Ok(ExitCode::SUCCESS)
         }
         BenchCommand::Malloc(args) => {
             let mut setting = Setting::new("malloc", &args.common, terminal)?;

@@ -1,0 +1,217 @@
+//! What `bench taskbench` writes and prints.
+
+use std::collections::BTreeMap;
+
+use isochrone_report::fmt;
+use isochrone_report::table::{Cell, Table};
+use isochrone_stats::bootstrap_median_ci;
+use serde::Serialize;
+
+use super::super::ratio::Ratio;
+use super::system::{AGAIN, OURS};
+use crate::args::TaskbenchArgs;
+
+/// METG in microseconds of each block, by pattern and width.
+pub(super) type Sizes = BTreeMap<&'static str, BTreeMap<u32, Vec<f64>>>;
+
+/// Resamples of every interval.
+const RESAMPLES: usize = 4000;
+/// Confidence of every interval.
+const LEVEL: f64 = 0.95;
+
+/// A median over blocks with its interval.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Median {
+    median: f64,
+    lo: f64,
+    hi: f64,
+}
+
+impl Median {
+    fn of(values: &[f64], seed: u64) -> Option<Self> {
+        let found = bootstrap_median_ci(values, RESAMPLES, LEVEL, seed)?;
+        Some(Self { median: found.median, lo: found.lo, hi: found.hi })
+    }
+}
+
+/// What an empty task costs.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(super) struct Cost {
+    ns_per_task_nodep: Option<f64>,
+    ns_per_task_3dep: Option<f64>,
+    /// With intervals.
+    nodep: Option<Median>,
+    three_dep: Option<Median>,
+    /// Share of the tasks that another thread than the registering one ran.
+    share_of_others_nodep: Option<f64>,
+    share_of_others_3dep: Option<f64>,
+    /// Of each block.
+    blocks_nodep: Vec<f64>,
+    blocks_3dep: Vec<f64>,
+}
+
+impl Cost {
+    pub(super) fn of(
+        all: &BTreeMap<(String, bool), Vec<(f64, f64)>>,
+        name: &str,
+        seed: u64,
+    ) -> Self {
+        let of = |three: bool| all.get(&(name.to_owned(), three)).cloned().unwrap_or_default();
+        let ns = |three| of(three).iter().map(|run| run.0).collect::<Vec<f64>>();
+        let others = |three| {
+            isochrone_stats::median(&of(three).iter().map(|run| run.1).collect::<Vec<f64>>())
+        };
+        let (blocks_nodep, blocks_3dep) = (ns(false), ns(true));
+        Self {
+            ns_per_task_nodep: isochrone_stats::median(&blocks_nodep),
+            ns_per_task_3dep: isochrone_stats::median(&blocks_3dep),
+            nodep: Median::of(&blocks_nodep, seed),
+            three_dep: Median::of(&blocks_3dep, seed),
+            share_of_others_nodep: others(false),
+            share_of_others_3dep: others(true),
+            blocks_nodep,
+            blocks_3dep,
+        }
+    }
+}
+
+/// The best peer's METG over ours: above 1 ours is smaller.
+#[derive(Clone, Debug, Serialize)]
+struct Against {
+    pattern: &'static str,
+    width: u32,
+    best_peer: String,
+    #[serde(flatten)]
+    ratio: Ratio,
+    /// Ours over itself.
+    control: Option<Ratio>,
+}
+
+/// The file.
+#[derive(Clone, Debug, Serialize)]
+pub(in crate::bench) struct Figures {
+    /// Every graph of every run ended with the serial number; a run that does not is an error.
+    verified: bool,
+    /// Largest difference of a result from the serial one; results are whole numbers.
+    residual: f64,
+    workers: usize,
+    steps: u32,
+    tasks: u64,
+    #[serde(flatten)]
+    ours: Cost,
+    peers: BTreeMap<String, Cost>,
+    /// By system, pattern and width.
+    metg_us: BTreeMap<String, BTreeMap<&'static str, BTreeMap<u32, Option<Median>>>>,
+    /// Of each block.
+    metg_us_blocks: BTreeMap<String, Sizes>,
+    over_best_peer: Vec<Against>,
+}
+
+impl Figures {
+    pub(super) fn new(
+        workers: usize,
+        args: &TaskbenchArgs,
+        answers: Vec<(String, Cost, Sizes)>,
+        seed: u64,
+    ) -> Self {
+        let mut costs: BTreeMap<String, Cost> = BTreeMap::new();
+        let mut blocks: BTreeMap<String, Sizes> = BTreeMap::new();
+        for (name, cost, sizes) in answers {
+            costs.insert(name.clone(), cost);
+            blocks.insert(name, sizes);
+        }
+        let ours = costs.remove(OURS).unwrap_or_default();
+        let metg_us = blocks.iter().map(|(name, sizes)| {
+            let by_pattern = sizes.iter().map(|(pattern, widths)| {
+                let by_width = widths.iter().map(|(w, values)| (*w, Median::of(values, seed)));
+                (*pattern, by_width.collect())
+            });
+            (name.clone(), by_pattern.collect())
+        });
+        Self {
+            verified: true,
+            residual: 0.0,
+            workers,
+            steps: args.steps,
+            tasks: args.tasks,
+            ours,
+            metg_us: metg_us.collect(),
+            over_best_peer: against(&blocks, seed),
+            peers: costs,
+            metg_us_blocks: blocks,
+        }
+    }
+
+    /// The tables.
+    pub(in crate::bench) fn text(&self, width: u16) -> String {
+        let ns =
+            |value: Option<f64>| Cell::maybe(value, |ns| format!("{} ns", fmt::significant(ns, 3)));
+        let mut empty =
+            Table::new(["system", "no ranges", "by others", "three ranges", "by others"]);
+        let ours = std::iter::once((OURS, &self.ours));
+        for (name, cost) in ours.chain(self.peers.iter().map(|(n, c)| (n.as_str(), c))) {
+            empty.row([
+                Cell::text(name),
+                ns(cost.ns_per_task_nodep),
+                Cell::maybe(cost.share_of_others_nodep, fmt::percent),
+                ns(cost.ns_per_task_3dep),
+                Cell::maybe(cost.share_of_others_3dep, fmt::percent),
+            ]);
+        }
+        let names: Vec<&String> = self.metg_us.keys().filter(|name| *name != AGAIN).collect();
+        let head = ["pattern".to_owned(), "points".to_owned()];
+        let heads = head.into_iter().chain(names.iter().map(|name| (*name).clone()));
+        let ratio = "best peer / ours".to_owned();
+        let mut metg = Table::new(heads.chain([ratio]).collect::<Vec<String>>());
+        for against in &self.over_best_peer {
+            let (pattern, points) = (against.pattern, against.width);
+            let of = |name: &String| self.metg_us.get(name)?.get(pattern)?.get(&points)?.as_ref();
+            let us = |name: &&String| {
+                let value = of(name).map(|found| found.median);
+                Cell::maybe(value, |us| format!("{} us", fmt::significant(us, 3)))
+            };
+            let mut row =
+                vec![Cell::text(pattern), Cell::number(f64::from(points), points.to_string())];
+            row.extend(names.iter().map(us));
+            row.push(Cell::text(against.ratio.to_string()));
+            metg.row(row);
+        }
+        format!(
+            "An empty task, one thread registers, {} workers:\n{}\nMETG(50 %), {} steps:\n{}",
+            self.workers,
+            empty.to_terminal(width),
+            self.steps,
+            metg.to_terminal(width)
+        )
+    }
+}
+
+/// For each graph the peer with the smallest median, block by block against ours.
+fn against(blocks: &BTreeMap<String, Sizes>, seed: u64) -> Vec<Against> {
+    let values = |name: &str, pattern: &str, width: u32| -> Option<&Vec<f64>> {
+        blocks.get(name)?.get(pattern)?.get(&width)
+    };
+    let mut out = Vec::new();
+    for (pattern, widths) in blocks.get(OURS).into_iter().flatten() {
+        for (width, ours) in widths {
+            let peers = blocks.keys().filter(|name| ![OURS, AGAIN].contains(&name.as_str()));
+            let median = |name: &&String| {
+                let found = values(name, pattern, *width).filter(|v| v.len() == ours.len())?;
+                isochrone_stats::median(found)
+            };
+            let best = peers.filter_map(|name| Some((name, median(&name)?)));
+            let Some((best, _)) = best.min_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
+            let ratio = |name: &str| Ratio::paired(values(name, pattern, *width)?, ours, seed);
+            if let Some(found) = ratio(best) {
+                out.push(Against {
+                    pattern,
+                    width: *width,
+                    best_peer: best.clone(),
+                    ratio: found,
+                    control: ratio(AGAIN),
+                });
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,210 @@
+//! `isochrone bench taskbench`: what a task costs, here and in systems that others use.
+//!
+//! Two questions. What is the time of an empty task, registered by one thread and run by any? And how
+//! small may tasks of a graph get before half of the cores' time is lost (METG)? All systems run the same
+//! graphs with the same work, check every input, and must end with the same number; work is counted in
+//! turns of one generator, whose rate on this machine is measured in every block: one peak for all.
+
+pub(super) mod child;
+mod figures;
+mod metg;
+mod system;
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use isochrone_stats::{derive_seed, rng, shuffle};
+use isochrone_workloads::taskbench::{Graph, Pattern, spend};
+
+use self::figures::{Cost, Figures, Sizes};
+use self::metg::{Point, Search};
+use self::system::{Ranges, System, systems};
+use super::setting::Setting;
+use crate::args::TaskbenchArgs;
+
+/// Blocks unless told otherwise.
+const BLOCKS: u32 = 5;
+/// Runs of a graph, or of empty tasks, in one process; the median counts.
+const RUNS: usize = 3;
+/// Turns of the generator that its rate is measured with.
+const RATE_TURNS: u64 = 4_000_000;
+/// Turns of a task at which the first search begins.
+const FIRST_TURNS: u64 = 512;
+
+/// System, place of the pattern among those that are measured, points of a step.
+type Key = (String, usize, u32);
+
+pub(super) fn measure(args: &TaskbenchArgs, setting: &mut Setting<'_>) -> Result<Figures> {
+    let cores = setting.cores(args.threads.map_or(usize::MAX, usize::from))?;
+    let workers = args.threads.map_or(cores.len(), usize::from);
+    let list: Vec<String> = cores.iter().map(|core| core.0.to_string()).collect();
+    let scratch = tempfile::tempdir().context("there is no place for temporary files")?;
+    setting.step("compiling peers");
+    let (systems, missing) = systems(scratch.path(), &list.join(","), &args.peers)?;
+    missing.iter().for_each(|line| setting.miss(line));
+    let patterns =
+        if args.patterns.is_empty() { Pattern::ALL.to_vec() } else { args.patterns.clone() };
+    let mut bench = Bench {
+        args,
+        workers,
+        systems,
+        patterns,
+        found: BTreeMap::new(),
+        near: BTreeMap::new(),
+        costs: BTreeMap::new(),
+        failures: BTreeMap::new(),
+    };
+    let seed = setting.seed();
+    for block in 0..args.common.blocks.unwrap_or(BLOCKS) {
+        if !bench.block(block, seed, setting)? {
+            break;
+        }
+    }
+    for (name, why) in &bench.failures {
+        setting.miss(&format!("{name}: {why}"));
+    }
+    Ok(bench.figures(seed))
+}
+
+struct Bench<'a> {
+    args: &'a TaskbenchArgs,
+    workers: usize,
+    systems: Vec<System>,
+    patterns: Vec<Pattern>,
+    /// Microseconds of each block, where a size was found.
+    found: BTreeMap<Key, Vec<Option<f64>>>,
+    /// Where the last search ended.
+    near: BTreeMap<Key, u64>,
+    /// Nanoseconds a task and share of others, by system and kind.
+    costs: BTreeMap<(String, bool), Vec<(f64, f64)>>,
+    /// The first thing that went wrong with a system; it is not asked again.
+    failures: BTreeMap<String, String>,
+}
+
+impl Bench<'_> {
+    /// Every question to every system, systems in random order. False if the user has had enough.
+    fn block(&mut self, block: u32, seed: u64, setting: &mut Setting<'_>) -> Result<bool> {
+        let mut order: Vec<usize> = (0..self.systems.len()).collect();
+        let mut stream = rng(derive_seed(seed, u64::from(block)));
+        for three in [false, true] {
+            shuffle(&mut order, &mut stream);
+            for at in &order {
+                if !setting.keep_going() {
+                    return Ok(false);
+                }
+                let system = self.systems[*at].clone();
+                setting.step(&format!("block {}: empty tasks, {}", block + 1, system.name));
+                self.empty(&system, three, setting)?;
+            }
+        }
+        for pattern in 0..self.patterns.len() {
+            for width in self.args.widths.clone() {
+                shuffle(&mut order, &mut stream);
+                let turn = seconds_a_turn();
+                for at in &order {
+                    if !setting.keep_going() {
+                        return Ok(false);
+                    }
+                    let system = self.systems[*at].clone();
+                    let name = self.patterns[pattern].name();
+                    setting.step(&format!(
+                        "block {}: {name}, {width} points, {}",
+                        block + 1,
+                        system.name
+                    ));
+                    self.search(&system, pattern, width, turn, setting)?;
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// An error of a peer is noted, one of ours is an error; a stop by the user is neither.
+    fn outcome<T>(&mut self, of: &System, result: Result<T>, go: bool) -> Result<Option<T>> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(_) if !go => Ok(None),
+            Err(error) if of.name == system::OURS || of.name == system::AGAIN => Err(error),
+            Err(error) => {
+                self.failures.insert(of.name.clone(), format!("{error:#}"));
+                Ok(None)
+            }
+        }
+    }
+
+    fn empty(&mut self, system: &System, three: bool, setting: &Setting<'_>) -> Result<()> {
+        if self.failures.contains_key(&system.name) {
+            return Ok(());
+        }
+        let ranges = if three { Ranges::Three } else { Ranges::None };
+        let ran = system.empty(ranges, self.args.tasks, self.workers, RUNS);
+        let Some(ran) = self.outcome(system, ran, setting.keep_going())? else { return Ok(()) };
+        let seconds: Vec<f64> = ran.iter().map(|run| run.seconds).collect();
+        let others: Vec<f64> = ran.iter().map(|run| run.others).collect();
+        let median = |values: &[f64]| isochrone_stats::median(values);
+        if let Some((seconds, others)) = median(&seconds).zip(median(&others)) {
+            let ns = seconds * 1e9 / self.args.tasks as f64;
+            self.costs.entry((system.name.clone(), three)).or_default().push((ns, others));
+        }
+        Ok(())
+    }
+
+    fn search(
+        &mut self,
+        system: &System,
+        pattern: usize,
+        width: u32,
+        turn: f64,
+        setting: &Setting<'_>,
+    ) -> Result<()> {
+        if self.failures.contains_key(&system.name) {
+            return Ok(());
+        }
+        let key = (system.name.clone(), pattern, width);
+        let (workers, steps) = (self.workers, self.args.steps);
+        let mut measure = |turns: u64| {
+            let graph = Graph { pattern: self.patterns[pattern], width, steps, turns };
+            let seconds = system.graph(graph, workers, RUNS)?;
+            let seconds = isochrone_stats::median(&seconds).context("no run counted")?;
+            let granularity = seconds * workers as f64 / graph.tasks() as f64;
+            Ok(Point { granularity, efficiency: turns as f64 * turn / granularity })
+        };
+        let start = self.near.get(&key).copied().unwrap_or(FIRST_TURNS);
+        let found = Search { start, measure: &mut measure }.run();
+        let Some(found) = self.outcome(system, found, setting.keep_going())? else { return Ok(()) };
+        if let Some(metg) = found {
+            self.near.insert(key.clone(), metg.turns);
+        }
+        self.found.entry(key).or_default().push(found.map(|metg| metg.seconds * 1e6));
+        Ok(())
+    }
+
+    fn figures(&self, seed: u64) -> Figures {
+        let cost = |name: &str| Cost::of(&self.costs, name, seed);
+        let sizes = |name: &str| {
+            let mut all = Sizes::new();
+            for ((system, pattern, width), values) in &self.found {
+                if system == name {
+                    let values: Vec<f64> = values.iter().copied().flatten().collect();
+                    let by_width = all.entry(self.patterns[*pattern].name()).or_default();
+                    by_width.insert(*width, values);
+                }
+            }
+            all
+        };
+        let names = self.systems.iter().map(|system| system.name.clone());
+        let answers = names.map(|name| (name.clone(), cost(&name), sizes(&name))).collect();
+        Figures::new(self.workers, self.args, answers, seed)
+    }
+}
+
+/// How long one turn of the generator takes on this core now.
+fn seconds_a_turn() -> f64 {
+    let time = |seed: u64| {
+        let begin = Instant::now();
+        std::hint::black_box(spend(std::hint::black_box(seed), RATE_TURNS));
+        begin.elapsed().as_secs_f64() / RATE_TURNS as f64
+    };
+    (1..=5).map(time).fold(f64::INFINITY, f64::min)
+}

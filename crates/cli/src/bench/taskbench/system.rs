@@ -1,0 +1,230 @@
+//! The systems that are compared: ours, peers that are compiled here from our sources against what the
+//! machine has installed, and programs that somebody names. All are asked in one way, as processes.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use isochrone_workloads::taskbench::Graph;
+
+/// A run that takes longer has failed.
+const LIMIT: Duration = Duration::from_secs(120);
+/// How often one looks whether a run is over.
+const LOOK: Duration = Duration::from_millis(2);
+
+const COMMON: &str = include_str!("peers/common.h");
+
+/// A peer that is compiled from our source.
+struct Recipe {
+    name: &'static str,
+    package: &'static str,
+    compiler: &'static str,
+    /// Name and text.
+    source: (&'static str, &'static str),
+    libraries: &'static [&'static str],
+}
+
+const RECIPES: [Recipe; 4] = [
+    Recipe {
+        name: "libgomp",
+        package: "gcc",
+        compiler: "gcc",
+        source: ("openmp.c", include_str!("peers/openmp.c")),
+        libraries: &["-fopenmp"],
+    },
+    Recipe {
+        name: "libomp",
+        package: "clang libomp-dev",
+        compiler: "clang",
+        source: ("openmp.c", include_str!("peers/openmp.c")),
+        libraries: &["-fopenmp"],
+    },
+    Recipe {
+        name: "onetbb",
+        package: "g++ libtbb-dev",
+        compiler: "g++",
+        source: ("onetbb.cpp", include_str!("peers/onetbb.cpp")),
+        libraries: &["-ltbb"],
+    },
+    Recipe {
+        name: "starpu",
+        package: "gcc libstarpu-dev",
+        compiler: "gcc",
+        source: ("starpu.c", include_str!("peers/starpu.c")),
+        libraries: &["-I/usr/include/starpu/1.3", "-lstarpu-1.3", "-lpthread"],
+    },
+];
+
+/// A system that can be asked.
+#[derive(Clone, Debug)]
+pub(super) struct System {
+    pub(super) name: String,
+    program: PathBuf,
+    /// What stands before the question.
+    before: &'static [&'static str],
+    /// Where programs may leave what they find out about the machine.
+    home: PathBuf,
+    cores: String,
+}
+
+/// The name of our own arm, and of its repetition.
+pub(super) const OURS: &str = "isochrone";
+pub(super) const AGAIN: &str = "again";
+
+/// What is asked of empty tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ranges {
+    None,
+    Three,
+}
+
+/// What a run of empty tasks said: seconds, and the share that others ran.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct EmptyRun {
+    pub(super) seconds: f64,
+    pub(super) others: f64,
+}
+
+/// Ours, and every peer that this machine can compile or that was named; and why others are missing.
+pub(super) fn systems(
+    scratch: &Path,
+    cores: &str,
+    named: &[(String, PathBuf)],
+) -> Result<(Vec<System>, Vec<String>)> {
+    let system = |name: &str, program: PathBuf, before: &'static [&'static str]| System {
+        name: name.to_owned(),
+        program,
+        before,
+        home: scratch.to_path_buf(),
+        cores: cores.to_owned(),
+    };
+    let own = std::env::current_exe()?;
+    let ask: &[&str] = &["bench", "taskbench-run"];
+    let mut found = vec![system(OURS, own.clone(), ask), system(AGAIN, own, ask)];
+    let mut missing = Vec::new();
+    std::fs::write(scratch.join("common.h"), COMMON)?;
+    for recipe in &RECIPES {
+        if named.iter().any(|(name, _)| name == recipe.name) {
+            continue;
+        }
+        match recipe.compile(scratch) {
+            Ok(program) => found.push(system(recipe.name, program, &[])),
+            Err(why) => missing.push(format!(
+                "{} has no figures: {why:#}; apt-get install {}",
+                recipe.name, recipe.package
+            )),
+        }
+    }
+    for (name, program) in named {
+        ensure!(program.is_file(), "--peer {name}={}: there is no such program", program.display());
+        found.push(system(name, program.clone(), &[]));
+    }
+    Ok((found, missing))
+}
+
+impl Recipe {
+    fn compile(&self, scratch: &Path) -> Result<PathBuf> {
+        let (name, text) = self.source;
+        let (source, program) = (scratch.join(name), scratch.join(self.name));
+        std::fs::write(&source, text)?;
+        let output = Command::new(self.compiler)
+            .args(["-O2", "-march=native"])
+            .arg(&source)
+            .arg("-o")
+            .arg(&program)
+            .args(self.libraries)
+            .output()
+            .with_context(|| format!("{} is not installed", self.compiler))?;
+        if !output.status.success() {
+            let text = String::from_utf8_lossy(&output.stderr);
+            let first = text.lines().find(|line| line.contains("error")).unwrap_or("no reason");
+            bail!("{} does not compile it ({first})", self.compiler);
+        }
+        Ok(program)
+    }
+}
+
+impl System {
+    /// Runs a graph `runs` times after one that does not count: seconds. A wrong result is an error.
+    pub(super) fn graph(&self, graph: Graph, workers: usize, runs: usize) -> Result<Vec<f64>> {
+        let text = self.ask(&[
+            "graph".to_owned(),
+            graph.pattern.to_string(),
+            graph.width.to_string(),
+            graph.steps.to_string(),
+            graph.turns.to_string(),
+            workers.to_string(),
+            (runs + 1).to_string(),
+        ])?;
+        let result = text.lines().find_map(|line| line.strip_prefix("result "));
+        let result: u64 = result.context("it ended without a result")?.trim().parse()?;
+        let wanted = graph.reference();
+        ensure!(result == wanted, "{}: {graph:?} ended with {result}, not {wanted}", self.name);
+        let seconds = text.lines().filter_map(|line| line.parse().ok());
+        Ok(seconds.skip(1).collect())
+    }
+
+    /// Runs so many empty tasks, `runs` times after one that does not count.
+    pub(super) fn empty(
+        &self,
+        ranges: Ranges,
+        tasks: u64,
+        workers: usize,
+        runs: usize,
+    ) -> Result<Vec<EmptyRun>> {
+        let kind = if ranges == Ranges::None { "nodep" } else { "3dep" };
+        let text = self.ask(&[
+            "empty".to_owned(),
+            kind.to_owned(),
+            tasks.to_string(),
+            workers.to_string(),
+            (runs + 1).to_string(),
+        ])?;
+        let parse = |line: &str| {
+            let (seconds, others) = line.split_once(' ')?;
+            Some(EmptyRun { seconds: seconds.parse().ok()?, others: others.parse().ok()? })
+        };
+        Ok(text.lines().filter_map(parse).skip(1).collect())
+    }
+
+    /// Starts the program on the cores with a question, and waits for the answer.
+    fn ask(&self, question: &[String]) -> Result<String> {
+        let mut child = Command::new("taskset")
+            .args(["-c", &self.cores])
+            .arg(&self.program)
+            .args(self.before)
+            .args(question)
+            .env("OMP_PROC_BIND", "true")
+            .env("STARPU_HOME", &self.home)
+            .env("STARPU_SILENT", "1")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("{} cannot start (taskset is in util-linux)", self.name))?;
+        let begin = Instant::now();
+        while child.try_wait()?.is_none() {
+            if begin.elapsed() > LIMIT {
+                let _ = child.kill();
+                let _ = child.wait();
+                bail!(
+                    "{} took more than {} s for {}",
+                    self.name,
+                    LIMIT.as_secs(),
+                    question.join(" ")
+                );
+            }
+            std::thread::sleep(LOOK);
+        }
+        let output = child.wait_with_output()?;
+        ensure!(
+            output.status.success(),
+            "{} failed at {}: {}",
+            self.name,
+            question.join(" "),
+            String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or("no reason given")
+        );
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+}
