@@ -11,6 +11,7 @@
 //! * [`directory`]: who has which group of pages, and what is being done to it.
 //! * [`policy`]: which group goes when room is needed; [`prefetch`]: which will be touched next.
 //! * [`pages`]: what a pager needs of a machine; [`pager`]: the drivers, written once over it.
+//! * [`live`]: on this machine; [`simulated`]: on a many-core processor in virtual time.
 
 pub mod directory;
 #[cfg(not(all(loom, test)))]
@@ -21,6 +22,8 @@ pub mod pager;
 pub mod pages;
 pub mod policy;
 pub mod prefetch;
+#[cfg(not(all(loom, test)))]
+pub mod simulated;
 mod sync;
 
 pub use names::{Access, Actor, Group, Run, Space};

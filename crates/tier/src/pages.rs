@@ -4,6 +4,7 @@
 use core::sync::atomic::AtomicU32;
 
 use crate::names::{Access, Actor, Group, Run, Space};
+use crate::policy::Shard;
 
 /// Why a page cannot be had. It needs no memory: it is made in a signal handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -66,6 +67,8 @@ pub enum Event {
     Evicted,
     /// Of these, one that needed no copy.
     EvictedClean,
+    /// Of these, one that several tables mapped.
+    EvictedShared,
     /// A batch of evictions.
     Batch,
     /// A worker evicted, and not a mover.
@@ -86,7 +89,7 @@ pub enum Event {
 
 impl Event {
     /// All events.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Missing,
         Self::Minor,
         Self::Granted,
@@ -94,6 +97,7 @@ impl Event {
         Self::Waited,
         Self::Evicted,
         Self::EvictedClean,
+        Self::EvictedShared,
         Self::Batch,
         Self::EvictedByWorker,
         Self::Prefetched,
@@ -143,6 +147,9 @@ pub trait Pages {
 
     /// Tells the movers.
     fn wish(&self, wish: Wish);
+
+    /// A turn at the lists of a shard begins. A machine that takes time for it takes it here.
+    async fn list(&self, _: Shard) {}
 
     /// Counts.
     fn count(&self, event: Event, times: u32);

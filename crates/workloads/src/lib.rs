@@ -11,6 +11,7 @@ pub mod figure4;
 pub mod nodes;
 pub mod numa;
 mod number;
+pub mod pspt;
 pub mod structures;
 pub mod taskbench;
 pub mod tiered;

@@ -89,12 +89,16 @@ impl Pager<'_> {
             self.keep(pages, caller, run, after).await;
             return Err(trouble);
         }
+        let shared = self.directory.count(run.first) > 1;
         for group in run.iter() {
             self.directory.part(group);
             self.rest(pages, group, State::Absent, after);
         }
         if flags.clean {
             pages.count(Event::EvictedClean, run.groups);
+        }
+        if shared {
+            pages.count(Event::EvictedShared, run.groups);
         }
         if flags.marker {
             pages.count(Event::MarkerWasted, run.groups);

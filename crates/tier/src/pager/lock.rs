@@ -21,6 +21,7 @@ impl<'a> Pager<'a> {
 
     /// Locks a shard.
     pub(super) async fn lock<P: Pages>(&self, pages: &P, shard: Shard, me: Actor) {
+        pages.list(shard).await;
         let word = self.lock_word(shard);
         let mine = u32::from(me.0) + 1;
         for _ in 0..SPINS {

@@ -1,0 +1,90 @@
+//! Times that can be worked out by hand.
+
+use super::*;
+
+const SPEC: Spec = Spec {
+    throughput: [1.0, 1.5, 1.5, 1.2],
+    siblings: true,
+    send: 10.0,
+    deliver: 100.0,
+    service: 50.0,
+    engines: 1,
+    setup: 2.0,
+    transfer: 28.0,
+    latency: 7.0,
+    translations: 4,
+};
+
+fn ends(hardware: &mut Hardware) -> Vec<(f64, usize)> {
+    let mut all = Vec::new();
+    while let Some(ended) = hardware.next() {
+        let (Ended::Work { thread } | Ended::Time { thread, .. }) = ended;
+        all.push((hardware.now().round(), thread));
+    }
+    all
+}
+
+#[test]
+fn siblings_share_and_others_do_not() {
+    let mut shared = Hardware::new(SPEC, &[0, 0, 1]);
+    (0..3).for_each(|thread| shared.work(thread, 300.0));
+    // Two siblings do 1.5 together: 0.75 each.
+    assert_eq!(ends(&mut shared), [(300.0, 2), (400.0, 0), (400.0, 1)]);
+    let mut apart = Hardware::new(Spec { siblings: false, ..SPEC }, &[0, 0]);
+    (0..2).for_each(|thread| apart.work(thread, 300.0));
+    assert_eq!(ends(&mut apart), [(300.0, 0), (300.0, 1)]);
+}
+
+#[test]
+fn who_is_left_alone_goes_faster() {
+    let mut hardware = Hardware::new(SPEC, &[0, 0]);
+    hardware.work(0, 75.0);
+    hardware.work(1, 300.0);
+    // At 100 the first is done, the second has done 75 and needs 225 more, alone.
+    assert_eq!(ends(&mut hardware), [(100.0, 0), (325.0, 1)]);
+}
+
+#[test]
+fn interrupts_go_one_by_one_and_take_time_from_who_computes() {
+    let mut hardware = Hardware::new(SPEC, &[0, 1, 2]);
+    hardware.work(1, 300.0);
+    assert_eq!(hardware.interrupt([1, 2].into_iter()), 20.0 + 100.0 + 50.0);
+    assert_eq!(hardware.interrupt(std::iter::empty()), 0.0);
+    assert_eq!(ends(&mut hardware), [(350.0, 1)]);
+    assert_eq!(hardware.interrupts(), (2, 1));
+}
+
+#[test]
+fn engines_are_finite_unless_they_are_not() {
+    let mut one = Hardware::new(SPEC, &[0]);
+    assert_eq!([one.transfer(1), one.transfer(2), one.transfer(1)], [37.0, 95.0, 125.0]);
+    let mut two = Hardware::new(Spec { engines: 2, ..SPEC }, &[0]);
+    assert_eq!([two.transfer(1), two.transfer(2), two.transfer(1)], [37.0, 65.0, 67.0]);
+    let mut any = Hardware::new(Spec { engines: 0, ..SPEC }, &[0]);
+    assert_eq!([any.transfer(1), any.transfer(1)], [37.0, 37.0]);
+    assert_eq!(one.copied(), (4, 118.0));
+}
+
+#[test]
+fn a_time_is_told_with_its_token_and_in_order() {
+    let mut hardware = Hardware::new(SPEC, &[0, 0]);
+    hardware.tell_at(20.0, 1, 5);
+    hardware.tell_at(10.0, 0, 9);
+    assert_eq!(hardware.next(), Some(Ended::Time { thread: 0, token: 9 }));
+    assert_eq!(hardware.next(), Some(Ended::Time { thread: 1, token: 5 }));
+    assert_eq!(hardware.next(), None);
+}
+
+#[test]
+fn a_core_that_is_not_told_uses_a_stale_entry() {
+    let mut tables = Tables::new(2, 8, 2, 4);
+    assert_eq!(tables.access(0, 0, 3, false), Translation::Fault);
+    tables.map(0, 3, false);
+    assert_eq!(tables.access(0, 0, 3, false), Translation::Hit);
+    assert_eq!(tables.access(0, 0, 3, true), Translation::Fault, "it may not be written");
+    assert_eq!(tables.access(1, 1, 3, false), Translation::Fault, "another table");
+    tables.unmap(0, 3);
+    assert_eq!((tables.access(0, 0, 3, false), tables.stale()), (Translation::Fault, 1));
+    tables.invalidate(0, 3);
+    assert_eq!((tables.access(0, 0, 3, false), tables.stale()), (Translation::Fault, 1));
+}

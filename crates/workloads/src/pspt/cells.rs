@@ -1,0 +1,224 @@
+//! The cases of the figures and tables, and how threads are placed on cores.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use isochrone_tier::pager::{Habit, Plan as Driving};
+use isochrone_tier::policy::PolicyKind;
+use isochrone_tier::prefetch::Prefetch;
+use isochrone_tier::simulated::{Case, Outcome, Stuck, run};
+
+use super::Plan;
+use super::machine::{CORES, THREADS, costs, spec};
+
+/// How data come and go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// All of them are in memory.
+    InMemory,
+    /// One set of page tables, faults alone.
+    Regular,
+    /// Separated tables, faults alone.
+    Pspt,
+    /// Separated tables, and movers.
+    Prefetch,
+    /// The same with as many engines as anybody wants.
+    PrefetchAnyEngines,
+    /// The same with a core for every thread.
+    PrefetchNoSiblings,
+    /// The same with both.
+    PrefetchNeither,
+}
+
+impl Mode {
+    /// The name in figures.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::InMemory => "in memory",
+            Self::Regular => "regular",
+            Self::Pspt => "PSPT",
+            Self::Prefetch => "PSPT+pre-fetch",
+            Self::PrefetchAnyEngines => "PSPT+pre-fetch, engines without bound",
+            Self::PrefetchNoSiblings => "PSPT+pre-fetch, a core for each thread",
+            Self::PrefetchNeither => "PSPT+pre-fetch, neither bound",
+        }
+    }
+
+    const fn moves(self) -> bool {
+        !matches!(self, Self::InMemory | Self::Regular | Self::Pspt)
+    }
+}
+
+/// Whether workers share cores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Smt {
+    /// A core for each; the mover of each is its sibling.
+    Off,
+    /// Four workers on a core, movers spread over the cores that are left. The paper does not say where
+    /// they sit; that four threads run slower than two says that cores were filled.
+    On,
+    /// A core for each as far as they go, then a second one: Figure 6 at 64.
+    Spread,
+}
+
+impl Smt {
+    /// The name in figures.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "hyper-threading off",
+            Self::On => "hyper-threading on",
+            Self::Spread => "threads spread over cores",
+        }
+    }
+}
+
+/// Numbers of threads in the paper's figures.
+#[must_use]
+pub const fn cores_of(smt: Smt) -> [u16; 6] {
+    match smt {
+        Smt::Off | Smt::Spread => [2, 4, 8, 16, 32, 56],
+        Smt::On => [4, 8, 16, 32, 64, 128],
+    }
+}
+
+/// One case and what came of it.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// How data come and go.
+    pub mode: Mode,
+    /// Whether workers share cores.
+    pub smt: Smt,
+    /// Workers.
+    pub workers: u16,
+    /// Pages of a row that were simulated: a strip of the paper's grid.
+    pub width: u32,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+type Key = (Mode, Smt, u16);
+
+fn keys(most: u16) -> Vec<Key> {
+    let mut keys = Vec::new();
+    for smt in [Smt::Off, Smt::On] {
+        for workers in cores_of(smt) {
+            for mode in [Mode::InMemory, Mode::Regular, Mode::Pspt, Mode::Prefetch] {
+                keys.push((mode, smt, workers));
+            }
+        }
+    }
+    for (smt, workers) in [(Smt::Off, 8), (Smt::Off, 56), (Smt::On, 128)] {
+        for mode in [Mode::PrefetchAnyEngines, Mode::PrefetchNoSiblings, Mode::PrefetchNeither] {
+            keys.push((mode, smt, workers));
+        }
+    }
+    keys.push((Mode::Pspt, Smt::Spread, 64));
+    keys.retain(|(_, _, workers)| *workers <= most);
+    keys
+}
+
+fn places(smt: Smt, workers: u16, movers: u16) -> Vec<usize> {
+    let (workers, movers) = (usize::from(workers), usize::from(movers));
+    match smt {
+        Smt::Off => (0..workers).chain(0..movers).collect(),
+        Smt::Spread => (0..workers + movers).map(|thread| thread % CORES).collect(),
+        Smt::On => {
+            let full = workers.div_ceil(THREADS);
+            let left = CORES.saturating_sub(full).max(1);
+            let of_movers = (0..movers).map(|mover| full + mover % left);
+            (0..workers).map(|worker| worker / THREADS).chain(of_movers).collect()
+        }
+    }
+}
+
+/// The case of a key.
+pub(super) fn case(plan: &Plan, (mode, smt, workers): Key, compute: f64) -> Case {
+    let mut spec = spec();
+    if matches!(mode, Mode::PrefetchAnyEngines | Mode::PrefetchNeither) {
+        spec.engines = 0;
+    }
+    if matches!(mode, Mode::PrefetchNoSiblings | Mode::PrefetchNeither) {
+        spec.siblings = false;
+    }
+    // "for this case only we distribute 64 pre-fetchers" (section IV-C).
+    let movers = if mode.moves() { workers.min(64) } else { 0 };
+    let width = match mode.moves() {
+        true => (plan.frames_of_a_worker * u32::from(workers)).div_ceil(plan.rows).max(1),
+        false => 1,
+    };
+    let pages = 2 * plan.rows * width;
+    Case {
+        spec,
+        costs: costs(compute),
+        workers,
+        movers,
+        places: places(smt, workers, movers),
+        separated: mode != Mode::Regular,
+        rows: plan.rows,
+        width,
+        frames: if mode == Mode::InMemory { pages } else { pages / 2 },
+        sweeps: plan.sweeps,
+        policy: PolicyKind::Fifo,
+        plan: Driving { batch: 1, clean: false, protect: true },
+        habit: Habit {
+            prefetch: Prefetch::Next,
+            window: plan.window,
+            markers: false,
+            reserve: 8 * u32::from(movers),
+            write_back: false,
+        },
+        seed: plan.seed,
+    }
+}
+
+/// Sweep times are for the same area, whatever was simulated of it.
+fn whole(mut outcome: Outcome, width: u32) -> Outcome {
+    let scale = 1.0 / f64::from(width);
+    for value in [
+        &mut outcome.sweep,
+        &mut outcome.faults,
+        &mut outcome.minor,
+        &mut outcome.late,
+        &mut outcome.prefetched,
+    ] {
+        *value *= scale;
+    }
+    outcome
+}
+
+/// One case.
+pub(super) fn one(plan: &Plan, key: Key, compute: f64) -> Result<Cell, Stuck> {
+    let case = case(plan, key, compute);
+    let outcome = whole(run(&case)?, case.width);
+    let (mode, smt, workers) = key;
+    Ok(Cell { mode, smt, workers, width: case.width, outcome })
+}
+
+/// Every case, on as many threads as the machine has; the order of the result is always the same.
+pub(super) fn all(plan: &Plan, compute: f64) -> Result<Vec<Cell>, Stuck> {
+    let keys = keys(plan.most);
+    // The longest come last in the list, and are begun first.
+    let next = AtomicUsize::new(keys.len());
+    let done: Mutex<Vec<(usize, Result<Cell, Stuck>)>> = Mutex::new(Vec::new());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads.min(keys.len()) {
+            scope.spawn(|| {
+                while let Ok(before) =
+                    next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                        left.checked_sub(1)
+                    })
+                {
+                    let cell = one(plan, keys[before - 1], compute);
+                    let mut done = done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                    done.push((before, cell));
+                }
+            });
+        }
+    });
+    let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    done.sort_by_key(|(place, _)| *place);
+    done.into_iter().map(|(_, cell)| cell).collect()
+}
