@@ -16,5 +16,5 @@ pub use file::{MachineFileError, machine_from_toml};
 pub use fingerprint::fingerprint;
 pub use system::{
     HostError, SysRoot, is_root, machine_state, page_bytes, parse_list, this_machine,
-    total_memory_bytes,
+    tlb_shootdowns, total_memory_bytes,
 };

@@ -23,6 +23,7 @@ pub mod affinity;
 pub mod area;
 pub mod cache;
 pub mod clock;
+pub mod doubles;
 pub mod error;
 pub mod frames;
 pub mod futex;

@@ -7,6 +7,7 @@
 
 mod machine;
 mod placement;
+mod shootdowns;
 
 use std::time::Instant;
 
@@ -21,6 +22,9 @@ const CHECKS: &[Check] = &[
     ("the machine is read as it was described", machine::as_described),
     ("bound pages lie in their region", placement::bound),
     ("first touch places a page where its thread runs", placement::first_touch),
+    ("an evicted batch interrupts all workers of one address space", shootdowns::shared),
+    ("an evicted batch interrupts nobody who does not map it", shootdowns::separated),
+    ("a stencil with a queue for each core interrupts nobody but at halos", shootdowns::stencil),
 ];
 
 fn main() -> Result<()> {

@@ -7,12 +7,14 @@ mod caches;
 mod cgroup;
 mod cpuinfo;
 mod hypervisor;
+mod interrupts;
 mod list;
 mod regions;
 mod root;
 mod state;
 mod topology;
 
+pub use interrupts::tlb_shootdowns;
 pub use list::parse_list;
 pub use root::SysRoot;
 pub use state::machine_state;
