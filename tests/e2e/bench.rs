@@ -104,3 +104,29 @@ fn malloc_runs_programs_under_each_allocator() {
     let missing = found["missing"].to_string();
     assert!(missing.contains("ended with 3") && missing.contains("barnes"), "{missing}");
 }
+
+#[test]
+fn a_stencil_at_twice_the_fast_tier_has_the_bits_of_plain_memory() {
+    let here = folder("bench-tier");
+    let _machine = crate::support::machine();
+    let words = ["bench", "tier", "--area", "1M", "--radii", "1", "--only", "curves,faults"];
+    let output = isochrone(&here)
+        .args(words)
+        .args(["--blocks", "2", "--seed", "5", "--json", "-"])
+        .output()
+        .expect("it runs");
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{err}");
+    let found: Value = serde_json::from_slice(&output.stdout).expect("only JSON on stdout");
+    let read = (&found["reading"], &found["verified"], &found["seed"], &found["far"]);
+    assert_eq!(read, (&"measured".into(), &true.into(), &5.into(), &"memory".into()), "{err}");
+    for name in ["intensity", "t_compute", "t_move"] {
+        assert!(found[name].is_number(), "{name}");
+    }
+    assert!(found["ipi_slope"].is_object() && found["peers"].as_array().is_some());
+    let point = &found["curves"][0];
+    for name in ["regular", "pspt", "pspt_movers"] {
+        assert!(is_ratio(&point[name]) && is_ratio(&point[name]["control"]), "{name}: {point}");
+    }
+    assert_eq!(found["synchronous_faults"]["within"], true, "{}", found["synchronous_faults"]);
+}

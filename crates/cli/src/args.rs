@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use bench::{
-    AstarArgs, BenchCommand, ChaseArgs, CommonArgs, MallocArgs, StructuresArgs,
+    AstarArgs, BenchCommand, ChaseArgs, CommonArgs, MallocArgs, StructuresArgs, TierArgs, TierPart,
 };
 pub(crate) use dataflow::{DataflowArgs, HistogramArgs, JacobiArgs, MatrixArgs, StreamclusterArgs};
 pub(crate) use predict::{AcksName, CollectiveName, ObjectiveName, PredictArgs, StartName};
@@ -20,6 +20,7 @@ pub(crate) use run::{PinChoice, PlacementArgs, RunArgs, RunMode};
 pub(crate) use taskbench::{TaskbenchArgs, TaskbenchRun};
 
 use crate::run::usage::UsageArgs;
+use crate::tier::TierArmArgs;
 use crate::workload::WorkloadArgs;
 
 /// Measures how far every core is from every memory block, region and other core.
@@ -98,7 +99,8 @@ pub(crate) enum Command {
     /// Print a paper's figures beside ours.
     #[command(after_help = "Examples:\n  \
             isochrone reproduce latency-checker --atlas isochrone.atlas --html grids.html\n  \
-            isochrone reproduce hidden-numa --bench astar.json --html figures.html")]
+            isochrone reproduce hidden-numa --bench astar.json --html figures.html\n  \
+            isochrone reproduce pspt --html pspt.html --json pspt.json")]
     Reproduce(ReproduceArgs),
     /// Runs a program and leaves what it took; part of `run` and `bench`.
     #[command(hide = true)]
@@ -106,6 +108,9 @@ pub(crate) enum Command {
     /// Does one arm's work; part of `bench`.
     #[command(hide = true)]
     Workload(WorkloadArgs),
+    /// One run on an area larger than fast memory; part of `bench`.
+    #[command(hide = true)]
+    TierArm(TierArmArgs),
     /// Print shell completions.
     #[command(
         after_help = "Example:\n  isochrone completions bash > /etc/bash_completion.d/isochrone"
@@ -266,6 +271,9 @@ pub(crate) enum Paper {
     LatencyChecker,
     /// Figures 2 and 4 of the Euro-Par paper on hidden non-uniformity.
     HiddenNuma,
+    /// Figures 6 to 8 and Tables I and II of the CCGrid paper on partially separated page tables,
+    /// simulated.
+    Pspt,
 }
 
 /// `256M`, `2G`, `64k` or plain bytes.

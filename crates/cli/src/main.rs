@@ -18,6 +18,7 @@ mod reproduce;
 mod reproduce_command;
 mod run;
 mod show;
+mod tier;
 mod view;
 mod workload;
 
@@ -55,6 +56,7 @@ fn dispatch(command: Command, terminal: &Terminal) -> Result<ExitCode> {
         Command::Reproduce(args) => reproduce_command::run(&args, terminal),
         Command::Usage(args) => run::usage::run(&args),
         Command::Workload(args) => workload::run(&args, terminal),
+        Command::TierArm(args) => tier::run(&args, terminal),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "isochrone", &mut text);

@@ -12,13 +12,14 @@ use crate::args::{Cli, Command, Paper, ReproduceArgs};
 use crate::map;
 use crate::output::{Terminal, write_file};
 use crate::reproduce::hidden_numa::{self, Benched};
-use crate::reproduce::{SEED, latency_checker, to_json, to_page, to_terminal};
+use crate::reproduce::{SEED, latency_checker, pspt, to_json, to_page, to_terminal};
 
 /// Runs the command.
 pub(crate) fn run(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
     match args.paper {
         Paper::LatencyChecker => poster(args, terminal),
         Paper::HiddenNuma => paper(args, terminal),
+        Paper::Pspt => page_tables(args, terminal),
     }
 }
 
@@ -34,6 +35,18 @@ fn paper(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
     }
     let width = u16::try_from(terminal.width).unwrap_or(80);
     terminal.print(&hidden_numa::to_terminal(&all, terminal.colour, width))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn page_tables(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let all = pspt::pspt(&isochrone_workloads::pspt::Plan::paper(SEED))?;
+    if let Some(path) = &args.html {
+        write_file(path, &pspt::to_page(&all).render(), terminal)?;
+    }
+    if let Some(path) = &args.json {
+        write_file(path, &serde_json::to_string_pretty(&pspt::to_json(&all))?, terminal)?;
+    }
+    terminal.print(&pspt::to_terminal(&all, u16::try_from(terminal.width).unwrap_or(80)))?;
     Ok(ExitCode::SUCCESS)
 }
 

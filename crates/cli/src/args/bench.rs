@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::dataflow::{HistogramArgs, JacobiArgs, MatrixArgs, StreamclusterArgs};
+use super::parse_bytes;
 use super::run::PlacementArgs;
 use super::taskbench::{TaskbenchArgs, TaskbenchRun};
 use crate::workload::request::StructureName;
@@ -19,6 +20,7 @@ Examples:
   isochrone bench cholesky --rows 8192 --tile 512 --regime dft,naft --json cholesky.json
   isochrone bench taskbench --patterns stencil_1d --widths 8 --json taskbench.json
   isochrone bench jacobi --check-footprint --blocks 2
+  isochrone bench tier --radii 1,5 --only curves --json tier.json
 
 Arms run in turns in random balanced blocks on the same pinned cores. Each figure is the median
 of ratios within blocks, with a 95 % bootstrap interval; `aa_control` compares an arm with itself,
@@ -55,6 +57,9 @@ pub(crate) enum BenchCommand {
         #[command(subcommand)]
         question: TaskbenchRun,
     },
+    /// Memory larger than fast memory: the stencil with half of its data in fast memory, what a page
+    /// costs, and the same under mmap and swap.
+    Tier(TierArgs),
 }
 
 /// What all benchmarks take.
@@ -84,6 +89,42 @@ pub(crate) struct ChaseArgs {
     /// MiB of lines, e.g. 1,4,64 [default: sizes for this machine's caches].
     #[arg(long, value_name = "MIB", value_delimiter = ',')]
     pub(crate) sizes: Vec<f64>,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// A part of `bench tier`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TierPart {
+    /// What faults and replacements cost; always measured.
+    Costs,
+    /// Times over all data in memory, from little arithmetic to much.
+    Curves,
+    /// Counts of synchronous faults, and the serpentine sweep.
+    Faults,
+    /// The same under mmap, swap and zram.
+    Peers,
+}
+
+/// What `bench tier` takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct TierArgs {
+    /// Data of the stencil, of which half fits fast memory.
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, default_value = "16M")]
+    pub(crate) area: u64,
+    /// Radii of the stencil: arithmetic for a page grows with their square.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,2,3,5,7,10,14,18")]
+    pub(crate) radii: Vec<usize>,
+    /// Only these parts.
+    #[arg(long, value_enum, value_name = "PARTS", value_delimiter = ',')]
+    pub(crate) only: Vec<TierPart>,
+    /// Folder for files beside mmap and swap: on the disk to compare [default: the system's for
+    /// temporary files].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) folder: Option<PathBuf>,
+    /// A prebuilt peer, as umap=PATH.
+    #[arg(long, value_name = "NAME=PATH")]
+    pub(crate) peer: Option<String>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }

@@ -15,6 +15,7 @@ mod ratio;
 mod series;
 mod setting;
 mod taskbench;
+mod tier;
 mod workers;
 
 use std::process::ExitCode;
@@ -98,6 +99,12 @@ pub(crate) fn run(command: &BenchCommand, terminal: &Terminal) -> Result<ExitCod
         BenchCommand::TaskbenchRun { question } => {
             taskbench::child::run(question, terminal)?;
             Ok(ExitCode::SUCCESS)
+        }
+        BenchCommand::Tier(args) => {
+            let mut setting = Setting::new("tier", &args.common, terminal)?;
+            let figures = tier::measure(args, &mut setting)?;
+            let text = figures.text(setting.width());
+            finish(setting, &figures, &text)
         }
         BenchCommand::Malloc(args) => {
             let mut setting = Setting::new("malloc", &args.common, terminal)?;

@@ -1,5 +1,5 @@
 //! The figures of a paper beside ours: `isochrone reproduce`. Here the Latency Checker poster;
-//! `hidden_numa` is the Euro-Par paper.
+//! `hidden_numa` is the Euro-Par paper, `pspt` the CCGrid paper.
 //!
 //! The poster's grids stand as published, cell by cell, unreadable ones missing. Beside them are
 //! grids that the probe's own region experiment measured on a modelled machine (simulated), whose
@@ -18,6 +18,7 @@ mod measured;
 mod page;
 mod phi;
 mod pictures;
+pub(crate) mod pspt;
 mod route;
 mod silicon;
 mod simulate;

@@ -1,0 +1,229 @@
+//! What one page costs: faults of each kind, replacement in batches, its parts, and interrupts.
+
+use anyhow::Result;
+use isochrone_os::clock::Clock;
+use serde::Serialize;
+
+use super::arm::Runner;
+use crate::bench::setting::Setting;
+use crate::tier::request::{Answer, Program, Tables, Timing};
+
+/// Pages touched: more than any buffer of translations has entries.
+const PAGES: usize = 4096;
+/// Batches of evictions that are compared.
+const BATCHES: [u32; 4] = [1, 16, 32, 64];
+
+/// The middle of several runs, least and most.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct Spread {
+    pub(super) median: f64,
+    pub(super) least: f64,
+    pub(super) most: f64,
+}
+
+impl Spread {
+    pub(super) fn of(mut values: Vec<f64>) -> Option<Self> {
+        values.sort_by(f64::total_cmp);
+        let (least, most) = (*values.first()?, *values.last()?);
+        let middle = values.len() / 2;
+        let median = if values.len() % 2 == 1 {
+            values[middle]
+        } else {
+            f64::midpoint(values[middle - 1], values[middle])
+        };
+        Some(Self { median, least, most })
+    }
+}
+
+/// One way of replacing.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Batched {
+    pub(super) batch: u32,
+    /// Evict and fill, for one page, with one worker.
+    pub(super) us: Option<Spread>,
+}
+
+/// Microseconds of a fault.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct FaultCosts {
+    /// A page that nobody has: zeros.
+    pub(super) missing_us: Option<Spread>,
+    /// A page that another worker has.
+    pub(super) minor_us: Option<Spread>,
+    /// A page that a mover puts into the table of another, for the mover; the worker has no fault.
+    pub(super) prefetched_map_us: Option<Spread>,
+    pub(super) evict_and_fill: Vec<Batched>,
+}
+
+/// Where the time of one replaced page goes, microseconds.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Breakdown {
+    pub(super) tables: Tables,
+    pub(super) workers: u16,
+    pub(super) batch: u32,
+    /// Waiting for others' entries and locks.
+    pub(super) lock: f64,
+    /// Permission taken and memory freed, as one worker alone needs for it.
+    pub(super) page_table: f64,
+    /// What that takes more with a second worker that runs; `null` for one worker, who has none.
+    pub(super) shootdown: Option<f64>,
+    /// To the far tier, and from it into memory.
+    pub(super) copy: f64,
+    pub(super) other: f64,
+    pub(super) total: f64,
+    /// Interrupts for shootdowns, for one batch.
+    pub(super) interrupts_per_batch: Option<f64>,
+}
+
+/// Interrupts for a batch against the number of running workers, a + b N.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct Slope {
+    pub(super) a: f64,
+    pub(super) b: f64,
+    /// Numbers of workers it was fitted on: the cores of this machine.
+    pub(super) workers_most: u16,
+}
+
+/// The same for both kinds of tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Slopes {
+    pub(super) shared: Option<Slope>,
+    pub(super) separated: Option<Slope>,
+}
+
+/// All costs.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Costs {
+    pub(super) faults: FaultCosts,
+    pub(super) breakdown: Vec<Breakdown>,
+    pub(super) slopes: Slopes,
+}
+
+pub(super) fn measure(
+    runner: &mut Runner,
+    repeats: u32,
+    setting: &mut Setting<'_>,
+) -> Result<Costs> {
+    let clock = Clock::calibrate();
+    setting.step("costs of faults");
+    let faults = faults(runner, repeats, &clock)?;
+    setting.step("where the time of a replaced page goes");
+    let breakdown = breakdown(runner, repeats, &clock)?;
+    let slopes = Slopes {
+        shared: slope(&breakdown, Tables::Shared),
+        separated: slope(&breakdown, Tables::Separated),
+    };
+    Ok(Costs { faults, breakdown, slopes })
+}
+
+fn repeat(
+    runner: &mut Runner,
+    repeats: u32,
+    request: &crate::tier::request::Request,
+    cost: impl Fn(&Answer) -> f64,
+) -> Result<Option<Spread>> {
+    let values: Result<Vec<f64>> =
+        (0..repeats).map(|_| runner.run(request).map(|answer| cost(&answer))).collect();
+    Ok(Spread::of(values?))
+}
+
+fn faults(runner: &mut Runner, repeats: u32, clock: &Clock) -> Result<FaultCosts> {
+    let touch = |warm, second| Program::Touch { pages: PAGES, warm, second };
+    let of_a_page = |answer: &Answer| answer.ns as f64 / PAGES as f64 / 1e3;
+    let missing = runner.request(touch(false, false), 1, 1.0);
+    let missing_us = repeat(runner, repeats, &missing, of_a_page)?;
+    let two = u16::try_from(runner.cores().len()).unwrap_or(1) >= 2;
+    let minor = runner.request(touch(false, true), 2, 1.0);
+    let minor_us = if two { repeat(runner, repeats, &minor, of_a_page)? } else { None };
+    let moved = runner.with_movers(runner.request(touch(true, false), 1, 0.5));
+    let map = |answer: &Answer| {
+        us(clock, answer.mover_times.fill.1) / (answer.prefetched as f64).max(1.0)
+    };
+    let prefetched_map_us = if two { repeat(runner, repeats, &moved, map)? } else { None };
+    let mut evict_and_fill = Vec::new();
+    for batch in BATCHES {
+        let mut request = runner.request(touch(true, false), 1, 0.5);
+        request.batch = batch;
+        let cycle = |answer: &Answer| answer.ns as f64 / (answer.missing as f64).max(1.0) / 1e3;
+        evict_and_fill.push(Batched { batch, us: repeat(runner, repeats, &request, cycle)? });
+    }
+    Ok(FaultCosts { missing_us, minor_us, prefetched_map_us, evict_and_fill })
+}
+
+fn us(clock: &Clock, cycles: u64) -> f64 {
+    clock.ns(cycles as f64) / 1e3
+}
+
+/// Sums of one kind of run, microseconds for a page that came and went.
+struct Parts {
+    wait: f64,
+    table: f64,
+    copy: f64,
+    total: f64,
+    interrupts: Option<f64>,
+}
+
+fn parts(answer: &Answer, clock: &Clock) -> Parts {
+    // Times are of all touches, also those before the time was taken.
+    let pages = (answer.evicted as f64).max(1.0);
+    let each = |(_, cycles): Timing| us(clock, cycles) / pages;
+    let times = &answer.times;
+    let batches = (answer.batches as f64).max(1.0);
+    Parts {
+        wait: each(times.wait),
+        table: each(times.protect) + each(times.punch),
+        copy: each(times.copy_out) + each(times.read) + each(times.fill),
+        total: each(times.fault),
+        interrupts: answer.interrupts.map(|seen| seen as f64 / batches),
+    }
+}
+
+fn breakdown(runner: &mut Runner, repeats: u32, clock: &Clock) -> Result<Vec<Breakdown>> {
+    let mut rows = Vec::new();
+    let most = u16::try_from(runner.cores().len()).unwrap_or(1).min(2);
+    for tables in [Tables::Shared, Tables::Separated] {
+        for batch in [1, 32] {
+            let mut alone = None;
+            for workers in 1..=most {
+                let program = Program::Touch { pages: PAGES, warm: true, second: false };
+                let mut request = runner.request(program, workers, 0.5);
+                (request.tables, request.batch, request.core_fifo) = (tables, batch, false);
+                let mut all = Vec::new();
+                for _ in 0..repeats {
+                    all.push(parts(&runner.run(&request)?, clock));
+                }
+                let median = |of: &dyn Fn(&Parts) -> f64| {
+                    Spread::of(all.iter().map(of).collect()).map_or(f64::NAN, |s| s.median)
+                };
+                let (wait, table) = (median(&|p| p.wait), median(&|p| p.table));
+                let (copy, total) = (median(&|p| p.copy), median(&|p| p.total));
+                let counted = all.iter().all(|p| p.interrupts.is_some());
+                let own = *alone.get_or_insert(table);
+                rows.push(Breakdown {
+                    tables,
+                    workers,
+                    batch,
+                    lock: wait,
+                    page_table: own.min(table),
+                    shootdown: (workers > 1).then_some((table - own).max(0.0)),
+                    copy,
+                    other: total - wait - table - copy,
+                    total,
+                    interrupts_per_batch: counted
+                        .then(|| median(&|p| p.interrupts.unwrap_or(f64::NAN))),
+                });
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// Through one worker and two: what this machine has cores for. The emulated machine of the gate has 33.
+fn slope(rows: &[Breakdown], tables: Tables) -> Option<Slope> {
+    let at = |workers| {
+        let row = rows.iter().find(|r| (r.tables, r.workers, r.batch) == (tables, workers, 32))?;
+        row.interrupts_per_batch
+    };
+    let (one, two) = (at(1)?, at(2)?);
+    Some(Slope { a: 2.0 * one - two, b: two - one, workers_most: 2 })
+}

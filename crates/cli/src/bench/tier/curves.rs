@@ -1,0 +1,209 @@
+//! The stencil with half of its data in fast memory, over all of them in memory, from little arithmetic
+//! for a page to much.
+
+use anyhow::Result;
+use serde::Serialize;
+
+use super::arm::Runner;
+use super::costs::Spread;
+use crate::bench::ratio::Ratio;
+use crate::bench::series::Series;
+use crate::bench::setting::Setting;
+use crate::tier::request::{Answer, Grid, Program, Request, Tables};
+
+/// Sweeps of the paper.
+pub(super) const ITERATIONS: u32 = 25;
+/// Where synchronous faults are counted, they may differ from 25 P / N by this part.
+const FORMULA: f64 = 0.02;
+
+/// A ratio of times beside that of an arm with itself.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Controlled {
+    #[serde(flatten)]
+    pub(super) ratio: Ratio,
+    pub(super) control: Option<Ratio>,
+    /// More workers and movers than cores: the ratio says little.
+    pub(super) oversubscribed: bool,
+}
+
+/// One amount of arithmetic.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Point {
+    pub(super) radius: usize,
+    pub(super) workers: u16,
+    /// Microseconds of arithmetic for a page.
+    pub(super) t_compute: f64,
+    /// Over the time to replace one page alone, and in batches.
+    pub(super) intensity: f64,
+    pub(super) intensity_batched: f64,
+    /// Times over all data in memory.
+    pub(super) regular: Option<Controlled>,
+    pub(super) pspt: Option<Controlled>,
+    pub(super) pspt_movers: Option<Controlled>,
+    /// With movers, over the larger of arithmetic and pages times the batched time to replace one.
+    pub(super) movers_over_bound: Option<f64>,
+    pub(super) prefetch: Option<Prefetching>,
+    pub(super) series: Series,
+}
+
+/// What prefetching reached, over all runs with movers.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Prefetching {
+    /// Marked pages that a worker touched before they left, of all; the middle page of each window is one.
+    pub(super) accuracy: Option<f64>,
+    /// Pages that no worker had to fetch itself, of those that it needed.
+    pub(super) coverage: f64,
+    /// Pages that a worker waited for while a mover fetched them, of those that it needed.
+    pub(super) lateness: f64,
+}
+
+/// Faults of the paper's order, counted.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Formula {
+    /// 25 P, over all workers.
+    pub(super) expected: f64,
+    pub(super) seen: f64,
+    pub(super) within: bool,
+}
+
+/// The serpentine sweep beside the paper's order.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Serpentine {
+    /// Pages fetched, over those of the paper's order.
+    pub(super) fetched: f64,
+    /// How many times faster.
+    pub(super) faster: Option<Controlled>,
+}
+
+/// What a page costs to replace, microseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moving {
+    pub(super) single: f64,
+    pub(super) batched: f64,
+}
+
+/// A grid of two times `pages`.
+pub(super) const fn grid(pages: usize, radius: usize, iterations: u32) -> Grid {
+    Grid { rows: pages / 2, columns: 512, radius, iterations, serpentine: false }
+}
+
+fn pages(grid: Grid) -> f64 {
+    (2 * grid.rows * grid.columns) as f64 / 512.0
+}
+
+/// Sweeps, so that a run is neither over at once nor for ever.
+const fn iterations(radius: usize) -> u32 {
+    match radius {
+        0..=2 => 12,
+        3..=5 => 8,
+        _ => 4,
+    }
+}
+
+pub(super) fn point(
+    runner: &mut Runner,
+    (radius, workers): (usize, u16),
+    size: usize,
+    blocks: u32,
+    moving: Moving,
+    setting: &mut Setting<'_>,
+) -> Result<Point> {
+    let grid = grid(size, radius, iterations(radius));
+    let program = Program::Stencil(grid);
+    let half = runner.request(program.clone(), workers, 0.5);
+    let memory = runner.request(program, workers, 1.0);
+    let regular = Request { tables: Tables::Shared, core_fifo: false, ..half.clone() };
+    let movers = runner.with_movers(half.clone());
+    let crowded = movers.oversubscribed;
+    let arms = [
+        ("in memory", memory.clone()),
+        ("in memory again", memory),
+        ("regular", regular),
+        ("pspt", half),
+        ("pspt and movers", movers),
+    ];
+    let names: Vec<String> = arms.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let mut moved: Vec<Answer> = Vec::new();
+    let what = format!("radius {radius}, {workers} workers");
+    let series = setting.series(&names, "s", blocks, &what, &mut |arm| {
+        let answer = runner.run(&arms[arm].1)?;
+        let seconds = answer.ns as f64 / 1e9;
+        if arm == 4 {
+            moved.push(answer);
+        }
+        Ok(seconds)
+    })?;
+    let seed = setting.seed();
+    let over = |arm: &str| Ratio::of(&series, "in memory", arm, seed);
+    let control = over("in memory again");
+    let one = |arm: &str, oversubscribed| {
+        over(arm).map(|ratio| Controlled { ratio, control, oversubscribed })
+    };
+    let total = pages(grid) * f64::from(grid.iterations);
+    let mean = |arm: usize| Spread::of(series.block_means(arm)).map_or(f64::NAN, |s| s.median);
+    let t_compute = mean(0) * 1e6 * f64::from(workers) / total;
+    let bound = mean(0).max(total * moving.batched / f64::from(workers) / 1e6);
+    Ok(Point {
+        radius,
+        workers,
+        t_compute,
+        intensity: t_compute / moving.single,
+        intensity_batched: t_compute / moving.batched,
+        regular: one("regular", false),
+        pspt: one("pspt", false),
+        pspt_movers: one("pspt and movers", crowded),
+        movers_over_bound: (!series.blocks.is_empty()).then(|| mean(4) / bound),
+        prefetch: prefetching(&moved, total),
+        series,
+    })
+}
+
+fn prefetching(all: &[Answer], needed: f64) -> Option<Prefetching> {
+    if all.is_empty() {
+        return None;
+    }
+    let sum = |of: fn(&Answer) -> u64| all.iter().map(of).sum::<u64>() as f64;
+    let marked = sum(|a| a.markers_touched) + sum(|a| a.markers_wasted);
+    let needed = needed * all.len() as f64;
+    Some(Prefetching {
+        accuracy: (marked > 0.0).then(|| sum(|a| a.markers_touched) / marked),
+        coverage: 1.0 - sum(|a| a.missing) / needed,
+        lateness: sum(|a| a.late) / needed,
+    })
+}
+
+/// The paper's order and policy, one page at a time, no movers, on every core.
+pub(super) fn formula(runner: &mut Runner, size: usize) -> Result<Formula> {
+    let grid = grid(size, 1, ITERATIONS);
+    let workers = u16::try_from(runner.cores().len()).unwrap_or(1);
+    let mut request = runner.request(Program::Stencil(grid), workers, 0.5);
+    (request.core_fifo, request.batch) = (false, 1);
+    let seen = runner.run(&request)?.missing as f64;
+    let expected = f64::from(ITERATIONS) * pages(grid);
+    Ok(Formula { expected, seen, within: (seen / expected - 1.0).abs() <= FORMULA })
+}
+
+pub(super) fn serpentine(
+    runner: &mut Runner,
+    size: usize,
+    blocks: u32,
+    setting: &mut Setting<'_>,
+) -> Result<Serpentine> {
+    let order = |serpentine| {
+        let grid = Grid { serpentine, ..grid(size, 1, ITERATIONS) };
+        Request { core_fifo: false, ..runner.request(Program::Stencil(grid), 1, 0.5) }
+    };
+    let arms = [order(false), order(false), order(true)];
+    let names = ["one direction", "again", "serpentine"].map(str::to_owned);
+    let mut fetched = [0.0; 3];
+    let series = setting.series(&names, "s", blocks, "serpentine", &mut |arm| {
+        let answer = runner.run(&arms[arm])?;
+        fetched[arm] += answer.missing as f64;
+        Ok(answer.ns as f64 / 1e9)
+    })?;
+    let seed = setting.seed();
+    let control = Ratio::of(&series, "again", "one direction", seed);
+    let faster = Ratio::of(&series, "serpentine", "one direction", seed);
+    let faster = faster.map(|ratio| Controlled { ratio, control, oversubscribed: false });
+    Ok(Serpentine { fetched: fetched[2] / fetched[0], faster })
+}

@@ -1,0 +1,150 @@
+//! `isochrone bench tier`: the stencil with half of its data in fast memory, what a page costs, and what
+//! others need for the same.
+
+mod arm;
+mod costs;
+mod curves;
+mod peers;
+mod text;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+use self::arm::Runner;
+use self::costs::{Breakdown, FaultCosts, Slopes};
+use self::curves::{Formula, Moving, Point, Serpentine};
+use self::peers::Pair;
+use super::setting::Setting;
+use crate::args::{TierArgs, TierPart};
+
+/// Blocks, and repeats of what is not compared, unless told otherwise.
+const BLOCKS: u32 = 5;
+
+/// All figures.
+#[derive(Debug, Serialize)]
+pub(super) struct Figures {
+    /// Whether every run gave the bits of plain memory.
+    verified: bool,
+    runs: u64,
+    /// Where pages go, in all but the pairs with peers.
+    far: &'static str,
+    pages: usize,
+    /// Of the plain sweep of one worker: arithmetic over replacement, one page at a time.
+    intensity: Option<f64>,
+    /// Microseconds of arithmetic for a page, in the plain sweep of one worker.
+    t_compute: Option<f64>,
+    /// Microseconds to replace a page in the worker that needs it, one at a time.
+    t_move: Option<f64>,
+    /// The same in batches of 32.
+    t_move_batched: Option<f64>,
+    ipi_slope: Slopes,
+    fault_costs: Option<FaultCosts>,
+    breakdown: Vec<Breakdown>,
+    curves: Vec<Point>,
+    synchronous_faults: Option<Formula>,
+    serpentine: Option<Serpentine>,
+    peers: Vec<Pair>,
+    /// UMap's memory store; `null` without `--peer umap=PATH`.
+    umap: Option<f64>,
+}
+
+pub(super) fn measure(args: &TierArgs, setting: &mut Setting<'_>) -> Result<Figures> {
+    let cores = setting.cores(2)?;
+    let mut runner = Runner::new(&cores);
+    let blocks = args.common.blocks.unwrap_or(BLOCKS);
+    let wanted = |part| args.only.is_empty() || args.only.contains(&part);
+    let size = usize::try_from(args.area / 4096).context("the area is too large")?.max(64);
+    // Curves are over these costs, so they are always measured.
+    let costs = costs::measure(&mut runner, blocks, setting)?;
+    let cycle = |batch| {
+        let row = costs.faults.evict_and_fill.iter().find(|row| row.batch == batch)?;
+        Some(row.us?.median)
+    };
+    let (single, batched) = (cycle(1), cycle(32));
+    let mut figures = Figures {
+        verified: false,
+        runs: 0,
+        far: "memory",
+        pages: size,
+        intensity: None,
+        t_compute: None,
+        t_move: single,
+        t_move_batched: batched,
+        ipi_slope: costs.slopes,
+        fault_costs: Some(costs.faults),
+        breakdown: costs.breakdown,
+        curves: Vec::new(),
+        synchronous_faults: None,
+        serpentine: None,
+        peers: Vec::new(),
+        umap: None,
+    };
+    if let (true, Some(single), Some(batched)) = (wanted(TierPart::Curves), single, batched) {
+        let moving = Moving { single, batched };
+        curves(args, &mut runner, (size, blocks), moving, &mut figures, setting)?;
+    }
+    if wanted(TierPart::Faults) && setting.keep_going() {
+        setting.step("synchronous faults");
+        figures.synchronous_faults = Some(curves::formula(&mut runner, size)?);
+        figures.serpentine = Some(curves::serpentine(&mut runner, size, blocks, setting)?);
+    }
+    if wanted(TierPart::Peers) {
+        against(args, &mut runner, (size, blocks), &mut figures, setting)?;
+    }
+    (figures.verified, figures.runs) = (runner.verified, runner.runs);
+    Ok(figures)
+}
+
+fn curves(
+    args: &TierArgs,
+    runner: &mut Runner,
+    (size, blocks): (usize, u32),
+    moving: Moving,
+    figures: &mut Figures,
+    setting: &mut Setting<'_>,
+) -> Result<()> {
+    let most = u16::try_from(runner.cores().len()).unwrap_or(1);
+    let mut workers = vec![1, most];
+    workers.dedup();
+    for workers in workers {
+        for radius in &args.radii {
+            if !setting.keep_going() {
+                return Ok(());
+            }
+            let point = curves::point(runner, (*radius, workers), size, blocks, moving, setting)?;
+            if (point.radius, point.workers) == (1, 1) {
+                figures.intensity = Some(point.intensity);
+                figures.t_compute = Some(point.t_compute);
+            }
+            figures.curves.push(point);
+        }
+    }
+    Ok(())
+}
+
+fn against(
+    args: &TierArgs,
+    runner: &mut Runner,
+    (size, blocks): (usize, u32),
+    figures: &mut Figures,
+    setting: &mut Setting<'_>,
+) -> Result<()> {
+    let folder = args.folder.clone().unwrap_or_else(std::env::temp_dir);
+    for peer in ["mmap", "swap", "zram"] {
+        for radius in [1, 5] {
+            if !setting.keep_going() {
+                return Ok(());
+            }
+            let pair = peers::measure(runner, peer, (radius, size), &folder, blocks, setting)?;
+            if let Some(why) = pair.missing.as_ref().filter(|_| radius == 1) {
+                setting.miss(&format!("beside {peer}: {why}"));
+            }
+            figures.peers.push(pair);
+        }
+    }
+    match args.peer.as_deref() {
+        Some(path) => setting.miss(&format!("UMap: {path} is not driven yet")),
+        None => setting.miss("UMap: no program was named (--peer umap=PATH)"),
+    }
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! The figures as text.
+
+use std::fmt::Write as _;
+
+use isochrone_report::fmt;
+use isochrone_report::table::{Cell, Table};
+
+use super::Figures;
+use super::costs::Spread;
+use super::curves::Controlled;
+use crate::tier::request::Tables;
+
+fn us(value: f64) -> Cell {
+    Cell::number(value, format!("{value:.2}"))
+}
+
+fn spread(value: Option<Spread>) -> Cell {
+    value.map_or_else(Cell::missing, |s| {
+        Cell::number(s.median, format!("{:.2} [{:.2}, {:.2}]", s.median, s.least, s.most))
+    })
+}
+
+fn ratio(value: Option<Controlled>) -> Cell {
+    value.map_or_else(Cell::missing, |c| {
+        let mark = if c.oversubscribed { " oversubscribed" } else { "" };
+        Cell::number(c.ratio.median, format!("{}{mark}", c.ratio))
+    })
+}
+
+const fn tables_word(tables: Tables) -> &'static str {
+    match tables {
+        Tables::Shared => "shared",
+        Tables::Separated => "separated",
+    }
+}
+
+impl Figures {
+    /// As text of at most `width` characters.
+    pub(in crate::bench) fn text(&self, width: u16) -> String {
+        let mut out = String::new();
+        let mut table = |head: &str, table: Table| {
+            if !table.is_empty() {
+                _ = writeln!(out, "{head}\n{}\n", table.to_terminal(width));
+            }
+        };
+        table("What a page costs, microseconds [least, most]:", self.costs());
+        table("Where the time of a replaced page goes, microseconds:", self.parts());
+        table("Half of the data in fast memory, time over all in memory:", self.points());
+        table("Beside others, how many times faster ours is:", self.pairs());
+        for sentence in self.sentences() {
+            _ = writeln!(out, "{sentence}");
+        }
+        out
+    }
+
+    fn costs(&self) -> Table {
+        let mut table = Table::new(["", "us"]);
+        let Some(costs) = &self.fault_costs else { return table };
+        table.row(["missing".into(), spread(costs.missing_us)]);
+        table.row(["minor".into(), spread(costs.minor_us)]);
+        table.row(["mapped ahead, by a mover".into(), spread(costs.prefetched_map_us)]);
+        for row in &costs.evict_and_fill {
+            table.row([format!("evict and fill, batches of {}", row.batch).into(), spread(row.us)]);
+        }
+        table
+    }
+
+    fn parts(&self) -> Table {
+        let mut table = Table::new([
+            "tables",
+            "workers",
+            "batch",
+            "lock",
+            "page table",
+            "shootdown",
+            "copy",
+            "other",
+            "all",
+            "interrupts a batch",
+        ]);
+        for row in &self.breakdown {
+            table.row([
+                tables_word(row.tables).into(),
+                Cell::number(f64::from(row.workers), row.workers.to_string()),
+                Cell::number(f64::from(row.batch), row.batch.to_string()),
+                us(row.lock),
+                us(row.page_table),
+                Cell::maybe(row.shootdown, |v| format!("{v:.2}")),
+                us(row.copy),
+                us(row.other),
+                us(row.total),
+                Cell::maybe(row.interrupts_per_batch, |v| format!("{v:.2}")),
+            ]);
+        }
+        table
+    }
+
+    fn points(&self) -> Table {
+        let mut table = Table::new([
+            "workers",
+            "radius",
+            "compute, us",
+            "I",
+            "I, batched",
+            "regular",
+            "PSPT",
+            "PSPT and movers",
+            "control",
+            "movers over bound",
+            "coverage",
+        ]);
+        for p in &self.curves {
+            let control = p.pspt.and_then(|c| c.control);
+            table.row([
+                Cell::number(f64::from(p.workers), p.workers.to_string()),
+                Cell::number(p.radius as f64, p.radius.to_string()),
+                us(p.t_compute),
+                us(p.intensity),
+                us(p.intensity_batched),
+                ratio(p.regular),
+                ratio(p.pspt),
+                ratio(p.pspt_movers),
+                control.map_or_else(Cell::missing, |r| Cell::number(r.median, r.to_string())),
+                Cell::maybe(p.movers_over_bound, |v| format!("{v:.2}")),
+                Cell::maybe(p.prefetch.map(|p| p.coverage), fmt::percent),
+            ]);
+        }
+        table
+    }
+
+    fn pairs(&self) -> Table {
+        let mut table = Table::new(["peer", "far", "radius", "ours", "with a mover", "control"]);
+        for pair in &self.peers {
+            let control = pair.faster.and_then(|c| c.control);
+            table.row([
+                pair.peer.into(),
+                pair.far.into(),
+                Cell::number(pair.radius as f64, pair.radius.to_string()),
+                ratio(pair.faster),
+                ratio(pair.faster_with_movers),
+                control.map_or_else(Cell::missing, |r| Cell::number(r.median, r.to_string())),
+            ]);
+        }
+        table
+    }
+
+    fn sentences(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        if let Some(f) = self.synchronous_faults {
+            all.push(format!(
+                "Synchronous faults: {:.0}, where 25 P is {:.0}; within 2 %: {}.",
+                f.seen,
+                f.expected,
+                if f.within { "yes" } else { "NO" }
+            ));
+        }
+        if let Some(s) = &self.serpentine {
+            let faster = s.faster.map_or("?".to_owned(), |c| c.ratio.to_string());
+            all.push(format!(
+                "Serpentine sweep: {:.2} of the pages fetched, {faster} times faster.",
+                s.fetched
+            ));
+        }
+        let verdict = if self.verified { "all right" } else { "NOT ALL RIGHT" };
+        all.push(format!("{} runs compared bit for bit with plain memory: {verdict}.", self.runs));
+        all
+    }
+}

@@ -1,0 +1,70 @@
+//! The reproduction as JSON: a row for each comparison, every case, and what it rests on. Missing is
+//! `null`.
+
+use isochrone_tier::simulated::Part;
+use isochrone_workloads::pspt::Cell;
+use serde_json::{Value, json};
+
+use super::Reproduction;
+
+/// The whole as one JSON value.
+pub(crate) fn to_json(all: &Reproduction) -> Value {
+    let simulated = &all.simulated;
+    let (failed, must) = all.verdict();
+    let rows = all.rows.iter().map(|row| {
+        json!({
+            "id": row.id,
+            "paper": row.paper,
+            "ours": row.ours,
+            "tolerance": row.tolerance,
+            "must": row.must,
+            "pass": row.pass,
+            "note": row.note,
+            "reading": "simulated",
+        })
+    });
+    let constants = simulated.constants.iter().map(|constant| {
+        json!({
+            "name": constant.name,
+            "value": constant.value,
+            "unit": constant.unit,
+            "standing": constant.standing.as_str(),
+            "why": constant.why,
+        })
+    });
+    json!({
+        "paper": "pspt",
+        "reading": "simulated",
+        "seed": simulated.plan.seed,
+        "compute_cycles_per_page": simulated.compute,
+        "must": must,
+        "must_failed": failed.len(),
+        "rows": rows.collect::<Vec<_>>(),
+        "cases": simulated.cells.iter().map(|cell| case(all, cell)).collect::<Vec<_>>(),
+        "constants": constants.collect::<Vec<_>>(),
+    })
+}
+
+fn case(all: &Reproduction, cell: &Cell) -> Value {
+    let outcome = &cell.outcome;
+    let parts =
+        Part::ALL.map(|part| (part.as_str().to_owned(), json!(outcome.parts[part as usize])));
+    json!({
+        "mode": cell.mode.as_str(),
+        "threads": cell.smt.as_str(),
+        "workers": cell.workers,
+        "million_cycles": all.runtime(cell.mode, cell.smt, cell.workers),
+        "overhead": all.overhead(cell.mode, cell.smt, cell.workers),
+        "fault_cycles": (outcome.faults > 0.0).then(|| outcome.fault()),
+        "fault_parts": serde_json::Map::from_iter(parts),
+        "faults_of_a_sweep_over_the_strip": outcome.faults,
+        "minor": outcome.minor,
+        "late": outcome.late,
+        "prefetched": outcome.prefetched,
+        "engines_busy": outcome.engines_busy,
+        "interrupts_per_evicted_page": outcome.interrupts,
+        "accesses_through_stale_entries": outcome.stale,
+        "strip_pages": cell.width,
+        "reading": "simulated",
+    })
+}

@@ -1,0 +1,59 @@
+//! `isochrone reproduce pspt`: Figures 6, 7 and 8 and Tables I and II of the paper on partially separated
+//! page tables, its numbers beside simulated ones. This machine has no part in it.
+
+mod json;
+mod page;
+mod tables;
+mod terminal;
+
+#[cfg(test)]
+mod tests;
+
+use anyhow::{Context, Result};
+use isochrone_workloads::pspt::{Mode, Plan, Row, Simulated, Smt, cores_of, rows, simulate};
+
+pub(crate) use json::to_json;
+pub(crate) use page::to_page;
+pub(crate) use terminal::to_terminal;
+
+/// Everything that is shown.
+#[derive(Clone, Debug)]
+pub(crate) struct Reproduction {
+    simulated: Simulated,
+    rows: Vec<Row>,
+}
+
+/// Simulates every case of the plan.
+pub(crate) fn pspt(plan: &Plan) -> Result<Reproduction> {
+    let simulated = simulate(plan).context("simulating the paper's cases")?;
+    Ok(Reproduction { rows: rows(&simulated), simulated })
+}
+
+/// The modes of Figure 7, in its order.
+const MODES: [Mode; 4] = [Mode::InMemory, Mode::Regular, Mode::Pspt, Mode::Prefetch];
+
+impl Reproduction {
+    /// Rows that must hold and do not, and how many must.
+    fn verdict(&self) -> (Vec<&Row>, usize) {
+        let must: Vec<&Row> = self.rows.iter().filter(|row| row.must).collect();
+        let failed = must.iter().filter(|row| row.pass == Some(false)).copied().collect();
+        (failed, must.len())
+    }
+
+    /// Millions of cycles that all sweeps over the paper's area take.
+    fn runtime(&self, mode: Mode, smt: Smt, workers: u16) -> Option<f64> {
+        use isochrone_workloads::pspt::PUBLISHED;
+        let sweep = self.simulated.cell(mode, smt, workers)?.outcome.sweep;
+        let strip = f64::from(2 * self.simulated.plan.rows);
+        Some(sweep * PUBLISHED.iterations * PUBLISHED.pages / strip / 1e6)
+    }
+
+    fn overhead(&self, mode: Mode, smt: Smt, workers: u16) -> Option<f64> {
+        self.simulated.overhead(mode, smt, workers)
+    }
+}
+
+/// Both settings of hyper-threading, with their numbers of threads.
+fn settings() -> [(Smt, [u16; 6]); 2] {
+    [Smt::Off, Smt::On].map(|smt| (smt, cores_of(smt)))
+}

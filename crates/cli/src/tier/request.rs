@@ -1,0 +1,159 @@
+//! What a benchmark asks of one run, and what it is told.
+
+use std::path::PathBuf;
+
+use isochrone_tier::policy::PolicyKind;
+use isochrone_workloads::tiered::stencil::Stencil;
+use serde::{Deserialize, Serialize};
+
+/// A stencil, in words that can be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Grid {
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    pub(crate) radius: usize,
+    pub(crate) iterations: u32,
+    pub(crate) serpentine: bool,
+}
+
+impl From<Grid> for Stencil {
+    fn from(grid: Grid) -> Self {
+        let Grid { rows, columns, radius, iterations, serpentine } = grid;
+        Self { rows, columns, radius, iterations, serpentine }
+    }
+}
+
+/// What is run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Program {
+    /// Heat diffusion.
+    Stencil(Grid),
+    /// One worker writes a word of page after page, others run.
+    Touch {
+        /// How many.
+        pages: usize,
+        /// All of them once before the time is taken.
+        warm: bool,
+        /// Worker 1 does it after worker 0, and its time counts.
+        second: bool,
+    },
+}
+
+/// Whose page tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Tables {
+    Shared,
+    Separated,
+}
+
+/// Where pages go.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum FarTier {
+    Memory,
+    Lz4,
+    File { folder: PathBuf },
+}
+
+impl FarTier {
+    /// The name in figures.
+    pub(crate) const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Lz4 => "lz4",
+            Self::File { .. } => "file",
+        }
+    }
+}
+
+/// Movers and their habit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Moves {
+    pub(crate) movers: u16,
+    pub(crate) window: u32,
+    pub(crate) reserve: u32,
+}
+
+/// A run without the pager, on what the kernel offers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Plain {
+    /// Memory is a file in this folder; else it is ordinary memory.
+    pub(crate) file: Option<PathBuf>,
+    /// Write the process into this control group first.
+    pub(crate) group: Option<PathBuf>,
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Request {
+    pub(crate) program: Program,
+    /// Part of the area that fits fast memory.
+    pub(crate) fast: f64,
+    pub(crate) workers: u16,
+    pub(crate) tables: Tables,
+    pub(crate) worker_cores: Vec<u16>,
+    pub(crate) mover_cores: Vec<u16>,
+    pub(crate) core_fifo: bool,
+    pub(crate) batch: u32,
+    pub(crate) moves: Option<Moves>,
+    pub(crate) oversubscribed: bool,
+    pub(crate) far: FarTier,
+    pub(crate) plain: Option<Plain>,
+}
+
+impl Request {
+    pub(crate) const fn policy(&self) -> PolicyKind {
+        if self.core_fifo { PolicyKind::CoreFifo } else { PolicyKind::Fifo }
+    }
+}
+
+/// Times done and cycles.
+pub(crate) type Timing = (u64, u64);
+
+/// What was timed of all workers, or of all movers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Times {
+    pub(crate) fault: Timing,
+    pub(crate) protect: Timing,
+    pub(crate) copy_out: Timing,
+    pub(crate) punch: Timing,
+    pub(crate) read: Timing,
+    pub(crate) fill: Timing,
+    pub(crate) map: Timing,
+    pub(crate) wait: Timing,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Answer {
+    pub(crate) digest: u64,
+    /// Of all sweeps.
+    pub(crate) ns: u64,
+    /// In the sweeps.
+    pub(crate) missing: u64,
+    pub(crate) minor: u64,
+    pub(crate) late: u64,
+    /// In all of the run.
+    pub(crate) evicted: u64,
+    pub(crate) batches: u64,
+    pub(crate) prefetched: u64,
+    pub(crate) marked: u64,
+    pub(crate) markers_touched: u64,
+    pub(crate) markers_wasted: u64,
+    pub(crate) all_missing: u64,
+    pub(crate) all_minor: u64,
+    pub(crate) times: Times,
+    pub(crate) mover_times: Times,
+    /// Interrupts for shootdowns on all cores, where they are counted.
+    pub(crate) interrupts: Option<u64>,
+}
+
+/// A count from a float that is one.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a number of pages; it saturates"
+)]
+pub(crate) fn whole(value: f64) -> usize {
+    value as usize
+}
