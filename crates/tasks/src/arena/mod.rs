@@ -11,7 +11,7 @@ pub(crate) mod queue;
 pub(crate) mod slot;
 pub(crate) mod table;
 
-use pool::Shared;
+use pool::{Pool, Shared};
 use slot::{BLOCK_ACCESSES, Block, CHILDREN, Edge, INLINE_ACCESSES, NONE, Slot, Stored, TaskRef};
 use table::{Table, Zeroed};
 
@@ -165,8 +165,9 @@ pub(crate) struct Arena {
     pub(crate) slots: Table<Slot>,
     pub(crate) edges: Table<Edge>,
     pub(crate) blocks: Table<Block>,
-    /// Free slots, edges, blocks.
-    pub(crate) free: Table<Shared>,
+    /// Pools of slots, edges and blocks, and their lists.
+    pools: Table<Shared>,
+    lists: [Table<AtomicU32>; 3],
     pub(crate) seats: Table<Seat>,
     pub(crate) tokens: Table<Token>,
     pub(crate) objects: Table<Object>,
@@ -208,11 +209,13 @@ impl Arena {
         };
         let slots = least(capacity.tasks, 16);
         let ring = slots.next_power_of_two();
+        let (edges, blocks) = (least(capacity.edges, 4), least(capacity.blocks, 4));
         let arena = Self {
             slots: from.table(slots),
-            edges: from.table(least(capacity.edges, 4)),
-            blocks: from.table(least(capacity.blocks, 4)),
-            free: from.table(3),
+            edges: from.table(edges),
+            blocks: from.table(blocks),
+            pools: from.table(3),
+            lists: [slots, edges, blocks].map(|entries| from.table(entries)),
             seats: from.table(workers),
             tokens: from.table(usize::from(TOKENS)),
             objects: from.table(capacity.data.max(1) as usize),
@@ -225,13 +228,19 @@ impl Arena {
         let root = &arena.slots[ROOT as usize];
         root.children.store(CHILDREN, Ordering::Relaxed);
         root.kernel.store(u32::MAX, Ordering::Relaxed);
-        arena.free[FREE_SLOTS].begin_at(ROOT + 1);
+        arena.pools[FREE_SLOTS].begin_at(ROOT + 1);
         arena
     }
 
     #[inline]
     pub(crate) fn run(&self) -> &Run {
         &self.run[0]
+    }
+
+    /// Free slots, edges or blocks.
+    #[inline]
+    pub(crate) fn pool(&self, which: usize) -> Pool<'_> {
+        Pool { shared: &self.pools[which], list: &self.lists[which] }
     }
 
     #[inline]

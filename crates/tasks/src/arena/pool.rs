@@ -1,51 +1,24 @@
-//! Free entries of a table: every worker keeps some at hand, and passes chains of them on through a
-//! list that a lock guards. Entry 0 is never given out: it ends chains.
+//! Free entries of a table: every worker keeps some at hand, and passes several at once on through a list
+//! that a lock guards. Entry 0 is never given out: it ends chains.
 
 use crate::sync::{AtomicU32, Ordering};
 
 use super::lock::Lock;
-use super::slot::{Block, Edge, NONE, Slot};
-use super::table::{Table, Zeroed};
+#[cfg(not(all(loom, test)))]
+use super::table::Zeroed;
 
 /// Entries that a worker keeps at most.
 const HAND_MAX: usize = 128;
 
-/// What can lie on a free list.
-pub(crate) trait Linked {
-    /// The word that links free entries.
-    fn link(&self) -> &AtomicU32;
-}
-
-impl Linked for Slot {
-    fn link(&self) -> &AtomicU32 {
-        &self.next
-    }
-}
-
-impl Linked for Block {
-    fn link(&self) -> &AtomicU32 {
-        &self.next
-    }
-}
-
-impl Linked for Edge {
-    fn link(&self) -> &AtomicU32 {
-        &self.next
-    }
-}
-
-/// The shared part: a list of chains. A chain's entries are linked, its first one holds no more than
-/// that; chains are kept in a ring of their first entries.
+/// The words of a pool; its list is a table of the arena.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub(crate) struct Shared {
     lock: Lock,
-    /// First entry of all that lie here.
-    head: AtomicU32,
-    /// Entries that were never used begin here.
-    fresh: AtomicU32,
     /// Entries in the list.
     listed: AtomicU32,
+    /// Entries that were never used begin here.
+    fresh: AtomicU32,
 }
 
 // SAFETY: all fields are atomics.
@@ -53,16 +26,71 @@ pub(crate) struct Shared {
 unsafe impl Zeroed for Shared {}
 
 impl Shared {
-    /// About how many free entries are here.
-    pub(crate) fn free<T>(&self, table: &[T]) -> usize {
-        let fresh = self.fresh.load(Ordering::Relaxed).max(1) as usize;
-        self.listed.load(Ordering::Relaxed) as usize + table.len().saturating_sub(fresh)
-    }
-
     /// The first entry that may be given out.
     pub(crate) fn begin_at(&self, entry: u32) {
         self.fresh.store(entry, Ordering::Relaxed);
     }
+}
+
+/// A pool of an arena: free entries of one table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pool<'a> {
+    pub(crate) shared: &'a Shared,
+    /// Numbers of free entries, the one to be given next last. They lie together, so that who takes
+    /// what another gave fetches one line for sixteen of them, and not one for each.
+    pub(crate) list: &'a [AtomicU32],
+}
+
+impl Pool<'_> {
+    /// Entries in the table, free or not.
+    #[inline]
+    pub(crate) fn len(self) -> usize {
+        self.list.len()
+    }
+
+    /// About how many free entries are here.
+    #[inline]
+    pub(crate) fn free(self) -> usize {
+        let fresh = self.shared.fresh.load(Ordering::Relaxed).max(1) as usize;
+        let listed = self.shared.listed.load(Ordering::Relaxed) as usize;
+        listed + self.len().saturating_sub(fresh)
+    }
+
+    /// Moves up to `wanted` entries to `out`, but leaves `spare`.
+    fn give_out(self, wanted: usize, spare: usize, out: &mut Vec<u32>) {
+        let before = out.len();
+        let guard = self.shared.lock.hold();
+        let wanted = wanted.min(self.free().saturating_sub(spare));
+        let listed = self.shared.listed.load(Ordering::Relaxed) as usize;
+        let left = listed.saturating_sub(wanted);
+        out.extend(self.list[left..listed].iter().map(|entry| entry.load(Ordering::Relaxed)));
+        self.shared.listed.store(word(left), Ordering::Relaxed);
+        let mut fresh = self.shared.fresh.load(Ordering::Relaxed).max(1);
+        let first = out.len();
+        while (fresh as usize) < self.len() && out.len() < before + wanted {
+            out.push(fresh);
+            fresh += 1;
+        }
+        self.shared.fresh.store(fresh, Ordering::Relaxed);
+        drop(guard);
+        // The lowest number comes first, so that a run that needs few entries touches few lines.
+        out[first..].reverse();
+    }
+
+    /// Takes entries back.
+    fn take_back(self, entries: &[u32]) {
+        let guard = self.shared.lock.hold();
+        let listed = self.shared.listed.load(Ordering::Relaxed) as usize;
+        for (place, entry) in self.list[listed..].iter().zip(entries) {
+            place.store(*entry, Ordering::Relaxed);
+        }
+        self.shared.listed.store(word(listed + entries.len()), Ordering::Relaxed);
+        drop(guard);
+    }
+}
+
+fn word(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// A worker's own free entries.
@@ -87,133 +115,88 @@ impl Hand {
         self.entries.len()
     }
 
-    /// A free entry: from the hand, else from the shared list, which then gives several. `spare` entries
-    /// must stay there.
+    /// The entry that will be given so many times later, if it is at hand by now.
     #[inline]
-    pub(crate) fn take<T: Linked + Zeroed>(
-        &mut self,
-        table: &Table<T>,
-        shared: &Shared,
-        spare: usize,
-    ) -> Option<u32> {
+    pub(crate) fn ahead(&self, later: usize) -> Option<u32> {
+        self.entries.len().checked_sub(1 + later).map(|at| self.entries[at])
+    }
+
+    /// A free entry: from the hand, else from the pool, which then gives several. `spare` entries must
+    /// stay there.
+    #[inline]
+    pub(crate) fn take(&mut self, pool: Pool<'_>, spare: usize) -> Option<u32> {
         match self.entries.pop() {
             Some(entry) => Some(entry),
-            None => self.refill(table, shared, spare).then(|| self.entries.pop()).flatten(),
+            None => self.refill(pool, spare).then(|| self.entries.pop()).flatten(),
         }
     }
 
     /// Makes sure that `wanted` entries are at hand, if there are so many.
-    pub(crate) fn reserve<T: Linked + Zeroed>(
-        &mut self,
-        wanted: usize,
-        table: &Table<T>,
-        shared: &Shared,
-    ) -> bool {
+    pub(crate) fn reserve(&mut self, wanted: usize, pool: Pool<'_>) -> bool {
         while self.entries.len() < wanted {
-            if !self.refill(table, shared, 0) {
+            if !self.refill(pool, 0) {
                 return false;
             }
         }
         true
     }
 
-    /// Takes some entries from the shared list.
+    /// Takes some entries from the pool.
     #[cold]
-    fn refill<T: Linked + Zeroed>(
-        &mut self,
-        table: &Table<T>,
-        shared: &Shared,
-        spare: usize,
-    ) -> bool {
+    fn refill(&mut self, pool: Pool<'_>, spare: usize) -> bool {
         let before = self.entries.len();
-        let guard = shared.lock.hold();
-        let wanted = self.most.div_ceil(2).min(shared.free(table).saturating_sub(spare));
-        let mut entry = shared.head.load(Ordering::Relaxed);
-        let mut listed = shared.listed.load(Ordering::Relaxed);
-        while entry != NONE && self.entries.len() < before + wanted {
-            self.entries.push(entry);
-            listed -= 1;
-            entry = table[entry as usize].link().load(Ordering::Relaxed);
-        }
-        shared.listed.store(listed, Ordering::Relaxed);
-        shared.head.store(entry, Ordering::Relaxed);
-        let mut fresh = shared.fresh.load(Ordering::Relaxed).max(1);
-        while (fresh as usize) < table.len() && self.entries.len() < before + wanted {
-            self.entries.push(fresh);
-            fresh += 1;
-        }
-        shared.fresh.store(fresh, Ordering::Relaxed);
-        drop(guard);
-        // The lowest number comes first, so that a run that needs few entries touches few lines.
-        self.entries[before..].reverse();
+        pool.give_out(self.most.div_ceil(2), spare, &mut self.entries);
         self.entries.len() > before
     }
 
     /// Gives an entry back.
     #[inline]
-    pub(crate) fn give<T: Linked + Zeroed>(
-        &mut self,
-        entry: u32,
-        table: &Table<T>,
-        shared: &Shared,
-    ) {
+    pub(crate) fn give(&mut self, entry: u32, pool: Pool<'_>) {
         self.entries.push(entry);
         if self.entries.len() > self.most {
-            self.pass_on(self.most / 2, table, shared);
+            self.pass_on(self.most / 2, pool);
         }
     }
 
-    /// Leaves `keep` entries at hand and gives the oldest of the others to the shared list.
+    /// Leaves `keep` entries at hand and gives the oldest of the others to the pool.
     #[cold]
-    pub(crate) fn pass_on<T: Linked + Zeroed>(
-        &mut self,
-        keep: usize,
-        table: &Table<T>,
-        shared: &Shared,
-    ) {
-        let Some(count) = self.entries.len().checked_sub(keep).filter(|count| *count > 0) else {
-            return;
-        };
-        for pair in self.entries[..count].windows(2) {
-            table[pair[0] as usize].link().store(pair[1], Ordering::Relaxed);
+    pub(crate) fn pass_on(&mut self, keep: usize, pool: Pool<'_>) {
+        let count = self.entries.len().saturating_sub(keep);
+        if count > 0 {
+            pool.take_back(&self.entries[..count]);
+            self.entries.drain(..count);
         }
-        let guard = shared.lock.hold();
-        let old = shared.head.load(Ordering::Relaxed);
-        table[self.entries[count - 1] as usize].link().store(old, Ordering::Relaxed);
-        shared.head.store(self.entries[0], Ordering::Relaxed);
-        let listed = shared.listed.load(Ordering::Relaxed);
-        shared.listed.store(listed + u32::try_from(count).unwrap_or(0), Ordering::Relaxed);
-        drop(guard);
-        self.entries.drain(..count);
     }
 }
 
 #[cfg(not(loom))]
 #[cfg(test)]
 mod tests {
+    use super::super::table::Table;
     use super::*;
 
     #[test]
     fn entries_are_given_once_and_come_back() {
-        let table: Table<Edge> = Table::heap(100);
+        let list: Table<AtomicU32> = Table::heap(100);
         let shared = Shared::default();
+        let pool = Pool { shared: &shared, list: &list };
         let (mut one, mut other) = (Hand::of(100, 2), Hand::of(100, 2));
         let mut taken: Vec<u32> = Vec::new();
-        while let Some(entry) = one.take(&table, &shared, 20) {
+        while let Some(entry) = one.take(pool, 20) {
             taken.push(entry);
         }
-        assert_eq!((taken.len(), shared.free(&table)), (79, 20), "some are spared");
-        while let Some(entry) = one.take(&table, &shared, 0) {
+        assert_eq!((taken.len(), pool.free()), (79, 20), "some are spared");
+        while let Some(entry) = one.take(pool, 0) {
             taken.push(entry);
         }
         let mut sorted = taken.clone();
         sorted.sort_unstable();
         assert_eq!(sorted, (1..100).collect::<Vec<u32>>(), "entry 0 ends chains");
         for entry in taken {
-            other.give(entry, &table, &shared);
+            other.give(entry, pool);
         }
-        other.pass_on(0, &table, &shared);
-        let mut again: Vec<u32> = std::iter::from_fn(|| one.take(&table, &shared, 0)).collect();
+        other.pass_on(0, pool);
+        let mut again: Vec<u32> = std::iter::from_fn(|| one.take(pool, 0)).collect();
         again.sort_unstable();
         assert_eq!(again, sorted);
     }

@@ -53,7 +53,7 @@ impl Scheduler {
         self.arena.end(
             task,
             |after, waiter| ready.push(TaskRef { slot: after, age: waiter }),
-            |edge| edges.give(edge, &self.arena.edges, &self.arena.free[FREE_EDGES]),
+            |edge| edges.give(edge, self.arena.pool(FREE_EDGES)),
         );
         for TaskRef { slot: after, age: waiter } in ready.iter().copied() {
             // A sentinel's slot may be another task's by now: only its seat is looked at.
@@ -98,10 +98,10 @@ impl Scheduler {
         let mut block = slot.more.load(Ordering::Relaxed);
         while block != NONE {
             let next = self.arena.blocks[block as usize].next.load(Ordering::Relaxed);
-            worker.blocks.give(block, &self.arena.blocks, &self.arena.free[FREE_BLOCKS]);
+            worker.blocks.give(block, self.arena.pool(FREE_BLOCKS));
             block = next;
         }
-        worker.slots.give(task, &self.arena.slots, &self.arena.free[FREE_SLOTS]);
+        worker.slots.give(task, self.arena.pool(FREE_SLOTS));
     }
 
     /// Tells a parent of its children that finished.

@@ -188,6 +188,8 @@ impl Scheduler {
         let quick = usize::try_from(BATCH_NS / worker.task_ns.max(1)).unwrap_or(BATCH_MAX);
         let most = fair.min(quick).clamp(1, BATCH_MAX);
         let taken = ready.pop(most, &mut worker.stash);
+        // All at once, while the first is begun.
+        worker.stash.iter().for_each(|task| self.arena.slot(*task).claim());
         worker.stash.reverse();
         taken > 0
     }

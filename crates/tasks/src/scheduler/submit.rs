@@ -14,6 +14,9 @@ use crate::kernel::Table;
 use crate::range::Range;
 use crate::sync::Ordering;
 
+/// Slots that are fetched before they are needed: whoever ran the last task there has their lines.
+const CLAIMED_AHEAD: usize = 4;
+
 /// A task's children, as the task sees them: it alone registers them.
 #[derive(Debug)]
 pub(crate) struct Children {
@@ -71,24 +74,27 @@ impl Scheduler {
     /// that run at once.
     #[inline]
     pub(crate) fn slot_for(&self, worker: &mut Worker) -> Option<u32> {
-        let (table, shared) = (&self.arena.slots, &self.arena.free[FREE_SLOTS]);
-        let spare = table.len() / 4;
-        if shared.free(table) < spare {
+        let pool = self.arena.pool(FREE_SLOTS);
+        let spare = pool.len() / 4;
+        if pool.free() < spare {
             // Some of what is at hand was spared.
             return None;
         }
-        worker.slots.take(table, shared, spare)
+        if let Some(ahead) = worker.slots.ahead(CLAIMED_AHEAD) {
+            self.arena.slot(ahead).claim();
+        }
+        worker.slots.take(pool, spare)
     }
 
     /// Whether only spared slots are left.
     pub(crate) fn is_low(&self) -> bool {
-        let free = self.arena.free[FREE_SLOTS].free(&self.arena.slots);
-        free <= self.arena.slots.len() / 4
+        let pool = self.arena.pool(FREE_SLOTS);
+        pool.free() <= pool.len() / 4
     }
 
     /// A free slot for a task that runs at once, or for a sentinel.
     pub(crate) fn spare_slot(&self, worker: &mut Worker) -> Option<u32> {
-        worker.slots.take(&self.arena.slots, &self.arena.free[FREE_SLOTS], 0)
+        worker.slots.take(self.arena.pool(FREE_SLOTS), 0)
     }
 
     /// Registers the task whose arguments are in `slot` and whose footprint is the worker's. `Full`
@@ -206,14 +212,14 @@ impl Scheduler {
         if wanted + 1 >= self.arena.blocks.len() {
             return Err(TaskError::TooManyRanges { ranges: count });
         }
-        let (table, shared) = (&self.arena.blocks, &self.arena.free[FREE_BLOCKS]);
-        if !worker.blocks.reserve(wanted, table, shared) {
-            worker.blocks.pass_on(0, table, shared);
+        let (table, pool) = (&self.arena.blocks, self.arena.pool(FREE_BLOCKS));
+        if !worker.blocks.reserve(wanted, pool) {
+            worker.blocks.pass_on(0, pool);
             return Ok(false);
         }
         let mut next = NONE;
         for _ in 0..wanted {
-            let Some(block) = worker.blocks.take(table, shared, 0) else { break };
+            let Some(block) = worker.blocks.take(pool, 0) else { break };
             table[block as usize].next.store(next, Ordering::Relaxed);
             next = block;
         }
@@ -224,7 +230,7 @@ impl Scheduler {
     /// Pushes an edge from each task of `worker.before`; true if `task` then waits for nothing. The hand
     /// must hold as many edges.
     fn link(&self, worker: &mut Worker, task: u32) -> bool {
-        let (table, shared) = (&self.arena.edges, &self.arena.free[FREE_EDGES]);
+        let pool = self.arena.pool(FREE_EDGES);
         let before = u32::try_from(worker.before.len()).unwrap_or(u32::MAX);
         // One more, so that the task is not ready before all are counted.
         self.arena.slot(task).pending.store(before + 1, Ordering::Relaxed);
@@ -235,10 +241,10 @@ impl Scheduler {
                 over += 1;
                 continue;
             }
-            match worker.edges.take(table, shared, 0) {
+            match worker.edges.take(pool, 0) {
                 Some(edge) if self.arena.follow(predecessor, task, edge) => {}
                 Some(edge) => {
-                    worker.edges.give(edge, table, shared);
+                    worker.edges.give(edge, pool);
                     over += 1;
                 }
                 None => debug_assert!(false, "edges were reserved"),
@@ -252,9 +258,9 @@ impl Scheduler {
     pub(crate) fn connect(&self, worker: &mut Worker, task: u32, wake: &impl Wake) -> Submitted {
         worker.before.retain(|task| self.arena.is_live(*task));
         let wanted = worker.before.len();
-        let (table, shared) = (&self.arena.edges, &self.arena.free[FREE_EDGES]);
-        if worker.edges.len() < wanted && !worker.edges.reserve(wanted, table, shared) {
-            worker.edges.pass_on(0, table, shared);
+        let pool = self.arena.pool(FREE_EDGES);
+        if worker.edges.len() < wanted && !worker.edges.reserve(wanted, pool) {
+            worker.edges.pass_on(0, pool);
             return Submitted::Short(core::mem::take(&mut worker.before));
         }
         if self.link(worker, task) {
