@@ -13,6 +13,7 @@
 //! * [`simulated`]: a program replayed on a modelled machine, message by message.
 //! * [`language`]: programs as text.
 //! * [`search`]: which tree.
+//! * [`published`]: the model against figures of others.
 //! * [`check`]: every order in which ranks can take their operations, for what can go wrong.
 
 pub mod check;
@@ -22,5 +23,6 @@ pub mod language;
 pub mod live;
 pub mod predicted;
 pub mod program;
+pub mod published;
 pub mod search;
 pub mod simulated;

@@ -8,6 +8,7 @@
 use super::graph::{Touch, Use};
 use super::prices::Prices;
 use super::timing::Timing;
+use crate::program::Operation;
 
 /// Prices the graph at its dearest.
 pub(super) fn dearest(prices: &Prices<'_>) -> Timing {
@@ -194,7 +195,30 @@ fn stolen_ns(prices: &Prices<'_>, line: usize, at: usize) -> f64 {
             }
         }
     }
-    sum
+    // An owner loses its line when a request has come, not when it was made; from then on its own request
+    // is on the way beside the answer to that one.
+    let owned = touch.writes() && prices.own_write_before(line, at).is_some();
+    let ways = match (owned, has_waited(prices, touch.node)) {
+        (false, _) => 0.0,
+        // The poll may be at any stage by now.
+        (true, true) => 1.0,
+        // No request can have come sooner than its own way after the common beginning.
+        (true, false) => 2.0,
+    };
+    (sum - ways * prices.costs.added.request_ns).max(0.0)
+}
+
+/// Whether the rank has waited in this call before it comes to `node`.
+fn has_waited(prices: &Prices<'_>, node: usize) -> bool {
+    let graph = prices.graph;
+    let mut before = graph.previous(node);
+    while let Some(earlier) = before {
+        if matches!(graph.nodes()[earlier].operation, Operation::Wait { .. }) {
+            return true;
+        }
+        before = graph.previous(earlier);
+    }
+    false
 }
 
 /// Whether `other` may have to fetch the line while `touch` needs it: it does not have it when it

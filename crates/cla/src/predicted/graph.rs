@@ -15,6 +15,8 @@ pub struct Node {
     pub operation: Operation,
     /// Whether it belongs to an earlier call, of which only the state that it leaves behind counts.
     pub earlier: bool,
+    /// Its call: earlier ones from 0, this one last. A call begins when all before it have ended everywhere.
+    pub call: usize,
 }
 
 /// The four kinds of edges.
@@ -125,36 +127,49 @@ impl Graph {
     /// # Errors
     /// [`GraphError`] when a wait can never end, or the numbers of ranks differ.
     pub fn of(program: &Recorded, before: Option<&Recorded>) -> Result<Self, GraphError> {
+        Self::after(program, before.map_or(&[], std::slice::from_ref))
+    }
+
+    /// The graph of `program`, after each of `before` has been done by all ranks, one after the other.
+    ///
+    /// # Errors
+    /// [`GraphError`] when a wait can never end, or the numbers of ranks differ.
+    pub fn after(program: &Recorded, before: &[Recorded]) -> Result<Self, GraphError> {
         let ranks = program.ranks.len();
-        let earlier_ranks = before.map_or(ranks, |b| b.ranks.len());
-        if ranks == 0 || earlier_ranks != ranks {
-            return Err(GraphError::Ranks { now: ranks, before: earlier_ranks });
+        let other = before.iter().map(|b| b.ranks.len()).find(|&earlier| earlier != ranks);
+        if ranks == 0 || other.is_some() {
+            return Err(GraphError::Ranks { now: ranks, before: other.unwrap_or(ranks) });
         }
-        let (nodes, first, begin) = Self::nodes_of(program, before);
-        let lines = program.lines().max(before.map_or(0, Recorded::lines)) as usize;
+        let (nodes, first, starts) = Self::nodes_of(program, before);
+        let lines = before.iter().map(Recorded::lines).fold(program.lines(), u32::max) as usize;
         let (history, touches) = histories(&nodes, lines);
-        let earlier: Vec<usize> = begin.iter().zip(&first).map(|(b, f)| b - f).collect();
+        let ends = |starts: &Vec<usize>| starts.iter().zip(&first).map(|(s, f)| s + f).collect();
+        let limits: Vec<Vec<usize>> = starts.iter().skip(1).map(ends).collect();
+        let begin = limits.last().cloned().unwrap_or_else(|| first[..ranks].to_vec());
         let mut graph = Self {
             sources: vec![Vec::new(); nodes.len()],
             data: vec![Vec::new(); nodes.len()],
             topological: Vec::new(),
-            order: Order::new(nodes.len(), &earlier),
+            order: Order::new(nodes.len(), &starts),
             nodes,
             first,
             begin,
             history,
             touches,
         };
-        graph.match_waits(lines)?;
+        graph.match_waits(lines, &limits)?;
         graph.match_reads();
         Ok(graph)
     }
 
+    /// All nodes; the first of each rank, and one past the last; and for each call, how many operations of
+    /// each rank come before it.
     fn nodes_of(
         program: &Recorded,
-        before: Option<&Recorded>,
-    ) -> (Vec<Node>, Vec<usize>, Vec<usize>) {
-        let (mut nodes, mut first, mut begin) = (Vec::new(), vec![0], Vec::new());
+        before: &[Recorded],
+    ) -> (Vec<Node>, Vec<usize>, Vec<Vec<usize>>) {
+        let (mut nodes, mut first) = (Vec::new(), vec![0]);
+        let mut starts = vec![Vec::new(); before.len() + 1];
         // Of earlier calls only what they did to lines that this one uses makes a difference.
         let mut used = vec![false; program.lines() as usize];
         let now = program.ranks.iter().flat_map(|r| &r.operations);
@@ -163,23 +178,29 @@ impl Graph {
             o.lines().iter().any(|l| used.get(l.0 as usize).copied().unwrap_or(false))
         };
         for (rank, record) in (0..=u16::MAX).map(Rank).zip(&program.ranks) {
-            let earlier = before.map_or(&[][..], |b| &b.ranks[rank.index()].operations);
-            let all = earlier.iter().filter(counts).map(|o| (o, true));
-            let all = all.chain(record.operations.iter().map(|o| (o, false)));
-            nodes.extend(all.enumerate().map(|(at, (&operation, earlier))| Node {
-                rank,
-                at,
-                operation,
-                earlier,
-            }));
-            begin.push(nodes.len() - record.operations.len());
+            let mut at = 0;
+            let mut add = |&operation: &Operation, call: usize| {
+                nodes.push(Node { rank, at, operation, earlier: call < before.len(), call });
+                at += 1;
+                at
+            };
+            let mut done = 0;
+            for (call, earlier) in before.iter().enumerate() {
+                starts[call].push(done);
+                for operation in earlier.ranks[rank.index()].operations.iter().filter(counts) {
+                    done = add(operation, call);
+                }
+            }
+            starts[before.len()].push(done);
+            record.operations.iter().for_each(|operation| _ = add(operation, before.len()));
             first.push(nodes.len());
         }
-        (nodes, first, begin)
+        (nodes, first, starts)
     }
 
     /// Finds what every wait waits for, and the order that follows.
-    fn match_waits(&mut self, lines: usize) -> Result<(), GraphError> {
+    /// `limits` has the node at which each call but the first begins, by rank.
+    fn match_waits(&mut self, lines: usize, limits: &[Vec<usize>]) -> Result<(), GraphError> {
         let ranks = self.begin.len();
         let mut logs: Vec<Vec<(usize, u64)>> = vec![Vec::new(); lines];
         let mut satisfied: Vec<Option<usize>> = vec![None; self.nodes.len()];
@@ -206,8 +227,10 @@ impl Graph {
         };
         let mut replay = Replay::new(&self.first[..ranks], lines);
         let fresh = replay.clone();
-        replay.run(nodes, &self.begin, &mut visit);
-        all_at(nodes, &replay, &self.begin)?;
+        for limit in limits {
+            replay.run(nodes, limit, &mut visit);
+            all_at(nodes, &replay, limit)?;
+        }
         let started = replay.clone();
         replay.run(nodes, &self.first[1..], &mut visit);
         all_at(nodes, &replay, &self.first[1..])?;

@@ -30,7 +30,7 @@ pub(crate) use tests::sandy_bridge;
 pub use timing::Timing;
 pub use words::words;
 
-use crate::program::Recorded;
+use crate::program::{Operation, Recorded};
 use prices::Prices;
 
 /// How nodes are priced.
@@ -50,6 +50,19 @@ pub enum Start<'a> {
     Memory,
     /// As these earlier calls leave them: the hot state of a repeated call.
     After(&'a Recorded),
+    /// As these calls leave them, each of which ended everywhere before the next began: calls in windows.
+    AfterEach(&'a [Recorded]),
+}
+
+impl<'a> Start<'a> {
+    /// The calls before, each of which ended everywhere before the next began.
+    pub(crate) const fn calls(self) -> &'a [Recorded] {
+        match self {
+            Self::Memory => &[],
+            Self::After(before) => std::slice::from_ref(before),
+            Self::AfterEach(before) => before,
+        }
+    }
 }
 
 /// Why a program cannot be priced.
@@ -80,10 +93,13 @@ pub struct Band {
 }
 
 impl Band {
+    /// What a sum of picoseconds may differ from one of nanoseconds, ns.
+    const ROUNDING_NS: f64 = 0.01;
+
     /// Whether a time lies in the band.
     #[must_use]
     pub fn holds(&self, ns: f64) -> bool {
-        self.min_ns <= ns && ns <= self.max_ns
+        self.min_ns - Self::ROUNDING_NS <= ns && ns <= self.max_ns + Self::ROUNDING_NS
     }
 }
 
@@ -103,6 +119,25 @@ impl Prediction {
     #[must_use]
     pub fn band(&self) -> Band {
         Band { min_ns: self.min.total_ns, max_ns: self.max.total_ns }
+    }
+
+    /// The band where stores are posted: a rank is done when all but its last writes and claims have ended,
+    /// since they leave by the store buffer. Who waits for them still waits. Without the cost of a call.
+    #[must_use]
+    pub fn posted_band(&self) -> Band {
+        let posted = |node: usize| {
+            let of = self.graph.nodes()[node].operation;
+            matches!(of, Operation::Write { .. } | Operation::Claim { .. })
+        };
+        let mut last = vec![None; self.graph.ranks()];
+        for node in self.graph.topological().filter(|&node| !posted(node)) {
+            last[self.graph.nodes()[node].rank.index()] = Some(node);
+        }
+        let end = |timing: &Timing| {
+            let ends = last.iter().flatten().map(|&node| timing.end_ns[node]);
+            ends.fold(0.0, f64::max)
+        };
+        Band { min_ns: end(&self.min), max_ns: end(&self.max) }
     }
 }
 
@@ -140,12 +175,26 @@ pub fn predict_min(
     rules: Rules,
 ) -> Result<(Graph, Timing), PredictError> {
     let graph = graph(program, start, costs, cores)?;
-    let prices = Prices::new(&graph, costs, cores);
-    let min = match rules {
-        Rules::Paper => paper::printed(&prices, paper::End::Least),
-        Rules::Timed => cheapest::cheapest(&prices),
-    };
+    let min = least(&Prices::new(&graph, costs, cores), rules);
     Ok((graph, min))
+}
+
+/// The lower end of the band of a graph whose rank `r` is on core `cores[r]`: one graph, many tables.
+///
+/// # Panics
+/// If a rank has no core in the table.
+#[must_use]
+pub fn priced_min(graph: &Graph, costs: &LineCosts, cores: &[usize], rules: Rules) -> Timing {
+    let known = cores.iter().all(|&core| core < costs.cores());
+    assert!(known && cores.len() == graph.ranks(), "every rank has a core of the table");
+    least(&Prices::new(graph, costs, cores), rules)
+}
+
+fn least(prices: &Prices<'_>, rules: Rules) -> Timing {
+    match rules {
+        Rules::Paper => paper::printed(prices, paper::End::Least),
+        Rules::Timed => cheapest::cheapest(prices),
+    }
 }
 
 fn graph(
@@ -161,9 +210,5 @@ fn graph(
     if known.len() != ranks || cores.len() != ranks {
         return Err(PredictError::Cores { ranks, cores: known.len() });
     }
-    let before = match start {
-        Start::Memory => None,
-        Start::After(before) => Some(before),
-    };
-    Ok(Graph::of(program, before)?)
+    Ok(Graph::after(program, start.calls())?)
 }

@@ -5,21 +5,26 @@ use super::graph::Node;
 /// For each node, how many operations of each rank have ended when it ends.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
-    /// Operations of each rank that belong to earlier calls.
-    earlier: Vec<u32>,
+    /// For each call, operations of each rank that belong to calls before it; this call comes last.
+    starts: Vec<Vec<u32>>,
     ended: Vec<u32>,
 }
 
 impl Order {
-    /// Clocks of `nodes` nodes; `earlier` has the operations of each rank before this call.
-    pub(super) fn new(nodes: usize, earlier: &[usize]) -> Self {
-        let earlier: Vec<u32> = earlier.iter().map(|&n| number(n)).collect();
-        Self { ended: vec![0; nodes * earlier.len()], earlier }
+    /// Clocks of `nodes` nodes; `starts` has, for each call, the operations of each rank before it.
+    pub(super) fn new(nodes: usize, starts: &[Vec<usize>]) -> Self {
+        let ranks = starts.first().map_or(0, Vec::len);
+        let starts = starts.iter().map(|call| call.iter().map(|&n| number(n)).collect()).collect();
+        Self { ended: vec![0; nodes * ranks], starts }
+    }
+
+    fn ranks(&self) -> usize {
+        self.starts.first().map_or(0, Vec::len)
     }
 
     /// Fills in the clock of `node`, after those of the node before it in its rank and of `sources`.
     pub(super) fn place(&mut self, nodes: &[Node], node: usize, sources: &[usize]) {
-        let ranks = self.earlier.len();
+        let ranks = self.ranks();
         let own = nodes[node].rank.index();
         let mut clock: Vec<u32> = (0..ranks).map(|rank| self.begun(nodes, node, rank)).collect();
         for &source in sources {
@@ -35,13 +40,11 @@ impl Order {
     /// How many operations of `rank` have ended when `node` begins. A call begins when all earlier ones
     /// have ended everywhere.
     fn begun(&self, nodes: &[Node], node: usize, rank: usize) -> u32 {
-        let Node { at, earlier, rank: own, .. } = nodes[node];
-        if !earlier && number(at) == self.earlier[own.index()] {
-            self.earlier[rank]
-        } else if at == 0 {
-            0
+        let Node { at, call, rank: own, .. } = nodes[node];
+        if number(at) == self.starts[call][own.index()] {
+            self.starts[call][rank]
         } else {
-            self.ended[(node - 1) * self.earlier.len() + rank]
+            self.ended[(node - 1) * self.ranks() + rank]
         }
     }
 
@@ -58,7 +61,7 @@ impl Order {
         if nodes[a].rank == nodes[b].rank {
             return a < b;
         }
-        self.ended[b * self.earlier.len() + nodes[a].rank.index()] > number(nodes[a].at)
+        self.ended[b * self.ranks() + nodes[a].rank.index()] > number(nodes[a].at)
     }
 }
 

@@ -162,7 +162,7 @@ impl Distribution {
 #[derive(Debug)]
 struct Simulator<'a> {
     program: &'a Recorded,
-    before: Option<isochrone_sim::lines::Program>,
+    before: Vec<isochrone_sim::lines::Program>,
     now: isochrone_sim::lines::Program,
     engine: Engine<'a>,
     model: &'a Model,
@@ -185,13 +185,11 @@ impl<'a> Simulator<'a> {
         if usable.len() != ranks || cores.len() != ranks {
             return Err(SimulateError::Cores { ranks, cores: usable.len() });
         }
-        let before = match start {
-            Start::Memory => None,
-            Start::After(before) if before.ranks.len() != ranks => {
-                return Err(SimulateError::Ranks { now: ranks, before: before.ranks.len() });
-            }
-            Start::After(before) => Some(steps::of(before)),
-        };
+        let before = start.calls();
+        if let Some(other) = before.iter().find(|b| b.ranks.len() != ranks) {
+            return Err(SimulateError::Ranks { now: ranks, before: other.ranks.len() });
+        }
+        let before = before.iter().map(steps::of).collect();
         Ok(Self {
             program,
             before,
@@ -204,7 +202,7 @@ impl<'a> Simulator<'a> {
 
     fn run(&mut self, seed: u64) -> Result<Simulated, SimulateError> {
         self.engine.reset();
-        if let Some(before) = &self.before {
+        for before in &self.before {
             self.engine.run(before, &Jitter::seed(seed)).map_err(|stuck| self.stuck(&stuck))?;
         }
         let Model { begin_ns, poll_ns, .. } = *self.model;

@@ -67,6 +67,58 @@ fn the_critical_path_of_figure_2_goes_down_the_left_and_visits_both_notification
     assert_eq!(path[10..], [(1, 5), (2, 2), (0, 2)], "both adds, then the root's wait");
 }
 
+/// A rank's last write costs it nothing where stores are posted, and whoever waits for it still waits.
+#[test]
+fn posted_stores_are_waited_for_by_others_alone() {
+    let costs = sandy_bridge(1, 2);
+    let program = record(2, |lines, me| {
+        if me.0 == 0 {
+            lines.write(Line(0), 1);
+            return Ok(());
+        }
+        lines.wait(Line(0), Compare::AtLeast, 1)?;
+        lines.write(Line(2), 1);
+        Ok(())
+    });
+    let found = predict(&program, Start::Memory, &costs, &[0, 1], Rules::Timed).unwrap();
+    let (band, posted) = (found.band(), found.posted_band());
+    // At the cheapest the poller has the flag: R_R for the write, R_R for the wait. The last write takes R_I.
+    assert!((band.min_ns - 140.0).abs() < 1e-9, "{band:?}");
+    assert!((posted.min_ns - 70.0).abs() < 1e-9, "{posted:?}");
+    assert!(posted.max_ns < band.max_ns, "{posted:?} {band:?}");
+}
+
+/// Calls that ended one after the other leave a line where the last of them put it.
+#[test]
+fn calls_in_windows_leave_no_doubt_about_their_order() {
+    let costs = sandy_bridge(1, 2);
+    let call = |n: u64| {
+        record(2, |lines, me| {
+            if me.0 == 0 {
+                lines.write(Line(0), n);
+                return Ok(());
+            }
+            lines.wait(Line(0), Compare::AtLeast, n.saturating_sub(1))
+        })
+    };
+    let before = [call(1), call(2)];
+    let joined = record(2, |lines, me| {
+        for n in 1..=2 {
+            lines.operations.extend_from_slice(&call(n).ranks[me.index()].operations);
+        }
+        Ok(())
+    });
+    let now = record(2, |lines, me| {
+        if me.0 == 0 {
+            lines.write(Line(0), 3);
+        }
+        Ok(())
+    });
+    let min = |start| predict(&now, start, &costs, &[0, 1], Rules::Timed).unwrap().min.total_ns;
+    // In windows the second call's wait surely came after nothing of rank 0 took the line back.
+    assert!(min(Start::AfterEach(&before)) >= min(Start::After(&joined)));
+}
+
 #[test]
 fn pictures_have_every_node_and_a_thick_critical_path() {
     let costs = sandy_bridge(1, 8);
