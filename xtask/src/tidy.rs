@@ -45,6 +45,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "alloc",
             "malloc",
             "cla",
+            "mpi",
             "tasks",
             "tier",
             "workloads",

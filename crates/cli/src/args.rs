@@ -12,13 +12,15 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use bench::{
-    AstarArgs, BenchCommand, ChaseArgs, CommonArgs, MallocArgs, StructuresArgs, TierArgs, TierPart,
+    AstarArgs, BenchCommand, ChaseArgs, CollArgs, CommonArgs, MallocArgs, StructuresArgs, TierArgs,
+    TierPart,
 };
 pub(crate) use dataflow::{DataflowArgs, HistogramArgs, JacobiArgs, MatrixArgs, StreamclusterArgs};
 pub(crate) use predict::{AcksName, CollectiveName, ObjectiveName, PredictArgs, StartName};
 pub(crate) use run::{PinChoice, PlacementArgs, RunArgs, RunMode};
 pub(crate) use taskbench::{TaskbenchArgs, TaskbenchRun};
 
+use crate::bench::RankArgs;
 use crate::run::usage::UsageArgs;
 use crate::tier::TierArmArgs;
 use crate::workload::WorkloadArgs;
@@ -111,6 +113,9 @@ pub(crate) enum Command {
     /// One run on an area larger than fast memory; part of `bench`.
     #[command(hide = true)]
     TierArm(TierArmArgs),
+    /// One process of an MPI job; part of `bench coll`.
+    #[command(hide = true)]
+    CollRank(RankArgs),
     /// Print shell completions.
     #[command(
         after_help = "Example:\n  isochrone completions bash > /etc/bash_completion.d/isochrone"

@@ -57,6 +57,7 @@ fn dispatch(command: Command, terminal: &Terminal) -> Result<ExitCode> {
         Command::Usage(args) => run::usage::run(&args),
         Command::Workload(args) => workload::run(&args, terminal),
         Command::TierArm(args) => tier::run(&args, terminal),
+        Command::CollRank(args) => bench::coll_rank(&args, terminal),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "isochrone", &mut text);

@@ -73,6 +73,11 @@ pub(crate) fn search_path() -> OsString {
     std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())
 }
 
+/// An environment variable of the user's.
+pub(crate) fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
 /// What is preloaded into every program that is started from here.
 pub(crate) fn preloaded() -> Option<OsString> {
     std::env::var_os("LD_PRELOAD")

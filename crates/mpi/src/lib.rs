@@ -20,6 +20,8 @@ mod config;
 pub mod exports;
 mod fortran;
 mod payload;
+mod process;
 mod world;
 
 pub use config::{CONFIG_VARIABLE, Config, Counts, Refusal, Report};
+pub use process::{Buffers, By, Process, What};

@@ -133,6 +133,12 @@ pub fn claim_line(address: *const u8) {
     arch::claim_line(address);
 }
 
+/// Asks for a line for reading, and waits for nothing: a hint that never faults, whatever the address.
+#[inline]
+pub fn fetch_line(address: *const u8) {
+    arch::fetch_line(address);
+}
+
 /// Waits until all earlier loads, stores and flushes of this core are done.
 #[inline]
 pub fn fence() {

@@ -82,6 +82,10 @@ pub(super) struct Cells {
 }
 
 impl Cells {
+    /// How many chunks ahead a reader looks whose writer is ahead of it: more than one, since the next
+    /// one is asked for at once anyway.
+    const FORESEEN: u64 = 3;
+
     /// Slots from line `first` on, of `lines` lines each.
     pub(super) const fn new(first: Line, lines: u32, ring: Ring, claims: bool) -> Self {
         Self { first, lines, mask: ring.slots - 1, claims: claims && ring.slots > 1 }
@@ -92,11 +96,12 @@ impl Cells {
     #[inline]
     pub(super) fn raise<L: Lines>(self, lines: &mut L, piece: Piece) {
         lines.write(self.at(piece.s), piece.s);
+        let written = (piece.bytes + Line::WORD_BYTES).div_ceil(Line::BYTES);
         if self.claims {
             // The next message is most likely as long as this one.
-            let claimed = (piece.bytes + Line::WORD_BYTES).div_ceil(Line::BYTES);
-            lines.claim(self.at(piece.s + 1), claimed);
+            lines.claim(self.at(piece.s + 1), written);
         }
+        lines.hand_over(self.at(piece.s), written);
     }
 
     /// Waits for the flag of chunk `s`.
@@ -105,7 +110,11 @@ impl Cells {
     /// [`Gone`] when its writer has ended.
     #[inline]
     pub(super) fn wait<L: Lines>(self, lines: &mut L, s: u64) -> Result<(), Gone> {
-        lines.wait(self.at(s), Compare::AtLeast, s)
+        lines.wait(self.at(s), Compare::AtLeast, s)?;
+        if u64::from(self.mask) >= Self::FORESEEN {
+            lines.foresee(self.at(s + Self::FORESEEN));
+        }
+        Ok(())
     }
 
     /// The first line of the slot of chunk `s`.

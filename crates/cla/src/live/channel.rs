@@ -61,7 +61,8 @@ impl Channel {
     ) -> Result<(), Gone> {
         let before = self.before;
         self.before += self.member.chunks(bytes);
-        let mut live = Live { table: &self.table, waits, buffers, locked: self.locked };
+        let mut live =
+            Live { table: &self.table, waits, buffers, locked: self.locked, at_once: false };
         self.member.call(&mut live, before, bytes, combine)
     }
 }

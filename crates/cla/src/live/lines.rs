@@ -6,7 +6,7 @@
 use super::waits::Waits;
 use super::word::Word;
 use crate::program::{Buffer, Combine, Compare, Gone, Line, Lines, Place, Span};
-use isochrone_os::cache::claim_line;
+use isochrone_os::cache::{Features, claim_line, demote_line, fetch_line};
 use std::ptr::NonNull;
 
 /// What the caller gives and gets in one call.
@@ -29,7 +29,14 @@ pub(super) struct Live<'a> {
     pub(super) buffers: Buffers,
     /// Whether flags are written by a locked instruction, as the paper does.
     pub(super) locked: bool,
+    /// Whether the last wait found at once what it waited for.
+    pub(super) at_once: bool,
 }
+
+/// Messages of so many lines are moved towards others when they are written (`cldemote`). Measured between
+/// two cores with a line's hand-over at 150 ns: with it 256 bytes took 197 ns instead of 272 and 1 KiB 330
+/// instead of 401; one line gains nothing, and a stream of 4 KiB took twice the time.
+const HANDED_OVER: std::ops::RangeInclusive<u32> = 2..=17;
 
 impl Live<'_> {
     #[inline]
@@ -70,11 +77,15 @@ impl Lines for Live<'_> {
         // channel (a plan's program stays within its lines, and lines of a slot lie together). The two
         // do not overlap: one is shared and one private, or they are two buffers of the caller. By
         // the program's protocol nobody writes `src` or touches `dst` until a later flag says so.
-        unsafe { copy_bytes(from, to, src.bytes as usize) };
+        unsafe { copy_bytes(from, to, src.bytes as usize, head_of(dst)) };
     }
 
     #[inline]
     fn wait(&mut self, line: Line, compare: Compare, value: u64) -> Result<(), Gone> {
+        self.at_once = compare.holds(self.word(line).load(), value);
+        if self.at_once {
+            return Ok(());
+        }
         self.waits.wait(self.word(line), compare, value)
     }
 
@@ -101,6 +112,24 @@ impl Lines for Live<'_> {
     }
 
     #[inline]
+    fn hand_over(&mut self, line: Line, lines: u32) {
+        if HANDED_OVER.contains(&lines) && Features::detect().cldemote {
+            let first = line.0 as usize;
+            for place in &self.table[first..first + lines as usize] {
+                // SAFETY: a line of the area, which is mapped, and the CPU has the instruction.
+                unsafe { demote_line(place.as_ptr().cast_const().cast()) };
+            }
+        }
+    }
+
+    #[inline]
+    fn foresee(&mut self, line: Line) {
+        if self.at_once {
+            fetch_line(self.table[line.0 as usize].as_ptr());
+        }
+    }
+
+    #[inline]
     fn reduce(&mut self, combine: Combine, src: Span, dst: Span) {
         let (from, to) = (self.at(src).cast_const(), self.at(dst));
         let bytes = src.bytes as usize;
@@ -113,12 +142,25 @@ impl Lines for Live<'_> {
     }
 }
 
+/// How many bytes of a message share a line with its flag, if it goes into a cell of several lines.
+#[inline]
+const fn head_of(dst: Span) -> usize {
+    match dst.place {
+        Place::Shared(_) if dst.bytes > Line::PAYLOAD_BYTES => Line::PAYLOAD_BYTES as usize,
+        _ => 0,
+    }
+}
+
 /// Copies without a call for what fits one line.
 ///
+/// The first `head` bytes go last: they lie beside the flag, whose line readers poll. Written first, that
+/// line was taken away again by a poll while the other lines were on their way, and had to be fetched back
+/// for the flag (measured: 64 bytes took 266 ns instead of 203).
+///
 /// # Safety
-/// `from` is valid for reads and `to` for writes of `bytes` bytes, and they do not overlap.
+/// `from` is valid for reads and `to` for writes of `bytes` bytes, at least `head`, and they do not overlap.
 #[inline]
-unsafe fn copy_bytes(from: *const u8, to: *mut u8, bytes: usize) {
+unsafe fn copy_bytes(from: *const u8, to: *mut u8, bytes: usize, head: usize) {
     if bytes == 8 {
         // SAFETY: the caller vouches for eight bytes.
         let value = unsafe { from.cast::<u64>().read_unaligned() };
@@ -126,6 +168,13 @@ unsafe fn copy_bytes(from: *const u8, to: *mut u8, bytes: usize) {
         unsafe { to.cast::<u64>().write_unaligned(value) };
         return;
     }
-    // SAFETY: the caller vouches for all of it.
-    unsafe { std::ptr::copy_nonoverlapping(from, to, bytes) };
+    let (from_tail, to_tail) = (from.wrapping_add(head), to.wrapping_add(head));
+    // SAFETY: the caller vouches for all of it, so for what comes after the head.
+    unsafe { std::ptr::copy_nonoverlapping(from_tail, to_tail, bytes - head) };
+    if head > 0 {
+        // The compiler must not put the two together again.
+        std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::Release);
+        // SAFETY: as above, for the head.
+        unsafe { std::ptr::copy_nonoverlapping(from, to, head) };
+    }
 }

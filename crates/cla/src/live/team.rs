@@ -7,7 +7,7 @@ use super::lines::Buffers;
 use super::plain::{Number, Plain, Reduction};
 use super::sync::Ordering;
 use super::waits::{Patience, Waits};
-use crate::collectives::{Collective, Plan, PlanError};
+use crate::collectives::{Collective, Options, Plan, PlanError};
 use crate::program::{Combine, Element, Gone, Line, Rank};
 use isochrone_os::OsError;
 use isochrone_os::affinity::CoreSet;
@@ -104,13 +104,15 @@ impl Settings {
     /// Lines for `ranks` ranks.
     fn lines(&self, ranks: u16) -> usize {
         // Enough for every collective with every root in every size class among a few ranks.
-        let usual = (1 << 20) + usize::from(ranks) * (256 << 10);
+        let usual = (1 << 20) + usize::from(ranks) * (512 << 10);
         self.bytes.unwrap_or(usual) / Line::BYTES as usize
     }
 }
 
-/// The classes that messages fall into, by the bytes that they hold at most.
-pub const CLASSES: [u32; 2] = [Line::PAYLOAD_BYTES, 1 << 20];
+/// The classes that messages fall into, by the bytes that they hold at most: one line, a few lines, more.
+pub const CLASSES: [u32; 3] = [Line::PAYLOAD_BYTES, FEW_LINES_BYTES, 1 << 20];
+/// Bytes beside the flag of a few lines.
+const FEW_LINES_BYTES: u32 = Options::CHUNK_LINES * Line::BYTES - Line::WORD_BYTES;
 /// Bytes of a call at most, over all ranks.
 pub const BYTES_MAX: usize = 1 << 30;
 
@@ -371,7 +373,8 @@ impl Team {
         if root.0 >= ranks {
             return Err(PlanError::Root { root: root.0, ranks }.into());
         }
-        let class = usize::from(bytes > CLASSES[0] as usize);
+        let beyond = |class: usize| usize::from(bytes > CLASSES[class] as usize);
+        let class = beyond(0) + beyond(1);
         let index = (kind as usize * CLASSES.len() + class) * usize::from(ranks) + root.index();
         if self.channels[index].is_none() {
             self.open(kind, root, class, index)?;

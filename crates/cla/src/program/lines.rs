@@ -40,6 +40,17 @@ pub trait Lines {
     /// (`prefetchw`), so that the invalidation of old readers is not on the way of the next call.
     fn claim(&mut self, line: Line, lines: u32);
 
+    /// Says that this rank has written the first `lines` lines from `line` on for others to read, and
+    /// will not read them: live they may be moved to where others find them sooner. It changes no byte
+    /// and orders nothing, so the other readings leave it out.
+    #[inline]
+    fn hand_over(&mut self, _line: Line, _lines: u32) {}
+
+    /// Says that this rank will wait for `line` in some calls. Live it is fetched ahead where its writer
+    /// is ahead as well. It changes no byte and orders nothing, so the other readings leave it out.
+    #[inline]
+    fn foresee(&mut self, _line: Line) {}
+
     /// `dst[i] = combine(dst[i], src[i])` over the elements of two spans of the same length
     /// (`cl_reduce`). The order of the operands is as written: `dst` first.
     fn reduce(&mut self, combine: Combine, src: Span, dst: Span);

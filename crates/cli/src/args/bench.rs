@@ -17,6 +17,8 @@ Examples:
   isochrone bench structures --only lru,tree --blocks 20
   isochrone bench astar --cores 0,1 --awake
   isochrone bench malloc --programs ~/mimalloc-bench/bin --json malloc.json
+  isochrone bench coll --json coll.json
+  isochrone bench coll --peer 'xhc=/opt/ompi/lib/libmpi.so=/opt/ompi/bin/mpirun --mca coll_xhc_priority 100'
   isochrone bench cholesky --rows 8192 --tile 512 --regime dft,naft --json cholesky.json
   isochrone bench taskbench --patterns stencil_1d --widths 8 --json taskbench.json
   isochrone bench jacobi --check-footprint --blocks 2
@@ -37,6 +39,8 @@ pub(crate) enum BenchCommand {
     Structures(StructuresArgs),
     /// A* on the 15-puzzle, the paper's application, in both published shapes.
     Astar(AstarArgs),
+    /// Collectives in cache lines against the installed MPIs, in the same jobs.
+    Coll(CollArgs),
     /// Programs of mimalloc-bench under our library and the well known ones.
     Malloc(MallocArgs),
     /// The tiled Cholesky factorisation on tasks, in the regimes of memory and scheduling.
@@ -152,6 +156,25 @@ pub(crate) struct AstarArgs {
     /// Korf's instances to search, one for each core [default: 79 and up by difficulty].
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     pub(crate) instances: Vec<u8>,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// What `bench coll` takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CollArgs {
+    /// Jobs of each MPI, which take turns: the unit that is repeated.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) jobs: u32,
+    /// Another MPI beside the installed ones, as NAME=LIBRARY=COMMAND.
+    #[arg(long, value_name = "PEER")]
+    pub(crate) peer: Vec<String>,
+    /// Only these MPIs.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
+    /// The library to measure [default: libisochrone_mpi.so beside this program or in ../lib].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) preload: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }

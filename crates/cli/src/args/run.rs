@@ -15,6 +15,7 @@ Examples:
   isochrone run --report -- ./server --port 80     and say at exit what was placed
   isochrone run --mode oblivious -- ./server       the same pools, random lines: the baseline
   isochrone run --near 1/8 --waste 50% -- ./solver nearer lines for more memory
+  isochrone run --mpi --report -- mpirun -n 2 ./p  collectives of an MPI program in cache lines
   isochrone run --compare -- ./solver              run it once more without, and compare
 
 The program must be dynamically linked against glibc and not setuid.
@@ -94,6 +95,9 @@ pub(crate) struct RunArgs {
     pub(crate) mode: RunMode,
     #[command(flatten)]
     pub(crate) placement: PlacementArgs,
+    /// Instead: an MPI job (CMD is its mpirun) whose collectives are done in cache lines.
+    #[arg(long, conflicts_with_all = ["mode", "pin", "compare", "check"])]
+    pub(crate) mpi: bool,
     /// Pin the program's threads.
     #[arg(long, value_enum, default_value_t = PinChoice::Compact)]
     pub(crate) pin: PinChoice,
@@ -110,7 +114,8 @@ pub(crate) struct RunArgs {
     /// Find double frees, foreign pointers and overlaps while it runs (slower).
     #[arg(long)]
     pub(crate) check: bool,
-    /// The library to preload [default: libisochrone_malloc.so beside this program or in ../lib].
+    /// The library to preload [default: libisochrone_malloc.so, or libisochrone_mpi.so, beside this
+    /// program or in ../lib].
     #[arg(long, value_name = "FILE")]
     pub(crate) preload: Option<PathBuf>,
     /// The program and its arguments.

@@ -5,6 +5,7 @@
 //! in one line and is `null`, and the rest goes on.
 
 mod astar;
+mod coll;
 mod dataflow;
 mod field;
 mod malloc;
@@ -25,6 +26,7 @@ use serde::Serialize;
 
 use crate::args::BenchCommand;
 use crate::output::{Terminal, write_file};
+pub(crate) use coll::{RankArgs, coll_rank};
 use setting::{Head, Setting};
 
 /// What the shell sees when a run was interrupted and its results kept.
@@ -103,6 +105,12 @@ pub(crate) fn run(command: &BenchCommand, terminal: &Terminal) -> Result<ExitCod
         BenchCommand::Tier(args) => {
             let mut setting = Setting::new("tier", &args.common, terminal)?;
             let figures = tier::measure(args, &mut setting)?;
+            let text = figures.text(setting.width());
+            finish(setting, &figures, &text)
+        }
+        BenchCommand::Coll(args) => {
+            let mut setting = Setting::new("coll", &args.common, terminal)?;
+            let figures = coll::measure(args, &mut setting)?;
             let text = figures.text(setting.width());
             finish(setting, &figures, &text)
         }

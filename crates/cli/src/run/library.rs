@@ -11,6 +11,11 @@ pub(crate) const NAME: &str = "libisochrone_malloc.so";
 
 /// The library: the one that was named, or the one that was installed or built with this program.
 pub(crate) fn find(named: Option<&Path>) -> Result<PathBuf> {
+    find_as(NAME, "cargo preload", named)
+}
+
+/// The same for the library `file`, which `build` makes.
+pub(crate) fn find_as(file: &str, build: &str, named: Option<&Path>) -> Result<PathBuf> {
     if let Some(named) = named {
         return named
             .canonicalize()
@@ -19,12 +24,12 @@ pub(crate) fn find(named: Option<&Path>) -> Result<PathBuf> {
     let program = std::env::current_exe().context("this program does not know where it lies")?;
     let program = program.canonicalize().unwrap_or(program);
     let folder = program.parent().unwrap_or(Path::new("/"));
-    let places = [folder.join(NAME), folder.join("../lib").join(NAME)];
+    let places = [folder.join(file), folder.join("../lib").join(file)];
     match places.iter().find_map(|place| place.canonicalize().ok()) {
         Some(found) => Ok(found),
         None => bail!(
-            "{NAME} lies neither in {} nor in ../lib: build it with \
-             `cargo preload`, or name it with --preload",
+            "{file} lies neither in {} nor in ../lib: build it with \
+             `{build}`, or name it with --preload",
             folder.display()
         ),
     }

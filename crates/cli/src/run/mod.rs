@@ -6,6 +6,7 @@
 pub(crate) mod atlas;
 pub(crate) mod child;
 pub(crate) mod library;
+pub(crate) mod mpi;
 mod program;
 pub(crate) mod record;
 pub(crate) mod setup;
@@ -72,6 +73,9 @@ fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
             return Ok(refusal.code);
         }
     };
+    if args.mpi {
+        return mpi::run(args, &program, terminal);
+    }
     let scratch = tempfile::Builder::new()
         .prefix("isochrone-")
         .tempdir()

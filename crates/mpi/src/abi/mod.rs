@@ -125,6 +125,24 @@ impl Mpi {
         &self.functions
     }
 
+    /// The same functions by the names that programs call: those of a library that was preloaded, and
+    /// this MPI's own where it took none.
+    ///
+    /// # Errors
+    /// Words that say what is missing.
+    pub fn preloaded(&self) -> Result<Functions, String> {
+        let all = Source(libc::RTLD_DEFAULT);
+        let lookup = |name: &CStr| {
+            let public = name.to_bytes_with_nul().strip_prefix(b"P");
+            let public = public.and_then(|bytes| CStr::from_bytes_with_nul(bytes).ok());
+            all.lookup(public.unwrap_or(name))
+        };
+        if all.lookup(c"MPI_Bcast") == self.symbol(c"PMPI_Bcast") {
+            return Err("no library is preloaded before this MPI".to_owned());
+        }
+        Functions::find(&lookup).map_err(|name| format!("this MPI has no MPI_{name}"))
+    }
+
     /// The types and operations that have names.
     pub(crate) fn types(&self) -> Types {
         let object = |name: &CStr| self.source.lookup(name).expose_provenance();

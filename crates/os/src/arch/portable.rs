@@ -81,6 +81,9 @@ pub(crate) unsafe fn demote_line(_address: *const u64) {
 /// Does nothing: a hint may.
 pub(crate) fn claim_line(_address: *const u8) {}
 
+/// Does nothing: a hint may.
+pub(crate) fn fetch_line(_address: *const u8) {}
+
 /// Orders all earlier loads and stores before all later ones.
 pub(crate) fn fence() {
     order(Ordering::SeqCst);

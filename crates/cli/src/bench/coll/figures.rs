@@ -1,0 +1,203 @@
+//! What jobs measured, cell by cell: ours, each MPI, their ratio, and the goals.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use isochrone_report::fmt;
+use isochrone_report::table::{Cell as TableCell, Table};
+use isochrone_stats::median;
+use serde::Serialize;
+
+use super::peers::Peer;
+use super::rank::{Arm, Cell, CellTimes, Job, Mode, cells};
+use crate::bench::ratio::{Ratio, Verdict};
+
+/// Seed of bootstraps.
+const SEED: u64 = 11;
+
+/// One MPI in one cell.
+#[derive(Clone, Debug, Serialize)]
+struct Against {
+    peer_ns: f64,
+    /// Ours in the same jobs.
+    ours_ns: f64,
+    /// How many times faster ours is, block by block.
+    ratio: Option<Ratio>,
+    /// Ours against ours in the same blocks.
+    aa_control: Option<Ratio>,
+}
+
+/// One cell of the table.
+#[derive(Clone, Debug, Serialize)]
+struct CellFigures {
+    #[serde(flatten)]
+    cell: Cell,
+    /// The median over the blocks of all jobs.
+    ours_ns: f64,
+    /// The MPI that does best here.
+    best_peer: String,
+    /// Its time.
+    peer_ns: f64,
+    /// How many times faster ours is than that.
+    ratio: Option<Ratio>,
+    /// The share of ours inside the predicted band; null where there is none.
+    inside_band: Option<f64>,
+    peers: BTreeMap<String, Against>,
+}
+
+/// A goal and whether it was met, against the best peer of each cell.
+#[derive(Clone, Debug, Serialize)]
+struct Goal {
+    goal: String,
+    wanted: f64,
+    got: Option<f64>,
+    met: bool,
+}
+
+/// All figures.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Figures {
+    ranks: u16,
+    metric: &'static str,
+    peers: Vec<Peer>,
+    /// What each MPI says of itself.
+    versions: BTreeMap<String, String>,
+    cells: Vec<CellFigures>,
+    goals: Vec<Goal>,
+    samples: u64,
+    late_samples: u64,
+    /// Block medians of every job, by peer.
+    jobs: BTreeMap<String, Vec<Job>>,
+}
+
+impl Figures {
+    pub(super) fn new(peers: &[Peer]) -> Self {
+        Self {
+            ranks: 2,
+            metric: "ns from when the last rank began to when the last rank was done; medians of \
+                     blocks, which are medians of calls (isolated) or means (alternating, steady)",
+            peers: peers.to_vec(),
+            versions: BTreeMap::new(),
+            cells: Vec::new(),
+            goals: Vec::new(),
+            samples: 0,
+            late_samples: 0,
+            jobs: BTreeMap::new(),
+        }
+    }
+
+    /// Adds a job, and figures everything anew.
+    pub(super) fn add(&mut self, peer: &str, job: Job) {
+        self.samples += job.samples;
+        self.late_samples += job.late;
+        self.versions.insert(peer.to_owned(), job.mpi.clone());
+        self.jobs.entry(peer.to_owned()).or_default().push(job);
+        self.cells =
+            cells().iter().enumerate().filter_map(|(n, (_, cell))| self.cell(n, cell)).collect();
+        self.goals = goals(&self.cells);
+    }
+
+    fn cell(&self, number: usize, cell: &Cell) -> Option<CellFigures> {
+        let mut peers = BTreeMap::new();
+        let mut ours = Vec::new();
+        for (name, jobs) in &self.jobs {
+            let of = |arm| blocks(jobs, number, arm);
+            let (mine, again, theirs) = (of(Arm::Ours), of(Arm::Control), of(Arm::Peer));
+            let against = Against {
+                peer_ns: median(&theirs)?,
+                ours_ns: median(&mine)?,
+                ratio: Ratio::paired(&theirs, &mine, SEED),
+                aa_control: Ratio::paired(&again, &mine, SEED),
+            };
+            peers.insert(name.clone(), against);
+            ours.extend(mine);
+        }
+        let best = peers.iter().min_by(|a, b| a.1.peer_ns.total_cmp(&b.1.peer_ns))?;
+        let (best_peer, peer_ns, ratio) = (best.0.clone(), best.1.peer_ns, best.1.ratio);
+        let ours_ns = median(&ours)?;
+        let cell = cell.clone();
+        Some(CellFigures { cell, ours_ns, best_peer, peer_ns, ratio, inside_band: None, peers })
+    }
+
+    /// The table.
+    pub(crate) fn text(&self, width: u16) -> String {
+        let mut table =
+            Table::new(["collective", "bytes", "calls", "ours", "peer", "best peer", "faster"]);
+        for cell in &self.cells {
+            let ratio = cell.ratio.map_or_else(|| "?".to_owned(), |ratio| ratio.to_string());
+            table.row([
+                TableCell::text(&cell.cell.op),
+                TableCell::number(cell.cell.bytes as f64, cell.cell.bytes.to_string()),
+                TableCell::text(words(cell.cell.mode)),
+                TableCell::number(cell.ours_ns, fmt::ns(cell.ours_ns)),
+                TableCell::number(cell.peer_ns, fmt::ns(cell.peer_ns)),
+                TableCell::text(&cell.best_peer),
+                TableCell::text(ratio),
+            ]);
+        }
+        let mut text = table.to_terminal(width);
+        for goal in &self.goals {
+            let got = goal.got.map_or_else(|| "?".to_owned(), |got| format!("{got:.2}"));
+            let met = if goal.met { "met" } else { "missed" };
+            let _ = writeln!(text, "goal: {}: at least {}: {got}, {met}", goal.goal, goal.wanted);
+        }
+        let worse = |cell: &&CellFigures| {
+            cell.ratio.is_some_and(|ratio| {
+                let control = cell.peers[&cell.best_peer].aa_control;
+                ratio.verdict(control) == Verdict::Loss
+            })
+        };
+        let lost = self.cells.iter().filter(worse).count();
+        let _ = writeln!(
+            text,
+            "slower than the best peer, beyond the control: {lost} of {} cells; {} of {} samples \
+             dropped as late",
+            self.cells.len(),
+            self.late_samples,
+            self.samples
+        );
+        text
+    }
+}
+
+fn words(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Isolated => "isolated",
+        Mode::Alternating => "alternating",
+        Mode::Steady => "steady",
+    }
+}
+
+/// All blocks of one arm in one cell, job after job.
+fn blocks(jobs: &[Job], number: usize, arm: Arm) -> Vec<f64> {
+    let of = |job: &Job| -> Vec<f64> {
+        let times: Option<&CellTimes> = job.cells.get(number);
+        times.and_then(|times| times.block_ns.get(&arm)).cloned().unwrap_or_default()
+    };
+    jobs.iter().flat_map(of).collect()
+}
+
+/// The goals: against the best peer, and nowhere much slower.
+fn goals(cells: &[CellFigures]) -> Vec<Goal> {
+    let ratio = |op: &str, bytes: usize, mode: Mode| {
+        let found = cells
+            .iter()
+            .find(|c| (c.cell.op.as_str(), c.cell.bytes, c.cell.mode) == (op, bytes, mode));
+        found.and_then(|cell| cell.ratio).map(|ratio| ratio.median)
+    };
+    let goal = |words: &str, wanted: f64, got: Option<f64>| Goal {
+        goal: words.to_owned(),
+        wanted,
+        got,
+        met: got.is_some_and(|got| got >= wanted),
+    };
+    let least = cells.iter().filter_map(|c| c.ratio).map(|r| r.median).min_by(f64::total_cmp);
+    vec![
+        goal("isolated broadcast of 8 bytes", 4.0, ratio("bcast", 8, Mode::Isolated)),
+        goal("broadcast of 8 bytes, roots alternating", 4.0, ratio("bcast", 8, Mode::Alternating)),
+        goal("isolated barrier", 3.0, ratio("barrier", 0, Mode::Isolated)),
+        goal("isolated allreduce of 8 bytes", 4.0, ratio("allreduce", 8, Mode::Isolated)),
+        goal("steady broadcast of 8 bytes", 1.5, ratio("bcast", 8, Mode::Steady)),
+        goal("the worst cell", 0.9, least),
+    ]
+}

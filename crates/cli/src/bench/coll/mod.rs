@@ -1,0 +1,81 @@
+//! `isochrone bench coll`: collectives in cache lines against the installed MPIs.
+//!
+//! Both are timed by the same processes of one MPI job, on one communicator, in blocks in random order;
+//! jobs of the MPIs take turns. What a process does is in [`rank`].
+
+mod figures;
+mod peers;
+mod rank;
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail, ensure};
+use isochrone_stats::derive_seed;
+
+use super::Setting;
+use crate::args::CollArgs;
+use crate::output::{Terminal, preloaded};
+use crate::run::library;
+pub(super) use figures::Figures;
+use peers::{Launch, Peer};
+pub(crate) use rank::RankArgs;
+
+/// Blocks of each cell and arm in a job, unless told otherwise.
+const BLOCKS: u32 = 20;
+/// Ranks of a job.
+const RANKS: usize = 2;
+
+/// One process of a job.
+pub(crate) fn coll_rank(args: &RankArgs, terminal: &Terminal) -> Result<ExitCode> {
+    rank::run(args, terminal)
+}
+
+/// Runs all jobs.
+pub(super) fn measure(args: &CollArgs, setting: &mut Setting<'_>) -> Result<Figures> {
+    let scratch = tempfile::tempdir()?;
+    let preload = peers::library(args.preload.as_deref())?;
+    let preload = library::first(&preload, preloaded().as_deref(), scratch.path())?;
+    let cores = setting.cores(RANKS)?;
+    ensure!(cores.len() >= RANKS, "collectives need {RANKS} cores, one for each rank");
+    let mut peers = Peer::all(&args.peer)?;
+    peers.retain(|peer| args.only.is_empty() || args.only.contains(&peer.name));
+    peers.retain(|peer| match peer.missing() {
+        Some(words) => {
+            setting.miss(&words);
+            false
+        }
+        None => true,
+    });
+    if peers.is_empty() {
+        bail!("no MPI to compare with; install openmpi-bin or mpich, or name one with --peer");
+    }
+    let mut figures = Figures::new(&peers);
+    let seed = setting.seed();
+    for round in 0..args.jobs {
+        // There and back again, so that a drift weighs the same on all.
+        let mut order: Vec<usize> = (0..peers.len()).collect();
+        if round % 2 == 1 {
+            order.reverse();
+        }
+        for peer in order {
+            if !setting.keep_going() {
+                return Ok(figures);
+            }
+            setting.step(&format!("job {} of {}: {}", round + 1, args.jobs, peers[peer].name));
+            let number = u64::from(round) * peers.len() as u64 + peer as u64;
+            let launch = Launch {
+                cores: &cores,
+                seed: derive_seed(seed, number),
+                blocks: args.common.blocks.unwrap_or(BLOCKS),
+                preload: &preload,
+                scratch: scratch.path(),
+            };
+            match peers[peer].job(&launch) {
+                Ok(job) => figures.add(&peers[peer].name, job),
+                Err(_) if !setting.keep_going() => return Ok(figures),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(figures)
+}

@@ -1,0 +1,375 @@
+//! The hidden command `isochrone coll-rank`: one process of an MPI job that times collectives both ways,
+//! block by block in random order.
+//!
+//! All processes begin a call at the same time stamp, not after a barrier, whose own skew would be
+//! measured (`collectives.md`, section 7). A sample for which a rank came late is dropped and counted.
+//! Every payload is compared outside of what is timed.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Result, anyhow, bail, ensure};
+use clap::Args;
+use isochrone_cla::live::Kind;
+use isochrone_mpi::{Buffers, By, Process, What};
+use isochrone_os::{affinity, clock};
+use isochrone_stats::{derive_seed, median, rng, shuffle};
+use isochrone_units::CoreId;
+use serde::{Deserialize, Serialize};
+
+use crate::args::parse_cores;
+use crate::output::{Terminal, write_file};
+
+/// What the hidden command takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RankArgs {
+    /// The MPI's library.
+    #[arg(long)]
+    library: String,
+    /// One core for each process.
+    #[arg(long)]
+    cores: String,
+    /// Of the order of blocks.
+    #[arg(long)]
+    seed: u64,
+    /// Blocks of each cell and arm.
+    #[arg(long)]
+    blocks: u32,
+    /// Where rank 0 leaves its figures.
+    #[arg(long)]
+    out: PathBuf,
+}
+
+/// How calls follow one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Mode {
+    /// Each call begins at a time stamp of its own; roots take turns.
+    Isolated,
+    /// Call after call; roots take turns, so nobody runs ahead.
+    Alternating,
+    /// Call after call from one root, which may run ahead.
+    Steady,
+}
+
+/// What is timed in one kind of block.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Cell {
+    /// `bcast`, `barrier`, ...
+    pub(crate) op: String,
+    pub(crate) bytes: usize,
+    pub(crate) mode: Mode,
+}
+
+/// Who did it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Arm {
+    Ours,
+    /// Ours once more: how far an arm is from itself.
+    Control,
+    Peer,
+}
+
+impl Arm {
+    pub(crate) const ALL: [Self; 3] = [Self::Ours, Self::Control, Self::Peer];
+
+    const fn by(self) -> By {
+        match self {
+            Self::Peer => By::Mpi,
+            _ => By::Lines,
+        }
+    }
+}
+
+/// The figures of one job.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Job {
+    pub(crate) mpi: String,
+    pub(crate) cells: Vec<CellTimes>,
+    pub(crate) samples: u64,
+    /// Samples for which a rank came late.
+    pub(crate) late: u64,
+}
+
+/// The times of one cell in one job.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct CellTimes {
+    pub(crate) cell: Cell,
+    /// Nanoseconds of a call, the median of each block, by arm, in the order of blocks.
+    pub(crate) block_ns: BTreeMap<Arm, Vec<f64>>,
+    /// Single calls of ours, isolated, a few of each block.
+    pub(crate) sample_ns: Vec<f64>,
+}
+
+/// Sizes of the table: a word, a line's payload, a line, several, a page.
+pub(crate) const SIZES: [usize; 5] = [8, 56, 64, 256, 4096];
+/// The collectives of the table.
+pub(crate) const KINDS: [(Kind, &str); 6] = [
+    (Kind::Broadcast, "bcast"),
+    (Kind::Barrier, "barrier"),
+    (Kind::Reduce, "reduce"),
+    (Kind::Allreduce, "allreduce"),
+    (Kind::Scatter, "scatter"),
+    (Kind::Gather, "gather"),
+];
+/// Calls of a block in which each begins at its own time.
+const WINDOWS: usize = 100;
+/// Calls of a block in which they follow one another.
+const CALLS: usize = 400;
+/// Warm-up calls of each cell and arm, beyond what any MPI takes to settle.
+const WARM: usize = 1000;
+/// Single samples that a block leaves.
+const SAMPLES_KEPT: usize = 5;
+/// From the message that tells of a block to its first call, in cycles at least.
+const LEAD_CYCLES: u64 = 60_000;
+/// A window where nothing is known yet, in cycles.
+const WINDOW_CYCLES: u64 = 60_000;
+
+/// All cells, a barrier once.
+pub(crate) fn cells() -> Vec<(Kind, Cell)> {
+    let mut cells = Vec::new();
+    for (kind, op) in KINDS {
+        let sizes: &[usize] = if kind == Kind::Barrier { &[0] } else { &SIZES };
+        // Where nobody can run ahead, turns of roots change nothing.
+        let rooted = !matches!(kind, Kind::Barrier | Kind::Allreduce);
+        let modes: &[Mode] = if rooted {
+            &[Mode::Isolated, Mode::Alternating, Mode::Steady]
+        } else {
+            &[Mode::Isolated, Mode::Steady]
+        };
+        for &bytes in sizes {
+            for &mode in modes {
+                cells.push((kind, Cell { op: op.to_owned(), bytes, mode }));
+            }
+        }
+    }
+    cells
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &RankArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let library = CString::new(args.library.as_str())?;
+    let process = Process::begin(&library).map_err(anyhow::Error::msg)?;
+    let cores = parse_cores(&args.cores).map_err(anyhow::Error::msg)?;
+    let core = cores.get(usize::from(process.rank()));
+    affinity::pin(CoreId(*core.ok_or_else(|| anyhow!("--cores: one for each process"))?))?;
+    let mut bench = Bench::new(process)?;
+    let job = bench.job(args.seed, args.blocks)?;
+    if bench.process.rank() == 0 {
+        write_file(&args.out, &serde_json::to_string(&job)?, terminal)?;
+    }
+    bench.process.end();
+    Ok(ExitCode::SUCCESS)
+}
+
+struct Bench {
+    process: Process,
+    buffers: Buffers,
+    clock: clock::Clock,
+    /// Of the words that are sent.
+    serial: u64,
+    samples: u64,
+    late: u64,
+}
+
+fn mpi(code: i32) -> anyhow::Error {
+    anyhow!("the MPI returned error {code}")
+}
+
+impl Bench {
+    fn new(process: Process) -> Result<Self> {
+        ensure!(
+            clock::is_invariant(),
+            "the time-stamp counter is not invariant: nothing to time by"
+        );
+        let most = SIZES[SIZES.len() - 1];
+        let buffers = Buffers::new(process.ranks(), most);
+        let clock = clock::Clock::calibrate();
+        Ok(Self { process, buffers, clock, serial: 0, samples: 0, late: 0 })
+    }
+
+    fn job(&mut self, seed: u64, blocks: u32) -> Result<Job> {
+        let cells = cells();
+        let mut times: Vec<CellTimes> = cells
+            .iter()
+            .map(|(_, cell)| CellTimes {
+                cell: cell.clone(),
+                block_ns: BTreeMap::new(),
+                sample_ns: Vec::new(),
+            })
+            .collect();
+        let mut windows = BTreeMap::new();
+        for (number, (kind, cell)) in cells.iter().enumerate() {
+            let what = What { kind: *kind, bytes: cell.bytes };
+            for arm in Arm::ALL {
+                for _ in 0..WARM {
+                    self.checked(arm.by(), what, cell.mode)?;
+                }
+                let window =
+                    if cell.mode == Mode::Isolated { self.window(arm.by(), what)? } else { 0 };
+                windows.insert((number, arm), window);
+            }
+        }
+        for block in 0..blocks {
+            let mut order: Vec<(usize, Arm)> =
+                (0..cells.len()).flat_map(|cell| Arm::ALL.map(|arm| (cell, arm))).collect();
+            shuffle(&mut order, &mut rng(derive_seed(seed, u64::from(block))));
+            for (number, arm) in order {
+                let (kind, cell) = &cells[number];
+                let what = What { kind: *kind, bytes: cell.bytes };
+                let cycles = match cell.mode {
+                    Mode::Isolated => self.isolated(arm.by(), what, windows[&(number, arm)])?,
+                    mode => vec![self.followed(arm.by(), what, mode)?],
+                };
+                // Only rank 0 knows what all took.
+                let ns: Vec<f64> = cycles.iter().map(|&cycles| self.clock.ns(cycles)).collect();
+                let Some(middle) = median(&ns) else { continue };
+                times[number].block_ns.entry(arm).or_default().push(middle);
+                if arm == Arm::Ours && cell.mode == Mode::Isolated {
+                    times[number].sample_ns.extend(ns.iter().take(SAMPLES_KEPT));
+                }
+            }
+        }
+        let (samples, late) = (self.samples, self.late);
+        Ok(Job { mpi: self.process.version().to_owned(), cells: times, samples, late })
+    }
+
+    /// How long a window has to be, in cycles: the same on all ranks.
+    fn window(&mut self, by: By, what: What) -> Result<u64> {
+        let mut cycles = self.isolated(by, what, WINDOW_CYCLES)?;
+        cycles.sort_by(f64::total_cmp);
+        let high = cycles.get(cycles.len() * 9 / 10).copied().unwrap_or(0.0);
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "some thousands"
+        )]
+        let mut window = [(high * 2.0) as u64 + 6000];
+        self.process.tell(&mut window).map_err(mpi)?;
+        Ok(window[0].min(WINDOW_CYCLES))
+    }
+
+    /// Calls that each begin at their own time: cycles from when the last rank began until the last one
+    /// was done. At rank 0; nothing elsewhere.
+    fn isolated(&mut self, by: By, what: What, window: u64) -> Result<Vec<f64>> {
+        let first = self.appointment()?;
+        let mut stamps = Vec::with_capacity(2 * WINDOWS);
+        for call in 0..WINDOWS {
+            let root = self.root(call);
+            self.fill(what, root);
+            let begin = first + call as u64 * window;
+            let late = clock::start() >= begin;
+            let mut now = clock::start();
+            while now < begin {
+                now = clock::start();
+            }
+            self.process.call(by, what, root, &mut self.buffers).map_err(mpi)?;
+            let end = clock::stop();
+            stamps.push(if late { u64::MAX } else { now });
+            stamps.push(end);
+            self.compare(what, root)?;
+        }
+        let all = self.process.collect(&stamps).map_err(mpi)?;
+        let ranks: Vec<&[u64]> = all.chunks(stamps.len()).collect();
+        let mut taken = Vec::new();
+        for call in 0..if ranks.is_empty() { 0 } else { WINDOWS } {
+            let last = |n: usize| ranks.iter().map(|stamps| stamps[2 * call + n]).max();
+            let (begin, end) = (last(0).unwrap_or(u64::MAX), last(1).unwrap_or(0));
+            self.samples += 1;
+            // A window that was left late is one that was entered late by the next call.
+            if begin == u64::MAX {
+                self.late += 1;
+            } else {
+                taken.push(end.saturating_sub(begin) as f64);
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Calls that follow one another from a common time: cycles of each on average, until the last rank
+    /// was done.
+    fn followed(&mut self, by: By, what: What, mode: Mode) -> Result<f64> {
+        let begin = self.appointment()?;
+        self.fill(what, 0);
+        while clock::start() < begin {}
+        for call in 0..CALLS {
+            let root = if mode == Mode::Steady { 0 } else { self.root(call) };
+            self.process.call(by, what, root, &mut self.buffers).map_err(mpi)?;
+        }
+        let end = clock::stop();
+        let ends = self.process.collect(&[end]).map_err(mpi)?;
+        let last = ends.iter().copied().max().unwrap_or(begin);
+        // What came last is compared as well.
+        self.checked(by, what, mode)?;
+        Ok(last.saturating_sub(begin) as f64 / CALLS as f64)
+    }
+
+    fn root(&self, call: usize) -> u16 {
+        u16::try_from(call % usize::from(self.process.ranks())).unwrap_or(0)
+    }
+
+    /// A time stamp a little ahead, the same on all ranks.
+    fn appointment(&mut self) -> Result<u64> {
+        let mut at = [clock::start() + LEAD_CYCLES];
+        self.process.tell(&mut at).map_err(mpi)?;
+        Ok(at[0])
+    }
+
+    /// One call, its payload compared.
+    fn checked(&mut self, by: By, what: What, mode: Mode) -> Result<()> {
+        let call = usize::try_from(self.serial).unwrap_or(0);
+        let root = if mode == Mode::Steady { 0 } else { self.root(call) };
+        self.fill(what, root);
+        self.process.call(by, what, root, &mut self.buffers).map_err(mpi)?;
+        self.compare(what, root)
+    }
+
+    /// What rank `rank` gives at word `at`.
+    fn word(&self, rank: u16, at: usize) -> u64 {
+        self.serial.wrapping_mul(0x9e37_79b9) ^ (u64::from(rank) << 40) ^ at as u64
+    }
+
+    /// New payload: nothing that is sent was sent before.
+    fn fill(&mut self, what: What, root: u16) {
+        self.serial += 1;
+        let (me, words) = (self.process.rank(), what.bytes / 8);
+        let blocks =
+            if what.kind == Kind::Scatter && me == root { self.process.ranks() } else { 1 };
+        let many = usize::from(blocks) * words;
+        for at in 0..many {
+            self.buffers.send[at] = self.word(me, at);
+        }
+    }
+
+    /// Whether what came is what was sent.
+    fn compare(&self, what: What, root: u16) -> Result<()> {
+        let (me, words) = (self.process.rank(), what.bytes / 8);
+        let ranks = 0..self.process.ranks();
+        let sum = |at| ranks.clone().fold(0_u64, |sum, rank| sum.wrapping_add(self.word(rank, at)));
+        let got = &self.buffers.receive;
+        let right = match what.kind {
+            Kind::Barrier => true,
+            Kind::Broadcast => me == root || (0..words).all(|at| got[at] == self.word(root, at)),
+            Kind::Reduce => me != root || (0..words).all(|at| got[at] == sum(at)),
+            Kind::Allreduce => (0..words).all(|at| got[at] == sum(at)),
+            Kind::Scatter => {
+                let mine = usize::from(me) * words;
+                (0..words).all(|at| got[at] == self.word(root, mine + at))
+            }
+            Kind::Gather | Kind::Allgather => {
+                me != root
+                    || ranks.clone().all(|rank| {
+                        let first = usize::from(rank) * words;
+                        (0..words).all(|at| got[first + at] == self.word(rank, at))
+                    })
+            }
+        };
+        if !right {
+            bail!("{what:?} from {root} gave rank {me} something else than was sent");
+        }
+        Ok(())
+    }
+}

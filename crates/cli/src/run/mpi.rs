@@ -1,0 +1,146 @@
+//! `isochrone run --mpi`: an MPI job whose processes do their collectives in cache lines.
+//!
+//! What is started is the launcher, `mpirun`; its ranks inherit the preloaded library and the record that
+//! they are told, and each leaves a report when it ends.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use isochrone_mpi::{CONFIG_VARIABLE, Config, Counts, Report};
+use serde::Serialize;
+
+use super::child::Signals;
+use super::library;
+use super::start::Program;
+use crate::args::RunArgs;
+use crate::output::{self, Terminal, write_file};
+
+/// The library's file name.
+pub(crate) const LIBRARY: &str = "libisochrone_mpi.so";
+/// The command that makes it.
+pub(crate) const BUILD: &str = "cargo build --release";
+/// What Open MPI's launcher hands on to other nodes (`mpirun(1)`, "Exported Environment Variables").
+const HANDED_ON: &str = "OMPI_MCA_mca_base_env_list";
+
+/// What a job was and what its ranks left.
+#[derive(Debug, Serialize)]
+struct JobRecord {
+    command: Vec<String>,
+    code: u8,
+    ranks: Vec<Report>,
+}
+
+/// Runs the launcher.
+pub(super) fn run(args: &RunArgs, program: &Path, terminal: &Terminal) -> Result<u8> {
+    let scratch = tempfile::Builder::new()
+        .prefix("isochrone-")
+        .tempdir()
+        .context("there is no place for temporary files; set TMPDIR")?;
+    let found = library::find_as(LIBRARY, BUILD, args.preload.as_deref())?;
+    let preload = library::first(&found, output::preloaded().as_deref(), scratch.path())?;
+    let reports = scratch.path().join("reports");
+    std::fs::create_dir(&reports).with_context(|| reports.display().to_string())?;
+    let told = Config { reports: Some(reports.clone()), ..Config::default() };
+    let config = scratch.path().join("mpi.json");
+    std::fs::write(&config, serde_json::to_string(&told)?)
+        .with_context(|| config.display().to_string())?;
+    let signals = Signals::hold()?;
+    let program = Program::new(program.as_os_str(), &args.command)
+        .with("LD_PRELOAD", Some(&preload))
+        .with(CONFIG_VARIABLE, Some(config.as_os_str()))
+        .with(HANDED_ON, Some(&handed_on(output::variable(HANDED_ON))));
+    let code = signals.run(&program)?;
+    if args.report || args.json.is_some() {
+        let record = JobRecord {
+            command: args.command.iter().map(|w| w.to_string_lossy().into_owned()).collect(),
+            code,
+            ranks: read_all(&reports)?,
+        };
+        if let Some(json) = &args.json {
+            write_file(json, &(serde_json::to_string_pretty(&record)? + "\n"), terminal)?;
+        }
+        if args.report {
+            terminal.complain(words(&record).trim_end());
+        }
+    }
+    Ok(code)
+}
+
+/// The variables that ranks need, after those that the user hands on.
+fn handed_on(before: Option<OsString>) -> OsString {
+    let mut list = before.unwrap_or_default();
+    for name in ["LD_PRELOAD", CONFIG_VARIABLE] {
+        if !list.is_empty() {
+            list.push(";");
+        }
+        list.push(name);
+    }
+    list
+}
+
+fn read_all(folder: &Path) -> Result<Vec<Report>> {
+    let mut reports = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let text = std::fs::read_to_string(entry?.path())?;
+        reports.push(serde_json::from_str::<Report>(&text).context("a rank's report is damaged")?);
+    }
+    reports.sort_by_key(|report| report.rank);
+    Ok(reports)
+}
+
+fn words(record: &JobRecord) -> String {
+    let Some(first) = record.ranks.first() else {
+        return "isochrone: no rank left a report: the program is not one of an MPI that is known, \
+                called no collective, or ended without MPI_Finalize\n"
+            .to_owned();
+    };
+    let ranks = record.ranks.len();
+    let mut text = format!("isochrone: {ranks} ranks, {}\n", first.mpi);
+    let communicators = record.ranks.iter().map(|rank| rank.communicators).max().unwrap_or(0);
+    let _ = writeln!(text, "  communicators in lines: {communicators}");
+    for (name, Counts { lines, across, mpi }) in &first.calls {
+        let _ = writeln!(
+            text,
+            "  {name}: {lines} in lines, {across} in lines within nodes, {mpi} by the MPI"
+        );
+    }
+    for refusal in &first.refusals {
+        let _ = writeln!(text, "  a communicator of {} ranks: {}", refusal.ranks, refusal.why);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_user_hands_on_stays() {
+        assert_eq!(handed_on(None), "LD_PRELOAD;ISOCHRONE_MPI");
+        assert_eq!(handed_on(Some("A;B".into())), "A;B;LD_PRELOAD;ISOCHRONE_MPI");
+    }
+
+    #[test]
+    fn a_report_names_what_was_left_to_the_mpi() {
+        let counts = Counts { lines: 7, across: 0, mpi: 3 };
+        let refusal = isochrone_mpi::Refusal { ranks: 4, why: "it was switched off".into() };
+        let rank = Report {
+            mpi: "An MPI 1.0".into(),
+            communicators: 2,
+            refusals: vec![refusal],
+            calls: [("bcast".to_owned(), counts)].into(),
+            ..Report::default()
+        };
+        let record = JobRecord { command: Vec::new(), code: 0, ranks: vec![rank] };
+        let text = words(&record);
+        assert!(
+            text.contains("bcast: 7 in lines, 0 in lines within nodes, 3 by the MPI"),
+            "{text}"
+        );
+        assert!(text.contains("of 4 ranks: it was switched off"), "{text}");
+        let none = JobRecord { ranks: Vec::new(), ..record };
+        assert!(words(&none).contains("no rank left a report"));
+    }
+}
