@@ -5,6 +5,7 @@ mod dataflow;
 mod predict;
 mod run;
 mod share;
+mod sim;
 mod taskbench;
 
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ pub(crate) use bench::{
 pub(crate) use dataflow::{DataflowArgs, HistogramArgs, JacobiArgs, MatrixArgs, StreamclusterArgs};
 pub(crate) use predict::{AcksName, CollectiveName, ObjectiveName, PredictArgs, StartName};
 pub(crate) use run::{PinChoice, PlacementArgs, RunArgs, RunMode};
+pub(crate) use sim::{SimArgs, SimCommand, SizeChoice, SpeedArgs, SweepArgs};
 pub(crate) use taskbench::{TaskbenchArgs, TaskbenchRun};
 
 use crate::bench::RankArgs;
@@ -98,11 +100,19 @@ pub(crate) enum Command {
     /// Predict a collective on any machine: the tree, and between which times it takes.
     #[command(after_help = predict::AFTER_HELP)]
     Predict(PredictArgs),
+    /// Run task benchmarks on a large machine in virtual time, every coherence message counted.
+    #[command(after_help = sim::AFTER_HELP)]
+    Sim {
+        /// What is simulated.
+        #[command(subcommand)]
+        command: SimCommand,
+    },
     /// Print a paper's figures beside ours.
     #[command(after_help = "Examples:\n  \
             isochrone reproduce latency-checker --atlas isochrone.atlas --html grids.html\n  \
             isochrone reproduce hidden-numa --bench astar.json --html figures.html\n  \
-            isochrone reproduce pspt --html pspt.html --json pspt.json")]
+            isochrone reproduce pspt --html pspt.html --json pspt.json\n  \
+            isochrone reproduce numa-aware-runtime --results runs.jsonl --json rows.json --html page.html")]
     Reproduce(ReproduceArgs),
     /// Runs a program and leaves what it took; part of `run` and `bench`.
     #[command(hide = true)]
@@ -261,12 +271,35 @@ pub(crate) struct ReproduceArgs {
     /// A* on this machine, for hidden-numa: what `isochrone bench astar --json` wrote.
     #[arg(long, value_name = "FILE")]
     pub(crate) bench: Option<PathBuf>,
+    /// The simulated machine, for numa-aware-runtime: a bundled one or a TOML file.
+    #[arg(long, value_name = "NAME", default_value = "bullion-s-16s")]
+    pub(crate) machine: String,
+    /// How much of numa-aware-runtime is run.
+    #[arg(long, value_enum, default_value_t = DepthChoice::Paper)]
+    pub(crate) depth: DepthChoice,
+    /// Finished runs of numa-aware-runtime, a line each; what stands there is not done again.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) results: Option<PathBuf>,
+    /// Runs at once [default: one for each core of this machine].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
     /// Figures as one HTML page.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
     /// As JSON.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+}
+
+/// How much of a grid is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DepthChoice {
+    /// 16, 96 and 288 threads, one seed.
+    Quick,
+    /// All numbers of threads, 20 seeds of DFT, ablations at 288.
+    Paper,
+    /// Both rankings and initialisations with five seeds at all numbers of threads as well.
+    Full,
 }
 
 /// Papers whose figures can be printed.
@@ -279,6 +312,8 @@ pub(crate) enum Paper {
     /// Figures 6 to 8 and Tables I and II of the CCGrid paper on partially separated page tables,
     /// simulated.
     Pspt,
+    /// Tables 2 and 3 and Figures 2 to 7 of the TPDS paper on coherence traffic, simulated.
+    NumaAwareRuntime,
 }
 
 /// `256M`, `2G`, `64k` or plain bytes.

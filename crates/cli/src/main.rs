@@ -18,6 +18,7 @@ mod reproduce;
 mod reproduce_command;
 mod run;
 mod show;
+mod sim;
 mod tier;
 mod view;
 mod workload;
@@ -54,6 +55,7 @@ fn dispatch(command: Command, terminal: &Terminal) -> Result<ExitCode> {
         Command::Bench { command } => bench::run(&command, terminal),
         Command::Predict(args) => predict::run(&args, terminal),
         Command::Reproduce(args) => reproduce_command::run(&args, terminal),
+        Command::Sim { command } => sim::run(&command, terminal),
         Command::Usage(args) => run::usage::run(&args),
         Command::Workload(args) => workload::run(&args, terminal),
         Command::TierArm(args) => tier::run(&args, terminal),

@@ -8,11 +8,16 @@ use isochrone_atlas_store::contents::Contents;
 use isochrone_atlas_store::load;
 use isochrone_workloads::figure4::Plan;
 
-use crate::args::{Cli, Command, Paper, ReproduceArgs};
+use crate::args::{Cli, Command, DepthChoice, Paper, ReproduceArgs};
 use crate::map;
 use crate::output::{Terminal, write_file};
 use crate::reproduce::hidden_numa::{self, Benched};
+use crate::reproduce::numa_aware::{self, Depth, Runs};
 use crate::reproduce::{SEED, latency_checker, pspt, to_json, to_page, to_terminal};
+use crate::sim;
+
+/// What the shell sees when runs were interrupted and their results kept.
+const INTERRUPTED: u8 = 3;
 
 /// Runs the command.
 pub(crate) fn run(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
@@ -20,6 +25,7 @@ pub(crate) fn run(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode>
         Paper::LatencyChecker => poster(args, terminal),
         Paper::HiddenNuma => paper(args, terminal),
         Paper::Pspt => page_tables(args, terminal),
+        Paper::NumaAwareRuntime => runtime(args, terminal),
     }
 }
 
@@ -47,6 +53,36 @@ fn page_tables(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
         write_file(path, &serde_json::to_string_pretty(&pspt::to_json(&all))?, terminal)?;
     }
     terminal.print(&pspt::to_terminal(&all, u16::try_from(terminal.width).unwrap_or(80)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn runtime(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let (machine, spec) = sim::machine(&args.machine)?;
+    let depth = match args.depth {
+        DepthChoice::Quick => Depth::Quick,
+        DepthChoice::Paper => Depth::Paper,
+        DepthChoice::Full => Depth::Full,
+    };
+    let keys = numa_aware::plan(&machine.name, depth);
+    let jobs = args.jobs.map(usize::from);
+    let records = sim::sweep::sweep(&machine, &spec, &keys, args.results.as_deref(), jobs)?;
+    let Some(records) = records else {
+        terminal.complain("stopped; with --results FILE finished runs are kept, and the same command does the rest");
+        return Ok(ExitCode::from(INTERRUPTED));
+    };
+    let runs = Runs { machine: machine.name.clone(), records };
+    let all = numa_aware::numa_aware(&spec, runs, sim::constants::constants(&machine));
+    if let Some(path) = &args.json {
+        write_file(path, &serde_json::to_string_pretty(&numa_aware::to_json(&all))?, terminal)?;
+    }
+    if let Some(path) = &args.html {
+        write_file(path, &numa_aware::to_page(&all).render(), terminal)?;
+    }
+    let width = u16::try_from(terminal.width).unwrap_or(80);
+    terminal.print(&numa_aware::to_terminal(&all, width))?;
+    for row in all.missed() {
+        terminal.complain(&format!("{} has to hold and does not: {}", row.id, row.note));
+    }
     Ok(ExitCode::SUCCESS)
 }
 

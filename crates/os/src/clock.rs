@@ -38,6 +38,15 @@ pub fn monotonic_ns() -> u64 {
     part(now.tv_sec) * 1_000_000_000 + part(now.tv_nsec)
 }
 
+/// Nanoseconds for which the calling thread has had a core: what a computation costs on a machine that others
+/// use too.
+#[must_use]
+pub fn thread_cpu_ns() -> u64 {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    let part = |value: i64| u64::try_from(value).unwrap_or(0);
+    part(now.tv_sec) * 1_000_000_000 + part(now.tv_nsec)
+}
+
 /// What is known of the counter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clock {

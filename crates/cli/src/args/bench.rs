@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::dataflow::{HistogramArgs, JacobiArgs, MatrixArgs, StreamclusterArgs};
 use super::parse_bytes;
 use super::run::PlacementArgs;
+use super::sim::SpeedArgs;
 use super::taskbench::{TaskbenchArgs, TaskbenchRun};
 use crate::workload::request::StructureName;
 
@@ -22,6 +23,7 @@ Examples:
   isochrone bench cholesky --rows 8192 --tile 512 --regime dft,naft --json cholesky.json
   isochrone bench taskbench --patterns stencil_1d --widths 8 --json taskbench.json
   isochrone bench jacobi --check-footprint --blocks 2
+  isochrone bench sim --repeats 5 --json speed.json
   isochrone bench tier --radii 1,5 --only curves --json tier.json
 
 Arms run in turns in random balanced blocks on the same pinned cores. Each figure is the median
@@ -53,6 +55,8 @@ pub(crate) enum BenchCommand {
     Jacobi(JacobiArgs),
     /// The integral histogram of an image on tasks, 32 bins.
     Inthist(HistogramArgs),
+    /// How fast the simulator of large machines is.
+    Sim(SpeedArgs),
     /// What a task costs, and how small tasks may get, against OpenMP, oneTBB and StarPU.
     Taskbench(TaskbenchArgs),
     /// Answers one question of `taskbench`.

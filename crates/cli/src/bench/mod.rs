@@ -114,6 +114,7 @@ pub(crate) fn run(command: &BenchCommand, terminal: &Terminal) -> Result<ExitCod
             let text = figures.text(setting.width());
             finish(setting, &figures, &text)
         }
+        BenchCommand::Sim(args) => crate::sim::speed::run(args, terminal),
         BenchCommand::Malloc(args) => {
             let mut setting = Setting::new("malloc", &args.common, terminal)?;
             let figures = malloc::measure(args, &mut setting)?;

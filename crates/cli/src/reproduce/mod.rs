@@ -15,6 +15,7 @@ mod fit;
 pub(crate) mod hidden_numa;
 mod json;
 mod measured;
+pub(crate) mod numa_aware;
 mod page;
 mod phi;
 mod pictures;

@@ -9,6 +9,7 @@
 
 mod canvas;
 mod floor_plan;
+mod grouped;
 mod heat_map;
 mod histogram;
 mod key_map;
@@ -19,6 +20,7 @@ mod strip;
 pub use crate::scale::Scale;
 pub(crate) use canvas::escape;
 pub use floor_plan::{FloorPlan, Outline, Place, PlaceKind, Verdict, floor_plan};
+pub use grouped::{Group, GroupMark, GroupPanel, Grouped, grouped};
 pub use heat_map::{HeatMap, heat_map};
 pub use histogram::{Histogram, HistogramPanel, HistogramSeries, histogram};
 pub use key_map::{KeyMap, key_map};

@@ -51,6 +51,23 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
+    fn bars_and_boxes(
+        title in words(),
+        label in words(),
+        values in vec(vec(number(), 0..12), 0..6),
+        layers in vec(words(), 0..10),
+    ) {
+        let hint = label.clone();
+        let marks = values.into_iter().flat_map(|values| [
+            GroupMark::Stack { hint: hint.clone(), values: values.clone() },
+            GroupMark::Box { hint: hint.clone(), values },
+        ]);
+        let groups = vec![Group { label: label.clone(), marks: marks.collect() }];
+        let panels = vec![GroupPanel { label, groups }; 3];
+        assert_sound(&grouped(&Grouped { title: title.clone(), unit: title, layers, panels }));
+    }
+
+    #[test]
     fn heat_maps(
         title in words(),
         rows in vec(words(), 0..30),

@@ -13,9 +13,8 @@ pub struct Demand {
     pub bytes: f64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Flow {
-    name: u32,
     demands: Vec<Demand>,
     /// Rate at which it may go by itself, 1 / ns.
     cap: f64,
@@ -24,6 +23,14 @@ struct Flow {
     rate: f64,
     /// Part that is still to do.
     rest: f64,
+    /// Roofs that it asks for, a bit each; more than 512 share bits.
+    roofs: [u64; 8],
+}
+
+impl Flow {
+    fn may_ask(&self, roof: u32) -> bool {
+        self.roofs[roof as usize / 64 % 8] >> (roof % 64) & 1 == 1
+    }
 }
 
 /// Tasks under way over shared roofs, in virtual time.
@@ -33,10 +40,17 @@ pub struct Fluid {
     roofs: Vec<f64>,
     /// What all tasks at their caps would ask, bytes a ns.
     asked: Vec<f64>,
+    /// What all tasks would ask at speed 1, bytes a ns.
+    slope: Vec<f64>,
+    /// By name.
     flows: Vec<Flow>,
+    /// Names of those under way, by the speed of their caps, then by name.
+    under_way: Vec<u32>,
     spare: Vec<Vec<Demand>>,
     now: f64,
     stale: bool,
+    /// The task that ends first at the rates that hold, with its time.
+    next: Option<(f64, u32)>,
     solver: Solver,
     solved: u64,
 }
@@ -44,15 +58,16 @@ pub struct Fluid {
 /// Working memory of the solver.
 #[derive(Clone, Debug, Default)]
 struct Solver {
-    /// Of each roof what is left, and what the tasks that still speed up ask at speed 1.
+    /// Of each roof what is left, and what the tasks that still speed up ask at speed 1; negative where
+    /// nobody can fill it.
     left: Vec<f64>,
     slope: Vec<f64>,
     full: Vec<u32>,
-    users: Vec<Vec<u32>>,
     fixed: Vec<bool>,
-    by_cap: Vec<(f64, u32)>,
 }
 
+/// The part of its own speed that a task keeps whatever holds it up.
+const SLOWEST: f64 = 1e-9;
 /// Tasks that end within this are taken to end now, ns.
 const SOON_NS: f64 = 1e-6;
 
@@ -62,12 +77,15 @@ impl Fluid {
     pub fn new(roofs: Vec<f64>) -> Self {
         Self {
             asked: vec![0.0; roofs.len()],
-            solver: Solver { users: vec![Vec::new(); roofs.len()], ..Solver::default() },
+            slope: vec![0.0; roofs.len()],
+            solver: Solver::default(),
             roofs,
             flows: Vec::new(),
+            under_way: Vec::new(),
             spare: Vec::new(),
             now: 0.0,
             stale: false,
+            next: None,
             solved: 0,
         }
     }
@@ -77,32 +95,64 @@ impl Fluid {
         self.spare.pop().unwrap_or_default()
     }
 
-    /// A task begins. It takes `floor_ns` if nothing holds it up, and goes through `lines` lines.
+    /// A task begins. It takes `floor_ns` if nothing holds it up, and goes through `lines` lines. A name is
+    /// one task's at a time, and small: there is a place for each.
     pub fn begin(&mut self, now: f64, name: u32, demands: Vec<Demand>, floor_ns: f64, lines: f64) {
         self.pass(now);
         let cap = 1.0 / floor_ns.max(1.0);
-        for demand in &demands {
-            self.asked[demand.roof as usize] += demand.bytes * cap;
-        }
         let weight = 1.0 / lines.max(1.0);
-        self.flows.push(Flow { name, demands, cap, weight, rate: cap, rest: 1.0 });
+        let mut roofs = [0; 8];
+        for demand in &demands {
+            let roof = demand.roof as usize;
+            self.asked[roof] += demand.bytes * cap;
+            self.slope[roof] += demand.bytes * weight;
+            roofs[roof / 64 % 8] |= 1 << (roof % 64);
+        }
+        let at = name as usize;
+        if self.flows.len() <= at {
+            self.flows.resize(at + 1, Flow::default());
+        }
+        self.flows[at] = Flow { demands, cap, weight, rate: cap, rest: 1.0, roofs };
+        let place = self.place(name);
+        self.under_way.insert(place, name);
         self.stale = true;
+    }
+
+    /// Where a task stands among those under way.
+    fn place(&self, name: u32) -> usize {
+        let speed = |name: u32| {
+            let flow = &self.flows[name as usize];
+            flow.cap / flow.weight
+        };
+        let mine = speed(name);
+        self.under_way
+            .partition_point(|other| speed(*other).total_cmp(&mine).then(other.cmp(&name)).is_lt())
     }
 
     /// A task ends.
     pub fn end(&mut self, now: f64, name: u32) {
         self.pass(now);
-        let Some(at) = self.flows.iter().position(|flow| flow.name == name) else { return };
-        let mut flow = self.flows.swap_remove(at);
-        for demand in &flow.demands {
-            let asked = &mut self.asked[demand.roof as usize];
-            *asked = (*asked - demand.bytes * flow.cap).max(0.0);
+        if self.flows.len() <= name as usize {
+            return;
         }
-        flow.demands.clear();
-        self.spare.push(flow.demands);
-        if self.flows.is_empty() {
+        let place = self.place(name);
+        if self.under_way.get(place) != Some(&name) {
+            return;
+        }
+        self.under_way.remove(place);
+        let flow = &mut self.flows[name as usize];
+        let mut demands = std::mem::take(&mut flow.demands);
+        for demand in &demands {
+            let roof = demand.roof as usize;
+            self.asked[roof] = (self.asked[roof] - demand.bytes * flow.cap).max(0.0);
+            self.slope[roof] = (self.slope[roof] - demand.bytes * flow.weight).max(0.0);
+        }
+        demands.clear();
+        self.spare.push(demands);
+        if self.under_way.is_empty() {
             // Rounding does not pile up over a run.
             self.asked.fill(0.0);
+            self.slope.fill(0.0);
         }
         self.stale = true;
     }
@@ -116,10 +166,12 @@ impl Fluid {
         if self.stale {
             self.solve();
         }
-        for flow in &mut self.flows {
+        for name in &self.under_way {
+            let flow = &mut self.flows[*name as usize];
             flow.rest = (flow.rest - flow.rate * ns).max(0.0);
         }
         self.now = now;
+        self.next = None;
     }
 
     /// The task that ends first if none begins or ends before, and when.
@@ -127,16 +179,21 @@ impl Fluid {
         if self.stale {
             self.solve();
         }
+        if self.next.is_some() {
+            return self.next;
+        }
         let mut best: Option<(f64, u32)> = None;
-        for flow in &self.flows {
+        for name in &self.under_way {
+            let flow = &self.flows[*name as usize];
             let after = if flow.rest <= flow.rate * SOON_NS { 0.0 } else { flow.rest / flow.rate };
             let better =
-                best.is_none_or(|(time, name)| after < time || (after <= time && flow.name < name));
+                best.is_none_or(|(time, first)| after < time || (after <= time && *name < first));
             if better {
-                best = Some((after, flow.name));
+                best = Some((after, *name));
             }
         }
-        best.map(|(after, name)| (self.now + after, name))
+        self.next = best.map(|(after, name)| (self.now + after, name));
+        self.next
     }
 
     /// The rate of a task that is under way, of the whole in a ns.
@@ -145,7 +202,13 @@ impl Fluid {
         if self.stale {
             self.solve();
         }
-        self.flows.iter().find(|flow| flow.name == name).map(|flow| flow.rate)
+        self.under_way.contains(&name).then(|| self.flows[name as usize].rate)
+    }
+
+    /// How many times longer a task under way takes now than if nothing held it up.
+    pub fn slowdown(&mut self, name: u32) -> Option<f64> {
+        let rate = self.rate(name)?;
+        Some(self.flows[name as usize].cap / rate)
     }
 
     /// Bytes a ns that pass a roof now.
@@ -154,11 +217,12 @@ impl Fluid {
         if self.stale {
             self.solve();
         }
-        let of = |flow: &Flow| {
+        let of = |name: &u32| {
+            let flow = &self.flows[*name as usize];
             let on = flow.demands.iter().filter(|demand| demand.roof as usize == roof);
             on.map(|demand| demand.bytes).sum::<f64>() * flow.rate
         };
-        self.flows.iter().map(of).sum()
+        self.under_way.iter().map(of).sum()
     }
 
     /// How often rates were worked out.
@@ -169,6 +233,7 @@ impl Fluid {
 
     fn solve(&mut self) {
         self.stale = false;
+        self.next = None;
         self.solved += 1;
         let solver = &mut self.solver;
         solver.full.clear();
@@ -177,22 +242,31 @@ impl Fluid {
                 solver.full.push(roof);
             }
         }
-        for flow in &mut self.flows {
+        for name in &self.under_way {
+            let flow = &mut self.flows[*name as usize];
             flow.rate = flow.cap;
         }
         if !solver.full.is_empty() {
-            solver.fill(&mut self.flows, &self.roofs);
+            solver.fill(&mut self.flows, &self.under_way, &self.roofs, &self.slope);
         }
     }
 }
 
 impl Solver {
     /// Raises the speed of all tasks together. Only roofs that all tasks at their caps would overload can
-    /// ever be full, so only those are looked at.
-    fn fill(&mut self, flows: &mut [Flow], roofs: &[f64]) {
-        self.prepare(flows, roofs);
+    /// ever be full, so only those are looked at. `by_cap` has the tasks by the speed of their caps.
+    fn fill(&mut self, flows: &mut [Flow], by_cap: &[u32], roofs: &[f64], slope: &[f64]) {
+        self.left.clear();
+        self.left.extend_from_slice(roofs);
+        self.slope.clear();
+        self.slope.resize(roofs.len(), -1.0);
+        for &roof in &self.full {
+            self.slope[roof as usize] = slope[roof as usize];
+        }
+        self.fixed.clear();
+        self.fixed.resize(flows.len(), false);
         let mut next_cap = 0;
-        let mut unfixed = flows.len();
+        let mut unfixed = by_cap.len();
         while unfixed > 0 {
             let mut speed = f64::INFINITY;
             let mut tight = None;
@@ -202,23 +276,28 @@ impl Solver {
                     (speed, tight) = (left / slope, Some(roof));
                 }
             }
-            while next_cap < self.by_cap.len() && self.fixed[self.by_cap[next_cap].1 as usize] {
+            while next_cap < by_cap.len() && self.fixed[by_cap[next_cap] as usize] {
                 next_cap += 1;
             }
-            match (self.by_cap.get(next_cap), tight) {
-                (Some(&(cap, flow)), tight) if tight.is_none() || cap <= speed => {
-                    self.fix(flows, flow, cap);
+            let slowest = by_cap.get(next_cap).map(|name| {
+                let flow = &flows[*name as usize];
+                (flow.cap / flow.weight, *name)
+            });
+            match (slowest, tight) {
+                (Some((cap, name)), tight) if tight.is_none() || cap <= speed => {
+                    self.fix(flows, name, cap);
                     unfixed -= 1;
                 }
                 (_, Some(roof)) => {
-                    let users = std::mem::take(&mut self.users[roof as usize]);
-                    for &flow in &users {
-                        if !self.fixed[flow as usize] {
-                            self.fix(flows, flow, speed);
+                    for &name in &by_cap[next_cap..] {
+                        let asks = flows[name as usize].may_ask(roof)
+                            && flows[name as usize].demands.iter().any(|d| d.roof == roof);
+                        if asks && !self.fixed[name as usize] {
+                            self.fix(flows, name, speed);
                             unfixed -= 1;
                         }
                     }
-                    self.users[roof as usize] = users;
+                    // What rounding left of it is nobody's.
                     self.slope[roof as usize] = 0.0;
                 }
                 (None, None) => break,
@@ -227,37 +306,12 @@ impl Solver {
         }
     }
 
-    fn prepare(&mut self, flows: &[Flow], roofs: &[f64]) {
-        self.left.clear();
-        self.left.extend_from_slice(roofs);
-        self.slope.clear();
-        // What is not in `full` stays marked, so that its users are not gathered.
-        self.slope.resize(roofs.len(), -1.0);
-        for &roof in &self.full {
-            self.slope[roof as usize] = 0.0;
-            self.users[roof as usize].clear();
-        }
-        self.fixed.clear();
-        self.fixed.resize(flows.len(), false);
-        self.by_cap.clear();
-        for (number, flow) in (0_u32..).zip(flows) {
-            self.by_cap.push((flow.cap / flow.weight, number));
-            for demand in &flow.demands {
-                let slope = &mut self.slope[demand.roof as usize];
-                if *slope >= 0.0 {
-                    *slope += demand.bytes * flow.weight;
-                    self.users[demand.roof as usize].push(number);
-                }
-            }
-        }
-        self.by_cap.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    }
-
     /// A task stays at this speed.
-    fn fix(&mut self, flows: &mut [Flow], flow: u32, speed: f64) {
-        self.fixed[flow as usize] = true;
-        let flow = &mut flows[flow as usize];
-        flow.rate = (speed * flow.weight).min(flow.cap);
+    fn fix(&mut self, flows: &mut [Flow], name: u32, speed: f64) {
+        self.fixed[name as usize] = true;
+        let flow = &mut flows[name as usize];
+        // Rounding may leave nothing of a roof; a task goes on all the same.
+        flow.rate = (speed * flow.weight).clamp(flow.cap * SLOWEST, flow.cap);
         for demand in &flow.demands {
             let roof = demand.roof as usize;
             if self.slope[roof] >= 0.0 {
@@ -296,6 +350,7 @@ mod tests {
         assert!((fluid.rate(1).expect("runs") - 0.002).abs() < 1e-12);
         assert!((fluid.rate(2).expect("runs") - 0.008).abs() < 1e-12);
         assert!((fluid.load(0) - 10.0).abs() < 1e-9);
+        assert!((fluid.slowdown(2).expect("runs") - 125.0).abs() < 1e-9);
         // When the fast one is done, the other goes on as before.
         let (time, name) = fluid.next_end().expect("one");
         assert!((time - 125.0).abs() < 1e-9 && name == 2);

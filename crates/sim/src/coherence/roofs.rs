@@ -2,7 +2,7 @@
 //!
 //! | roof | counts | from |
 //! |---|---|---|
-//! | memory of a node | lines read and written, 64 bytes each | local bandwidth |
+//! | memory of a node | lines read, written and cleared, 64 bytes each | local bandwidth |
 //! | link from socket to socket of a module | lines, as messages | near bandwidth |
 //! | link from module to module, each way | all messages | far bandwidth |
 //! | a switch, each way | all messages between it and its sockets | only if given |
@@ -111,7 +111,10 @@ impl Roofs {
         };
         let mut floor = Floor { lines_ns: 0.0, lines: 0.0 };
         for at in 0..self.nodes {
-            ask(index(at), real(tally.memory_reads[at] + tally.memory_writes[at]) * LINE);
+            // The system clears pages that are touched for the first time, where they are.
+            let cleared = if at == node { tally.first_touched } else { 0 };
+            let lines = tally.memory_reads[at] + tally.memory_writes[at] + cleared;
+            ask(index(at), real(lines) * LINE);
             let waited = real(tally.waited[at]);
             floor.lines += waited;
             floor.lines_ns += waited * self.line_ns[node * self.nodes + at];

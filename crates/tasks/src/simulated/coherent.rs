@@ -22,6 +22,20 @@ pub struct KernelModel {
     /// How often it goes through each of its ranges, as the last-level cache sees it, in the order in which
     /// they are declared; what is missing is 1.
     pub passes: Vec<f32>,
+    /// What it keeps for itself and cannot hold in the caches.
+    pub scratch: Option<Scratch>,
+}
+
+/// Memory of the worker's own that a kernel packs data into. It lies as all memory of the program does: with
+/// the worker, or interleaved where the program runs under an interleaving policy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scratch {
+    /// Its bytes.
+    pub bytes: u64,
+    /// How often all of it comes from memory to be written, and goes back.
+    pub written: f32,
+    /// How often it comes to be read.
+    pub read: f32,
 }
 
 /// How memory of new data is got.
@@ -59,7 +73,8 @@ pub struct Choices {
     pub fault_ns: f64,
     /// A call to the system for memory, ns.
     pub allocation_ns: f64,
-    /// What a worker's look at a queue is late by, at most, ns.
+    /// What a worker's look at a queue is late by, at most, ns: an idle worker of Nanos++ gives its core up
+    /// between looks, and a call of `sched_yield` takes about so long.
     pub poll_ns: f64,
     /// Taking a task from a queue and giving its end back, ns.
     pub task_ns: f64,
@@ -81,7 +96,7 @@ impl Default for Choices {
             page_bytes: 2 << 20,
             fault_ns: 250_000.0,
             allocation_ns: 2_000.0,
-            poll_ns: 50.0,
+            poll_ns: 1_000.0,
             task_ns: 1_000.0,
             contention: true,
             kernels: Vec::new(),
@@ -100,6 +115,9 @@ pub struct Coherent {
     choices: Choices,
     scalar: f64,
     data: Vec<Option<RegionId>>,
+    /// Scratch memory by worker, and where it is put.
+    scratch: Vec<Option<RegionId>>,
+    placed: Placed,
     random: Xoshiro256PlusPlus,
     /// Workers whose tasks touch memory for the first time.
     faulting: Vec<u32>,
@@ -136,6 +154,8 @@ impl Coherent {
             legs: Legs::of(spec),
             scalar: spec.rates.scalar,
             data: Vec::new(),
+            scratch: Vec::new(),
+            placed: Placed::FirstTouch,
             random: rng(derive_seed(choices.seed, 0x706f_6c6c)),
             faulting: Vec::new(),
             spent: Spent::default(),
@@ -175,6 +195,19 @@ impl Coherent {
         self.fluid.solved()
     }
 
+    /// Goes through a worker's scratch memory.
+    fn use_scratch(&mut self, worker: u32, node: u8, scratch: Scratch) {
+        let at = worker as usize;
+        self.scratch.resize(self.scratch.len().max(at + 1), None);
+        let region = match self.scratch[at] {
+            Some(region) => region,
+            None => self.engine.register(scratch.bytes, self.placed),
+        };
+        self.scratch[at] = Some(region);
+        self.engine.stream(node, region, scratch.bytes, Touch::Write, scratch.written);
+        self.engine.stream(node, region, scratch.bytes, Touch::Read, scratch.read);
+    }
+
     fn region(&self, data: DataId) -> Option<RegionId> {
         self.data.get(data.0 as usize).copied().flatten()
     }
@@ -200,6 +233,7 @@ impl Hardware for Coherent {
             Placement::FirstTouch => Placed::FirstTouch,
             Placement::Interleaved => Placed::Interleaved,
         };
+        self.placed = placed;
         let at = data.0 as usize;
         self.data.resize(self.data.len().max(at + 1), None);
         self.data[at] = Some(self.engine.register(bytes, placed));
@@ -222,6 +256,9 @@ impl Hardware for Coherent {
             let passes = passes.unwrap_or(access.passes);
             let (from, bytes) = (access.range.start, access.range.bytes);
             self.engine.touch(node, region, from, bytes, touch, passes);
+        }
+        if let Some(scratch) = model.and_then(|at| self.choices.kernels[at].scratch) {
+            self.use_scratch(job.worker, node, scratch);
         }
         let rate = model.map_or(self.scalar, |at| self.choices.kernels[at].flops_per_ns);
         let compute = job.footprint.total_flops() / rate;
@@ -256,13 +293,16 @@ impl Hardware for Coherent {
     }
 
     /// New memory is got under a lock that page faults share and allocations hold alone. An allocation
-    /// waits for the faults under way, and those that come later wait for it: so while blocks are
-    /// allocated one by one, each faulting worker gets through one page for each allocation.
+    /// waits for the faults under way, as long as these take on memory that all of them clear, and those
+    /// that come later wait for it: so while blocks are allocated one by one, each faulting worker gets
+    /// through one page for each allocation.
     fn spawn_ns(&mut self, _: u64, _: &Footprint, fresh: bool) -> u64 {
         if !fresh || self.choices.allocation == Allocation::Once {
             return 0;
         }
-        let wait = if self.faulting.is_empty() { 0.0 } else { self.choices.fault_ns };
+        let fluid = &mut self.fluid;
+        let slowest = self.faulting.iter().filter_map(|worker| fluid.slowdown(*worker));
+        let wait = slowest.fold(0.0, f64::max) * self.choices.fault_ns;
         whole(self.choices.allocation_ns + wait)
     }
 

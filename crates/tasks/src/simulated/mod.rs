@@ -10,6 +10,6 @@ mod env;
 mod hardware;
 mod session;
 
-pub use coherent::{Allocation, Choices, Coherent, Composition, KernelModel, Spent};
+pub use coherent::{Allocation, Choices, Coherent, Composition, KernelModel, Scratch, Spent};
 pub use hardware::{Flat, Hardware, Job};
 pub use session::{ASSUMED_SHOWN, Costs, Plan, Simulation};

@@ -8,6 +8,8 @@ pub enum FirstTouch {
     Blocks,
     /// One task for each column of tiles; for matrices only.
     Panels,
+    /// One task for each block of the input; a result lies where it is computed first.
+    Inputs,
     /// One task for everything: all data lie in one region, as where one thread sets them up.
     Serial,
 }

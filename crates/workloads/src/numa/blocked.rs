@@ -36,12 +36,25 @@ const C: usize = 2;
 const PACKED_A: usize = 3;
 const PACKED_B: usize = 4;
 
-/// How often each tile comes from memory, in the order in which kernels declare them: those read, then C.
-///
-/// `share_bytes` is what the core has of the last level, `second_bytes` its second one.
+/// What a kernel asks of memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traced {
+    /// How often each tile comes from memory, in the order in which kernels declare them: those read, then C.
+    pub passes: Vec<f32>,
+    /// Bytes of the buffers that the core packs tiles into.
+    pub packed_bytes: u64,
+    /// How often they come from memory to be written; they go back as often.
+    pub packed_written: f32,
+    /// How often they come to be read.
+    pub packed_read: f32,
+}
+
+/// Runs a kernel on tiles of `width` rows. `share_bytes` is what the core has of the last level, `second_bytes`
+/// its second one.
 #[must_use]
-pub fn passes(kind: Blocked, width: u64, second_bytes: u64, share_bytes: u64) -> Vec<f32> {
-    let mut trace = Trace { caches: PrivateCaches::new(second_bytes, share_bytes, 5), width };
+pub fn traced(kind: Blocked, width: u64, second_bytes: u64, share_bytes: u64) -> Traced {
+    let caches = PrivateCaches::new(second_bytes, share_bytes, 5);
+    let mut trace = Trace { caches, width, packing: 0 };
     match kind {
         Blocked::Update => trace.update([0, width], [0, width], [0, width], false, [A, B]),
         Blocked::UpdateDiagonal => trace.update([0, width], [0, width], [0, width], true, [A, A]),
@@ -56,16 +69,32 @@ pub fn passes(kind: Blocked, width: u64, second_bytes: u64, share_bytes: u64) ->
         reason = "counts of lines"
     )]
     let often = |operand: usize| fetched[operand] as f32 / lines as f32;
-    match kind {
+    let passes = match kind {
         Blocked::Update => vec![often(A), often(B), often(C)],
         Blocked::UpdateDiagonal | Blocked::Solve => vec![often(A), often(C)],
         Blocked::Factor => vec![often(C)],
+    };
+    let packed_bytes = (width + MC) * KC * WORD;
+    #[allow(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        reason = "counts of lines"
+    )]
+    let packed = |lines: u64| lines as f32 / (packed_bytes / 64) as f32;
+    let both = fetched[PACKED_A] + fetched[PACKED_B];
+    Traced {
+        passes,
+        packed_bytes,
+        packed_written: packed(trace.packing),
+        packed_read: packed(both - trace.packing),
     }
 }
 
 struct Trace {
     caches: PrivateCaches,
     width: u64,
+    /// Lines of packed buffers that were fetched to be written.
+    packing: u64,
 }
 
 impl Trace {
@@ -73,6 +102,13 @@ impl Trace {
     fn column(&mut self, tile: usize, column: u64, rows: [u64; 2]) {
         let at = (column * self.width + rows[0]) * WORD;
         self.caches.touch(tile, at, (rows[1] - rows[0]) * WORD);
+    }
+
+    /// Packs so many values into a buffer.
+    fn pack(&mut self, buffer: usize, values: u64) {
+        let before = self.caches.fetched()[buffer];
+        self.caches.touch(buffer, 0, values * WORD);
+        self.packing += self.caches.fetched()[buffer] - before;
     }
 
     /// `C[rows, columns] += A[rows, depth] B[columns, depth]^T`.
@@ -88,12 +124,12 @@ impl Trace {
             for at in k[0]..k[1] {
                 self.column(b, at, columns);
             }
-            self.caches.touch(PACKED_B, 0, (columns[1] - columns[0]) * (k[1] - k[0]) * WORD);
+            self.pack(PACKED_B, (columns[1] - columns[0]) * (k[1] - k[0]));
             for block in steps(rows, MC) {
                 for at in k[0]..k[1] {
                     self.column(a, at, block);
                 }
-                self.caches.touch(PACKED_A, 0, (block[1] - block[0]) * (k[1] - k[0]) * WORD);
+                self.pack(PACKED_A, (block[1] - block[0]) * (k[1] - k[0]));
                 self.block(block, columns, k, lower);
             }
         }
@@ -163,7 +199,7 @@ mod tests {
     #[test]
     fn all_tiles_come_once_where_they_fit() {
         for kind in [Blocked::Update, Blocked::UpdateDiagonal, Blocked::Solve, Blocked::Factor] {
-            let passes = passes(kind, 192, 256 << 10, 8 << 20);
+            let passes = traced(kind, 192, 256 << 10, 8 << 20).passes;
             assert!(passes.iter().all(|often| *often <= 1.0), "{kind:?}: {passes:?}");
             assert!(passes.iter().any(|often| *often > 0.5), "{kind:?}: {passes:?}");
         }
@@ -171,7 +207,13 @@ mod tests {
 
     #[test]
     fn c_is_gone_through_once_for_each_panel_where_it_does_not_fit() {
-        let passes = passes(Blocked::Update, 768, 256 << 10, 2560 << 10);
+        let Traced { passes, packed_written, packed_read, .. } =
+            traced(Blocked::Update, 768, 256 << 10, 2560 << 10);
+        // Packed buffers and what streams by fill the core's share: they are fetched again, and not where
+        // the core has twice as much.
+        assert!(packed_written > 0.5 && packed_read > 0.5, "{packed_written} {packed_read}");
+        let alone = traced(Blocked::Update, 768, 256 << 10, 5120 << 10);
+        assert!(alone.packed_written + alone.packed_read < 2.0, "{alone:?}");
         assert!((passes[0] - 1.0).abs() < 0.1 && (passes[1] - 1.0).abs() < 0.1, "{passes:?}");
         assert!((2.5..=3.2).contains(&passes[2]), "{passes:?}");
     }

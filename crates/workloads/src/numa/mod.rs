@@ -5,6 +5,8 @@ pub mod blocked;
 mod models;
 mod run;
 mod size;
+pub mod table2;
+mod variant;
 
 #[cfg(test)]
 mod tests;
@@ -12,3 +14,4 @@ mod tests;
 pub use models::{Passes, kernels};
 pub use run::{Case, Outcome, SPAWN_NS, run};
 pub use size::{Bench, Size};
+pub use variant::Variant;

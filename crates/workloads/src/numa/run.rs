@@ -32,6 +32,8 @@ pub struct Case {
     pub measured_costs: bool,
     /// Whether queues for each region are wanted for interleaved memory.
     pub ablation: bool,
+    /// Whether each switch passes no more than its part of what the machine file gives for all.
+    pub switch_roof: bool,
     /// Choices of the machine.
     pub choices: Choices,
     /// Seed of every random choice.
@@ -59,6 +61,7 @@ impl Case {
             spawn_ns: SPAWN_NS,
             measured_costs: regime == isochrone_tasks::Regime::Isochrone,
             ablation: false,
+            switch_roof: true,
             choices,
             seed,
         }
@@ -101,6 +104,10 @@ pub struct Outcome {
 pub fn run(machine: &Machine, spec: &NumaSpec, case: &Case) -> Result<Outcome, TaskError> {
     let each = case.threads.div_ceil(spec.nodes.len()) as u64;
     let mut choices = case.choices.clone();
+    if case.switch_roof && spec.modules() > 1 {
+        let modules = u32::try_from(spec.modules()).unwrap_or(u32::MAX);
+        choices.switch_limit = spec.bandwidth.controllers.map(|all| all / f64::from(modules));
+    }
     choices.kernels.extend(kernels(spec, case.size.tile(), each, case.passes));
     let plan = Plan {
         workers: case.threads,

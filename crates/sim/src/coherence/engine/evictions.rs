@@ -1,7 +1,6 @@
 //! Entries that leave a switch's directory for want of room.
 
 use super::Engine;
-use super::units::Exported;
 use crate::coherence::message::{Class, Direction};
 
 impl Engine {
@@ -31,7 +30,6 @@ impl Engine {
             self.tally.local(Class::Hreq, hm, Direction::Out, lines);
             self.tally.local(Class::Ndr, hm, Direction::In, lines);
             self.tally.memory_writes[usize::from(known.home)] += lines;
-            self.units[unit as usize].exported = Exported::No;
         }
         self.list(unit, 0);
         self.units[unit as usize].alone = false;

@@ -120,6 +120,26 @@ impl Engine {
         }
     }
 
+    /// A task on a core of `node` goes through the first `bytes` bytes of a region, `passes` times as the
+    /// last-level cache sees it, and nothing of them stays there.
+    ///
+    /// # Panics
+    /// If there is no such region.
+    pub fn stream(&mut self, node: u8, region: RegionId, bytes: u64, touch: Touch, passes: f32) {
+        if passes <= 0.0 {
+            return;
+        }
+        let Region { first, bytes: whole, .. } = self.regions[region.0 as usize];
+        let chunks = u32::try_from(bytes.min(whole).div_ceil(self.chunk)).unwrap_or(u32::MAX);
+        for chunk in 0..chunks {
+            let mut unit = first + chunk;
+            while unit != NO_UNIT {
+                self.stream_unit(node, unit, touch, passes);
+                unit = self.units[unit as usize].next;
+            }
+        }
+    }
+
     /// Touches lines `from..to` of a chunk, which is cut there if it is not yet.
     fn touch_parts(
         &mut self,

@@ -66,7 +66,9 @@ impl Engine {
             let module = u8::try_from(module).unwrap_or(u8::MAX);
             let limit = spec.protocol.directory_lines.filter(|_| spec.protocol.filter);
             let limit = limit.unwrap_or(u64::MAX);
-            // With evictions told, a directory never lists more lines than the other caches hold.
+            // Where the switch hears of lines that leave, a directory that has room for all that caches
+            // elsewhere can hold is never full. A switch that calls in lines for want of room all the time
+            // would send more snoops than it gets, which the paper saw nowhere (section 6.3).
             let bounded = limit < u64::MAX
                 && (limit < spec.lines_outside(module) || !spec.protocol.clean_evictions_told);
             Directory::new(limit, bounded)

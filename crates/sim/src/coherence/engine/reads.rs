@@ -20,7 +20,7 @@ impl Engine {
         let inside = self.snoop_inside(node, unit, false, true);
         let blind = !self.choices.memory_directory && self.topology.modules() > 1;
         let mut sender = inside.sender;
-        if blind || self.units[unit as usize].exported == Exported::Any {
+        if blind || self.units[unit as usize].exported != Exported::No {
             sender = self.snoop_outside(unit, false, true).sender.or(sender);
         }
         let known = &mut self.units[unit as usize];

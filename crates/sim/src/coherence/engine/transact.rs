@@ -32,6 +32,20 @@ impl Engine {
         self.transact(node, unit, touch);
     }
 
+    /// A core of `node` goes through a unit so often and keeps nothing of it.
+    pub(super) fn stream_unit(&mut self, node: u8, unit: u32, touch: Touch, passes: f32) {
+        self.tally.touches += 1;
+        let at = unit as usize;
+        if self.units[at].home == NO_NODE {
+            self.units[at].home = node;
+            self.tally.first_touched += u64::from(self.units[at].lines);
+        }
+        if !self.units[at].holders.has(node) {
+            self.make_room(node, self.units[at].lines);
+            self.go_through(node, unit, touch, passes);
+        }
+    }
+
     /// Brings a unit into the state that a touch needs. There is room.
     fn transact(&mut self, node: u8, unit: u32, touch: Touch) {
         let known = &self.units[unit as usize];
@@ -141,7 +155,6 @@ impl Engine {
                 self.tally.cross(Class::Ndr, hm, nm, lines);
                 self.list(unit, 0);
                 self.units[unit as usize].alone = false;
-                self.units[unit as usize].exported = Exported::No;
             }
             (false, false) if told => {
                 self.tally.enter(Class::Hreq, nm, hm, lines);

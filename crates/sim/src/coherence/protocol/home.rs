@@ -85,9 +85,9 @@ impl Line<'_> {
     fn written_back(&mut self, from: Agent, node: u8, fresh: bool, shared: bool) {
         self.home.fresh = fresh;
         match from {
-            Agent::Switch => {
-                self.home.exported = if shared { Exported::Shared } else { Exported::No };
-            }
+            // What came back may be elsewhere again by now, as far as the bits say: only the switch knows.
+            Agent::Switch if shared => self.home.exported = Exported::Shared,
+            Agent::Switch => {}
             _ => self.home.near = self.home.near.without(node),
         }
         self.send(Agent::Home, from, Word::Acknowledge { node });
@@ -144,8 +144,8 @@ impl Line<'_> {
         };
         let outside = match (blind, reads) {
             (true, _) => true,
-            (false, true) => self.home.exported == Exported::Any,
-            (false, false) => self.home.exported != Exported::No,
+            // The bits of an exported line say that the switch knows more, and it is asked.
+            (false, _) => self.home.exported != Exported::No,
         };
         let outside = outside && asker != Agent::Switch && self.topology.modules() > 1;
         let near: Vec<u8> = near.without(node).iter().collect();

@@ -3,8 +3,8 @@
 //!
 //! Two scans, as in the paper: along the rows, where a block needs the last column of its left
 //! neighbour, and down the columns, where it needs the last row of the block above. A block of the
-//! result is `[row][column][bin]`. Last columns are kept a second time where they lie together,
-//! `[row][bin]`, so that a neighbour reads them and not the whole block.
+//! result is `[row][column][bin]`. The last column of a block is kept a second time where it lies together,
+//! `[row][bin]`, so that a neighbour reads it and not the whole block.
 
 mod tasks;
 

@@ -30,12 +30,20 @@ impl Integral {
         let blocks = image.blocks * image.blocks;
         let pixels = tasks.data(blocks * image.pixels())?;
         let counts = tasks.data(blocks * image.counts())?;
-        let edges = tasks.data(image.blocks * image.side * BINS)?;
-        if touch == FirstTouch::Serial {
-            tasks.spawn(FillAll { pixels, counts, blocks: Block::of(image, 0, 0), seed })?;
-        } else {
-            for block in Block::all(image) {
-                tasks.spawn(Fill { pixels, block, seed })?;
+        let edges = tasks.data(blocks * image.side * BINS)?;
+        match touch {
+            FirstTouch::Serial => {
+                tasks.spawn(FillAll { pixels, counts, blocks: Block::of(image, 0, 0), seed })?;
+            }
+            FirstTouch::Inputs => {
+                for block in Block::all(image) {
+                    tasks.spawn(Fill { pixels, block, seed })?;
+                }
+            }
+            FirstTouch::Blocks | FirstTouch::Panels => {
+                for block in Block::all(image) {
+                    tasks.spawn(Prepare { pixels, counts, edges, block, seed })?;
+                }
             }
         }
         tasks.wait()?;
@@ -109,10 +117,16 @@ impl Block {
         counts.part(self.at() * each, each)
     }
 
-    /// Last columns go along a row of blocks in one place, `[row][bin]`.
+    /// The last column, `[row][bin]`, beside the block itself.
     const fn edge(self, edges: Data<Count>) -> Part<Count> {
         let each = self.side() * BINS;
-        edges.part(self.y as usize * each, each)
+        edges.part(self.at() * each, each)
+    }
+
+    /// The last column of the block to the left.
+    fn left(self, edges: Data<Count>) -> Option<Part<Count>> {
+        let x = self.x.checked_sub(1)?;
+        Some(Self { x, ..self }.edge(edges))
     }
 
     /// The last row of the block above.
@@ -152,6 +166,34 @@ impl Kernel for Fill {
 
     fn run(&self, mem: &Mem<'_>) -> Result<(), Failure> {
         self.write(&mut mem.write(self.block.pixels(self.pixels))?);
+        Ok(())
+    }
+}
+
+/// Makes the pixels of a block and touches its counts, so that both lie together: the paper's programs have
+/// all code that allocates memory in tasks (section 4.1).
+#[derive(Clone, Copy, Debug)]
+struct Prepare {
+    pixels: Data<u8>,
+    counts: Data<Count>,
+    edges: Data<Count>,
+    block: Block,
+    seed: u64,
+}
+
+impl Kernel for Prepare {
+    const NAME: &'static str = "prepare block";
+
+    fn declare(&self, footprint: &mut Footprint) {
+        footprint.output(self.block.pixels(self.pixels)).output(self.block.counts(self.counts));
+        footprint.output(self.block.edge(self.edges));
+    }
+
+    fn run(&self, mem: &Mem<'_>) -> Result<(), Failure> {
+        let Self { pixels, block, seed, .. } = *self;
+        Fill { pixels, block, seed }.write(&mut mem.write(block.pixels(pixels))?);
+        mem.write(block.counts(self.counts))?.fill(0);
+        mem.write(block.edge(self.edges))?.fill(0);
         Ok(())
     }
 }
@@ -197,19 +239,19 @@ impl Kernel for Rows {
 
     fn declare(&self, footprint: &mut Footprint) {
         footprint.input(self.block.pixels(self.pixels));
-        footprint.output(self.block.counts(self.counts));
-        match self.block.x {
-            0 => footprint.output(self.block.edge(self.edges)),
-            _ => footprint.inout(self.block.edge(self.edges)),
-        };
+        if let Some(left) = self.block.left(self.edges) {
+            footprint.input(left);
+        }
+        footprint.output(self.block.counts(self.counts)).output(self.block.edge(self.edges));
     }
 
     fn run(&self, mem: &Mem<'_>) -> Result<(), Failure> {
         let pixels = mem.read(self.block.pixels(self.pixels))?;
         let mut counts = mem.write(self.block.counts(self.counts))?;
         let mut edge = mem.write(self.block.edge(self.edges))?;
-        if self.block.x == 0 {
-            edge.fill(0);
+        match self.block.left(self.edges) {
+            Some(left) => edge.copy_from_slice(&mem.read(left)?),
+            None => edge.fill(0),
         }
         scan_rows(&pixels, &mut edge, &mut counts, self.block.side());
         Ok(())

@@ -25,7 +25,9 @@ impl Grids {
                 FirstTouch::Serial => {
                     vec![Grid { blocks: 1, rows: grid.blocks * grid.rows, ..grid }]
                 }
-                FirstTouch::Blocks | FirstTouch::Panels => vec![grid; grid.blocks],
+                FirstTouch::Blocks | FirstTouch::Panels | FirstTouch::Inputs => {
+                    vec![grid; grid.blocks]
+                }
             };
             for (block, grid) in blocks.into_iter().enumerate() {
                 tasks.spawn(Start { block: Block::of(grid, values, block) })?;

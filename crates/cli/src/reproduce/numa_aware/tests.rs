@@ -1,0 +1,142 @@
+//! The judging over made-up runs: rows hold and fail as their numbers say.
+
+use std::collections::BTreeMap;
+
+use isochrone_tasks::Regime;
+use isochrone_workloads::numa::Bench;
+
+use super::runs::{Depth, REGIMES, Runs, plan, rules};
+use super::{Table2, numa_aware, to_json, to_page, to_terminal};
+use crate::sim::record::{Key, Record};
+
+const MACHINE: &str = "bullion-s-16s";
+
+/// A run that took so long and moved so many lines from each module to the next.
+fn record(key: Key, seconds: f64, lines: u64) -> Record {
+    // DWB, DTC, HREQ, SNP, HRSP, NDR, in and out.
+    let module =
+        [[lines / 10; 2], [lines; 2], [lines; 2], [lines, 1], [1, lines], [lines / 2, lines]];
+    Record {
+        key,
+        reading: "simulated".into(),
+        verified: true,
+        seconds,
+        setup_seconds: 0.0,
+        tasks: 1,
+        messages: vec![module; 8],
+        message_bytes: (16.0, 80.0),
+        near_lines: vec![0; 16],
+        memory_reads: vec![lines; 16],
+        memory_writes: vec![lines; 16],
+        from_caches: 0,
+        homes: vec![1; 16],
+        directories: vec![(0, 0, 0); 8],
+        compute_ns: 1.0,
+        lines_ns: 1.0,
+        fault_ns: 0.0,
+        task_ns: 2.0,
+        energy_j: (1.0, 1.0, 1.0),
+        declared_bytes: vec![0; 4],
+        spread_bytes: 0,
+        steals: 0,
+        assumed: Vec::new(),
+        assumptions: 0,
+        touches: 1,
+        solved: 1,
+        host_seconds: 1.0,
+        data_bytes: 1,
+        state_bytes: 1,
+    }
+}
+
+/// Runs in which NAFT moves so many lines of DI's 10 000.
+fn runs(naft: u64) -> Runs {
+    let mut records = BTreeMap::new();
+    for bench in Bench::ALL {
+        for regime in REGIMES {
+            for threads in [16, 96, 288] {
+                let key = Key::new(MACHINE, bench, regime, threads).with(&rules(regime, None));
+                let (seconds, lines) = match regime {
+                    Regime::Naft => (1.0, naft),
+                    Regime::Di => (2.66, 10_000),
+                    _ => (10.0, 3_300),
+                };
+                records.insert(key.clone(), record(key, seconds, lines));
+            }
+        }
+    }
+    Runs { machine: MACHINE.into(), records }
+}
+
+fn pass(runs: Runs, id: &str) -> Option<bool> {
+    let (_, spec) = crate::sim::machine(MACHINE).expect("bundled");
+    let all = numa_aware(&spec, runs, Vec::new());
+    all.rows.iter().find(|row| row.id == id).expect("a row").pass
+}
+
+#[test]
+fn rows_hold_and_fail_as_their_numbers_say() {
+    assert_eq!(pass(runs(900), "J3"), Some(true));
+    assert_eq!(pass(runs(900), "J4"), Some(true));
+    assert_eq!(pass(runs(900), "J6"), Some(false), "the histogram moves far too much");
+    assert_eq!(pass(runs(20), "J6"), Some(true));
+    assert_eq!(pass(runs(20), "J13"), Some(true));
+    assert_eq!(pass(runs(20), "J17"), Some(false), "data of DFT are not skewed here");
+    assert_eq!(pass(runs(20), "J14"), Some(false), "no peak is where the paper has it");
+    assert_eq!(pass(runs(20), "J18"), None, "the open loop was not run");
+    let mut broken = runs(900);
+    if let Some(record) = broken.records.values_mut().next() {
+        record.messages[0][1][0] += 1;
+    }
+    assert_eq!(pass(broken, "J3"), Some(false), "data in are not data out");
+}
+
+#[test]
+fn table_2_comes_out_of_the_model() {
+    let (_, spec) = crate::sim::machine(MACHINE).expect("bundled");
+    let found = Table2::of(&spec);
+    let [latency, bandwidth] = super::rows::table_2(&found);
+    assert_eq!(latency.pass, Some(true), "{latency:?}");
+    assert_eq!(bandwidth.cells.iter().take(3).map(|c| c.pass).collect::<Vec<_>>(), [Some(true); 3]);
+}
+
+#[test]
+fn every_table_and_figure_stands_in_text_page_and_json() {
+    let (machine, spec) = crate::sim::machine(MACHINE).expect("bundled");
+    let constants = crate::sim::constants::constants(&machine);
+    let all = numa_aware(&spec, runs(900), constants);
+    let text = to_terminal(&all, 160);
+    for words in
+        ["Free constants", "Table 2", "Table 3a", "Table 3b", "Figure 2", "(must)", "not run"]
+    {
+        assert!(text.contains(words), "{words}:\n{text}");
+    }
+    assert!(!text.contains("NaN"), "{text}");
+    let json = to_json(&all);
+    let rows = json["rows"].as_array().expect("rows");
+    for row in rows {
+        for field in ["id", "paper", "ours", "tolerance", "must", "note"] {
+            assert!(!row[field].is_null(), "{field} of {row}");
+        }
+    }
+    let must: Vec<&str> = rows
+        .iter()
+        .filter(|row| row["must"] == true)
+        .filter_map(|row| row["id"].as_str())
+        .collect();
+    assert_eq!(must, ["J1", "J3", "J4", "J5", "J6", "J13", "J17"]);
+    let page = to_page(&all).render();
+    for figure in ["Figure 2", "Figure 3", "Figure 4", "Figure 5", "Figure 6", "Figure 7"] {
+        assert!(page.contains(figure), "{figure}");
+    }
+}
+
+#[test]
+fn a_plan_has_each_run_once_and_quick_is_part_of_paper() {
+    let [quick, paper, full] = [Depth::Quick, Depth::Paper, Depth::Full].map(|d| plan(MACHINE, d));
+    assert_eq!(quick.len(), 45);
+    assert!(
+        quick.iter().all(|key| paper.contains(key)) && paper.iter().all(|key| full.contains(key))
+    );
+    assert!(paper.windows(2).all(|two| two[0] < two[1]));
+}

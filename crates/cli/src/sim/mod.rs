@@ -1,0 +1,67 @@
+//! `isochrone sim`: benchmarks on a machine that nobody here owns, in virtual time.
+
+pub(crate) mod constants;
+pub(crate) mod record;
+pub(crate) mod speed;
+pub(crate) mod sweep;
+pub(crate) mod words;
+
+#[cfg(test)]
+mod tests;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use isochrone_host::find_machine;
+use isochrone_machine::Machine;
+use isochrone_sim::coherence::NumaSpec;
+use isochrone_workloads::numa::Bench;
+
+use constants::constants;
+use record::{Key, Record, is_paper};
+
+use crate::args::{SimArgs, SimCommand};
+use crate::output::{Terminal, write_file};
+
+/// Runs the command.
+pub(crate) fn run(command: &SimCommand, terminal: &Terminal) -> Result<ExitCode> {
+    match command {
+        SimCommand::Cholesky(args) => one(Bench::Cholesky, args, terminal),
+        SimCommand::Smi(args) => one(Bench::Smi, args, terminal),
+        SimCommand::Streamcluster(args) => one(Bench::Streamcluster, args, terminal),
+        SimCommand::Jacobi(args) => one(Bench::Jacobi, args, terminal),
+        SimCommand::Inthist(args) => one(Bench::Inthist, args, terminal),
+        SimCommand::Sweep(args) => sweep::run(args, terminal),
+    }
+}
+
+/// A machine and what it means as a coherent one.
+pub(crate) fn machine(name: &str) -> Result<(Machine, NumaSpec)> {
+    let machine = find_machine(name)?;
+    let spec = NumaSpec::of(&machine)?;
+    Ok((machine, spec))
+}
+
+fn one(bench: Bench, args: &SimArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let (machine, spec) = machine(&args.machine)?;
+    let most = u16::try_from(spec.cores()).unwrap_or(u16::MAX);
+    let key = Key {
+        paper_size: is_paper(args.size),
+        ..Key::new(&machine.name, bench, args.regime, args.threads.unwrap_or(most))
+            .with(&args.variant)
+            .seeded(args.seed)
+    };
+    let record = Record::make(&machine, &spec, &key)?;
+    let free = constants(&machine);
+    if let Some(path) = &args.html {
+        write_file(path, &words::to_page(&record, &free).render(), terminal)?;
+    }
+    if let Some(path) = &args.json {
+        let text = serde_json::to_string_pretty(&words::to_json(&record, &free))? + "\n";
+        write_file(path, &text, terminal)?;
+    }
+    if args.json.as_ref().is_none_or(|path| path.as_os_str() != "-") {
+        terminal.print(&words::to_text(&record, &free, terminal))?;
+    }
+    Ok(if record.verified { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

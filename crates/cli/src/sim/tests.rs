@@ -1,0 +1,78 @@
+//! Small runs on the paper's machine, and sweeps that were cut off.
+
+use isochrone_sim::coherence::{Class, Direction};
+use isochrone_tasks::Regime;
+use isochrone_workloads::numa::{Bench, Variant};
+
+use super::record::{Key, Record, parse_variants, skew};
+use super::{constants::constants, machine, sweep, words};
+
+fn small(regime: Regime) -> Key {
+    Key { paper_size: false, ..Key::new("bullion-s-16s", Bench::Inthist, regime, 32) }
+}
+
+#[test]
+fn a_run_says_what_it_is_and_is_verified() {
+    let (machine, spec) = machine("bullion-s-16s").expect("bundled");
+    let record = Record::make(&machine, &spec, &small(Regime::Di)).expect("possible");
+    assert!(record.verified && record.seconds > 0.0);
+    let lines = |way| record.count(&[Class::Dwb, Class::Dtc], way);
+    assert_eq!(lines(Direction::In), lines(Direction::Out));
+    assert_eq!(record.mode().0, 2, "interleaved data are everywhere, and never near");
+    let json = words::to_json(&record, &constants(&machine));
+    for field in [
+        "verified",
+        "reading",
+        "seed",
+        "seconds",
+        "touches_per_s",
+        "free_constants",
+        "fitted_cells",
+    ] {
+        assert!(!json[field].is_null(), "{field}");
+    }
+    assert_eq!(json["reading"], "simulated");
+    let sum: f64 = Class::ALL.iter().map(|class| record.movement(Some(&[*class]))).sum();
+    assert!((sum - record.movement(None)).abs() < 1.0, "bytes are the sum over classes");
+    let page = words::to_page(&record, &constants(&machine)).render();
+    assert!(page.contains("DWB") && page.contains("simulated"));
+}
+
+#[test]
+fn a_sweep_that_was_cut_off_does_the_rest_and_nothing_twice() {
+    let (machine, spec) = machine("bullion-s-16s").expect("bundled");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("sweep.jsonl");
+    let keys = [small(Regime::Di), small(Regime::Naft)];
+    let run = || sweep::sweep(&machine, &spec, &keys, Some(&file), Some(1)).expect("runs");
+    let first = run().expect("not stopped");
+    let text = std::fs::read_to_string(&file).expect("written");
+    assert_eq!(text.lines().count(), 2);
+    // A kill in the middle of the second line.
+    std::fs::write(&file, &text[..text.len() - 40]).expect("writable");
+    let mut second = run().expect("not stopped");
+    let again = std::fs::read_to_string(&file).expect("written");
+    assert_eq!(again.lines().count(), 3, "the half line, and the run that it was of");
+    assert_eq!(again.lines().next(), text.lines().next(), "what was finished is not done again");
+    for (key, record) in &mut second {
+        record.host_seconds = first[key].host_seconds;
+    }
+    assert_eq!(first, second, "the same seed gives the same run");
+}
+
+#[test]
+fn names_of_variants_are_sets() {
+    assert_eq!(parse_variants("plain").expect("none"), []);
+    let both = [Variant::InoutTwice, Variant::Panels];
+    assert_eq!(parse_variants("inout-twice+panels").expect("two"), both);
+    assert!(parse_variants("inout-twice+nonsense").is_err());
+    let key = small(Regime::Naft).with(&both);
+    assert_eq!(parse_variants(&key.variant).expect("its own words"), both);
+}
+
+#[test]
+fn uneven_is_most_over_median() {
+    assert_eq!(skew(&[1.0, 1.0, 1.0, 4.0]), Some(4.0));
+    assert_eq!(skew(&[0.0, 0.0]), None);
+    assert_eq!(skew(&[0.0, 0.0, 1.0]), Some(f64::INFINITY));
+}
