@@ -1,12 +1,14 @@
 //! The command line, its help and its examples, in one place; everything else takes typed values.
 
 mod bench;
+mod cla;
 mod dataflow;
 mod predict;
 mod run;
 mod share;
 mod sim;
 mod taskbench;
+mod verify;
 
 use std::path::PathBuf;
 
@@ -16,11 +18,13 @@ pub(crate) use bench::{
     AstarArgs, BenchCommand, ChaseArgs, CollArgs, CommonArgs, MallocArgs, StructuresArgs, TierArgs,
     TierPart,
 };
+pub(crate) use cla::ClaArgs;
 pub(crate) use dataflow::{DataflowArgs, HistogramArgs, JacobiArgs, MatrixArgs, StreamclusterArgs};
 pub(crate) use predict::{AcksName, CollectiveName, ObjectiveName, PredictArgs, StartName};
 pub(crate) use run::{PinChoice, PlacementArgs, RunArgs, RunMode};
 pub(crate) use sim::{SimArgs, SimCommand, SizeChoice, SpeedArgs, SweepArgs};
 pub(crate) use taskbench::{TaskbenchArgs, TaskbenchRun};
+pub(crate) use verify::{ModelArgs, VerifyCommand};
 
 use crate::bench::RankArgs;
 use crate::run::usage::UsageArgs;
@@ -107,12 +111,23 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: SimCommand,
     },
+    /// Predict, simulate and check a cache-line-aware program that is written as text.
+    #[command(after_help = cla::AFTER_HELP)]
+    Cla(ClaArgs),
+    /// Is the model right? Against live calls here, or against published figures.
+    #[command(after_help = verify::AFTER_HELP)]
+    Verify {
+        /// Against what.
+        #[command(subcommand)]
+        command: VerifyCommand,
+    },
     /// Print a paper's figures beside ours.
     #[command(after_help = "Examples:\n  \
             isochrone reproduce latency-checker --atlas isochrone.atlas --html grids.html\n  \
             isochrone reproduce hidden-numa --bench astar.json --html figures.html\n  \
             isochrone reproduce pspt --html pspt.html --json pspt.json\n  \
-            isochrone reproduce numa-aware-runtime --results runs.jsonl --json rows.json --html page.html")]
+            isochrone reproduce numa-aware-runtime --results runs.jsonl --json rows.json --html page.html\n  \
+            isochrone reproduce cla --html cla.html")]
     Reproduce(ReproduceArgs),
     /// Runs a program and leaves what it took; part of `run` and `bench`.
     #[command(hide = true)]
@@ -314,6 +329,8 @@ pub(crate) enum Paper {
     Pspt,
     /// Tables 2 and 3 and Figures 2 to 7 of the TPDS paper on coherence traffic, simulated.
     NumaAwareRuntime,
+    /// Table 1, the five latencies and Figures 2 and 3 of the paper on cache-line-aware programs.
+    Cla,
 }
 
 /// `256M`, `2G`, `64k` or plain bytes.

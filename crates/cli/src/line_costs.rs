@@ -1,7 +1,10 @@
 //! What lines cost on a machine: from its description, or from this machine's atlas.
 
+use std::path::Path;
+
 use anyhow::{Context, Result, bail};
 use isochrone_atlas_store::contents::{Contents, Matrix};
+use isochrone_atlas_store::load;
 use isochrone_cla::costs::of_machine;
 use isochrone_cla::search::matrix_classes;
 use isochrone_machine::{ClassCost, LineCosts, Machine, PairClass};
@@ -19,8 +22,20 @@ pub(crate) struct Table {
     pub(crate) assumed: Vec<String>,
 }
 
+/// The table of a machine that is named, or of this one by its atlas. With `siblings`, every core of the
+/// named one has a second thread.
+pub(crate) fn of(machine: Option<&str>, atlas: &Path, siblings: bool) -> Result<Table> {
+    match machine {
+        Some(name) => described(&isochrone_host::find_machine(name)?, siblings),
+        None if siblings => {
+            bail!("--smt assumed needs --machine: an atlas has measured its hardware threads")
+        }
+        None => measured(&load(atlas)?),
+    }
+}
+
 /// The table of a described machine.
-pub(crate) fn described(machine: &Machine, siblings: bool) -> Result<Table> {
+fn described(machine: &Machine, siblings: bool) -> Result<Table> {
     let found = of_machine(machine, siblings)?;
     Ok(Table {
         machine: machine.title.clone(),

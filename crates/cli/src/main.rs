@@ -6,6 +6,7 @@
 
 mod args;
 mod bench;
+mod cla;
 mod diff;
 mod export;
 mod line_costs;
@@ -20,6 +21,7 @@ mod run;
 mod show;
 mod sim;
 mod tier;
+mod verify;
 mod view;
 mod workload;
 
@@ -54,6 +56,8 @@ fn dispatch(command: Command, terminal: &Terminal) -> Result<ExitCode> {
         Command::Run(args) => Ok(run::run(&args, terminal)),
         Command::Bench { command } => bench::run(&command, terminal),
         Command::Predict(args) => predict::run(&args, terminal),
+        Command::Cla(args) => cla::run(&args, terminal),
+        Command::Verify { command } => verify::run(&command, terminal),
         Command::Reproduce(args) => reproduce_command::run(&args, terminal),
         Command::Sim { command } => sim::run(&command, terminal),
         Command::Usage(args) => run::usage::run(&args),

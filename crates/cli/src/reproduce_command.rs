@@ -11,6 +11,7 @@ use isochrone_workloads::figure4::Plan;
 use crate::args::{Cli, Command, DepthChoice, Paper, ReproduceArgs};
 use crate::map;
 use crate::output::{Terminal, write_file};
+use crate::reproduce::cla;
 use crate::reproduce::hidden_numa::{self, Benched};
 use crate::reproduce::numa_aware::{self, Depth, Runs};
 use crate::reproduce::{SEED, latency_checker, pspt, to_json, to_page, to_terminal};
@@ -26,6 +27,7 @@ pub(crate) fn run(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode>
         Paper::HiddenNuma => paper(args, terminal),
         Paper::Pspt => page_tables(args, terminal),
         Paper::NumaAwareRuntime => runtime(args, terminal),
+        Paper::Cla => cache_line_aware(args, terminal),
     }
 }
 
@@ -86,6 +88,21 @@ fn runtime(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+fn cache_line_aware(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let contents = this_machine(args, terminal)?;
+    let threads: Vec<usize> = (2..=16).collect();
+    let all = cla::cla(Some(&contents), &threads)?;
+    if let Some(path) = &args.html {
+        write_file(path, &cla::to_page(&all).render(), terminal)?;
+    }
+    if let Some(path) = &args.json {
+        write_file(path, &serde_json::to_string_pretty(&cla::to_json(&all))?, terminal)?;
+    }
+    let width = u16::try_from(terminal.width).unwrap_or(80);
+    terminal.print(&cla::to_terminal(&all, width))?;
+    Ok(ExitCode::SUCCESS)
+}
+
 fn poster(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
     let contents = this_machine(args, terminal)?;
     let all = latency_checker(Some(&contents), SEED)?;
@@ -108,7 +125,11 @@ fn this_machine(args: &ReproduceArgs, terminal: &Terminal) -> Result<Contents> {
         "{} is not there: measuring a quick one (save one with `isochrone map`)",
         args.atlas.display()
     ));
-    let quick = Cli::parse_from(["isochrone", "map", "--quick", "--only", "block,region"]);
+    let only = match args.paper {
+        Paper::Cla => "block,transfer,multiline",
+        _ => "block,region",
+    };
+    let quick = Cli::parse_from(["isochrone", "map", "--quick", "--only", only]);
     match quick.command {
         Command::Map(quick) => map::measure(&quick),
         _ => unreachable!("these words are `map`"),

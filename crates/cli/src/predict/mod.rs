@@ -8,16 +8,17 @@ mod tests;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use isochrone_atlas_store::load;
 use isochrone_cla::predicted::{self, Rules};
 
+pub(crate) use show::words;
+
 use crate::args::PredictArgs;
-use crate::line_costs::{Table, described, measured};
+use crate::line_costs;
 use crate::output::{Terminal, write_file};
 
 /// Runs the command.
 pub(crate) fn run(args: &PredictArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let table = table(args)?;
+    let table = line_costs::of(args.machine.as_deref(), &args.atlas, args.smt.is_some())?;
     let cores = table.costs.cores();
     let threads = args.threads.as_ref().map_or_else(|| (2..=cores).collect(), |t| t.0.clone());
     if let Some(many) = threads.iter().find(|&&n| n > cores) {
@@ -40,16 +41,6 @@ pub(crate) fn run(args: &PredictArgs, terminal: &Terminal) -> Result<ExitCode> {
     }
     terminal.print(&show::text(args, &table, &rows, terminal.width))?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn table(args: &PredictArgs) -> Result<Table> {
-    match &args.machine {
-        Some(name) => described(&isochrone_host::find_machine(name)?, args.smt.is_some()),
-        None if args.smt.is_some() => {
-            bail!("--smt assumed needs --machine: an atlas has measured its hardware threads")
-        }
-        None => measured(&load(&args.atlas)?),
-    }
 }
 
 fn pictures(args: &PredictArgs, row: &row::Row, terminal: &Terminal) -> Result<()> {

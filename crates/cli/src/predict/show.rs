@@ -63,8 +63,13 @@ pub(super) fn json(args: &PredictArgs, table: &Table, rows: &[Row<'_>]) -> Value
 pub(crate) fn tree(options: &Options) -> String {
     match &options.shape {
         Shape::Exchange => "exchange".into(),
-        Shape::Tree(tree) => below(tree, tree.root()),
+        Shape::Tree(tree) => words(tree),
     }
+}
+
+/// A tree in words.
+pub(crate) fn words(tree: &Tree) -> String {
+    below(tree, tree.root())
 }
 
 fn below(tree: &Tree, rank: Rank) -> String {

@@ -2,7 +2,7 @@
 
 use clap::Parser;
 
-use super::{row, show, table};
+use super::{line_costs, row, show};
 use crate::args::{Cli, ColourChoice, Command, PredictArgs};
 use crate::output::Terminal;
 
@@ -16,7 +16,8 @@ fn args(line: &str) -> PredictArgs {
 
 fn json(line: &str) -> serde_json::Value {
     let args = args(line);
-    let table = table(&args).unwrap_or_else(|e| panic!("{e:#}"));
+    let table = line_costs::of(args.machine.as_deref(), &args.atlas, args.smt.is_some());
+    let table = table.unwrap_or_else(|e| panic!("{e:#}"));
     let threads = args.threads.as_ref().map(|t| t.0.clone()).unwrap_or_default();
     let rows: Vec<_> = threads
         .iter()

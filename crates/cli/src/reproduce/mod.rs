@@ -7,6 +7,7 @@
 //! from an atlas and keeps its reading. Nothing here opens a file, prints or reads a clock.
 
 mod cells;
+pub(crate) mod cla;
 mod constants;
 mod die;
 mod epyc;

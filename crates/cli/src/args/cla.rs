@@ -1,0 +1,63 @@
+//! What `isochrone cla` takes.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Examples below `isochrone cla --help`.
+pub(super) const AFTER_HELP: &str = "\
+Examples:
+  isochrone cla figure1.cla --machine xeon-e5-2660-2s --threads 4
+  isochrone cla barrier.cla --threads 8 --set rounds=3 --calls 3 --machine xeon-e5-2660-2s
+  isochrone cla figure1.cla --threads 2 --calls 2 --machine xeon-e5-2660-2s   (refused: flags are reused)
+
+The language is described in docs/method/cla-language.md. Ends with 1 when the checker finds a fault.";
+
+/// What `cla` takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ClaArgs {
+    /// The program.
+    pub(crate) file: PathBuf,
+    /// A bundled machine's name or a TOML file [default: this machine, from its atlas].
+    #[arg(long, value_name = "NAME|FILE")]
+    pub(crate) machine: Option<String>,
+    /// This machine's atlas, where no machine is named.
+    #[arg(long, default_value = "isochrone.atlas")]
+    pub(crate) atlas: PathBuf,
+    /// How many ranks.
+    #[arg(long, default_value_t = 2)]
+    pub(crate) threads: u16,
+    /// The root.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) root: u16,
+    /// The tree: flat, binomial, a degree such as 2, or the parents of all ranks such as -,0,0,1.
+    #[arg(long, default_value = "2")]
+    pub(crate) tree: String,
+    /// A number that the program takes, e.g. --set rounds=3.
+    #[arg(long = "set", value_name = "NAME=NUMBER", value_parser = setting)]
+    pub(crate) values: Vec<(String, i64)>,
+    /// Calls that the checker takes in every order [default: 2 where the program counts its calls, else 1].
+    #[arg(long)]
+    pub(crate) calls: Option<u64>,
+    /// States that the checker visits at most.
+    #[arg(long, default_value_t = isochrone_cla::check::STATES_MAX)]
+    pub(crate) states: usize,
+    /// Simulated seeds.
+    #[arg(long, default_value_t = 51)]
+    pub(crate) seeds: u64,
+    /// Figures as JSON, `-` for standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// The graph for Graphviz, `-` for standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) dot: Option<PathBuf>,
+    /// The same graph as SVG.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+}
+
+fn setting(text: &str) -> Result<(String, i64), String> {
+    let wrong = || format!("`{text}` is not NAME=NUMBER");
+    let (name, number) = text.split_once('=').ok_or_else(wrong)?;
+    Ok((name.trim().to_owned(), number.trim().parse().map_err(|_| wrong())?))
+}

@@ -1,0 +1,53 @@
+//! What `isochrone verify` takes.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// Examples below `isochrone verify --help`.
+pub(super) const AFTER_HELP: &str = "\
+Examples:
+  isochrone map --quick && isochrone verify model --json model.json
+  isochrone verify model --scale 2    (must fail: a model that is wrong by a factor of two)
+  isochrone verify published
+
+Ends with 1 when the model is wrong.";
+
+/// What is verified.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum VerifyCommand {
+    /// Live calls of two ranks here against the predicted band and the simulation.
+    Model(ModelArgs),
+    /// Figures that others have published: fitted on some, predicted for the rest.
+    Published {
+        /// Every point as JSON, `-` for standard output.
+        #[arg(long, value_name = "FILE")]
+        json: Option<PathBuf>,
+    },
+}
+
+/// What `verify model` takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ModelArgs {
+    /// This machine's atlas, for what lines cost.
+    #[arg(long, default_value = "isochrone.atlas")]
+    pub(crate) atlas: PathBuf,
+    /// Calls of each collective that are timed.
+    #[arg(long, default_value_t = 20_000)]
+    pub(crate) windows: u64,
+    /// Multiply all costs: with 0.5 or 2 the model must be found wrong.
+    #[arg(long, default_value_t = 1.0, value_parser = positive)]
+    pub(crate) scale: f64,
+    /// Figures as JSON, `-` for standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
+    if number > 0.0 && number.is_finite() {
+        Ok(number)
+    } else {
+        Err(format!("`{text}` is not above 0"))
+    }
+}

@@ -1,0 +1,25 @@
+//! That the paper's numbers stand where they should, and that ours follow from them.
+
+use super::{cla, most_over_flat, tables::to_terminal, to_json, to_page};
+
+#[test]
+fn published_numbers_stand_beside_ours() {
+    let all = cla(None, &[2, 4, 8, 12, 16]).unwrap_or_else(|error| panic!("{error:#}"));
+    let published: Vec<_> = all.latencies.iter().map(|b| b.published).collect();
+    assert_eq!(published, [2.3, 35.0, 94.0, 70.0, 107.0].map(Some));
+    let table1: Vec<_> = all.table1.iter().map(|b| b.published).collect();
+    assert_eq!(table1, [63.4, 11.1, 0.0, 0.8, 180.65, 7.5, 3.0, 0.91].map(Some));
+    // Added up by hand in the tests of the predictor.
+    assert!((all.figure2[0].min.total_ns - 671.9).abs() < 0.06, "{}", all.figure2[0].min.total_ns);
+    for row in &all.figure3 {
+        assert!(row.ours.holds(row.simulated_ns), "{row:?}");
+        assert!(row.printed.min_ns <= row.flat_ns, "{row:?}");
+    }
+    assert!(most_over_flat(&all) > 1.2);
+    let json = to_json(&all);
+    assert_eq!(json["figure3"].as_array().map(Vec::len), Some(5));
+    let text = to_terminal(&all, 100);
+    assert!(text.contains("no atlas") && text.contains("180.7"), "{text}");
+    let page = to_page(&all).render();
+    assert!(page.contains("Figure 2") && page.contains("<svg"), "a page with pictures");
+}

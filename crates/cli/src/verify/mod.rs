@@ -1,0 +1,193 @@
+//! `isochrone verify`: whether the model is right, here and against what others published.
+
+mod live;
+mod model;
+mod published;
+#[cfg(test)]
+mod tests;
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use isochrone_atlas_store::contents::Contents;
+use isochrone_atlas_store::load;
+use isochrone_machine::LineCosts;
+use isochrone_os::clock::Clock;
+use isochrone_report::{fmt, table::Cell, table::Table};
+use isochrone_stats as stats;
+use isochrone_units::CoreId;
+use serde_json::{Value, json};
+
+use crate::args::{ModelArgs, VerifyCommand};
+use crate::line_costs::measured;
+use crate::output::{Terminal, write_file};
+use live::{What, series};
+use model::{MEDIAN_OFF_MOST, RATIO_MOST, SHARE_LEAST, Verdict, phases};
+
+/// Runs the command.
+pub(crate) fn run(command: &VerifyCommand, terminal: &Terminal) -> Result<ExitCode> {
+    match command {
+        VerifyCommand::Model(args) => check_model(args, terminal),
+        VerifyCommand::Published { json } => published::run(json.as_deref(), terminal),
+    }
+}
+
+/// What was measured here to have the model's costs.
+struct Costs {
+    costs: LineCosts,
+    cores: [CoreId; 2],
+}
+
+/// Windows from which the cost of a call alone is taken.
+const ALONE: u64 = 4000;
+
+/// Costs between the first two cores of the atlas: a transfer as the atlas has it.
+fn costs(atlas: &Contents) -> Result<Costs> {
+    let table = measured(atlas)?;
+    let map = atlas.transfers.iter().find(|t| t.state == "modified");
+    let rows = map.map(|m| m.latency_ns.rows.as_slice()).unwrap_or_default();
+    let core = |at: usize| -> Result<CoreId> {
+        let digits = |c: char| !c.is_ascii_digit();
+        let name = rows.get(at).context("this needs two cores; the atlas has one")?;
+        Ok(CoreId(
+            name.trim_start_matches(digits).parse().context("a core of the atlas has no number")?,
+        ))
+    };
+    let cores = [core(0)?, core(1)?];
+    let mut costs = table.costs;
+    // Half of a transfer is the request, half the answer.
+    costs.added.request_ns = costs.pair(0, 1).transfer_ns / 2.0;
+    Ok(Costs { costs, cores })
+}
+
+/// What a call costs that waits for nobody: a team of one rank, measured now.
+fn alone_ns(what: What, core: CoreId, clock: &Clock) -> Result<f64> {
+    let alone = series(what, &[core], ALONE, clock)?;
+    let ns: Vec<f64> = alone.samples.iter().map(|s| s.ns).collect();
+    let median = stats::median(&ns).context("no window began in time: is the machine busy?")?;
+    Ok(median.max(0.0))
+}
+
+fn check_model(args: &ModelArgs, terminal: &Terminal) -> Result<ExitCode> {
+    if args.windows == 0 {
+        bail!("no windows, no samples; give --windows at least 1000");
+    }
+    let atlas =
+        load(&args.atlas).context("verify needs this machine's atlas: `isochrone map --quick`")?;
+    let clock = Clock::calibrate();
+    let found = costs(&atlas)?;
+    let mut verdicts = Vec::new();
+    let mut late = 0;
+    for what in What::ALL {
+        let mut costs = found.costs.clone();
+        costs.added.call_ns = alone_ns(what, found.cores[0], &clock)?;
+        let costs = costs.scaled(args.scale);
+        let live = series(what, &found.cores, args.windows, &clock)?;
+        late += live.late;
+        let call_ns = costs.added.call_ns;
+        verdicts.push(Verdict::of(what, &live.samples, &phases(what, &costs)?, call_ns));
+    }
+    let faults: Vec<String> = verdicts.iter().flat_map(Verdict::faults).collect();
+    if let Some(path) = &args.json {
+        let json = to_json(args, &found, &verdicts, late);
+        write_file(path, &serde_json::to_string_pretty(&json)?, terminal)?;
+    }
+    terminal.print(&text(args, &found, &verdicts, late, terminal.width))?;
+    if faults.is_empty() {
+        terminal.print("the model holds")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for fault in &faults {
+        terminal.print(&format!("the model is wrong: {fault}"))?;
+    }
+    Ok(ExitCode::FAILURE)
+}
+
+fn to_json(args: &ModelArgs, found: &Costs, verdicts: &[Verdict], late: usize) -> Value {
+    let one = |v: &Verdict| {
+        json!({
+            "collective": v.what.collective().name(),
+            "bytes": v.what.bytes(),
+            "samples": v.samples,
+            "inside_share": v.share(),
+            "t_min_ns": v.band.min_ns,
+            "t_max_ns": v.band.max_ns,
+            "t_max_over_t_min": v.ratio,
+            "live_ns_p5": v.live_ns[0],
+            "live_ns_p50": v.live_ns[1],
+            "live_ns_p95": v.live_ns[2],
+            "simulated_median_ns": v.simulated_ns,
+            "call_ns": v.call_ns,
+            "holds": v.faults().is_empty(),
+        })
+    };
+    json!({
+        "readings": "live is measured, t_min and t_max are predicted, simulated is simulated",
+        "scale": args.scale,
+        "cores": found.cores.map(|c| c.0),
+        "transfer_ns": found.costs.pair(0, 1).transfer_ns,
+        "local_ns": found.costs.local_ns,
+        "windows": args.windows,
+        "late_windows": late,
+        "collectives": verdicts.iter().map(one).collect::<Vec<_>>(),
+    })
+}
+
+fn text(
+    args: &ModelArgs,
+    found: &Costs,
+    verdicts: &[Verdict],
+    late: usize,
+    width: usize,
+) -> String {
+    let mut table = Table::new([
+        "collective",
+        "T_min ns",
+        "T_max ns",
+        "ratio",
+        "live p5",
+        "p50",
+        "p95",
+        "call",
+        "simulated",
+        "inside",
+    ]);
+    let ns = |value: f64| Cell::number(value, fmt::significant(value, 4));
+    for v in verdicts {
+        table.row([
+            Cell::text(v.what.collective().name()),
+            ns(v.band.min_ns),
+            ns(v.band.max_ns),
+            Cell::text(format!("{:.2}", v.ratio)),
+            ns(v.live_ns[0]),
+            ns(v.live_ns[1]),
+            ns(v.live_ns[2]),
+            ns(v.call_ns),
+            ns(v.simulated_ns),
+            Cell::text(fmt::percent(v.share())),
+        ]);
+    }
+    let [a, b] = found.cores.map(|c| c.0);
+    let scaled = if (args.scale - 1.0).abs() > f64::EPSILON {
+        format!(", all costs times {}", args.scale)
+    } else {
+        String::new()
+    };
+    [
+        format!(
+            "2 ranks on cores {a} and {b}: a line crosses in {:.1} ns (atlas, measured){scaled}",
+            found.costs.pair(0, 1).transfer_ns,
+        ),
+        "T_min, T_max: predicted, of the calls that are most; live, and call (of one rank alone): measured"
+            .to_owned(),
+        table.to_terminal(u16::try_from(width).unwrap_or(80)),
+        format!(
+            "it holds where {:.0} % of the live samples are inside and the simulated median is within {:.0} % of \
+             the live one; a band is worth something where T_max is at most {RATIO_MOST} T_min; {late} late \
+             windows were left out",
+            100.0 * SHARE_LEAST,
+            100.0 * MEDIAN_OFF_MOST
+        ),
+    ]
+    .join("\n")
+}

@@ -1,0 +1,57 @@
+//! That the verdict notices a wrong model, on samples that a machine with known costs would give.
+
+use isochrone_machine::{AddedTerms, ClassCost, LineCosts, PairClass};
+
+use super::live::{Sample, What};
+use super::model::{RATIO_MOST, Verdict, phases};
+
+fn costs() -> LineCosts {
+    let near = ClassCost {
+        transfer_ns: 80.0,
+        memory_ns: 120.0,
+        start_ns: 69.0,
+        line_ns: 12.5,
+        congestion_ns: 0.0,
+    };
+    let mut costs = LineCosts::new(2, vec![near], 2.0, |_, _| PairClass(0));
+    costs.added = AddedTerms { call_ns: 6.0, request_ns: 40.0, ..AddedTerms::default() };
+    costs
+}
+
+/// What the machine would give: the simulated time of each call, up to a fifth longer.
+fn samples(what: What, costs: &LineCosts) -> Vec<Sample> {
+    let phases = phases(what, costs).unwrap_or_else(|error| panic!("{error:#}"));
+    let late = [0.0, 0.02, 0.05, 0.1, 0.2];
+    (0..400_u64)
+        .map(|call| {
+            let phase = phases[usize::try_from(call).unwrap_or(0) % phases.len()];
+            let ns = phase.simulated_ns * (1.0 + late[usize::try_from(call).unwrap_or(0) % 5]);
+            Sample { call, ns }
+        })
+        .collect()
+}
+
+#[test]
+fn a_right_model_holds_and_one_scaled_by_half_or_two_does_not() {
+    for what in What::ALL {
+        let samples = samples(what, &costs());
+        let verdict = |factor: f64| {
+            let phases = phases(what, &costs().scaled(factor)).unwrap_or_else(|e| panic!("{e:#}"));
+            Verdict::of(what, &samples, &phases, 0.0)
+        };
+        let right = verdict(1.0);
+        assert!(right.faults().is_empty(), "{right:?}");
+        for factor in [0.5, 2.0] {
+            let wrong = verdict(factor);
+            assert_eq!(wrong.faults().len(), 2, "{factor}: {wrong:?}");
+            assert!(wrong.share() < 0.2, "{factor}: {wrong:?}");
+        }
+    }
+}
+
+#[test]
+fn the_band_of_two_ranks_is_narrow() {
+    let phases = phases(What::Broadcast, &costs()).unwrap_or_else(|error| panic!("{error:#}"));
+    let narrow = phases.iter().filter(|p| p.band.max_ns <= RATIO_MOST * p.band.min_ns).count();
+    assert!(8 * narrow >= 7 * phases.len(), "{phases:?}");
+}
