@@ -8,6 +8,7 @@
 use crate::bins::{KINDS, UNKNOWN_KIND};
 use crate::class::{SizeClass, UnitLines};
 use crate::heap::{Heap, PAGE_LINES};
+use crate::open::OpenPage;
 use crate::page::{PageCodes, PageState, PageWord};
 use crate::policy::Mode;
 use crate::refill::FREE;
@@ -128,7 +129,11 @@ impl<'a> Heap<'a> {
     /// Bytes that may be assigned for the sake of nearer lines.
     #[must_use]
     pub fn preference_limit_bytes(&self) -> u64 {
-        let live = self.live_bytes();
+        self.limit_for_bytes(self.live_bytes())
+    }
+
+    /// The same with so many live bytes.
+    pub(crate) fn limit_for_bytes(&self, live: u64) -> u64 {
         let waste = scaled(live, self.policy.waste);
         live.saturating_add(waste).saturating_add(self.policy.slack_bytes)
     }
@@ -139,7 +144,12 @@ impl<'a> Heap<'a> {
     }
 
     /// Assigns a page that has units near for the core, if that stays within the waste allowed.
-    pub(crate) fn grow_near(&self, class: SizeClass, order: &OrderTable) -> bool {
+    pub(crate) fn grow_near(
+        &self,
+        class: SizeClass,
+        order: &OrderTable,
+        open: Option<&mut OpenPage>,
+    ) -> bool {
         let limit = self.preference_limit_bytes();
         let sums = self.sums();
         let reserve = |bytes: u64| bytes.checked_add(PAGE).filter(|&bytes| bytes <= limit);
@@ -148,15 +158,21 @@ impl<'a> Heap<'a> {
         }
         let near = order.near_kinds.load(Relaxed);
         let kinds = order.kinds.iter().map(|kind| kind.load(Relaxed));
-        let assigned = self.assign(class, kinds.filter(|kind| near >> kind & 1 == 1));
-        if !assigned {
+        let Some(page) = self.take_page(kinds.filter(|kind| near >> kind & 1 == 1)) else {
             sums.assigned_bytes.fetch_sub(PAGE, Relaxed);
-        }
-        assigned
+            return false;
+        };
+        self.cut(class, page, Some(order), open);
+        true
     }
 
     /// Assigns any page, the best kind for the core first.
-    pub(crate) fn grow_any(&self, class: SizeClass, order: Option<&OrderTable>) -> bool {
+    pub(crate) fn grow_any(
+        &self,
+        class: SizeClass,
+        order: Option<&OrderTable>,
+        open: Option<&mut OpenPage>,
+    ) -> bool {
         let sums = self.sums();
         let limit = self.preference_limit_bytes();
         let ordered = order.filter(|order| order.count.load(Relaxed) > 0);
@@ -164,28 +180,26 @@ impl<'a> Heap<'a> {
         let kinds = kinds.map(|kind| kind.load(Relaxed));
         // All kinds once more: an order may be there half, or not at all.
         let every = 0..=UNKNOWN_KIND;
-        if !self.assign(class, kinds.chain(every)) {
-            return false;
-        }
+        let Some(page) = self.take_page(kinds.chain(every)) else { return false };
+        self.cut(class, page, ordered, open);
         if sums.assigned_bytes.fetch_add(PAGE, Relaxed) + PAGE > limit {
             sums.forced_pages.fetch_add(1, Relaxed);
         }
         true
     }
 
-    /// Takes a ready page of the first of these kinds that has one, and cuts it.
-    fn assign(&self, class: SizeClass, kinds: impl Iterator<Item = u8> + Clone) -> bool {
+    /// Takes a ready page of the first of these kinds that has one.
+    fn take_page(&self, kinds: impl Iterator<Item = u8> + Clone) -> Option<u32> {
         loop {
             let mut moved = false;
             for kind in kinds.clone() {
                 if let Some(page) = self.take_ready(kind, &mut moved) {
-                    self.cut(class, page);
-                    return true;
+                    return Some(page);
                 }
             }
             // A page may have moved to a kind that was looked at before.
             if !moved {
-                return false;
+                return None;
             }
         }
     }
@@ -208,8 +222,15 @@ impl<'a> Heap<'a> {
         }
     }
 
-    /// Cuts a page that the caller owns into free units.
-    fn cut(&self, class: SizeClass, page: u32) {
+    /// Cuts a page that the caller owns into units: those worth keeping for who keeps a page, the
+    /// others free.
+    fn cut(
+        &self,
+        class: SizeClass,
+        page: u32,
+        order: Option<&OrderTable>,
+        open: Option<&mut OpenPage>,
+    ) {
         let assign = |word: u64| Some(PageWord(word).assigned(class).0);
         if let Some(word) = self.tables.pages.get(page as usize) {
             // It always succeeds: the closure refuses nothing.
@@ -218,28 +239,37 @@ impl<'a> Heap<'a> {
         let seen = self.word(page).seen();
         let unit = class.unit();
         let mut bins = [0; 64];
-        let units = usize::from(unit.per_page());
+        let bins = &mut bins[..usize::from(unit.per_page())];
         let line_of = |place: u8| page * PAGE_LINES + (u32::from(place) << unit as u8);
-        for (place, bin) in (0_u8..).zip(&mut bins[..units]) {
+        for (place, bin) in (0_u8..).zip(bins.iter_mut()) {
             *bin = self.bin(unit, seen, line_of(place));
-            if let Some(mask) = self.tables.masks.get(line_of(place) as usize) {
-                mask.store(class.full_mask(), Relaxed);
-            }
         }
         let mut done = 0_u64;
-        for (place, &bin) in (0_u8..).zip(&bins[..units]) {
-            if done >> place & 1 == 1 {
-                continue;
+        if let Some(open) = open {
+            done = kept(bins, order);
+            *open = OpenPage::new(page, done);
+        }
+        for (place, &bin) in (0_u8..).zip(bins.iter()) {
+            let is_kept = done >> place & 1 == 1;
+            if let Some(mask) = self.tables.masks.get(line_of(place) as usize) {
+                mask.store(if is_kept { 0 } else { class.full_mask() }, Relaxed);
             }
+            if is_kept {
+                self.tally(unit, bin, 1);
+            }
+        }
+        for (place, &bin) in (0_u8..).zip(bins.iter()) {
             let (mut chain, mut length) = ([0; 64], 0);
-            for (other, &other_bin) in (0_u8..).zip(&bins[..units]).skip(usize::from(place)) {
-                if other_bin == bin {
+            for (other, &other_bin) in (0_u8..).zip(bins.iter()).skip(usize::from(place)) {
+                if other_bin == bin && done >> other & 1 == 0 {
                     chain[length] = line_of(other);
                     length += 1;
                     done |= 1 << other;
                 }
             }
-            self.stack(class, bin).push_all(&chain[..length]);
+            if length > 0 {
+                self.stack(class, bin).push_all(&chain[..length]);
+            }
         }
     }
 
@@ -283,6 +313,19 @@ impl<'a> Heap<'a> {
         }
         debug_assert!(self.policy.mode != Mode::Oracle || !self.tables.ranks.is_empty());
     }
+}
+
+/// Units, by place, of the bins that an order keeps; all where it keeps none of them.
+fn kept(bins: &[u8], order: Option<&OrderTable>) -> u64 {
+    let mut units = 0;
+    if let Some(order) = order {
+        let keep = order.keep.load(Relaxed).max(order.near.load(Relaxed));
+        for (place, &bin) in (0_u8..).zip(bins) {
+            let rank = order.ranks[usize::from(bin)].load(Relaxed);
+            units |= u64::from(u16::from(rank) < keep) << place;
+        }
+    }
+    if units == 0 { u64::MAX >> (64 - bins.len()) } else { units }
 }
 
 /// A share of a byte count; nothing for a share that is no number or negative.

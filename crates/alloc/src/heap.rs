@@ -8,7 +8,7 @@ use crate::bins::{Bins, MAX_BINS, oracle_bin};
 use crate::class::{SizeClass, UnitLines};
 use crate::groups::Classes;
 use crate::growth::scaled;
-use crate::model::{Prediction, predict};
+use crate::model::{Prediction, cut, predict, shares};
 use crate::order::{Order, Wish, Worn, oracle_cut};
 use crate::page::{Disguise, PageCodes, PageState, PageWord};
 use crate::policy::{Mode, Policy};
@@ -194,7 +194,22 @@ impl<'a> Heap<'a> {
             return;
         }
         let population = self.population(unit);
-        self.set_order(core, &Order::new(self.bins, unit, worn, wish, Some(&population)));
+        let order = Order::new(self.bins, unit, worn, wish, Some(&population));
+        self.set_order(core, &order);
+        if let Some(table) = self.order(core, unit)
+            && order.count > 0
+        {
+            let shares = shares(self.bins, unit, Some(&population));
+            let known = &order.bins[..usize::from(order.count) - 1];
+            let (keep, _) = cut(known, &shares, self.keep_share(wish.live_bytes));
+            table.keep.store(keep.max(order.near), Relaxed);
+        }
+    }
+
+    /// The share of a page's units that must be used so that with so many live bytes no more
+    /// memory is wasted than allowed.
+    fn keep_share(&self, live_bytes: u64) -> f32 {
+        ratio(live_bytes, self.limit_for_bytes(live_bytes).max(1))
     }
 
     /// Makes the orders of every core anew from what it wears: when [`Self::order_due`].
@@ -239,7 +254,11 @@ impl<'a> Heap<'a> {
         let share = f32::from_bits(table.near_share.load(Relaxed));
         if share > 0.0 && table.count.load(Relaxed) > 0 {
             let bins = core::array::from_fn(|rank| table.bins[rank].load(Relaxed));
-            let (near, _) = oracle_cut(&bins, share, Some(&self.population(unit)));
+            let population = self.population(unit);
+            let (near, _) = oracle_cut(&bins, share, Some(&population));
+            let keep = self.keep_share(self.order_bytes()).max(share);
+            let (keep, _) = oracle_cut(&bins, keep, Some(&population));
+            table.keep.store(keep, Relaxed);
             table.near.store(near, Relaxed);
         }
     }
@@ -259,6 +278,7 @@ impl<'a> Heap<'a> {
         }
         table.near_kinds.store(order.near_kinds, Relaxed);
         table.near.store(order.near, Relaxed);
+        table.keep.store(order.near, Relaxed);
         table.count.store(order.count, Relaxed);
         if self.policy.mode == Mode::Oracle {
             self.cut_oracle(order.unit, table);

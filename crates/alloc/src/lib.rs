@@ -60,6 +60,7 @@ mod heap;
 pub mod live;
 mod magazine;
 mod model;
+mod open;
 mod order;
 mod page;
 mod policy;

@@ -9,6 +9,7 @@ use crate::check::Misuse;
 use crate::class::SizeClass;
 use crate::distance::DistanceSum;
 use crate::heap::Heap;
+use crate::open::OpenPage;
 use crate::slot::Slot;
 use crate::sync::Ordering::Relaxed;
 
@@ -24,10 +25,13 @@ struct Magazine {
     /// The rank of the farthest bin that is worth keeping.
     reach: u8,
     slots: [u32; PLACES as usize],
+    /// What is used up next.
+    open: OpenPage,
 }
 
 impl Magazine {
-    const EMPTY: Self = Self { length: 0, reach: 0, slots: [0; PLACES as usize] };
+    const EMPTY: Self =
+        Self { length: 0, reach: 0, slots: [0; PLACES as usize], open: OpenPage::NONE };
 
     #[inline]
     fn pop(&mut self) -> Option<Slot> {
@@ -147,6 +151,7 @@ impl Magazines {
     pub fn flush(&mut self, heap: &Heap<'_>) {
         for class in SizeClass::ALL {
             self.shed(heap, class, u32::MAX);
+            heap.close(class, &mut self.stock[class.index()].open);
         }
         self.tell(heap);
     }
@@ -185,13 +190,13 @@ impl Magazines {
         self.tell(heap);
         let magazine = &mut self.stock[class.index()];
         let half = capacity(class) as usize / 2;
-        let drawn = heap.refill(core, class, &mut magazine.slots[..half]);
+        let drawn = heap.refill_paged(core, class, &mut magazine.slots[..half], &mut magazine.open);
         magazine.length = u32::try_from(drawn.slots).unwrap_or(0);
         magazine.reach = drawn.reach;
         for &slot in magazine.slots() {
             self.counts.drawn.add(heap.distance(Slot(slot), core));
         }
-        // The nearest ones were drawn first, and are to be taken first.
+        // The nearest ones were drawn first, or the first of a page, and are to be taken first.
         magazine.slots[..drawn.slots].reverse();
         self.outside_bytes += bytes(class, drawn.slots);
         self.counts.drawn_slots += drawn.slots as u64;

@@ -9,6 +9,7 @@ use crate::bins::MAX_BINS;
 use crate::check::Misuse;
 use crate::class::SizeClass;
 use crate::heap::Heap;
+use crate::open::OpenPage;
 use crate::slot::Slot;
 use crate::sync::Ordering::{AcqRel, Relaxed};
 use crate::tables::OrderTable;
@@ -43,6 +44,35 @@ impl Heap<'_> {
         if out.is_empty() {
             return NOTHING;
         }
+        let drawn = self.draw(core, class, out, None);
+        self.count_drawn(drawn);
+        drawn
+    }
+
+    /// The same for a thread that keeps a page for itself: what is left of it comes first, and a
+    /// page that is assigned takes its place.
+    pub(crate) fn refill_paged(
+        &self,
+        core: u16,
+        class: SizeClass,
+        out: &mut [u32],
+        open: &mut OpenPage,
+    ) -> Drawn {
+        let mut drawn = self.take_open(core, class, open, out);
+        if drawn.slots == 0 {
+            drawn = self.draw(core, class, out, Some(open).filter(|open| open.is_empty()));
+        }
+        self.count_drawn(drawn);
+        drawn
+    }
+
+    fn draw(
+        &self,
+        core: u16,
+        class: SizeClass,
+        out: &mut [u32],
+        mut open: Option<&mut OpenPage>,
+    ) -> Drawn {
         let order = self.order(core, class.unit());
         let reach = order.map_or(0, near_reach);
         let drawn = Drawn { reach, ..NOTHING };
@@ -50,18 +80,25 @@ impl Heap<'_> {
         if let Some(order) = order {
             let near = order.near.load(Relaxed);
             draw.near(order, near);
-            while draw.drawn.slots == 0 && near > 0 && self.grow_near(class, order) {
-                draw.near(order, near);
+            while draw.drawn.slots == 0
+                && near > 0
+                && self.grow_near(class, order, open.as_deref_mut())
+            {
+                match &mut open {
+                    Some(open) => draw.open(open),
+                    None => draw.near(order, near),
+                }
             }
         }
         draw.nearest(order);
         // Nothing is free. Of a new page the nearest units are taken first.
-        while draw.drawn.slots == 0 && self.grow_any(class, order) {
-            draw.nearest(order);
+        while draw.drawn.slots == 0 && self.grow_any(class, order, open.as_deref_mut()) {
+            match &mut open {
+                Some(open) => draw.open(open),
+                None => draw.nearest(order),
+            }
         }
-        let drawn = draw.drawn;
-        self.count_drawn(drawn);
-        drawn
+        draw.drawn
     }
 
     /// The rank of the farthest bin whose slots a core keeps before its first refill.
@@ -177,6 +214,11 @@ struct Draw<'h, 'a, 'o> {
 }
 
 impl Draw<'_, '_, '_> {
+    /// From the page that the caller keeps.
+    fn open(&mut self, open: &mut OpenPage) {
+        self.drawn = self.heap.take_open(self.core, self.class, open, self.out);
+    }
+
     /// Unless there are slots already: from near bins, or the next nearest, or any.
     fn nearest(&mut self, order: Option<&OrderTable>) {
         loop {
@@ -199,7 +241,6 @@ impl Draw<'_, '_, '_> {
         if self.drawn.slots == 0 {
             self.near(order, near);
         }
-        self.drawn.near = self.drawn.slots;
         if self.drawn.slots == 0 {
             self.ordered(order, near, order.count.load(Relaxed));
         }
@@ -212,6 +253,7 @@ impl Draw<'_, '_, '_> {
         if self.drawn.slots < self.out.len() {
             self.ordered(order, 0, first);
         }
+        self.drawn.near = self.drawn.slots;
     }
 
     /// The rank of the near bin that has free units, in the slice of which the least share is in
@@ -332,9 +374,11 @@ impl Draw<'_, '_, '_> {
     }
 }
 
-/// The rank of the farthest near bin; 0 where there is none.
-fn near_reach(order: &OrderTable) -> u8 {
-    order.near.load(Relaxed).saturating_sub(1).to_le_bytes()[0]
+/// The rank of the farthest bin of which new pages' units are kept, near or not; 0 where there is
+/// none.
+pub(crate) fn near_reach(order: &OrderTable) -> u8 {
+    let kept = order.near.load(Relaxed).max(order.keep.load(Relaxed));
+    kept.saturating_sub(1).to_le_bytes()[0]
 }
 
 /// A core in the table of owners: 0 is nobody, and cores beyond 253 cannot be told apart.

@@ -107,6 +107,9 @@ pub(crate) struct OrderTable {
     pub(crate) count: AtomicU16,
     /// Bins that are near.
     pub(crate) near: AtomicU16,
+    /// Bins whose units are kept by who cuts a new page: near ones, and as many more as must be
+    /// used so that no more memory is wasted than allowed.
+    pub(crate) keep: AtomicU16,
     /// Bits of the share of units that are near by the model; 0 before it was asked.
     pub(crate) near_share: AtomicU32,
 }
@@ -120,6 +123,7 @@ impl Default for OrderTable {
             near_kinds: AtomicU32::default(),
             count: AtomicU16::default(),
             near: AtomicU16::default(),
+            keep: AtomicU16::default(),
             near_share: AtomicU32::default(),
         }
     }

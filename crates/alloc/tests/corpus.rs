@@ -18,7 +18,8 @@ mod tests {
     fn keeps_promise(name: &str, done: Done) -> bool {
         match name.split('-').next() {
             Some("near") => done.taken > 100 && done.freed > 50 && done.near > 0,
-            Some("full") => done.refused > 0 && done.taken > 100,
+            // Of a heap of one page, the thread that has it takes what there is to take.
+            Some("full") => done.refused > 0 && done.taken > 50,
             Some("misuse") => done.misused > 0 && done.taken > 0,
             Some("recode") => done.recoded > 5 && done.taken > 100,
             Some("nothing") => done == Done::default(),

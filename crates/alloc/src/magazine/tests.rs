@@ -237,15 +237,42 @@ fn a_thread_gets_back_what_it_freed_last() {
 }
 
 #[test]
-fn the_nearest_of_a_refill_is_taken_first() {
-    let rig = Rig::new(1);
-    let heap = rig.started(generous(Mode::Aware), 1);
+fn a_new_page_is_used_up_in_the_order_of_addresses() {
+    let rig = Rig::new(2);
+    let heap = rig.started(generous(Mode::Aware), 2);
     let mut magazines = Magazines::new();
-    let cycles: Vec<f32> = (0..16)
-        .map(|_| magazines.take(&heap, 0, SizeClass::B64).unwrap())
-        .map(|slot| heap.distance(slot, 0).llc.unwrap())
-        .collect();
-    assert!(cycles.is_sorted() && cycles[15] <= 34.0, "{cycles:?}");
+    let slots: Vec<Slot> =
+        (0..16).map(|_| magazines.take(&heap, 0, SizeClass::B64).unwrap()).collect();
+    assert!(slots.is_sorted() && slots.iter().all(|slot| slot.page() == slots[0].page()));
+    let cycles = slots.iter().map(|slot| heap.distance(*slot, 0).llc.unwrap());
+    assert!(cycles.into_iter().all(|cycles| cycles <= 34.0), "the nearest quarter of its lines");
+    let next = magazines.take(&heap, 0, SizeClass::B64).unwrap();
+    assert_ne!(next.page(), slots[0].page());
+}
+
+#[test]
+fn of_a_page_as_much_is_kept_as_must_be_used_and_the_rest_is_for_others() {
+    let rig = Rig::new(64);
+    let policy = Policy { slack_bytes: 0, waste: 0.25, ..Policy::default() };
+    let heap = rig.started(policy, 64);
+    let (mut mine, mut other) = (Magazines::new(), Magazines::new());
+    let slots: Vec<Slot> = (0..56).map(|_| mine.take(&heap, 0, SizeClass::B64).unwrap()).collect();
+    assert!(slots[..48].iter().all(|slot| slot.page() == slots[0].page()), "{slots:?}");
+    // What is far for one core is near for the other.
+    let theirs = other.take(&heap, 1, SizeClass::B64).unwrap();
+    assert_eq!(theirs.page(), slots[0].page());
+    assert!(heap.distance(theirs, 1).llc.unwrap() <= 34.0);
+    // A thread that ends gives back what it had not used.
+    mine.flush(&heap);
+    let live = usize::try_from(heap.live_bytes()).unwrap();
+    assert_eq!(live, 56 * 64);
+    let free: usize = SizeClass::B64.slots_per_page() * 64 - 56 - 1 - other.at_hand(SizeClass::B64);
+    let mut all = [0; 64 * 64];
+    let mut drawn = 0;
+    while let count @ 1.. = heap.refill(0, SizeClass::B64, &mut all).slots {
+        drawn += count;
+    }
+    assert!(drawn <= free && drawn + 64 >= free, "{drawn} of {free}");
 }
 
 #[test]
