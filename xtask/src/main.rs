@@ -5,6 +5,7 @@
 
 mod ci;
 mod peer;
+mod safety;
 mod tidy;
 mod vm;
 
@@ -14,6 +15,7 @@ const HELP: &str = "\
 cargo xtask ci     everything that the gate checks: tidy, format, lints, build, tests, docs
 cargo xtask tidy   the rules of the house alone (crate floors, unsafe, file heads, line lengths)
 cargo xtask peer   our line transfers beside those of core-to-core-latency, fresh processes in turns
+cargo xtask safety [--json FILE] [NAME ...]  real programs with and without libisochrone_malloc.so
 cargo xtask vm     boots an emulated machine with 16 regions and runs tests/vm on it (qemu-system-x86)";
 
 fn main() -> Result<()> {
@@ -22,6 +24,7 @@ fn main() -> Result<()> {
         Some("ci") => ci::run(&root),
         Some("tidy") => tidy::run(&root),
         Some("peer") => peer::run(&root, std::env::args().skip(2)),
+        Some("safety") => safety::run(&root, std::env::args().skip(2)),
         Some("vm") => vm::run(&root),
         other => bail!("unknown task {other:?}\n{HELP}"),
     }
