@@ -34,6 +34,7 @@ mod tests {
     /// What the sanitizer is told.
     #[cfg(asan)]
     mod shadow {
+        use std::alloc::Layout;
         use std::ffi::c_void;
 
         unsafe extern "C" {
@@ -42,22 +43,25 @@ mod tests {
         }
 
         /// Slots hold a power of two, glibc's objects never do. Only slots are told of: glibc's
-        /// memory may go back to the system and be mapped for something else.
-        fn slot_bytes(at: *mut u8) -> Option<usize> {
+        /// memory may go back to the system and be mapped for something else. What is aligned
+        /// beyond malloc's own alignment may be the sanitizer's, which stands in for glibc there.
+        fn slot_bytes(at: *mut u8, layout: Layout) -> Option<usize> {
+            if layout.align() > 16 {
+                return None;
+            }
             // SAFETY: the object is live.
             let bytes = unsafe { isochrone_malloc::abi::malloc_usable_size(at.cast()) };
             bytes.is_power_of_two().then_some(bytes)
         }
 
-        pub(super) fn made(at: *mut u8) {
-            if let Some(bytes) = slot_bytes(at) {
-                // SAFETY: the whole slot is this object's.
-                unsafe { __asan_unpoison_memory_region(at.cast(), bytes) };
-            }
+        pub(super) fn made(at: *mut u8, layout: Layout) {
+            let bytes = slot_bytes(at, layout).unwrap_or(layout.size());
+            // SAFETY: the object has so many bytes.
+            unsafe { __asan_unpoison_memory_region(at.cast(), bytes) };
         }
 
-        pub(super) fn freed(at: *mut u8) {
-            if let Some(bytes) = slot_bytes(at) {
+        pub(super) fn freed(at: *mut u8, layout: Layout) {
+            if let Some(bytes) = slot_bytes(at, layout) {
                 // SAFETY: the whole slot is this object's.
                 unsafe { __asan_poison_memory_region(at.cast(), bytes) };
             }
@@ -66,8 +70,10 @@ mod tests {
 
     #[cfg(not(asan))]
     mod shadow {
-        pub(super) const fn made(_: *mut u8) {}
-        pub(super) const fn freed(_: *mut u8) {}
+        use std::alloc::Layout;
+
+        pub(super) const fn made(_: *mut u8, _: Layout) {}
+        pub(super) const fn freed(_: *mut u8, _: Layout) {}
     }
 
     /// A live object, all of whose bytes are `byte`.
@@ -91,7 +97,7 @@ mod tests {
                 unsafe { ALLOCATOR.alloc(layout) }
             };
             assert!(!at.is_null() && at.addr() % layout.align() == 0, "{layout:?} {at:?}");
-            shadow::made(at);
+            shadow::made(at, layout);
             let object = Self { at, layout, byte };
             if zeroed {
                 assert!(object.bytes().iter().all(|&byte| byte == 0), "{object:?}");
@@ -133,7 +139,7 @@ mod tests {
 
         fn free(self) {
             self.check(self.layout.size());
-            shadow::freed(self.at);
+            shadow::freed(self.at, self.layout);
             // SAFETY: it is live with this layout, and nobody refers to it.
             unsafe { ALLOCATOR.dealloc(self.at, self.layout) };
         }
