@@ -5,11 +5,16 @@
 
 use crate::contents::PageBlock;
 use isochrone_atlas::Code;
-use isochrone_atlas::format::{PlaneHeader, PlaneKind, WordsHeader};
-use std::collections::BTreeSet;
+use isochrone_atlas::format::{BLOCK_PAGES, PlaneHeader, PlaneKind, WordsHeader};
+use std::collections::BTreeMap;
 
 /// Bits of a word.
 const WORD_BITS: u32 = u16::BITS;
+/// Share of the pages that may be left unknown for want of bits.
+const MOST_LOST: f64 = 0.01;
+
+/// Pages by code.
+type Counts = BTreeMap<u16, usize>;
 
 /// Which bits of a word are what.
 pub(crate) struct Layout {
@@ -23,29 +28,29 @@ struct LevelBits {
     dictionary: Vec<u16>,
 }
 
-/// Bits that tell so many values apart, and one more for what is not known.
-fn bits_for(values: usize) -> u32 {
-    usize::BITS - values.leading_zeros()
-}
-
 impl Layout {
-    /// The first layout that fits, those without a dictionary first: it costs a query a load.
-    /// `None` where the codes that occur need more bits than a word has.
+    /// The layout that loses fewest pages, none mostly, and among those the one with the fewest
+    /// dictionaries: they cost a query a load. Where the codes that occur need more bits than a word has,
+    /// pages of the rarest codes are not known; `None` where these would be more than [`MOST_LOST`].
     pub(crate) fn of(blocks: &[&PageBlock]) -> Option<Self> {
-        let (mut llc, mut dram) = (BTreeSet::new(), BTreeSet::new());
+        let (mut llc, mut dram) = (Counts::new(), Counts::new());
         for block in blocks {
-            llc.extend(block.llc.iter().filter(|code| **code != Code::UNKNOWN.0));
-            dram.extend(block.dram.iter().filter(|code| **code != Code::UNKNOWN.0));
+            count(&mut llc, block.llc.as_slice());
+            count(&mut dram, block.dram.as_slice());
         }
+        let pages = blocks.len() * BLOCK_PAGES;
+        let mut best: Option<(usize, Self)> = None;
         for listed in [[false, false], [false, true], [true, false], [true, true]] {
-            let (low, llc) = (0, bits_of(&llc, listed[0], 0));
-            debug_assert_eq!(low, llc.shift);
-            let dram = bits_of(&dram, listed[1], llc.bits);
-            if dram.shift + dram.bits <= WORD_BITS {
-                return Some(Self { levels: [llc, dram] });
+            for bits in 1..WORD_BITS {
+                let (first, llc) = kept(&llc, listed[0], 0, bits);
+                let (second, dram) = kept(&dram, listed[1], bits, WORD_BITS - bits);
+                let lost = first + second;
+                if best.as_ref().is_none_or(|(least, _)| lost < *least) {
+                    best = Some((lost, Self { levels: [llc, dram] }));
+                }
             }
         }
-        None
+        best.filter(|(lost, _)| *lost as f64 <= MOST_LOST * pages as f64).map(|(_, layout)| layout)
     }
 
     /// The sections of both levels' codes: where they lie in the words.
@@ -64,11 +69,25 @@ impl Layout {
     }
 }
 
-fn bits_of(codes: &BTreeSet<u16>, listed: bool, shift: u32) -> LevelBits {
-    let values =
-        if listed { codes.len() } else { codes.last().map_or(0, |most| usize::from(*most) + 1) };
-    let dictionary = if listed { codes.iter().copied().collect() } else { Vec::new() };
-    LevelBits { shift, bits: bits_for(values).max(1), dictionary }
+fn count(counts: &mut Counts, codes: &[u16]) {
+    for code in codes.iter().filter(|code| **code != Code::UNKNOWN.0) {
+        *counts.entry(*code).or_default() += 1;
+    }
+}
+
+/// So many bits for one level, and how many pages they cannot name the code of.
+fn kept(counts: &Counts, listed: bool, shift: u32, bits: u32) -> (usize, LevelBits) {
+    let values = (1_usize << bits) - 1;
+    if !listed {
+        let lost = counts.iter().filter(|(code, _)| usize::from(**code) >= values);
+        return (lost.map(|(_, pages)| pages).sum(), LevelBits { shift, bits, dictionary: vec![] });
+    }
+    let mut codes: Vec<(u16, usize)> = counts.iter().map(|(code, pages)| (*code, *pages)).collect();
+    codes.sort_by_key(|(code, pages)| (core::cmp::Reverse(*pages), *code));
+    let lost = codes.iter().skip(values).map(|(_, pages)| pages).sum();
+    let mut dictionary: Vec<u16> = codes.iter().take(values).map(|(code, _)| *code).collect();
+    dictionary.sort_unstable();
+    (lost, LevelBits { shift, bits, dictionary })
 }
 
 impl LevelBits {
@@ -77,7 +96,7 @@ impl LevelBits {
         let known = code != Code::UNKNOWN.0;
         let index = match self.dictionary.binary_search(&code) {
             Ok(place) => u16::try_from(place).unwrap_or(mask),
-            Err(_) if self.dictionary.is_empty() && known => code,
+            Err(_) if self.dictionary.is_empty() && known && code < mask => code,
             Err(_) => mask,
         };
         index << self.shift
@@ -108,11 +127,11 @@ mod tests {
         let block = block(|page| page * 2 % 1023, |page| (page % 16) * 5);
         let layout = Layout::of(&[&block]).expect("a layout");
         assert_eq!((layout.levels[0].bits, layout.levels[0].shift), (10, 0));
-        assert_eq!((layout.levels[1].bits, layout.levels[1].shift), (5, 10));
+        assert_eq!((layout.levels[1].bits, layout.levels[1].shift), (6, 10));
         assert!(layout.levels[0].dictionary.is_empty());
         assert_eq!(layout.levels[1].dictionary.len(), 16);
         assert_eq!(layout.levels[0].word(Code::UNKNOWN.0), 1023);
-        assert_eq!(layout.levels[1].word(Code::UNKNOWN.0), 31 << 10);
+        assert_eq!(layout.levels[1].word(Code::UNKNOWN.0), 63 << 10);
     }
 
     #[test]
@@ -120,6 +139,18 @@ mod tests {
         let block = block(|page| page % 511, |page| page % 63);
         let layout = Layout::of(&[&block]).expect("a layout");
         assert!(layout.levels.iter().all(|level| level.dictionary.is_empty()));
+    }
+
+    #[test]
+    fn the_rarest_code_gives_way_to_a_bit() {
+        // Sixteen classes of 64 keys leave no room for what is not known.
+        let first = block(|page| page * 2, |page| page % 32 * 7);
+        let second = block(|page| page * 2 + 1, |page| page % 32 * 7);
+        let layout = Layout::of(&[&first, &second]).expect("a layout");
+        assert!(layout.levels[0].dictionary.is_empty());
+        assert_eq!(layout.levels[0].word(1022), 1022);
+        assert_eq!(layout.levels[0].word(1023), layout.levels[0].word(Code::UNKNOWN.0));
+        assert_eq!(layout.levels[1].dictionary.len(), 32);
     }
 
     #[test]

@@ -24,6 +24,8 @@ use super::views::{LEVELS, View, filled, levels, rows_of};
 pub(super) const SAME_KEY: f64 = 0.98;
 /// Most classes of pages that a table has room for beside a 6-bit key.
 pub(super) const MAX_CLASSES: usize = 16;
+/// Shapes that are looked for: a few pages on a third node may take some, and are then given up.
+const GROWN: usize = 24;
 /// Share of the repeatable variance that the form must explain to be called the form.
 const FORM_HOLDS: f64 = 0.8;
 /// Standard errors by which two halves of the data must correlate to call anything a pattern.
@@ -321,13 +323,16 @@ fn flat(stretch: &Stretch, lines: usize, half_r: f64) -> Learnt {
 fn fit(views: &[View<'_>], period: usize) -> Learnt {
     let total = views.iter().map(View::strength).sum::<f64>() / views.len() as f64;
     let most = if period == 64 { MAX_CLASSES } else { 1 };
-    let mut shaped = shape_of(views, period, total, most);
-    let levels = if period == 64 { levels(views) } else { vec![0; shaped.shapes.of.len()] };
+    let grown = if period == 64 { GROWN } else { 1 };
+    let mut shaped = shape_of(views, period, total, grown);
+    let mut levels = if period == 64 { levels(views) } else { vec![0; shaped.shapes.of.len()] };
     let mut places = class_places(&levels, &shaped.shapes.of);
-    while places.len() > most.max(LEVELS) && shaped.shapes.bases.len() > 1 {
-        shaped = shape_of(views, period, total, shaped.shapes.bases.len() / 2);
+    let rows = rows_of(views, period, |view| &view.lines);
+    while places.len() > most.max(LEVELS) {
+        give_up_rarest(&rows, &mut shaped, &mut levels, &places);
         places = class_places(&levels, &shaped.shapes.of);
     }
+    keep_used(&mut shaped.shapes);
     let class_of = |place: &(usize, usize)| places.binary_search(place).unwrap_or(0);
     let pages = levels.iter().copied().zip(shaped.shapes.of.iter().copied());
     let codes = pages
@@ -352,6 +357,40 @@ fn fit(views: &[View<'_>], period: usize) -> Learnt {
     learnt.patterns = patterns_for(views[0].stretch, &learnt, &learnt.codes);
     learnt.r2_train = explained(&views[0], &learnt);
     learnt
+}
+
+/// Gives the pages of the rarest class to others on the same node, or on the nearest one that has any.
+fn give_up_rarest(
+    rows: &Rows,
+    shaped: &mut Shape,
+    levels: &mut [usize],
+    places: &[(usize, usize)],
+) {
+    let pages: Vec<(usize, usize)> =
+        levels.iter().copied().zip(shaped.shapes.of.iter().copied()).collect();
+    let count = |place: &(usize, usize)| pages.iter().filter(|page| *page == place).count();
+    let Some(rarest) = places.iter().copied().min_by_key(count) else { return };
+    let rest = places.iter().filter(|place| **place != rarest);
+    let Some(level) = rest.clone().map(|p| p.0).min_by_key(|l| l.abs_diff(rarest.0)) else {
+        return;
+    };
+    let among: Vec<usize> = rest.filter(|place| place.0 == level).map(|place| place.1).collect();
+    for (page, _) in pages.iter().enumerate().filter(|(_, place)| **place == rarest) {
+        let (shape, key) = shaped.shapes.best_of(rows, page, &among);
+        levels[page] = level;
+        shaped.shapes.of[page] = shape;
+        shaped.shapes.keys[page] = shaped.canonical[usize::from(key)];
+    }
+}
+
+/// Drops shapes that no page has any more.
+fn keep_used(shapes: &mut Shapes) {
+    let used: Vec<usize> =
+        (0..shapes.bases.len()).filter(|shape| shapes.of.contains(shape)).collect();
+    for of in &mut shapes.of {
+        *of = used.iter().position(|shape| shape == of).unwrap_or(0);
+    }
+    shapes.bases = used.iter().map(|shape| shapes.bases[*shape].clone()).collect();
 }
 
 /// Classes as they occur, ascending: class by node and distance, and shape.

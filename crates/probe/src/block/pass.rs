@@ -21,6 +21,11 @@ const JUDGES_MAX: usize = 16;
 /// A pair of codes that the chosen cores see less than this share as far apart as the best core
 /// does has that core join the judges.
 const JUDGE_SHARE: f64 = 0.5;
+/// Mean square distance of two codes, as a share of the variance of lines, that one core is enough for.
+/// A second judge has a price: a line that one core has just read is still in that core's cache when
+/// the other times it (seen on a Granite Rapids with `cldemote`: two judges on opposed sides of the
+/// mesh gave a fifth of the pages a wrong code, one alone next to none).
+const ENOUGH: f64 = 0.1;
 /// Times in a row that a pass may decide nothing before the vCPU moves again.
 const MAX_IN_VAIN: usize = 16;
 /// Times that pages whose class no judge could tell are decoded again in a base that tells more.
@@ -157,7 +162,7 @@ impl LevelRun<'_> {
             let gap = |j: usize| pair[j];
             let best = (0..all.len()).max_by(|x, y| gap(*x).total_cmp(&gap(*y))).unwrap_or(0);
             let have = chosen.iter().map(|c| gap(*c)).fold(0.0, f64::max);
-            if gap(best) > SAME_DISTANCE && have < JUDGE_SHARE.powi(2) * gap(best) {
+            if gap(best) > SAME_DISTANCE && have < (JUDGE_SHARE.powi(2) * gap(best)).min(ENOUGH) {
                 chosen.push(best);
             }
         }

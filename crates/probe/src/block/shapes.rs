@@ -101,6 +101,19 @@ pub(super) struct Shapes {
     pub(super) keys: Vec<u8>,
 }
 
+impl Shapes {
+    /// The shape out of some, and the key, that explain most of a page.
+    pub(super) fn best_of(&self, rows: &Rows, page: usize, among: &[usize]) -> (usize, u8) {
+        let explained = |shape: &usize| {
+            let base = &self.bases[*shape];
+            let (key, product) = rows.best_key(page, &spectrum(base, rows.period));
+            (2.0 * product - base.iter().map(|b| b * b).sum::<f64>(), *shape, key)
+        };
+        let best = among.iter().map(explained).max_by(|a, b| a.0.total_cmp(&b.0));
+        best.map_or((self.of[page], self.keys[page]), |(_, shape, key)| (shape, key))
+    }
+}
+
 /// One pattern and the keys of all pages by turns, from several starts.
 pub(super) fn by_turns(rows: &Rows) -> Shapes {
     let stride = (rows.values.len() / STARTS).max(1);
