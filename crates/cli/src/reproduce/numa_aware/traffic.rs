@@ -143,11 +143,9 @@ fn totals(runs: &Runs, id: &str, what: &str, against: Regime, benches: &[Bench])
                 let moved = moved_by(runs, row.total, ours, |runs, ablation| {
                     change(runs, row.bench, against, 3, ablation)
                 });
-                notes.push(format!(
-                    "{}: {}",
-                    row.bench,
-                    if moved.is_empty() { "no ablation moves it" } else { &moved }
-                ));
+                if !moved.is_empty() {
+                    notes.push(format!("{}: {moved}", row.bench));
+                }
             }
             cell
         })
