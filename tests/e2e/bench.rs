@@ -81,7 +81,8 @@ fn malloc_runs_programs_under_each_allocator() {
     let here = folder("bench-malloc");
     let programs = here.join("programs");
     fs::create_dir(&programs).expect("a folder");
-    let script = "#!/bin/sh\nperl -e 'my @a = map { \"x$_\" } 1..50000'\necho 1000 iterations\n";
+    // Long enough for its memory to be looked at.
+    let script = "#!/bin/sh\nperl -e 'my @a = map { \"x$_\" } 1..400000'\necho 1000 iterations\n";
     for name in ["cfrac", "glibc-thread"] {
         let place = programs.join(name);
         fs::write(&place, script).expect("a script");

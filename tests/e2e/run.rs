@@ -81,7 +81,9 @@ fn small_objects_are_placed_and_the_report_says_so() {
     let process = processes.iter().max_by_key(most).expect("a process");
     let share = process["placed_share"].as_f64().expect("something could be placed");
     assert!(share >= 0.9, "{share} of the bytes that could be placed were\n{text}");
-    assert!(process["classified_pages"].as_u64().is_some_and(|pages| pages > 0), "{text}");
+    // A quick atlas may not hold what the cores see now; then that is said.
+    let classified = process["classified_pages"].as_u64().is_some_and(|pages| pages > 0);
+    assert!(classified || err.contains("no base of the atlas"), "{err}\n{text}");
     assert!(process["startup_us"].is_number() && process["drift_events"].is_number(), "{text}");
 }
 

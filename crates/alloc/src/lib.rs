@@ -33,7 +33,8 @@
 //!     cores: &cores,
 //!     shared: &shared,
 //! };
-//! let heap = Heap::new(tables, &bins, Policy { near: 0.125, ..Policy::default() });
+//! // Memory is no matter: of each page the near lines only.
+//! let heap = Heap::new(tables, &bins, Policy { near: 0.125, waste: 7.0, ..Policy::default() });
 //! heap.page_ready(0, PageCodes { llc: Code(5), dram: Code::UNKNOWN });
 //! heap.wear(0, &Worn::of(Some(&base), None));
 //!

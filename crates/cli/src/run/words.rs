@@ -8,6 +8,9 @@ use isochrone_report::fmt;
 use super::record::{Count, ProcessRecord};
 use super::{Comparison, RunRecord};
 
+/// Why no page was classified though it was tried.
+const NO_BASE: &str = "no base of the atlas was recognised in what the cores see now";
+
 /// Below each process, in the order in which a reader asks.
 pub(super) fn report(record: &RunRecord) -> String {
     let mut text = format!(
@@ -87,6 +90,9 @@ fn one(text: &mut String, process: &ProcessRecord) {
             process.demoted_pages
         ),
     );
+    if process.classified_pages == 0 && process.slices > 0 {
+        line("", format!("{NO_BASE}: draw a new map"));
+    }
     line(
         "drift",
         format!(

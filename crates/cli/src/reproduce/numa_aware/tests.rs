@@ -80,10 +80,10 @@ fn rows_hold_and_fail_as_their_numbers_say() {
     assert_eq!(pass(runs(900), "J4"), Some(true));
     assert_eq!(pass(runs(900), "J6"), Some(false), "the histogram moves far too much");
     assert_eq!(pass(runs(20), "J6"), Some(true));
-    assert_eq!(pass(runs(20), "J13"), Some(true));
+    assert_eq!(pass(runs(2), "J13"), Some(true));
+    assert_eq!(pass(runs(900), "J13"), Some(false), "9 % of DI is not nothing");
     assert_eq!(pass(runs(20), "J17"), Some(false), "data of DFT are not skewed here");
     assert_eq!(pass(runs(20), "J14"), Some(false), "no peak is where the paper has it");
-    assert_eq!(pass(runs(20), "J18"), None, "the open loop was not run");
     let mut broken = runs(900);
     if let Some(record) = broken.records.values_mut().next() {
         record.messages[0][1][0] += 1;
@@ -106,9 +106,7 @@ fn every_table_and_figure_stands_in_text_page_and_json() {
     let constants = crate::sim::constants::constants(&machine);
     let all = numa_aware(&spec, runs(900), constants);
     let text = to_terminal(&all, 160);
-    for words in
-        ["Free constants", "Table 2", "Table 3a", "Table 3b", "Figure 2", "(must)", "not run"]
-    {
+    for words in ["Free constants", "Table 2", "Table 3a", "Table 3b", "Figure 2", "(must)"] {
         assert!(text.contains(words), "{words}:\n{text}");
     }
     assert!(!text.contains("NaN"), "{text}");
