@@ -13,6 +13,7 @@ use crate::policy::Policy;
 use crate::sync::{AtomicU8, AtomicU32, AtomicU64};
 use crate::tables::{CoreTable, Shared, Tables};
 use isochrone_atlas::{Code, PatternTable, Period};
+use std::sync::Arc;
 use std::vec::Vec;
 
 pub(crate) const EIGHT: [f32; 8] = [32.0, 44.0, 36.0, 40.0, 34.0, 42.0, 38.0, 46.0];
@@ -25,7 +26,7 @@ pub(crate) struct Rig {
     ranks: Vec<AtomicU8>,
     cores: Vec<CoreTable>,
     shared: Shared,
-    bins: Bins,
+    bins: Arc<Bins>,
 }
 
 fn zeroed<T: Default>(count: usize) -> Vec<T> {
@@ -64,7 +65,7 @@ impl Rig {
         Self::with_bins(pages, 2, Bins::new(both(llc), both(dram)))
     }
 
-    pub(crate) fn with_bins(pages: usize, cores: usize, bins: Bins) -> Self {
+    pub(crate) fn with_bins(pages: usize, cores: usize, bins: impl Into<Arc<Bins>>) -> Self {
         Self {
             pages: zeroed(pages),
             next: zeroed(pages * 64),
@@ -73,11 +74,11 @@ impl Rig {
             ranks: zeroed(pages * 64),
             cores: zeroed(cores),
             shared: Shared::default(),
-            bins,
+            bins: bins.into(),
         }
     }
 
-    pub(crate) const fn bins(&self) -> &Bins {
+    pub(crate) fn bins(&self) -> &Bins {
         &self.bins
     }
 

@@ -8,6 +8,7 @@ use crate::policy::Policy;
 use crate::rig::Rig;
 use isochrone_atlas::{Code, PatternTable, Period};
 use loom::sync::Arc;
+use loom::thread::{Builder, JoinHandle};
 use std::vec::Vec;
 
 /// Two bins: the halves of a page. No core has an order, so that refills sweep both.
@@ -33,12 +34,23 @@ fn draw(heap: &Heap<'_>, class: SizeClass, count: usize) -> Vec<u32> {
 
 fn check(run: impl Fn(Rig) + Sync + Send + 'static) {
     // Made outside: the stacks of a model are small.
-    let bins = bins();
+    let bins = std::sync::Arc::new(bins());
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.max_branches = 100_000;
-    builder.check(move || run(Rig::with_bins(1, 0, bins.clone())));
+    let run = std::sync::Arc::new(run);
+    builder.check(move || {
+        let (run, bins) = (run.clone(), bins.clone());
+        deep(move || run(Rig::with_bins(1, 0, bins))).join().unwrap();
+    });
 }
+
+/// A thread with room for a heap: tables of ten-bit codes are more than the stack of a model's first thread.
+fn deep<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    Builder::new().stack_size(STACK_WORDS).spawn(run).unwrap()
+}
+
+const STACK_WORDS: usize = 1 << 16;
 
 /// Leaves only these slots of a class in the bins, and starts a second thread.
 fn race<T: Send + 'static>(
@@ -54,7 +66,7 @@ fn race<T: Send + 'static>(
     heap.give_back(class, &all[..left]);
     let taken = all[left..].to_vec();
     let (theirs, their_rig) = (taken.clone(), rig.clone());
-    let thread = loom::thread::spawn(move || other(&their_rig.heap(Policy::default()), &theirs));
+    let thread = deep(move || other(&their_rig.heap(Policy::default()), &theirs));
     let drawn = mine(&heap, &taken);
     (rig.clone(), drawn, thread.join().unwrap())
 }
@@ -104,9 +116,8 @@ fn a_slot_is_freed_into_a_line_while_the_line_is_drawn() {
         }
         heap.give_back(class, &all[..1]);
         let (freed, theirs) = (all[1], rig.clone());
-        let thread = loom::thread::spawn(move || {
-            theirs.heap(Policy::default()).give_back(SizeClass::B16, &[freed])
-        });
+        let thread =
+            deep(move || theirs.heap(Policy::default()).give_back(SizeClass::B16, &[freed]));
         let mine = draw(&heap, class, 4);
         assert_eq!(thread.join().unwrap(), 1);
         settle(&rig, class, mine, 2);
@@ -124,7 +135,7 @@ fn two_threads_free_the_last_two_slots_of_a_line() {
             all.extend(draw(&heap, class, 64));
         }
         let (freed, theirs) = (all[0], rig.clone());
-        let thread = loom::thread::spawn(move || {
+        let thread = deep(move || {
             theirs.heap(Policy::default()).give_back(SizeClass::B32, &[freed]);
         });
         heap.give_back(class, &all[1..2]);
@@ -158,8 +169,7 @@ fn a_page_is_cut_by_one_of_two_that_need_it() {
         let rig = Arc::new(rig);
         let heap = started(&rig, 1);
         let theirs = rig.clone();
-        let thread =
-            loom::thread::spawn(move || draw(&theirs.heap(Policy::default()), SizeClass::B256, 1));
+        let thread = deep(move || draw(&theirs.heap(Policy::default()), SizeClass::B256, 1));
         let mine = draw(&heap, SizeClass::B128, 1);
         let theirs = thread.join().unwrap();
         assert_eq!(mine.len() + theirs.len(), 1);
