@@ -130,9 +130,6 @@ pub(crate) struct TierArgs {
     /// temporary files].
     #[arg(long, value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
-    /// A prebuilt peer, as umap=PATH.
-    #[arg(long, value_name = "NAME=PATH")]
-    pub(crate) peer: Option<String>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }

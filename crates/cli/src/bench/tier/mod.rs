@@ -44,7 +44,7 @@ pub(super) struct Figures {
     synchronous_faults: Option<Formula>,
     serpentine: Option<Serpentine>,
     peers: Vec<Pair>,
-    /// UMap's memory store; `null` without `--peer umap=PATH`.
+    /// UMap's memory store: always `null`, since nothing here runs it.
     umap: Option<f64>,
 }
 
@@ -142,9 +142,6 @@ fn against(
             figures.peers.push(pair);
         }
     }
-    match args.peer.as_deref() {
-        Some(path) => setting.miss(&format!("UMap: {path} is not driven yet")),
-        None => setting.miss("UMap: no program was named (--peer umap=PATH)"),
-    }
+    setting.miss("UMap has no figures: nothing here runs it");
     Ok(())
 }

@@ -1,5 +1,5 @@
 //! The same stencil with the same limit under what the kernel offers: a mapped file, swap on a disk, swap
-//! in compressed memory; and under UMap where somebody built it. Each pair on one far medium.
+//! in compressed memory. Each pair on one far medium.
 //!
 //! The kernel's limit is a control group's. Swap is not switched on here: that is the machine's affair.
 
