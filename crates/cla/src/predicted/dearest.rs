@@ -34,31 +34,58 @@ pub(super) fn dearest(prices: &Prices<'_>) -> Timing {
 /// The most that the node may cost its rank after all that it waits for.
 fn node_ns(prices: &Prices<'_>, polled: &[bool], node: usize) -> f64 {
     let mut sum = super::private::dearest_ns(prices, node);
-    let mut missing: Vec<(f64, usize)> = Vec::new();
+    let mut missing: Vec<Fetch> = Vec::new();
     for (line, at, touch) in prices.awaited(node) {
         if together(prices, line, at) || at_hand(prices, line, at) {
             sum += prices.costs.local_ns;
             continue;
         }
-        let (ns, supplier) = own_ns(prices, line, at);
         let extra = prices.neighbour(line, at) + prices.remote_reader(line, at);
-        missing.push((ns, supplier));
+        missing.push(fetch(prices, line, at));
         sum += extra + held_ns(prices, line, touch);
         let rivals = polled[line] || contested(prices, line, at);
         let stolen = if rivals { stolen_ns(prices, line, at) } else { 0.0 };
         sum += if stolen > 0.0 { stolen } else { filled_ns(prices, line, at) };
     }
-    sum + match missing[..] {
-        [] => 0.0,
-        [(ns, _)] => ns,
-        _ => {
-            let one_by_one = missing.iter().map(|(ns, _)| ns).sum::<f64>();
-            let lines = count(missing.len());
-            let classes = missing.iter().map(|&(_, s)| prices.pair(s, node));
-            let at_once = classes.map(|c| c.start_ns + c.line_ns * lines).fold(0.0_f64, f64::max);
-            at_once.max(one_by_one)
-        }
-    } + congestion_ns(prices, node, &missing)
+    sum + fetched_ns(prices, node, &missing)
+}
+
+/// Where a line that the rank lacks may come from, and what it takes from there; one of both is known.
+struct Fetch {
+    memory_ns: Option<f64>,
+    /// From the farthest rank that may have the line: the time, and a node of that rank.
+    rank: Option<(f64, usize)>,
+}
+
+impl Fetch {
+    /// From wherever it takes longer.
+    fn ns(&self) -> f64 {
+        self.congested_ns(0.0)
+    }
+
+    /// From wherever it takes longer, if links between ranks are used by others as well.
+    fn congested_ns(&self, congestion_ns: f64) -> f64 {
+        let rank = self.rank.map_or(0.0, |(ns, _)| ns + congestion_ns);
+        self.memory_ns.unwrap_or(0.0).max(rank)
+    }
+}
+
+/// All lines that a node lacks, one by one or at once, whichever takes longer. Each source is weighed with
+/// its own congestion: a line that may come from memory may still come over a busy link.
+fn fetched_ns(prices: &Prices<'_>, node: usize, missing: &[Fetch]) -> f64 {
+    let congestion =
+        |fetch: &Fetch| fetch.rank.map_or(0.0, |(_, s)| congestion_ns(prices, node, s));
+    let one_by_one = missing.iter().map(|f| f.congested_ns(congestion(f))).sum::<f64>();
+    if missing.len() < 2 {
+        return one_by_one;
+    }
+    let lines = count(missing.len());
+    let memory = missing.iter().filter(|f| f.memory_ns.is_some()).map(|_| node);
+    let suppliers =
+        missing.iter().filter_map(|f| f.rank.map(|(_, supplier)| supplier)).chain(memory);
+    let classes = suppliers.map(|supplier| prices.pair(supplier, node));
+    let at_once = classes.map(|c| c.start_ns + c.line_ns * lines).fold(0.0_f64, f64::max);
+    one_by_one.max(at_once + missing.iter().map(congestion).sum::<f64>())
 }
 
 /// Whether the rank has just written the line in the operation before.
@@ -122,11 +149,11 @@ fn filled_ns(prices: &Prices<'_>, line: usize, at: usize) -> f64 {
     }
     let others = prices.others(line, at).filter(|t| !graph.ended_before(node, t.node));
     let handed = others.map(|t| prices.memory(t.node) + prices.transfer(t.node, node));
-    (handed.fold(0.0, f64::max) - own_ns(prices, line, at).0).max(0.0)
+    (handed.fold(0.0, f64::max) - fetch(prices, line, at).ns()).max(0.0)
 }
 
-/// The line from whoever may have it, the farthest; for a write with all that may share it.
-fn own_ns(prices: &Prices<'_>, line: usize, at: usize) -> (f64, usize) {
+/// The line from whoever may have it, the farthest, or from memory; for a write with all that may share it.
+fn fetch(prices: &Prices<'_>, line: usize, at: usize) -> Fetch {
     let graph = prices.graph;
     let touch = graph.history(line)[at];
     let node = touch.node;
@@ -135,20 +162,21 @@ fn own_ns(prices: &Prices<'_>, line: usize, at: usize) -> (f64, usize) {
         .clone()
         .map(|t| (prices.transfer(t.node, node), t.node))
         .max_by(|a, b| a.0.total_cmp(&b.0));
-    let memory = (prices.memory(node), node);
-    let first = match farthest {
-        Some(farthest) if surely_used(prices, line, at) || farthest.0 > memory.0 => farthest,
-        _ => memory,
-    };
-    if !touch.writes() {
-        return first;
+    let used = farthest.is_some() && surely_used(prices, line, at);
+    let shared = if touch.writes() { shared_ns(prices, node, may_have) } else { 0.0 };
+    Fetch {
+        memory_ns: (!used).then(|| prices.memory(node) + shared),
+        rank: farthest.map(|(ns, supplier)| (ns + shared, supplier)),
     }
+}
+
+/// What ranks beyond the first that may share a line add to a write of it.
+fn shared_ns(prices: &Prices<'_>, node: usize, may_have: impl Iterator<Item = Touch>) -> f64 {
     let mut copies: Vec<usize> = may_have.map(|t| t.node).collect();
     copies.dedup_by_key(|n| prices.rank(*n));
-    let ways = copies.iter().map(|&copy| prices.transfer(copy, node));
-    let all = ways.clone().map(|ns| prices.sharer(ns)).sum::<f64>();
-    let one = ways.fold(0.0, |most: f64, ns| most.max(prices.sharer(ns)));
-    (first.0 + all - one, first.1)
+    let ways = copies.iter().map(|&copy| prices.sharer(prices.transfer(copy, node)));
+    let all = ways.clone().sum::<f64>();
+    all - ways.fold(0.0, f64::max)
 }
 
 /// Whether some rank may write the line while this use of it lasts.
@@ -242,34 +270,30 @@ fn under_way(prices: &Prices<'_>, line: usize, other: Touch, touch: Touch) -> bo
 /// counted for the node itself.
 fn service_ns(prices: &Prices<'_>, line: usize, other: Touch) -> f64 {
     let history = prices.graph.history(line);
-    history.iter().position(|t| t.node == other.node).map_or(0.0, |at| own_ns(prices, line, at).0)
+    history.iter().position(|t| t.node == other.node).map_or(0.0, |at| fetch(prices, line, at).ns())
 }
 
 /// Congestion: each other rank that may be moving other lines over links of the same class (equation 1,
 /// the term with n).
-fn congestion_ns(prices: &Prices<'_>, node: usize, missing: &[(f64, usize)]) -> f64 {
+fn congestion_ns(prices: &Prices<'_>, node: usize, supplier: usize) -> f64 {
     let graph = prices.graph;
-    let mut sum = 0.0;
-    for &(_, supplier) in missing {
-        let class = prices.pair(supplier, node);
-        if class.congestion_ns == 0.0 || supplier == node {
-            continue;
-        }
-        let crosses = |other: usize| {
-            graph.unordered(other, node)
-                && graph.touches(other).iter().any(|&(line, at)| {
-                    prices
-                        .others(line, at)
-                        .any(|t| prices.class(t.node, other) == prices.class(supplier, node))
-                })
-        };
-        let mut ranks: Vec<usize> =
-            graph.topological().filter(|&o| crosses(o)).map(|o| prices.rank(o)).collect();
-        ranks.sort_unstable();
-        ranks.dedup();
-        sum += class.congestion_ns * count(ranks.len());
+    let ns = prices.pair(supplier, node).congestion_ns;
+    if ns == 0.0 {
+        return 0.0;
     }
-    sum
+    let link = prices.class(supplier, node);
+    let over_it = |other: usize, line: usize, at: usize| {
+        prices.others(line, at).any(|t| prices.class(t.node, other) == link)
+    };
+    let crosses = |other: usize| {
+        graph.unordered(other, node)
+            && graph.touches(other).iter().any(|&(line, at)| over_it(other, line, at))
+    };
+    let mut ranks: Vec<usize> =
+        graph.topological().filter(|&o| crosses(o)).map(|o| prices.rank(o)).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    ns * count(ranks.len())
 }
 
 #[allow(clippy::cast_precision_loss, reason = "counts of lines and ranks are far below 2^52")]

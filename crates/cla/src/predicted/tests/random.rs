@@ -3,6 +3,8 @@
 //! A program is dealt out step by step in one global order, and a wait asks for what its line holds by
 //! then. So the order in which it was dealt is one way to run it, and no rank waits in vain.
 
+use std::ops::Range;
+
 use isochrone_machine::{ClassCost, LineCosts, PairClass};
 use proptest::prelude::*;
 
@@ -10,8 +12,13 @@ use crate::program::{Buffer, Compare, Line, Lines, Record, Recorded, Span};
 
 /// A program of 2 to 5 ranks over flags (each written by one rank), counters and data lines.
 pub(crate) fn programs() -> impl Strategy<Value = Recorded> {
+    programs_of(1..40)
+}
+
+/// The same with as many operations in all.
+pub(crate) fn programs_of(operations: Range<usize>) -> impl Strategy<Value = Recorded> {
     let step = (0..5_u16, 0..6_u8, 0..8_u32);
-    (2..=5_u16, prop::collection::vec(step, 1..40)).prop_map(|(ranks, steps)| {
+    (2..=5_u16, prop::collection::vec(step, operations)).prop_map(|(ranks, steps)| {
         let mut records: Vec<Record> = (0..ranks).map(|_| Record::default()).collect();
         let mut words = [0_u64; 8];
         for (rank, action, line) in steps {
