@@ -7,9 +7,11 @@
 //! lost its mapping, but none that has one is missing.
 //!
 //! ```text
-//!           claim          release                    claim
-//!  ABSENT --------> FILLING --------> RESIDENT -------------------> MAPPING -> RESIDENT
-//!     ^                                  |  claim                    (one more table)
+//!    claim (a mover, which has a frame)
+//!     +------------------+
+//!     |  claim   advance v   release                  claim
+//!  ABSENT --> SEEKING --> FILLING --> RESIDENT -------------------> MAPPING -> RESIDENT
+//!     ^        (no frame yet)            |  claim                    (one more table)
 //!     |                                  +--------> WRITING -> RESIDENT, clean
 //!     |            release               |  claim    (an early write-back)
 //!     +------- PUNCHING <---- EVICTING <-+
@@ -33,7 +35,8 @@
 //!
 //! An owner may be killed. EVICTING and PUNCHING are apart for that: in EVICTING the page is still there
 //! and the far copy may be torn, so whoever takes over writes it again; in PUNCHING the far copy is whole
-//! and the page may be gone, so it must not be written again: it would be zeros.
+//! and the page may be gone, so it must not be written again: it would be zeros. SEEKING and FILLING are
+//! apart because FILLING has a frame: who takes it over has that frame too.
 //!
 //! The directory never waits, never calls the kernel and knows no policy.
 

@@ -5,6 +5,7 @@
 //! All of its state is words that every actor shares; the value itself is a view of them and its
 //! parameters. It never allocates: it runs in a signal handler.
 
+mod advise;
 mod batch;
 mod evict;
 mod fault;
@@ -12,6 +13,7 @@ mod frames;
 mod lock;
 mod mover;
 mod rescue;
+mod room;
 
 use core::sync::atomic::AtomicU32;
 
@@ -19,6 +21,7 @@ use crate::directory::Directory;
 use crate::names::{Actor, Space};
 use crate::policy::{Policy, PolicyKind};
 
+pub use advise::Advice;
 pub use batch::BATCH_MOST;
 pub use fault::Outcome;
 use frames::Frames;

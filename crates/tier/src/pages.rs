@@ -145,8 +145,14 @@ pub trait Pages {
     /// Whether an actor will never do anything again.
     fn is_dead(&self, actor: Actor) -> bool;
 
+    /// Whether any actor is dead: it may have had frames in hand.
+    fn somebody_died(&self) -> bool;
+
     /// Tells the movers.
     fn wish(&self, wish: Wish);
+
+    /// What the far tier has of a run will not be read any more.
+    fn forget(&self, _: Run) {}
 
     /// A turn at the lists of a shard begins. A machine that takes time for it takes it here.
     async fn list(&self, _: Shard) {}

@@ -172,6 +172,14 @@ impl<'a> Policy<'a> {
         }
     }
 
+    /// A group leaves that no policy chose.
+    pub fn remove(&self, group: Group) {
+        if self.kind == PolicyKind::Sieve {
+            Sieve::new(self.lists, self.own).pass(group);
+        }
+        self.lists.unlink(group);
+    }
+
     /// One more table maps a group that stands in the shard.
     pub fn mapped(&self, shard: Shard, group: Group, count: u32) {
         if self.lists.list_of(group).is_some() {

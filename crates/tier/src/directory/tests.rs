@@ -28,6 +28,7 @@ fn a_word_keeps_its_parts_apart() {
         State::Writing,
         State::Evicting,
         State::Punching,
+        State::Seeking,
     ];
     for state in states {
         for bits in 0..8 {

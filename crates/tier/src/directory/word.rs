@@ -7,7 +7,9 @@ use crate::names::Actor;
 pub enum State {
     /// Not in fast memory.
     Absent,
-    /// Its owner fetches it.
+    /// Its owner wants to fetch it and has no frame for it yet.
+    Seeking,
+    /// Its owner fetches it, and has a frame for it.
     Filling,
     /// In fast memory.
     Resident,
@@ -37,6 +39,7 @@ impl State {
             Self::Writing => 4,
             Self::Evicting => 5,
             Self::Punching => 6,
+            Self::Seeking => 7,
         }
     }
 
@@ -48,7 +51,8 @@ impl State {
             3 => Self::Mapping,
             4 => Self::Writing,
             5 => Self::Evicting,
-            _ => Self::Punching,
+            6 => Self::Punching,
+            _ => Self::Seeking,
         }
     }
 }

@@ -173,13 +173,19 @@ impl<'p> Slices<'p> {
 /// What the area is used as, agreed by all.
 const AS_WORDS: u64 = 1;
 const AS_ARRAYS: u64 = 2;
+const AS_PIECES: u64 = 3;
 
 impl<'t> Worker<'t> {
     /// Says what the area is used as; everybody must say the same.
     fn agree(&self, kind: u64) {
         let before = self.kind().compare_exchange(0, kind, Ordering::AcqRel, Ordering::Acquire);
         let agreed = before.map_or_else(|other| other == kind, |_| true);
-        assert!(agreed, "the area is used as words by one worker and as arrays by another");
+        assert!(agreed, "the area is used as words, as arrays or as pieces: by all alike");
+    }
+
+    /// The area is one of pieces.
+    pub(super) fn agree_on_pieces(&self) {
+        self.agree(AS_PIECES);
     }
 
     /// The area, as words that all workers share.

@@ -8,6 +8,7 @@ use isochrone_os::area::Words;
 use isochrone_os::mapping::Mapping;
 use isochrone_os::process::Lights;
 
+use super::heap::Heap;
 use crate::names::Actor;
 use crate::pager::Shape;
 use crate::pages::Event;
@@ -122,7 +123,8 @@ pub(super) struct Common {
 impl Common {
     pub(super) fn new(shape: Shape, movers: u16) -> Result<Self, OsError> {
         let actors = shape.workers + movers;
-        let words = Words::new(Self::pager_from(movers) + shape.words())?;
+        let heap = Heap::words(shape.groups);
+        let words = Words::new(Self::pager_from(movers) + Self::pager_length(shape) + heap)?;
         let counters = usize::from(actors) * COUNTER_WORDS;
         let mail = usize::from(shape.workers) * (MAIL_BYTES / 8 + 2);
         let wishes = usize::from(movers) * super::wishes::WORDS;
@@ -135,9 +137,19 @@ impl Common {
         HEAD_WORDS * 4 + usize::from(movers) * LINE_WORDS
     }
 
+    fn pager_length(shape: Shape) -> usize {
+        shape.words().next_multiple_of(LINE_WORDS)
+    }
+
     /// The words that the pager is a view of.
     pub(super) fn pager_words(&self) -> &[AtomicU32] {
         &self.words.as_slice()[Self::pager_from(self.movers)..]
+    }
+
+    /// Who has which piece of the area.
+    pub(super) fn heap(&self) -> Heap<'_> {
+        let from = Self::pager_from(self.movers) + Self::pager_length(self.shape);
+        Heap::new(&self.words.as_slice()[from..], self.shape.groups)
     }
 
     /// Set once all are ready.

@@ -11,7 +11,7 @@ use isochrone_os::futex::{self, Scope};
 use isochrone_os::space::Space as Memory;
 
 use super::common::Timed;
-use super::far::Scratch;
+use super::far::{Part, Scratch};
 use super::operations;
 use super::process::{Process, timed};
 use super::wishes;
@@ -51,12 +51,12 @@ impl<'t> Context<'t> {
         result
     }
 
-    /// Ends here if there is a trap for this actor at this step.
+    /// Ends, or stops, here if there is a trap for this actor at this step.
     fn spring(&self, step: Timed, after: bool) {
         let Some(trap) = self.process.config.trap else { return };
         let here = trap.actor == self.caller.actor && trap.step == step && trap.after == after;
         if here && self.process.common.counters(trap.actor).times(step) == trap.times {
-            let _ = isochrone_os::process::signal(isochrone_os::process::this(), 9);
+            let _ = isochrone_os::process::signal(isochrone_os::process::this(), trap.signal);
         }
     }
 
@@ -130,6 +130,17 @@ impl Pages for Context<'_> {
 
     fn is_dead(&self, actor: Actor) -> bool {
         self.process.is_dead(actor)
+    }
+
+    fn somebody_died(&self) -> bool {
+        let config = &self.process.config;
+        (0..config.workers + config.movers).any(|actor| self.is_dead(Actor(actor)))
+    }
+
+    fn forget(&self, run: Run) {
+        for piece in self.process.area.pieces(run) {
+            self.process.far.forget(&Part::owned(piece.at, piece.bytes));
+        }
     }
 
     fn wish(&self, wish: Wish) {

@@ -78,11 +78,11 @@ pub struct Config {
     pub mode: Option<Mode>,
     /// Looks at a word before sleeping on it: few where workers and movers share cores.
     pub spins: u32,
-    /// Somebody is killed at a step: for tests of what the others do.
+    /// Somebody is killed or stopped at a step: for tests of what the others do.
     pub trap: Option<Trap>,
 }
 
-/// An actor ends by `SIGKILL` when it does something that it did so often before.
+/// An actor sends itself a signal when it does something that it did so often before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trap {
     /// Who.
@@ -93,6 +93,8 @@ pub struct Trap {
     pub after: bool,
     /// How often it was done before.
     pub times: u64,
+    /// The signal: 9 to be killed, 19 to be stopped (signal(7)).
+    pub signal: i32,
 }
 
 impl Config {

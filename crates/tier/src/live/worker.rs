@@ -26,6 +26,17 @@ impl<'t> Worker<'t> {
         Self { process: context.process, context, epoch: 0, used: 0 }
     }
 
+    pub(super) const fn context(&self) -> &'t Context<'t> {
+        self.context
+    }
+
+    /// Whether another worker ended, by whatever way, and will do nothing any more.
+    #[must_use]
+    pub fn is_gone(&self, worker: u16) -> bool {
+        self.process.common.mail(worker)[0].load(Ordering::Acquire) != 0
+            || self.process.is_dead(Actor(worker))
+    }
+
     /// Its number, from 0.
     #[must_use]
     pub const fn index(&self) -> u16 {

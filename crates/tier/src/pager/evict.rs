@@ -38,6 +38,16 @@ impl Pager<'_> {
                 break;
             }
         }
+        self.leave(pages, caller, &mut batch).await
+    }
+
+    /// Evicts what the caller claimed and took off its lists; returns how many frames are the caller's now.
+    pub(super) async fn leave<P: Pages>(
+        &self,
+        pages: &P,
+        caller: Caller,
+        batch: &mut Batch,
+    ) -> Result<u32, Trouble> {
         batch.sort();
         let (mut freed, mut at, mut last) = (0, 0, None);
         while let Some((run, flags)) = batch.run(at, &self.directory) {

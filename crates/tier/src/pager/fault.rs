@@ -19,12 +19,6 @@ pub enum Outcome {
     Granted,
 }
 
-/// Rounds without a frame and without a victim, each at least one wait long, after which nothing will
-/// ever leave. A wait that nobody ends takes tens of milliseconds.
-const ROUNDS: u32 = 200;
-/// Batches that may fail, one after the other, before the program is told: others may be clean.
-const FAILURES: u32 = 4;
-
 impl Pager<'_> {
     /// Makes a group usable for a worker. When it returns the access may be tried again.
     ///
@@ -42,7 +36,7 @@ impl Pager<'_> {
             let seen = self.directory.look(group);
             match seen.state() {
                 State::Absent => {
-                    if self.directory.claim(group, seen, State::Filling, caller.actor).is_ok() {
+                    if self.directory.claim(group, seen, State::Seeking, caller.actor).is_ok() {
                         return self.fetch(pages, caller, group, seen.flags(), access).await;
                     }
                 }
@@ -79,6 +73,7 @@ impl Pager<'_> {
             self.rest(pages, group, State::Absent, flags);
             return Err(trouble);
         }
+        self.directory.advance(group, State::Filling, flags, caller.actor);
         let protect = self.plan.clean && access == Access::Read;
         self.directory.join(group, caller.space);
         let fetch = Fetch { into: Some(caller.space), stored: flags.stored, protect };
@@ -151,35 +146,6 @@ impl Pager<'_> {
         Ok(if had { Outcome::Granted } else { Outcome::Minor })
     }
 
-    /// Takes a frame, and makes one free if there is none.
-    pub(super) async fn frame<P: Pages>(&self, pages: &P, caller: Caller) -> Result<(), Trouble> {
-        let (mut failures, mut announced) = (0, None);
-        for _ in 0..ROUNDS {
-            if self.frames.take(1) == 1 {
-                return Ok(());
-            }
-            match self.evict(pages, caller, self.plan.batch).await {
-                // A victim may have come between the look and the sleep: so it is announced, looked for
-                // once more, and only then slept.
-                Ok(0) => match announced.take() {
-                    Some(value) => pages.wait(self.frames.0, value).await,
-                    None => announced = self.frames.announce(),
-                },
-                Ok(freed) => {
-                    self.give(pages, freed - 1);
-                    return Ok(());
-                }
-                Err(trouble) => {
-                    failures += 1;
-                    if failures == FAILURES {
-                        return Err(trouble);
-                    }
-                }
-            }
-        }
-        Err(Trouble::Pinned)
-    }
-
     /// Gives frames back.
     pub(super) fn give<P: Pages>(&self, pages: &P, frames: u32) {
         if let Some(word) = self.frames.give(frames) {
@@ -211,7 +177,7 @@ impl Pager<'_> {
     }
 
     /// Waits until an owned entry changes, and takes it over where its owner is dead.
-    async fn wait<P: Pages>(
+    pub(super) async fn wait<P: Pages>(
         &self,
         pages: &P,
         caller: Caller,

@@ -24,6 +24,10 @@ impl Pager<'_> {
         pages.count(Event::Rescued, 1);
         let flags = Flags { clean: false, ..seen.flags() };
         match seen.state() {
+            State::Seeking => {
+                self.rest(pages, group, State::Absent, seen.flags());
+                Ok(())
+            }
             State::Filling => self.fill_again(pages, caller, group, flags).await,
             // The page is there, and the far copy may be torn: not clean, so it will be written again.
             State::Mapping | State::Writing => {
@@ -42,7 +46,8 @@ impl Pager<'_> {
     }
 
     /// The dead owner may have brought nothing, a part or all; what is there may have been written
-    /// already by the worker that a mover brought it for. Filling keeps what is there.
+    /// already by the worker that a mover brought it for. Filling keeps what is there. The frame is the
+    /// dead owner's.
     async fn fill_again<P: Pages>(
         &self,
         pages: &P,
@@ -50,10 +55,6 @@ impl Pager<'_> {
         group: Group,
         flags: Flags,
     ) -> Result<(), Trouble> {
-        if let Err(trouble) = self.frame(pages, caller).await {
-            self.rest(pages, group, State::Absent, flags);
-            return Err(trouble);
-        }
         self.directory.join(group, caller.space);
         let fetch = Fetch { into: Some(caller.space), stored: flags.stored, protect: false };
         if let Err(trouble) = pages.fill(Run::of(group), fetch).await {

@@ -40,6 +40,14 @@ impl<'a> Sieve<'a> {
         self.visited[group.index() / 32].load(Ordering::Relaxed) >> (group.0 % 32) & 1 == 1
     }
 
+    /// Moves the hand on if it is at a group that leaves.
+    pub(super) fn pass(&self, group: Group) {
+        if self.hand.load(Ordering::Relaxed) == group.0 {
+            let next = self.lists.younger(group).map_or(AT_OLDEST, |next| next.0);
+            self.hand.store(next, Ordering::Relaxed);
+        }
+    }
+
     fn at_hand(&self) -> Option<Group> {
         match self.hand.load(Ordering::Relaxed) {
             AT_OLDEST => self.lists.oldest(QUEUE),

@@ -186,6 +186,10 @@ impl Pages for Thread<'_> {
         false
     }
 
+    fn somebody_died(&self) -> bool {
+        false
+    }
+
     fn wish(&self, wish: Wish) {
         let movers = usize::from(self.case.movers);
         if let Some(mover) = (wish.worker as usize).checked_rem(movers) {

@@ -72,6 +72,7 @@ fn traps(actor: u16) -> impl Iterator<Item = Trap> {
             step,
             after,
             times,
+            signal: 9,
         })
     })
 }

@@ -9,12 +9,23 @@
 
 mod deaths;
 mod errors;
+mod global;
 mod harness;
 mod pitfalls;
+mod pool;
+mod stopped;
 mod stress;
 
 use harness::{Case, case};
 
 fn main() {
-    harness::run(&[stress::CASES, deaths::CASES, errors::CASES, pitfalls::CASES]);
+    harness::run(&[
+        stress::CASES,
+        deaths::CASES,
+        stopped::CASES,
+        errors::CASES,
+        pitfalls::CASES,
+        global::CASES,
+        pool::CASES,
+    ]);
 }

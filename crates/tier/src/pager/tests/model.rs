@@ -177,6 +177,10 @@ impl Pages for &Machine {
         self.dead.borrow().contains(&actor)
     }
 
+    fn somebody_died(&self) -> bool {
+        !self.dead.borrow().is_empty()
+    }
+
     fn wish(&self, wish: Wish) {
         self.wishes.borrow_mut().push(wish);
     }

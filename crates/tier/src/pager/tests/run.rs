@@ -5,13 +5,13 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 
 use super::model::{Machine, move_pages, step};
 use crate::directory::State;
 use crate::names::{Access, Actor, Group, Space};
-use crate::pager::{Caller, Habit, Mover, Pager, Plan, Shape};
-use crate::pages::Event;
+use crate::pager::{Caller, Habit, Mover, Outcome, Pager, Plan, Shape};
+use crate::pages::{Event, Trouble};
 
 /// Steps of the scheduler after which nobody can be on the way any more.
 const PATIENCE: u64 = 2_000_000;
@@ -209,6 +209,46 @@ impl Play {
         }
     }
 
+    /// Everything in memory is being evicted by somebody who does not move on: who asks for a frame waits,
+    /// until that one goes on, or until it is known to be dead.
+    pub(super) fn waits_for_who_is_stopped(&self, dies: bool) -> bool {
+        let words = self.words();
+        let pager = Pager::new(&words, self.shape, self.plan);
+        pager.format();
+        let machine = Machine::new(1, 0, 3);
+        let mut context = Context::from_waker(Waker::noop());
+        let directory = pager.directory();
+        let frames = || (0..self.shape.frames).map(Group);
+        type Fault<'f> = Pin<Box<dyn Future<Output = Result<Outcome, Trouble>> + 'f>>;
+        let fault = |group| -> Fault<'_> {
+            let (pager, machine, caller) = (&pager, &machine, self.caller(0));
+            Box::pin(async move { pager.fault(&machine, caller, group, Access::Write).await })
+        };
+        let ends = |task: &mut Fault<'_>, context: &mut Context<'_>, polls: u32| {
+            (0..polls).find_map(|_| match task.as_mut().poll(context) {
+                Poll::Ready(result) => Some(result),
+                Poll::Pending => None,
+            })
+        };
+        for group in frames() {
+            assert!(ends(&mut fault(group), &mut context, 1000).is_some_and(|r| r.is_ok()));
+            let seen = directory.look(group);
+            directory.claim(group, seen, State::Evicting, Actor(1)).expect("nobody else is there");
+        }
+        let mut waiting = fault(Group(self.shape.frames));
+        if ends(&mut waiting, &mut context, 100_000).is_some() {
+            return false;
+        }
+        if dies {
+            machine.dead.borrow_mut().push(Actor(1));
+        } else {
+            for group in frames() {
+                pager.rest(&&machine, group, State::Resident, directory.look(group).flags());
+            }
+        }
+        ends(&mut waiting, &mut context, 100_000).is_some_and(|result| result.is_ok())
+    }
+
     /// Pins every frame and asks for one more.
     pub(super) fn pinned_is_an_error(&self) -> bool {
         let words = self.words();
@@ -221,7 +261,7 @@ impl Play {
                 pager.fault(&&machine, self.caller(0), group, Access::Write).await
             });
             loop {
-                if let std::task::Poll::Ready(result) = task.as_mut().poll(&mut context) {
+                if let Poll::Ready(result) = task.as_mut().poll(&mut context) {
                     return result;
                 }
             }

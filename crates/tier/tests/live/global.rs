@@ -1,0 +1,186 @@
+//! Pieces of the area for who asks, and what a program says of ranges.
+
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use isochrone_tier::live::far::{Compressed, Memory};
+use isochrone_tier::live::{Config, FreeError, Report, Tables, Team, Worker};
+use isochrone_tier::pager::Advice;
+use isochrone_tier::pages::Event;
+use isochrone_tier::policy::PolicyKind;
+
+use super::{Case, case};
+
+pub(super) const CASES: &[Case] = &[
+    case("a_piece_has_one_address_in_every_worker", one_address),
+    case("a_piece_that_was_given_back_is_zeros_and_takes_no_room", given_back),
+    case("what_is_no_piece_is_refused", refused),
+    case("pieces_that_come_and_go_keep_what_they_hold", come_and_go),
+    case("what_is_cold_leaves_and_what_is_needed_comes", cold_and_needed),
+    case("what_is_discarded_reads_as_zeros_and_the_rest_stays", discarded),
+];
+
+const PAGE_WORDS: usize = 512;
+
+fn run(config: Config, body: impl Fn(&mut Worker<'_>) -> Result<u64, String> + Sync) -> Report {
+    let far = Memory::new(config.area_bytes, None).expect("addresses");
+    let team = Team::new(config, Box::new(far)).expect("a team");
+    team.run(body).expect("a run")
+}
+
+fn piece(worker: &Worker<'_>, pages: usize) -> Result<NonNull<u8>, String> {
+    worker.malloc_global(pages << 12).ok_or_else(|| "the area is full".to_owned())
+}
+
+fn one_address() {
+    for tables in [Tables::Separated, Tables::Shared] {
+        let config = Config { tables, ..Config::new(64 << 12, 16 << 12, 3) };
+        let report = run(config, |worker| {
+            let sent = if worker.index() == 0 { piece(worker, 40)?.addr().get() } else { 0 };
+            // An address as a number that is far too small to be rounded: so the sum is the address.
+            let sum = worker.sum(f64::from_bits(sent as u64)).map_err(|gone| gone.to_string())?;
+            let at = usize::try_from(sum.to_bits()).unwrap_or(0);
+            let at = NonNull::new(std::ptr::with_exposed_provenance_mut::<u8>(at)).ok_or("0")?;
+            let words = worker.global_words(at, 40 * PAGE_WORDS);
+            for word in words.iter().step_by(100) {
+                word.fetch_add(u64::from(worker.index()) + 1, Ordering::Relaxed);
+            }
+            worker.barrier().map_err(|gone| gone.to_string())?;
+            Ok(words.iter().map(|word| word.load(Ordering::Relaxed)).sum())
+        });
+        let all = (40 * PAGE_WORDS as u64).div_ceil(100) * 6;
+        assert_eq!(report.values(), Ok(vec![all; 3]), "{tables:?}");
+    }
+}
+
+/// Twenty times the area is taken and given back, on a far tier that could hold it once.
+fn given_back() {
+    for policy in PolicyKind::ALL {
+        let config = Config { policy, ..Config::new(64 << 12, 16 << 12, 1) };
+        let far = Compressed::new(64 << 12, 4096, 60 << 12).expect("memory");
+        let team = Team::new(config, Box::new(far)).expect("a team");
+        let report = team.run(|worker| {
+            let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+            for round in 0..20 {
+                let at = piece(worker, 60)?;
+                for word in worker.global_words(at, 60 * PAGE_WORDS) {
+                    random ^= random << 13;
+                    random ^= random >> 7;
+                    random ^= random << 17;
+                    // What cannot be compressed takes all of its room.
+                    if word.swap(random, Ordering::Relaxed) != 0 {
+                        return Err(format!("not zeros in round {round}"));
+                    }
+                }
+                worker.free_global(at).map_err(|error| error.to_string())?;
+            }
+            Ok(0)
+        });
+        let report = report.expect("a run");
+        assert_eq!(report.values(), Ok(vec![0]), "{policy:?}");
+        assert_eq!(report.resident_bytes, 0, "{policy:?}: nothing is left in fast memory");
+    }
+}
+
+fn refused() {
+    let report = run(Config::new(64 << 12, 16 << 12, 1), |worker| {
+        let at = piece(worker, 3)?;
+        let no_piece = |at| matches!(worker.free_global(at), Err(FreeError::NoPiece(_)));
+        let next = |bytes: usize| NonNull::new(at.as_ptr().wrapping_add(bytes)).expect("not 0");
+        let mut seen = vec![no_piece(next(4096)), no_piece(next(8)), no_piece(next(100 << 12))];
+        seen.push(worker.malloc_global(62 << 12).is_none());
+        seen.push(worker.free_global(at).is_ok());
+        seen.push(no_piece(at));
+        seen.push(worker.malloc_global(64 << 12).is_some());
+        Ok(seen.iter().filter(|seen| **seen).count() as u64)
+    });
+    assert_eq!(report.values(), Ok(vec![7]));
+}
+
+/// Four workers take and give back pieces of random lengths; each piece holds its own mark all over.
+fn come_and_go() {
+    for tables in [Tables::Separated, Tables::Shared] {
+        let mut config = Config { tables, ..Config::new(128 << 12, 32 << 12, 4) };
+        config.movers = 1;
+        config.spins = 20;
+        config.plan.batch = 4;
+        let report = run(config, |worker| {
+            let mut random = 0x2545_f491_4f6c_dd1d_u64.wrapping_mul(u64::from(worker.index()) + 1);
+            let mut pieces: Vec<(NonNull<u8>, &[AtomicU64], u64)> = Vec::new();
+            for mark in 1..200_u64 {
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                let mark = mark << 8 | u64::from(worker.index());
+                let pages = usize::try_from(random >> 60).unwrap_or(0) + 1;
+                if let Some(at) = worker.malloc_global(pages << 12) {
+                    let words = worker.global_words(at, pages * PAGE_WORDS);
+                    for word in words.iter().step_by(64) {
+                        if word.swap(mark, Ordering::Relaxed) != 0 {
+                            return Err("a new piece is not zeros".to_owned());
+                        }
+                    }
+                    pieces.push((at, words, mark));
+                }
+                if pieces.len() > 3 {
+                    let (at, words, mark) = pieces.remove(0);
+                    let other = |word: &&AtomicU64| word.load(Ordering::Relaxed) != mark;
+                    let wrong = words.iter().step_by(64).filter(other).count();
+                    if wrong > 0 {
+                        return Err(format!("{wrong} marks are not those of the piece"));
+                    }
+                    worker.free_global(at).map_err(|error| error.to_string())?;
+                }
+            }
+            Ok(pieces.len() as u64)
+        });
+        assert_eq!(report.values(), Ok(vec![3; 4]), "{tables:?}");
+    }
+}
+
+fn cold_and_needed() {
+    let report = run(Config::new(64 << 12, 32 << 12, 1), |worker| {
+        let at = piece(worker, 64)?;
+        let words = worker.global_words(at, 64 * PAGE_WORDS);
+        let touch = |pages: core::ops::Range<usize>| {
+            let before = worker.counters().events(Event::Missing);
+            pages.for_each(|page| {
+                words[page * PAGE_WORDS].fetch_add(1, Ordering::Relaxed);
+            });
+            worker.counters().events(Event::Missing) - before
+        };
+        let advise = |pages: core::ops::Range<usize>, advice| {
+            let range = pages.start << 12..pages.end << 12;
+            worker.advise(range, advice).map_err(|trouble| trouble.to_string())
+        };
+        let first = touch(0..20);
+        let again = touch(0..20);
+        advise(4..12, Advice::Cold)?;
+        worker.pin(0, 4096).map_err(|trouble| trouble.to_string())?;
+        advise(0..2, Advice::Cold)?;
+        worker.unpin(0, 4096);
+        let after_cold = touch(0..20);
+        advise(40..50, Advice::WillNeed)?;
+        let after_needed = touch(40..50);
+        let right = words.iter().step_by(PAGE_WORDS).take(20);
+        let right = right.filter(|word| word.load(Ordering::Relaxed) == 3).count();
+        Ok([first, again, after_cold, after_needed, right as u64]
+            .iter()
+            .fold(0, |all, one| all * 100 + one))
+    });
+    // Page 0 was pinned, page 1 left with 4 to 11.
+    assert_eq!(report.values(), Ok(vec![20_00_09_00_20]));
+}
+
+fn discarded() {
+    let report = run(Config::new(64 << 12, 16 << 12, 1), |worker| {
+        let at = piece(worker, 64)?;
+        let words = worker.global_words(at, 64 * PAGE_WORDS);
+        words.iter().for_each(|word| word.store(1, Ordering::Relaxed));
+        // Pages 11 to 59: only whole pages of the range; some are in memory and some are not.
+        let range = (10 << 12) + 8..(60 << 12) + 8;
+        worker.advise(range, Advice::Discard).map_err(|trouble| trouble.to_string())?;
+        Ok(words.iter().map(|word| word.load(Ordering::Relaxed)).sum())
+    });
+    assert_eq!(report.values(), Ok(vec![(64 - 49) * 512]));
+}
