@@ -23,8 +23,9 @@ const GROUP: usize = 64;
 const GROUPS: usize = TABLE_ENTRIES / GROUP;
 /// Score of what is no answer; far from overflow, and farther behind than anything that counts.
 const NEVER: i16 = i16::MAX / 2;
-/// Score of the best code at which all are counted anew.
-const FULL: i16 = NEVER / 4;
+/// Samples after which scores are counted anew from the best: so many, at a cell's most, leave what is no answer
+/// behind what is.
+const SPAN: u8 = 60;
 /// A class this far behind does not come back, nats.
 const LEFT_BEHIND: f32 = 16.0;
 /// A code further behind the best than this cannot change any decision (e^-9 = 1e-4), nats.
@@ -95,10 +96,13 @@ impl Left {
                 verdict.keep(Code(code), odds);
             }
         }
-        if best > FULL {
-            self.behind.iter_mut().for_each(|behind| *behind = behind.saturating_sub(best));
-        }
         verdict.shared(others)
+    }
+
+    /// Scores from that of the best on.
+    fn rebase(&mut self) {
+        let best = self.iter().map(|(_, behind)| behind).fold(i16::MAX, i16::min);
+        self.behind.iter_mut().for_each(|behind| *behind = behind.saturating_sub(best));
     }
 }
 
@@ -199,6 +203,8 @@ pub struct Scores {
     alive: u32,
     /// Once they are few, the codes that are left; then nothing else counts.
     left: Left,
+    /// Samples since scores were last counted from the best.
+    since: u8,
 }
 
 /// What the samples of a page say so far.
@@ -238,7 +244,7 @@ impl Scores {
     #[must_use]
     pub fn new(rows: &Rows<'_>) -> Self {
         let alive = u32::MAX >> (32 - rows.groups.clamp(1, GROUPS));
-        Self { behind: rows.prior, alive, left: rows.few }
+        Self { behind: rows.prior, alive, left: rows.few, since: 0 }
     }
 
     /// Adds one timed load: `line` is the line's number modulo 256, `cycles` its latency with the
@@ -253,6 +259,10 @@ impl Scores {
         let codes = rows.groups * GROUP;
         let begin = (rows.bucket(cycles) * RUN + low) * codes;
         let Some(row) = rows.cells.get(begin..begin + codes) else { return };
+        if self.since == SPAN {
+            self.rebase(rows);
+        }
+        self.since += 1;
         if self.left.count > 0 {
             let left = self.left.codes.iter().zip(&mut self.left.behind).take(self.left.count);
             for (code, behind) in left {
@@ -277,6 +287,17 @@ impl Scores {
                     *behind = behind.saturating_add(i16::from(cell));
                 }
             }
+        }
+    }
+
+    /// Counts on from the best, so that no number of samples overflows or makes an answer of what is none.
+    #[cold]
+    fn rebase(&mut self, rows: &Rows<'_>) {
+        self.since = 0;
+        self.left.rebase();
+        let (_, best) = self.least(rows);
+        for (behind, prior) in self.behind.iter_mut().zip(&rows.prior) {
+            *behind = if *prior == NEVER { NEVER } else { behind.saturating_sub(best) };
         }
     }
 
@@ -344,10 +365,6 @@ impl Scores {
         }
         if fits {
             self.left = left;
-        }
-        if best > FULL {
-            // Counting goes on from the best, so that no number of samples overflows.
-            self.behind.iter_mut().for_each(|behind| *behind = behind.saturating_sub(best));
         }
         verdict.shared(others)
     }

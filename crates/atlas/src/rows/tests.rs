@@ -113,3 +113,23 @@ fn any_number_of_samples_and_any_value_is_borne() {
     let verdict = scores.verdict(&rows);
     assert_eq!((verdict.code, verdict.count), (Code(77), 0));
 }
+
+#[test]
+fn readings_that_fit_nothing_make_no_answer_of_what_is_none() {
+    // Three classes: the other codes of the table are no answers, however far all that are have fallen behind.
+    let (table, book) = book(Period::Lines64, 3, 11);
+    let mut cells = vec![0; Rows::bytes(&book, 1.0)];
+    let rows = Rows::new(&book, 1.0, &mut cells).unwrap();
+    for samples in 1..400_u16 {
+        let mut scores = Scores::new(&rows);
+        for step in 0..samples {
+            scores.add(&rows, step.to_le_bytes()[0], 1e6);
+            if step % 7 == 6 {
+                scores.prune(&rows);
+            }
+        }
+        let verdict = scores.verdict(&rows);
+        let codes = verdict.close().iter().map(|(code, _)| *code);
+        assert!(codes.chain([verdict.code]).all(|code| usize::from(code.0) < table.codes()));
+    }
+}
