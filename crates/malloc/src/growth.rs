@@ -6,6 +6,8 @@
 //! be decoded: where none is ready, some join of which nothing is known. They are decoded all the
 //! same, and what is free of them then finds its place.
 
+mod pages;
+
 use crate::instance::{Instance, InstanceError, Settings};
 use crate::lock::{Held, Lock};
 use crate::process;
@@ -13,12 +15,12 @@ use crate::report::{Reason, Word};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use isochrone_alloc::live::{Arena, Classifier, Event, Machine, Plan, Slice};
-use isochrone_alloc::{Mode, PageCodes, SizeClass, UnitLines};
+use isochrone_alloc::{Mode, SizeClass, UnitLines};
 use isochrone_atlas::Atlas;
 use isochrone_os::clock;
-use isochrone_os::reserve::{PART_BYTES, Stride};
+use isochrone_os::reserve::Stride;
 use isochrone_os::table::Table;
-use isochrone_units::{CoreId, PAGE_BYTES};
+use isochrone_units::CoreId;
 
 /// Time that a slice inside of an allocation is given; its last step adds up to half as much.
 const SLICE_NS: u64 = 60_000;
@@ -30,21 +32,10 @@ const INLINE_PARTS: u64 = 8;
 const EPOCH_NS: u64 = 100_000_000;
 /// Time after which a machine whose bases fitted none of the atlas is asked again.
 const RETRY_NS: u64 = 100_000_000;
-/// Memory that comes in small pages where an allocating thread takes it: as much as a second-level
-/// TLB has entries for. Beyond it a huge page at once, for a third of a millisecond, costs less
-/// than the page walks.
-const SMALL_PAGES_BYTES: usize = 8 << 20;
 /// Events handed on between two looks at the clock.
 const EVENTS_TOGETHER: u32 = 8;
-/// Pages that join together without being known.
-const JOINED_PAGES: u64 = 16;
 /// Free units that are put where they belong after a slice, by class.
 const REBINNED_UNITS: usize = 64;
-/// Pages that the classifier is given together, and those under way below which it gets more.
-const STEP_PAGES: u64 = 512;
-/// Of these, pages that are taken and noted between two looks at the clock.
-const PART_PAGES: u64 = (PART_BYTES / PAGE_BYTES) as u64;
-const UNDER_WAY_PAGES: u64 = 64;
 
 /// Slices of a pool that found nothing, and the time that each is given.
 const POOL_SLICES: u32 = 64;
@@ -219,12 +210,6 @@ impl Instance<'_> {
         }
     }
 
-    /// How an allocating thread takes memory.
-    fn stride(&self) -> Stride {
-        let bytes = self.arena.pages() * PAGE_BYTES;
-        if bytes < SMALL_PAGES_BYTES { Stride::Part } else { Stride::Whole }
-    }
-
     /// Learns until a page has joined, for a pool that found nothing. False if it is full.
     pub(crate) fn grow_now(&self) -> bool {
         if self.heap().policy().mode == Mode::Oracle {
@@ -315,85 +300,6 @@ impl Instance<'_> {
     pub(crate) fn look_ahead(&self, hold: &mut Hold<'_>) {
         let live = self.heap().live_bytes().max(hold.work.expected_bytes);
         hold.work.classifier.want_memory(live > self.heap().policy().llc_bytes);
-    }
-
-    /// Gives the classifier its next pages, and takes more memory where all of it is decoded, part
-    /// by part. It is given all of a step before it goes on, and the next ones when these are
-    /// known. True if there was no time for all.
-    fn add_memory(&self, hold: &mut Hold<'_>, until: u64, stride: Stride) -> bool {
-        let Work { machine, classifier, noted, wanted, .. } = &mut *hold.work;
-        let under_way = noted.saturating_sub(classifier.stats().ready);
-        let idle = *noted >= *wanted && under_way < UNDER_WAY_PAGES;
-        let there = self.arena.pages() as u64;
-        if idle && (there > *noted || self.heap().wants_pages() > 0) {
-            *wanted = *noted + STEP_PAGES;
-        }
-        while *noted < *wanted {
-            let mut there = self.arena.pages() as u64;
-            if there <= *noted {
-                let _held = self.growth.adding.hold();
-                if self.extend(stride) {
-                    there = self.arena.pages() as u64;
-                } else {
-                    *wanted = *noted;
-                }
-            }
-            let end = there.min(*noted + PART_PAGES);
-            if let Ok(pages) = usize::try_from(end)
-                && end > *noted
-            {
-                classifier.add(machine, pages);
-                *noted = end;
-            }
-            if clock::monotonic_ns() >= until {
-                return *noted < *wanted;
-            }
-        }
-        false
-    }
-
-    /// One step of the arena; the lock is held. False if there is none.
-    fn extend(&self, stride: Stride) -> bool {
-        let begin = clock::monotonic_ns();
-        let found = match self.arena.grow(stride) {
-            Ok(Some(_)) => true,
-            Ok(None) | Err(_) => false,
-        };
-        self.growth.is_full.store(!found, Ordering::Relaxed);
-        if let Some(counters) = self.counters() {
-            counters.raise(Word::MemoryNsMax, clock::monotonic_ns().saturating_sub(begin));
-            counters.set(Word::ArenaBytes, (self.arena.pages() * PAGE_BYTES) as u64);
-        }
-        found
-    }
-
-    /// Lets pages join of which nothing is known. False if there are none left.
-    pub(crate) fn join_unknown(&self) -> bool {
-        let _held = self.growth.adding.hold();
-        if self.heap().stats().ready_pages > 0 {
-            return true;
-        }
-        // A process is better served by glibc then. A pool has nothing else.
-        if self.is_process() && self.growth.is_unknown.load(Ordering::Relaxed) {
-            return false;
-        }
-        let [first, end] = self.growth.unknown.each_ref().map(|at| at.load(Ordering::Relaxed));
-        let (mut at, mut end, mut joined) = (first, end, 0);
-        while joined < JOINED_PAGES {
-            if at == end {
-                let before = self.arena.pages() as u64;
-                if !self.extend(self.stride()) {
-                    break;
-                }
-                (at, end) = (before, self.arena.pages() as u64);
-            }
-            let page = u32::try_from(at).unwrap_or(u32::MAX);
-            joined += u64::from(self.heap().page_ready(page, PageCodes::UNKNOWN));
-            at += 1;
-        }
-        self.growth.unknown[0].store(at, Ordering::Relaxed);
-        self.growth.unknown[1].store(end, Ordering::Relaxed);
-        joined > 0
     }
 
     /// Hands decoded pages to the heap. True if there was no time for all.

@@ -1,0 +1,112 @@
+//! How memory comes: part by part for the classifier, and, where nothing is known in time, as pages
+//! that join the heap unknown.
+//!
+//! It never decodes and never waits.
+
+use super::{Hold, Work};
+use crate::instance::Instance;
+use crate::report::Word;
+use core::sync::atomic::Ordering;
+use isochrone_alloc::PageCodes;
+use isochrone_os::clock;
+use isochrone_os::reserve::{PART_BYTES, Stride};
+use isochrone_units::PAGE_BYTES;
+
+/// Memory that comes in small pages where an allocating thread takes it: as much as a second-level
+/// TLB has entries for. Beyond it a huge page at once, for a third of a millisecond, costs less
+/// than the page walks.
+const SMALL_PAGES_BYTES: usize = 8 << 20;
+/// Pages that join together without being known.
+const JOINED_PAGES: u64 = 16;
+/// Pages that the classifier is given together, and those under way below which it gets more.
+const STEP_PAGES: u64 = 512;
+/// Of these, pages that are taken and noted between two looks at the clock.
+const PART_PAGES: u64 = (PART_BYTES / PAGE_BYTES) as u64;
+const UNDER_WAY_PAGES: u64 = 64;
+
+impl Instance<'_> {
+    /// How an allocating thread takes memory.
+    pub(super) fn stride(&self) -> Stride {
+        let bytes = self.arena.pages() * PAGE_BYTES;
+        if bytes < SMALL_PAGES_BYTES { Stride::Part } else { Stride::Whole }
+    }
+
+    /// Gives the classifier its next pages, and takes more memory where all of it is decoded, part
+    /// by part. It is given all of a step before it goes on, and the next ones when these are
+    /// known. True if there was no time for all.
+    pub(super) fn add_memory(&self, hold: &mut Hold<'_>, until: u64, stride: Stride) -> bool {
+        let Work { machine, classifier, noted, wanted, .. } = &mut *hold.work;
+        let under_way = noted.saturating_sub(classifier.stats().ready);
+        let idle = *noted >= *wanted && under_way < UNDER_WAY_PAGES;
+        let there = self.arena.pages() as u64;
+        if idle && (there > *noted || self.heap().wants_pages() > 0) {
+            *wanted = *noted + STEP_PAGES;
+        }
+        while *noted < *wanted {
+            let mut there = self.arena.pages() as u64;
+            if there <= *noted {
+                let _held = self.growth.adding.hold();
+                if self.extend(stride) {
+                    there = self.arena.pages() as u64;
+                } else {
+                    *wanted = *noted;
+                }
+            }
+            let end = there.min(*noted + PART_PAGES);
+            if let Ok(pages) = usize::try_from(end)
+                && end > *noted
+            {
+                classifier.add(machine, pages);
+                *noted = end;
+            }
+            if clock::monotonic_ns() >= until {
+                return *noted < *wanted;
+            }
+        }
+        false
+    }
+
+    /// One step of the arena; the lock is held. False if there is none.
+    fn extend(&self, stride: Stride) -> bool {
+        let begin = clock::monotonic_ns();
+        let found = match self.arena.grow(stride) {
+            Ok(Some(_)) => true,
+            Ok(None) | Err(_) => false,
+        };
+        self.growth.is_full.store(!found, Ordering::Relaxed);
+        if let Some(counters) = self.counters() {
+            counters.raise(Word::MemoryNsMax, clock::monotonic_ns().saturating_sub(begin));
+            counters.set(Word::ArenaBytes, (self.arena.pages() * PAGE_BYTES) as u64);
+        }
+        found
+    }
+
+    /// Lets pages join of which nothing is known. False if there are none left.
+    pub(crate) fn join_unknown(&self) -> bool {
+        let _held = self.growth.adding.hold();
+        if self.heap().stats().ready_pages > 0 {
+            return true;
+        }
+        // A process is better served by glibc then. A pool has nothing else.
+        if self.is_process() && self.growth.is_unknown.load(Ordering::Relaxed) {
+            return false;
+        }
+        let [first, end] = self.growth.unknown.each_ref().map(|at| at.load(Ordering::Relaxed));
+        let (mut at, mut end, mut joined) = (first, end, 0);
+        while joined < JOINED_PAGES {
+            if at == end {
+                let before = self.arena.pages() as u64;
+                if !self.extend(self.stride()) {
+                    break;
+                }
+                (at, end) = (before, self.arena.pages() as u64);
+            }
+            let page = u32::try_from(at).unwrap_or(u32::MAX);
+            joined += u64::from(self.heap().page_ready(page, PageCodes::UNKNOWN));
+            at += 1;
+        }
+        self.growth.unknown[0].store(at, Ordering::Relaxed);
+        self.growth.unknown[1].store(end, Ordering::Relaxed);
+        joined > 0
+    }
+}
