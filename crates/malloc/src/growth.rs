@@ -334,10 +334,11 @@ impl Instance<'_> {
     /// Gives cores whose base is known their orders, where what they wear has changed or what is
     /// live has grown. True if there was no time for all.
     fn make_orders(&self, hold: &mut Hold<'_>, until: u64) -> bool {
-        let Work { classifier, orders, .. } = &mut *hold.work;
+        let Work { classifier, orders, expected_bytes, .. } = &mut *hold.work;
         let changes = classifier.changes();
         if orders.changes != changes || orders.done.is_none() && self.heap().order_due() {
-            let for_bytes = self.heap().order_bytes();
+            // A pool that was told what it will hold is not filled by orders for less.
+            let for_bytes = self.heap().order_bytes().max(*expected_bytes);
             *orders = Orders { changes, for_bytes, done: Some(0) };
         }
         let units = UnitLines::ALL.len();
