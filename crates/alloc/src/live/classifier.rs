@@ -4,6 +4,7 @@
 //! yielded only after a look at known pages has confirmed that base: what was decoded across a
 //! move is decoded again. It never hands out memory and never starts a thread.
 
+use super::answers::{Identity, Plan, Slice, Stats};
 use super::batch::Progress;
 use super::compare::Weighing;
 use super::dice::Dice;
@@ -12,14 +13,13 @@ use super::identify::Inquiry;
 use super::level::LevelModel;
 use super::look::Look;
 use super::notes::{Notes, Queue, side};
-use super::number::{index, page};
-use super::stream::{Decoded, Judge, Step, Stream};
+use super::stream::{CLOSED_TOGETHER, Decoded, Judge, Step, Stream};
 use super::timing::Timing;
-use crate::{PageCodes, Worn};
+use crate::Worn;
 use isochrone_atlas::{Atlas, Code};
 use isochrone_os::OsError;
 use isochrone_os::table::Table;
-use isochrone_units::{CoreId, Level, PageAddr};
+use isochrone_units::{CoreId, Level};
 
 /// Pages decoded at a level before their base is confirmed.
 const CONFIRM_PAGES: usize = 512;
@@ -31,69 +31,6 @@ const PATIENCE_NS: u64 = 10_000_000;
 const RETRY_NS: u64 = 1_000_000_000;
 /// Times that this time doubles at most.
 const DOUBLINGS: u32 = 6;
-
-/// How a classifier is made.
-#[derive(Clone, Copy, Debug)]
-pub struct Plan {
-    /// Pages that the arena can grow to.
-    pub pages_max: usize,
-    /// Seed of all orders.
-    pub seed: u64,
-}
-
-/// What [`Classifier::next_event`] yields.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The page's codes are known as well as they will be.
-    Ready(PageAddr, PageCodes),
-    /// Another frame is behind this page, which was ready: its lines are no longer where they were
-    /// ranked. It is decoded again and comes as [`Self::Ready`] once more.
-    Replaced(PageAddr),
-}
-
-/// How a slice ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Slice {
-    /// There is more to do.
-    Paused,
-    /// Every page is decoded and confirmed.
-    Idle,
-    /// No base of the atlas is worn here, and there are no known pages from which to measure a
-    /// new one: the program runs oblivious. It is tried again after some time.
-    Unknown,
-}
-
-/// What a core wears at one level, and how that was found out.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Identity {
-    /// Place in the dictionary; beyond it, a base that was measured in this program.
-    pub base: u16,
-    /// Probability that another base of the dictionary is the one.
-    pub error: f32,
-    /// Whether pages with known codes said so. If not, decoding has to confirm it.
-    pub from_known_pages: bool,
-    /// Whether it fits none of the dictionary and was measured anew.
-    pub is_new: bool,
-}
-
-/// What classifying cost so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// Pages that were yielded.
-    pub ready: u64,
-    /// Codes that were confirmed, of each page and level.
-    pub confirmed: u64,
-    /// Pages whose codes came from the atlas, by their frames.
-    pub from_atlas: u64,
-    /// Pages that were given another frame.
-    pub replaced: u64,
-    /// Timed loads: last-level cache, memory.
-    pub loads: [u64; 2],
-    /// Bases found changed.
-    pub moves: u64,
-    /// Nanoseconds spent in slices, identifying and checks.
-    pub busy_ns: u64,
-}
 
 /// One core, as far as it is known.
 #[derive(Clone, Copy, Debug)]
@@ -267,48 +204,6 @@ impl<'a> Classifier<'a> {
         }
     }
 
-    /// Takes note of all pages of the arena below `end`. Those whose frames the atlas knows have
-    /// their codes from it.
-    pub fn add(&mut self, timing: &impl Timing, end: usize) {
-        const TOGETHER: usize = 64;
-        let first = self.notes.pages();
-        self.notes.extend(end);
-        for begin in (first..self.notes.pages()).step_by(TOGETHER) {
-            let count = TOGETHER.min(self.notes.pages() - begin);
-            let mut frames = [None; TOGETHER];
-            timing.frames(PageAddr(begin as u64), &mut frames[..count]);
-            for (of, frame) in (page(begin)..).zip(&frames[..count]) {
-                self.notes.set_frame(of, *frame);
-                self.ask_atlas(of, *frame);
-            }
-        }
-        if self.sides.iter().all(Option::is_none) {
-            (first..self.notes.pages()).for_each(|of| self.yield_page(page(of)));
-        }
-    }
-
-    /// Takes a page's codes from the atlas, if that has its frame at every level that counts.
-    pub(super) fn ask_atlas(&mut self, of: u32, frame: Option<u64>) {
-        let Some(frame) = frame else { return };
-        let mut found = [None; 2];
-        for (place, own) in self.sides.iter().enumerate() {
-            let Some(own) = own else { continue };
-            if own.model.block_pages() > 1 {
-                return;
-            }
-            let code = self.atlas.code(PageAddr(frame), own.model.level);
-            let Some(code) = code.filter(|code| *code != Code::UNKNOWN) else { return };
-            found[place] = Some(code);
-        }
-        for (own, code) in self.sides.iter_mut().zip(found) {
-            if let (Some(own), Some(code)) = (own, code) {
-                self.notes.set_code(own.model.level, of, code, own.model.period);
-                own.fresh.push(of);
-            }
-        }
-        self.stats.from_atlas += 1;
-    }
-
     /// What a core wears, for [`crate::Heap::wear`]; `None` of a level that does not follow the
     /// pattern, or of which it is not known.
     #[must_use]
@@ -326,27 +221,6 @@ impl<'a> Classifier<'a> {
 
     pub(super) fn base_of(&self, core: CoreId, level: Level) -> Option<u16> {
         self.seats[self.seat(core)?].worn[side(level)]
-    }
-
-    /// Whether there is an event to be taken.
-    #[must_use]
-    pub const fn has_events(&self) -> bool {
-        self.events.len() > 0
-    }
-
-    /// The next page that is ready, or was given another frame.
-    pub fn next_event(&mut self) -> Option<Event> {
-        const REPLACED: u32 = 1;
-        let entry = self.events.pop()?;
-        let (of, kind) = (entry / 2, entry % 2);
-        let address = PageAddr(u64::from(of));
-        Some(match kind {
-            REPLACED => Event::Replaced(address),
-            _ => {
-                self.notes.set_told(of, true);
-                Event::Ready(address, self.notes.confirmed(of))
-            }
-        })
     }
 
     /// What classifying cost so far.
@@ -542,7 +416,7 @@ impl<'a> Classifier<'a> {
             return Ok(Step::Idle);
         }
         let judge = Judge { core: seat.core, base };
-        let mut out = [Decoded { first: 0, code: Code::UNKNOWN }; 64];
+        let mut out = [Decoded { first: 0, code: Code::UNKNOWN }; CLOSED_TOGETHER];
         let mut count = 0;
         let mut keep = |decoded| {
             if let Some(slot) = out.get_mut(count) {
@@ -556,59 +430,5 @@ impl<'a> Classifier<'a> {
             self.take_decoded(level, *decoded);
         }
         Ok(step)
-    }
-
-    /// Notes the code of a block. A page that was ready and has another code now was given another
-    /// frame.
-    fn take_decoded(&mut self, level: Level, decoded: Decoded) {
-        let Some(own) = &mut self.sides[side(level)] else { return };
-        let (block, period) = (own.model.block_pages(), own.model.period);
-        let first = decoded.first;
-        let doubted = self.notes.is_doubted(level, first);
-        let before = self.notes.code(level, first);
-        if doubted && decoded.code == Code::UNKNOWN {
-            // It could not be told: what is known stays.
-            return self.notes.set_doubted(level, first, false);
-        }
-        self.notes.set_code(level, first, decoded.code, period);
-        let changed = doubted && self.notes.code(level, first) != before;
-        for of in (first..).take(block) {
-            self.notes.set_doubted(level, of, false);
-            if changed {
-                self.replaced(of);
-            }
-        }
-        let Some(own) = &mut self.sides[side(level)] else { return };
-        if !doubted || changed {
-            (first..).take(block).for_each(|of| {
-                own.fresh.push(of);
-            });
-        }
-    }
-
-    /// Tells that a page was given another frame.
-    pub(super) fn replaced(&mut self, of: u32) {
-        if self.notes.is_yielded(of) {
-            self.notes.set_yielded(of, false);
-            // What is told of it from here on comes after this.
-            self.notes.set_told(of, true);
-            self.events.push(of * 2 + 1);
-            self.stats.replaced += 1;
-        }
-    }
-
-    /// Tells what is known of a page, unless somebody is about to hear it anyway.
-    pub(super) fn yield_page(&mut self, of: u32) {
-        self.stats.ready += u64::from(!self.notes.is_yielded(of));
-        self.notes.set_yielded(of, true);
-        if self.notes.is_told(of) {
-            self.notes.set_told(of, false);
-            self.events.push(of * 2);
-        }
-    }
-
-    /// Pages that may be asked for.
-    pub(super) fn holds(&self, of: u32) -> bool {
-        index(of) < self.notes.pages()
     }
 }

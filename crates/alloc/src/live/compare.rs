@@ -45,65 +45,65 @@ pub(super) fn slope(
     Some(Slope { slope, error: libm::sqrtf(left / xx) })
 }
 
-/// Samples of pages of which nothing is known: every page is a run of `CodedSample`s with equal
-/// codes, which only tell pages apart.
-pub(super) fn page_runs(samples: &[CodedSample]) -> impl Iterator<Item = &[CodedSample]> {
-    samples.chunk_by(|a, b| a.code == b.code)
-}
-
-/// How well pages of unknown codes fit one base, found out some pages at a time.
+/// How well pages of unknown codes fit one base, found out some samples at a time. The samples of a
+/// page follow one another and have equal codes, which only tell pages apart.
 #[derive(Debug)]
 pub(super) struct Weighing {
     book: Codebook,
     /// What the samples have in common under this base.
     offset: f32,
+    /// The page under way.
+    decoder: Decoder,
     /// Samples weighed so far.
     done: usize,
     nats: f32,
 }
 
 impl Weighing {
-    /// Samples weighed between two looks at the clock, at least: some 20 microseconds.
-    const PIECE: usize = 128;
-
     /// `None` for a base that nothing can be decoded in.
     pub(super) fn new(
         model: &LevelModel,
         table: &PatternTable,
         samples: &[CodedSample],
-        (low, high): (f32, f32),
+        window: (f32, f32),
     ) -> Option<Self> {
         let book = model.book(table)?;
         let (mut sum, mut count) = (0.0, 0_usize);
         let mut expected = [f32::NAN; 256];
-        for sample in samples.iter().filter(|s| (low..=high).contains(&s.cycles)) {
+        for sample in samples.iter().filter(|s| (window.0..=window.1).contains(&s.cycles)) {
             let slot = &mut expected[usize::from(sample.line)];
             if slot.is_nan() {
-                *slot = model.expected(table, sample.line);
+                *slot = model.expected(table, sample.line, window);
             }
             sum += sample.cycles - *slot;
             count += 1;
         }
-        Some(Self { book, offset: sum / real(count.max(1)), done: 0, nats: 0.0 })
+        let decoder = Decoder::new(&book);
+        Some(Self { book, offset: sum / real(count.max(1)), decoder, done: 0, nats: 0.0 })
     }
 
-    /// Weighs some pages more of the same samples. The evidence in nats, once all are weighed.
+    /// Weighs some of the same samples more. The evidence in nats, once all are weighed.
     pub(super) fn go_on(&mut self, samples: &[CodedSample]) -> Option<f32> {
-        let mut decoder = Decoder::new(&self.book);
-        let begin = self.done;
-        for run in page_runs(samples.get(begin..).unwrap_or(&[])) {
-            if self.done >= begin + Self::PIECE {
-                return None;
+        let end = samples.len().min(self.done + piece(&self.book));
+        for at in self.done..end {
+            let sample = &samples[at];
+            self.decoder.add(&self.book, sample.line, sample.cycles - self.offset);
+            let ends = samples.get(at + 1).is_none_or(|next| next.code != sample.code);
+            if ends {
+                self.nats += self.decoder.evidence_nats(&self.book);
+                self.decoder.reset(&self.book);
             }
-            decoder.reset(&self.book);
-            for sample in run {
-                decoder.add(&self.book, sample.line, sample.cycles - self.offset);
-            }
-            self.nats += decoder.evidence_nats(&self.book);
-            self.done += run.len();
         }
-        Some(self.nats)
+        self.done = end;
+        (end == samples.len()).then_some(self.nats)
     }
+}
+
+/// Samples that may be given to a decoder between two looks at the clock. Each is compared with
+/// every answer, at some two nanoseconds: fifteen microseconds in all.
+pub(super) fn piece(book: &Codebook) -> usize {
+    const COMPARED: usize = 8192;
+    (COMPARED / book.answers().len().max(1)).clamp(4, 256)
 }
 
 /// The base that `samples` show, cell by cell.

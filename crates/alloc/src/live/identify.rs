@@ -4,8 +4,9 @@
 //! An inquiry is a millisecond of work or so in steps of some tens of microseconds, which can be
 //! put aside. It asks of one core at one level.
 
+use super::answers::Identity;
 use super::batch::Progress;
-use super::classifier::{Classifier, Doing, Identity};
+use super::classifier::{Classifier, Doing};
 use super::compare::{Weighing, measured, slope};
 use super::look::Among;
 use super::notes::side;
@@ -34,6 +35,8 @@ const SURE: f32 = 0.02;
 /// Bases that are compared while no page is known: the first of the atlas, which are those that
 /// cores wore first. Each costs a tenth of a millisecond.
 const BLIND_BASES: usize = 64;
+/// A base that is this far behind after one look is not weighed in the next.
+const OUT_NATS: f32 = 40.0;
 /// Odds below which a base does not count.
 const NEGLIGIBLE_NATS: f32 = -8.0;
 /// Time after which a base that was not found is looked for again.
@@ -48,6 +51,8 @@ pub(super) struct Inquiry {
     /// decoded in fits them.
     verifies: Option<u16>,
     looks: u32,
+    /// The evidence of the look before.
+    nats: [f32; BLIND_BASES],
     stage: Stage,
 }
 
@@ -91,7 +96,9 @@ impl Classifier<'_> {
     pub(super) fn begin_inquiry(&mut self, core: CoreId, level: Level) {
         self.look.clear();
         let stage = Stage::Choosing;
-        self.doing = Doing::Inquiring(Inquiry { core, level, verifies: None, looks: 0, stage });
+        let nats = [0.0; BLIND_BASES];
+        self.doing =
+            Doing::Inquiring(Inquiry { core, level, verifies: None, looks: 0, nats, stage });
     }
 
     /// Asks once more after the first pages were decoded in a base that was guessed: the core may
@@ -149,7 +156,7 @@ impl Classifier<'_> {
                 inquiry.stage = stage;
             }
             Stage::Weighing { base, nats } => {
-                let Some(stage) = self.weigh_next(timing, &inquiry, base, nats) else {
+                let Some(stage) = self.weigh_next(timing, &mut inquiry, base, nats) else {
                     return Ok(Progress::Done);
                 };
                 inquiry.stage = stage;
@@ -240,7 +247,7 @@ impl Classifier<'_> {
     fn weigh_next(
         &mut self,
         timing: &impl Timing,
-        inquiry: &Inquiry,
+        inquiry: &mut Inquiry,
         base: usize,
         mut nats: [f32; BLIND_BASES],
     ) -> Option<Stage> {
@@ -248,6 +255,10 @@ impl Classifier<'_> {
         let own = self.sides[side(level)].as_ref()?;
         let table = own.model.bases().get(base).filter(|_| base < BLIND_BASES);
         if let Some(table) = table {
+            let best = inquiry.nats.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            if inquiry.nats[base] < best - OUT_NATS {
+                return Some(Stage::Weighing { base: base + 1, nats });
+            }
             if self.weighing.is_none() {
                 let window = self.look.window(timing.tick_cycles());
                 let own = self.sides[side(level)].as_ref()?;
@@ -266,6 +277,7 @@ impl Classifier<'_> {
         let found = self.likeliest(level, &nats);
         let sure = found.is_some_and(|found| found.error < SURE);
         if !sure && inquiry.looks < BLIND_LOOKS && self.look.has_room() {
+            inquiry.nats = nats;
             self.look.again(core, level, &mut self.dice);
             return Some(Stage::Peering);
         }

@@ -136,14 +136,21 @@ impl LevelModel {
         &self.penalties
     }
 
-    /// What a load of this line of any page takes on average, if the core wears this base.
-    pub(super) fn expected(&self, table: &PatternTable, line: u8) -> f32 {
+    /// What a load of this line of any page takes on average, if the core wears this base. Only of
+    /// pages whose loads lie in the window: where a part of the memory lies on another node, its
+    /// loads are not kept, and its pages must not count either.
+    pub(super) fn expected(&self, table: &PatternTable, line: u8, (low, high): (f32, f32)) -> f32 {
+        let (mut kept, mut all) = ((0.0, 0.0), (0.0, 0.0));
         let codes = (0..).zip(&self.shares).take(table.codes());
-        let (mut sum, mut weight) = (0.0, 0.0);
         for (code, share) in codes.filter(|(_, share)| **share > 0.0) {
-            sum += share * table.latency_cycles(Code(code), line);
-            weight += share;
+            let cycles = table.latency_cycles(Code(code), line);
+            all = (all.0 + share * cycles, all.1 + share);
+            if (low..=high).contains(&cycles) {
+                kept = (kept.0 + share * cycles, kept.1 + share);
+            }
         }
+        // An offset of half a pattern's height would be no offset: then all are as good.
+        let (sum, weight) = if kept.1 > 0.5 * all.1 { kept } else { all };
         sum / weight
     }
 

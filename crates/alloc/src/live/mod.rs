@@ -16,6 +16,7 @@
 //!    frame that was replaced.
 
 mod align;
+mod answers;
 mod arena;
 mod batch;
 mod books;
@@ -26,6 +27,7 @@ mod dice;
 mod epoch;
 mod identify;
 mod kept;
+mod ledger;
 mod level;
 mod look;
 mod machine;
@@ -41,8 +43,9 @@ mod modelled;
 #[cfg(test)]
 mod tests;
 
+pub use answers::{Event, Identity, Plan, Slice, Stats};
 pub use arena::Arena;
-pub use classifier::{Classifier, Event, Identity, Plan, Slice, Stats};
+pub use classifier::Classifier;
 pub use epoch::Epoch;
 pub use machine::Machine;
 pub use measure::LineMeans;

@@ -8,6 +8,7 @@
 use super::align::{Alignment, PASSES};
 use super::batch::{Batch, Progress};
 use super::books::Books;
+use super::compare::piece;
 use super::dice::Dice;
 use super::kept::{ENOUGH, keep_window};
 use super::level::LevelModel;
@@ -39,8 +40,12 @@ const SAFE_ERROR: f32 = 0.02;
 const HOPELESS_ERROR: f32 = 0.25;
 /// Timed loads of each chosen line after which a page's best code is taken as it is.
 const MAX_CYCLES: usize = 24;
-/// Samples given to decoders, or pages decided, between two looks at the clock.
-const PIECE: usize = 64;
+/// Samples that are put aside between two looks at the clock.
+const KEPT_TOGETHER: usize = 1024;
+/// Pages that leave the window in one step, at most.
+pub(super) const CLOSED_TOGETHER: usize = 64;
+/// Pages that are opened between two looks at the clock.
+const PIECE: usize = 16;
 
 /// Who decodes, in which base.
 #[derive(Clone, Copy, Debug)]
@@ -326,7 +331,7 @@ impl Stream {
             } else if whole && unsure {
                 let slot = &mut expected[usize::from(what.line)];
                 if slot.is_nan() {
-                    *slot = model.expected(table, what.line);
+                    *slot = model.expected(table, what.line, (low, high));
                 }
                 *slot
             } else {
@@ -350,12 +355,12 @@ impl Stream {
     /// they have in common is not known well enough.
     fn weigh(&mut self, model: &LevelModel, judge: Judge, at: usize) {
         let count = self.batch.len();
-        let end = count.min(at + PIECE * 4);
         if self.waits_for != judge.core {
             self.waiting.truncate(0);
         }
         let Some(book) = self.books.get(judge.core, judge.base, model) else { return };
         if !book.align.is_believed() {
+            let end = count.min(at + KEPT_TOGETHER);
             self.waits_for = judge.core;
             for (what, value) in self.whats[at..end].iter().zip(&self.values[at..end]) {
                 let What { slot, line, pass, .. } = *what;
@@ -367,14 +372,20 @@ impl Stream {
             self.phase = if end < count { Phase::Weighing { at: end } } else { Phase::Drawing };
             return;
         }
-        for _ in 0..PIECE {
-            let Some(Waiting { slot, line, pass, cycles }) = self.waiting.last().copied() else {
-                break;
-            };
-            let cycles = cycles - book.align.cycles(usize::from(pass));
-            self.decoders[usize::from(slot)].add(&book.codes, line, cycles);
-            self.waiting.truncate(self.waiting.len() - 1);
+        let piece = piece(&book.codes);
+        if !self.waiting.is_empty() {
+            for _ in 0..piece {
+                let Some(Waiting { slot, line, pass, cycles }) = self.waiting.last().copied()
+                else {
+                    break;
+                };
+                let cycles = cycles - book.align.cycles(usize::from(pass));
+                self.decoders[usize::from(slot)].add(&book.codes, line, cycles);
+                self.waiting.truncate(self.waiting.len() - 1);
+            }
+            return;
         }
+        let end = count.min(at + piece);
         for (what, value) in self.whats[at..end].iter().zip(&self.values[at..end]) {
             if what.slot != REFERENCE {
                 let slot = usize::from(what.slot);
@@ -383,7 +394,7 @@ impl Stream {
                 self.open[slot].reads += 1;
             }
         }
-        let done = end == count && self.waiting.is_empty();
+        let done = end == count;
         self.phase = if done { Phase::Closing { at: 0 } } else { Phase::Weighing { at: end } };
     }
 
@@ -399,7 +410,7 @@ impl Stream {
         let Some(book) = self.books.get(judge.core, judge.base, model) else { return };
         // From the end, so that a page which takes the place of one that left was seen already.
         let todo = self.open.len().saturating_sub(at);
-        let least = todo.saturating_sub(PIECE);
+        let least = todo.saturating_sub(piece(&book.codes).min(CLOSED_TOGETHER));
         let mut left = 0;
         for place in (least..todo).rev() {
             let decision = self.decoders[place].best(&book.codes);
