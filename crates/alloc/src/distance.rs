@@ -144,6 +144,46 @@ impl Heap<'_> {
         }
     }
 
+    /// What is taken for each core and how far that is from it, in one walk over every `every`th of
+    /// the first `pages` pages; what those hold stands for the others too. `out` is by core;
+    /// [`Survey::pool`] stays empty.
+    pub fn survey_owners(&self, pages: u32, every: u32, out: &mut [Survey]) {
+        let every = every.max(1);
+        for page in (0..pages).step_by(usize::try_from(every).unwrap_or(1)) {
+            let word = self.word(page);
+            let Some(class) = word.class() else { continue };
+            for place in 0..class.unit().per_page() {
+                let first = place << class.unit() as u8;
+                let line = (page * PAGE_LINES + u32::from(first)) as usize;
+                let owner = self.tables.owners.get(line).map_or(0, |owner| owner.load(Relaxed));
+                let Some(core) = owner.checked_sub(1) else { continue };
+                let (core, place) = (u16::from(core), usize::from(core));
+                let (Some(survey), Some(table)) = (out.get_mut(place), self.core(core)) else {
+                    continue;
+                };
+                let mask = self.tables.masks.get(line).map_or(FREE, |mask| mask.load(Relaxed));
+                let slot_bytes = u32::try_from(class.bytes()).unwrap_or(0);
+                let taken = u64::from((!mask & class.full_mask()).count_ones() * slot_bytes);
+                if taken > 0 {
+                    let distance = table.distance(word.codes(), first, class.lines());
+                    survey.taken_bytes += taken * u64::from(every);
+                    survey.taken.add_weighted(distance, whole(taken));
+                }
+            }
+        }
+    }
+
+    /// The core for which the unit that holds a line was taken, while any slot of it is.
+    #[must_use]
+    pub fn taken_for(&self, line: u32) -> Option<u16> {
+        let class = self.word(line / PAGE_LINES).class()?;
+        let first = line / u32::from(class.lines()) * u32::from(class.lines());
+        let place = usize::try_from(first).ok()?;
+        let mask = self.tables.masks.get(place)?.load(Relaxed);
+        let owner = self.tables.owners.get(place)?.load(Relaxed).checked_sub(1)?;
+        (!mask & class.full_mask() != 0).then_some(u16::from(owner))
+    }
+
     pub(crate) fn store_worn(&self, core: u16, worn: &Worn) {
         let Some(table) = self.core(core) else { return };
         let mut known = 0;
@@ -193,4 +233,10 @@ impl CoreTable {
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "a share")]
 fn share(part: u64, whole: u64) -> f32 {
     (part as f64 / whole as f64) as f32
+}
+
+/// Bytes of a unit.
+#[allow(clippy::cast_precision_loss, reason = "at most 256")]
+fn whole(bytes: u64) -> f64 {
+    bytes as f64
 }

@@ -2,11 +2,12 @@
 //! mapping. Many threads add to it, with relaxed atomics and only now and then.
 
 use crate::report::{
-    CLASSES, Lines, MAGIC, REPORT_BYTES, Reason, Report, Tally, WORDS, Word, distance_words,
+    CLASSES, LIVE_CORES, Lines, MAGIC, REPORT_BYTES, Reason, Report, Tally, WORDS, Word,
+    distance_words,
 };
 use core::sync::atomic::{AtomicU64, Ordering};
-use isochrone_alloc::{DistanceSum, Mode};
-use isochrone_units::Level;
+use isochrone_alloc::{DistanceSum, Mode, Survey};
+use isochrone_units::{CoreId, Level};
 
 /// The record as the process writes it.
 #[derive(Debug)]
@@ -16,7 +17,8 @@ pub(crate) struct Counters {
 }
 
 const _: () = assert!(size_of::<Counters>() == REPORT_BYTES);
-const _: () = assert!(Word::Delegated as usize + 2 * Reason::ALL.len() <= WORDS);
+const _: () = assert!(Word::Delegated as usize + 2 * Reason::ALL.len() <= Word::Live as usize);
+const _: () = assert!(Word::Live as usize + 4 * LIVE_CORES <= WORDS);
 const _: () = assert!(Word::Placed as usize + 2 * CLASSES <= Word::Delegated as usize);
 const _: () = assert!(Word::Distances as usize + 2 * 2 * 2 <= Word::Placed as usize);
 
@@ -72,6 +74,22 @@ impl Counters {
             self.at(at, |place| {
                 place.fetch_add(gained.cast_unsigned(), Ordering::Relaxed);
             });
+        }
+    }
+
+    /// Says what is live for a core, in one of [`LIVE_CORES`] places.
+    pub(crate) fn live(&self, place: usize, core: CoreId, survey: &Survey) {
+        let mean = |level| survey.taken.mean(level).map_or(0, |c| rounded(c * 1000.0) + 1);
+        let words = [
+            u64::from(core.0) + 1,
+            survey.taken_bytes,
+            mean(Level::Llc).cast_unsigned(),
+            mean(Level::Dram).cast_unsigned(),
+        ];
+        if place < LIVE_CORES {
+            for (at, word) in (Word::Live as usize + 4 * place..).zip(words) {
+                self.at(at, |place| place.store(word, Ordering::Relaxed));
+            }
         }
     }
 

@@ -6,13 +6,13 @@ use crate::counters::Counters;
 use crate::growth::Growth;
 use crate::memory::{self, Boxed};
 use crate::process::PROCESS;
-use crate::report::{Lines, Reason, Word};
+use crate::report::{LIVE_CORES, Lines, Reason, Word};
 use core::ffi::c_void;
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use core::{fmt, ptr};
 use isochrone_alloc::live::Arena;
 use isochrone_alloc::{
-    Bins, CoreTable, DistanceSum, Heap, Mode, Policy, Shared, Slot, Stats, Tables,
+    Bins, CoreTable, DistanceSum, Heap, Mode, Policy, Shared, Slot, Stats, Survey, Tables,
 };
 use isochrone_atlas::{Atlas, AtlasError};
 use isochrone_os::OsError;
@@ -307,6 +307,20 @@ impl<'a> Instance<'a> {
     #[must_use]
     pub fn arena_bytes(&self) -> usize {
         self.arena.pages() * PAGE_BYTES
+    }
+
+    /// Says what is live for which core. Of a large arena some pages stand for all: the walk is to
+    /// take some milliseconds at most.
+    pub(crate) fn note_live(&self, counters: &Counters) {
+        const PAGES: usize = 1 << 14;
+        let pages = u32::try_from(self.arena.pages()).unwrap_or(u32::MAX);
+        let every = u32::try_from(self.arena.pages() / PAGES + 1).unwrap_or(u32::MAX);
+        let mut surveys = [Survey::default(); LIVE_CORES];
+        self.heap().survey_owners(pages, every, &mut surveys);
+        let found = self.atlas().cores().zip(&surveys).filter(|(_, survey)| survey.taken_bytes > 0);
+        for (place, (core, survey)) in found.enumerate() {
+            counters.live(place, core, survey);
+        }
     }
 
     /// Adds a line drawn evenly from the pages in use, so that a report can say what lines have

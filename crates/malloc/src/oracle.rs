@@ -4,15 +4,17 @@
 //! It binds the calling thread to the cores in turn, since a line can only be timed by the core
 //! that is to use it, and sets the thread's cores back. No process of `isochrone run` does this.
 
-use crate::growth::Hold;
+use crate::growth::{Hold, Work};
 use crate::instance::{Instance, InstanceError};
-use isochrone_alloc::live::LineMeans;
+use isochrone_alloc::live::{LineMeans, Slice};
 use isochrone_alloc::{Mode, Order, PageCodes, UnitLines, oracle_rank};
+use isochrone_atlas::LevelInfo;
+use isochrone_atlas::format::FormTag;
 use isochrone_os::OsError;
 use isochrone_os::affinity::{self, CoreSet};
 use isochrone_os::reserve::Stride;
 use isochrone_os::table::Table;
-use isochrone_units::{LINES_PER_PAGE, Level, PAGE_BYTES};
+use isochrone_units::{CoreId, LINES_PER_PAGE, Level, PAGE_BYTES};
 
 /// Time on one core before it is the next one's turn.
 const TURN_NS: u64 = 5_000_000;
@@ -23,8 +25,21 @@ const STEP_PAGES: usize = 512;
 /// Times that every line is timed, in the last-level cache and in memory. A load in memory
 /// scatters three times as wide as its classes lie apart.
 const REPEATS: [u32; 2] = [16, 16];
+/// Turns after which pages that do not become known will not.
+const LOOK_TURNS: u32 = 64;
+/// Times that lines are timed to see how far they are.
+const CHECKS: u32 = 8;
 /// Ranks of an oracle.
 const RANKS: usize = 16;
+
+/// How far lines were found to be, by timing them in the last-level cache.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// Mean latency of lines taken for the core, cycles.
+    pub taken: f64,
+    /// Mean latency of all lines of the pages that were looked at, cycles.
+    pub pool: f64,
+}
 
 /// Sets a thread's cores back.
 struct Bound {
@@ -105,6 +120,69 @@ impl Instance<'_> {
         }
         self.wear(hold);
         Ok(())
+    }
+
+    /// Whether the atlas has a base that the cores of the settings see the last-level cache by now:
+    /// some pages of new memory are decoded in it and found to look as it says. `None` where the
+    /// atlas has no pattern of that level.
+    ///
+    /// # Errors
+    /// [`InstanceError`] where there is no memory, or a core cannot be had or timed.
+    pub fn recognises(&self) -> Result<Option<bool>, InstanceError> {
+        let pattern = |level: LevelInfo<'_>| level.form == FormTag::Pattern;
+        if !self.atlas().level(Level::Llc).is_some_and(pattern) {
+            return Ok(None);
+        }
+        let _bound = Bound::new();
+        self.arena.grow(Stride::Whole)?;
+        self.identify(&mut self.growth.hold())?;
+        for core in self.users() {
+            affinity::pin(core)?;
+            let hold = self.growth.hold();
+            let Work { machine, classifier, .. } = &mut *hold.work;
+            for _ in 0..LOOK_TURNS {
+                let ended = classifier.slice(machine, TURN_NS)? != Slice::Paused;
+                if ended || classifier.stats().confirmed > 0 {
+                    break;
+                }
+            }
+            if classifier.worn(core).llc.is_none() || classifier.stats().confirmed == 0 {
+                return Ok(Some(false));
+            }
+        }
+        Ok(Some(true))
+    }
+
+    /// Times lines of some of the pages in use in the last-level cache, from a core: the mean of
+    /// those that were taken for it, and of all. What an atlas says of lines can be wrong; this is
+    /// what they are.
+    ///
+    /// # Errors
+    /// [`InstanceError`] where the core cannot be had or timed.
+    pub(crate) fn measured(&self, core: CoreId) -> Result<Option<Measured>, InstanceError> {
+        let _bound = Bound::new();
+        affinity::pin(core)?;
+        let count = self.arena.pages().min(STEP_PAGES);
+        let mut pages = [0; STEP_PAGES];
+        for (place, page) in pages.iter_mut().enumerate().take(count) {
+            *page = u32::try_from(place * self.arena.pages() / count).unwrap_or(0);
+        }
+        let mut means = LineMeans::new(self.heap().policy().seed)?;
+        let hold = self.growth.hold();
+        means.measure(&mut hold.work.machine, Level::Llc, &pages[..count], CHECKS)?;
+        let (mut taken, mut all) = ((0.0, 0.0), (0.0, 0.0));
+        for (place, page) in pages[..count].iter().enumerate() {
+            for line in 0..LINES_PER_PAGE.to_le_bytes()[0] {
+                let Some(cycles) = means.mean(place, line).map(f64::from) else { continue };
+                all = (all.0 + cycles, all.1 + 1.0);
+                let number = page * 64 + u32::from(line);
+                if self.heap().taken_for(number) == Some(self.dense(core)) {
+                    taken = (taken.0 + cycles, taken.1 + 1.0);
+                }
+            }
+        }
+        let known = taken.1 > 0.0 && all.1 > 0.0;
+        Ok(known.then(|| Measured { taken: taken.0 / taken.1, pool: all.0 / all.1 }))
     }
 
     /// Measures every line of the arena from the first two cores.

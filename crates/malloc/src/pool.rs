@@ -7,6 +7,7 @@
 //! is refused, and one of a record that was freed shows whatever record is there now.
 
 use crate::instance::{Instance, InstanceError, Settings};
+use crate::oracle::Measured;
 use core::marker::PhantomData;
 use core::num::NonZeroU32;
 use core::ptr::NonNull;
@@ -229,6 +230,15 @@ impl<'a, T> Pool<'a, T> {
     #[must_use]
     pub fn survey(&self, core: CoreId) -> Survey {
         self.instance.heap().survey(self.instance.dense(core))
+    }
+
+    /// Times lines of the pool from a core, to see how far those are that were taken for it. Takes
+    /// some tenths of a second. `None` where nothing was taken.
+    ///
+    /// # Errors
+    /// [`InstanceError`] where the core cannot be had or timed.
+    pub fn measure(&self, core: CoreId) -> Result<Option<Measured>, InstanceError> {
+        self.instance.measured(core)
     }
 
     /// The allocator behind the pool.

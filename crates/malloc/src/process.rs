@@ -163,7 +163,18 @@ pub fn end() {
         count_alone(slot);
         report_late();
         pin::end();
+        note_live();
         PROCESS.counters().set(Word::Ended, 1);
+    }
+}
+
+/// Says what is live at the end, if anybody will read it.
+fn note_live() {
+    let placing = PROCESS.phase.load(Ordering::Acquire) == phase::PLACING;
+    if let Some(instance) = PROCESS.instance().filter(|_| placing)
+        && !ptr::eq(PROCESS.counters(), &LOCAL)
+    {
+        instance.note_live(PROCESS.counters());
     }
 }
 

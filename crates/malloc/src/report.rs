@@ -14,8 +14,8 @@ pub const REPORT_BYTES: usize = 8 * WORDS;
 /// What the name of a report ends in.
 pub const REPORT_SUFFIX: &str = ".isochrone-report";
 
-pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"ISO-RPT\x01");
-pub(crate) const WORDS: usize = 128;
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"ISO-RPT\x02");
+pub(crate) const WORDS: usize = 256;
 /// Size classes; their order is that of `SizeClass`.
 pub const CLASSES: usize = 5;
 
@@ -117,6 +117,24 @@ pub(crate) enum Word {
     Placed = 32,
     /// First of the pairs of [`Reason::ALL`].
     Delegated = 48,
+    /// First of [`LIVE_CORES`] times four words: the core's number and one, what was taken for it
+    /// at the end, bytes, and the mean distance of that at each level and one.
+    Live = 128,
+}
+
+/// Cores of which a record says what was live at the end.
+pub(crate) const LIVE_CORES: usize = 32;
+
+/// What was taken for one core when the process ended, what its threads had at hand included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LiveOfCore {
+    /// The core.
+    pub core: u16,
+    /// Bytes of slots; of a large arena an estimate from a part of its pages.
+    pub bytes: u64,
+    /// Their mean distance from the core in the last-level cache and in memory, cycles, as far as
+    /// it is known.
+    pub cycles: [Option<f64>; 2],
 }
 
 /// Of which lines distances are summed.
@@ -324,6 +342,17 @@ impl Report {
     #[must_use]
     pub fn peak_live_bytes(&self) -> u64 {
         self.word(Word::PeakBytes)
+    }
+
+    /// What was live at the end for each core that had anything; nothing if the process did not end
+    /// by itself.
+    pub fn live_of_cores(&self) -> impl Iterator<Item = LiveOfCore> + '_ {
+        let words = &self.words[Word::Live as usize..];
+        words.as_chunks::<4>().0.iter().take(LIVE_CORES).filter_map(|&[core, bytes, llc, dram]| {
+            let cycles = |word: u64| Some(wide(word.checked_sub(1)?) / 1000.0);
+            let core = u16::try_from(core.checked_sub(1)?).ok()?;
+            Some(LiveOfCore { core, bytes, cycles: [cycles(llc), cycles(dram)] })
+        })
     }
 
     /// Frees that were left without effect: of lines by a child after `fork`.

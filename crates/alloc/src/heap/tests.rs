@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::check::Misuse;
-use crate::distance::DistanceSum;
+use crate::distance::{DistanceSum, Survey};
 use crate::rig::{Rig, codes, llc, worn};
 use isochrone_units::Level;
 use std::collections::BTreeSet;
@@ -348,6 +348,14 @@ fn a_survey_tells_what_is_taken_from_what_could_be() {
     assert!((survey.pool.mean(Level::Llc).unwrap() - 39.0).abs() < 1e-6);
     assert_eq!(heap.survey(1).taken_bytes, 160);
     assert_eq!(heap.survey(5).taken.mean(Level::Llc), None);
+    // One walk finds the same for both, and a core beyond the list is left out.
+    let mut all = [Survey::default(); 2];
+    heap.survey_owners(1000, 1, &mut all[..1]);
+    assert_eq!((all[0].taken_bytes, all[1].taken_bytes), (99 * 64, 0));
+    assert_eq!(all[0].taken, survey.taken);
+    let mut all = [Survey::default(); 2];
+    heap.survey_owners(heap.stats().pages, 1, &mut all);
+    assert_eq!(all[1].taken_bytes, 160);
 }
 
 #[test]

@@ -83,6 +83,9 @@ pub(crate) struct ArmCost {
     /// What the atlas says of its lines, and of all lines of its pools: nanoseconds.
     pub(crate) nodes_ns: BTreeMap<&'static str, f64>,
     pub(crate) pool_ns: BTreeMap<&'static str, f64>,
+    /// The same in the LLC, by timing lines of the pools: nanoseconds.
+    pub(crate) nodes_measured_ns: Option<f64>,
+    pub(crate) pool_measured_ns: Option<f64>,
 }
 
 /// What came out.
@@ -330,6 +333,8 @@ impl Team {
                 arena_bytes: (!pools.is_empty()).then(|| pools.iter().map(|p| p.arena_bytes).sum()),
                 nodes_ns: by_level(pools, |pool| pool.nodes_ns),
                 pool_ns: by_level(pools, |pool| pool.pool_ns),
+                nodes_measured_ns: measured(pools, 0),
+                pool_measured_ns: measured(pools, 1),
             };
             (name.clone(), cost)
         });
@@ -349,6 +354,13 @@ fn by_level(
     };
     let levels = Level::ALL.into_iter().enumerate();
     levels.filter_map(|(place, level)| Some((level.as_str(), mean(place)?))).collect()
+}
+
+/// Means over pools of what was timed, of their nodes or of all lines.
+fn measured(pools: &[PoolAccount], which: usize) -> Option<f64> {
+    let known: Option<Vec<f64>> = pools.iter().map(|pool| Some(pool.measured_ns?[which])).collect();
+    let known = known.filter(|all| !all.is_empty())?;
+    Some(known.iter().sum::<f64>() / known.len() as f64)
 }
 
 /// Nanoseconds an operation: the mean over cores, each in its own time.

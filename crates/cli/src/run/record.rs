@@ -47,6 +47,16 @@ pub(crate) struct Distances {
     pub(crate) oblivious_ns: Option<f64>,
 }
 
+/// What was live for one core at the end.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Live {
+    pub(crate) core: u16,
+    pub(crate) bytes: u64,
+    /// Mean distance of these bytes from the core.
+    pub(crate) llc_ns: Option<f64>,
+    pub(crate) dram_ns: Option<f64>,
+}
+
 /// What one process left.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct ProcessRecord {
@@ -73,6 +83,8 @@ pub(crate) struct ProcessRecord {
     pub(crate) assigned_bytes: u64,
     pub(crate) table_bytes: u64,
     pub(crate) peak_live_bytes: u64,
+    /// By core; empty where the process did not end by itself.
+    pub(crate) live_by_core: Vec<Live>,
     pub(crate) ignored_frees: u64,
     pub(crate) startup_us: f64,
     pub(crate) start_us: f64,
@@ -123,6 +135,15 @@ impl ProcessRecord {
             assigned_bytes: report.assigned_bytes(),
             table_bytes: report.table_bytes(),
             peak_live_bytes: report.peak_live_bytes(),
+            live_by_core: report
+                .live_of_cores()
+                .map(|live| Live {
+                    core: live.core,
+                    bytes: live.bytes,
+                    llc_ns: ns(live.cycles[0]),
+                    dram_ns: ns(live.cycles[1]),
+                })
+                .collect(),
             ignored_frees: report.ignored_frees(),
             startup_us: us(report.startup_ns()),
             start_us: us(report.start_ns()),

@@ -81,6 +81,13 @@ fn one(text: &mut String, process: &ProcessRecord) {
             ),
         );
     }
+    for live in &process.live_by_core {
+        let levels = [("LLC", live.llc_ns), ("DRAM", live.dram_ns)];
+        let far = levels.into_iter().filter_map(|(level, ns)| Some((level, ns?)));
+        let far: String =
+            far.map(|(level, ns)| format!(", {level} {} away", fmt::ns(ns))).collect();
+        line("live", format!("{} for core {}{far}", fmt::bytes(live.bytes), live.core));
+    }
     line(
         "pages",
         format!(

@@ -119,7 +119,10 @@ impl PoolSource {
         let survey = nodes.0.survey(core);
         let ns = |cycles: f64| cycles * 1e9 / self.clock_hz;
         let by_level = |mean: &dyn Fn(Level) -> Option<f64>| Level::ALL.map(|l| mean(l).map(ns));
+        // What cannot be timed here is not known, and the atlas's figures stand alone.
+        let measured = nodes.0.measure(core).ok().flatten();
         PoolAccount {
+            measured_ns: measured.map(|found| [ns(found.taken), ns(found.pool)]),
             startup_us: costs.startup.as_secs_f64() * 1e6,
             classification_us: costs.classification.as_secs_f64() * 1e6,
             arena_bytes: nodes.0.instance().arena_bytes() as u64,

@@ -124,6 +124,8 @@ pub(crate) struct PoolAccount {
     /// What its nodes have and what lines at random would have, nanoseconds, in the LLC and in
     /// DRAM, as the atlas says. Taken while the structure last asked for was there.
     pub(crate) nodes_ns: [Option<f64>; 2],
+    /// What its nodes and all its lines have in the LLC, nanoseconds, by timing some of them then.
+    pub(crate) measured_ns: Option<[f64; 2]>,
     pub(crate) pool_ns: [Option<f64>; 2],
 }
 

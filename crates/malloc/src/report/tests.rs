@@ -3,7 +3,8 @@
 use super::*;
 use crate::counters::Counters;
 extern crate std;
-use isochrone_alloc::{Distance, DistanceSum};
+use isochrone_alloc::{Distance, DistanceSum, Survey};
+use isochrone_units::CoreId;
 use std::vec::Vec;
 
 fn bytes_of(counters: &Counters) -> Vec<u8> {
@@ -47,6 +48,15 @@ fn what_is_counted_is_read() {
     assert_eq!(report.distance_cycles(Level::Dram), None);
     assert_eq!(report.oblivious_cycles(Level::Dram), Some(361.25));
     assert_eq!(report.peak_live_bytes(), 50);
+    assert_eq!(report.live_of_cores().count(), 0);
+    let mut survey = Survey { taken_bytes: 640, ..Survey::default() };
+    survey.taken.add(Distance { llc: Some(31.5), dram: None });
+    counters.live(0, CoreId(0), &survey);
+    counters.live(LIVE_CORES - 1, CoreId(299), &Survey::default());
+    counters.live(LIVE_CORES, CoreId(7), &survey);
+    let live: Vec<_> = counters.snapshot().live_of_cores().collect();
+    let first = LiveOfCore { core: 0, bytes: 640, cycles: [Some(31.5), None] };
+    assert_eq!(live, [first, LiveOfCore { core: 299, bytes: 0, cycles: [None; 2] }]);
     assert!(!report.has_ended());
 }
 
