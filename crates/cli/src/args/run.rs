@@ -96,7 +96,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) placement: PlacementArgs,
     /// Instead: an MPI job (CMD is its mpirun) whose collectives are done in cache lines.
-    #[arg(long, conflicts_with_all = ["mode", "pin", "compare", "check"])]
+    #[arg(long, conflicts_with_all = ["mode", "pin", "compare", "check", "fresh"])]
     pub(crate) mpi: bool,
     /// Pin the program's threads.
     #[arg(long, value_enum, default_value_t = PinChoice::Compact)]
@@ -111,6 +111,10 @@ pub(crate) struct RunArgs {
     /// resident memory.
     #[arg(long)]
     pub(crate) compare: bool,
+    /// Look first whether the cores wear what the atlas knows (a tenth of a second for each of the
+    /// first four); where they do not, measure a quick atlas for this run, about 6 s.
+    #[arg(long)]
+    pub(crate) fresh: bool,
     /// Find double frees, foreign pointers and overlaps while it runs (slower).
     #[arg(long)]
     pub(crate) check: bool,

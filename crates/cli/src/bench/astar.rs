@@ -74,8 +74,9 @@ impl Default for Published {
 
 pub(super) fn measure(args: &AstarArgs, setting: &mut Setting<'_>) -> Result<Figures> {
     let scratch = tempfile::tempdir().context("there is no place for temporary files")?;
-    let found = setting.atlas(scratch.path())?;
+    let mut found = setting.atlas(scratch.path())?;
     let cores = setting.cores(2)?;
+    setting.refresh(&mut found, &cores, scratch.path())?;
     let instances =
         if args.instances.is_empty() { INSTANCES.to_vec() } else { args.instances.clone() };
     ensure!(

@@ -88,18 +88,19 @@ struct Ground {
     core: CoreId,
     blocks: u32,
     /// Keeps an atlas that is kept nowhere else.
-    _scratch: tempfile::TempDir,
+    scratch: tempfile::TempDir,
 }
 
 impl Ground {
     fn new(common: &CommonArgs, setting: &mut Setting<'_>) -> Result<Self> {
         let scratch = tempfile::tempdir().context("there is no place for temporary files")?;
-        let found = setting.atlas(scratch.path())?;
+        let mut found = setting.atlas(scratch.path())?;
         let cores = setting.cores(1)?;
         let core = *cores.first().context("--cores names none")?;
+        setting.refresh(&mut found, &cores, scratch.path())?;
         let field = Field::new(&common.placement, found.path.clone(), &cores, setting.seed());
         let blocks = common.blocks.unwrap_or(BLOCKS);
-        Ok(Self { field, found, core, blocks, _scratch: scratch })
+        Ok(Self { field, found, core, blocks, scratch })
     }
 
     fn measure(
@@ -118,6 +119,7 @@ impl Ground {
             if !setting.keep_going() {
                 break;
             }
+            self.refresh(setting)?;
             match self.one(*name, *size, plateaus, setting) {
                 Ok(Some(figure)) => figures.sizes.push(figure),
                 Ok(None) => {}
@@ -126,6 +128,13 @@ impl Ground {
             }
         }
         Ok(figures)
+    }
+
+    /// A host may have moved the core since the last size.
+    fn refresh(&mut self, setting: &mut Setting<'_>) -> Result<()> {
+        setting.refresh(&mut self.found, &[self.core], self.scratch.path())?;
+        self.field.common.atlas = self.found.path.clone();
+        Ok(())
     }
 
     fn one(

@@ -172,6 +172,21 @@ impl<'a> Setting<'a> {
         atlas::find(named, output::cache_folder(), scratch, self.terminal)
     }
 
+    /// Measures an atlas anew if this one has not what these cores wear now: pools that cannot tell
+    /// what cores wear would be compared with themselves.
+    pub(crate) fn refresh(
+        &mut self,
+        found: &mut Found,
+        cores: &[CoreId],
+        scratch: &Path,
+    ) -> Result<()> {
+        self.step("do the cores see what the atlas says?");
+        if let Some(new) = atlas::fresh(found, cores, scratch, self.terminal)? {
+            *found = new;
+        }
+        Ok(())
+    }
+
     /// Notes what is missing.
     pub(crate) fn miss(&mut self, what: &str) {
         self.head.missing.push(what.to_owned());

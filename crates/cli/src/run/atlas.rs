@@ -8,9 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
+use isochrone_alloc::Policy;
 use isochrone_atlas_store::contents::Contents;
 use isochrone_atlas_store::{load, save};
 use isochrone_host::{SysRoot, fingerprint, machine_state, this_machine};
+use isochrone_malloc::{Instance, Settings};
+use isochrone_units::CoreId;
 
 use crate::output::Terminal;
 
@@ -18,6 +21,13 @@ use crate::output::Terminal;
 const HERE: &str = "isochrone.atlas";
 /// A word of the fingerprint that says how many cores a process may use, not which machine it is.
 const MAY_DIFFER: &str = "cores: ";
+/// Maps that are measured at most until one has what cores wear: a CPU that a host moves all the
+/// time wears nothing for long enough.
+const MAPS: usize = 3;
+/// Cores that are looked at, each for a tenth of a second at most.
+const LOOKED_AT: usize = 4;
+/// Memory that a look takes.
+const ARENA_BYTES: u64 = 4 << 20;
 
 /// An atlas and where it lies; the library reads the file itself.
 #[derive(Debug)]
@@ -72,6 +82,46 @@ pub(crate) fn find(
     measured(kept.as_deref(), scratch, terminal)
 }
 
+/// An atlas, measured anew, that has what these cores wear now; `None` if this one has. A host
+/// moves virtual CPUs to cores that no map has seen, and then nothing can be placed.
+pub(crate) fn fresh(
+    found: &Found,
+    cores: &[CoreId],
+    scratch: &Path,
+    terminal: &Terminal,
+) -> Result<Option<Found>> {
+    let mut new = None;
+    for _ in 0..MAPS {
+        if is_worn(new.as_ref().unwrap_or(found), cores)? {
+            break;
+        }
+        terminal.complain(
+            "isochrone: the cores see the last-level cache from where the atlas does not know it: \
+             measuring anew, about 6 s",
+        );
+        new = Some(quick(scratch)?);
+    }
+    Ok(new)
+}
+
+/// Whether each of the cores wears a base of the atlas.
+fn is_worn(found: &Found, cores: &[CoreId]) -> Result<bool> {
+    let atlas = std::fs::read(&found.path).with_context(|| found.path.display().to_string())?;
+    for core in cores.iter().take(LOOKED_AT) {
+        let settings = Settings {
+            atlas: &atlas,
+            policy: Policy::default(),
+            arena_bytes_max: ARENA_BYTES,
+            huge_pages: true,
+            cores: std::slice::from_ref(core),
+        };
+        if Instance::new(&settings)?.recognises()? != Some(true) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// The words and the number by which this machine is known.
 fn here() -> Result<(Vec<String>, u64)> {
     let root = SysRoot::live();
@@ -101,6 +151,24 @@ fn measured(kept: Option<&Path>, scratch: &Path, terminal: &Terminal) -> Result<
         "isochrone: no atlas of this machine yet: measuring a quick one first, about 6 s \
          (a full one: `isochrone map`)",
     );
+    let found = quick(scratch)?;
+    let Some(kept) = kept else { return Ok(found) };
+    match keep(&found.contents, kept) {
+        Ok(()) => {
+            terminal.complain(&format!("isochrone: kept as {}", kept.display()));
+            Found::new(kept, found.contents)
+        }
+        Err(error) => {
+            terminal.complain(&format!(
+                "isochrone: the atlas cannot be kept, the next run measures again: {error:#}"
+            ));
+            Ok(found)
+        }
+    }
+}
+
+/// A quick atlas in `scratch`.
+fn quick(scratch: &Path) -> Result<Found> {
     let place = scratch.join(HERE);
     let status = Command::new(std::env::current_exe()?)
         .args(["map", "--quick", "--only", "block", "--out"])
@@ -112,20 +180,7 @@ fn measured(kept: Option<&Path>, scratch: &Path, terminal: &Terminal) -> Result<
         .status()
         .context("the map cannot be started")?;
     ensure!(status.success(), "the quick map did not end well: try `isochrone map` alone");
-    let contents = load(&place)?;
-    let Some(kept) = kept else { return Found::new(&place, contents) };
-    match keep(&contents, kept) {
-        Ok(()) => {
-            terminal.complain(&format!("isochrone: kept as {}", kept.display()));
-            Found::new(kept, contents)
-        }
-        Err(error) => {
-            terminal.complain(&format!(
-                "isochrone: the atlas cannot be kept, the next run measures again: {error:#}"
-            ));
-            Found::new(&place, contents)
-        }
-    }
+    Found::new(&place, load(&place)?)
 }
 
 fn keep(contents: &Contents, place: &Path) -> Result<()> {

@@ -87,6 +87,11 @@ fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
         scratch.path(),
         terminal,
     )?;
+    let fresh = match args.fresh {
+        true => atlas::fresh(&found, &setup::cores(&found.contents)?, scratch.path(), terminal)?,
+        false => None,
+    };
+    let found = fresh.unwrap_or(found);
     let mut policy = setup::policy(setup::mode(args.mode), &args.placement, &found.contents);
     policy.checked = args.check;
     let config = Config {
