@@ -4,7 +4,7 @@
 //! lines; then a second, full pass times every line of it. The prediction is scored on that pass
 //! alone. What noise of the second pass hides is stated as a ceiling, never taken off the score.
 
-use isochrone_stats::{mean, pearson, quantile};
+use isochrone_stats::{mean, median, pearson, quantile};
 
 use super::far::group_means;
 use super::learn::{Learnt, SAME_KEY, spread};
@@ -95,7 +95,7 @@ fn r2(full: &Stretch, measured: &[f64], predicted: &[f64]) -> f64 {
 /// pattern (with its class's level) correlates with it at [`SAME_KEY`].
 fn accuracy(measured: &[f64], known: &Learnt, decoded: &[u16]) -> f64 {
     let codes = known.distinct_codes();
-    let level = mean(&known.patterns.concat()).unwrap_or(0.0);
+    let level = common_offset(measured, known, decoded);
     let distance = |row: &[f64], code: u16| -> f64 {
         row.iter()
             .enumerate()
@@ -116,6 +116,18 @@ fn accuracy(measured: &[f64], known: &Learnt, decoded: &[u16]) -> f64 {
         })
         .count();
     right as f64 / decoded.len().max(1) as f64
+}
+
+/// What the full pass and the predictions differ by in common: the median page's. Pages of rare classes must
+/// not move it, nor the few that were decoded wrongly.
+fn common_offset(measured: &[f64], known: &Learnt, decoded: &[u16]) -> f64 {
+    let page = |(row, code): (&[f64], &u16)| -> Option<f64> {
+        let lines = row.iter().enumerate().filter(|(_, value)| value.is_finite());
+        mean(&lines.map(|(i, value)| known.expected(*code, i) - value).collect::<Vec<f64>>())
+    };
+    let pages: Vec<f64> =
+        measured.chunks_exact(known.period).zip(decoded).filter_map(page).collect();
+    median(&pages).unwrap_or(0.0)
 }
 
 /// Two patterns at a distance d correlate at 1 - d^2 / 2 var; classes of flat pages have no
@@ -152,4 +164,36 @@ fn mean_of_lowest_quarter(rank_by: &[f64], values: &[f64]) -> f64 {
     order.sort_by(|a, b| rank_by[*a].total_cmp(&rank_by[*b]));
     let quarter = (order.len() / 4).max(1);
     order.iter().take(quarter).map(|i| values[*i]).sum::<f64>() / quarter as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A page in a hundred of a class that is 120 cycles farther: the mean over classes is not the mean over
+    /// pages, and the right codes must count as right all the same.
+    #[test]
+    fn a_rare_far_class_misjudges_no_page() {
+        let near: Vec<f64> = (0..64).map(|i| 80.0 + f64::from(i * 29 % 31)).collect();
+        let patterns = vec![
+            near.clone(),
+            near.iter().map(|v| v + 40.0).collect(),
+            near.iter().map(|v| v + 120.0).collect(),
+        ];
+        let keyed = (0..64).collect();
+        let known = Learnt {
+            patterns,
+            keyed: true,
+            canonical_key: keyed,
+            shapes: vec![0; 3],
+            ..Learnt::nothing()
+        };
+        let decoded: Vec<u16> =
+            (0..100).map(|page| if page == 7 { 128 } else { page % 64 }).collect();
+        let lines = decoded.iter().flat_map(|code| (0..64).map(|i| known.expected(*code, i)));
+        let measured: Vec<f64> = lines.map(|cycles| cycles - 87.0).collect();
+        assert!((accuracy(&measured, &known, &decoded) - 1.0).abs() < 1e-9);
+        let wrong: Vec<u16> = decoded.iter().map(|code| code ^ 17).collect();
+        assert!(accuracy(&measured, &known, &wrong) < 0.1);
+    }
 }
