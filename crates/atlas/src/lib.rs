@@ -49,4 +49,4 @@ pub use pages::PageBlockView;
 pub use penalties::{Noise, PENALTY_ENTRIES, Penalties};
 pub use query::LevelView;
 pub use reader::{Atlas, LevelInfo};
-pub use rows::{CLOSE, Rows, Scores, Verdict};
+pub use rows::{CLOSE, Rows, Scores, Shortlist, Verdict};

@@ -2,10 +2,39 @@
 
 use super::*;
 use crate::filter::Decoder;
+use crate::model::Code;
 use crate::model::{PatternTable, Period};
 use crate::penalties::Noise;
 use std::vec;
 use std::vec::Vec;
+
+/// A page as a caller keeps it: all codes until few are left.
+struct Page {
+    all: Scores,
+    few: Option<Shortlist>,
+}
+
+impl Page {
+    fn new(rows: &Rows<'_>) -> Self {
+        Self { all: Scores::new(rows), few: None }
+    }
+
+    fn add(&mut self, rows: &Rows<'_>, line: u8, value: f32) {
+        match &mut self.few {
+            Some(few) => few.add(rows, line, value),
+            None => self.all.add(rows, line, value),
+        }
+    }
+
+    fn verdict(&mut self, rows: &Rows<'_>) -> Verdict {
+        if let Some(few) = &mut self.few {
+            return few.verdict(rows);
+        }
+        self.all.prune();
+        self.few = self.all.shortlist();
+        self.all.verdict(rows)
+    }
+}
 
 struct Dice(u64);
 
@@ -47,7 +76,7 @@ fn it_decides_as_the_plain_filter_does() {
         let mut right = 0;
         for page in 0..200_u16 {
             let code = Code(page * 37 % u16::try_from(table.codes()).unwrap());
-            let (mut plain, mut scores) = (Decoder::new(&book), Scores::new(&rows));
+            let (mut plain, mut scores) = (Decoder::new(&book), Page::new(&rows));
             for step in 0..16_u8 {
                 let line = step.wrapping_mul(53);
                 let value = table.latency_cycles(code, line) + 6.0 * dice.gauss();
@@ -77,7 +106,7 @@ fn equivalent_codes_and_priors_are_heeded() {
     let book = Codebook::new(&table, &keys[..64], &shares, Noise::heavy_tailed(2.0)).unwrap();
     let mut cells = vec![0; Rows::bytes(&book, 0.5)];
     let rows = Rows::new(&book, 0.5, &mut cells).unwrap();
-    let mut scores = Scores::new(&rows);
+    let mut scores = Page::new(&rows);
     assert!(scores.verdict(&rows).code.0 < 8, "canonical ones only, the likely class");
     for line in 0..8 {
         scores.add(&rows, line, table.latency_cycles(Code(0o53), line));
@@ -99,7 +128,7 @@ fn any_number_of_samples_and_any_value_is_borne() {
     let mut cells = vec![0; Rows::bytes(&book, 1.0)];
     assert!(Rows::new(&book, 1.0, &mut cells[1..]).is_none(), "too short");
     let rows = Rows::new(&book, 1.0, &mut cells).unwrap();
-    let mut scores = Scores::new(&rows);
+    let mut scores = Page::new(&rows);
     for value in [f32::NAN, f32::INFINITY, -1e9, 1e9] {
         scores.add(&rows, 9, value);
     }
@@ -125,7 +154,7 @@ fn readings_that_fit_nothing_make_no_answer_of_what_is_none() {
         for step in 0..samples {
             scores.add(&rows, step.to_le_bytes()[0], 1e6);
             if step % 7 == 6 {
-                scores.prune(&rows);
+                scores.prune();
             }
         }
         let verdict = scores.verdict(&rows);

@@ -2,6 +2,8 @@
 
 use isochrone_atlas::{Codebook, PatternTable, Period, Rows, TABLE_ENTRIES};
 
+use super::align::Ruler;
+use super::choose::Chooser;
 use super::decode::{DecodePlan, Judge};
 use super::learn::{Learnt, join_code, spread};
 use super::number::f32_of;
@@ -14,7 +16,26 @@ pub(super) const SAME_DISTANCE: f64 = 0.04;
 /// scores of a window.
 const ROWS_BYTES: usize = 1 << 20;
 
-/// A judge's book, with room for its rows.
+/// What decoding needs of the bases that are worn: worked out once, since a base comes back.
+pub(super) struct Prepared {
+    /// One for each judge.
+    pub(super) books: Vec<Book>,
+    pub(super) chooser: Chooser,
+    pub(super) ruler: Ruler,
+}
+
+impl Prepared {
+    pub(super) fn new(plan: &DecodePlan<'_>) -> Result<Self, TargetError> {
+        let books = plan.judges.iter().map(|judge| Book::new(plan, judge));
+        Ok(Self {
+            books: books.collect::<Result<_, _>>()?,
+            chooser: Chooser::new(plan.judges, plan.others, plan.noise),
+            ruler: Ruler::new(plan.penalties),
+        })
+    }
+}
+
+/// A judge's book, with its rows.
 #[derive(Debug)]
 pub(super) struct Book {
     book: Codebook,
@@ -29,20 +50,19 @@ impl Book {
         while Rows::bytes(&book, step_cycles) > ROWS_BYTES {
             step_cycles *= 1.25;
         }
-        let cells = vec![0; Rows::bytes(&book, step_cycles)];
+        let mut cells = vec![0; Rows::bytes(&book, step_cycles)];
+        Rows::new(&book, step_cycles, &mut cells).ok_or_else(no_room)?;
         Ok(Self { book, step_cycles, cells })
     }
 
-    /// How many codes are answers.
-    pub(super) fn answers(&self) -> usize {
-        self.book.answers().len()
-    }
-
     /// What each reading says of every code.
-    pub(super) fn rows(&mut self) -> Result<Rows<'_>, TargetError> {
-        Rows::new(&self.book, self.step_cycles, &mut self.cells)
-            .ok_or_else(|| TargetError::Unsupported("the rows of a codebook have no room".into()))
+    pub(super) fn rows(&self) -> Result<Rows<'_>, TargetError> {
+        Rows::filled(&self.book, self.step_cycles, &self.cells).ok_or_else(no_room)
     }
+}
+
+fn no_room() -> TargetError {
+    TargetError::Unsupported("the rows of a codebook have no room".into())
 }
 
 fn codebook(plan: &DecodePlan<'_>, judge: &Judge) -> Result<Codebook, TargetError> {

@@ -12,7 +12,7 @@ use isochrone_atlas::{Code, Verdict};
 
 use super::apart::APART;
 use super::decode::Judge;
-use super::learn::{SAME_KEY, split_code, spread};
+use super::learn::{SAME_KEY, spread};
 use super::lines::MAX_LINES;
 use super::number::f32_of;
 use super::walsh::{correlate, spectrum};
@@ -20,7 +20,9 @@ use super::walsh::{correlate, spectrum};
 /// Lines of a page in a round, once they are chosen for the page: a few, so that the next are chosen
 /// knowing what these said. On the base of a Granite Rapids two at a time take 14.8 loads of 6 cycles noise,
 /// four 19.1, one 13.1.
-pub(super) const CHOSEN: usize = 2;
+const CHOSEN: usize = 2;
+/// The same where the noise of one load is larger than what lines differ by.
+pub(super) const CHOSEN_LOUD: usize = 4;
 /// Lines kept for each pair of codes, best first.
 const KEPT: usize = 8;
 /// How unlike patterns may be at most to cost nothing, whatever the noise (correlation 0.9).
@@ -33,15 +35,22 @@ const LOUD: f64 = 4.0 / 3.0;
 const RAMP: f64 = 0.05;
 /// Loss at which a decision is safe, as a share of that of a code that has nothing to do with the page.
 pub(super) const SAFE_ERROR: f32 = 0.01;
+/// The same at most, where one load says little: it too grows with the noise over what lines differ by,
+/// since loads grow with the logarithm of its inverse and with the square of that ratio.
+const SAFE_ERROR_LOUD: f32 = 0.03;
 
 /// Lines and losses by pair of classes and XOR of keys.
 pub(super) struct Chooser {
     classes: usize,
-    period: usize,
-    /// For each judge the canonical indices of the first code at which the two differ most.
-    lines: Vec<Vec<[u8; KEPT]>>,
+    period_bits: u32,
+    judges: Vec<Judge>,
+    /// For each judge the canonical indices of the first code at which the two differ most, as far as
+    /// it was asked for.
+    lines: Vec<Vec<Option<[u8; KEPT]>>>,
     /// What taking one code for the other costs, the worst over all cores.
     losses: Vec<f32>,
+    /// Noise of one load over what lines differ by, beyond [`LOUD`]; 1 at least.
+    loud: f64,
 }
 
 /// Which lines of a page were read.
@@ -68,26 +77,57 @@ impl Chooser {
     pub(super) fn new(judges: &[Judge], others: &[Vec<Vec<f64>>], noise: f64) -> Self {
         let first = &judges[0].patterns;
         let (classes, period) = (first.len(), first[0].len());
-        let pairs: Vec<(usize, usize, usize)> = (0..classes)
-            .flat_map(|a| (0..classes).map(move |b| (a, b)))
-            .flat_map(|(a, b)| (0..period).map(move |key| (a, b, key)))
-            .collect();
-        let of_judge = |judge: &Judge| {
-            let patterns = &judge.patterns;
-            pairs.iter().map(|(a, b, key)| apart(&patterns[*a], &patterns[*b], *key)).collect()
-        };
-        let mut losses = vec![0.0_f32; pairs.len()];
+        let pairs = classes * classes * period;
+        let mut losses = vec![0.0_f32; pairs];
         for patterns in judges.iter().map(|judge| &judge.patterns).chain(others) {
             let of_base = losses_of(patterns, period, noise);
             losses.iter_mut().zip(of_base).for_each(|(most, loss)| *most = most.max(loss));
         }
-        Self { classes, period, lines: judges.iter().map(of_judge).collect(), losses }
+        Self {
+            classes,
+            period_bits: period.trailing_zeros(),
+            judges: judges.to_vec(),
+            lines: vec![vec![None; pairs]; judges.len()],
+            losses,
+            loud: judges
+                .iter()
+                .map(|judge| loudness(&judge.patterns, noise))
+                .fold(f64::MAX, f64::min),
+        }
+    }
+
+    /// Loss at which a decision is safe.
+    pub(super) fn safe(&self) -> f32 {
+        (SAFE_ERROR * f32_of(self.loud)).min(SAFE_ERROR_LOUD)
+    }
+
+    /// Lines to read in a round once they are chosen for the page: where one load says little the next
+    /// are chosen as well after four.
+    pub(super) fn reads(&self) -> usize {
+        if self.loud > 1.0 { CHOSEN_LOUD } else { CHOSEN }
+    }
+
+    fn split(&self, code: Code) -> (usize, usize) {
+        let code = usize::from(code.0);
+        (code >> self.period_bits, code & ((1 << self.period_bits) - 1))
     }
 
     fn pair(&self, a: Code, b: Code) -> usize {
-        let (class_a, key_a) = split_code(a.0, self.period);
-        let (class_b, key_b) = split_code(b.0, self.period);
-        ((class_a * self.classes + class_b) * self.period) | (key_a ^ key_b)
+        let ((class_a, key_a), (class_b, key_b)) = (self.split(a), self.split(b));
+        ((class_a * self.classes + class_b) << self.period_bits) | (key_a ^ key_b)
+    }
+
+    /// The canonical indices of `a` at which a judge sees `b` differ most.
+    fn lines_apart(&mut self, judge: usize, a: Code, b: Code) -> [u8; KEPT] {
+        let pair = self.pair(a, b);
+        if let Some(lines) = self.lines[judge][pair] {
+            return lines;
+        }
+        let ((class_a, key_a), (class_b, key_b)) = (self.split(a), self.split(b));
+        let patterns = &self.judges[judge].patterns;
+        let lines = apart(&patterns[class_a], &patterns[class_b], key_a ^ key_b);
+        self.lines[judge][pair] = Some(lines);
+        lines
     }
 
     /// What a verdict may lose.
@@ -103,30 +143,24 @@ impl Chooser {
     /// `fixed` are lines to fall back on. Lines of one round are [`APART`], and at most [`MAX_LINES`] are
     /// ever read.
     pub(super) fn next(
-        &self,
+        &mut self,
         judge: usize,
         verdict: &Verdict,
         read: Read,
         fixed: &[u8],
-    ) -> [u8; CHOSEN] {
-        let mut chosen = [0; CHOSEN];
+    ) -> [u8; CHOSEN_LOUD] {
+        let mut chosen = [0; CHOSEN_LOUD];
         let mut room = MAX_LINES.saturating_sub(read.count());
-        let (_, key) = split_code(verdict.code.0, self.period);
-        let key = key.to_le_bytes()[0];
-        for nth in 0..CHOSEN {
+        let key = self.split(verdict.code).1.to_le_bytes()[0];
+        for nth in 0..self.reads() {
             let apart = |line: u8| chosen[..nth].iter().all(|c: &u8| c.abs_diff(line) >= far());
             let may = |line: u8| apart(line) && (room > 0 || read.contains(line));
             // Codes that cost nothing are left alone.
             let close = verdict.close();
-            let worth = |place: usize| {
-                close
-                    .get(place)
-                    .is_some_and(|(code, _)| self.losses[self.pair(verdict.code, *code)] > 0.0)
-            };
-            let other = (0..close.len()).filter(|place| worth(*place)).nth(nth);
-            let other = other.or_else(|| (0..close.len()).find(|place| worth(*place)));
-            let by_pair = other.and_then(|place| {
-                let lines = &self.lines[judge][self.pair(verdict.code, close[place].0)];
+            let worth = |code: &&(Code, f32)| self.losses[self.pair(verdict.code, code.0)] > 0.0;
+            let other = close.iter().filter(worth).nth(nth).or_else(|| close.iter().find(worth));
+            let by_pair = other.map(|(code, _)| *code).and_then(|code| {
+                let lines = self.lines_apart(judge, verdict.code, code);
                 lines.iter().map(|canonical| canonical ^ key).find(|line| may(*line))
             });
             let fallback = || fixed.iter().copied().find(|line| may(*line));
@@ -155,12 +189,18 @@ fn apart(a: &[f64], b: &[f64], key: usize) -> [u8; KEPT] {
     lines
 }
 
+/// Noise of one load over what lines differ by, as a multiple of [`LOUD`]; 1 at least.
+fn loudness(patterns: &[Vec<f64>], noise: f64) -> f64 {
+    let spread = spread(patterns).max(f64::MIN_POSITIVE);
+    (noise / spread.sqrt() / LOUD).max(1.0)
+}
+
 /// For each pair of classes and XOR of keys how much taking one for the other costs: nothing as long as
 /// the mean square distance, as a share of that of patterns that do not correlate, is what keys that count
 /// as one may differ by.
 fn losses_of(patterns: &[Vec<f64>], period: usize, noise: f64) -> Vec<f32> {
     let spread = spread(patterns).max(f64::MIN_POSITIVE);
-    let loud = (noise / spread.sqrt() / LOUD).max(1.0);
+    let loud = loudness(patterns, noise);
     let alike = ((1.0 - SAME_KEY) * loud).min(TOLERATED);
     let spectra: Vec<Vec<f64>> = patterns.iter().map(|p| spectrum(p, period)).collect();
     let square = |pattern: &[f64]| pattern.iter().map(|v| v * v).sum::<f64>();
@@ -199,19 +239,19 @@ mod tests {
 
     #[test]
     fn the_line_that_differs_is_read() {
-        let chooser = chooser(40.0);
+        let mut chooser = chooser(40.0);
         let fixed = [0, 16, 32, 48, 8, 24];
         // Of a page with key 4, canonical line 9 is line 13, and 8 is 12.
         let next = chooser.next(0, &verdict(4, &[(5, 0.4)]), Read::default(), &fixed);
         assert!(next[0] == 13 || next[0] == 12, "{next:?}");
-        for (nth, line) in next.iter().enumerate() {
+        for (nth, line) in next.iter().take(CHOSEN).enumerate() {
             assert!(next[..nth].iter().all(|other| other.abs_diff(*line) >= 8), "{next:?}");
         }
         let mut read = Read::default();
         (0..12).for_each(|line| read.insert(5 * line));
         let next = chooser.next(0, &verdict(4, &[(5, 0.4)]), read, &fixed);
         let known = |line: &u8| read.contains(*line) || fixed.contains(line);
-        assert!(next.iter().all(known), "no thirteenth line: {next:?}");
+        assert!(next.iter().take(CHOSEN).all(known), "no thirteenth line: {next:?}");
         assert_eq!(read.count(), 12);
     }
 

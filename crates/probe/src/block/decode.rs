@@ -10,14 +10,15 @@
 
 use std::ops::Range;
 
-use isochrone_atlas::{Penalties, Rows, Scores};
+use isochrone_atlas::{Penalties, Rows, Scores, Shortlist};
 use isochrone_stats::{rng, shuffle};
 use isochrone_units::{CoreId, Cycles, Level, LineAddr};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::align::Ruler;
 use super::base::{ReferenceBlock, References};
-use super::books::Book;
-use super::choose::{CHOSEN, Chooser, Read, SAFE_ERROR};
+use super::books::{Book, Prepared};
+use super::choose::{CHOSEN_LOUD, Chooser, Read};
 use super::far::group_means;
 use super::learn::{Learnt, class_means, spread};
 use super::lines::LINES_TOGETHER;
@@ -27,14 +28,11 @@ use crate::target::{Target, TargetError};
 
 /// Pages in the window: enough that one round of them costs more than its preparation, few enough
 /// that their translations stay in a second-level TLB of 2048 entries (a host may back a guest's
-/// huge pages with small ones, so that each page needs its own), and that their scores stay in a
-/// second-level cache.
+/// huge pages with small ones, so that each page needs its own).
 const WINDOW: usize = 1024;
-/// The same where there are more codes than [`MANY`].
-const SMALL_WINDOW: usize = 512;
-const MANY: usize = 512;
 /// Lines of each page timed in a round, at most, one pass over the window for each.
 const READS: usize = LINES_TOGETHER;
+const _: () = assert!(CHOSEN_LOUD == READS);
 /// Reference pages timed in a round, as a part of the window, the same lines of them as of other pages:
 /// what a line's place in its group does to its latency is then the same for both.
 const REFERENCES: usize = 8;
@@ -114,18 +112,17 @@ pub struct Decoded {
 ///
 /// # Errors
 /// Whatever the target refuses.
-pub fn decode(
+pub(super) fn decode(
     target: &mut dyn Target,
     first_lines: &[LineAddr],
     plan: &DecodePlan<'_>,
+    prepared: &mut Prepared,
     keep_going: &dyn Fn() -> bool,
 ) -> Result<Decoded, TargetError> {
     let begin = target.seconds();
-    let mut books: Vec<Book> =
-        plan.judges.iter().map(|judge| Book::new(plan, judge)).collect::<Result<_, _>>()?;
-    let answers = books.iter().map(Book::answers).max().unwrap_or(1);
-    let rows: Vec<Rows<'_>> = books.iter_mut().map(Book::rows).collect::<Result<_, _>>()?;
-    let mut window = Window::new(first_lines, plan, &rows, answers);
+    let rows: Vec<Rows<'_>> = prepared.books.iter().map(Book::rows).collect::<Result<_, _>>()?;
+    let tools = Tools { rows: &rows, chooser: &mut prepared.chooser, ruler: &prepared.ruler };
+    let mut window = Window::new(first_lines, plan, tools);
     let mut turn = 0;
     while window.refill() && keep_going() {
         window.draw(turn);
@@ -154,12 +151,22 @@ pub fn decode(
     Ok(done)
 }
 
+/// What samples are weighed with.
+struct Tools<'a> {
+    /// One for each judge.
+    rows: &'a [Rows<'a>],
+    chooser: &'a mut Chooser,
+    ruler: &'a Ruler,
+}
+
 /// One undecided page.
 struct Open {
     place: usize,
     first: LineAddr,
-    /// In a place of its own: the rest is gone through in random order.
-    scores: Box<Scores>,
+    /// The codes that are left, once they are few.
+    few: Shortlist,
+    /// All codes, where too many are left for a list.
+    many: Option<Box<Scores>>,
     reads: usize,
     /// Lines of the next round, `count` of them.
     next: [u8; READS],
@@ -171,13 +178,13 @@ struct Open {
 
 struct Window<'a> {
     plan: &'a DecodePlan<'a>,
-    rows: &'a [Rows<'a>],
-    chooser: Chooser,
+    tools: Tools<'a>,
+    /// Scores of a page whose first samples are weighed, and of one that has none.
+    scratch: Box<Scores>,
+    unread: Box<Scores>,
     first_lines: &'a [LineAddr],
     next: usize,
     open: Vec<Open>,
-    /// Pages that the window holds.
-    size: usize,
     /// Loads of lines that are the same for all pages.
     alike: usize,
     /// References that an offset must rest on.
@@ -228,25 +235,21 @@ fn group_of(lines: &[u8], reads: usize) -> [u8; READS] {
 }
 
 impl<'a> Window<'a> {
-    fn new(
-        first_lines: &'a [LineAddr],
-        plan: &'a DecodePlan<'a>,
-        rows: &'a [Rows<'a>],
-        answers: usize,
-    ) -> Self {
-        let size = if answers > MANY { SMALL_WINDOW } else { WINDOW };
+    fn new(first_lines: &'a [LineAddr], plan: &'a DecodePlan<'a>, tools: Tools<'a>) -> Self {
+        let answers = tools.rows.iter().map(Rows::answers).max().unwrap_or(1);
+        let unread = Box::new(Scores::new(&tools.rows[0]));
         let rounds = ((answers as f64).log2() / BITS_A_ROUND).ceil().max(1.0);
         let rounds = [1, 2].into_iter().find(|round: &usize| *round as f64 >= rounds).unwrap_or(3);
         let least = plan.judges.iter().map(|j| spread(&j.patterns)).fold(f64::MAX, f64::min);
         let wanted = (BELIEVED_PARTS * plan.noise).powi(2) / least.max(f64::MIN_POSITIVE);
         Self {
             plan,
-            rows,
-            chooser: Chooser::new(plan.judges, plan.others, plan.noise),
+            tools,
+            scratch: unread.clone(),
+            unread,
             first_lines,
             next: 0,
-            open: Vec::with_capacity(size),
-            size,
+            open: Vec::with_capacity(WINDOW),
             alike: rounds * READS,
             believed: wanted.clamp(64.0, BELIEVED),
             slots: Vec::new(),
@@ -268,18 +271,19 @@ impl<'a> Window<'a> {
 
     /// Opens pages until the window is full; false when nothing is left to do.
     fn refill(&mut self) -> bool {
-        while self.open.len() < self.size && self.next < self.first_lines.len() {
+        while self.open.len() < WINDOW && self.next < self.first_lines.len() {
             let place = self.next;
             self.next += 1;
             self.open.push(Open {
                 place,
                 first: self.first_lines[place],
-                scores: Box::new(Scores::new(&self.rows[0])),
+                few: Shortlist::EMPTY,
+                many: None,
                 reads: 0,
                 next: group_of(self.plan.lines, 0),
                 count: READS,
                 read: Read::default(),
-                waiting: Vec::with_capacity(READS),
+                waiting: Vec::with_capacity(2 * READS),
             });
         }
         !self.open.is_empty()
@@ -343,7 +347,7 @@ impl<'a> Window<'a> {
         let offset = &mut self.offsets[turn];
         let mut own = 0;
         for (read, pass) in self.passes.iter().enumerate() {
-            let mut references = Vec::with_capacity(self.size / REFERENCES);
+            let mut references = Vec::with_capacity(WINDOW / REFERENCES);
             for (slot, value) in self.slots[pass.clone()].iter().zip(&values[pass.clone()]) {
                 match slot {
                     Slot::Reference(expected) => references.push((*expected, *value)),
@@ -357,7 +361,7 @@ impl<'a> Window<'a> {
                     }
                 }
             }
-            offset.add(read, &references, tick, self.plan.penalties);
+            offset.add(read, &references, tick, self.tools.ruler);
         }
         let verdict = offset.judge(self.plan.noise);
         self.done.samples += own;
@@ -383,19 +387,16 @@ impl<'a> Window<'a> {
         let mut i = 0;
         while i < self.open.len() {
             let page = &mut self.open[i];
-            for sample in page.waiting.drain(..) {
-                let offset = self.offsets[sample.judge].cycles(sample.read);
-                let cycles = f32_of(sample.cycles - offset);
-                page.scores.add(&self.rows[sample.judge], sample.line, cycles);
-            }
             if page.reads < self.alike {
-                page.scores.prune(&self.rows[turn]);
                 (page.next, page.count) = (group_of(lines, page.reads), READS);
                 i += 1;
                 continue;
             }
-            let verdict = page.scores.verdict(&self.rows[turn]);
-            let done = self.chooser.loss(&verdict) < SAFE_ERROR;
+            self.weigh(i);
+            let (page, rows) = (&mut self.open[i], &self.tools.rows[turn]);
+            let verdict =
+                page.many.as_ref().map_or_else(|| page.few.verdict(rows), |all| all.verdict(rows));
+            let done = self.tools.chooser.loss(&verdict) < self.tools.chooser.safe();
             if done || page.reads >= MAX_CYCLES * lines.len() {
                 let page = self.open.swap_remove(i);
                 self.done.codes[page.place] = Some(verdict.code.0);
@@ -403,10 +404,39 @@ impl<'a> Window<'a> {
                 self.recent.push(page.place);
                 continue;
             }
-            let chosen = self.chooser.next(next_turn, &verdict, page.read, lines);
-            page.next[..CHOSEN].copy_from_slice(&chosen);
-            page.count = CHOSEN;
+            let chosen = self.tools.chooser.next(next_turn, &verdict, page.read, lines);
+            (page.next, page.count) = (chosen, self.tools.chooser.reads());
             i += 1;
+        }
+    }
+
+    /// Adds what waits to the codes of a page that are left.
+    fn weigh(&mut self, page: usize) {
+        let page = &mut self.open[page];
+        let (rows, offsets) = (self.tools.rows, &self.offsets);
+        let samples = page.waiting.drain(..).map(|sample| {
+            let offset = offsets[sample.judge].cycles(sample.read);
+            (&rows[sample.judge], sample.line, f32_of(sample.cycles - offset))
+        });
+        if !page.few.is_empty() {
+            samples.for_each(|(rows, line, cycles)| page.few.add(rows, line, cycles));
+            return;
+        }
+        let all = page.many.as_mut().unwrap_or_else(|| {
+            self.scratch.clone_from(&self.unread);
+            &mut self.scratch
+        });
+        for (nth, (rows, line, cycles)) in samples.enumerate() {
+            all.add(rows, line, cycles);
+            if nth % READS == READS - 1 {
+                all.prune();
+            }
+        }
+        all.prune();
+        match all.shortlist() {
+            Some(few) => (page.few, page.many) = (few, None),
+            None if page.many.is_none() => page.many = Some(self.scratch.clone()),
+            None => {}
         }
     }
 }

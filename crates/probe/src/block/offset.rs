@@ -1,9 +1,7 @@
 //! The reference pages of a decoding pass: the offset that they have in common with all others, and
 //! whether the base that they are compared with is still the one worn.
 
-use isochrone_atlas::Penalties;
-
-use super::align::Alignment;
+use super::align::{Alignment, Ruler};
 use super::lines::LINES_TOGETHER;
 use super::rounds::keep_window;
 
@@ -42,15 +40,9 @@ impl Offset {
 
     /// Adds the `(expected, seen)` references of a pass; the slope counts those near what is expected,
     /// and what they differ by on their node.
-    pub(super) fn add(
-        &mut self,
-        pass: usize,
-        pairs: &[(Expected, f64)],
-        tick: u32,
-        penalties: &Penalties,
-    ) {
+    pub(super) fn add(&mut self, pass: usize, pairs: &[(Expected, f64)], tick: u32, ruler: &Ruler) {
         let expected: Vec<(f64, f64)> = pairs.iter().map(|(e, v)| (e.cycles, *v)).collect();
-        self.align[pass].add(&expected, penalties);
+        self.align[pass].add(&expected, ruler);
         let residuals: Vec<f64> = expected.iter().map(|(e, v)| v - e).collect();
         let (low, high) = keep_window(&residuals, tick);
         let pairs = || pairs.iter().filter(|(e, v)| (low..=high).contains(&(v - e.cycles)));

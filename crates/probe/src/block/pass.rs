@@ -6,7 +6,7 @@ use isochrone_stats::derive_seed;
 use isochrone_units::{LINES_PER_PAGE, LineAddr, PageAddr};
 
 use super::base::{IS_BASE, resemblance};
-use super::books::{SAME_DISTANCE, canonical_codes};
+use super::books::{Prepared, SAME_DISTANCE, canonical_codes};
 use super::choose::SAFE_ERROR;
 use super::decode::{DecodePlan, Decoded, Judge, decode};
 use super::learn::{Learnt, spread};
@@ -113,8 +113,9 @@ impl LevelRun<'_> {
                 references: &self.references,
                 seed: derive_seed(self.plan.seed, 9000 + attempt),
             };
+            let mut prepared = Prepared::new(&plan)?;
             let watch: &dyn Watch = self.watch;
-            let done = decode(self.target, &todo, &plan, &|| watch.keep_going())?;
+            let done = decode(self.target, &todo, &plan, &mut prepared, &|| watch.keep_going())?;
             for (i, code) in open.iter().zip(&done.codes) {
                 codes[*i] = code.filter(|c| *c != UNKNOWN_CODE);
             }

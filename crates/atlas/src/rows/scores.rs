@@ -1,0 +1,228 @@
+//! How far the codes of a page are behind, sample by sample: all of them, or the few that are left.
+
+use super::verdict::{Tally, Verdict};
+use super::{GROUP, GROUPS, Group, NEVER, RUN, Rows, units_i16};
+
+/// Samples after which scores are counted anew from the best: so many, at a cell's most, leave what is no answer
+/// behind what is.
+const SPAN: u8 = 60;
+/// A code this far behind does not come back, nats. Where more codes are left than a list holds the least
+/// likely are given up sooner, down to odds of e^-10.
+const LEFT_BEHIND: [f32; 4] = [16.0, 14.0, 12.0, 10.0];
+/// Codes of a shortlist, at most: a sample then costs a few loads.
+const LISTED: usize = 64;
+
+/// How far every code of one page is behind, sample by sample.
+#[derive(Clone, Debug)]
+pub struct Scores {
+    behind: [Group<i16>; GROUPS],
+    /// Bit by group: it is still looked at.
+    alive: u32,
+    /// Samples since scores were last counted from the best.
+    since: u8,
+}
+
+impl Scores {
+    /// Nothing but the prior.
+    #[must_use]
+    pub fn new(rows: &Rows<'_>) -> Self {
+        let alive = u32::MAX >> (32 - rows.groups.clamp(1, GROUPS));
+        Self { behind: rows.prior, alive, since: 0 }
+    }
+
+    /// Adds one timed load: `line` is the line's number modulo 256, `cycles` its latency with the
+    /// timer's own cost and the common offset taken off. `rows` may be those of another core than
+    /// before, if its book has the same answers.
+    pub fn add(&mut self, rows: &Rows<'_>, line: u8, cycles: f32) {
+        let Some((row, rest)) = rows.row(line, cycles) else { return };
+        if self.since == SPAN {
+            self.rebase(rows);
+        }
+        self.since += 1;
+        let runs = row.as_chunks::<RUN>().0.as_chunks::<{ GROUP / RUN }>().0;
+        // With a period of 256 lines a group is a quarter of the keys, and lines reach across.
+        let (across, within) = (rest / GROUP, rest % GROUP / RUN);
+        for (group, behind) in self.behind.iter_mut().enumerate() {
+            if self.alive >> group & 1 == 0 {
+                continue;
+            }
+            if let Some(cells) = runs.get(group ^ across) {
+                add_group(behind, cells, within);
+            }
+        }
+    }
+
+    /// Leaves classes out that have fallen far behind, so that the next samples cost less.
+    pub fn prune(&mut self) {
+        let (least, best) = self.least();
+        let limit = best.saturating_add(units_i16(LEFT_BEHIND[0]));
+        for (group, least) in least.iter().enumerate() {
+            self.alive &= !(u32::from(*least > limit) << group);
+        }
+    }
+
+    /// Counts on from the best, so that no number of samples overflows or makes an answer of what is none.
+    #[cold]
+    fn rebase(&mut self, rows: &Rows<'_>) {
+        self.since = 0;
+        let (_, best) = self.least();
+        let all = self.behind.as_flattened_mut().as_flattened_mut();
+        for (behind, prior) in all.iter_mut().zip(rows.prior.as_flattened().as_flattened()) {
+            *behind = if *prior == NEVER { NEVER } else { behind.saturating_sub(best) };
+        }
+    }
+
+    /// For each group the score of its best code, and that of the best of all.
+    fn least(&self) -> ([i16; GROUPS], i16) {
+        let mut least = [NEVER; GROUPS];
+        for (group, (least, behind)) in least.iter_mut().zip(&self.behind).enumerate() {
+            if self.alive >> group & 1 == 1 {
+                *least = least_of(behind);
+            }
+        }
+        (least, least.iter().copied().fold(NEVER, i16::min))
+    }
+
+    /// Goes through all codes that are no further behind than `limit`.
+    fn within(&self, least: &[i16; GROUPS], limit: i16, mut take: impl FnMut(u16, i16)) {
+        for (group, (least, runs)) in least.iter().zip(&self.behind).enumerate() {
+            if *least > limit {
+                continue;
+            }
+            for (run, behind) in runs.iter().enumerate() {
+                if count_within(behind, limit) == 0 {
+                    continue;
+                }
+                let first = u16::try_from(group * GROUP + run * RUN).unwrap_or(0);
+                for (code, behind) in (first..).zip(behind) {
+                    if *behind <= limit {
+                        take(code, *behind);
+                    }
+                }
+            }
+        }
+    }
+
+    /// How many codes are no further behind than `limit`.
+    fn count(&self, least: &[i16; GROUPS], limit: i16) -> usize {
+        let groups = least.iter().zip(&self.behind).filter(|(least, _)| **least <= limit);
+        let counts = groups.map(|(_, runs)| {
+            let mut lanes = [0_u16; RUN];
+            for run in runs {
+                for place in 0..RUN {
+                    lanes[place] += u16::from(run[place] <= limit);
+                }
+            }
+            lanes.iter().sum::<u16>()
+        });
+        counts.map(usize::from).sum()
+    }
+
+    /// The codes that are left, if they are few: as many as a list holds of those that may come back.
+    #[must_use]
+    pub fn shortlist(&self) -> Option<Shortlist> {
+        let (least, best) = self.least();
+        let limit = LEFT_BEHIND.into_iter().find_map(|nats| {
+            let limit = best.saturating_add(units_i16(nats)).min(NEVER - 1);
+            (1..=LISTED).contains(&self.count(&least, limit)).then_some(limit)
+        })?;
+        let mut list = Shortlist::EMPTY;
+        self.within(&least, limit, |code, behind| {
+            if let Some(place) = list.codes.get_mut(list.count) {
+                (*place, list.behind[list.count]) = (code, behind);
+                list.count += 1;
+            }
+        });
+        Some(list)
+    }
+
+    /// What the samples say so far.
+    #[must_use]
+    pub fn verdict(&self, rows: &Rows<'_>) -> Verdict {
+        let (least, best) = self.least();
+        let mut tally = Tally::new(rows, best);
+        let limit = tally.limit().min(NEVER - 1);
+        self.within(&least, limit, |code, behind| tally.take(code, behind));
+        tally.end()
+    }
+}
+
+/// Adds the cells of a group, its runs XORed with `within`.
+#[inline]
+fn add_group(behind: &mut Group<i16>, cells: &Group<u8>, within: usize) {
+    for (run, behind) in behind.iter_mut().enumerate() {
+        let cells = &cells[(run ^ within) % (GROUP / RUN)];
+        for place in 0..RUN {
+            behind[place] = behind[place].saturating_add(i16::from(cells[place]));
+        }
+    }
+}
+
+#[inline]
+fn least_of(behind: &Group<i16>) -> i16 {
+    let mut least = [NEVER; RUN];
+    for run in behind {
+        for place in 0..RUN {
+            least[place] = least[place].min(run[place]);
+        }
+    }
+    least.iter().copied().fold(NEVER, i16::min)
+}
+
+#[inline]
+fn count_within(run: &[i16; RUN], limit: i16) -> u16 {
+    run.iter().map(|behind| u16::from(*behind <= limit)).sum()
+}
+
+/// The codes of a page that are left, ascending, and how far behind each is.
+#[derive(Clone, Copy, Debug)]
+pub struct Shortlist {
+    codes: [u16; LISTED],
+    behind: [i16; LISTED],
+    count: usize,
+}
+
+impl Shortlist {
+    /// Of no page.
+    pub const EMPTY: Self = Self { codes: [0; LISTED], behind: [NEVER; LISTED], count: 0 };
+
+    /// How many codes are left.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether nothing was listed yet.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// As [`Scores::add`], for the codes that are left.
+    pub fn add(&mut self, rows: &Rows<'_>, line: u8, cycles: f32) {
+        let Some((row, rest)) = rows.row(line, cycles) else { return };
+        for (code, behind) in self.codes.iter().zip(&mut self.behind).take(self.count) {
+            let cell = row.get(usize::from(*code) ^ rest).copied().unwrap_or(u8::MAX);
+            *behind = behind.saturating_add(i16::from(cell));
+        }
+    }
+
+    /// What the samples say so far. Drops what has fallen far behind.
+    pub fn verdict(&mut self, rows: &Rows<'_>) -> Verdict {
+        let best = self.behind[..self.count].iter().copied().fold(NEVER, i16::min);
+        let limit = best.saturating_add(units_i16(LEFT_BEHIND[0]));
+        let mut tally = Tally::new(rows, best);
+        let mut left = 0;
+        for place in 0..self.count {
+            let (code, behind) = (self.codes[place], self.behind[place]);
+            if behind <= limit {
+                tally.take(code, behind);
+                // Counting goes on from the best, so that no number of samples overflows.
+                (self.codes[left], self.behind[left]) = (code, behind - best);
+                left += 1;
+            }
+        }
+        self.count = left;
+        tally.end()
+    }
+}
