@@ -20,8 +20,13 @@ use crate::watch::Watch;
 /// Looks at a level before it is believed that the form does not hold there, or that a base which
 /// turned up while scoring splits no class.
 const LOOKS: u32 = 3;
+/// Looks before that is believed however little time they took.
+const MOST_LOOKS: u32 = 5;
 /// Rounds of a stretch that is not the longest before it is learnt from too.
 const ENOUGH_ROUNDS: u32 = 48;
+/// How long looks are repeated while the form does not seem to hold, in times of what one set of rounds may
+/// take: the host may be moving vCPUs, or memory, meanwhile.
+const PATIENCE: f64 = 4.0;
 
 pub(super) struct LevelRun<'a> {
     pub(super) target: &'a mut dyn Target,
@@ -91,18 +96,8 @@ impl<'a> LevelRun<'a> {
         let mut strangers = self.cores.clone();
         let mut quality = Vec::new();
         for attempt in 1..=LOOKS {
-            for core in strangers {
-                if self.looks.is_empty() || self.watch.keep_going() {
-                    self.look(core)?;
-                }
-            }
-            self.learn();
+            self.look_and_learn(&strangers)?;
             let again = attempt < LOOKS && self.watch.keep_going();
-            // Another tenant may have had the cache for a moment: not believed at first sight.
-            if self.learnt.form == Form::PerLine && again {
-                strangers = self.cores.clone();
-                continue;
-            }
             (quality, strangers) = self.score_all()?;
             // A split tells what a look would be for.
             if self.outgrown {
@@ -117,6 +112,33 @@ impl<'a> LevelRun<'a> {
             }
         }
         Ok(self.level_map(method, quality))
+    }
+
+    /// Looks from these cores, and learns from all looks. A form that does not hold is not believed at first
+    /// sight: another tenant may have had the cache, or the host have moved pages. Then nothing of these
+    /// looks is kept.
+    fn look_and_learn(&mut self, from: &[CoreId]) -> Result<(), TargetError> {
+        let mut from = from.to_vec();
+        let end = self.target.seconds() + PATIENCE * self.plan.max_seconds;
+        for attempt in 1.. {
+            for core in std::mem::take(&mut from) {
+                if self.looks.is_empty() || self.watch.keep_going() {
+                    self.look(core)?;
+                }
+            }
+            self.learn();
+            let late = attempt >= LOOKS && self.target.seconds() > end;
+            if self.learnt.form != Form::PerLine || late || !self.watch.keep_going() {
+                break;
+            }
+            if attempt < MOST_LOOKS {
+                from = self.cores.clone();
+                self.looks.clear();
+            } else {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn all_pages(&mut self, codes: &mut [u16], quality: &mut [Quality]) -> Result<(), TargetError> {
