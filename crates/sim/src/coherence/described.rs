@@ -5,8 +5,8 @@ use isochrone_units::CoreId;
 
 use super::message::MessageBytes;
 use super::spec::{
-    Bandwidth, Distance, Energy, Latency, MemoryDirectory, Node, NumaSpec, NumaSpecError, Protocol,
-    Rates, Spread,
+    Bandwidth, CleanEvictions, Distance, Energy, Latency, MemoryDirectory, Node, NumaSpec,
+    NumaSpecError, Protocol, Rates, Spread,
 };
 
 /// Why a machine description cannot be simulated.
@@ -122,7 +122,7 @@ impl Reader<'_> {
             memory_directory: MemoryDirectory::PerSocket,
             directory_lines: self.optional("BCS directory").map(crate::number::rounded),
             filter: true,
-            clean_evictions_told: true,
+            clean_evictions: CleanEvictions::All,
         }
     }
 

@@ -23,13 +23,23 @@ struct Flow {
     rate: f64,
     /// Part that is still to do.
     rest: f64,
-    /// Roofs that it asks for, a bit each; more than 512 share bits.
+    /// Roofs that it asks for, a bit each; more than [`BITS`] share bits.
     roofs: [u64; 8],
 }
 
+/// Bits for roofs in a [`Flow`].
+const BITS: usize = 512;
+
 impl Flow {
-    fn may_ask(&self, roof: u32) -> bool {
-        self.roofs[roof as usize / 64 % 8] >> (roof % 64) & 1 == 1
+    /// Whether it asks for a roof; `own_bits` says that no two roofs share a bit.
+    fn asks(&self, roof: u32, own_bits: bool) -> bool {
+        let may = self.roofs[roof as usize / 64 % 8] >> (roof % 64) & 1 == 1;
+        may && (own_bits || self.demands.iter().any(|demand| demand.roof == roof))
+    }
+
+    /// Goes on at this speed. Rounding may leave nothing of a roof; a task goes on all the same.
+    fn go_at(&mut self, speed: f64) {
+        self.rate = (speed * self.weight).clamp(self.cap * SLOWEST, self.cap);
     }
 }
 
@@ -64,6 +74,8 @@ struct Solver {
     slope: Vec<f64>,
     full: Vec<u32>,
     fixed: Vec<bool>,
+    /// Tasks that the roof that is full stops.
+    held_up: Vec<u32>,
 }
 
 /// The part of its own speed that a task keeps whatever holds it up.
@@ -265,6 +277,7 @@ impl Solver {
         }
         self.fixed.clear();
         self.fixed.resize(flows.len(), false);
+        let own_bits = roofs.len() <= BITS;
         let mut next_cap = 0;
         let mut unfixed = by_cap.len();
         while unfixed > 0 {
@@ -289,13 +302,17 @@ impl Solver {
                     unfixed -= 1;
                 }
                 (_, Some(roof)) => {
-                    for &name in &by_cap[next_cap..] {
-                        let asks = flows[name as usize].may_ask(roof)
-                            && flows[name as usize].demands.iter().any(|d| d.roof == roof);
-                        if asks && !self.fixed[name as usize] {
-                            self.fix(flows, name, speed);
-                            unfixed -= 1;
-                        }
+                    self.held_up.clear();
+                    let open = by_cap[next_cap..].iter().filter(|n| !self.fixed[**n as usize]);
+                    self.held_up.extend(open.filter(|n| flows[**n as usize].asks(roof, own_bits)));
+                    if self.held_up.len() == unfixed {
+                        // Nobody is left whom the rest of any roof concerns.
+                        self.held_up.iter().for_each(|n| flows[*n as usize].go_at(speed));
+                        break;
+                    }
+                    for place in 0..self.held_up.len() {
+                        self.fix(flows, self.held_up[place], speed);
+                        unfixed -= 1;
                     }
                     // What rounding left of it is nobody's.
                     self.slope[roof as usize] = 0.0;
@@ -310,8 +327,7 @@ impl Solver {
     fn fix(&mut self, flows: &mut [Flow], name: u32, speed: f64) {
         self.fixed[name as usize] = true;
         let flow = &mut flows[name as usize];
-        // Rounding may leave nothing of a roof; a task goes on all the same.
-        flow.rate = (speed * flow.weight).clamp(flow.cap * SLOWEST, flow.cap);
+        flow.go_at(speed);
         for demand in &flow.demands {
             let roof = demand.roof as usize;
             if self.slope[roof] >= 0.0 {

@@ -28,7 +28,7 @@ pub use nodes::NodeSet;
 pub use private::PrivateCaches;
 pub use roofs::{Floor, Roofs};
 pub use spec::{
-    Bandwidth, Distance, Energy, Latency, MAX_NODES, MemoryDirectory, Node, NumaSpec,
-    NumaSpecError, Protocol, Rates, Spread,
+    Bandwidth, CleanEvictions, Distance, Energy, Latency, MAX_NODES, MemoryDirectory, Node,
+    NumaSpec, NumaSpecError, Protocol, Rates, Spread,
 };
 pub use topology::Topology;

@@ -108,8 +108,20 @@ pub struct Protocol {
     pub directory_lines: Option<u64>,
     /// Whether the controller answers for modules that its directory does not list.
     pub filter: bool,
-    /// Whether a cache says so when it drops a clean line that it alone holds.
-    pub clean_evictions_told: bool,
+    /// Which clean lines a cache says that it drops.
+    pub clean_evictions: CleanEvictions,
+}
+
+/// Of which clean lines a cache says so when it drops them for want of room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CleanEvictions {
+    /// Of none.
+    Silent,
+    /// Of those that it alone holds.
+    Alone,
+    /// Of those of other modules that several hold as well. Without that a controller goes on listing what
+    /// nobody has any more, and a directory of finite size is soon full of such entries.
+    All,
 }
 
 /// What one core computes, GFLOP/s.

@@ -3,7 +3,8 @@
 
 use super::message::MessageBytes;
 use super::spec::{
-    Bandwidth, Energy, Latency, MemoryDirectory, Node, NumaSpec, Protocol, Rates, Spread,
+    Bandwidth, CleanEvictions, Energy, Latency, MemoryDirectory, Node, NumaSpec, Protocol, Rates,
+    Spread,
 };
 
 /// Eight modules of two sockets of eighteen cores.
@@ -41,7 +42,7 @@ pub(crate) fn bullion() -> NumaSpec {
             memory_directory: MemoryDirectory::PerSocket,
             directory_lines: Some(10_500_000),
             filter: true,
-            clean_evictions_told: true,
+            clean_evictions: CleanEvictions::All,
         },
         rates: Rates { blocked: 33.6, scalar: 4.0 },
         energy: Energy { memory: 500.0, near: 80.0, far: 240.0 },

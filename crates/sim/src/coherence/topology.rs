@@ -59,6 +59,12 @@ impl Topology {
         (0..self.nodes()).collect()
     }
 
+    /// All nodes of the modules that any of `nodes` is in.
+    #[must_use]
+    pub fn beside(&self, nodes: NodeSet) -> NodeSet {
+        nodes.iter().fold(NodeSet::EMPTY, |all, node| all.or(self.nodes_of(self.module(node))))
+    }
+
     /// The nodes of all modules in a mask.
     #[must_use]
     pub fn nodes_in(&self, modules: u64) -> NodeSet {

@@ -4,7 +4,7 @@
 use core::fmt;
 use core::str::FromStr;
 
-use isochrone_sim::coherence::NumaSpec;
+use isochrone_sim::coherence::{CleanEvictions, NumaSpec};
 use isochrone_tasks::policy::{Rank, Steal};
 use isochrone_tasks::simulated::{Allocation, Composition};
 
@@ -51,6 +51,8 @@ pub enum Variant {
     Directory5M,
     /// A clean line leaves a cache without a word.
     SilentEvictions,
+    /// Only a clean line that one cache alone holds is told when it leaves.
+    AloneEvictions,
     /// Messages of 16 and 80 bytes.
     LongMessages,
     /// Messages of 8 and 72 bytes.
@@ -94,7 +96,7 @@ type Change = fn(&mut Case, &mut NumaSpec);
 
 impl Variant {
     /// All of them.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 37] = [
         Self::InoutTwice,
         Self::Panels,
         Self::Serial,
@@ -113,6 +115,7 @@ impl Variant {
         Self::Directory2600k,
         Self::Directory5M,
         Self::SilentEvictions,
+        Self::AloneEvictions,
         Self::LongMessages,
         Self::ShortMessages,
         Self::NoSwitchRoof,
@@ -230,9 +233,14 @@ impl Variant {
             }),
             Self::SilentEvictions => {
                 ("silent", "clean lines leave caches without a word", |_, spec| {
-                    spec.protocol.clean_evictions_told = false;
+                    spec.protocol.clean_evictions = CleanEvictions::Silent;
                 })
             }
+            Self::AloneEvictions => (
+                "told-alone",
+                "of clean lines, only those that one cache alone holds are told when they leave",
+                |_, spec| spec.protocol.clean_evictions = CleanEvictions::Alone,
+            ),
             Self::LongMessages => ("messages-16-80", "messages of 16 and 80 bytes", |_, spec| {
                 (spec.bytes.control, spec.bytes.data) = (16.0, 80.0);
             }),

@@ -33,7 +33,7 @@ pub(crate) enum Depth {
 }
 
 /// What can be asked at 288 threads beside the plain runs.
-pub(crate) const ABLATIONS: [Variant; 25] = [
+pub(crate) const ABLATIONS: [Variant; 26] = [
     Variant::Panels,
     Variant::NoStealing,
     Variant::NoSuccessor,
@@ -48,6 +48,7 @@ pub(crate) const ABLATIONS: [Variant; 25] = [
     Variant::Directory2600k,
     Variant::Directory5M,
     Variant::SilentEvictions,
+    Variant::AloneEvictions,
     Variant::LongMessages,
     Variant::NoSwitchRoof,
     Variant::Outstanding10,

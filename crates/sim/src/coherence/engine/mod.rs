@@ -24,7 +24,7 @@ pub use units::{Tally, Totals};
 use super::message::Traffic;
 use super::nodes::NodeSet;
 use super::protocol::Choices;
-use super::spec::NumaSpec;
+use super::spec::{CleanEvictions, NumaSpec};
 use super::topology::Topology;
 use cache::Cache;
 use directory::Directory;
@@ -66,11 +66,10 @@ impl Engine {
             let module = u8::try_from(module).unwrap_or(u8::MAX);
             let limit = spec.protocol.directory_lines.filter(|_| spec.protocol.filter);
             let limit = limit.unwrap_or(u64::MAX);
-            // Where the switch hears of lines that leave, a directory that has room for all that caches
-            // elsewhere can hold is never full. A switch that calls in lines for want of room all the time
-            // would send more snoops than it gets, which the paper saw nowhere (section 6.3).
-            let bounded = limit < u64::MAX
-                && (limit < spec.lines_outside(module) || !spec.protocol.clean_evictions_told);
+            // Where the switch hears of all lines that leave, a directory that has room for all that caches
+            // elsewhere can hold is never full, and needs no order of its entries.
+            let told = spec.protocol.clean_evictions == CleanEvictions::All;
+            let bounded = limit < u64::MAX && (limit < spec.lines_outside(module) || !told);
             Directory::new(limit, bounded)
         };
         Self {

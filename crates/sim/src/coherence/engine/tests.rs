@@ -3,7 +3,7 @@
 use super::*;
 use crate::coherence::message::{Class, Direction};
 use crate::coherence::protocol::{Access, Line, State};
-use crate::coherence::spec::{MemoryDirectory, Protocol};
+use crate::coherence::spec::{CleanEvictions, MemoryDirectory, Protocol};
 use crate::coherence::test_machine::bullion;
 use crate::random::{Random, Stream};
 
@@ -23,7 +23,8 @@ fn variants() -> Vec<Protocol> {
     vec![
         usual.clone(),
         Protocol { filter: false, ..usual.clone() },
-        Protocol { clean_evictions_told: false, ..usual.clone() },
+        Protocol { clean_evictions: CleanEvictions::Silent, ..usual.clone() },
+        Protocol { clean_evictions: CleanEvictions::Alone, ..usual.clone() },
         Protocol { memory_directory: MemoryDirectory::None, ..usual },
     ]
 }

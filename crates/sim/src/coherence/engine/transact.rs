@@ -7,6 +7,7 @@ use super::lines::Touch;
 use super::units::{Exported, NO_NODE};
 use crate::coherence::message::Class;
 use crate::coherence::nodes::NodeSet;
+use crate::coherence::spec::CleanEvictions;
 
 impl Engine {
     /// A core of `node` reads or writes a unit.
@@ -135,10 +136,14 @@ impl Engine {
         let (hm, nm) = (self.module(home), self.module(node));
         let alone = known.owner == node;
         self.lose(node, unit);
+        let told = self.choices.clean_evictions;
         if !alone {
+            if told == CleanEvictions::All && hm != nm {
+                self.tell_shared(node, unit);
+            }
             return;
         }
-        let told = self.choices.clean_evictions_told;
+        let told = told != CleanEvictions::Silent;
         if known.dirty {
             self.tally.memory_writes[usize::from(home)] += lines;
         }
@@ -163,6 +168,16 @@ impl Engine {
             }
             (false, _) => {}
         }
+    }
+
+    /// A cache of another module says that it has dropped one of several copies.
+    fn tell_shared(&mut self, node: u8, unit: u32) {
+        let known = &self.units[unit as usize];
+        let (hm, nm) = (self.module(known.home), self.module(node));
+        let others = known.holders.and(self.topology.nodes_of(nm));
+        let modules = if others.is_empty() { known.modules & !(1 << nm) } else { known.modules };
+        self.tally.enter(Class::Hreq, nm, hm, u64::from(known.lines));
+        self.list(unit, modules);
     }
 
     pub(super) fn strike_near(&mut self, unit: u32, node: u8) {

@@ -3,6 +3,7 @@
 
 use super::message::{Agent, Found, Grant, Message, SnoopKind, Want, Word};
 use super::{Access, Line};
+use crate::coherence::spec::CleanEvictions;
 
 /// State of a copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,13 +85,21 @@ impl Line<'_> {
                 cached.pending = Pending::WriteBack;
                 Word::WriteBack { node, fresh, shared: false }
             }
-            State::Exclusive if self.choices.clean_evictions_told && node != self.home_node => {
-                Word::CleanEviction { node }
-            }
+            state if self.tells(node, state) => Word::CleanEviction { node },
             _ => return true,
         };
         self.send(Agent::Cache(node), self.authority(node), word);
         true
+    }
+
+    /// Whether the node says that it drops a clean copy.
+    fn tells(&self, node: u8, state: State) -> bool {
+        match (self.choices.clean_evictions, state) {
+            (CleanEvictions::Silent, _) => false,
+            (_, State::Exclusive) => node != self.home_node,
+            (CleanEvictions::All, _) => !self.is_inside(node),
+            (CleanEvictions::Alone, _) => false,
+        }
     }
 
     /// The node's copy becomes the only true one.

@@ -76,7 +76,7 @@ impl Line<'_> {
                 }
                 continue;
             }
-            if self.switch.modules >> self.topology.module(node) & 1 == 0 {
+            if !self.topology.beside(self.switch.holders).has(node) {
                 return Err(Violation::ExportNotListed);
             }
             if alone && !self.switch.alone {

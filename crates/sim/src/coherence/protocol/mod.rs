@@ -18,7 +18,7 @@ mod tests;
 
 use super::message::Traffic;
 use super::nodes::NodeSet;
-use super::spec::{MemoryDirectory, Protocol};
+use super::spec::{CleanEvictions, MemoryDirectory, Protocol};
 use super::topology::Topology;
 pub use cache::State;
 use cache::{Cached, Pending};
@@ -43,7 +43,7 @@ pub enum Access {
 pub(super) struct Choices {
     pub(super) memory_directory: bool,
     pub(super) filter: bool,
-    pub(super) clean_evictions_told: bool,
+    pub(super) clean_evictions: CleanEvictions,
 }
 
 impl From<&Protocol> for Choices {
@@ -51,7 +51,7 @@ impl From<&Protocol> for Choices {
         Self {
             memory_directory: protocol.memory_directory == MemoryDirectory::PerSocket,
             filter: protocol.filter,
-            clean_evictions_told: protocol.clean_evictions_told,
+            clean_evictions: protocol.clean_evictions,
         }
     }
 }

@@ -54,9 +54,10 @@ pub(super) struct Served {
 /// The switch's view of the line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Switch {
-    /// Modules that may have copies.
-    pub(super) modules: u64,
-    /// The one in `modules` may be alone with it.
+    /// Sockets outside that may have copies. All that a switch keeps of them is how many there are in each
+    /// module: it asks all sockets of a module, and every note of a clean eviction takes one away.
+    pub(super) holders: NodeSet,
+    /// The one in `holders` may be alone with it.
     pub(super) alone: bool,
     pub(super) work: Option<SwitchWork>,
     pub(super) served: Option<Served>,
@@ -80,10 +81,13 @@ impl Line<'_> {
     /// The directory entry leaves for want of room: every copy outside is called in. False where there is
     /// none, or it is in use.
     pub fn evict_entry(&mut self) -> bool {
-        if self.switch.modules == 0 || self.switch.work.is_some() || self.switch.served.is_some() {
+        if self.switch.holders.is_empty()
+            || self.switch.work.is_some()
+            || self.switch.served.is_some()
+        {
             return false;
         }
-        let nodes = self.topology.nodes_in(self.switch.modules);
+        let nodes = self.listed();
         self.switch_asks(None, Want::Own, Phase::Asking, nodes, SnoopKind::Invalidate);
         true
     }
@@ -95,11 +99,12 @@ impl Line<'_> {
                 self.switch_next();
             }
             (Word::WriteBack { node, fresh, shared }, _) => {
-                (self.switch.modules, self.switch.alone) = (0, false);
+                (self.switch.holders, self.switch.alone) = (NodeSet::EMPTY, false);
                 self.send(Agent::Switch, Agent::Home, Word::WriteBack { node, fresh, shared });
             }
-            (Word::CleanEviction { .. }, _) => {
-                (self.switch.modules, self.switch.alone) = (0, false);
+            (Word::CleanEviction { node }, _) => {
+                self.switch.holders = self.switch.holders.without(node);
+                self.switch.alone = false;
             }
             (Word::Snoop { kind, to }, _) => self.home_asks(kind, to),
             (Word::Response { found, written }, _) => self.switch_hears(found, written),
@@ -111,10 +116,15 @@ impl Line<'_> {
         }
     }
 
+    /// All sockets of the modules that may have copies.
+    fn listed(&self) -> NodeSet {
+        self.topology.beside(self.switch.holders)
+    }
+
     /// Every node outside the home's module that may have a copy, as far as the switch knows.
     fn holders(&self) -> NodeSet {
         match self.choices.filter {
-            true => self.topology.nodes_in(self.switch.modules),
+            true => self.listed(),
             false => self.topology.all().minus(self.topology.nodes_of(self.home_module())),
         }
     }
@@ -131,8 +141,7 @@ impl Line<'_> {
             return;
         }
         let (node, want) = self.switch.waiting.remove(0);
-        let module = 1 << self.topology.module(node);
-        let lost = self.switch.alone || self.switch.modules & module == 0;
+        let lost = self.switch.alone || !self.listed().has(node);
         let want = if want == Want::Upgrade && lost { Want::Own } else { want };
         let kind = match want {
             Want::Read { .. } => SnoopKind::Data,
@@ -169,7 +178,7 @@ impl Line<'_> {
 
     fn request_goes_home(&mut self, node: u8, want: Want) {
         let want = match want {
-            Want::Read { .. } => Want::Read { shared: self.switch.modules != 0 },
+            Want::Read { .. } => Want::Read { shared: !self.switch.holders.is_empty() },
             other => other,
         };
         self.switch.work = Some(SwitchWork {
@@ -210,17 +219,16 @@ impl Line<'_> {
 
     fn all_answered(&mut self, work: SwitchWork) {
         let Some(node) = work.node else { return self.entry_is_empty(work.written) };
-        let module = 1 << self.topology.module(node);
         if let Phase::Taking { data } = work.phase {
-            (self.switch.modules, self.switch.alone) = (module, true);
+            (self.switch.holders, self.switch.alone) = (NodeSet::one(node), true);
             return self.grant(node, Grant::Modified, data);
         }
         let reads = matches!(work.want, Want::Read { .. });
         match work.found.unwrap_or(Found::Nothing) {
             Found::Nothing => {
                 // Its own copy, which it wants to write, was not asked for.
-                let own = if work.want == Want::Upgrade { module } else { 0 };
-                self.switch.modules &= own;
+                let upgrades = work.want == Want::Upgrade && self.listed().has(node);
+                self.switch.holders = if upgrades { NodeSet::one(node) } else { NodeSet::EMPTY };
                 self.switch.alone = false;
                 self.request_goes_home(node, work.want);
             }
@@ -230,14 +238,14 @@ impl Line<'_> {
                 self.request_goes_home(node, work.want);
             }
             Found::Sent => {
-                self.switch.modules |= module;
+                self.switch.holders = self.switch.holders.with(node);
                 self.switch.alone = false;
                 let told = work.written.map(|fresh| Word::WriteBack { node, fresh, shared: true });
                 self.tell_home_or_grant(node, Grant::Forward, told);
             }
             Found::Gave { modified } => {
                 debug_assert!(!reads, "a read takes no copy away");
-                (self.switch.modules, self.switch.alone) = (module, true);
+                (self.switch.holders, self.switch.alone) = (NodeSet::one(node), true);
                 let told = modified.then_some(Word::Forwarded { node });
                 self.tell_home_or_grant(node, Grant::Modified, told);
             }
@@ -261,7 +269,7 @@ impl Line<'_> {
     }
 
     fn entry_is_empty(&mut self, written: Option<bool>) {
-        (self.switch.modules, self.switch.alone) = (0, false);
+        (self.switch.holders, self.switch.alone) = (NodeSet::EMPTY, false);
         match (written, &mut self.switch.work) {
             (Some(fresh), Some(work)) => {
                 work.phase = Phase::Telling { grant: Grant::Shared };
@@ -300,20 +308,19 @@ impl Line<'_> {
             unreachable!("the home answers a request")
         };
         let grant = grant.unwrap_or(Grant::Shared);
-        let module = 1 << self.topology.module(node);
         if let Some(fresh) = fresh {
             let word = Word::Data { fresh, grant: None };
             self.send(Agent::Switch, Agent::Cache(node), word);
         }
         if grant != Grant::Modified {
-            self.switch.modules |= module;
+            self.switch.holders = self.switch.holders.with(node);
             self.switch.alone = grant == Grant::Exclusive;
             return self.grant(node, grant, data);
         }
-        let others = self.topology.nodes_in(self.switch.modules).without(node);
+        let others = self.listed().without(node);
         let others = if self.choices.filter { others } else { NodeSet::EMPTY };
         if others.is_empty() {
-            (self.switch.modules, self.switch.alone) = (module, true);
+            (self.switch.holders, self.switch.alone) = (NodeSet::one(node), true);
             return self.grant(node, grant, data);
         }
         let phase = Phase::Taking { data };
@@ -358,11 +365,11 @@ impl Line<'_> {
         let Some(served) = self.switch.served.take() else { return };
         let found = match (served.kind, served.found) {
             (_, Some(found)) => found,
-            (SnoopKind::Data, None) if self.switch.modules != 0 => Found::Shared,
+            (SnoopKind::Data, None) if !self.switch.holders.is_empty() => Found::Shared,
             (_, None) => Found::Nothing,
         };
         match found {
-            Found::Nothing | Found::Gave { .. } => self.switch.modules = 0,
+            Found::Nothing | Found::Gave { .. } => self.switch.holders = NodeSet::EMPTY,
             Found::Shared | Found::Sent => {}
         }
         self.switch.alone = false;
