@@ -38,6 +38,16 @@ mod tests {
     }
 
     #[test]
+    fn as_many_sockets_as_there_may_be() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines/hypothetical-64s.toml");
+        let machine = find_machine(file).expect("right");
+        let spec = NumaSpec::of(&machine).expect("possible");
+        assert_eq!((spec.nodes.len(), spec.modules(), spec.cores()), (64, 32, 4096));
+        assert_eq!(spec.distance(62, 63), Distance::Near);
+        assert_eq!(Topology::of(&spec).nodes_of(31).iter().collect::<Vec<_>>(), [62, 63]);
+    }
+
+    #[test]
     fn impossible_numbers_are_refused_with_the_reason() {
         let far = refused("known = 416\nmin = 410\nmax = 428", "known = 150\nmin = 140\nmax = 160");
         assert!(far.contains("cannot come sooner"), "{far}");
