@@ -4,6 +4,7 @@
 //! Nothing here is needed to build or use Isochrone.
 
 mod ci;
+mod install;
 mod peer;
 mod safety;
 mod tidy;
@@ -14,6 +15,7 @@ use anyhow::{Result, bail};
 const HELP: &str = "\
 cargo xtask ci     everything that the gate checks: tidy, format, lints, build, tests, docs
 cargo xtask tidy   the rules of the house alone (crate floors, unsafe, file heads, line lengths)
+cargo xtask install PREFIX  libisochrone for programs in C: header, shared and static library, package file
 cargo xtask peer   our line transfers beside those of core-to-core-latency, fresh processes in turns
 cargo xtask safety [--json FILE] [NAME ...]  real programs with and without libisochrone_malloc.so
 cargo xtask vm     boots an emulated machine with 16 regions and runs tests/vm on it (qemu-system-x86)";
@@ -23,6 +25,7 @@ fn main() -> Result<()> {
     match std::env::args().nth(1).as_deref() {
         Some("ci") => ci::run(&root),
         Some("tidy") => tidy::run(&root),
+        Some("install") => install::run(&root, std::env::args().skip(2)),
         Some("peer") => peer::run(&root, std::env::args().skip(2)),
         Some("safety") => safety::run(&root, std::env::args().skip(2)),
         Some("vm") => vm::run(&root),

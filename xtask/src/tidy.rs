@@ -24,6 +24,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("probe", &["units", "machine", "stats", "os", "host", "sim", "atlas", "atlas-store"]),
     ("cla", &["units", "machine", "stats", "sim", "atlas", "os"]),
     ("mpi", &["cla"]),
+    ("capi", &["cla"]),
     ("tier", &["units", "machine", "stats", "sim", "atlas", "os", "cla"]),
     ("tasks", &["units", "machine", "stats", "atlas", "sim", "os"]),
     (
@@ -58,7 +59,7 @@ const NO_STD: &[&str] = &["units", "machine", "stats", "os", "atlas", "alloc", "
 /// Crates that must not allocate: the malloc replacement stands on them.
 const NO_ALLOC: &[&str] = &["units", "os", "atlas", "alloc", "malloc", "preload"];
 /// Crates in which `unsafe` may appear.
-const UNSAFE: &[&str] = &["os", "atlas-store", "malloc", "preload", "mpi"];
+const UNSAFE: &[&str] = &["os", "atlas-store", "malloc", "preload", "mpi", "capi"];
 /// Files in other crates in which it may appear: a folder, or a file without `.rs`.
 const UNSAFE_IN: &[&str] =
     &["cla/src/live", "tasks/src/arena", "tasks/src/live", "tasks/src/simulated", "tier/src/live"];

@@ -1,0 +1,150 @@
+//! Programs in C, compiled against the header and run with the library; and header and library beside each
+//! other, name by name.
+
+#![allow(clippy::tests_outside_test_module, reason = "the whole file is tests")]
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A path in this crate.
+fn of_crate(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// The folder of the library that was built with this test.
+fn libraries() -> PathBuf {
+    let test = std::env::current_exe().expect("a test is a program");
+    let folder = test.parent().expect("it lies somewhere").to_owned();
+    let both = ["libisochrone.so", "libisochrone.a"].map(|name| folder.join(name));
+    both.iter().for_each(|path| assert!(path.exists(), "{} was not built", path.display()));
+    folder
+}
+
+fn succeeded(output: &Output) {
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {words}", output.status);
+}
+
+/// A compiled program and the folder that it needs.
+struct Program {
+    folder: tempfile::TempDir,
+    path: PathBuf,
+}
+
+impl Program {
+    /// Compiles a source with all warnings as errors. The library is found under its soname.
+    fn build(compiler: &str, options: &[&str], source: &str, library: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        for name in ["libisochrone.so", "libisochrone.so.0"] {
+            std::os::unix::fs::symlink(
+                libraries().join("libisochrone.so"),
+                folder.path().join(name),
+            )
+            .expect("a link");
+        }
+        let path = folder.path().join("program");
+        let output = Command::new(compiler)
+            .args(["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-pthread"])
+            .args(options)
+            .arg("-I")
+            .arg(of_crate("include"))
+            .arg(of_crate(source))
+            .arg("-o")
+            .arg(&path)
+            .arg(format!("-L{}", folder.path().display()))
+            .args(library.replace("LIBRARIES", &libraries().display().to_string()).split(' '))
+            .output()
+            .expect("a compiler, which building this needs as well");
+        succeeded(&output);
+        Self { folder, path }
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        let output = Command::new(&self.path)
+            .args(arguments)
+            .env("LD_LIBRARY_PATH", self.folder.path())
+            .output()
+            .expect("it was built");
+        succeeded(&output);
+        output
+    }
+}
+
+const EXAMPLE: &str = "examples/collectives.c";
+const SHARED: &str = "-lisochrone";
+
+#[test]
+fn the_example_runs_between_threads_and_between_processes() {
+    let program = Program::build("cc", &["-std=c99"], EXAMPLE, SHARED);
+    for (how, ranks) in [("threads", 1), ("threads", 4), ("processes", 2), ("processes", 3)] {
+        let output = program.run(&[how, &ranks.to_string()]);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let version = env!("CARGO_PKG_VERSION");
+        assert_eq!(said, format!("libisochrone {version}: {ranks} ranks, all as it should be\n"));
+    }
+}
+
+#[test]
+fn the_archive_serves_as_well() {
+    let needs = "LIBRARIES/libisochrone.a -lgcc_s -lpthread -lrt -lm -ldl";
+    Program::build("cc", &["-std=c11"], EXAMPLE, needs).run(&["threads", "2"]);
+}
+
+#[test]
+fn what_is_wrong_is_refused_and_a_killed_rank_is_noticed() {
+    Program::build("cc", &["-std=c99"], "tests/programs/wrong.c", SHARED).run(&[]);
+}
+
+/// The names of the functions that C code declares.
+fn declared(code: &str) -> BTreeSet<String> {
+    let before = |at: usize| code[..at].chars().next_back();
+    let names = code.match_indices("isochrone_").filter_map(|(at, _)| {
+        let rest = &code[at..];
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
+        let word = before(at).is_none_or(|c| c.is_whitespace() || c == '*');
+        (word && rest[end..].starts_with('(')).then(|| rest[..end].to_owned())
+    });
+    names.collect()
+}
+
+/// The functions that the library exports under our prefix.
+fn exported() -> BTreeSet<String> {
+    let output = Command::new("nm")
+        .args([OsStr::new("-D"), OsStr::new("--defined-only")])
+        .arg(libraries().join("libisochrone.so"))
+        .output()
+        .expect("nm comes with the linker");
+    succeeded(&output);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let last = text.lines().filter_map(|line| line.split_whitespace().last());
+    last.filter(|name| name.starts_with("isochrone_")).map(str::to_owned).collect()
+}
+
+#[test]
+fn header_and_library_have_the_same_functions() {
+    let header = std::fs::read_to_string(of_crate("include/isochrone.h")).expect("the header");
+    // What is said of functions in comments is not declared there.
+    let code: String = header
+        .split("/*")
+        .enumerate()
+        .map(|(n, part)| if n == 0 { part } else { part.split_once("*/").map_or("", |p| p.1) })
+        .collect();
+    assert_eq!(declared(&code), exported());
+}
+
+#[test]
+fn the_soname_and_the_package_file_say_the_same_version() {
+    let output = Command::new("readelf")
+        .arg("-d")
+        .arg(libraries().join("libisochrone.so"))
+        .output()
+        .expect("readelf comes with the linker");
+    succeeded(&output);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("[libisochrone.so.0]"), "{text}");
+    let package = std::fs::read_to_string(of_crate("isochrone.pc")).expect("the package file");
+    let version = package.lines().find_map(|line| line.strip_prefix("Version: "));
+    assert_eq!(version, Some(env!("CARGO_PKG_VERSION")));
+}
