@@ -54,6 +54,8 @@ const STEPS: &[Step] = &[
             "isochrone-tier",
             "-p",
             "isochrone-tasks",
+            "-p",
+            "isochrone-cla",
             "--lib",
             "--release",
             "--locked",

@@ -6,7 +6,7 @@
 
 use crate::abi::{Handle, Mpi};
 use crate::config::Config;
-use isochrone_cla::live::{Place, Settings, Team};
+use isochrone_cla::live::{Nearness, Place, Settings, Team};
 use isochrone_cla::program::Rank;
 use std::ffi::{c_int, c_void};
 use std::time::Duration;
@@ -96,7 +96,7 @@ pub(crate) fn agree(
     }
     let mut node = split(mpi, comm, rank, config);
     let state = node.as_mut().map_err(|why| why.clone()).and_then(|node| {
-        let team = team(mpi, *node);
+        let team = team(mpi, *node, config);
         // Whoever has no team says so, and takes part until all know it.
         let joined = least(mpi, comm, c_int::from(team.is_ok()));
         match (joined, team) {
@@ -146,7 +146,7 @@ pub(crate) fn free(mpi: &Mpi, comm: &mut Handle) {
 }
 
 /// Shared memory of the ranks of `node`. Makes the same calls on all of them, whatever fails.
-fn team(mpi: &Mpi, node: Handle) -> Result<Team, Why> {
+fn team(mpi: &Mpi, node: Handle, config: &Config) -> Result<Team, Why> {
     let f = mpi.functions();
     let (mut rank, mut size): (c_int, c_int) = (0, 0);
     // SAFETY: a communicator of our own, and a place for the answer.
@@ -181,11 +181,15 @@ fn team(mpi: &Mpi, node: Handle) -> Result<Team, Why> {
     // Nobody goes on before all of this node have joined or failed: the first rank's memory is open
     // until then.
     let all = least(mpi, node, c_int::from(found.is_ok()));
-    let team = found?;
+    let mut team = found?;
     if all != Some(1) {
         return Err("another rank of this node cannot open the shared memory".to_owned());
     }
     team.await_all(PATIENCE).map_err(|error| error.to_string())?;
+    if config.choose_lines {
+        let _round_trips =
+            team.choose_lines(Nearness::Nearest).map_err(|error| error.to_string())?;
+    }
     Ok(team)
 }
 

@@ -20,6 +20,8 @@ pub struct Config {
     pub calls_before: u32,
     /// Bytes from or to each rank up to which a call is done in lines.
     pub bytes_max: usize,
+    /// Whether ranks measure which lines they hand over fastest, some milliseconds for each communicator.
+    pub choose_lines: bool,
     /// Communicators that are done in lines at most, at a time.
     pub communicators_max: usize,
     /// Pretends that a node ends after so many ranks: for trying what is done across nodes.
@@ -34,6 +36,7 @@ impl Default for Config {
             enabled: true,
             calls_before: 4,
             bytes_max: 64 << 10,
+            choose_lines: true,
             communicators_max: 64,
             ranks_per_node: None,
             reports: None,

@@ -6,6 +6,7 @@
 
 use super::sync::AtomicU32;
 use super::team::TeamError;
+use super::word::Word;
 use isochrone_os::shared::{Place, Shared};
 use isochrone_units::CoreId;
 use std::ptr::NonNull;
@@ -13,17 +14,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Ranks of one team at most.
 pub(super) const RANKS_MAX: usize = 1024;
+/// Pairs of lines that may be chosen among for flags.
+pub(super) const CANDIDATES: usize = 2048;
 /// Cores that are told apart.
 const CORES_MAX: usize = 8192;
 /// Bytes of a line.
 pub(super) const LINE_BYTES: usize = 64;
 /// "isochcla", and the version of this layout.
-const MAGIC: u64 = u64::from_le_bytes(*b"isochcl1");
+const MAGIC: u64 = u64::from_le_bytes(*b"isochcl2");
 
 /// A number on a line of its own.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(super) struct Alone(pub(super) AtomicU32);
+
+/// A line's word on a line of its own.
+#[derive(Debug)]
+#[repr(C, align(128))]
+pub(super) struct AloneWord(pub(super) Word);
 
 /// The front of the area.
 #[derive(Debug)]
@@ -37,8 +45,12 @@ pub(super) struct Header {
     pub(super) sleepers: Alone,
     /// 0, or one more than the rank that is gone, or [`STOPPED`].
     pub(super) stopped: Alone,
+    /// How far the owner and the asker of a measurement are.
+    pub(super) turns: [AloneWord; 2],
     /// What each rank says of itself: [`ABSENT`], [`HERE`] or [`LEFT`].
     pub(super) states: [AtomicU32; RANKS_MAX],
+    /// In which order the pairs of lines at the front are taken, where ranks have chosen.
+    pub(super) order: [std::sync::atomic::AtomicU32; CANDIDATES],
     /// The cores on which any rank may run, a bit for each.
     cores: [AtomicU64; CORES_MAX / 64],
 }

@@ -1,6 +1,6 @@
 //! A channel: the lines of one collective with one root and one size class, and how far it has come.
 
-use super::area::Area;
+use super::area::{Area, CANDIDATES};
 use super::lines::{Buffers, Live};
 use super::team::TeamError;
 use super::waits::Waits;
@@ -50,6 +50,11 @@ impl Channel {
         self.in_place
     }
 
+    /// Where the lines of the plan lie, by their numbers there.
+    pub(super) fn lines(&self) -> &[NonNull<u8>] {
+        &self.table
+    }
+
     /// One call.
     #[inline]
     pub(super) fn call(
@@ -81,13 +86,13 @@ pub(super) struct Supply {
 impl Supply {
     /// Lines at the front that flags may lie on. Only one of two neighbours is used: a core that
     /// fetches a line may fetch its neighbour too, and take it from whoever writes there.
-    pub(super) const FLAGS: usize = 1024;
+    pub(super) const FLAGS: usize = 2 * CANDIDATES;
 
     /// All lines of an area, flags in the order `best` (numbers of pairs of lines), or as they lie.
-    pub(super) fn new(lines: usize, best: Option<&[u16]>) -> Self {
+    pub(super) fn new(lines: usize, best: Option<&[u32]>) -> Self {
         let pairs = Self::pairs(lines);
         let mut flags: Vec<usize> = match best {
-            Some(best) => best.iter().map(|&pair| 2 * usize::from(pair)).collect(),
+            Some(best) => best.iter().map(|&pair| 2 * pair as usize).collect(),
             None => (0..pairs).map(|pair| 2 * pair).collect(),
         };
         flags.reverse();
@@ -162,6 +167,6 @@ mod tests {
     fn the_best_lines_go_first() {
         let mut supply = Supply::new(4096, Some(&[7, 3, 0]));
         let lines = supply.take(&plan(8)).expect("room");
-        assert_eq!(lines[..4], [14, 6, 0, 1024], "then lines of the rest");
+        assert_eq!(lines[..4], [14, 6, 0, 2048], "then lines of the rest");
     }
 }

@@ -1,13 +1,40 @@
 //! Which tree, which chunks: what a team asks before it opens a channel.
 
-use crate::collectives::{Collective, Options, Tree};
-use crate::program::{Line, Rank};
+use super::kind::Kind;
+use super::team::CLASSES;
+use crate::collectives::{Collective, Options, Plan, PlanError, Tree};
+use crate::program::{Combine, Element, Line, Rank};
 use std::fmt::Debug;
 
 /// Says how a collective is done. All ranks of a team must be told the same.
 pub trait Choose: Debug + Send + Sync {
     /// Options for messages up to `bytes` bytes.
     fn options(&self, collective: Collective, ranks: u16, root: Rank, bytes: u32) -> Options;
+}
+
+/// The plan of a team's channel for such calls: that of the largest message of their class. A call of the
+/// plan's members takes fewer bytes as well.
+///
+/// # Errors
+/// [`PlanError`] for a root that is no rank.
+pub fn channel_plan(
+    choose: &dyn Choose,
+    kind: Kind,
+    ranks: u16,
+    root: Rank,
+    bytes: usize,
+) -> Result<Plan, PlanError> {
+    // A channel serves any reduction: only its chunks matter here.
+    let collective = kind.collective(Combine::Sum(Element::I32));
+    let bytes = CLASSES[class(bytes)].min(u32::MAX / u32::from(ranks.max(1))) & !7;
+    let options = choose.options(collective, ranks, root, bytes);
+    Plan::new(collective, ranks, root, bytes, options)
+}
+
+/// The class of a message: one line, a few lines, more.
+pub(super) fn class(bytes: usize) -> usize {
+    let beyond = |class: usize| usize::from(bytes > CLASSES[class] as usize);
+    beyond(0) + beyond(1)
 }
 
 /// What is done without measurements: exchanges among few, flat trees among few, trees of degree four

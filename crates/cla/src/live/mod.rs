@@ -32,15 +32,23 @@
 mod area;
 mod channel;
 mod choose;
+mod kind;
 mod lines;
+mod measure;
+#[cfg(test)]
+mod models;
 mod plain;
+mod sort;
 mod sync;
 mod team;
 mod waits;
 mod word;
 
-pub use choose::{Choose, Usual};
+pub use choose::{Choose, Usual, channel_plan};
 pub use isochrone_os::shared::Place;
+pub use kind::Kind;
+pub use measure::Loads;
 pub use plain::{Number, Plain, Reduction};
-pub use team::{BYTES_MAX, CLASSES, Kind, Settings, Team, TeamError};
+pub use sort::Nearness;
+pub use team::{BYTES_MAX, CLASSES, Settings, Team, TeamError};
 pub use waits::{NOTICE, Patience};

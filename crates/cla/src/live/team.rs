@@ -2,16 +2,18 @@
 
 use super::area::{ABSENT, Area, HERE, Header, LEFT};
 use super::channel::{Channel, Supply};
-use super::choose::{Choose, Usual};
+use super::choose::{Choose, Usual, channel_plan, class};
+use super::kind::Kind;
 use super::lines::Buffers;
 use super::plain::{Number, Plain, Reduction};
 use super::sync::Ordering;
 use super::waits::{Patience, Waits};
-use crate::collectives::{Collective, Options, Plan, PlanError};
+use crate::collectives::{Options, PlanError};
 use crate::program::{Combine, Element, Gone, Line, Rank};
 use isochrone_os::OsError;
 use isochrone_os::affinity::CoreSet;
 use isochrone_os::shared::{Place, Seat, register_barriers};
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -66,6 +68,9 @@ pub enum TeamError {
         /// Lines left.
         left: usize,
     },
+    /// Lines are in use already.
+    #[error("lines are chosen before a team's first collective; make another team")]
+    Begun,
     /// A buffer of the wrong size.
     #[error("{what} holds {have} elements, {need} are needed")]
     Length {
@@ -104,7 +109,7 @@ impl Settings {
     /// Lines for `ranks` ranks.
     fn lines(&self, ranks: u16) -> usize {
         // Enough for every collective with every root in every size class among a few ranks.
-        let usual = (1 << 20) + usize::from(ranks) * (512 << 10);
+        let usual = (5 << 18) + usize::from(ranks) * (512 << 10);
         self.bytes.unwrap_or(usual) / Line::BYTES as usize
     }
 }
@@ -130,6 +135,8 @@ pub struct Team {
     broken: Option<Gone>,
     /// Room for what must not be combined in place.
     scratch: Vec<u8>,
+    /// Lines that were measured so far.
+    pub(super) steps: u64,
     _seat: Seat,
 }
 
@@ -190,6 +197,7 @@ impl Team {
             settings,
             broken: None,
             scratch: Vec::new(),
+            steps: 0,
             _seat: seat,
             area,
         })
@@ -370,17 +378,9 @@ impl Team {
             return Err(gone.into());
         }
         let ranks = self.ranks();
-        if root.0 >= ranks {
-            return Err(PlanError::Root { root: root.0, ranks }.into());
-        }
-        let beyond = |class: usize| usize::from(bytes > CLASSES[class] as usize);
-        let class = beyond(0) + beyond(1);
-        let index = (kind as usize * CLASSES.len() + class) * usize::from(ranks) + root.index();
-        if self.channels[index].is_none() {
-            self.open(kind, root, class, index)?;
-        }
+        let index = self.opened(kind, root, bytes)?;
         let Some(channel) = &mut self.channels[index] else { return Err(TeamError::Foreign) };
-        let all = bytes * usize::from(ranks);
+        let all = bytes.saturating_mul(usize::from(ranks));
         if all > BYTES_MAX {
             return Err(TeamError::Bytes(all));
         }
@@ -399,21 +399,58 @@ impl Team {
         })
     }
 
+    /// The number of the channel that such calls take; opens it the first time.
+    #[inline]
+    fn opened(&mut self, kind: Kind, root: Rank, bytes: usize) -> Result<usize, TeamError> {
+        let ranks = self.ranks();
+        if root.0 >= ranks {
+            return Err(PlanError::Root { root: root.0, ranks }.into());
+        }
+        let class = class(bytes);
+        let index = (kind as usize * CLASSES.len() + class) * usize::from(ranks) + root.index();
+        if self.channels[index].is_none() {
+            self.open(kind, root, bytes, index)?;
+        }
+        Ok(index)
+    }
+
+    /// Whether lines have been handed out.
+    pub(super) fn has_begun(&self) -> bool {
+        self.channels.iter().any(Option::is_some)
+    }
+
+    /// The area, and how this rank waits.
+    pub(super) fn parts(&self) -> (&Area, &Waits) {
+        (&self.area, &self.waits)
+    }
+
+    /// Hands out pairs of lines in this order from now on.
+    pub(super) fn take_lines_by(&mut self, order: &[u32]) {
+        self.supply = Supply::new(self.area.lines(), Some(order));
+    }
+
+    /// Where the lines lie that such calls use, and how this rank waits.
+    pub(super) fn lines_of(
+        &mut self,
+        kind: Kind,
+        root: Rank,
+        bytes: usize,
+    ) -> Result<(&Area, &Waits, &[NonNull<u8>]), TeamError> {
+        let index = self.opened(kind, root, bytes)?;
+        let Some(channel) = &self.channels[index] else { return Err(TeamError::Foreign) };
+        Ok((&self.area, &self.waits, channel.lines()))
+    }
+
     /// Opens a channel: its lines, and this rank's part.
     #[cold]
     fn open(
         &mut self,
         kind: Kind,
         root: Rank,
-        class: usize,
+        bytes: usize,
         index: usize,
     ) -> Result<(), TeamError> {
-        let ranks = self.ranks();
-        // A channel serves any size of its class and any reduction: only its chunks matter here.
-        let collective = kind.collective(NOTHING);
-        let bytes = CLASSES[class].min(u32::MAX / u32::from(ranks)) & !7;
-        let options = self.settings.choose.options(collective, ranks, root, bytes);
-        let plan = Plan::new(collective, ranks, root, bytes, options)?;
+        let plan = channel_plan(&*self.settings.choose, kind, self.ranks(), root, bytes)?;
         let lines = self.supply.take(&plan)?;
         self.channels[index] =
             Some(Box::new(Channel::new(&plan, self.me, &self.area, &lines, self.settings.locked)));
@@ -443,49 +480,6 @@ impl Drop for Team {
 
 /// What collectives that combine nothing are given; they never look at it.
 const NOTHING: Combine = Combine::Sum(Element::I32);
-
-/// A collective without its arguments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-#[expect(missing_docs, reason = "they are those of `Collective`")]
-pub enum Kind {
-    Broadcast,
-    Barrier,
-    Reduce,
-    Allreduce,
-    Scatter,
-    Gather,
-    Allgather,
-}
-
-impl Kind {
-    /// How many there are.
-    pub const COUNT: usize = 7;
-    /// All of them.
-    pub const ALL: [Self; Self::COUNT] = [
-        Self::Broadcast,
-        Self::Barrier,
-        Self::Reduce,
-        Self::Allreduce,
-        Self::Scatter,
-        Self::Gather,
-        Self::Allgather,
-    ];
-
-    /// The same with a reduction, where there is one.
-    #[must_use]
-    pub const fn collective(self, combine: Combine) -> Collective {
-        match self {
-            Self::Broadcast => Collective::Broadcast,
-            Self::Barrier => Collective::Barrier,
-            Self::Reduce => Collective::Reduce(combine),
-            Self::Allreduce => Collective::Allreduce(combine),
-            Self::Scatter => Collective::Scatter,
-            Self::Gather => Collective::Gather,
-            Self::Allgather => Collective::Allgather,
-        }
-    }
-}
 
 fn length(what: &'static str, need: usize, have: usize) -> Result<(), TeamError> {
     if need == have { Ok(()) } else { Err(TeamError::Length { what, need, have }) }

@@ -1,0 +1,204 @@
+//! Which lines flags lie on: those that the ranks hand over fastest, by measurement.
+//!
+//! A line has a home between the cores, near to both or far from both, so a hand-over on the best line
+//! takes a third less than on the median one. Rank 0 hands every candidate to each other rank and back, some
+//! times, and all ranks then take lines in the order that it found. Only words are touched, and they are 0
+//! again afterwards.
+
+use super::area::{Area, CANDIDATES};
+use super::channel::Supply;
+use super::team::{Team, TeamError};
+use super::waits::Waits;
+use super::word::Word;
+use crate::program::{Compare, Gone, Rank};
+use isochrone_os::clock;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Which lines come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nearness {
+    /// The fastest: what a program wants.
+    Nearest,
+    /// Those in the middle, to compare with.
+    Middle,
+    /// The slowest, to compare with.
+    Farthest,
+}
+
+/// Sweeps over all candidates; the shortest counts, since nothing makes a hand-over too short.
+const SWEEPS: u64 = 3;
+/// Round trips on a line in one sweep, the first of which brings it and is not timed.
+const TRIPS: u64 = 4;
+/// Ranks up to which lines are chosen: it takes some milliseconds for each.
+const RANKS_MOST: u16 = 16;
+/// How long ranks may take to come.
+const ALL_HERE: Duration = Duration::from_secs(30);
+/// Said instead of an order: lines are taken as they lie.
+const AS_THEY_LIE: u32 = u32::MAX;
+
+impl Team {
+    /// Chooses the lines that collectives will use. All ranks call it with the same argument, before their
+    /// first collective; it takes some milliseconds. Returns at rank 0 the mean round trip of each candidate,
+    /// in cycles; nothing at the others, and nowhere where ranks have no cores of their own.
+    ///
+    /// # Errors
+    /// [`TeamError::Begun`] after the first collective, and as any collective.
+    pub fn choose_lines(&mut self, nearness: Nearness) -> Result<Vec<f64>, TeamError> {
+        if self.has_begun() {
+            return Err(TeamError::Begun);
+        }
+        self.await_all(ALL_HERE)?;
+        let (me, ranks) = (self.rank(), self.ranks());
+        let step = self.steps;
+        self.steps += 2;
+        let (area, waits) = self.parts();
+        let (header, pairs) = (area.header(), Supply::pairs(area.lines()));
+        let said = &header.turns[0].0;
+        if me == Rank(0) {
+            let fits = (2..=RANKS_MOST).contains(&ranks) && usize::from(ranks) <= header.cores();
+            header.order[0].store(if fits { 0 } else { AS_THEY_LIE }, Ordering::Relaxed);
+            waits.publish(said, |word| word.store(step + 1));
+        } else {
+            waits.wait(said, Compare::AtLeast, step + 1)?;
+        }
+        if header.order[0].load(Ordering::Relaxed) == AS_THEY_LIE {
+            return Ok(Vec::new());
+        }
+        let mut trips = Vec::new();
+        if me == Rank(0) {
+            trips = asked(area, waits, pairs, ranks)?;
+            for (place, pair) in header.order.iter().zip(sorted(&trips, nearness)) {
+                place.store(pair, Ordering::Relaxed);
+            }
+            waits.publish(said, |word| word.store(step + 2));
+        } else {
+            answered(area, waits, pairs, me)?;
+            waits.wait(said, Compare::AtLeast, step + 2)?;
+        }
+        let order: Vec<u32> =
+            header.order[..pairs].iter().map(|place| place.load(Ordering::Relaxed)).collect();
+        self.take_lines_by(&order);
+        Ok(trips)
+    }
+}
+
+/// The word of a candidate: the first line of a pair, since neighbours disturb each other.
+fn candidate(area: &Area, pair: usize) -> &Word {
+    // SAFETY: a line of the area, aligned to 64 bytes, which lives as long as the borrow; its first eight
+    // bytes are accessed as a word only.
+    unsafe { area.line(2 * pair).cast::<Word>().as_ref() }
+}
+
+/// Where the values of a sweep between rank 0 and another begin: they only grow.
+fn base(other: u16, sweep: u64) -> u64 {
+    (u64::from(other - 1) * SWEEPS + sweep) * 2 * TRIPS
+}
+
+/// Rank 0: the mean round trip on each candidate over all other ranks.
+fn asked(area: &Area, waits: &Waits, pairs: usize, ranks: u16) -> Result<Vec<f64>, Gone> {
+    let mut means = vec![0.0; pairs];
+    for other in 1..ranks {
+        let mut shortest = vec![u64::MAX; pairs];
+        for sweep in 0..SWEEPS {
+            for (pair, shortest) in shortest.iter_mut().enumerate() {
+                let word = candidate(area, pair);
+                let mut value = base(other, sweep);
+                let mut begin = 0;
+                for trip in 0..TRIPS {
+                    if trip == 1 {
+                        begin = clock::start();
+                    }
+                    waits.publish(word, |word| word.store(value + 1));
+                    value += 2;
+                    waits.wait(word, Compare::AtLeast, value)?;
+                }
+                *shortest = (*shortest).min(clock::stop().saturating_sub(begin));
+            }
+        }
+        for (mean, shortest) in means.iter_mut().zip(shortest) {
+            *mean += cycles(shortest) / cycles(TRIPS - 1) / f64::from(ranks - 1);
+        }
+    }
+    // As if nothing had been: nobody looks at them until all are told that this is over.
+    (0..pairs).for_each(|pair| candidate(area, pair).store(0));
+    Ok(means)
+}
+
+/// Any other rank: answers when its turn comes.
+fn answered(area: &Area, waits: &Waits, pairs: usize, me: Rank) -> Result<(), Gone> {
+    for sweep in 0..SWEEPS {
+        for pair in 0..pairs {
+            let word = candidate(area, pair);
+            let mut value = base(me.0, sweep);
+            for _ in 0..TRIPS {
+                waits.wait(word, Compare::AtLeast, value + 1)?;
+                value += 2;
+                waits.publish(word, |word| word.store(value));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The numbers of pairs in the order in which they are to be taken.
+fn sorted(trips: &[f64], nearness: Nearness) -> Vec<u32> {
+    let middle = isochrone_stats::median(trips).unwrap_or(0.0);
+    let key = |pair: &u32| {
+        let trip = trips[*pair as usize];
+        match nearness {
+            Nearness::Nearest => trip,
+            Nearness::Middle => (trip - middle).abs(),
+            Nearness::Farthest => -trip,
+        }
+    };
+    let mut order: Vec<u32> = (0..).take(trips.len().min(CANDIDATES)).collect();
+    order.sort_by(|a, b| key(a).total_cmp(&key(b)));
+    order
+}
+
+#[allow(clippy::cast_precision_loss, reason = "cycles of a few hand-overs are far below 2^52")]
+const fn cycles(count: u64) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests {
+    use super::*;
+    use crate::live::{Reduction, Settings};
+
+    #[test]
+    fn the_order_is_by_distance() {
+        let trips = [30.0, 10.0, 20.0, 50.0, 40.0];
+        assert_eq!(sorted(&trips, Nearness::Nearest), [1, 2, 0, 4, 3]);
+        assert_eq!(sorted(&trips, Nearness::Farthest), [3, 4, 0, 2, 1]);
+        assert_eq!(sorted(&trips, Nearness::Middle)[0], 0);
+    }
+
+    #[test]
+    fn collectives_are_right_on_chosen_lines_and_it_is_too_late_after_the_first() {
+        for nearness in [Nearness::Nearest, Nearness::Farthest] {
+            let team = Team::threads(2, &Settings::default()).expect("shared memory");
+            std::thread::scope(|scope| {
+                for mut me in team {
+                    scope.spawn(move || {
+                        let trips = me.choose_lines(nearness).expect("nobody ends");
+                        let mine = i64::from(me.rank().0);
+                        // With one core nothing is measured; with two, rank 0 knows all candidates.
+                        assert!(trips.is_empty() || mine == 0 && trips.iter().all(|t| *t > 0.0));
+                        for round in 0..100 {
+                            let mut sum = [0];
+                            me.allreduce(Reduction::Sum, &[mine + round], &mut sum).expect("here");
+                            assert_eq!(sum, [1 + 2 * round]);
+                            let mut word = [if mine == 1 { round } else { -1 }];
+                            me.broadcast(&mut word, Rank(1)).expect("here");
+                            assert_eq!(word, [round]);
+                        }
+                        assert_eq!(me.choose_lines(nearness), Err(TeamError::Begun));
+                    });
+                }
+            });
+        }
+    }
+}
