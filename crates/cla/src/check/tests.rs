@@ -131,15 +131,7 @@ fn plans(ranks: u16, bytes: u32) -> Vec<Plan> {
     let sum = Combine::Sum(Element::I64);
     let root = Rank(ranks - 1);
     let mut plans = Vec::new();
-    for collective in [
-        Collective::Broadcast,
-        Collective::Barrier,
-        Collective::Reduce(sum),
-        Collective::Allreduce(sum),
-        Collective::Scatter,
-        Collective::Gather,
-        Collective::Allgather,
-    ] {
+    for collective in Collective::all(sum) {
         let mut add = |options| {
             plans.extend(Plan::new(collective, ranks, root, bytes, options));
         };

@@ -28,6 +28,20 @@ pub enum Collective {
 }
 
 impl Collective {
+    /// All of them; those that combine do so by `combine`.
+    #[must_use]
+    pub const fn all(combine: Combine) -> [Self; 7] {
+        [
+            Self::Broadcast,
+            Self::Barrier,
+            Self::Reduce(combine),
+            Self::Allreduce(combine),
+            Self::Scatter,
+            Self::Gather,
+            Self::Allgather,
+        ]
+    }
+
     /// Whether one rank gives or gets what the others do not.
     #[must_use]
     pub const fn rooted(self) -> bool {

@@ -9,6 +9,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use super::corners::{pareto, sum};
 use super::level::{CLASSES, Counts, Level, Levels};
 use super::recurrence::Recurrence;
 use super::shape::Shape;
@@ -476,27 +477,4 @@ fn combine(
         }
     }
     found
-}
-
-/// The corners of everything that one of `a` and one of `b` cover together, up to `all`.
-fn sum(a: &[Counts], b: &[Counts], all: Counts) -> Vec<Counts> {
-    let mut sums = Vec::with_capacity(a.len() * b.len());
-    for x in a {
-        for y in b {
-            sums.push([(x[0] + y[0]).min(all[0]), (x[1] + y[1]).min(all[1])]);
-        }
-    }
-    pareto(sums)
-}
-
-/// The corners: what no other covers.
-fn pareto(mut points: Vec<Counts>) -> Vec<Counts> {
-    points.sort_unstable_by(|a, b| b.cmp(a));
-    let mut corners: Vec<Counts> = Vec::new();
-    for point in points {
-        if corners.last().is_none_or(|last| point[1] > last[1]) {
-            corners.push(point);
-        }
-    }
-    corners
 }

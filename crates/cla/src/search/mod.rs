@@ -9,6 +9,7 @@
 mod choose;
 mod classes;
 mod clusters;
+mod corners;
 mod enumerate;
 mod level;
 mod local;

@@ -113,15 +113,7 @@ fn plans(ranks: u16, bytes: u32) -> Vec<(String, Plan)> {
             plans.push((name, plan));
         }
     };
-    for collective in [
-        Collective::Broadcast,
-        Collective::Barrier,
-        Collective::Reduce(sum),
-        Collective::Allreduce(sum),
-        Collective::Scatter,
-        Collective::Gather,
-        Collective::Allgather,
-    ] {
+    for collective in Collective::all(sum) {
         add(format!("{} exchange", collective.name()), collective, Options::exchange(bytes));
         for (name, tree) in &trees {
             for (acks, acks_in_call, ring, claims) in [
