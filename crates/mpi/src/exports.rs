@@ -88,70 +88,39 @@ pub unsafe extern "C" fn MPI_Allreduce(
     }
 }
 
-/// `MPI_Scatter`.
-///
-/// # Safety
-/// As in MPI.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Scatter(
-    send: Buffer,
-    sends: c_int,
-    sent: Handle,
-    receive: Buffer,
-    receives: c_int,
-    received: Handle,
-    root: c_int,
-    comm: Handle,
-) -> c_int {
-    let sides = ((send, sends.into(), sent), (receive, receives.into(), received));
-    match collectives::scatter(sides.0, sides.1, root, comm) {
-        Some(code) => code,
-        None => mpis!(scatter(send, sends, sent, receive, receives, received, root, comm)),
-    }
+/// Exports a collective that moves blocks, with a root or without.
+macro_rules! blocks {
+    ($name:ident, $function:ident $(, $root:ident)?) => {
+        #[doc = concat!("`", stringify!($name), "`.")]
+        ///
+        /// # Safety
+        /// As in MPI.
+        #[unsafe(no_mangle)]
+        #[allow(clippy::too_many_arguments, reason = "MPI's")]
+        pub unsafe extern "C" fn $name(
+            send: Buffer,
+            sends: c_int,
+            sent: Handle,
+            receive: Buffer,
+            receives: c_int,
+            received: Handle,
+            $($root: c_int,)?
+            comm: Handle,
+        ) -> c_int {
+            let sides = ((send, sends.into(), sent), (receive, receives.into(), received));
+            match collectives::$function(sides.0, sides.1, $($root,)? comm) {
+                Some(code) => code,
+                None => mpis!(
+                    $function(send, sends, sent, receive, receives, received, $($root,)? comm)
+                ),
+            }
+        }
+    };
 }
 
-/// `MPI_Gather`.
-///
-/// # Safety
-/// As in MPI.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Gather(
-    send: Buffer,
-    sends: c_int,
-    sent: Handle,
-    receive: Buffer,
-    receives: c_int,
-    received: Handle,
-    root: c_int,
-    comm: Handle,
-) -> c_int {
-    let sides = ((send, sends.into(), sent), (receive, receives.into(), received));
-    match collectives::gather(sides.0, sides.1, root, comm) {
-        Some(code) => code,
-        None => mpis!(gather(send, sends, sent, receive, receives, received, root, comm)),
-    }
-}
-
-/// `MPI_Allgather`.
-///
-/// # Safety
-/// As in MPI.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Allgather(
-    send: Buffer,
-    sends: c_int,
-    sent: Handle,
-    receive: Buffer,
-    receives: c_int,
-    received: Handle,
-    comm: Handle,
-) -> c_int {
-    let sides = ((send, sends.into(), sent), (receive, receives.into(), received));
-    match collectives::allgather(sides.0, sides.1, comm) {
-        Some(code) => code,
-        None => mpis!(allgather(send, sends, sent, receive, receives, received, comm)),
-    }
-}
+blocks!(MPI_Scatter, scatter, root);
+blocks!(MPI_Gather, gather, root);
+blocks!(MPI_Allgather, allgather);
 
 /// `MPI_Finalize`.
 ///

@@ -225,52 +225,47 @@ fortran!(
         comm(with, group),
     )
 );
-fortran!(
+/// The same for a collective that moves blocks, with a root or without.
+macro_rules! blocks {
+    ($module:ident, $exports:tt, $original:literal, $function:ident $(, $root:ident)?) => {
+        fortran!(
+            $module,
+            $exports,
+            $original,
+            (send, sends, sent, receive, receives, received, $($root,)? group),
+            |mpi, with| exports::$function(
+                with.buffer(mpi, send),
+                integer(sends),
+                kind(with, sent),
+                with.buffer(mpi, receive),
+                integer(receives),
+                kind(with, received),
+                $(integer($root),)?
+                comm(with, group),
+            )
+        );
+    };
+}
+
+blocks!(
     scatter,
     [mpi_scatter, mpi_scatter_, mpi_scatter__, MPI_SCATTER, ompi_scatter_f],
     c"mpi_scatter_",
-    (send, sends, sent, receive, receives, received, root, group),
-    |mpi, with| exports::MPI_Scatter(
-        with.buffer(mpi, send),
-        integer(sends),
-        kind(with, sent),
-        with.buffer(mpi, receive),
-        integer(receives),
-        kind(with, received),
-        integer(root),
-        comm(with, group),
-    )
+    MPI_Scatter,
+    root
 );
-fortran!(
+blocks!(
     gather,
     [mpi_gather, mpi_gather_, mpi_gather__, MPI_GATHER, ompi_gather_f],
     c"mpi_gather_",
-    (send, sends, sent, receive, receives, received, root, group),
-    |mpi, with| exports::MPI_Gather(
-        with.buffer(mpi, send),
-        integer(sends),
-        kind(with, sent),
-        with.buffer(mpi, receive),
-        integer(receives),
-        kind(with, received),
-        integer(root),
-        comm(with, group),
-    )
+    MPI_Gather,
+    root
 );
-fortran!(
+blocks!(
     allgather,
     [mpi_allgather, mpi_allgather_, mpi_allgather__, MPI_ALLGATHER, ompi_allgather_f],
     c"mpi_allgather_",
-    (send, sends, sent, receive, receives, received, group),
-    |mpi, with| exports::MPI_Allgather(
-        with.buffer(mpi, send),
-        integer(sends),
-        kind(with, sent),
-        with.buffer(mpi, receive),
-        integer(receives),
-        kind(with, received),
-        comm(with, group),
-    )
+    MPI_Allgather
 );
 fortran!(
     finalize,
