@@ -1,18 +1,22 @@
-//! Isolated calls of two ranks on this machine, each in a window of time.
+//! Isolated calls of two ranks on this machine, each in a window of time, and what the lines cost meanwhile.
 //!
 //! Rank 0 names a moment of the time-stamp counter a little ahead, and both ranks begin then. A sample is from
-//! when the later of the two began to when the later one was done, without what reading the clock takes. It
-//! never looks at a model.
+//! when the later of the two began to when the later one was done, without what reading the clock takes.
+//! Calls come in blocks. Before and after a block each line that its calls use is loaded by each rank after
+//! the other wrote it; if that changed, a core was moved meanwhile and the block counts for nothing. Nothing
+//! here looks at a model.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use isochrone_cla::collectives::Collective;
-use isochrone_cla::live::{Reduction, Settings, Team};
+use isochrone_cla::live::{Kind, Loads, Nearness, Reduction, Settings, Team};
 use isochrone_cla::program::{Combine, Element, Rank};
 use isochrone_os::affinity::pin;
 use isochrone_os::clock::{self, Clock};
+use isochrone_os::line_transfer::time_stamp;
+use isochrone_stats as stats;
 use isochrone_units::CoreId;
 
 /// What is called, over one 64-bit number, with rank 0 as the root.
@@ -40,6 +44,15 @@ impl What {
 
     pub(crate) const fn bytes(self) -> u32 {
         if matches!(self, Self::Barrier) { 0 } else { 8 }
+    }
+
+    const fn kind(self) -> Kind {
+        match self {
+            Self::Broadcast => Kind::Broadcast,
+            Self::Barrier => Kind::Barrier,
+            Self::Reduce => Kind::Reduce,
+            Self::Allreduce => Kind::Allreduce,
+        }
     }
 
     fn call(
@@ -71,20 +84,58 @@ pub(crate) struct Sample {
     pub(crate) ns: f64,
 }
 
-/// The calls of one collective.
+/// What the lines of a channel cost, ns, by their numbers in its plan.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct LineTimes {
+    /// A load by rank 1 of what rank 0 has just written, then the other way round.
+    pub(crate) from: [Vec<f64>; 2],
+}
+
+impl LineTimes {
+    /// How far these are from others of the same lines: the median over lines, as a share.
+    fn off(&self, others: &Self) -> f64 {
+        let both = self.from.iter().flatten().zip(others.from.iter().flatten());
+        let off: Vec<f64> = both.map(|(a, b)| (a / b - 1.0).abs()).collect();
+        stats::median(&off).unwrap_or(f64::INFINITY)
+    }
+}
+
+/// Calls one after another, during which nothing moved.
 #[derive(Clone, Debug)]
-pub(crate) struct Series {
+pub(crate) struct Block {
     pub(crate) samples: Vec<Sample>,
     /// Windows in which a rank began late; they have no sample.
     pub(crate) late: usize,
+    /// What its lines cost before and after.
+    pub(crate) lines: [LineTimes; 2],
+    /// The round trip on each candidate, ns, where lines were chosen.
+    pub(crate) trips_ns: Vec<f64>,
+}
+
+/// The calls of one collective.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Series {
+    pub(crate) blocks: Vec<Block>,
+    /// Blocks during which the lines' costs changed; they were done again.
+    pub(crate) moved: usize,
 }
 
 /// How far ahead a window begins, cycles: time for the moment to reach the other rank, some ten transfers.
 const AHEAD_CYCLES: u64 = 4000;
-/// A rank that begins more than this after the moment was interrupted, ns: a look at the clock takes 20.
-const LATE_NS: f64 = 60.0;
-/// Calls before the first sample: rings are gone round, and pages and predictors are warm.
-const WARM: u64 = 2000;
+/// A rank that begins more than this after the moment was interrupted, ns: two looks at the clock, the last of
+/// which is part of it. The model is of calls that all begin at once.
+const LATE_NS: f64 = 40.0;
+/// Calls of a block before its first sample: rings are gone round, and pages and predictors are warm.
+const WARM: u64 = 256;
+/// Windows of a block: some milliseconds, less than what a host takes between two moves.
+const BLOCK: u64 = 500;
+/// Loads of each line, before a block and after it.
+const LOADS: u32 = 31;
+/// A block is done again where its lines cost that much more or less afterwards. Two measurements without a
+/// move differ by 2 %.
+const MOVED: f64 = 0.08;
+/// Blocks are done again so often, for each that is wanted, before that is called an error.
+const AGAIN_MOST: usize = 4;
 
 /// A line pair of its own for each word.
 #[derive(Debug, Default)]
@@ -107,37 +158,99 @@ struct Times {
     end: u64,
 }
 
-/// Calls `what` in `windows` windows, rank `r` on core `cores[r]`; with one core there is one rank.
-pub(crate) fn series(what: What, cores: &[CoreId], windows: u64, clock: &Clock) -> Result<Series> {
+/// Calls `what` in at least `windows` windows, rank `r` on core `cores[r]`.
+pub(crate) fn series(
+    what: What,
+    cores: [CoreId; 2],
+    windows: u64,
+    clock: &Clock,
+) -> Result<Series> {
+    let wanted = usize::try_from(windows.div_ceil(BLOCK))?;
+    let mut series = Series::default();
+    while series.blocks.len() < wanted {
+        let block = block(what, &cores, (BLOCK, None), clock)?;
+        if block.lines[0].off(&block.lines[1]) <= MOVED {
+            series.blocks.push(block);
+            continue;
+        }
+        series.moved += 1;
+        ensure!(
+            series.moved <= AGAIN_MOST * wanted,
+            "what lines cost changed within {} of {} blocks of some milliseconds: the host moves these cores \
+             all the time; stop what else runs, or try again later",
+            series.moved,
+            series.moved + series.blocks.len()
+        );
+    }
+    Ok(series)
+}
+
+/// The calls of a team of one rank: each waits for nobody.
+pub(crate) fn alone(what: What, core: CoreId, windows: u64, clock: &Clock) -> Result<Vec<f64>> {
+    Ok(block(what, &[core], (windows, None), clock)?.samples.iter().map(|s| s.ns).collect())
+}
+
+/// What one rank saw in a block.
+#[derive(Debug, Default)]
+struct Row {
+    times: Vec<Times>,
+    /// Loads by this rank of what the other wrote, before and after, cycles.
+    loads: [Vec<f64>; 2],
+    /// Round trips on candidates, cycles.
+    trips: Vec<f64>,
+}
+
+/// Some windows of a new team, on lines that it chose or as they lie.
+pub(crate) fn block(
+    what: What,
+    cores: &[CoreId],
+    (windows, nearness): (u64, Option<Nearness>),
+    clock: &Clock,
+) -> Result<Block> {
     let ranks = u16::try_from(cores.len())?;
     let team = Team::threads(ranks, &Settings::default())?;
     let window = Window::default();
-    let rows: Vec<Vec<Times>> = thread::scope(|scope| {
+    let rows: Vec<Row> = thread::scope(|scope| {
         let rank = |(me, &core): (Team, &CoreId)| {
             let window = &window;
-            scope.spawn(move || one_rank(what, me, (core, ranks), WARM + windows, window))
+            scope.spawn(move || one_rank(what, me, core, (WARM + windows, nearness), window))
         };
         let threads: Vec<_> = team.into_iter().zip(cores).map(rank).collect();
         let joined = threads.into_iter().map(|t| t.join());
         joined.map(|one| one.unwrap_or_else(|_| bail!("a rank panicked"))).collect::<Result<_>>()
     })?;
-    Ok(evaluated(&rows, windows, clock))
+    let ns = |rank: usize, at: usize| -> Vec<f64> {
+        let row = rows.get(rank).map(|row| row.loads[at].as_slice());
+        row.unwrap_or_default().iter().map(|&cycles| clock.ns(cycles)).collect()
+    };
+    // Rank 1 loads what rank 0 wrote.
+    let lines = [0, 1].map(|at| LineTimes { from: [ns(1, at), ns(0, at)] });
+    let (samples, late) = evaluated(&rows, windows, clock);
+    let trips = rows.first().map(|row| row.trips.as_slice()).unwrap_or_default();
+    let trips_ns = trips.iter().map(|&cycles| clock.ns(cycles)).collect();
+    Ok(Block { samples, late, lines, trips_ns })
 }
 
 fn one_rank(
     what: What,
     mut me: Team,
-    (core, ranks): (CoreId, u16),
-    calls: u64,
+    core: CoreId,
+    (calls, nearness): (u64, Option<Nearness>),
     window: &Window,
-) -> Result<Vec<Times>> {
+) -> Result<Row> {
     pin(core).with_context(|| format!("core {} cannot be used", core.0))?;
+    let trips = match nearness {
+        Some(nearness) => me.choose_lines(nearness)?,
+        None => Vec::new(),
+    };
+    let before = loads(what, &mut me)?;
     let root = me.rank() == Rank(0);
+    let several = me.ranks() > 1;
     let mut word = [1; 2];
     let mut times = Vec::with_capacity(usize::try_from(calls)?);
     for call in 1..=calls {
         let moment = if root {
-            until(&window.ready.0, if ranks > 1 { call } else { 0 });
+            until(&window.ready.0, if several { call } else { 0 });
             let moment = clock::start() + AHEAD_CYCLES;
             window.moment.0.store(moment, Ordering::Relaxed);
             window.named.0.store(call, Ordering::Release);
@@ -147,14 +260,28 @@ fn one_rank(
             until(&window.named.0, call);
             window.moment.0.load(Ordering::Relaxed)
         };
-        let mut begin = clock::start();
-        while begin < moment {
-            begin = clock::start();
-        }
+        // A look in order takes twice as long, and ranks would begin that much apart.
+        while time_stamp() < moment {}
+        let begin = clock::start();
         what.call(&mut me, &mut word)?;
         times.push(Times { moment, begin, end: clock::stop() });
     }
-    Ok(times)
+    let after = loads(what, &mut me)?;
+    Ok(Row { times, loads: [before, after], trips })
+}
+
+/// Loads of every line by each of two ranks in turn; those of this rank.
+fn loads(what: What, me: &mut Team) -> Result<Vec<f64>> {
+    let mut mine = Vec::new();
+    if me.ranks() < 2 {
+        return Ok(mine);
+    }
+    for (owner, asker) in [(Rank(0), Rank(1)), (Rank(1), Rank(0))] {
+        let (kind, root, bytes) = (what.kind(), Rank(0), what.bytes() as usize);
+        let loads = Loads { kind, root, bytes, owner, asker, repeats: LOADS };
+        mine.extend(me.load_cycles(loads)?);
+    }
+    Ok(mine)
 }
 
 /// Both ranks have cores of their own, so nobody yields.
@@ -165,12 +292,12 @@ fn until(word: &AtomicU64, value: u64) {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "differences of cycles are far below 2^52")]
-fn evaluated(rows: &[Vec<Times>], windows: u64, clock: &Clock) -> Series {
+fn evaluated(rows: &[Row], windows: u64, clock: &Clock) -> (Vec<Sample>, usize) {
     let mut samples = Vec::new();
     let mut late = 0;
     for call in WARM..WARM + windows {
         let Ok(at) = usize::try_from(call) else { break };
-        let all = || rows.iter().filter_map(|row| row.get(at));
+        let all = || rows.iter().filter_map(|row| row.times.get(at));
         let (Some(begin), Some(end), Some(moment)) = (
             all().map(|t| t.begin).max(),
             all().map(|t| t.end).max(),
@@ -185,5 +312,5 @@ fn evaluated(rows: &[Vec<Times>], windows: u64, clock: &Clock) -> Series {
         let ns = clock.ns(end.saturating_sub(begin) as f64 - clock.overhead);
         samples.push(Sample { call, ns });
     }
-    Series { samples, late }
+    (samples, late)
 }

@@ -1,6 +1,6 @@
 //! `isochrone verify`: whether the model is right, here and against what others published.
 
-mod live;
+pub(crate) mod live;
 mod model;
 mod published;
 #[cfg(test)]
@@ -21,8 +21,8 @@ use serde_json::{Value, json};
 use crate::args::{ModelArgs, VerifyCommand};
 use crate::line_costs::measured;
 use crate::output::{Terminal, write_file};
-use live::{What, series};
-use model::{MEDIAN_OFF_MOST, RATIO_MOST, SHARE_LEAST, Verdict, phases};
+use live::{Series, What, alone, series};
+use model::{MEDIAN_OFF_MOST, OfCall, RATIO_MOST, SHARE_LEAST, Verdict, block_phases, calls};
 
 /// Runs the command.
 pub(crate) fn run(command: &VerifyCommand, terminal: &Terminal) -> Result<ExitCode> {
@@ -41,7 +41,7 @@ struct Costs {
 /// Windows from which the cost of a call alone is taken.
 const ALONE: u64 = 4000;
 
-/// Costs between the first two cores of the atlas: a transfer as the atlas has it.
+/// Costs between the first two cores of the atlas. What a transfer takes is measured with the samples.
 fn costs(atlas: &Contents) -> Result<Costs> {
     let table = measured(atlas)?;
     let map = atlas.transfers.iter().find(|t| t.state == "modified");
@@ -53,19 +53,55 @@ fn costs(atlas: &Contents) -> Result<Costs> {
             name.trim_start_matches(digits).parse().context("a core of the atlas has no number")?,
         ))
     };
-    let cores = [core(0)?, core(1)?];
-    let mut costs = table.costs;
-    // Half of a transfer is the request, half the answer.
-    costs.added.request_ns = costs.pair(0, 1).transfer_ns / 2.0;
-    Ok(Costs { costs, cores })
+    Ok(Costs { costs: table.costs, cores: [core(0)?, core(1)?] })
 }
 
 /// What a call costs that waits for nobody: a team of one rank, measured now.
 fn alone_ns(what: What, core: CoreId, clock: &Clock) -> Result<f64> {
-    let alone = series(what, &[core], ALONE, clock)?;
-    let ns: Vec<f64> = alone.samples.iter().map(|s| s.ns).collect();
+    let ns = alone(what, core, ALONE, clock)?;
     let median = stats::median(&ns).context("no window began in time: is the machine busy?")?;
     Ok(median.max(0.0))
+}
+
+/// What the model, with all costs times `scale`, says of what was measured.
+fn verdict(what: What, live: Series, costs: &LineCosts, scale: f64) -> Result<Verdict> {
+    let calls = calls(what)?;
+    let mut blocks = Vec::with_capacity(live.blocks.len());
+    for mut block in live.blocks {
+        for times in &mut block.lines {
+            times.from.iter_mut().flatten().for_each(|ns| *ns *= scale);
+        }
+        let phases = block_phases(&calls, &costs.scaled(scale), &block)?;
+        blocks.push((block.samples, phases));
+    }
+    Ok(Verdict::of(what, &blocks, costs.added.call_ns * scale))
+}
+
+/// What went on while measuring.
+#[derive(Debug, Default)]
+struct Seen {
+    late: usize,
+    blocks: usize,
+    moved: usize,
+    /// All lines of all blocks, ns.
+    transfers_ns: Vec<f64>,
+}
+
+impl Seen {
+    fn add(&mut self, live: &Series) {
+        self.late += live.blocks.iter().map(|b| b.late).sum::<usize>();
+        self.blocks += live.blocks.len();
+        self.moved += live.moved;
+        let lines = live.blocks.iter().flat_map(|b| &b.lines).flat_map(|l| &l.from);
+        self.transfers_ns.extend(lines.flatten());
+    }
+
+    /// Percentiles 5, 50 and 95 of a transfer.
+    fn transfer_ns(&self) -> [f64; 3] {
+        let mut all = self.transfers_ns.clone();
+        all.sort_by(f64::total_cmp);
+        [0.05, 0.5, 0.95].map(|q| stats::quantile(&all, q).unwrap_or(f64::NAN))
+    }
 }
 
 fn check_model(args: &ModelArgs, terminal: &Terminal) -> Result<ExitCode> {
@@ -77,22 +113,20 @@ fn check_model(args: &ModelArgs, terminal: &Terminal) -> Result<ExitCode> {
     let clock = Clock::calibrate();
     let found = costs(&atlas)?;
     let mut verdicts = Vec::new();
-    let mut late = 0;
+    let mut seen = Seen::default();
     for what in What::ALL {
         let mut costs = found.costs.clone();
         costs.added.call_ns = alone_ns(what, found.cores[0], &clock)?;
-        let costs = costs.scaled(args.scale);
-        let live = series(what, &found.cores, args.windows, &clock)?;
-        late += live.late;
-        let call_ns = costs.added.call_ns;
-        verdicts.push(Verdict::of(what, &live.samples, &phases(what, &costs)?, call_ns));
+        let live = series(what, found.cores, args.windows, &clock)?;
+        seen.add(&live);
+        verdicts.push(verdict(what, live, &costs, args.scale)?);
     }
     let faults: Vec<String> = verdicts.iter().flat_map(Verdict::faults).collect();
     if let Some(path) = &args.json {
-        let json = to_json(args, &found, &verdicts, late);
+        let json = to_json(args, &found, &verdicts, &seen);
         write_file(path, &serde_json::to_string_pretty(&json)?, terminal)?;
     }
-    terminal.print(&text(args, &found, &verdicts, late, terminal.width))?;
+    terminal.print(&text(args, &found, &verdicts, &seen, terminal.width))?;
     if faults.is_empty() {
         terminal.print("the model holds")?;
         return Ok(ExitCode::SUCCESS);
@@ -103,32 +137,53 @@ fn check_model(args: &ModelArgs, terminal: &Terminal) -> Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-fn to_json(args: &ModelArgs, found: &Costs, verdicts: &[Verdict], late: usize) -> Value {
+fn of_call(call: &OfCall) -> Value {
+    json!({
+        "samples": call.samples,
+        "below": call.outside[0],
+        "above": call.outside[1],
+        "t_min_ns": call.band[0],
+        "t_max_ns": call.band[1],
+        "live_ns_p50": call.live_ns,
+        "above_ns_p50": call.above_ns.is_finite().then_some(call.above_ns),
+        "simulated_median_ns": call.simulated_ns,
+    })
+}
+
+fn to_json(args: &ModelArgs, found: &Costs, verdicts: &[Verdict], seen: &Seen) -> Value {
     let one = |v: &Verdict| {
         json!({
             "collective": v.what.collective().name(),
             "bytes": v.what.bytes(),
             "samples": v.samples,
             "inside_share": v.share(),
+            "below": v.outside[0],
+            "above": v.outside[1],
             "t_min_ns": v.band.min_ns,
             "t_max_ns": v.band.max_ns,
-            "t_max_over_t_min": v.ratio,
+            "t_max_over_t_min": v.ratio[0],
+            "t_max_over_t_min_largest": v.ratio[1],
             "live_ns_p5": v.live_ns[0],
             "live_ns_p50": v.live_ns[1],
             "live_ns_p95": v.live_ns[2],
             "simulated_median_ns": v.simulated_ns,
             "call_ns": v.call_ns,
             "holds": v.faults().is_empty(),
+            "calls": v.calls.iter().map(of_call).collect::<Vec<_>>(),
         })
     };
     json!({
         "readings": "live is measured, t_min and t_max are predicted, simulated is simulated",
         "scale": args.scale,
         "cores": found.cores.map(|c| c.0),
-        "transfer_ns": found.costs.pair(0, 1).transfer_ns,
+        "transfer_ns": seen.transfer_ns()[1],
+        "transfer_ns_p5": seen.transfer_ns()[0],
+        "transfer_ns_p95": seen.transfer_ns()[2],
         "local_ns": found.costs.local_ns,
         "windows": args.windows,
-        "late_windows": late,
+        "late_windows": seen.late,
+        "blocks": seen.blocks,
+        "moved_blocks": seen.moved,
         "collectives": verdicts.iter().map(one).collect::<Vec<_>>(),
     })
 }
@@ -137,7 +192,7 @@ fn text(
     args: &ModelArgs,
     found: &Costs,
     verdicts: &[Verdict],
-    late: usize,
+    seen: &Seen,
     width: usize,
 ) -> String {
     let mut table = Table::new([
@@ -158,7 +213,7 @@ fn text(
             Cell::text(v.what.collective().name()),
             ns(v.band.min_ns),
             ns(v.band.max_ns),
-            Cell::text(format!("{:.2}", v.ratio)),
+            Cell::text(format!("{:.2}", v.ratio[0])),
             ns(v.live_ns[0]),
             ns(v.live_ns[1]),
             ns(v.live_ns[2]),
@@ -168,6 +223,7 @@ fn text(
         ]);
     }
     let [a, b] = found.cores.map(|c| c.0);
+    let [least, middle, most] = seen.transfer_ns();
     let scaled = if (args.scale - 1.0).abs() > f64::EPSILON {
         format!(", all costs times {}", args.scale)
     } else {
@@ -175,18 +231,20 @@ fn text(
     };
     [
         format!(
-            "2 ranks on cores {a} and {b}: a line crosses in {:.1} ns (atlas, measured){scaled}",
-            found.costs.pair(0, 1).transfer_ns,
+            "2 ranks on cores {a} and {b}: a line crosses in {middle:.1} ns, {least:.1} to {most:.1} for nine \
+             in ten (measured before and after each block){scaled}",
         ),
-        "T_min, T_max: predicted, of the calls that are most; live, and call (of one rank alone): measured"
-            .to_owned(),
+        "T_min, T_max: predicted, medians over calls; live, and call (of one rank alone): measured".to_owned(),
         table.to_terminal(u16::try_from(width).unwrap_or(80)),
         format!(
             "it holds where {:.0} % of the live samples are inside and the simulated median is within {:.0} % of \
-             the live one; a band is worth something where T_max is at most {RATIO_MOST} T_min; {late} late \
-             windows were left out",
+             the live one; a band is worth something where T_max is at most {RATIO_MOST} T_min; {} late \
+             windows were left out, {} of {} blocks done again because a core was moved",
             100.0 * SHARE_LEAST,
-            100.0 * MEDIAN_OFF_MOST
+            100.0 * MEDIAN_OFF_MOST,
+            seen.late,
+            seen.moved,
+            seen.moved + seen.blocks
         ),
     ]
     .join("\n")

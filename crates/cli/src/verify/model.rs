@@ -1,15 +1,17 @@
 //! What the model says of the calls that are sampled, and whether it is right.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use isochrone_cla::collectives::{Options, Plan};
 use isochrone_cla::live::{Choose, Usual};
-use isochrone_cla::predicted::{Band, Rules, Start, predict};
+use isochrone_cla::predicted::{Band, PredictError, Rules, Start, predict};
 use isochrone_cla::program::{Operation, Rank, Recorded};
 use isochrone_cla::simulated::{Model, simulate};
 use isochrone_machine::LineCosts;
 use isochrone_stats as stats;
 
-use super::live::{Sample, What};
+use super::live::{Block, LineTimes, Sample, What};
 
 /// A live sample must be inside the band so often.
 pub(super) const SHARE_LEAST: f64 = 0.9;
@@ -25,33 +27,101 @@ pub(super) struct Phase {
     pub(super) simulated_ns: f64,
 }
 
-/// The band of every call of a ring, in the hot state that the calls before leave, each in its own window.
-///
-/// Stores are posted. Of what a call costs beside its operations, at least half is on the way: the rest can
-/// run beside a transfer, since cores execute out of order.
-pub(super) fn phases(what: What, costs: &LineCosts) -> Result<Vec<Phase>> {
-    let call_ns = costs.added.call_ns;
+/// A transfer of the lines that one call uses, ns: the cheapest, their mean, the dearest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Transfers(pub(super) [f64; 3]);
+
+impl Transfers {
+    /// Those of the lines that `now` hands from one rank to the other, measured before its block and after.
+    /// A line is handed by whoever writes it.
+    fn of(now: &Recorded, lines: &[LineTimes]) -> Self {
+        let mut all = Vec::new();
+        for (rank, record) in now.ranks.iter().enumerate().take(2) {
+            let written: BTreeSet<u32> = record.operations.iter().flat_map(written).collect();
+            for line in written {
+                let at = usize::try_from(line).unwrap_or(usize::MAX);
+                all.extend(lines.iter().filter_map(|times| times.from[rank].get(at).copied()));
+            }
+        }
+        let end = |pick: fn(f64, f64) -> f64| all.iter().copied().reduce(pick).unwrap_or(f64::NAN);
+        Self([end(f64::min), stats::mean(&all).unwrap_or(f64::NAN), end(f64::max)])
+    }
+
+    /// `costs` with such transfers at each of the three. Half of a transfer is the request, half the answer.
+    fn tables(self, costs: &LineCosts) -> [LineCosts; 3] {
+        self.0.map(|transfer_ns| {
+            let mut table = costs.clone();
+            table.classes.iter_mut().for_each(|class| class.transfer_ns = transfer_ns);
+            table.added.request_ns = transfer_ns / 2.0;
+            table
+        })
+    }
+}
+
+/// The lines that an operation writes for others.
+fn written(operation: &Operation) -> Vec<u32> {
+    match *operation {
+        Operation::Copy { dst, .. } | Operation::Reduce { dst, .. } => {
+            dst.shared_lines().map(|line| line.0).collect()
+        }
+        Operation::Write { line, .. } | Operation::Add { line, .. } => vec![line.0],
+        Operation::Wait { .. } | Operation::Claim { .. } => Vec::new(),
+    }
+}
+
+/// A call of a ring, recorded with the calls before it.
+pub(super) struct Call {
+    now: Recorded,
+    warm: Vec<Recorded>,
+}
+
+/// Every call of a ring, as the team does it that is sampled.
+pub(super) fn calls(what: What) -> Result<Vec<Call>> {
     let (collective, bytes) = (what.collective(), what.bytes());
-    // What the team does that is sampled.
     let options: Options = Usual.options(collective, 2, Rank(0), bytes);
     let ring = u64::from(options.ring);
     let plan = Plan::new(collective, 2, Rank(0), bytes, options)?;
-    (0..ring)
-        .map(|phase| {
-            let call = 2 * ring + phase;
-            let warm: Vec<_> = (0..call).map(|n| plan.record(n, n + 1)).collect();
-            let now = plan.record(call, call + 1);
-            let start = Start::AfterEach(&warm);
-            let bare = predict(&now, start, costs, &[0, 1], Rules::Timed)?.posted_band();
-            let band = Band { min_ns: bare.min_ns + call_ns / 2.0, max_ns: bare.max_ns + call_ns };
-            let simulated_ns = simulated_ns(&now, start, costs)?;
-            Ok(Phase { band, simulated_ns })
-        })
-        .collect()
+    let call = |phase: u64| {
+        let call = 2 * ring + phase;
+        let warm = (0..call).map(|n| plan.record(n, n + 1)).collect();
+        Call { now: plan.record(call, call + 1), warm }
+    };
+    Ok((0..ring).map(call).collect())
+}
+
+/// The band of every call of a ring, in the hot state that the calls before leave, each in its own window.
+/// `T_min` takes the cheapest of the lines that a call uses, `T_max` the dearest.
+///
+/// Stores are posted. Of what a call costs beside its operations, at least half is on the way: the rest can
+/// run beside a transfer, since cores execute out of order.
+pub(super) fn phases(
+    calls: &[Call],
+    costs: &LineCosts,
+    transfers: impl Fn(&Recorded) -> Transfers,
+) -> Result<Vec<Phase>> {
+    let call_ns = costs.added.call_ns;
+    let band = |Call { now, warm }: &Call| {
+        let start = Start::AfterEach(warm);
+        let [low, middle, high] = transfers(now).tables(costs);
+        let end = |table: &LineCosts| {
+            Ok::<_, PredictError>(predict(now, start, table, &[0, 1], Rules::Timed)?.posted_band())
+        };
+        let band = Band {
+            min_ns: end(&low)?.min_ns + call_ns / 2.0,
+            max_ns: end(&high)?.max_ns + call_ns,
+        };
+        Ok(Phase { band, simulated_ns: simulated_ns(now, start, &middle)? })
+    };
+    calls.iter().map(band).collect()
+}
+
+/// The same for the lines of a block.
+pub(super) fn block_phases(calls: &[Call], costs: &LineCosts, block: &Block) -> Result<Vec<Phase>> {
+    phases(calls, costs, |now| Transfers::of(now, &block.lines))
 }
 
 /// Simulated runs of each call.
-const SEEDS: u64 = 51;
+const SEEDS: u64 = 11;
 
 /// The median of what simulated runs take, stores posted as in the band.
 fn simulated_ns(now: &Recorded, start: Start<'_>, costs: &LineCosts) -> Result<f64> {
@@ -74,42 +144,63 @@ pub(super) struct Verdict {
     pub(super) samples: usize,
     /// Samples inside the bands of their calls.
     pub(super) inside: usize,
-    /// Of the calls that most are: the lowest `T_min` and the highest `T_max`.
+    /// Samples below, and above.
+    pub(super) outside: [usize; 2],
+    /// Over all samples: the median `T_min` and the median `T_max` of their calls.
     pub(super) band: Band,
-    /// The largest `T_max / T_min` of a call.
-    pub(super) ratio: f64,
+    /// The median over samples of `T_max / T_min`, and the largest.
+    pub(super) ratio: [f64; 2],
     /// Percentiles 5, 50 and 95 of the samples, ns.
     pub(super) live_ns: [f64; 3],
     /// The median over samples of what is simulated for their calls, ns.
     pub(super) simulated_ns: f64,
     /// What a call costs beside its operations, ns.
     pub(super) call_ns: f64,
+    /// Calls of the ring by themselves.
+    pub(super) calls: Vec<OfCall>,
+}
+
+/// One call of the ring over all blocks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OfCall {
+    pub(super) samples: usize,
+    pub(super) outside: [usize; 2],
+    pub(super) live_ns: f64,
+    /// The median of the samples above the band; NaN where there are none.
+    pub(super) above_ns: f64,
+    pub(super) simulated_ns: f64,
+    pub(super) band: [f64; 2],
 }
 
 impl Verdict {
-    pub(super) fn of(what: What, samples: &[Sample], phases: &[Phase], call_ns: f64) -> Self {
-        let phase = |s: &Sample| {
-            let at = s.call % u64::try_from(phases.len()).unwrap_or(1);
-            phases[usize::try_from(at).unwrap_or(0)]
-        };
-        let mut live: Vec<f64> = samples.iter().map(|s| s.ns).collect();
-        live.sort_by(f64::total_cmp);
-        let simulated: Vec<f64> = samples.iter().map(|s| phase(s).simulated_ns).collect();
-        let quantile = |q| stats::quantile(&live, q).unwrap_or(f64::NAN);
-        // Calls without acknowledgements are the most: seven of eight.
-        let least = |of: fn(&Band) -> f64| {
-            let all: Vec<f64> = phases.iter().map(|p| of(&p.band)).collect();
-            stats::median(&all).unwrap_or(f64::NAN)
-        };
+    /// Of samples, each with the phase that is its call's.
+    pub(super) fn of(what: What, blocks: &[(Vec<Sample>, Vec<Phase>)], call_ns: f64) -> Self {
+        let ring = blocks.first().map_or(1, |(_, phases)| phases.len().max(1));
+        let mut by_call: Vec<Vec<(f64, Phase)>> = vec![Vec::new(); ring];
+        for (samples, phases) in blocks {
+            for sample in samples {
+                let at = sample.call % u64::try_from(ring).unwrap_or(1);
+                let at = usize::try_from(at).unwrap_or(0);
+                by_call[at].push((sample.ns, phases[at]));
+            }
+        }
+        let all: Vec<(f64, Phase)> = by_call.iter().flatten().copied().collect();
+        let outside = outside(&all);
+        let ratio = |(_, phase): &(f64, Phase)| phase.band.max_ns / phase.band.min_ns;
         Self {
             what,
-            samples: samples.len(),
-            inside: samples.iter().filter(|s| phase(s).band.holds(s.ns)).count(),
-            band: Band { min_ns: least(|b| b.min_ns), max_ns: least(|b| b.max_ns) },
-            ratio: phases.iter().map(|p| p.band.max_ns / p.band.min_ns).fold(0.0, f64::max),
-            live_ns: [quantile(0.05), quantile(0.5), quantile(0.95)],
-            simulated_ns: stats::median(&simulated).unwrap_or(f64::NAN),
+            samples: all.len(),
+            inside: all.len() - outside[0] - outside[1],
+            outside,
+            band: Band {
+                min_ns: middle(&all, |(_, p)| p.band.min_ns),
+                max_ns: middle(&all, |(_, p)| p.band.max_ns),
+            },
+            ratio: [middle(&all, ratio), all.iter().map(ratio).fold(0.0, f64::max)],
+            live_ns: [0.05, 0.5, 0.95].map(|q| quantile(&all, q)),
+            simulated_ns: middle(&all, |(_, p)| p.simulated_ns),
             call_ns,
+            calls: by_call.iter().map(|samples| OfCall::of(samples)).collect(),
         }
     }
 
@@ -128,7 +219,11 @@ impl Verdict {
         let mut faults = Vec::new();
         if self.share() < SHARE_LEAST {
             let share = 100.0 * self.share();
-            faults.push(format!("{name}: {share:.1} % of the live samples are inside the band"));
+            let [below, above] = self.outside;
+            faults.push(format!(
+                "{name}: {share:.1} % of {} live samples are inside the band; {below} are below and {above} above",
+                self.samples
+            ));
         }
         if self.median_off().is_nan() || self.median_off() > MEDIAN_OFF_MOST {
             let off = 100.0 * self.median_off();
@@ -136,4 +231,45 @@ impl Verdict {
         }
         faults
     }
+}
+
+impl OfCall {
+    fn of(samples: &[(f64, Phase)]) -> Self {
+        Self {
+            samples: samples.len(),
+            outside: outside(samples),
+            live_ns: quantile(samples, 0.5),
+            above_ns: {
+                let above = |(ns, phase): &&(f64, Phase)| *ns > phase.band.max_ns;
+                quantile(&samples.iter().filter(above).copied().collect::<Vec<_>>(), 0.5)
+            },
+            simulated_ns: middle(samples, |(_, p)| p.simulated_ns),
+            band: [
+                middle(samples, |(_, p)| p.band.min_ns),
+                middle(samples, |(_, p)| p.band.max_ns),
+            ],
+        }
+    }
+}
+
+/// How many samples are below their bands, and above.
+fn outside(samples: &[(f64, Phase)]) -> [usize; 2] {
+    let of = |below: bool| {
+        let out = |(ns, phase): &&(f64, Phase)| {
+            !phase.band.holds(*ns) && (*ns < phase.band.min_ns) == below
+        };
+        samples.iter().filter(out).count()
+    };
+    [of(true), of(false)]
+}
+
+fn middle(samples: &[(f64, Phase)], of: impl Fn(&(f64, Phase)) -> f64) -> f64 {
+    let all: Vec<f64> = samples.iter().map(of).collect();
+    stats::median(&all).unwrap_or(f64::NAN)
+}
+
+fn quantile(samples: &[(f64, Phase)], q: f64) -> f64 {
+    let mut all: Vec<f64> = samples.iter().map(|(ns, _)| *ns).collect();
+    all.sort_by(f64::total_cmp);
+    stats::quantile(&all, q).unwrap_or(f64::NAN)
 }

@@ -2,8 +2,8 @@
 
 use isochrone_machine::{AddedTerms, ClassCost, LineCosts, PairClass};
 
-use super::live::{Sample, What};
-use super::model::{RATIO_MOST, Verdict, phases};
+use super::live::{Block, LineTimes, Sample, What};
+use super::model::{Phase, RATIO_MOST, Transfers, Verdict, block_phases, calls, phases};
 
 fn costs() -> LineCosts {
     let near = ClassCost {
@@ -18,9 +18,16 @@ fn costs() -> LineCosts {
     costs
 }
 
+/// The calls of a ring with one cost for all lines.
+fn of(what: What, costs: &LineCosts) -> Vec<Phase> {
+    let transfers = Transfers([costs.pair(0, 1).transfer_ns; 3]);
+    let calls = calls(what).unwrap_or_else(|error| panic!("{error:#}"));
+    phases(&calls, costs, |_| transfers).unwrap_or_else(|error| panic!("{error:#}"))
+}
+
 /// What the machine would give: the simulated time of each call, up to a fifth longer.
 fn samples(what: What, costs: &LineCosts) -> Vec<Sample> {
-    let phases = phases(what, costs).unwrap_or_else(|error| panic!("{error:#}"));
+    let phases = of(what, costs);
     let late = [0.0, 0.02, 0.05, 0.1, 0.2];
     (0..400_u64)
         .map(|call| {
@@ -36,8 +43,8 @@ fn a_right_model_holds_and_one_scaled_by_half_or_two_does_not() {
     for what in What::ALL {
         let samples = samples(what, &costs());
         let verdict = |factor: f64| {
-            let phases = phases(what, &costs().scaled(factor)).unwrap_or_else(|e| panic!("{e:#}"));
-            Verdict::of(what, &samples, &phases, 0.0)
+            let phases = of(what, &costs().scaled(factor));
+            Verdict::of(what, &[(samples.clone(), phases)], 0.0)
         };
         let right = verdict(1.0);
         assert!(right.faults().is_empty(), "{right:?}");
@@ -51,7 +58,27 @@ fn a_right_model_holds_and_one_scaled_by_half_or_two_does_not() {
 
 #[test]
 fn the_band_of_two_ranks_is_narrow() {
-    let phases = phases(What::Broadcast, &costs()).unwrap_or_else(|error| panic!("{error:#}"));
+    let phases = of(What::Broadcast, &costs());
     let narrow = phases.iter().filter(|p| p.band.max_ns <= RATIO_MOST * p.band.min_ns).count();
     assert!(8 * narrow >= 7 * phases.len(), "{phases:?}");
+}
+
+#[test]
+fn a_call_is_priced_by_its_own_lines() {
+    let calls = calls(What::Broadcast).unwrap_or_else(|error| panic!("{error:#}"));
+    // The line of the second slot is dearer from rank 0 to rank 1, the only way in which it is handed.
+    let mut from = [vec![80.0; 64], vec![1.0; 64]];
+    from[0][1] = 120.0;
+    let block = Block {
+        samples: Vec::new(),
+        late: 0,
+        lines: [LineTimes { from: from.clone() }, LineTimes { from }],
+        trips_ns: Vec::new(),
+    };
+    let with = |phases: &[Phase]| phases.iter().map(|p| p.band.min_ns).collect::<Vec<_>>();
+    let phases = block_phases(&calls, &costs(), &block).unwrap_or_else(|e| panic!("{e:#}"));
+    let (one, usual) = (with(&phases), with(&of(What::Broadcast, &costs())));
+    let dearer: Vec<usize> = (0..one.len()).filter(|&n| one[n] > usual[n] + 39.0).collect();
+    // Chunk `s` lies in slot `s mod slots`, and the first call is chunk 1.
+    assert_eq!(dearer, [0], "{one:?} {usual:?}");
 }
