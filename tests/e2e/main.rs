@@ -3,6 +3,7 @@
 #![allow(clippy::tests_outside_test_module, reason = "this whole binary is tests")]
 
 mod bench;
+mod coll;
 mod damage;
 mod interrupt;
 mod look;

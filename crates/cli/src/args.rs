@@ -15,8 +15,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use bench::{
-    AstarArgs, BenchCommand, ChaseArgs, CollArgs, CommonArgs, MallocArgs, StructuresArgs, TierArgs,
-    TierPart,
+    AstarArgs, BenchCommand, ChaseArgs, CollArgs, CommonArgs, FlagsArgs, MallocArgs,
+    StructuresArgs, TierArgs, TierPart,
 };
 pub(crate) use cla::ClaArgs;
 pub(crate) use dataflow::{DataflowArgs, HistogramArgs, JacobiArgs, MatrixArgs, StreamclusterArgs};

@@ -20,6 +20,7 @@ Examples:
   isochrone bench malloc --programs ~/mimalloc-bench/bin --json malloc.json
   isochrone bench coll --json coll.json
   isochrone bench coll --peer 'xhc=/opt/ompi/lib/libmpi.so=/opt/ompi/bin/mpirun --mca coll_xhc_priority 100'
+  isochrone bench flags --blocks 30 --json flags.json
   isochrone bench cholesky --rows 8192 --tile 512 --regime dft,naft --json cholesky.json
   isochrone bench taskbench --patterns stencil_1d --widths 8 --json taskbench.json
   isochrone bench jacobi --check-footprint --blocks 2
@@ -43,6 +44,8 @@ pub(crate) enum BenchCommand {
     Astar(AstarArgs),
     /// Collectives in cache lines against the installed MPIs, in the same jobs.
     Coll(CollArgs),
+    /// Lines near and far for a pair of cores, and a broadcast and a barrier on each.
+    Flags(FlagsArgs),
     /// Programs of mimalloc-bench under our library and the well known ones.
     Malloc(MallocArgs),
     /// The tiled Cholesky factorisation on tasks, in the regimes of memory and scheduling.
@@ -176,6 +179,17 @@ pub(crate) struct CollArgs {
     /// The library to measure [default: libisochrone_mpi.so beside this program or in ../lib].
     #[arg(long, value_name = "FILE")]
     pub(crate) preload: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// What `bench flags` takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct FlagsArgs {
+    /// Calls of each collective on each kind of lines in a block.
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
+    pub(crate) windows: u64,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }

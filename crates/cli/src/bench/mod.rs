@@ -8,6 +8,7 @@ mod astar;
 mod coll;
 mod dataflow;
 mod field;
+mod flags;
 mod malloc;
 mod meter;
 mod nodes;
@@ -111,6 +112,12 @@ pub(crate) fn run(command: &BenchCommand, terminal: &Terminal) -> Result<ExitCod
         BenchCommand::Coll(args) => {
             let mut setting = Setting::new("coll", &args.common, terminal)?;
             let figures = coll::measure(args, &mut setting)?;
+            let text = figures.text(setting.width());
+            finish(setting, &figures, &text)
+        }
+        BenchCommand::Flags(args) => {
+            let mut setting = Setting::new("flags", &args.common, terminal)?;
+            let figures = flags::measure(args, &mut setting)?;
             let text = figures.text(setting.width());
             finish(setting, &figures, &text)
         }

@@ -3,13 +3,17 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use anyhow::Result;
+use isochrone_cla::predicted::Band;
 use isochrone_report::fmt;
 use isochrone_report::table::{Cell as TableCell, Table};
 use isochrone_stats::median;
 use serde::Serialize;
 
+use super::bands::{Bands, known};
 use super::peers::Peer;
 use super::rank::{Arm, Cell, CellTimes, Job, Mode, cells};
+use super::yardstick::Transfer;
 use crate::bench::ratio::{Ratio, Verdict};
 
 /// Seed of bootstraps.
@@ -40,8 +44,12 @@ struct CellFigures {
     peer_ns: f64,
     /// How many times faster ours is than that.
     ratio: Option<Ratio>,
-    /// The share of ours inside the predicted band; null where there is none.
+    /// The share of ours inside the predicted band; null for calls that follow one another, and where
+    /// `missing` says why.
     inside_band: Option<f64>,
+    /// The band, the median over samples: predicted.
+    t_min_ns: Option<f64>,
+    t_max_ns: Option<f64>,
     peers: BTreeMap<String, Against>,
 }
 
@@ -66,6 +74,9 @@ pub(crate) struct Figures {
     goals: Vec<Goal>,
     samples: u64,
     late_samples: u64,
+    /// Rounds of all jobs, and those during which a core was moved: they count for no band.
+    rounds: usize,
+    moved_rounds: usize,
     /// Block medians of every job, by peer.
     jobs: BTreeMap<String, Vec<Job>>,
 }
@@ -82,6 +93,8 @@ impl Figures {
             goals: Vec::new(),
             samples: 0,
             late_samples: 0,
+            rounds: 0,
+            moved_rounds: 0,
             jobs: BTreeMap::new(),
         }
     }
@@ -116,13 +129,72 @@ impl Figures {
         let (best_peer, peer_ns, ratio) = (best.0.clone(), best.1.peer_ns, best.1.ratio);
         let ours_ns = median(&ours)?;
         let cell = cell.clone();
-        Some(CellFigures { cell, ours_ns, best_peer, peer_ns, ratio, inside_band: None, peers })
+        let (inside_band, t_min_ns, t_max_ns) = (None, None, None);
+        Some(CellFigures {
+            cell,
+            ours_ns,
+            best_peer,
+            peer_ns,
+            ratio,
+            inside_band,
+            t_min_ns,
+            t_max_ns,
+            peers,
+        })
+    }
+
+    /// Prices every isolated cell in every round, and counts which samples are inside.
+    pub(super) fn hold_against_bands(&mut self) -> Result<()> {
+        let jobs: Vec<&Job> = self.jobs.values().flatten().collect();
+        let stayed = |round: &[Transfer; 2]| Transfer::stayed(&round[0], &round[1]);
+        self.rounds = jobs.iter().map(|job| job.rounds.len()).sum();
+        let still = jobs.iter().flat_map(|job| &job.rounds).filter(|round| stayed(round)).count();
+        self.moved_rounds = self.rounds - still;
+        for (number, (kind, cell)) in cells().iter().enumerate() {
+            let priced = cell.mode == Mode::Isolated && known(cell.bytes);
+            let Some(figures) = self.cells.iter_mut().find(|figures| figures.cell == *cell) else {
+                continue;
+            };
+            if !priced {
+                continue;
+            }
+            let mut bands = Bands::of(*kind, cell.bytes)?;
+            let mut found = Found::default();
+            for job in &jobs {
+                let Some(times) = job.cells.get(number) else { continue };
+                for samples in &times.samples {
+                    let round = job.rounds.get(samples.round).filter(|round| stayed(round));
+                    let free = samples.free_ns.or_else(|| free_of(job, cell.bytes, samples.round));
+                    let (Some([transfer, _]), Some(call_ns)) = (round, free) else { continue };
+                    for (&ns, &call) in samples.ns.iter().zip(&samples.calls) {
+                        found.add(bands.band(call, transfer, call_ns)?, ns);
+                    }
+                }
+            }
+            figures.inside_band = found.share();
+            figures.t_min_ns = median(&found.min_ns);
+            figures.t_max_ns = median(&found.max_ns);
+        }
+        Ok(())
     }
 
     /// The table.
     pub(crate) fn text(&self, width: u16) -> String {
-        let mut table =
-            Table::new(["collective", "bytes", "calls", "ours", "peer", "best peer", "faster"]);
+        let mut table = Table::new([
+            "collective",
+            "bytes",
+            "calls",
+            "ours",
+            "peer",
+            "best peer",
+            "faster",
+            "T_min",
+            "T_max",
+            "inside",
+        ]);
+        let number = |ns: Option<f64>| {
+            ns.map_or_else(|| TableCell::text(""), |ns| TableCell::number(ns, fmt::ns(ns)))
+        };
         for cell in &self.cells {
             let ratio = cell.ratio.map_or_else(|| "?".to_owned(), |ratio| ratio.to_string());
             table.row([
@@ -133,9 +205,12 @@ impl Figures {
                 TableCell::number(cell.peer_ns, fmt::ns(cell.peer_ns)),
                 TableCell::text(&cell.best_peer),
                 TableCell::text(ratio),
+                number(cell.t_min_ns),
+                number(cell.t_max_ns),
+                TableCell::text(cell.inside_band.map_or_else(String::new, fmt::percent)),
             ]);
         }
-        let mut text = table.to_terminal(width);
+        let mut text = table.to_terminal(width) + "\n";
         for goal in &self.goals {
             let got = goal.got.map_or_else(|| "?".to_owned(), |got| format!("{got:.2}"));
             let met = if goal.met { "met" } else { "missed" };
@@ -151,12 +226,47 @@ impl Figures {
         let _ = writeln!(
             text,
             "slower than the best peer, beyond the control: {lost} of {} cells; {} of {} samples \
-             dropped as late",
+             dropped as late; {} of {} rounds have no band, since a core was moved",
             self.cells.len(),
             self.late_samples,
-            self.samples
+            self.samples,
+            self.moved_rounds,
+            self.rounds
         );
         text
+    }
+}
+
+/// What a call takes a rank that waits for nobody, of a collective in which each waits: that of a reduction of
+/// as many bytes to the other rank.
+fn free_of(job: &Job, bytes: usize, round: usize) -> Option<f64> {
+    let like = |cell: &Cell| {
+        cell.mode == Mode::Isolated && cell.op == "reduce" && cell.bytes == bytes.max(8)
+    };
+    let times = job.cells.iter().find(|times| like(&times.cell))?;
+    times.samples.iter().find(|samples| samples.round == round)?.free_ns
+}
+
+/// Samples held against bands.
+#[derive(Default)]
+struct Found {
+    samples: usize,
+    inside: usize,
+    min_ns: Vec<f64>,
+    max_ns: Vec<f64>,
+}
+
+impl Found {
+    fn add(&mut self, band: Band, ns: f64) {
+        self.samples += 1;
+        self.inside += usize::from(band.holds(ns));
+        self.min_ns.push(band.min_ns);
+        self.max_ns.push(band.max_ns);
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "counts of samples are far below 2^52")]
+    fn share(&self) -> Option<f64> {
+        (self.samples > 0).then(|| self.inside as f64 / self.samples as f64)
     }
 }
 

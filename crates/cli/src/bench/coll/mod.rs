@@ -3,14 +3,19 @@
 //! Both are timed by the same processes of one MPI job, on one communicator, in blocks in random order;
 //! jobs of the MPIs take turns. What a process does is in [`rank`].
 
+mod bands;
 mod figures;
 mod peers;
 mod rank;
+mod yardstick;
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail, ensure};
 use isochrone_stats::derive_seed;
+use isochrone_units::CoreId;
 
 use super::Setting;
 use crate::args::CollArgs;
@@ -50,6 +55,19 @@ pub(super) fn measure(args: &CollArgs, setting: &mut Setting<'_>) -> Result<Figu
         bail!("no MPI to compare with; install openmpi-bin or mpich, or name one with --peer");
     }
     let mut figures = Figures::new(&peers);
+    jobs(args, setting, (&peers, &cores, &preload), (scratch.path(), &mut figures))?;
+    figures.hold_against_bands()?;
+    setting.miss(bands::LONGER);
+    Ok(figures)
+}
+
+/// All jobs of all MPIs, as far as the user wants them.
+fn jobs(
+    args: &CollArgs,
+    setting: &mut Setting<'_>,
+    (peers, cores, preload): (&[Peer], &[CoreId], &OsString),
+    (scratch, figures): (&Path, &mut Figures),
+) -> Result<()> {
     let seed = setting.seed();
     for round in 0..args.jobs {
         // There and back again, so that a drift weighs the same on all.
@@ -59,23 +77,23 @@ pub(super) fn measure(args: &CollArgs, setting: &mut Setting<'_>) -> Result<Figu
         }
         for peer in order {
             if !setting.keep_going() {
-                return Ok(figures);
+                return Ok(());
             }
             setting.step(&format!("job {} of {}: {}", round + 1, args.jobs, peers[peer].name));
             let number = u64::from(round) * peers.len() as u64 + peer as u64;
             let launch = Launch {
-                cores: &cores,
+                cores,
                 seed: derive_seed(seed, number),
                 blocks: args.common.blocks.unwrap_or(BLOCKS),
-                preload: &preload,
-                scratch: scratch.path(),
+                preload,
+                scratch,
             };
             match peers[peer].job(&launch) {
                 Ok(job) => figures.add(&peers[peer].name, job),
-                Err(_) if !setting.keep_going() => return Ok(figures),
+                Err(_) if !setting.keep_going() => return Ok(()),
                 Err(error) => return Err(error),
             }
         }
     }
-    Ok(figures)
+    Ok(())
 }

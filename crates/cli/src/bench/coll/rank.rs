@@ -14,11 +14,14 @@ use anyhow::{Result, anyhow, bail, ensure};
 use clap::Args;
 use isochrone_cla::live::Kind;
 use isochrone_mpi::{Buffers, By, Process, What};
+use isochrone_os::line_transfer::time_stamp;
 use isochrone_os::{affinity, clock};
 use isochrone_stats::{derive_seed, median, rng, shuffle};
 use isochrone_units::CoreId;
 use serde::{Deserialize, Serialize};
 
+use super::bands::known;
+use super::yardstick::{Transfer, Yardstick};
 use crate::args::parse_cores;
 use crate::output::{Terminal, write_file};
 
@@ -92,6 +95,9 @@ pub(crate) struct Job {
     pub(crate) samples: u64,
     /// Samples for which a rank came late.
     pub(crate) late: u64,
+    /// What a line takes from one rank to the other, before each round and after it.
+    #[serde(default)]
+    pub(crate) rounds: Vec<[Transfer; 2]>,
 }
 
 /// The times of one cell in one job.
@@ -100,8 +106,20 @@ pub(crate) struct CellTimes {
     pub(crate) cell: Cell,
     /// Nanoseconds of a call, the median of each block, by arm, in the order of blocks.
     pub(crate) block_ns: BTreeMap<Arm, Vec<f64>>,
-    /// Single calls of ours, isolated, a few of each block.
-    pub(crate) sample_ns: Vec<f64>,
+    /// Single calls of ours, isolated, a few of each round.
+    pub(crate) samples: Vec<Samples>,
+}
+
+/// Single calls of ours in one round.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Samples {
+    /// Which round.
+    pub(crate) round: usize,
+    pub(crate) ns: Vec<f64>,
+    /// For each which call of its channel it was, from 0: that decides who acknowledges.
+    pub(crate) calls: Vec<u64>,
+    /// What a call takes the rank that waits for nobody; null where each waits for the other.
+    pub(crate) free_ns: Option<f64>,
 }
 
 /// Sizes of the table: a word, a line's payload, a line, several, a page.
@@ -122,7 +140,7 @@ const CALLS: usize = 400;
 /// Warm-up calls of each cell and arm, beyond what any MPI takes to settle.
 const WARM: usize = 1000;
 /// Single samples that a block leaves.
-const SAMPLES_KEPT: usize = 5;
+const SAMPLES_KEPT: usize = 20;
 /// From the message that tells of a block to its first call, in cycles at least.
 const LEAD_CYCLES: u64 = 60_000;
 /// A window where nothing is known yet, in cycles.
@@ -173,9 +191,23 @@ struct Bench {
     serial: u64,
     samples: u64,
     late: u64,
+    yardstick: Yardstick,
+    /// Calls of one line done in lines so far, by collective and root: what the library's channels count.
+    done: BTreeMap<(u8, u16), u64>,
 }
 
-fn mpi(code: i32) -> anyhow::Error {
+/// What a block of isolated calls gave, at rank 0.
+#[derive(Default)]
+struct Taken {
+    /// From when the last rank began until the last one was done, cycles.
+    all: Vec<f64>,
+    /// Which calls of their channels they were.
+    calls: Vec<u64>,
+    /// What the rank took that waits for nobody, cycles.
+    free: Vec<f64>,
+}
+
+pub(super) fn mpi(code: i32) -> anyhow::Error {
     anyhow!("the MPI returned error {code}")
 }
 
@@ -188,7 +220,17 @@ impl Bench {
         let most = SIZES[SIZES.len() - 1];
         let buffers = Buffers::new(process.ranks(), most);
         let clock = clock::Clock::calibrate();
-        Ok(Self { process, buffers, clock, serial: 0, samples: 0, late: 0 })
+        let yardstick = Yardstick::new(&process)?;
+        Ok(Self {
+            process,
+            buffers,
+            clock,
+            serial: 0,
+            samples: 0,
+            late: 0,
+            yardstick,
+            done: BTreeMap::new(),
+        })
     }
 
     fn job(&mut self, seed: u64, blocks: u32) -> Result<Job> {
@@ -198,7 +240,7 @@ impl Bench {
             .map(|(_, cell)| CellTimes {
                 cell: cell.clone(),
                 block_ns: BTreeMap::new(),
-                sample_ns: Vec::new(),
+                samples: Vec::new(),
             })
             .collect();
         let mut windows = BTreeMap::new();
@@ -213,33 +255,57 @@ impl Bench {
                 windows.insert((number, arm), window);
             }
         }
-        for block in 0..blocks {
+        let mut rounds = Vec::new();
+        let mut before = self.transfer()?;
+        for round in 0..blocks {
             let mut order: Vec<(usize, Arm)> =
                 (0..cells.len()).flat_map(|cell| Arm::ALL.map(|arm| (cell, arm))).collect();
-            shuffle(&mut order, &mut rng(derive_seed(seed, u64::from(block))));
+            shuffle(&mut order, &mut rng(derive_seed(seed, u64::from(round))));
             for (number, arm) in order {
                 let (kind, cell) = &cells[number];
                 let what = What { kind: *kind, bytes: cell.bytes };
-                let cycles = match cell.mode {
-                    Mode::Isolated => self.isolated(arm.by(), what, windows[&(number, arm)])?,
-                    mode => vec![self.followed(arm.by(), what, mode)?],
+                let window = windows.get(&(number, arm)).copied().unwrap_or(0);
+                let taken = match cell.mode {
+                    Mode::Isolated => self.isolated(arm.by(), what, window)?,
+                    mode => Taken {
+                        all: vec![self.followed(arm.by(), what, mode)?],
+                        ..Taken::default()
+                    },
                 };
-                // Only rank 0 knows what all took.
-                let ns: Vec<f64> = cycles.iter().map(|&cycles| self.clock.ns(cycles)).collect();
-                let Some(middle) = median(&ns) else { continue };
-                times[number].block_ns.entry(arm).or_default().push(middle);
-                if arm == Arm::Ours && cell.mode == Mode::Isolated {
-                    times[number].sample_ns.extend(ns.iter().take(SAMPLES_KEPT));
-                }
+                self.note(&mut times[number], (round, arm), &taken);
             }
+            let after = self.transfer()?;
+            rounds.push([before, after]);
+            before = after;
         }
         let (samples, late) = (self.samples, self.late);
-        Ok(Job { mpi: self.process.version().to_owned(), cells: times, samples, late })
+        Ok(Job { mpi: self.process.version().to_owned(), cells: times, samples, late, rounds })
+    }
+
+    /// Keeps what a block gave; only rank 0 knows what all took.
+    fn note(&self, times: &mut CellTimes, (round, arm): (u32, Arm), taken: &Taken) {
+        let ns = |all: &[f64]| all.iter().map(|&cycles| self.clock.ns(cycles)).collect::<Vec<_>>();
+        let all = ns(&taken.all);
+        let Some(middle) = median(&all) else { return };
+        times.block_ns.entry(arm).or_default().push(middle);
+        if arm == Arm::Ours && times.cell.mode == Mode::Isolated {
+            times.samples.push(Samples {
+                round: round as usize,
+                ns: all.into_iter().take(SAMPLES_KEPT).collect(),
+                calls: taken.calls.iter().copied().take(SAMPLES_KEPT).collect(),
+                free_ns: median(&ns(&taken.free)),
+            });
+        }
+    }
+
+    /// What a line takes now.
+    fn transfer(&mut self) -> Result<Transfer> {
+        self.yardstick.transfer(&self.process, &self.clock)
     }
 
     /// How long a window has to be, in cycles: the same on all ranks.
     fn window(&mut self, by: By, what: What) -> Result<u64> {
-        let mut cycles = self.isolated(by, what, WINDOW_CYCLES)?;
+        let mut cycles = self.isolated(by, what, WINDOW_CYCLES)?.all;
         cycles.sort_by(f64::total_cmp);
         let high = cycles.get(cycles.len() * 9 / 10).copied().unwrap_or(0.0);
         #[allow(
@@ -254,27 +320,30 @@ impl Bench {
 
     /// Calls that each begin at their own time: cycles from when the last rank began until the last one
     /// was done. At rank 0; nothing elsewhere.
-    fn isolated(&mut self, by: By, what: What, window: u64) -> Result<Vec<f64>> {
+    fn isolated(&mut self, by: By, what: What, window: u64) -> Result<Taken> {
         let first = self.appointment()?;
         let mut stamps = Vec::with_capacity(2 * WINDOWS);
+        let mut calls = Vec::with_capacity(WINDOWS);
         for call in 0..WINDOWS {
             let root = self.root(call);
             self.fill(what, root);
             let begin = first + call as u64 * window;
             let late = clock::start() >= begin;
-            let mut now = clock::start();
-            while now < begin {
-                now = clock::start();
-            }
-            self.process.call(by, what, root, &mut self.buffers).map_err(mpi)?;
+            // A look in order takes twice as long, and ranks would begin that much apart.
+            while time_stamp() < begin {}
+            let now = clock::start();
+            self.call(by, what, root)?;
             let end = clock::stop();
             stamps.push(if late { u64::MAX } else { now });
             stamps.push(end);
+            calls.push(self.count(by, what, root));
             self.compare(what, root)?;
         }
         let all = self.process.collect(&stamps).map_err(mpi)?;
         let ranks: Vec<&[u64]> = all.chunks(stamps.len()).collect();
-        let mut taken = Vec::new();
+        let mut taken = Taken::default();
+        // Reading the clock is no part of a call.
+        let overhead = self.clock.overhead;
         for call in 0..if ranks.is_empty() { 0 } else { WINDOWS } {
             let last = |n: usize| ranks.iter().map(|stamps| stamps[2 * call + n]).max();
             let (begin, end) = (last(0).unwrap_or(u64::MAX), last(1).unwrap_or(0));
@@ -283,7 +352,16 @@ impl Bench {
             if begin == u64::MAX {
                 self.late += 1;
             } else {
-                taken.push(end.saturating_sub(begin) as f64);
+                taken.all.push(end.saturating_sub(begin) as f64 - overhead);
+                taken.calls.push(calls[call]);
+                let root = usize::from(self.root(call));
+                let free = match what.kind {
+                    Kind::Broadcast | Kind::Scatter => root,
+                    Kind::Reduce | Kind::Gather => 1 - root.min(1),
+                    Kind::Barrier | Kind::Allreduce | Kind::Allgather => continue,
+                };
+                let own = ranks[free][2 * call + 1].saturating_sub(ranks[free][2 * call]);
+                taken.free.push(own as f64 - overhead);
             }
         }
         Ok(taken)
@@ -297,14 +375,35 @@ impl Bench {
         while clock::start() < begin {}
         for call in 0..CALLS {
             let root = if mode == Mode::Steady { 0 } else { self.root(call) };
-            self.process.call(by, what, root, &mut self.buffers).map_err(mpi)?;
+            self.call(by, what, root)?;
         }
         let end = clock::stop();
+        for call in 0..CALLS {
+            let root = if mode == Mode::Steady { 0 } else { self.root(call) };
+            self.count(by, what, root);
+        }
         let ends = self.process.collect(&[end]).map_err(mpi)?;
         let last = ends.iter().copied().max().unwrap_or(begin);
         // What came last is compared as well.
         self.checked(by, what, mode)?;
         Ok(last.saturating_sub(begin) as f64 / CALLS as f64)
+    }
+
+    /// One call.
+    #[inline]
+    fn call(&mut self, by: By, what: What, root: u16) -> Result<()> {
+        self.process.call(by, what, root, &mut self.buffers).map_err(mpi)
+    }
+
+    /// Counts a call that was done in lines; returns which one of its channel it was.
+    fn count(&mut self, by: By, what: What, root: u16) -> u64 {
+        if by == By::Mpi || !known(what.bytes) {
+            return 0;
+        }
+        let rooted = !matches!(what.kind, Kind::Barrier | Kind::Allreduce | Kind::Allgather);
+        let done = self.done.entry((what.kind as u8, if rooted { root } else { 0 })).or_default();
+        *done += 1;
+        *done - 1
     }
 
     fn root(&self, call: usize) -> u16 {
@@ -323,7 +422,8 @@ impl Bench {
         let call = usize::try_from(self.serial).unwrap_or(0);
         let root = if mode == Mode::Steady { 0 } else { self.root(call) };
         self.fill(what, root);
-        self.process.call(by, what, root, &mut self.buffers).map_err(mpi)?;
+        self.call(by, what, root)?;
+        self.count(by, what, root);
         self.compare(what, root)
     }
 
