@@ -48,8 +48,12 @@ pub(crate) async fn work<E: Env>(
                     scheduler.leave_out(&worker.borrow(), task);
                     0
                 } else {
-                    scheduler.account(&worker.borrow(), task);
-                    env.run(worker, task).await
+                    let begun = scheduler.begin(&worker.borrow(), task, || env.now());
+                    let spawned = env.run(worker, task).await;
+                    if let Some(begun) = begun {
+                        begun.end(&scheduler.arena, worker.borrow().seat, env.now());
+                    }
+                    spawned
                 };
                 scheduler.finish(&mut worker.borrow_mut(), task, spawned, env);
             }

@@ -14,6 +14,9 @@ pub enum Rank {
     InoutCountsTwice,
     /// The least sum of bytes times the cost of reaching them from there.
     LatencyWeighted,
+    /// What a partition of the next [`Policy::window`] tasks of the program says, where edges are the
+    /// bytes that tasks share (Sánchez Barrera et al., PPoPP 2018); tasks of tasks as `LatencyWeighted`.
+    Partition,
 }
 
 /// Which of several regions that are worth the same.
@@ -61,10 +64,14 @@ pub struct Policy {
     pub deal: bool,
     /// Ready tasks for each worker of a queue beyond which whoever registers more runs some first.
     pub backlog: u32,
+    /// Tasks of the program that are held back and partitioned together, for [`Rank::Partition`].
+    pub window: u32,
 }
 
 /// Ready tasks for each worker beyond which libgomp runs new ones at once (`gomp_team`, 64 a thread).
 const BACKLOG: u32 = 64;
+/// Tasks of a window: enough for some steps of a blocked program, registered in a tenth of a millisecond.
+const WINDOW: u32 = 1024;
 /// Some multiple of what a steal costs.
 const IDLE_NS: u64 = 20_000;
 
@@ -80,6 +87,7 @@ impl Policy {
         successor: 1.0,
         deal: false,
         backlog: BACKLOG,
+        window: 0,
     };
     /// The NUMA-aware scheduler of Nanos++ 0.10.3 with the flags as they come: children of the main
     /// task are never taken by another region.
@@ -92,6 +100,7 @@ impl Policy {
         successor: 1.0,
         deal: true,
         backlog: BACKLOG,
+        window: 0,
     };
     /// What the paper's section 4 says, with stealing.
     pub const PAPER: Self = Self { name: "paper", steal: Steal::Nearest, ..Self::NANOS };
@@ -111,9 +120,12 @@ impl Policy {
         steal: Steal::Any,
         ..Self::NANOS
     };
+    /// As ours, with a partition of the tasks that come next.
+    pub const PARTITION: Self =
+        Self { name: "partition", rank: Rank::Partition, window: WINDOW, ..Self::ISOCHRONE };
     /// All presets.
-    pub const PRESETS: [Self; 5] =
-        [Self::OBLIVIOUS, Self::NANOS, Self::NANOS6, Self::PAPER, Self::ISOCHRONE];
+    pub const PRESETS: [Self; 6] =
+        [Self::OBLIVIOUS, Self::NANOS, Self::NANOS6, Self::PAPER, Self::ISOCHRONE, Self::PARTITION];
 
     /// The preset with this name.
     #[must_use]

@@ -1,5 +1,7 @@
 //! What a run did: tasks, bytes by distance, steals.
 
+use core::fmt;
+
 use crate::scheduler::Scheduler;
 use crate::scheduler::counts::{Count, RINGS};
 
@@ -54,5 +56,28 @@ impl Report {
     #[must_use]
     pub fn remote_bytes(&self) -> u64 {
         self.bytes.iter().skip(1).sum()
+    }
+}
+
+impl fmt::Display for Report {
+    /// A table of a few lines; numbers by distance go from the region itself to the farthest ones.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let by_distance = |numbers: &[u64]| {
+            let words: Vec<String> = numbers.iter().map(u64::to_string).collect();
+            words.join(" ")
+        };
+        let beside = [("spread over all", self.spread_bytes), ("untouched", self.untouched_bytes)];
+        let beside: String = beside
+            .iter()
+            .filter(|(_, bytes)| *bytes > 0)
+            .map(|(what, bytes)| format!(", {bytes} {what}"))
+            .collect();
+        writeln!(f, "tasks      {} ({} as successors)", self.tasks, self.successors)?;
+        if self.left_out > 0 {
+            writeln!(f, "left out   {}", self.left_out)?;
+        }
+        writeln!(f, "ns a task  {}", self.busy_ns / self.tasks.max(1))?;
+        writeln!(f, "bytes      {} by distance{beside}", by_distance(&self.bytes))?;
+        write!(f, "steals     {} by distance", by_distance(&self.steals))
     }
 }

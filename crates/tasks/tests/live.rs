@@ -383,3 +383,37 @@ fn waiting_for_a_range_again_and_again_never_misses_its_end() {
         assert_eq!(run.read(to).unwrap(), [round + 1; 4]);
     }
 }
+
+#[test]
+fn a_trace_has_every_task_that_found_room_and_says_how_many_did_not() {
+    for (room, seen) in [(0, 0), (1000, 300), (100, 100)] {
+        let mut config = config(1);
+        config.capacity.trace = room;
+        let mut run = Runtime::start(config).unwrap();
+        let data: Data<u64> = run.data(512).unwrap();
+        for i in 0..300 {
+            run.spawn(Fill { data: data.part(i, 8), value: 1 }).unwrap();
+        }
+        run.wait().unwrap();
+        let trace = run.trace();
+        assert_eq!(trace.events.len(), seen);
+        assert_eq!(trace.left_out, if room == 0 { 0 } else { 300 - seen as u64 });
+        for pair in trace.events.windows(2) {
+            assert!(pair[0].start_ns + pair[0].ns <= pair[1].start_ns, "one after the other");
+        }
+        for event in trace.events {
+            assert_eq!((event.kernel, event.worker, event.local_bytes), ("fill", 0, 64));
+            assert_eq!((event.remote_bytes, event.stolen_from), (0, None));
+        }
+    }
+}
+
+#[test]
+fn a_report_is_a_table_of_a_few_lines() {
+    let mut run = runtime(1);
+    let data: Data<u64> = run.data(512).unwrap();
+    run.spawn(Fill { data: data.all(), value: 1 }).unwrap();
+    run.wait().unwrap();
+    let text = run.report().to_string();
+    assert!(text.contains("tasks      1 ") && text.contains("bytes      4096 0 0 0"), "{text}");
+}

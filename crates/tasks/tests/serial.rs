@@ -26,7 +26,7 @@ fn config(policy: Policy, workers: usize, tight: bool) -> Config {
     config.pin = false;
     config.spin_ns = 2_000;
     if tight {
-        config.capacity = Capacity { tasks: 20, edges: 64, blocks: 16, data: 4 };
+        config.capacity = Capacity { tasks: 20, edges: 64, blocks: 16, data: 4, trace: 10 };
     }
     config
 }

@@ -104,3 +104,26 @@ fn computed_values_are_assumed_and_said_so() {
     assert_eq!(simulation.assumed().1, 1);
     assert!(simulation.now_ns() > 100_000, "it waited for the task");
 }
+
+#[test]
+fn a_trace_adds_up_to_the_report() {
+    let mut plan = Plan::new(Regime::Naft, 32, bullion());
+    plan.capacity.trace = 1000;
+    let mut simulation = Simulation::new(plan, Flat::new(bullion(), 0.01, 10.0)).unwrap();
+    let data: Data<u8> = simulation.data(BLOCKS * BLOCK).unwrap();
+    simulation.spawn(Touch { part: data.all(), first: true }).unwrap();
+    for block in 0..BLOCKS {
+        simulation.spawn(Touch { part: data.part(block * BLOCK, BLOCK), first: false }).unwrap();
+    }
+    simulation.wait().unwrap();
+    let (trace, report) = (simulation.trace(), simulation.report());
+    assert_eq!((trace.events.len() as u64, trace.left_out), (report.tasks, 0));
+    let sum = |of: fn(&isochrone_tasks::TaskEvent) -> u64| trace.events.iter().map(of).sum::<u64>();
+    assert_eq!(sum(|event| event.local_bytes), report.local_bytes());
+    assert_eq!(sum(|event| event.remote_bytes), report.remote_bytes());
+    let stolen = sum(|event| u64::from(event.stolen_from.is_some()));
+    assert_eq!(stolen, report.steals.iter().sum::<u64>());
+    assert!(stolen > 0, "all was in one region");
+    let last = trace.events.iter().map(|event| event.start_ns + event.ns).max();
+    assert_eq!(last, Some(simulation.now_ns()));
+}

@@ -30,12 +30,14 @@ pub struct Capacity {
     pub blocks: u32,
     /// Pieces of data, over the whole run.
     pub data: u32,
+    /// Tasks of each worker that a trace keeps; 0 for no trace.
+    pub trace: u32,
 }
 
 impl Default for Capacity {
     /// 8192 tasks: two MiB, which a second-level cache holds.
     fn default() -> Self {
-        Self { tasks: 8192, edges: 1 << 18, blocks: 1 << 14, data: 1 << 16 }
+        Self { tasks: 8192, edges: 1 << 18, blocks: 1 << 14, data: 1 << 16, trace: 0 }
     }
 }
 
@@ -178,6 +180,8 @@ pub(crate) struct Arena {
     /// Heaps of all queues, two words an entry.
     pub(crate) heaps: Table<AtomicU64>,
     pub(crate) run: Table<Run>,
+    /// Tasks that ran, by seat; empty where nobody asked.
+    pub(crate) trace: Table<AtomicU64>,
 }
 
 /// Where tables come from.
@@ -224,6 +228,10 @@ impl Arena {
             rings: from.table(ring * queues),
             heaps: from.table(2 * slots * queues),
             run: from.table(1),
+            trace: from.table(match capacity.trace {
+                0 => 0,
+                tasks => workers * (1 + crate::trace::WORDS * tasks as usize),
+            }),
         };
         let root = &arena.slots[ROOT as usize];
         root.children.store(CHILDREN, Ordering::Relaxed);

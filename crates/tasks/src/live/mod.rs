@@ -9,10 +9,12 @@ mod env;
 mod guard;
 mod mem;
 mod memory;
+mod places;
 mod register;
 mod runtime;
 
 pub use accumulator::Accumulator;
 pub use mem::{Mem, View, ViewMut};
+pub use places::{Believed, PagePlace};
 pub use register::Task;
 pub use runtime::{Config, Runtime};

@@ -6,7 +6,7 @@ use super::closure;
 use super::env::{Shared, block_on, run_task};
 use super::mem::Mem;
 use crate::arena::slot::{CHILDREN, TaskRef};
-use crate::driver::{Stuck, work};
+use crate::driver::{Env as _, Stuck, work};
 use crate::error::TaskError;
 use crate::footprint::{Footprint, Mode};
 use crate::kernel::{Erased, Failure, Kernel, Table};
@@ -108,6 +108,7 @@ unsafe fn enter<A: Copy + 'static>(
             if own.depth > 0 {
                 scheduler.restrict(&mut own, ancestor, shared);
             }
+            scheduler.close_window(&mut own, children, shared);
             drop(own);
             turn(shared, worker);
             worker.borrow_mut().only = only;
@@ -124,11 +125,13 @@ unsafe fn enter<A: Copy + 'static>(
         match scheduler.submit(&mut own, children, task, table, how, shared) {
             Ok(Submitted::Done) => drop(own),
             Ok(Submitted::Short(before)) => {
+                scheduler.close_window(&mut own, children, shared);
                 drop(own);
                 connect(shared, worker, task, before);
             }
             Ok(Submitted::Full) => {
                 scheduler.vacate(&mut own, task, slot);
+                scheduler.close_window(&mut own, children, shared);
                 drop(own);
                 turn(shared, worker);
                 continue;
@@ -187,8 +190,12 @@ fn run_at_once(shared: &Shared, worker: &RefCell<Worker>, task: u32) -> Result<(
         scheduler.leave_out(&worker.borrow(), task);
         0
     } else {
-        scheduler.account(&worker.borrow(), task);
-        run_task(shared, worker, task, How::AtOnce)
+        let begun = scheduler.begin(&worker.borrow(), task, || shared.now());
+        let spawned = run_task(shared, worker, task, How::AtOnce);
+        if let Some(begun) = begun {
+            begun.end(&scheduler.arena, worker.borrow().seat, shared.now());
+        }
+        spawned
     };
     scheduler.finish(&mut worker.borrow_mut(), task, spawned, shared);
     Ok(())
@@ -229,6 +236,7 @@ pub(super) fn wait_children(
     who: &'static str,
 ) -> Result<(), TaskError> {
     let scheduler = &shared.scheduler;
+    scheduler.close_window(&mut worker.borrow_mut(), children, shared);
     let slot = scheduler.arena.slot(children.parent);
     if children.spawned > 0 {
         slot.waiter.store(worker.borrow().seat + 1, Ordering::SeqCst);
@@ -252,6 +260,7 @@ pub(super) fn wait_range(
     who: &'static str,
 ) -> Result<(), TaskError> {
     let scheduler = &shared.scheduler;
+    scheduler.close_window(&mut worker.borrow_mut(), children, shared);
     let mut before = Vec::new();
     children.domain.look(range, mode, &mut before);
     before.retain(|task| scheduler.arena.is_live(*task));

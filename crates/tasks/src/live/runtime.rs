@@ -13,7 +13,7 @@ use super::env::{Shared, block_on};
 use super::mem::Mem;
 use super::memory::Memory;
 use super::register::{Task, register, register_fn, report, wait_children, wait_range, wait_task};
-use crate::arena::objects::{Home, piece_shift, pieces};
+use crate::arena::objects::Home;
 use crate::arena::{Arena, Capacity, Heap, ROOT, object};
 use crate::driver::work;
 use crate::error::TaskError;
@@ -27,6 +27,7 @@ use crate::scheduler::{Children, Goal, Scheduler};
 use crate::session::Tasks;
 use crate::sync::Ordering;
 use crate::topology::Topology;
+use crate::trace::Trace;
 
 /// Children that a task may have before it must wait once.
 const CHILDREN_MAX: u32 = 1 << 30;
@@ -104,12 +105,13 @@ impl Config {
 /// it waits.
 #[derive(Debug)]
 pub struct Runtime {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     worker: RefCell<Worker>,
     children: Children,
     threads: Vec<JoinHandle<()>>,
     placement: Placement,
-    data: u32,
+    /// Pieces of data so far.
+    pub(super) data: u32,
     cores_before: Option<CoreSet>,
     places: Vec<(CoreId, usize)>,
 }
@@ -144,10 +146,11 @@ impl Runtime {
             guarded: config.check_footprint,
         });
         let worker = RefCell::new(shared.scheduler.worker(0, config.seed));
+        let children = shared.scheduler.program();
         let mut runtime = Self {
             shared,
             worker,
-            children: Children::of(ROOT),
+            children,
             threads: Vec::new(),
             placement: config.placement,
             data: 0,
@@ -277,6 +280,8 @@ impl Runtime {
     /// # Errors
     /// As [`Self::wait`].
     pub fn wait_task(&mut self, task: Task) -> Result<(), TaskError> {
+        let scheduler = &self.shared.scheduler;
+        scheduler.close_window(&mut self.worker.borrow_mut(), &mut self.children, &*self.shared);
         wait_task(&self.shared, &self.worker, task, "the program")?;
         report(&self.shared.scheduler, ROOT)
     }
@@ -340,37 +345,10 @@ impl Runtime {
         Report::of(&self.shared.scheduler)
     }
 
-    /// Asks the kernel in which region each page of `data` lives; `None` for one that nobody touched.
-    ///
-    /// # Errors
-    /// [`TaskError`] where the kernel does not say.
-    pub fn regions_of<T: Element>(
-        &self,
-        data: Data<T>,
-    ) -> Result<Vec<Option<RegionId>>, TaskError> {
-        let object = &self.shared.scheduler.arena.objects[data.id().0 as usize];
-        let bytes = usize::try_from(object.bytes.load(Ordering::Relaxed)).unwrap_or(0);
-        let mut out = vec![None; bytes.div_ceil(isochrone_units::PAGE_BYTES)];
-        self.shared.memory.regions_of(object.base.load(Ordering::Relaxed), &mut out)?;
-        Ok(out)
-    }
-
-    /// Sets what the runtime knows of where `data` live to what the kernel says.
-    ///
-    /// # Errors
-    /// As [`Self::regions_of`].
-    pub fn ask_homes<T: Element>(&mut self, data: Data<T>) -> Result<(), TaskError> {
-        let pages = self.regions_of(data)?;
-        let scheduler = &self.shared.scheduler;
-        let bytes = scheduler.arena.objects[data.id().0 as usize].bytes.load(Ordering::Relaxed);
-        let each = 1_usize << (piece_shift(bytes) - 12);
-        debug_assert!(pages.len() <= each * pieces(bytes), "pieces cover all pages");
-        scheduler.arena.settle(data.id(), |piece| {
-            let first = pages.get(piece * each).copied().flatten();
-            let region = first.and_then(|id| scheduler.topology.region_index(id));
-            region.map_or(Home::Unknown, Home::Region)
-        });
-        Ok(())
+    /// What ran where and when, so far, if [`Capacity::trace`] asked for it.
+    #[must_use]
+    pub fn trace(&self) -> Trace {
+        Trace::of(&self.shared.scheduler)
     }
 }
 

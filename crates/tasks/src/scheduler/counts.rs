@@ -4,6 +4,7 @@ use super::Scheduler;
 use super::worker::Worker;
 use crate::arena::COUNTS;
 use crate::sync::Ordering;
+use crate::trace::Begun;
 
 /// Rings of regions whose bytes and steals are told apart; farther ones are counted with the last.
 pub(crate) const RINGS: usize = 4;
@@ -60,10 +61,43 @@ impl Scheduler {
         self.arena.seats[seat].counts[what.index()].load(Ordering::Relaxed)
     }
 
+    /// Counts a task that begins, and notes it for the trace, if there is one.
+    #[inline]
+    pub(crate) fn begin(
+        &self,
+        worker: &Worker,
+        task: u32,
+        now: impl FnOnce() -> u64,
+    ) -> Option<Begun> {
+        if self.arena.trace.is_empty() {
+            self.account(worker, task);
+            return None;
+        }
+        Some(self.begin_traced(worker, task, now()))
+    }
+
+    #[cold]
+    fn begin_traced(&self, worker: &Worker, task: u32, now: u64) -> Begun {
+        let seat = worker.seat as usize;
+        let bytes = |rings: core::ops::Range<usize>| -> u64 {
+            rings.map(|ring| self.counted(seat, Count::Bytes(ring))).sum()
+        };
+        let (local, remote) = (bytes(0..1), bytes(1..RINGS));
+        self.account(worker, task);
+        let (stolen, from) = worker.stolen;
+        Begun {
+            start_ns: now,
+            kernel: self.arena.slot(task).kernel.load(Ordering::Relaxed),
+            local: bytes(0..1) - local,
+            remote: bytes(1..RINGS) - remote,
+            from: if stolen == task { from } else { 0 },
+        }
+    }
+
     /// Counts a task that begins: where its bytes are from here, and whether it is the first to touch
     /// some.
     #[inline]
-    pub(crate) fn account(&self, worker: &Worker, task: u32) {
+    fn account(&self, worker: &Worker, task: u32) {
         self.count(worker, Count::Tasks, 1);
         if self.arena.slot(task).accesses.load(Ordering::Relaxed) == 0 {
             return;

@@ -9,6 +9,7 @@ mod rank;
 pub(crate) mod rest;
 mod submit;
 mod tokens;
+mod window;
 pub(crate) mod worker;
 
 use crate::arena::slot::flag;

@@ -112,7 +112,7 @@ impl Scheduler {
         let worth = |queue: usize| {
             let here = self.region_of[queue];
             match self.policy.rank {
-                Rank::LatencyWeighted => {
+                Rank::LatencyWeighted | Rank::Partition => {
                     let costs = bytes.iter().enumerate();
                     -costs
                         .map(|(there, bytes)| bytes * self.topology.cost(here, there))

@@ -81,7 +81,10 @@ impl Scheduler {
         let Some(queue) = from else { return false };
         let taken = self.arena.ready(queue).pop(1, &mut worker.stash);
         if taken > 0 {
-            let ring = self.ring(worker.region, self.region_of[queue]);
+            let region = self.region_of[queue];
+            let number = u32::try_from(region + 1).unwrap_or(0);
+            worker.stolen = (worker.stash.last().copied().unwrap_or(0), number);
+            let ring = self.ring(worker.region, region);
             self.count(worker, super::counts::Count::Steals(ring), 1);
         }
         taken > 0

@@ -1,12 +1,13 @@
 //! Registering a task: its place in the arena, its ranges, and whom it waits for.
 
+use super::window::Window;
 use super::worker::Worker;
 use super::{Scheduler, Wake};
 use crate::arena::objects::Refused;
 use crate::arena::slot::{
     BLOCK_ACCESSES, CHILDREN, INLINE_ACCESSES, NONE, Slot, Stored, TaskRef, flag,
 };
-use crate::arena::{FREE_BLOCKS, FREE_EDGES, FREE_SLOTS, age};
+use crate::arena::{FREE_BLOCKS, FREE_EDGES, FREE_SLOTS, ROOT, age};
 use crate::error::TaskError;
 use crate::footprint::{Access, Mode};
 use crate::graph::Domain;
@@ -24,11 +25,13 @@ pub(crate) struct Children {
     pub(crate) parent: u32,
     /// Registered so far, since the parent last saw that all were over.
     pub(crate) spawned: u32,
+    /// Those that are held back, if the policy does that.
+    pub(super) window: Option<Box<Window>>,
 }
 
 impl Children {
     pub(crate) fn of(parent: u32) -> Self {
-        Self { domain: Domain::default(), parent, spawned: 0 }
+        Self { domain: Domain::default(), parent, spawned: 0, window: None }
     }
 }
 
@@ -70,6 +73,11 @@ pub(crate) enum Submitted {
 }
 
 impl Scheduler {
+    /// The program's own tasks.
+    pub(crate) fn program(&self) -> Children {
+        Children { window: self.window(), ..Children::of(ROOT) }
+    }
+
     /// A free slot for a task that will wait for its turn. A quarter of the arena is spared for tasks
     /// that run at once.
     #[inline]
@@ -132,7 +140,17 @@ impl Scheduler {
                 return Ok(outcome);
             }
             children.spawned += 1;
-            return Ok(self.connect(worker, task, wake));
+            let held = children.window.is_some();
+            let outcome = self.connect_to(worker, task, held, wake);
+            if let Some(window) = children.window.as_deref_mut() {
+                if outcome != Submitted::Done {
+                    // It will be connected when tasks have run, so it is not held back.
+                    window.drop_last();
+                } else if self.is_full(window) {
+                    self.close_window(worker, children, wake);
+                }
+            }
+            return Ok(outcome);
         }
         children.spawned += 1;
         slot.pending.store(0, Ordering::Relaxed);
@@ -182,6 +200,9 @@ impl Scheduler {
             let domain = &mut children.domain;
             let token =
                 domain.enter(&self.arena, me, access.range, access.mode, &mut worker.before);
+            if let Some(window) = children.window.as_deref_mut() {
+                window.share(access.range, worker.before.len());
+            }
             if token != 0 && access.mode == Mode::Commutative {
                 flags |= flag::TOKENS;
             }
@@ -197,6 +218,9 @@ impl Scheduler {
             self.arena.blocks[block as usize].cells[at].put(stored);
         }
         slot.flags.store(flags, Ordering::Relaxed);
+        if let Some(window) = children.window.as_deref_mut() {
+            self.hold(worker, window, me);
+        }
         tidy(&mut worker.before, me);
         Ok(Submitted::Done)
     }
@@ -228,13 +252,13 @@ impl Scheduler {
     }
 
     /// Pushes an edge from each task of `worker.before`; true if `task` then waits for nothing. The hand
-    /// must hold as many edges.
-    fn link(&self, worker: &mut Worker, task: u32) -> bool {
+    /// must hold as many edges. A task that is `held` waits once more, for who lets it go.
+    fn link(&self, worker: &mut Worker, task: u32, held: bool) -> bool {
         let pool = self.arena.pool(FREE_EDGES);
         let before = u32::try_from(worker.before.len()).unwrap_or(u32::MAX);
         // One more, so that the task is not ready before all are counted.
         self.arena.slot(task).pending.store(before + 1, Ordering::Relaxed);
-        let mut over = 1;
+        let mut over = u32::from(!held);
         for at in 0..worker.before.len() {
             let predecessor = worker.before[at];
             if !self.arena.is_live(predecessor) {
@@ -256,6 +280,16 @@ impl Scheduler {
     /// Registers with an entered task those that it waits for, which are in `worker.before`. `Short` if
     /// there are not enough edges now.
     pub(crate) fn connect(&self, worker: &mut Worker, task: u32, wake: &impl Wake) -> Submitted {
+        self.connect_to(worker, task, false, wake)
+    }
+
+    fn connect_to(
+        &self,
+        worker: &mut Worker,
+        task: u32,
+        held: bool,
+        wake: &impl Wake,
+    ) -> Submitted {
         worker.before.retain(|task| self.arena.is_live(*task));
         let wanted = worker.before.len();
         let pool = self.arena.pool(FREE_EDGES);
@@ -263,7 +297,7 @@ impl Scheduler {
             worker.edges.pass_on(0, pool);
             return Submitted::Short(core::mem::take(&mut worker.before));
         }
-        if self.link(worker, task) {
+        if self.link(worker, task, held) {
             self.make_ready(worker, task, false, wake);
         }
         Submitted::Done

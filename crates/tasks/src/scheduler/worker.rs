@@ -29,6 +29,8 @@ pub(crate) struct Worker {
     /// Children that finished since their parent was told, all of one parent.
     pub(crate) finished: u32,
     pub(crate) parent: u32,
+    /// The task last taken from another region's queue, and that region plus one.
+    pub(crate) stolen: (u32, u32),
     /// Since when there was nothing to do.
     pub(crate) idle_since: Option<u64>,
     /// Whether it lies in the list of its queue's resting seats.
@@ -77,6 +79,7 @@ impl Worker {
             stash: Vec::with_capacity(64),
             finished: 0,
             parent: 0,
+            stolen: (0, 0),
             idle_since: None,
             resting: false,
             taken_at: 0,

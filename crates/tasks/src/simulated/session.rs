@@ -27,6 +27,7 @@ use crate::scheduler::{Children, Goal, How, Scheduler, Submitted};
 use crate::session::Tasks;
 use crate::sync::Ordering;
 use crate::topology::Topology;
+use crate::trace::Trace;
 
 /// Assumed values that are kept in words.
 pub const ASSUMED_SHOWN: usize = 64;
@@ -128,7 +129,7 @@ impl<H: Hardware + 'static> Simulation<H> {
         let mut simulation = Self {
             others: Vec::new(),
             worker,
-            children: Children::of(ROOT),
+            children: machine.scheduler.program(),
             homes: Vec::new(),
             placement: plan.placement,
             costs: plan.costs,
@@ -163,6 +164,12 @@ impl<H: Hardware + 'static> Simulation<H> {
     #[must_use]
     pub fn assumed(&self) -> (&[String], u64) {
         (&self.assumed, self.assumptions)
+    }
+
+    /// What ran where and when, in virtual time, if [`Capacity::trace`] asked for it.
+    #[must_use]
+    pub fn trace(&self) -> Trace {
+        Trace::of(&self.machine.scheduler)
     }
 
     fn assume(&mut self, words: impl FnOnce() -> String) {
@@ -238,8 +245,16 @@ impl<H: Hardware + 'static> Simulation<H> {
         }
     }
 
+    /// Lets go what is held back.
+    fn close_window(&mut self) {
+        let machine = Rc::clone(&self.machine);
+        let own = &mut *self.worker.borrow_mut();
+        machine.scheduler.close_window(own, &mut self.children, &*machine);
+    }
+
     /// Runs something, or lets time pass.
     fn turn(&mut self) -> Result<(), TaskError> {
+        self.close_window();
         let turns = self.worker.borrow().turns;
         self.drive(Goal::Turn(turns)).map_err(|Stuck| Self::stuck())
     }
@@ -249,6 +264,7 @@ impl<H: Hardware + 'static> Simulation<H> {
     }
 
     fn wait_for(&mut self, range: Range, mode: Mode) -> Result<(), TaskError> {
+        self.close_window();
         let mut before = Vec::new();
         self.children.domain.look(range, mode, &mut before);
         let machine = Rc::clone(&self.machine);
@@ -356,6 +372,7 @@ impl<H: Hardware + 'static> Tasks for Simulation<H> {
         if self.children.spawned == 0 {
             return Ok(());
         }
+        self.close_window();
         let machine = Rc::clone(&self.machine);
         let slot = machine.scheduler.arena.slot(ROOT);
         slot.waiter.store(1, Ordering::SeqCst);

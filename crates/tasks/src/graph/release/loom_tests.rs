@@ -22,7 +22,7 @@ const AFTER: u32 = 4;
 
 impl Rig {
     fn new() -> Arc<Self> {
-        let capacity = Capacity { tasks: 4, edges: 4, blocks: 1, data: 1 };
+        let capacity = Capacity { tasks: 4, edges: 4, blocks: 1, data: 1, trace: 0 };
         Arc::new(Self {
             arena: Arena::new(&mut Heap, capacity, 1, 1),
             words: [AtomicU32::new(0), AtomicU32::new(0)],

@@ -36,7 +36,7 @@ impl Wake for Rig {
 
 impl Rig {
     fn new(workers: usize) -> Arc<Self> {
-        let capacity = Capacity { tasks: 6, edges: 4, blocks: 1, data: 1 };
+        let capacity = Capacity { tasks: 6, edges: 4, blocks: 1, data: 1, trace: 0 };
         let arena = Arena::new(&mut Heap, capacity, workers, 1);
         let topology = Topology::flat(2);
         let scheduler = Scheduler::new(arena, Policy::OBLIVIOUS, topology, &vec![0; workers]);
