@@ -19,7 +19,10 @@ pub(crate) use bench::{
     StructuresArgs, TierArgs, TierPart,
 };
 pub(crate) use cla::ClaArgs;
-pub(crate) use dataflow::{DataflowArgs, HistogramArgs, JacobiArgs, MatrixArgs, StreamclusterArgs};
+pub(crate) use dataflow::{
+    CholeskyArgs, CholeskyRun, DataflowArgs, HistogramArgs, JacobiArgs, KernelsChoice, MatrixArgs,
+    StreamclusterArgs,
+};
 pub(crate) use predict::{AcksName, CollectiveName, ObjectiveName, PredictArgs, StartName};
 pub(crate) use run::{PinChoice, PlacementArgs, RunArgs, RunMode};
 pub(crate) use sim::{SimArgs, SimCommand, SizeChoice, SpeedArgs, SweepArgs};

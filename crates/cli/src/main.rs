@@ -20,6 +20,7 @@ mod reproduce_command;
 mod run;
 mod show;
 mod sim;
+mod task_trace;
 mod tier;
 mod verify;
 mod view;

@@ -27,6 +27,7 @@ pub mod doubles;
 pub mod error;
 pub mod frames;
 pub mod futex;
+pub mod library;
 pub mod line_transfer;
 pub mod mapping;
 pub mod process;

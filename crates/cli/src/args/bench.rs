@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::dataflow::{HistogramArgs, JacobiArgs, MatrixArgs, StreamclusterArgs};
+use super::dataflow::{
+    CholeskyArgs, CholeskyRun, HistogramArgs, JacobiArgs, MatrixArgs, StreamclusterArgs,
+};
 use super::parse_bytes;
 use super::run::PlacementArgs;
 use super::sim::SpeedArgs;
@@ -22,6 +24,7 @@ Examples:
   isochrone bench coll --peer 'xhc=/opt/ompi/lib/libmpi.so=/opt/ompi/bin/mpirun --mca coll_xhc_priority 100'
   isochrone bench flags --blocks 30 --json flags.json
   isochrone bench cholesky --rows 8192 --tile 512 --regime dft,naft --json cholesky.json
+  isochrone bench cholesky --peers --rows 8192 --tiles 256,384,512 --json peers.json
   isochrone bench taskbench --patterns stencil_1d --widths 8 --json taskbench.json
   isochrone bench jacobi --check-footprint --blocks 2
   isochrone bench sim --repeats 5 --json speed.json
@@ -49,7 +52,10 @@ pub(crate) enum BenchCommand {
     /// Programs of mimalloc-bench under our library and the well known ones.
     Malloc(MallocArgs),
     /// The tiled Cholesky factorisation on tasks, in the regimes of memory and scheduling.
-    Cholesky(MatrixArgs),
+    Cholesky(CholeskyArgs),
+    /// Answers one question of `cholesky --peers`.
+    #[command(hide = true)]
+    CholeskyRun(CholeskyRun),
     /// Symmetric matrix inversion on tasks, in three stages.
     Smi(MatrixArgs),
     /// PARSEC's streamcluster on tasks.

@@ -1,5 +1,7 @@
 //! What the five task benchmarks take.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 use isochrone_tasks::Regime;
 use isochrone_workloads::dataflow::FirstTouch;
@@ -22,6 +24,10 @@ pub(crate) struct DataflowArgs {
     /// whether all went well.
     #[arg(long)]
     pub(crate) check_footprint: bool,
+    /// Writes what ran where and when, from one more run of each regime, as a trace for Chrome
+    /// (chrome://tracing) or Perfetto.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }
@@ -45,6 +51,49 @@ impl From<TouchChoice> for FirstTouch {
             TouchChoice::Serial => Self::Serial,
         }
     }
+}
+
+/// What `bench cholesky` takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CholeskyArgs {
+    #[command(flatten)]
+    pub(crate) matrix: MatrixArgs,
+    /// Compares with OpenBLAS's own threads, and with OpenMP and StarPU tasks over the same kernels,
+    /// instead of regimes. Needs compilers and the packages libopenblas0-pthread, libomp-dev, libstarpu-dev.
+    #[arg(long)]
+    pub(crate) peers: bool,
+    /// With --peers: widths of tiles, of which each system takes its best.
+    #[arg(long, value_name = "ROWS", value_delimiter = ',', default_values_t = [192, 256, 384, 512],
+          value_parser = clap::value_parser!(u32).range(1..=8192))]
+    pub(crate) tiles: Vec<u32>,
+    /// With --peers: only systems whose name holds one of these words.
+    #[arg(long, value_name = "WORDS", value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
+}
+
+/// A question of `bench cholesky --peers`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CholeskyRun {
+    /// `isochrone`, `openblas` for its own threads, or a library as peers/tiles.h says.
+    pub(crate) system: String,
+    /// Whose kernels.
+    #[arg(value_enum)]
+    pub(crate) kernels: KernelsChoice,
+    /// Tiles along one side.
+    pub(crate) tiles: u32,
+    /// Rows of a tile.
+    pub(crate) width: u32,
+    pub(crate) workers: usize,
+    pub(crate) seed: u64,
+}
+
+/// Whose tile kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KernelsChoice {
+    /// Those of faer.
+    Faer,
+    /// Those of OpenBLAS, one thread each.
+    Openblas,
 }
 
 /// What `bench cholesky` and `bench smi` take.

@@ -5,6 +5,7 @@
 //! in one line and is `null`, and the rest goes on.
 
 mod astar;
+mod cholesky;
 mod coll;
 mod dataflow;
 mod field;
@@ -13,7 +14,9 @@ mod malloc;
 mod meter;
 mod nodes;
 mod peers;
+mod process;
 mod ratio;
+mod recipe;
 mod series;
 mod setting;
 mod taskbench;
@@ -64,8 +67,13 @@ pub(crate) fn run(command: &BenchCommand, terminal: &Terminal) -> Result<ExitCod
             finish(setting, &figures, &text)
         }
         BenchCommand::Cholesky(args) => {
-            let mut setting = Setting::new("cholesky", &args.run.common, terminal)?;
-            let figures = dataflow::matrix(args, false, &mut setting)?;
+            let mut setting = Setting::new("cholesky", &args.matrix.run.common, terminal)?;
+            if args.peers {
+                let figures = cholesky::measure(args, &mut setting)?;
+                let text = figures.text(setting.width());
+                return finish(setting, &figures, &text);
+            }
+            let figures = dataflow::matrix(&args.matrix, false, &mut setting)?;
             let text = figures.text(setting.width());
             finish(setting, &figures, &text)
         }
@@ -98,6 +106,10 @@ pub(crate) fn run(command: &BenchCommand, terminal: &Terminal) -> Result<ExitCod
             let figures = taskbench::measure(args, &mut setting)?;
             let text = figures.text(setting.width());
             finish(setting, &figures, &text)
+        }
+        BenchCommand::CholeskyRun(args) => {
+            cholesky::child::run(args, terminal)?;
+            Ok(ExitCode::SUCCESS)
         }
         BenchCommand::TaskbenchRun { question } => {
             taskbench::child::run(question, terminal)?;

@@ -187,6 +187,11 @@ impl<'a> Setting<'a> {
         Ok(())
     }
 
+    /// Where words go.
+    pub(crate) fn terminal(&self) -> &'a Terminal {
+        self.terminal
+    }
+
     /// Notes what is missing.
     pub(crate) fn miss(&mut self, what: &str) {
         self.head.missing.push(what.to_owned());

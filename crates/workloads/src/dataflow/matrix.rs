@@ -58,6 +58,20 @@ impl Matrix {
         self.values.part((before + i - j) * len, len)
     }
 
+    /// Frees the memory when the tasks that use it are over.
+    ///
+    /// # Errors
+    /// [`TaskError`] where a task failed.
+    pub fn free(self, tasks: &mut impl Tasks) -> Result<(), TaskError> {
+        tasks.free(self.values)
+    }
+
+    /// All tiles.
+    #[must_use]
+    pub const fn all(self) -> Part<f64> {
+        self.values.all()
+    }
+
     /// All tiles from the diagonal down in column `j`.
     #[must_use]
     pub fn panel(self, j: u32) -> Part<f64> {

@@ -9,6 +9,7 @@ pub mod histogram;
 pub mod jacobi;
 mod kernels;
 pub mod matrix;
+pub mod problem;
 pub mod residual;
 #[cfg(test)]
 mod run_tests;

@@ -2,28 +2,18 @@
 //! machine has installed, and programs that somebody names. All are asked in one way, as processes.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use isochrone_workloads::taskbench::Graph;
+
+use crate::bench::process::{ask, on_cores};
+use crate::bench::recipe::Recipe;
 
 /// A run that takes longer has failed.
 const LIMIT: Duration = Duration::from_secs(120);
-/// How often one looks whether a run is over.
-const LOOK: Duration = Duration::from_millis(2);
 
 const COMMON: &str = include_str!("peers/common.h");
-
-/// A peer that is compiled from our source.
-struct Recipe {
-    name: &'static str,
-    package: &'static str,
-    compiler: &'static str,
-    /// Name and text.
-    source: (&'static str, &'static str),
-    libraries: &'static [&'static str],
-}
 
 const RECIPES: [Recipe; 4] = [
     Recipe {
@@ -31,28 +21,28 @@ const RECIPES: [Recipe; 4] = [
         package: "gcc",
         compiler: "gcc",
         source: ("openmp.c", include_str!("peers/openmp.c")),
-        libraries: &["-fopenmp"],
+        options: &["-fopenmp"],
     },
     Recipe {
         name: "libomp",
         package: "clang libomp-dev",
         compiler: "clang",
         source: ("openmp.c", include_str!("peers/openmp.c")),
-        libraries: &["-fopenmp"],
+        options: &["-fopenmp"],
     },
     Recipe {
         name: "onetbb",
         package: "g++ libtbb-dev",
         compiler: "g++",
         source: ("onetbb.cpp", include_str!("peers/onetbb.cpp")),
-        libraries: &["-ltbb"],
+        options: &["-ltbb"],
     },
     Recipe {
         name: "starpu",
         package: "gcc libstarpu-dev",
         compiler: "gcc",
         source: ("starpu.c", include_str!("peers/starpu.c")),
-        libraries: &["-I/usr/include/starpu/1.3", "-lstarpu-1.3", "-lpthread"],
+        options: &["-I/usr/include/starpu/1.3", "-lstarpu-1.3", "-lpthread"],
     },
 ];
 
@@ -110,10 +100,7 @@ pub(super) fn systems(
         }
         match recipe.compile(scratch) {
             Ok(program) => found.push(system(recipe.name, program, &[])),
-            Err(why) => missing.push(format!(
-                "{} has no figures: {why:#}; apt-get install {}",
-                recipe.name, recipe.package
-            )),
+            Err(why) => missing.push(recipe.advice(&why)),
         }
     }
     for (name, program) in named {
@@ -121,28 +108,6 @@ pub(super) fn systems(
         found.push(system(name, program.clone(), &[]));
     }
     Ok((found, missing))
-}
-
-impl Recipe {
-    fn compile(&self, scratch: &Path) -> Result<PathBuf> {
-        let (name, text) = self.source;
-        let (source, program) = (scratch.join(name), scratch.join(self.name));
-        std::fs::write(&source, text)?;
-        let output = Command::new(self.compiler)
-            .args(["-O2", "-march=native"])
-            .arg(&source)
-            .arg("-o")
-            .arg(&program)
-            .args(self.libraries)
-            .output()
-            .with_context(|| format!("{} is not installed", self.compiler))?;
-        if !output.status.success() {
-            let text = String::from_utf8_lossy(&output.stderr);
-            let first = text.lines().find(|line| line.contains("error")).unwrap_or("no reason");
-            bail!("{} does not compile it ({first})", self.compiler);
-        }
-        Ok(program)
-    }
 }
 
 impl System {
@@ -190,41 +155,13 @@ impl System {
 
     /// Starts the program on the cores with a question, and waits for the answer.
     fn ask(&self, question: &[String]) -> Result<String> {
-        let mut child = Command::new("taskset")
-            .args(["-c", &self.cores])
-            .arg(&self.program)
+        let mut command = on_cores(&self.cores, &self.program);
+        command
             .args(self.before)
             .args(question)
             .env("OMP_PROC_BIND", "true")
             .env("STARPU_HOME", &self.home)
-            .env("STARPU_SILENT", "1")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("{} cannot start (taskset is in util-linux)", self.name))?;
-        let begin = Instant::now();
-        while child.try_wait()?.is_none() {
-            if begin.elapsed() > LIMIT {
-                let _ = child.kill();
-                let _ = child.wait();
-                bail!(
-                    "{} took more than {} s for {}",
-                    self.name,
-                    LIMIT.as_secs(),
-                    question.join(" ")
-                );
-            }
-            std::thread::sleep(LOOK);
-        }
-        let output = child.wait_with_output()?;
-        ensure!(
-            output.status.success(),
-            "{} failed at {}: {}",
-            self.name,
-            question.join(" "),
-            String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or("no reason given")
-        );
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+            .env("STARPU_SILENT", "1");
+        ask(&mut command, &self.name, &question.join(" "), LIMIT)
     }
 }

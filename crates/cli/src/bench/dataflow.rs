@@ -1,27 +1,29 @@
 //! `isochrone bench cholesky|smi|streamcluster|jacobi|inthist`: the five benchmarks of the paper on
 //! NUMA-aware task runtimes, in its regimes and ours, on this machine.
 
-mod problem;
-
 use anyhow::{Context, Result, bail, ensure};
 use isochrone_report::fmt;
 use isochrone_report::table::{Cell, Table};
 use isochrone_tasks::live::{Config, Runtime};
-use isochrone_tasks::{Regime, Report, Topology};
+use isochrone_tasks::{Regime, Report, Topology, Trace};
 use isochrone_units::CoreId;
 use isochrone_workloads::dataflow::histogram::Image;
 use isochrone_workloads::dataflow::jacobi::Grid;
+use isochrone_workloads::dataflow::problem::{Checked, Problem, Reference};
 use isochrone_workloads::dataflow::streamcluster::Parameters;
 use serde::Serialize;
 
-use self::problem::{Checked, Problem, Reference};
 use super::ratio::Ratio;
 use super::series::Series;
 use super::setting::Setting;
 use crate::args::{DataflowArgs, HistogramArgs, JacobiArgs, MatrixArgs, StreamclusterArgs};
+use crate::output::write_file;
+use crate::task_trace::TraceFile;
 
 /// Blocks unless told otherwise.
 const BLOCKS: u32 = 5;
+/// Tasks of each worker that a trace keeps: some 40 MB.
+const TRACED_MAX: u32 = 1 << 20;
 /// The arm that repeats the base: how far an arm is from itself.
 const AGAIN: &str = "again";
 
@@ -123,6 +125,7 @@ struct Bench<'a> {
 struct Ran {
     seconds: f64,
     report: Report,
+    trace: Trace,
     checked: Checked,
 }
 
@@ -142,7 +145,8 @@ fn measure(problem: Problem, args: &DataflowArgs, setting: &mut Setting<'_>) -> 
     names.push(AGAIN.to_owned());
     let blocks = args.common.blocks.unwrap_or(BLOCKS);
     let series = setting.series(&names, "s", blocks, problem.name(), &mut |arm| {
-        let ran = bench.run(*regimes.get(arm).unwrap_or(&regimes[0]), bench.workers, false)?;
+        let regime = *regimes.get(arm).unwrap_or(&regimes[0]);
+        let ran = bench.run(bench.config(regime, bench.workers))?;
         worst.verified &= ran.checked.verified;
         worst.residual = worst.residual.max(ran.checked.residual);
         let seconds = ran.seconds;
@@ -151,6 +155,10 @@ fn measure(problem: Problem, args: &DataflowArgs, setting: &mut Setting<'_>) -> 
         }
         Ok(seconds)
     })?;
+    if let Some(path) = &args.trace {
+        setting.step("traces");
+        write_file(path, &bench.trace(&regimes)?, setting.terminal())?;
+    }
     ensure!(worst.verified, "a run gave a wrong answer: residual {}", worst.residual);
     let figures = regimes.iter().zip(last);
     let figures = figures.filter_map(|(regime, ran)| Some(bench.figures(*regime, &ran?, &series)));
@@ -169,23 +177,39 @@ fn measure(problem: Problem, args: &DataflowArgs, setting: &mut Setting<'_>) -> 
 }
 
 impl Bench<'_> {
-    fn run(&self, regime: Regime, workers: usize, guarded: bool) -> Result<Ran> {
+    fn config(&self, regime: Regime, workers: usize) -> Config {
         let mut config = Config::new(regime, workers, self.topology.clone());
         config.cores = Some(self.cores.clone());
         config.seed = self.seed;
-        config.check_footprint = guarded;
+        config
+    }
+
+    fn run(&self, config: Config) -> Result<Ran> {
         let mut run = Runtime::start(config)?;
         let touch = self.args.first_touch.into();
         let (answer, seconds) = self.problem.solve(&mut run, self.seed, touch)?;
-        let report = run.report();
+        let (report, trace) = (run.report(), run.trace());
         let checked = self.problem.check(&mut run, &answer, &self.reference, self.seed)?;
-        Ok(Ran { seconds, report, checked })
+        Ok(Ran { seconds, report, trace, checked })
+    }
+
+    /// One more run of each regime, with every task on record.
+    fn trace(&self, regimes: &[Regime]) -> Result<String> {
+        let mut file = TraceFile::new();
+        for regime in regimes {
+            let mut config = self.config(*regime, self.workers);
+            config.capacity.trace = TRACED_MAX;
+            file.add(regime.name(), &self.run(config)?.trace);
+        }
+        Ok(file.text())
     }
 
     /// Runs with everything unmapped that a kernel did not declare. What touches it is killed, so this
     /// goes on only where nothing did.
     fn check_footprint(&self) -> Result<bool> {
-        let ran = self.run(Regime::Naft, 1, true).context("--check-footprint")?;
+        let mut config = self.config(Regime::Naft, 1);
+        config.check_footprint = true;
+        let ran = self.run(config).context("--check-footprint")?;
         if !ran.checked.verified {
             bail!("--check-footprint: a wrong answer, residual {}", ran.checked.residual);
         }
@@ -225,6 +249,7 @@ impl Figures {
             "ns a task",
             "local",
             "remote",
+            "steals",
         ]);
         let three = |x: f64| fmt::significant(x, 3);
         let bytes = |n: u64| Cell::number(n as f64, fmt::bytes(n));
@@ -239,6 +264,7 @@ impl Figures {
                 Cell::number(figure.ns_per_task, three(figure.ns_per_task)),
                 bytes(figure.local_bytes),
                 bytes(figure.remote_bytes),
+                Cell::text(steals(&figure.steals)),
             ]);
         }
         let control = self.regimes.first().and_then(|figure| figure.over_first?.control);
@@ -260,4 +286,10 @@ impl Figures {
             three(self.residual),
         )
     }
+}
+
+/// Tasks taken from other regions, from the nearest to the farthest; the first number is always 0.
+fn steals(by_distance: &[u64]) -> String {
+    let words: Vec<String> = by_distance.iter().skip(1).map(u64::to_string).collect();
+    words.join("/")
 }

@@ -1,56 +1,87 @@
-//! The five benchmarks as something that is solved, timed and checked.
+//! The five benchmarks as something that is solved, timed and checked, on this machine.
 
-use std::time::Instant;
-
-use anyhow::Result;
-use isochrone_tasks::Data;
 use isochrone_tasks::live::Runtime;
-use isochrone_workloads::dataflow::histogram::{self, BINS, Image, Integral};
-use isochrone_workloads::dataflow::jacobi::{self, Grid, Grids};
-use isochrone_workloads::dataflow::matrix::Matrix;
-use isochrone_workloads::dataflow::streamcluster::stream::{Clustered, cluster};
-use isochrone_workloads::dataflow::streamcluster::{Parameters, serial::Serial, tasks::OnTasks};
-use isochrone_workloads::dataflow::{FirstTouch, cholesky, residual, smi};
-use serde::Serialize;
+use isochrone_tasks::{Data, TaskError, Tasks};
+
+use super::histogram::{self, BINS, Image, Integral};
+use super::jacobi::{self, Grid, Grids};
+use super::matrix::Matrix;
+use super::streamcluster::stream::{Clustered, cluster};
+use super::streamcluster::{Parameters, serial::Serial, tasks::OnTasks};
+use super::{FirstTouch, cholesky, residual, smi};
 
 /// A benchmark with its size.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Problem {
-    Cholesky { tiles: u32, width: u32 },
-    Smi { tiles: u32, width: u32 },
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// A factorisation.
+    Cholesky {
+        /// Tiles along one side.
+        tiles: u32,
+        /// Rows of a tile.
+        width: u32,
+    },
+    /// A symmetric inversion.
+    Smi {
+        /// Tiles along one side.
+        tiles: u32,
+        /// Rows of a tile.
+        width: u32,
+    },
+    /// A clustering of a stream.
     Streamcluster(Parameters),
-    Jacobi { grid: Grid, sweeps: usize },
+    /// Sweeps of the five-point stencil.
+    Jacobi {
+        /// The grid.
+        grid: Grid,
+        /// How many sweeps.
+        sweeps: usize,
+    },
+    /// The integral histogram of an image.
     Histogram(Image),
 }
 
 /// What a run came to; the data still lie in it.
-pub(super) enum Answer {
+#[derive(Debug)]
+pub enum Answer {
+    /// The factor `L`.
     Factor(Matrix),
+    /// The inverse.
     Inverse(Matrix),
+    /// Centres, and what they cost.
     Centres(Box<Clustered>),
+    /// The grid after the last sweep.
     Grid(Data<f64>),
+    /// The counts.
     Counts(Integral),
 }
 
 /// Whether an answer is right.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct Checked {
-    pub(super) verified: bool,
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Checked {
+    /// Whether it is.
+    pub verified: bool,
     /// In units of rounding where the order of operations may differ from the reference's, else the
     /// share of values that differ from it.
-    pub(super) residual: f64,
+    pub residual: f64,
 }
 
 /// What the serial reference gives; made once.
-pub(super) enum Reference {
+#[derive(Debug)]
+pub enum Reference {
+    /// None is needed: the answer is checked against the input.
     None,
+    /// The grid.
     Grid(Vec<f64>),
+    /// All counts.
     Counts(Vec<histogram::Count>),
+    /// The centres.
     Centres(Box<Clustered>),
 }
 
 impl Problem {
-    pub(super) const fn name(self) -> &'static str {
+    /// What the command calls it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Cholesky { .. } => "cholesky",
             Self::Smi { .. } => "smi",
@@ -61,7 +92,8 @@ impl Problem {
     }
 
     /// The size, in words.
-    pub(super) fn words(self) -> String {
+    #[must_use]
+    pub fn words(self) -> String {
         match self {
             Self::Cholesky { tiles, width } | Self::Smi { tiles, width } => {
                 format!("{} rows in tiles of {width}", tiles * width)
@@ -83,7 +115,8 @@ impl Problem {
     }
 
     /// Floating-point operations of the whole problem, where they are what counts.
-    pub(super) fn flops(self) -> Option<f64> {
+    #[must_use]
+    pub fn flops(self) -> Option<f64> {
         match self {
             Self::Cholesky { tiles, width } => Some(cholesky::flops((tiles * width) as usize)),
             Self::Smi { tiles, width } => Some(smi::flops((tiles * width) as usize)),
@@ -93,19 +126,22 @@ impl Problem {
 
     /// Solves it; seconds from the first task that computes to the end of the last. The input is made
     /// before, by tasks, except that streamcluster's arrives while it runs.
-    pub(super) fn solve(
+    ///
+    /// # Errors
+    /// [`TaskError`] if a task failed.
+    pub fn solve(
         self,
         run: &mut Runtime,
         seed: u64,
         touch: FirstTouch,
-    ) -> Result<(Answer, f64)> {
-        let timed = |begin: Instant| begin.elapsed().as_secs_f64();
+    ) -> Result<(Answer, f64), TaskError> {
+        let since = |run: &Runtime, begin: u64| (run.now_ns() - begin) as f64 / 1e9;
         Ok(match self {
             Self::Cholesky { tiles, width } | Self::Smi { tiles, width } => {
                 let matrix = Matrix::new(run, tiles, width)?;
                 matrix.fill(run, seed, touch)?;
                 run.wait()?;
-                let begin = Instant::now();
+                let begin = run.now_ns();
                 let inverse = matches!(self, Self::Smi { .. });
                 if inverse {
                     smi::submit(run, matrix)?
@@ -114,32 +150,33 @@ impl Problem {
                 }
                 run.wait()?;
                 let answer = if inverse { Answer::Inverse(matrix) } else { Answer::Factor(matrix) };
-                (answer, timed(begin))
+                (answer, since(run, begin))
             }
             Self::Streamcluster(parameters) => {
+                let begin = run.now_ns();
                 let mut chunk = OnTasks::new(run, &parameters, seed, touch)?;
-                let begin = Instant::now();
                 let clustered = cluster(&mut chunk, &parameters, seed)?;
-                (Answer::Centres(Box::new(clustered)), timed(begin))
+                (Answer::Centres(Box::new(clustered)), since(run, begin))
             }
             Self::Jacobi { grid, sweeps } => {
                 let grids = Grids::new(run, grid, touch)?;
-                let begin = Instant::now();
+                let begin = run.now_ns();
                 grids.sweep(run, sweeps)?;
-                (Answer::Grid(grids.after(sweeps)), timed(begin))
+                (Answer::Grid(grids.after(sweeps)), since(run, begin))
             }
             Self::Histogram(image) => {
                 let integral = Integral::new(run, image, seed, touch)?;
-                let begin = Instant::now();
+                let begin = run.now_ns();
                 integral.submit(run)?;
                 run.wait()?;
-                (Answer::Counts(integral), timed(begin))
+                (Answer::Counts(integral), since(run, begin))
             }
         })
     }
 
     /// The reference that answers are compared with, by one thread.
-    pub(super) fn reference(self, seed: u64) -> Reference {
+    #[must_use]
+    pub fn reference(self, seed: u64) -> Reference {
         match self {
             Self::Cholesky { .. } | Self::Smi { .. } => Reference::None,
             Self::Streamcluster(parameters) => {
@@ -157,13 +194,16 @@ impl Problem {
     }
 
     /// Checks an answer.
-    pub(super) fn check(
+    ///
+    /// # Errors
+    /// [`TaskError`] if a task failed.
+    pub fn check(
         self,
         run: &mut Runtime,
         answer: &Answer,
         reference: &Reference,
         seed: u64,
-    ) -> Result<Checked> {
+    ) -> Result<Checked, TaskError> {
         let rounding =
             |residual: f64| Checked { verified: residual < residual::RESIDUAL_MAX, residual };
         let differing = |share: f64| Checked { verified: share == 0.0, residual: share };
@@ -195,7 +235,7 @@ fn counts_differing(
     image: Image,
     integral: Integral,
     wanted: &[histogram::Count],
-) -> Result<f64> {
+) -> Result<f64, TaskError> {
     let width = image.blocks * image.side;
     let row_len = image.side * BINS;
     let mut differ = 0;

@@ -1,0 +1,355 @@
+//! Tile kernels behind C's calling convention, so that every system runs the same ones; and what is
+//! called in other libraries: OpenBLAS, and factorisations by other systems' tasks (peers/tiles.h).
+
+// Calls into libraries that are opened while the program runs; each block says why it is right.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
+use std::path::Path;
+use std::ptr::NonNull;
+use std::slice::{from_raw_parts, from_raw_parts_mut};
+use std::sync::OnceLock;
+
+use anyhow::{Context, Result, bail};
+use isochrone_os::library::Library;
+use isochrone_workloads::dataflow::tile;
+
+/// `struct kernels` of peers/tiles.h.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Kernels {
+    factor: unsafe extern "C" fn(*mut f64, c_long) -> c_int,
+    solve: unsafe extern "C" fn(*const f64, *mut f64, c_long),
+    update_diagonal: unsafe extern "C" fn(*const f64, *mut f64, c_long),
+    update: unsafe extern "C" fn(*const f64, *const f64, *mut f64, c_long),
+}
+
+/// Whether a slice is a whole tile.
+fn is_tile(tile: &[f64], n: usize) -> bool {
+    tile.len() == n * n
+}
+
+fn long(n: usize) -> c_long {
+    c_long::try_from(n).unwrap_or(0)
+}
+
+impl Kernels {
+    /// `c` becomes its factor; false where a pivot is not positive.
+    pub(super) fn factor(&self, c: &mut [f64], n: usize) -> bool {
+        assert!(is_tile(c, n));
+        // SAFETY: the tile has `n * n` elements, as was just checked, which is all that the kernel uses.
+        unsafe { (self.factor)(c.as_mut_ptr(), long(n)) == 0 }
+    }
+
+    /// `c <- c a^-T`.
+    pub(super) fn solve(&self, a: &[f64], c: &mut [f64], n: usize) {
+        assert!(is_tile(a, n) && is_tile(c, n));
+        // SAFETY: as in `factor`, for both.
+        unsafe { (self.solve)(a.as_ptr(), c.as_mut_ptr(), long(n)) }
+    }
+
+    /// `c <- c - a a^T`.
+    pub(super) fn update_diagonal(&self, a: &[f64], c: &mut [f64], n: usize) {
+        assert!(is_tile(a, n) && is_tile(c, n));
+        // SAFETY: as in `factor`, for both.
+        unsafe { (self.update_diagonal)(a.as_ptr(), c.as_mut_ptr(), long(n)) }
+    }
+
+    /// `c <- c - a b^T`.
+    pub(super) fn update(&self, a: &[f64], b: &[f64], c: &mut [f64], n: usize) {
+        assert!(is_tile(a, n) && is_tile(b, n) && is_tile(c, n));
+        // SAFETY: as in `factor`, for all three.
+        unsafe { (self.update)(a.as_ptr(), b.as_ptr(), c.as_mut_ptr(), long(n)) }
+    }
+}
+
+/// The elements of a tile.
+fn elements(n: c_long) -> usize {
+    let n = usize::try_from(n).unwrap_or(0);
+    n * n
+}
+
+fn width(n: c_long) -> usize {
+    usize::try_from(n).unwrap_or(0)
+}
+
+/// Those of faer.
+pub(super) static FAER: Kernels = Kernels {
+    factor: faer_factor,
+    solve: faer_solve,
+    update_diagonal: faer_update_diagonal,
+    update: faer_update,
+};
+
+unsafe extern "C" fn faer_factor(c: *mut f64, n: c_long) -> c_int {
+    // SAFETY: whoever calls a kernel owns the tile, as peers/tiles.h asks.
+    let c = unsafe { from_raw_parts_mut(c, elements(n)) };
+    c_int::from(tile::factor(c, width(n)).is_err())
+}
+
+unsafe extern "C" fn faer_solve(a: *const f64, c: *mut f64, n: c_long) {
+    // SAFETY: nobody writes the tile meanwhile: its task waits for it.
+    let a = unsafe { from_raw_parts(a, elements(n)) };
+    // SAFETY: as in `faer_factor`; it is another tile.
+    tile::solve_right_transposed(a, unsafe { from_raw_parts_mut(c, elements(n)) }, width(n));
+}
+
+unsafe extern "C" fn faer_update_diagonal(a: *const f64, c: *mut f64, n: c_long) {
+    // SAFETY: as in `faer_solve`.
+    let a = unsafe { from_raw_parts(a, elements(n)) };
+    // SAFETY: as in `faer_solve`.
+    tile::update_diagonal(a, unsafe { from_raw_parts_mut(c, elements(n)) }, width(n));
+}
+
+unsafe extern "C" fn faer_update(a: *const f64, b: *const f64, c: *mut f64, n: c_long) {
+    // SAFETY: as in `faer_solve`.
+    let a = unsafe { from_raw_parts(a, elements(n)) };
+    // SAFETY: as in `faer_solve`.
+    let b = unsafe { from_raw_parts(b, elements(n)) };
+    // SAFETY: as in `faer_solve`.
+    tile::update(a, b, unsafe { from_raw_parts_mut(c, elements(n)) }, width(n));
+}
+
+type Letter = *const c_char;
+type Number = *const c_int;
+type Factor = *const f64;
+/// DPOTRF, DTRSM, DSYRK and DGEMM of LAPACK and BLAS, with Fortran's arguments.
+type Potrf = unsafe extern "C" fn(Letter, Number, *mut f64, Number, *mut c_int);
+type Trsm = unsafe extern "C" fn(
+    Letter,
+    Letter,
+    Letter,
+    Letter,
+    Number,
+    Number,
+    Factor,
+    *const f64,
+    Number,
+    *mut f64,
+    Number,
+);
+type Syrk = unsafe extern "C" fn(
+    Letter,
+    Letter,
+    Number,
+    Number,
+    Factor,
+    *const f64,
+    Number,
+    Factor,
+    *mut f64,
+    Number,
+);
+type Gemm = unsafe extern "C" fn(
+    Letter,
+    Letter,
+    Number,
+    Number,
+    Number,
+    Factor,
+    *const f64,
+    Number,
+    *const f64,
+    Number,
+    Factor,
+    *mut f64,
+    Number,
+);
+
+/// What is called in OpenBLAS.
+struct Blas {
+    potrf: Potrf,
+    trsm: Trsm,
+    syrk: Syrk,
+    gemm: Gemm,
+    set_threads: unsafe extern "C" fn(c_int),
+    core: unsafe extern "C" fn() -> *const c_char,
+}
+
+static BLAS: OnceLock<Blas> = OnceLock::new();
+
+/// Those of OpenBLAS; [`OpenBlas`] is the proof that it is open.
+static OPENBLAS: Kernels = Kernels {
+    factor: blas_factor,
+    solve: blas_solve,
+    update_diagonal: blas_update_diagonal,
+    update: blas_update,
+};
+
+fn blas() -> &'static Blas {
+    BLAS.get()
+        .unwrap_or_else(|| unreachable!("OpenBLAS was opened before its kernels were given out"))
+}
+
+fn int(n: c_long) -> c_int {
+    c_int::try_from(n).unwrap_or(0)
+}
+
+unsafe extern "C" fn blas_factor(c: *mut f64, n: c_long) -> c_int {
+    let (n, mut info) = (int(n), 0);
+    // SAFETY: a tile of `n * n` elements, column by column, that the caller owns.
+    unsafe { (blas().potrf)(c"L".as_ptr(), &raw const n, c, &raw const n, &raw mut info) };
+    info
+}
+
+unsafe extern "C" fn blas_solve(a: *const f64, c: *mut f64, n: c_long) {
+    let n = int(n);
+    let (n, one) = (&raw const n, &raw const ONE);
+    let [right, lower, turned, diagonal] = [c"R", c"L", c"T", c"N"].map(CStr::as_ptr);
+    // SAFETY: as in `blas_factor`, for both tiles.
+    unsafe { (blas().trsm)(right, lower, turned, diagonal, n, n, one, a, n, c, n) };
+}
+
+unsafe extern "C" fn blas_update_diagonal(a: *const f64, c: *mut f64, n: c_long) {
+    let n = int(n);
+    let (n, minus, one) = (&raw const n, &raw const MINUS, &raw const ONE);
+    let [lower, plain] = [c"L", c"N"].map(CStr::as_ptr);
+    // SAFETY: as in `blas_factor`, for both tiles.
+    unsafe { (blas().syrk)(lower, plain, n, n, minus, a, n, one, c, n) };
+}
+
+unsafe extern "C" fn blas_update(a: *const f64, b: *const f64, c: *mut f64, n: c_long) {
+    let n = int(n);
+    let (n, minus, one) = (&raw const n, &raw const MINUS, &raw const ONE);
+    let [plain, turned] = [c"N", c"T"].map(CStr::as_ptr);
+    // SAFETY: as in `blas_factor`, for all three tiles.
+    unsafe { (blas().gemm)(plain, turned, n, n, n, minus, a, n, b, n, one, c, n) };
+}
+
+static ONE: f64 = 1.0;
+static MINUS: f64 = -1.0;
+
+/// OpenBLAS, open.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OpenBlas(());
+
+impl OpenBlas {
+    /// Opens it.
+    pub(super) fn open() -> Result<Self> {
+        let library = Library::open(c"libopenblas.so.0").context("libopenblas.so.0")?;
+        if BLAS.get().is_none() {
+            let _ = BLAS.set(Blas::of(library)?);
+        }
+        Ok(Self(()))
+    }
+
+    /// Its kernels on tiles. Each runs on as many threads as [`Self::threads`] said.
+    #[allow(clippy::unused_self, reason = "whoever has a value has opened the library")]
+    pub(super) fn kernels(self) -> &'static Kernels {
+        &OPENBLAS
+    }
+
+    /// Threads of every call from here on.
+    #[allow(clippy::unused_self, reason = "as above")]
+    pub(super) fn threads(self, count: usize) {
+        // SAFETY: any number is allowed.
+        unsafe { (blas().set_threads)(c_int::try_from(count).unwrap_or(1)) };
+    }
+
+    /// The kind of core that it takes this one for.
+    #[allow(clippy::unused_self, reason = "as above")]
+    pub(super) fn core(self) -> String {
+        // SAFETY: it has no arguments, and gives a text that is never freed.
+        let name = unsafe { (blas().core)() };
+        // SAFETY: as said; the text ends with a zero.
+        unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned()
+    }
+
+    /// Factors a whole matrix, column by column in `a`; its lower triangle becomes the factor.
+    #[allow(clippy::unused_self, reason = "as above")]
+    pub(super) fn factor(self, a: &mut [f64], n: usize) -> Result<()> {
+        assert!(is_tile(a, n));
+        // SAFETY: the matrix has `n * n` elements, as was just checked.
+        match unsafe { blas_factor(a.as_mut_ptr(), long(n)) } {
+            0 => Ok(()),
+            info => bail!("OpenBLAS: pivot {info} is not positive"),
+        }
+    }
+}
+
+impl Blas {
+    fn of(library: Library) -> Result<Self> {
+        let find = |name: &CStr| symbol(library, name);
+        // SAFETY: LAPACK's DPOTRF has this type, with 32-bit numbers in this package.
+        let potrf = unsafe { std::mem::transmute::<NonNull<c_void>, Potrf>(find(c"dpotrf_")?) };
+        // SAFETY: the same for BLAS's DTRSM.
+        let trsm = unsafe { std::mem::transmute::<NonNull<c_void>, Trsm>(find(c"dtrsm_")?) };
+        // SAFETY: the same for BLAS's DSYRK.
+        let syrk = unsafe { std::mem::transmute::<NonNull<c_void>, Syrk>(find(c"dsyrk_")?) };
+        // SAFETY: the same for BLAS's DGEMM.
+        let gemm = unsafe { std::mem::transmute::<NonNull<c_void>, Gemm>(find(c"dgemm_")?) };
+        let threads = find(c"openblas_set_num_threads")?;
+        let core = find(c"openblas_get_corename")?;
+        // SAFETY: as OpenBLAS's cblas.h declares it.
+        let set_threads =
+            unsafe { std::mem::transmute::<NonNull<c_void>, unsafe extern "C" fn(c_int)>(threads) };
+        // SAFETY: as OpenBLAS's cblas.h declares it.
+        let core = unsafe {
+            std::mem::transmute::<NonNull<c_void>, unsafe extern "C" fn() -> *const c_char>(core)
+        };
+        Ok(Self { potrf, trsm, syrk, gemm, set_threads, core })
+    }
+}
+
+fn symbol(library: Library, name: &CStr) -> Result<NonNull<c_void>> {
+    library.symbol(name).with_context(|| format!("the library has no {}", name.to_string_lossy()))
+}
+
+type Solve = unsafe extern "C" fn(*mut f64, c_long, c_long, *const Kernels) -> c_int;
+
+/// Another system's factorisation, started.
+#[derive(Debug)]
+pub(super) struct Peer {
+    solve: Solve,
+    end: unsafe extern "C" fn(),
+}
+
+impl Peer {
+    /// Opens a library as peers/tiles.h says, and starts its system.
+    pub(super) fn start(path: &Path, workers: usize) -> Result<Self> {
+        let name = CString::new(path.to_string_lossy().into_owned())?;
+        let library = Library::open(&name).with_context(|| path.display().to_string())?;
+        let begin = symbol(library, c"isochrone_begin")?;
+        let solve = symbol(library, c"isochrone_solve")?;
+        let end = symbol(library, c"isochrone_end")?;
+        // SAFETY: peers/tiles.h declares it so.
+        let begin = unsafe {
+            std::mem::transmute::<NonNull<c_void>, unsafe extern "C" fn(c_int) -> c_int>(begin)
+        };
+        // SAFETY: as above.
+        let solve = unsafe { std::mem::transmute::<NonNull<c_void>, Solve>(solve) };
+        // SAFETY: as above.
+        let end = unsafe { std::mem::transmute::<NonNull<c_void>, unsafe extern "C" fn()>(end) };
+        // SAFETY: it comes first, and once.
+        if unsafe { begin(c_int::try_from(workers).unwrap_or(1)) } != 0 {
+            bail!("{} does not start", path.display());
+        }
+        Ok(Self { solve, end })
+    }
+
+    /// Factors the tiles of a lower triangle.
+    pub(super) fn solve(
+        &self,
+        values: &mut [f64],
+        tiles: usize,
+        width: usize,
+        kernels: &'static Kernels,
+    ) -> Result<()> {
+        assert!(values.len() == tiles * (tiles + 1) / 2 * width * width);
+        let first = values.as_mut_ptr();
+        // SAFETY: the triangle has as many tiles, as was just checked, and its tasks are over when this
+        // returns; the kernels are static.
+        let failed = unsafe { (self.solve)(first, long(tiles), long(width), kernels) };
+        if failed != 0 {
+            bail!("a pivot is not positive");
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // SAFETY: it was started, and nothing of it is used afterwards.
+        unsafe { (self.end)() }
+    }
+}
