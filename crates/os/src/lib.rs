@@ -32,6 +32,7 @@ pub mod line_transfer;
 pub mod mapping;
 pub mod process;
 pub mod reserve;
+pub mod ring;
 pub mod rseq;
 pub mod shared;
 pub mod signal;

@@ -71,6 +71,14 @@ impl Shape {
 pub struct Plan {
     /// Groups that a worker without a free frame evicts at once: 1 to [`BATCH_MOST`].
     pub batch: u32,
+    /// The same of a mover.
+    pub mover_batch: u32,
+    /// Groups that a worker fetches at a fault: those that follow the one it needs come by the same call, as
+    /// far as they are absent. 1 fetches that one alone.
+    pub cluster: u32,
+    /// Groups that are fetched by one call ahead of who needs them: 1 to [`BATCH_MOST`]. Few, so that a worker
+    /// does not wait long for the first of them; many where the far tier is slow to begin.
+    pub chunk: u32,
     /// Map what is only read without permission to write, so that it need not be copied when it leaves.
     pub clean: bool,
     /// Take write permission away before a group is copied. Only the negative control of the tests does
@@ -80,7 +88,7 @@ pub struct Plan {
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { batch: 32, clean: false, protect: true }
+        Self { batch: 32, mover_batch: 32, cluster: 1, chunk: 16, clean: false, protect: true }
     }
 }
 
@@ -113,7 +121,9 @@ impl<'a> Pager<'a> {
     /// If there are fewer words than the shape needs, or the batch is out of bounds.
     #[must_use]
     pub fn new(words: &'a [AtomicU32], shape: Shape, plan: Plan) -> Self {
-        assert!((1..=BATCH_MOST).contains(&plan.batch), "a batch has 1 to {BATCH_MOST} groups");
+        for groups in [plan.batch, plan.mover_batch, plan.cluster, plan.chunk] {
+            assert!((1..=BATCH_MOST).contains(&groups), "1 to {BATCH_MOST} groups by one call");
+        }
         let (frames, rest) = words.split_at(LINE_WORDS);
         let (locks, rest) = rest.split_at(shape.shards() as usize * LINE_WORDS);
         let (directory, rest) = rest.split_at(shape.directory_words());
@@ -156,6 +166,11 @@ impl<'a> Pager<'a> {
     #[must_use]
     pub fn free(&self) -> u32 {
         self.frames.free()
+    }
+
+    /// Groups that an actor evicts at once.
+    const fn batch_of(&self, actor: Actor) -> u32 {
+        if self.is_worker(actor) { self.plan.batch } else { self.plan.mover_batch }
     }
 
     /// Whether an actor is a worker, and not a mover.

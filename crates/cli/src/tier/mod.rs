@@ -16,7 +16,7 @@ use isochrone_tier::pager::Habit;
 use isochrone_tier::pages::Event;
 use isochrone_tier::prefetch::Prefetch;
 use isochrone_units::CoreId;
-use isochrone_workloads::tiered::{Outcome, Tiered};
+use isochrone_workloads::tiered::Outcome;
 
 use crate::output::Terminal;
 use request::{Answer, FarTier, Moves, Program, Request, Tables, Times};
@@ -33,8 +33,8 @@ pub(crate) fn run(args: &TierArmArgs, terminal: &Terminal) -> Result<ExitCode> {
     let request: Request = serde_json::from_str(&args.request).context("reading the request")?;
     let answer = match &request.program {
         Program::Stencil(_) if request.plain.is_some() => plain::run(&request)?,
-        Program::Stencil(_) => stencil(&request)?,
         Program::Touch { .. } => touch(&request)?,
+        _ => on_area(&request)?,
     };
     terminal.print(&serde_json::to_string(&answer)?)?;
     Ok(ExitCode::SUCCESS)
@@ -47,8 +47,13 @@ fn config(request: &Request, bytes: usize) -> Config {
         Tables::Shared => isochrone_tier::live::Tables::Shared,
         Tables::Separated => isochrone_tier::live::Tables::Separated,
     };
-    config.policy = request.policy();
+    config.policy = request.policy.into();
+    config.group_pages = request.group_pages;
     config.plan.batch = request.batch;
+    config.plan.mover_batch = request.batch;
+    config.plan.chunk = request.chunk;
+    config.plan.cluster = request.cluster;
+    config.plan.clean = request.clean;
     config.worker_cores = request.worker_cores.iter().copied().map(CoreId).collect();
     config.mover_cores = request.mover_cores.iter().copied().map(CoreId).collect();
     if let Some(Moves { movers, window, reserve }) = request.moves {
@@ -63,6 +68,7 @@ fn config(request: &Request, bytes: usize) -> Config {
 fn far(request: &Request, bytes: usize) -> Result<Box<dyn Far>> {
     Ok(match &request.far {
         FarTier::Memory => Box::new(Memory::new(bytes, None)?),
+        // Page by page, whatever a group has: the less a slot's size varies, the less room is lost.
         FarTier::Lz4 => Box::new(Compressed::new(bytes, 4096, 2 * bytes)?),
         FarTier::File { folder } => Box::new(File::new(folder, bytes as u64)?),
     })
@@ -104,10 +110,9 @@ fn times(counters: &Counters) -> Times {
     }
 }
 
-fn stencil(request: &Request) -> Result<Answer> {
-    let Program::Stencil(stencil) = request.program else { anyhow::bail!("not a stencil") };
-    let program = Tiered::Stencil(stencil.into());
-    let bytes = program.bytes(4096);
+fn on_area(request: &Request) -> Result<Answer> {
+    let program = request.program.tiered().context("not a program for an area")?;
+    let bytes = program.bytes(request.group_pages * 4096);
     let team = Team::new(config(request, bytes), far(request, bytes)?)?;
     let report = team.run(|worker| program.run(worker))?;
     let outcome = Outcome::of(&report).map_err(anyhow::Error::msg)?;

@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use isochrone_tier::policy::PolicyKind;
+use isochrone_workloads::tiered::Tiered;
+use isochrone_workloads::tiered::cholesky::Cholesky;
+use isochrone_workloads::tiered::spmv::Spmv;
 use isochrone_workloads::tiered::stencil::Stencil;
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +31,26 @@ impl From<Grid> for Stencil {
 pub(crate) enum Program {
     /// Heat diffusion.
     Stencil(Grid),
+    /// Products with a sparse matrix.
+    Spmv {
+        /// Rows, and columns.
+        rows: usize,
+        /// Entries of a row, in the mean.
+        entries: usize,
+        /// Products.
+        iterations: u32,
+        /// What it is made from.
+        seed: u64,
+    },
+    /// The tile Cholesky factorisation.
+    Cholesky {
+        /// Tiles along one side.
+        tiles: usize,
+        /// Rows of a tile.
+        width: usize,
+        /// What it is made from.
+        seed: u64,
+    },
     /// One worker writes a word of page after page, others run.
     Touch {
         /// How many.
@@ -39,12 +62,49 @@ pub(crate) enum Program {
     },
 }
 
+impl Program {
+    /// The program on an area, if it is one that others run, too.
+    pub(crate) fn tiered(&self) -> Option<Tiered> {
+        match *self {
+            Self::Stencil(grid) => Some(Tiered::Stencil(grid.into())),
+            Self::Spmv { rows, entries, iterations, seed } => {
+                Some(Tiered::Spmv(Spmv { rows, entries, iterations, seed }))
+            }
+            Self::Cholesky { tiles, width, seed } => {
+                Some(Tiered::Cholesky(Cholesky { tiles, width, seed }))
+            }
+            Self::Touch { .. } => None,
+        }
+    }
+}
+
 /// Whose page tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Tables {
     Shared,
     Separated,
+}
+
+/// Which group goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Policy {
+    Fifo,
+    CoreFifo,
+    Cmcp,
+    Sieve,
+}
+
+impl From<Policy> for PolicyKind {
+    fn from(policy: Policy) -> Self {
+        match policy {
+            Policy::Fifo => Self::Fifo,
+            Policy::CoreFifo => Self::CoreFifo,
+            Policy::Cmcp => Self::Cmcp,
+            Policy::Sieve => Self::Sieve,
+        }
+    }
 }
 
 /// Where pages go.
@@ -93,18 +153,20 @@ pub(crate) struct Request {
     pub(crate) tables: Tables,
     pub(crate) worker_cores: Vec<u16>,
     pub(crate) mover_cores: Vec<u16>,
-    pub(crate) core_fifo: bool,
+    pub(crate) policy: Policy,
+    /// Pages of a group.
+    pub(crate) group_pages: usize,
+    /// Groups evicted at once, and fetched at once by movers.
     pub(crate) batch: u32,
+    pub(crate) chunk: u32,
+    /// Groups that a worker fetches at a fault.
+    pub(crate) cluster: u32,
+    /// What is only read is not written back.
+    pub(crate) clean: bool,
     pub(crate) moves: Option<Moves>,
     pub(crate) oversubscribed: bool,
     pub(crate) far: FarTier,
     pub(crate) plain: Option<Plain>,
-}
-
-impl Request {
-    pub(crate) const fn policy(&self) -> PolicyKind {
-        if self.core_fifo { PolicyKind::CoreFifo } else { PolicyKind::Fifo }
-    }
 }
 
 /// Times done and cycles.

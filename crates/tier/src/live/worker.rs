@@ -78,6 +78,13 @@ impl<'t> Worker<'t> {
         (self.process.area.base(), self.process.area.bytes())
     }
 
+    /// Bytes from the start of the area to an address, `None` outside.
+    #[must_use]
+    pub fn offset_of(&self, address: usize) -> Option<usize> {
+        let (base, bytes) = self.extent();
+        address.checked_sub(base.addr()).filter(|offset| *offset < bytes)
+    }
+
     /// What the area is used as.
     pub(super) fn kind(&self) -> &'t AtomicU64 {
         self.process.common.kind()

@@ -5,7 +5,7 @@ use crate::names::{Actor, Group, Run};
 use crate::policy::View;
 
 /// Most groups of one batch.
-pub const BATCH_MOST: u32 = 64;
+pub const BATCH_MOST: u32 = 256;
 
 /// Groups that one actor has claimed.
 pub(super) struct Batch {

@@ -31,10 +31,16 @@ impl Pager<'_> {
         group: Group,
         access: Access,
     ) -> Result<Outcome, Trouble> {
-        let mut late = false;
+        let (mut late, mut alone) = (false, false);
         loop {
             let seen = self.directory.look(group);
             match seen.state() {
+                State::Absent if self.plan.cluster > 1 && !alone => {
+                    alone = true;
+                    if self.fetch_cluster(pages, caller, group, access).await {
+                        return Ok(Outcome::Missing);
+                    }
+                }
                 State::Absent => {
                     if self.directory.claim(group, seen, State::Seeking, caller.actor).is_ok() {
                         return self.fetch(pages, caller, group, seen.flags(), access).await;
@@ -58,6 +64,26 @@ impl Pager<'_> {
                 }
             }
         }
+    }
+
+    /// Fetches a group with those that follow it. False where this one did not come: then it is fetched alone,
+    /// and what is in the way is told.
+    async fn fetch_cluster<P: Pages>(
+        &self,
+        pages: &P,
+        caller: Caller,
+        group: Group,
+        access: Access,
+    ) -> bool {
+        let groups = self.plan.cluster.min(self.shape.groups - group.0);
+        let run = Run { first: group, groups };
+        let came = self.prefetch(pages, caller, run, access, None).await;
+        if !came.is_ok_and(|came| came > 0) || !self.directory.shares(group, caller.space) {
+            return false;
+        }
+        pages.count(Event::Missing, 1);
+        pages.wish(Wish { worker: caller.worker, group, access });
+        true
     }
 
     /// Fetches a group that the caller claimed.

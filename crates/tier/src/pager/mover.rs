@@ -8,8 +8,6 @@ use crate::names::{Access, Actor, Group, Run, Space};
 use crate::pages::{Event, Fetch, Pages, Trouble, Wish};
 use crate::prefetch::{Predictor, Prefetch};
 
-/// Groups that a mover fetches by one call: few enough for a worker that waits for the first of them.
-const CHUNK: u32 = 16;
 /// A window, and the reserve, are at most one in this many of the frames: more would evict what was just
 /// fetched.
 const FEW_FRAMES: u32 = 4;
@@ -102,7 +100,7 @@ impl Mover {
             turn = (turn + 1) % u32::from(pager.shape.workers);
             let caller = caller(turn);
             let busy = if pager.free() < self.habit.reserve {
-                let freed = pager.evict(pages, caller, pager.plan.batch).await;
+                let freed = pager.evict(pages, caller, pager.plan.mover_batch).await;
                 freed.is_ok_and(|freed| {
                     pager.give(pages, freed);
                     freed > 0
@@ -145,9 +143,9 @@ impl Pager<'_> {
                 at += 1;
                 continue;
             }
-            let mut frames = self.frames.take(CHUNK.min(end - at));
+            let mut frames = self.frames.take(self.plan.chunk.min(end - at));
             if frames == 0 {
-                frames = self.evict(pages, caller, self.plan.batch).await?;
+                frames = self.evict(pages, caller, self.batch_of(caller.actor)).await?;
             }
             if frames == 0 {
                 return Ok(came);
@@ -155,7 +153,7 @@ impl Pager<'_> {
             let mut batch = Batch::new();
             let first = Group(at);
             let alone = marker.filter(|marker| *marker == first);
-            let most = if alone.is_some() { 1 } else { frames.min(CHUNK) };
+            let most = if alone.is_some() { 1 } else { frames.min(self.plan.chunk) };
             while at < end && (at - first.0) < most && (at == first.0 || marker != Some(Group(at)))
             {
                 if !self.claim_absent(&mut batch, Group(at), caller.actor) {
@@ -238,7 +236,7 @@ impl Pager<'_> {
             busy: false,
             wanted: |seen| !seen.flags().clean,
         };
-        self.policy.peek(shard, self.plan.batch, &mut claims);
+        self.policy.peek(shard, self.batch_of(caller.actor), &mut claims);
         self.unlock(pages, shard);
         batch.sort();
         let (mut at, mut written, mut last) = (0, 0, Ok(()));

@@ -33,7 +33,13 @@ fn play() -> impl Strategy<Value = Play> {
                     workers,
                     policy,
                 },
-                plan: Plan { batch, clean, protect: true },
+                plan: Plan {
+                    batch,
+                    mover_batch: 3,
+                    cluster: if seed % 3 == 0 { 4 } else { 1 },
+                    clean,
+                    ..Plan::default()
+                },
                 habit: Habit { prefetch, window, markers, reserve, write_back },
                 movers,
                 steps: 60,
@@ -89,7 +95,7 @@ fn contended(protect: bool, seed: u64) -> Play {
     let shape = Shape { groups: 3, frames: 2, spaces: 2, workers: 2, policy: PolicyKind::Fifo };
     Play {
         shape,
-        plan: Plan { batch: 1, clean: false, protect },
+        plan: Plan { batch: 1, protect, ..Plan::default() },
         habit: Habit { reserve: 1, prefetch: Prefetch::None, ..Habit::default() },
         movers: 1,
         steps: 200,

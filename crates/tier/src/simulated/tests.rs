@@ -41,7 +41,7 @@ fn case(workers: u16, separated: bool) -> Case {
         frames: 256,
         sweeps: 2,
         policy: PolicyKind::Fifo,
-        plan: Plan { batch: 1, clean: false, protect: true },
+        plan: Plan { batch: 1, mover_batch: 1, ..Plan::default() },
         habit: Habit {
             prefetch: Prefetch::Next,
             window: 16,

@@ -4,7 +4,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use isochrone_tier::live::far::{Compressed, Memory};
-use isochrone_tier::live::{Config, FreeError, Report, Tables, Team, Worker};
+use isochrone_tier::live::{Config, FreeError, Mapped, Report, Tables, Team, Worker};
 use isochrone_tier::pager::Advice;
 use isochrone_tier::pages::Event;
 use isochrone_tier::policy::PolicyKind;
@@ -17,6 +17,7 @@ pub(super) const CASES: &[Case] = &[
     case("what_is_no_piece_is_refused", refused),
     case("pieces_that_come_and_go_keep_what_they_hold", come_and_go),
     case("what_is_cold_leaves_and_what_is_needed_comes", cold_and_needed),
+    case("an_array_without_a_team_serves_all_threads", mapped),
     case("what_is_discarded_reads_as_zeros_and_the_rest_stays", discarded),
 ];
 
@@ -170,6 +171,34 @@ fn cold_and_needed() {
     });
     // Page 0 was pinned, page 1 left with 4 to 11.
     assert_eq!(report.values(), Ok(vec![20_00_09_00_20]));
+}
+
+/// Three threads sweep over an array of which a quarter fits, in groups of 16 KiB; then another is mapped.
+fn mapped() {
+    for round in 1..3_usize {
+        let config = Config { group_pages: 4, ..Config::new(256 << 12, 64 << 12, 1) };
+        let far = || Box::new(Memory::new(256 << 12, None).expect("addresses"));
+        let array = Mapped::new(config.clone(), far()).expect("an array");
+        assert!(Mapped::new(config, far()).is_err(), "one at a time");
+        assert_eq!(array.len(), 256 << 12);
+        let first = array.as_ptr().cast::<AtomicU64>();
+        // SAFETY: the array is that long, aligned to pages, readable and writable while `array` lives, and
+        // nobody has anything but these atomic words of it.
+        let words = unsafe { std::slice::from_raw_parts(first, array.len() / 8) };
+        std::thread::scope(|scope| {
+            for thread in 0..3 {
+                scope.spawn(move || {
+                    for _ in 0..round {
+                        for word in words[thread..].iter().step_by(64) {
+                            word.fetch_add(1, Ordering::Relaxed);
+                        }
+                    }
+                });
+            }
+        });
+        let sum: u64 = words.iter().map(|word| word.load(Ordering::Relaxed)).sum();
+        assert_eq!(sum, 3 * (256 << 12) / 512 * round as u64, "round {round}");
+    }
 }
 
 fn discarded() {

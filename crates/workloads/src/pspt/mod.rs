@@ -31,6 +31,8 @@ pub struct Plan {
     pub frames_of_a_worker: u32,
     /// Groups that a mover fetches for a fault.
     pub window: u32,
+    /// Of them by one transfer.
+    pub chunk: u32,
     /// Largest number of threads.
     pub most: u16,
     /// Of the spread of arithmetic.
@@ -41,7 +43,15 @@ impl Plan {
     /// The paper's figures.
     #[must_use]
     pub const fn paper(seed: u64) -> Self {
-        Self { rows: 8192, sweeps: 2, frames_of_a_worker: 1024, window: 128, most: 128, seed }
+        Self {
+            rows: 8192,
+            sweeps: 2,
+            frames_of_a_worker: 1024,
+            window: 128,
+            chunk: 16,
+            most: 128,
+            seed,
+        }
     }
 }
 

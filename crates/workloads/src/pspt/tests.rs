@@ -4,8 +4,15 @@ use super::*;
 
 #[test]
 fn a_small_plan_has_the_shape_of_the_paper() {
-    let plan =
-        Plan { rows: 1024, sweeps: 1, frames_of_a_worker: 256, window: 32, most: 16, seed: 1 };
+    let plan = Plan {
+        rows: 1024,
+        sweeps: 1,
+        frames_of_a_worker: 256,
+        window: 32,
+        chunk: 16,
+        most: 16,
+        seed: 1,
+    };
     let all = simulate(&plan).unwrap();
     let overhead = |mode, workers| all.overhead(mode, Smt::Off, workers).unwrap();
     assert!((overhead(Mode::Pspt, 8) - 0.38).abs() < 0.01, "the fitted cell");

@@ -6,6 +6,7 @@ use std::time::Instant;
 use isochrone_tier::live::{Counters, Gone, Phase, Report, Timed, Worker};
 use isochrone_tier::pages::Event;
 
+use super::cholesky::Cholesky;
 use super::spmv::Spmv;
 use super::stencil::Stencil;
 
@@ -16,6 +17,8 @@ pub enum Tiered {
     Stencil(Stencil),
     /// Products with a sparse matrix.
     Spmv(Spmv),
+    /// The tile Cholesky factorisation.
+    Cholesky(Cholesky),
 }
 
 /// Places of notes: nanoseconds of all sweeps, then counts, then counts of movers.
@@ -71,6 +74,8 @@ impl Tiered {
                 let entries = spmv.starts()[spmv.rows];
                 spmv.bytes(usize::try_from(entries).unwrap_or(usize::MAX), unit)
             }
+            // Three arrays, each on groups of its own.
+            Self::Cholesky(cholesky) => (cholesky.elements() * 8).next_multiple_of(unit) + 2 * unit,
         }
     }
 
@@ -80,6 +85,7 @@ impl Tiered {
         match self {
             Self::Stencil(stencil) => stencil.reference(),
             Self::Spmv(spmv) => spmv.reference(),
+            Self::Cholesky(cholesky) => cholesky.reference(),
         }
     }
 
@@ -91,6 +97,7 @@ impl Tiered {
         let outcome = match self {
             Self::Stencil(stencil) => run_stencil(stencil, worker),
             Self::Spmv(spmv) => run_spmv(spmv, worker),
+            Self::Cholesky(cholesky) => run_cholesky(cholesky, worker),
         };
         outcome.map_err(|gone| gone.to_string())
     }
@@ -143,6 +150,12 @@ fn run_stencil(stencil: &Stencil, worker: &mut Worker<'_>) -> Result<u64, Gone> 
     worker.phase(&Phase::new().reads(last), |slices| {
         stencil.digest(rows.clone(), &slices.read(last)[band.clone()])
     })
+}
+
+fn run_cholesky(cholesky: &Cholesky, worker: &mut Worker<'_>) -> Result<u64, Gone> {
+    let arrays = cholesky.begin(worker)?;
+    observed(worker, |worker| cholesky.run(&arrays, worker))?;
+    cholesky.end(&arrays, worker)
 }
 
 fn run_spmv(spmv: &Spmv, worker: &mut Worker<'_>) -> Result<u64, Gone> {

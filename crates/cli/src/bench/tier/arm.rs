@@ -4,15 +4,14 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use isochrone_units::CoreId;
-use isochrone_workloads::tiered::stencil::Stencil;
 
-use crate::tier::request::{Answer, FarTier, Grid, Moves, Program, Request, Tables};
+use crate::tier::request::{Answer, FarTier, Grid, Moves, Policy, Program, Request, Tables};
 
 /// Who runs.
 #[derive(Debug)]
 pub(super) struct Runner {
     cores: Vec<u16>,
-    references: Vec<(Grid, u64)>,
+    references: Vec<(Program, u64)>,
     /// Runs whose result was compared, and whether all were right.
     pub(super) runs: u64,
     pub(super) verified: bool,
@@ -38,8 +37,12 @@ impl Runner {
             tables: Tables::Separated,
             worker_cores: self.cores.clone(),
             mover_cores: Vec::new(),
-            core_fifo: true,
+            policy: Policy::CoreFifo,
+            group_pages: 1,
             batch: 32,
+            chunk: 16,
+            cluster: 1,
+            clean: false,
             moves: None,
             oversubscribed: usize::from(workers) > self.cores.len(),
             far: FarTier::Memory,
@@ -57,13 +60,17 @@ impl Runner {
         Request { moves, mover_cores, oversubscribed, ..request }
     }
 
-    fn reference(&mut self, grid: Grid) -> u64 {
+    fn reference(&mut self, program: &Program) -> u64 {
         // Direction and order change no bit.
-        let key = Grid { serpentine: false, ..grid };
+        let key = match program {
+            Program::Stencil(grid) => Program::Stencil(Grid { serpentine: false, ..*grid }),
+            Program::Touch { pages, .. } => return *pages as u64,
+            other => other.clone(),
+        };
         if let Some((_, digest)) = self.references.iter().find(|(known, _)| *known == key) {
             return *digest;
         }
-        let digest = Stencil::from(key).reference();
+        let digest = key.tiered().map_or(0, |program| program.reference());
         self.references.push((key, digest));
         digest
     }
@@ -80,10 +87,7 @@ impl Runner {
         ensure!(out.status.success(), "an arm failed: {}", words.trim());
         let answer: Answer =
             serde_json::from_slice(&out.stdout).context("reading an arm's answer")?;
-        let right = match request.program {
-            Program::Stencil(grid) => self.reference(grid),
-            Program::Touch { pages, .. } => pages as u64,
-        };
+        let right = self.reference(&request.program);
         self.runs += 1;
         self.verified &= answer.digest == right;
         Ok(answer)

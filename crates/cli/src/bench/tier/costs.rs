@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::arm::Runner;
 use crate::bench::setting::Setting;
-use crate::tier::request::{Answer, Program, Tables, Timing};
+use crate::tier::request::{Answer, Policy, Program, Tables, Timing};
 
 /// Pages touched: more than any buffer of translations has entries.
 const PAGES: usize = 4096;
@@ -187,7 +187,7 @@ fn breakdown(runner: &mut Runner, repeats: u32, clock: &Clock) -> Result<Vec<Bre
             for workers in 1..=most {
                 let program = Program::Touch { pages: PAGES, warm: true, second: false };
                 let mut request = runner.request(program, workers, 0.5);
-                (request.tables, request.batch, request.core_fifo) = (tables, batch, false);
+                (request.tables, request.batch, request.policy) = (tables, batch, Policy::Fifo);
                 let mut all = Vec::new();
                 for _ in 0..repeats {
                     all.push(parts(&runner.run(&request)?, clock));

@@ -9,7 +9,7 @@ use super::costs::Spread;
 use crate::bench::ratio::Ratio;
 use crate::bench::series::Series;
 use crate::bench::setting::Setting;
-use crate::tier::request::{Answer, Grid, Program, Request, Tables};
+use crate::tier::request::{Answer, Grid, Policy, Program, Request, Tables};
 
 /// Sweeps of the paper.
 pub(super) const ITERATIONS: u32 = 25;
@@ -112,7 +112,7 @@ pub(super) fn point(
     let program = Program::Stencil(grid);
     let half = runner.request(program.clone(), workers, 0.5);
     let memory = runner.request(program, workers, 1.0);
-    let regular = Request { tables: Tables::Shared, core_fifo: false, ..half.clone() };
+    let regular = Request { tables: Tables::Shared, policy: Policy::Fifo, ..half.clone() };
     let movers = runner.with_movers(half.clone());
     let crowded = movers.oversubscribed;
     let arms = [
@@ -177,7 +177,7 @@ pub(super) fn formula(runner: &mut Runner, size: usize) -> Result<Formula> {
     let grid = grid(size, 1, ITERATIONS);
     let workers = u16::try_from(runner.cores().len()).unwrap_or(1);
     let mut request = runner.request(Program::Stencil(grid), workers, 0.5);
-    (request.core_fifo, request.batch) = (false, 1);
+    (request.policy, request.batch) = (Policy::Fifo, 1);
     let seen = runner.run(&request)?.missing as f64;
     let expected = f64::from(ITERATIONS) * pages(grid);
     Ok(Formula { expected, seen, within: (seen / expected - 1.0).abs() <= FORMULA })
@@ -191,7 +191,7 @@ pub(super) fn serpentine(
 ) -> Result<Serpentine> {
     let order = |serpentine| {
         let grid = Grid { serpentine, ..grid(size, 1, ITERATIONS) };
-        Request { core_fifo: false, ..runner.request(Program::Stencil(grid), 1, 0.5) }
+        Request { policy: Policy::Fifo, ..runner.request(Program::Stencil(grid), 1, 0.5) }
     };
     let arms = [order(false), order(false), order(true)];
     let names = ["one direction", "again", "serpentine"].map(str::to_owned);

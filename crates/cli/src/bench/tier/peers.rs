@@ -13,10 +13,15 @@ use super::curves::{Controlled, grid};
 use crate::bench::ratio::Ratio;
 use crate::bench::series::Series;
 use crate::bench::setting::Setting;
-use crate::tier::request::{FarTier, Plain, Program, Request};
+use crate::tier::request::{FarTier, Moves, Plain, Program, Request};
 
 /// What a process needs beside its data, left to it on top of the limit.
 const BESIDE: u64 = 6 << 20;
+
+/// Pages of a group of ours: 64 KiB, the most.
+const GROUP_PAGES: usize = 16;
+/// Groups fetched or evicted by one call.
+const GROUPS_AT_ONCE: u32 = 8;
 
 /// A pair on one medium.
 #[derive(Clone, Debug, Serialize)]
@@ -119,8 +124,20 @@ pub(super) fn measure(
         Err(error) => return Ok(nothing(format!("{error:#}"))),
     };
     let program = Program::Stencil(grid(size, radius, 6));
-    let ours = Request { far: kind.far.clone(), ..runner.request(program, 1, 0.5) };
-    let movers = runner.with_movers(ours.clone());
+    // Far from memory a transfer is slow to begin: large groups, several of them by one call, and nothing
+    // written back that was only read.
+    let ours = Request {
+        far: kind.far.clone(),
+        group_pages: GROUP_PAGES,
+        batch: GROUPS_AT_ONCE,
+        chunk: GROUPS_AT_ONCE,
+        cluster: GROUPS_AT_ONCE,
+        clean: true,
+        ..runner.request(program, 1, 0.5)
+    };
+    // Two movers of one core: while one waits for what it reads, the other writes.
+    let moves = Some(Moves { movers: 2, window: 4 * GROUPS_AT_ONCE, reserve: 8 * GROUPS_AT_ONCE });
+    let movers = Request { moves, cluster: 1, ..runner.with_movers(ours.clone()) };
     let plain = Some(Plain { file: kind.file, group: Some(group.0.clone()) });
     let theirs = Request { plain, ..ours.clone() };
     let crowded = movers.oversubscribed;

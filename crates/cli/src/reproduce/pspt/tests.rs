@@ -5,7 +5,15 @@ use isochrone_workloads::pspt::Plan;
 use super::*;
 
 fn small() -> Reproduction {
-    let plan = Plan { rows: 512, sweeps: 1, frames_of_a_worker: 128, window: 16, most: 8, seed: 1 };
+    let plan = Plan {
+        rows: 512,
+        sweeps: 1,
+        frames_of_a_worker: 128,
+        window: 16,
+        chunk: 16,
+        most: 8,
+        seed: 1,
+    };
     pspt(&plan).unwrap()
 }
 

@@ -147,7 +147,7 @@ impl Compressed {
             self.free(old);
             return Ok(());
         }
-        let Scratch { bytes, table } = scratch;
+        let Scratch { bytes, table, .. } = scratch;
         let table = table.as_mut().ok_or(CORRUPT)?;
         let packed = compress_into_with_table(from, bytes, table).map_err(|_| CORRUPT)?;
         let packed = if packed < from.len() { &bytes[..packed] } else { from };
@@ -185,7 +185,11 @@ impl Far for Compressed {
         } else {
             CompressTable::large()
         };
-        Scratch { bytes: vec![0; get_maximum_output_size(self.group_bytes)], table: Some(table) }
+        Scratch {
+            bytes: vec![0; get_maximum_output_size(self.group_bytes)],
+            table: Some(table),
+            ..Scratch::default()
+        }
     }
 
     fn read(&self, part: &Part, to: &mut [u8], _: &mut Scratch) -> Result<(), Trouble> {

@@ -1,12 +1,19 @@
-//! A file, written and read past the page cache where its file system allows that.
+//! A file, written and read past the page cache where its file system allows that, long transfers in pieces
+//! that are on their way at once where the kernel has io_uring.
 
 use std::fs::OpenOptions;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
+use isochrone_os::ring::{Direction, Ring};
+
 use super::{Far, Part, Scratch};
 use crate::pages::Trouble;
+
+/// Bytes of a piece of a long transfer: larger ones are not faster on the disks that were tried.
+const PIECE_BYTES: usize = 128 << 10;
 
 /// A far tier in a file without a name: it is gone when its last process ends.
 #[derive(Debug)]
@@ -55,10 +62,13 @@ impl File {
 }
 
 fn trouble(error: &io::Error) -> Trouble {
-    match error.raw_os_error() {
-        Some(ENOSPC) => Trouble::Full,
-        Some(errno) => Trouble::Far(errno),
-        None => Trouble::Far(EIO),
+    told(error.raw_os_error().unwrap_or(EIO))
+}
+
+const fn told(errno: i32) -> Trouble {
+    match errno {
+        ENOSPC => Trouble::Full,
+        errno => Trouble::Far(errno),
     }
 }
 
@@ -67,11 +77,32 @@ impl Far for File {
         if self.direct { "file" } else { "file (page cache)" }
     }
 
-    fn read(&self, part: &Part, to: &mut [u8], _: &mut Scratch) -> Result<(), Trouble> {
+    fn scratch(&self) -> Scratch {
+        // Without io_uring pieces follow one another.
+        Scratch { ring: Ring::new().ok(), ..Scratch::default() }
+    }
+
+    fn read(&self, part: &Part, to: &mut [u8], scratch: &mut Scratch) -> Result<(), Trouble> {
+        if let Some(ring) = scratch.ring.as_mut().filter(|_| to.len() > PIECE_BYTES) {
+            let (file, at, place) = (self.file.as_raw_fd(), part.at() as u64, to.as_mut_ptr());
+            // SAFETY: the file is open; `to` is that long, and borrowed for writing until the call returns.
+            let read =
+                unsafe { ring.transfer(file, Direction::Read, at, place, to.len(), PIECE_BYTES) };
+            return read.map_err(told);
+        }
         self.file.read_exact_at(to, part.at() as u64).map_err(|error| trouble(&error))
     }
 
-    fn write(&self, part: &Part, from: &[u8], _: &mut Scratch) -> Result<(), Trouble> {
+    fn write(&self, part: &Part, from: &[u8], scratch: &mut Scratch) -> Result<(), Trouble> {
+        if let Some(ring) = scratch.ring.as_mut().filter(|_| from.len() > PIECE_BYTES) {
+            let (file, at, place) =
+                (self.file.as_raw_fd(), part.at() as u64, from.as_ptr().cast_mut());
+            // SAFETY: the file is open; `from` is that long; a write into a file only reads it.
+            let written = unsafe {
+                ring.transfer(file, Direction::Write, at, place, from.len(), PIECE_BYTES)
+            };
+            return written.map_err(told);
+        }
         self.file.write_all_at(from, part.at() as u64).map_err(|error| trouble(&error))
     }
 
@@ -104,6 +135,25 @@ mod tests {
         file.read(&Part::owned(0, 4096), to, &mut scratch).unwrap();
         assert!(to.iter().all(|byte| *byte == 0), "a hole");
         let beyond = file.read(&Part::owned(1 << 20, 4096), to, &mut scratch);
+        assert_eq!(beyond, Err(Trouble::Far(EIO)));
+    }
+
+    /// Longer than a piece, and not whole pieces.
+    #[test]
+    fn long_transfers_go_in_pieces_and_say_what_failed() {
+        const BYTES: usize = 3 * PIECE_BYTES + 8192;
+        let folder = tempfile::tempdir().unwrap();
+        let file = File::new(folder.path(), 1 << 20).unwrap();
+        let memory = Space::new(2 * BYTES, false).unwrap();
+        // SAFETY: new memory of that size, this test's alone.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(memory.as_ptr(), 2 * BYTES) };
+        let (from, to) = bytes.split_at_mut(BYTES);
+        (0_u32..).zip(from.iter_mut()).for_each(|(n, byte)| *byte = n.to_le_bytes()[1]);
+        let mut scratch = file.scratch();
+        file.write(&Part::owned(4096, BYTES), from, &mut scratch).unwrap();
+        file.read(&Part::owned(4096, BYTES), to, &mut scratch).unwrap();
+        assert!(from == to);
+        let beyond = file.read(&Part::owned((1 << 20) - 4096, BYTES), to, &mut scratch);
         assert_eq!(beyond, Err(Trouble::Far(EIO)));
     }
 

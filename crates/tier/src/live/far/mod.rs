@@ -8,6 +8,7 @@ pub use compressed::Compressed;
 pub use file::File;
 pub use memory::Memory;
 
+use isochrone_os::ring::Ring;
 use lz4_flex::block::CompressTable;
 
 use crate::pages::Trouble;
@@ -46,6 +47,7 @@ pub struct Scratch {
     /// Bytes, as many as [`Far::scratch`] asked for.
     pub bytes: Vec<u8>,
     table: Option<CompressTable>,
+    ring: Option<Ring>,
 }
 
 impl std::fmt::Debug for Scratch {
