@@ -10,6 +10,7 @@ use isochrone_tier::live::far::Memory;
 use isochrone_tier::live::{Config, Tables, Team};
 use isochrone_tier::pages::Event;
 use isochrone_tier::policy::PolicyKind;
+use isochrone_workloads::tiered::cholesky::Cholesky;
 use isochrone_workloads::tiered::spmv::Spmv;
 use isochrone_workloads::tiered::stencil::Stencil;
 use isochrone_workloads::tiered::{Outcome, Tiered};
@@ -20,6 +21,10 @@ const CASES: &[Case] = &[
     case("a_stencil_with_movers_has_the_bits_of_plain_memory", || stencil(Tables::Separated, 2)),
     case("synchronous_faults_are_those_of_the_formula", formula),
     case("a_serpentine_sweep_fetches_about_half", serpentine),
+    case("a_tile_cholesky_in_processes_has_the_bits_of_plain_memory", || {
+        cholesky(Tables::Separated);
+    }),
+    case("a_tile_cholesky_in_threads_has_the_bits_of_plain_memory", || cholesky(Tables::Shared)),
     case("a_sparse_product_has_the_bits_of_plain_memory", spmv),
 ];
 
@@ -80,6 +85,21 @@ fn serpentine() {
     };
     let share = missing(true) / missing(false);
     assert!(share < 0.62, "{share}: a simulation says 0.52");
+}
+
+/// A matrix of 1,1 MiB, twice the fast tier.
+fn cholesky(tables: Tables) {
+    let cholesky = Cholesky { tiles: 8, width: 64, seed: 11 };
+    let program = Tiered::Cholesky(cholesky);
+    let reference = program.reference();
+    for (workers, policy) in [(1, PolicyKind::Fifo), (3, PolicyKind::CoreFifo)] {
+        let outcome = run(program, workers, |config| {
+            (config.tables, config.policy) = (tables, policy);
+            config.plan.batch = 8;
+        });
+        assert_eq!(outcome.digest, reference, "{workers} workers, {tables:?}, {policy:?}");
+        assert!(outcome.events(Event::Missing) > 500);
+    }
 }
 
 fn spmv() {

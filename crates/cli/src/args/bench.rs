@@ -119,6 +119,8 @@ pub(crate) enum TierPart {
     Curves,
     /// Counts of synchronous faults, and the serpentine sweep.
     Faults,
+    /// A sparse product and the tile Cholesky factorisation.
+    Workloads,
     /// The same under mmap, swap and zram.
     Peers,
 }

@@ -4,6 +4,7 @@
 mod arm;
 mod costs;
 mod curves;
+mod others;
 mod peers;
 mod text;
 
@@ -13,6 +14,7 @@ use serde::Serialize;
 use self::arm::Runner;
 use self::costs::{Breakdown, FaultCosts, Slopes};
 use self::curves::{Formula, Moving, Point, Serpentine};
+use self::others::Other;
 use self::peers::Pair;
 use super::setting::Setting;
 use crate::args::{TierArgs, TierPart};
@@ -43,6 +45,8 @@ pub(super) struct Figures {
     curves: Vec<Point>,
     synchronous_faults: Option<Formula>,
     serpentine: Option<Serpentine>,
+    /// Programs with other patterns.
+    workloads: Vec<Other>,
     peers: Vec<Pair>,
     /// UMap's memory store: always `null`, since nothing here runs it.
     umap: Option<f64>,
@@ -76,6 +80,7 @@ pub(super) fn measure(args: &TierArgs, setting: &mut Setting<'_>) -> Result<Figu
         curves: Vec::new(),
         synchronous_faults: None,
         serpentine: None,
+        workloads: Vec::new(),
         peers: Vec::new(),
         umap: None,
     };
@@ -87,6 +92,9 @@ pub(super) fn measure(args: &TierArgs, setting: &mut Setting<'_>) -> Result<Figu
         setting.step("synchronous faults");
         figures.synchronous_faults = Some(curves::formula(&mut runner, size)?);
         figures.serpentine = Some(curves::serpentine(&mut runner, size, blocks, setting)?);
+    }
+    if wanted(TierPart::Workloads) {
+        others(&mut runner, (size, blocks), &mut figures, setting)?;
     }
     if wanted(TierPart::Peers) {
         against(args, &mut runner, (size, blocks), &mut figures, setting)?;
@@ -117,6 +125,27 @@ fn curves(
                 figures.t_compute = Some(point.t_compute);
             }
             figures.curves.push(point);
+        }
+    }
+    Ok(())
+}
+
+fn others(
+    runner: &mut Runner,
+    sizes: (usize, u32),
+    figures: &mut Figures,
+    setting: &mut Setting<'_>,
+) -> Result<()> {
+    let most = u16::try_from(runner.cores().len()).unwrap_or(1);
+    let mut workers = vec![1, most];
+    workers.dedup();
+    for workload in ["spmv", "cholesky"] {
+        for workers in &workers {
+            if !setting.keep_going() {
+                return Ok(());
+            }
+            let other = others::measure(runner, workload, *workers, sizes, setting)?;
+            figures.workloads.push(other);
         }
     }
     Ok(())

@@ -46,6 +46,7 @@ impl Figures {
         table("What a page costs, microseconds [least, most]:", self.costs());
         table("Where the time of a replaced page goes, microseconds:", self.parts());
         table("Half of the data in fast memory, time over all in memory:", self.points());
+        table("Other programs with half of their data in fast memory:", self.programs());
         table("Beside others, how many times faster ours is:", self.pairs());
         for sentence in self.sentences() {
             _ = writeln!(out, "{sentence}");
@@ -124,6 +125,35 @@ impl Figures {
                 Cell::maybe(p.movers_over_bound, |v| format!("{v:.2}")),
                 Cell::maybe(p.prefetch.map(|p| p.coverage), fmt::percent),
             ]);
+        }
+        table
+    }
+
+    fn programs(&self) -> Table {
+        let mut table = Table::new([
+            "program",
+            "workers",
+            "MiB",
+            "how",
+            "over all in memory",
+            "control",
+            "fetched",
+            "brought",
+        ]);
+        for program in &self.workloads {
+            for way in &program.ways {
+                let control = way.over_memory.and_then(|c| c.control);
+                table.row([
+                    program.workload.into(),
+                    Cell::number(f64::from(program.workers), program.workers.to_string()),
+                    Cell::number(program.bytes as f64, (program.bytes >> 20).to_string()),
+                    way.name.into(),
+                    ratio(way.over_memory),
+                    control.map_or_else(Cell::missing, |r| Cell::number(r.median, r.to_string())),
+                    Cell::number(way.missing, format!("{:.0}", way.missing)),
+                    Cell::number(way.prefetched, format!("{:.0}", way.prefetched)),
+                ]);
+            }
         }
         table
     }

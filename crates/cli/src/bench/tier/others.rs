@@ -1,0 +1,116 @@
+//! Programs with other patterns than a sweep, with half of their data in fast memory: a sparse product on a
+//! power-law graph, whose reuse is skewed, and the tile Cholesky factorisation, which reuses a panel.
+
+use anyhow::Result;
+use serde::Serialize;
+
+use super::arm::Runner;
+use super::curves::Controlled;
+use crate::bench::ratio::Ratio;
+use crate::bench::series::Series;
+use crate::bench::setting::Setting;
+use crate::tier::request::{Answer, Policy, Program, Request, Tables};
+
+/// Entries of a row of the sparse matrix, in the mean.
+const ENTRIES: usize = 16;
+/// Products.
+const PRODUCTS: u32 = 8;
+/// Rows of a tile: 128 KiB of it.
+const WIDTH: usize = 128;
+
+/// One way of running it.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Way {
+    pub(super) name: &'static str,
+    pub(super) tables: Tables,
+    pub(super) policy: Policy,
+    pub(super) movers: bool,
+    /// Time over all data in memory.
+    pub(super) over_memory: Option<Controlled>,
+    /// Pages that workers fetched, in the mean of the runs.
+    pub(super) missing: f64,
+    /// Pages that a mover brought.
+    pub(super) prefetched: f64,
+}
+
+/// One program.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Other {
+    pub(super) workload: &'static str,
+    pub(super) workers: u16,
+    pub(super) bytes: usize,
+    pub(super) ways: Vec<Way>,
+    pub(super) series: Series,
+}
+
+const WAYS: [(&str, Tables, Policy, bool); 6] = [
+    ("threads, fifo", Tables::Shared, Policy::Fifo, false),
+    ("processes, fifo", Tables::Separated, Policy::Fifo, false),
+    ("processes, core-fifo", Tables::Separated, Policy::CoreFifo, false),
+    ("processes, cmcp", Tables::Separated, Policy::Cmcp, false),
+    ("processes, sieve", Tables::Separated, Policy::Sieve, false),
+    ("processes, core-fifo, movers", Tables::Separated, Policy::CoreFifo, true),
+];
+
+fn program(workload: &str, bytes: usize, seed: u64) -> Program {
+    if workload == "spmv" {
+        let row = 4 * ENTRIES + 3 * 8;
+        return Program::Spmv { rows: bytes / row, entries: ENTRIES, iterations: PRODUCTS, seed };
+    }
+    let tile = WIDTH * WIDTH * 8;
+    let tiles = (1..).take_while(|n| n * (n + 3) / 2 * tile <= bytes).count().max(4);
+    Program::Cholesky { tiles, width: WIDTH, seed }
+}
+
+pub(super) fn measure(
+    runner: &mut Runner,
+    workload: &'static str,
+    workers: u16,
+    (size, blocks): (usize, u32),
+    setting: &mut Setting<'_>,
+) -> Result<Other> {
+    let seed = setting.seed();
+    let program = program(workload, size * 4096, seed);
+    let bytes = program.tiered().map_or(0, |program| program.bytes(4096));
+    let memory = runner.request(program.clone(), workers, 1.0);
+    let half = runner.request(program, workers, 0.5);
+    let mut arms = vec![memory.clone(), memory];
+    for (_, tables, policy, movers) in WAYS {
+        // What is only read of a matrix need not be written back.
+        let request = Request { tables, policy, clean: true, ..half.clone() };
+        arms.push(if movers { runner.with_movers(request) } else { request });
+    }
+    let names: Vec<String> = ["in memory", "again"]
+        .into_iter()
+        .chain(WAYS.map(|way| way.0))
+        .map(str::to_owned)
+        .collect();
+    let mut answers: Vec<Vec<Answer>> = vec![Vec::new(); arms.len()];
+    let what = format!("{workload}, {workers} workers");
+    let series = setting.series(&names, "s", blocks, &what, &mut |arm| {
+        let answer = runner.run(&arms[arm])?;
+        let seconds = answer.ns as f64 / 1e9;
+        answers[arm].push(answer);
+        Ok(seconds)
+    })?;
+    let control = Ratio::of(&series, "in memory", "again", seed);
+    let ways = WAYS.iter().zip(arms.iter().zip(&answers).skip(2));
+    let ways = ways.map(|(way, (arm, answers))| {
+        let (name, tables, policy, movers) = *way;
+        let oversubscribed = arm.oversubscribed;
+        let over = Ratio::of(&series, "in memory", name, seed);
+        let mean = |of: fn(&Answer) -> u64| {
+            answers.iter().map(of).sum::<u64>() as f64 / answers.len().max(1) as f64
+        };
+        Way {
+            name,
+            tables,
+            policy,
+            movers,
+            over_memory: over.map(|ratio| Controlled { ratio, control, oversubscribed }),
+            missing: mean(|answer| answer.missing),
+            prefetched: mean(|answer| answer.prefetched),
+        }
+    });
+    Ok(Other { workload, workers, bytes, ways: ways.collect(), series })
+}
