@@ -192,14 +192,15 @@ impl Ring {
         unsafe { &*place }
     }
 
-    /// Transfers a range of a file, named by its descriptor, cut into pieces that are on their way at once, and waits for all.
+    /// Transfers a range of a file, named by its descriptor, cut into pieces that are on their way at once, and
+    /// waits for all.
     ///
     /// # Errors
     /// The kernel's error number of the first piece that failed; the others are done, too.
     ///
     /// # Safety
-    /// `file` must be an open descriptor. `address` must be valid for `bytes`: for reads of the file it is written, and nobody may rely on what
-    /// was there.
+    /// `file` must be an open descriptor. `address` must be valid for `bytes`: for reads of the file it is written, and
+    /// nobody may rely on what was there.
     pub unsafe fn transfer(
         &mut self,
         file: i32,
