@@ -194,6 +194,16 @@ impl<'a> Policy<'a> {
         matches!(self.kind, PolicyKind::Cmcp | PolicyKind::Sieve)
     }
 
+    /// How many groups stand in a shard. With its lock held.
+    #[must_use]
+    pub fn len(&self, shard: Shard) -> u32 {
+        let lists = match self.kind {
+            PolicyKind::CoreFifo => 2 * shard.0..2 * shard.0 + 2,
+            kind => 0..Self::lists_of(kind, self.workers),
+        };
+        lists.map(|list| self.lists.len(List(list))).sum()
+    }
+
     /// Offers victims of a shard until `want` were taken; returns how many were.
     pub fn evict(&self, shard: Shard, want: u32, view: &mut dyn View) -> u32 {
         self.with(|order| order.evict(shard, want, view))

@@ -8,6 +8,11 @@ use crate::directory::{Flags, State};
 use crate::names::Run;
 use crate::pages::{Event, Pages, Trouble};
 
+/// Groups that stay in every queue while any other has more: one instruction may need four pages at once (a
+/// copy whose source and destination both cross a boundary), and who evicts what it has just fetched never
+/// gets on.
+const KEPT: u32 = 4;
+
 impl Pager<'_> {
     /// Evicts up to `want` groups; returns how many frames are the caller's now, 0 where every candidate
     /// was pinned or on its way already.
@@ -22,20 +27,23 @@ impl Pager<'_> {
         want: u32,
     ) -> Result<u32, Trouble> {
         let mut batch = Batch::new();
-        for shard in self.policy.order(caller.worker) {
-            self.lock(pages, shard, caller.actor).await;
-            let mut claims = Claims {
-                directory: self.directory,
-                me: caller.actor,
-                state: State::Evicting,
-                batch: &mut batch,
-                busy: false,
-                wanted: |_| true,
-            };
-            self.policy.evict(shard, want.min(BATCH_MOST), &mut claims);
-            self.unlock(pages, shard);
-            if !batch.groups().is_empty() {
-                break;
+        for keep in [KEPT, 0] {
+            for shard in self.policy.order(caller.worker) {
+                self.lock(pages, shard, caller.actor).await;
+                let most = self.policy.len(shard).saturating_sub(keep).min(BATCH_MOST);
+                let mut claims = Claims {
+                    directory: self.directory,
+                    me: caller.actor,
+                    state: State::Evicting,
+                    batch: &mut batch,
+                    busy: false,
+                    wanted: |_| true,
+                };
+                self.policy.evict(shard, want.min(most), &mut claims);
+                self.unlock(pages, shard);
+                if !batch.groups().is_empty() {
+                    return self.leave(pages, caller, &mut batch).await;
+                }
             }
         }
         self.leave(pages, caller, &mut batch).await
