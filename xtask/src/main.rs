@@ -18,7 +18,7 @@ cargo xtask tidy   the rules of the house alone (crate floors, unsafe, file head
 cargo xtask install PREFIX  libisochrone for programs in C: header, shared and static library, package file
 cargo xtask peer   our line transfers beside those of core-to-core-latency, fresh processes in turns
 cargo xtask safety [--json FILE] [NAME ...]  real programs with and without libisochrone_malloc.so
-cargo xtask vm     boots an emulated machine with 16 regions and runs tests/vm on it (qemu-system-x86)";
+cargo xtask vm [WORD ...]  boots an emulated machine with 16 regions and runs tests/vm on it (qemu-system-x86)";
 
 fn main() -> Result<()> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -28,7 +28,7 @@ fn main() -> Result<()> {
         Some("install") => install::run(&root, std::env::args().skip(2)),
         Some("peer") => peer::run(&root, std::env::args().skip(2)),
         Some("safety") => safety::run(&root, std::env::args().skip(2)),
-        Some("vm") => vm::run(&root),
+        Some("vm") => vm::run(&root, &std::env::args().skip(2).collect::<Vec<_>>()),
         other => bail!("unknown task {other:?}\n{HELP}"),
     }
 }

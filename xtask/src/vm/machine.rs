@@ -17,9 +17,9 @@ const REGION_MIB: u16 = 160;
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// Boots, passes the console on, and returns when the machine has switched itself off.
-pub(super) fn boot(kernel: &Path, archive: &Path) -> Result<()> {
+pub(super) fn boot(kernel: &Path, archive: &Path, only: &[String]) -> Result<()> {
     let mut child = Command::new("qemu-system-x86_64")
-        .args(arguments(kernel, archive))
+        .args(arguments(kernel, archive, only))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
@@ -30,7 +30,7 @@ pub(super) fn boot(kernel: &Path, archive: &Path) -> Result<()> {
     outcome
 }
 
-fn arguments(kernel: &Path, archive: &Path) -> Vec<String> {
+fn arguments(kernel: &Path, archive: &Path, only: &[String]) -> Vec<String> {
     let memory = format!("{}M", u32::from(REGIONS) * u32::from(REGION_MIB));
     let mut all: Vec<String> = [
         "-accel",
@@ -63,6 +63,8 @@ fn arguments(kernel: &Path, archive: &Path) -> Vec<String> {
         }
     }
     let words = "console=ttyS0 quiet panic=-1 nowatchdog numa_balancing=disable mitigations=off";
+    // What stands behind the dashes are arguments of the first process.
+    let words = &format!("{words} -- {}", only.join(" "));
     let [kernel, archive] = [kernel, archive].map(|path| path.to_string_lossy().into_owned());
     all.extend(["-kernel", &kernel, "-initrd", &archive, "-append", words].map(str::to_owned));
     all

@@ -64,6 +64,12 @@ impl Memory {
         self.space.interleave(self.offset(base), bytes, regions)
     }
 
+    /// Forbids huge pages: one lives in one region as a whole, where tasks of several regions may touch its
+    /// parts.
+    pub(crate) fn small_pages(&self, base: usize, bytes: usize) -> Result<(), OsError> {
+        self.space.huge(self.offset(base), bytes, false)
+    }
+
     /// Gives the pages back to the system.
     pub(crate) fn release(&self, base: usize, bytes: usize) -> Result<(), OsError> {
         self.space.release(self.offset(base), bytes)

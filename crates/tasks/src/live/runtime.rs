@@ -211,6 +211,10 @@ impl Runtime {
             return Err(TaskError::TooManyData);
         }
         self.data += 1;
+        if regions > 1 {
+            // A kernel without huge pages refuses, and needs no telling. What is known of homes is by page.
+            let _ = self.shared.memory.small_pages(piece.base, bytes);
+        }
         if self.placement == Placement::Interleaved && regions > 1 {
             self.interleave(id, piece.base, bytes)?;
         }
