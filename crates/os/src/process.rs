@@ -123,6 +123,13 @@ pub fn this() -> ProcessId {
     ProcessId(unsafe { libc::getpid() })
 }
 
+/// The process that made this one, or the one that takes its place when it has ended.
+#[must_use]
+pub fn parent() -> ProcessId {
+    // SAFETY: asks for a number.
+    ProcessId(unsafe { libc::getppid() })
+}
+
 /// Lights, one for each process of a program: the kernel puts one out when its process ends, however it
 /// ends. They are record locks on a file without a name, so no number can be taken for another's.
 #[derive(Debug)]

@@ -417,3 +417,56 @@ fn a_report_is_a_table_of_a_few_lines() {
     let text = run.report().to_string();
     assert!(text.contains("tasks      1 ") && text.contains("bytes      4096 0 0 0"), "{text}");
 }
+
+/// Adds its number to one of a few sums.
+#[derive(Clone, Copy)]
+struct Count {
+    to: Part<u64>,
+    number: u64,
+}
+
+impl Kernel for Count {
+    const NAME: &'static str = "count";
+
+    fn declare(&self, footprint: &mut Footprint) {
+        footprint.inout(self.to);
+    }
+
+    fn run(&self, mem: &Mem<'_>) -> Result<(), Failure> {
+        mem.write(self.to)?[0] += self.number;
+        Ok(())
+    }
+}
+
+/// Kilobytes of memory that this process has had at most.
+fn most_kb() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().trim().parse().unwrap()
+}
+
+#[test]
+#[ignore = "ten seconds or more; run alone, as it looks at the memory of the whole process"]
+fn ten_million_tasks_take_bounded_memory() {
+    const SUMS: usize = 5000;
+    let mut run = runtime(2);
+    let data: Data<u64> = run.data(8 * SUMS).unwrap();
+    let spawn = |run: &mut Runtime, numbers: std::ops::Range<u64>| {
+        for number in numbers {
+            // Ranges move along, so that most of them are new to the map of ranges.
+            let sum = usize::try_from(number).unwrap() * 7 % SUMS;
+            let len = 1 + usize::try_from(number / 1000).unwrap() % 8;
+            run.spawn(Count { to: data.part(8 * sum, len), number }).unwrap();
+        }
+    };
+    spawn(&mut run, 0..200_000);
+    let early = most_kb();
+    spawn(&mut run, 200_000..10_000_000);
+    let late = most_kb();
+    let sum: u64 = run.read(data.all()).unwrap().iter().sum();
+    assert_eq!(sum, 9_999_999 * 5_000_000);
+    assert!(
+        late < early + 16 * 1024,
+        "{early} kB after 200 000 tasks, {late} kB after ten million"
+    );
+}

@@ -65,6 +65,8 @@ pub(crate) struct Seat {
     pub(crate) state: AtomicU32,
     /// Set while the worker waits inside of a task, higher for what is more likely to wait for itself.
     pub(crate) inside: AtomicU32,
+    /// The kernel that the worker runs plus one, where workers are processes.
+    pub(crate) running: AtomicU32,
     /// What the worker counted; only itself writes.
     pub(crate) counts: [AtomicU64; COUNTS],
 }

@@ -47,6 +47,21 @@ impl<T: Zeroed + Send + 'static> Table<T> {
     }
 }
 
+impl<T: Zeroed + Send + 'static> Table<T> {
+    /// `count` entries from `first` on, in memory that `keep` keeps.
+    ///
+    /// # Safety
+    /// The memory holds so many entries, aligned for them; it is zeroes, and nobody else's, and valid while
+    /// `keep` lives.
+    pub(crate) unsafe fn mapped(
+        first: NonNull<T>,
+        count: usize,
+        keep: Arc<dyn Any + Send + Sync>,
+    ) -> Self {
+        Self { entries: NonNull::slice_from_raw_parts(first, count), _keep: keep }
+    }
+}
+
 impl<T> Deref for Table<T> {
     type Target = [T];
 

@@ -13,8 +13,10 @@ use isochrone_os::futex::Scope;
 use super::guard;
 use super::mem::Mem;
 use super::memory::Memory;
+use super::team::Team;
 use crate::arena::seat;
 use crate::driver::{Env, Until};
+use crate::error::TaskError;
 use crate::kernel::Failure;
 use crate::scheduler::rest::Asleep;
 use crate::scheduler::worker::Worker;
@@ -24,6 +26,9 @@ use crate::sync::{Ordering, rouse, sleep, spin_loop};
 /// Looks at a word between two looks at the clock.
 const LOOKS: u32 = 64;
 
+/// How often a worker that sleeps looks whether other processes still live.
+const LOOK_NS: u64 = 100_000_000;
+
 /// What all workers of a run share.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -32,6 +37,8 @@ pub(crate) struct Shared {
     /// How long a worker without work watches before it sleeps.
     pub(crate) spin_ns: u64,
     pub(crate) scope: Scope,
+    /// The processes, where workers are processes.
+    pub(crate) team: Option<Team>,
     /// Whether a task can use only the pages that it declared.
     pub(crate) guarded: bool,
 }
@@ -44,6 +51,31 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
         if let Poll::Ready(out) = future.as_mut().poll(&mut context) {
             return out;
         }
+    }
+}
+
+impl Shared {
+    /// Whoever waits for a process that is gone goes on, and is told so.
+    fn look_after_others(&self, seat: u32) {
+        if let Some(team) = &self.team
+            && team.look().is_some()
+        {
+            self.scheduler.arena.run().deadlock.store(seat + 1, Ordering::SeqCst);
+            self.scheduler.wake_seat(seat, self);
+        }
+    }
+
+    /// The error that says which worker is gone, if one is.
+    pub(super) fn lost(&self) -> Option<TaskError> {
+        let lost = self.team.as_ref()?.lost()?;
+        let running =
+            self.scheduler.arena.seats[lost.seat as usize].running.load(Ordering::Relaxed);
+        let table = running.checked_sub(1).and_then(|kernel| self.scheduler.arena.kernel(kernel));
+        Some(TaskError::WorkerDied {
+            worker: lost.seat,
+            how: lost.to_string(),
+            kernel: table.map_or("nothing", |table| table.name).to_owned(),
+        })
     }
 }
 
@@ -97,8 +129,10 @@ impl Env for Shared {
             }
             Until::Woken => {
                 if self.scheduler.fall_asleep(worker, self) == Asleep::Yes {
+                    let most = self.team.as_ref().map(|_| LOOK_NS);
                     while state.load(Ordering::Acquire) == seat::ASLEEP {
-                        sleep(state, seat::ASLEEP, None, self.scope);
+                        sleep(state, seat::ASLEEP, most, self.scope);
+                        self.look_after_others(worker.seat);
                     }
                 }
             }
@@ -121,6 +155,11 @@ pub(super) fn run_task(shared: &Shared, worker: &RefCell<Worker>, task: u32, how
         let at_once = core::mem::replace(&mut own.at_once, how == How::AtOnce);
         (core::mem::replace(&mut own.task, task), at_once)
     };
+    let running = &arena.seats[worker.borrow().seat as usize].running;
+    let outer_kernel = running.load(Ordering::Relaxed);
+    if shared.team.is_some() {
+        running.store(slot.kernel.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         if shared.guarded {
             guard::only(shared, task)?;
@@ -131,6 +170,9 @@ pub(super) fn run_task(shared: &Shared, worker: &RefCell<Worker>, task: u32, how
         && let Err(error) = guard::all(shared, true)
     {
         shared.scheduler.fail(task, &Failure::new(error.to_string()));
+    }
+    if shared.team.is_some() {
+        running.store(outer_kernel, Ordering::Relaxed);
     }
     {
         let own = &mut *worker.borrow_mut();

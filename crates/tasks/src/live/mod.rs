@@ -12,6 +12,8 @@ mod memory;
 mod places;
 mod register;
 mod runtime;
+mod shared_tables;
+mod team;
 
 pub use accumulator::Accumulator;
 pub use mem::{Mem, View, ViewMut};

@@ -101,6 +101,9 @@ unsafe fn enter<A: Copy + 'static>(
             // The program lets tasks run until there is room; a task may run its own only, since whatever
             // else it ran might want room as well.
             tries += 1;
+            if let Some(lost) = shared.lost() {
+                return Err(lost);
+            }
             if own.depth > 0 && tries > TRIES_MAX {
                 return Err(TaskError::TooDeep);
             }
@@ -340,7 +343,7 @@ fn wait(
     inside.store(outer, Ordering::SeqCst);
     outcome.map_err(|Stuck| {
         shared.scheduler.unstick();
-        TaskError::Deadlock { kernel: who.to_owned() }
+        shared.lost().unwrap_or_else(|| TaskError::Deadlock { kernel: who.to_owned() })
     })
 }
 

@@ -13,6 +13,7 @@ use super::env::{Shared, block_on};
 use super::mem::Mem;
 use super::memory::Memory;
 use super::register::{Task, register, register_fn, report, wait_children, wait_range, wait_task};
+use super::shared_tables::SharedTables;
 use crate::arena::objects::Home;
 use crate::arena::{Arena, Capacity, Heap, ROOT, object};
 use crate::driver::work;
@@ -44,6 +45,9 @@ pub struct Config {
     pub cores: Option<Vec<CoreId>>,
     /// Whether each worker is pinned to one core.
     pub pin: bool,
+    /// Whether workers are processes, forked from this one, which must have one thread. Data and tasks lie
+    /// in memory that all share; closures cannot be tasks then.
+    pub processes: bool,
     /// The machine.
     pub topology: Topology,
     /// How tasks are scheduled.
@@ -72,6 +76,7 @@ impl Config {
             workers,
             cores: None,
             pin: true,
+            processes: false,
             topology,
             policy,
             placement,
@@ -87,6 +92,9 @@ impl Config {
         let config = |text: &str| Err(TaskError::Config(text.to_owned()));
         if self.workers == 0 {
             return config("a run needs one worker at least");
+        }
+        if self.processes && self.check_footprint {
+            return config("footprints are checked in one process; set Config::processes to false");
         }
         if self.check_footprint && self.workers > 1 {
             return config("footprints are checked with one worker; set Config::workers to 1");
@@ -136,15 +144,23 @@ impl Runtime {
         }
         let regions: Vec<usize> = places.iter().map(|place| place.1).collect();
         let queues = Scheduler::queues(&config.policy, &config.topology, &regions);
-        let arena = Arena::new(&mut Heap, config.capacity, places.len(), queues);
+        let arena = match config.processes {
+            true => Arena::new(&mut SharedTables::new()?, config.capacity, places.len(), queues),
+            false => Arena::new(&mut Heap, config.capacity, places.len(), queues),
+        };
         let scheduler = Scheduler::new(arena, config.policy, config.topology, &regions);
-        let shared = Arc::new(Shared {
+        let mut shared = Shared {
             scheduler,
-            memory: Memory::new(RESERVED_BYTES, false)?,
+            memory: Memory::new(RESERVED_BYTES, config.processes)?,
             spin_ns: config.spin_ns,
-            scope: Scope::Process,
+            scope: if config.processes { Scope::Shared } else { Scope::Process },
+            team: None,
             guarded: config.check_footprint,
-        });
+        };
+        if config.processes {
+            shared.fork_workers(&places, config.pin, config.seed)?;
+        }
+        let shared = Arc::new(shared);
         let worker = RefCell::new(shared.scheduler.worker(0, config.seed));
         let children = shared.scheduler.program();
         let mut runtime = Self {
@@ -157,7 +173,11 @@ impl Runtime {
             cores_before: config.pin.then_some(before),
             places,
         };
-        runtime.start_threads(config.pin, config.seed)?;
+        match config.processes {
+            true if config.pin => pin(runtime.places[0].0)?,
+            true => {}
+            false => runtime.start_threads(config.pin, config.seed)?,
+        }
         Ok(runtime)
     }
 
@@ -364,6 +384,9 @@ impl Drop for Runtime {
         run.stop.store(1, Ordering::SeqCst);
         for seat in 1..u32::try_from(self.places.len()).unwrap_or(u32::MAX) {
             self.shared.scheduler.wake_seat(seat, &*self.shared);
+        }
+        if let Some(team) = &self.shared.team {
+            team.finish();
         }
         for thread in self.threads.drain(..) {
             let _ = thread.join();
