@@ -99,6 +99,7 @@ fn an_exchange_between_two_ranks() {
 }
 
 #[test]
+#[ignore = "takes many minutes; shuttle runs more ranks in the gate"]
 fn three_ranks() {
     everyway(Some(2), plan(Collective::Barrier, 3, true), 2);
     everyway(Some(2), plan(Collective::Broadcast, 3, false), 3);
@@ -193,6 +194,11 @@ fn sleepers(writers: u64, ordered: bool) {
 #[test]
 fn nobody_who_sleeps_is_forgotten() {
     sleepers(1, true);
+}
+
+#[test]
+#[ignore = "takes many minutes"]
+fn nobody_who_sleeps_for_two_is_forgotten() {
     sleepers(2, true);
 }
 
