@@ -13,7 +13,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-/// Builds the checks, boots with those whose names hold one of the words (all where there are none), and fails if a check failed or the machine did not end by itself.
+/// Builds the checks, boots with those whose names hold one of the words (all where there are none), and fails if
+/// a check failed or the machine did not end by itself.
 pub(crate) fn run(root: &Path, only: &[String]) -> Result<()> {
     let folder = root.join("target/vm");
     std::fs::create_dir_all(&folder)?;
