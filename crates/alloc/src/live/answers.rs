@@ -12,7 +12,7 @@ pub struct Plan {
     pub seed: u64,
 }
 
-/// What [`Classifier::next_event`] yields.
+/// What [`super::Classifier::next_event`] yields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The page's codes are known as well as they will be.

@@ -361,8 +361,8 @@ impl Team {
     /// ended. A channel that cannot be opened fails on all ranks alike.
     ///
     /// # Safety
-    /// `send` and `receive` are valid for the bytes that [`Plan::buffers`] says, the first for reads and
-    /// the second for reads and writes, by nobody else meanwhile. They are the same memory or do not
+    /// `send` and `receive` are valid for the bytes that [`crate::collectives::Plan::buffers`] says, the first for
+    /// reads and the second for reads and writes, by nobody else meanwhile. They are the same memory or do not
     /// overlap; in allgather `send` may also be this rank's block of `receive`.
     #[inline]
     pub unsafe fn call(
