@@ -103,6 +103,14 @@ pub(super) fn measure(args: &TierArgs, setting: &mut Setting<'_>) -> Result<Figu
     Ok(figures)
 }
 
+/// One worker, and one for each core.
+fn team_sizes(runner: &Runner) -> Vec<u16> {
+    let most = u16::try_from(runner.cores().len()).unwrap_or(1);
+    let mut workers = vec![1, most];
+    workers.dedup();
+    workers
+}
+
 fn curves(
     args: &TierArgs,
     runner: &mut Runner,
@@ -111,10 +119,7 @@ fn curves(
     figures: &mut Figures,
     setting: &mut Setting<'_>,
 ) -> Result<()> {
-    let most = u16::try_from(runner.cores().len()).unwrap_or(1);
-    let mut workers = vec![1, most];
-    workers.dedup();
-    for workers in workers {
+    for workers in team_sizes(runner) {
         for radius in &args.radii {
             if !setting.keep_going() {
                 return Ok(());
@@ -136,9 +141,7 @@ fn others(
     figures: &mut Figures,
     setting: &mut Setting<'_>,
 ) -> Result<()> {
-    let most = u16::try_from(runner.cores().len()).unwrap_or(1);
-    let mut workers = vec![1, most];
-    workers.dedup();
+    let workers = team_sizes(runner);
     for workload in ["spmv", "cholesky"] {
         for workers in &workers {
             if !setting.keep_going() {
