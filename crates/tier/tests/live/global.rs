@@ -98,10 +98,12 @@ fn refused() {
     assert_eq!(report.values(), Ok(vec![7]));
 }
 
-/// Four workers take and give back pieces of random lengths; each piece holds its own mark all over.
+/// Four workers take and give back pieces of random lengths; each piece holds its own mark all over. Nobody
+/// goes without: each holds at most four pieces of 16 pages, and four times that many pages are there, so that
+/// no way of scattering them leaves too short a gap.
 fn come_and_go() {
     for tables in [Tables::Separated, Tables::Shared] {
-        let mut config = Config { tables, ..Config::new(128 << 12, 32 << 12, 4) };
+        let mut config = Config { tables, ..Config::new(1024 << 12, 32 << 12, 4) };
         config.movers = 1;
         config.spins = 20;
         config.plan.batch = 4;
@@ -114,15 +116,14 @@ fn come_and_go() {
                 random ^= random << 17;
                 let mark = mark << 8 | u64::from(worker.index());
                 let pages = usize::try_from(random >> 60).unwrap_or(0) + 1;
-                if let Some(at) = worker.malloc_global(pages << 12) {
-                    let words = worker.global_words(at, pages * PAGE_WORDS);
-                    for word in words.iter().step_by(64) {
-                        if word.swap(mark, Ordering::Relaxed) != 0 {
-                            return Err("a new piece is not zeros".to_owned());
-                        }
+                let at = piece(worker, pages)?;
+                let words = worker.global_words(at, pages * PAGE_WORDS);
+                for word in words.iter().step_by(64) {
+                    if word.swap(mark, Ordering::Relaxed) != 0 {
+                        return Err("a new piece is not zeros".to_owned());
                     }
-                    pieces.push((at, words, mark));
                 }
+                pieces.push((at, words, mark));
                 if pieces.len() > 3 {
                     let (at, words, mark) = pieces.remove(0);
                     let other = |word: &&AtomicU64| word.load(Ordering::Relaxed) != mark;
