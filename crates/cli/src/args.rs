@@ -6,6 +6,7 @@ mod dataflow;
 mod predict;
 mod run;
 mod share;
+mod shown;
 mod sim;
 mod taskbench;
 mod verify;
@@ -23,7 +24,7 @@ pub(crate) use dataflow::{
     CholeskyArgs, CholeskyRun, DataflowArgs, HistogramArgs, JacobiArgs, KernelsChoice, MatrixArgs,
     StreamclusterArgs,
 };
-pub(crate) use predict::{AcksName, CollectiveName, ObjectiveName, PredictArgs, StartName};
+pub(crate) use predict::{AcksName, ObjectiveName, PredictArgs, StartName};
 pub(crate) use run::{PinChoice, PlacementArgs, RunArgs, RunMode};
 pub(crate) use sim::{SimArgs, SimCommand, SizeChoice, SpeedArgs, SweepArgs};
 pub(crate) use taskbench::{TaskbenchArgs, TaskbenchRun};

@@ -294,7 +294,7 @@ pub(crate) fn finish(mpi: &'static Mpi) {
         refusals: inner.refusals.clone(),
         calls: Kind::ALL
             .iter()
-            .map(|&kind| (name(kind).to_owned(), inner.counts[kind as usize]))
+            .map(|&kind| (kind.name().to_owned(), inner.counts[kind as usize]))
             .filter(|(_, counts)| *counts != Counts::default())
             .collect(),
     };
@@ -303,11 +303,6 @@ pub(crate) fn finish(mpi: &'static Mpi) {
         // A report that cannot be written is missed by whoever asked for it.
         let _written = std::fs::write(path, text + "\n");
     }
-}
-
-fn name(kind: Kind) -> &'static str {
-    use isochrone_cla::program::{Combine, Element};
-    kind.collective(Combine::Sum(Element::I32)).name()
 }
 
 impl Inner {

@@ -1,63 +1,13 @@
 //! Every collective, over trees, roots, sizes and rings, in random interleavings: does everybody get
 //! what it should, call after call?
 //!
-//! The interpreter below does one operation of one rank at a time, in an order that the seed decides.
+//! One operation of one rank is interpreted at a time, in an order that the seed decides.
 //! A slot that is written too early, or a flag that is raised too early, shows as wrong bytes; a wait
 //! that nobody ends shows as ranks that cannot go on.
 
 use super::{Acks, Collective, Options, Plan, PlanError, Shape, Tree};
-use crate::program::{
-    Buffer, Combine, Element, Line, Operation, Place, Rank, Record, Recorded, Span,
-};
+use crate::program::{Combine, Element, Memory, Rank, Record, Recorded};
 use proptest::prelude::*;
-
-/// What everybody gives in one call, and what everybody gets.
-struct Ranks {
-    lines: Vec<u8>,
-    send: Vec<Vec<u8>>,
-    receive: Vec<Vec<u8>>,
-}
-
-impl Ranks {
-    fn bytes(&mut self, rank: usize, span: Span) -> &mut [u8] {
-        let (memory, base) = match span.place {
-            Place::Shared(line) => (&mut self.lines, line.0 as usize * 64),
-            Place::Private(Buffer::Send) => (&mut self.send[rank], 0),
-            Place::Private(Buffer::Receive) => (&mut self.receive[rank], 0),
-        };
-        let from = base + span.offset as usize;
-        &mut memory[from..from + span.bytes as usize]
-    }
-
-    fn word(&mut self, line: Line) -> &mut [u8; 8] {
-        let from = line.0 as usize * 64;
-        (&mut self.lines[from..from + 8]).try_into().expect("eight bytes")
-    }
-
-    /// Does the operation, or says that it has to wait.
-    fn step(&mut self, rank: usize, operation: Operation) -> bool {
-        match operation {
-            Operation::Copy { src, dst } => {
-                let bytes = self.bytes(rank, src).to_vec();
-                self.bytes(rank, dst).copy_from_slice(&bytes);
-            }
-            Operation::Reduce { combine, src, dst } => {
-                let bytes = self.bytes(rank, src).to_vec();
-                combine.combine(self.bytes(rank, dst), &bytes);
-            }
-            Operation::Write { line, value } => *self.word(line) = value.to_ne_bytes(),
-            Operation::Add { line, value } => {
-                let word = self.word(line);
-                *word = (u64::from_ne_bytes(*word) + value).to_ne_bytes();
-            }
-            Operation::Claim { .. } => {}
-            Operation::Wait { line, compare, value } => {
-                return compare.holds(u64::from_ne_bytes(*self.word(line)), value);
-            }
-        }
-        true
-    }
-}
 
 /// A small generator: which rank goes next.
 struct Dice(u64);
@@ -111,11 +61,11 @@ fn check(plan: &Plan, calls: u64, seed: u64) -> Result<(), String> {
     let sizes = (0..plan.ranks()).map(|r| plan.buffers(Rank(r))).collect::<Vec<_>>();
     let programs = (0..calls).map(|e| plan.record(e, e + 1)).collect::<Vec<Recorded>>();
     let mut dice = Dice(seed);
-    let mut ranks = Ranks {
-        lines: vec![0; plan.lines() as usize * 64],
-        send: sizes.iter().zip(0..).map(|(size, r)| given(combine, r, 0, size.0)).collect(),
-        receive: sizes.iter().map(|size| vec![0; size.1 as usize]).collect(),
-    };
+    let mut ranks = Memory::new(
+        plan.lines(),
+        sizes.iter().zip(0..).map(|(size, r)| given(combine, r, 0, size.0)).collect(),
+        sizes.iter().map(|size| vec![0; size.1 as usize]).collect(),
+    );
     let mut at = vec![(0_u64, 0_usize); sizes.len()];
     let mut open = (0..sizes.len()).collect::<Vec<_>>();
     let mut idle = 0;
@@ -124,8 +74,9 @@ fn check(plan: &Plan, calls: u64, seed: u64) -> Result<(), String> {
         let rank = open[pick];
         let (epoch, next) = at[rank];
         let Record { operations } = &programs[usize::try_from(epoch).expect("few")].ranks[rank];
-        if let Some(&operation) = operations.get(next) {
-            idle = if ranks.step(rank, operation) {
+        let me = Rank(u16::try_from(rank).expect("few"));
+        if let Some(operation) = operations.get(next) {
+            idle = if ranks.step(me, operation) {
                 at[rank].1 += 1;
                 0
             } else {
@@ -136,7 +87,6 @@ fn check(plan: &Plan, calls: u64, seed: u64) -> Result<(), String> {
             }
             continue;
         }
-        let me = Rank(u16::try_from(rank).expect("few"));
         if ranks.receive[rank] != expected(plan, me, epoch) {
             return Err(format!("{me} got wrong bytes in call {epoch} of {plan:?}"));
         }

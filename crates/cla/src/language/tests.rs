@@ -7,10 +7,9 @@ use crate::check::{FaultKind, STATES_MAX, check};
 use crate::collectives::{Figure1, Tree};
 use crate::program::{Buffer, Compare, Line, Operation, Rank, Recorded, Span, record};
 
-const FIGURE_1: &str = include_str!("../../../../fuzz/corpus/cla_program/valid-figure1.cla");
-const AGAIN: &str = include_str!("../../../../fuzz/corpus/cla_program/valid-broadcast-again.cla");
-const DISSEMINATION: &str =
-    include_str!("../../../../fuzz/corpus/cla_program/valid-dissemination.cla");
+const FIGURE_1: &str = include_str!("../../../../examples/cla/figure1.cla");
+const AGAIN: &str = include_str!("../../../../examples/cla/broadcast.cla");
+const DISSEMINATION: &str = include_str!("../../../../examples/cla/barrier.cla");
 const DEADLOCK: &str = include_str!("../../../../fuzz/corpus/cla_program/valid-deadlock.cla");
 
 fn program(text: &str) -> Program {
@@ -168,30 +167,33 @@ fn what_cannot_be_done_is_told_with_its_place() {
     assert!(message.contains("more than"), "{message}");
 }
 
-/// Files of the corpus begin with what must happen to them.
+/// Files of the corpus begin with what must happen to them; the examples are valid.
 #[test]
-fn the_corpus_of_the_fuzz_target_is_replayed() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/cla_program");
+fn the_corpus_of_the_fuzz_target_and_the_examples_are_replayed() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut seen = [0, 0];
-    for entry in std::fs::read_dir(folder).expect("the corpus is there") {
-        let path = entry.expect("readable").path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let text = String::from_utf8_lossy(&std::fs::read(&path).expect("readable")).into_owned();
-        match parse(&name, &text) {
-            Ok(program) => {
-                assert!(name.starts_with("valid-"), "{name} is read");
-                let values: Vec<_> = program.values().into_iter().map(|n| (n, 2)).collect();
-                let made = program.record(&with(Tree::regular(3, Rank(0), 1), &values), 0, 2);
-                if let Err(error) = made {
-                    assert!(error.to_string().starts_with(&name), "{error}");
+    for folder in ["fuzz/corpus/cla_program", "examples/cla"] {
+        for entry in std::fs::read_dir(root.join(folder)).expect("the folder is there") {
+            let path = entry.expect("readable").path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let valid = name.starts_with("valid-") || folder == "examples/cla";
+            let bytes = std::fs::read(&path).expect("readable");
+            match parse(&name, &String::from_utf8_lossy(&bytes)) {
+                Ok(program) => {
+                    assert!(valid, "{name} is read");
+                    let values: Vec<_> = program.values().into_iter().map(|n| (n, 2)).collect();
+                    let setting = with(Tree::regular(3, Rank(0), 1), &values);
+                    if let Err(error) = program.record(&setting, 0, 2) {
+                        assert!(error.to_string().starts_with(&name), "{error}");
+                    }
+                    seen[0] += 1;
                 }
-                seen[0] += 1;
-            }
-            Err(error) => {
-                assert!(name.starts_with("bad-"), "{error}");
-                seen[1] += 1;
+                Err(error) => {
+                    assert!(!valid, "{error}");
+                    seen[1] += 1;
+                }
             }
         }
     }
-    assert!(seen[0] >= 6 && seen[1] >= 10, "{seen:?}");
+    assert!(seen[0] >= 8 && seen[1] >= 10, "{seen:?}");
 }

@@ -1,7 +1,7 @@
 //! The collectives by name alone, as a team's channels are kept.
 
 use crate::collectives::Collective;
-use crate::program::Combine;
+use crate::program::{Combine, Element};
 
 /// A collective without its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,6 +30,12 @@ impl Kind {
         Self::Gather,
         Self::Allgather,
     ];
+
+    /// The name that commands and figures use.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.collective(Combine::Sum(Element::I64)).name()
+    }
 
     /// The same with a reduction, where there is one.
     #[must_use]

@@ -3,7 +3,7 @@
 //! A [`Team`] is some ranks that share an area of lines (a memfd, mapped once in each process). A
 //! collective opens a channel the first time it is called: the lines of its plan, handed out in the same
 //! order by every rank, and this rank's member of the plan. After that a call is the member's function,
-//! monomorphised over real lines.
+//! monomorphised over real lines. A program that is text is written down first, and a [`Player`] follows the list.
 //!
 //! ```
 //! use isochrone_cla::live::{Reduction, Settings, Team};
@@ -38,6 +38,7 @@ mod measure;
 #[cfg(test)]
 mod models;
 mod plain;
+mod player;
 mod sort;
 mod sync;
 mod team;
@@ -49,6 +50,7 @@ pub use isochrone_os::shared::Place;
 pub use kind::Kind;
 pub use measure::Loads;
 pub use plain::{Number, Plain, Reduction};
+pub use player::{Player, Stopper};
 pub use sort::Nearness;
 pub use team::{BYTES_MAX, CLASSES, Settings, Team, TeamError};
 pub use waits::{NOTICE, Patience};

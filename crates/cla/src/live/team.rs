@@ -6,6 +6,7 @@ use super::choose::{Choose, Usual, channel_plan, class};
 use super::kind::Kind;
 use super::lines::Buffers;
 use super::plain::{Number, Plain, Reduction};
+use super::player::Stopper;
 use super::sync::Ordering;
 use super::waits::{Patience, Waits};
 use crate::collectives::{Options, PlanError};
@@ -422,6 +423,11 @@ impl Team {
     /// The area, and how this rank waits.
     pub(super) fn parts(&self) -> (&Area, &Waits) {
         (&self.area, &self.waits)
+    }
+
+    /// What ends all waits of this team.
+    pub(super) fn stopper(&self) -> Stopper {
+        Stopper(Arc::clone(&self.area))
     }
 
     /// Hands out pairs of lines in this order from now on.

@@ -228,9 +228,14 @@ impl Waits {
 
     /// Tells all ranks that one is gone, or that this one gives up.
     pub(super) fn stop(&self, gone: Option<Rank>) {
-        let why = gone.map_or(STOPPED, |rank| u32::from(rank.0) + 1);
-        let stopped = &self.area.header().stopped.0;
-        // The first reason stands.
-        let _already = stopped.compare_exchange(0, why, Ordering::AcqRel, Ordering::Relaxed);
+        stop(&self.area, gone);
     }
+}
+
+/// Tells all ranks of an area that one is gone, or that somebody gives up for all.
+pub(super) fn stop(area: &Area, gone: Option<Rank>) {
+    let why = gone.map_or(STOPPED, |rank| u32::from(rank.0) + 1);
+    // The first reason stands.
+    let stopped = &area.header().stopped.0;
+    let _already = stopped.compare_exchange(0, why, Ordering::AcqRel, Ordering::Relaxed);
 }

@@ -6,11 +6,13 @@
 //! record each rank once and replay the list.
 
 mod arithmetic;
+mod interpret;
 mod lines;
 mod operation;
 mod place;
 mod record;
 
+pub use interpret::Memory;
 pub use lines::{Gone, Lines};
 pub use operation::{Combine, Compare, Element, Operation};
 pub use place::{Buffer, Line, Place, Rank, Span};

@@ -2,7 +2,7 @@
 
 use super::lines::{Gone, Lines};
 use super::operation::{Combine, Compare, Operation};
-use super::place::{Line, Rank, Span};
+use super::place::{Buffer, Line, Place, Rank, Span};
 
 /// What one rank does, in its order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,7 +54,27 @@ impl Recorded {
     }
 }
 
+impl Recorded {
+    /// Bytes of a private buffer that some rank uses.
+    #[must_use]
+    pub fn buffer_bytes(&self, buffer: Buffer) -> u32 {
+        let operations = self.ranks.iter().flat_map(|rank| &rank.operations);
+        let own = |span: &Span| span.place == Place::Private(buffer);
+        let ends = operations.flat_map(Operation::spans).filter(own).map(|s| s.offset + s.bytes);
+        ends.max().unwrap_or(0)
+    }
+}
+
 impl Operation {
+    /// What the operation moves: from where and to where.
+    pub fn spans(&self) -> impl Iterator<Item = Span> + use<> {
+        let both = match *self {
+            Self::Copy { src, dst } | Self::Reduce { src, dst, .. } => Some([src, dst]),
+            _ => None,
+        };
+        both.into_iter().flatten()
+    }
+
     /// The shared lines that the operation touches.
     #[must_use]
     pub fn lines(&self) -> Vec<Line> {

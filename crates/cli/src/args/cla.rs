@@ -4,12 +4,18 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::shown::Shown;
+
 /// Examples below `isochrone cla --help`.
 pub(super) const AFTER_HELP: &str = "\
 Examples:
-  isochrone cla figure1.cla --machine xeon-e5-2660-2s --threads 4
-  isochrone cla barrier.cla --threads 8 --set rounds=3 --calls 3 --machine xeon-e5-2660-2s
-  isochrone cla figure1.cla --threads 2 --calls 2 --machine xeon-e5-2660-2s   (refused: flags are reused)
+  isochrone cla examples/cla/broadcast.cla
+  isochrone cla examples/cla/figure1.cla --machine xeon-e5-2660-2s --threads 4
+  isochrone cla examples/cla/barrier.cla --machine xeon-e5-2660-2s --threads 8 --set rounds=3 --calls 3
+  isochrone cla examples/cla/figure1.cla --calls 2   (refused: flags are reused)
+
+The program is predicted (T_min, T_max), simulated, checked in every order, and run by threads of this machine,
+which need not be the predicted one.
 
 The language is described in docs/method/cla-language.md. Ends with 1 when the checker finds a fault.";
 
@@ -42,18 +48,14 @@ pub(crate) struct ClaArgs {
     /// States that the checker visits at most.
     #[arg(long, default_value_t = isochrone_cla::check::STATES_MAX)]
     pub(crate) states: usize,
-    /// Simulated seeds.
-    #[arg(long, default_value_t = 51)]
-    pub(crate) seeds: u64,
-    /// Figures as JSON, `-` for standard output.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    /// The graph for Graphviz, `-` for standard output.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) dot: Option<PathBuf>,
-    /// The same graph as SVG.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) svg: Option<PathBuf>,
+    /// Calls that are run and timed on this machine; 0: none.
+    #[arg(long, default_value_t = 2000)]
+    pub(crate) live: usize,
+    /// Seconds after which a run that has not ended is stopped.
+    #[arg(long, default_value_t = 30)]
+    pub(crate) limit: u64,
+    #[command(flatten)]
+    pub(crate) shown: Shown,
 }
 
 fn setting(text: &str) -> Result<(String, i64), String> {

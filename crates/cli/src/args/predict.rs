@@ -2,7 +2,11 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use isochrone_cla::live::Kind;
+
+use super::shown::Shown;
 
 /// Examples below `isochrone predict --help`.
 pub(super) const AFTER_HELP: &str = "\
@@ -18,9 +22,9 @@ between. Both are `predicted`; what --simulate adds is `simulated`. Nothing is m
 /// What `predict` takes.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct PredictArgs {
-    /// The collective.
-    #[arg(value_enum)]
-    pub(crate) collective: CollectiveName,
+    /// The collective; those that combine add 64-bit integers.
+    #[arg(value_parser = PossibleValuesParser::new(Kind::ALL.map(Kind::name)).map(kind))]
+    pub(crate) collective: Kind,
     /// A bundled machine's name or a TOML file [default: this machine, from its atlas].
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) machine: Option<String>,
@@ -60,42 +64,13 @@ pub(crate) struct PredictArgs {
     /// Simulate what was chosen, message by message.
     #[arg(long)]
     pub(crate) simulate: bool,
-    /// Seeds to simulate.
-    #[arg(long, default_value_t = 51)]
-    pub(crate) seeds: u64,
-    /// Figures as JSON, `-` for standard output.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    /// The graph of the most threads for Graphviz, `-` for standard output.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) dot: Option<PathBuf>,
-    /// The same graph as SVG.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) svg: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) shown: Shown,
 }
 
 /// Numbers of threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Threads(pub(crate) Vec<usize>);
-
-/// The collectives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CollectiveName {
-    /// Broadcast.
-    Bcast,
-    /// Barrier.
-    Barrier,
-    /// Reduce (64-bit integer sum).
-    Reduce,
-    /// Allreduce (64-bit integer sum).
-    Allreduce,
-    /// Scatter.
-    Scatter,
-    /// Gather.
-    Gather,
-    /// Allgather.
-    Allgather,
-}
 
 /// Where lines are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -129,6 +104,11 @@ pub(crate) enum AcksName {
 pub(crate) enum SmtName {
     /// From the machine file's assumption.
     Assumed,
+}
+
+/// The collective of a name, which is one of theirs.
+fn kind(name: String) -> Kind {
+    Kind::ALL.into_iter().find(|kind| kind.name() == name).unwrap_or(Kind::Broadcast)
 }
 
 /// `16`, `2..16` or `2,4,8`.

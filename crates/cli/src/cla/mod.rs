@@ -1,12 +1,14 @@
-//! `isochrone cla`: a program text predicted, simulated and checked.
+//! `isochrone cla`: a program text predicted, simulated, checked and run.
 
+mod live;
 #[cfg(test)]
 mod tests;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use isochrone_cla::check::{Checked, Fault, check};
+use isochrone_cla::check::{Checked, Fault, FaultKind, check};
 use isochrone_cla::collectives::Tree;
 use isochrone_cla::language::{Program, Setting, parse};
 use isochrone_cla::predicted::{self, Band, Prediction, Rules, Start, predict};
@@ -18,6 +20,7 @@ use serde_json::{Value, json};
 use crate::args::ClaArgs;
 use crate::line_costs::{self, Table};
 use crate::output::{Terminal, write_file};
+use live::{Calls, Live};
 
 /// Calls before the one that is predicted, where the program counts its calls: lines are hot then.
 const WARM: u64 = 3;
@@ -28,6 +31,8 @@ struct Found {
     printed: Band,
     simulated_ns: [f64; 3],
     checked: Result<Checked, Box<Fault>>,
+    /// What it did on this machine, or why it was not run.
+    live: Result<Live, String>,
     calls: u64,
     /// Whether lines were where earlier calls left them.
     hot: bool,
@@ -41,19 +46,19 @@ pub(crate) fn run(args: &ClaArgs, terminal: &Terminal) -> Result<ExitCode> {
     let program = parse(&name, &text)?;
     let table = line_costs::of(args.machine.as_deref(), &args.atlas, false)?;
     let found = found(args, &program, &table.costs)?;
-    if let Some(path) = &args.json {
+    if let Some(path) = &args.shown.json {
         let json = to_json(args, &program, &table, &found);
         write_file(path, &serde_json::to_string_pretty(&json)?, terminal)?;
     }
     let title = format!("{} over {} ranks (predicted)", program.name(), args.threads);
-    if let Some(path) = &args.dot {
+    if let Some(path) = &args.shown.dot {
         write_file(
             path,
             &predicted::dot(&found.prediction, &found.prediction.min, &title),
             terminal,
         )?;
     }
-    if let Some(path) = &args.svg {
+    if let Some(path) = &args.shown.svg {
         write_file(
             path,
             &predicted::svg(&found.prediction, &found.prediction.min, &title),
@@ -61,7 +66,9 @@ pub(crate) fn run(args: &ClaArgs, terminal: &Terminal) -> Result<ExitCode> {
         )?;
     }
     terminal.print(&words(args, &program, &table, &found))?;
-    Ok(if found.checked.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let right = !matches!(&found.live, Ok(Live { wrong: Some(_), .. }));
+    let good = found.checked.is_ok() && right;
+    Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn found(args: &ClaArgs, program: &Program, costs: &LineCosts) -> Result<Found> {
@@ -91,9 +98,37 @@ fn found(args: &ClaArgs, program: &Program, costs: &LineCosts) -> Result<Found> 
     let start = warm.as_ref().map_or(Start::Memory, Start::After);
     let prediction = predict(&now, start, costs, &cores, Rules::Timed)?;
     let printed = predict(&now, start, costs, &cores, Rules::Paper)?.band();
-    let runs = many(&now, start, costs, &cores, &Model::default(), 0..args.seeds.max(1))?;
+    let runs = many(&now, start, costs, &cores, &Model::default(), 0..args.shown.seeds.max(1))?;
     let simulated_ns = [0.0, 0.5, 1.0].map(|q| runs.quantile_ns(q).unwrap_or(f64::NAN));
-    Ok(Found { prediction, printed, simulated_ns, checked, calls, hot })
+    let live = live(args, program, &setting, &checked);
+    Ok(Found { prediction, printed, simulated_ns, checked, live, calls, hot })
+}
+
+/// Runs the program here, unless it is known to go wrong.
+fn live(
+    args: &ClaArgs,
+    program: &Program,
+    setting: &Setting,
+    checked: &Result<Checked, Box<Fault>>,
+) -> Result<Live, String> {
+    if args.live == 0 {
+        return Err("not asked for".to_owned());
+    }
+    if let Err(fault) = checked
+        && !matches!(fault.kind, FaultKind::TooMany { .. })
+    {
+        return Err("the checker found a fault".to_owned());
+    }
+    let calls = Calls::of(program, setting, args.live).map_err(|error| format!("{error:#}"))?;
+    live::play(&calls, Duration::from_secs(args.limit)).map_err(|error| format!("{error:#}"))
+}
+
+/// Which share of the samples lies in the band, where that is the band of this machine.
+#[allow(clippy::cast_precision_loss, reason = "counts of samples are far below 2^52")]
+fn inside(args: &ClaArgs, band: Band, live: &Live) -> Option<f64> {
+    let all = live.samples_ns.len();
+    let inside = live.samples_ns.iter().filter(|&&ns| band.holds(ns)).count();
+    (args.machine.is_none() && all > 0).then(|| inside as f64 / all as f64)
 }
 
 fn tree(args: &ClaArgs) -> Result<Tree> {
@@ -142,11 +177,50 @@ fn to_json(args: &ClaArgs, program: &Program, table: &Table, found: &Found) -> V
         "simulated_median_ns": median,
         "simulated_max_ns": most,
         "inside_band": band.holds(median),
+        "live": found.live.as_ref().ok().map(|live| json!({
+            "calls": live.calls,
+            "right": live.wrong.is_none(),
+            "samples": live.samples_ns.len(),
+            "late_windows": live.late,
+            "p5_ns": live.quantile_ns(0.05),
+            "median_ns": live.quantile_ns(0.5),
+            "p95_ns": live.quantile_ns(0.95),
+            "inside_share": inside(args, band, live),
+        })),
+        "not_live": found.live.as_ref().err(),
         "checked_calls": found.calls,
         "states": found.checked.as_ref().ok().map(|c| c.states),
         "fault": found.checked.as_ref().err().map(ToString::to_string),
         "assumed": table.assumed,
     })
+}
+
+fn live_words(args: &ClaArgs, band: Band, live: &Result<Live, String>) -> String {
+    let live = match live {
+        Ok(live) => live,
+        Err(why) => return format!("live: not run: {why}"),
+    };
+    let calls = live.calls;
+    if let Some((call, rank)) = live.wrong {
+        return format!(
+            "live: WRONG: after call {} of {calls} rank {rank} holds other bytes",
+            call + 1
+        );
+    }
+    let quantiles = [0.5, 0.05, 0.95].map(|q| live.quantile_ns(q));
+    let [Some(median), Some(low), Some(high)] = quantiles else {
+        return format!("live: {calls} calls, all bytes right; not timed: ranks share cores");
+    };
+    let share = match inside(args, band, live) {
+        Some(share) => format!("{:.1} % inside the predicted band", 100.0 * share),
+        None => "on this machine, which is not the predicted one".to_owned(),
+    };
+    let late = live.late;
+    format!(
+        "live: median {median:.1} ns, {low:.1} to {high:.1} for nine in ten of {} calls (measured; {late} late); all \
+         bytes right; {share}",
+        live.samples_ns.len()
+    )
 }
 
 fn words(args: &ClaArgs, program: &Program, table: &Table, found: &Found) -> String {
@@ -163,7 +237,7 @@ fn words(args: &ClaArgs, program: &Program, table: &Table, found: &Found) -> Str
             if found.hot { "hot, as calls before leave lines" } else { "lines in memory" }
         ),
         format!("simulated: median {median:.1} ns, {least:.1} to {most:.1} over seeds"),
-        "live: not run; the live reading runs programs that are written in Rust".to_owned(),
+        live_words(args, band, &found.live),
     ];
     match &found.checked {
         Err(fault) => lines.push(format!("checked, {} calls: {fault}", found.calls)),

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &PredictArgs, terminal: &Terminal) -> Result<ExitCode> {
     for &count in &threads {
         rows.push(row::row(args, &table, count)?);
     }
-    if let Some(path) = &args.json {
+    if let Some(path) = &args.shown.json {
         let json = serde_json::to_string_pretty(&show::json(args, &table, &rows))?;
         write_file(path, &json, terminal)?;
     }
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &PredictArgs, terminal: &Terminal) -> Result<ExitCode> {
 }
 
 fn pictures(args: &PredictArgs, row: &row::Row, terminal: &Terminal) -> Result<()> {
-    if args.dot.is_none() && args.svg.is_none() {
+    if args.shown.dot.is_none() && args.shown.svg.is_none() {
         return Ok(());
     }
     let prediction = row.prediction(Rules::Timed)?;
@@ -54,10 +54,10 @@ fn pictures(args: &PredictArgs, row: &row::Row, terminal: &Terminal) -> Result<(
         row.threads,
         prediction.min.total_ns
     );
-    if let Some(path) = &args.dot {
+    if let Some(path) = &args.shown.dot {
         write_file(path, &predicted::dot(&prediction, &prediction.min, &title), terminal)?;
     }
-    if let Some(path) = &args.svg {
+    if let Some(path) = &args.shown.svg {
         write_file(path, &predicted::svg(&prediction, &prediction.min, &title), terminal)?;
     }
     Ok(())

@@ -7,7 +7,7 @@ use isochrone_cla::program::{Combine, Element, Rank};
 use isochrone_cla::search::{Choice, Objective, Question, State};
 use isochrone_cla::simulated::{Model, many};
 
-use crate::args::{AcksName, CollectiveName, ObjectiveName, PredictArgs, StartName};
+use crate::args::{AcksName, ObjectiveName, PredictArgs, StartName};
 use crate::line_costs::Table;
 
 /// What was found for one number of threads.
@@ -97,16 +97,7 @@ fn filled(cores: usize) -> &'static [usize] {
 }
 
 fn question<'a>(args: &PredictArgs, table: &'a Table, threads: usize) -> Result<Question<'a>> {
-    let sum = Combine::Sum(Element::I64);
-    let collective = match args.collective {
-        CollectiveName::Bcast => Collective::Broadcast,
-        CollectiveName::Barrier => Collective::Barrier,
-        CollectiveName::Reduce => Collective::Reduce(sum),
-        CollectiveName::Allreduce => Collective::Allreduce(sum),
-        CollectiveName::Scatter => Collective::Scatter,
-        CollectiveName::Gather => Collective::Gather,
-        CollectiveName::Allgather => Collective::Allgather,
-    };
+    let collective = args.collective.collective(Combine::Sum(Element::I64));
     let bytes = if collective == Collective::Barrier { 0 } else { args.bytes };
     let ranks = u16::try_from(threads)?;
     let usual = Options::tree(Tree::flat(ranks, Rank(args.root.min(ranks - 1))), bytes);
@@ -148,7 +139,7 @@ fn simulated(args: &PredictArgs, question: &Question<'_>, options: &Options) -> 
     };
     let start = warm.as_ref().map_or(Start::Memory, Start::After);
     let model = Model::default();
-    let seeds = 0..args.seeds.max(1);
+    let seeds = 0..args.shown.seeds.max(1);
     let found = many(&now, start, question.costs, question.cores, &model, seeds)?;
     let quantile = |q| found.quantile_ns(q).unwrap_or(f64::NAN);
     Ok(Simulated { median_ns: quantile(0.5), least_ns: quantile(0.0), most_ns: quantile(1.0) })
