@@ -117,6 +117,28 @@ fn null(what: &str) -> Failure {
     Failure::argument(format!("{what} is a null pointer"))
 }
 
+/// Makes this rank's end of a team and gives its handle to the caller.
+///
+/// # Safety
+/// `options` is null or points to options, and `team` is null or has room for a handle.
+unsafe fn seated(
+    options: *const IsochroneTeamOptions,
+    team: *mut *mut IsochroneTeam,
+    make: impl FnOnce(Settings) -> Result<Team, Failure>,
+) -> c_int {
+    let seat = || {
+        if team.is_null() {
+            return Err(null("team"));
+        }
+        // SAFETY: the caller vouches for the options.
+        let made = make(unsafe { settings(options) }?)?;
+        // SAFETY: the caller's, and not null.
+        unsafe { team.write(boxed(made)) };
+        Ok(())
+    };
+    told(seat())
+}
+
 /// A team of threads: `ranks` handles are written to `teams`.
 ///
 /// # Safety
@@ -154,21 +176,18 @@ pub unsafe extern "C" fn isochrone_team_found(
     team: *mut *mut IsochroneTeam,
     place: *mut IsochronePlace,
 ) -> c_int {
-    let make = || {
-        if team.is_null() || place.is_null() {
-            return Err(null("team or place"));
+    let make = |settings| {
+        if place.is_null() {
+            return Err(null("place"));
         }
-        // SAFETY: the caller vouches for the options.
-        let settings = unsafe { settings(options) }?;
         let (found, at) = Team::found(size(ranks)?, rank(me)?, settings)?;
         let at = IsochronePlace { process: at.process, descriptor: at.descriptor };
         // SAFETY: the caller's, and not null.
         unsafe { place.write(at) };
-        // SAFETY: the caller's, and not null.
-        unsafe { team.write(boxed(found)) };
-        Ok(())
+        Ok(found)
     };
-    told(make())
+    // SAFETY: the caller vouches for options and team.
+    unsafe { seated(options, team, make) }
 }
 
 /// Joins a team of another process.
@@ -182,19 +201,12 @@ pub unsafe extern "C" fn isochrone_team_join(
     options: *const IsochroneTeamOptions,
     team: *mut *mut IsochroneTeam,
 ) -> c_int {
-    let make = || {
-        if team.is_null() {
-            return Err(null("team"));
-        }
-        // SAFETY: the caller vouches for the options.
-        let settings = unsafe { settings(options) }?;
+    let make = |settings| {
         let place = Place { process: place.process, descriptor: place.descriptor };
-        let joined = Team::join(place, rank(me)?, settings)?;
-        // SAFETY: the caller's, and not null.
-        unsafe { team.write(boxed(joined)) };
-        Ok(())
+        Ok(Team::join(place, rank(me)?, settings)?)
     };
-    told(make())
+    // SAFETY: the caller vouches for options and team.
+    unsafe { seated(options, team, make) }
 }
 
 /// Does something with a team.
