@@ -66,7 +66,8 @@ pub(crate) enum BenchCommand {
     Inthist(HistogramArgs),
     /// How fast the simulator of large machines is.
     Sim(SpeedArgs),
-    /// What a task costs, and how small tasks may get, against OpenMP, oneTBB and StarPU.
+    /// What a task costs, and how small tasks may get, against OpenMP, oneTBB and StarPU. Takes some
+    /// three minutes with all of them; slow systems get fewer steps and tasks, which the file says.
     Taskbench(TaskbenchArgs),
     /// Answers one question of `taskbench`.
     #[command(hide = true)]

@@ -14,6 +14,28 @@ use crate::args::TaskbenchArgs;
 /// METG in microseconds of each block, by pattern and width.
 pub(super) type Sizes = BTreeMap<&'static str, BTreeMap<u32, Vec<f64>>>;
 
+/// Fewest steps that graphs were measured with, by pattern and width.
+pub(super) type Steps = BTreeMap<&'static str, BTreeMap<u32, u32>>;
+
+/// What an empty task cost in one block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EmptyCost {
+    /// Nanoseconds a task.
+    pub(super) ns: f64,
+    /// Share of the tasks that another thread than the registering one ran.
+    pub(super) others: f64,
+    /// Tasks in a run.
+    pub(super) tasks: u64,
+}
+
+/// All that one system answered.
+pub(super) struct Answers {
+    pub(super) name: String,
+    pub(super) cost: Cost,
+    pub(super) sizes: Sizes,
+    pub(super) steps: Steps,
+}
+
 /// Resamples of every interval.
 const RESAMPLES: usize = 4000;
 /// Confidence of every interval.
@@ -45,6 +67,9 @@ pub(super) struct Cost {
     /// Share of the tasks that another thread than the registering one ran.
     share_of_others_nodep: Option<f64>,
     share_of_others_3dep: Option<f64>,
+    /// Fewest tasks in a run: slow systems get fewer.
+    tasks_nodep: Option<u64>,
+    tasks_3dep: Option<u64>,
     /// Of each block.
     blocks_nodep: Vec<f64>,
     blocks_3dep: Vec<f64>,
@@ -52,15 +77,16 @@ pub(super) struct Cost {
 
 impl Cost {
     pub(super) fn of(
-        all: &BTreeMap<(String, bool), Vec<(f64, f64)>>,
+        all: &BTreeMap<(String, bool), Vec<EmptyCost>>,
         name: &str,
         seed: u64,
     ) -> Self {
         let of = |three: bool| all.get(&(name.to_owned(), three)).cloned().unwrap_or_default();
-        let ns = |three| of(three).iter().map(|run| run.0).collect::<Vec<f64>>();
+        let ns = |three| of(three).iter().map(|run| run.ns).collect::<Vec<f64>>();
         let others = |three| {
-            isochrone_stats::median(&of(three).iter().map(|run| run.1).collect::<Vec<f64>>())
+            isochrone_stats::median(&of(three).iter().map(|run| run.others).collect::<Vec<f64>>())
         };
+        let tasks = |three| of(three).iter().map(|run| run.tasks).min();
         let (blocks_nodep, blocks_3dep) = (ns(false), ns(true));
         Self {
             ns_per_task_nodep: isochrone_stats::median(&blocks_nodep),
@@ -69,6 +95,8 @@ impl Cost {
             three_dep: Median::of(&blocks_3dep, seed),
             share_of_others_nodep: others(false),
             share_of_others_3dep: others(true),
+            tasks_nodep: tasks(false),
+            tasks_3dep: tasks(true),
             blocks_nodep,
             blocks_3dep,
         }
@@ -104,6 +132,8 @@ pub(in crate::bench) struct Figures {
     metg_us: BTreeMap<String, BTreeMap<&'static str, BTreeMap<u32, Option<Median>>>>,
     /// Of each block.
     metg_us_blocks: BTreeMap<String, Sizes>,
+    /// Fewest steps of each, where a system is too slow for all of them.
+    metg_steps: BTreeMap<String, Steps>,
     over_best_peer: Vec<Against>,
 }
 
@@ -111,13 +141,15 @@ impl Figures {
     pub(super) fn new(
         workers: usize,
         args: &TaskbenchArgs,
-        answers: Vec<(String, Cost, Sizes)>,
+        answers: Vec<Answers>,
         seed: u64,
     ) -> Self {
         let mut costs: BTreeMap<String, Cost> = BTreeMap::new();
         let mut blocks: BTreeMap<String, Sizes> = BTreeMap::new();
-        for (name, cost, sizes) in answers {
+        let mut metg_steps = BTreeMap::new();
+        for Answers { name, cost, sizes, steps } in answers {
             costs.insert(name.clone(), cost);
+            metg_steps.insert(name.clone(), steps);
             blocks.insert(name, sizes);
         }
         let ours = costs.remove(OURS).unwrap_or_default();
@@ -139,6 +171,7 @@ impl Figures {
             over_best_peer: against(&blocks, seed),
             peers: costs,
             metg_us_blocks: blocks,
+            metg_steps,
         }
     }
 

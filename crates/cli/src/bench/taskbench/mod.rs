@@ -8,8 +8,10 @@
 pub(super) mod child;
 mod figures;
 mod metg;
+mod pace;
 mod system;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -17,16 +19,15 @@ use anyhow::{Context, Result};
 use isochrone_stats::{derive_seed, rng, shuffle};
 use isochrone_workloads::taskbench::{Graph, Pattern, spend};
 
-use self::figures::{Cost, Figures, Sizes};
+use self::figures::{Answers, Cost, EmptyCost, Figures, Sizes, Steps};
 use self::metg::{Point, Search};
+use self::pace::Pace;
 use self::system::{Ranges, System, systems};
 use super::setting::Setting;
 use crate::args::TaskbenchArgs;
 
 /// Blocks unless told otherwise.
-const BLOCKS: u32 = 5;
-/// Runs of a graph, or of empty tasks, in one process; the median counts.
-const RUNS: usize = 3;
+const BLOCKS: u32 = 3;
 /// Turns of the generator that its rate is measured with.
 const RATE_TURNS: u64 = 4_000_000;
 /// Turns of a task at which the first search begins.
@@ -52,7 +53,9 @@ pub(super) fn measure(args: &TaskbenchArgs, setting: &mut Setting<'_>) -> Result
         patterns,
         found: BTreeMap::new(),
         near: BTreeMap::new(),
+        steps: BTreeMap::new(),
         costs: BTreeMap::new(),
+        pace: Pace::default(),
         failures: BTreeMap::new(),
     };
     let seed = setting.seed();
@@ -76,8 +79,12 @@ struct Bench<'a> {
     found: BTreeMap<Key, Vec<Option<f64>>>,
     /// Where the last search ended.
     near: BTreeMap<Key, u64>,
-    /// Nanoseconds a task and share of others, by system and kind.
-    costs: BTreeMap<(String, bool), Vec<(f64, f64)>>,
+    /// The fewest steps that a graph was measured with.
+    steps: BTreeMap<Key, u32>,
+    /// What empty tasks cost, by system and kind.
+    costs: BTreeMap<(String, bool), Vec<EmptyCost>>,
+    /// How long questions take.
+    pace: Pace,
     /// The first thing that went wrong with a system; it is not asked again.
     failures: BTreeMap<String, String>,
 }
@@ -138,14 +145,22 @@ impl Bench<'_> {
             return Ok(());
         }
         let ranges = if three { Ranges::Three } else { Ranges::None };
-        let ran = system.empty(ranges, self.args.tasks, self.workers, RUNS);
+        let key = (system.name.clone(), three);
+        if !self.pace.knows_empty(&key) {
+            let ran = system.empty(ranges, self.pace.probe_tasks(self.args.tasks), self.workers, 1);
+            let Some(ran) = self.outcome(system, ran, setting.keep_going())? else { return Ok(()) };
+            self.pace.note_empty(&key, self.pace.probe_tasks(self.args.tasks), &ran);
+        }
+        let (tasks, runs) = self.pace.empty(&key, self.args.tasks);
+        let ran = system.empty(ranges, tasks, self.workers, runs);
         let Some(ran) = self.outcome(system, ran, setting.keep_going())? else { return Ok(()) };
+        self.pace.note_empty(&key, tasks, &ran);
         let seconds: Vec<f64> = ran.iter().map(|run| run.seconds).collect();
         let others: Vec<f64> = ran.iter().map(|run| run.others).collect();
         let median = |values: &[f64]| isochrone_stats::median(values);
         if let Some((seconds, others)) = median(&seconds).zip(median(&others)) {
-            let ns = seconds * 1e9 / self.args.tasks as f64;
-            self.costs.entry((system.name.clone(), three)).or_default().push((ns, others));
+            let ns = seconds * 1e9 / tasks as f64;
+            self.costs.entry(key).or_default().push(EmptyCost { ns, others, tasks });
         }
         Ok(())
     }
@@ -162,22 +177,45 @@ impl Bench<'_> {
             return Ok(());
         }
         let key = (system.name.clone(), pattern, width);
-        let (workers, steps) = (self.workers, self.args.steps);
+        let (workers, most) = (self.workers, self.args.steps);
+        let start = self.near.get(&key).or_else(|| self.nearest(&key)).copied();
+        let fewest = Cell::new(most);
+        let pace = &mut self.pace;
         let mut measure = |turns: u64| {
+            let work = turns as f64 * turn;
+            let (steps, runs) = pace.graph(&key, most, work, workers);
             let graph = Graph { pattern: self.patterns[pattern], width, steps, turns };
-            let seconds = system.graph(graph, workers, RUNS)?;
+            let seconds = system.graph(graph, workers, runs)?;
             let seconds = isochrone_stats::median(&seconds).context("no run counted")?;
             let granularity = seconds * workers as f64 / graph.tasks() as f64;
-            Ok(Point { granularity, efficiency: turns as f64 * turn / granularity })
+            pace.note_graph(&key, granularity - work);
+            fewest.set(fewest.get().min(steps));
+            Ok(Point { granularity, efficiency: work / granularity })
         };
-        let start = self.near.get(&key).copied().unwrap_or(FIRST_TURNS);
-        let found = Search { start, measure: &mut measure }.run();
+        // A system that was never asked says first how slow it is, in a few steps that do not count.
+        let asked = match start {
+            Some(_) => Ok(None),
+            None => measure(FIRST_TURNS).map(Some),
+        };
+        let found = asked.and_then(|asked| {
+            let first = asked.map_or(FIRST_TURNS, |point| turns_near(point, FIRST_TURNS));
+            fewest.set(most);
+            Search { start: start.unwrap_or(first), measure: &mut measure }.run()
+        });
         let Some(found) = self.outcome(system, found, setting.keep_going())? else { return Ok(()) };
         if let Some(metg) = found {
             self.near.insert(key.clone(), metg.turns);
         }
+        let steps = self.steps.entry(key.clone()).or_insert(most);
+        *steps = fewest.get().min(*steps);
         self.found.entry(key).or_default().push(found.map(|metg| metg.seconds * 1e6));
         Ok(())
+    }
+
+    /// Where the same system's last search in a graph of as many points ended.
+    fn nearest(&self, key: &Key) -> Option<&u64> {
+        let alike = self.near.iter().filter(|(other, _)| other.0 == key.0 && other.2 == key.2);
+        alike.map(|(_, turns)| turns).max()
     }
 
     fn figures(&self, seed: u64) -> Figures {
@@ -193,10 +231,31 @@ impl Bench<'_> {
             }
             all
         };
+        let steps = |name: &str| {
+            let mut all = Steps::new();
+            for ((_, pattern, width), steps) in self.steps.iter().filter(|(key, _)| key.0 == name) {
+                all.entry(self.patterns[*pattern].name()).or_default().insert(*width, *steps);
+            }
+            all
+        };
         let names = self.systems.iter().map(|system| system.name.clone());
-        let answers = names.map(|name| (name.clone(), cost(&name), sizes(&name))).collect();
-        Figures::new(self.workers, self.args, answers, seed)
+        let answers = names.map(|name| Answers {
+            cost: cost(&name),
+            sizes: sizes(&name),
+            steps: steps(&name),
+            name,
+        });
+        Figures::new(self.workers, self.args, answers.collect(), seed)
     }
+}
+
+/// Turns at which a task's work would be as much as it costs beside.
+fn turns_near(point: Point, turns: u64) -> u64 {
+    let share = point.efficiency.clamp(0.001, 0.999);
+    // A positive number below 2^40.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+    let near = (turns as f64 * (1.0 - share) / share) as u64;
+    near.max(1)
 }
 
 /// How long one turn of the generator takes on this core now.

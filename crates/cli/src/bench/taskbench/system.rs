@@ -11,7 +11,7 @@ use crate::bench::process::{ask, on_cores};
 use crate::bench::recipe::Recipe;
 
 /// A run that takes longer has failed.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(60);
 
 const COMMON: &str = include_str!("peers/common.h");
 

@@ -1,0 +1,121 @@
+//! How much is asked at once, so that the whole ends in a known time: a system whose tasks cost more gets
+//! fewer of them.
+
+use std::collections::BTreeMap;
+
+use super::Key;
+use super::system::EmptyRun;
+
+/// Seconds that one question should take, with its first run that does not count.
+const QUESTION_S: f64 = 0.3;
+/// Runs that count, where there is time for them; the median is taken.
+const RUNS: usize = 3;
+/// Steps of a graph, at least.
+const LEAST_STEPS: u32 = 50;
+/// Empty tasks, at least.
+const LEAST_TASKS: u64 = 20_000;
+
+/// What questions took so far.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    /// Seconds of all workers that a task takes beside its work.
+    graphs: BTreeMap<Key, f64>,
+    /// Seconds of an empty task, by system and kind.
+    empties: BTreeMap<(String, bool), f64>,
+}
+
+impl Pace {
+    /// Steps and counting runs of a graph of tasks with `work` seconds each, at most `most` steps.
+    pub(super) fn graph(&self, key: &Key, most: u32, work: f64, workers: usize) -> (u32, usize) {
+        let alike = || self.graphs.iter().filter(|(other, _)| other.0 == key.0);
+        let worst = || alike().map(|(_, seconds)| *seconds).max_by(f64::total_cmp);
+        let Some(beside) = self.graphs.get(key).copied().or_else(worst) else {
+            return (most.min(LEAST_STEPS), 1);
+        };
+        let step = (beside.max(0.0) + work) * f64::from(key.2) / workers as f64;
+        let affordable = QUESTION_S / step.max(1e-12);
+        if f64::from(most) * (RUNS + 1) as f64 <= affordable {
+            return (most, RUNS);
+        }
+        let half = (affordable / 2.0).clamp(f64::from(LEAST_STEPS.min(most)), f64::from(most));
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+        let steps = half as u32;
+        (steps, 1)
+    }
+
+    /// A task of this graph took so many seconds beside its work.
+    pub(super) fn note_graph(&mut self, key: &Key, seconds: f64) {
+        self.graphs.insert(key.clone(), seconds);
+    }
+
+    /// Tasks that say how long empty ones take.
+    pub(super) fn probe_tasks(&self, most: u64) -> u64 {
+        most.min(LEAST_TASKS)
+    }
+
+    /// Whether empty tasks of this kind were run before.
+    pub(super) fn knows_empty(&self, key: &(String, bool)) -> bool {
+        self.empties.contains_key(key)
+    }
+
+    /// Empty tasks and counting runs, at most `most` tasks.
+    pub(super) fn empty(&self, key: &(String, bool), most: u64) -> (u64, usize) {
+        let each = self.empties.get(key).copied().unwrap_or(0.0).max(1e-12);
+        let affordable = QUESTION_S / each;
+        if most as f64 * (RUNS + 1) as f64 <= affordable {
+            return (most, RUNS);
+        }
+        let half = (affordable / 2.0).clamp(LEAST_TASKS.min(most) as f64, most as f64);
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+        let tasks = half as u64;
+        (tasks, 1)
+    }
+
+    /// So many empty tasks took this long.
+    pub(super) fn note_empty(&mut self, key: &(String, bool), tasks: u64, runs: &[EmptyRun]) {
+        let fastest = runs.iter().map(|run| run.seconds).min_by(f64::total_cmp);
+        if let Some(seconds) = fastest {
+            self.empties.insert(key.clone(), seconds / tasks as f64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(system: &str, width: u32) -> Key {
+        (system.to_owned(), 0, width)
+    }
+
+    #[test]
+    fn who_is_fast_gets_all_steps_and_who_is_slow_fewer() {
+        let mut pace = Pace::default();
+        assert_eq!(pace.graph(&key("a", 64), 1000, 0.0, 2), (LEAST_STEPS, 1), "nothing is known");
+        pace.note_graph(&key("a", 64), 1e-6);
+        assert_eq!(pace.graph(&key("a", 64), 1000, 1e-6, 2), (1000, RUNS));
+        pace.note_graph(&key("a", 64), 10e-6);
+        let (steps, runs) = pace.graph(&key("a", 64), 1000, 0.0, 2);
+        assert_eq!(runs, 1);
+        assert!((400..500).contains(&steps), "{steps}");
+        assert_eq!(pace.graph(&key("a", 64), 1000, 1.0, 2), (LEAST_STEPS, 1));
+        assert_eq!(pace.graph(&key("a", 64), 20, 1.0, 2), (20, 1), "no more than was asked for");
+        assert_eq!(pace.graph(&key("b", 8), 1000, 0.0, 2), (LEAST_STEPS, 1), "another system");
+        assert_eq!(pace.graph(&key("a", 8), 1000, 1e-6, 2).0, 1000, "the same with fewer points");
+    }
+
+    #[test]
+    fn empty_tasks_are_as_many_as_fit() {
+        let mut pace = Pace::default();
+        let kind = ("a".to_owned(), true);
+        assert!(!pace.knows_empty(&kind));
+        let ran = |seconds| vec![EmptyRun { seconds, others: 0.5 }];
+        pace.note_empty(&kind, 20_000, &ran(0.001));
+        assert!(pace.knows_empty(&kind));
+        assert_eq!(pace.empty(&kind, 1_000_000), (1_000_000, RUNS));
+        pace.note_empty(&kind, 20_000, &ran(0.1));
+        assert_eq!(pace.empty(&kind, 1_000_000).1, 1);
+        assert!((29_000..31_000).contains(&pace.empty(&kind, 1_000_000).0));
+        assert_eq!(pace.empty(&kind, 5000), (5000, RUNS), "few are soon done");
+    }
+}
