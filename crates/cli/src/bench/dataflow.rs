@@ -43,6 +43,9 @@ pub(super) struct Figures {
     /// With all pages unmapped that a kernel did not declare; `null` where not asked for.
     footprint_checked: Option<bool>,
     regimes: Vec<RegimeFigures>,
+    /// Time under NAFT over time under DFT: what regions cost where there is one, and gain where there are
+    /// more. `null` where one of them did not run.
+    naft_over_dft: Option<Controlled>,
     series: Option<Series>,
 }
 
@@ -172,6 +175,7 @@ fn measure(problem: Problem, args: &DataflowArgs, setting: &mut Setting<'_>) -> 
         residual: worst.residual,
         footprint_checked,
         regimes: figures.collect(),
+        naft_over_dft: bench.naft_over_dft(&series),
         series: (!series.blocks.is_empty()).then_some(series),
     })
 }
@@ -238,6 +242,14 @@ impl Bench<'_> {
     }
 }
 
+impl Bench<'_> {
+    fn naft_over_dft(&self, series: &Series) -> Option<Controlled> {
+        let (naft, dft) = (Regime::Naft.name(), Regime::Dft.name());
+        let ratio = Ratio::of(series, dft, naft, self.seed)?;
+        Some(Controlled { ratio, control: Ratio::of(series, AGAIN, &series.arms[0], self.seed) })
+    }
+}
+
 impl Figures {
     pub(super) fn text(&self, width: u16) -> String {
         let mut table = Table::new([
@@ -269,6 +281,9 @@ impl Figures {
         }
         let control = self.regimes.first().and_then(|figure| figure.over_first?.control);
         let control = control.map_or_else(|| "-".to_owned(), |ratio| ratio.to_string());
+        let naft = self.naft_over_dft.map_or_else(String::new, |controlled| {
+            format!("\nNAFT's time over DFT's: {}", controlled.ratio)
+        });
         let oversubscribed =
             if self.oversubscribed { ", oversubscribed: times say nothing" } else { "" };
         let footprint = match self.footprint_checked {
@@ -277,7 +292,7 @@ impl Figures {
         };
         format!(
             "{}, {} workers in {} region{}{oversubscribed}\n{}\nverified: residual {} at most; a regime \
-             over itself: {control}{footprint}",
+             over itself: {control}{naft}{footprint}",
             self.problem,
             self.threads,
             self.regions,
