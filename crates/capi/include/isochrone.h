@@ -6,7 +6,7 @@
  * Every function that can fail returns ISOCHRONE_OK or one of the numbers below, and isochrone_error() then
  * says in words what was wrong and what to do. Nothing is printed, and no signal is sent.
  *
- * One section for each part: teams and their collectives.
+ * One section for each part: teams and their collectives; tasks.
  */
 #ifndef ISOCHRONE_H
 #define ISOCHRONE_H
@@ -27,7 +27,9 @@ enum {
   ISOCHRONE_GONE = 2,     /* a rank has ended or given up; the team is of no use any more */
   ISOCHRONE_LATE = 3,     /* somebody did not come in time */
   ISOCHRONE_MEMORY = 4,   /* no room: shared memory, or what the team was given of it */
-  ISOCHRONE_SYSTEM = 5    /* the system refused something */
+  ISOCHRONE_SYSTEM = 5,   /* the system refused something */
+  ISOCHRONE_FAILED = 6,   /* a task failed; the words are its own */
+  ISOCHRONE_DEADLOCK = 7  /* tasks wait for one another, and nothing can go on */
 };
 
 /* What was wrong in this thread's last call that failed, and what to do about it; never null. It stays
@@ -142,6 +144,123 @@ int isochrone_gather(isochrone_team *team, const void *send, void *receive, size
 /* Puts everybody's `send`, `bytes` long, into everybody's `receive`, a block for each rank. `send` may be this
    rank's own block of `receive`. */
 int isochrone_allgather(isochrone_team *team, const void *send, void *receive, size_t bytes);
+
+/* ------------------------------------------------------------------------------- tasks ---- */
+
+/*
+ * A run has workers, data, and tasks. A task is a kernel (a function, by its number), up to 64 bytes of plain
+ * arguments, and byte ranges of data with what it does to each. Who waits for whom follows from the ranges
+ * alone: the memory is afterwards as if the tasks had run in the order in which they were registered. Ranges may
+ * overlap in any way.
+ *
+ * The thread that starts a run is its first worker; it alone uses the handle. It runs tasks while it waits.
+ */
+typedef struct isochrone_tasks isochrone_tasks;
+
+/* A task that runs: good inside of its kernel's function, in its thread. */
+typedef struct isochrone_task isochrone_task;
+
+/* What a kernel does: `arguments` are 64 bytes, those that the task was registered with and then zeros;
+   `ranges` has the address of each range, in the order of registration. The function touches no other data of
+   the run, and reads only what is ISOCHRONE_IN. 0: done; anything else: the task failed. */
+typedef int (*isochrone_kernel_function)(isochrone_task *task, const void *arguments, void *const *ranges);
+
+typedef struct isochrone_kernel {
+  const char *name; /* for errors */
+  isochrone_kernel_function function;
+} isochrone_kernel;
+
+/* How a run is set up; a null pointer stands for all zeros. */
+typedef struct isochrone_tasks_options {
+  const char *regime; /* "dft", "di", "naft", "isochrone"; null: the last */
+  const char *policy; /* "oblivious", "nanos++-0.10.3", "nanos6", "paper", "isochrone", "partition"; null: the
+                         regime's own */
+  uint32_t workers;   /* 0: one for each core that this thread may use */
+  uint32_t flags;     /* ISOCHRONE_TASKS_... */
+  uint64_t reserved;  /* 0 */
+} isochrone_tasks_options;
+
+/* Workers are processes, forked at the start: then this process must have one thread. What kernels write outside
+   of data stays in the worker's process. */
+#define ISOCHRONE_TASKS_PROCESSES 1u
+/* Workers are not pinned to cores. */
+#define ISOCHRONE_TASKS_UNPINNED 2u
+
+/* What a task does to a range. */
+enum {
+  ISOCHRONE_IN = 0,         /* reads */
+  ISOCHRONE_OUT = 1,        /* writes, and does not look at what was there */
+  ISOCHRONE_INOUT = 2,      /* both */
+  ISOCHRONE_COMMUTATIVE = 3 /* both, one task at a time, neighbours that say the same in any order */
+};
+
+/* Bytes of data that lie together. */
+typedef struct isochrone_range {
+  uint32_t data;
+  uint32_t mode;
+  uint64_t start; /* first byte, counted from the beginning of the data */
+  uint64_t bytes; /* 1 at least */
+} isochrone_range;
+
+/* What a run did. */
+typedef struct isochrone_tasks_counts {
+  uint64_t tasks;        /* that ran */
+  uint64_t left_out;     /* since another had failed */
+  uint64_t busy_ns;      /* of all workers */
+  uint64_t local_bytes;  /* of tasks' ranges, in the region of their worker */
+  uint64_t remote_bytes; /* in other regions */
+  uint64_t steals;       /* tasks taken from other regions */
+  uint64_t reserved[2];
+} isochrone_tasks_counts;
+
+/* Starts a run whose tasks are of these `count` kernels; a kernel's number is its place there. */
+int isochrone_tasks_start(const isochrone_tasks_options *options, const isochrone_kernel *kernels, size_t count,
+                          isochrone_tasks **tasks);
+
+/* Waits for all tasks, ends the workers, frees all data and the handle; a null pointer is nothing. */
+void isochrone_tasks_end(isochrone_tasks *tasks);
+
+/* How many workers there are. */
+uint32_t isochrone_tasks_workers(const isochrone_tasks *tasks);
+
+/* Registers `bytes` zeros that nobody has touched: they lie where a task touches them first, or as the regime
+   says. `data` gets their number. */
+int isochrone_tasks_data(isochrone_tasks *tasks, uint64_t bytes, uint32_t *data);
+
+/* Frees data when the tasks that use them are over. */
+int isochrone_tasks_free(isochrone_tasks *tasks, uint32_t data);
+
+/* Registers a task. Those with a larger priority go first among the ready ones; 0 is usual. `arguments` and
+   `ranges` are copied, and may be null where there are none. */
+int isochrone_tasks_spawn(isochrone_tasks *tasks, uint32_t kernel, int32_t priority, const void *arguments,
+                          size_t bytes, const isochrone_range *ranges, size_t count);
+
+/* Waits until all tasks are over, or those that write a range. ISOCHRONE_FAILED if one failed: those that had
+   not begun by then are left out. ISOCHRONE_GONE if a worker that is a process ended. */
+int isochrone_tasks_wait(isochrone_tasks *tasks);
+int isochrone_tasks_wait_on(isochrone_tasks *tasks, uint32_t data, uint64_t start, uint64_t bytes);
+
+/* Waits until the tasks that write a range (or use it) are over; then the program itself may read (or write) it at
+   `address`, until it registers the next task that writes (or uses) it. */
+int isochrone_tasks_read(isochrone_tasks *tasks, uint32_t data, uint64_t start, uint64_t bytes,
+                         const void **address);
+int isochrone_tasks_write(isochrone_tasks *tasks, uint32_t data, uint64_t start, uint64_t bytes,
+                          void **address);
+
+/* What the run did so far. */
+int isochrone_tasks_report(isochrone_tasks *tasks, isochrone_tasks_counts *counts);
+
+/* Inside of a kernel: registers a task of the running task's own. Its ranges lie inside of those of the running
+   task, which does not touch them until it has waited; it is over when all its own are. */
+int isochrone_task_spawn(isochrone_task *task, uint32_t kernel, int32_t priority, const void *arguments,
+                         size_t bytes, const isochrone_range *ranges, size_t count);
+int isochrone_task_wait(isochrone_task *task);
+
+/* The number of the worker that runs the task, from 0. */
+uint32_t isochrone_task_worker(const isochrone_task *task);
+
+/* The words with which the task fails; returns ISOCHRONE_FAILED, so: return isochrone_task_fail(task, "..."); */
+int isochrone_task_fail(isochrone_task *task, const char *words);
 
 #ifdef __cplusplus
 }

@@ -10,4 +10,5 @@
 #![allow(unsafe_code)]
 
 pub mod status;
+pub mod tasks;
 pub mod team;

@@ -19,6 +19,10 @@ pub enum Status {
     Memory = 4,
     /// The system refused something.
     System = 5,
+    /// A task failed.
+    Failed = 6,
+    /// Tasks wait for one another, and nothing can go on.
+    Deadlock = 7,
 }
 
 impl Status {

@@ -90,6 +90,33 @@ fn the_example_runs_between_threads_and_between_processes() {
 fn the_archive_serves_as_well() {
     let needs = "LIBRARIES/libisochrone.a -lgcc_s -lpthread -lrt -lm -ldl";
     Program::build("cc", &["-std=c11"], EXAMPLE, needs).run(&["threads", "2"]);
+    Program::build("cc", &["-std=c11"], TASKS, needs).run(&["threads", "2"]);
+}
+
+const TASKS: &str = "examples/tasks.c";
+
+#[test]
+fn the_example_of_tasks_runs_on_threads_and_on_processes() {
+    let program = Program::build("cc", &["-std=c99"], TASKS, SHARED);
+    let runs = [
+        ("threads", "1", "naft"),
+        ("threads", "2", "di"),
+        ("threads", "4", "dft"),
+        ("processes", "2", "isochrone"),
+    ];
+    for (how, workers, regime) in runs {
+        let output = program.run(&[how, workers, regime]);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let version = env!("CARGO_PKG_VERSION");
+        let wanted =
+            format!("libisochrone {version}: {workers} workers, 1008 tasks, all as it should be\n");
+        assert_eq!(said, wanted);
+    }
+}
+
+#[test]
+fn wrong_tasks_are_refused_and_failures_reach_who_waits() {
+    Program::build("cc", &["-std=c99"], "tests/programs/tasks_wrong.c", SHARED).run(&[]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What can go wrong, with what to do about it.
 
-use crate::range::{DataId, Range};
+use crate::range::Range;
 
 /// Why something about tasks could not be done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -57,16 +57,6 @@ pub enum TaskError {
         kernel: &'static str,
         /// The range.
         range: Range,
-    },
-    /// Memory is registered twice
-    #[error("the {bytes} bytes at {address:#x} overlap {other}, which is registered already")]
-    Overlap {
-        /// First byte.
-        address: usize,
-        /// How many.
-        bytes: usize,
-        /// What they overlap.
-        other: DataId,
     },
     /// A task's ranges do not fit
     #[error("a task with {ranges} ranges does not fit; raise Capacity::blocks")]

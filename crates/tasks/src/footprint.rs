@@ -149,6 +149,12 @@ impl Footprint {
         self.accesses.iter().map(|access| access.range.bytes).sum()
     }
 
+    /// Says the same as `other`.
+    pub(crate) fn assign(&mut self, other: &Self) {
+        self.accesses.clone_from(&other.accesses);
+        (self.flops, self.priority) = (other.flops, other.priority);
+    }
+
     /// Takes back the leave to change the order.
     pub(crate) fn order_all(&mut self) {
         for access in &mut self.accesses {

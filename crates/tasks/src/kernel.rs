@@ -4,7 +4,7 @@ use core::fmt;
 use core::mem::MaybeUninit;
 
 use crate::footprint::Footprint;
-use crate::live::Mem;
+use crate::live::{ForeignRun, Mem};
 
 /// Bytes that a task's arguments may have.
 pub const ARGUMENT_BYTES: usize = 64;
@@ -68,11 +68,13 @@ pub(crate) type Words = [MaybeUninit<u64>; ARGUMENT_BYTES / 8];
 #[derive(Clone, Copy)]
 pub(crate) struct Table {
     pub(crate) name: &'static str,
-    /// Runs a task whose arguments were written for this table.
-    pub(crate) run: fn(&Held<'_>, &Mem<'_>) -> Result<(), Failure>,
+    /// Runs a task whose arguments were written for this table, which is given as well.
+    pub(crate) run: fn(&Self, &Held<'_>, &Mem<'_>) -> Result<(), Failure>,
     pub(crate) declare: fn(&Held<'_>, &mut Footprint),
     /// Ends arguments that own something; called once for each task, run or left out.
     pub(crate) discard: Option<fn(&Held<'_>)>,
+    /// The function behind it and what it is given, where that is known at run time only.
+    pub(crate) foreign: Option<(ForeignRun, usize)>,
 }
 
 impl fmt::Debug for Table {
@@ -93,9 +95,10 @@ pub(crate) struct Erased<K>(core::marker::PhantomData<K>);
 impl<K: Kernel> Erased<K> {
     pub(crate) const TABLE: &'static Table = &Table {
         name: K::NAME,
-        run: |held, mem| held.get::<K>().run(mem),
+        run: |_, held, mem| held.get::<K>().run(mem),
         declare: |held, footprint| held.get::<K>().declare(footprint),
         discard: None,
+        foreign: None,
     };
     /// Arguments of a kernel fit into a slot, or the program does not compile.
     pub(crate) const FITS: () = {

@@ -26,7 +26,7 @@ where
 {
     const TABLE: &'static Table = &Table {
         name: "closure",
-        run: |held, mem| {
+        run: |_, held, mem| {
             let boxed: Boxed = held.copied();
             // SAFETY: the arguments of this table are what `boxed` gave for this type, and a task runs
             // once or is discarded, never both.
@@ -36,6 +36,7 @@ where
         // Its ranges were said when it was registered; closures are not simulated.
         declare: |_, _| (),
         discard: Some(|held: &Held<'_>| unbox::<F>(held.copied())),
+        foreign: None,
     };
 }
 

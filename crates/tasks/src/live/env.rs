@@ -164,7 +164,7 @@ pub(super) fn run_task(shared: &Shared, worker: &RefCell<Worker>, task: u32, how
         if shared.guarded {
             guard::only(shared, task)?;
         }
-        (table.run)(&held, &mem)
+        (table.run)(table, &held, &mem)
     }));
     if shared.guarded
         && let Err(error) = guard::all(shared, true)

@@ -96,6 +96,18 @@ impl<'a> Mem<'a> {
         Ok(ViewMut { slice, shown: Shown { shown: &self.shown, range, writes: true } })
     }
 
+    /// Addresses of the task's ranges, in the order in which they were declared, for kernels of other
+    /// languages: these vouch themselves for using each as it was declared.
+    pub fn addresses(&self) -> impl Iterator<Item = *mut u8> + '_ {
+        let arena = &self.shared.scheduler.arena;
+        arena.accesses(self.task).map(|access| {
+            let object = &arena.objects[access.range.data.0 as usize];
+            let base = object.base.load(crate::sync::Ordering::Relaxed);
+            let start = usize::try_from(access.range.start).unwrap_or(usize::MAX);
+            core::ptr::with_exposed_provenance_mut(base.wrapping_add(start))
+        })
+    }
+
     /// Values of this task's own for a range that it reduces; they are combined with the common ones when
     /// the result is dropped.
     ///
@@ -189,8 +201,8 @@ impl<'a> Mem<'a> {
     pub fn spawn_task<K: Kernel>(&self, kernel: K) -> Result<Task, TaskError> {
         let mut footprint = Footprint::new();
         kernel.declare(&mut footprint);
-        self.with_children(K::NAME, &footprint, |children| {
-            register(self.shared, self.worker, children, kernel)
+        self.with_children(K::NAME, &footprint, |shared, worker, children| {
+            register(shared, worker, children, kernel)
         })
     }
 
@@ -204,22 +216,22 @@ impl<'a> Mem<'a> {
     {
         let mut footprint = Footprint::new();
         declare(&mut footprint);
-        self.with_children("closure", &footprint, |children| {
-            register_fn(self.shared, self.worker, children, declare, run)
+        self.with_children("closure", &footprint, |shared, worker, children| {
+            register_fn(shared, worker, children, declare, run)
         })
     }
 
-    fn with_children(
+    pub(super) fn with_children(
         &self,
         kernel: &'static str,
         footprint: &Footprint,
-        register: impl FnOnce(&mut Children) -> Result<Task, TaskError>,
+        register: impl FnOnce(&Shared, &RefCell<Worker>, &mut Children) -> Result<Task, TaskError>,
     ) -> Result<Task, TaskError> {
         self.check_cover(kernel, footprint)?;
         let mut children = self.children.borrow_mut();
         let children = children.get_or_insert_with(|| Box::new(Children::of(self.task)));
         children.domain.ordered = self.holds_token();
-        register(children)
+        register(self.shared, self.worker, children)
     }
 
     /// Waits until one task is over, whoever registered it.

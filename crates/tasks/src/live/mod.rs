@@ -6,6 +6,7 @@
 mod accumulator;
 mod closure;
 mod env;
+mod foreign;
 mod guard;
 mod mem;
 mod memory;
@@ -16,6 +17,7 @@ mod shared_tables;
 mod team;
 
 pub use accumulator::Accumulator;
+pub use foreign::{ForeignKernel, ForeignRun};
 pub use mem::{Mem, View, ViewMut};
 pub use places::{Believed, PagePlace};
 pub use register::Task;

@@ -4,12 +4,13 @@ use core::cell::RefCell;
 
 use super::closure;
 use super::env::{Shared, block_on, run_task};
+use super::foreign::{self, ForeignKernel};
 use super::mem::Mem;
 use crate::arena::slot::{CHILDREN, TaskRef};
 use crate::driver::{Env as _, Stuck, work};
 use crate::error::TaskError;
 use crate::footprint::{Footprint, Mode};
-use crate::kernel::{Erased, Failure, Kernel, Table};
+use crate::kernel::{ARGUMENT_BYTES, Erased, Failure, Kernel, Table};
 use crate::range::Range;
 use crate::scheduler::worker::Worker;
 use crate::scheduler::{Children, Goal, How, Scheduler, Submitted};
@@ -70,7 +71,7 @@ where
     }
     let mut footprint = Footprint::new();
     declare(&mut footprint);
-    let declare = |out: &mut Footprint| out.clone_from(&footprint);
+    let declare = |out: &mut Footprint| out.assign(&footprint);
     let boxed = closure::boxed(run);
     // SAFETY: the table is that of the box's type.
     let outcome = unsafe { enter(shared, worker, children, declare, boxed, closure::table::<F>()) };
@@ -78,6 +79,20 @@ where
         closure::unbox::<F>(boxed);
     }
     outcome
+}
+
+/// Registers a task of a kernel that is known at run time only.
+pub(super) fn register_foreign(
+    shared: &Shared,
+    worker: &RefCell<Worker>,
+    children: &mut Children,
+    kernel: ForeignKernel,
+    arguments: [u8; ARGUMENT_BYTES],
+    footprint: &Footprint,
+) -> Result<Task, TaskError> {
+    let declare = |out: &mut Footprint| out.assign(footprint);
+    // SAFETY: the tables of such kernels run arguments of this type.
+    unsafe { enter(shared, worker, children, declare, foreign::Bytes(arguments), kernel.0) }
 }
 
 /// Registers a task.

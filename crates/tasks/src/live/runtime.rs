@@ -24,7 +24,7 @@ use crate::policy::{Placement, Policy, Rank, Regime};
 use crate::range::{Data, DataId, Element, Part, Range};
 use crate::report::Report;
 use crate::scheduler::worker::Worker;
-use crate::scheduler::{Children, Goal, Scheduler};
+use crate::scheduler::{Children, Goal, Scheduler, refused};
 use crate::session::Tasks;
 use crate::sync::Ordering;
 use crate::topology::Topology;
@@ -254,6 +254,7 @@ impl Runtime {
     /// # Errors
     /// [`TaskError`] where a task failed before.
     pub fn free<T: Element>(&mut self, data: Data<T>) -> Result<(), TaskError> {
+        self.address(data.all().range())?;
         self.wait_for(data.all().range(), Mode::InOut)?;
         let object = &self.shared.scheduler.arena.objects[data.id().0 as usize];
         let bytes = usize::try_from(object.bytes.load(Ordering::Relaxed)).unwrap_or(0);
@@ -269,10 +270,20 @@ impl Runtime {
     /// [`TaskError`] for a range that cannot be used.
     #[inline]
     pub fn spawn<K: Kernel>(&mut self, kernel: K) -> Result<(), TaskError> {
+        self.with_children(|shared, worker, children| register(shared, worker, children, kernel))
+            .map(drop)
+    }
+
+    /// Registers something as a child of the program.
+    #[inline]
+    pub(super) fn with_children(
+        &mut self,
+        register: impl FnOnce(&Shared, &RefCell<Worker>, &mut Children) -> Result<Task, TaskError>,
+    ) -> Result<Task, TaskError> {
         if self.children.spawned >= CHILDREN_MAX {
             self.wait()?;
         }
-        register(&self.shared, &self.worker, &mut self.children, kernel).map(drop)
+        register(&self.shared, &self.worker, &mut self.children)
     }
 
     /// As [`Self::spawn`]; the result can be waited for, by this program and by other tasks.
@@ -280,7 +291,7 @@ impl Runtime {
     /// # Errors
     /// As [`Self::spawn`].
     pub fn spawn_task<K: Kernel>(&mut self, kernel: K) -> Result<Task, TaskError> {
-        register(&self.shared, &self.worker, &mut self.children, kernel)
+        self.with_children(|shared, worker, children| register(shared, worker, children, kernel))
     }
 
     /// Registers a closure as a task, with the ranges that `declare` says. For kernels that come often,
@@ -296,7 +307,9 @@ impl Runtime {
     where
         F: FnOnce(&Mem<'_>) -> Result<(), Failure> + Send + 'static,
     {
-        register_fn(&self.shared, &self.worker, &mut self.children, declare, run)
+        self.with_children(|shared, worker, children| {
+            register_fn(shared, worker, children, declare, run)
+        })
     }
 
     /// Waits until one task is over, and its own tasks with it.
@@ -335,8 +348,8 @@ impl Runtime {
     /// # Errors
     /// As [`Self::wait`], and where the part is not inside of its data.
     pub fn read<T: Element>(&mut self, part: Part<T>) -> Result<&[T], TaskError> {
-        self.wait_for(part.range(), Mode::In)?;
         let first = self.address(part.range())?;
+        self.wait_for(part.range(), Mode::In)?;
         // SAFETY: the part lies in registered memory that lives as long as the run, aligned for `T`
         // since it begins at a page; no task that writes it runs, and none can be registered while the
         // result borrows the run. `T` is valid for any bytes.
@@ -348,8 +361,8 @@ impl Runtime {
     /// # Errors
     /// As [`Self::read`].
     pub fn write<T: Element>(&mut self, part: Part<T>) -> Result<&mut [T], TaskError> {
-        self.wait_for(part.range(), Mode::InOut)?;
         let first = self.address(part.range())?;
+        self.wait_for(part.range(), Mode::InOut)?;
         self.shared.scheduler.arena.touch(part.range(), self.worker.borrow().region);
         // SAFETY: as in `read`, and no task that reads the part runs.
         Ok(unsafe { core::slice::from_raw_parts_mut(first.cast::<T>(), part.len()) })
@@ -357,7 +370,7 @@ impl Runtime {
 
     fn address(&self, range: Range) -> Result<*mut u8, TaskError> {
         let object = self.shared.scheduler.arena.object(range);
-        let object = object.map_err(|_| TaskError::UnknownData { kernel: "the program", range })?;
+        let object = object.map_err(|why| refused(why, "the program", range))?;
         let base = object.base.load(Ordering::Relaxed);
         let start = usize::try_from(range.start).unwrap_or(usize::MAX);
         Ok(core::ptr::with_exposed_provenance_mut(base.wrapping_add(start)))

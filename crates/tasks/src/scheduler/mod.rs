@@ -18,7 +18,7 @@ use crate::policy::{Policy, Steal};
 use crate::sync::Ordering;
 use crate::topology::Topology;
 use counts::Count;
-pub(crate) use submit::{Children, How, Submitted};
+pub(crate) use submit::{Children, How, Submitted, refused};
 use worker::Worker;
 
 /// Tasks that a worker takes at once, at most.

@@ -344,7 +344,8 @@ fn tidy(before: &mut Vec<TaskRef>, me: TaskRef) {
     before.dedup();
 }
 
-fn refused(why: Refused, kernel: &'static str, range: Range) -> TaskError {
+/// The error for a range that cannot be used.
+pub(crate) fn refused(why: Refused, kernel: &'static str, range: Range) -> TaskError {
     match why {
         Refused::Unknown => TaskError::UnknownData { kernel, range },
         Refused::Freed => TaskError::FreedData { kernel, range },

@@ -19,9 +19,10 @@ use crate::topology::Topology;
 
 static NOTHING: Table = Table {
     name: "nothing",
-    run: |_: &Held<'_>, _: &Mem<'_>| Ok(()),
+    run: |_: &Table, _: &Held<'_>, _: &Mem<'_>| Ok(()),
     declare: |_: &Held<'_>, _: &mut Footprint| (),
     discard: None,
+    foreign: None,
 };
 
 struct Rig {

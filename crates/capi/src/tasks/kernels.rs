@@ -1,0 +1,116 @@
+//! Functions of C as kernels.
+
+use super::task::{Function, IsochroneTask};
+use super::{null, text};
+use crate::status::Failure;
+use isochrone_tasks::live::ForeignKernel;
+use isochrone_tasks::{ARGUMENT_BYTES, Mem};
+use std::ffi::{c_char, c_void};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// Ranges whose addresses lie on the stack.
+const FEW: usize = 16;
+
+/// A kernel, `isochrone_kernel` in C.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct IsochroneKernel {
+    /// What errors call it.
+    pub name: *const c_char,
+    /// What it does.
+    pub function: Option<Function>,
+}
+
+/// Kernels that a program gave together. Tasks know a kernel by its address, so lists live as long as the
+/// process; a program that starts many runs with the same kernels has one.
+#[derive(Debug)]
+pub(crate) struct List {
+    entries: Vec<Entry>,
+    kernels: OnceLock<Vec<ForeignKernel>>,
+}
+
+/// What a task of a kernel is given.
+#[derive(Debug)]
+struct Entry {
+    name: String,
+    function: Function,
+    list: OnceLock<&'static List>,
+}
+
+static LISTS: Mutex<Vec<&'static List>> = Mutex::new(Vec::new());
+
+/// The list of these kernels.
+///
+/// # Safety
+/// Names are strings of C.
+pub(crate) unsafe fn list(given: &[IsochroneKernel]) -> Result<&'static List, Failure> {
+    let mut entries = Vec::new();
+    for kernel in given {
+        let function = kernel.function.ok_or_else(|| null("a kernel's function"))?;
+        // SAFETY: the caller vouches for it.
+        let name =
+            unsafe { text(kernel.name, "kernel") }?.ok_or_else(|| null("a kernel's name"))?;
+        entries.push(Entry { name: name.to_owned(), function, list: OnceLock::new() });
+    }
+    let mut lists = LISTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let alike =
+        |a: &Entry, b: &Entry| a.name == b.name && std::ptr::fn_addr_eq(a.function, b.function);
+    let same = |list: &&&'static List| {
+        list.entries.len() == entries.len()
+            && list.entries.iter().zip(&entries).all(|(a, b)| alike(a, b))
+    };
+    if let Some(list) = lists.iter().find(same) {
+        return Ok(list);
+    }
+    let list: &'static List = Box::leak(Box::new(List { entries, kernels: OnceLock::new() }));
+    let kernel = |entry: &'static Entry| {
+        // Nobody else has the list yet.
+        let _ = entry.list.set(list);
+        let context = std::ptr::from_ref(entry).expose_provenance();
+        ForeignKernel::new(&entry.name, run, context)
+    };
+    let _ = list.kernels.set(list.entries.iter().map(kernel).collect());
+    lists.push(list);
+    Ok(list)
+}
+
+impl List {
+    pub(super) fn kernel(&self, number: u32) -> Result<ForeignKernel, Failure> {
+        let kernels = self.kernels.get().map_or(&[][..], Vec::as_slice);
+        let at = usize::try_from(number).unwrap_or(usize::MAX);
+        kernels.get(at).copied().ok_or_else(|| {
+            Failure::argument(format!("kernel {number} of {}; they count from 0", kernels.len()))
+        })
+    }
+}
+
+/// Runs a task of a kernel in C.
+fn run(
+    context: usize,
+    arguments: &[u8; ARGUMENT_BYTES],
+    mem: &Mem<'_>,
+) -> Result<(), isochrone_tasks::Failure> {
+    // SAFETY: the context of these kernels is the address of an entry, which is never freed; processes
+    // that share tasks are forks of one another and have it at the same place.
+    let entry = unsafe { &*std::ptr::with_exposed_provenance::<Entry>(context) };
+    let mut few = [std::ptr::null_mut::<c_void>(); FEW];
+    let mut many = Vec::new();
+    for (at, address) in mem.addresses().enumerate() {
+        match few.get_mut(at) {
+            Some(place) => *place = address.cast(),
+            None if many.is_empty() => many = few.iter().copied().chain([address.cast()]).collect(),
+            None => many.push(address.cast()),
+        }
+    }
+    let ranges = if many.is_empty() { few.as_ptr() } else { many.as_ptr() };
+    let list = entry.list.get().copied();
+    let mut task = IsochroneTask { mem, list, words: None };
+    // SAFETY: the program gave a function of this type, and vouches for what it does with the ranges that
+    // it declared; the task, its arguments and the addresses live until it returns.
+    let code = unsafe { (entry.function)(&raw mut task, arguments.as_ptr().cast(), ranges) };
+    match (code, task.words) {
+        (0, _) => Ok(()),
+        (_, Some(words)) => Err(isochrone_tasks::Failure::new(words)),
+        (code, None) => Err(isochrone_tasks::Failure::new(format!("it returned {code}"))),
+    }
+}

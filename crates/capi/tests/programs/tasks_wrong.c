@@ -1,0 +1,181 @@
+/* What is refused, with which number and whether there are words; tasks that fail, have tasks of their own, use
+   many ranges, or end their worker. */
+#define _POSIX_C_SOURCE 200809L
+#include <isochrone.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static int failed = 0;
+
+static void want(int line, int got, int wanted, const char *part) {
+  if (got != wanted || (wanted != ISOCHRONE_OK && strstr(isochrone_error(), part) == NULL)) {
+    fprintf(stderr, "line %d: %d where %d was wanted: %s\n", line, got, wanted, isochrone_error());
+    failed = 1;
+  }
+}
+#define WANT(call, wanted, part) want(__LINE__, (call), (wanted), (part))
+
+/* Kernels, by their places in the list. */
+enum { ADD, FAIL, PARENT, GATHER, END, CODE, KERNELS };
+enum { MANY = 40 };
+
+static int add(isochrone_task *task, const void *arguments, void *const *ranges) {
+  (void)task;
+  *(int64_t *)ranges[0] += *(const int64_t *)arguments;
+  return 0;
+}
+
+static int fail(isochrone_task *task, const void *arguments, void *const *ranges) {
+  (void)arguments, (void)ranges;
+  return isochrone_task_fail(task, "no more oil");
+}
+
+static int code(isochrone_task *task, const void *arguments, void *const *ranges) {
+  (void)task, (void)arguments, (void)ranges;
+  return 17;
+}
+
+/* Two halves, each by a task of its own; then it looks. */
+static int parent(isochrone_task *task, const void *arguments, void *const *ranges) {
+  uint32_t data = *(const uint32_t *)arguments;
+  for (int64_t half = 0; half < 2; half++) {
+    int64_t value = 10 + half;
+    isochrone_range range = {data, ISOCHRONE_INOUT, (uint64_t)half * 8, 8};
+    if (isochrone_task_spawn(task, ADD, 0, &value, sizeof value, &range, 1) != ISOCHRONE_OK) return 1;
+  }
+  isochrone_range outside = {data, ISOCHRONE_INOUT, 16, 8};
+  int64_t one = 1;
+  if (isochrone_task_spawn(task, ADD, 0, &one, sizeof one, &outside, 1) != ISOCHRONE_ARGUMENT)
+    return isochrone_task_fail(task, "a child got what its parent has not");
+  if (isochrone_task_wait(task) != ISOCHRONE_OK) return 2;
+  const int64_t *both = ranges[0];
+  return both[0] == 10 && both[1] == 11 && isochrone_task_worker(task) < 2 ? 0 : 3;
+}
+
+/* Many ranges: the sum of all but the last goes there. */
+static int gather(isochrone_task *task, const void *arguments, void *const *ranges) {
+  (void)task, (void)arguments;
+  int64_t all = 0;
+  for (int i = 0; i < MANY - 1; i++) all += *(const int64_t *)ranges[i];
+  *(int64_t *)ranges[MANY - 1] = all;
+  return 0;
+}
+
+static int end(isochrone_task *task, const void *arguments, void *const *ranges) {
+  (void)arguments, (void)ranges;
+  if (isochrone_task_worker(task) == 1) _exit(9);
+  nanosleep(&(struct timespec){0, 1000000}, NULL);
+  return 0;
+}
+
+static const isochrone_kernel kernels[] = {{"add", add},       {"fail", fail}, {"parent", parent},
+                                           {"gather", gather}, {"end", end},   {"code", code}};
+
+static int spawn(isochrone_tasks *tasks, int kernel, int64_t value, isochrone_range range) {
+  return isochrone_tasks_spawn(tasks, (uint32_t)kernel, 0, &value, sizeof value, &range, 1);
+}
+
+static void refused(void) {
+  isochrone_tasks *tasks = NULL;
+  isochrone_tasks_options odd = {NULL, NULL, 1, 64, 0}, nowhere = {"north", NULL, 1, 0, 0},
+                          nobody = {NULL, "chance", 1, 0, 0}, both = {"di", "paper", 1, 0, 0};
+  isochrone_kernel nothing = {"nothing", NULL}, nameless = {NULL, add};
+  WANT(isochrone_tasks_start(&odd, kernels, 1, &tasks), ISOCHRONE_ARGUMENT, "flags");
+  WANT(isochrone_tasks_start(&nowhere, kernels, 1, &tasks), ISOCHRONE_ARGUMENT, "regime");
+  WANT(isochrone_tasks_start(&nobody, kernels, 1, &tasks), ISOCHRONE_ARGUMENT, "policy");
+  WANT(isochrone_tasks_start(&both, kernels, 1, &tasks), ISOCHRONE_ARGUMENT, "4.1");
+  WANT(isochrone_tasks_start(NULL, &nothing, 1, &tasks), ISOCHRONE_ARGUMENT, "function");
+  WANT(isochrone_tasks_start(NULL, &nameless, 1, &tasks), ISOCHRONE_ARGUMENT, "name");
+  WANT(isochrone_tasks_start(NULL, NULL, 1, &tasks), ISOCHRONE_ARGUMENT, "null");
+  WANT(isochrone_tasks_start(NULL, kernels, 1, NULL), ISOCHRONE_ARGUMENT, "null");
+  WANT(isochrone_tasks_wait(NULL), ISOCHRONE_ARGUMENT, "null");
+  isochrone_tasks_end(NULL);
+
+  isochrone_tasks_options one = {"dft", NULL, 1, 0, 0};
+  WANT(isochrone_tasks_start(&one, kernels, KERNELS, &tasks), ISOCHRONE_OK, "");
+  uint32_t data = 99;
+  WANT(isochrone_tasks_data(tasks, 0, &data), ISOCHRONE_ARGUMENT, "byte");
+  WANT(isochrone_tasks_data(tasks, UINT64_MAX, &data), ISOCHRONE_ARGUMENT, "address space");
+  WANT(isochrone_tasks_data(tasks, 64, &data), ISOCHRONE_OK, "");
+  isochrone_range all = {data, ISOCHRONE_INOUT, 0, 64}, past = {data, ISOCHRONE_INOUT, 60, 8},
+                  none = {data, ISOCHRONE_INOUT, 8, 0}, mode = {data, 9, 0, 8}, unknown = {77, 0, 0, 8};
+  char many[65] = {0};
+  WANT(spawn(tasks, ADD, 1, past), ISOCHRONE_ARGUMENT, "64 bytes");
+  WANT(spawn(tasks, ADD, 1, none), ISOCHRONE_ARGUMENT, "no bytes");
+  WANT(spawn(tasks, ADD, 1, mode), ISOCHRONE_ARGUMENT, "9");
+  WANT(spawn(tasks, ADD, 1, unknown), ISOCHRONE_ARGUMENT, "not registered");
+  WANT(spawn(tasks, KERNELS, 1, all), ISOCHRONE_ARGUMENT, "kernel 6 of 6");
+  WANT(isochrone_tasks_spawn(tasks, 0, 0, many, 65, &all, 1), ISOCHRONE_ARGUMENT, "65");
+  WANT(isochrone_tasks_spawn(tasks, 0, 0, NULL, 8, &all, 1), ISOCHRONE_ARGUMENT, "null");
+  WANT(isochrone_tasks_wait_on(tasks, data, 0, 8), ISOCHRONE_OK, "");
+  const void *at = NULL;
+  WANT(isochrone_tasks_read(tasks, 77, 0, 8, &at), ISOCHRONE_ARGUMENT, "77");
+  WANT(isochrone_tasks_read(tasks, data, 60, 8, &at), ISOCHRONE_ARGUMENT, "64 bytes");
+  WANT(isochrone_tasks_free(tasks, data), ISOCHRONE_OK, "");
+  WANT(spawn(tasks, ADD, 1, all), ISOCHRONE_ARGUMENT, "freed");
+  WANT(isochrone_tasks_read(tasks, data, 0, 8, &at), ISOCHRONE_ARGUMENT, "freed");
+  WANT(isochrone_tasks_free(tasks, data), ISOCHRONE_ARGUMENT, "freed");
+  isochrone_tasks_end(tasks);
+}
+
+static void works(uint32_t flags) {
+  isochrone_tasks *tasks = NULL;
+  isochrone_tasks_options two = {NULL, "nanos6", 2, flags, 0};
+  WANT(isochrone_tasks_start(&two, kernels, KERNELS, &tasks), ISOCHRONE_OK, "");
+  uint32_t data = 99;
+  WANT(isochrone_tasks_data(tasks, MANY * 8, &data), ISOCHRONE_OK, "");
+  isochrone_range first = {data, ISOCHRONE_INOUT, 0, 16}, word = {data, ISOCHRONE_INOUT, 0, 8};
+  WANT(spawn(tasks, PARENT, data, first), ISOCHRONE_OK, "");
+  WANT(isochrone_tasks_wait(tasks), ISOCHRONE_OK, "");
+
+  WANT(spawn(tasks, FAIL, 0, word), ISOCHRONE_OK, "");
+  WANT(isochrone_tasks_wait(tasks), ISOCHRONE_FAILED, "task fail failed: no more oil");
+  WANT(spawn(tasks, CODE, 0, word), ISOCHRONE_OK, "");
+  WANT(isochrone_tasks_wait(tasks), ISOCHRONE_FAILED, "17");
+  WANT(isochrone_tasks_wait(tasks), ISOCHRONE_OK, "");
+
+  void *cells = NULL;
+  WANT(isochrone_tasks_write(tasks, data, 0, MANY * 8, &cells), ISOCHRONE_OK, "");
+  isochrone_range each[MANY];
+  for (int64_t i = 0; i < MANY; i++) {
+    ((int64_t *)cells)[i] = i;
+    each[i].data = data, each[i].mode = i + 1 < MANY ? ISOCHRONE_IN : ISOCHRONE_OUT;
+    each[i].start = (uint64_t)i * 8, each[i].bytes = 8;
+  }
+  WANT(spawn(tasks, ADD, 1000, word), ISOCHRONE_OK, "");
+  WANT(isochrone_tasks_spawn(tasks, GATHER, 0, NULL, 0, each, MANY), ISOCHRONE_OK, "");
+  const void *at = NULL;
+  WANT(isochrone_tasks_read(tasks, data, (MANY - 1) * 8, 8, &at), ISOCHRONE_OK, "");
+  if (*(const int64_t *)at != 1000 + (MANY - 1) * (MANY - 2) / 2) failed = 1;
+  isochrone_tasks_counts counts;
+  WANT(isochrone_tasks_report(tasks, &counts), ISOCHRONE_OK, "");
+  if (counts.tasks < 7 || counts.local_bytes == 0) failed = 1;
+  isochrone_tasks_end(tasks);
+}
+
+/* A worker that is a process ends in the middle of a task: whoever waits is told. */
+static void ended(void) {
+  isochrone_tasks *tasks = NULL;
+  isochrone_tasks_options two = {NULL, NULL, 2, ISOCHRONE_TASKS_PROCESSES, 0};
+  WANT(isochrone_tasks_start(&two, kernels, KERNELS, &tasks), ISOCHRONE_OK, "");
+  int status = ISOCHRONE_OK;
+  /* Until one of them comes to the other worker. */
+  while (status == ISOCHRONE_OK) {
+    for (int i = 0; i < 100 && status == ISOCHRONE_OK; i++)
+      status = isochrone_tasks_spawn(tasks, END, 0, NULL, 0, NULL, 0);
+    if (status == ISOCHRONE_OK) status = isochrone_tasks_wait(tasks);
+  }
+  WANT(status, ISOCHRONE_GONE, "worker process 1");
+  isochrone_tasks_end(tasks);
+}
+
+int main(void) {
+  refused();
+  works(0);
+  works(ISOCHRONE_TASKS_PROCESSES);
+  ended();
+  return failed;
+}

@@ -1,0 +1,85 @@
+//! Kernels of other languages: functions that are known when the program runs, with plain arguments and
+//! with ranges that are said for each task.
+
+use super::mem::Mem;
+use super::register::{Task, register_foreign};
+use super::runtime::Runtime;
+use crate::error::TaskError;
+use crate::footprint::Footprint;
+use crate::kernel::{ARGUMENT_BYTES, Failure, Held, Table};
+
+/// What such a kernel does with its context, a task's arguments and its memory.
+pub type ForeignRun = fn(usize, &[u8; ARGUMENT_BYTES], &Mem<'_>) -> Result<(), Failure>;
+
+/// A kernel whose function is known at run time only. Where workers are processes it must be made before the
+/// run starts: what is made later they do not have.
+#[derive(Clone, Copy, Debug)]
+pub struct ForeignKernel(pub(super) &'static Table);
+
+/// Arguments in a slot.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub(super) struct Bytes(pub(super) [u8; ARGUMENT_BYTES]);
+
+impl ForeignKernel {
+    /// The kernel that calls `run` with `context`. Tasks know it by its address, so it is never freed: make
+    /// each once.
+    #[must_use]
+    pub fn new(name: &str, run: ForeignRun, context: usize) -> Self {
+        Self(Box::leak(Box::new(Table {
+            name: Box::leak(name.to_owned().into_boxed_str()),
+            run: call,
+            // Its ranges are said when a task is registered; such tasks are not simulated.
+            declare: |_, _| (),
+            discard: None,
+            foreign: Some((run, context)),
+        })))
+    }
+
+    /// What errors and traces call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.0.name
+    }
+}
+
+fn call(table: &Table, held: &Held<'_>, mem: &Mem<'_>) -> Result<(), Failure> {
+    let Some((run, context)) = table.foreign else {
+        return Err(Failure::new("it has no function"));
+    };
+    run(context, &held.copied::<Bytes>().0, mem)
+}
+
+impl Runtime {
+    /// Registers a task of a kernel that is known at run time only, with the ranges of `footprint`.
+    ///
+    /// # Errors
+    /// As [`Runtime::spawn`].
+    pub fn spawn_foreign(
+        &mut self,
+        kernel: ForeignKernel,
+        arguments: [u8; ARGUMENT_BYTES],
+        footprint: &Footprint,
+    ) -> Result<Task, TaskError> {
+        self.with_children(|shared, worker, children| {
+            register_foreign(shared, worker, children, kernel, arguments, footprint)
+        })
+    }
+}
+
+impl Mem<'_> {
+    /// As [`Runtime::spawn_foreign`], for a task of this task's own.
+    ///
+    /// # Errors
+    /// As [`Mem::spawn`].
+    pub fn spawn_foreign(
+        &self,
+        kernel: ForeignKernel,
+        arguments: [u8; ARGUMENT_BYTES],
+        footprint: &Footprint,
+    ) -> Result<Task, TaskError> {
+        self.with_children(kernel.name(), footprint, |shared, worker, children| {
+            register_foreign(shared, worker, children, kernel, arguments, footprint)
+        })
+    }
+}
