@@ -6,7 +6,7 @@
  * Every function that can fail returns ISOCHRONE_OK or one of the numbers below, and isochrone_error() then
  * says in words what was wrong and what to do. Nothing is printed, and no signal is sent.
  *
- * One section for each part: teams and their collectives; tasks.
+ * One section for each part: teams and their collectives; tasks; memory larger than fast memory.
  */
 #ifndef ISOCHRONE_H
 #define ISOCHRONE_H
@@ -261,6 +261,110 @@ uint32_t isochrone_task_worker(const isochrone_task *task);
 
 /* The words with which the task fails; returns ISOCHRONE_FAILED, so: return isochrone_task_fail(task, "..."); */
 int isochrone_task_fail(isochrone_task *task, const char *words);
+
+/* ---------------------------------------------------- memory larger than fast memory ---- */
+
+/*
+ * An area of which only a part is in fast memory at a time; the rest is in a far tier, and pages come and go as
+ * workers touch them. Workers are processes with page tables of their own, so that a page that leaves interrupts
+ * only those that map it; or, with ISOCHRONE_TIER_THREADS, threads of this process, which share one set.
+ *
+ * Processes share the area, and what was mapped shared before. Heap and globals are copies from when
+ * isochrone_tier_run was called: what one worker writes there no other sees. Pointers into the area mean the same
+ * to all. A worker that is a process ends when its function returns, without what exit() does: call fflush() if
+ * it printed something.
+ *
+ * A system call that is given a page of the area which is not in fast memory fails with EFAULT:
+ * isochrone_tier_pin keeps a range there. A page that cannot be had, because the far tier is full or fails, is
+ * one line on standard error and a SIGBUS at the access, as with a mapped file.
+ */
+typedef struct isochrone_tier_options {
+  uint64_t area_bytes;  /* of the area */
+  uint64_t fast_bytes;  /* of it that may be in fast memory */
+  const char *folder;   /* with ISOCHRONE_FAR_FILE: where the file lies, which has no name */
+  uint32_t far;         /* where pages go: ISOCHRONE_FAR_MEMORY, ... */
+  uint32_t policy;      /* which page leaves: ISOCHRONE_CORE_FIFO, ... */
+  uint32_t workers;     /* 0: one */
+  uint32_t movers;      /* processes that fetch ahead and keep room free; they want cores of their own */
+  uint32_t group_pages; /* pages that come and go together: 1, 2, 4, 8 or 16; 0: one */
+  uint32_t flags;       /* 0, ISOCHRONE_TIER_THREADS, ISOCHRONE_TIER_CALLER_WORKS, or both by | */
+  uint64_t reserved[2]; /* 0 */
+} isochrone_tier_options;
+
+/* Where pages go. */
+enum {
+  ISOCHRONE_FAR_MEMORY = 0,    /* to another part of memory */
+  ISOCHRONE_FAR_FILE = 1,      /* to a file, past the page cache where the file system can */
+  ISOCHRONE_FAR_COMPRESSED = 2 /* to memory, compressed (lz4) */
+};
+
+/* Which page leaves when room is needed. */
+enum {
+  ISOCHRONE_CORE_FIFO = 0, /* the worker's own oldest, before those that others map */
+  ISOCHRONE_FIFO = 1,      /* the oldest of all, as in the paper */
+  ISOCHRONE_CMCP = 2,      /* one that few workers map */
+  ISOCHRONE_SIEVE = 3      /* one that nobody mapped again */
+};
+
+/* Workers are threads: one set of page tables for all. */
+#define ISOCHRONE_TIER_THREADS 1u
+/* Who calls isochrone_tier_run is worker 0 itself: the paper's host side. Parts of a program that are better off
+   there are what worker 0 does between two barriers. */
+#define ISOCHRONE_TIER_CALLER_WORKS 2u
+
+/* What each worker runs: its number, how many there are, and the argument. */
+typedef uint64_t (*isochrone_tier_body)(uint32_t worker, uint32_t workers, void *argument);
+
+/* Runs `body` in every worker of a new team and waits for all. `values` gets what each returned, or is null.
+   ISOCHRONE_GONE if a worker did not return: isochrone_error() says which, and how it ended. The process has one
+   thread when it calls this if workers are processes or there are movers, and one area at a time. */
+int isochrone_tier_run(const isochrone_tier_options *options, isochrone_tier_body body, void *argument,
+                       uint64_t *values);
+
+/* The following are called in `body`, by the thread that runs it. */
+
+/* A piece of the area, of zeros: whole groups, at the same address in every worker, for any worker to give
+   back. Null if there is no such piece. For arrays, not for small objects. */
+void *isochrone_malloc_global(size_t bytes);
+
+/* Gives a piece back; a null pointer is nothing. Its memory and its room in the far tier are free at once. */
+int isochrone_free_global(void *at);
+
+#ifndef ISOCHRONE_NO_SHORT_NAMES
+/* As they are called in the paper. */
+static inline void *malloc_global(size_t bytes) { return isochrone_malloc_global(bytes); }
+static inline int free_global(void *at) { return isochrone_free_global(at); }
+#endif
+
+/* What may be said of a range. */
+enum {
+  ISOCHRONE_WILL_NEED = 0, /* it is fetched now, in large pieces, as far as half of fast memory goes */
+  ISOCHRONE_COLD = 1,      /* it leaves now, except what is pinned */
+  ISOCHRONE_DISCARD = 2    /* it is worth nothing: whole groups of it that are not pinned are zeros from now on */
+};
+int isochrone_tier_advise(const void *at, size_t bytes, uint32_t advice);
+
+/* Fetches a range and keeps it in fast memory, mapped and writable, for system calls; and lets the same range
+   leave again. Pins are counted. */
+int isochrone_tier_pin(const void *at, size_t bytes);
+int isochrone_tier_unpin(const void *at, size_t bytes);
+
+/* Returns when all workers have called it; ISOCHRONE_GONE if one ended and never will. */
+int isochrone_tier_barrier(void);
+
+/* The sum of what all workers give, added in the order of their numbers: the same bits for each. */
+int isochrone_tier_sum(double mine, double *sum);
+
+/* One large array for all threads of this process, as by mmap: no team and no movers (`workers`, `movers` and
+   `flags` are not heeded). The memory is zeros, and nobody may use it once it is unmapped. */
+typedef struct isochrone_tier_array isochrone_tier_array;
+int isochrone_tier_map(const isochrone_tier_options *options, isochrone_tier_array **array, void **at);
+void isochrone_tier_unmap(isochrone_tier_array *array);
+
+/* What workers may say of their area, by any thread. */
+int isochrone_tier_array_pin(const isochrone_tier_array *array, const void *at, size_t bytes);
+int isochrone_tier_array_unpin(const isochrone_tier_array *array, const void *at, size_t bytes);
+int isochrone_tier_array_advise(const isochrone_tier_array *array, const void *at, size_t bytes, uint32_t advice);
 
 #ifdef __cplusplus
 }

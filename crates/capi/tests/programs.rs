@@ -124,6 +124,31 @@ fn what_is_wrong_is_refused_and_a_killed_rank_is_noticed() {
     Program::build("cc", &["-std=c99"], "tests/programs/wrong.c", SHARED).run(&[]);
 }
 
+#[test]
+fn memory_larger_than_fast_memory_serves_threads_and_processes() {
+    let program = Program::build("cc", &["-std=c99"], "examples/tier.c", SHARED);
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path().display().to_string();
+    let runs: [&[&str]; 5] = [
+        &["processes", "1"],
+        &["processes", "3"],
+        &["host", "2"],
+        &["threads", "2"],
+        &["processes", "2", &folder],
+    ];
+    for arguments in runs {
+        let said = String::from_utf8_lossy(&program.run(arguments).stdout).into_owned();
+        let workers = arguments[1];
+        let end = format!(": {workers} workers, every bit as in plain memory\n");
+        assert!(said.ends_with(&end), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn what_is_wrong_of_larger_memory_is_refused_and_a_killed_worker_is_noticed() {
+    Program::build("cc", &["-std=c99"], "tests/programs/wrong_tier.c", SHARED).run(&[]);
+}
+
 /// The names of the functions that C code declares.
 fn declared(code: &str) -> BTreeSet<String> {
     let before = |at: usize| code[..at].chars().next_back();

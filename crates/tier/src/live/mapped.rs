@@ -7,16 +7,28 @@
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, Ordering};
-use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::ops::Range;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use super::far::Far;
 use super::team::{Config, Report, Tables, Team, TierError};
+use super::worker::Worker;
+use crate::pager::Advice;
+use crate::pages::Trouble;
 
-/// Looks whether the array is still wanted: only if its owner forgot it.
-const LOOK: Duration = Duration::from_secs(3600);
+/// What the thread that keeps the array is asked for.
+#[derive(Debug)]
+enum Act {
+    Pin,
+    Unpin,
+    Advise(Advice),
+}
+
+/// What to do, with which bytes, and where the answer goes.
+type Order = (Act, Range<usize>, Sender<Result<(), Trouble>>);
+
 /// One at a time: faults of guests belong to one area.
 static TAKEN: AtomicU32 = AtomicU32::new(0);
 
@@ -25,7 +37,8 @@ static TAKEN: AtomicU32 = AtomicU32::new(0);
 pub struct Mapped {
     base: NonNull<u8>,
     bytes: usize,
-    stop: Option<Sender<()>>,
+    /// The keeper ends when this does.
+    orders: Option<Sender<Order>>,
     keeper: Option<JoinHandle<Result<Report, TierError>>>,
     _one: Arc<One>,
 }
@@ -58,15 +71,14 @@ impl Mapped {
         let config = Config { workers: 1, movers: 0, tables, parent_works: false, ..config };
         let team = Team::new(config, far)?;
         let (tell, told) = channel();
-        let (stop, stopped) = channel::<()>();
-        let stopped = std::sync::Mutex::new(stopped);
+        let (orders, ordered) = channel();
+        let ordered = Mutex::new(ordered);
         let keeper = std::thread::spawn(move || {
             team.run(|worker| {
                 let (base, bytes) = worker.extent();
                 // Who waits for the address has it, or is gone: then so is the other channel.
                 let _ = tell.send((base.expose_provenance(), bytes));
-                let stopped = stopped.lock().map_err(|_| "it panicked before")?;
-                while matches!(stopped.recv_timeout(LOOK), Err(RecvTimeoutError::Timeout)) {}
+                keep(worker, &*ordered.lock().map_err(|_| "it panicked before")?);
                 Ok(0)
             })
         });
@@ -76,7 +88,7 @@ impl Mapped {
         });
         match place {
             Some((base, bytes)) => {
-                Ok(Self { base, bytes, stop: Some(stop), keeper: Some(keeper), _one: one })
+                Ok(Self { base, bytes, orders: Some(orders), keeper: Some(keeper), _one: one })
             }
             None => match keeper.join() {
                 Ok(Err(error)) => Err(error),
@@ -98,11 +110,57 @@ impl Mapped {
     pub const fn len(&self) -> usize {
         self.bytes
     }
+
+    /// Fetches what is absent of a range of bytes and keeps it in fast memory until [`Self::unpin`]: for buffers
+    /// given to system calls, which fail with `EFAULT` on a page that is not mapped.
+    ///
+    /// # Errors
+    /// [`Trouble`] where a page cannot be had; then nothing is pinned.
+    pub fn pin(&self, range: Range<usize>) -> Result<(), Trouble> {
+        self.order(Act::Pin, range)
+    }
+
+    /// Takes a pin of the same range back.
+    pub fn unpin(&self, range: Range<usize>) {
+        // Never an error.
+        let _ = self.order(Act::Unpin, range);
+    }
+
+    /// Says something about a range of bytes.
+    ///
+    /// # Errors
+    /// [`Trouble`] where the far tier or the kernel refuses; what was done stays done.
+    pub fn advise(&self, range: Range<usize>, advice: Advice) -> Result<(), Trouble> {
+        self.order(Act::Advise(advice), range)
+    }
+
+    /// Lets the keeper do it, who is a worker as any other.
+    fn order(&self, act: Act, range: Range<usize>) -> Result<(), Trouble> {
+        let (tell, told) = channel();
+        let sent = self.orders.as_ref().map(|orders| orders.send((act, range, tell)));
+        debug_assert!(matches!(sent, Some(Ok(()))), "the keeper ends after its last order");
+        told.recv().unwrap_or(Err(Trouble::Kernel { what: "keep the array", errno: 0 }))
+    }
+}
+
+/// The keeper's life: one order after the other, until there is nobody to give one.
+fn keep(worker: &Worker<'_>, orders: &Receiver<Order>) {
+    for (act, range, told) in orders {
+        let done = match act {
+            Act::Pin => worker.pin(range.start, range.len()),
+            Act::Unpin => {
+                worker.unpin(range.start, range.len());
+                Ok(())
+            }
+            Act::Advise(advice) => worker.advise(range, advice),
+        };
+        let _ = told.send(done);
+    }
 }
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        self.stop = None;
+        self.orders = None;
         if let Some(keeper) = self.keeper.take() {
             let _ = keeper.join();
         }

@@ -2,6 +2,7 @@
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
+use std::io::Read;
 
 use isochrone_tier::live::far::{Compressed, Memory};
 use isochrone_tier::live::{Config, FreeError, Mapped, Report, Tables, Team, Worker};
@@ -199,7 +200,29 @@ fn mapped() {
         });
         let sum: u64 = words.iter().map(|word| word.load(Ordering::Relaxed)).sum();
         assert_eq!(sum, 3 * (256 << 12) / 512 * round as u64, "round {round}");
+        asked_for(&array, words);
     }
+}
+
+/// A system call writes into what is pinned, whatever else comes and goes; what is discarded is zeros.
+fn asked_for(array: &Mapped, words: &[AtomicU64]) {
+    let wanted = 5000..60_000;
+    array.pin(wanted.clone()).expect("a quarter fits");
+    words.iter().step_by(PAGE_WORDS).for_each(|word| word.store(1, Ordering::Relaxed));
+    // SAFETY: inside of the array, whose bytes are initialised; no other thread is left, and `words` is not used
+    // while this is.
+    let bytes = unsafe {
+        std::slice::from_raw_parts_mut(array.as_ptr().wrapping_add(wanted.start), wanted.len())
+    };
+    let zeros = std::fs::File::open("/dev/zero").and_then(|mut file| file.read_exact(bytes));
+    zeros.expect("all of it is mapped and writable");
+    array.unpin(wanted);
+    let sum = || words.iter().map(|word| word.load(Ordering::Relaxed)).sum::<u64>();
+    assert!(sum() > 0);
+    array.advise(0..array.len(), Advice::Cold).expect("it leaves");
+    assert!(sum() > 0, "what left comes back");
+    array.advise(0..array.len(), Advice::Discard).expect("it is forgotten");
+    assert_eq!(sum(), 0);
 }
 
 fn discarded() {
