@@ -6,8 +6,9 @@
 mod harness;
 
 use harness::{Case, case};
+use isochrone_tier::Actor;
 use isochrone_tier::live::far::Memory;
-use isochrone_tier::live::{Config, Tables, Team};
+use isochrone_tier::live::{Config, Ended, Tables, Team, Timed, Trap};
 use isochrone_tier::pages::Event;
 use isochrone_tier::policy::PolicyKind;
 use isochrone_workloads::tiered::cholesky::Cholesky;
@@ -21,10 +22,13 @@ const CASES: &[Case] = &[
     case("a_stencil_with_movers_has_the_bits_of_plain_memory", || stencil(Tables::Separated, 2)),
     case("synchronous_faults_are_those_of_the_formula", formula),
     case("a_serpentine_sweep_fetches_about_half", serpentine),
-    case("a_tile_cholesky_in_processes_has_the_bits_of_plain_memory", || {
+    case("a_tile_cholesky_by_tasks_in_processes_has_the_bits_of_plain_memory", || {
         cholesky(Tables::Separated);
     }),
-    case("a_tile_cholesky_in_threads_has_the_bits_of_plain_memory", || cholesky(Tables::Shared)),
+    case("a_tile_cholesky_by_tasks_in_threads_has_the_bits_of_plain_memory", || {
+        cholesky(Tables::Shared);
+    }),
+    case("a_worker_that_dies_among_tasks_is_told_and_nobody_waits_for_ever", killed),
     case("a_sparse_product_has_the_bits_of_plain_memory", spmv),
 ];
 
@@ -43,8 +47,9 @@ fn run(program: Tiered, workers: u16, change: impl FnOnce(&mut Config)) -> Outco
     config.spins = 20;
     change(&mut config);
     let far = Memory::new(bytes, None).expect("addresses");
+    let ready = program.ready(&config).expect("what its workers share");
     let team = Team::new(config, Box::new(far)).expect("a team");
-    let report = team.run(|worker| program.run(worker)).expect("a run");
+    let report = team.run(|worker| ready.run(worker)).expect("a run");
     Outcome::of(&report).expect("all workers end well")
 }
 
@@ -87,7 +92,7 @@ fn serpentine() {
     assert!(share < 0.62, "{share}: a simulation says 0.52");
 }
 
-/// A matrix of 1,1 MiB, twice the fast tier.
+/// A matrix of 1.1 MiB, twice the fast tier, factored by tasks in the pager's workers.
 fn cholesky(tables: Tables) {
     let cholesky = Cholesky { tiles: 8, width: 64, seed: 11 };
     let program = Tiered::Cholesky(cholesky);
@@ -100,6 +105,30 @@ fn cholesky(tables: Tables) {
         assert_eq!(outcome.digest, reference, "{workers} workers, {tables:?}, {policy:?}");
         assert!(outcome.events(Event::Missing) > 500);
     }
+}
+
+/// Worker 1 dies, or worker 0, which is the program of the tasks, while it needs a page.
+fn killed() {
+    let program = Tiered::Cholesky(Cholesky { tiles: 8, width: 64, seed: 11 });
+    let bytes = program.bytes(4096);
+    let ended = |actor| {
+        let mut config = Config::new(bytes, bytes / 2, 2);
+        let (step, signal) = (Timed::Fill, 9);
+        config.trap = Some(Trap { actor: Actor(actor), step, after: false, times: 40, signal });
+        let ready = program.ready(&config).expect("what its workers share");
+        let far = Memory::new(bytes, None).expect("addresses");
+        let team = Team::new(config, Box::new(far)).expect("a team");
+        team.run(|worker| ready.run(worker)).expect("a run").workers
+    };
+    // A worker that has had no task yet dies later or not at all: the program may have done them all.
+    match &ended(1)[..] {
+        [Ended::Failed(words), Ended::Killed(9)] => {
+            assert!(words.contains("process 1 ended"), "{words}")
+        }
+        [Ended::Value(_), Ended::Value(0)] => {}
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(ended(0), [Ended::Killed(9), Ended::Value(0)]);
 }
 
 fn spmv() {

@@ -113,8 +113,10 @@ fn times(counters: &Counters) -> Times {
 fn on_area(request: &Request) -> Result<Answer> {
     let program = request.program.tiered().context("not a program for an area")?;
     let bytes = program.bytes(request.group_pages * 4096);
-    let team = Team::new(config(request, bytes), far(request, bytes)?)?;
-    let report = team.run(|worker| program.run(worker))?;
+    let config = config(request, bytes);
+    let ready = program.ready(&config).map_err(anyhow::Error::msg)?;
+    let team = Team::new(config, far(request, bytes)?)?;
+    let report = team.run(|worker| ready.run(worker))?;
     let outcome = Outcome::of(&report).map_err(anyhow::Error::msg)?;
     Ok(answer(outcome.digest, outcome.nanoseconds, &report, |event| outcome.events(event)))
 }

@@ -57,6 +57,11 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
 impl Shared {
     /// Whoever waits for a process that is gone goes on, and is told so.
     fn look_after_others(&self, seat: u32) {
+        if self.team.as_ref().is_some_and(Team::is_orphan) {
+            // There is nothing left to do, and whoever made this worker wants it back.
+            self.scheduler.arena.run().stop.store(1, Ordering::SeqCst);
+            self.scheduler.wake_seat(seat, self);
+        }
         if let Some(team) = &self.team
             && team.look().is_some()
         {

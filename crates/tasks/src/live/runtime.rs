@@ -88,7 +88,7 @@ impl Config {
         }
     }
 
-    fn check(&self) -> Result<(), TaskError> {
+    pub(super) fn check(&self) -> Result<(), TaskError> {
         let config = |text: &str| Err(TaskError::Config(text.to_owned()));
         if self.workers == 0 {
             return config("a run needs one worker at least");
@@ -107,6 +107,36 @@ impl Config {
         }
         Ok(())
     }
+}
+
+/// What all workers of a run share, and where they sit. Nobody is made yet.
+pub(super) fn prepare(
+    config: Config,
+    before: &CoreSet,
+    memory: Memory,
+) -> Result<(Shared, Vec<(CoreId, usize)>), TaskError> {
+    let allowed = config.cores.unwrap_or_else(|| before.iter().collect());
+    let places = config.topology.spread(&allowed, config.workers);
+    if places.is_empty() {
+        return Err(TaskError::Config(
+            "none of the cores is part of the machine that the topology describes".to_owned(),
+        ));
+    }
+    let regions: Vec<usize> = places.iter().map(|place| place.1).collect();
+    let queues = Scheduler::queues(&config.policy, &config.topology, &regions);
+    let arena = match config.processes {
+        true => Arena::new(&mut SharedTables::new()?, config.capacity, places.len(), queues),
+        false => Arena::new(&mut Heap, config.capacity, places.len(), queues),
+    };
+    let shared = Shared {
+        scheduler: Scheduler::new(arena, config.policy, config.topology, &regions),
+        memory,
+        spin_ns: config.spin_ns,
+        scope: if config.processes { Scope::Shared } else { Scope::Process },
+        team: None,
+        guarded: config.check_footprint,
+    };
+    Ok((shared, places))
 }
 
 /// A run on this machine. The thread that made it is worker 0: it registers tasks, and runs some while
@@ -132,53 +162,42 @@ impl Runtime {
     pub fn start(config: Config) -> Result<Self, TaskError> {
         config.check()?;
         let before = CoreSet::of_this_thread()?;
-        let allowed: Vec<CoreId> = match &config.cores {
-            Some(cores) => cores.clone(),
-            None => before.iter().collect(),
-        };
-        let places = config.topology.spread(&allowed, config.workers);
-        if places.is_empty() {
-            return Err(TaskError::Config(
-                "none of the cores is part of the machine that the topology describes".to_owned(),
-            ));
+        let memory = Memory::new(RESERVED_BYTES, config.processes)?;
+        let (pinned, processes, seed) = (config.pin, config.processes, config.seed);
+        let placement = config.placement;
+        let (mut shared, places) = prepare(config, &before, memory)?;
+        if processes {
+            shared.fork_workers(&places, pinned, seed)?;
         }
-        let regions: Vec<usize> = places.iter().map(|place| place.1).collect();
-        let queues = Scheduler::queues(&config.policy, &config.topology, &regions);
-        let arena = match config.processes {
-            true => Arena::new(&mut SharedTables::new()?, config.capacity, places.len(), queues),
-            false => Arena::new(&mut Heap, config.capacity, places.len(), queues),
-        };
-        let scheduler = Scheduler::new(arena, config.policy, config.topology, &regions);
-        let mut shared = Shared {
-            scheduler,
-            memory: Memory::new(RESERVED_BYTES, config.processes)?,
-            spin_ns: config.spin_ns,
-            scope: if config.processes { Scope::Shared } else { Scope::Process },
-            team: None,
-            guarded: config.check_footprint,
-        };
-        if config.processes {
-            shared.fork_workers(&places, config.pin, config.seed)?;
+        let mut runtime = Self::first(Arc::new(shared), places, placement, seed);
+        runtime.cores_before = pinned.then_some(before);
+        match processes {
+            true if pinned => pin(runtime.places[0].0)?,
+            true => {}
+            false => runtime.start_threads(pinned, seed)?,
         }
-        let shared = Arc::new(shared);
-        let worker = RefCell::new(shared.scheduler.worker(0, config.seed));
+        Ok(runtime)
+    }
+
+    /// The first worker, which is the program, beside others that are made already or still to be made.
+    pub(super) fn first(
+        shared: Arc<Shared>,
+        places: Vec<(CoreId, usize)>,
+        placement: Placement,
+        seed: u64,
+    ) -> Self {
+        let worker = RefCell::new(shared.scheduler.worker(0, seed));
         let children = shared.scheduler.program();
-        let mut runtime = Self {
+        Self {
             shared,
             worker,
             children,
             threads: Vec::new(),
-            placement: config.placement,
+            placement,
             data: 0,
-            cores_before: config.pin.then_some(before),
+            cores_before: None,
             places,
-        };
-        match config.processes {
-            true if config.pin => pin(runtime.places[0].0)?,
-            true => {}
-            false => runtime.start_threads(config.pin, config.seed)?,
         }
-        Ok(runtime)
     }
 
     fn start_threads(&mut self, pinned: bool, seed: u64) -> Result<(), TaskError> {

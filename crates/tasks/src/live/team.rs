@@ -3,11 +3,13 @@
 use core::cell::RefCell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use isochrone_os::OsError;
 use isochrone_os::affinity::pin;
 use isochrone_os::process::{End, ProcessId, Side, end, fork, parent, signal, this, wait};
 use isochrone_units::CoreId;
 
 use super::env::{Shared, block_on};
+use super::others::Others;
 use crate::driver::work;
 use crate::error::TaskError;
 use crate::scheduler::Goal;
@@ -28,6 +30,8 @@ pub(crate) struct Team {
     workers: Vec<ProcessId>,
     /// Seat of a worker that ended before the run, and how: its signal, or its code above.
     lost: AtomicU64,
+    /// Workers that somebody else made and waits for.
+    others: Option<Others>,
 }
 
 /// A worker that ended before the run.
@@ -40,6 +44,8 @@ pub(crate) struct Lost {
 impl core::fmt::Display for Lost {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self.end {
+            // Whoever made it knows.
+            End::Code(0) => write!(f, "without a word"),
             End::Code(code) => write!(f, "with code {code}"),
             End::Signal(signal) => write!(f, "by signal {signal}"),
         }
@@ -80,7 +86,29 @@ impl Shared {
 
 impl Team {
     fn new() -> Self {
-        Self { program: this(), workers: Vec::new(), lost: AtomicU64::new(NONE) }
+        Self { program: this(), workers: Vec::new(), lost: AtomicU64::new(NONE), others: None }
+    }
+
+    /// Processes that somebody else will make, each of which calls [`Self::enter`].
+    pub(super) fn of_others(seats: usize) -> Result<Self, OsError> {
+        Ok(Self { others: Some(Others::new(seats)?), ..Self::new() })
+    }
+
+    /// This process takes a seat; the first is the program's.
+    pub(super) fn enter(&self, seat: u32) -> Result<(), TaskError> {
+        self.others.as_ref().map_or(Ok(()), |others| others.enter(seat))
+    }
+
+    /// This process leaves its seat, as it should.
+    pub(super) fn leave(&self) {
+        if let Some(others) = &self.others {
+            others.leave();
+        }
+    }
+
+    /// Whether this worker's program ended without it.
+    pub(super) fn is_orphan(&self) -> bool {
+        self.others.as_ref().is_some_and(|others| others.mine() != Some(0) && others.is_lost(0))
     }
 
     /// Whether this process is the program.
@@ -91,6 +119,15 @@ impl Team {
     /// Looks after the others, from time to time. A worker whose program has ended ends as well; the
     /// program learns of a worker that has.
     pub(super) fn look(&self) -> Option<Lost> {
+        if let Some(others) = &self.others {
+            if others.mine() == Some(0)
+                && self.lost().is_none()
+                && let Some(seat) = others.lost()
+            {
+                self.note(Lost { seat, end: End::Code(0) });
+            }
+            return self.lost();
+        }
         if !self.is_program() {
             if parent() != self.program {
                 end(ORPHANED);
@@ -130,7 +167,8 @@ impl Team {
 
     /// Waits until all workers have ended; where one was lost, the others are ended.
     pub(super) fn finish(&self) {
-        if !self.is_program() {
+        self.leave();
+        if self.others.is_some() || !self.is_program() {
             return;
         }
         let lost = self.lost();

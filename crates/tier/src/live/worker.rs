@@ -128,12 +128,20 @@ impl<'t> Worker<'t> {
         self.process.common.counters(self.context.caller.actor)
     }
 
+    /// What was counted of all workers until now.
+    #[must_use]
+    pub fn counters_of_workers(&self) -> Counters {
+        self.counters_of(0..self.workers())
+    }
+
     /// What was counted of all movers until now.
     #[must_use]
     pub fn counters_of_movers(&self) -> Counters {
-        let config = &self.process.config;
-        let movers = config.workers..config.workers + config.movers;
-        let all = movers.map(|mover| self.process.common.counters(Actor(mover)));
+        self.counters_of(self.workers()..self.workers() + self.process.config.movers)
+    }
+
+    fn counters_of(&self, actors: std::ops::Range<u16>) -> Counters {
+        let all = actors.map(|actor| self.process.common.counters(Actor(actor)));
         all.fold(Counters::none(), |sum, counters| sum.and(&counters))
     }
 

@@ -1,13 +1,6 @@
-//! The tile Cholesky factorisation of the task benchmarks, with their kernels and their order of updates, on
-//! an area: what is reused is a panel, and what lies behind it is swept once for each panel.
-//!
-//! Workers are processes that share the area alone, so there is no task graph between them: each step is a
-//! phase, and a phase's tiles are dealt out in order. A tile is updated by the same kernels in the same order
-//! as by tasks, so the bits are the same.
-
-use std::ops::Range;
-
-use isochrone_tier::live::{Array, Gone, Phase, Worker};
+//! The tile Cholesky factorisation of the task benchmarks, tile after tile on plain memory: what every run on
+//! an area must give. By tasks, too, a tile is updated by the same kernels in the same order, so the bits are
+//! the same.
 
 use super::stencil::digest;
 use crate::dataflow::matrix::element;
@@ -24,13 +17,6 @@ pub struct Cholesky {
     pub seed: u64,
 }
 
-/// The arrays of a run: the lower triangle, and copies of what a step reads.
-pub(super) struct Arrays {
-    triangle: Array<f64>,
-    diagonal: Array<f64>,
-    panel: Array<f64>,
-}
-
 impl Cholesky {
     const fn len(&self) -> usize {
         self.width * self.width
@@ -45,10 +31,10 @@ impl Cholesky {
         self.tiles * (self.tiles + 1) / 2
     }
 
-    /// Elements of the lower triangle, and of the copies.
+    /// Elements of the lower triangle.
     #[must_use]
     pub const fn elements(&self) -> usize {
-        (self.all() + 1 + self.tiles) * self.len()
+        self.all() * self.len()
     }
 
     /// Row and column of a tile.
@@ -76,11 +62,11 @@ impl Cholesky {
         }
     }
 
-    fn digest_of(&self, places: Range<usize>, values: &[f64]) -> u64 {
-        let tiles = places.zip(values.chunks(self.len()));
-        tiles
-            .map(|(place, tile)| digest(place as u64, tile.iter().map(|value| value.to_bits())))
-            .fold(0, u64::wrapping_add)
+    /// What any other bits of the lower triangle would change.
+    pub(super) fn digest(&self, triangle: &[f64]) -> u64 {
+        let tiles = (0..).zip(triangle.chunks(self.len()));
+        let each = tiles.map(|(place, tile)| digest(place, tile.iter().map(|v| v.to_bits())));
+        each.fold(0, u64::wrapping_add)
     }
 
     /// The factor on plain memory, tile after tile.
@@ -110,111 +96,7 @@ impl Cholesky {
     /// What every run must give.
     #[must_use]
     pub fn reference(&self) -> u64 {
-        self.digest_of(0..self.all(), &self.factor())
-    }
-
-    /// A worker's tiles of some that follow one another.
-    fn share(places: Range<usize>, worker: &Worker<'_>) -> Range<usize> {
-        let workers = usize::from(worker.workers());
-        let cut = |worker: usize| places.start + places.len() * worker / workers;
-        cut(usize::from(worker.index()))..cut(usize::from(worker.index()) + 1)
-    }
-
-    const fn elements_of(&self, places: &Range<usize>) -> Range<usize> {
-        places.start * self.len()..places.end * self.len()
-    }
-
-    /// Takes the arrays and fills the triangle.
-    pub(super) fn begin(&self, worker: &mut Worker<'_>) -> Result<Arrays, Gone> {
-        let len = self.len();
-        let arrays = Arrays {
-            triangle: worker.array(self.all() * len)?,
-            diagonal: worker.array(len)?,
-            panel: worker.array(self.tiles * len)?,
-        };
-        let mine = Self::share(0..self.all(), worker);
-        let phase = Phase::new().writes(&arrays.triangle, self.elements_of(&mine));
-        worker.phase(&phase, |slices| {
-            let tiles = slices.write(&arrays.triangle).chunks_mut(len);
-            mine.zip(tiles).for_each(|(place, out)| self.fill(place, out));
-        })?;
-        Ok(arrays)
-    }
-
-    /// Factors.
-    pub(super) fn run(&self, arrays: &Arrays, worker: &mut Worker<'_>) -> Result<(), Gone> {
-        (0..self.tiles).try_for_each(|k| {
-            self.factor_diagonal(k, arrays, worker)?;
-            self.solve_column(k, arrays, worker)?;
-            self.update_behind(k, arrays, worker)
-        })
-    }
-
-    fn factor_diagonal(
-        &self,
-        k: usize,
-        arrays: &Arrays,
-        worker: &mut Worker<'_>,
-    ) -> Result<(), Gone> {
-        // One does it, in order: parts of the others are empty and lie behind.
-        let first = worker.index() == 0;
-        let place = self.place(k, k);
-        let part = |place: usize| {
-            let end = (place + 1) * self.len();
-            if first { place * self.len()..end } else { end..end }
-        };
-        let phase =
-            Phase::new().writes(&arrays.triangle, part(place)).writes(&arrays.diagonal, part(0));
-        worker.phase(&phase, |slices| {
-            if first {
-                let tile = slices.write(&arrays.triangle);
-                tile::factor(tile, self.width).expect("diagonally dominant");
-                slices.write(&arrays.diagonal).copy_from_slice(tile);
-            }
-        })
-    }
-
-    fn solve_column(&self, k: usize, arrays: &Arrays, worker: &mut Worker<'_>) -> Result<(), Gone> {
-        let first = self.place(k, k) + 1;
-        let mine = Self::share(0..self.tiles - k - 1, worker);
-        let phase = Phase::new()
-            .reads(&arrays.diagonal)
-            .writes(&arrays.triangle, self.elements_of(&(first + mine.start..first + mine.end)))
-            .writes(&arrays.panel, self.elements_of(&mine));
-        worker.phase(&phase, |slices| {
-            let diagonal = slices.read(&arrays.diagonal);
-            let tiles = slices.write(&arrays.triangle).chunks_mut(self.len());
-            let copies = slices.write(&arrays.panel).chunks_mut(self.len());
-            for (c, copy) in tiles.zip(copies) {
-                tile::solve_right_transposed(diagonal, c, self.width);
-                copy.copy_from_slice(c);
-            }
-        })
-    }
-
-    fn update_behind(
-        &self,
-        k: usize,
-        arrays: &Arrays,
-        worker: &mut Worker<'_>,
-    ) -> Result<(), Gone> {
-        let mine = Self::share(self.place(k, k) + self.tiles - k..self.all(), worker);
-        let phase =
-            Phase::new().reads(&arrays.panel).writes(&arrays.triangle, self.elements_of(&mine));
-        worker.phase(&phase, |slices| {
-            let panel = slices.read(&arrays.panel);
-            let tiles = slices.write(&arrays.triangle).chunks_mut(self.len());
-            mine.zip(tiles).for_each(|(place, c)| self.update(k, place, panel, c));
-        })
-    }
-
-    /// A worker's part of the digest.
-    pub(super) fn end(&self, arrays: &Arrays, worker: &mut Worker<'_>) -> Result<u64, Gone> {
-        let mine = Self::share(0..self.all(), worker);
-        worker.phase(&Phase::new().reads(&arrays.triangle), |slices| {
-            let part = &slices.read(&arrays.triangle)[self.elements_of(&mine)];
-            self.digest_of(mine, part)
-        })
+        self.digest(&self.factor())
     }
 }
 

@@ -5,5 +5,6 @@ pub mod cholesky;
 mod on_area;
 pub mod spmv;
 pub mod stencil;
+mod tasks;
 
-pub use on_area::{Outcome, Tiered};
+pub use on_area::{Outcome, Ready, Tiered};

@@ -3,12 +3,13 @@
 
 use std::time::Instant;
 
-use isochrone_tier::live::{Counters, Gone, Phase, Report, Timed, Worker};
+use isochrone_tier::live::{Config, Counters, Gone, Phase, Report, Timed, Worker};
 use isochrone_tier::pages::Event;
 
 use super::cholesky::Cholesky;
 use super::spmv::Spmv;
 use super::stencil::Stencil;
+use super::tasks::ByTasks;
 
 /// A program for a team.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,8 +75,7 @@ impl Tiered {
                 let entries = spmv.starts()[spmv.rows];
                 spmv.bytes(usize::try_from(entries).unwrap_or(usize::MAX), unit)
             }
-            // Three arrays, each on groups of its own.
-            Self::Cholesky(cholesky) => (cholesky.elements() * 8).next_multiple_of(unit) + 2 * unit,
+            Self::Cholesky(cholesky) => (cholesky.elements() * 8).next_multiple_of(unit),
         }
     }
 
@@ -89,15 +89,45 @@ impl Tiered {
         }
     }
 
+    /// The program with what its workers share beside the area: made before they are.
+    ///
+    /// # Errors
+    /// Words, where the system refuses.
+    pub fn ready(self, config: &Config) -> Result<Ready, String> {
+        Ok(Ready(match self {
+            Self::Stencil(stencil) => Kind::Stencil(stencil),
+            Self::Spmv(spmv) => Kind::Spmv(spmv),
+            Self::Cholesky(problem) => {
+                // A look at a word takes about a nanosecond.
+                let spin_ns = config.spins.into();
+                let tasks = ByTasks::new(problem, config.workers, config.tables, spin_ns);
+                Kind::Cholesky(tasks.map_err(|error| error.to_string())?)
+            }
+        }))
+    }
+}
+
+/// A program that a team can run.
+#[derive(Debug)]
+pub struct Ready(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Stencil(Stencil),
+    Spmv(Spmv),
+    Cholesky(ByTasks),
+}
+
+impl Ready {
     /// A worker's part; its value is its part of the digest.
     ///
     /// # Errors
-    /// Words that say who is gone.
+    /// Words that say who is gone, or what failed.
     pub fn run(&self, worker: &mut Worker<'_>) -> Result<u64, String> {
-        let outcome = match self {
-            Self::Stencil(stencil) => run_stencil(stencil, worker),
-            Self::Spmv(spmv) => run_spmv(spmv, worker),
-            Self::Cholesky(cholesky) => run_cholesky(cholesky, worker),
+        let outcome = match &self.0 {
+            Kind::Stencil(stencil) => run_stencil(stencil, worker),
+            Kind::Spmv(spmv) => run_spmv(spmv, worker),
+            Kind::Cholesky(tasks) => return tasks.run(worker),
         };
         outcome.map_err(|gone| gone.to_string())
     }
@@ -114,12 +144,13 @@ fn observed(
     worker.barrier()?;
     let nanoseconds = begin.elapsed().as_nanos();
     let counters = worker.counters().since(&before);
-    worker.note(NANOSECONDS, u64::try_from(nanoseconds).unwrap_or(u64::MAX));
-    note(worker, &counters);
+    leave(worker, nanoseconds, &counters);
     Ok(())
 }
 
-fn note(worker: &Worker<'_>, counters: &Counters) {
+/// Leaves a time and counts as notes.
+pub(super) fn leave(worker: &Worker<'_>, nanoseconds: u128, counters: &Counters) {
+    worker.note(NANOSECONDS, u64::try_from(nanoseconds).unwrap_or(u64::MAX));
     for event in Event::ALL {
         worker.note(EVENTS_FROM + event.index(), counters.events(event));
     }
@@ -150,12 +181,6 @@ fn run_stencil(stencil: &Stencil, worker: &mut Worker<'_>) -> Result<u64, Gone> 
     worker.phase(&Phase::new().reads(last), |slices| {
         stencil.digest(rows.clone(), &slices.read(last)[band.clone()])
     })
-}
-
-fn run_cholesky(cholesky: &Cholesky, worker: &mut Worker<'_>) -> Result<u64, Gone> {
-    let arrays = cholesky.begin(worker)?;
-    observed(worker, |worker| cholesky.run(&arrays, worker))?;
-    cholesky.end(&arrays, worker)
 }
 
 fn run_spmv(spmv: &Spmv, worker: &mut Worker<'_>) -> Result<u64, Gone> {
