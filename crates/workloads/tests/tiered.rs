@@ -67,10 +67,11 @@ fn stencil(tables: Tables, movers: u16) {
 }
 
 /// With groups of one page, the paper's order and no movers, a cyclic sweep under FIFO misses every page
-/// once in an iteration: 25 P / N for each of N workers.
+/// once in an iteration: 25 P / N for each of N workers. One here: which of two is first in a sweep depends on who
+/// runs when, and the queue of all with it.
 fn formula() {
     for tables in [Tables::Separated, Tables::Shared] {
-        let outcome = run(Tiered::Stencil(STENCIL), 2, |config| {
+        let outcome = run(Tiered::Stencil(STENCIL), 1, |config| {
             config.tables = tables;
             config.plan.batch = 1;
         });
