@@ -68,6 +68,8 @@ pub(crate) type Words = [MaybeUninit<u64>; ARGUMENT_BYTES / 8];
 #[derive(Clone, Copy)]
 pub(crate) struct Table {
     pub(crate) name: &'static str,
+    /// Bytes of a task's arguments.
+    pub(crate) bytes: usize,
     /// Runs a task whose arguments were written for this table, which is given as well.
     pub(crate) run: fn(&Self, &Held<'_>, &Mem<'_>) -> Result<(), Failure>,
     pub(crate) declare: fn(&Held<'_>, &mut Footprint),
@@ -95,6 +97,7 @@ pub(crate) struct Erased<K>(core::marker::PhantomData<K>);
 impl<K: Kernel> Erased<K> {
     pub(crate) const TABLE: &'static Table = &Table {
         name: K::NAME,
+        bytes: size_of::<K>(),
         run: |_, held, mem| held.get::<K>().run(mem),
         declare: |held, footprint| held.get::<K>().declare(footprint),
         discard: None,

@@ -6,11 +6,13 @@
 
 pub(crate) mod lock;
 pub(crate) mod objects;
+pub(crate) mod outbox;
 pub(crate) mod pool;
 pub(crate) mod queue;
 pub(crate) mod slot;
 pub(crate) mod table;
 
+use outbox::Outbox;
 use pool::{Pool, Shared};
 use slot::{BLOCK_ACCESSES, Block, CHILDREN, Edge, INLINE_ACCESSES, NONE, Slot, Stored, TaskRef};
 use table::{Table, Zeroed};
@@ -173,6 +175,7 @@ pub(crate) struct Arena {
     pools: Table<Shared>,
     lists: [Table<AtomicU32>; 3],
     pub(crate) seats: Table<Seat>,
+    pub(crate) outboxes: Table<Outbox>,
     pub(crate) tokens: Table<Token>,
     pub(crate) objects: Table<Object>,
     pub(crate) kernels: Table<AtomicUsize>,
@@ -223,6 +226,7 @@ impl Arena {
             pools: from.table(3),
             lists: [slots, edges, blocks].map(|entries| from.table(entries)),
             seats: from.table(workers),
+            outboxes: from.table(workers),
             tokens: from.table(usize::from(TOKENS)),
             objects: from.table(capacity.data.max(1) as usize),
             kernels: from.table(KERNELS_MAX),

@@ -75,6 +75,21 @@ impl Ready<'_> {
         resting
     }
 
+    /// Appends tasks without a priority; how many seats of the queue rest.
+    pub(crate) fn push_all(self, tasks: &[u32]) -> u32 {
+        let queue = self.queue;
+        let guard = queue.lock.hold();
+        let tail = queue.tail.load(Ordering::Relaxed);
+        let places = (tail..).map(|at| &self.ring[at as usize & (self.ring.len() - 1)]);
+        places.zip(tasks).for_each(|(place, task)| place.store(*task, Ordering::Relaxed));
+        let count = u32::try_from(tasks.len()).unwrap_or(0);
+        queue.tail.store(tail.wrapping_add(count), Ordering::Relaxed);
+        queue.len.store(queue.len.load(Ordering::Relaxed) + count, Ordering::Relaxed);
+        let resting = queue.resting.load(Ordering::Relaxed);
+        drop(guard);
+        resting
+    }
+
     /// Takes up to `most` tasks (at least one) into `out`; how many.
     pub(crate) fn pop(self, most: usize, out: &mut Vec<u32>) -> usize {
         if self.len() == 0 {

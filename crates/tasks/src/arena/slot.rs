@@ -72,13 +72,17 @@ pub(crate) mod flag {
     pub(crate) const FAILED: u32 = 2;
     /// The task needs tokens to run.
     pub(crate) const TOKENS: u32 = 4;
+    /// Nobody can wait for the task: it has no ranges, and no name was given out.
+    pub(crate) const UNNAMED: u32 = 8;
+    /// The task has neither arguments nor ranges.
+    pub(crate) const BARE: u32 = 16;
 }
 
 impl Slot {
-    /// Asks for the slot's first lines for writing, without waiting for them.
+    /// Asks for the slot's first `lines` for writing, without waiting for them.
     #[inline]
-    pub(crate) fn claim(&self) {
-        for line in 0..CLAIMED_LINES {
+    pub(crate) fn claim(&self, lines: u8) {
+        for line in 0..usize::from(lines) {
             isochrone_os::cache::claim_line(
                 core::ptr::from_ref(self).cast::<u8>().wrapping_add(64 * line),
             );
@@ -86,8 +90,24 @@ impl Slot {
     }
 }
 
+/// Lines of a slot that a task needs who registers it, and who runs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lines {
+    pub(crate) registers: u8,
+    pub(crate) runs: u8,
+}
+
 /// State, arguments and the first ranges.
-const CLAIMED_LINES: usize = 3;
+pub(crate) const ALL_LINES: u8 = 3;
+
+/// Lines of a task with so many ranges, and whether it has nothing else.
+pub(crate) const fn lines_of(ranges: u32, bare: bool) -> u8 {
+    match (ranges, bare) {
+        (0, true) => 1,
+        (0, false) => 2,
+        _ => ALL_LINES,
+    }
+}
 
 // SAFETY: all fields are atomics but the arguments, whose bytes mean nothing before they are written;
 // nothing is dropped.

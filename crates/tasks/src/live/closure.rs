@@ -26,6 +26,7 @@ where
 {
     const TABLE: &'static Table = &Table {
         name: "closure",
+        bytes: size_of::<Boxed>(),
         run: |_, held, mem| {
             let boxed: Boxed = held.copied();
             // SAFETY: the arguments of this table are what `boxed` gave for this type, and a task runs

@@ -26,6 +26,9 @@ use crate::sync::{Ordering, rouse, sleep, spin_loop};
 /// Looks at a word between two looks at the clock.
 const LOOKS: u32 = 64;
 
+/// Pauses between two looks at the clock of a worker that will look for work very soon.
+const LINGER_LOOKS: u32 = 2;
+
 /// How often a worker that sleeps looks whether other processes still live.
 const LOOK_NS: u64 = 100_000_000;
 
@@ -105,7 +108,12 @@ impl Env for Shared {
     async fn pause(&self, worker: &RefCell<Worker>, until: Until) {
         let worker = &*worker.borrow();
         if !worker.resting {
-            // It found something while it lay down.
+            // It found something while it lay down, or will look for some again very soon.
+            if let Until::Time(time) = until {
+                while self.now() < time {
+                    (0..LINGER_LOOKS).for_each(|_| spin_loop());
+                }
+            }
             return;
         }
         let state = &self.scheduler.arena.seats[worker.seat as usize].state;
@@ -124,6 +132,9 @@ impl Env for Shared {
             if self.now() >= end {
                 break;
             }
+        }
+        if self.scheduler.sees_posted() {
+            return;
         }
         match until {
             Until::Time(time) => {

@@ -28,6 +28,7 @@ impl ForeignKernel {
     pub fn new(name: &str, run: ForeignRun, context: usize) -> Self {
         Self(Box::leak(Box::new(Table {
             name: Box::leak(name.to_owned().into_boxed_str()),
+            bytes: ARGUMENT_BYTES,
             run: call,
             // Its ranges are said when a task is registered; such tasks are not simulated.
             declare: |_, _| (),

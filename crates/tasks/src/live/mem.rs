@@ -202,7 +202,7 @@ impl<'a> Mem<'a> {
         let mut footprint = Footprint::new();
         kernel.declare(&mut footprint);
         self.with_children(K::NAME, &footprint, |shared, worker, children| {
-            register(shared, worker, children, kernel)
+            register(shared, worker, children, kernel, true)
         })
     }
 

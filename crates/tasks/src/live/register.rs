@@ -46,11 +46,12 @@ pub(super) fn register<K: Kernel>(
     worker: &RefCell<Worker>,
     children: &mut Children,
     kernel: K,
+    named: bool,
 ) -> Result<Task, TaskError> {
     const { Erased::<K>::FITS };
     let declare = |footprint: &mut Footprint| kernel.declare(footprint);
     // SAFETY: the table is that of the arguments' type.
-    unsafe { enter(shared, worker, children, declare, kernel, Erased::<K>::TABLE) }
+    unsafe { enter(shared, worker, children, declare, (kernel, named), Erased::<K>::TABLE) }
 }
 
 /// Registers a closure.
@@ -74,7 +75,8 @@ where
     let declare = |out: &mut Footprint| out.assign(&footprint);
     let boxed = closure::boxed(run);
     // SAFETY: the table is that of the box's type.
-    let outcome = unsafe { enter(shared, worker, children, declare, boxed, closure::table::<F>()) };
+    let outcome =
+        unsafe { enter(shared, worker, children, declare, (boxed, true), closure::table::<F>()) };
     if outcome.is_err() {
         closure::unbox::<F>(boxed);
     }
@@ -92,7 +94,7 @@ pub(super) fn register_foreign(
 ) -> Result<Task, TaskError> {
     let declare = |out: &mut Footprint| out.assign(footprint);
     // SAFETY: the tables of such kernels run arguments of this type.
-    unsafe { enter(shared, worker, children, declare, foreign::Bytes(arguments), kernel.0) }
+    unsafe { enter(shared, worker, children, declare, (foreign::Bytes(arguments), true), kernel.0) }
 }
 
 /// Registers a task.
@@ -105,7 +107,7 @@ unsafe fn enter<A: Copy + 'static>(
     worker: &RefCell<Worker>,
     children: &mut Children,
     declare: impl Fn(&mut Footprint),
-    arguments: A,
+    (arguments, named): (A, bool),
     table: &'static Table,
 ) -> Result<Task, TaskError> {
     let scheduler = &shared.scheduler;
@@ -136,10 +138,9 @@ unsafe fn enter<A: Copy + 'static>(
         // SAFETY: the slot was free and is this worker's now.
         unsafe { slot.arguments.put(arguments) };
         let age = crate::arena::age(slot.successors.load(Ordering::Relaxed));
-        let mut footprint = core::mem::take(&mut own.footprint);
-        footprint.clear();
-        declare(&mut footprint);
-        own.footprint = footprint;
+        own.footprint.clear();
+        declare(&mut own.footprint);
+        own.named = named;
         match scheduler.submit(&mut own, children, task, table, how, shared) {
             Ok(Submitted::Done) => drop(own),
             Ok(Submitted::Short(before)) => {

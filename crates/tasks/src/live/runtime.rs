@@ -128,8 +128,10 @@ pub(super) fn prepare(
         true => Arena::new(&mut SharedTables::new()?, config.capacity, places.len(), queues),
         false => Arena::new(&mut Heap, config.capacity, places.len(), queues),
     };
+    let mut scheduler = Scheduler::new(arena, config.policy, config.topology, &regions);
+    scheduler.keep_outboxes();
     let shared = Shared {
-        scheduler: Scheduler::new(arena, config.policy, config.topology, &regions),
+        scheduler,
         memory,
         spin_ns: config.spin_ns,
         scope: if config.processes { Scope::Shared } else { Scope::Process },
@@ -289,8 +291,10 @@ impl Runtime {
     /// [`TaskError`] for a range that cannot be used.
     #[inline]
     pub fn spawn<K: Kernel>(&mut self, kernel: K) -> Result<(), TaskError> {
-        self.with_children(|shared, worker, children| register(shared, worker, children, kernel))
-            .map(drop)
+        self.with_children(|shared, worker, children| {
+            register(shared, worker, children, kernel, false)
+        })
+        .map(drop)
     }
 
     /// Registers something as a child of the program.
@@ -310,7 +314,9 @@ impl Runtime {
     /// # Errors
     /// As [`Self::spawn`].
     pub fn spawn_task<K: Kernel>(&mut self, kernel: K) -> Result<Task, TaskError> {
-        self.with_children(|shared, worker, children| register(shared, worker, children, kernel))
+        self.with_children(|shared, worker, children| {
+            register(shared, worker, children, kernel, true)
+        })
     }
 
     /// Registers a closure as a task, with the ranges that `declare` says. For kernels that come often,

@@ -2,7 +2,7 @@
 
 use super::worker::Worker;
 use super::{Scheduler, Wake};
-use crate::arena::slot::{CHILDREN, NONE, Slot, TaskRef, flag};
+use crate::arena::slot::{CHILDREN, NONE, Slot, TaskRef, flag, lines_of};
 use crate::arena::{FAILURE_WORDS, FREE_BLOCKS, FREE_EDGES, FREE_SLOTS, ROOT};
 use crate::kernel::Failure;
 use crate::sync::{Ordering, model_order};
@@ -44,9 +44,25 @@ impl Scheduler {
         let slot = self.arena.slot(task);
         let flags = slot.flags.load(Ordering::Relaxed);
         let parent = slot.parent.load(Ordering::Relaxed);
-        if flags != 0 {
+        worker.lines.runs =
+            lines_of(slot.accesses.load(Ordering::Relaxed), flags & flag::BARE != 0);
+        if flags & (flag::TOKENS | flag::FAILED) != 0 {
             self.complete_flagged(worker, task, parent, flags, wake);
         }
+        if flags & flag::UNNAMED == 0 {
+            self.release(worker, task, wake);
+        }
+        self.vacate(worker, task, slot);
+        if worker.parent != parent {
+            self.tell_parent(worker, wake);
+            worker.parent = parent;
+        }
+        worker.finished += 1;
+    }
+
+    /// The task is over for those that wait for it.
+    #[inline]
+    fn release(&self, worker: &mut Worker, task: u32, wake: &impl Wake) {
         let mut ready = core::mem::take(&mut worker.before);
         ready.clear();
         let edges = &mut worker.edges;
@@ -65,12 +81,6 @@ impl Scheduler {
             }
         }
         worker.before = ready;
-        self.vacate(worker, task, slot);
-        if worker.parent != parent {
-            self.tell_parent(worker, wake);
-            worker.parent = parent;
-        }
-        worker.finished += 1;
     }
 
     #[cold]

@@ -5,6 +5,7 @@
 
 pub(crate) mod counts;
 mod finish;
+mod outbox;
 mod rank;
 pub(crate) mod rest;
 mod submit;
@@ -83,6 +84,8 @@ pub(crate) struct Scheduler {
     region_of: Vec<usize>,
     /// Which ring a region is in, seen from another: 0 the region itself, 1 the nearest ones.
     ring: Vec<u8>,
+    /// Whether ready tasks go through outboxes.
+    keeps_outboxes: bool,
 }
 
 impl Scheduler {
@@ -122,7 +125,18 @@ impl Scheduler {
             })
             .collect();
         let ring = rings_of(&topology);
-        Self { arena, policy, topology, seats, members, victims, queue_of, region_of, ring }
+        Self {
+            arena,
+            policy,
+            topology,
+            seats,
+            members,
+            victims,
+            queue_of,
+            region_of,
+            ring,
+            keeps_outboxes: false,
+        }
     }
 
     /// How many queues a policy needs on a topology with workers in these regions.
@@ -166,7 +180,7 @@ impl Scheduler {
             if self.reached(goal, worker) {
                 return Next::Reached;
             }
-            if !self.take(worker, now) {
+            if !self.take(worker, now, wake) {
                 break;
             }
         }
@@ -174,7 +188,7 @@ impl Scheduler {
     }
 
     /// Takes tasks from the worker's queue; false if there are none.
-    fn take(&self, worker: &mut Worker, now: u64) -> bool {
+    fn take(&self, worker: &mut Worker, now: u64, wake: &impl Wake) -> bool {
         if worker.ran > 0 {
             let each = now.saturating_sub(worker.taken_at) / u64::from(worker.ran);
             self.count(worker, Count::BusyNs, now.saturating_sub(worker.taken_at));
@@ -182,15 +196,22 @@ impl Scheduler {
         }
         (worker.taken_at, worker.ran) = (now, 0);
         if let Some(ancestor) = worker.only {
+            if self.keeps_outboxes {
+                self.send_all(wake);
+            }
             return self.take_below(worker, ancestor);
         }
         let ready = self.arena.ready(worker.queue);
         let fair = ready.len() / (2 * self.members[worker.queue].len().max(1));
         let quick = usize::try_from(BATCH_NS / worker.task_ns.max(1)).unwrap_or(BATCH_MAX);
         let most = fair.min(quick).clamp(1, BATCH_MAX);
-        let taken = ready.pop(most, &mut worker.stash);
+        let mut taken = ready.pop(most, &mut worker.stash);
+        if taken == 0 && self.keeps_outboxes {
+            taken = self.take_posted(worker, quick.clamp(1, BATCH_MAX));
+        }
         // All at once, while the first is begun.
-        worker.stash.iter().for_each(|task| self.arena.slot(*task).claim());
+        let lines = worker.lines.runs;
+        worker.stash.iter().for_each(|task| self.arena.slot(*task).claim(lines));
         worker.stash.reverse();
         taken > 0
     }

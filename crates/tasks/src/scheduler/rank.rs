@@ -35,6 +35,10 @@ impl Scheduler {
             self.count(worker, Count::Successors, 1);
             return;
         }
+        if self.keeps_outboxes && slot.priority.load(Ordering::Relaxed) == 0 {
+            self.post(worker, task, wake);
+            return;
+        }
         self.enqueue(queue, task, wake);
     }
 

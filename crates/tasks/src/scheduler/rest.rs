@@ -39,16 +39,20 @@ impl Scheduler {
             // The caller asks again, and finds it at hand.
             return self.stolen(worker);
         }
+        let turns = matches!(goal, Goal::Turn(_)) || worker.only.is_some();
+        if let Some(look_at) = self.lingers(since, now).filter(|_| !turns) {
+            return Next::RetryAt(look_at);
+        }
         if !self.lie_down(worker) {
             return Next::RetryAt(now);
         }
         fence(Ordering::SeqCst);
         let seen = steals && now >= may_steal_at && self.sees_work(worker);
-        if seen || self.reached(goal, worker) || self.is_stuck(worker) {
+        if seen || self.sees_posted() || self.reached(goal, worker) || self.is_stuck(worker) {
             self.rise(worker);
             return Next::RetryAt(now);
         }
-        if matches!(goal, Goal::Turn(_)) || worker.only.is_some() {
+        if turns {
             worker.turns += 1;
             return Next::RetryAt(now + TURN_NS);
         }

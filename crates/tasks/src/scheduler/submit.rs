@@ -5,7 +5,7 @@ use super::worker::Worker;
 use super::{Scheduler, Wake};
 use crate::arena::objects::Refused;
 use crate::arena::slot::{
-    BLOCK_ACCESSES, CHILDREN, INLINE_ACCESSES, NONE, Slot, Stored, TaskRef, flag,
+    BLOCK_ACCESSES, CHILDREN, INLINE_ACCESSES, NONE, Slot, Stored, TaskRef, flag, lines_of,
 };
 use crate::arena::{FREE_BLOCKS, FREE_EDGES, FREE_SLOTS, ROOT, age};
 use crate::error::TaskError;
@@ -89,7 +89,7 @@ impl Scheduler {
             return None;
         }
         if let Some(ahead) = worker.slots.ahead(CLAIMED_AHEAD) {
-            self.arena.slot(ahead).claim();
+            self.arena.slot(ahead).claim(worker.lines.registers);
         }
         worker.slots.take(pool, spare)
     }
@@ -130,7 +130,11 @@ impl Scheduler {
         slot.accesses.store(u32::try_from(count).unwrap_or(u32::MAX), Ordering::Relaxed);
         slot.more.store(NONE, Ordering::Relaxed);
         slot.hint.store(0, Ordering::Relaxed);
-        slot.flags.store(how.flags(), Ordering::Relaxed);
+        let bare = count == 0 && table.bytes == 0;
+        let unnamed = count == 0 && !worker.named;
+        let kind = if bare { flag::BARE } else { 0 } | if unnamed { flag::UNNAMED } else { 0 };
+        worker.lines.registers = lines_of(u32::from(count > 0), bare);
+        slot.flags.store(how.flags() | kind, Ordering::Relaxed);
         slot.children.store(CHILDREN, Ordering::Relaxed);
         slot.target.store(0, Ordering::Relaxed);
         slot.waiter.store(how.waiter(worker), Ordering::Relaxed);

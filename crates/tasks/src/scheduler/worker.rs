@@ -2,8 +2,9 @@
 //! the others yet.
 
 use crate::arena::Arena;
+use crate::arena::outbox::{Ends, ROOM};
 use crate::arena::pool::Hand;
-use crate::arena::slot::TaskRef;
+use crate::arena::slot::{ALL_LINES, Lines, TaskRef};
 use crate::footprint::Footprint;
 use crate::kernel;
 
@@ -22,6 +23,13 @@ pub(crate) struct Worker {
     pub(crate) slots: Hand,
     pub(crate) edges: Hand,
     pub(crate) blocks: Hand,
+    /// Lines of the tasks that it registered and ran last: what comes next will need as many.
+    pub(crate) lines: Lines,
+    /// Whether the task that it registers may be waited for by its name.
+    pub(crate) named: bool,
+    /// What it knows of its outbox, and room for what it takes from there.
+    pub(crate) outbox: Ends,
+    pub(crate) letters: Vec<u32>,
     /// A successor to run next.
     pub(crate) successor: Option<u32>,
     /// Tasks taken from a queue, the next one last.
@@ -75,6 +83,10 @@ impl Worker {
             slots: Hand::of(arena.slots.len(), workers),
             edges: Hand::of(arena.edges.len(), workers),
             blocks: Hand::of(arena.blocks.len(), workers),
+            lines: Lines { registers: ALL_LINES, runs: ALL_LINES },
+            named: true,
+            outbox: arena.outboxes[seat as usize].ends(),
+            letters: Vec::with_capacity(ROOM),
             successor: None,
             stash: Vec::with_capacity(64),
             finished: 0,

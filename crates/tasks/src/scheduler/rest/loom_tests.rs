@@ -19,6 +19,7 @@ use crate::topology::Topology;
 
 static NOTHING: Table = Table {
     name: "nothing",
+    bytes: 0,
     run: |_: &Table, _: &Held<'_>, _: &Mem<'_>| Ok(()),
     declare: |_: &Held<'_>, _: &mut Footprint| (),
     discard: None,
@@ -37,11 +38,22 @@ impl Wake for Rig {
 
 impl Rig {
     fn new(workers: usize) -> Arc<Self> {
+        Arc::new(Self::with(workers))
+    }
+
+    /// Ready tasks go through outboxes.
+    fn with_outboxes(workers: usize) -> Arc<Self> {
+        let mut rig = Self::with(workers);
+        rig.scheduler.keep_outboxes();
+        Arc::new(rig)
+    }
+
+    fn with(workers: usize) -> Self {
         let capacity = Capacity { tasks: 6, edges: 4, blocks: 1, data: 1, trace: 0 };
         let arena = Arena::new(&mut Heap, capacity, workers, 1);
         let topology = Topology::flat(2);
         let scheduler = Scheduler::new(arena, Policy::OBLIVIOUS, topology, &vec![0; workers]);
-        Arc::new(Self { scheduler, ran: AtomicU32::new(0) })
+        Self { scheduler, ran: AtomicU32::new(0) }
     }
 
     fn submit(&self, worker: &mut Worker, children: &mut Children) {
@@ -87,11 +99,21 @@ impl Rig {
 
 #[test]
 fn whoever_waits_is_woken_and_every_task_runs_once() {
+    one_task_and_two_workers(Rig::new);
+}
+
+#[test]
+fn whoever_waits_is_woken_where_tasks_go_through_outboxes() {
+    one_task_and_two_workers(Rig::with_outboxes);
+}
+
+/// One registers a task and waits for it, another looks for work: all end, and the task ran once.
+fn one_task_and_two_workers(rig: fn(usize) -> Arc<Rig>) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);
     builder.max_branches = 10_000;
-    builder.check(|| {
-        let rig = Rig::new(2);
+    builder.check(move || {
+        let rig = rig(2);
         let other = rig.clone();
         let thread = loom::thread::spawn(move || {
             let worker = RefCell::new(other.scheduler.worker(1, 1));
