@@ -1,5 +1,5 @@
-//! Numbers in memory that the kernel may take away and bring back by itself: ordinary memory, or a file
-//! that is mapped. For runs beside a pager of our own.
+//! Numbers in memory that somebody else may take away and bring back: the kernel, for ordinary memory or a file
+//! that is mapped, or another pager. For runs beside a pager of our own.
 
 use core::ffi::c_void;
 use core::ptr::{self, NonNull};
@@ -8,12 +8,15 @@ use rustix::fd::AsFd;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 use crate::error::OsError;
+use crate::library::Library;
 
 /// Zeros at first, or what the file holds.
 #[derive(Debug)]
 pub struct Doubles {
     base: NonNull<f64>,
     count: usize,
+    /// Unmapped in the end.
+    ours: bool,
 }
 
 // SAFETY: the memory belongs to the value, not to a thread, and any thread may use and unmap it.
@@ -55,6 +58,25 @@ impl Doubles {
         Self::mapped(base, count)
     }
 
+    /// Memory that another pager gives: what `void *isochrone_map(size_t bytes)` of its library returns, which is
+    /// zeros, page-aligned, of so many bytes, and stays until the process ends.
+    ///
+    /// # Errors
+    /// [`OsError`] where the library has no such function, or there is no such room.
+    pub fn of_library(library: Library, count: usize) -> Result<Self, OsError> {
+        type Map = extern "C" fn(usize) -> *mut c_void;
+        let bytes = Self::bytes(count)?;
+        let found = library.symbol(c"isochrone_map");
+        let found = found
+            .ok_or(OsError::invalid("the library has no isochrone_map", "build it from ours"))?;
+        // SAFETY: who names the library says that its function is of this type.
+        let map = unsafe { core::mem::transmute::<NonNull<c_void>, Map>(found) };
+        let base = NonNull::new(map(bytes).cast::<f64>());
+        let base = base.filter(|base| base.is_aligned());
+        let base = base.ok_or(OsError::invalid("the other pager has no memory", HELP))?;
+        Ok(Self { base, count, ours: false })
+    }
+
     fn bytes(count: usize) -> Result<usize, OsError> {
         let bytes = count.checked_mul(size_of::<f64>()).filter(|bytes| *bytes > 0);
         bytes.ok_or(OsError::invalid("cannot map nothing, or more than there are addresses", HELP))
@@ -64,7 +86,7 @@ impl Doubles {
         let base = base.map_err(|errno| OsError::of("cannot map memory", errno, HELP))?;
         let base = NonNull::new(base.cast::<f64>())
             .ok_or(OsError::invalid("the kernel mapped address 0", HELP))?;
-        let mapped = Self { base, count };
+        let mapped = Self { base, count, ours: true };
         // SAFETY: the range is this value's own mapping; huge pages are only declined.
         let _ = unsafe {
             rustix::mm::madvise(base.as_ptr().cast(), mapped.len_bytes(), Advice::LinuxNoHugepage)
@@ -78,7 +100,7 @@ impl Doubles {
 
     /// All of them.
     pub fn as_mut_slice(&mut self) -> &mut [f64] {
-        // SAFETY: the mapping is readable and writable, page-aligned, as long as `count` numbers and lives
+        // SAFETY: the memory is readable and writable, aligned, as long as `count` numbers and lives
         // as long as the value; every pattern of bits is a number; the slice borrows the value alone.
         unsafe { core::slice::from_raw_parts_mut(self.base.as_ptr(), self.count) }
     }
@@ -86,6 +108,9 @@ impl Doubles {
 
 impl Drop for Doubles {
     fn drop(&mut self) {
+        if !self.ours {
+            return;
+        }
         // SAFETY: the range is this value's own mapping, and no slice of it lives any more.
         let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len_bytes()) };
     }
@@ -112,5 +137,11 @@ mod tests {
         assert!(Doubles::of_file(&open(), 1001).is_err(), "the file is too short");
         std::fs::remove_file(&path).unwrap();
         assert!(Doubles::anonymous(0).is_err());
+    }
+
+    #[test]
+    fn a_library_without_the_function_has_no_memory() {
+        let libc = Library::open(c"libc.so.6").unwrap();
+        assert!(Doubles::of_library(libc, 1000).is_err());
     }
 }

@@ -38,6 +38,7 @@ pub mod shared;
 pub mod signal;
 pub mod space;
 pub mod stream;
+pub mod swap;
 pub mod table;
 pub mod timed;
 pub mod userfault;
