@@ -29,6 +29,7 @@ Examples:
   isochrone bench jacobi --check-footprint --blocks 2
   isochrone bench sim --repeats 5 --json speed.json
   isochrone bench tier --radii 1,5 --only curves --json tier.json
+  isochrone bench tier --only peers --folder /var/tmp --peer umap=$PWD/libumap-peer.so
 
 Arms run in turns in random balanced blocks on the same pinned cores. Each figure is the median
 of ratios within blocks, with a 95 % bootstrap interval; `aa_control` compares an arm with itself,
@@ -122,7 +123,7 @@ pub(crate) enum TierPart {
     Faults,
     /// A sparse product and the tile Cholesky factorisation.
     Workloads,
-    /// The same under mmap, swap and zram.
+    /// The same under mmap, swap, zram and UMap.
     Peers,
 }
 
@@ -139,9 +140,13 @@ pub(crate) struct TierArgs {
     #[arg(long, value_enum, value_name = "PARTS", value_delimiter = ',')]
     pub(crate) only: Vec<TierPart>,
     /// Folder for files beside mmap and swap: on the disk to compare [default: the system's for
-    /// temporary files].
+    /// temporary files]. As root a swap file is switched on there, and zram, while they are compared.
     #[arg(long, value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
+    /// Another pager to compare with: `umap=PATH`, a library built from
+    /// crates/cli/src/bench/tier/peers/umap.cpp.
+    #[arg(long, value_name = "NAME=PATH")]
+    pub(crate) peer: Option<String>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }

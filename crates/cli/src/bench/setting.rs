@@ -202,6 +202,11 @@ impl<'a> Setting<'a> {
         !self.interrupt.is_set()
     }
 
+    /// The same for who waits for something long.
+    pub(crate) fn interrupt(&self) -> Interrupt {
+        self.interrupt.clone()
+    }
+
     /// Says what is going on, on a terminal.
     pub(crate) fn step(&mut self, words: &str) {
         self.progress.step(words);

@@ -1,17 +1,20 @@
-//! The stencil on what the kernel offers: memory that may be swapped, or a file that is mapped. Limited
-//! by a control group.
+//! The stencil on what others offer: the kernel memory that may be swapped, or a file that is mapped, limited by a
+//! control group; another pager what its library gives, limited by itself.
 
+use std::ffi::CString;
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Barrier;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 use isochrone_os::affinity::pin;
 use isochrone_os::doubles::Doubles;
+use isochrone_os::library::Library;
 use isochrone_units::CoreId;
 use isochrone_workloads::tiered::stencil::Stencil;
 
-use super::request::{Answer, Program, Request};
+use super::request::{Answer, Of, Program, Request};
 
 /// Runs it.
 pub(super) fn run(request: &Request) -> Result<Answer> {
@@ -24,9 +27,14 @@ pub(super) fn run(request: &Request) -> Result<Answer> {
             .with_context(|| format!("entering {}", group.display()))?;
     }
     let points = stencil.points();
-    let mut memory = match &plain.file {
-        None => Doubles::anonymous(2 * points)?,
-        Some(folder) => {
+    let mut memory = match &plain.memory {
+        Of::Kernel => Doubles::anonymous(2 * points)?,
+        Of::Library(path) => {
+            let name = CString::new(path.as_os_str().as_bytes())?;
+            let library = Library::open(&name).with_context(|| path.display().to_string())?;
+            Doubles::of_library(library, 2 * points)?
+        }
+        Of::File(folder) => {
             let file = tempfile::tempfile_in(folder).context("a file to map")?;
             file.set_len(2 * points as u64 * 8)?;
             Doubles::of_file(&file, 2 * points)?

@@ -134,11 +134,22 @@ pub(crate) struct Moves {
     pub(crate) reserve: u32,
 }
 
-/// A run without the pager, on what the kernel offers.
+/// Memory of a run without our pager.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Of {
+    /// Ordinary memory, which may be swapped.
+    Kernel,
+    /// A mapped file in this folder.
+    File(PathBuf),
+    /// What another pager's library gives.
+    Library(PathBuf),
+}
+
+/// A run without our pager.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Plain {
-    /// Memory is a file in this folder; else it is ordinary memory.
-    pub(crate) file: Option<PathBuf>,
+    pub(crate) memory: Of,
     /// Write the process into this control group first.
     pub(crate) group: Option<PathBuf>,
 }

@@ -1,16 +1,25 @@
 //! Runs of the hidden command `tier-arm`, each in a process of its own, with every result checked.
 
-use std::process::{Command, Stdio};
+use std::io::Read as _;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use isochrone_units::CoreId;
 
-use crate::tier::request::{Answer, FarTier, Grid, Moves, Policy, Program, Request, Tables};
+use crate::progress::Interrupt;
+use crate::tier::request::{Answer, FarTier, Grid, Moves, Of, Policy, Program, Request, Tables};
+
+/// The longest that a run may take; then it is ended, and the benchmark with it.
+const LIMIT: Duration = Duration::from_secs(300);
+/// Between two looks whether it has ended.
+const LOOK: Duration = Duration::from_millis(2);
 
 /// Who runs.
 #[derive(Debug)]
 pub(super) struct Runner {
     cores: Vec<u16>,
+    interrupt: Interrupt,
     references: Vec<(Program, u64)>,
     /// Runs whose result was compared, and whether all were right.
     pub(super) runs: u64,
@@ -18,9 +27,9 @@ pub(super) struct Runner {
 }
 
 impl Runner {
-    pub(super) fn new(cores: &[CoreId]) -> Self {
+    pub(super) fn new(cores: &[CoreId], interrupt: Interrupt) -> Self {
         let cores = cores.iter().map(|core| core.0).collect();
-        Self { cores, references: Vec::new(), runs: 0, verified: true }
+        Self { cores, interrupt, references: Vec::new(), runs: 0, verified: true }
     }
 
     /// Cores that may be used.
@@ -75,21 +84,54 @@ impl Runner {
         digest
     }
 
+    /// Waits for a run, and ends one that does not, or that nobody wants any more.
+    fn ended(&self, child: &mut Child) -> Result<ExitStatus> {
+        let begin = Instant::now();
+        while begin.elapsed() < LIMIT && !self.interrupt.is_set() {
+            if let Some(status) = child.try_wait()? {
+                return Ok(status);
+            }
+            std::thread::sleep(LOOK);
+        }
+        child.kill()?;
+        child.wait()?;
+        ensure!(!self.interrupt.is_set(), "interrupted");
+        bail!("an arm did not end within {} s; try a smaller --area", LIMIT.as_secs())
+    }
+
     /// Runs it and checks the result.
     pub(super) fn run(&mut self, request: &Request) -> Result<Answer> {
         let program = std::env::current_exe().context("finding this program")?;
-        let out = Command::new(program)
+        let mut child = Command::new(program)
             .args(["tier-arm", &serde_json::to_string(request)?])
+            .envs(variables(request))
             .stdin(Stdio::null())
-            .output()
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
             .context("starting an arm")?;
-        let words = String::from_utf8_lossy(&out.stderr);
-        ensure!(out.status.success(), "an arm failed: {}", words.trim());
-        let answer: Answer =
-            serde_json::from_slice(&out.stdout).context("reading an arm's answer")?;
+        let status = self.ended(&mut child)?;
+        let (mut answer, mut words) = (String::new(), String::new());
+        // Both are short: they wait in the pipes.
+        child.stdout.take().map_or(Ok(0), |mut out| out.read_to_string(&mut answer))?;
+        child.stderr.take().map_or(Ok(0), |mut err| err.read_to_string(&mut words))?;
+        ensure!(status.success(), "an arm failed ({status}): {}", words.trim());
+        let answer: Answer = serde_json::from_str(&answer).context("reading an arm's answer")?;
         let right = self.reference(&request.program);
         self.runs += 1;
         self.verified &= answer.digest == right;
         Ok(answer)
     }
+}
+
+/// How UMap is told what our pager is told, too: pages as large as our groups, and how many may be in memory.
+fn variables(request: &Request) -> Vec<(&'static str, String)> {
+    let plain = request.plain.as_ref().map(|plain| &plain.memory);
+    let (Some(Of::Library(_)), Program::Stencil(grid)) = (plain, &request.program) else {
+        return Vec::new();
+    };
+    let page = request.group_pages * 4096;
+    let bytes = (2 * grid.rows * grid.columns * 8) as f64 * request.fast;
+    let pages = crate::tier::request::whole(bytes) / page;
+    vec![("UMAP_PAGESIZE", page.to_string()), ("UMAP_BUFSIZE", pages.to_string())]
 }

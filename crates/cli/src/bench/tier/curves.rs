@@ -41,7 +41,7 @@ pub(super) struct Point {
     pub(super) pspt: Option<Controlled>,
     pub(super) pspt_movers: Option<Controlled>,
     /// With movers, over the larger of arithmetic and pages times the batched time to replace one.
-    pub(super) movers_over_bound: Option<f64>,
+    pub(super) movers_over_bound: Option<Controlled>,
     pub(super) prefetch: Option<Prefetching>,
     pub(super) series: Series,
 }
@@ -142,7 +142,13 @@ pub(super) fn point(
     let total = pages(grid) * f64::from(grid.iterations);
     let mean = |arm: usize| Spread::of(series.block_means(arm)).map_or(f64::NAN, |s| s.median);
     let t_compute = mean(0) * 1e6 * f64::from(workers) / total;
-    let bound = mean(0).max(total * moving.batched / f64::from(workers) / 1e6);
+    let moves = total * moving.batched / f64::from(workers) / 1e6;
+    let bounds: Vec<f64> = series.block_means(0).iter().map(|memory| memory.max(moves)).collect();
+    let over_bound = Ratio::paired(&series.block_means(4), &bounds, seed).map(|ratio| Controlled {
+        ratio,
+        control,
+        oversubscribed: crowded,
+    });
     Ok(Point {
         radius,
         workers,
@@ -152,7 +158,7 @@ pub(super) fn point(
         regular: one("regular", false),
         pspt: one("pspt", false),
         pspt_movers: one("pspt and movers", crowded),
-        movers_over_bound: (!series.blocks.is_empty()).then(|| mean(4) / bound),
+        movers_over_bound: over_bound,
         prefetch: prefetching(&moved, total),
         series,
     })

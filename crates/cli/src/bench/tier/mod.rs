@@ -6,6 +6,7 @@ mod costs;
 mod curves;
 mod others;
 mod peers;
+mod swap;
 mod text;
 
 use anyhow::{Context, Result};
@@ -13,7 +14,7 @@ use serde::Serialize;
 
 use self::arm::Runner;
 use self::costs::{Breakdown, FaultCosts, Slopes};
-use self::curves::{Formula, Moving, Point, Serpentine};
+use self::curves::{Controlled, Formula, Moving, Point, Serpentine};
 use self::others::Other;
 use self::peers::Pair;
 use super::setting::Setting;
@@ -48,13 +49,13 @@ pub(super) struct Figures {
     /// Programs with other patterns.
     workloads: Vec<Other>,
     peers: Vec<Pair>,
-    /// UMap's memory store: always `null`, since nothing here runs it.
-    umap: Option<f64>,
+    /// How many times faster ours is than UMap with its store in memory, for a radius of 1.
+    umap: Option<Controlled>,
 }
 
 pub(super) fn measure(args: &TierArgs, setting: &mut Setting<'_>) -> Result<Figures> {
     let cores = setting.cores(2)?;
-    let mut runner = Runner::new(&cores);
+    let mut runner = Runner::new(&cores, setting.interrupt());
     let blocks = args.common.blocks.unwrap_or(BLOCKS);
     let wanted = |part| args.only.is_empty() || args.only.contains(&part);
     let size = usize::try_from(args.area / 4096).context("the area is too large")?.max(64);
@@ -97,7 +98,9 @@ pub(super) fn measure(args: &TierArgs, setting: &mut Setting<'_>) -> Result<Figu
         others(&mut runner, (size, blocks), &mut figures, setting)?;
     }
     if wanted(TierPart::Peers) {
-        against(args, &mut runner, (size, blocks), &mut figures, setting)?;
+        figures.peers = peers::measure(args, &mut runner, (size, blocks), setting)?;
+        let of_umap = figures.peers.iter().find(|pair| (pair.peer, pair.radius) == ("umap", 1));
+        figures.umap = of_umap.and_then(|pair| pair.faster);
     }
     (figures.verified, figures.runs) = (runner.verified, runner.runs);
     Ok(figures)
@@ -151,29 +154,5 @@ fn others(
             figures.workloads.push(other);
         }
     }
-    Ok(())
-}
-
-fn against(
-    args: &TierArgs,
-    runner: &mut Runner,
-    (size, blocks): (usize, u32),
-    figures: &mut Figures,
-    setting: &mut Setting<'_>,
-) -> Result<()> {
-    let folder = args.folder.clone().unwrap_or_else(std::env::temp_dir);
-    for peer in ["mmap", "swap", "zram"] {
-        for radius in [1, 5] {
-            if !setting.keep_going() {
-                return Ok(());
-            }
-            let pair = peers::measure(runner, peer, (radius, size), &folder, blocks, setting)?;
-            if let Some(why) = pair.missing.as_ref().filter(|_| radius == 1) {
-                setting.miss(&format!("beside {peer}: {why}"));
-            }
-            figures.peers.push(pair);
-        }
-    }
-    setting.miss("UMap has no figures: nothing here runs it");
     Ok(())
 }

@@ -1,22 +1,31 @@
-//! The same stencil with the same limit under what the kernel offers: a mapped file, swap on a disk, swap
-//! in compressed memory. Each pair on one far medium.
+//! The same stencil with the same limit under what others offer: a mapped file, swap on a disk, swap in compressed
+//! memory, UMap. Each pair on one far medium.
 //!
-//! The kernel's limit is a control group's. Swap is not switched on here: that is the machine's affair.
+//! The kernel's limit is a control group's.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde::Serialize;
 
 use super::arm::Runner;
 use super::curves::{Controlled, grid};
+use super::swap::Swap;
+use crate::args::TierArgs;
 use crate::bench::ratio::Ratio;
 use crate::bench::series::Series;
 use crate::bench::setting::Setting;
-use crate::tier::request::{FarTier, Moves, Plain, Program, Request};
+use crate::tier::request::{FarTier, Moves, Of, Plain, Program, Request};
 
 /// What a process needs beside its data, left to it on top of the limit.
 const BESIDE: u64 = 6 << 20;
+/// Room of a swap area over that of the data.
+const SWAP_TIMES: u64 = 2;
+/// The least swap area.
+const SWAP_LEAST: u64 = 32 << 20;
+/// Radii of the stencil.
+const RADII: [usize; 2] = [1, 5];
 
 /// Pages of a group of ours: 64 KiB, the most.
 const GROUP_PAGES: usize = 16;
@@ -38,18 +47,25 @@ pub(super) struct Pair {
     pub(super) series: Option<Series>,
 }
 
+/// How groups are called, with the number of the process that made one.
+const NAME: &str = "isochrone-";
+/// How often a group that is not empty yet is tried to remove, and how long apart.
+const TRIES: u32 = 40;
+const BUSY: Duration = Duration::from_millis(50);
+
 /// A control group that limits memory; gone with the value.
 struct Group(PathBuf);
 
 impl Group {
     fn new(limit: u64) -> Result<Self> {
-        let name = format!("isochrone-{}", std::process::id());
+        let name = format!("{NAME}{}", std::process::id());
         let v1 = Path::new("/sys/fs/cgroup/memory");
         let (folder, file) = if v1.is_dir() {
             (v1.join(name), "memory.limit_in_bytes")
         } else {
             (Path::new("/sys/fs/cgroup").join(name), "memory.max")
         };
+        sweep(folder.parent().unwrap_or(&folder));
         std::fs::create_dir_all(&folder)
             .with_context(|| format!("making {} (run as root)", folder.display()))?;
         let group = Self(folder);
@@ -61,73 +77,157 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Empty as soon as the last process in it has ended; then it can go.
-        let _ = std::fs::remove_dir(&self.0);
-    }
-}
-
-/// What kind of swap is on.
-fn swap() -> Option<String> {
-    let text = std::fs::read_to_string("/proc/swaps").ok()?;
-    let first = text.lines().nth(1)?;
-    Some(first.split_whitespace().next()?.to_owned())
-}
-
-/// One peer: its name, our far tier on the same medium, and its memory.
-struct Kind {
-    peer: &'static str,
-    far: FarTier,
-    file: Option<PathBuf>,
-}
-
-fn kind(peer: &'static str, folder: &Path) -> Result<Kind> {
-    let on = swap();
-    let zram = on.as_deref().is_some_and(|name| name.contains("zram"));
-    let file = FarTier::File { folder: folder.to_owned() };
-    match peer {
-        "mmap" => Ok(Kind { peer, far: file, file: Some(folder.to_owned()) }),
-        "swap" => {
-            ensure!(on.is_some() && !zram, "no swap on a disk is on: `swapon` a file first");
-            Ok(Kind { peer, far: file, file: None })
-        }
-        _ => {
-            ensure!(
-                zram,
-                "no zram swap is on: set /sys/block/zram0 up with lz4 and `swapon` it first"
-            );
-            Ok(Kind { peer, far: FarTier::Lz4, file: None })
+        // Empty as soon as the kernel is done with the last process in it; then it can go.
+        for _ in 0..TRIES {
+            if std::fs::remove_dir(&self.0).is_ok() {
+                return;
+            }
+            std::thread::sleep(BUSY);
         }
     }
 }
 
+/// Takes away what a run left that was killed. A group that is in use stays.
+fn sweep(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let number = name.to_str().and_then(|name| name.strip_prefix(NAME)?.parse::<u32>().ok());
+        if number.is_some_and(|number| !Path::new(&format!("/proc/{number}")).exists()) {
+            let _ = std::fs::remove_dir(entry.path());
+        }
+    }
+}
+
+/// Who is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Name {
+    Mmap,
+    Swap,
+    Zram,
+    Umap,
+}
+
+impl Name {
+    const ALL: [Self; 4] = [Self::Mmap, Self::Swap, Self::Zram, Self::Umap];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Mmap => "mmap",
+            Self::Swap => "swap",
+            Self::Zram => "zram",
+            Self::Umap => "umap",
+        }
+    }
+
+    /// Our far tier on the same medium.
+    fn far(self, folder: &Path) -> FarTier {
+        match self {
+            Self::Mmap | Self::Swap => FarTier::File { folder: folder.to_owned() },
+            Self::Zram => FarTier::Lz4,
+            Self::Umap => FarTier::Memory,
+        }
+    }
+}
+
+/// A peer that is ready, and what has to be taken away again.
+struct Ready {
+    memory: Of,
+    group: Option<Group>,
+    _swap: Option<Swap>,
+}
+
+fn ready(name: Name, folder: &Path, size: usize, umap: Option<&Path>) -> Result<Ready> {
+    let bytes = size as u64 * 4096;
+    let group = || Group::new(bytes / 2 + BESIDE).map(Some);
+    let room = (SWAP_TIMES * bytes).max(SWAP_LEAST);
+    Ok(match name {
+        Name::Mmap => Ready { memory: Of::File(folder.to_owned()), group: group()?, _swap: None },
+        Name::Swap => {
+            let swap = Some(Swap::on_file(folder, room)?);
+            Ready { memory: Of::Kernel, group: group()?, _swap: swap }
+        }
+        Name::Zram => {
+            let swap = Some(Swap::on_zram(room)?);
+            Ready { memory: Of::Kernel, group: group()?, _swap: swap }
+        }
+        Name::Umap => {
+            let path = umap.context("no --peer umap=PATH (peers/umap.cpp says how to build it)")?;
+            Ready { memory: Of::Library(path.to_owned()), group: None, _swap: None }
+        }
+    })
+}
+
+/// The library of `--peer umap=PATH`.
+fn umap(args: &TierArgs) -> Result<Option<PathBuf>> {
+    args.peer
+        .as_deref()
+        .map(|text| {
+            let path = text.strip_prefix("umap=");
+            let path = path.with_context(|| format!("--peer {text}: give umap=PATH"))?;
+            std::fs::canonicalize(path).with_context(|| format!("--peer {text}"))
+        })
+        .transpose()
+}
+
+/// All pairs.
 pub(super) fn measure(
+    args: &TierArgs,
     runner: &mut Runner,
-    peer: &'static str,
+    (size, blocks): (usize, u32),
+    setting: &mut Setting<'_>,
+) -> Result<Vec<Pair>> {
+    let folder = args.folder.clone().unwrap_or_else(std::env::temp_dir);
+    let folder =
+        std::fs::canonicalize(&folder).with_context(|| format!("--folder {}", folder.display()))?;
+    let umap = umap(args)?;
+    let mut pairs = Vec::new();
+    for name in Name::ALL {
+        if !setting.keep_going() {
+            break;
+        }
+        setting.step(&format!("beside {}", name.as_str()));
+        let far = name.far(&folder);
+        match ready(name, &folder, size, umap.as_deref()) {
+            Ok(ready) => {
+                for radius in RADII {
+                    if setting.keep_going() {
+                        let pair =
+                            pair(runner, (name, &far, &ready), (radius, size), blocks, setting)?;
+                        pairs.push(pair);
+                    }
+                }
+            }
+            Err(error) => {
+                let why = format!("{error:#}");
+                setting.miss(&format!("beside {}: {why}", name.as_str()));
+                pairs.extend(RADII.map(|radius| Pair {
+                    peer: name.as_str(),
+                    far: far.as_str(),
+                    radius,
+                    faster: None,
+                    faster_with_movers: None,
+                    missing: Some(why.clone()),
+                    series: None,
+                }));
+            }
+        }
+    }
+    Ok(pairs)
+}
+
+fn pair(
+    runner: &mut Runner,
+    (name, far, ready): (Name, &FarTier, &Ready),
     (radius, size): (usize, usize),
-    folder: &Path,
     blocks: u32,
     setting: &mut Setting<'_>,
 ) -> Result<Pair> {
-    let nothing = |why: String| Pair {
-        peer,
-        far: if peer == "zram" { "lz4" } else { "file" },
-        radius,
-        faster: None,
-        faster_with_movers: None,
-        missing: Some(why),
-        series: None,
-    };
-    let limit = (size as u64 / 2) * 4096 + BESIDE;
-    let ready = kind(peer, folder).and_then(|kind| Ok((kind, Group::new(limit)?)));
-    let (kind, group) = match ready {
-        Ok(ready) => ready,
-        Err(error) => return Ok(nothing(format!("{error:#}"))),
-    };
+    let peer = name.as_str();
     let program = Program::Stencil(grid(size, radius, 6));
     // Far from memory a transfer is slow to begin: large groups, several of them by one call, and nothing
     // written back that was only read.
     let ours = Request {
-        far: kind.far.clone(),
+        far: far.clone(),
         group_pages: GROUP_PAGES,
         batch: GROUPS_AT_ONCE,
         chunk: GROUPS_AT_ONCE,
@@ -138,7 +238,8 @@ pub(super) fn measure(
     // Two movers of one core: while one waits for what it reads, the other writes.
     let moves = Some(Moves { movers: 2, window: 4 * GROUPS_AT_ONCE, reserve: 8 * GROUPS_AT_ONCE });
     let movers = Request { moves, cluster: 1, ..runner.with_movers(ours.clone()) };
-    let plain = Some(Plain { file: kind.file, group: Some(group.0.clone()) });
+    let group = ready.group.as_ref().map(|group| group.0.clone());
+    let plain = Some(Plain { memory: ready.memory.clone(), group });
     let theirs = Request { plain, ..ours.clone() };
     let crowded = movers.oversubscribed;
     let arms = [theirs.clone(), theirs, ours, movers];
@@ -154,8 +255,8 @@ pub(super) fn measure(
         over(arm).map(|ratio| Controlled { ratio, control, oversubscribed })
     };
     Ok(Pair {
-        peer: kind.peer,
-        far: kind.far.as_str(),
+        peer,
+        far: far.as_str(),
         radius,
         faster: one("ours", false),
         faster_with_movers: one("ours with movers", crowded),

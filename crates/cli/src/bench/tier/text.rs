@@ -122,7 +122,7 @@ impl Figures {
                 ratio(p.pspt),
                 ratio(p.pspt_movers),
                 control.map_or_else(Cell::missing, |r| Cell::number(r.median, r.to_string())),
-                Cell::maybe(p.movers_over_bound, |v| format!("{v:.2}")),
+                ratio(p.movers_over_bound),
                 Cell::maybe(p.prefetch.map(|p| p.coverage), fmt::percent),
             ]);
         }
