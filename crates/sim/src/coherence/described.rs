@@ -123,6 +123,7 @@ impl Reader<'_> {
             directory_lines: self.optional("BCS directory").map(crate::number::rounded),
             filter: true,
             clean_evictions: CleanEvictions::All,
+            exclusive_readers: false,
         }
     }
 

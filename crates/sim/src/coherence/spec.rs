@@ -110,6 +110,9 @@ pub struct Protocol {
     pub filter: bool,
     /// Which clean lines a cache says that it drops.
     pub clean_evictions: CleanEvictions,
+    /// Whether the first reader of another module gets a line for itself alone. Then the controller has to
+    /// ask it when a second one comes, since it may have written by then.
+    pub exclusive_readers: bool,
 }
 
 /// Of which clean lines a cache says so when it drops them for want of room.

@@ -43,6 +43,7 @@ pub(crate) fn bullion() -> NumaSpec {
             directory_lines: Some(10_500_000),
             filter: true,
             clean_evictions: CleanEvictions::All,
+            exclusive_readers: false,
         },
         rates: Rates { blocked: 33.6, scalar: 4.0 },
         energy: Energy { memory: 500.0, near: 80.0, far: 240.0 },

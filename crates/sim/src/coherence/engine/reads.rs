@@ -104,8 +104,8 @@ impl Engine {
         self.tally.local(Class::Hreq, hm, Direction::Out, lines);
         let inside = self.snoop_inside(node, unit, false, true);
         let known = &mut self.units[unit as usize];
-        let shared = inside.kept || !known.near.is_empty() || known.modules != 0;
-        let alone = inside.sender.is_none() && !shared;
+        let several = inside.kept || !known.near.is_empty() || known.modules != 0;
+        let alone = inside.sender.is_none() && !several && self.choices.exclusive_readers;
         known.exported = if alone { Exported::Any } else { Exported::Shared };
         let modules = known.modules | 1 << nm;
         known.alone = alone;

@@ -44,6 +44,7 @@ pub(super) struct Choices {
     pub(super) memory_directory: bool,
     pub(super) filter: bool,
     pub(super) clean_evictions: CleanEvictions,
+    pub(super) exclusive_readers: bool,
 }
 
 impl From<&Protocol> for Choices {
@@ -52,6 +53,7 @@ impl From<&Protocol> for Choices {
             memory_directory: protocol.memory_directory == MemoryDirectory::PerSocket,
             filter: protocol.filter,
             clean_evictions: protocol.clean_evictions,
+            exclusive_readers: protocol.exclusive_readers,
         }
     }
 }

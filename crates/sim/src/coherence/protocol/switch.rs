@@ -178,7 +178,10 @@ impl Line<'_> {
 
     fn request_goes_home(&mut self, node: u8, want: Want) {
         let want = match want {
-            Want::Read { .. } => Want::Read { shared: !self.switch.holders.is_empty() },
+            Want::Read { .. } => {
+                let several = !self.switch.holders.is_empty();
+                Want::Read { shared: several || !self.choices.exclusive_readers }
+            }
             other => other,
         };
         self.switch.work = Some(SwitchWork {

@@ -15,6 +15,7 @@ pub(super) fn protocol() -> Protocol {
         directory_lines: None,
         filter: true,
         clean_evictions: CleanEvictions::All,
+        exclusive_readers: false,
     }
 }
 
@@ -26,6 +27,7 @@ fn variants() -> Vec<Protocol> {
         all.push(Protocol { clean_evictions, ..protocol() });
     }
     all.push(Protocol { memory_directory: MemoryDirectory::None, ..protocol() });
+    all.push(Protocol { exclusive_readers: true, ..protocol() });
     all
 }
 
@@ -121,7 +123,7 @@ fn random_orders_break_nothing_on_larger_machines() {
 fn a_protocol_that_forgets_exports_is_caught() {
     let topology = Topology::new(vec![0, 0, 1, 1]);
     let mut line = Line::new(&topology, &protocol(), 0);
-    line.access(2, Access::Read);
+    line.access(2, Access::Write);
     line.settle();
     line.switch.holders = NodeSet::EMPTY;
     assert_eq!(line.check(), Err(Violation::ExportNotListed));
