@@ -18,6 +18,7 @@ mod progress;
 mod reproduce;
 mod reproduce_command;
 mod run;
+mod schedule_file;
 mod show;
 mod sim;
 mod task_trace;

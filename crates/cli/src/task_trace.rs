@@ -55,6 +55,7 @@ impl TraceFile {
                     "local_bytes": event.local_bytes,
                     "remote_bytes": event.remote_bytes,
                     "stolen_from": event.stolen_from.map(|region| region.0),
+                    "successor": event.successor,
                 },
             }));
         }
@@ -95,6 +96,9 @@ mod tests {
     fn each_task_is_a_slice_on_its_workers_track() {
         let event = TaskEvent {
             kernel: "update",
+            number: Some(4),
+            order: 2,
+            successor: false,
             worker: 3,
             region: RegionId(1),
             start_ns: 5_000,

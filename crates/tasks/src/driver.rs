@@ -23,6 +23,11 @@ pub(crate) trait Env: Wake {
     async fn run(&self, worker: &RefCell<Worker>, task: u32) -> u32;
     /// Rests.
     async fn pause(&self, worker: &RefCell<Worker>, until: Until);
+    /// Waits with a task in hand until the time when a schedule has it begin, as the one with this number
+    /// among those that begin then. Only virtual time can be followed so.
+    async fn hold(&self, worker: &RefCell<Worker>, begins: (u64, u32)) {
+        let _ = (worker, begins);
+    }
 }
 
 /// All tasks may not be over, but nothing can go on.
@@ -48,7 +53,10 @@ pub(crate) async fn work<E: Env>(
                     scheduler.leave_out(&worker.borrow(), task);
                     0
                 } else {
-                    let begun = scheduler.begin(&worker.borrow(), task, || env.now());
+                    if let Some(begins) = scheduler.begins(task) {
+                        env.hold(worker, begins).await;
+                    }
+                    let begun = scheduler.begin(&mut worker.borrow_mut(), task, || env.now());
                     let spawned = env.run(worker, task).await;
                     if let Some(begun) = begun {
                         begun.end(&scheduler.arena, worker.borrow().seat, env.now());

@@ -76,6 +76,9 @@ pub enum TaskError {
     /// Interleaved memory and NUMA-aware queues
     #[error("{}", crate::policy::CONFLICT)]
     Conflict,
+    /// A schedule does not fit the program that is to follow it, or none was kept
+    #[error("the schedule cannot be used: {0}")]
+    Schedule(String),
     /// The configuration makes no sense
     #[error("{0}")]
     Config(String),

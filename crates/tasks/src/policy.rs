@@ -17,6 +17,8 @@ pub enum Rank {
     /// What a partition of the next [`Policy::window`] tasks of the program says, where edges are the
     /// bytes that tasks share (Sánchez Barrera et al., PPoPP 2018); tasks of tasks as `LatencyWeighted`.
     Partition,
+    /// What a schedule says that was recorded: a queue for each worker.
+    Recorded,
 }
 
 /// Which of several regions that are worth the same.
@@ -123,6 +125,14 @@ impl Policy {
     /// As ours, with a partition of the tasks that come next.
     pub const PARTITION: Self =
         Self { name: "partition", rank: Rank::Partition, window: WINDOW, ..Self::ISOCHRONE };
+    /// For a run that follows a [`crate::Schedule`]; no preset, since it needs one.
+    pub(crate) const RECORDED: Self = Self {
+        name: "recorded",
+        rank: Rank::Recorded,
+        successor: 0.0,
+        backlog: u32::MAX,
+        ..Self::OBLIVIOUS
+    };
     /// All presets.
     pub const PRESETS: [Self; 6] =
         [Self::OBLIVIOUS, Self::NANOS, Self::NANOS6, Self::PAPER, Self::ISOCHRONE, Self::PARTITION];

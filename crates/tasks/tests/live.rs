@@ -4,7 +4,7 @@
 
 use isochrone_tasks::live::{Config, Runtime, Task};
 use isochrone_tasks::{
-    Data, Failure, Footprint, Kernel, Mem, Op, Part, Regime, TaskError, Topology,
+    Data, Failure, Footprint, Kernel, Mem, Op, Part, Regime, Schedule, TaskError, Topology,
 };
 
 fn config(workers: usize) -> Config {
@@ -405,6 +405,45 @@ fn a_trace_has_every_task_that_found_room_and_says_how_many_did_not() {
             assert_eq!((event.kernel, event.worker, event.local_bytes), ("fill", 0, 64));
             assert_eq!((event.remote_bytes, event.stolen_from), (0, None));
         }
+    }
+}
+
+#[test]
+fn a_schedule_that_is_followed_gives_each_worker_the_same_tasks_in_the_same_order() {
+    let run = |follow: Option<Schedule>| {
+        let mut config = config(3);
+        config.capacity.trace = 1000;
+        config.follow = follow;
+        let mut runtime = Runtime::start(config).unwrap();
+        let data: Data<u64> = runtime.data(64).unwrap();
+        runtime.spawn(Fill { data: data.all(), value: 1 }).unwrap();
+        for i in 0..300 {
+            let (from, to) = (i * 7 % 8, (i * 7 + 3) % 8);
+            runtime.spawn(Step { from: data.part(from * 8, 8), to: data.part(to * 8, 8) }).unwrap();
+            if i == 100 {
+                runtime.wait_on(data.part(8, 8)).unwrap();
+            }
+        }
+        runtime.wait().unwrap();
+        (runtime.read(data.all()).unwrap().to_vec(), runtime.schedule().unwrap())
+    };
+    let (values, mut schedule) = run(None);
+    // Whoever ran what: now each worker has a third, whatever it would have taken.
+    for (turn, worker) in schedule.tasks.iter_mut().zip((0..3).cycle()) {
+        turn.worker = worker;
+    }
+    let (again, followed) = run(Some(schedule.clone()));
+    assert_eq!(again, values);
+    for worker in 0..3 {
+        let orders = [&schedule, &followed].map(|of| {
+            let numbered = of.tasks.iter().enumerate().filter(|(_, turn)| turn.worker == worker);
+            let mut own: Vec<(u64, u32, usize)> =
+                numbered.map(|(number, turn)| (turn.start_ns, turn.order, number)).collect();
+            own.sort_unstable();
+            own.into_iter().map(|(_, _, number)| number).collect::<Vec<_>>()
+        });
+        assert_eq!(orders[0], orders[1], "worker {worker}");
+        assert_eq!(orders[0].len(), 100 + usize::from(worker == 0));
     }
 }
 

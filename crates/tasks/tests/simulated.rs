@@ -127,3 +127,68 @@ fn a_trace_adds_up_to_the_report() {
     let last = trace.events.iter().map(|event| event.start_ns + event.ns).max();
     assert_eq!(last, Some(simulation.now_ns()));
 }
+
+fn followed(schedule: Option<isochrone_tasks::Schedule>, regime: Regime) -> Simulation<Flat> {
+    let mut plan = Plan::new(regime, 24, bullion());
+    plan.costs.spawn_ns = 200;
+    plan.capacity.trace = 1000;
+    plan.follow = schedule;
+    let mut simulation = Simulation::new(plan, Flat::new(bullion(), 0.01, 10.0)).unwrap();
+    sweeps(&mut simulation).unwrap();
+    simulation
+}
+
+#[test]
+fn following_a_simulated_schedule_gives_the_identical_report() {
+    for regime in Regime::ALL {
+        let first = followed(None, regime);
+        let schedule = first.schedule().unwrap();
+        assert_eq!(schedule.tasks.len() as u64, first.report().tasks);
+        let again = followed(Some(schedule.clone()), regime);
+        assert_eq!(again.report(), first.report(), "{regime}");
+        assert_eq!(again.now_ns(), first.now_ns(), "{regime}");
+        assert_eq!(again.schedule().unwrap(), schedule, "{regime}");
+    }
+}
+
+#[test]
+fn a_live_schedule_keeps_workers_and_orders_and_not_times() {
+    let mut schedule = followed(None, Regime::Naft).schedule().unwrap();
+    schedule.reading = isochrone_units::Reading::Measured;
+    // Ten times slower, and backwards: what a machine elsewhere did.
+    schedule.tasks.iter_mut().for_each(|turn| turn.start_ns *= 10);
+    for turn in &mut schedule.tasks {
+        turn.worker = schedule.workers - 1 - turn.worker;
+    }
+    let again = followed(Some(schedule.clone()), Regime::Naft);
+    let found = again.schedule().unwrap();
+    let workers = |of: &isochrone_tasks::Schedule| -> Vec<u32> {
+        of.tasks.iter().map(|turn| turn.worker).collect()
+    };
+    assert_eq!(workers(&found), workers(&schedule));
+    for worker in 0..schedule.workers {
+        let order = |of: &isochrone_tasks::Schedule| {
+            let mut own: Vec<(u64, usize)> = Vec::new();
+            let turns = of.tasks.iter().enumerate().filter(|(_, turn)| turn.worker == worker);
+            own.extend(turns.map(|(number, turn)| (turn.start_ns, number)));
+            own.sort_unstable();
+            own.into_iter().map(|(_, number)| number).collect::<Vec<_>>()
+        };
+        assert_eq!(order(&found), order(&schedule), "worker {worker}");
+    }
+}
+
+#[test]
+fn a_schedule_of_another_program_or_team_is_refused() {
+    let mut schedule = followed(None, Regime::Dft).schedule().unwrap();
+    let mut plan = Plan::new(Regime::Dft, 8, bullion());
+    plan.follow = Some(schedule.clone());
+    let refused = Simulation::new(plan, Flat::new(bullion(), 0.01, 10.0)).unwrap_err();
+    assert!(refused.to_string().contains("24 workers"), "{refused}");
+    schedule.tasks.truncate(100);
+    let mut plan = Plan::new(Regime::Dft, 24, bullion());
+    plan.follow = Some(schedule);
+    let mut simulation = Simulation::new(plan, Flat::new(bullion(), 0.01, 10.0)).unwrap();
+    let refused = sweeps(&mut simulation).unwrap_err();
+    assert!(refused.to_string().contains("more tasks"), "{refused}");
+}

@@ -28,6 +28,13 @@ pub(crate) struct DataflowArgs {
     /// (chrome://tracing) or Perfetto.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
+    /// Writes the schedule of one more run of the first regime: who ran which task when.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// Beside the regimes, runs that follow a schedule from `--record`, of this command or of `isochrone sim`:
+    /// each worker runs the same tasks in the same order.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) replay: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }

@@ -13,6 +13,7 @@ Examples:
   isochrone sim smi --regime di --json smi.json --html smi.html
   isochrone sim jacobi --machine my-machine.toml --size small
   isochrone sim cholesky --variant inout-twice,panels
+  isochrone sim cholesky --size small --record s.json; isochrone sim cholesky --size small --replay s.json
   isochrone sim sweep --bench cholesky,smi --threads 16,96,288 --out sweep.jsonl
 
 Nothing here is measured: a machine described by a TOML file runs in virtual time, with the scheduler
@@ -79,6 +80,13 @@ pub(crate) struct SimArgs {
     /// Figures as one HTML page.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+    /// Writes the schedule: who ran which task when.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// Follows a schedule instead of scheduling: with its times if it is simulated, which gives the identical
+    /// report; workers and orders only if it was recorded live, with `isochrone bench cholesky --record`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) replay: Option<PathBuf>,
 }
 
 /// What `isochrone bench sim` takes.

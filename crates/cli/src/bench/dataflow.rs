@@ -1,11 +1,13 @@
 //! `isochrone bench cholesky|smi|streamcluster|jacobi|inthist`: the five benchmarks of the paper on
 //! NUMA-aware task runtimes, in its regimes and ours, on this machine.
 
+use std::path::Path;
+
 use anyhow::{Context, Result, bail, ensure};
 use isochrone_report::fmt;
 use isochrone_report::table::{Cell, Table};
 use isochrone_tasks::live::{Config, Runtime};
-use isochrone_tasks::{Regime, Report, Topology, Trace};
+use isochrone_tasks::{Regime, Report, Schedule, TaskError, Topology, Trace};
 use isochrone_units::CoreId;
 use isochrone_workloads::dataflow::histogram::Image;
 use isochrone_workloads::dataflow::jacobi::Grid;
@@ -18,6 +20,7 @@ use super::series::Series;
 use super::setting::Setting;
 use crate::args::{DataflowArgs, HistogramArgs, JacobiArgs, MatrixArgs, StreamclusterArgs};
 use crate::output::write_file;
+use crate::schedule_file;
 use crate::task_trace::TraceFile;
 
 /// Blocks unless told otherwise.
@@ -46,7 +49,21 @@ pub(super) struct Figures {
     /// Time under NAFT over time under DFT: what regions cost where there is one, and gain where there are
     /// more. `null` where one of them did not run.
     naft_over_dft: Option<Controlled>,
+    /// A run that followed a schedule; `null` where none was asked for.
+    replayed: Option<Replayed>,
     series: Option<Series>,
+}
+
+/// A run that followed a schedule.
+#[derive(Debug, Serialize)]
+struct Replayed {
+    /// Of what run the schedule is.
+    program: String,
+    /// Whether that was measured or simulated.
+    recorded: &'static str,
+    /// Time of this run; measured.
+    seconds: f64,
+    verified: bool,
 }
 
 /// One regime.
@@ -129,6 +146,7 @@ struct Ran {
     seconds: f64,
     report: Report,
     trace: Trace,
+    schedule: Result<Schedule, TaskError>,
     checked: Checked,
 }
 
@@ -158,6 +176,12 @@ fn measure(problem: Problem, args: &DataflowArgs, setting: &mut Setting<'_>) -> 
         }
         Ok(seconds)
     })?;
+    let replayed = args.replay.as_deref().map(|path| bench.replay(path, regimes[0])).transpose()?;
+    if let Some(path) = &args.record {
+        setting.step("a schedule");
+        let (program, schedule) = bench.record(regimes[0])?;
+        schedule_file::write(path, &program, &schedule, setting.terminal())?;
+    }
     if let Some(path) = &args.trace {
         setting.step("traces");
         write_file(path, &bench.trace(&regimes)?, setting.terminal())?;
@@ -176,6 +200,7 @@ fn measure(problem: Problem, args: &DataflowArgs, setting: &mut Setting<'_>) -> 
         footprint_checked,
         regimes: figures.collect(),
         naft_over_dft: bench.naft_over_dft(&series),
+        replayed,
         series: (!series.blocks.is_empty()).then_some(series),
     })
 }
@@ -192,9 +217,9 @@ impl Bench<'_> {
         let mut run = Runtime::start(config)?;
         let touch = self.args.first_touch.into();
         let (answer, seconds) = self.problem.solve(&mut run, self.seed, touch)?;
-        let (report, trace) = (run.report(), run.trace());
+        let (report, trace, schedule) = (run.report(), run.trace(), run.schedule());
         let checked = self.problem.check(&mut run, &answer, &self.reference, self.seed)?;
-        Ok(Ran { seconds, report, trace, checked })
+        Ok(Ran { seconds, report, trace, schedule, checked })
     }
 
     /// One more run of each regime, with every task on record.
@@ -206,6 +231,26 @@ impl Bench<'_> {
             file.add(regime.name(), &self.run(config)?.trace);
         }
         Ok(file.text())
+    }
+
+    /// One more run, whose schedule is kept, and of what program it is.
+    fn record(&self, regime: Regime) -> Result<(String, Schedule)> {
+        let mut config = self.config(regime, self.workers);
+        config.capacity.trace = TRACED_MAX;
+        let ran = self.run(config)?;
+        let program = format!("{}, {}, {regime}", self.problem.name(), self.problem.words());
+        Ok((program, ran.schedule?))
+    }
+
+    /// A run that follows a schedule, with memory as the regime has it.
+    fn replay(&self, path: &Path, regime: Regime) -> Result<Replayed> {
+        let (program, schedule) = schedule_file::read(path)?;
+        let reading = schedule.reading.as_str();
+        let mut config = self.config(regime, self.workers);
+        config.follow = Some(schedule);
+        let ran = self.run(config).with_context(|| format!("{}, of {program}", path.display()))?;
+        ensure!(ran.checked.verified, "a wrong answer, residual {}", ran.checked.residual);
+        Ok(Replayed { program, recorded: reading, seconds: ran.seconds, verified: true })
     }
 
     /// Runs with everything unmapped that a kernel did not declare. What touches it is killed, so this
@@ -286,13 +331,21 @@ impl Figures {
         });
         let oversubscribed =
             if self.oversubscribed { ", oversubscribed: times say nothing" } else { "" };
+        let replayed = self.replayed.as_ref().map_or_else(String::new, |replayed| {
+            format!(
+                "\nOne run followed the {} schedule of {}: {}, verified.",
+                replayed.recorded,
+                replayed.program,
+                fmt::seconds(replayed.seconds)
+            )
+        });
         let footprint = match self.footprint_checked {
             Some(_) => "\nEvery kernel ran with all pages unmapped that it did not declare.",
             None => "",
         };
         format!(
             "{}, {} workers in {} region{}{oversubscribed}\n{}\nverified: residual {} at most; a regime \
-             over itself: {control}{naft}{footprint}",
+             over itself: {control}{naft}{footprint}{replayed}",
             self.problem,
             self.threads,
             self.regions,

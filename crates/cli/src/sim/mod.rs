@@ -22,6 +22,7 @@ use record::{Key, Record, is_paper};
 
 use crate::args::{SimArgs, SimCommand};
 use crate::output::{Terminal, write_file};
+use crate::schedule_file;
 
 /// Runs the command.
 pub(crate) fn run(command: &SimCommand, terminal: &Terminal) -> Result<ExitCode> {
@@ -51,7 +52,14 @@ fn one(bench: Bench, args: &SimArgs, terminal: &Terminal) -> Result<ExitCode> {
             .with(&args.variant)
             .seeded(args.seed)
     };
-    let record = Record::make(&machine, &spec, &key)?;
+    let follow = args.replay.as_deref().map(schedule_file::read).transpose()?;
+    let (record, schedule) = Record::followed(&machine, &spec, &key, |case| {
+        case.record = args.record.is_some();
+        case.follow = follow.map(|(_, schedule)| schedule);
+    })?;
+    if let Some((path, schedule)) = args.record.as_ref().zip(schedule) {
+        schedule_file::write(path, &key.words(), &schedule, terminal)?;
+    }
     let free = constants(&machine);
     if let Some(path) = &args.html {
         write_file(path, &words::to_page(&record, &free).render(), terminal)?;

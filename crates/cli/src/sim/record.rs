@@ -4,7 +4,7 @@
 use isochrone_machine::Machine;
 use isochrone_os::clock::thread_cpu_ns;
 use isochrone_sim::coherence::{Class, Direction, MessageBytes, NumaSpec};
-use isochrone_tasks::Regime;
+use isochrone_tasks::{Regime, Schedule};
 use isochrone_workloads::numa::{Bench, Case, Outcome, Size, Variant, run};
 use serde::{Deserialize, Serialize};
 
@@ -113,6 +113,9 @@ pub(crate) struct Record {
     pub(crate) host_seconds: f64,
     pub(crate) data_bytes: u64,
     pub(crate) state_bytes: u64,
+    /// What partitions of the task graph took, s of one core of this machine: measured.
+    #[serde(default)]
+    pub(crate) partition_seconds: f64,
 }
 
 /// Bytes of a line.
@@ -130,6 +133,16 @@ impl Record {
         spec: &NumaSpec,
         key: &Key,
     ) -> Result<Self, anyhow::Error> {
+        Self::followed(machine, spec, key, |_| ()).map(|(record, _)| record)
+    }
+
+    /// Runs a case after a last change to it; its schedule as well, where the change asks for it.
+    pub(crate) fn followed(
+        machine: &Machine,
+        spec: &NumaSpec,
+        key: &Key,
+        change: impl FnOnce(&mut Case),
+    ) -> Result<(Self, Option<Schedule>), anyhow::Error> {
         let bench: Bench = key.bench.parse().map_err(anyhow::Error::msg)?;
         let regime: Regime = key.regime.parse().map_err(anyhow::Error::msg)?;
         let variants = parse_variants(&key.variant)?;
@@ -141,11 +154,13 @@ impl Record {
         for variant in variants {
             variant.apply(&mut case, &mut spec);
         }
+        change(&mut case);
         spec.validate()?;
         let begin = thread_cpu_ns();
-        let outcome = run(machine, &spec, &case)?;
+        let mut outcome = run(machine, &spec, &case)?;
         let host_seconds = real(thread_cpu_ns() - begin) / 1e9;
-        Ok(Self::of(key.clone(), &spec, outcome, host_seconds))
+        let schedule = outcome.schedule.take();
+        Ok((Self::of(key.clone(), &spec, outcome, host_seconds), schedule))
     }
 
     fn of(key: Key, spec: &NumaSpec, outcome: Outcome, host_seconds: f64) -> Self {
@@ -185,6 +200,7 @@ impl Record {
             host_seconds,
             data_bytes: outcome.bytes.0,
             state_bytes: outcome.bytes.1 as u64,
+            partition_seconds: outcome.partition_s,
         };
         let pj = |bytes: f64, each: f64| bytes * each / 1e12;
         record.energy_j = (

@@ -140,6 +140,9 @@ pub(crate) struct Run {
     pub(crate) kernels: AtomicU32,
     /// Queue for the next task that is dealt.
     pub(crate) deal: AtomicU32,
+    /// Tasks of the program that got a number, and tasks that began, where a trace is kept.
+    pub(crate) numbered: AtomicU32,
+    pub(crate) begun: AtomicU32,
     /// Guards the first failure.
     pub(crate) failure_lock: lock::Lock,
     /// Bytes of the first failure's text, and its kernel plus one.
@@ -187,6 +190,8 @@ pub(crate) struct Arena {
     pub(crate) run: Table<Run>,
     /// Tasks that ran, by seat; empty where nobody asked.
     pub(crate) trace: Table<AtomicU64>,
+    /// Numbers of the program's tasks plus one, by slot; empty where nobody asked for a trace.
+    pub(crate) numbers: Table<AtomicU32>,
 }
 
 /// Where tables come from.
@@ -238,6 +243,7 @@ impl Arena {
                 0 => 0,
                 tasks => workers * (1 + crate::trace::WORDS * tasks as usize),
             }),
+            numbers: from.table(if capacity.trace > 0 { slots } else { 0 }),
         };
         let root = &arena.slots[ROOT as usize];
         root.children.store(CHILDREN, Ordering::Relaxed);

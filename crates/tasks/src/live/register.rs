@@ -209,7 +209,7 @@ fn run_at_once(shared: &Shared, worker: &RefCell<Worker>, task: u32) -> Result<(
         scheduler.leave_out(&worker.borrow(), task);
         0
     } else {
-        let begun = scheduler.begin(&worker.borrow(), task, || shared.now());
+        let begun = scheduler.begin(&mut worker.borrow_mut(), task, || shared.now());
         let spawned = run_task(shared, worker, task, How::AtOnce);
         if let Some(begun) = begun {
             begun.end(&scheduler.arena, worker.borrow().seat, shared.now());

@@ -23,6 +23,7 @@ use crate::kernel::{Failure, Kernel};
 use crate::policy::{Placement, Policy, Rank, Regime};
 use crate::range::{Data, DataId, Element, Part, Range};
 use crate::report::Report;
+use crate::schedule::Schedule;
 use crate::scheduler::worker::Worker;
 use crate::scheduler::{Children, Goal, Scheduler, refused};
 use crate::session::Tasks;
@@ -65,6 +66,9 @@ pub struct Config {
     /// Whether a kernel that touches a page of data which its task did not declare is killed by SIGSEGV.
     /// Slow, and for one worker: for tests of what kernels declare.
     pub check_footprint: bool,
+    /// A schedule to follow instead of scheduling: each task runs on the worker that ran it, in the order that
+    /// it had there. Times are not kept. Workers must be threads.
+    pub follow: Option<Schedule>,
 }
 
 impl Config {
@@ -85,6 +89,7 @@ impl Config {
             spin_ns: 20_000,
             seed: 1,
             check_footprint: false,
+            follow: None,
         }
     }
 
@@ -95,6 +100,9 @@ impl Config {
         }
         if self.processes && self.check_footprint {
             return config("footprints are checked in one process; set Config::processes to false");
+        }
+        if self.processes && self.follow.is_some() {
+            return config("processes follow no schedule; set Config::processes to false");
         }
         if self.check_footprint && self.workers > 1 {
             return config("footprints are checked with one worker; set Config::workers to 1");
@@ -111,7 +119,7 @@ impl Config {
 
 /// What all workers of a run share, and where they sit. Nobody is made yet.
 pub(super) fn prepare(
-    config: Config,
+    mut config: Config,
     before: &CoreSet,
     memory: Memory,
 ) -> Result<(Shared, Vec<(CoreId, usize)>), TaskError> {
@@ -123,12 +131,17 @@ pub(super) fn prepare(
         ));
     }
     let regions: Vec<usize> = places.iter().map(|place| place.1).collect();
+    if let Some(schedule) = &config.follow {
+        schedule.check(places.len())?;
+        (config.policy, config.capacity) = (Policy::RECORDED, schedule.capacity(config.capacity));
+    }
     let queues = Scheduler::queues(&config.policy, &config.topology, &regions);
     let arena = match config.processes {
         true => Arena::new(&mut SharedTables::new()?, config.capacity, places.len(), queues),
         false => Arena::new(&mut Heap, config.capacity, places.len(), queues),
     };
-    let mut scheduler = Scheduler::new(arena, config.policy, config.topology, &regions);
+    let mut scheduler = Scheduler::new(arena, config.policy, config.topology, &regions)
+        .following(config.follow.as_ref(), false);
     scheduler.keep_outboxes();
     let shared = Shared {
         scheduler,
@@ -411,6 +424,15 @@ impl Runtime {
     #[must_use]
     pub fn trace(&self) -> Trace {
         Trace::of(&self.shared.scheduler)
+    }
+
+    /// The schedule of this run so far, if [`Capacity::trace`] asked for it and all tasks had room there.
+    ///
+    /// # Errors
+    /// [`TaskError::Schedule`] where it is not whole.
+    pub fn schedule(&self) -> Result<Schedule, TaskError> {
+        // When the program went on is nothing that another clock could keep.
+        Schedule::of(&self.shared.scheduler, Reading::Measured, &[])
     }
 }
 

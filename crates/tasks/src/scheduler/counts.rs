@@ -3,6 +3,7 @@
 use super::Scheduler;
 use super::worker::Worker;
 use crate::arena::COUNTS;
+use crate::schedule::Came;
 use crate::sync::Ordering;
 use crate::trace::Begun;
 
@@ -65,7 +66,7 @@ impl Scheduler {
     #[inline]
     pub(crate) fn begin(
         &self,
-        worker: &Worker,
+        worker: &mut Worker,
         task: u32,
         now: impl FnOnce() -> u64,
     ) -> Option<Begun> {
@@ -77,20 +78,37 @@ impl Scheduler {
     }
 
     #[cold]
-    fn begin_traced(&self, worker: &Worker, task: u32, now: u64) -> Begun {
+    fn begin_traced(&self, worker: &mut Worker, task: u32, now: u64) -> Begun {
         let seat = worker.seat as usize;
         let bytes = |rings: core::ops::Range<usize>| -> u64 {
             rings.map(|ring| self.counted(seat, Count::Bytes(ring))).sum()
         };
         let (local, remote) = (bytes(0..1), bytes(1..RINGS));
         self.account(worker, task);
-        let (stolen, from) = worker.stolen;
+        if self.followed.is_some() && self.number(task).is_some() {
+            worker.followed += 1;
+            self.count_as_recorded(worker, task);
+        }
         Begun {
             start_ns: now,
+            order: self.arena.run().begun.fetch_add(1, Ordering::Relaxed),
+            number: self.number(task),
             kernel: self.arena.slot(task).kernel.load(Ordering::Relaxed),
             local: bytes(0..1) - local,
             remote: bytes(1..RINGS) - remote,
-            from: if stolen == task { from } else { 0 },
+            came: self.came(worker, task),
+        }
+    }
+
+    /// Successors and steals of the run that was recorded, since a worker that follows it has none.
+    fn count_as_recorded(&self, worker: &Worker, task: u32) {
+        match self.came(worker, task) {
+            Came::Queued => {}
+            Came::Successor => self.count(worker, Count::Successors, 1),
+            Came::Stolen(region) => {
+                let from = self.topology.region_index(region).unwrap_or(worker.region);
+                self.count(worker, Count::Steals(self.ring(worker.region, from)), 1);
+            }
         }
     }
 

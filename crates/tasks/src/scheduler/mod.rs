@@ -5,6 +5,7 @@
 
 pub(crate) mod counts;
 mod finish;
+pub(crate) mod followed;
 mod outbox;
 mod rank;
 pub(crate) mod rest;
@@ -15,10 +16,12 @@ pub(crate) mod worker;
 
 use crate::arena::slot::flag;
 use crate::arena::{Arena, ROOT};
-use crate::policy::{Policy, Steal};
-use crate::sync::Ordering;
+use crate::policy::{Policy, Rank, Steal};
+use crate::schedule::Schedule;
+use crate::sync::{AtomicU64, Ordering};
 use crate::topology::Topology;
 use counts::Count;
+use followed::Followed;
 pub(crate) use submit::{Children, How, Submitted, refused};
 use worker::Worker;
 
@@ -35,6 +38,11 @@ pub(crate) trait Wake {
     /// Which of several seats that rest is woken for a task that any of them may take.
     fn choose(&self, resting: &mut dyn Iterator<Item = u32>) -> Option<u32> {
         resting.next()
+    }
+
+    /// Time that this thread has run, ns: to tell what a partition costs. The scheduler itself reads no clock.
+    fn thread_ns(&self) -> u64 {
+        0
     }
 }
 
@@ -86,22 +94,33 @@ pub(crate) struct Scheduler {
     ring: Vec<u8>,
     /// Whether ready tasks go through outboxes.
     keeps_outboxes: bool,
+    /// What partitions took so far, ns of the program's thread.
+    pub(crate) partition_ns: AtomicU64,
+    /// The schedule to be followed, if one is.
+    pub(crate) followed: Option<Followed>,
 }
 
 impl Scheduler {
     /// A scheduler for workers whose regions are `places`.
     pub(crate) fn new(arena: Arena, policy: Policy, topology: Topology, places: &[usize]) -> Self {
         let regions = topology.regions();
-        let with_workers: Vec<usize> = (0..regions).filter(|r| places.contains(r)).collect();
-        let region_of = if policy.is_oblivious() { vec![0] } else { with_workers };
+        let with_workers = || (0..regions).filter(|r| places.contains(r)).collect();
+        let region_of: Vec<usize> = match policy.rank {
+            Rank::Oblivious => vec![0],
+            Rank::Recorded => places.to_vec(),
+            _ => with_workers(),
+        };
         let nearest_queue = |region: usize| {
             let cost = |queue: &usize| topology.cost(region_of[*queue], region);
             let queues = 0..region_of.len();
             queues.min_by(|a, b| cost(a).total_cmp(&cost(b))).unwrap_or(0)
         };
         let queue_of: Vec<usize> = (0..regions).map(nearest_queue).collect();
-        let seats: Vec<(usize, usize)> =
-            places.iter().map(|region| (queue_of[*region], *region)).collect();
+        let queue = |(seat, region): (usize, &usize)| match policy.rank {
+            Rank::Recorded => (seat, *region),
+            _ => (queue_of[*region], *region),
+        };
+        let seats: Vec<(usize, usize)> = places.iter().enumerate().map(queue).collect();
         let numbered = || (0_u32..).zip(&seats);
         let members = (0..region_of.len())
             .map(|queue| numbered().filter(|(_, s)| s.0 == queue).map(|(n, _)| n).collect())
@@ -136,13 +155,23 @@ impl Scheduler {
             region_of,
             ring,
             keeps_outboxes: false,
+            partition_ns: AtomicU64::new(0),
+            followed: None,
         }
+    }
+
+    /// One that follows a schedule, which keeps its times where `timed`. The policy must be
+    /// [`Policy::RECORDED`].
+    pub(crate) fn following(self, schedule: Option<&Schedule>, timed: bool) -> Self {
+        Self { followed: schedule.map(|schedule| Followed::new(schedule, timed)), ..self }
     }
 
     /// How many queues a policy needs on a topology with workers in these regions.
     pub(crate) fn queues(policy: &Policy, topology: &Topology, places: &[usize]) -> usize {
-        if policy.is_oblivious() {
-            return 1;
+        match policy.rank {
+            Rank::Oblivious => return 1,
+            Rank::Recorded => return places.len(),
+            _ => {}
         }
         (0..topology.regions()).filter(|region| places.contains(region)).count().max(1)
     }
@@ -178,6 +207,7 @@ impl Scheduler {
                 continue;
             }
             if self.reached(goal, worker) {
+                self.settle(worker, now);
                 return Next::Reached;
             }
             if !self.take(worker, now, wake) {
@@ -189,12 +219,8 @@ impl Scheduler {
 
     /// Takes tasks from the worker's queue; false if there are none.
     fn take(&self, worker: &mut Worker, now: u64, wake: &impl Wake) -> bool {
-        if worker.ran > 0 {
-            let each = now.saturating_sub(worker.taken_at) / u64::from(worker.ran);
-            self.count(worker, Count::BusyNs, now.saturating_sub(worker.taken_at));
-            worker.task_ns = each;
-        }
-        (worker.taken_at, worker.ran) = (now, 0);
+        self.settle(worker, now);
+        worker.taken_at = now;
         if let Some(ancestor) = worker.only {
             if self.keeps_outboxes {
                 self.send_all(wake);
@@ -204,7 +230,8 @@ impl Scheduler {
         let ready = self.arena.ready(worker.queue);
         let fair = ready.len() / (2 * self.members[worker.queue].len().max(1));
         let quick = usize::try_from(BATCH_NS / worker.task_ns.max(1)).unwrap_or(BATCH_MAX);
-        let most = fair.min(quick).clamp(1, BATCH_MAX);
+        let batch = if self.followed.is_some() { 1 } else { BATCH_MAX };
+        let most = fair.min(quick).clamp(1, batch);
         let mut taken = ready.pop(most, &mut worker.stash);
         if taken == 0 && self.keeps_outboxes {
             taken = self.take_posted(worker, quick.clamp(1, BATCH_MAX));
@@ -214,6 +241,16 @@ impl Scheduler {
         worker.stash.iter().for_each(|task| self.arena.slot(*task).claim(lines));
         worker.stash.reverse();
         taken > 0
+    }
+
+    /// Counts the time since tasks were taken, if some ran.
+    fn settle(&self, worker: &mut Worker, now: u64) {
+        if worker.ran > 0 {
+            let busy = now.saturating_sub(worker.taken_at);
+            self.count(worker, Count::BusyNs, busy);
+            worker.task_ns = busy / u64::from(worker.ran);
+            worker.ran = 0;
+        }
     }
 
     /// Takes a task that descends from `ancestor`, from whichever queue has one.

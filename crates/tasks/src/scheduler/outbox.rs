@@ -22,7 +22,8 @@ const WORKERS_MAX: usize = 16;
 impl Scheduler {
     /// Lets tasks go through outboxes. For workers that run beside one another, on one queue.
     pub(crate) fn keep_outboxes(&mut self) {
-        self.keeps_outboxes = self.members.len() == 1 && self.seats.len() <= WORKERS_MAX;
+        let one_queue = self.members.len() == 1 && self.followed.is_none();
+        self.keeps_outboxes = one_queue && self.seats.len() <= WORKERS_MAX;
     }
 
     /// Leaves a task in the worker's outbox.

@@ -25,13 +25,16 @@ impl Scheduler {
             self.wake_waiter(slot, wake);
             return;
         }
+        if let Some(followed) = &self.followed {
+            return self.follow(followed, worker, task, wake);
+        }
         let queue = self.queue_for(worker, task);
         if may_keep
             && queue == worker.queue
             && worker.successor.is_none()
             && worker.chance(self.policy.successor)
         {
-            worker.successor = Some(task);
+            (worker.successor, worker.kept) = (Some(task), task);
             self.count(worker, Count::Successors, 1);
             return;
         }

@@ -120,6 +120,9 @@ impl Scheduler {
         how: How,
         wake: &impl Wake,
     ) -> Result<Submitted, TaskError> {
+        if children.parent == ROOT && self.is_past_schedule() {
+            return Err(TaskError::Schedule("the program registers more tasks".to_owned()));
+        }
         let kernel = worker.kernel_id(table, || self.arena.kernel_id(table));
         let kernel = kernel.ok_or(TaskError::TooManyKernels)?;
         let slot = self.arena.slot(task);
@@ -143,6 +146,7 @@ impl Scheduler {
             if outcome == Submitted::Full {
                 return Ok(outcome);
             }
+            self.give_number(task, children.parent == ROOT);
             children.spawned += 1;
             let held = children.window.is_some();
             let outcome = self.connect_to(worker, task, held, wake);
@@ -156,6 +160,7 @@ impl Scheduler {
             }
             return Ok(outcome);
         }
+        self.give_number(task, children.parent == ROOT);
         children.spawned += 1;
         slot.pending.store(0, Ordering::Relaxed);
         self.make_ready(worker, task, false, wake);

@@ -97,7 +97,9 @@ impl Scheduler {
             return;
         };
         let cost = |a: usize, b: usize| self.topology.cost(self.region_of[a], self.region_of[b]);
+        let begin = wake.thread_ns();
         let parts = split(&window.graph, self.region_of.len(), &cost);
+        self.partition_ns.fetch_add(wake.thread_ns() - begin, Ordering::Relaxed);
         for (task, part) in window.tasks.iter().zip(parts) {
             self.arena.slot(*task).hint.store(part + 1, Ordering::Relaxed);
             let region = self.region_of[part as usize];

@@ -39,6 +39,10 @@ pub(crate) struct Worker {
     pub(crate) parent: u32,
     /// The task last taken from another region's queue, and that region plus one.
     pub(crate) stolen: (u32, u32),
+    /// The task last kept as a successor, where a trace is kept.
+    pub(crate) kept: u32,
+    /// Tasks of a schedule that it has begun.
+    pub(crate) followed: u32,
     /// Since when there was nothing to do.
     pub(crate) idle_since: Option<u64>,
     /// Whether it lies in the list of its queue's resting seats.
@@ -92,6 +96,8 @@ impl Worker {
             finished: 0,
             parent: 0,
             stolen: (0, 0),
+            kept: 0,
+            followed: 0,
             idle_since: None,
             resting: false,
             taken_at: 0,

@@ -7,7 +7,6 @@ use isochrone_sim::coherence::{Fluid, Legs, NumaSpec, Roofs};
 use isochrone_stats::{Xoshiro256PlusPlus, derive_seed, rng, uniform};
 
 use super::hardware::{Hardware, Job};
-use crate::footprint::Footprint;
 use crate::policy::Placement;
 use crate::range::DataId;
 use crate::topology::Topology;
@@ -55,6 +54,10 @@ pub enum Composition {
     /// Both.
     Add,
 }
+
+/// From so many bytes on `malloc` asks the system for a block of its own (mallopt(3), `M_MMAP_THRESHOLD`);
+/// smaller blocks come out of memory that the program has already.
+const MMAP_THRESHOLD: u64 = 128 << 10;
 
 /// Choices beside the machine's own.
 #[derive(Clone, Debug, PartialEq)]
@@ -295,15 +298,16 @@ impl Hardware for Coherent {
     /// New memory is got under a lock that page faults share and allocations hold alone. An allocation
     /// waits for the faults under way, as long as these take on memory that all of them clear, and those
     /// that come later wait for it: so while blocks are allocated one by one, each faulting worker gets
-    /// through one page for each allocation.
-    fn spawn_ns(&mut self, _: u64, _: &Footprint, fresh: bool) -> u64 {
-        if !fresh || self.choices.allocation == Allocation::Once {
+    /// through one page for each allocation. A block below [`MMAP_THRESHOLD`] needs none.
+    fn spawn_ns(&mut self, _: u64, fresh: &[u64]) -> u64 {
+        let calls = fresh.iter().filter(|bytes| **bytes >= MMAP_THRESHOLD).count();
+        if calls == 0 || self.choices.allocation == Allocation::Once {
             return 0;
         }
         let fluid = &mut self.fluid;
         let slowest = self.faulting.iter().filter_map(|worker| fluid.slowdown(*worker));
         let wait = slowest.fold(0.0, f64::max) * self.choices.fault_ns;
-        whole(self.choices.allocation_ns + wait)
+        whole(real(calls as u64) * (self.choices.allocation_ns + wait))
     }
 
     /// Idle workers look at their queue again and again, from their own cache, until somebody writes to

@@ -18,6 +18,9 @@ use crate::scheduler::worker::Worker;
 use crate::scheduler::{Scheduler, Wake};
 use crate::sync::Ordering;
 
+/// Orders of workers that are held until a schedule has them begin lie below this.
+const HELD: u64 = 1 << 32;
+
 /// What a worker suspends for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waits {
@@ -31,7 +34,7 @@ enum Waits {
 #[derive(Debug)]
 struct Clock {
     now: u64,
-    /// Time, order of entry, worker, number of what it waits for.
+    /// Time, order among those of that time, worker, number of what it waits for.
     events: BinaryHeap<Reverse<(u64, u64, u32, u64)>>,
     entered: u64,
     waits: Vec<Waits>,
@@ -79,7 +82,16 @@ impl<H: Hardware> Machine<H> {
         clock.entered += 1;
         let number = clock.entered;
         clock.waits[seat as usize] = Waits::For(number);
-        clock.events.push(Reverse((time.max(clock.now), number, seat, number)));
+        clock.events.push(Reverse((time.max(clock.now), HELD + number, seat, number)));
+    }
+
+    /// As [`Self::at`], before all others of that time but those with a smaller `order`.
+    fn at_in_order(&self, time: u64, order: u32, seat: u32) {
+        let clock = &mut *self.clock.borrow_mut();
+        clock.entered += 1;
+        let number = clock.entered;
+        clock.waits[seat as usize] = Waits::For(number);
+        clock.events.push(Reverse((time, u64::from(order), seat, number)));
     }
 
     /// The worker waits until it is woken.
@@ -154,22 +166,32 @@ impl<H: Hardware> Machine<H> {
 }
 
 impl<H: Hardware> Machine<H> {
-    /// How long it takes until a worker sees what the worker whose turn it is did.
+    /// How long it takes until a worker sees what the worker whose turn it is did. Where recorded times are
+    /// kept, it had seen that by then.
     fn reach_ns(&self, seat: u32) -> u64 {
+        if self.scheduler.keeps_times() {
+            return 0;
+        }
         let region = |seat: u32| self.scheduler.seats[seat as usize].1;
         self.hardware.borrow_mut().reach_ns(region(self.turn.get()), region(seat))
     }
 
-    /// Whether a task of these ranges is the first to write some of them.
-    pub(super) fn is_fresh(&self, footprint: &Footprint) -> bool {
-        let mut writes = footprint.accesses().iter().filter(|access| access.mode.writes());
-        writes.any(|access| self.scheduler.arena.is_fresh(access.range))
+    /// Bytes of each range that a task of this footprint is the first to write.
+    pub(super) fn fresh_bytes(&self, footprint: &Footprint) -> Vec<u64> {
+        let writes = footprint.accesses().iter().filter(|access| access.mode.writes());
+        let fresh = writes.filter(|access| self.scheduler.arena.is_fresh(access.range));
+        fresh.map(|access| access.range.bytes).collect()
     }
 }
 
 impl<H: Hardware> Wake for Machine<H> {
     fn wake(&self, seat: u32, _: bool) {
-        self.at(self.now_ns() + self.costs.wake_ns + self.reach_ns(seat), seat);
+        let wake_ns = if self.scheduler.keeps_times() { 0 } else { self.costs.wake_ns };
+        self.at(self.now_ns() + wake_ns + self.reach_ns(seat), seat);
+    }
+
+    fn thread_ns(&self) -> u64 {
+        isochrone_os::clock::thread_cpu_ns()
     }
 
     /// The one that sees it first.
@@ -211,6 +233,16 @@ impl<H: Hardware> Env for Machine<H> {
                 Until::Woken => self.until_woken(seat),
             }
             self.suspend(seat).await;
+        }
+    }
+
+    async fn hold(&self, worker: &RefCell<Worker>, (time, order): (u64, u32)) {
+        let (seat, now) = (worker.borrow().seat, self.now_ns());
+        if now < time {
+            self.at_in_order(time, order, seat);
+            self.suspend(seat).await;
+            // The worker has waited, and was not busy.
+            worker.borrow_mut().taken_at += time - now;
         }
     }
 }

@@ -42,10 +42,10 @@ pub trait Hardware {
     /// A task ends, at the time that [`Self::next_end`] told.
     fn end(&mut self, now: u64, worker: u32);
 
-    /// What registering a task costs the program beside the runtime's own time; `fresh` if the task is the
-    /// first to write some of its ranges, so that their memory has to be asked for.
-    fn spawn_ns(&mut self, now: u64, footprint: &Footprint, fresh: bool) -> u64 {
-        let _ = (now, footprint, fresh);
+    /// What registering a task costs the program beside the runtime's own time. `fresh` are the bytes of
+    /// each range that this task is the first to write, so that its memory has to be asked for.
+    fn spawn_ns(&mut self, now: u64, fresh: &[u64]) -> u64 {
+        let _ = (now, fresh);
         0
     }
 

@@ -22,6 +22,8 @@ use crate::kernel::{Erased, Kernel};
 use crate::policy::{Placement, Policy, Rank, Regime};
 use crate::range::{Data, DataId, Element, Part, Range};
 use crate::report::Report;
+use crate::schedule::{Schedule, Wait};
+use crate::scheduler::counts::Count;
 use crate::scheduler::worker::Worker;
 use crate::scheduler::{Children, Goal, How, Scheduler, Submitted};
 use crate::session::Tasks;
@@ -62,6 +64,8 @@ pub struct Plan {
     pub costs: Costs,
     /// Seed of every random choice: the same one gives the same run.
     pub seed: u64,
+    /// A schedule to follow instead of scheduling. The arena is made large enough for it.
+    pub follow: Option<Schedule>,
 }
 
 impl Plan {
@@ -78,6 +82,7 @@ impl Plan {
             capacity: Capacity::default(),
             costs: Costs::default(),
             seed: 1,
+            follow: None,
         }
     }
 }
@@ -96,6 +101,8 @@ pub struct Simulation<H: Hardware + 'static> {
     costs: Costs,
     assumed: Vec<String>,
     assumptions: u64,
+    /// The program's waits so far.
+    waits: Vec<Wait>,
 }
 
 impl<H: Hardware + 'static> Debug for Simulation<H> {
@@ -109,7 +116,7 @@ impl<H: Hardware + 'static> Simulation<H> {
     ///
     /// # Errors
     /// [`TaskError`] for a plan that makes no sense.
-    pub fn new(plan: Plan, hardware: H) -> Result<Self, TaskError> {
+    pub fn new(mut plan: Plan, hardware: H) -> Result<Self, TaskError> {
         let aware = plan.policy.rank != Rank::Oblivious;
         if plan.placement == Placement::Interleaved && aware && !plan.ablation {
             return Err(TaskError::Conflict);
@@ -120,9 +127,15 @@ impl<H: Hardware + 'static> Simulation<H> {
             return Err(TaskError::Config("a run needs one worker and one core".to_owned()));
         }
         let regions: Vec<usize> = places.iter().map(|place| place.1).collect();
+        if let Some(schedule) = &plan.follow {
+            schedule.check(places.len())?;
+            (plan.policy, plan.capacity) = (Policy::RECORDED, schedule.capacity(plan.capacity));
+        }
+        let timed = |schedule: &Schedule| schedule.reading == Reading::Simulated;
         let queues = Scheduler::queues(&plan.policy, &plan.topology, &regions);
         let arena = Arena::new(&mut Heap, plan.capacity, places.len(), queues);
-        let scheduler = Scheduler::new(arena, plan.policy, plan.topology, &regions);
+        let scheduler = Scheduler::new(arena, plan.policy, plan.topology, &regions)
+            .following(plan.follow.as_ref(), plan.follow.as_ref().is_some_and(timed));
         let cores = places.iter().map(|place| place.0).collect();
         let machine = Rc::new(Machine::new(scheduler, hardware, cores, plan.costs));
         let worker = Rc::new(RefCell::new(machine.scheduler.worker(0, plan.seed)));
@@ -135,6 +148,7 @@ impl<H: Hardware + 'static> Simulation<H> {
             costs: plan.costs,
             assumed: Vec::new(),
             assumptions: 0,
+            waits: Vec::new(),
             machine,
         };
         for seat in 1..u32::try_from(places.len()).unwrap_or(u32::MAX) {
@@ -170,6 +184,20 @@ impl<H: Hardware + 'static> Simulation<H> {
     #[must_use]
     pub fn trace(&self) -> Trace {
         Trace::of(&self.machine.scheduler)
+    }
+
+    /// What partitions of the task graph took, ns of this thread: measured, not virtual.
+    #[must_use]
+    pub fn partition_ns(&self) -> u64 {
+        self.machine.scheduler.partition_ns.load(Ordering::Relaxed)
+    }
+
+    /// The schedule of this run, if [`Capacity::trace`] asked for it and all tasks had room there.
+    ///
+    /// # Errors
+    /// [`TaskError::Schedule`] where it is not whole.
+    pub fn schedule(&self) -> Result<Schedule, TaskError> {
+        Schedule::of(&self.machine.scheduler, Reading::Simulated, &self.waits)
     }
 
     fn assume(&mut self, words: impl FnOnce() -> String) {
@@ -220,6 +248,47 @@ impl<H: Hardware + 'static> Simulation<H> {
         }
     }
 
+    /// Works until the goal of one of the program's waits is reached. Where recorded times are kept, the
+    /// program goes on at its recorded time.
+    fn wait_until(&mut self, goal: Goal) -> Result<(), Stuck> {
+        let own =
+            u32::try_from(self.machine.scheduler.counted(0, Count::Tasks)).unwrap_or(u32::MAX);
+        match self.recorded_wait() {
+            Some(wait) => {
+                self.follow_until(wait.resumed_ns, |start, _| start < wait.resumed_ns)?;
+                if !self.machine.scheduler.reached(goal, &self.worker.borrow()) {
+                    return Err(Stuck);
+                }
+            }
+            None => self.drive(goal)?,
+        }
+        self.waits.push(Wait { own, resumed_ns: self.machine.now_ns() });
+        Ok(())
+    }
+
+    /// The wait that the program comes to next, where recorded times are kept.
+    fn recorded_wait(&self) -> Option<Wait> {
+        self.machine.scheduler.followed.as_ref()?.wait(self.waits.len())
+    }
+
+    /// Runs tasks as worker 0 as long as the one that a schedule has it begin next is `due`, by when it begins
+    /// and how many there were before, and lets the others work until `time`.
+    fn follow_until(&mut self, time: u64, due: impl Fn(u64, u32) -> bool) -> Result<(), Stuck> {
+        let machine = Rc::clone(&self.machine);
+        let Some(followed) = &machine.scheduler.followed else { return Ok(()) };
+        loop {
+            let begun = self.worker.borrow().followed;
+            let next = followed.next_start(&self.worker.borrow());
+            if !next.is_some_and(|start| due(start, begun)) {
+                break;
+            }
+            let turns = self.worker.borrow().turns;
+            self.drive(Goal::Turn(turns))?;
+        }
+        self.run_until(time);
+        Ok(())
+    }
+
     fn submit<K: Kernel>(&mut self, kernel: K) -> Result<Submitted, TaskError> {
         const { Erased::<K>::FITS };
         let machine = Rc::clone(&self.machine);
@@ -256,11 +325,16 @@ impl<H: Hardware + 'static> Simulation<H> {
     fn turn(&mut self) -> Result<(), TaskError> {
         self.close_window();
         let turns = self.worker.borrow().turns;
-        self.drive(Goal::Turn(turns)).map_err(|Stuck| Self::stuck())
+        self.drive(Goal::Turn(turns)).map_err(|Stuck| self.stuck())
     }
 
-    fn stuck() -> TaskError {
-        TaskError::Deadlock { kernel: "the program".to_owned() }
+    fn stuck(&self) -> TaskError {
+        match self.machine.scheduler.followed {
+            Some(_) => TaskError::Schedule(
+                "it is of another program: tasks wait that it never lets begin".to_owned(),
+            ),
+            None => TaskError::Deadlock { kernel: "the program".to_owned() },
+        }
     }
 
     fn wait_for(&mut self, range: Range, mode: Mode) -> Result<(), TaskError> {
@@ -291,7 +365,7 @@ impl<H: Hardware + 'static> Simulation<H> {
             }
             self.turn()?;
         }
-        self.drive(Goal::Ready(sentinel)).map_err(|Stuck| Self::stuck())?;
+        self.wait_until(Goal::Ready(sentinel)).map_err(|Stuck| self.stuck())?;
         machine.scheduler.retire(&mut self.worker.borrow_mut(), sentinel);
         Ok(())
     }
@@ -346,8 +420,8 @@ impl<H: Hardware + 'static> Tasks for Simulation<H> {
         let now = self.machine.now_ns();
         let mut footprint = Footprint::new();
         kernel.declare(&mut footprint);
-        let fresh = self.machine.is_fresh(&footprint);
-        let more = self.machine.hardware.borrow_mut().spawn_ns(now, &footprint, fresh);
+        let fresh = self.machine.fresh_bytes(&footprint);
+        let more = self.machine.hardware.borrow_mut().spawn_ns(now, &fresh);
         self.run_until(now + self.costs.spawn_ns + more);
         loop {
             match self.submit(kernel)? {
@@ -361,9 +435,16 @@ impl<H: Hardware + 'static> Tasks for Simulation<H> {
             }
         }
         let scheduler = &self.machine.scheduler;
+        if scheduler.keeps_times() {
+            let now = self.machine.now_ns();
+            // Others that begin now do so in the wait that comes next.
+            let own = self.recorded_wait().map_or(0, |wait| wait.own);
+            let due = |start, begun| start <= now && begun < own;
+            return self.follow_until(now, due).map_err(|Stuck| self.stuck());
+        }
         let most = scheduler.backlog(&self.worker.borrow());
         if scheduler.arena.ready(self.worker.borrow().queue).len() > most {
-            self.drive(Goal::Backlog(most / 2)).map_err(|Stuck| Self::stuck())?;
+            self.drive(Goal::Backlog(most / 2)).map_err(|Stuck| self.stuck())?;
         }
         Ok(())
     }
@@ -378,7 +459,7 @@ impl<H: Hardware + 'static> Tasks for Simulation<H> {
         slot.waiter.store(1, Ordering::SeqCst);
         slot.target.store(CHILDREN - self.children.spawned, Ordering::SeqCst);
         let goal = Goal::Children(ROOT, self.children.spawned);
-        self.drive(goal).map_err(|Stuck| Self::stuck())?;
+        self.wait_until(goal).map_err(|Stuck| self.stuck())?;
         slot.target.store(0, Ordering::SeqCst);
         slot.children.store(CHILDREN, Ordering::SeqCst);
         self.children.spawned = 0;

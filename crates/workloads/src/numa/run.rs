@@ -4,7 +4,7 @@ use isochrone_machine::Machine;
 use isochrone_sim::coherence::engine::Totals;
 use isochrone_sim::coherence::{NumaSpec, Traffic};
 use isochrone_tasks::simulated::{Choices, Coherent, Costs, Plan, Simulation, Spent};
-use isochrone_tasks::{Capacity, Placement, Policy, Report, TaskError, Tasks};
+use isochrone_tasks::{Capacity, Placement, Policy, Report, Schedule, TaskError, Tasks};
 
 use super::models::{Passes, kernels};
 use super::size::{Bench, Size};
@@ -38,7 +38,14 @@ pub struct Case {
     pub choices: Choices,
     /// Seed of every random choice.
     pub seed: u64,
+    /// Whether the schedule is kept.
+    pub record: bool,
+    /// A schedule to follow instead of scheduling.
+    pub follow: Option<Schedule>,
 }
+
+/// Tasks of all workers together that a record has room for: several times those of the largest input.
+const RECORDED_MAX: usize = 1 << 23;
 
 /// Registering a task: the serial cost that StarPU's documentation implies (tasks of 128 microseconds keep
 /// their efficiency to 30 to 36 cores).
@@ -64,6 +71,8 @@ impl Case {
             switch_roof: true,
             choices,
             seed,
+            record: false,
+            follow: None,
         }
     }
 }
@@ -95,6 +104,10 @@ pub struct Outcome {
     pub solved: u64,
     /// Bytes of data that were simulated, and bytes of memory that their state took.
     pub bytes: (u64, usize),
+    /// What partitions of the task graph took, s of one core of this machine: measured.
+    pub partition_s: f64,
+    /// Who ran what when, if that was asked for.
+    pub schedule: Option<Schedule>,
 }
 
 /// Runs one case.
@@ -109,22 +122,26 @@ pub fn run(machine: &Machine, spec: &NumaSpec, case: &Case) -> Result<Outcome, T
         choices.switch_limit = spec.bandwidth.controllers.map(|all| all / f64::from(modules));
     }
     choices.kernels.extend(kernels(spec, case.size.tile(), each, case.passes));
+    let trace = if case.record { RECORDED_MAX / case.threads.max(1) } else { 0 };
+    let trace = u32::try_from(trace).unwrap_or(u32::MAX);
     let plan = Plan {
         workers: case.threads,
         topology: Coherent::topology(machine, spec, case.measured_costs),
         policy: case.policy,
         placement: case.placement,
         ablation: case.ablation,
-        capacity: Capacity { tasks: 1 << 17, edges: 1 << 20, ..Capacity::default() },
+        capacity: Capacity { tasks: 1 << 17, edges: 1 << 20, trace, ..Capacity::default() },
         costs: Costs { spawn_ns: case.spawn_ns, task_ns: 0, wake_ns: 0 },
         seed: case.seed,
+        follow: case.follow.clone(),
     };
     let mut simulation = Simulation::new(plan, Coherent::new(spec, choices))?;
     let mut start = None;
     program(&mut simulation, case, &mut |simulation| {
         start = Some((simulation.now_ns(), simulation.hardware(|h| h.engine().totals())));
     })?;
-    Ok(outcome(&simulation, start))
+    let schedule = case.record.then(|| simulation.schedule()).transpose()?;
+    Ok(Outcome { schedule, ..outcome(&simulation, start) })
 }
 
 fn outcome(simulation: &Simulation<Coherent>, start: Option<(u64, Totals)>) -> Outcome {
@@ -149,6 +166,8 @@ fn outcome(simulation: &Simulation<Coherent>, start: Option<(u64, Totals)>) -> O
         touches,
         solved: simulation.hardware(Coherent::solved),
         bytes: simulation.hardware(|h| (h.engine().data_bytes(), h.engine().state_bytes())),
+        partition_s: seconds(simulation.partition_ns()),
+        schedule: None,
     }
 }
 

@@ -2,15 +2,23 @@
 //! differ as they must.
 
 use isochrone_sim::coherence::{Direction, NumaSpec};
-use isochrone_tasks::Regime;
+use isochrone_tasks::{Regime, Schedule};
 
 use super::{Bench, Case, Outcome, Size, run};
+use crate::dataflow::histogram::Image;
 use crate::dataflow::jacobi::Grid;
+use crate::dataflow::streamcluster::Parameters;
 
 fn outcome(size: Size, regime: Regime, threads: usize) -> Outcome {
+    followed(size, regime, threads, None)
+}
+
+/// A run that keeps its schedule, and follows one if there is one.
+fn followed(size: Size, regime: Regime, threads: usize, follow: Option<Schedule>) -> Outcome {
     let machine = isochrone_host::find_machine("bullion-s-16s").expect("bundled");
     let spec = NumaSpec::of(&machine).expect("possible");
-    let case = Case { size, ..Case::new(size.bench(), regime, threads, 1) };
+    let new = Case::new(size.bench(), regime, threads, 1);
+    let case = Case { size, record: true, follow, ..new };
     run(&machine, &spec, &case).expect("a plan that makes sense")
 }
 
@@ -37,4 +45,29 @@ fn a_stencil_scheduled_where_its_data_are_moves_halos_only() {
     assert!(bytes(&naft) * 100 < bytes(&di), "{} {}", bytes(&naft), bytes(&di));
     assert!(naft.seconds < di.seconds, "{} {}", naft.seconds, di.seconds);
     assert_eq!(size.bench(), Bench::Jacobi);
+}
+
+#[test]
+fn following_a_schedule_gives_the_identical_outcome() {
+    for bench in Bench::ALL {
+        let size = match Size::small(bench) {
+            Size::Cholesky { tile, .. } => Size::Cholesky { tiles: 8, tile },
+            Size::Smi { tile, .. } => Size::Smi { tiles: 5, tile },
+            Size::Jacobi { grid, .. } => {
+                Size::Jacobi { grid: Grid { blocks: 64, ..grid }, sweeps: 2 }
+            }
+            Size::Inthist { image } => Size::Inthist { image: Image { blocks: 8, ..image } },
+            Size::Streamcluster { parameters } => Size::Streamcluster {
+                parameters: Parameters { points: 4000, chunk: 4000, ..parameters },
+            },
+        };
+        // One queue for all, and queues by region with stealing and costs.
+        for regime in [Regime::Dft, Regime::Isochrone] {
+            let mut first = outcome(size, regime, 40);
+            let mut again = followed(size, regime, 40, first.schedule.clone());
+            // How often rates were asked for is the simulator's own affair.
+            (again.solved, first.solved) = (0, 0);
+            assert_eq!(again, first, "{bench} {regime}");
+        }
+    }
 }

@@ -5,7 +5,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use isochrone_sim::coherence::{CleanEvictions, NumaSpec};
-use isochrone_tasks::policy::{Rank, Steal};
+use isochrone_tasks::policy::{Policy, Rank, Steal};
 use isochrone_tasks::simulated::{Allocation, Composition};
 
 use super::models::Passes;
@@ -23,6 +23,8 @@ pub enum Variant {
     Serial,
     /// The tasks that compute a result touch it first, not those that make the input.
     Untouched,
+    /// The next 1024 tasks are partitioned by the bytes that they share.
+    Partition,
     /// Nobody steals.
     NoStealing,
     /// Idle workers of any region steal.
@@ -53,6 +55,8 @@ pub enum Variant {
     SilentEvictions,
     /// Only a clean line that one cache alone holds is told when it leaves.
     AloneEvictions,
+    /// The first reader of another module gets a line for itself alone.
+    ExclusiveReaders,
     /// Messages of 16 and 80 bytes.
     LongMessages,
     /// Messages of 8 and 72 bytes.
@@ -96,11 +100,12 @@ type Change = fn(&mut Case, &mut NumaSpec);
 
 impl Variant {
     /// All of them.
-    pub const ALL: [Self; 37] = [
+    pub const ALL: [Self; 39] = [
         Self::InoutTwice,
         Self::Panels,
         Self::Serial,
         Self::Untouched,
+        Self::Partition,
         Self::NoStealing,
         Self::StealAny,
         Self::NoSuccessor,
@@ -116,6 +121,7 @@ impl Variant {
         Self::Directory5M,
         Self::SilentEvictions,
         Self::AloneEvictions,
+        Self::ExclusiveReaders,
         Self::LongMessages,
         Self::ShortMessages,
         Self::NoSwitchRoof,
@@ -177,6 +183,11 @@ impl Variant {
                 "untouched",
                 "the tasks that compute a result touch its memory first",
                 |case, _| case.touch = FirstTouch::Inputs,
+            ),
+            Self::Partition => (
+                "partition",
+                "the next 1024 tasks of the program are partitioned by the bytes that they share",
+                |case, _| case.policy = Policy::PARTITION,
             ),
             Self::NoStealing => {
                 ("no-stealing", "nobody steals", |case, _| case.policy.steal = Steal::Never)
@@ -240,6 +251,11 @@ impl Variant {
                 "told-alone",
                 "of clean lines, only those that one cache alone holds are told when they leave",
                 |_, spec| spec.protocol.clean_evictions = CleanEvictions::Alone,
+            ),
+            Self::ExclusiveReaders => (
+                "exclusive-readers",
+                "the first reader of another module gets a line for itself alone",
+                |_, spec| spec.protocol.exclusive_readers = true,
             ),
             Self::LongMessages => ("messages-16-80", "messages of 16 and 80 bytes", |_, spec| {
                 (spec.bytes.control, spec.bytes.data) = (16.0, 80.0);

@@ -33,7 +33,7 @@ pub(crate) enum Depth {
 }
 
 /// What can be asked at 288 threads beside the plain runs.
-pub(crate) const ABLATIONS: [Variant; 26] = [
+pub(crate) const ABLATIONS: [Variant; 27] = [
     Variant::Panels,
     Variant::NoStealing,
     Variant::NoSuccessor,
@@ -49,6 +49,7 @@ pub(crate) const ABLATIONS: [Variant; 26] = [
     Variant::Directory5M,
     Variant::SilentEvictions,
     Variant::AloneEvictions,
+    Variant::ExclusiveReaders,
     Variant::LongMessages,
     Variant::NoSwitchRoof,
     Variant::Outstanding10,
@@ -130,7 +131,8 @@ fn variants(machine: &str, bench: Bench, depth: Depth) -> Vec<Key> {
                     }
                 }
             }
-            keys.push(Key::new(machine, bench, Regime::Isochrone, *threads).seeded(seed));
+            let ours = Key::new(machine, bench, Regime::Isochrone, *threads).seeded(seed);
+            keys.extend([ours.clone(), ours.with(&[Variant::Partition])]);
             if depth == Depth::Full {
                 keys.push(Key::new(machine, bench, Regime::Dft, *threads).seeded(seed));
             }

@@ -152,6 +152,7 @@ pub(super) fn variants(runs: &Runs) -> Table {
         "movement against DI, %",
         "DWB against DI, %",
         "mode",
+        "partitioning, s of one core here, measured",
     ]);
     for bench in Bench::ALL {
         let base = runs.one(bench, Regime::Di, ALL_THREADS);
@@ -170,6 +171,7 @@ pub(super) fn variants(runs: &Runs) -> Table {
                 Cell::maybe(against(3), short),
                 Cell::maybe(against(0), short),
                 record.mode().0.to_string().into(),
+                Cell::maybe(Some(record.partition_seconds).filter(|seconds| *seconds > 0.0), short),
             ]);
         };
         let rankings = [("Nanos++: each range once", &[][..]), ("inout twice", &NAFT_RULES[..])];
@@ -181,8 +183,11 @@ pub(super) fn variants(runs: &Runs) -> Table {
                 add(ranking, touch, found.into_iter().next());
             }
         }
-        let ours = runs.seeds(bench, Regime::Isochrone, ALL_THREADS, &[]).into_iter().next();
-        add("isochrone: by latency", "per tile or block", ours);
+        let ours = |rules: &[Variant]| {
+            runs.seeds(bench, Regime::Isochrone, ALL_THREADS, rules).into_iter().next()
+        };
+        add("isochrone: by latency", "per tile or block", ours(&[]));
+        add("a partition of the next 1024 tasks", "per tile or block", ours(&[Variant::Partition]));
         add("DI", "interleaved", base);
     }
     table

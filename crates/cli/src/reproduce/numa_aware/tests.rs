@@ -46,6 +46,7 @@ fn record(key: Key, seconds: f64, lines: u64) -> Record {
         host_seconds: 1.0,
         data_bytes: 1,
         state_bytes: 1,
+        partition_seconds: 0.0,
     }
 }
 
