@@ -49,8 +49,8 @@ pub(crate) enum TaskbenchRun {
     Graph { pattern: Pattern, width: u32, steps: u32, turns: u64, workers: usize, runs: usize },
     /// Seconds of each run of empty tasks, and the share that other workers ran.
     Empty {
-        /// nodep or 3dep.
-        #[arg(value_parser = ["nodep", "3dep"])]
+        /// nodep, 3dep, or overlap.
+        #[arg(value_parser = ["nodep", "3dep", "overlap"])]
         ranges: String,
         tasks: u64,
         workers: usize,

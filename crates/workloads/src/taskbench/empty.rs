@@ -43,6 +43,33 @@ pub const fn addresses(number: u64) -> [u8; 3] {
     [mixed[0] & mask, mixed[1] & mask, mixed[2] & mask]
 }
 
+/// As [`ThreeRanges`], with ranges that begin at a line or in the middle of one, by its number: they overlap in
+/// part.
+#[derive(Clone, Copy, Debug)]
+pub struct Overlapping(pub ThreeRanges);
+
+impl Overlapping {
+    /// Elements that the lines have together.
+    pub const ELEMENTS: usize = ThreeRanges::ELEMENTS + APART as usize;
+}
+
+impl Kernel for Overlapping {
+    const NAME: &'static str = "three overlapping ranges";
+
+    fn declare(&self, footprint: &mut Footprint) {
+        let Self(ThreeRanges { lines, chosen }) = *self;
+        let part = |i: usize| {
+            let middle = usize::from(chosen[(i + 1) % 3] & 1) * usize::from(APART) / 2;
+            lines.part(usize::from(chosen[i]) * usize::from(APART) + middle, usize::from(APART))
+        };
+        footprint.input(part(0)).input(part(1)).inout(part(2));
+    }
+
+    fn run(&self, _: &Mem<'_>) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
 impl Kernel for ThreeRanges {
     const NAME: &'static str = "three ranges";
 

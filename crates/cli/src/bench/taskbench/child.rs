@@ -6,7 +6,7 @@ use anyhow::Result;
 use isochrone_host::{SysRoot, this_machine};
 use isochrone_tasks::live::{Config, Runtime};
 use isochrone_tasks::{Regime, Topology};
-use isochrone_workloads::taskbench::{Empty, Graph, Points, ThreeRanges, addresses};
+use isochrone_workloads::taskbench::{Empty, Graph, Overlapping, Points, ThreeRanges, addresses};
 
 use crate::args::TaskbenchRun;
 use crate::output::Terminal;
@@ -18,7 +18,7 @@ pub(in crate::bench) fn run(question: &TaskbenchRun, terminal: &Terminal) -> Res
             graph(Graph { pattern, width, steps, turns }, workers, runs, terminal)
         }
         TaskbenchRun::Empty { ref ranges, tasks, workers, runs } => {
-            empty(ranges == "3dep", tasks, workers, runs, terminal)
+            empty(ranges, tasks, workers, runs, terminal)
         }
     }
 }
@@ -40,17 +40,18 @@ fn graph(graph: Graph, workers: usize, runs: usize, terminal: &Terminal) -> Resu
     terminal.print(&format!("result {}", points.result(&mut run)?))
 }
 
-fn empty(ranges: bool, tasks: u64, workers: usize, runs: usize, terminal: &Terminal) -> Result<()> {
+fn empty(ranges: &str, tasks: u64, workers: usize, runs: usize, terminal: &Terminal) -> Result<()> {
     let mut run = start(workers)?;
-    let lines = run.data(ThreeRanges::ELEMENTS)?;
+    let lines = run.data(Overlapping::ELEMENTS)?;
     let mut known = run.report();
     for _ in 0..runs {
         let begin = Instant::now();
         for number in 0..tasks {
-            if ranges {
-                run.spawn(ThreeRanges { lines, chosen: addresses(number) })?;
-            } else {
-                run.spawn(Empty)?;
+            let three = ThreeRanges { lines, chosen: addresses(number) };
+            match ranges {
+                "3dep" => run.spawn(three)?,
+                "overlap" => run.spawn(Overlapping(three))?,
+                _ => run.spawn(Empty)?,
             }
         }
         run.wait()?;

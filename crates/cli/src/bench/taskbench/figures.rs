@@ -8,7 +8,7 @@ use isochrone_stats::bootstrap_median_ci;
 use serde::Serialize;
 
 use super::super::ratio::Ratio;
-use super::system::{AGAIN, OURS};
+use super::system::{AGAIN, OURS, Ranges};
 use crate::args::TaskbenchArgs;
 
 /// METG in microseconds of each block, by pattern and width.
@@ -61,6 +61,8 @@ impl Median {
 pub(super) struct Cost {
     ns_per_task_nodep: Option<f64>,
     ns_per_task_3dep: Option<f64>,
+    /// With three ranges that overlap others in part: the slower path. `null` for systems that know none.
+    ns_per_task_overlap: Option<f64>,
     /// With intervals.
     nodep: Option<Median>,
     three_dep: Option<Median>,
@@ -77,26 +79,27 @@ pub(super) struct Cost {
 
 impl Cost {
     pub(super) fn of(
-        all: &BTreeMap<(String, bool), Vec<EmptyCost>>,
+        all: &BTreeMap<(String, Ranges), Vec<EmptyCost>>,
         name: &str,
         seed: u64,
     ) -> Self {
-        let of = |three: bool| all.get(&(name.to_owned(), three)).cloned().unwrap_or_default();
-        let ns = |three| of(three).iter().map(|run| run.ns).collect::<Vec<f64>>();
-        let others = |three| {
-            isochrone_stats::median(&of(three).iter().map(|run| run.others).collect::<Vec<f64>>())
+        let of = |kind: Ranges| all.get(&(name.to_owned(), kind)).cloned().unwrap_or_default();
+        let ns = |kind| of(kind).iter().map(|run| run.ns).collect::<Vec<f64>>();
+        let others = |kind| {
+            isochrone_stats::median(&of(kind).iter().map(|run| run.others).collect::<Vec<f64>>())
         };
-        let tasks = |three| of(three).iter().map(|run| run.tasks).min();
-        let (blocks_nodep, blocks_3dep) = (ns(false), ns(true));
+        let tasks = |kind| of(kind).iter().map(|run| run.tasks).min();
+        let (blocks_nodep, blocks_3dep) = (ns(Ranges::None), ns(Ranges::Three));
         Self {
             ns_per_task_nodep: isochrone_stats::median(&blocks_nodep),
             ns_per_task_3dep: isochrone_stats::median(&blocks_3dep),
+            ns_per_task_overlap: isochrone_stats::median(&ns(Ranges::Overlapping)),
             nodep: Median::of(&blocks_nodep, seed),
             three_dep: Median::of(&blocks_3dep, seed),
-            share_of_others_nodep: others(false),
-            share_of_others_3dep: others(true),
-            tasks_nodep: tasks(false),
-            tasks_3dep: tasks(true),
+            share_of_others_nodep: others(Ranges::None),
+            share_of_others_3dep: others(Ranges::Three),
+            tasks_nodep: tasks(Ranges::None),
+            tasks_3dep: tasks(Ranges::Three),
             blocks_nodep,
             blocks_3dep,
         }
@@ -180,7 +183,7 @@ impl Figures {
         let ns =
             |value: Option<f64>| Cell::maybe(value, |ns| format!("{} ns", fmt::significant(ns, 3)));
         let mut empty =
-            Table::new(["system", "no ranges", "by others", "three ranges", "by others"]);
+            Table::new(["system", "no ranges", "by others", "three", "by others", "overlapping"]);
         let ours = std::iter::once((OURS, &self.ours));
         for (name, cost) in ours.chain(self.peers.iter().map(|(n, c)| (n.as_str(), c))) {
             empty.row([
@@ -189,6 +192,7 @@ impl Figures {
                 Cell::maybe(cost.share_of_others_nodep, fmt::percent),
                 ns(cost.ns_per_task_3dep),
                 Cell::maybe(cost.share_of_others_3dep, fmt::percent),
+                ns(cost.ns_per_task_overlap),
             ]);
         }
         let names: Vec<&String> = self.metg_us.keys().filter(|name| *name != AGAIN).collect();

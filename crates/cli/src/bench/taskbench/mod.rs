@@ -82,7 +82,7 @@ struct Bench<'a> {
     /// The fewest steps that a graph was measured with.
     steps: BTreeMap<Key, u32>,
     /// What empty tasks cost, by system and kind.
-    costs: BTreeMap<(String, bool), Vec<EmptyCost>>,
+    costs: BTreeMap<(String, Ranges), Vec<EmptyCost>>,
     /// How long questions take.
     pace: Pace,
     /// The first thing that went wrong with a system; it is not asked again.
@@ -94,7 +94,7 @@ impl Bench<'_> {
     fn block(&mut self, block: u32, seed: u64, setting: &mut Setting<'_>) -> Result<bool> {
         let mut order: Vec<usize> = (0..self.systems.len()).collect();
         let mut stream = rng(derive_seed(seed, u64::from(block)));
-        for three in [false, true] {
+        for ranges in [Ranges::None, Ranges::Three, Ranges::Overlapping] {
             shuffle(&mut order, &mut stream);
             for at in &order {
                 if !setting.keep_going() {
@@ -102,7 +102,7 @@ impl Bench<'_> {
                 }
                 let system = self.systems[*at].clone();
                 setting.step(&format!("block {}: empty tasks, {}", block + 1, system.name));
-                self.empty(&system, three, setting)?;
+                self.empty(&system, ranges, setting)?;
             }
         }
         for pattern in 0..self.patterns.len() {
@@ -140,12 +140,15 @@ impl Bench<'_> {
         }
     }
 
-    fn empty(&mut self, system: &System, three: bool, setting: &Setting<'_>) -> Result<()> {
+    fn empty(&mut self, system: &System, ranges: Ranges, setting: &Setting<'_>) -> Result<()> {
         if self.failures.contains_key(&system.name) {
             return Ok(());
         }
-        let ranges = if three { Ranges::Three } else { Ranges::None };
-        let key = (system.name.clone(), three);
+        let ours = [system::OURS, system::AGAIN].contains(&system.name.as_str());
+        if ranges == Ranges::Overlapping && !ours {
+            return Ok(());
+        }
+        let key = (system.name.clone(), ranges);
         if !self.pace.knows_empty(&key) {
             let ran = system.empty(ranges, self.pace.probe_tasks(self.args.tasks), self.workers, 1);
             let Some(ran) = self.outcome(system, ran, setting.keep_going())? else { return Ok(()) };

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::Key;
-use super::system::EmptyRun;
+use super::system::{EmptyRun, Ranges};
 
 /// Seconds that one question should take, with its first run that does not count.
 const QUESTION_S: f64 = 0.3;
@@ -21,7 +21,7 @@ pub(super) struct Pace {
     /// Seconds of all workers that a task takes beside its work.
     graphs: BTreeMap<Key, f64>,
     /// Seconds of an empty task, by system and kind.
-    empties: BTreeMap<(String, bool), f64>,
+    empties: BTreeMap<(String, Ranges), f64>,
 }
 
 impl Pace {
@@ -54,12 +54,12 @@ impl Pace {
     }
 
     /// Whether empty tasks of this kind were run before.
-    pub(super) fn knows_empty(&self, key: &(String, bool)) -> bool {
+    pub(super) fn knows_empty(&self, key: &(String, Ranges)) -> bool {
         self.empties.contains_key(key)
     }
 
     /// Empty tasks and counting runs, at most `most` tasks.
-    pub(super) fn empty(&self, key: &(String, bool), most: u64) -> (u64, usize) {
+    pub(super) fn empty(&self, key: &(String, Ranges), most: u64) -> (u64, usize) {
         let each = self.empties.get(key).copied().unwrap_or(0.0).max(1e-12);
         let affordable = QUESTION_S / each;
         if most as f64 * (RUNS + 1) as f64 <= affordable {
@@ -72,7 +72,7 @@ impl Pace {
     }
 
     /// So many empty tasks took this long.
-    pub(super) fn note_empty(&mut self, key: &(String, bool), tasks: u64, runs: &[EmptyRun]) {
+    pub(super) fn note_empty(&mut self, key: &(String, Ranges), tasks: u64, runs: &[EmptyRun]) {
         let fastest = runs.iter().map(|run| run.seconds).min_by(f64::total_cmp);
         if let Some(seconds) = fastest {
             self.empties.insert(key.clone(), seconds / tasks as f64);
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn empty_tasks_are_as_many_as_fit() {
         let mut pace = Pace::default();
-        let kind = ("a".to_owned(), true);
+        let kind = ("a".to_owned(), Ranges::Three);
         assert!(!pace.knows_empty(&kind));
         let ran = |seconds| vec![EmptyRun { seconds, others: 0.5 }];
         pace.note_empty(&kind, 20_000, &ran(0.001));

@@ -63,10 +63,12 @@ pub(super) const OURS: &str = "isochrone";
 pub(super) const AGAIN: &str = "again";
 
 /// What is asked of empty tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Ranges {
     None,
     Three,
+    /// Three that overlap others in part; only ours knows such.
+    Overlapping,
 }
 
 /// What a run of empty tasks said: seconds, and the share that others ran.
@@ -138,7 +140,11 @@ impl System {
         workers: usize,
         runs: usize,
     ) -> Result<Vec<EmptyRun>> {
-        let kind = if ranges == Ranges::None { "nodep" } else { "3dep" };
+        let kind = match ranges {
+            Ranges::None => "nodep",
+            Ranges::Three => "3dep",
+            Ranges::Overlapping => "overlap",
+        };
         let text = self.ask(&[
             "empty".to_owned(),
             kind.to_owned(),
