@@ -4,11 +4,12 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
+use isochrone_atlas_store::contents::RegionMap;
 use isochrone_report::fmt;
 use isochrone_report::table::{Cell, Table};
 use isochrone_tasks::live::{Config, Runtime};
 use isochrone_tasks::{Regime, Report, Schedule, TaskError, Topology, Trace};
-use isochrone_units::CoreId;
+use isochrone_units::{CoreId, RegionId};
 use isochrone_workloads::dataflow::histogram::Image;
 use isochrone_workloads::dataflow::jacobi::Grid;
 use isochrone_workloads::dataflow::problem::{Checked, Problem, Reference};
@@ -137,6 +138,8 @@ struct Bench<'a> {
     cores: Vec<CoreId>,
     workers: usize,
     topology: Topology,
+    /// The same with an atlas's latencies for costs, for our own policy.
+    measured: Option<Topology>,
     seed: u64,
     reference: Reference,
 }
@@ -157,8 +160,17 @@ fn measure(problem: Problem, args: &DataflowArgs, setting: &mut Setting<'_>) -> 
     let seed = setting.seed();
     setting.step("the serial reference");
     let reference = problem.reference(seed);
-    let bench = Bench { problem, args, cores, workers, topology, seed, reference };
+    let mut bench =
+        Bench { problem, args, cores, workers, topology, measured: None, seed, reference };
     let regimes = if args.regime.is_empty() { Regime::ALL.to_vec() } else { args.regime.clone() };
+    if bench.topology.regions() > 1 && regimes.contains(&Regime::Isochrone) {
+        let scratch = tempfile::tempdir().context("there is no place for temporary files")?;
+        let atlas = setting.atlas(scratch.path())?;
+        bench.measured = by_latency(&bench.topology, &atlas.contents.regions);
+        if bench.measured.is_none() {
+            setting.miss("the atlas has no latencies between all regions; distances are used");
+        }
+    }
     let footprint_checked = args.check_footprint.then(|| bench.check_footprint()).transpose()?;
     let mut last: Vec<Option<Ran>> = regimes.iter().map(|_| None).collect();
     let mut worst = Checked { verified: true, residual: 0.0 };
@@ -207,7 +219,9 @@ fn measure(problem: Problem, args: &DataflowArgs, setting: &mut Setting<'_>) -> 
 
 impl Bench<'_> {
     fn config(&self, regime: Regime, workers: usize) -> Config {
-        let mut config = Config::new(regime, workers, self.topology.clone());
+        let measured = self.measured.as_ref().filter(|_| regime == Regime::Isochrone);
+        let topology = measured.unwrap_or(&self.topology).clone();
+        let mut config = Config::new(regime, workers, topology);
         config.cores = Some(self.cores.clone());
         config.seed = self.seed;
         config
@@ -356,8 +370,58 @@ impl Figures {
     }
 }
 
+/// The machine with what its cores wait for memory of each region as the costs between regions: the mean of a
+/// region's cores. `None` where some are not known.
+fn by_latency(topology: &Topology, maps: &[RegionMap]) -> Option<Topology> {
+    let matrix = &maps.first()?.latency_ns;
+    let ns = |core: CoreId, region: RegionId| -> Option<f64> {
+        let row = matrix.rows.iter().position(|name| *name == core.to_string())?;
+        let column = matrix.columns.iter().position(|name| *name == region.to_string())?;
+        Some(matrix.cells.get(row * matrix.columns.len() + column)?.as_ref()?.median)
+    };
+    let regions = || 0..topology.regions();
+    let cost = |from: usize, to: usize| {
+        let cores = topology.cores().filter(|core| topology.region_of(*core) == Some(from));
+        let all: Vec<f64> = cores.filter_map(|core| ns(core, topology.region_id(to))).collect();
+        (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
+    };
+    let costs = regions().flat_map(|from| regions().map(move |to| (from, to)));
+    let costs: Option<Vec<f64>> = costs.map(|(from, to)| cost(from, to)).collect();
+    Some(topology.clone().with_costs(costs?))
+}
+
 /// Tasks taken from other regions, from the nearest to the farthest; the first number is always 0.
 fn steals(by_distance: &[u64]) -> String {
     let words: Vec<String> = by_distance.iter().skip(1).map(u64::to_string).collect();
     words.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use isochrone_atlas_store::contents::{Cell, Matrix};
+
+    use super::*;
+
+    #[test]
+    fn our_policy_goes_by_what_was_measured_where_others_go_by_distances() {
+        let topology = Topology::regular(2, 2, |a, b| if a == b { 10.0 } else { 21.0 });
+        let cell = |ns: f64| Some(Cell { median: ns, lo: ns, hi: ns, p5: ns, p95: ns, n: 1 });
+        let mut maps = [RegionMap {
+            mode: "random".to_owned(),
+            buffer_bytes: 1,
+            stride_bytes: None,
+            latency_ns: Matrix {
+                what: "ns".to_owned(),
+                rows: (0..4).map(|core| CoreId(core).to_string()).collect(),
+                columns: (0..2).map(|region| RegionId(region).to_string()).collect(),
+                cells: [90.0, 150.0, 110.0, 170.0, 140.0, 80.0, 140.0, 100.0].map(cell).to_vec(),
+            },
+        }];
+        let measured = by_latency(&topology, &maps).unwrap();
+        let costs = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(a, b)| measured.cost(a, b));
+        assert_eq!(costs, [100.0, 160.0, 140.0, 90.0]);
+        maps[0].latency_ns.columns[1] = "7".to_owned();
+        assert!(by_latency(&topology, &maps).is_none(), "another region");
+        assert!(by_latency(&topology, &[]).is_none());
+    }
 }
