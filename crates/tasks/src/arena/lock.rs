@@ -1,6 +1,6 @@
 //! A lock for a few instructions, in memory that processes may share.
 
-use crate::sync::{AtomicU32, Ordering, spin_loop};
+use crate::sync::{AtomicU32, Ordering, give_way, spin_loop};
 
 /// Looks at a lock before the holder's processor is given up: a holder that the system took off its
 /// core does not come back by our spinning.
@@ -30,23 +30,13 @@ impl Lock {
         let mut looks = 0;
         while self.0.load(Ordering::Relaxed) != 0 {
             looks += 1;
-            if looks > LOOKS || cfg!(all(loom, test)) {
+            if looks > LOOKS || cfg!(any(all(loom, test), all(shuttle, test))) {
                 give_way();
                 return;
             }
             spin_loop();
         }
     }
-}
-
-#[cfg(not(all(loom, test)))]
-fn give_way() {
-    std::thread::yield_now();
-}
-
-#[cfg(all(loom, test))]
-fn give_way() {
-    loom::thread::yield_now();
 }
 
 impl Drop for Guard<'_> {

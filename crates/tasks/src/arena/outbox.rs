@@ -101,7 +101,7 @@ impl Outbox {
     }
 }
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -169,7 +169,7 @@ impl Hand {
     }
 }
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 #[cfg(test)]
 mod tests {
     use super::super::table::Table;

@@ -265,7 +265,7 @@ impl Ready<'_> {
 /// Upper half of the key of a task with priority 0, which never is in the heap.
 const ZERO_PRIORITY: u64 = 1 << 31;
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 #[cfg(test)]
 mod tests {
     use super::super::{Capacity, Heap};

@@ -296,7 +296,7 @@ mod tests {
         }
     }
 
-    #[cfg(not(loom))]
+    #[cfg(not(any(loom, shuttle)))]
     #[test]
     fn a_slot_is_four_lines_and_state_is_one() {
         assert_eq!(size_of::<Slot>(), 256);

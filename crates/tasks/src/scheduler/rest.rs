@@ -244,3 +244,7 @@ impl Scheduler {
 #[cfg(loom)]
 #[cfg(test)]
 mod loom_tests;
+
+#[cfg(shuttle)]
+#[cfg(test)]
+mod shuttle_tests;
