@@ -3,6 +3,8 @@
 use core::fmt;
 use core::str::FromStr;
 
+use crate::footprint::Mode;
+
 /// What a region is worth to a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rank {
@@ -12,13 +14,21 @@ pub enum Rank {
     Bytes,
     /// The same, with ranges that are read and written counted twice (Nanos6, `_rwBonusFactor` 2.0).
     InoutCountsTwice,
-    /// The least sum of bytes times the cost of reaching them from there.
+    /// The least sum of bytes times the cost of reaching them from there; ranges that are read and written count
+    /// twice, since their lines come and go.
     LatencyWeighted,
     /// What a partition of the next [`Policy::window`] tasks of the program says, where edges are the
     /// bytes that tasks share (Sánchez Barrera et al., PPoPP 2018); tasks of tasks as `LatencyWeighted`.
     Partition,
     /// What a schedule says that was recorded: a queue for each worker.
     Recorded,
+}
+
+impl Rank {
+    /// Whether bytes that a task uses so count twice.
+    pub(crate) fn moves_twice(self, mode: Mode) -> bool {
+        !matches!(self, Self::Bytes) && matches!(mode, Mode::InOut | Mode::Commutative)
+    }
 }
 
 /// Which of several regions that are worth the same.

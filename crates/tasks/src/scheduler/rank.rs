@@ -6,7 +6,6 @@ use super::counts::Count;
 use super::worker::Worker;
 use crate::arena::objects::Home;
 use crate::arena::slot::flag;
-use crate::footprint::Mode;
 use crate::policy::{Rank, Tie};
 use crate::sync::Ordering;
 
@@ -98,8 +97,7 @@ impl Scheduler {
         weights.iter_mut().for_each(|weight| *weight = 0.0);
         let mut known = false;
         for access in self.arena.accesses(task) {
-            let twice = self.policy.rank == Rank::InoutCountsTwice
-                && matches!(access.mode, Mode::InOut | Mode::Commutative);
+            let twice = self.policy.rank.moves_twice(access.mode);
             let factor = if twice { 2.0 } else { 1.0 };
             self.arena.homes_of(access.range, |home, bytes| {
                 if let Home::Region(region) = home {

@@ -68,10 +68,11 @@ impl Scheduler {
         }
         for access in self.arena.accesses(me.slot) {
             work += access.range.bytes;
+            let times = if self.policy.rank.moves_twice(access.mode) { 2 } else { 1 };
             self.arena.homes_of(access.range, |home, bytes| {
                 if let Home::Region(region) = home {
                     let queue = u32::try_from(self.queue_of[region]).unwrap_or(0);
-                    window.graph.anchors.push((number, queue, bytes));
+                    window.graph.anchors.push((number, queue, times * bytes));
                 }
             });
         }
