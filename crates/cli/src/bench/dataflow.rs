@@ -16,6 +16,7 @@ use isochrone_workloads::dataflow::problem::{Checked, Problem, Reference};
 use isochrone_workloads::dataflow::streamcluster::Parameters;
 use serde::Serialize;
 
+use super::latencies;
 use super::ratio::Ratio;
 use super::series::Series;
 use super::setting::Setting;
@@ -373,12 +374,7 @@ impl Figures {
 /// The machine with what its cores wait for memory of each region as the costs between regions: the mean of a
 /// region's cores. `None` where some are not known.
 fn by_latency(topology: &Topology, maps: &[RegionMap]) -> Option<Topology> {
-    let matrix = &maps.first()?.latency_ns;
-    let ns = |core: CoreId, region: RegionId| -> Option<f64> {
-        let row = matrix.rows.iter().position(|name| *name == core.to_string())?;
-        let column = matrix.columns.iter().position(|name| *name == region.to_string())?;
-        Some(matrix.cells.get(row * matrix.columns.len() + column)?.as_ref()?.median)
-    };
+    let ns = |core: CoreId, region: RegionId| latencies::of(maps, core, region);
     let regions = || 0..topology.regions();
     let cost = |from: usize, to: usize| {
         let cores = topology.cores().filter(|core| topology.region_of(*core) == Some(from));
@@ -398,25 +394,13 @@ fn steals(by_distance: &[u64]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use isochrone_atlas_store::contents::{Cell, Matrix};
-
+    use super::super::latencies::tests::map;
     use super::*;
 
     #[test]
     fn our_policy_goes_by_what_was_measured_where_others_go_by_distances() {
         let topology = Topology::regular(2, 2, |a, b| if a == b { 10.0 } else { 21.0 });
-        let cell = |ns: f64| Some(Cell { median: ns, lo: ns, hi: ns, p5: ns, p95: ns, n: 1 });
-        let mut maps = [RegionMap {
-            mode: "random".to_owned(),
-            buffer_bytes: 1,
-            stride_bytes: None,
-            latency_ns: Matrix {
-                what: "ns".to_owned(),
-                rows: (0..4).map(|core| CoreId(core).to_string()).collect(),
-                columns: (0..2).map(|region| RegionId(region).to_string()).collect(),
-                cells: [90.0, 150.0, 110.0, 170.0, 140.0, 80.0, 140.0, 100.0].map(cell).to_vec(),
-            },
-        }];
+        let mut maps = [map([90.0, 150.0, 110.0, 170.0, 140.0, 80.0, 140.0, 100.0])];
         let measured = by_latency(&topology, &maps).unwrap();
         let costs = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(a, b)| measured.cost(a, b));
         assert_eq!(costs, [100.0, 160.0, 140.0, 90.0]);

@@ -10,6 +10,7 @@ mod coll;
 mod dataflow;
 mod field;
 mod flags;
+mod latencies;
 mod malloc;
 mod meter;
 mod nodes;

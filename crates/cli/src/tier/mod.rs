@@ -15,7 +15,7 @@ use isochrone_tier::live::{Config, Counters, Report, Team, Timed, Worker};
 use isochrone_tier::pager::Habit;
 use isochrone_tier::pages::Event;
 use isochrone_tier::prefetch::Prefetch;
-use isochrone_units::CoreId;
+use isochrone_units::{CoreId, RegionId};
 use isochrone_workloads::tiered::Outcome;
 
 use crate::output::Terminal;
@@ -48,6 +48,7 @@ fn config(request: &Request, bytes: usize) -> Config {
         Tables::Separated => isochrone_tier::live::Tables::Separated,
     };
     config.policy = request.policy.into();
+    config.region = request.region.map(RegionId);
     config.group_pages = request.group_pages;
     config.plan.batch = request.batch;
     config.plan.mover_batch = request.batch;

@@ -158,6 +158,8 @@ pub(crate) struct Plain {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Request {
     pub(crate) program: Program,
+    /// The region that fast memory comes from.
+    pub(crate) region: Option<u16>,
     /// Part of the area that fits fast memory.
     pub(crate) fast: f64,
     pub(crate) workers: u16,

@@ -5,7 +5,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use isochrone_units::CoreId;
+use isochrone_units::{CoreId, RegionId};
 
 use crate::progress::Interrupt;
 use crate::tier::request::{Answer, FarTier, Grid, Moves, Of, Policy, Program, Request, Tables};
@@ -19,6 +19,7 @@ const LOOK: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 pub(super) struct Runner {
     cores: Vec<u16>,
+    region: Option<u16>,
     interrupt: Interrupt,
     references: Vec<(Program, u64)>,
     /// Runs whose result was compared, and whether all were right.
@@ -27,9 +28,10 @@ pub(super) struct Runner {
 }
 
 impl Runner {
-    pub(super) fn new(cores: &[CoreId], interrupt: Interrupt) -> Self {
+    pub(super) fn new(cores: &[CoreId], region: Option<RegionId>, interrupt: Interrupt) -> Self {
         let cores = cores.iter().map(|core| core.0).collect();
-        Self { cores, interrupt, references: Vec::new(), runs: 0, verified: true }
+        let region = region.map(|region| region.0);
+        Self { cores, region, interrupt, references: Vec::new(), runs: 0, verified: true }
     }
 
     /// Cores that may be used.
@@ -41,6 +43,7 @@ impl Runner {
     pub(super) fn request(&self, program: Program, workers: u16, fast: f64) -> Request {
         Request {
             program,
+            region: self.region,
             fast,
             workers,
             tables: Tables::Separated,

@@ -10,6 +10,7 @@ mod swap;
 mod text;
 
 use anyhow::{Context, Result};
+use isochrone_units::{CoreId, RegionId};
 use serde::Serialize;
 
 use self::arm::Runner;
@@ -17,6 +18,7 @@ use self::costs::{Breakdown, FaultCosts, Slopes};
 use self::curves::{Controlled, Formula, Moving, Point, Serpentine};
 use self::others::Other;
 use self::peers::Pair;
+use super::latencies;
 use super::setting::Setting;
 use crate::args::{TierArgs, TierPart};
 
@@ -31,6 +33,8 @@ pub(super) struct Figures {
     runs: u64,
     /// Where pages go, in all but the pairs with peers.
     far: &'static str,
+    /// The region that fast memory comes from, by the atlas the nearest one; `null` where there is one region.
+    fast_region: Option<u16>,
     pages: usize,
     /// Of the plain sweep of one worker: arithmetic over replacement, one page at a time.
     intensity: Option<f64>,
@@ -55,7 +59,8 @@ pub(super) struct Figures {
 
 pub(super) fn measure(args: &TierArgs, setting: &mut Setting<'_>) -> Result<Figures> {
     let cores = setting.cores(2)?;
-    let mut runner = Runner::new(&cores, setting.interrupt());
+    let region = nearest_region(&cores, setting)?;
+    let mut runner = Runner::new(&cores, region, setting.interrupt());
     let blocks = args.common.blocks.unwrap_or(BLOCKS);
     let wanted = |part| args.only.is_empty() || args.only.contains(&part);
     let size = usize::try_from(args.area / 4096).context("the area is too large")?.max(64);
@@ -70,6 +75,7 @@ pub(super) fn measure(args: &TierArgs, setting: &mut Setting<'_>) -> Result<Figu
         verified: false,
         runs: 0,
         far: "memory",
+        fast_region: region.map(|region| region.0),
         pages: size,
         intensity: None,
         t_compute: None,
@@ -104,6 +110,24 @@ pub(super) fn measure(args: &TierArgs, setting: &mut Setting<'_>) -> Result<Figu
     }
     (figures.verified, figures.runs) = (runner.verified, runner.runs);
     Ok(figures)
+}
+
+/// Where there are several regions, the one that the atlas has nearest to the workers' cores.
+fn nearest_region(cores: &[CoreId], setting: &mut Setting<'_>) -> Result<Option<RegionId>> {
+    let regions = setting.machine().regions.iter().map(|region| RegionId(region.id));
+    let regions: Vec<RegionId> = regions.collect();
+    if regions.len() < 2 {
+        return Ok(None);
+    }
+    let scratch = tempfile::tempdir().context("there is no place for temporary files")?;
+    let atlas = setting.atlas(scratch.path())?;
+    let nearest = latencies::nearest(&atlas.contents.regions, cores, regions.into_iter());
+    if nearest.is_none() {
+        setting.miss(
+            "the atlas has no latencies of regions; fast memory comes from where it is touched",
+        );
+    }
+    Ok(nearest)
 }
 
 /// One worker, and one for each core.
