@@ -190,29 +190,45 @@ pub(super) fn measure(
         match ready(name, &folder, size, umap.as_deref()) {
             Ok(ready) => {
                 for radius in RADII {
-                    if setting.keep_going() {
-                        let pair =
-                            pair(runner, (name, &far, &ready), (radius, size), blocks, setting)?;
-                        pairs.push(pair);
+                    if !setting.keep_going() {
+                        continue;
                     }
+                    let who = (name, &far, &ready);
+                    let found = pair(runner, who, (radius, size), blocks, setting);
+                    pairs.push(match found {
+                        // A kernel that finds nothing to swap out in time ends a program at its limit.
+                        Err(error) if setting.keep_going() => {
+                            let why = format!("{error:#}");
+                            setting.miss(&format!("beside {}: {why}", name.as_str()));
+                            Pair::missing((name, &far), radius, why)
+                        }
+                        found => found?,
+                    });
                 }
             }
             Err(error) => {
                 let why = format!("{error:#}");
                 setting.miss(&format!("beside {}: {why}", name.as_str()));
-                pairs.extend(RADII.map(|radius| Pair {
-                    peer: name.as_str(),
-                    far: far.as_str(),
-                    radius,
-                    faster: None,
-                    faster_with_movers: None,
-                    missing: Some(why.clone()),
-                    series: None,
-                }));
+                pairs.extend(RADII.map(|radius| Pair::missing((name, &far), radius, why.clone())));
             }
         }
     }
     Ok(pairs)
+}
+
+impl Pair {
+    /// One that could not be measured.
+    fn missing((name, far): (Name, &FarTier), radius: usize, why: String) -> Self {
+        Self {
+            peer: name.as_str(),
+            far: far.as_str(),
+            radius,
+            faster: None,
+            faster_with_movers: None,
+            missing: Some(why),
+            series: None,
+        }
+    }
 }
 
 fn pair(
