@@ -196,12 +196,12 @@ fn argument(thread: ThreadId) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use std::vec::Vec;
 
     /// The cores of this thread, at most 64 of them.
-    fn cores() -> Vec<CoreId> {
+    pub(crate) fn cores() -> Vec<CoreId> {
         let mut out = [CoreId(u16::MAX); 64];
         let found = allowed(&mut out);
         out[..found.min(64)].to_vec()

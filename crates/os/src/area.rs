@@ -3,8 +3,9 @@
 
 use crate::error::OsError;
 use crate::mapping::Mapping;
+use crate::span::at_huge_boundary;
 use crate::syscall::syscall;
-use core::ptr::{self, NonNull};
+use core::ptr::NonNull;
 use core::sync::atomic::AtomicU32;
 use isochrone_units::{PAGE_BYTES, RegionId};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -173,26 +174,12 @@ impl Window {
     /// # Errors
     /// [`OsError`] where there is not so much address space.
     pub fn reserve(bytes: usize) -> Result<Self, OsError> {
-        const HUGE: usize = crate::mapping::HUGE_PAGE_BYTES;
-        const REFUSED: OsError = OsError::invalid("cannot reserve a window", ADVICE);
-        let bytes = bytes.checked_next_multiple_of(PAGE_BYTES).filter(|bytes| *bytes > 0);
-        let bytes = bytes.ok_or(REFUSED)?;
-        let span = bytes.checked_add(HUGE).ok_or(REFUSED)?;
+        const WHAT: &str = "cannot reserve a window";
+        let bytes = bytes.checked_next_multiple_of(PAGE_BYTES);
+        let bytes = bytes.ok_or(OsError::invalid(WHAT, ADVICE))?;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a new range wherever the kernel finds room disturbs nobody.
-        let start =
-            unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), span, ProtFlags::empty(), flags) };
-        let start: *mut u8 =
-            start.map_err(|errno| OsError::of("cannot reserve a window", errno, ADVICE))?.cast();
-        let before = start.align_offset(HUGE);
-        let base = start.wrapping_add(before);
-        let sides = [(start, before), (base.wrapping_add(bytes), span - before - bytes)];
-        for (side, length) in sides.into_iter().filter(|(_, length)| *length > 0) {
-            // SAFETY: both sides lie in the range that was just mapped and that nobody knows of.
-            let result = unsafe { rustix::mm::munmap(side.cast(), length) };
-            debug_assert!(result.is_ok(), "a part of a new mapping can be unmapped");
-        }
-        Ok(Self { base: NonNull::new(base).ok_or(REFUSED)?, bytes })
+        let base = at_huge_boundary(bytes, ProtFlags::empty(), flags, (WHAT, ADVICE))?;
+        Ok(Self { base, bytes })
     }
 
     /// The first byte. Reading or writing through it is the caller's to justify.

@@ -37,6 +37,7 @@ pub mod rseq;
 pub mod shared;
 pub mod signal;
 pub mod space;
+mod span;
 pub mod stream;
 pub mod swap;
 pub mod table;

@@ -11,6 +11,7 @@ mod replace;
 pub(crate) use regions::{Policy, query_regions, set_policy};
 
 use crate::error::OsError;
+use crate::span::at_huge_boundary;
 use crate::syscall::syscall;
 use core::ffi::c_void;
 use core::ptr::{self, NonNull};
@@ -318,29 +319,18 @@ fn round_up(bytes: usize, unit: usize) -> Result<usize, OsError> {
     ))
 }
 
-/// Maps at a 2 MiB boundary: maps one huge page too much, then gives back what sticks out.
+/// Maps at a 2 MiB boundary.
 fn map_aligned(bytes: usize, source: Source<'_>) -> Result<NonNull<u8>, OsError> {
-    let reserved = round_up(bytes, PAGE_BYTES)?.checked_add(HUGE_PAGE_BYTES);
-    let reserved = reserved.ok_or(OsError::invalid(
-        "cannot map so much memory",
-        "ask for less than the address space holds",
-    ))?;
-    let start = map(ptr::null_mut(), reserved, Source::Private)?;
-    let before = start.as_ptr().align_offset(HUGE_PAGE_BYTES);
-    let base = start.as_ptr().wrapping_add(before);
-    let after = reserved - before - bytes;
-    let sides = [(start.as_ptr(), before), (base.wrapping_add(bytes), after)];
-    for (side, length) in sides.into_iter().filter(|&(_, length)| length > 0) {
-        // SAFETY: both sides lie in the range that was just mapped and that nobody knows of.
-        let result = unsafe { rustix::mm::munmap(side.cast(), length) };
-        debug_assert!(result.is_ok(), "a part of a new mapping can be unmapped");
-    }
+    let bytes = round_up(bytes, PAGE_BYTES)?;
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    let what = ("cannot map memory", ADVICE);
+    let base = at_huge_boundary(bytes, access, MapFlags::PRIVATE, what)?;
     match source {
-        Source::Shared(_) => map(base.cast(), bytes, source).inspect_err(|_| {
+        Source::Shared(_) => map(base.as_ptr().cast(), bytes, source).inspect_err(|_| {
             // SAFETY: the reserved range is still this function's alone.
-            let _ = unsafe { rustix::mm::munmap(base.cast(), bytes) };
+            let _ = unsafe { rustix::mm::munmap(base.as_ptr().cast(), bytes) };
         }),
-        Source::Private | Source::Pool => NonNull::new(base).ok_or(NO_MEMORY),
+        Source::Private | Source::Pool => Ok(base),
     }
 }
 
@@ -369,16 +359,13 @@ fn map(place: *mut c_void, bytes: usize, source: Source<'_>) -> Result<NonNull<u
             errno,
             "write a number to /proc/sys/vm/nr_hugepages, or use transparent huge pages",
         ),
-        Source::Private | Source::Shared(_) => {
-            OsError::of("cannot map memory", errno, "ask for less memory, or raise ulimit -v")
-        }
+        Source::Private | Source::Shared(_) => OsError::of("cannot map memory", errno, ADVICE),
     })?;
-    NonNull::new(address.cast()).ok_or(NO_MEMORY)
+    // Linux gives no null mapping unless asked to.
+    NonNull::new(address.cast()).ok_or(OsError::new("cannot map memory", libc::ENOMEM, ADVICE))
 }
 
-/// What a null mapping means; Linux gives none unless asked to.
-const NO_MEMORY: OsError =
-    OsError::new("cannot map memory", libc::ENOMEM, "ask for less memory, or raise ulimit -v");
+const ADVICE: &str = "ask for less memory, or raise ulimit -v";
 
 #[cfg(test)]
 mod tests;

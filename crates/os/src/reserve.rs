@@ -10,9 +10,10 @@
 use crate::error::OsError;
 use crate::frames::page_of;
 use crate::mapping::HUGE_PAGE_BYTES;
+use crate::span::at_huge_boundary;
 use crate::syscall::syscall;
 use crate::timed::{Memory, sealed};
-use core::ptr::{self, NonNull};
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use isochrone_units::{LINE_BYTES, PAGE_BYTES, PageAddr};
 use rustix::io::Errno;
@@ -65,25 +66,11 @@ impl Reservation {
     /// [`OsError`] where there is not so much address space, and for none at all.
     pub fn new(bytes: usize, huge: bool) -> Result<Self, OsError> {
         const ADVICE: &str = "ask for a smaller arena, or raise ulimit -v";
-        const REFUSED: OsError = OsError::invalid("cannot reserve an arena", ADVICE);
-        let bytes = bytes.checked_next_multiple_of(PAGE_BYTES).filter(|bytes| *bytes > 0);
-        let bytes = bytes.ok_or(REFUSED)?;
-        let span = bytes.checked_add(HUGE_PAGE_BYTES).ok_or(REFUSED)?;
+        const WHAT: &str = "cannot reserve an arena";
+        let bytes = bytes.checked_next_multiple_of(PAGE_BYTES);
+        let bytes = bytes.ok_or(OsError::invalid(WHAT, ADVICE))?;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a new range wherever the kernel finds room disturbs nobody.
-        let start =
-            unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), span, ProtFlags::empty(), flags) };
-        let start: *mut u8 =
-            start.map_err(|errno| OsError::of("cannot reserve an arena", errno, ADVICE))?.cast();
-        let before = start.align_offset(HUGE_PAGE_BYTES);
-        let base = start.wrapping_add(before);
-        let sides = [(start, before), (base.wrapping_add(bytes), span - before - bytes)];
-        for (side, length) in sides.into_iter().filter(|(_, length)| *length > 0) {
-            // SAFETY: both sides lie in the range that was just mapped and that nobody knows of.
-            let result = unsafe { rustix::mm::munmap(side.cast(), length) };
-            debug_assert!(result.is_ok(), "a part of a new mapping can be unmapped");
-        }
-        let base = NonNull::new(base).ok_or(REFUSED)?;
+        let base = at_huge_boundary(bytes, ProtFlags::empty(), flags, (WHAT, ADVICE))?;
         let (committed, huge) = (AtomicUsize::new(0), AtomicBool::new(huge));
         Ok(Self { base, bytes, committed, huge })
     }
@@ -287,7 +274,7 @@ mod tests {
         assert_eq!(arena.offset_of(first.wrapping_add((1 << 30) - 1)), Some((1 << 30) - 1));
         assert_eq!(arena.offset_of(first.wrapping_add(1 << 30)), None);
         assert_eq!(arena.offset_of(first.wrapping_sub(1)), None);
-        assert_eq!(arena.offset_of(ptr::null()), None);
+        assert_eq!(arena.offset_of(core::ptr::null()), None);
         assert!(Reservation::new(0, true).is_err());
         assert!(Reservation::new(usize::MAX, true).is_err());
     }

@@ -57,14 +57,8 @@ impl CoreWord {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::affinity::{allowed, pin};
+    use crate::affinity::{pin, tests::cores};
     use std::vec::Vec;
-
-    fn cores() -> Vec<CoreId> {
-        let mut out = [CoreId(u16::MAX); 64];
-        let found = allowed(&mut out);
-        out[..found.min(64)].to_vec()
-    }
 
     #[test]
     fn the_word_names_the_core_in_every_thread() {

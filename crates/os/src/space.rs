@@ -4,7 +4,8 @@
 //! It hands out nothing: which part belongs to whom is for its callers.
 
 use crate::error::OsError;
-use crate::mapping::{Policy, query_regions, set_policy};
+use crate::mapping::{HUGE_PAGE_BYTES, Policy, query_regions, set_policy};
+use crate::span::at_huge_boundary;
 use core::ptr::NonNull;
 use isochrone_units::{PAGE_BYTES, RegionId};
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
@@ -31,28 +32,13 @@ impl Space {
     /// # Errors
     /// [`OsError`] where there is not so much address space.
     pub fn new(bytes: usize, shared: bool) -> Result<Self, OsError> {
-        const HUGE: usize = crate::mapping::HUGE_PAGE_BYTES;
-        const REFUSED: OsError = OsError::invalid("cannot reserve memory", ADVICE);
-        let bytes = bytes.checked_next_multiple_of(HUGE).filter(|bytes| *bytes > 0);
-        let bytes = bytes.ok_or(REFUSED)?;
-        let span = bytes.checked_add(HUGE).ok_or(REFUSED)?;
+        const WHAT: &str = "cannot reserve memory";
+        let bytes = bytes.checked_next_multiple_of(HUGE_PAGE_BYTES);
+        let bytes = bytes.ok_or(OsError::invalid(WHAT, ADVICE))?;
         let kind = if shared { MapFlags::SHARED } else { MapFlags::PRIVATE };
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        let flags = kind | MapFlags::NORESERVE;
-        // SAFETY: a new range wherever the kernel finds room disturbs nobody.
-        let start =
-            unsafe { rustix::mm::mmap_anonymous(core::ptr::null_mut(), span, access, flags) };
-        let start: *mut u8 =
-            start.map_err(|errno| OsError::of("cannot reserve memory", errno, ADVICE))?.cast();
-        let before = start.align_offset(HUGE);
-        let base = start.wrapping_add(before);
-        let sides = [(start, before), (base.wrapping_add(bytes), span - before - bytes)];
-        for (side, length) in sides.into_iter().filter(|(_, length)| *length > 0) {
-            // SAFETY: both sides lie in the range that was just mapped and that nobody knows of.
-            let result = unsafe { rustix::mm::munmap(side.cast(), length) };
-            debug_assert!(result.is_ok(), "a part of a new mapping can be unmapped");
-        }
-        Ok(Self { base: NonNull::new(base).ok_or(REFUSED)?, bytes, shared })
+        let base = at_huge_boundary(bytes, access, kind | MapFlags::NORESERVE, (WHAT, ADVICE))?;
+        Ok(Self { base, bytes, shared })
     }
 
     /// The first byte. Reading or writing through it is the caller's to justify.
