@@ -68,13 +68,20 @@ impl Engine {
         }
     }
 
+    /// A request enters the home's module; the modules that the home's switch asks before it answers itself.
+    pub(super) fn request_to_home(&mut self, node: u8, unit: u32) -> NodeSet {
+        let known = self.units[unit as usize];
+        let (hm, nm) = (self.module(known.home), self.module(node));
+        self.tally.enter(Class::Hreq, nm, hm, u64::from(known.lines));
+        let asks = known.alone || !self.choices.filter;
+        let asked = if asks { self.listed(hm, known.modules) } else { NodeSet::EMPTY };
+        asked.without(node)
+    }
+
     pub(super) fn read_outside(&mut self, node: u8, unit: u32) {
         let known = self.units[unit as usize];
         let (hm, nm, lines) = (self.module(known.home), self.module(node), u64::from(known.lines));
-        self.tally.enter(Class::Hreq, nm, hm, lines);
-        let asks = known.alone || !self.choices.filter;
-        let asked = if asks { self.listed(hm, known.modules) } else { NodeSet::EMPTY };
-        let asked = asked.without(node);
+        let asked = self.request_to_home(node, unit);
         if !asked.is_empty() {
             let found = self.ask_modules(node, unit, asked, false);
             if let Some(sender) = found.sender {

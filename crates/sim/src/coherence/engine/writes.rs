@@ -38,10 +38,7 @@ impl Engine {
     pub(super) fn own_outside(&mut self, node: u8, unit: u32, held: bool) {
         let known = self.units[unit as usize];
         let (hm, nm, lines) = (self.module(known.home), self.module(node), u64::from(known.lines));
-        self.tally.enter(Class::Hreq, nm, hm, lines);
-        let asks = known.alone || !self.choices.filter;
-        let asked = if asks { self.listed(hm, known.modules) } else { NodeSet::EMPTY };
-        let asked = asked.without(node);
+        let asked = self.request_to_home(node, unit);
         if !asked.is_empty() {
             let found = self.ask_modules(node, unit, asked, true);
             if let Some(sender) = found.sender {
