@@ -16,10 +16,10 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use isochrone_host::Meter;
 use serde_json::json;
 
 use figures::figures;
-use quiet::Meter;
 use series::{Block, Control, Ours, Peer, Series};
 
 const PEER: &str = "core-to-core-latency";
@@ -183,16 +183,16 @@ fn measure(tools: &Tools, runs: usize) -> Result<Series> {
     let _ = (tools.ours()?, tools.peer()?);
     let patience = Instant::now() + PATIENCE;
     for number in 0..runs.div_ceil(2) {
-        quiet::wait(patience)?;
-        let meter = Meter::start()?;
+        quiet::wait(patience);
+        let meter = Meter::start();
         let first = tools.ours()?;
         let peer = [tools.peer()?, tools.peer()?];
         let ours = [first, tools.ours()?];
-        series.blocks.push(Block { ours, peer, disturbance: meter.stop()? });
+        series.blocks.push(Block { ours, peer, disturbance: Meter::since(meter) });
         if number % 2 == 1 {
-            let meter = Meter::start()?;
+            let meter = Meter::start();
             let ours = [tools.ours()?, tools.ours()?, tools.ours()?, tools.ours()?];
-            series.controls.push(Control { ours, disturbance: meter.stop()? });
+            series.controls.push(Control { ours, disturbance: Meter::since(meter) });
         }
     }
     Ok(series)

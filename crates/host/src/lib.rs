@@ -15,6 +15,6 @@ pub use bundled::{bundled_machines, bundled_names, find_machine};
 pub use file::{MachineFileError, machine_from_toml};
 pub use fingerprint::fingerprint;
 pub use system::{
-    HostError, SysRoot, is_root, machine_state, page_bytes, parse_list, this_machine,
-    tlb_shootdowns, total_memory_bytes,
+    Disturbance, HostError, Meter, SysRoot, is_root, machine_state, page_bytes, parse_list,
+    this_machine, tlb_shootdowns, total_memory_bytes,
 };

@@ -11,8 +11,8 @@
 use isochrone_stats::{Interval, bootstrap_median_ci, median, quantile};
 use serde::Serialize;
 
-use super::quiet::Disturbance;
 use super::series::{Block, Control, Ours, Series};
+use isochrone_host::Disturbance;
 
 /// Two runs that differ by more than this factor did not run on the same placement.
 const JUMP: f64 = 1.3;
@@ -274,6 +274,9 @@ fn summed<'c>(changes: impl Iterator<Item = &'c Change>) -> Changes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Nobody else was at work.
+    const OURS: Disturbance = Disturbance { others: Some(0.0), steal: Some(0.0) };
     use crate::peer::series::Peer;
 
     fn ours(median_ns: f64) -> Ours {
@@ -293,7 +296,7 @@ mod tests {
         Block {
             ours: ours_ns.map(ours),
             peer: peer_ns.map(|mean_ns| Peer { seconds: 0.02, mean_ns }),
-            disturbance: Disturbance::default(),
+            disturbance: OURS,
         }
     }
 
@@ -306,7 +309,7 @@ mod tests {
             block([27.2, 27.0], [27.0, 36.0]),
         ];
         let mut disturbed = block([54.0, 54.0], [500.0, 510.0]);
-        disturbed.disturbance.others = 0.2;
+        disturbed.disturbance.others = Some(0.2);
         blocks.push(disturbed);
         blocks.extend((0..6).map(|_| block([27.0, 27.0], [27.9, 28.1])));
         let found = figures(&Series { blocks, controls: Vec::new() });
@@ -347,9 +350,9 @@ mod tests {
         other.ours[1].p95_ns *= 1.1;
         let jumped = block([27.0, 107.0], [28.0, 28.0]);
         let mut disturbed = block([27.0, 30.0], [28.0, 28.0]);
-        disturbed.disturbance.steal = 0.3;
+        disturbed.disturbance.steal = Some(0.3);
         let ours = [27.0, 27.0, 27.0, 27.27].map(ours);
-        let controls = vec![Control { ours, disturbance: Disturbance::default() }];
+        let controls = vec![Control { ours, disturbance: OURS }];
         let blocks = vec![steady, noticed, other, jumped, disturbed];
         let series = Series { blocks, controls };
         let found = figures(&series);

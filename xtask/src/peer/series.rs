@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::quiet::Disturbance;
+use isochrone_host::Disturbance;
 
 /// One fresh process of `isochrone map --only transfer`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

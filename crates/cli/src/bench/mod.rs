@@ -12,7 +12,6 @@ mod field;
 mod flags;
 mod latencies;
 mod malloc;
-mod meter;
 mod nodes;
 mod peers;
 mod process;

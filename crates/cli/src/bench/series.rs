@@ -8,7 +8,7 @@ use anyhow::Result;
 use isochrone_stats::{derive_seed, rng, shuffle};
 use serde::Serialize;
 
-use super::meter::{Disturbance, Meter};
+use isochrone_host::{Disturbance, Meter};
 
 /// Runs of each arm in a block.
 const RUNS_PER_BLOCK: usize = 2;

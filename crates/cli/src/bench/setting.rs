@@ -14,12 +14,12 @@ use isochrone_stats::derive_seed;
 use isochrone_units::CoreId;
 use serde::Serialize;
 
-use super::meter::{Disturbance, Meter};
 use super::series::{Series, Turns};
 use crate::args::{CommonArgs, parse_cores};
 use crate::output::{self, Terminal};
 use crate::progress::{Interrupt, Progress};
 use crate::run::atlas::{self, Found};
+use isochrone_host::{Disturbance, Meter};
 
 /// What stands at the head of every file.
 #[derive(Debug, Serialize)]

@@ -9,6 +9,7 @@ mod cpuinfo;
 mod hypervisor;
 mod interrupts;
 mod list;
+mod meter;
 mod regions;
 mod root;
 mod state;
@@ -16,6 +17,7 @@ mod topology;
 
 pub use interrupts::tlb_shootdowns;
 pub use list::parse_list;
+pub use meter::{Disturbance, Meter};
 pub use root::SysRoot;
 pub use state::machine_state;
 pub use topology::this_machine;
