@@ -8,7 +8,7 @@ mod tests {
     use isochrone_alloc::live::{Arena, Classifier, Event, LineMeans, Machine, Plan, Slice};
     use isochrone_alloc::{PageCodes, Worn};
     use isochrone_atlas::{Atlas, Code};
-    use isochrone_atlas_store::contents::{Clock, Contents, Fingerprint, Provenance};
+    use isochrone_atlas_store::contents::{Clock, Contents};
     use isochrone_atlas_store::encode;
     use isochrone_machine::Core;
     use isochrone_os::affinity;
@@ -48,27 +48,16 @@ mod tests {
         plan.max_seconds = 3.0;
         let map = map_blocks(&mut target, &plan, &|_| String::new(), &mut Patient).ok()?;
         let contents = Contents {
-            reading: "measured".into(),
             complete: true,
-            machine: isochrone_machine::Machine {
-                cores: vec![Core { id: core.0, ..Core::default() }],
-                ..Default::default()
-            },
-            state: None,
-            fingerprint: Fingerprint { words: Vec::new(), hash: 0 },
-            clock: Clock { hz: clock.hz, tick_cycles: clock.tick, overhead_cycles: clock.overhead },
             levels: map.levels,
-            pages_keyed_by: "none".into(),
-            pages: Vec::new(),
-            regions: Vec::new(),
-            transfers: Vec::new(),
-            multiline: Vec::new(),
-            interactions: Vec::new(),
-            bandwidth: Vec::new(),
-            llc_shares: Vec::new(),
-            placement: None,
-            drift: Vec::new(),
-            provenance: Provenance::default(),
+            ..Contents::begun(
+                "measured",
+                isochrone_machine::Machine {
+                    cores: vec![Core { id: core.0, ..Core::default() }],
+                    ..Default::default()
+                },
+                Clock { hz: clock.hz, tick_cycles: clock.tick, overhead_cycles: clock.overhead },
+            )
         };
         #[allow(clippy::cast_possible_truncation, reason = "an overhead is some sixty cycles")]
         let overhead = clock.overhead as f32;

@@ -2,9 +2,7 @@
 //! follow an address hash, that mostly do, and that do not at all.
 
 use isochrone_atlas::Atlas;
-use isochrone_atlas_store::contents::{
-    Base, Clock, Contents, Fingerprint, Form, LevelMap, Provenance,
-};
+use isochrone_atlas_store::contents::{Base, Clock, Contents, Form, LevelMap};
 use isochrone_atlas_store::{PageModel, bench_query, encode, model_pages};
 use isochrone_machine::{Core, Machine};
 use isochrone_units::{CoreId, Level};
@@ -34,24 +32,14 @@ fn level(name: &str) -> LevelMap {
 
 fn contents() -> Contents {
     Contents {
-        reading: "simulated".to_owned(),
         complete: true,
-        machine: Machine { cores: vec![Core::default()], ..Machine::default() },
-        state: None,
-        fingerprint: Fingerprint { words: Vec::new(), hash: 0 },
-        clock: Clock { hz: 2.6e9, tick_cycles: 1, overhead_cycles: 0.0 },
         levels: vec![level("llc"), level("dram")],
         pages_keyed_by: "guest frames".to_owned(),
-        pages: Vec::new(),
-        regions: Vec::new(),
-        transfers: Vec::new(),
-        multiline: Vec::new(),
-        interactions: Vec::new(),
-        llc_shares: Vec::new(),
-        bandwidth: Vec::new(),
-        placement: None,
-        drift: Vec::new(),
-        provenance: Provenance::default(),
+        ..Contents::begun(
+            "simulated",
+            Machine { cores: vec![Core::default()], ..Machine::default() },
+            Clock { hz: 2.6e9, tick_cycles: 1, overhead_cycles: 0.0 },
+        )
     }
 }
 

@@ -347,3 +347,31 @@ pub struct Contents {
     /// How it was made.
     pub provenance: Provenance,
 }
+
+impl Contents {
+    /// An atlas in which nothing has been measured yet: not complete, no page keyed by a frame, of a machine
+    /// whose fingerprint is empty.
+    #[must_use]
+    pub fn begun(reading: &str, machine: Machine, clock: Clock) -> Self {
+        Self {
+            reading: reading.to_owned(),
+            complete: false,
+            machine,
+            state: None,
+            fingerprint: Fingerprint { words: Vec::new(), hash: 0 },
+            clock,
+            levels: Vec::new(),
+            pages_keyed_by: "none".to_owned(),
+            pages: Vec::new(),
+            regions: Vec::new(),
+            transfers: Vec::new(),
+            multiline: Vec::new(),
+            interactions: Vec::new(),
+            bandwidth: Vec::new(),
+            llc_shares: Vec::new(),
+            placement: None,
+            drift: Vec::new(),
+            provenance: Provenance::default(),
+        }
+    }
+}

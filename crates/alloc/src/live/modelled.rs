@@ -3,9 +3,7 @@
 
 use super::timing::Timing;
 use isochrone_atlas::{Code, PatternTable, Penalties, Period, TABLE_ENTRIES};
-use isochrone_atlas_store::contents::{
-    Base, Clock, Contents, Fingerprint, Form, LevelMap, PageBlock, Provenance,
-};
+use isochrone_atlas_store::contents::{Base, Clock, Contents, Form, LevelMap, PageBlock};
 use isochrone_atlas_store::encode;
 use isochrone_machine::{Core, Machine};
 use isochrone_os::OsError;
@@ -115,31 +113,22 @@ pub(super) fn atlas_of(memory: &SyntheticMemory, physical: &[u16], pages: bool) 
         Level::ALL.into_iter().map(|level| level_of(memory, level, physical)).collect();
     let timer = memory.timer();
     let contents = Contents {
-        reading: "simulated".into(),
         complete: true,
-        machine: Machine {
-            cores: cores.iter().map(|id| Core { id: *id, ..Core::default() }).collect(),
-            ..Machine::default()
-        },
-        state: None,
-        fingerprint: Fingerprint { words: Vec::new(), hash: 0 },
-        clock: Clock {
-            hz: timer.hz,
-            tick_cycles: timer.tick_cycles,
-            overhead_cycles: timer.overhead_cycles,
-        },
         pages_keyed_by: if pages { "guest frames" } else { "none" }.into(),
         pages: if pages { blocks(memory, &levels) } else { Vec::new() },
         levels,
-        regions: Vec::new(),
-        transfers: Vec::new(),
-        multiline: Vec::new(),
-        interactions: Vec::new(),
-        bandwidth: Vec::new(),
-        llc_shares: Vec::new(),
-        placement: None,
-        drift: Vec::new(),
-        provenance: Provenance::default(),
+        ..Contents::begun(
+            "simulated",
+            Machine {
+                cores: cores.iter().map(|id| Core { id: *id, ..Core::default() }).collect(),
+                ..Machine::default()
+            },
+            Clock {
+                hz: timer.hz,
+                tick_cycles: timer.tick_cycles,
+                overhead_cycles: timer.overhead_cycles,
+            },
+        )
     };
     encode(&contents).expect("contents that agree")
 }

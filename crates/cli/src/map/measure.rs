@@ -62,23 +62,9 @@ pub(super) fn measure(args: &MapArgs, seed: u64, progress: &mut Progress) -> Res
     };
     let (words, hash) = fingerprint(&machine, &state);
     let mut contents = Contents {
-        reading: "measured".into(),
-        complete: false,
-        machine,
         state: Some(state),
         fingerprint: Fingerprint { words, hash },
-        clock,
-        levels: Vec::new(),
         pages_keyed_by: target.frames_are().into(),
-        pages: Vec::new(),
-        regions: Vec::new(),
-        transfers: Vec::new(),
-        multiline: Vec::new(),
-        interactions: Vec::new(),
-        llc_shares: Vec::new(),
-        bandwidth: Vec::new(),
-        placement: None,
-        drift: Vec::new(),
         provenance: Provenance {
             version: env!("CARGO_PKG_VERSION").into(),
             seed,
@@ -87,6 +73,7 @@ pub(super) fn measure(args: &MapArgs, seed: u64, progress: &mut Progress) -> Res
             missing: target.missing().to_vec(),
             ..Provenance::default()
         },
+        ..Contents::begun("measured", machine, clock)
     };
     let run = Run { args, seed, cores, clock, begin };
     experiments::all(&run, target, &mut contents, progress);

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use isochrone_atlas_store::contents::{
-    Base, Cell as Measure, Clock, Contents, Fingerprint, Form, LevelMap, Matrix, PageBlock,
-    Provenance, Quality, RegionMap,
+    Base, Cell as Measure, Clock, Contents, Form, LevelMap, Matrix, PageBlock, Quality, RegionMap,
 };
 use isochrone_machine::{Core, Machine, Region};
 use isochrone_report::term::Colour;
@@ -362,17 +361,7 @@ fn contents() -> Contents {
     }
     block.llc[2] = 1;
     Contents {
-        reading: "measured".to_owned(),
         complete: true,
-        machine: Machine {
-            title: "Two cores".to_owned(),
-            cores: vec![core(0), core(1)],
-            regions: vec![Region::default()],
-            ..Machine::default()
-        },
-        state: None,
-        fingerprint: Fingerprint { words: Vec::new(), hash: 0 },
-        clock: Clock { hz: 2.596e9, tick_cycles: 26, overhead_cycles: 60.0 },
         levels: vec![level("llc", 38.0), level("dram", 350.0)],
         pages_keyed_by: "guest frames".to_owned(),
         pages: vec![block],
@@ -387,13 +376,15 @@ fn contents() -> Contents {
                 cells: vec![Some(measure(131.25)), Some(measure(132.1))],
             },
         }],
-        transfers: Vec::new(),
-        multiline: Vec::new(),
-        interactions: Vec::new(),
-        llc_shares: Vec::new(),
-        bandwidth: Vec::new(),
-        placement: None,
-        drift: Vec::new(),
-        provenance: Provenance::default(),
+        ..Contents::begun(
+            "measured",
+            Machine {
+                title: "Two cores".to_owned(),
+                cores: vec![core(0), core(1)],
+                regions: vec![Region::default()],
+                ..Machine::default()
+            },
+            Clock { hz: 2.596e9, tick_cycles: 26, overhead_cycles: 60.0 },
+        )
     }
 }

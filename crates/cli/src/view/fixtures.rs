@@ -402,26 +402,8 @@ pub(super) fn long_period() -> Contents {
 
 /// A run that was interrupted before anything was measured, on a machine that says nothing.
 pub(super) fn empty() -> Contents {
-    Contents {
-        reading: "measured".into(),
-        complete: false,
-        machine: Machine::default(),
-        state: None,
-        fingerprint: Fingerprint { words: Vec::new(), hash: 0 },
-        clock: Clock { hz: 0.0, tick_cycles: 0, overhead_cycles: 0.0 },
-        levels: Vec::new(),
-        pages_keyed_by: "none".into(),
-        pages: Vec::new(),
-        regions: Vec::new(),
-        transfers: Vec::new(),
-        multiline: Vec::new(),
-        interactions: Vec::new(),
-        llc_shares: Vec::new(),
-        bandwidth: Vec::new(),
-        placement: None,
-        drift: Vec::new(),
-        provenance: Provenance::default(),
-    }
+    let clock = Clock { hz: 0.0, tick_cycles: 0, overhead_cycles: 0.0 };
+    Contents::begun("measured", Machine::default(), clock)
 }
 
 /// Levels and matrices that were begun and hold nothing yet, or nothing that is a number.

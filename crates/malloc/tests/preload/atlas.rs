@@ -1,8 +1,6 @@
 //! An atlas in which nothing has to be timed.
 
-use isochrone_atlas_store::contents::{
-    Base, Clock, Contents, Fingerprint, Form, LevelMap, Provenance,
-};
+use isochrone_atlas_store::contents::{Base, Clock, Contents, Form, LevelMap};
 use isochrone_machine::{Core, Machine};
 
 /// An atlas of a machine whose lines are all alike: placing by it takes no timing, so that what is
@@ -27,24 +25,13 @@ pub(crate) fn flat_atlas() -> Vec<u8> {
         penalties: None,
     };
     let contents = Contents {
-        reading: "simulated".to_owned(),
         complete: true,
         levels: vec![level("llc", 40.0), level("dram", 340.0)],
-        machine: Machine { name: "flat".to_owned(), cores, ..Machine::default() },
-        state: None,
-        fingerprint: Fingerprint { words: Vec::new(), hash: 0 },
-        clock: Clock { hz: 1e9, tick_cycles: 1, overhead_cycles: 0.0 },
-        pages_keyed_by: "none".to_owned(),
-        pages: Vec::new(),
-        regions: Vec::new(),
-        transfers: Vec::new(),
-        multiline: Vec::new(),
-        interactions: Vec::new(),
-        llc_shares: Vec::new(),
-        bandwidth: Vec::new(),
-        placement: None,
-        drift: Vec::new(),
-        provenance: Provenance::default(),
+        ..Contents::begun(
+            "simulated",
+            Machine { name: "flat".to_owned(), cores, ..Machine::default() },
+            Clock { hz: 1e9, tick_cycles: 1, overhead_cycles: 0.0 },
+        )
     };
     isochrone_atlas_store::encode(&contents).expect("a sound atlas")
 }
