@@ -60,15 +60,19 @@ impl UnitBins {
         (bin / stride, bin % stride)
     }
 
-    #[inline]
     fn bin(&self, codes: PageCodes, line: u8) -> u8 {
-        // A code that is not known lies beyond all indices.
-        let index = |code: Code| usize::from(code.0 ^ u16::from(line));
-        let llc = match self.llc_first.get(index(codes.llc)) {
+        self.bin_of(u32::from(codes.llc.0), u32::from(codes.dram.0), line)
+    }
+
+    /// A code that is not known lies beyond all indices.
+    #[inline(always)]
+    pub(crate) fn bin_of(&self, llc: u32, dram: u32, line: u8) -> u8 {
+        let index = |code: u32| (code ^ u32::from(line)) as usize;
+        let llc = match self.llc_first.get(index(llc)) {
             Some(first) => *first,
             None => self.llc.count * (self.dram.count + 1),
         };
-        let dram = match self.dram.of.get(index(codes.dram)) {
+        let dram = match self.dram.of.get(index(dram)) {
             Some(group) => *group,
             None => self.dram.count,
         };

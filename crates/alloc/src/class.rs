@@ -75,6 +75,28 @@ impl SizeClass {
         Some(Self::ALL[bits.saturating_sub(GRANULE_BYTES.ilog2()) as usize])
     }
 
+    /// The same for a size alone, by a table: what most allocations ask.
+    #[inline(always)]
+    #[must_use]
+    pub const fn of_size(size: usize) -> Option<Self> {
+        if size > Self::LARGEST_BYTES {
+            return None;
+        }
+        // Entries beyond the largest class are never read; with them an index needs no check.
+        const BY_GRANULES: [SizeClass; 32] = {
+            let mut classes = [SizeClass::B256; 32];
+            let mut granules = 0;
+            while granules <= SizeClass::LARGEST_BYTES / GRANULE_BYTES {
+                if let Some(class) = SizeClass::of(granules * GRANULE_BYTES, 1) {
+                    classes[granules] = class;
+                }
+                granules += 1;
+            }
+            classes
+        };
+        Some(BY_GRANULES[size.div_ceil(GRANULE_BYTES) % BY_GRANULES.len()])
+    }
+
     /// Its place in [`Self::ALL`].
     #[inline]
     #[must_use]
@@ -173,10 +195,12 @@ mod tests {
                 let expected = SizeClass::ALL.into_iter().find(fits);
                 assert_eq!(SizeClass::of(size, align), expected, "{size} {align}");
             }
+            assert_eq!(SizeClass::of_size(size), SizeClass::of(size, 1), "{size}");
         }
         assert_eq!(SizeClass::of(8, 0), None);
         assert_eq!(SizeClass::of(8, 24), None);
         assert_eq!(SizeClass::of(usize::MAX, 1), None);
+        assert_eq!(SizeClass::of_size(usize::MAX), None);
     }
 
     #[test]

@@ -155,6 +155,22 @@ impl<'a> Heap<'a> {
         order.map_or(0, |order| order.ranks[usize::from(bin)].load(Relaxed))
     }
 
+    /// The same where ranks are not measured line by line, which is for the caller to know.
+    #[inline(always)]
+    pub(crate) fn pattern_rank(
+        &self,
+        core: u16,
+        class: SizeClass,
+        word: PageWord,
+        slot: Slot,
+    ) -> u8 {
+        let (llc, dram) = word.seen_raw();
+        let unit = &self.bins.units[class.unit() as usize];
+        let bin = unit.bin_of(llc, dram, slot.line_in_page());
+        let order = self.order(core, class.unit());
+        order.map_or(0, |order| order.ranks[usize::from(bin) % MAX_BINS].load(Relaxed))
+    }
+
     /// Gives a core the orders that follow from what it now wears, for all unit sizes, and keeps
     /// what it wears for [`Self::distance`]. An oracle's orders come from [`Self::set_order`];
     /// here it is only told how much is near, which is what would be near by the atlas.

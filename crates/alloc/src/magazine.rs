@@ -10,11 +10,17 @@ use crate::class::SizeClass;
 use crate::distance::DistanceSum;
 use crate::heap::Heap;
 use crate::open::OpenPage;
+use crate::page::PageWord;
+use crate::policy::Mode;
 use crate::slot::Slot;
 use crate::sync::Ordering::Relaxed;
 
 /// Places of one magazine; a power of two, so that an index needs no check.
-const PLACES: u32 = 64;
+const PLACES: u32 = 1024;
+/// Times that the capacity of a magazine doubles, at most: up to 64 KiB of slots, and all places.
+const GROWTH: u8 = 4;
+/// Slots that are drawn or given back at a time, at most.
+const BATCH: u32 = 64;
 /// Frees that went straight to bins before their bytes are told to the heap.
 const UNTOLD_FREES: u32 = 64;
 
@@ -24,22 +30,35 @@ struct Magazine {
     length: u32,
     /// The rank of the farthest bin that is worth keeping.
     reach: u8,
+    /// Slots at hand at most; 0 before its first home.
+    capacity: u32,
+    /// Times that its capacity doubled.
+    grown: u8,
+    /// It was refilled since it was full last.
+    refilled: bool,
     slots: [u32; PLACES as usize],
     /// What is used up next.
     open: OpenPage,
 }
 
 impl Magazine {
-    const EMPTY: Self =
-        Self { length: 0, reach: 0, slots: [0; PLACES as usize], open: OpenPage::NONE };
+    const EMPTY: Self = Self {
+        length: 0,
+        reach: 0,
+        capacity: 0,
+        grown: 0,
+        refilled: false,
+        slots: [0; PLACES as usize],
+        open: OpenPage::NONE,
+    };
 
-    #[inline]
+    #[inline(always)]
     fn pop(&mut self) -> Option<Slot> {
         self.length = self.length.checked_sub(1)?;
         Some(Slot(self.slots[(self.length % PLACES) as usize]))
     }
 
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, slot: Slot) {
         self.slots[(self.length % PLACES) as usize] = slot.0;
         self.length += 1;
@@ -48,12 +67,22 @@ impl Magazine {
     fn slots(&self) -> &[u32] {
         self.slots.get(..self.length as usize).unwrap_or(&[])
     }
+
+    /// Room for more, where a thread gives back what it draws again: so much it has in use by turns.
+    /// One that only frees what others took keeps little.
+    fn grow(&mut self) -> bool {
+        let grows = self.refilled && self.grown < GROWTH;
+        self.grown += u8::from(grows);
+        self.capacity <<= u32::from(grows);
+        self.refilled = false;
+        grows
+    }
 }
 
-/// Slots at hand at most: fewer of the larger ones.
-const fn capacity(class: SizeClass) -> u32 {
+/// Slots at hand at most to begin with: fewer of the larger ones.
+const fn first_capacity(class: SizeClass) -> u32 {
     match class {
-        SizeClass::B16 | SizeClass::B32 | SizeClass::B64 => PLACES,
+        SizeClass::B16 | SizeClass::B32 | SizeClass::B64 => 64,
         SizeClass::B128 => 32,
         SizeClass::B256 => 16,
     }
@@ -112,13 +141,20 @@ impl Magazines {
     /// heap has nothing left.
     #[inline]
     pub fn take(&mut self, heap: &Heap<'_>, core: u16, class: SizeClass) -> Option<Slot> {
-        if self.home == u32::from(core) + 1 && !heap.policy.checked {
-            let magazine = &mut self.stock[class.index()];
-            if let Some(slot) = magazine.pop() {
-                return Some(slot);
-            }
+        if self.home == u32::from(core) + 1
+            && !heap.policy.checked
+            && let Some(slot) = self.take_at_home(class)
+        {
+            return Some(slot);
         }
         self.take_slowly(heap, core, class)
+    }
+
+    /// Takes a slot that is at hand, for a caller who knows that the thread runs on the core of its
+    /// last [`Self::take`] or [`Self::put`], and that nothing is checked.
+    #[inline(always)]
+    pub fn take_at_home(&mut self, class: SizeClass) -> Option<Slot> {
+        self.stock[class.index()].pop()
     }
 
     /// Frees a slot, whoever took it.
@@ -127,23 +163,42 @@ impl Magazines {
     /// [`Misuse`] if it is no slot, or not live where that is checked; nothing was freed then.
     #[inline]
     pub fn put(&mut self, heap: &Heap<'_>, core: u16, slot: Slot) -> Result<SizeClass, Misuse> {
+        if self.home == u32::from(core) + 1 && !heap.policy.checked {
+            let word = heap.word(slot.page());
+            let rank = |class| heap.bin_rank(core, class, word, slot);
+            if let Some(class) = self.keep(word, slot, rank) {
+                return Ok(class);
+            }
+        }
+        self.put_slowly(heap, core, slot)
+    }
+
+    /// Keeps a freed slot at hand, for a caller who knows that the thread runs on `core`, that of
+    /// its last [`Self::take`] or [`Self::put`], and that nothing is checked. False where there is
+    /// more to do, and then nothing was done. It calls nothing.
+    #[inline(always)]
+    pub fn put_at_home(&mut self, heap: &Heap<'_>, core: u16, slot: Slot) -> bool {
         let word = heap.word(slot.page());
-        let Some(class) = word.class() else {
-            return Err(heap.note_misuse(Misuse::Foreign, slot));
-        };
-        if !class.begins_at(slot) {
-            return Err(heap.note_misuse(Misuse::Inside, slot));
-        }
-        let kept = self.home == u32::from(core) + 1 && !heap.policy.checked;
+        let rank = |class| heap.pattern_rank(core, class, word, slot);
+        heap.policy.mode != Mode::Oracle && self.keep(word, slot, rank).is_some()
+    }
+
+    #[inline(always)]
+    fn keep(
+        &mut self,
+        word: PageWord,
+        slot: Slot,
+        rank: impl FnOnce(SizeClass) -> u8,
+    ) -> Option<SizeClass> {
+        let class = word.class()?;
         let magazine = &mut self.stock[class.index()];
-        if kept
-            && magazine.length < capacity(class)
-            && heap.bin_rank(core, class, word, slot) <= magazine.reach
-        {
+        let kept = class.begins_at(slot)
+            && magazine.length < magazine.capacity
+            && rank(class) <= magazine.reach;
+        if kept {
             magazine.push(slot);
-            return Ok(class);
         }
-        self.put_slowly(heap, core, class, slot)
+        kept.then_some(class)
     }
 
     /// Gives everything at hand back to the bins, and tells the heap what is live: at the end of
@@ -189,7 +244,8 @@ impl Magazines {
     fn refill(&mut self, heap: &Heap<'_>, core: u16, class: SizeClass) -> Option<Slot> {
         self.tell(heap);
         let magazine = &mut self.stock[class.index()];
-        let half = capacity(class) as usize / 2;
+        let half = (magazine.capacity / 2).min(BATCH) as usize;
+        magazine.refilled = true;
         let drawn = heap.refill_paged(core, class, &mut magazine.slots[..half], &mut magazine.open);
         magazine.length = u32::try_from(drawn.slots).unwrap_or(0);
         magazine.reach = drawn.reach;
@@ -206,21 +262,23 @@ impl Magazines {
 
     #[cold]
     #[inline(never)]
-    fn put_slowly(
-        &mut self,
-        heap: &Heap<'_>,
-        core: u16,
-        class: SizeClass,
-        slot: Slot,
-    ) -> Result<SizeClass, Misuse> {
+    fn put_slowly(&mut self, heap: &Heap<'_>, core: u16, slot: Slot) -> Result<SizeClass, Misuse> {
+        let word = heap.word(slot.page());
+        let Some(class) = word.class() else {
+            return Err(heap.note_misuse(Misuse::Foreign, slot));
+        };
+        if !class.begins_at(slot) {
+            return Err(heap.note_misuse(Misuse::Inside, slot));
+        }
         self.settle(heap, core);
         if heap.policy.checked && !heap.mark_dead(class, slot) {
             return Err(heap.note_misuse(Misuse::DoubleFree, slot));
         }
-        let rank = heap.bin_rank(core, class, heap.word(slot.page()), slot);
-        if rank <= self.stock[class.index()].reach {
-            if self.stock[class.index()].length >= capacity(class) {
-                self.shed(heap, class, capacity(class) / 2);
+        let magazine = &mut self.stock[class.index()];
+        if heap.bin_rank(core, class, word, slot) <= magazine.reach {
+            let capacity = magazine.capacity;
+            if magazine.length >= capacity && !magazine.grow() {
+                self.shed(heap, class, (capacity / 2).min(BATCH));
                 self.tell(heap);
             }
             self.stock[class.index()].push(slot);
@@ -262,7 +320,9 @@ impl Magazines {
         }
         self.home = home;
         for class in SizeClass::ALL {
-            self.stock[class.index()].reach = heap.near_reach(core, class);
+            let magazine = &mut self.stock[class.index()];
+            magazine.reach = heap.near_reach(core, class);
+            magazine.capacity = magazine.capacity.max(first_capacity(class));
         }
     }
 

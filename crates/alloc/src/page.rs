@@ -3,6 +3,7 @@
 //! A word is read and written whole, so a page is never seen half demoted.
 
 use crate::class::SizeClass;
+use crate::groups::INDICES;
 use isochrone_atlas::Code;
 
 /// What is known of a page's lines: its code at each level, [`Code::UNKNOWN`] where it is not
@@ -64,6 +65,8 @@ const STATE_SHIFT: u32 = 48;
 /// Bits of a code in a word: more than any table has, so that all ones are none.
 const CODE_BITS: u32 = 12;
 const CODE_MASK: u64 = (1 << CODE_BITS) - 1;
+const LOW_CODE: u32 = (1 << CODE_BITS) - 1;
+const _: () = assert!(LOW_CODE as usize ^ 255 >= INDICES);
 
 /// Use of a page, its codes, and its codes in disguise, packed. Zero is a page that is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +92,15 @@ impl PageWord {
         let bits = self.0 >> (place * CODE_BITS) & CODE_MASK;
         let [low, high, ..] = bits.to_le_bytes();
         if bits == CODE_MASK { Code::UNKNOWN } else { Code(u16::from_le_bytes([low, high])) }
+    }
+
+    /// The same codes as [`Self::seen`], of the cache and of memory; what is not known is larger than
+    /// any code, whatever the line it is combined with.
+    #[inline(always)]
+    pub(crate) const fn seen_raw(self) -> (u32, u32) {
+        let [a, b, c, d, ..] = self.0.to_le_bytes();
+        let low = u32::from_le_bytes([a, b, c, d]);
+        (low & LOW_CODE, low >> CODE_BITS & LOW_CODE)
     }
 
     /// Where its lines lie by what the mode makes of the page.

@@ -283,12 +283,16 @@ impl Draw<'_, '_, '_> {
     fn slices(&self, bins_per_slice: usize) -> [(u64, u64); MAX_BINS] {
         let unit = self.class.unit() as usize;
         let shared = self.heap.tables.shared;
-        let bins = shared.used[unit].iter().zip(&shared.population[unit]);
+        let count = self.heap.bins_count(self.class);
+        let used = shared.used[unit].iter().take(count);
+        let mut bins = used.zip(&shared.population[unit]);
         let mut slices = [(0, 1); MAX_BINS];
-        for (bin, (used, units)) in bins.enumerate().take(self.heap.bins_count(self.class)) {
-            let slice = &mut slices[bin / bins_per_slice];
-            slice.0 += u64::from(used.load(Relaxed).max(0).unsigned_abs());
-            slice.1 += u64::from(units.load(Relaxed));
+        // Without a division for each bin: this is done at every refill.
+        for slice in slices.iter_mut().take(count.div_ceil(bins_per_slice)) {
+            for (used, units) in bins.by_ref().take(bins_per_slice) {
+                slice.0 += u64::from(used.load(Relaxed).max(0).unsigned_abs());
+                slice.1 += u64::from(units.load(Relaxed));
+            }
         }
         slices
     }

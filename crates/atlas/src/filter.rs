@@ -10,6 +10,12 @@ use crate::penalties::entry;
 
 /// An answer further below the best than this cannot change any decision (e^-20 = 2e-9).
 const NEGLIGIBLE: f32 = -20.0;
+/// An answer this far behind the best does not come back, nats.
+const LEFT_BEHIND: f32 = 16.0;
+/// Answers that a shortlist holds, at most.
+const LISTED: usize = 128;
+/// Scores that are compared together.
+const LANES: usize = 8;
 
 /// What a decoder makes of the samples so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,6 +43,11 @@ impl Decision {
 #[derive(Clone, Debug)]
 pub struct Decoder {
     samples: u32,
+    /// Answers in the shortlist; 0 while all are looked at.
+    listed: u16,
+    /// The places of those answers, ascending.
+    places: [u16; LISTED],
+    /// By answer, or by place in the shortlist.
     score: [f32; TABLE_ENTRIES],
 }
 
@@ -44,7 +55,8 @@ impl Decoder {
     /// A decoder that has seen nothing but the prior of `book`.
     #[must_use]
     pub fn new(book: &Codebook) -> Self {
-        let mut decoder = Self { samples: 0, score: [0.0; TABLE_ENTRIES] };
+        let mut decoder =
+            Self { samples: 0, listed: 0, places: [0; LISTED], score: [0.0; TABLE_ENTRIES] };
         decoder.reset(book);
         decoder
     }
@@ -55,12 +67,57 @@ impl Decoder {
             *score = *prior;
         }
         self.samples = 0;
+        self.listed = 0;
+    }
+
+    /// Keeps only the answers that may still win, once they are few: from then on a sample costs as
+    /// much as there are of them. An answer that is left out does not come back before
+    /// [`Self::reset`].
+    pub fn prune(&mut self, book: &Codebook) {
+        let scores = self.scores(book);
+        let limit = largest(scores) - LEFT_BEHIND;
+        // Counted first, in a loop without a branch: mostly there are too many, or few already.
+        let left: usize = scores.iter().map(|score| usize::from(*score >= limit)).sum();
+        if left > LISTED || left == scores.len() {
+            return;
+        }
+        let mut count = 0;
+        for at in 0..scores.len() {
+            let score = self.score[at];
+            if score >= limit {
+                // Kept ones move towards the front, so nothing is overwritten that is still to be read.
+                self.places[count] = self.place(at);
+                self.score[count] = score;
+                count += 1;
+            }
+        }
+        self.listed = u16::try_from(count).unwrap_or(0);
+    }
+
+    /// The scores of the answers that are left.
+    fn scores(&self, book: &Codebook) -> &[f32] {
+        let all = book.answers().len();
+        &self.score[..if self.listed > 0 { usize::from(self.listed) } else { all }]
+    }
+
+    /// The answer that a score is of.
+    fn place(&self, at: usize) -> u16 {
+        if self.listed > 0 { self.places[at] } else { u16::try_from(at).unwrap_or(0) }
     }
 
     /// Makes one code more likely beforehand by `nats`, for a page about which something is known
     /// (the codes of its neighbours, its code in an older atlas).
     pub fn favour(&mut self, book: &Codebook, code: Code, nats: f32) {
-        self.score[book.place(code)] += nats;
+        let place = book.place(code);
+        let at = match u16::try_from(place) {
+            Ok(place) if self.listed > 0 => {
+                self.places[..usize::from(self.listed)].iter().position(|of| *of == place)
+            }
+            _ => Some(place),
+        };
+        if let Some(at) = at {
+            self.score[at] += nats;
+        }
     }
 
     /// Adds one timed load: `line` is the line's number modulo 256, `cycles` its latency with the
@@ -79,9 +136,19 @@ impl Decoder {
         let line = line & book.period.mask();
         // A mean of `weight` samples scatters less by its root.
         let scale = libm::sqrtf(weight) / book.penalties.step_cycles;
-        for (score, answer) in self.score.iter_mut().zip(book.answers()) {
+        let penalty = |answer: u16| {
             let residual = (cycles - book.values[usize::from(answer ^ u16::from(line))]) * scale;
-            *score -= book.penalties.nats[entry(residual)];
+            book.penalties.nats[entry(residual)]
+        };
+        if self.listed > 0 {
+            let listed = &self.places[..usize::from(self.listed)];
+            for (score, place) in self.score.iter_mut().zip(listed) {
+                *score -= penalty(book.answers()[usize::from(*place)]);
+            }
+        } else {
+            for (score, answer) in self.score.iter_mut().zip(book.answers()) {
+                *score -= penalty(*answer);
+            }
         }
         self.samples = self.samples.saturating_add(1);
     }
@@ -90,8 +157,8 @@ impl Decoder {
     /// probability, summed over all answers, nats. Only differences between bases mean something.
     #[must_use]
     pub fn evidence_nats(&self, book: &Codebook) -> f32 {
-        let scores = &self.score[..book.answers().len()];
-        let top = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let scores = self.scores(book);
+        let top = largest(scores);
         let sum: f32 = scores.iter().map(|score| exp_of_nonpositive(score - top)).sum();
         top + libm::logf(sum)
     }
@@ -99,13 +166,9 @@ impl Decoder {
     /// The best code so far and how sure it is.
     #[must_use]
     pub fn best(&self, book: &Codebook) -> Decision {
-        let scores = &self.score[..book.answers().len()];
-        let (mut place, mut top) = (0, f32::NEG_INFINITY);
-        for (i, &score) in scores.iter().enumerate() {
-            if score > top {
-                (place, top) = (i, score);
-            }
-        }
+        let scores = self.scores(book);
+        let top = largest(scores);
+        let place = scores.iter().position(|score| *score >= top).unwrap_or(0);
         let (mut others, mut second) = (0.0_f32, 0.0_f32);
         for (i, &score) in scores.iter().enumerate() {
             if i != place && score - top > NEGLIGIBLE {
@@ -120,8 +183,22 @@ impl Decoder {
             (_, false) => -NEGLIGIBLE,
         };
         let error = others / (1.0 + others);
-        Decision { code: Code(book.answers()[place]), error, margin, samples: self.samples }
+        let answer = book.answers()[usize::from(self.place(place))];
+        Decision { code: Code(answer), error, margin, samples: self.samples }
     }
+}
+
+/// The largest score, found in lanes that become vector code.
+fn largest(scores: &[f32]) -> f32 {
+    let mut lanes = [f32::NEG_INFINITY; LANES];
+    let (chunks, rest) = scores.as_chunks::<LANES>();
+    let more = |a: f32, b: f32| if b > a { b } else { a };
+    for chunk in chunks {
+        for (lane, score) in lanes.iter_mut().zip(chunk) {
+            *lane = more(*lane, *score);
+        }
+    }
+    lanes.iter().chain(rest).copied().fold(f32::NEG_INFINITY, more)
 }
 
 /// e^x for x in -80..=0, relative error below 1e-5: enough to tell when to stop, and an order of
@@ -306,6 +383,40 @@ mod tests {
             gain += own.evidence_nats(&right) - other.evidence_nats(&wrong);
         }
         assert!(gain > 20.0, "{gain} nats");
+    }
+
+    #[test]
+    fn a_shortlist_decides_as_all_answers_do() {
+        let mut dice = Dice(23);
+        let patterns: Vec<_> = (0..16).map(|_| random_pattern(&mut dice, 60.0, 12.0, 64)).collect();
+        let (table, book) = book_of(&patterns, Period::Lines64, 6.0);
+        let mut listed = 0;
+        for _ in 0..100 {
+            let code = Code(u16::try_from(dice.below(1024)).unwrap());
+            let (mut all, mut few) = (Decoder::new(&book), Decoder::new(&book));
+            for turn in 0..24 {
+                let line = u8::try_from(dice.below(64)).unwrap();
+                let value = table.latency_cycles(code, line) + 6.0 * dice.gauss();
+                all.add(&book, line, value);
+                few.add(&book, line, value);
+                if turn % 3 == 2 {
+                    few.prune(&book);
+                }
+                let (expected, found) = (all.best(&book), few.best(&book));
+                // What was left out had odds of e^-16 at most, and came no nearer but by chance.
+                assert_eq!((found.code, found.samples), (expected.code, expected.samples));
+                assert!((found.error - expected.error).abs() < 1e-3, "{found:?} {expected:?}");
+                assert!((all.evidence_nats(&book) - few.evidence_nats(&book)).abs() < 0.01);
+            }
+            assert!(few.listed < 100, "{} answers are left of 1024", few.listed);
+            listed += usize::from(few.listed > 0);
+            let before = few.best(&book).code;
+            few.favour(&book, before, -100.0);
+            assert_ne!((few.best(&book).code, few.listed), (before, 0));
+            few.reset(&book);
+            assert_eq!(few.best(&book), Decoder::new(&book).best(&book));
+        }
+        assert_eq!(listed, 100);
     }
 
     #[test]

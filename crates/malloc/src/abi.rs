@@ -9,7 +9,7 @@ use crate::errno::Kept;
 use crate::glibc;
 use crate::process::{ARENA, PROCESS};
 use crate::report::Reason;
-use crate::thread::{count_left, place, release};
+use crate::thread::{count_left, keep, place, place_at_hand, release};
 use core::ffi::{c_int, c_void};
 use core::ptr;
 use isochrone_alloc::{SizeClass, Slot};
@@ -17,13 +17,21 @@ use isochrone_alloc::{SizeClass, Slot};
 /// `malloc(3)`.
 #[inline]
 pub fn malloc(size: usize) -> *mut c_void {
-    match SizeClass::of(size, 1) {
-        Some(class) => {
-            let found = place(class, size);
-            if found.is_null() { glibc::malloc(size) } else { found }
-        }
+    match SizeClass::of_size(size) {
+        Some(class) => match place_at_hand(class, size) {
+            Some(found) => found,
+            None => malloc_slowly(class, size),
+        },
         None => left_to_glibc(Reason::Size, size, glibc::malloc(size)),
     }
+}
+
+/// Out of line, so that what is at hand is handed out without a call.
+#[cold]
+#[inline(never)]
+fn malloc_slowly(class: SizeClass, size: usize) -> *mut c_void {
+    let found = place(class, size);
+    if found.is_null() { glibc::malloc(size) } else { found }
 }
 
 /// Counts an object that can never be placed, if there was memory for it.
@@ -41,9 +49,9 @@ pub fn calloc(count: usize, size: usize) -> *mut c_void {
     let Some(bytes) = count.checked_mul(size) else {
         return glibc::calloc(count, size);
     };
-    match SizeClass::of(bytes, 1) {
+    match SizeClass::of_size(bytes) {
         Some(class) => {
-            let found = place(class, bytes);
+            let found = place_at_hand(class, bytes).unwrap_or_else(|| place(class, bytes));
             if found.is_null() {
                 return glibc::calloc(count, size);
             }
@@ -68,8 +76,18 @@ pub unsafe fn free(old: *mut c_void) {
     }
 }
 
-#[inline]
+/// Out of line, so that what is glibc's passes without saving a register.
+#[inline(never)]
 fn free_slot(offset: usize) {
+    match Slot::at_offset(offset) {
+        Some(slot) if keep(slot) => {}
+        _ => free_slowly(offset),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn free_slowly(offset: usize) {
     match Slot::at_offset(offset) {
         Some(slot) => release(slot),
         None => crate::process::freed_inside(),

@@ -6,7 +6,7 @@
 
 use crate::errno::Kept;
 use crate::instance::Instance;
-use core::ffi::{c_char, c_void};
+use core::ffi::{c_char, c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -17,6 +17,9 @@ use isochrone_os::reserve::Stride;
 const SLICE_NS: u64 = 200_000;
 /// Between two slices it sleeps so long: it takes half of a core at most.
 const REST_NS: u64 = 200_000;
+/// How much it gives way where the program keeps every core busy: to a tenth of one core (the
+/// weights of kernel/sched/core.c, `sched_prio_to_weight`).
+const NICENESS: c_int = 10;
 /// More than the deepest call needs; a page of it is used.
 const STACK_BYTES: usize = 256 << 10;
 
@@ -170,6 +173,9 @@ fn with_signals_blocked(work: impl FnOnce() -> bool) -> bool {
 
 extern "C" fn main(instance: *mut c_void) -> *mut c_void {
     crate::process::never_places();
+    // SAFETY: takes numbers only; 0 is the calling thread (setpriority(2), "C library/kernel
+    // differences"). It goes on at the same priority where that is refused.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICENESS) };
     // SAFETY: a name of less than 16 bytes; it is for people who look at the process.
     unsafe { libc::prctl(libc::PR_SET_NAME, c"isochrone".as_ptr()) };
     // SAFETY: `make` gave a reference to an instance that lives for ever.

@@ -278,6 +278,11 @@ impl<'a> Instance<'a> {
         self.heap.policy().checked
     }
 
+    /// Where the kernel says on which core a thread runs.
+    pub(crate) const fn core_word(&self) -> CoreWord {
+        self.core_word
+    }
+
     /// The place in the atlas of the core that runs this thread.
     #[inline]
     pub(crate) fn current_core(&self) -> u16 {

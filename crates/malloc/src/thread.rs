@@ -21,7 +21,8 @@ use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{Ordering, compiler_fence};
 use isochrone_alloc::{Magazines, SizeClass, Slot, ThreadCounts};
-use isochrone_units::Level;
+use isochrone_os::rseq::CoreWord;
+use isochrone_units::{CoreId, Level};
 
 /// States that are no block.
 pub(crate) mod state {
@@ -48,6 +49,9 @@ pub(crate) mod state {
 /// work for it.
 const TICK_OBJECTS: u32 = 64;
 
+/// A core that no machine has (Linux has 8192 at most).
+const NOWHERE: CoreId = CoreId(u16::MAX);
+
 /// Objects of a class that go to glibc after the heap had nothing for one.
 const UNTRIED_OBJECTS: u32 = 256;
 
@@ -56,6 +60,15 @@ const UNTRIED_OBJECTS: u32 = 256;
 #[repr(align(64))]
 pub(crate) struct Thread {
     instance: &'static Instance<'static>,
+    /// Where the arena begins.
+    start: *mut u8,
+    /// Where the kernel says on which core this thread runs.
+    core_word: CoreWord,
+    /// The core that the magazines are for; one that there is not where each call is to be looked
+    /// at: before the first, and where misuse is to be found.
+    home: CoreId,
+    /// The place of that core in the atlas.
+    home_place: u16,
     /// Placements left until the next tick.
     until_tick: u32,
     /// Objects by class that go to glibc without a try, since the heap has nothing.
@@ -78,6 +91,10 @@ impl Thread {
     pub(crate) fn new(instance: &'static Instance<'static>, place: pin::Place) -> Self {
         Self {
             instance,
+            start: instance.address(Slot(0)),
+            core_word: instance.core_word(),
+            home: NOWHERE,
+            home_place: 0,
             until_tick: TICK_OBJECTS,
             untried: [0; CLASSES],
             rounds: 0,
@@ -90,28 +107,46 @@ impl Thread {
         }
     }
 
-    /// A slot for an object; null where there is none, which is counted.
-    #[inline]
-    fn take(&mut self, class: SizeClass, size: usize) -> *mut c_void {
-        let core = self.instance.current_core();
-        if self.untried[class.index()] == 0
-            && let Some(slot) = self.magazines.take(self.instance.heap(), core, class)
-        {
-            return self.handed_out(slot, class, size);
+    /// A slot that is at hand, where that is all there is to do. It calls nothing.
+    #[inline(always)]
+    fn take_at_hand(&mut self, class: SizeClass, size: usize) -> Option<*mut c_void> {
+        if self.until_tick == 1 || !self.core_word.says(self.home) {
+            return None;
         }
-        self.take_after_growth(core, class, size)
+        let slot = self.magazines.take_at_home(class)?;
+        self.until_tick -= 1;
+        Some(self.handed_out(slot, class, size))
     }
 
-    #[inline]
-    fn handed_out(&mut self, slot: Slot, class: SizeClass, size: usize) -> *mut c_void {
-        let tally = &mut self.placed[class.index()];
-        tally.objects += 1;
-        tally.bytes += size as u64;
+    /// A slot for an object; null where there is none, which is counted.
+    fn take(&mut self, class: SizeClass, size: usize) -> *mut c_void {
+        let core = self.core_word.core();
+        let place = self.instance.dense(core);
         self.until_tick -= 1;
         if self.until_tick == 0 {
             self.tick();
         }
-        self.instance.address(slot).cast()
+        if self.untried[class.index()] == 0
+            && let Some(slot) = self.magazines.take(self.instance.heap(), place, class)
+        {
+            self.settle(core, place);
+            return self.handed_out(slot, class, size);
+        }
+        self.take_after_growth(place, class, size)
+    }
+
+    /// The magazines have just made this core their home.
+    fn settle(&mut self, core: CoreId, place: u16) {
+        self.home = if self.instance.is_checked() { NOWHERE } else { core };
+        self.home_place = place;
+    }
+
+    #[inline(always)]
+    fn handed_out(&mut self, slot: Slot, class: SizeClass, size: usize) -> *mut c_void {
+        let tally = &mut self.placed[class.index()];
+        tally.objects += 1;
+        tally.bytes += size as u64;
+        self.start.wrapping_add(slot.offset()).cast()
     }
 
     /// Gets memory, and tries once more; then leaves some objects to glibc without a try, since
@@ -133,11 +168,21 @@ impl Thread {
         ptr::null_mut()
     }
 
-    #[inline]
+    /// Keeps a freed slot at hand, where that is all there is to do. It calls nothing.
+    #[inline(always)]
+    fn keep(&mut self, slot: Slot) -> bool {
+        self.core_word.says(self.home)
+            && self.magazines.put_at_home(self.instance.heap(), self.home_place, slot)
+    }
+
     fn put(&mut self, slot: Slot) {
-        let core = self.instance.current_core();
-        match self.magazines.put(self.instance.heap(), core, slot) {
-            Ok(class) => self.untried[class.index()] = 0,
+        let core = self.core_word.core();
+        let place = self.instance.dense(core);
+        match self.magazines.put(self.instance.heap(), place, slot) {
+            Ok(class) => {
+                self.settle(core, place);
+                self.untried[class.index()] = 0;
+            }
             Err(misuse) => process::misused(self.instance, misuse),
         }
     }
@@ -180,26 +225,55 @@ impl Thread {
     }
 }
 
+/// This thread's block while a call works on it, during which the thread is busy.
+struct Entered<'s> {
+    slot: &'s ThreadSlot,
+    block: *mut Thread,
+}
+
+impl<'s> Entered<'s> {
+    /// `None` where the thread has no block, or is in a call already.
+    #[inline(always)]
+    fn enter(slot: &'s ThreadSlot) -> Option<Self> {
+        let block = slot.state.load(Ordering::Relaxed);
+        if !state::is_block(block) {
+            return None;
+        }
+        slot.state.store(state::BUSY, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        Some(Self { slot, block })
+    }
+
+    #[inline(always)]
+    fn thread(&mut self) -> &mut Thread {
+        // SAFETY: a state that is a block is this thread's own, and it is reached through its slot
+        // only, which says now that it is busy: nothing else can have a reference.
+        unsafe { &mut *self.block }
+    }
+}
+
+impl Drop for Entered<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        compiler_fence(Ordering::SeqCst);
+        self.slot.state.store(self.block, Ordering::Relaxed);
+    }
+}
+
 /// Runs `work` on this thread's block, during which the thread is busy. `None` if it has none.
 #[inline(always)]
 pub(crate) fn with_block<T>(slot: &ThreadSlot, work: impl FnOnce(&mut Thread) -> T) -> Option<T> {
-    let block = slot.state.load(Ordering::Relaxed);
-    if !state::is_block(block) {
-        return None;
-    }
-    slot.state.store(state::BUSY, Ordering::Relaxed);
-    compiler_fence(Ordering::SeqCst);
-    // SAFETY: a state that is a block is this thread's own, and it is reached through its slot
-    // only, which says now that it is busy: nothing else can have a reference.
-    let thread = unsafe { &mut *block };
-    let result = work(thread);
-    compiler_fence(Ordering::SeqCst);
-    slot.state.store(block, Ordering::Relaxed);
-    Some(result)
+    let mut entered = Entered::enter(slot)?;
+    Some(work(entered.thread()))
 }
 
-/// Memory for an object near the core that runs this thread. Null where it is left to glibc.
+/// Memory for an object near the core that runs this thread, where it has some at hand.
 #[inline(always)]
+pub(crate) fn place_at_hand(class: SizeClass, size: usize) -> Option<*mut c_void> {
+    Entered::enter(tls::slot())?.thread().take_at_hand(class, size)
+}
+
+/// The same, wherever it comes from. Null where it is left to glibc.
 pub(crate) fn place(class: SizeClass, size: usize) -> *mut c_void {
     let slot = tls::slot();
     match with_block(slot, |thread| thread.take(class, size)) {
@@ -208,8 +282,14 @@ pub(crate) fn place(class: SizeClass, size: usize) -> *mut c_void {
     }
 }
 
-/// Frees a slot of the process's arena.
+/// Frees a slot of the process's arena where this thread can keep it; false where it cannot, and
+/// then nothing was done.
 #[inline(always)]
+pub(crate) fn keep(freed: Slot) -> bool {
+    Entered::enter(tls::slot()).is_some_and(|mut entered| entered.thread().keep(freed))
+}
+
+/// Frees a slot of the process's arena.
 pub(crate) fn release(freed: Slot) {
     let slot = tls::slot();
     if with_block(slot, |thread| thread.put(freed)).is_none() {

@@ -52,6 +52,15 @@ impl CoreWord {
         }
         current_core()
     }
+
+    /// Whether the word says that `core` runs this thread; false where there is no word. It calls
+    /// nothing.
+    #[inline(always)]
+    #[must_use]
+    pub fn says(self, core: CoreId) -> bool {
+        // SAFETY: as in `core`. What marks a thread without registration is no core's number.
+        self.at.is_some_and(|at| unsafe { arch::thread_word(at) == u32::from(core.0) })
+    }
 }
 
 #[cfg(test)]
@@ -67,6 +76,8 @@ mod tests {
             for core in cores() {
                 let seen = std::thread::spawn(move || {
                     pin(core).expect("an allowed core");
+                    assert_eq!(way.says(core), way.is_known());
+                    assert!(!way.says(CoreId(u16::MAX)));
                     (0..1000).map(|_| way.core()).collect::<Vec<_>>()
                 });
                 assert!(seen.join().expect("no panic").iter().all(|seen| *seen == core));

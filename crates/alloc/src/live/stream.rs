@@ -413,6 +413,7 @@ impl Stream {
         let least = todo.saturating_sub(piece(&book.codes).min(CLOSED_TOGETHER));
         let mut left = 0;
         for place in (least..todo).rev() {
+            self.decoders[place].prune(&book.codes);
             let decision = self.decoders[place].best(&book.codes);
             let tired = index(self.open[place].reads) >= limit;
             if !decision.is_safe(SAFE_ERROR) && !tired {

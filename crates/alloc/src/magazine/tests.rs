@@ -295,6 +295,32 @@ fn a_far_slot_goes_to_its_bin_and_a_near_one_is_kept() {
 }
 
 #[test]
+fn what_a_thread_uses_by_turns_stays_at_hand_and_what_it_only_frees_does_not() {
+    let rig = Rig::new(64);
+    let heap = rig.started(generous(Mode::Aware), 64);
+    let (mut mine, mut other) = (Magazines::new(), Magazines::new());
+    let take = |from: &mut Magazines| -> Vec<Slot> {
+        (0..500).map(|_| from.take(&heap, 0, SizeClass::B64).unwrap()).collect()
+    };
+    for _ in 0..5 {
+        for slot in take(&mut mine) {
+            mine.put(&heap, 0, slot).unwrap();
+        }
+    }
+    let drawn = mine.counts().drawn_slots;
+    assert!(mine.at_hand(SizeClass::B64) >= 500);
+    for slot in take(&mut mine) {
+        // It frees none of its own from now on.
+        other.put(&heap, 0, slot).unwrap();
+    }
+    assert_eq!(mine.counts().drawn_slots, drawn);
+    assert!(other.at_hand(SizeClass::B64) <= 64);
+    mine.flush(&heap);
+    other.flush(&heap);
+    assert_eq!(heap.live_bytes(), 0);
+}
+
+#[test]
 fn a_thread_on_another_core_leaves_its_lines_behind() {
     let rig = Rig::new(4);
     let heap = rig.started(generous(Mode::Aware), 4);
