@@ -26,6 +26,7 @@ pub(crate) use dataflow::{
 };
 pub(crate) use predict::{AcksName, ObjectiveName, PredictArgs, StartName};
 pub(crate) use run::{PinChoice, PlacementArgs, RunArgs, RunMode};
+pub(crate) use share::Share;
 pub(crate) use sim::{SimArgs, SimCommand, SizeChoice, SpeedArgs, SweepArgs};
 pub(crate) use taskbench::{TaskbenchArgs, TaskbenchRun};
 pub(crate) use verify::{ModelArgs, VerifyCommand};
@@ -35,7 +36,8 @@ use crate::run::usage::UsageArgs;
 use crate::tier::TierArmArgs;
 use crate::workload::WorkloadArgs;
 
-/// Measures how far every core is from every memory block, region and other core.
+/// Measures how far every core is from every memory block, region and other core, and arranges data,
+/// communication, tasks and pages by it.
 #[derive(Debug, Parser)]
 #[command(
     name = "isochrone",
@@ -95,10 +97,12 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  isochrone machine\n  isochrone machine --list\n  \
         isochrone machine bullion-s-16s\n  isochrone machine my-machine.toml --json")]
     Machine(MachineArgs),
-    /// Run a program with its small objects on the lines near the core that asks.
+    /// Run a program with its small objects on the lines near the core that asks, or an MPI job with its
+    /// collectives in cache lines.
     #[command(after_help = run::AFTER_HELP)]
     Run(RunArgs),
-    /// Compare placements and allocators on this machine.
+    /// Measure on this machine what each part gains and costs, beside others that do the same: placements
+    /// and allocators, collectives, tasks, memory larger than fast memory.
     #[command(after_help = bench::AFTER_HELP)]
     Bench {
         /// What is compared.
@@ -348,7 +352,8 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
         "k" | "K" => 1 << 10,
         "m" | "M" => 1 << 20,
         "g" | "G" => 1 << 30,
-        _ => return Err(format!("`{unit}` is no unit: use k, M or G")),
+        "t" | "T" => 1 << 40,
+        _ => return Err(format!("`{unit}` is no unit: use k, M, G or T")),
     };
     let number: u64 = number.parse().map_err(|_| format!("`{text}` is not a size: try 256M"))?;
     number.checked_mul(factor).ok_or_else(|| format!("`{text}` is too large"))
@@ -374,29 +379,4 @@ pub(crate) fn parse_cores(text: &str) -> Result<Vec<u16>, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    use super::*;
-
-    #[test]
-    fn the_definition_is_consistent() {
-        Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn sizes() {
-        assert_eq!(parse_bytes("100M"), Ok(100 << 20));
-        assert_eq!(parse_bytes("2GiB"), Ok(2 << 30));
-        assert_eq!(parse_bytes("4096"), Ok(4096));
-        assert!(parse_bytes("12parsecs").is_err());
-        assert!(parse_bytes("99999999999999999999G").is_err());
-    }
-
-    #[test]
-    fn core_lists() {
-        assert_eq!(parse_cores("0,2-4,3"), Ok(vec![0, 2, 3, 4]));
-        assert!(parse_cores("4-2").is_err());
-        assert!(parse_cores("a").is_err());
-    }
-}
+mod tests;

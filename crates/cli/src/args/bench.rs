@@ -8,28 +8,14 @@ use super::dataflow::{
     CholeskyArgs, CholeskyRun, HistogramArgs, JacobiArgs, MatrixArgs, StreamclusterArgs,
 };
 use super::parse_bytes;
-use super::run::PlacementArgs;
+use super::run::{HostArgs, PlacementArgs};
 use super::sim::SpeedArgs;
 use super::taskbench::{TaskbenchArgs, TaskbenchRun};
 use crate::workload::request::StructureName;
 
 /// Examples below `isochrone bench --help`.
 pub(super) const AFTER_HELP: &str = "\
-Examples:
-  isochrone bench chase --json chase.json
-  isochrone bench structures --only lru,tree --blocks 20
-  isochrone bench astar --cores 0,1 --awake
-  isochrone bench malloc --programs ~/mimalloc-bench/bin --json malloc.json
-  isochrone bench coll --json coll.json
-  isochrone bench coll --peer 'xhc=/opt/ompi/lib/libmpi.so=/opt/ompi/bin/mpirun --mca coll_xhc_priority 100'
-  isochrone bench flags --blocks 30 --json flags.json
-  isochrone bench cholesky --rows 8192 --tile 512 --regime dft,naft --json cholesky.json
-  isochrone bench cholesky --peers --rows 8192 --tiles 256,384,512 --json peers.json
-  isochrone bench taskbench --patterns stencil_1d --widths 8 --json taskbench.json
-  isochrone bench jacobi --check-footprint --blocks 2
-  isochrone bench sim --repeats 5 --json speed.json
-  isochrone bench tier --radii 1,5 --only curves --json tier.json
-  isochrone bench tier --only peers --folder /var/tmp --peer umap=$PWD/libumap-peer.so
+Every benchmark has examples in its own --help.
 
 Arms run in turns in random balanced blocks on the same pinned cores. Each figure is the median
 of ratios within blocks, with a 95 % bootstrap interval; `aa_control` compares an arm with itself,
@@ -40,35 +26,68 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 interrupted (what was measured is
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum BenchCommand {
     /// Dependent chase over lines of each placement, from sizes of the L2 to DRAM.
+    #[command(after_help = "Examples:\n  \
+        isochrone bench chase --json chase.json                 sizes for this machine's caches\n  \
+        isochrone bench chase --sizes 2.5,3.5 --near 1/8        MiB of lines, of the nearest eighth")]
     Chase(ChaseArgs),
     /// Recursive data structures with nodes of one line: LRU cache, tree, skip list, EM3D,
     /// Barnes-Hut, Monte-Carlo tree search.
+    #[command(after_help = "Examples:\n  \
+        isochrone bench structures --only lru,tree --blocks 20")]
     Structures(StructuresArgs),
     /// A* on the 15-puzzle, the paper's application, in both published shapes.
+    #[command(after_help = "Examples:\n  \
+        isochrone bench astar --cores 0,1 --awake\n  \
+        isochrone bench astar --json astar.json && isochrone reproduce hidden-numa --bench astar.json")]
     Astar(AstarArgs),
     /// Collectives in cache lines against the installed MPIs, in the same jobs.
+    #[command(after_help = "Examples:\n  \
+        isochrone bench coll --json coll.json\n  \
+        isochrone bench coll --only bcast,barrier --jobs 2 --blocks 10   a short run\n  \
+        isochrone bench coll --peer 'xhc=/opt/ompi/lib/libmpi.so=/opt/ompi/bin/mpirun --mca coll_xhc_priority 100'")]
     Coll(CollArgs),
     /// Lines near and far for a pair of cores, and a broadcast and a barrier on each.
+    #[command(after_help = "Examples:\n  \
+        isochrone bench flags --blocks 30 --json flags.json")]
     Flags(FlagsArgs),
     /// Programs of mimalloc-bench under our library and the well known ones.
+    #[command(after_help = "Examples:\n  \
+        isochrone bench malloc --programs ~/mimalloc-bench/bin --json malloc.json")]
     Malloc(MallocArgs),
     /// The tiled Cholesky factorisation on tasks, in the regimes of memory and scheduling.
+    #[command(after_help = "Examples:\n  \
+        isochrone bench cholesky --rows 8192 --tile 512 --regime dft,naft --json cholesky.json\n  \
+        isochrone bench cholesky --peers --rows 8192 --tiles 256,384,512 --json peers.json\n  \
+        isochrone bench cholesky --rows 1024 --trace trace.json    for chrome://tracing or Perfetto")]
     Cholesky(CholeskyArgs),
     /// Answers one question of `cholesky --peers`.
     #[command(hide = true)]
     CholeskyRun(CholeskyRun),
     /// Symmetric matrix inversion on tasks, in three stages.
+    #[command(after_help = "Examples:\n  \
+        isochrone bench smi --rows 2048 --regime dft,di,naft,isochrone")]
     Smi(MatrixArgs),
     /// PARSEC's streamcluster on tasks.
+    #[command(after_help = "Examples:\n  \
+        isochrone bench streamcluster --regime dft,naft --json streamcluster.json")]
     Streamcluster(StreamclusterArgs),
     /// Jacobi's method with the five-point stencil on tasks, by blocks of rows.
+    #[command(after_help = "Examples:\n  \
+        isochrone bench jacobi --rows 4096 --sweeps 20 --regime dft,naft\n  \
+        isochrone bench jacobi --check-footprint --blocks 2      every page that a kernel did not declare is unmapped")]
     Jacobi(JacobiArgs),
     /// The integral histogram of an image on tasks, 32 bins.
+    #[command(after_help = "Examples:\n  \
+        isochrone bench inthist --regime naft --record schedule.json")]
     Inthist(HistogramArgs),
     /// How fast the simulator of large machines is.
+    #[command(after_help = "Examples:\n  isochrone bench sim --repeats 5 --json speed.json")]
     Sim(SpeedArgs),
     /// What a task costs, and how small tasks may get, against OpenMP, oneTBB and StarPU. Takes some
     /// three minutes with all of them; slow systems get fewer steps and tasks, which the file says.
+    #[command(after_help = "Examples:\n  \
+        isochrone bench taskbench --json taskbench.json             everything, some three minutes\n  \
+        isochrone bench taskbench --patterns stencil_1d --widths 8")]
     Taskbench(TaskbenchArgs),
     /// Answers one question of `taskbench`.
     #[command(hide = true)]
@@ -78,6 +97,10 @@ pub(crate) enum BenchCommand {
     },
     /// Memory larger than fast memory: the stencil with half of its data in fast memory, what a page
     /// costs, and the same under mmap and swap.
+    #[command(after_help = "Examples:\n  \
+        isochrone bench tier --json tier.json\n  \
+        isochrone bench tier --radii 1,5 --only curves\n  \
+        isochrone bench tier --only peers --folder /var/tmp --peer umap=$PWD/libumap-peer.so")]
     Tier(TierArgs),
 }
 
@@ -99,7 +122,7 @@ pub(crate) struct CommonArgs {
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
-    pub(crate) placement: PlacementArgs,
+    pub(crate) host: HostArgs,
 }
 
 /// What `bench chase` takes.
@@ -108,6 +131,8 @@ pub(crate) struct ChaseArgs {
     /// MiB of lines, e.g. 1,4,64 [default: sizes for this machine's caches].
     #[arg(long, value_name = "MIB", value_delimiter = ',')]
     pub(crate) sizes: Vec<f64>,
+    #[command(flatten)]
+    pub(crate) placement: PlacementArgs,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }
@@ -161,6 +186,8 @@ pub(crate) struct StructuresArgs {
     #[arg(long, value_name = "MIB", value_delimiter = ',')]
     pub(crate) sizes: Vec<f64>,
     #[command(flatten)]
+    pub(crate) placement: PlacementArgs,
+    #[command(flatten)]
     pub(crate) common: CommonArgs,
 }
 
@@ -174,6 +201,8 @@ pub(crate) struct AstarArgs {
     /// Korf's instances to search, one for each core [default: 79 and up by difficulty].
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     pub(crate) instances: Vec<u8>,
+    #[command(flatten)]
+    pub(crate) placement: PlacementArgs,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }
@@ -223,6 +252,8 @@ pub(crate) struct MallocArgs {
     /// Longest that one run of a program may take, in seconds.
     #[arg(long, value_name = "S", default_value_t = 120)]
     pub(crate) limit: u32,
+    #[command(flatten)]
+    pub(crate) placement: PlacementArgs,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }

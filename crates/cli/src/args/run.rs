@@ -44,7 +44,7 @@ pub(crate) enum PinChoice {
     None,
 }
 
-/// What shapes the placement, in `run` and in the benchmarks alike.
+/// What shapes the placement of small objects, in `run` and in its benchmarks alike.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct PlacementArgs {
     /// How near is near: the nearest share of all lines (1/2, 1/4, 1/8, ...).
@@ -65,6 +65,11 @@ pub(crate) struct PlacementArgs {
     /// machine's].
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     pub(crate) arena_limit: Option<u64>,
+}
+
+/// What is known of this machine, and how it is kept.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct HostArgs {
     /// This machine's atlas [default: isochrone.atlas, else the one in the cache folder, else a
     /// quick one is measured first].
     #[arg(long, value_name = "FILE")]
@@ -95,6 +100,8 @@ pub(crate) struct RunArgs {
     pub(crate) mode: RunMode,
     #[command(flatten)]
     pub(crate) placement: PlacementArgs,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
     /// Instead: an MPI job (CMD is its mpirun) whose collectives are done in cache lines.
     #[arg(long, conflicts_with_all = ["mode", "pin", "compare", "check", "fresh"])]
     pub(crate) mpi: bool,

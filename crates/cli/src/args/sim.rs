@@ -24,14 +24,23 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 interrupted (finished runs are ke
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum SimCommand {
     /// The tiled Cholesky factorisation, 59136 rows in tiles of 768.
+    #[command(
+        after_help = "Examples:\n  isochrone sim cholesky --machine bullion-s-16s --regime naft --threads 288"
+    )]
     Cholesky(SimArgs),
     /// Symmetric matrix inversion, the same matrix.
+    #[command(
+        after_help = "Examples:\n  isochrone sim smi --regime di --json smi.json --html smi.html"
+    )]
     Smi(SimArgs),
     /// PARSEC's streamcluster, one step of the paper's five.
+    #[command(after_help = "Examples:\n  isochrone sim streamcluster --regime dft --threads 96")]
     Streamcluster(SimArgs),
     /// Jacobi's method, 6400 blocks of 800 x 20000.
+    #[command(after_help = "Examples:\n  isochrone sim jacobi --size small --regime naft")]
     Jacobi(SimArgs),
     /// The integral histogram of 65536 x 65536 pixels in blocks of 512 x 512.
+    #[command(after_help = "Examples:\n  isochrone sim inthist --regime isochrone --threads 48")]
     Inthist(SimArgs),
     /// Many runs on all cores of this machine; a sweep that was stopped goes on where it was.
     #[command(after_help = "Examples:\n  \

@@ -17,8 +17,12 @@ Ends with 1 when the model is wrong.";
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum VerifyCommand {
     /// Live calls of two ranks here against the predicted band and the simulation.
+    #[command(after_help = "Examples:\n  \
+        isochrone verify model --json model.json\n  \
+        isochrone verify model --scale 2      must fail: wrong by a factor of two")]
     Model(ModelArgs),
     /// Figures that others have published: fitted on some, predicted for the rest.
+    #[command(after_help = "Examples:\n  isochrone verify published --json published.json")]
     Published {
         /// Every point as JSON, `-` for standard output.
         #[arg(long, value_name = "FILE")]

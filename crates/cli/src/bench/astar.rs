@@ -95,7 +95,7 @@ pub(super) fn measure(args: &AstarArgs, setting: &mut Setting<'_>) -> Result<Fig
                 if !setting.keep_going() {
                     return Ok(figures);
                 }
-                let placement = &args.common.placement;
+                let placement = &args.placement;
                 let seed = setting.seed();
                 let mut field = Field::new(placement, found.path.clone(), &cores[..*count], seed);
                 extra.iter().cloned().for_each(|arm| field.add(arm));
@@ -122,7 +122,7 @@ fn others(
     let mut arms = Vec::new();
     match library::find(None) {
         Ok(ours) => {
-            let placement = &args.common.placement;
+            let placement = &args.placement;
             let policy = setup::policy(Mode::Aware, placement, &found.contents);
             let mut config =
                 setup::config(policy, placement, &found.contents, &found.path, scratch)?;

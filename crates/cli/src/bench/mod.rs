@@ -50,18 +50,21 @@ pub(crate) fn run(command: &BenchCommand, terminal: &Terminal) -> Result<ExitCod
     match command {
         BenchCommand::Chase(args) => {
             let mut setting = Setting::new("chase", &args.common, terminal)?;
+            setting.placed(args.placement.near, args.placement.waste_of_pools());
             let figures = nodes::chase(args, &mut setting)?;
             let text = figures.text(setting.width());
             finish(setting, &figures, &text)
         }
         BenchCommand::Structures(args) => {
             let mut setting = Setting::new("structures", &args.common, terminal)?;
+            setting.placed(args.placement.near, args.placement.waste_of_pools());
             let figures = nodes::structures(args, &mut setting)?;
             let text = figures.text(setting.width());
             finish(setting, &figures, &text)
         }
         BenchCommand::Astar(args) => {
             let mut setting = Setting::new("astar", &args.common, terminal)?;
+            setting.placed(args.placement.near, args.placement.waste_of_pools());
             let figures = astar::measure(args, &mut setting)?;
             let text = figures.text(setting.width());
             finish(setting, &figures, &text)
@@ -136,6 +139,7 @@ pub(crate) fn run(command: &BenchCommand, terminal: &Terminal) -> Result<ExitCod
         BenchCommand::Sim(args) => crate::sim::speed::run(args, terminal),
         BenchCommand::Malloc(args) => {
             let mut setting = Setting::new("malloc", &args.common, terminal)?;
+            setting.placed(args.placement.near, args.placement.waste_of_programs());
             let figures = malloc::measure(args, &mut setting)?;
             let text = figures.text(setting.width());
             finish(setting, &figures, &text)

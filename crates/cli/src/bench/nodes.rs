@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::Setting;
 use super::field::{Caches, Field, GLIBC, Outcome, Plateau, Plateaus};
 use super::ratio::{Ratio, Verdict};
-use crate::args::{ChaseArgs, CommonArgs, StructuresArgs};
+use crate::args::{ChaseArgs, CommonArgs, PlacementArgs, StructuresArgs};
 use crate::run::atlas::Found;
 use crate::workload::request::{Request, StructureName};
 
@@ -51,7 +51,7 @@ pub(super) struct Figures {
 }
 
 pub(super) fn chase(args: &ChaseArgs, setting: &mut Setting<'_>) -> Result<Figures> {
-    let mut ground = Ground::new(&args.common, setting)?;
+    let mut ground = Ground::new(&args.common, &args.placement, setting)?;
     let caches = Caches::of(setting.machine(), ground.core);
     let sizes = if args.sizes.is_empty() {
         // From half of the L2, over a share of the LLC that a tenant may hope for, to DRAM.
@@ -65,7 +65,7 @@ pub(super) fn chase(args: &ChaseArgs, setting: &mut Setting<'_>) -> Result<Figur
 }
 
 pub(super) fn structures(args: &StructuresArgs, setting: &mut Setting<'_>) -> Result<Figures> {
-    let mut ground = Ground::new(&args.common, setting)?;
+    let mut ground = Ground::new(&args.common, &args.placement, setting)?;
     let caches = Caches::of(setting.machine(), ground.core);
     let sizes = if args.sizes.is_empty() {
         vec![4.0 * mib(caches.l2), mib(caches.llc)]
@@ -92,13 +92,17 @@ struct Ground {
 }
 
 impl Ground {
-    fn new(common: &CommonArgs, setting: &mut Setting<'_>) -> Result<Self> {
+    fn new(
+        common: &CommonArgs,
+        placement: &PlacementArgs,
+        setting: &mut Setting<'_>,
+    ) -> Result<Self> {
         let scratch = tempfile::tempdir().context("there is no place for temporary files")?;
         let mut found = setting.atlas(scratch.path())?;
         let cores = setting.cores(1)?;
         let core = *cores.first().context("--cores names none")?;
         setting.refresh(&mut found, &cores, scratch.path())?;
-        let field = Field::new(&common.placement, found.path.clone(), &cores, setting.seed());
+        let field = Field::new(placement, found.path.clone(), &cores, setting.seed());
         let blocks = common.blocks.unwrap_or(BLOCKS);
         Ok(Self { field, found, core, blocks, scratch })
     }

@@ -15,7 +15,7 @@ use isochrone_units::CoreId;
 use serde::Serialize;
 
 use super::series::{Series, Turns};
-use crate::args::{CommonArgs, parse_cores};
+use crate::args::{CommonArgs, Share, parse_cores};
 use crate::output::{self, Terminal};
 use crate::progress::{Interrupt, Progress};
 use crate::run::atlas::{self, Found};
@@ -33,8 +33,9 @@ pub(crate) struct Head {
     pub(crate) order: &'static str,
     pub(crate) seed: u64,
     pub(crate) cores: Vec<u16>,
-    pub(crate) near: String,
-    pub(crate) waste: String,
+    /// Where small objects are placed, how near and what that may waste.
+    pub(crate) near: Option<String>,
+    pub(crate) waste: Option<String>,
     pub(crate) awake: bool,
     /// Title of the machine; no names of hosts.
     pub(crate) machine: String,
@@ -102,12 +103,9 @@ impl<'a> Setting<'a> {
             order: "blocks: every arm once in random order, then once more backwards",
             seed,
             cores: Vec::new(),
-            near: common.placement.near.to_string(),
-            waste: match bench {
-                "malloc" => common.placement.waste_of_programs().to_string(),
-                _ => common.placement.waste_of_pools().to_string(),
-            },
-            awake: common.placement.awake,
+            near: None,
+            waste: None,
+            awake: common.host.awake,
             machine: machine.title.clone(),
             fingerprint,
             state_before: state,
@@ -129,6 +127,12 @@ impl<'a> Setting<'a> {
             streams: 0,
             awake: None,
         })
+    }
+
+    /// Notes how small objects are placed.
+    pub(crate) fn placed(&mut self, near: Share, waste: Share) {
+        self.head.near = Some(near.to_string());
+        self.head.waste = Some(waste.to_string());
     }
 
     /// The machine.
@@ -160,7 +164,7 @@ impl<'a> Setting<'a> {
             );
         }
         self.head.cores = cores.iter().map(|core| core.0).collect();
-        if self.common.placement.awake && self.awake.is_none() {
+        if self.common.host.awake && self.awake.is_none() {
             self.awake = Some(Awake::start(&cores));
         }
         Ok(cores)
@@ -168,7 +172,7 @@ impl<'a> Setting<'a> {
 
     /// This machine's atlas.
     pub(crate) fn atlas(&mut self, scratch: &Path) -> Result<Found> {
-        let named = self.common.placement.atlas.as_deref();
+        let named = self.common.host.atlas.as_deref();
         atlas::find(named, output::cache_folder(), scratch, self.terminal)
     }
 

@@ -81,12 +81,8 @@ fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
         .tempdir()
         .context("there is no place for temporary files; set TMPDIR")?;
     let library = library::find(args.preload.as_deref())?;
-    let found = atlas::find(
-        args.placement.atlas.as_deref(),
-        output::cache_folder(),
-        scratch.path(),
-        terminal,
-    )?;
+    let found =
+        atlas::find(args.host.atlas.as_deref(), output::cache_folder(), scratch.path(), terminal)?;
     let fresh = match args.fresh {
         true => atlas::fresh(&found, &setup::cores(&found.contents)?, scratch.path(), terminal)?,
         false => None,
@@ -101,7 +97,7 @@ fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
     };
     let under = Under { args, program, library, config, scratch: scratch.path() };
     let signals = Signals::hold()?;
-    let _awake = args.placement.awake.then(|| Awake::start(under.config.cores.as_slice()));
+    let _awake = args.host.awake.then(|| Awake::start(under.config.cores.as_slice()));
     let (code, compare) = under.run(&signals)?;
     if args.report || args.compare || args.json.is_some() {
         let record = RunRecord {

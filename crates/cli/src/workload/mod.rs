@@ -60,6 +60,9 @@ pub(crate) struct WorkloadArgs {
     seed: u64,
     #[command(flatten)]
     placement: PlacementArgs,
+    /// The atlas that pools follow.
+    #[arg(long)]
+    atlas: Option<PathBuf>,
 }
 
 /// Answers until its standard input ends.
@@ -94,7 +97,7 @@ fn source(args: &WorkloadArgs) -> Result<Source> {
         NodesFrom::Adversarial => Mode::Adversarial,
         NodesFrom::Oracle => Mode::Oracle,
     };
-    let path: &PathBuf = args.placement.atlas.as_ref().context("a pool needs --atlas")?;
+    let path: &PathBuf = args.atlas.as_ref().context("a pool needs --atlas")?;
     let contents = load(path)?;
     let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
     let mut policy = setup::policy(mode, &args.placement, &contents);

@@ -146,7 +146,7 @@ impl Field {
     fn new(args: &MallocArgs, setting: &mut Setting<'_>, folder: PathBuf) -> Result<Self> {
         let scratch = tempfile::tempdir().context("there is no place for temporary files")?;
         let found = setting.atlas(scratch.path())?;
-        let placement = &args.common.placement;
+        let placement = &args.placement;
         let policy = setup::policy(Mode::Aware, placement, &found.contents);
         let mut config =
             setup::config(policy, placement, &found.contents, &found.path, scratch.path())?;
