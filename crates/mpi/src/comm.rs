@@ -52,8 +52,8 @@ pub(crate) struct Comm {
 pub(crate) type Why = String;
 
 impl Comm {
-    /// A communicator seen for the first time; `Err` for those that are never done in lines.
-    pub(crate) fn new(mpi: &Mpi, comm: Handle) -> Self {
+    /// A communicator seen for the first time, refused where it is never done in lines.
+    pub(crate) fn new(mpi: &Mpi, comm: Handle, config: &Config) -> Self {
         let f = mpi.functions();
         let ask = |function: unsafe extern "C" fn(Handle, *mut c_int) -> c_int| {
             let mut answer = -1;
@@ -64,7 +64,7 @@ impl Comm {
         let inter = ask(f.comm_test_inter);
         let (rank, size) = (ask(f.comm_rank), ask(f.comm_size));
         match (u16::try_from(rank), u16::try_from(size)) {
-            (Ok(rank), Ok(size)) if inter == 0 && size > 1 => {
+            (Ok(rank), Ok(size)) if inter == 0 && (size > 1 || config.alone && size == 1) => {
                 Self { rank, size, state: State::Counting(0) }
             }
             _ => Self { rank: 0, size: 0, state: State::Refused },

@@ -24,6 +24,9 @@ pub struct Config {
     pub choose_lines: bool,
     /// Communicators that are done in lines at most, at a time.
     pub communicators_max: usize,
+    /// Whether communicators of one rank are done in lines as well: what a call then takes is what the way
+    /// through this library takes beside what ranks tell one another.
+    pub alone: bool,
     /// Pretends that a node ends after so many ranks: for trying what is done across nodes.
     pub ranks_per_node: Option<u32>,
     /// The folder for reports.
@@ -38,6 +41,7 @@ impl Default for Config {
             bytes_max: 64 << 10,
             choose_lines: true,
             communicators_max: 64,
+            alone: false,
             ranks_per_node: None,
             reports: None,
         }

@@ -102,7 +102,7 @@ impl Process {
         self.mpi.version()
     }
 
-    /// One collective.
+    /// One collective of all ranks.
     ///
     /// # Errors
     /// The MPI's error code.
@@ -111,6 +111,31 @@ impl Process {
     /// If the buffers were made for fewer bytes or ranks.
     #[inline]
     pub fn call(&self, by: By, what: What, root: u16, buffers: &mut Buffers) -> Result<(), c_int> {
+        let is_root = root == self.rank;
+        self.call_on(self.mpi.world(), (by, what), (root, is_root), buffers)
+    }
+
+    /// One collective of this rank alone, with itself as the root: in lines only where that was
+    /// [asked for](crate::Config::alone).
+    ///
+    /// # Errors
+    /// The MPI's error code.
+    ///
+    /// # Panics
+    /// If the buffers were made for fewer bytes.
+    #[inline]
+    pub fn call_alone(&self, by: By, what: What, buffers: &mut Buffers) -> Result<(), c_int> {
+        self.call_on(self.mpi.own(), (by, what), (0, true), buffers)
+    }
+
+    #[inline]
+    fn call_on(
+        &self,
+        comm: Handle,
+        (by, what): (By, What),
+        (root, is_root): (u16, bool),
+        buffers: &mut Buffers,
+    ) -> Result<(), c_int> {
         let f = match by {
             By::Lines => &self.preloaded,
             By::Mpi => self.mpi.functions(),
@@ -118,14 +143,13 @@ impl Process {
         let needed = what.bytes.div_ceil(8) * usize::from(self.ranks);
         let room = buffers.send.len().min(buffers.receive.len());
         assert!(what.bytes <= buffers.bytes && needed <= room, "{what:?} of {} words", room);
-        let comm = self.mpi.world();
         let count = c_int::try_from(what.bytes / 8).unwrap_or(0);
         let (root, kind) = (c_int::from(root), self.integer);
         let send: *mut c_void = buffers.send.as_mut_ptr().cast();
         let receive: *mut c_void = buffers.receive.as_mut_ptr().cast();
         let code = match what.kind {
             Kind::Broadcast => {
-                let place = if root == c_int::from(self.rank) { send } else { receive };
+                let place = if is_root { send } else { receive };
                 // SAFETY: a buffer of this process with room for the bytes, on every rank.
                 unsafe { (f.bcast)(place, count, kind, root, comm) }
             }

@@ -146,7 +146,8 @@ fn slot_of(mpi: &'static Mpi, inside: &mut Inside, comm: Handle) -> Option<usize
         Some(slot) => slot,
         None => {
             watch(mpi, inside.world, comm);
-            inside.inner().insert(comm, Comm::new(mpi, comm))
+            let new = Comm::new(mpi, comm, inside.config());
+            inside.inner().insert(comm, new)
         }
     };
     let inner = inside.inner();
@@ -213,7 +214,7 @@ fn count_only(mpi: &'static Mpi, world: &'static World, comm: Handle) {
     let calls = calls.unwrap_or(0).saturating_add(1);
     counts().insert(comm, calls);
     if calls == world.config.calls_before.saturating_add(1) {
-        let Comm { rank, size, state } = Comm::new(mpi, comm);
+        let Comm { rank, size, state } = Comm::new(mpi, comm, &world.config);
         if matches!(state, State::Counting(_)) {
             let no = Err("it runs with MPI_THREAD_MULTIPLE");
             let _refused = comm::agree(mpi, comm, (rank, size), &world.config, no);

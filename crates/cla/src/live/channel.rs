@@ -50,6 +50,11 @@ impl Channel {
         self.in_place
     }
 
+    /// Whether a call was made.
+    pub(super) const fn has_called(&self) -> bool {
+        self.before > 0
+    }
+
     /// Where the lines of the plan lie, by their numbers there.
     pub(super) fn lines(&self) -> &[NonNull<u8>] {
         &self.table

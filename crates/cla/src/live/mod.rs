@@ -48,7 +48,7 @@ mod word;
 pub use choose::{Choose, Usual, channel_plan};
 pub use isochrone_os::shared::Place;
 pub use kind::Kind;
-pub use measure::Loads;
+pub use measure::{Loads, Which};
 pub use plain::{Number, Plain, Reduction};
 pub use player::{Player, Stopper};
 pub use sort::Nearness;

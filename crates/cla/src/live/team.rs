@@ -14,7 +14,6 @@ use crate::program::{Combine, Element, Gone, Line, Rank};
 use isochrone_os::OsError;
 use isochrone_os::affinity::CoreSet;
 use isochrone_os::shared::{Place, Seat, register_barriers};
-use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -430,21 +429,26 @@ impl Team {
         Stopper(Arc::clone(&self.area))
     }
 
+    /// Which trees and chunks.
+    pub(super) fn choose(&self) -> &dyn Choose {
+        &*self.settings.choose
+    }
+
     /// Hands out pairs of lines in this order from now on.
     pub(super) fn take_lines_by(&mut self, order: &[u32]) {
         self.supply = Supply::new(self.area.lines(), Some(order));
     }
 
-    /// Where the lines lie that such calls use, and how this rank waits.
-    pub(super) fn lines_of(
+    /// The channel that such calls use, and how this rank waits.
+    pub(super) fn channel_of(
         &mut self,
         kind: Kind,
         root: Rank,
         bytes: usize,
-    ) -> Result<(&Area, &Waits, &[NonNull<u8>]), TeamError> {
+    ) -> Result<(&Area, &Waits, &Channel), TeamError> {
         let index = self.opened(kind, root, bytes)?;
         let Some(channel) = &self.channels[index] else { return Err(TeamError::Foreign) };
-        Ok((&self.area, &self.waits, channel.lines()))
+        Ok((&self.area, &self.waits, channel))
     }
 
     /// Opens a channel: its lines, and this rank's part.

@@ -41,9 +41,9 @@ fn node_ns(prices: &Prices<'_>, polled: &[bool], node: usize) -> f64 {
             continue;
         }
         let extra = prices.neighbour(line, at) + prices.remote_reader(line, at);
-        missing.push(fetch(prices, line, at));
-        sum += extra + held_ns(prices, line, touch);
         let rivals = polled[line] || contested(prices, line, at);
+        missing.push(Fetch { rivals, ..fetch(prices, line, at) });
+        sum += extra + held_ns(prices, line, touch);
         let stolen = if rivals { stolen_ns(prices, line, at) } else { 0.0 };
         sum += if stolen > 0.0 { stolen } else { filled_ns(prices, line, at) };
     }
@@ -55,6 +55,8 @@ struct Fetch {
     memory_ns: Option<f64>,
     /// From the farthest rank that may have the line: the time, and a node of that rank.
     rank: Option<(f64, usize)>,
+    /// Whether others may want the line meanwhile.
+    rivals: bool,
 }
 
 impl Fetch {
@@ -85,7 +87,13 @@ fn fetched_ns(prices: &Prices<'_>, node: usize, missing: &[Fetch]) -> f64 {
         missing.iter().filter_map(|f| f.rank.map(|(_, supplier)| supplier)).chain(memory);
     let classes = suppliers.map(|supplier| prices.pair(supplier, node));
     let at_once = classes.map(|c| c.start_ns + c.line_ns * lines).fold(0.0_f64, f64::max);
-    one_by_one.max(at_once + missing.iter().map(congestion).sum::<f64>())
+    let at_once = at_once + missing.iter().map(congestion).sum::<f64>();
+    // Lines of one rank that nobody else wants come one right after another, as equation 1 was measured.
+    let of = |fetch: &Fetch| fetch.rank.filter(|_| fetch.memory_ns.is_none() && !fetch.rivals);
+    let from = |fetch: &Fetch| of(fetch).map(|(_, supplier)| prices.rank(supplier));
+    let together =
+        from(&missing[0]).is_some() && missing.iter().all(|f| from(f) == from(&missing[0]));
+    if together { at_once.max(missing[0].ns()) } else { one_by_one.max(at_once) }
 }
 
 /// Whether the rank has just written the line in the operation before.
@@ -167,6 +175,7 @@ fn fetch(prices: &Prices<'_>, line: usize, at: usize) -> Fetch {
     Fetch {
         memory_ns: (!used).then(|| prices.memory(node) + shared),
         rank: farthest.map(|(ns, supplier)| (ns + shared, supplier)),
+        rivals: false,
     }
 }
 

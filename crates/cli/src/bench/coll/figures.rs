@@ -10,7 +10,7 @@ use isochrone_report::table::{Cell as TableCell, Table};
 use isochrone_stats::median;
 use serde::Serialize;
 
-use super::bands::{Bands, known};
+use super::bands::Bands;
 use super::peers::Peer;
 use super::rank::{Arm, Cell, CellTimes, Job, Mode, cells};
 use super::yardstick::Transfer;
@@ -44,13 +44,26 @@ struct CellFigures {
     peer_ns: f64,
     /// How many times faster ours is than that.
     ratio: Option<Ratio>,
-    /// The share of ours inside the predicted band; null for calls that follow one another, and where
-    /// `missing` says why.
+    /// The share of ours inside the predicted band; null for calls that follow one another.
     inside_band: Option<f64>,
     /// The band, the median over samples: predicted.
     t_min_ns: Option<f64>,
     t_max_ns: Option<f64>,
+    /// What was held against the band.
+    held: Option<Held>,
     peers: BTreeMap<String, Against>,
+}
+
+/// Calls that were held against a band.
+#[derive(Clone, Debug, Serialize)]
+struct Held {
+    samples: usize,
+    below: usize,
+    above: usize,
+    /// Calls that were left out because the ranks did not begin at once.
+    apart: usize,
+    /// What a call takes a rank by itself, the median over rounds: measured.
+    call_ns: Option<f64>,
 }
 
 /// A goal and whether it was met, against the best peer of each cell.
@@ -129,7 +142,7 @@ impl Figures {
         let (best_peer, peer_ns, ratio) = (best.0.clone(), best.1.peer_ns, best.1.ratio);
         let ours_ns = median(&ours)?;
         let cell = cell.clone();
-        let (inside_band, t_min_ns, t_max_ns) = (None, None, None);
+        let (inside_band, t_min_ns, t_max_ns, held) = (None, None, None, None);
         Some(CellFigures {
             cell,
             ours_ns,
@@ -139,6 +152,7 @@ impl Figures {
             inside_band,
             t_min_ns,
             t_max_ns,
+            held,
             peers,
         })
     }
@@ -151,7 +165,7 @@ impl Figures {
         let still = jobs.iter().flat_map(|job| &job.rounds).filter(|round| stayed(round)).count();
         self.moved_rounds = self.rounds - still;
         for (number, (kind, cell)) in cells().iter().enumerate() {
-            let priced = cell.mode == Mode::Isolated && known(cell.bytes);
+            let priced = cell.mode == Mode::Isolated;
             let Some(figures) = self.cells.iter_mut().find(|figures| figures.cell == *cell) else {
                 continue;
             };
@@ -164,14 +178,16 @@ impl Figures {
                 let Some(times) = job.cells.get(number) else { continue };
                 for samples in &times.samples {
                     let round = job.rounds.get(samples.round).filter(|round| stayed(round));
-                    let free = samples.free_ns.or_else(|| free_of(job, cell.bytes, samples.round));
-                    let (Some([transfer, _]), Some(call_ns)) = (round, free) else { continue };
+                    let Some([transfer, _]) = round else { continue };
+                    found.apart += samples.apart;
+                    found.call_ns.push(samples.call_ns);
                     for (&ns, &call) in samples.ns.iter().zip(&samples.calls) {
-                        found.add(bands.band(call, transfer, call_ns)?, ns);
+                        found.add(bands.band(call, transfer, samples.call_ns)?, ns);
                     }
                 }
             }
             figures.inside_band = found.share();
+            figures.held = Some(found.held());
             figures.t_min_ns = median(&found.min_ns);
             figures.t_max_ns = median(&found.max_ns);
         }
@@ -237,36 +253,42 @@ impl Figures {
     }
 }
 
-/// What a call takes a rank that waits for nobody, of a collective in which each waits: that of a reduction of
-/// as many bytes to the other rank.
-fn free_of(job: &Job, bytes: usize, round: usize) -> Option<f64> {
-    let like = |cell: &Cell| {
-        cell.mode == Mode::Isolated && cell.op == "reduce" && cell.bytes == bytes.max(8)
-    };
-    let times = job.cells.iter().find(|times| like(&times.cell))?;
-    times.samples.iter().find(|samples| samples.round == round)?.free_ns
-}
-
 /// Samples held against bands.
 #[derive(Default)]
 struct Found {
     samples: usize,
-    inside: usize,
+    below: usize,
+    above: usize,
+    apart: usize,
     min_ns: Vec<f64>,
     max_ns: Vec<f64>,
+    call_ns: Vec<f64>,
 }
 
 impl Found {
     fn add(&mut self, band: Band, ns: f64) {
         self.samples += 1;
-        self.inside += usize::from(band.holds(ns));
+        let outside = !band.holds(ns);
+        self.below += usize::from(outside && ns < band.min_ns);
+        self.above += usize::from(outside && ns > band.min_ns);
         self.min_ns.push(band.min_ns);
         self.max_ns.push(band.max_ns);
     }
 
     #[allow(clippy::cast_precision_loss, reason = "counts of samples are far below 2^52")]
     fn share(&self) -> Option<f64> {
-        (self.samples > 0).then(|| self.inside as f64 / self.samples as f64)
+        let inside = self.samples - self.below - self.above;
+        (self.samples > 0).then(|| inside as f64 / self.samples as f64)
+    }
+
+    fn held(&self) -> Held {
+        Held {
+            samples: self.samples,
+            below: self.below,
+            above: self.above,
+            apart: self.apart,
+            call_ns: median(&self.call_ns),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! Both are timed by the same processes of one MPI job, on one communicator, in blocks in random order;
 //! jobs of the MPIs take turns. What a process does is in [`rank`].
 
+mod alone;
 mod bands;
 mod figures;
 mod peers;
@@ -57,7 +58,6 @@ pub(super) fn measure(args: &CollArgs, setting: &mut Setting<'_>) -> Result<Figu
     let mut figures = Figures::new(&peers);
     jobs(args, setting, (&peers, &cores, &preload), (scratch.path(), &mut figures))?;
     figures.hold_against_bands()?;
-    setting.miss(bands::LONGER);
     Ok(figures)
 }
 

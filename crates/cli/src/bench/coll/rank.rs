@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, anyhow, bail, ensure};
 use clap::Args;
-use isochrone_cla::live::Kind;
+use isochrone_cla::live::{CLASSES, Kind};
 use isochrone_mpi::{Buffers, By, Process, What};
 use isochrone_os::line_transfer::time_stamp;
 use isochrone_os::{affinity, clock};
@@ -20,7 +20,6 @@ use isochrone_stats::{derive_seed, median, rng, shuffle};
 use isochrone_units::CoreId;
 use serde::{Deserialize, Serialize};
 
-use super::bands::known;
 use super::yardstick::{Transfer, Yardstick};
 use crate::args::parse_cores;
 use crate::output::{Terminal, write_file};
@@ -118,8 +117,10 @@ pub(crate) struct Samples {
     pub(crate) ns: Vec<f64>,
     /// For each which call of its channel it was, from 0: that decides who acknowledges.
     pub(crate) calls: Vec<u64>,
-    /// What a call takes the rank that waits for nobody; null where each waits for the other.
-    pub(crate) free_ns: Option<f64>,
+    /// Calls that were left out because the ranks began apart.
+    pub(crate) apart: usize,
+    /// What a call takes a rank by itself in this round, through the MPI's interface.
+    pub(crate) call_ns: f64,
 }
 
 /// Sizes of the table: a word, a line's payload, a line, several, a page.
@@ -139,8 +140,15 @@ const WINDOWS: usize = 100;
 const CALLS: usize = 400;
 /// Warm-up calls of each cell and arm, beyond what any MPI takes to settle.
 const WARM: usize = 1000;
-/// Single samples that a block leaves.
-const SAMPLES_KEPT: usize = 20;
+/// Windows of a block before the first whose call is held against a band. A block follows one of another
+/// collective, and the first calls find neither code nor predictors nor the slots of their ring as their like leave
+/// them (seen: the first takes three times as long as the twentieth, the tenth a few nanoseconds more).
+const SETTLED: usize = 34;
+/// One window in so many is kept after that: odd, so that all roots and all calls of a ring come up.
+const KEPT_EVERY: usize = 3;
+/// Ranks that begin further apart are not taken to have begun at once, ns: two looks at the clock, the last of which
+/// is part of it. Which calls are compared with the MPI does not depend on it.
+const APART_NS: f64 = 40.0;
 /// From the message that tells of a block to its first call, in cycles at least.
 const LEAD_CYCLES: u64 = 60_000;
 /// A window where nothing is known yet, in cycles.
@@ -183,17 +191,18 @@ pub(crate) fn run(args: &RankArgs, terminal: &Terminal) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-struct Bench {
-    process: Process,
-    buffers: Buffers,
-    clock: clock::Clock,
+/// One process with what it needs to time calls.
+pub(super) struct Bench {
+    pub(super) process: Process,
+    pub(super) buffers: Buffers,
+    pub(super) clock: clock::Clock,
     /// Of the words that are sent.
     serial: u64,
     samples: u64,
     late: u64,
     yardstick: Yardstick,
-    /// Calls of one line done in lines so far, by collective and root: what the library's channels count.
-    done: BTreeMap<(u8, u16), u64>,
+    /// Calls done in lines so far, by collective, root and class: what the library's channels count.
+    done: BTreeMap<(u8, u16, usize), u64>,
 }
 
 /// What a block of isolated calls gave, at rank 0.
@@ -203,8 +212,8 @@ struct Taken {
     all: Vec<f64>,
     /// Which calls of their channels they were.
     calls: Vec<u64>,
-    /// What the rank took that waits for nobody, cycles.
-    free: Vec<f64>,
+    /// How far apart the ranks began, cycles.
+    apart: Vec<f64>,
 }
 
 pub(super) fn mpi(code: i32) -> anyhow::Error {
@@ -258,6 +267,7 @@ impl Bench {
         let mut rounds = Vec::new();
         let mut before = self.transfer()?;
         for round in 0..blocks {
+            let alone = self.alone(&cells)?;
             let mut order: Vec<(usize, Arm)> =
                 (0..cells.len()).flat_map(|cell| Arm::ALL.map(|arm| (cell, arm))).collect();
             shuffle(&mut order, &mut rng(derive_seed(seed, u64::from(round))));
@@ -272,10 +282,10 @@ impl Bench {
                         ..Taken::default()
                     },
                 };
-                self.note(&mut times[number], (round, arm), &taken);
+                self.note(&mut times[number], (round, arm), (&taken, alone[number]));
             }
             let after = self.transfer()?;
-            rounds.push([before, after]);
+            rounds.push([before, after.clone()]);
             before = after;
         }
         let (samples, late) = (self.samples, self.late);
@@ -283,19 +293,21 @@ impl Bench {
     }
 
     /// Keeps what a block gave; only rank 0 knows what all took.
-    fn note(&self, times: &mut CellTimes, (round, arm): (u32, Arm), taken: &Taken) {
-        let ns = |all: &[f64]| all.iter().map(|&cycles| self.clock.ns(cycles)).collect::<Vec<_>>();
-        let all = ns(&taken.all);
+    fn note(&self, times: &mut CellTimes, (round, arm): (u32, Arm), (taken, alone): (&Taken, f64)) {
+        let all: Vec<f64> = taken.all.iter().map(|&cycles| self.clock.ns(cycles)).collect();
         let Some(middle) = median(&all) else { return };
         times.block_ns.entry(arm).or_default().push(middle);
-        if arm == Arm::Ours && times.cell.mode == Mode::Isolated {
-            times.samples.push(Samples {
-                round: round as usize,
-                ns: all.into_iter().take(SAMPLES_KEPT).collect(),
-                calls: taken.calls.iter().copied().take(SAMPLES_KEPT).collect(),
-                free_ns: median(&ns(&taken.free)),
-            });
+        if arm != Arm::Ours || times.cell.mode != Mode::Isolated {
+            return;
         }
+        let windows = all.iter().zip(&taken.calls).zip(&taken.apart);
+        let kept: Vec<_> = windows.skip(SETTLED).step_by(KEPT_EVERY).collect();
+        let apart = |cycles: f64| self.clock.ns(cycles) > APART_NS;
+        let together = kept.iter().filter(|(_, cycles)| !apart(**cycles));
+        let (ns, calls): (Vec<f64>, Vec<u64>) =
+            together.map(|((ns, call), _)| (**ns, **call)).unzip();
+        let apart = kept.len() - ns.len();
+        times.samples.push(Samples { round: round as usize, ns, calls, apart, call_ns: alone });
     }
 
     /// What a line takes now.
@@ -345,7 +357,8 @@ impl Bench {
         // Reading the clock is no part of a call.
         let overhead = self.clock.overhead;
         for call in 0..if ranks.is_empty() { 0 } else { WINDOWS } {
-            let last = |n: usize| ranks.iter().map(|stamps| stamps[2 * call + n]).max();
+            let all = |n: usize| ranks.iter().map(move |stamps| stamps[2 * call + n]);
+            let last = |n: usize| all(n).max();
             let (begin, end) = (last(0).unwrap_or(u64::MAX), last(1).unwrap_or(0));
             self.samples += 1;
             // A window that was left late is one that was entered late by the next call.
@@ -354,14 +367,8 @@ impl Bench {
             } else {
                 taken.all.push(end.saturating_sub(begin) as f64 - overhead);
                 taken.calls.push(calls[call]);
-                let root = usize::from(self.root(call));
-                let free = match what.kind {
-                    Kind::Broadcast | Kind::Scatter => root,
-                    Kind::Reduce | Kind::Gather => 1 - root.min(1),
-                    Kind::Barrier | Kind::Allreduce | Kind::Allgather => continue,
-                };
-                let own = ranks[free][2 * call + 1].saturating_sub(ranks[free][2 * call]);
-                taken.free.push(own as f64 - overhead);
+                let first = all(0).min().unwrap_or(begin);
+                taken.apart.push((begin - first) as f64);
             }
         }
         Ok(taken)
@@ -397,11 +404,14 @@ impl Bench {
 
     /// Counts a call that was done in lines; returns which one of its channel it was.
     fn count(&mut self, by: By, what: What, root: u16) -> u64 {
-        if by == By::Mpi || !known(what.bytes) {
+        if by == By::Mpi {
             return 0;
         }
+        let class = CLASSES.iter().position(|&most| what.bytes <= most as usize);
         let rooted = !matches!(what.kind, Kind::Barrier | Kind::Allreduce | Kind::Allgather);
-        let done = self.done.entry((what.kind as u8, if rooted { root } else { 0 })).or_default();
+        let channel =
+            (what.kind as u8, if rooted { root } else { 0 }, class.unwrap_or(CLASSES.len()));
+        let done = self.done.entry(channel).or_default();
         *done += 1;
         *done - 1
     }

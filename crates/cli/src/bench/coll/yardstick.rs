@@ -4,29 +4,57 @@
 //! chooses them, and load each other's. No call that is compared is looked at.
 
 use anyhow::{Context, Result};
-use isochrone_cla::live::{Kind, Loads, Nearness, Place, Settings, Team};
-use isochrone_cla::program::Rank;
+use isochrone_cla::live::{Kind, Loads, Nearness, Place, Settings, Team, TeamError, Which};
+use isochrone_cla::program::{Line, Rank};
 use isochrone_mpi::Process;
 use isochrone_os::clock::Clock;
 use isochrone_stats::median;
 use serde::{Deserialize, Serialize};
 
-use super::rank::mpi;
+use super::rank::{SIZES, mpi};
 
 /// A transfer over the lines that were looked at, ns.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Transfer {
     pub(crate) least_ns: f64,
     pub(crate) median_ns: f64,
     pub(crate) most_ns: f64,
     /// A cycle of the clock.
     pub(crate) cycle_ns: f64,
+    /// Messages of several lines.
+    pub(crate) messages: Vec<Message>,
+}
+
+/// What a message of several lines takes, copied out as collectives do it, over the slots that were looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Message {
+    pub(crate) bytes: usize,
+    /// All its lines, at the cheapest: a core may load those after the flag before it knows what the flag says.
+    pub(crate) whole_least_ns: f64,
+    /// The lines after the first, once that has come, at the dearest.
+    pub(crate) rest_most_ns: f64,
+}
+
+impl Message {
+    /// What each line after the first takes beside a transfer, at least and at most.
+    pub(crate) fn line_ns(&self, transfer_ns: f64) -> [f64; 2] {
+        let lines = (self.bytes + Line::WORD_BYTES as usize).div_ceil(Line::BYTES as usize);
+        #[allow(clippy::cast_precision_loss, reason = "some dozens")]
+        let after_the_first = lines.saturating_sub(1).max(1) as f64;
+        let least = (self.whole_least_ns - transfer_ns).max(0.0);
+        [least / after_the_first, self.rest_most_ns / after_the_first]
+    }
 }
 
 /// Two rounds differ by less than this where no core was moved in between.
 const MOVED: f64 = 0.08;
 
 impl Transfer {
+    /// Messages of so many bytes, if they have several lines.
+    pub(crate) fn message(&self, bytes: usize) -> Option<&Message> {
+        self.messages.iter().find(|message| message.bytes == bytes)
+    }
+
     /// Whether the cores lie as they did.
     pub(crate) fn stayed(before: &Self, after: &Self) -> bool {
         (after.median_ns / before.median_ns - 1.0).abs() <= MOVED
@@ -35,6 +63,8 @@ impl Transfer {
 
 /// Loads of each line.
 const REPEATS: u32 = 15;
+/// Copies of each slot.
+const COPIES: u32 = 9;
 
 /// The team.
 pub(super) struct Yardstick(Team);
@@ -60,19 +90,37 @@ impl Yardstick {
         Ok(Self(team))
     }
 
-    /// What a line takes between ranks 0 and 1. All ranks call this; rank 0 knows afterwards.
+    /// What a line takes between ranks 0 and 1, and messages of several. All ranks call this; rank 0 knows
+    /// afterwards.
     pub(super) fn transfer(&mut self, process: &Process, clock: &Clock) -> Result<Transfer> {
-        let mut mine = [0.0_f64; 3];
-        for (owner, asker) in [(Rank(0), Rank(1)), (Rank(1), Rank(0))] {
-            let loads = Loads {
-                kind: Kind::Broadcast,
-                root: Rank(0),
-                bytes: 8,
-                owner,
-                asker,
-                repeats: REPEATS,
+        let [least_ns, median_ns, most_ns] =
+            self.both_ways(process, clock, |team, (owner, asker)| {
+                team.load_cycles(loads(8, REPEATS, (owner, asker)))
+            })?;
+        let mut messages = Vec::new();
+        for bytes in SIZES.into_iter().filter(|&bytes| bytes > Line::PAYLOAD_BYTES as usize) {
+            let mut copies = |which: Which| {
+                self.both_ways(process, clock, |team, ways| {
+                    team.copy_cycles(loads(bytes, COPIES, ways), which)
+                })
             };
-            let cycles = self.0.load_cycles(loads)?;
+            let [whole_least_ns, ..] = copies(Which::All)?;
+            let [.., rest_most_ns] = copies(Which::AfterTheFirst)?;
+            messages.push(Message { bytes, whole_least_ns, rest_most_ns });
+        }
+        Ok(Transfer { least_ns, median_ns, most_ns, cycle_ns: clock.ns(1.0), messages })
+    }
+
+    /// The cheapest, the middle and the dearest of what is timed from each of the two ranks to the other, ns.
+    fn both_ways(
+        &mut self,
+        process: &Process,
+        clock: &Clock,
+        mut time: impl FnMut(&mut Team, (Rank, Rank)) -> Result<Vec<f64>, TeamError>,
+    ) -> Result<[f64; 3]> {
+        let mut mine = [0.0_f64; 3];
+        for ways in [(Rank(0), Rank(1)), (Rank(1), Rank(0))] {
+            let cycles = time(&mut self.0, ways)?;
             if !cycles.is_empty() {
                 let end = |pick: fn(f64, f64) -> f64| cycles.iter().copied().reduce(pick);
                 let middle = median(&cycles).context("no line was timed")?;
@@ -84,13 +132,12 @@ impl Yardstick {
         let of = |n: usize| -> Vec<f64> {
             all.chunks(mine.len()).take(2).map(|rank| f64::from_bits(rank[n])).collect()
         };
-        let least_ns = of(0).into_iter().fold(f64::INFINITY, f64::min);
-        let most_ns = of(2).into_iter().fold(0.0, f64::max);
-        Ok(Transfer {
-            least_ns,
-            median_ns: median(&of(1)).unwrap_or(f64::NAN),
-            most_ns,
-            cycle_ns: clock.ns(1.0),
-        })
+        let least = of(0).into_iter().fold(f64::INFINITY, f64::min);
+        let most = of(2).into_iter().fold(0.0, f64::max);
+        Ok([least, median(&of(1)).unwrap_or(f64::NAN), most])
     }
+}
+
+fn loads(bytes: usize, repeats: u32, (owner, asker): (Rank, Rank)) -> Loads {
+    Loads { kind: Kind::Broadcast, root: Rank(0), bytes, owner, asker, repeats }
 }
