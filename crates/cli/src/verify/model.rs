@@ -8,7 +8,7 @@ use isochrone_cla::live::{Choose, Usual};
 use isochrone_cla::predicted::{Band, PredictError, Rules, Start, predict};
 use isochrone_cla::program::{Operation, Rank, Recorded};
 use isochrone_cla::simulated::{Model, simulate};
-use isochrone_machine::LineCosts;
+use isochrone_machine::{ClassCost, LineCosts, PairClass};
 use isochrone_stats as stats;
 
 use super::live::{Block, LineTimes, Sample, What};
@@ -27,35 +27,67 @@ pub(super) struct Phase {
     pub(super) simulated_ns: f64,
 }
 
-/// A transfer of the lines that one call uses, ns: the cheapest, their mean, the dearest.
+/// A transfer of the lines that one call uses, ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Transfers(pub(super) [f64; 3]);
+pub(super) struct Transfers {
+    /// The cheapest line that rank 0 hands to rank 1, and the cheapest that rank 1 hands to rank 0. Where ranks
+    /// hand each other a line both must cross, so the cheaper of the two says nothing.
+    pub(super) least_ns: [f64; 2],
+    pub(super) mean_ns: f64,
+    /// The dearest line, whoever hands it: a rank may have to take its own back.
+    pub(super) most_ns: f64,
+}
 
 impl Transfers {
+    /// The same for all lines.
+    #[cfg(test)]
+    pub(super) const fn all(ns: f64) -> Self {
+        Self { least_ns: [ns; 2], mean_ns: ns, most_ns: ns }
+    }
+
     /// Those of the lines that `now` hands from one rank to the other, measured before its block and after.
     /// A line is handed by whoever writes it.
     fn of(now: &Recorded, lines: &[LineTimes]) -> Self {
-        let mut all = Vec::new();
-        for (rank, record) in now.ranks.iter().enumerate().take(2) {
-            let written: BTreeSet<u32> = record.operations.iter().flat_map(written).collect();
-            for line in written {
-                let at = usize::try_from(line).unwrap_or(usize::MAX);
-                all.extend(lines.iter().filter_map(|times| times.from[rank].get(at).copied()));
-            }
+        let handed = |rank: usize| -> Vec<f64> {
+            let operations = now.ranks.get(rank).map(|record| record.operations.as_slice());
+            let written: BTreeSet<u32> =
+                operations.unwrap_or_default().iter().flat_map(written).collect();
+            let at = |line: u32| usize::try_from(line).unwrap_or(usize::MAX);
+            let times = |line: u32| {
+                lines.iter().filter_map(move |times| times.from[rank].get(at(line)).copied())
+            };
+            written.into_iter().flat_map(times).collect()
+        };
+        let by = [handed(0), handed(1)];
+        let end = |all: &[f64], pick: fn(f64, f64) -> f64| all.iter().copied().reduce(pick);
+        let all = by.concat();
+        let least = end(&all, f64::min).unwrap_or(f64::NAN);
+        Self {
+            least_ns: [0, 1].map(|rank: usize| end(&by[rank], f64::min).unwrap_or(least)),
+            mean_ns: stats::mean(&all).unwrap_or(f64::NAN),
+            most_ns: end(&all, f64::max).unwrap_or(f64::NAN),
         }
-        let end = |pick: fn(f64, f64) -> f64| all.iter().copied().reduce(pick).unwrap_or(f64::NAN);
-        Self([end(f64::min), stats::mean(&all).unwrap_or(f64::NAN), end(f64::max)])
     }
 
-    /// `costs` with such transfers at each of the three. Half of a transfer is the request, half the answer.
+    /// `costs` of two cores with such transfers: at their cheapest, on average, at their dearest.
     fn tables(self, costs: &LineCosts) -> [LineCosts; 3] {
-        self.0.map(|transfer_ns| {
-            let mut table = costs.clone();
-            table.classes.iter_mut().for_each(|class| class.transfer_ns = transfer_ns);
-            table.added.request_ns = transfer_ns / 2.0;
-            table
-        })
+        let all = |ns: f64| between(costs, [ns; 2]);
+        [between(costs, self.least_ns), all(self.mean_ns), all(self.most_ns)]
     }
+}
+
+/// `costs` of the first two cores with a transfer for each direction. Half of a transfer is the request, half the
+/// answer.
+fn between(costs: &LineCosts, [there, back]: [f64; 2]) -> LineCosts {
+    let class = |transfer_ns: f64| ClassCost { transfer_ns, ..costs.pair(0, 1).clone() };
+    // The cheapest class comes first.
+    let swapped = back < there;
+    let classes = if swapped { [back, there] } else { [there, back] };
+    let way = |from: usize, to: usize| PairClass(u8::from((from > to) != swapped));
+    let mut table = LineCosts::new(2, classes.map(class).to_vec(), costs.local_ns, way);
+    table.added = costs.added.clone();
+    table.added.request_ns = there.min(back) / 2.0;
+    table
 }
 
 /// The lines that an operation writes for others.
@@ -90,7 +122,7 @@ pub(super) fn calls(what: What) -> Result<Vec<Call>> {
 }
 
 /// The band of every call of a ring, in the hot state that the calls before leave, each in its own window.
-/// `T_min` takes the cheapest of the lines that a call uses, `T_max` the dearest.
+/// `T_min` takes for each direction the cheapest of the lines that a call hands that way, `T_max` the dearest of all.
 ///
 /// Stores are posted. Of what a call costs beside its operations, at least half is on the way: the rest can
 /// run beside a transfer, since cores execute out of order.

@@ -20,7 +20,7 @@ fn costs() -> LineCosts {
 
 /// The calls of a ring with one cost for all lines.
 fn of(what: What, costs: &LineCosts) -> Vec<Phase> {
-    let transfers = Transfers([costs.pair(0, 1).transfer_ns; 3]);
+    let transfers = Transfers::all(costs.pair(0, 1).transfer_ns);
     let calls = calls(what).unwrap_or_else(|error| panic!("{error:#}"));
     phases(&calls, costs, |_| transfers).unwrap_or_else(|error| panic!("{error:#}"))
 }
@@ -81,4 +81,19 @@ fn a_call_is_priced_by_its_own_lines() {
     let dearer: Vec<usize> = (0..one.len()).filter(|&n| one[n] > usual[n] + 39.0).collect();
     // Chunk `s` lies in slot `s mod slots`, and the first call is chunk 1.
     assert_eq!(dearer, [0], "{one:?} {usual:?}");
+}
+
+#[test]
+fn where_two_lines_must_cross_the_dearer_one_is_on_the_way() {
+    let calls = calls(What::Barrier).unwrap_or_else(|error| panic!("{error:#}"));
+    let block = |there: f64, back: f64| {
+        let times = LineTimes { from: [vec![there; 64], vec![back; 64]] };
+        let lines = [times.clone(), times];
+        let block = Block { samples: Vec::new(), late: 0, lines, trips_ns: Vec::new() };
+        block_phases(&calls, &costs(), &block).unwrap_or_else(|error| panic!("{error:#}"))[0].band
+    };
+    let (usual, there, back) = (block(80.0, 80.0), block(120.0, 80.0), block(80.0, 120.0));
+    assert!((there.min_ns - usual.min_ns - 40.0).abs() < 1e-6, "{there:?} {usual:?}");
+    assert!((back.min_ns - there.min_ns).abs() < 1e-6, "{back:?} {there:?}");
+    assert!(usual.max_ns <= RATIO_MOST * usual.min_ns, "{usual:?}");
 }
