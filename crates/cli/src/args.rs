@@ -24,7 +24,7 @@ pub(crate) use dataflow::{
     CholeskyArgs, CholeskyRun, DataflowArgs, HistogramArgs, JacobiArgs, KernelsChoice, MatrixArgs,
     StreamclusterArgs,
 };
-pub(crate) use predict::{AcksName, ObjectiveName, PredictArgs, StartName};
+pub(crate) use predict::{AcksName, ObjectiveName, PredictArgs, StartName, Term, TermName};
 pub(crate) use run::{PinChoice, PlacementArgs, RunArgs, RunMode};
 pub(crate) use share::Share;
 pub(crate) use sim::{SimArgs, SimCommand, SizeChoice, SpeedArgs, SweepArgs};

@@ -14,6 +14,7 @@ Examples:
   isochrone predict bcast --machine xeon-e5-2660-2s --threads 2..16 --simulate
   isochrone predict bcast --machine xeon-e5-2660-2s --threads 2..32 --smt assumed
   isochrone predict barrier --threads 2 --atlas isochrone.atlas
+  isochrone predict bcast --machine xeon-e5-2660-2s --threads 16 --term rfo-sharer=9 --term overlapped-ack=15
   isochrone predict bcast --machine xeon-e5-2660-2s --threads 4 --dot tree.dot --svg tree.svg
 
 T_min takes every operation at its cheapest, T_max lets every unordered use of a line come in
@@ -61,6 +62,10 @@ pub(crate) struct PredictArgs {
     /// Use the second hardware thread of each core, whose costs no paper gives.
     #[arg(long, value_enum, value_name = "assumed")]
     pub(crate) smt: Option<SmtName>,
+    /// Switch a cost on that the paper's model lacks, as NAME=NS; may be repeated. Names: first-remote-reader,
+    /// overlapped-ack, rfo-sharer, adjacent-line. Bands are shown with none, with each alone and with all.
+    #[arg(long = "term", value_name = "NAME=NS", value_parser = parse_term)]
+    pub(crate) terms: Vec<Term>,
     /// Simulate what was chosen, message by message.
     #[arg(long)]
     pub(crate) simulate: bool,
@@ -71,6 +76,40 @@ pub(crate) struct PredictArgs {
 /// Numbers of threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Threads(pub(crate) Vec<usize>);
+
+/// A cost that the paper's model lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TermName {
+    /// What readers near the writer pay more once somebody farther away reads as well.
+    FirstRemoteReader,
+    /// What each acknowledgement after the first costs, whose loads overlap.
+    OverlappedAck,
+    /// What each further sharer adds to a write of a shared line.
+    RfoSharer,
+    /// What a line costs more whose neighbour is in use.
+    AdjacentLine,
+}
+
+/// Such a cost with its value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Term {
+    pub(crate) name: TermName,
+    pub(crate) ns: f64,
+}
+
+/// `rfo-sharer=9.5`.
+fn parse_term(text: &str) -> Result<Term, String> {
+    let (name, ns) = text.split_once('=').ok_or_else(|| format!("`{text}`: give NAME=NS"))?;
+    let name = TermName::from_str(name.trim(), true).map_err(|_| {
+        let all = TermName::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        let all: Vec<String> = all.map(|value| value.get_name().to_owned()).collect();
+        format!("`{name}` is no term; there are {}", all.join(", "))
+    })?;
+    match ns.trim().parse::<f64>() {
+        Ok(ns) if ns.is_finite() && ns >= 0.0 => Ok(Term { name, ns }),
+        _ => Err(format!("`{ns}` in `{text}` is no number of nanoseconds from 0 on")),
+    }
+}
 
 /// Where lines are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -147,5 +186,14 @@ mod tests {
         assert!(parse_threads("1").is_err());
         assert!(parse_threads("4..2").is_err());
         assert!(parse_threads("many").is_err());
+    }
+
+    #[test]
+    fn terms() {
+        let term = Term { name: TermName::RfoSharer, ns: 9.5 };
+        assert_eq!(parse_term("rfo-sharer=9.5"), Ok(term));
+        for wrong in ["rfo-sharer", "rfo-sharer=-1", "rfo-sharer=many", "sharer=1"] {
+            assert!(parse_term(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 mod row;
 mod show;
+mod terms;
 #[cfg(test)]
 mod tests;
 
@@ -18,7 +19,9 @@ use crate::output::{Terminal, write_file};
 
 /// Runs the command.
 pub(crate) fn run(args: &PredictArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let table = line_costs::of(args.machine.as_deref(), &args.atlas, args.smt.is_some())?;
+    let mut table = line_costs::of(args.machine.as_deref(), &args.atlas, args.smt.is_some())?;
+    terms::add(&mut table.costs.added, &args.terms);
+    let table = table;
     let cores = table.costs.cores();
     let threads = args.threads.as_ref().map_or_else(|| (2..=cores).collect(), |t| t.0.clone());
     if let Some(many) = threads.iter().find(|&&n| n > cores) {

@@ -7,6 +7,7 @@ use isochrone_cla::program::{Combine, Element, Rank};
 use isochrone_cla::search::{Choice, Objective, Question, State};
 use isochrone_cla::simulated::{Model, many};
 
+use super::terms::{self, WithTerms};
 use crate::args::{AcksName, ObjectiveName, PredictArgs, StartName};
 use crate::line_costs::Table;
 
@@ -19,6 +20,8 @@ pub(crate) struct Row<'a> {
     /// The chosen one's band by our rules, and by the printed ones.
     pub(crate) band: Band,
     pub(crate) printed: Band,
+    /// The chosen one's bands with the terms that were asked for, one by one.
+    pub(crate) terms: Vec<WithTerms>,
     /// Everybody below the root.
     pub(crate) flat: Band,
     /// The second best.
@@ -64,6 +67,7 @@ pub(crate) fn row<'a>(args: &PredictArgs, table: &'a Table, threads: usize) -> R
         threads,
         band: band(chosen, Rules::Timed)?,
         printed: band(chosen, Rules::Paper)?,
+        terms: terms::bands(&question, chosen, &args.terms)?,
         flat: band(&choice.flat.options, Rules::Timed)?,
         second: match &choice.runner_up {
             Some(second) => Some(band(&second.options, Rules::Timed)?),

@@ -32,6 +32,11 @@ pub(super) fn json(args: &PredictArgs, table: &Table, rows: &[Row<'_>]) -> Value
                 "t_min_ns": band.min_ns,
                 "t_max_ns": band.max_ns,
             })),
+            "terms": row.terms.iter().map(|with| json!({
+                "terms": with.terms,
+                "t_min_ns": with.band.min_ns,
+                "t_max_ns": with.band.max_ns,
+            })).collect::<Vec<_>>(),
             "flat_t_min_ns": row.flat.min_ns,
             "flat_t_max_ns": row.flat.max_ns,
             "flat_objective_ns": choice.flat.ns,
@@ -94,6 +99,10 @@ pub(super) fn text(args: &PredictArgs, table: &Table, rows: &[Row<'_>], width: u
         let words = format!("{}: {}", chosen.name, tree(&chosen.options));
         format!("{:>4}  {}", row.threads, shortened(&words, room))
     }));
+    if !args.terms.is_empty() {
+        lines.push("the chosen ones with the paper's terms alone, and with more; printed: the paper's rules".into());
+        lines.push(terms(rows).to_terminal(u16::try_from(width).unwrap_or(80)));
+    }
     if let Some(last) = rows.last() {
         lines.extend(searched(last, room));
         lines.extend(against_flat(rows));
@@ -132,6 +141,20 @@ fn bands(args: &PredictArgs, rows: &[Row<'_>]) -> Printed {
             row.second.map_or_else(Cell::missing, |band| number(band.min_ns)),
         ]);
         printed.row(cells);
+    }
+    printed
+}
+
+/// Both models side by side: the printed rules, and ours with terms switched on one by one.
+fn terms(rows: &[Row<'_>]) -> Printed {
+    let mut printed = Printed::new(["threads", "terms", "T_min ns", "T_max ns"]);
+    let number = |ns: f64| Cell::number(ns, fmt::significant(ns, 4));
+    for row in rows {
+        let bands = row.terms.iter().map(|with| (with.terms.as_str(), with.band));
+        for (words, band) in std::iter::once(("printed", row.printed)).chain(bands) {
+            let threads = Cell::text(row.threads.to_string());
+            printed.row([threads, words.into(), number(band.min_ns), number(band.max_ns)]);
+        }
     }
     printed
 }

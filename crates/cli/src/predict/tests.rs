@@ -74,3 +74,19 @@ fn every_collective_is_chosen_and_simulated_inside_its_band() {
         }
     }
 }
+
+#[test]
+fn terms_are_switched_on_one_by_one() {
+    let line = "isochrone predict bcast --machine xeon-e5-2660-2s --threads 12 --acks-in-call --start memory";
+    let found = json(&format!("{line} --term first-remote-reader=300 --term rfo-sharer=1"));
+    let row = &found["threads"][0];
+    let terms = row["terms"].as_array().expect("a list");
+    let names: Vec<_> = terms.iter().filter_map(|with| with["terms"].as_str()).collect();
+    assert_eq!(names, ["none", "first-remote-reader=300", "rfo-sharer=1", "all"]);
+    let [none, reader, sharer, all] = [0, 1, 2, 3].map(|n| &terms[n]);
+    assert!(number(reader, "t_min_ns") > number(none, "t_min_ns"), "{row}");
+    assert!(number(sharer, "t_max_ns") < number(none, "t_max_ns"), "{row}");
+    assert!(number(all, "t_max_ns") < number(reader, "t_max_ns"), "{row}");
+    let without = json(line);
+    assert!(without["threads"][0]["terms"].as_array().is_some_and(Vec::is_empty), "{without}");
+}
