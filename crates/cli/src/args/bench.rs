@@ -44,7 +44,8 @@ pub(crate) enum BenchCommand {
     #[command(after_help = "Examples:\n  \
         isochrone bench coll --json coll.json\n  \
         isochrone bench coll --only bcast,barrier --jobs 2 --blocks 10   a short run\n  \
-        isochrone bench coll --peer 'xhc=/opt/ompi/lib/libmpi.so=/opt/ompi/bin/mpirun --mca coll_xhc_priority 100'")]
+        isochrone bench coll --peer xhc=/opt/ompi --peer ch4-ofi=$HOME/mpich-venv\n  \
+        isochrone bench coll --peer 'own=/opt/ompi/lib/libmpi.so=/opt/ompi/bin/mpirun --mca coll_sm_priority 100'")]
     Coll(CollArgs),
     /// Lines near and far for a pair of cores, and a broadcast and a barrier on each.
     #[command(after_help = "Examples:\n  \
@@ -213,7 +214,8 @@ pub(crate) struct CollArgs {
     /// Jobs of each MPI, which take turns: the unit that is repeated.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) jobs: u32,
-    /// Another MPI beside the installed ones, as NAME=LIBRARY=COMMAND.
+    /// Another MPI beside the installed ones, as NAME=PREFIX, below which lib/libmpi.so.* and bin/mpirun lie, or as
+    /// NAME=LIBRARY=COMMAND. `xhc` and `ch4-ofi` are set up to use what they are named after.
     #[arg(long, value_name = "PEER")]
     pub(crate) peer: Vec<String>,
     /// Only these MPIs.

@@ -11,7 +11,7 @@ use isochrone_stats::median;
 use serde::Serialize;
 
 use super::bands::Bands;
-use super::peers::Peer;
+use super::peers::{Peer, XHC};
 use super::rank::{Arm, Cell, CellTimes, Job, Mode, cells};
 use super::yardstick::Transfer;
 use crate::bench::ratio::{Ratio, Verdict};
@@ -51,7 +51,8 @@ struct CellFigures {
     t_max_ns: Option<f64>,
     /// What was held against the band.
     held: Option<Held>,
-    peers: BTreeMap<String, Against>,
+    /// Null for those that are not there; `missing` says why.
+    peers: BTreeMap<String, Option<Against>>,
 }
 
 /// Calls that were held against a band.
@@ -81,6 +82,8 @@ pub(crate) struct Figures {
     ranks: u16,
     metric: &'static str,
     peers: Vec<Peer>,
+    /// Peers that could be added.
+    absent: Vec<String>,
     /// What each MPI says of itself.
     versions: BTreeMap<String, String>,
     cells: Vec<CellFigures>,
@@ -95,12 +98,13 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    pub(super) fn new(peers: &[Peer]) -> Self {
+    pub(super) fn new(peers: &[Peer], absent: &[&str]) -> Self {
         Self {
             ranks: 2,
             metric: "ns from when the last rank began to when the last rank was done; medians of \
                      blocks, which are medians of calls (isolated) or means (alternating, steady)",
             peers: peers.to_vec(),
+            absent: absent.iter().map(|&name| name.to_owned()).collect(),
             versions: BTreeMap::new(),
             cells: Vec::new(),
             goals: Vec::new(),
@@ -110,6 +114,11 @@ impl Figures {
             moved_rounds: 0,
             jobs: BTreeMap::new(),
         }
+    }
+
+    /// A peer that could not be measured.
+    pub(super) fn lose(&mut self, peer: &str) {
+        self.absent.push(peer.to_owned());
     }
 
     /// Adds a job, and figures everything anew.
@@ -135,11 +144,13 @@ impl Figures {
                 ratio: Ratio::paired(&theirs, &mine, SEED),
                 aa_control: Ratio::paired(&again, &mine, SEED),
             };
-            peers.insert(name.clone(), against);
+            peers.insert(name.clone(), Some(against));
             ours.extend(mine);
         }
-        let best = peers.iter().min_by(|a, b| a.1.peer_ns.total_cmp(&b.1.peer_ns))?;
-        let (best_peer, peer_ns, ratio) = (best.0.clone(), best.1.peer_ns, best.1.ratio);
+        let there = peers.iter().filter_map(|(name, against)| Some((name, against.as_ref()?)));
+        let (best, against) = there.min_by(|a, b| a.1.peer_ns.total_cmp(&b.1.peer_ns))?;
+        let (best_peer, peer_ns, ratio) = (best.clone(), against.peer_ns, against.ratio);
+        peers.extend(self.absent.iter().map(|name| (name.clone(), None)));
         let ours_ns = median(&ours)?;
         let cell = cell.clone();
         let (inside_band, t_min_ns, t_max_ns, held) = (None, None, None, None);
@@ -234,7 +245,8 @@ impl Figures {
         }
         let worse = |cell: &&CellFigures| {
             cell.ratio.is_some_and(|ratio| {
-                let control = cell.peers[&cell.best_peer].aa_control;
+                let best = cell.peers.get(&cell.best_peer).and_then(Option::as_ref);
+                let control = best.and_then(|best| best.aa_control);
                 ratio.verdict(control) == Verdict::Loss
             })
         };
@@ -324,12 +336,17 @@ fn goals(cells: &[CellFigures]) -> Vec<Goal> {
         met: got.is_some_and(|got| got >= wanted),
     };
     let least = cells.iter().filter_map(|c| c.ratio).map(|r| r.median).min_by(f64::total_cmp);
-    vec![
+    let xhc = cells.iter().filter_map(|cell| cell.peers.get(XHC)?.as_ref()?.ratio);
+    let xhc = xhc.map(|ratio| ratio.median).min_by(f64::total_cmp);
+    let against_xhc = xhc.map(|least| goal("the worst cell against xhc", 1.0, Some(least)));
+    let mut goals = vec![
         goal("isolated broadcast of 8 bytes", 4.0, ratio("bcast", 8, Mode::Isolated)),
         goal("broadcast of 8 bytes, roots alternating", 4.0, ratio("bcast", 8, Mode::Alternating)),
         goal("isolated barrier", 3.0, ratio("barrier", 0, Mode::Isolated)),
         goal("isolated allreduce of 8 bytes", 4.0, ratio("allreduce", 8, Mode::Isolated)),
         goal("steady broadcast of 8 bytes", 1.5, ratio("bcast", 8, Mode::Steady)),
         goal("the worst cell", 0.9, least),
-    ]
+    ];
+    goals.extend(against_xhc);
+    goals
 }

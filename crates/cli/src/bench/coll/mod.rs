@@ -55,7 +55,12 @@ pub(super) fn measure(args: &CollArgs, setting: &mut Setting<'_>) -> Result<Figu
     if peers.is_empty() {
         bail!("no MPI to compare with; install openmpi-bin or mpich, or name one with --peer");
     }
-    let mut figures = Figures::new(&peers);
+    let absent = Peer::absent(&peers);
+    for (_, why) in &absent {
+        setting.miss(why);
+    }
+    let absent: Vec<&str> = absent.iter().map(|(name, _)| *name).collect();
+    let mut figures = Figures::new(&peers, &absent);
     jobs(args, setting, (&peers, &cores, &preload), (scratch.path(), &mut figures))?;
     figures.hold_against_bands()?;
     Ok(figures)
@@ -69,9 +74,11 @@ fn jobs(
     (scratch, figures): (&Path, &mut Figures),
 ) -> Result<()> {
     let seed = setting.seed();
+    let mut failed = Vec::new();
     for round in 0..args.jobs {
         // There and back again, so that a drift weighs the same on all.
-        let mut order: Vec<usize> = (0..peers.len()).collect();
+        let mut order: Vec<usize> = (0..peers.len()).filter(|n| !failed.contains(n)).collect();
+        ensure!(!order.is_empty(), "no job of any MPI succeeded");
         if round % 2 == 1 {
             order.reverse();
         }
@@ -91,6 +98,12 @@ fn jobs(
             match peers[peer].job(&launch) {
                 Ok(job) => figures.add(&peers[peer].name, job),
                 Err(_) if !setting.keep_going() => return Ok(()),
+                // It has no job more than others have.
+                Err(error) if round == 0 && peers.len() > 1 => {
+                    setting.miss(&format!("{}: {error:#}", peers[peer].name));
+                    figures.lose(&peers[peer].name);
+                    failed.push(peer);
+                }
                 Err(error) => return Err(error),
             }
         }

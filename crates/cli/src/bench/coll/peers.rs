@@ -30,23 +30,70 @@ const PACKAGED: [(&str, &str, &str); 3] = [
     ("mpich", "mpirun.mpich", "libmpich.so.12"),
 ];
 
+/// Open MPI's component for one node with many cores.
+pub(super) const XHC: &str = "xhc";
+/// MPICH's device `ch4` over libfabric.
+const CH4_OFI: &str = "ch4-ofi";
+/// Names of an MPI's library, from what is one for certain: `libmpi.so` may be a text for the linker.
+const LIBRARIES: [&str; 4] = ["libmpi.so.40", "libmpi.so.12", "libmpi.so.0", "libmpi.so"];
+/// What has to be built or installed by hand, and how.
+const BUILT: [(&str, &str); 2] = [
+    (XHC, "Open MPI 6; releases 5 and before lack it"),
+    (CH4_OFI, "`pip install mpich` into a virtual environment, which is then PREFIX"),
+];
+
 impl Peer {
-    /// The packaged ones, then those that the user built, as `NAME=LIBRARY=COMMAND`.
+    /// The packaged ones, then those that the user built, as `NAME=PREFIX` or `NAME=LIBRARY=COMMAND`.
     pub(crate) fn all(built: &[String]) -> Result<Vec<Self>> {
         let packaged = PACKAGED.map(|(name, command, library)| Self::of(name, library, command));
         let mut peers = packaged.to_vec();
         for text in built {
-            let mut parts = text.splitn(3, '=');
-            let (Some(name), Some(library), Some(command)) =
-                (parts.next(), parts.next(), parts.next())
-            else {
-                bail!(
-                    "--peer {text}: give NAME=LIBRARY=COMMAND, as in xhc=/opt/lib/libmpi.so=/opt/bin/mpirun"
-                );
-            };
-            peers.push(Self::of(name, library, command));
+            let parts: Vec<&str> = text.splitn(3, '=').collect();
+            peers.push(match parts[..] {
+                [name, prefix] => Self::installed(name, Path::new(prefix))?,
+                [name, library, command] => Self::of(name, library, command),
+                _ => bail!(
+                    "--peer {text}: give NAME=PREFIX, as in {XHC}=/opt/ompi, or NAME=LIBRARY=COMMAND, as in \
+                     {XHC}=/opt/lib/libmpi.so=/opt/bin/mpirun"
+                ),
+            });
         }
         Ok(peers)
+    }
+
+    /// The MPI that is installed below `prefix`, set up as its name asks for.
+    fn installed(name: &str, prefix: &Path) -> Result<Self> {
+        let (lib, mpirun) = (prefix.join("lib"), prefix.join("bin/mpirun"));
+        let library = LIBRARIES.iter().map(|name| lib.join(name)).find(|path| path.exists());
+        let Some(library) = library.filter(|_| mpirun.exists()) else {
+            bail!(
+                "--peer {name}={}: there is no lib/{} and bin/mpirun; give {name}=LIBRARY=COMMAND",
+                prefix.display(),
+                LIBRARIES[0]
+            );
+        };
+        let mpirun = mpirun.display();
+        let command = if prefix.join("bin/ompi_info").exists() {
+            let asked = match name {
+                XHC => " --mca coll_xhc_priority 100",
+                _ if name.ends_with("-sm") => " --mca coll_sm_priority 100",
+                _ => "",
+            };
+            format!("{mpirun} --bind-to none{asked}")
+        } else if name == CH4_OFI {
+            format!("env MPICH_CH4_NETMOD=ofi {mpirun}")
+        } else {
+            mpirun.to_string()
+        };
+        Ok(Self::of(name, &library.display().to_string(), &command))
+    }
+
+    /// The stronger ones that no distribution of Linux packages, as far as they are not among `peers`: name and
+    /// why there is none.
+    pub(crate) fn absent(peers: &[Self]) -> Vec<(&'static str, String)> {
+        let missing = BUILT.iter().filter(|(name, _)| peers.iter().all(|peer| peer.name != *name));
+        let why = |name, how| format!("{name}: not given; --peer {name}=PREFIX adds it ({how})");
+        missing.map(|&(name, how)| (name, why(name, how))).collect()
     }
 
     fn of(name: &str, library: &str, command: &str) -> Self {
@@ -119,4 +166,53 @@ pub(crate) struct Launch<'a> {
 /// The library that is compared: the one that was named, or the one beside this program.
 pub(crate) fn library(named: Option<&Path>) -> Result<PathBuf> {
     library::find_as(mpi::LIBRARY, mpi::BUILD, named)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prefix(files: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+        for file in files {
+            let path = folder.path().join(file);
+            let made = path.parent().map(std::fs::create_dir_all);
+            assert!(matches!(made, Some(Ok(()))) && std::fs::write(&path, "").is_ok(), "{file}");
+        }
+        folder
+    }
+
+    fn last(text: &str) -> Result<Peer> {
+        Peer::all(&[text.to_owned()])?.pop().context("no peer")
+    }
+
+    #[test]
+    fn a_peer_is_a_prefix_or_a_library_and_a_command() {
+        let ompi = prefix(&["lib/libmpi.so.40", "lib/libmpi.so", "bin/mpirun", "bin/ompi_info"]);
+        let at = ompi.path().display().to_string();
+        let xhc = last(&format!("xhc={at}")).unwrap_or_else(|error| panic!("{error:#}"));
+        assert_eq!(xhc.library, format!("{at}/lib/libmpi.so.40"));
+        assert_eq!(
+            xhc.command.join(" "),
+            format!("{at}/bin/mpirun --bind-to none --mca coll_xhc_priority 100")
+        );
+        let mpich = prefix(&["lib/libmpi.so", "bin/mpirun"]);
+        let at = mpich.path().display().to_string();
+        let ofi = last(&format!("ch4-ofi={at}")).unwrap_or_else(|error| panic!("{error:#}"));
+        assert_eq!(ofi.command.join(" "), format!("env MPICH_CH4_NETMOD=ofi {at}/bin/mpirun"));
+        let own = last("own=/lib/a.so=run --with x=1").unwrap_or_else(|error| panic!("{error:#}"));
+        assert_eq!((own.library.as_str(), own.command.len()), ("/lib/a.so", 3));
+        assert!(last("own").is_err());
+        let empty = prefix(&[]);
+        let refused = last(&format!("xhc={}", empty.path().display()));
+        assert!(refused.is_err_and(|error| error.to_string().contains("lib/libmpi.so")));
+    }
+
+    #[test]
+    fn what_is_not_given_is_absent_and_says_how_to_get_it() {
+        let given = [Peer::of("xhc", "a", "b")];
+        let absent = Peer::absent(&given);
+        assert_eq!(absent.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["ch4-ofi"]);
+        assert!(absent[0].1.contains("pip install mpich"), "{absent:?}");
+    }
 }
