@@ -77,7 +77,9 @@ impl Lines for Live<'_> {
         // channel (a plan's program stays within its lines, and lines of a slot lie together). The two
         // do not overlap: one is shared and one private, or they are two buffers of the caller. By
         // the program's protocol nobody writes `src` or touches `dst` until a later flag says so.
-        unsafe { copy_bytes(from, to, src.bytes as usize, head_of(dst)) };
+        unsafe {
+            copy_bytes(from, to, src.bytes as usize, Heads { from: head_of(src), to: head_of(dst) })
+        };
     }
 
     #[inline]
@@ -144,23 +146,33 @@ impl Lines for Live<'_> {
 
 /// How many bytes of a message share a line with its flag, if it goes into a cell of several lines.
 #[inline]
-const fn head_of(dst: Span) -> usize {
-    match dst.place {
-        Place::Shared(_) if dst.bytes > Line::PAYLOAD_BYTES => Line::PAYLOAD_BYTES as usize,
+const fn head_of(span: Span) -> usize {
+    match span.place {
+        Place::Shared(_) if span.bytes > Line::PAYLOAD_BYTES => Line::PAYLOAD_BYTES as usize,
         _ => 0,
     }
 }
 
+/// How many of the first bytes of what is copied lie beside a flag; 0 where there is none.
+#[derive(Clone, Copy, Debug)]
+struct Heads {
+    from: usize,
+    to: usize,
+}
+
 /// Copies without a call for what fits one line.
 ///
-/// The first `head` bytes go last: they lie beside the flag, whose line readers poll. Written first, that
+/// Bytes that go beside a flag go last: readers poll that line. Written first, that
 /// line was taken away again by a poll while the other lines were on their way, and had to be fetched back
 /// for the flag (measured: 64 bytes took 266 ns instead of 203).
 ///
+/// Bytes that come from beside a flag come first, by themselves: what follows them then begins with a line. In one
+/// piece, loads that are wider than a word need two lines at once, and wait for one after the other.
+///
 /// # Safety
-/// `from` is valid for reads and `to` for writes of `bytes` bytes, at least `head`, and they do not overlap.
+/// `from` is valid for reads and `to` for writes of `bytes` bytes, at least either head, and they do not overlap.
 #[inline]
-unsafe fn copy_bytes(from: *const u8, to: *mut u8, bytes: usize, head: usize) {
+unsafe fn copy_bytes(from: *const u8, to: *mut u8, bytes: usize, heads: Heads) {
     if bytes == 8 {
         // SAFETY: the caller vouches for eight bytes.
         let value = unsafe { from.cast::<u64>().read_unaligned() };
@@ -168,10 +180,17 @@ unsafe fn copy_bytes(from: *const u8, to: *mut u8, bytes: usize, head: usize) {
         unsafe { to.cast::<u64>().write_unaligned(value) };
         return;
     }
+    let head = heads.from.max(heads.to);
+    if heads.from > 0 && heads.to == 0 {
+        // SAFETY: the caller vouches for all of it, so for the head.
+        unsafe { std::ptr::copy_nonoverlapping(from, to, head) };
+        // The compiler must not make one copy of both.
+        std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::AcqRel);
+    }
     let (from_tail, to_tail) = (from.wrapping_add(head), to.wrapping_add(head));
     // SAFETY: the caller vouches for all of it, so for what comes after the head.
     unsafe { std::ptr::copy_nonoverlapping(from_tail, to_tail, bytes - head) };
-    if head > 0 {
+    if heads.to > 0 {
         // The compiler must not put the two together again.
         std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::Release);
         // SAFETY: as above, for the head.
