@@ -43,7 +43,7 @@ pub(crate) enum BenchCommand {
     /// Collectives in cache lines against the installed MPIs, in the same jobs.
     #[command(after_help = "Examples:\n  \
         isochrone bench coll --json coll.json\n  \
-        isochrone bench coll --only bcast,barrier --jobs 2 --blocks 10   a short run\n  \
+        isochrone bench coll --only openmpi,mpich --jobs 2 --blocks 10\n  \
         isochrone bench coll --peer xhc=/opt/ompi --peer ch4-ofi=$HOME/mpich-venv\n  \
         isochrone bench coll --peer 'own=/opt/ompi/lib/libmpi.so=/opt/ompi/bin/mpirun --mca coll_sm_priority 100'")]
     Coll(CollArgs),

@@ -139,16 +139,16 @@ impl Figures {
             let of = |arm| blocks(jobs, number, arm);
             let (mine, again, theirs) = (of(Arm::Ours), of(Arm::Control), of(Arm::Peer));
             let against = Against {
-                peer_ns: median(&theirs)?,
-                ours_ns: median(&mine)?,
-                ratio: Ratio::paired(&theirs, &mine, SEED),
-                aa_control: Ratio::paired(&again, &mine, SEED),
+                peer_ns: median(&there(&theirs))?,
+                ours_ns: median(&there(&mine))?,
+                ratio: paired(&theirs, &mine),
+                aa_control: paired(&again, &mine),
             };
             peers.insert(name.clone(), Some(against));
-            ours.extend(mine);
+            ours.extend(there(&mine));
         }
-        let there = peers.iter().filter_map(|(name, against)| Some((name, against.as_ref()?)));
-        let (best, against) = there.min_by(|a, b| a.1.peer_ns.total_cmp(&b.1.peer_ns))?;
+        let present = peers.iter().filter_map(|(name, against)| Some((name, against.as_ref()?)));
+        let (best, against) = present.min_by(|a, b| a.1.peer_ns.total_cmp(&b.1.peer_ns))?;
         let (best_peer, peer_ns, ratio) = (best.clone(), against.peer_ns, against.ratio);
         peers.extend(self.absent.iter().map(|name| (name.clone(), None)));
         let ours_ns = median(&ours)?;
@@ -313,12 +313,24 @@ fn words(mode: Mode) -> &'static str {
 }
 
 /// All blocks of one arm in one cell, job after job.
-fn blocks(jobs: &[Job], number: usize, arm: Arm) -> Vec<f64> {
-    let of = |job: &Job| -> Vec<f64> {
+fn blocks(jobs: &[Job], number: usize, arm: Arm) -> Vec<Option<f64>> {
+    let of = |job: &Job| -> Vec<Option<f64>> {
         let times: Option<&CellTimes> = job.cells.get(number);
         times.and_then(|times| times.block_ns.get(&arm)).cloned().unwrap_or_default()
     };
     jobs.iter().flat_map(of).collect()
+}
+
+/// The blocks that have a time.
+fn there(blocks: &[Option<f64>]) -> Vec<f64> {
+    blocks.iter().flatten().copied().collect()
+}
+
+/// The ratio over the rounds in which both arms have a time.
+fn paired(numerator: &[Option<f64>], denominator: &[Option<f64>]) -> Option<Ratio> {
+    let both = numerator.iter().zip(denominator).filter_map(|(a, b)| Some(((*a)?, (*b)?)));
+    let (over, under): (Vec<f64>, Vec<f64>) = both.unzip();
+    Ratio::paired(&over, &under, SEED)
 }
 
 /// The goals: against the best peer, and nowhere much slower.
@@ -349,4 +361,18 @@ fn goals(cells: &[CellFigures]) -> Vec<Goal> {
     ];
     goals.extend(against_xhc);
     goals
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_without_a_time_takes_no_other_with_it() {
+        let ours = [Some(1.0), None, Some(2.0), Some(4.0), Some(1.0)];
+        let theirs = [Some(2.0), Some(9.0), Some(4.0), Some(8.0), None];
+        let ratio = paired(&theirs, &ours).map(|ratio| ratio.median);
+        assert_eq!(ratio, Some(2.0));
+        assert_eq!(there(&ours), [1.0, 2.0, 4.0, 1.0]);
+    }
 }

@@ -103,8 +103,9 @@ pub(crate) struct Job {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct CellTimes {
     pub(crate) cell: Cell,
-    /// Nanoseconds of a call, the median of each block, by arm, in the order of blocks.
-    pub(crate) block_ns: BTreeMap<Arm, Vec<f64>>,
+    /// Nanoseconds of a call, the median of each block, by arm, in the order of blocks; null where no call of a
+    /// block began in time.
+    pub(crate) block_ns: BTreeMap<Arm, Vec<Option<f64>>>,
     /// Single calls of ours, isolated, a few of each round.
     pub(crate) samples: Vec<Samples>,
 }
@@ -295,8 +296,7 @@ impl Bench {
     /// Keeps what a block gave; only rank 0 knows what all took.
     fn note(&self, times: &mut CellTimes, (round, arm): (u32, Arm), (taken, alone): (&Taken, f64)) {
         let all: Vec<f64> = taken.all.iter().map(|&cycles| self.clock.ns(cycles)).collect();
-        let Some(middle) = median(&all) else { return };
-        times.block_ns.entry(arm).or_default().push(middle);
+        times.block_ns.entry(arm).or_default().push(median(&all));
         if arm != Arm::Ours || times.cell.mode != Mode::Isolated {
             return;
         }
