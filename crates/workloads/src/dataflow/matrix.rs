@@ -6,8 +6,7 @@ use isochrone_tasks::{Data, Failure, Footprint, Kernel, Mem, Part, TaskError, Ta
 
 use super::first_touch::FirstTouch;
 
-/// The lower triangle of a symmetric matrix, in square tiles, each column-major. Tiles of a column lie
-/// together.
+/// The lower triangle of a symmetric matrix, in square tiles, each row-major. Tiles of a column lie together.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix {
     values: Data<f64>,
@@ -108,7 +107,7 @@ impl Matrix {
         let (n, width) = (self.rows(), self.width());
         let (top, left) = (i as usize * width, j as usize * width);
         for (at, value) in out.iter_mut().enumerate() {
-            *value = element(seed, n, top + at % width, left + at / width);
+            *value = element(seed, n, top + at / width, left + at % width);
         }
     }
 }

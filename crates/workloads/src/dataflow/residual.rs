@@ -91,7 +91,7 @@ fn each_tile(
         for i in j..matrix.tiles() {
             let (top, left) = (i as usize * width, j as usize * width);
             for (at, value) in run.read(matrix.tile(i, j))?.iter().enumerate() {
-                visit(top + at % width, left + at / width, *value);
+                visit(top + at / width, left + at % width, *value);
             }
         }
     }

@@ -4,9 +4,9 @@ use super::histogram::{self, BINS, Image};
 use super::jacobi::{self, Grid};
 use super::tile;
 
-/// `f(row, column)` as a column-major tile.
+/// `f(row, column)` as a row-major tile.
 fn matrix(n: usize, f: impl Fn(usize, usize) -> f64) -> Vec<f64> {
-    (0..n * n).map(|i| f(i % n, i / n)).collect()
+    (0..n * n).map(|i| f(i / n, i % n)).collect()
 }
 
 fn value(i: usize, j: usize) -> f64 {
@@ -28,7 +28,7 @@ fn product(n: usize, a: impl Fn(usize, usize) -> f64, b: impl Fn(usize, usize) -
 
 fn close(got: &[f64], want: &[f64], which: impl Fn(usize, usize) -> bool, n: usize) {
     for (at, (got, want)) in got.iter().zip(want).enumerate() {
-        let (i, j) = (at % n, at / n);
+        let (i, j) = (at / n, at % n);
         assert!(!which(i, j) || (got - want).abs() < 1e-9, "({i}, {j}): {got} is not {want}");
     }
 }
@@ -41,11 +41,11 @@ fn tile_kernels_do_what_their_formulas_say() {
     let c = matrix(n, |i, j| value(j + 3, i + 1));
     let at = |m: &[f64]| {
         let m = m.to_vec();
-        move |i: usize, j: usize| m[j * n + i]
+        move |i: usize, j: usize| m[i * n + j]
     };
     let turned = |m: &[f64]| {
         let m = m.to_vec();
-        move |i: usize, j: usize| m[i * n + j]
+        move |i: usize, j: usize| m[j * n + i]
     };
     let is_lower = |i: usize, j: usize| i >= j;
     let all = |_: usize, _: usize| true;

@@ -47,7 +47,7 @@ impl Cholesky {
         let (i, j) = self.at(place);
         let (n, top, left) = (self.tiles * self.width, i * self.width, j * self.width);
         for (at, value) in out.iter_mut().enumerate() {
-            *value = element(self.seed, n, top + at % self.width, left + at / self.width);
+            *value = element(self.seed, n, top + at / self.width, left + at % self.width);
         }
     }
 
@@ -113,7 +113,7 @@ mod tests {
                 return 0.0;
             }
             let place = problem.place(row / 8, column / 8);
-            factor[place * 64 + column % 8 * 8 + row % 8]
+            factor[place * 64 + row % 8 * 8 + column % 8]
         };
         for i in 0..24 {
             for j in 0..=i {

@@ -97,13 +97,13 @@ fn solve(
     Ok((seconds, residual))
 }
 
-/// Goes through the elements of the lower triangle in tiles and in a dense matrix, column by column.
+/// Goes through the elements of the lower triangle in tiles, and in a dense matrix that lies column by column.
 fn copy(matrix: Matrix, values: &mut [f64], dense: &mut [f64], each: impl Fn(&mut f64, &mut f64)) {
     let (n, width, all) = (matrix.rows(), matrix.width(), matrix.tiles());
     let places = (0..all).flat_map(|j| (j..all).map(move |i| (i as usize, j as usize)));
     for ((i, j), tile) in places.zip(values.chunks_exact_mut(width * width)) {
         for (at, value) in tile.iter_mut().enumerate() {
-            let (row, column) = (i * width + at % width, j * width + at / width);
+            let (row, column) = (i * width + at / width, j * width + at % width);
             each(value, &mut dense[column * n + row]);
         }
     }

@@ -185,27 +185,39 @@ fn int(n: c_long) -> c_int {
     c_int::try_from(n).unwrap_or(0)
 }
 
+// A row-major tile is, column by column, its own transpose: what is lower here is upper to LAPACK, and what
+// comes from the right comes from the left.
+
 unsafe extern "C" fn blas_factor(c: *mut f64, n: c_long) -> c_int {
+    // SAFETY: a tile of `n * n` elements, row by row, that the caller owns.
+    unsafe { potrf(c"U", c, n) }
+}
+
+/// The factor of a triangle of a matrix that lies column by column; 0, or which pivot is not positive.
+///
+/// # Safety
+/// The matrix has `n * n` elements, and is the caller's.
+unsafe fn potrf(triangle: &CStr, c: *mut f64, n: c_long) -> c_int {
     let (n, mut info) = (int(n), 0);
-    // SAFETY: a tile of `n * n` elements, column by column, that the caller owns.
-    unsafe { (blas().potrf)(c"L".as_ptr(), &raw const n, c, &raw const n, &raw mut info) };
+    // SAFETY: the caller vouches for the matrix.
+    unsafe { (blas().potrf)(triangle.as_ptr(), &raw const n, c, &raw const n, &raw mut info) };
     info
 }
 
 unsafe extern "C" fn blas_solve(a: *const f64, c: *mut f64, n: c_long) {
     let n = int(n);
     let (n, one) = (&raw const n, &raw const ONE);
-    let [right, lower, turned, diagonal] = [c"R", c"L", c"T", c"N"].map(CStr::as_ptr);
+    let [left, upper, turned, diagonal] = [c"L", c"U", c"T", c"N"].map(CStr::as_ptr);
     // SAFETY: as in `blas_factor`, for both tiles.
-    unsafe { (blas().trsm)(right, lower, turned, diagonal, n, n, one, a, n, c, n) };
+    unsafe { (blas().trsm)(left, upper, turned, diagonal, n, n, one, a, n, c, n) };
 }
 
 unsafe extern "C" fn blas_update_diagonal(a: *const f64, c: *mut f64, n: c_long) {
     let n = int(n);
     let (n, minus, one) = (&raw const n, &raw const MINUS, &raw const ONE);
-    let [lower, plain] = [c"L", c"N"].map(CStr::as_ptr);
+    let [upper, turned] = [c"U", c"T"].map(CStr::as_ptr);
     // SAFETY: as in `blas_factor`, for both tiles.
-    unsafe { (blas().syrk)(lower, plain, n, n, minus, a, n, one, c, n) };
+    unsafe { (blas().syrk)(upper, turned, n, n, minus, a, n, one, c, n) };
 }
 
 unsafe extern "C" fn blas_update(a: *const f64, b: *const f64, c: *mut f64, n: c_long) {
@@ -213,7 +225,7 @@ unsafe extern "C" fn blas_update(a: *const f64, b: *const f64, c: *mut f64, n: c
     let (n, minus, one) = (&raw const n, &raw const MINUS, &raw const ONE);
     let [plain, turned] = [c"N", c"T"].map(CStr::as_ptr);
     // SAFETY: as in `blas_factor`, for all three tiles.
-    unsafe { (blas().gemm)(plain, turned, n, n, n, minus, a, n, b, n, one, c, n) };
+    unsafe { (blas().gemm)(turned, plain, n, n, n, minus, b, n, a, n, one, c, n) };
 }
 
 static ONE: f64 = 1.0;
@@ -260,7 +272,7 @@ impl OpenBlas {
     pub(super) fn factor(self, a: &mut [f64], n: usize) -> Result<()> {
         assert!(is_tile(a, n));
         // SAFETY: the matrix has `n * n` elements, as was just checked.
-        match unsafe { blas_factor(a.as_mut_ptr(), long(n)) } {
+        match unsafe { potrf(c"L", a.as_mut_ptr(), long(n)) } {
             0 => Ok(()),
             info => bail!("OpenBLAS: pivot {info} is not positive"),
         }

@@ -10,7 +10,7 @@
 #define TILES_H
 
 struct kernels {
-  /* Tiles are n wide and column-major. */
+  /* Tiles are n wide and row-major. */
   int (*factor)(double *c, long n);                                          /* c = chol(c), lower */
   void (*solve)(const double *a, double *c, long n);                         /* c = c a^-T, a lower */
   void (*update_diagonal)(const double *a, double *c, long n);               /* c -= a a^T, lower */
