@@ -26,7 +26,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("mpi", &["cla"]),
     ("capi", &["cla", "host", "tasks", "tier"]),
     ("tier", &["units", "machine", "stats", "sim", "atlas", "os", "cla"]),
-    ("tasks", &["units", "machine", "stats", "atlas", "sim", "os"]),
+    ("tasks", &["units", "machine", "stats", "atlas", "atlas-store", "sim", "os"]),
     (
         "workloads",
         &["units", "machine", "stats", "sim", "atlas", "alloc", "malloc", "tasks", "tier"],

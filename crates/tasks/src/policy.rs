@@ -14,8 +14,9 @@ pub enum Rank {
     Bytes,
     /// The same, with ranges that are read and written counted twice (Nanos6, `_rwBonusFactor` 2.0).
     InoutCountsTwice,
-    /// The least sum of bytes times the cost of reaching them from there; ranges that are read and written count
-    /// twice, since their lines come and go.
+    /// The least sum of what all ranges cost from there (`Topology::transfer`): where bandwidths are known, the
+    /// latency and the time of their bytes, else their bytes times the distance. Ranges that are read and written
+    /// count twice, since their lines come and go. Sums that differ by 2 % are equal.
     LatencyWeighted,
     /// What a partition of the next [`Policy::window`] tasks of the program says, where edges are the
     /// bytes that tasks share (Sánchez Barrera et al., PPoPP 2018); tasks of tasks as `LatencyWeighted`.
@@ -38,9 +39,6 @@ pub enum Tie {
     Random,
     /// The one with the lowest number.
     Lowest,
-    /// That of the worker who made the task ready, if it is among them; else the one with fewest ready
-    /// tasks.
-    Owner,
 }
 
 /// From which regions a worker without work takes some.
@@ -124,13 +122,12 @@ impl Policy {
         successor: 0.75,
         ..Self::NANOS
     };
-    /// Ours: costs instead of counts, by measured latencies where an atlas has them. What is farther than the
-    /// nearest regions is not stolen: it takes longer there than it would have waited (simulated with 288
+    /// Ours: costs instead of counts, by measured latencies and bandwidths where an atlas has them. What is farther
+    /// than the nearest regions is not stolen: it takes longer there than it would have waited (simulated with 288
     /// threads, an integral histogram takes 1.6 times as long where everything may be stolen).
     pub const ISOCHRONE: Self = Self {
         name: "isochrone",
         rank: Rank::LatencyWeighted,
-        tie: Tie::Owner,
         steal: Steal::Nearest,
         ..Self::NANOS
     };

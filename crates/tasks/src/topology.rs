@@ -9,8 +9,11 @@ use isochrone_units::{CoreId, RegionId};
 pub struct Topology {
     regions: Vec<RegionId>,
     cores: Vec<(CoreId, usize)>,
-    /// Row by row: what a region pays for memory of another; only ratios matter.
+    /// Row by row: how far a region is from another; a firmware's distance, or a latency in ns.
     costs: Vec<f64>,
+    /// Row by row: what a byte takes that follows others, in the unit of `costs`; where it is not known, a byte
+    /// costs in proportion to the distance.
+    byte_costs: Option<Vec<f64>>,
 }
 
 impl Topology {
@@ -21,6 +24,7 @@ impl Topology {
             regions: vec![RegionId(0)],
             cores: (0..cores).map(|core| (CoreId(core), 0)).collect(),
             costs: vec![10.0],
+            byte_costs: None,
         }
     }
 
@@ -35,6 +39,7 @@ impl Topology {
                 .map(|core| (CoreId(core), usize::from(core / cores_each)))
                 .collect(),
             costs: pairs.map(|(a, b)| cost(a, b)).collect(),
+            byte_costs: None,
         }
     }
 
@@ -55,15 +60,26 @@ impl Topology {
         };
         let pairs = regions.iter().flat_map(|a| regions.iter().map(|b| (*a, *b)));
         let costs = pairs.map(|(a, b)| cost(a, b)).collect();
-        Self { regions, cores, costs }
+        Self { regions, cores, costs, byte_costs: None }
     }
 
-    /// The same machine with other costs, such as an atlas's latencies: row by row, in nanoseconds or
+    /// The same machine with other distances, such as an atlas's latencies: row by row, in nanoseconds or
     /// any other unit. Left as it is where the number of costs does not fit.
     #[must_use]
     pub fn with_costs(mut self, costs: Vec<f64>) -> Self {
         if costs.len() == self.costs.len() && costs.iter().all(|cost| *cost > 0.0) {
-            self.costs = costs;
+            (self.costs, self.byte_costs) = (costs, None);
+        }
+        self
+    }
+
+    /// The same machine, whose distances are latencies in nanoseconds, with the bandwidth that one core of a
+    /// region has from another, GB/s, row by row. Left as it is where the number does not fit.
+    #[must_use]
+    pub fn with_bandwidths(mut self, gb_per_s: &[f64]) -> Self {
+        if gb_per_s.len() == self.costs.len() && gb_per_s.iter().all(|rate| *rate > 0.0) {
+            // 10^9 bytes a second is one byte a nanosecond.
+            self.byte_costs = Some(gb_per_s.iter().map(|rate| 1.0 / rate).collect());
         }
         self
     }
@@ -97,10 +113,28 @@ impl Topology {
         self.cores.iter().find(|(id, _)| *id == core).map(|(_, region)| *region)
     }
 
-    /// What region `from` pays for memory of region `to`.
+    /// How far memory of region `to` is from region `from`.
     #[must_use]
     pub fn cost(&self, from: usize, to: usize) -> f64 {
         self.costs.get(from * self.regions.len() + to).copied().unwrap_or(1.0)
+    }
+
+    /// What one more byte from region `to` costs region `from`.
+    #[must_use]
+    pub fn byte_cost(&self, from: usize, to: usize) -> f64 {
+        let known = self.byte_costs.as_ref();
+        known
+            .and_then(|costs| costs.get(from * self.regions.len() + to).copied())
+            .unwrap_or_else(|| self.cost(from, to))
+    }
+
+    /// What region `from` pays for so many bytes in so many ranges of memory of region `to`: where bandwidths
+    /// are known, the latency for each range and the time that its bytes take; else the bytes times the
+    /// distance. Only ratios matter.
+    #[must_use]
+    pub fn transfer(&self, from: usize, to: usize, ranges: f64, bytes: f64) -> f64 {
+        let begun = if self.byte_costs.is_some() { ranges * self.cost(from, to) } else { 0.0 };
+        begun + bytes * self.byte_cost(from, to)
     }
 
     /// Cores for `count` workers out of `allowed`, in the order of workers: spread evenly over the
@@ -169,6 +203,21 @@ mod tests {
         let few = bullion().spread(&[CoreId(3), CoreId(200)], 4);
         assert_eq!(few, [(CoreId(3), 0), (CoreId(3), 0), (CoreId(200), 11), (CoreId(200), 11)]);
         assert!(bullion().spread(&[], 4).is_empty());
+    }
+
+    #[test]
+    fn a_transfer_is_a_latency_and_its_bytes_where_bandwidths_are_known() {
+        let plain = Topology::regular(2, 1, |a, b| if a == b { 100.0 } else { 300.0 });
+        assert!((plain.transfer(0, 1, 2.0, 4096.0) - 300.0 * 4096.0).abs() < 1e-6);
+        let known = plain.clone().with_bandwidths(&[10.0, 4.0, 5.0, 10.0]);
+        let near = |found: f64, ns: f64| assert!((found - ns).abs() < 1e-6, "{found} {ns}");
+        near(known.transfer(0, 1, 2.0, 4096.0), 2.0 * 300.0 + 1024.0);
+        near(known.transfer(1, 0, 1.0, 4096.0), 300.0 + 819.2);
+        near(known.transfer(1, 1, 1.0, 4096.0), 100.0 + 409.6);
+        near(known.cost(0, 1), 300.0);
+        assert_eq!(plain.clone().with_bandwidths(&[1.0]), plain, "too few");
+        assert_eq!(plain.clone().with_bandwidths(&[1.0, 0.0, 1.0, 1.0]), plain, "no bandwidth");
+        assert_eq!(known.with_costs(vec![1.0; 4]).transfer(0, 1, 1.0, 7.0), 7.0, "forgotten");
     }
 
     #[test]

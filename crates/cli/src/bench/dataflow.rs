@@ -4,19 +4,17 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use isochrone_atlas_store::contents::RegionMap;
 use isochrone_report::fmt;
 use isochrone_report::table::{Cell, Table};
 use isochrone_tasks::live::{Config, Runtime};
 use isochrone_tasks::{Regime, Report, Schedule, TaskError, Topology, Trace};
-use isochrone_units::{CoreId, RegionId};
+use isochrone_units::CoreId;
 use isochrone_workloads::dataflow::histogram::Image;
 use isochrone_workloads::dataflow::jacobi::Grid;
 use isochrone_workloads::dataflow::problem::{Checked, Problem, Reference};
 use isochrone_workloads::dataflow::streamcluster::Parameters;
 use serde::Serialize;
 
-use super::latencies;
 use super::ratio::Ratio;
 use super::series::Series;
 use super::setting::Setting;
@@ -139,7 +137,7 @@ struct Bench<'a> {
     cores: Vec<CoreId>,
     workers: usize,
     topology: Topology,
-    /// The same with an atlas's latencies for costs, for our own policy.
+    /// The same with an atlas's latencies and bandwidths for costs, for our own policy.
     measured: Option<Topology>,
     seed: u64,
     reference: Reference,
@@ -167,9 +165,11 @@ fn measure(problem: Problem, args: &DataflowArgs, setting: &mut Setting<'_>) -> 
     if bench.topology.regions() > 1 && regimes.contains(&Regime::Isochrone) {
         let scratch = tempfile::tempdir().context("there is no place for temporary files")?;
         let atlas = setting.atlas(scratch.path())?;
-        bench.measured = by_latency(&bench.topology, &atlas.contents.regions);
-        if bench.measured.is_none() {
-            setting.miss("the atlas has no latencies between all regions; distances are used");
+        let found = bench.topology.clone();
+        let (found, how) = found.measured(&atlas.contents.regions, &atlas.contents.bandwidth);
+        bench.measured = Some(found);
+        if let Some(missing) = how.missing() {
+            setting.miss(missing);
         }
     }
     let footprint_checked = args.check_footprint.then(|| bench.check_footprint()).transpose()?;
@@ -371,41 +371,8 @@ impl Figures {
     }
 }
 
-/// The machine with what its cores wait for memory of each region as the costs between regions: the mean of a
-/// region's cores. `None` where some are not known.
-fn by_latency(topology: &Topology, maps: &[RegionMap]) -> Option<Topology> {
-    let ns = |core: CoreId, region: RegionId| latencies::of(maps, core, region);
-    let regions = || 0..topology.regions();
-    let cost = |from: usize, to: usize| {
-        let cores = topology.cores().filter(|core| topology.region_of(*core) == Some(from));
-        let all: Vec<f64> = cores.filter_map(|core| ns(core, topology.region_id(to))).collect();
-        (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
-    };
-    let costs = regions().flat_map(|from| regions().map(move |to| (from, to)));
-    let costs: Option<Vec<f64>> = costs.map(|(from, to)| cost(from, to)).collect();
-    Some(topology.clone().with_costs(costs?))
-}
-
 /// Tasks taken from other regions, from the nearest to the farthest; the first number is always 0.
 fn steals(by_distance: &[u64]) -> String {
     let words: Vec<String> = by_distance.iter().skip(1).map(u64::to_string).collect();
     words.join("/")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::latencies::tests::map;
-    use super::*;
-
-    #[test]
-    fn our_policy_goes_by_what_was_measured_where_others_go_by_distances() {
-        let topology = Topology::regular(2, 2, |a, b| if a == b { 10.0 } else { 21.0 });
-        let mut maps = [map([90.0, 150.0, 110.0, 170.0, 140.0, 80.0, 140.0, 100.0])];
-        let measured = by_latency(&topology, &maps).unwrap();
-        let costs = [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(a, b)| measured.cost(a, b));
-        assert_eq!(costs, [100.0, 160.0, 140.0, 90.0]);
-        maps[0].latency_ns.columns[1] = "7".to_owned();
-        assert!(by_latency(&topology, &maps).is_none(), "another region");
-        assert!(by_latency(&topology, &[]).is_none());
-    }
 }

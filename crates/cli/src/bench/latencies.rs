@@ -4,7 +4,7 @@ use isochrone_atlas_store::contents::RegionMap;
 use isochrone_units::{CoreId, RegionId};
 
 /// What a core waits for memory of a region, ns; `None` where it is not known.
-pub(super) fn of(maps: &[RegionMap], core: CoreId, region: RegionId) -> Option<f64> {
+fn of(maps: &[RegionMap], core: CoreId, region: RegionId) -> Option<f64> {
     let matrix = &maps.first()?.latency_ns;
     let row = matrix.rows.iter().position(|name| *name == core.to_string())?;
     let column = matrix.columns.iter().position(|name| *name == region.to_string())?;
@@ -24,13 +24,13 @@ pub(super) fn nearest(
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use isochrone_atlas_store::contents::{Cell, Matrix};
 
     use super::*;
 
     /// Four cores and two regions.
-    pub(in crate::bench) fn map(ns: [f64; 8]) -> RegionMap {
+    fn map(ns: [f64; 8]) -> RegionMap {
         let cell = |ns: f64| Some(Cell { median: ns, lo: ns, hi: ns, p5: ns, p95: ns, n: 1 });
         RegionMap {
             mode: "random".to_owned(),

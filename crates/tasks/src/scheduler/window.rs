@@ -97,7 +97,8 @@ impl Scheduler {
         let Some(window) = children.window.as_deref_mut().filter(|w| !w.tasks.is_empty()) else {
             return;
         };
-        let cost = |a: usize, b: usize| self.topology.cost(self.region_of[a], self.region_of[b]);
+        let cost =
+            |a: usize, b: usize| self.topology.byte_cost(self.region_of[a], self.region_of[b]);
         let begin = wake.thread_ns();
         let parts = split(&window.graph, self.region_of.len(), &cost);
         self.partition_ns.fetch_add(wake.thread_ns() - begin, Ordering::Relaxed);

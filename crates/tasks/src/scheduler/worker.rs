@@ -1,6 +1,7 @@
 //! What a worker knows alone: free entries, tasks it took and has not begun, and what it has not told
 //! the others yet.
 
+use super::rank::Held;
 use crate::arena::Arena;
 use crate::arena::outbox::{Ends, ROOM};
 use crate::arena::pool::Hand;
@@ -55,8 +56,8 @@ pub(crate) struct Worker {
     /// Predecessors of the task at hand.
     pub(crate) before: Vec<TaskRef>,
     pub(crate) footprint: Footprint,
-    /// Bytes by region of the task at hand.
-    pub(crate) weights: Vec<f64>,
+    /// What each region holds of the task at hand.
+    pub(super) held: Vec<Held>,
     /// Tasks inside of which the worker is.
     pub(crate) depth: u32,
     /// Whether that one runs at once, instead of from a queue.
@@ -105,7 +106,7 @@ impl Worker {
             task_ns: u64::MAX,
             before: Vec::with_capacity(64),
             footprint: Footprint::new(),
-            weights: vec![0.0; regions],
+            held: vec![Held::default(); regions],
             depth: 0,
             at_once: false,
             task: 0,

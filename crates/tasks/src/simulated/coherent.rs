@@ -166,8 +166,8 @@ impl Coherent {
         }
     }
 
-    /// The topology of the machine that a scheduler sees: measured latencies for costs where `measured`,
-    /// else the firmware's distances.
+    /// The topology of the machine that a scheduler sees: its latencies and bandwidths where `measured`, else
+    /// the firmware's distances. A core's bandwidth is its share where all cores of its region ask at once.
     #[must_use]
     pub fn topology(machine: &Machine, spec: &NumaSpec, measured: bool) -> Topology {
         let topology = Topology::of(machine);
@@ -176,8 +176,18 @@ impl Coherent {
         }
         let legs = Legs::of(spec);
         let nodes = u8::try_from(spec.nodes.len()).unwrap_or(u8::MAX);
-        let pairs = (0..nodes).flat_map(|a| (0..nodes).map(move |b| (a, b)));
-        topology.with_costs(pairs.map(|(a, b)| legs.read_ns(a, b)).collect())
+        let pairs = || (0..nodes).flat_map(|a| (0..nodes).map(move |b| (a, b)));
+        let topology = topology.with_costs(pairs().map(|(a, b)| legs.read_ns(a, b)).collect());
+        let share = |(a, b): (u8, u8)| {
+            let (a, b) = (usize::from(a), usize::from(b));
+            let together = spec.bandwidth.triad[spec.distance(a, b) as usize]?;
+            Some(together / spec.nodes[a].cores.len() as f64)
+        };
+        let shares: Option<Vec<f64>> = pairs().map(share).collect();
+        match shares {
+            Some(gb_per_s) => topology.with_bandwidths(&gb_per_s),
+            None => topology,
+        }
     }
 
     /// The coherence engine, to ask what it counted.

@@ -1,0 +1,146 @@
+//! Costs of an atlas on machines where latencies and bandwidths disagree: the scheduler's choice follows.
+
+use isochrone_atlas_store::contents::{Bandwidth, Cell, Matrix, RegionMap};
+use isochrone_units::{CoreId, RegionId};
+
+use super::Measured;
+use crate::policy::Steal;
+use crate::range::Part;
+use crate::simulated::{Flat, Plan, Simulation};
+use crate::{Data, Failure, Footprint, Kernel, Mem, Regime, TaskEvent, Tasks, Topology};
+
+/// Two regions of two cores.
+fn machine() -> Topology {
+    Topology::regular(2, 2, |a, b| if a == b { 10.0 } else { 21.0 })
+}
+
+fn cell(median: f64) -> Cell {
+    Cell { median, lo: median, hi: median, p5: median, p95: median, n: 1 }
+}
+
+/// Core by region.
+fn latencies(ns: [f64; 8]) -> Vec<RegionMap> {
+    vec![RegionMap {
+        mode: "random".to_owned(),
+        buffer_bytes: 1,
+        stride_bytes: None,
+        latency_ns: Matrix {
+            what: "ns".to_owned(),
+            rows: (0..4).map(|core| CoreId(core).to_string()).collect(),
+            columns: (0..2).map(|region| RegionId(region).to_string()).collect(),
+            cells: ns.map(|ns| Some(cell(ns))).to_vec(),
+        },
+    }]
+}
+
+fn bandwidth(cores: &[u16], region: u16, gb_per_s: f64) -> Bandwidth {
+    Bandwidth { cores: cores.to_vec(), region, gb_per_s: cell(gb_per_s) }
+}
+
+/// Region 0 waits less for a line of region 1 than the other way round, and gets a tenth of the bytes.
+fn disagreeing() -> (Vec<RegionMap>, Vec<Bandwidth>) {
+    let together = [
+        bandwidth(&[0, 1], 0, 40.0),
+        bandwidth(&[0, 1], 1, 4.0),
+        bandwidth(&[2, 3], 0, 40.0),
+        bandwidth(&[2, 3], 1, 40.0),
+    ];
+    (latencies([100.0, 110.0, 100.0, 130.0, 300.0, 90.0, 300.0, 110.0]), together.to_vec())
+}
+
+fn all(topology: &Topology, of: impl Fn(&Topology, usize, usize) -> f64) -> [f64; 4] {
+    [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(from, to)| of(topology, from, to))
+}
+
+#[test]
+fn latencies_are_means_and_bandwidths_shares_of_a_region_s_cores() {
+    let (latencies, mut bandwidths) = disagreeing();
+    let (found, how) = machine().measured(&latencies, &bandwidths);
+    assert_eq!(how, Measured::Both);
+    assert_eq!(how.missing(), None);
+    assert_eq!(all(&found, Topology::cost), [100.0, 120.0, 300.0, 100.0]);
+    assert_eq!(all(&found, Topology::byte_cost), [0.05, 0.5, 0.05, 0.05]);
+    // One group is missing: single cores, if all are there.
+    bandwidths.remove(2);
+    assert_eq!(machine().measured(&latencies, &bandwidths).1, Measured::Latencies);
+    let singles = (0..4).flat_map(|core| [bandwidth(&[core], 0, 16.0), bandwidth(&[core], 1, 8.0)]);
+    bandwidths.extend(singles);
+    let (found, how) = machine().measured(&latencies, &bandwidths);
+    assert_eq!(
+        (how, all(&found, Topology::byte_cost)),
+        (Measured::Both, [0.0625, 0.125, 0.0625, 0.125])
+    );
+}
+
+#[test]
+fn what_an_atlas_lacks_is_said_and_not_made_up() {
+    let (mut latencies, bandwidths) = disagreeing();
+    let (found, how) = machine().measured(&latencies, &[]);
+    assert_eq!(how, Measured::Latencies);
+    assert!(how.missing().is_some_and(|words| words.contains("no bandwidths")));
+    assert_eq!(all(&found, Topology::byte_cost), all(&found, Topology::cost), "in proportion");
+    latencies[0].latency_ns.columns[1] = "7".to_owned();
+    assert_eq!(machine().measured(&latencies, &bandwidths), (machine(), Measured::Nothing));
+    assert_eq!(machine().measured(&[], &bandwidths), (machine(), Measured::Nothing));
+    assert!(Measured::Nothing.missing().is_some_and(|words| words.contains("firmware")));
+}
+
+#[derive(Clone, Copy)]
+struct Use {
+    parts: [Part<u8>; 2],
+    makes: bool,
+}
+
+impl Kernel for Use {
+    const NAME: &'static str = "use";
+
+    fn declare(&self, footprint: &mut Footprint) {
+        for part in self.parts.into_iter().filter(|part| !part.is_empty()) {
+            if self.makes {
+                footprint.output(part)
+            } else {
+                footprint.input(part)
+            };
+        }
+    }
+
+    fn run(&self, _: &Mem<'_>) -> Result<(), Failure> {
+        Err(Failure::new("a simulated task is not run"))
+    }
+}
+
+/// The region of a task that reads `bytes` in region 0 and as many in region 1.
+fn chosen(topology: &Topology, bytes: usize) -> Option<RegionId> {
+    const MIB: usize = 1 << 20;
+    let mut plan = Plan::new(Regime::Isochrone, 4, topology.clone());
+    plan.capacity.trace = 16;
+    // Where it was sent to is asked, not who had nothing else to do.
+    plan.policy.steal = Steal::Never;
+    let mut simulation = Simulation::new(plan, Flat::new(machine(), 0.01, 10.0)).unwrap();
+    let data: Data<u8> = simulation.data(2 * MIB).unwrap();
+    for half in 0..2 {
+        // They are dealt: the first to region 0, the second to region 1.
+        let parts = [data.part(half * MIB, MIB), data.part(0, 0)];
+        simulation.spawn(Use { parts, makes: true }).unwrap();
+    }
+    simulation.wait().unwrap();
+    let parts = [data.part(0, bytes), data.part(MIB, bytes)];
+    simulation.spawn(Use { parts, makes: false }).unwrap();
+    simulation.wait().unwrap();
+    let trace = simulation.trace();
+    let last = trace.events.iter().max_by_key(|event| event.start_ns);
+    last.map(|event: &TaskEvent| event.region)
+}
+
+#[test]
+fn a_task_goes_where_its_bytes_are_cheapest_by_latency_and_bandwidth_together() {
+    let (latencies, bandwidths) = disagreeing();
+    let by_latency = machine().measured(&latencies, &[]).0;
+    let by_both = machine().measured(&latencies, &bandwidths).0;
+    // 120 ns instead of 300 decide where bandwidths are not known, however many bytes there are.
+    let (near, wide) = (Some(RegionId(0)), Some(RegionId(1)));
+    assert_eq!([64, 1 << 20].map(|bytes| chosen(&by_latency, bytes)), [near, near]);
+    // b bytes from each: 220 + 0.55 b ns in region 0, 400 + 0.1 b in region 1, the same at 400 bytes.
+    let found = [64, 300, 500, 1 << 20].map(|bytes| chosen(&by_both, bytes));
+    assert_eq!(found, [near, near, wide, wide]);
+}
