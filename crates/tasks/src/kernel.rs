@@ -85,6 +85,17 @@ impl fmt::Debug for Table {
     }
 }
 
+/// A kernel that does nothing, for tests that drive the scheduler themselves.
+#[cfg(all(test, any(loom, shuttle)))]
+pub(crate) static NOTHING: Table = Table {
+    name: "nothing",
+    bytes: 0,
+    run: |_: &Table, _: &Held<'_>, _: &Mem<'_>| Ok(()),
+    declare: |_: &Held<'_>, _: &mut Footprint| (),
+    discard: None,
+    foreign: None,
+};
+
 /// Arguments that were written for a table: only [`crate::arena`] makes one.
 #[derive(Debug)]
 pub(crate) struct Held<'a> {

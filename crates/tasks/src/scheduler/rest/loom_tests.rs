@@ -10,21 +10,10 @@ use super::super::{Children, Goal, How, Next, Scheduler, Submitted, Wake};
 use super::{Asleep, Worker};
 use crate::arena::slot::CHILDREN;
 use crate::arena::{Arena, Capacity, Heap, ROOT, seat};
-use crate::footprint::Footprint;
-use crate::kernel::{Held, Table};
-use crate::live::Mem;
+use crate::kernel::NOTHING;
 use crate::policy::Policy;
 use crate::sync::Ordering;
 use crate::topology::Topology;
-
-static NOTHING: Table = Table {
-    name: "nothing",
-    bytes: 0,
-    run: |_: &Table, _: &Held<'_>, _: &Mem<'_>| Ok(()),
-    declare: |_: &Held<'_>, _: &mut Footprint| (),
-    discard: None,
-    foreign: None,
-};
 
 struct Rig {
     scheduler: Scheduler,

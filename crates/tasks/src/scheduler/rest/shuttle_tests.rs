@@ -11,9 +11,8 @@ use super::super::{Children, Goal, How, Next, Scheduler, Submitted, Wake};
 use super::{Asleep, Worker};
 use crate::arena::slot::{CHILDREN, Stored};
 use crate::arena::{Arena, Capacity, Heap, ROOT, seat};
-use crate::footprint::{Footprint, Mode};
-use crate::kernel::{Held, Table};
-use crate::live::Mem;
+use crate::footprint::Mode;
+use crate::kernel::NOTHING;
 use crate::policy::Policy;
 use crate::range::{DataId, Range};
 use crate::sync::{AtomicU64, Ordering, give_way};
@@ -25,15 +24,6 @@ const TASKS: usize = 10;
 /// Programs, and interleavings of each.
 const PROGRAMS: u64 = 60;
 const ORDERS: usize = 60;
-
-static NOTHING: Table = Table {
-    name: "nothing",
-    bytes: 0,
-    run: |_: &Table, _: &Held<'_>, _: &Mem<'_>| Ok(()),
-    declare: |_: &Held<'_>, _: &mut Footprint| (),
-    discard: None,
-    foreign: None,
-};
 
 /// What a task uses.
 type Uses = Vec<(Range, Mode)>;
