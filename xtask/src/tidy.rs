@@ -24,7 +24,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("probe", &["units", "machine", "stats", "os", "host", "sim", "atlas", "atlas-store"]),
     ("cla", &["units", "machine", "stats", "sim", "atlas", "os"]),
     ("mpi", &["cla"]),
-    ("capi", &["cla", "host", "tasks", "tier"]),
+    ("capi", &["atlas-store", "cla", "host", "tasks", "tier"]),
     ("tier", &["units", "machine", "stats", "sim", "atlas", "os", "cla"]),
     ("tasks", &["units", "machine", "stats", "atlas", "atlas-store", "sim", "os"]),
     (

@@ -161,7 +161,7 @@ typedef struct isochrone_tasks isochrone_tasks;
 typedef struct isochrone_task isochrone_task;
 
 /* What a kernel does: `arguments` are 64 bytes, those that the task was registered with and then zeros;
-   `ranges` has the address of each range, in the order of registration. The function touches no other data of
+   `ranges` has the address of each range, in the order of registration (null for one that is reduced). The function touches no other data of
    the run, and reads only what is ISOCHRONE_IN. 0: done; anything else: the task failed. */
 typedef int (*isochrone_kernel_function)(isochrone_task *task, const void *arguments, void *const *ranges);
 
@@ -177,7 +177,9 @@ typedef struct isochrone_tasks_options {
                          regime's own */
   uint32_t workers;   /* 0: one for each core that this thread may use */
   uint32_t flags;     /* ISOCHRONE_TASKS_... */
-  uint64_t reserved;  /* 0 */
+  const char *atlas;  /* a file of `isochrone map`, for policies that go by costs: a range costs its latency and the
+                         time of its bytes; where the atlas lacks bandwidths, its bytes times the latency. Null:
+                         its bytes times the firmware's distance */
 } isochrone_tasks_options;
 
 /* Workers are processes, forked at the start: then this process must have one thread. What kernels write outside
@@ -185,13 +187,20 @@ typedef struct isochrone_tasks_options {
 #define ISOCHRONE_TASKS_PROCESSES 1u
 /* Workers are not pinned to cores. */
 #define ISOCHRONE_TASKS_UNPINNED 2u
+/* Where and when each task ran is kept, for isochrone_tasks_trace: up to 2^20 tasks of each worker. */
+#define ISOCHRONE_TASKS_TRACED 4u
 
 /* What a task does to a range. */
 enum {
   ISOCHRONE_IN = 0,         /* reads */
   ISOCHRONE_OUT = 1,        /* writes, and does not look at what was there */
   ISOCHRONE_INOUT = 2,      /* both */
-  ISOCHRONE_COMMUTATIVE = 3 /* both, one task at a time, neighbours that say the same in any order */
+  ISOCHRONE_COMMUTATIVE = 3, /* both, one task at a time, neighbours that say the same in any order */
+  /* Adds to what is there by an operation whose order does not matter. Neighbours that say the same run at once,
+     each on values of its own: isochrone_task_reduce gives them. */
+  ISOCHRONE_REDUCE_SUM = 4,
+  ISOCHRONE_REDUCE_MIN = 5,
+  ISOCHRONE_REDUCE_MAX = 6
 };
 
 /* Bytes of data that lie together. */
@@ -250,11 +259,21 @@ int isochrone_tasks_write(isochrone_tasks *tasks, uint32_t data, uint64_t start,
 /* What the run did so far. */
 int isochrone_tasks_report(isochrone_tasks *tasks, isochrone_tasks_counts *counts);
 
+/* Waits until all tasks are over, and writes what ran where and when to a file for chrome://tracing and Perfetto: a
+   process for each region, a track for each worker, a slice for each task with its local and remote bytes and the
+   region that it was stolen from. */
+int isochrone_tasks_trace(isochrone_tasks *tasks, const char *path);
+
 /* Inside of a kernel: registers a task of the running task's own. Its ranges lie inside of those of the running
    task, which does not touch them until it has waited; it is over when all its own are. */
 int isochrone_task_spawn(isochrone_task *task, uint32_t kernel, int32_t priority, const void *arguments,
                          size_t bytes, const isochrone_range *ranges, size_t count);
 int isochrone_task_wait(isochrone_task *task);
+
+/* Inside of a kernel: the task's own values for range number `range`, from 0, which it reduces, as elements of a type
+   (ISOCHRONE_INT64, ...; the range holds whole ones). They begin with what changes nothing (zero for a sum), and are
+   combined with the common ones when the function has returned. It asks once for each range. */
+int isochrone_task_reduce(isochrone_task *task, size_t range, uint32_t element, void **own);
 
 /* The number of the worker that runs the task, from 0. */
 uint32_t isochrone_task_worker(const isochrone_task *task);

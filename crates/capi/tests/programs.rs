@@ -116,7 +116,15 @@ fn the_example_of_tasks_runs_on_threads_and_on_processes() {
 
 #[test]
 fn wrong_tasks_are_refused_and_failures_reach_who_waits() {
-    Program::build("cc", &["-std=c99"], "tests/programs/tasks_wrong.c", SHARED).run(&[]);
+    let program = Program::build("cc", &["-std=c99"], "tests/programs/tasks_wrong.c", SHARED);
+    let folder = tempfile::tempdir().expect("a folder");
+    let traces = ["threads.json", "processes.json"].map(|name| folder.path().join(name));
+    program.run(&[&traces[0].display().to_string(), &traces[1].display().to_string()]);
+    for trace in traces {
+        let text = std::fs::read_to_string(trace).expect("the program wrote it");
+        assert_eq!(text.matches("\"name\":\"reduce\"").count(), 100, "a slice for each task");
+        assert!(text.contains("\"name\":\"worker 0\"") && text.ends_with("]}\n"), "{text}");
+    }
 }
 
 #[test]

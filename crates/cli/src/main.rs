@@ -21,7 +21,6 @@ mod run;
 mod schedule_file;
 mod show;
 mod sim;
-mod task_trace;
 mod tier;
 mod verify;
 mod view;

@@ -26,6 +26,7 @@ pub mod simulated;
 mod sync;
 mod topology;
 mod trace;
+mod trace_file;
 
 pub use arena::Capacity;
 pub use error::TaskError;
@@ -41,3 +42,4 @@ pub use schedule::{Came, Schedule, Turn, Wait};
 pub use session::Tasks;
 pub use topology::Topology;
 pub use trace::{TaskEvent, Trace};
+pub use trace_file::TraceFile;

@@ -104,11 +104,11 @@ fn run(
     }
     let ranges = if many.is_empty() { few.as_ptr() } else { many.as_ptr() };
     let list = entry.list.get().copied();
-    let mut task = IsochroneTask { mem, list, words: None };
+    let mut task = IsochroneTask::new(mem, list);
     // SAFETY: the program gave a function of this type, and vouches for what it does with the ranges that
     // it declared; the task, its arguments and the addresses live until it returns.
     let code = unsafe { (entry.function)(&raw mut task, arguments.as_ptr().cast(), ranges) };
-    match (code, task.words) {
+    match (code, task.words.take()) {
         (0, _) => Ok(()),
         (_, Some(words)) => Err(isochrone_tasks::Failure::new(words)),
         (code, None) => Err(isochrone_tasks::Failure::new(format!("it returned {code}"))),

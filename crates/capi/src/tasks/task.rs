@@ -1,19 +1,57 @@
 //! What the function of a running task may ask for.
 
+use super::describe::{IsochroneRange, spawned};
 use super::kernels::List;
-use super::{IsochroneRange, described, null};
+use super::null;
 use crate::status::{Failure, Status, told};
-use isochrone_tasks::Mem;
+use isochrone_tasks::live::Accumulator;
+use isochrone_tasks::{Mem, Reducible};
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::fmt;
 
 /// A task that runs, `isochrone_task` in C.
 #[derive(Debug)]
 pub struct IsochroneTask<'a> {
-    pub(super) mem: &'a Mem<'a>,
-    pub(super) list: Option<&'static List>,
+    mem: &'a Mem<'a>,
+    list: Option<&'static List>,
     /// What it said before it failed.
     pub(super) words: Option<String>,
+    /// Its own values of what it reduces; they are combined with the common ones when it is over.
+    own: Vec<Box<dyn Own + 'a>>,
 }
+
+/// Values of a task's own, of any type.
+trait Own: fmt::Debug {}
+
+impl<T: Reducible + fmt::Debug> Own for Accumulator<'_, T> {}
+
+impl<'a> IsochroneTask<'a> {
+    pub(super) const fn new(mem: &'a Mem<'a>, list: Option<&'static List>) -> Self {
+        Self { mem, list, words: None, own: Vec::new() }
+    }
+
+    /// Where the task's own values for a range are.
+    fn own<T: Reducible + fmt::Debug>(&mut self, range: usize) -> Result<*mut c_void, Failure> {
+        let found = self.mem.accumulate_at::<T>(range);
+        let mut own = Box::new(found.map_err(|why| Failure::argument(why.text()))?);
+        let first = own.as_mut_ptr();
+        self.own.push(own);
+        Ok(first.cast())
+    }
+}
+
+/// Gives a task its own values for a range.
+type Give = fn(&mut IsochroneTask<'_>, usize) -> Result<*mut c_void, Failure>;
+
+/// Types of elements, by their numbers in C.
+const TYPES: [Give; 6] = [
+    |task, range| task.own::<i32>(range),
+    |task, range| task.own::<i64>(range),
+    |task, range| task.own::<u32>(range),
+    |task, range| task.own::<u64>(range),
+    |task, range| task.own::<f32>(range),
+    |task, range| task.own::<f64>(range),
+];
 
 /// A kernel's function, `isochrone_kernel_function` in C.
 pub type Function =
@@ -50,12 +88,11 @@ pub unsafe extern "C" fn isochrone_task_spawn(
 ) -> c_int {
     let work = |task: &mut IsochroneTask<'_>| {
         let list = task.list.ok_or_else(|| Failure::argument("this run has no kernels"))?;
-        let kernel = list.kernel(kernel)?;
+        let mem = task.mem;
+        let register =
+            |kernel, arguments, footprint: &_| mem.spawn_foreign(kernel, arguments, footprint);
         // SAFETY: the caller vouches for arguments and ranges.
-        let child = unsafe { described(priority, (arguments, bytes), (ranges, count)) };
-        let (arguments, footprint) = child?;
-        task.mem.spawn_foreign(kernel, arguments, &footprint)?;
-        Ok(())
+        unsafe { spawned((list, kernel), priority, (arguments, bytes), (ranges, count), register) }
     };
     // SAFETY: the caller vouches for the task.
     unsafe { within(task, work) }
@@ -69,6 +106,34 @@ pub unsafe extern "C" fn isochrone_task_spawn(
 pub unsafe extern "C" fn isochrone_task_wait(task: *mut IsochroneTask<'_>) -> c_int {
     // SAFETY: the caller vouches for the task.
     unsafe { within(task, |task| Ok(task.mem.wait()?)) }
+}
+
+/// A running task's own values for a range that it reduces.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_task_reduce(
+    task: *mut IsochroneTask<'_>,
+    range: usize,
+    element: u32,
+    own: *mut *mut c_void,
+) -> c_int {
+    let work = |task: &mut IsochroneTask<'_>| {
+        if own.is_null() {
+            return Err(null("own"));
+        }
+        let of_type = usize::try_from(element).ok().and_then(|element| TYPES.get(element));
+        let of_type = of_type.ok_or_else(|| {
+            Failure::argument(format!("{element} is no type of elements; isochrone.h names them"))
+        })?;
+        let first = of_type(task, range)?;
+        // SAFETY: the caller's, and not null.
+        unsafe { own.write(first) };
+        Ok(())
+    };
+    // SAFETY: the caller vouches for the task.
+    unsafe { within(task, work) }
 }
 
 /// The number of the worker that runs a task.

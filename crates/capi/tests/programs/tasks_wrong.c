@@ -1,25 +1,15 @@
 /* What is refused, with which number and whether there are words; tasks that fail, have tasks of their own, use
-   many ranges, or end their worker. */
+   many ranges, reduce, leave a trace, or end their worker. Arguments: files for the traces of two runs. */
 #define _POSIX_C_SOURCE 200809L
-#include <isochrone.h>
+#include "want.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-static int failed = 0;
-
-static void want(int line, int got, int wanted, const char *part) {
-  if (got != wanted || (wanted != ISOCHRONE_OK && strstr(isochrone_error(), part) == NULL)) {
-    fprintf(stderr, "line %d: %d where %d was wanted: %s\n", line, got, wanted, isochrone_error());
-    failed = 1;
-  }
-}
-#define WANT(call, wanted, part) want(__LINE__, (call), (wanted), (part))
-
 /* Kernels, by their places in the list. */
-enum { ADD, FAIL, PARENT, GATHER, END, CODE, KERNELS };
+enum { ADD, FAIL, PARENT, GATHER, END, CODE, REDUCE, KERNELS };
 enum { MANY = 40 };
 
 static int add(isochrone_task *task, const void *arguments, void *const *ranges) {
@@ -64,6 +54,24 @@ static int gather(isochrone_task *task, const void *arguments, void *const *rang
   return 0;
 }
 
+/* Adds to two sums, and keeps the larger of a third. */
+static int reduce(isochrone_task *task, const void *arguments, void *const *ranges) {
+  int64_t value = *(const int64_t *)arguments, *sums = NULL;
+  double *most = NULL;
+  WANT(ranges[0] == NULL && ranges[2] == NULL, 1, "");
+  WANT(isochrone_task_reduce(task, 0, ISOCHRONE_INT64, NULL), ISOCHRONE_ARGUMENT, "null");
+  WANT(isochrone_task_reduce(task, 0, 99, (void **)&sums), ISOCHRONE_ARGUMENT, "99");
+  WANT(isochrone_task_reduce(task, 1, ISOCHRONE_INT64, (void **)&sums), ISOCHRONE_ARGUMENT, "range 1");
+  WANT(isochrone_task_reduce(task, 7, ISOCHRONE_INT64, (void **)&sums), ISOCHRONE_ARGUMENT, "range 7");
+  WANT(isochrone_task_reduce(task, 3, ISOCHRONE_INT64, (void **)&sums), ISOCHRONE_ARGUMENT, "whole elements");
+  WANT(isochrone_task_reduce(task, 0, ISOCHRONE_INT64, (void **)&sums), ISOCHRONE_OK, "");
+  WANT(isochrone_task_reduce(task, 2, ISOCHRONE_DOUBLE, (void **)&most), ISOCHRONE_OK, "");
+  if (failed) return 1;
+  WANT(sums[0] == 0 && sums[1] == 0 && most[0] < -1e300, 1, "");
+  sums[0] += value, sums[1] -= value, most[0] = (double)value;
+  return failed;
+}
+
 static int end(isochrone_task *task, const void *arguments, void *const *ranges) {
   (void)arguments, (void)ranges;
   if (isochrone_task_worker(task) == 1) _exit(9);
@@ -72,7 +80,8 @@ static int end(isochrone_task *task, const void *arguments, void *const *ranges)
 }
 
 static const isochrone_kernel kernels[] = {{"add", add},       {"fail", fail}, {"parent", parent},
-                                           {"gather", gather}, {"end", end},   {"code", code}};
+                                           {"gather", gather}, {"end", end},   {"code", code},
+                                           {"reduce", reduce}};
 
 static int spawn(isochrone_tasks *tasks, int kernel, int64_t value, isochrone_range range) {
   return isochrone_tasks_spawn(tasks, (uint32_t)kernel, 0, &value, sizeof value, &range, 1);
@@ -80,13 +89,15 @@ static int spawn(isochrone_tasks *tasks, int kernel, int64_t value, isochrone_ra
 
 static void refused(void) {
   isochrone_tasks *tasks = NULL;
-  isochrone_tasks_options odd = {NULL, NULL, 1, 64, 0}, nowhere = {"north", NULL, 1, 0, 0},
-                          nobody = {NULL, "chance", 1, 0, 0}, both = {"di", "paper", 1, 0, 0};
+  isochrone_tasks_options odd = {NULL, NULL, 1, 64, NULL}, nowhere = {"north", NULL, 1, 0, NULL},
+                          nobody = {NULL, "chance", 1, 0, NULL}, both = {"di", "paper", 1, 0, NULL},
+                          lost = {NULL, NULL, 1, 0, "/nowhere/at.all"};
   isochrone_kernel nothing = {"nothing", NULL}, nameless = {NULL, add};
   WANT(isochrone_tasks_start(&odd, kernels, 1, &tasks), ISOCHRONE_ARGUMENT, "flags");
   WANT(isochrone_tasks_start(&nowhere, kernels, 1, &tasks), ISOCHRONE_ARGUMENT, "regime");
   WANT(isochrone_tasks_start(&nobody, kernels, 1, &tasks), ISOCHRONE_ARGUMENT, "policy");
   WANT(isochrone_tasks_start(&both, kernels, 1, &tasks), ISOCHRONE_ARGUMENT, "4.1");
+  WANT(isochrone_tasks_start(&lost, kernels, 1, &tasks), ISOCHRONE_ARGUMENT, "/nowhere/at.all");
   WANT(isochrone_tasks_start(NULL, &nothing, 1, &tasks), ISOCHRONE_ARGUMENT, "function");
   WANT(isochrone_tasks_start(NULL, &nameless, 1, &tasks), ISOCHRONE_ARGUMENT, "name");
   WANT(isochrone_tasks_start(NULL, NULL, 1, &tasks), ISOCHRONE_ARGUMENT, "null");
@@ -94,7 +105,7 @@ static void refused(void) {
   WANT(isochrone_tasks_wait(NULL), ISOCHRONE_ARGUMENT, "null");
   isochrone_tasks_end(NULL);
 
-  isochrone_tasks_options one = {"dft", NULL, 1, 0, 0};
+  isochrone_tasks_options one = {"dft", NULL, 1, 0, NULL};
   WANT(isochrone_tasks_start(&one, kernels, KERNELS, &tasks), ISOCHRONE_OK, "");
   uint32_t data = 99;
   WANT(isochrone_tasks_data(tasks, 0, &data), ISOCHRONE_ARGUMENT, "byte");
@@ -107,13 +118,14 @@ static void refused(void) {
   WANT(spawn(tasks, ADD, 1, none), ISOCHRONE_ARGUMENT, "no bytes");
   WANT(spawn(tasks, ADD, 1, mode), ISOCHRONE_ARGUMENT, "9");
   WANT(spawn(tasks, ADD, 1, unknown), ISOCHRONE_ARGUMENT, "not registered");
-  WANT(spawn(tasks, KERNELS, 1, all), ISOCHRONE_ARGUMENT, "kernel 6 of 6");
+  WANT(spawn(tasks, KERNELS, 1, all), ISOCHRONE_ARGUMENT, "kernel 7 of 7");
   WANT(isochrone_tasks_spawn(tasks, 0, 0, many, 65, &all, 1), ISOCHRONE_ARGUMENT, "65");
   WANT(isochrone_tasks_spawn(tasks, 0, 0, NULL, 8, &all, 1), ISOCHRONE_ARGUMENT, "null");
   WANT(isochrone_tasks_wait_on(tasks, data, 0, 8), ISOCHRONE_OK, "");
   const void *at = NULL;
   WANT(isochrone_tasks_read(tasks, 77, 0, 8, &at), ISOCHRONE_ARGUMENT, "77");
   WANT(isochrone_tasks_read(tasks, data, 60, 8, &at), ISOCHRONE_ARGUMENT, "64 bytes");
+  WANT(isochrone_tasks_trace(tasks, "trace.json"), ISOCHRONE_ARGUMENT, "ISOCHRONE_TASKS_TRACED");
   WANT(isochrone_tasks_free(tasks, data), ISOCHRONE_OK, "");
   WANT(spawn(tasks, ADD, 1, all), ISOCHRONE_ARGUMENT, "freed");
   WANT(isochrone_tasks_read(tasks, data, 0, 8, &at), ISOCHRONE_ARGUMENT, "freed");
@@ -121,9 +133,9 @@ static void refused(void) {
   isochrone_tasks_end(tasks);
 }
 
-static void works(uint32_t flags) {
+static void works(uint32_t flags, const char *trace) {
   isochrone_tasks *tasks = NULL;
-  isochrone_tasks_options two = {NULL, "nanos6", 2, flags, 0};
+  isochrone_tasks_options two = {NULL, "nanos6", 2, flags | ISOCHRONE_TASKS_TRACED, NULL};
   WANT(isochrone_tasks_start(&two, kernels, KERNELS, &tasks), ISOCHRONE_OK, "");
   uint32_t data = 99;
   WANT(isochrone_tasks_data(tasks, MANY * 8, &data), ISOCHRONE_OK, "");
@@ -150,16 +162,34 @@ static void works(uint32_t flags) {
   const void *at = NULL;
   WANT(isochrone_tasks_read(tasks, data, (MANY - 1) * 8, 8, &at), ISOCHRONE_OK, "");
   if (*(const int64_t *)at != 1000 + (MANY - 1) * (MANY - 2) / 2) failed = 1;
+  /* Words 0 and 1 become sums, word 3 the largest value; word 2 is read, word 4 is reduced by parts of elements. */
+  WANT(isochrone_tasks_write(tasks, data, 0, 40, &cells), ISOCHRONE_OK, "");
+  memset(cells, 0, 40);
+  isochrone_range parts[] = {{data, ISOCHRONE_REDUCE_SUM, 0, 16},
+                             {data, ISOCHRONE_IN, 16, 8},
+                             {data, ISOCHRONE_REDUCE_MAX, 24, 8},
+                             {data, ISOCHRONE_REDUCE_MIN, 32, 4}};
+  for (int64_t i = 1; i <= 100; i++)
+    WANT(isochrone_tasks_spawn(tasks, REDUCE, 0, &i, sizeof i, parts, 4), ISOCHRONE_OK, "");
+  WANT(isochrone_tasks_read(tasks, data, 0, 40, &at), ISOCHRONE_OK, "");
+  const int64_t *sums = at;
+  double most;
+  memcpy(&most, sums + 3, sizeof most);
+  WANT(sums[0] == 5050 && sums[1] == -5050 && most == 100.0, 1, "");
+
   isochrone_tasks_counts counts;
   WANT(isochrone_tasks_report(tasks, &counts), ISOCHRONE_OK, "");
-  if (counts.tasks < 7 || counts.local_bytes == 0) failed = 1;
+  if (counts.tasks < 107 || counts.local_bytes == 0) failed = 1;
+  WANT(isochrone_tasks_trace(tasks, NULL), ISOCHRONE_ARGUMENT, "null");
+  WANT(isochrone_tasks_trace(tasks, "/nowhere/at.all"), ISOCHRONE_SYSTEM, "/nowhere/at.all");
+  WANT(isochrone_tasks_trace(tasks, trace), ISOCHRONE_OK, "");
   isochrone_tasks_end(tasks);
 }
 
 /* A worker that is a process ends in the middle of a task: whoever waits is told. */
 static void ended(void) {
   isochrone_tasks *tasks = NULL;
-  isochrone_tasks_options two = {NULL, NULL, 2, ISOCHRONE_TASKS_PROCESSES, 0};
+  isochrone_tasks_options two = {NULL, NULL, 2, ISOCHRONE_TASKS_PROCESSES, NULL};
   WANT(isochrone_tasks_start(&two, kernels, KERNELS, &tasks), ISOCHRONE_OK, "");
   int status = ISOCHRONE_OK;
   /* Until one of them comes to the other worker. */
@@ -172,10 +202,11 @@ static void ended(void) {
   isochrone_tasks_end(tasks);
 }
 
-int main(void) {
+int main(int count, char **arguments) {
+  if (count != 3) return 2;
   refused();
-  works(0);
-  works(ISOCHRONE_TASKS_PROCESSES);
+  works(0, arguments[1]);
+  works(ISOCHRONE_TASKS_PROCESSES, arguments[2]);
   ended();
   return failed;
 }

@@ -1,22 +1,12 @@
 /* What is refused, with which number and whether there are words; and a rank that is killed. */
 #define _POSIX_C_SOURCE 200809L
-#include <isochrone.h>
+#include "want.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static int failed = 0;
-
-static void want(int line, int got, int wanted, const char *part) {
-  if (got != wanted || (wanted != ISOCHRONE_OK && strstr(isochrone_error(), part) == NULL)) {
-    fprintf(stderr, "line %d: %d where %d was wanted: %s\n", line, got, wanted, isochrone_error());
-    failed = 1;
-  }
-}
-#define WANT(call, wanted, part) want(__LINE__, (call), (wanted), (part))
 
 static void refused(void) {
   isochrone_team *team = NULL;

@@ -1,21 +1,11 @@
 /* What is refused of memory larger than fast memory, with which number and words; a worker that is killed. */
 #define _DEFAULT_SOURCE
-#include <isochrone.h>
+#include "want.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-static int failed = 0;
-
-static void want(int line, int got, int wanted, const char *part) {
-  if (got != wanted || (wanted != ISOCHRONE_OK && strstr(isochrone_error(), part) == NULL)) {
-    fprintf(stderr, "line %d: %d where %d was wanted: %s\n", line, got, wanted, isochrone_error());
-    failed = 1;
-  }
-}
-#define WANT(call, wanted, part) want(__LINE__, (call), (wanted), (part))
 
 static uint64_t nothing(uint32_t worker, uint32_t workers, void *argument) {
   (void)argument;

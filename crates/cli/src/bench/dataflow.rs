@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail, ensure};
 use isochrone_report::fmt;
 use isochrone_report::table::{Cell, Table};
 use isochrone_tasks::live::{Config, Runtime};
-use isochrone_tasks::{Regime, Report, Schedule, TaskError, Topology, Trace};
+use isochrone_tasks::{Regime, Report, Schedule, TaskError, Topology, Trace, TraceFile};
 use isochrone_units::CoreId;
 use isochrone_workloads::dataflow::histogram::Image;
 use isochrone_workloads::dataflow::jacobi::Grid;
@@ -21,7 +21,6 @@ use super::setting::Setting;
 use crate::args::{DataflowArgs, HistogramArgs, JacobiArgs, MatrixArgs, StreamclusterArgs};
 use crate::output::write_file;
 use crate::schedule_file;
-use crate::task_trace::TraceFile;
 
 /// Blocks unless told otherwise.
 const BLOCKS: u32 = 5;

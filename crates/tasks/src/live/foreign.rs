@@ -1,12 +1,15 @@
 //! Kernels of other languages: functions that are known when the program runs, with plain arguments and
 //! with ranges that are said for each task.
 
+use super::accumulator::Accumulator;
 use super::mem::Mem;
 use super::register::{Task, register_foreign};
 use super::runtime::Runtime;
 use crate::error::TaskError;
-use crate::footprint::Footprint;
+use crate::footprint::{Footprint, Mode};
 use crate::kernel::{ARGUMENT_BYTES, Failure, Held, Table};
+use crate::range::Data;
+use crate::reduce::Reducible;
 
 /// What such a kernel does with its context, a task's arguments and its memory.
 pub type ForeignRun = fn(usize, &[u8; ARGUMENT_BYTES], &Mem<'_>) -> Result<(), Failure>;
@@ -82,5 +85,33 @@ impl Mem<'_> {
         self.with_children(kernel.name(), footprint, |shared, worker, children| {
             register_foreign(shared, worker, children, kernel, arguments, footprint)
         })
+    }
+
+    /// Addresses of the task's ranges, in the order in which they were declared, for kernels of other
+    /// languages: these vouch themselves for using each as it was declared. Null for a range that the task
+    /// reduces: it has values of its own, [`Self::accumulate_at`].
+    pub fn addresses(&self) -> impl Iterator<Item = *mut u8> + '_ {
+        self.stored().map(|access| match access.mode {
+            Mode::Reduce(_) => core::ptr::null_mut(),
+            _ => self.address(access.range),
+        })
+    }
+
+    /// As [`Mem::accumulate`], for the range that was declared as number `at`, from 0.
+    ///
+    /// # Errors
+    /// [`Failure`] where the task does not reduce that range, or it holds no whole elements.
+    pub fn accumulate_at<T: Reducible>(&self, at: usize) -> Result<Accumulator<'_, T>, Failure> {
+        let unit = size_of::<T>() as u64;
+        let found = self.stored().nth(at).filter(|access| matches!(access.mode, Mode::Reduce(_)));
+        let range = found.map(|access| access.range);
+        let range =
+            range.ok_or_else(|| Failure::new(format!("range {at} is none that it reduces")))?;
+        if !range.start.is_multiple_of(unit) || !range.bytes.is_multiple_of(unit) {
+            return Err(Failure::new(format!("{range} holds no whole elements of {unit} bytes")));
+        }
+        let whole = |bytes: u64| usize::try_from(bytes / unit).unwrap_or(usize::MAX);
+        let data = Data::<T>::new(range.data, whole(range.end()));
+        self.accumulate(data.part(whole(range.start), whole(range.bytes)))
     }
 }

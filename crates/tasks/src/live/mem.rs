@@ -8,6 +8,7 @@ use core::ops::{Deref, DerefMut};
 use super::accumulator::Accumulator;
 use super::env::Shared;
 use super::register::{Task, register, register_fn, wait_children, wait_range, wait_task};
+use crate::arena::slot::Stored;
 use crate::error::TaskError;
 use crate::footprint::{Footprint, Mode};
 use crate::kernel::{Failure, Kernel};
@@ -96,16 +97,17 @@ impl<'a> Mem<'a> {
         Ok(ViewMut { slice, shown: Shown { shown: &self.shown, range, writes: true } })
     }
 
-    /// Addresses of the task's ranges, in the order in which they were declared, for kernels of other
-    /// languages: these vouch themselves for using each as it was declared.
-    pub fn addresses(&self) -> impl Iterator<Item = *mut u8> + '_ {
-        let arena = &self.shared.scheduler.arena;
-        arena.accesses(self.task).map(|access| {
-            let object = &arena.objects[access.range.data.0 as usize];
-            let base = object.base.load(crate::sync::Ordering::Relaxed);
-            let start = usize::try_from(access.range.start).unwrap_or(usize::MAX);
-            core::ptr::with_exposed_provenance_mut(base.wrapping_add(start))
-        })
+    /// The task's ranges, in the order in which they were declared.
+    pub(super) fn stored(&self) -> impl Iterator<Item = Stored> + '_ {
+        self.shared.scheduler.arena.accesses(self.task)
+    }
+
+    /// Where a range of registered data begins.
+    pub(super) fn address(&self, range: Range) -> *mut u8 {
+        let object = &self.shared.scheduler.arena.objects[range.data.0 as usize];
+        let base = object.base.load(crate::sync::Ordering::Relaxed);
+        let start = usize::try_from(range.start).unwrap_or(usize::MAX);
+        core::ptr::with_exposed_provenance_mut(base.wrapping_add(start))
     }
 
     /// Values of this task's own for a range that it reduces; they are combined with the common ones when
@@ -115,8 +117,7 @@ impl<'a> Mem<'a> {
     /// [`Failure`] where the task did not declare that it reduces exactly this range.
     pub fn accumulate<T: Reducible>(&self, part: Part<T>) -> Result<Accumulator<'_, T>, Failure> {
         let range = part.range();
-        let arena = &self.shared.scheduler.arena;
-        let declared = arena.accesses(self.task).find_map(|access| match access.mode {
+        let declared = self.stored().find_map(|access| match access.mode {
             Mode::Reduce(op) if access.range == range => Some((op, access.token)),
             _ => None,
         });
@@ -126,10 +127,8 @@ impl<'a> Mem<'a> {
                 self.kernel
             ))
         })?;
-        let object = arena.object(range).map_err(|_| Failure::new(format!("{range} is gone")))?;
-        let base = object.base.load(crate::sync::Ordering::Relaxed);
-        let start = usize::try_from(range.start).unwrap_or(usize::MAX);
-        let first = core::ptr::with_exposed_provenance_mut(base.wrapping_add(start));
+        self.check_live(range)?;
+        let first = self.address(range).cast::<T>();
         Ok(Accumulator { own: vec![T::neutral(op); part.len()], part, op, token, mem: self, first })
     }
 
@@ -140,13 +139,12 @@ impl<'a> Mem<'a> {
 
     /// Checks that the task may show a range, notes it, and gives its address.
     fn claim(&self, range: Range, writes: bool) -> Result<*mut u8, Failure> {
-        let arena = &self.shared.scheduler.arena;
         let fits = |mode: Mode| match mode {
             Mode::In => !writes,
             Mode::Out | Mode::InOut | Mode::Commutative => true,
             Mode::Reduce(_) => false,
         };
-        let declared = arena.accesses(self.task).any(|a| fits(a.mode) && a.range.contains(range));
+        let declared = self.stored().any(|a| fits(a.mode) && a.range.contains(range));
         if !declared && range.bytes > 0 {
             let how = if writes { "writes" } else { "reads" };
             return Err(Failure::new(format!(
@@ -162,11 +160,14 @@ impl<'a> Mem<'a> {
             )));
         }
         self.check_children(range, writes)?;
-        let object = arena.object(range).map_err(|_| Failure::new(format!("{range} is gone")))?;
+        self.check_live(range)?;
         self.shown.borrow_mut().push((range, writes));
-        let base = object.base.load(crate::sync::Ordering::Relaxed);
-        let start = usize::try_from(range.start).unwrap_or(usize::MAX);
-        Ok(core::ptr::with_exposed_provenance_mut(base.wrapping_add(start)))
+        Ok(self.address(range))
+    }
+
+    fn check_live(&self, range: Range) -> Result<(), Failure> {
+        let object = self.shared.scheduler.arena.object(range);
+        object.map(drop).map_err(|_| Failure::new(format!("{range} is gone")))
     }
 
     fn check_children(&self, range: Range, writes: bool) -> Result<(), Failure> {
@@ -243,17 +244,17 @@ impl<'a> Mem<'a> {
     }
 
     fn holds_token(&self) -> bool {
-        self.shared.scheduler.arena.accesses(self.task).any(|access| access.token != 0)
+        self.stored().any(|access| access.token != 0)
     }
 
     fn check_cover(&self, kernel: &'static str, footprint: &Footprint) -> Result<(), TaskError> {
         for access in footprint.accesses() {
-            let covers = |mine: crate::arena::slot::Stored| {
+            let covers = |mine: Stored| {
                 mine.range.contains(access.range)
                     && (!access.mode.writes() || mine.mode.writes())
                     && !matches!(mine.mode, Mode::Reduce(_))
             };
-            let covered = self.shared.scheduler.arena.accesses(self.task).any(covers);
+            let covered = self.stored().any(covers);
             let clash = |(shown, writes): &(Range, bool)| {
                 (*writes || access.mode.writes()) && shown.overlaps(access.range)
             };

@@ -14,7 +14,7 @@ fn before(pattern: Pattern, step: u32, point: u32) -> Vec<u32> {
 #[test]
 fn patterns_name_the_points_that_task_bench_has() {
     assert!(Pattern::ALL.iter().all(|pattern| before(*pattern, 0, 3).is_empty()));
-    assert_eq!(before(Pattern::Trivial, 5, 3), []);
+    assert!(before(Pattern::Trivial, 5, 3).is_empty());
     assert_eq!(before(Pattern::Stencil1d, 5, 0), [0, 1]);
     assert_eq!(before(Pattern::Stencil1d, 5, 7), [6, 7]);
     assert_eq!(before(Pattern::Nearest, 5, 1), [0, 1, 2, 3]);

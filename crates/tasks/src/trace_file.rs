@@ -1,17 +1,18 @@
 //! Traces of tasks in the format of Chrome and Perfetto ("Trace Event Format", JSON object form): a
-//! process for each region, a track for each worker, a slice for each task.
+//! process for each region, a track for each worker, a slice for each task. It makes text, and writes no file.
 
 use std::fmt::Write as _;
 
-use isochrone_tasks::Trace;
 use serde_json::json;
+
+use crate::trace::Trace;
 
 /// Numbers of processes that one run takes, more than any machine has regions.
 const PROCESSES: u32 = 1 << 16;
 
 /// Traces of several runs, in one file.
-#[derive(Debug)]
-pub(crate) struct TraceFile {
+#[derive(Debug, Default)]
+pub struct TraceFile {
     /// Events, one a line.
     lines: String,
     runs: u32,
@@ -19,12 +20,14 @@ pub(crate) struct TraceFile {
 }
 
 impl TraceFile {
-    pub(crate) const fn new() -> Self {
-        Self { lines: String::new(), runs: 0, left_out: 0 }
+    /// No run yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// Adds a run under a name.
-    pub(crate) fn add(&mut self, run: &str, trace: &Trace) {
+    pub fn add(&mut self, run: &str, trace: &Trace) {
         let first = self.runs * PROCESSES;
         self.runs += 1;
         self.left_out += trace.left_out;
@@ -47,8 +50,8 @@ impl TraceFile {
             self.line(&json!({
                 "name": event.kernel,
                 "ph": "X",
-                "ts": (event.start_ns - begin) as f64 / 1000.0,
-                "dur": event.ns as f64 / 1000.0,
+                "ts": micro(event.start_ns - begin),
+                "dur": micro(event.ns),
                 "pid": process,
                 "tid": event.worker,
                 "args": {
@@ -76,7 +79,8 @@ impl TraceFile {
     }
 
     /// The file.
-    pub(crate) fn text(&self) -> String {
+    #[must_use]
+    pub fn text(&self) -> String {
         format!(
             "{{\"displayTimeUnit\": \"ns\", \"otherData\": {{\"tasks_left_out\": {}}}, \
              \"traceEvents\": [\n{}\n]}}\n",
@@ -85,12 +89,18 @@ impl TraceFile {
     }
 }
 
+#[allow(clippy::cast_precision_loss, reason = "a run is far below 2^53 ns")]
+fn micro(ns: u64) -> f64 {
+    ns as f64 / 1000.0
+}
+
+#[cfg(not(loom))]
 #[cfg(test)]
 mod tests {
-    use isochrone_tasks::TaskEvent;
     use isochrone_units::RegionId;
 
     use super::*;
+    use crate::trace::TaskEvent;
 
     #[test]
     fn each_task_is_a_slice_on_its_workers_track() {

@@ -1,0 +1,88 @@
+//! What a task is: from what C says of one to its kernel, arguments and footprint.
+
+use super::kernels::List;
+use super::slice;
+use crate::status::Failure;
+use isochrone_tasks::live::{ForeignKernel, Task};
+use isochrone_tasks::{ARGUMENT_BYTES, DataId, Footprint, Mode, Op, Range, TaskError};
+use std::ffi::c_void;
+
+/// A range of a task, `isochrone_range` in C.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct IsochroneRange {
+    /// The data's number.
+    pub data: u32,
+    /// How the range is used.
+    pub mode: u32,
+    /// First byte.
+    pub start: u64,
+    /// How many.
+    pub bytes: u64,
+}
+
+/// Modes by their numbers in C.
+const MODES: [Mode; 7] = [
+    Mode::In,
+    Mode::Out,
+    Mode::InOut,
+    Mode::Commutative,
+    Mode::Reduce(Op::Sum),
+    Mode::Reduce(Op::Min),
+    Mode::Reduce(Op::Max),
+];
+
+/// The footprint and the arguments of a task.
+///
+/// # Safety
+/// As `isochrone.h` says of `isochrone_tasks_spawn`.
+unsafe fn described(
+    priority: i32,
+    (arguments, bytes): (*const c_void, usize),
+    (ranges, count): (*const IsochroneRange, usize),
+) -> Result<([u8; ARGUMENT_BYTES], Footprint), Failure> {
+    let mut kept = [0; ARGUMENT_BYTES];
+    let room = kept.get_mut(..bytes).ok_or_else(|| {
+        Failure::argument(format!(
+            "{bytes} bytes of arguments; a task has {ARGUMENT_BYTES} at most"
+        ))
+    })?;
+    // SAFETY: the caller vouches for the arguments.
+    room.copy_from_slice(unsafe { slice(arguments.cast::<u8>(), bytes, "arguments") }?);
+    let mut footprint = Footprint::new();
+    footprint.priority(priority);
+    // SAFETY: the caller vouches for the ranges.
+    for range in unsafe { slice(ranges, count, "ranges") }? {
+        let mode = usize::try_from(range.mode).ok().and_then(|mode| MODES.get(mode));
+        let mode = mode.ok_or_else(|| {
+            Failure::argument(format!("{} is no mode; isochrone.h names them", range.mode))
+        })?;
+        if range.bytes == 0 {
+            return Err(Failure::argument("a range of no bytes; leave it out"));
+        }
+        footprint.access(bytes_of(range.data, range.start, range.bytes), *mode);
+    }
+    Ok((kept, footprint))
+}
+
+pub(super) const fn bytes_of(data: u32, start: u64, bytes: u64) -> Range {
+    Range { data: DataId(data), start, bytes }
+}
+
+/// Registers a task of the kernel with this number: `register` enters it.
+///
+/// # Safety
+/// As `isochrone.h` says of `isochrone_tasks_spawn`.
+pub(super) unsafe fn spawned(
+    (list, kernel): (&List, u32),
+    priority: i32,
+    arguments: (*const c_void, usize),
+    ranges: (*const IsochroneRange, usize),
+    register: impl FnOnce(ForeignKernel, [u8; ARGUMENT_BYTES], &Footprint) -> Result<Task, TaskError>,
+) -> Result<(), Failure> {
+    let kernel = list.kernel(kernel)?;
+    // SAFETY: the caller vouches for arguments and ranges.
+    let (arguments, footprint) = unsafe { described(priority, arguments, ranges) }?;
+    register(kernel, arguments, &footprint)?;
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! How a run is set up: from what C says to the runtime's settings.
+
+use super::text;
+use crate::status::{Failure, Status};
+use isochrone_host::{SysRoot, this_machine};
+use isochrone_tasks::live::Config;
+use isochrone_tasks::{Measured, Policy, Regime, Topology};
+use std::ffi::c_char;
+use std::path::Path;
+
+/// How a run is set up, `isochrone_tasks_options` in C.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct IsochroneTasksOptions {
+    /// A regime's name, or null.
+    pub regime: *const c_char,
+    /// A policy's name, or null.
+    pub policy: *const c_char,
+    /// Workers, or 0.
+    pub workers: u32,
+    /// [`PROCESSES`], [`UNPINNED`], [`TRACED`].
+    pub flags: u32,
+    /// The path of an atlas, or null.
+    pub atlas: *const c_char,
+}
+
+/// `ISOCHRONE_TASKS_PROCESSES`.
+pub const PROCESSES: u32 = 1;
+/// `ISOCHRONE_TASKS_UNPINNED`.
+pub const UNPINNED: u32 = 2;
+/// `ISOCHRONE_TASKS_TRACED`.
+pub const TRACED: u32 = 4;
+
+/// Tasks of each worker that a trace keeps: some 50 MB.
+const TRACED_MAX: u32 = 1 << 20;
+
+/// What the options come to.
+///
+/// # Safety
+/// Null, or points to options.
+pub(super) unsafe fn config(options: *const IsochroneTasksOptions) -> Result<Config, Failure> {
+    // SAFETY: the caller vouches for it.
+    let options = unsafe { options.as_ref() };
+    let null = std::ptr::null();
+    let (regime, policy, atlas) =
+        options.map_or((null, null, null), |o| (o.regime, o.policy, o.atlas));
+    let (workers, flags) = options.map_or((0, 0), |o| (o.workers, o.flags));
+    if flags & !(PROCESSES | UNPINNED | TRACED) != 0 {
+        return Err(Failure::argument(
+            "options have flags that this library does not know; set what is unused to 0",
+        ));
+    }
+    // SAFETY: the caller vouches for what the options point to.
+    let regime = unsafe { text(regime, "regime") }?;
+    // SAFETY: as above.
+    let policy = unsafe { text(policy, "policy") }?;
+    // SAFETY: as above.
+    let atlas = unsafe { text(atlas, "atlas") }?;
+    let regime: Regime =
+        regime.map_or(Ok(Regime::Isochrone), str::parse).map_err(Failure::argument)?;
+    let machine = this_machine(&SysRoot::live())
+        .map_err(|error| Failure { status: Status::System, words: error.to_string() })?;
+    let workers = match usize::try_from(workers).unwrap_or(usize::MAX) {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        workers => workers,
+    };
+    let mut topology = Topology::of(&machine);
+    if let Some(path) = atlas {
+        topology = measured(topology, Path::new(path))?;
+    }
+    let mut config = Config::new(regime, workers, topology);
+    if let Some(name) = policy {
+        config.policy = Policy::preset(name).ok_or_else(|| {
+            let names: Vec<&str> = Policy::PRESETS.iter().map(|preset| preset.name).collect();
+            Failure::argument(format!("{name:?} is no policy; choose {}", names.join(", ")))
+        })?;
+    }
+    config.processes = flags & PROCESSES != 0;
+    config.pin = flags & UNPINNED == 0;
+    if flags & TRACED != 0 {
+        config.capacity.trace = TRACED_MAX;
+    }
+    Ok(config)
+}
+
+/// The machine with what an atlas measured for costs.
+fn measured(topology: Topology, path: &Path) -> Result<Topology, Failure> {
+    let atlas = isochrone_atlas_store::load(path)
+        .map_err(|error| Failure::argument(format!("{}: {error}", path.display())))?;
+    let several = topology.regions() > 1;
+    match topology.measured(&atlas.regions, &atlas.bandwidth) {
+        (_, Measured::Nothing) if several => Err(Failure::argument(format!(
+            "{} has no latencies between all regions of this machine; make it anew with isochrone map",
+            path.display()
+        ))),
+        (topology, _) => Ok(topology),
+    }
+}

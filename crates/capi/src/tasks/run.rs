@@ -1,0 +1,333 @@
+//! A run and the calls that take its handle.
+
+use super::describe::{IsochroneRange, bytes_of, spawned};
+use super::kernels::{IsochroneKernel, List, list};
+use super::options::{IsochroneTasksOptions, config};
+use super::{null, slice, text};
+use crate::status::{Failure, Status, told};
+use isochrone_tasks::live::Runtime;
+use isochrone_tasks::{Data, Part, TraceFile};
+use std::ffi::{c_char, c_int, c_void};
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+/// A run, `isochrone_tasks` in C.
+#[derive(Debug)]
+pub struct IsochroneTasks {
+    run: Runtime,
+    list: &'static List,
+    data: Vec<Data<u8>>,
+    traced: bool,
+}
+
+/// What a run did, `isochrone_tasks_counts` in C.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct IsochroneTasksCounts {
+    /// Tasks that ran.
+    pub tasks: u64,
+    /// Tasks left out since another had failed.
+    pub left_out: u64,
+    /// Time of all workers between taking tasks and asking for more.
+    pub busy_ns: u64,
+    /// Bytes of tasks' ranges in the region of their worker.
+    pub local_bytes: u64,
+    /// Bytes in other regions.
+    pub remote_bytes: u64,
+    /// Tasks taken from other regions.
+    pub steals: u64,
+    /// 0.
+    pub reserved: [u64; 2],
+}
+
+/// Starts a run.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_tasks_start(
+    options: *const IsochroneTasksOptions,
+    kernels: *const IsochroneKernel,
+    count: usize,
+    tasks: *mut *mut IsochroneTasks,
+) -> c_int {
+    let start = || {
+        if tasks.is_null() {
+            return Err(null("tasks"));
+        }
+        // SAFETY: the caller vouches for the options.
+        let config = unsafe { config(options) }?;
+        // SAFETY: the caller vouches for the kernels.
+        let given = unsafe { slice(kernels, count, "kernels") }?;
+        // SAFETY: the caller vouches for their names.
+        let list = unsafe { list(given) }?;
+        let traced = config.capacity.trace > 0;
+        let run = Runtime::start(config)?;
+        let made = Box::new(IsochroneTasks { run, list, data: Vec::new(), traced });
+        // SAFETY: the caller's, and not null.
+        unsafe { tasks.write(Box::into_raw(made)) };
+        Ok(())
+    };
+    told(start())
+}
+
+/// Waits for all tasks and ends the run.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_tasks_end(tasks: *mut IsochroneTasks) {
+    if !tasks.is_null() {
+        // SAFETY: a handle of this library, which its caller gives up.
+        drop(unsafe { Box::from_raw(tasks) });
+    }
+}
+
+/// Does something with a run.
+///
+/// # Safety
+/// `tasks` is null or a handle of this library that no other thread uses now.
+unsafe fn with(
+    tasks: *mut IsochroneTasks,
+    work: impl FnOnce(&mut IsochroneTasks) -> Result<(), Failure>,
+) -> c_int {
+    // SAFETY: the caller vouches for it.
+    match unsafe { tasks.as_mut() } {
+        Some(tasks) => told(work(tasks)),
+        None => told(Err(null("tasks"))),
+    }
+}
+
+/// Workers of the run.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_tasks_workers(tasks: *const IsochroneTasks) -> u32 {
+    // SAFETY: the caller vouches for the handle.
+    let workers = unsafe { tasks.as_ref() }.map_or(0, |tasks| tasks.run.places().len());
+    u32::try_from(workers).unwrap_or(u32::MAX)
+}
+
+/// Registers data.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_tasks_data(
+    tasks: *mut IsochroneTasks,
+    bytes: u64,
+    data: *mut u32,
+) -> c_int {
+    let work = |tasks: &mut IsochroneTasks| {
+        if data.is_null() {
+            return Err(null("data"));
+        }
+        let made = tasks.run.data::<u8>(usize::try_from(bytes).unwrap_or(usize::MAX))?;
+        tasks.data.push(made);
+        // SAFETY: the caller's, and not null.
+        unsafe { data.write(made.id().0) };
+        Ok(())
+    };
+    // SAFETY: the caller vouches for the handle.
+    unsafe { with(tasks, work) }
+}
+
+impl IsochroneTasks {
+    fn data(&self, number: u32) -> Result<Data<u8>, Failure> {
+        let found = self.data.iter().find(|data| data.id().0 == number);
+        let none =
+            || Failure::argument(format!("data {number}, which this run has not registered"));
+        found.copied().ok_or_else(none)
+    }
+
+    /// Elements of a part, as the run counts them.
+    fn part(&self, data: u32, start: u64, bytes: u64) -> Result<Part<u8>, Failure> {
+        let number = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        Ok(self.data(data)?.part(number(start), number(bytes)))
+    }
+}
+
+/// Frees data when the tasks that use them are over.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_tasks_free(tasks: *mut IsochroneTasks, data: u32) -> c_int {
+    let work = |tasks: &mut IsochroneTasks| Ok(tasks.run.free(tasks.data(data)?)?);
+    // SAFETY: the caller vouches for the handle.
+    unsafe { with(tasks, work) }
+}
+
+/// Registers a task.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_tasks_spawn(
+    tasks: *mut IsochroneTasks,
+    kernel: u32,
+    priority: i32,
+    arguments: *const c_void,
+    bytes: usize,
+    ranges: *const IsochroneRange,
+    count: usize,
+) -> c_int {
+    let work = |tasks: &mut IsochroneTasks| {
+        let (list, run) = (tasks.list, &mut tasks.run);
+        let register =
+            |kernel, arguments, footprint: &_| run.spawn_foreign(kernel, arguments, footprint);
+        // SAFETY: the caller vouches for arguments and ranges.
+        unsafe { spawned((list, kernel), priority, (arguments, bytes), (ranges, count), register) }
+    };
+    // SAFETY: the caller vouches for the handle.
+    unsafe { with(tasks, work) }
+}
+
+/// Waits until all tasks are over.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_tasks_wait(tasks: *mut IsochroneTasks) -> c_int {
+    // SAFETY: the caller vouches for the handle.
+    unsafe { with(tasks, |tasks| Ok(tasks.run.wait()?)) }
+}
+
+/// Waits until the tasks that write a range are over.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_tasks_wait_on(
+    tasks: *mut IsochroneTasks,
+    data: u32,
+    start: u64,
+    bytes: u64,
+) -> c_int {
+    let work = |tasks: &mut IsochroneTasks| Ok(tasks.run.wait_on(bytes_of(data, start, bytes))?);
+    // SAFETY: the caller vouches for the handle.
+    unsafe { with(tasks, work) }
+}
+
+/// Waits until the tasks that write a range are over; where it is.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_tasks_read(
+    tasks: *mut IsochroneTasks,
+    data: u32,
+    start: u64,
+    bytes: u64,
+    address: *mut *const c_void,
+) -> c_int {
+    let work = |tasks: &mut IsochroneTasks| {
+        if address.is_null() {
+            return Err(null("address"));
+        }
+        let found = tasks.run.read(tasks.part(data, start, bytes)?)?.as_ptr();
+        // SAFETY: the caller's, and not null.
+        unsafe { address.write(found.cast()) };
+        Ok(())
+    };
+    // SAFETY: the caller vouches for the handle.
+    unsafe { with(tasks, work) }
+}
+
+/// Waits until the tasks that use a range are over; where it is.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_tasks_write(
+    tasks: *mut IsochroneTasks,
+    data: u32,
+    start: u64,
+    bytes: u64,
+    address: *mut *mut c_void,
+) -> c_int {
+    let work = |tasks: &mut IsochroneTasks| {
+        if address.is_null() {
+            return Err(null("address"));
+        }
+        let found = tasks.run.write(tasks.part(data, start, bytes)?)?.as_mut_ptr();
+        // SAFETY: the caller's, and not null.
+        unsafe { address.write(found.cast()) };
+        Ok(())
+    };
+    // SAFETY: the caller vouches for the handle.
+    unsafe { with(tasks, work) }
+}
+
+/// What the run did so far.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_tasks_report(
+    tasks: *mut IsochroneTasks,
+    counts: *mut IsochroneTasksCounts,
+) -> c_int {
+    let work = |tasks: &mut IsochroneTasks| {
+        if counts.is_null() {
+            return Err(null("counts"));
+        }
+        let found = tasks.run.report();
+        let found = IsochroneTasksCounts {
+            tasks: found.tasks,
+            left_out: found.left_out,
+            busy_ns: found.busy_ns,
+            local_bytes: found.local_bytes(),
+            remote_bytes: found.remote_bytes(),
+            steals: found.steals.iter().sum(),
+            reserved: [0; 2],
+        };
+        // SAFETY: the caller's, and not null.
+        unsafe { counts.write(found) };
+        Ok(())
+    };
+    // SAFETY: the caller vouches for the handle.
+    unsafe { with(tasks, work) }
+}
+
+/// Writes what ran where and when.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_tasks_trace(
+    tasks: *mut IsochroneTasks,
+    path: *const c_char,
+) -> c_int {
+    let work = |tasks: &mut IsochroneTasks| {
+        // SAFETY: the caller vouches for the name.
+        let path = unsafe { text(path, "file") }?.ok_or_else(|| null("the file's name"))?;
+        if !tasks.traced {
+            return Err(Failure::argument(
+                "this run keeps no trace; start it with ISOCHRONE_TASKS_TRACED",
+            ));
+        }
+        tasks.run.wait()?;
+        let mut file = TraceFile::new();
+        file.add("tasks", &tasks.run.trace());
+        save(Path::new(path), &file.text()).map_err(|error| Failure {
+            status: Status::System,
+            words: format!("{path} cannot be written: {error}; name a place that can be"),
+        })
+    };
+    // SAFETY: the caller vouches for the handle.
+    unsafe { with(tasks, work) }
+}
+
+/// Writes a file under a temporary name and renames it, so that no half file ever exists.
+fn save(path: &Path, text: &str) -> std::io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+    file.write_all(text.as_bytes())?;
+    // A temporary file is private; a trace is as readable as any file its owner makes.
+    file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
