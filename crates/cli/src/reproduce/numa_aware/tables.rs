@@ -186,7 +186,7 @@ pub(super) fn variants(runs: &Runs) -> Table {
         let ours = |rules: &[Variant]| {
             runs.seeds(bench, Regime::Isochrone, ALL_THREADS, rules).into_iter().next()
         };
-        add("isochrone: by latency", "per tile or block", ours(&[]));
+        add("isochrone: by latency and bandwidth", "per tile or block", ours(&[]));
         add("a partition of the next 1024 tasks", "per tile or block", ours(&[Variant::Partition]));
         add("DI", "interleaved", base);
     }
