@@ -72,13 +72,13 @@ impl Team {
     }
 
     /// Times copies of messages of several lines out of every slot that such calls use: all their lines, or those
-    /// after the first, which has come with its flag before. Returns at the asker the median of each slot, in
-    /// cycles without what timing takes; nothing at the others, and for messages of one line. It may be done
-    /// again, until the first such call.
+    /// after the first, which has come with its flag before. Returns at the asker the times of each slot, the
+    /// shortest first, in cycles without what timing takes; nothing at the others, and for messages of one line.
+    /// It may be done again, until the first such call.
     ///
     /// # Errors
     /// [`TeamError`] for ranks that the team does not have, after a first call, and when a rank has ended.
-    pub fn copy_cycles(&mut self, loads: Loads, which: Which) -> Result<Vec<f64>, TeamError> {
+    pub fn copy_cycles(&mut self, loads: Loads, which: Which) -> Result<Vec<Vec<f64>>, TeamError> {
         self.two_ranks(loads)?;
         let me = self.rank();
         let plan = channel_plan(self.choose(), loads.kind, self.ranks(), loads.root, loads.bytes)?;
@@ -165,7 +165,7 @@ impl Messages<'_> {
         mut live: Live<'_>,
         [owner, mine]: &[AloneWord; 2],
         mut step: u64,
-    ) -> Result<Vec<f64>, Gone> {
+    ) -> Result<Vec<Vec<f64>>, Gone> {
         let mut copies = vec![Vec::new(); self.slots.len()];
         let mut nothing = Vec::new();
         for _ in 0..self.repeats {
@@ -184,8 +184,11 @@ impl Messages<'_> {
         }
         live.waits.wait(&owner.0, Compare::AtLeast, step + 1)?;
         let nothing = isochrone_stats::median(&nothing).unwrap_or(0.0);
-        let one = |times: &Vec<f64>| isochrone_stats::median(times).unwrap_or(f64::NAN) - nothing;
-        Ok(copies.iter().map(one).collect())
+        for times in &mut copies {
+            times.sort_by(f64::total_cmp);
+            times.iter_mut().for_each(|cycles| *cycles -= nothing);
+        }
+        Ok(copies)
     }
 }
 
