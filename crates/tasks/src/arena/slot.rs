@@ -23,6 +23,14 @@ pub(crate) struct TaskRef {
     pub(crate) age: u32,
 }
 
+impl TaskRef {
+    /// Both in one word, to be compared at once.
+    #[inline]
+    pub(crate) fn key(self) -> u64 {
+        u64::from(self.age) << 32 | u64::from(self.slot)
+    }
+}
+
 /// A task's state. Fields without another word are written by whoever registers the task, before it
 /// can be found, and only read afterwards.
 #[derive(Debug, Default)]

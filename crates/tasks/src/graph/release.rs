@@ -5,10 +5,15 @@
 //! task swaps in the next age, and owns the edges that were there. So an edge is either pushed before
 //! the end and seen by it, or refused, and then there is nothing to wait for.
 
+use isochrone_os::cache::fetch_line;
+
 use crate::arena::slot::flag;
 use crate::arena::slot::{NONE, TaskRef};
 use crate::arena::{Arena, age, head};
 use crate::sync::Ordering;
+
+/// Successors whose lines are asked for together: a stencil's task has three.
+const AT_ONCE: usize = if cfg!(all(loom, test)) { 2 } else { 8 };
 
 impl Arena {
     /// Makes `after` wait for `task` through a free `edge`. False if the task is over, and the edge
@@ -61,17 +66,33 @@ impl Arena {
         let last = word.swap(u64::from(next_age) << 32, Ordering::AcqRel);
         let mut edge = head(last);
         while edge != NONE {
-            let entry = &self.edges[edge as usize];
-            let (after, next) =
-                (entry.to.load(Ordering::Relaxed), entry.next.load(Ordering::Relaxed));
-            free(edge);
-            // Before the last of those it waits for is over: then whoever waits may take a sentinel's slot
-            // for another task at once.
-            let waiter = self.waiter_of(after);
-            if self.satisfy(after, 1) {
-                ready(after, waiter);
+            // Who registered the successors has their lines: they are asked for before the first is waited for.
+            let (mut some, mut count) = ([NONE; AT_ONCE], 0);
+            while edge != NONE && count < AT_ONCE {
+                let entry = &self.edges[edge as usize];
+                some[count] = entry.to.load(Ordering::Relaxed);
+                self.slot(some[count]).claim(1);
+                let next = entry.next.load(Ordering::Relaxed);
+                free(edge);
+                (edge, count) = (next, count + 1);
             }
-            edge = next;
+            for &after in &some[..count] {
+                // Before the last of those it waits for is over: then whoever waits may take a sentinel's slot
+                // for another task at once.
+                let waiter = self.waiter_of(after);
+                if self.satisfy(after, 1) {
+                    ready(after, waiter);
+                }
+            }
+        }
+    }
+
+    /// Asks for what [`Self::end`] of a task that begins now will look at first.
+    #[inline]
+    pub(crate) fn prepare_end(&self, slot: u32) {
+        let first = head(self.slot(slot).successors.load(Ordering::Relaxed));
+        if first != NONE {
+            fetch_line(core::ptr::from_ref(&self.edges[first as usize]).cast());
         }
     }
 

@@ -176,6 +176,7 @@ pub(super) fn run_task(shared: &Shared, worker: &RefCell<Worker>, task: u32, how
     if shared.team.is_some() {
         running.store(slot.kernel.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
+    arena.prepare_end(task);
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         if shared.guarded {
             guard::only(shared, task)?;
@@ -203,7 +204,7 @@ pub(super) fn run_task(shared: &Shared, worker: &RefCell<Worker>, task: u32, how
     if let Some(failure) = failure {
         shared.scheduler.fail(task, &failure);
     }
-    mem.spawned()
+    mem.end()
 }
 
 /// What a panic said.

@@ -41,18 +41,15 @@ impl<'a> Mem<'a> {
         task: u32,
         kernel: &'static str,
     ) -> Self {
-        Self {
-            shared,
-            worker,
-            task,
-            kernel,
-            shown: RefCell::new(Vec::new()),
-            children: RefCell::new(None),
-        }
+        let shown = RefCell::new(core::mem::take(&mut worker.borrow_mut().shown));
+        Self { shared, worker, task, kernel, shown, children: RefCell::new(None) }
     }
 
-    /// Children that were registered and not waited for.
-    pub(crate) fn spawned(&self) -> u32 {
+    /// Gives back what a task took of its worker; how many children were registered and not waited for.
+    pub(crate) fn end(self) -> u32 {
+        let mut shown = self.shown.take();
+        shown.clear();
+        self.worker.borrow_mut().shown = shown;
         self.children.borrow().as_ref().map_or(0, |children| children.spawned)
     }
 

@@ -39,6 +39,25 @@ impl Scheduler {
         }
     }
 
+    /// A worker that runs a successor while another rests brings half of the tasks that it took and has not begun to
+    /// the queue. Each of them might have a successor too, so that with some in hand it could go on alone for ever.
+    #[inline]
+    pub(super) fn share(&self, worker: &mut Worker, wake: &impl Wake) {
+        let may = self.keeps_outboxes && worker.only.is_none() && !worker.stash.is_empty();
+        if may && self.arena.ready(worker.queue).rests() {
+            self.share_stash(worker, wake);
+        }
+    }
+
+    #[cold]
+    fn share_stash(&self, worker: &mut Worker, wake: &impl Wake) {
+        // Those that it would begin last stand first.
+        let half = worker.stash.len().div_ceil(2);
+        for task in worker.stash.drain(..half).rev() {
+            self.enqueue(worker.queue, task, wake);
+        }
+    }
+
     /// Brings what is in the worker's outbox to the queue.
     #[cold]
     pub(super) fn send(&self, worker: &mut Worker, wake: &impl Wake) {

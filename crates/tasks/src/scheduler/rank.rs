@@ -46,8 +46,10 @@ impl Scheduler {
             && worker.successor.is_none()
             && worker.chance(self.policy.successor)
         {
+            slot.claim(worker.lines.runs);
             (worker.successor, worker.kept) = (Some(task), task);
             self.count(worker, Count::Successors, 1);
+            self.share(worker, wake);
             return;
         }
         if self.keeps_outboxes && slot.priority.load(Ordering::Relaxed) == 0 {

@@ -1,5 +1,7 @@
 //! Registering a task: its place in the arena, its ranges, and whom it waits for.
 
+use isochrone_os::cache::claim_line;
+
 use super::window::Window;
 use super::worker::Worker;
 use super::{Scheduler, Wake};
@@ -17,6 +19,8 @@ use crate::sync::Ordering;
 
 /// Slots that are fetched before they are needed: whoever ran the last task there has their lines.
 const CLAIMED_AHEAD: usize = 4;
+/// The same for edges: those that the next task will need or so.
+const EDGES_AHEAD: usize = 8;
 
 /// A task's children, as the task sees them: it alone registers them.
 #[derive(Debug)]
@@ -300,6 +304,11 @@ impl Scheduler {
         wake: &impl Wake,
     ) -> Submitted {
         worker.before.retain(|task| self.arena.is_live(*task));
+        // An edge to each will be pushed: all their lines are asked for before the first is waited for.
+        worker.before.iter().for_each(|task| self.arena.slot(task.slot).claim(1));
+        if let Some(ahead) = worker.edges.ahead(EDGES_AHEAD) {
+            claim_line(core::ptr::from_ref(&self.arena.edges[ahead as usize]).cast());
+        }
         let wanted = worker.before.len();
         let pool = self.arena.pool(FREE_EDGES);
         if worker.edges.len() < wanted && !worker.edges.reserve(wanted, pool) {
@@ -340,7 +349,9 @@ fn tidy(before: &mut Vec<TaskRef>, me: TaskRef) {
         let mut kept = 0;
         for at in 0..before.len() {
             let task = before[at];
-            if task != me && !before[..kept].contains(&task) {
+            // All of them are looked at: they are few, and no branch is guessed wrong.
+            let same = |other: &&TaskRef| other.key() == task.key();
+            if task != me && before[..kept].iter().filter(same).count() == 0 {
                 before[kept] = task;
                 kept += 1;
             }

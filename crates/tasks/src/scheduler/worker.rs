@@ -8,6 +8,7 @@ use crate::arena::pool::Hand;
 use crate::arena::slot::{ALL_LINES, Lines, TaskRef};
 use crate::footprint::Footprint;
 use crate::kernel;
+use crate::range::Range;
 
 /// Kernels whose numbers a worker remembers.
 const REMEMBERED: usize = 16;
@@ -56,6 +57,8 @@ pub(crate) struct Worker {
     /// Predecessors of the task at hand.
     pub(crate) before: Vec<TaskRef>,
     pub(crate) footprint: Footprint,
+    /// Room for what views of the next task show.
+    pub(crate) shown: Vec<(Range, bool)>,
     /// What each region holds of the task at hand.
     pub(super) held: Vec<Held>,
     /// Tasks inside of which the worker is.
@@ -106,6 +109,7 @@ impl Worker {
             task_ns: u64::MAX,
             before: Vec::with_capacity(64),
             footprint: Footprint::new(),
+            shown: Vec::new(),
             held: vec![Held::default(); regions],
             depth: 0,
             at_once: false,
