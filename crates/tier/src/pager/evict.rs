@@ -7,6 +7,7 @@ use super::{BATCH_MOST, Caller, Pager};
 use crate::directory::{Flags, State};
 use crate::names::Run;
 use crate::pages::{Event, Pages, Trouble};
+use crate::policy::Shard;
 
 /// Groups that stay in every queue while any other has more: one instruction may need four pages at once (a
 /// copy whose source and destination both cross a boundary), and who evicts what it has just fetched never
@@ -29,24 +30,51 @@ impl Pager<'_> {
         let mut batch = Batch::new();
         for keep in [KEPT, 0] {
             for shard in self.policy.order(caller.worker) {
-                self.lock(pages, shard, caller.actor).await;
-                let most = self.policy.len(shard).saturating_sub(keep).min(BATCH_MOST);
-                let mut claims = Claims {
-                    directory: self.directory,
-                    me: caller.actor,
-                    state: State::Evicting,
-                    batch: &mut batch,
-                    busy: false,
-                    wanted: |_| true,
-                };
-                self.policy.evict(shard, want.min(most), &mut claims);
-                self.unlock(pages, shard);
+                self.offer(pages, caller, shard, want, keep, &mut batch).await;
                 if !batch.groups().is_empty() {
                     return self.leave(pages, caller, &mut batch).await;
                 }
             }
         }
+        Ok(0)
+    }
+
+    /// Evicts up to `want` groups that came for the caller's worker, for what is to come ahead of its use: never
+    /// another worker's, and never the last of a queue.
+    pub(super) async fn evict_own<P: Pages>(
+        &self,
+        pages: &P,
+        caller: Caller,
+        want: u32,
+    ) -> Result<u32, Trouble> {
+        let mut batch = Batch::new();
+        let shard = self.policy.home(caller.worker);
+        self.offer(pages, caller, shard, want, KEPT, &mut batch).await;
         self.leave(pages, caller, &mut batch).await
+    }
+
+    /// Claims victims of a shard, and leaves so many groups in it.
+    async fn offer<P: Pages>(
+        &self,
+        pages: &P,
+        caller: Caller,
+        shard: Shard,
+        want: u32,
+        keep: u32,
+        batch: &mut Batch,
+    ) {
+        self.lock(pages, shard, caller.actor).await;
+        let most = self.policy.len(shard).saturating_sub(keep).min(BATCH_MOST);
+        let mut claims = Claims {
+            directory: self.directory,
+            me: caller.actor,
+            state: State::Evicting,
+            batch,
+            busy: false,
+            wanted: |_| true,
+        };
+        self.policy.evict(shard, want.min(most), &mut claims);
+        self.unlock(pages, shard);
     }
 
     /// Evicts what the caller claimed and took off its lists; returns how many frames are the caller's now.

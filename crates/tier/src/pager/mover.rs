@@ -143,10 +143,7 @@ impl Pager<'_> {
                 at += 1;
                 continue;
             }
-            let mut frames = self.frames.take(self.plan.chunk.min(end - at));
-            if frames == 0 {
-                frames = self.evict(pages, caller, self.batch_of(caller.actor)).await?;
-            }
+            let frames = self.frames_for(pages, caller, self.plan.chunk.min(end - at)).await?;
             if frames == 0 {
                 return Ok(came);
             }
@@ -171,6 +168,29 @@ impl Pager<'_> {
             came += claimed;
         }
         Ok(came)
+    }
+
+    /// Frames for what one transfer brings. Where too few are free, room for all of it is made first: fetched as
+    /// frames come, each group would take a transfer of its own just when transfers are what all wait for. Only
+    /// the first frame is worth another worker's group, or an error.
+    async fn frames_for<P: Pages>(
+        &self,
+        pages: &P,
+        caller: Caller,
+        wanted: u32,
+    ) -> Result<u32, Trouble> {
+        let batch = self.batch_of(caller.actor);
+        let mut frames = self.frames.take(wanted);
+        if frames == 0 {
+            frames = self.evict(pages, caller, batch).await?;
+        }
+        while (1..wanted).contains(&frames) {
+            match self.evict_own(pages, caller, batch).await {
+                Ok(0) | Err(_) => break,
+                Ok(freed) => frames += freed,
+            }
+        }
+        Ok(frames)
     }
 
     /// Claims one more group for a batch whose members are stored alike.

@@ -76,10 +76,11 @@ proptest! {
     }
 
     /// Actors are killed at any step: survivors go on with everything that was written. Each costs at
-    /// most the frames that it had in hand, and there are enough of them here for that.
+    /// most the frames that it had in hand, and there are enough of them here for that: all but one for the
+    /// largest run, and those of one more batch.
     #[test]
     fn the_dead_take_nothing_with_them(play in play(), kills in 1..4_u32) {
-        const IN_HAND: u32 = 6;
+        const IN_HAND: u32 = 7 + 4;
         let shape = play.shape;
         let (groups, frames) = (shape.groups + 30, shape.frames + 3 * IN_HAND);
         let shape = Shape { groups, frames, ..shape };
