@@ -35,10 +35,22 @@ impl Core {
         self.version += 1;
     }
 
+    /// A thread looks again and again whether it may go on: that is work without an end.
+    pub(super) fn poll(&mut self, thread: usize, now: f64, spec: &Spec) {
+        self.begin(thread, f64::INFINITY, now, spec);
+    }
+
+    /// A thread looks no more.
+    pub(super) fn leave(&mut self, thread: usize, now: f64, spec: &Spec) {
+        self.catch_up(now, spec);
+        self.jobs.retain(|job| job.thread != thread);
+        self.version += 1;
+    }
+
     /// Takes cycles from a thread, if it computes; returns whether it does.
     pub(super) fn steal(&mut self, thread: usize, cycles: f64, now: f64, spec: &Spec) -> bool {
         self.catch_up(now, spec);
-        let job = self.jobs.iter_mut().find(|job| job.thread == thread);
+        let job = self.jobs.iter_mut().find(|job| job.thread == thread && job.left.is_finite());
         let busy = job.is_some();
         if let Some(job) = job {
             job.left += cycles;
@@ -47,10 +59,17 @@ impl Core {
         busy
     }
 
-    /// When the first of its threads is done, if nothing changes.
+    /// How fast a handler runs on a thread: one that waits without polling takes a part of the core for it.
+    pub(super) fn speed_of(&self, thread: usize, spec: &Spec) -> f64 {
+        let there = self.jobs.iter().any(|job| job.thread == thread);
+        spec.speed(self.jobs.len() + usize::from(!there))
+    }
+
+    /// When the first of its threads is done, if nothing changes; `None` where nobody will be.
     pub(super) fn next_end(&self, spec: &Spec) -> Option<f64> {
         let least = self.jobs.iter().map(|job| job.left).min_by(f64::total_cmp)?;
-        Some(self.since + least.max(0.0) / spec.speed(self.jobs.len()))
+        let end = self.since + least.max(0.0) / spec.speed(self.jobs.len());
+        Some(end).filter(|end| end.is_finite())
     }
 
     /// A thread that is done now.

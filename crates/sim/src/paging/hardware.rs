@@ -99,17 +99,45 @@ impl Hardware {
         self.foretell_core(core);
     }
 
+    /// A thread that has no other work begins to poll: it takes its part of the core's issue slots until
+    /// [`Self::leave`].
+    pub fn poll(&mut self, thread: usize) {
+        let core = self.places[thread];
+        self.cores[core].poll(thread, self.now, &self.spec);
+        self.foretell_core(core);
+    }
+
+    /// A thread polls no more.
+    pub fn leave(&mut self, thread: usize) {
+        let core = self.places[thread];
+        self.cores[core].leave(thread, self.now, &self.spec);
+        self.foretell_core(core);
+    }
+
     /// Tells a thread at a time.
     pub fn tell_at(&mut self, time: f64, thread: usize, token: u64) {
         self.foretell(time, Foretold::Time { thread, token });
     }
 
-    /// Interrupts threads, one request after the other; when the last has answered. Who computes loses
-    /// the time of the handler; who waits loses nothing.
-    pub fn interrupt(&mut self, targets: impl Iterator<Item = usize>) -> f64 {
-        let mut count = 0_u32;
+    /// What it takes to interrupt threads now, one request after the other, until the last has answered. A
+    /// handler shares its core with the siblings, so it takes longer where they compute.
+    pub fn round(&self, targets: impl Iterator<Item = usize>) -> f64 {
+        let (mut sent, mut slowest) = (0.0, None);
         for target in targets {
-            count += 1;
+            sent += self.spec.send;
+            let core = &self.cores[self.places[target]];
+            let answer = self.spec.deliver + self.spec.service / core.speed_of(target, &self.spec);
+            slowest = Some(answer.max(slowest.unwrap_or(0.0)));
+        }
+        slowest.map_or(0.0, |answer| sent + answer)
+    }
+
+    /// Interrupts threads; when the last has answered. Who computes loses the time of the handler; who waits
+    /// loses nothing.
+    pub fn interrupt(&mut self, targets: impl Iterator<Item = usize> + Clone) -> f64 {
+        let end = self.now + self.round(targets.clone());
+        for target in targets {
+            self.interrupts += 1;
             let core = self.places[target];
             let (now, service) = (self.now, self.spec.service);
             if self.cores[core].steal(target, service, now, &self.spec) {
@@ -117,14 +145,7 @@ impl Hardware {
             }
             self.foretell_core(core);
         }
-        self.interrupts += u64::from(count);
-        match count {
-            0 => self.now,
-            _ => {
-                let sent = f64::from(count) * self.spec.send;
-                self.now + sent + self.spec.deliver + self.spec.service
-            }
-        }
+        end
     }
 
     /// Copies pages by an engine; when the last is there.

@@ -10,6 +10,8 @@ pub struct Spec {
     pub throughput: [f64; THREADS_MOST],
     /// Siblings share issue slots; without it every thread has a core of its own.
     pub siblings: bool,
+    /// Who waits in the kernel polls, and takes issue slots from its siblings; without it, it takes none.
+    pub polls: bool,
     /// Writing one interrupt request: there is no multicast, so one for each target.
     pub send: f64,
     /// From the last request to the first instruction of the handler there.

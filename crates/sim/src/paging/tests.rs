@@ -5,6 +5,7 @@ use super::*;
 const SPEC: Spec = Spec {
     throughput: [1.0, 1.5, 1.5, 1.2],
     siblings: true,
+    polls: true,
     send: 10.0,
     deliver: 100.0,
     service: 50.0,
@@ -42,6 +43,37 @@ fn who_is_left_alone_goes_faster() {
     hardware.work(1, 300.0);
     // At 100 the first is done, the second has done 75 and needs 225 more, alone.
     assert_eq!(ends(&mut hardware), [(100.0, 0), (325.0, 1)]);
+}
+
+#[test]
+fn who_polls_takes_slots_until_it_leaves() {
+    let mut hardware = Hardware::new(SPEC, &[0, 0]);
+    hardware.work(0, 300.0);
+    hardware.poll(1);
+    hardware.tell_at(200.0, 1, 0);
+    assert_eq!(hardware.next(), Some(Ended::Time { thread: 1, token: 0 }));
+    hardware.leave(1);
+    // 0.75 each until 200, so 150 are left, alone.
+    assert_eq!(ends(&mut hardware), [(350.0, 0)]);
+    let mut waiting = Hardware::new(SPEC, &[0]);
+    waiting.poll(0);
+    let _ = waiting.interrupt([0].into_iter());
+    assert_eq!(
+        (waiting.next(), waiting.interrupts()),
+        (None, (1, 0)),
+        "nothing is taken from who waits"
+    );
+}
+
+#[test]
+fn a_handler_is_slower_beside_siblings_that_compute() {
+    let mut hardware = Hardware::new(SPEC, &[0, 1, 1]);
+    // One request of 10, 100 on the way, and 50 of a core that it has alone.
+    assert_eq!(hardware.round([1].into_iter()).round(), 160.0);
+    hardware.work(2, 1000.0);
+    // A sibling computes: 0.75 of the core's speed is left for the handler.
+    assert_eq!(hardware.round([1].into_iter()).round(), 177.0);
+    assert_eq!(hardware.round(core::iter::empty()), 0.0);
 }
 
 #[test]

@@ -36,6 +36,18 @@ impl<'w> Thread<'w> {
         poll_fn(ready).await;
     }
 
+    /// Waits to be told while it polls, if this kernel does.
+    async fn told_polling(&self) {
+        let polls = self.case.spec.polls;
+        if polls {
+            self.world.borrow_mut().hardware.poll(self.number);
+        }
+        self.told().await;
+        if polls {
+            self.world.borrow_mut().hardware.leave(self.number);
+        }
+    }
+
     fn spent(&self, part: Part, since: f64) {
         let mut parts = self.parts.get();
         parts[part as usize] += self.now() - since;
@@ -63,7 +75,7 @@ impl<'w> Thread<'w> {
                 let token = world.suspend(self.number);
                 world.hardware.tell_at(time, self.number, token);
             }
-            self.told().await;
+            self.told_polling().await;
             self.spent(part, begin);
         }
     }
@@ -122,11 +134,12 @@ impl Pages for Thread<'_> {
     async fn protect(&self, run: Run, space: Space) -> Result<(), Trouble> {
         self.work(f64::from(run.groups) * self.case.costs.entry, Part::Entries).await;
         if !self.case.separated {
-            let others = f64::from(self.case.workers) - 1.0;
-            let spec = &self.case.spec;
-            let held =
-                if others > 0.0 { others * spec.send + spec.deliver + spec.service } else { 0.0 };
-            let begin = self.world.borrow_mut().shootdown_turn(held);
+            let others = self.targets(space).filter(|target| *target != self.number);
+            let begin = {
+                let mut world = self.world.borrow_mut();
+                let held = world.hardware.round(others);
+                world.shootdown_turn(held)
+            };
             self.until(begin, Part::Shootdown).await;
         }
         let end = self.unmap(run, space);
@@ -173,7 +186,7 @@ impl Pages for Thread<'_> {
         let begin = self.now();
         if word.load(Ordering::Acquire) == value {
             self.world.borrow_mut().sleep(word, self.number);
-            self.told().await;
+            self.told_polling().await;
         }
         self.spent(Part::Other, begin);
     }

@@ -11,6 +11,7 @@ fn case(workers: u16, separated: bool) -> Case {
     let spec = Spec {
         throughput: [1.0, 1.4, 1.3, 1.2],
         siblings: true,
+        polls: true,
         send: 600.0,
         deliver: 1000.0,
         service: 2000.0,

@@ -16,6 +16,8 @@ use super::machine::{CORES, THREADS, costs, spec};
 pub enum Mode {
     /// All of them are in memory.
     InMemory,
+    /// The same with a core for every thread: what a run is compared with that has one, too.
+    InMemoryNoSiblings,
     /// One set of page tables, faults alone.
     Regular,
     /// Separated tables, faults alone.
@@ -28,6 +30,8 @@ pub enum Mode {
     PrefetchNoSiblings,
     /// The same with both.
     PrefetchNeither,
+    /// Separated tables, and a mover for every worker, however many there are.
+    PrefetchMoverEach,
 }
 
 impl Mode {
@@ -36,17 +40,32 @@ impl Mode {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::InMemory => "in memory",
+            Self::InMemoryNoSiblings => "in memory, a core for each thread",
             Self::Regular => "regular",
             Self::Pspt => "PSPT",
             Self::Prefetch => "PSPT+pre-fetch",
             Self::PrefetchAnyEngines => "PSPT+pre-fetch, engines without bound",
             Self::PrefetchNoSiblings => "PSPT+pre-fetch, a core for each thread",
             Self::PrefetchNeither => "PSPT+pre-fetch, neither bound",
+            Self::PrefetchMoverEach => "PSPT+pre-fetch, a mover for each thread",
         }
     }
 
     const fn moves(self) -> bool {
-        !matches!(self, Self::InMemory | Self::Regular | Self::Pspt)
+        !self.is_in_memory() && !matches!(self, Self::Regular | Self::Pspt)
+    }
+
+    const fn is_in_memory(self) -> bool {
+        matches!(self, Self::InMemory | Self::InMemoryNoSiblings)
+    }
+
+    const fn has_siblings(self) -> bool {
+        !matches!(self, Self::InMemoryNoSiblings | Self::PrefetchNoSiblings | Self::PrefetchNeither)
+    }
+
+    /// The run of the same machine with all data in memory.
+    pub(super) const fn base(self) -> Self {
+        if self.has_siblings() { Self::InMemory } else { Self::InMemoryNoSiblings }
     }
 }
 
@@ -110,10 +129,16 @@ fn keys(most: u16) -> Vec<Key> {
         }
     }
     for (smt, workers) in [(Smt::Off, 8), (Smt::Off, 56), (Smt::On, 128)] {
-        for mode in [Mode::PrefetchAnyEngines, Mode::PrefetchNoSiblings, Mode::PrefetchNeither] {
+        for mode in [
+            Mode::InMemoryNoSiblings,
+            Mode::PrefetchAnyEngines,
+            Mode::PrefetchNoSiblings,
+            Mode::PrefetchNeither,
+        ] {
             keys.push((mode, smt, workers));
         }
     }
+    keys.push((Mode::PrefetchMoverEach, Smt::On, 128));
     keys.push((Mode::Pspt, Smt::Spread, 64));
     keys.retain(|(_, _, workers)| *workers <= most);
     keys
@@ -139,11 +164,13 @@ pub(super) fn case(plan: &Plan, (mode, smt, workers): Key, compute: f64) -> Case
     if matches!(mode, Mode::PrefetchAnyEngines | Mode::PrefetchNeither) {
         spec.engines = 0;
     }
-    if matches!(mode, Mode::PrefetchNoSiblings | Mode::PrefetchNeither) {
-        spec.siblings = false;
-    }
-    // "for this case only we distribute 64 pre-fetchers" (section IV-C).
-    let movers = if mode.moves() { workers.min(64) } else { 0 };
+    spec.siblings = mode.has_siblings();
+    let movers = match mode {
+        _ if !mode.moves() => 0,
+        Mode::PrefetchMoverEach => workers,
+        // "for this case only we distribute 64 pre-fetchers" (section IV-C).
+        _ => workers.min(64),
+    };
     let width = match mode.moves() {
         true => (plan.frames_of_a_worker * u32::from(workers)).div_ceil(plan.rows).max(1),
         false => 1,
@@ -158,7 +185,7 @@ pub(super) fn case(plan: &Plan, (mode, smt, workers): Key, compute: f64) -> Case
         separated: mode != Mode::Regular,
         rows: plan.rows,
         width,
-        frames: if mode == Mode::InMemory { pages } else { pages / 2 },
+        frames: if mode.is_in_memory() { pages } else { pages / 2 },
         sweeps: plan.sweeps,
         policy: PolicyKind::Fifo,
         plan: Driving {

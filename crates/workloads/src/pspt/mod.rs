@@ -85,10 +85,10 @@ impl Simulated {
         self.cells.iter().find(|cell| (cell.mode, cell.smt, cell.workers) == (mode, smt, workers))
     }
 
-    /// Additional time over the run that has all of its data in memory.
+    /// Additional time over the run of the same machine that has all of its data in memory.
     #[must_use]
     pub fn overhead(&self, mode: Mode, smt: Smt, workers: u16) -> Option<f64> {
-        let base = self.cell(Mode::InMemory, smt, workers)?.outcome.sweep;
+        let base = self.cell(mode.base(), smt, workers)?.outcome.sweep;
         Some(self.cell(mode, smt, workers)?.outcome.sweep / base - 1.0)
     }
 }
