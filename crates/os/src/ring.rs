@@ -101,6 +101,24 @@ pub enum Direction {
     Write,
 }
 
+/// A transfer between a file and memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Transfer {
+    /// The file's descriptor.
+    pub file: i32,
+    /// Which way.
+    pub direction: Direction,
+    /// Offset in the file.
+    pub at: u64,
+    /// In memory.
+    pub address: *mut u8,
+    /// How much.
+    pub bytes: usize,
+}
+
+/// Which of the transfers of one call a piece belongs to, beside its bytes.
+const NUMBER_SHIFT: u32 = 32;
+
 /// Transfers on their way at once: enough to keep a disk busy, few enough to count in one word.
 const DEPTH: u32 = 16;
 
@@ -192,72 +210,75 @@ impl Ring {
         unsafe { &*place }
     }
 
-    /// Transfers a range of a file, named by its descriptor, cut into pieces that are on their way at once, and
-    /// waits for all.
+    /// Makes transfers, cut into pieces that are on their way at once, and waits for all.
     ///
-    /// # Errors
-    /// The kernel's error number of the first piece that failed; the others are done, too.
+    /// Each has an outcome of its own: the kernel's error number of its first piece that failed; the others are
+    /// done, too.
     ///
     /// # Safety
-    /// `file` must be an open descriptor. `address` must be valid for `bytes`: for reads of the file it is written, and
-    /// nobody may rely on what was there.
-    pub unsafe fn transfer(
+    /// Every `file` must be an open descriptor. Every `address` must be valid for its `bytes`: for reads of the file
+    /// it is written, and nobody may rely on what was there. No two of them may overlap where one is written.
+    pub unsafe fn transfer<const N: usize>(
         &mut self,
-        file: i32,
-        direction: Direction,
-        at: u64,
-        address: *mut u8,
-        bytes: usize,
+        transfers: [Transfer; N],
         piece: usize,
-    ) -> Result<(), i32> {
-        let pieces = bytes.div_ceil(piece);
-        let (mut next, mut under_way, mut outcome) = (0, 0, Ok(()));
-        while next < pieces || under_way > 0 {
+    ) -> [Result<(), i32>; N] {
+        let pieces = |t: &Transfer| (0..t.bytes).step_by(piece.max(1));
+        let mut next = (0_u32..).zip(&transfers).flat_map(|(number, transfer)| {
+            pieces(transfer).map(move |from| (number, transfer, from))
+        });
+        let mut outcomes = [Ok(()); N];
+        let (mut under_way, mut more) = (0, true);
+        while more || under_way > 0 {
             let mut given = 0;
-            while next < pieces && under_way + given < DEPTH {
-                let from = next * piece;
-                let place = address.wrapping_add(from);
-                self.put(file, direction, at + from as u64, place, piece.min(bytes - from));
-                (next, given) = (next + 1, given + 1);
+            while under_way + given < DEPTH {
+                let Some((number, transfer, from)) = next.next() else {
+                    more = false;
+                    break;
+                };
+                self.put(number, transfer, from, piece.min(transfer.bytes - from));
+                given += 1;
             }
-            self.enter(given)?;
+            if given + under_way == 0 {
+                break;
+            }
+            if let Err(errno) = self.enter(given) {
+                return [Err(errno); N];
+            }
             under_way += given;
             while let Some(done) = self.take() {
                 under_way -= 1;
-                let wanted = usize::try_from(done.user).unwrap_or(usize::MAX);
-                match usize::try_from(done.result) {
-                    Ok(moved) if moved == wanted => {}
+                let number = usize::try_from(done.user >> NUMBER_SHIFT).unwrap_or(usize::MAX);
+                let wanted = done.user & u64::from(u32::MAX);
+                let one = match u64::try_from(done.result) {
+                    Ok(moved) if moved == wanted => Ok(()),
                     // A transfer that is cut short has come to the end of the file, or of its medium.
-                    Ok(_) => outcome = outcome.and(Err(libc::EIO)),
-                    Err(_) => outcome = outcome.and(Err(-done.result)),
+                    Ok(_) => Err(libc::EIO),
+                    Err(_) => Err(-done.result),
+                };
+                if let Some(outcome) = outcomes.get_mut(number) {
+                    *outcome = outcome.and(one);
                 }
             }
         }
-        outcome
+        outcomes
     }
 
-    /// Puts one transfer at the end of the ring.
-    fn put(
-        &mut self,
-        file: i32,
-        direction: Direction,
-        offset: u64,
-        address: *mut u8,
-        bytes: usize,
-    ) {
+    /// Puts one piece of a transfer at the end of the ring.
+    fn put(&mut self, number: u32, transfer: &Transfer, from: usize, bytes: usize) {
         let tail = self.word(self.parameters.tail).load(Ordering::Relaxed);
         let index = tail & self.parameters.mask;
-        let operation = match direction {
+        let operation = match transfer.direction {
             Direction::Read => uapi::READ,
             Direction::Write => uapi::WRITE,
         };
         let entry = Entry {
             operation,
-            fd: file,
-            offset,
-            address: address.expose_provenance() as u64,
+            fd: transfer.file,
+            offset: transfer.at + from as u64,
+            address: transfer.address.wrapping_add(from).expose_provenance() as u64,
             bytes: u32::try_from(bytes).unwrap_or(0),
-            user: bytes as u64,
+            user: u64::from(number) << NUMBER_SHIFT | bytes as u64,
             ..Entry::default()
         };
         let place = self.entries.as_ptr().cast::<Entry>().wrapping_add(index as usize);
@@ -349,18 +370,29 @@ mod tests {
         let mut bytes: std::vec::Vec<u8> =
             (0..300_000_u32).map(|n| n.to_le_bytes()[0] ^ n.to_le_bytes()[1]).collect();
         let mut seen = vec![0_u8; bytes.len()];
-        let (write, read) = (Direction::Write, Direction::Read);
-        let (from, to, length) = (bytes.as_mut_ptr(), seen.as_mut_ptr(), bytes.len());
+        let of = |direction, at, memory: &mut [u8]| Transfer {
+            file: file.as_fd().as_raw_fd(),
+            direction,
+            at,
+            address: memory.as_mut_ptr(),
+            bytes: memory.len(),
+        };
+        let write = of(Direction::Write, 4096, &mut bytes);
         // SAFETY: both vectors are that long and nobody else's.
-        unsafe { ring.transfer(file.as_fd().as_raw_fd(), write, 4096, from, length, 4096) }
-            .expect("room");
+        assert_eq!(unsafe { ring.transfer([write], 4096) }, [Ok(())]);
+        let read = of(Direction::Read, 4096, &mut seen);
         // SAFETY: as above.
-        unsafe { ring.transfer(file.as_fd().as_raw_fd(), read, 4096, to, length, 65_536) }
-            .expect("there");
+        assert_eq!(unsafe { ring.transfer([read], 65_536) }, [Ok(())]);
         assert!(bytes == seen);
+        // One writes beside another that reads past the end: each has an outcome of its own.
+        let beside = of(Direction::Write, 500_000, &mut bytes);
+        let beyond = of(Direction::Read, (1 << 20) - 8, &mut seen[..4096]);
         // SAFETY: as above.
-        let beyond =
-            unsafe { ring.transfer(file.as_fd().as_raw_fd(), read, (1 << 20) - 8, to, 4096, 512) };
-        assert_eq!(beyond, Err(libc::EIO), "past the end");
+        assert_eq!(unsafe { ring.transfer([beside, beyond], 512) }, [Ok(()), Err(libc::EIO)]);
+        seen.fill(0);
+        let again = of(Direction::Read, 500_000, &mut seen);
+        // SAFETY: as above.
+        assert_eq!(unsafe { ring.transfer([again], 8192) }, [Ok(())]);
+        assert!(bytes == seen);
     }
 }

@@ -73,8 +73,8 @@ pub struct Plan {
     pub batch: u32,
     /// The same of a mover.
     pub mover_batch: u32,
-    /// Groups that a worker fetches at a fault: those that follow the one it needs come by the same call, as
-    /// far as they are absent. 1 fetches that one alone.
+    /// Groups that a worker fetches at a fault: those that follow the one it needs come by the same call, up to
+    /// the first that is not absent. 1 fetches that one alone.
     pub cluster: u32,
     /// Groups that are fetched by one call ahead of who needs them: 1 to [`BATCH_MOST`]. Few, so that a worker
     /// does not wait long for the first of them; many where the far tier is slow to begin.

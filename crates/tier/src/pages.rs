@@ -37,6 +37,9 @@ pub struct Fetch {
     pub stored: bool,
     /// Map it without permission to write, so that the first write is seen.
     pub protect: bool,
+    /// The caller said with [`Pages::foresee`] that it would fetch it, and owned it ever since: what was read
+    /// meanwhile is still true.
+    pub foreseen: bool,
 }
 
 /// A wish told to the movers: a worker fetched a group, and others will follow.
@@ -127,6 +130,10 @@ pub trait Pages {
 
     /// Takes a run out of every table and frees its memory.
     async fn punch(&self, run: Run) -> Result<(), Trouble>;
+
+    /// The caller, who owns a run of which the far tier has a copy, makes room and then fetches it, or the first
+    /// groups of it. A machine may read it while it copies out what has to leave.
+    fn foresee(&self, _: Run) {}
 
     /// Puts a run into memory, and into a table. What is in memory already stays as it is and is mapped.
     async fn fill(&self, run: Run, fetch: Fetch) -> Result<(), Trouble>;

@@ -31,16 +31,35 @@ pub(super) struct Context<'t> {
     pub(super) caller: Caller,
     /// Where bytes rest between the area and a far tier that is not memory.
     pub(super) bounce: Memory,
+    /// What the caller will fetch next, if a far tier that is not memory may read it now.
+    pub(super) ahead: RefCell<Ahead>,
     /// What the far tier needs at hand.
     pub(super) scratch: RefCell<Scratch>,
+}
+
+/// A run that its owner will fetch when there is room for it.
+#[derive(Debug)]
+pub(super) struct Ahead {
+    /// Where it rests meanwhile.
+    pub(super) buffer: Memory,
+    /// It was foreseen, and nobody has read it yet.
+    pub(super) wanted: Option<Run>,
+    /// It was read.
+    pub(super) here: Option<Run>,
 }
 
 impl<'t> Context<'t> {
     pub(super) fn new(process: &'t Process, actor: Actor, worker: u32) -> Result<Self, OsError> {
         let space = process.space_of(worker);
         let bounce = Memory::new(BATCH_MOST as usize * process.area.group_bytes(), false)?;
-        let scratch = RefCell::new(process.far.scratch());
-        Ok(Self { process, caller: Caller { actor, space, worker }, bounce, scratch })
+        let room = if process.far.memory().is_some() { 1 } else { BATCH_MOST as usize };
+        let ahead = Ahead {
+            buffer: Memory::new(room * process.area.group_bytes(), false)?,
+            wanted: None,
+            here: None,
+        };
+        let (ahead, scratch) = (RefCell::new(ahead), RefCell::new(process.far.scratch()));
+        Ok(Self { process, caller: Caller { actor, space, worker }, bounce, ahead, scratch })
     }
 
     fn time<T>(&self, what: Timed, act: impl FnOnce() -> T) -> T {
@@ -99,13 +118,18 @@ impl Pages for Context<'_> {
         self.time(Timed::CopyOut, || operations::copy_out(self, run))
     }
 
+    fn foresee(&self, run: Run) {
+        let mut ahead = self.ahead.borrow_mut();
+        (ahead.wanted, ahead.here) = (Some(run), None);
+    }
+
     async fn punch(&self, run: Run) -> Result<(), Trouble> {
         self.time(Timed::Punch, || operations::punch(self.process, run))
     }
 
     async fn fill(&self, run: Run, fetch: Fetch) -> Result<(), Trouble> {
         for piece in self.process.area.pieces(run) {
-            let (source, cycles) = timed(|| operations::source(self, &piece, fetch.stored));
+            let (source, cycles) = timed(|| operations::source(self, &piece, run, fetch));
             let source = source?;
             if source.is_bounced() {
                 self.process.common.time(self.caller.actor, Timed::Read, cycles);

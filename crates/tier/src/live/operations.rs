@@ -59,10 +59,28 @@ pub(super) fn copy_out(context: &Context<'_>, run: Run) -> Result<(), Trouble> {
         if process.far.memory().is_none() {
             // SAFETY: just written, `bytes` long, and this actor's alone.
             let bytes = unsafe { std::slice::from_raw_parts(to, piece.bytes) };
-            process.far.write(&part, bytes, &mut context.scratch.borrow_mut())?;
+            write(context, &part, bytes)?;
         }
     }
     Ok(())
+}
+
+/// Writes to a far tier that is not memory, and reads what the caller will fetch meanwhile.
+fn write(context: &Context<'_>, part: &Part, bytes: &[u8]) -> Result<(), Trouble> {
+    let (far, mut scratch) = (&context.process.far, context.scratch.borrow_mut());
+    let mut ahead = context.ahead.borrow_mut();
+    let Some(run) = ahead.wanted.take() else { return far.write(part, bytes, &mut scratch) };
+    let mut pieces = context.process.area.pieces(run);
+    // A run in two files is rare, and read when it is fetched.
+    let (Some(piece), None) = (pieces.next(), pieces.next()) else {
+        return far.write(part, bytes, &mut scratch);
+    };
+    let coming = Part::owned(piece.at, piece.bytes.min(ahead.buffer.len()));
+    // SAFETY: the actor's own buffer, at least so long, which nobody reads before `here` says what is in it.
+    let to = unsafe { std::slice::from_raw_parts_mut(ahead.buffer.as_ptr(), coming.bytes()) };
+    let (written, read) = far.exchange((part, bytes), (&coming, to), &mut scratch);
+    ahead.here = Some(run).filter(|_| read && coming.bytes() == piece.bytes);
+    written
 }
 
 /// This actor's buffer, if so much fits.
@@ -108,10 +126,17 @@ impl Source {
 pub(super) fn source(
     context: &Context<'_>,
     piece: &Piece<'_>,
-    stored: bool,
+    run: Run,
+    fetch: Fetch,
 ) -> Result<Source, Trouble> {
-    if !stored {
+    if !fetch.stored {
         return Ok(Source::Zeros);
+    }
+    let ahead = context.ahead.borrow();
+    let is_here = |here: &Run| here.first == run.first && here.groups >= run.groups;
+    if fetch.foreseen && ahead.here.as_ref().is_some_and(is_here) {
+        // Such a run lies in one file, so the piece is all of what is fetched.
+        return Ok(Source::Bytes { from: ahead.buffer.as_ptr(), bounced: true });
     }
     let part = Part::owned(piece.at, piece.bytes);
     if let Some(memory) = context.process.far.memory() {

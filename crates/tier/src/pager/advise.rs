@@ -127,7 +127,7 @@ impl Pager<'_> {
         self.strike_off(pages, caller, group).await;
         if let Err(trouble) = pages.punch(Run::of(group)).await {
             self.rest(pages, group, State::Resident, Flags::default());
-            self.enlist(pages, caller, &[group]).await;
+            self.enlist(pages, caller, Run::of(group)).await;
             return Err(trouble);
         }
         pages.forget(Run::of(group));

@@ -167,7 +167,7 @@ impl Pager<'_> {
     async fn keep<P: Pages>(&self, pages: &P, caller: Caller, run: Run, flags: Flags) {
         for group in run.iter() {
             self.rest(pages, group, State::Resident, flags);
-            self.enlist(pages, caller, &[group]).await;
+            self.enlist(pages, caller, Run::of(group)).await;
         }
     }
 }

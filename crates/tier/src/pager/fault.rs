@@ -3,6 +3,7 @@
 //! It decides by the directory alone, not by the kind of fault: in a signal handler there is nothing but
 //! an address.
 
+use super::mover::Bringing;
 use super::{Caller, Pager};
 use crate::directory::{Flags, State, Word};
 use crate::names::{Access, Group, Run};
@@ -66,8 +67,10 @@ impl Pager<'_> {
         }
     }
 
-    /// Fetches a group with those that follow it. False where this one did not come: then it is fetched alone,
-    /// and what is in the way is told.
+    /// Fetches a group with those that follow it, up to the first that is not absent. False where this one did not
+    /// come: then it is fetched alone, and what is in the way is told.
+    ///
+    /// They are claimed before there is room for them, so that what leaves can be written while they are read.
     async fn fetch_cluster<P: Pages>(
         &self,
         pages: &P,
@@ -75,10 +78,29 @@ impl Pager<'_> {
         group: Group,
         access: Access,
     ) -> bool {
-        let groups = self.plan.cluster.min(self.shape.groups - group.0);
-        let run = Run { first: group, groups };
-        let came = self.prefetch(pages, caller, run, access, None).await;
-        if !came.is_ok_and(|came| came > 0) || !self.directory.shares(group, caller.space) {
+        let (most, me) = (self.plan.cluster.min(self.shape.groups - group.0), caller.actor);
+        let claimed = self.claim_absent(Run { first: group, groups: most }, State::Seeking, me);
+        if claimed == 0 {
+            return false;
+        }
+        let stored = self.directory.look(group).flags().stored;
+        if stored {
+            pages.foresee(Run { first: group, groups: claimed });
+        }
+        let frames = self.frames_for(pages, caller, claimed).await.unwrap_or(0);
+        let come = frames.min(claimed);
+        self.give(pages, frames - come);
+        let flags = Flags { stored, ..Flags::default() };
+        for late in (come..claimed).map(|step| Group(group.0 + step)) {
+            self.rest(pages, late, State::Absent, flags);
+        }
+        if come == 0 {
+            return false;
+        }
+        let run = Run { first: group, groups: come };
+        run.iter().for_each(|group| self.directory.advance(group, State::Filling, flags, me));
+        let how = Bringing { marker: false, foreseen: stored };
+        if self.bring(pages, caller, run, access, how).await.is_err() {
             return false;
         }
         pages.count(Event::Missing, 1);
@@ -95,6 +117,9 @@ impl Pager<'_> {
         flags: Flags,
         access: Access,
     ) -> Result<Outcome, Trouble> {
+        if flags.stored {
+            pages.foresee(Run::of(group));
+        }
         if let Err(trouble) = self.frame(pages, caller).await {
             self.rest(pages, group, State::Absent, flags);
             return Err(trouble);
@@ -102,41 +127,36 @@ impl Pager<'_> {
         self.directory.advance(group, State::Filling, flags, caller.actor);
         let protect = self.plan.clean && access == Access::Read;
         self.directory.join(group, caller.space);
-        let fetch = Fetch { into: Some(caller.space), stored: flags.stored, protect };
+        let (into, stored) = (Some(caller.space), flags.stored);
+        let fetch = Fetch { into, stored, protect, foreseen: stored };
         if let Err(trouble) = pages.fill(Run::of(group), fetch).await {
             self.rest(pages, group, State::Absent, flags);
             self.give(pages, 1);
             return Err(trouble);
         }
         let flags = Flags { stored: flags.stored, clean: protect, marker: false };
-        self.arrive(pages, caller, &[group], flags).await;
+        self.arrive(pages, caller, Run::of(group), flags).await;
         pages.count(Event::Missing, 1);
         pages.wish(Wish { worker: caller.worker, group, access });
         Ok(Outcome::Missing)
     }
 
     /// Lets groups that the caller fetched be resident, and puts them on its list.
-    pub(super) async fn arrive<P: Pages>(
-        &self,
-        pages: &P,
-        caller: Caller,
-        groups: &[Group],
-        flags: Flags,
-    ) {
+    pub(super) async fn arrive<P: Pages>(&self, pages: &P, caller: Caller, run: Run, flags: Flags) {
         let shard = self.policy.home(caller.worker);
-        for group in groups {
-            self.directory.set_home(*group, shard.0);
-            self.rest(pages, *group, State::Resident, flags);
+        for group in run.iter() {
+            self.directory.set_home(group, shard.0);
+            self.rest(pages, group, State::Resident, flags);
         }
-        self.enlist(pages, caller, groups).await;
+        self.enlist(pages, caller, run).await;
     }
 
     /// Puts groups on the list of the caller's worker.
-    pub(super) async fn enlist<P: Pages>(&self, pages: &P, caller: Caller, groups: &[Group]) {
-        for group in groups {
-            let shard = crate::policy::Shard(self.directory.home(*group));
+    pub(super) async fn enlist<P: Pages>(&self, pages: &P, caller: Caller, run: Run) {
+        for group in run.iter() {
+            let shard = crate::policy::Shard(self.directory.home(group));
             self.lock(pages, shard, caller.actor).await;
-            self.policy.insert(shard, *group, self.directory.count(*group));
+            self.policy.insert(shard, group, self.directory.count(group));
             self.unlock(pages, shard);
         }
         self.nudge(pages);

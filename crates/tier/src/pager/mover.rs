@@ -116,6 +116,15 @@ impl Mover {
     }
 }
 
+/// How neighbours are brought.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bringing {
+    /// Into no table, as a marker.
+    pub(super) marker: bool,
+    /// As [`Fetch::foreseen`].
+    pub(super) foreseen: bool,
+}
+
 /// The group in the middle of what is fetched.
 fn middle(runs: &[Run]) -> Option<Group> {
     let all: u32 = runs.iter().map(|run| run.groups).sum();
@@ -147,24 +156,20 @@ impl Pager<'_> {
             if frames == 0 {
                 return Ok(came);
             }
-            let mut batch = Batch::new();
             let first = Group(at);
-            let alone = marker.filter(|marker| *marker == first);
-            let most = if alone.is_some() { 1 } else { frames.min(self.plan.chunk) };
-            while at < end && (at - first.0) < most && (at == first.0 || marker != Some(Group(at)))
-            {
-                if !self.claim_absent(&mut batch, Group(at), caller.actor) {
-                    break;
-                }
-                at += 1;
-            }
-            let claimed = at - first.0;
+            let alone = marker.is_some_and(|marker| marker == first);
+            let ahead =
+                marker.filter(|marker| marker.0 > at).map_or(end, |marker| marker.0.min(end));
+            let most = if alone { 1 } else { frames.min(self.plan.chunk).min(ahead - at) };
+            let run = Run { first, groups: most };
+            let claimed = self.claim_absent(run, State::Filling, caller.actor);
+            at += claimed.max(1);
             self.give(pages, frames - claimed);
             if claimed == 0 {
-                at += 1;
                 continue;
             }
-            self.bring(pages, caller, &batch, access, alone.is_some()).await?;
+            let how = Bringing { marker: alone, foreseen: false };
+            self.bring(pages, caller, Run { first, groups: claimed }, access, how).await?;
             came += claimed;
         }
         Ok(came)
@@ -173,7 +178,7 @@ impl Pager<'_> {
     /// Frames for what one transfer brings. Where too few are free, room for all of it is made first: fetched as
     /// frames come, each group would take a transfer of its own just when transfers are what all wait for. Only
     /// the first frame is worth another worker's group, or an error.
-    async fn frames_for<P: Pages>(
+    pub(super) async fn frames_for<P: Pages>(
         &self,
         pages: &P,
         caller: Caller,
@@ -193,49 +198,44 @@ impl Pager<'_> {
         Ok(frames)
     }
 
-    /// Claims one more group for a batch whose members are stored alike.
-    fn claim_absent(&self, batch: &mut Batch, group: Group, me: Actor) -> bool {
-        let seen = self.directory.look(group);
-        let stored = |group: &Group| self.directory.look(*group).flags().stored;
-        let alike = batch.groups().first().is_none_or(|first| stored(first) == seen.flags().stored);
-        let ok = seen.state() == State::Absent
-            && alike
-            && self.directory.claim(group, seen, State::Filling, me).is_ok();
-        if ok {
-            batch.push(group);
-        }
-        ok
+    /// Claims groups from the first of a run on, up to one that is not absent or not stored alike; returns how many.
+    pub(super) fn claim_absent(&self, run: Run, state: State, me: Actor) -> u32 {
+        let stored = self.directory.look(run.first).flags().stored;
+        let claimed = run.iter().take_while(|group| {
+            let seen = self.directory.look(*group);
+            seen.state() == State::Absent
+                && seen.flags().stored == stored
+                && self.directory.claim(*group, seen, state, me).is_ok()
+        });
+        u32::try_from(claimed.count()).unwrap_or(0)
     }
 
     /// Fetches neighbours that the caller claimed and has frames for.
-    async fn bring<P: Pages>(
+    pub(super) async fn bring<P: Pages>(
         &self,
         pages: &P,
         caller: Caller,
-        batch: &Batch,
+        run: Run,
         access: Access,
-        marker: bool,
+        Bringing { marker, foreseen }: Bringing,
     ) -> Result<(), Trouble> {
-        let groups = batch.groups();
-        let count = u32::try_from(groups.len()).unwrap_or(0);
-        let run = Run { first: groups[0], groups: count };
         let stored = self.directory.look(run.first).flags().stored;
         let into = (!marker).then_some(caller.space);
         if let Some(space) = into {
-            groups.iter().for_each(|group| self.directory.join(*group, space));
+            run.iter().for_each(|group| self.directory.join(group, space));
         }
         let protect = self.plan.clean && access == Access::Read;
-        if let Err(trouble) = pages.fill(run, Fetch { into, stored, protect }).await {
-            for group in groups {
-                self.rest(pages, *group, State::Absent, Flags { stored, ..Flags::default() });
+        if let Err(trouble) = pages.fill(run, Fetch { into, stored, protect, foreseen }).await {
+            for group in run.iter() {
+                self.rest(pages, group, State::Absent, Flags { stored, ..Flags::default() });
             }
-            self.give(pages, count);
+            self.give(pages, run.groups);
             return Err(trouble);
         }
         // A marker is in no table, so nobody can write it: clean until somebody maps it.
         let clean = protect || (marker && self.plan.clean);
-        self.arrive(pages, caller, groups, Flags { stored, clean, marker }).await;
-        pages.count(if marker { Event::Marked } else { Event::Prefetched }, count);
+        self.arrive(pages, caller, run, Flags { stored, clean, marker }).await;
+        pages.count(if marker { Event::Marked } else { Event::Prefetched }, run.groups);
         Ok(())
     }
 

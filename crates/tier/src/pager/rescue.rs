@@ -37,7 +37,7 @@ impl Pager<'_> {
             // The same, and it was taken off its list.
             State::Evicting => {
                 self.rest(pages, group, State::Resident, flags);
-                self.enlist(pages, caller, &[group]).await;
+                self.enlist(pages, caller, Run::of(group)).await;
                 Ok(())
             }
             State::Punching => self.punch_again(pages, group, flags).await,
@@ -56,7 +56,8 @@ impl Pager<'_> {
         flags: Flags,
     ) -> Result<(), Trouble> {
         self.directory.join(group, caller.space);
-        let fetch = Fetch { into: Some(caller.space), stored: flags.stored, protect: false };
+        let (into, stored) = (Some(caller.space), flags.stored);
+        let fetch = Fetch { into, stored, protect: false, foreseen: false };
         if let Err(trouble) = pages.fill(Run::of(group), fetch).await {
             // Parts may be there, and written: they stay, and the next fault fetches the rest.
             self.rest(pages, group, State::Absent, flags);
@@ -64,7 +65,7 @@ impl Pager<'_> {
             return Err(trouble);
         }
         let flags = Flags { marker: false, ..flags };
-        self.arrive(pages, caller, &[group], flags).await;
+        self.arrive(pages, caller, Run::of(group), flags).await;
         Ok(())
     }
 

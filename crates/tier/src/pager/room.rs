@@ -4,7 +4,7 @@
 
 use super::{Caller, Pager};
 use crate::directory::State;
-use crate::names::Group;
+use crate::names::{Group, Run};
 use crate::pages::{Pages, Trouble};
 
 /// Batches that may fail, one after the other, before the program is told: others may be clean.
@@ -121,7 +121,7 @@ impl Pager<'_> {
     async fn list_all<P: Pages>(&self, pages: &P, caller: Caller) {
         for group in (0..self.shape.groups).map(Group) {
             if self.directory.look(group).state() == State::Resident {
-                self.enlist(pages, caller, &[group]).await;
+                self.enlist(pages, caller, Run::of(group)).await;
             }
         }
     }

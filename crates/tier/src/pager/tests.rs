@@ -115,6 +115,18 @@ fn the_wrong_order_is_seen_to_lose() {
 }
 
 #[test]
+fn what_comes_is_read_while_something_else_leaves() {
+    for cluster in [1, 4] {
+        let mut play = contended(true, 3);
+        (play.shape.groups, play.shape.frames, play.plan.cluster) = (16, 8, cluster);
+        (play.movers, play.plan.batch) = (0, 2);
+        let report = play.run();
+        assert_eq!(report.wrong, Vec::<String>::new());
+        assert!(report.read_ahead > 0, "clusters of {cluster}");
+    }
+}
+
+#[test]
 fn one_seed_is_one_run() {
     let report = |seed| contended(true, seed).run();
     assert_eq!(report(4), report(4));

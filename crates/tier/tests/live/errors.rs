@@ -73,6 +73,18 @@ impl Far for Flaky {
         }
         self.inner.write(part, from, scratch)
     }
+
+    fn exchange(
+        &self,
+        (out, from): (&Part, &[u8]),
+        (part, to): (&Part, &mut [u8]),
+        scratch: &mut Scratch,
+    ) -> (Result<(), Trouble>, bool) {
+        let bad = |page: usize| (part.at()..part.at() + part.bytes()).contains(&(page << 12));
+        let read = !self.unreadable.is_some_and(bad);
+        let read = read && self.inner.read(part, to, scratch).is_ok();
+        (self.write(out, from, scratch), read)
+    }
 }
 
 fn config(workers: u16) -> Config {
@@ -199,8 +211,7 @@ fn passing() {
     }
 }
 
-fn lossless(far: impl Far + 'static, area: usize) {
-    let config = Config { area_bytes: area, movers: 1, ..config(3) };
+fn lossless(far: impl Far + 'static, config: Config) {
     let name = far.name();
     let team = Team::new(config, Box::new(far)).expect("a team");
     let report = team
@@ -222,13 +233,17 @@ fn lossless(far: impl Far + 'static, area: usize) {
 
 fn file() {
     let folder = std::env::temp_dir();
-    let file = File::new(&folder, 256 << 12).expect("a file");
-    lossless(file, 256 << 12);
+    let file = || File::new(&folder, 256 << 12).expect("a file");
+    lossless(file(), Config { movers: 1, ..config(3) });
+    // Without movers workers read groups while they write others.
+    let mut alone = Config { group_pages: 2, ..config(3) };
+    (alone.plan.batch, alone.plan.cluster) = (4, 4);
+    lossless(file(), alone);
 }
 
 fn compressed() {
     let far = Compressed::new(256 << 12, 4096, 256 << 12).expect("memory");
-    lossless(far, 256 << 12);
+    lossless(far, Config { movers: 1, ..config(3) });
 }
 
 fn compressed_full() {

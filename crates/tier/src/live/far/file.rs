@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
-use isochrone_os::ring::{Direction, Ring};
+use isochrone_os::ring::{Direction, Ring, Transfer};
 
 use super::{Far, Part, Scratch};
 use crate::pages::Trouble;
@@ -59,6 +59,16 @@ impl File {
     pub const fn is_direct(&self) -> bool {
         self.direct
     }
+
+    fn transfer(
+        &self,
+        direction: Direction,
+        part: &Part,
+        address: *mut u8,
+        bytes: usize,
+    ) -> Transfer {
+        Transfer { file: self.file.as_raw_fd(), direction, at: part.at() as u64, address, bytes }
+    }
 }
 
 fn trouble(error: &io::Error) -> Trouble {
@@ -84,26 +94,40 @@ impl Far for File {
 
     fn read(&self, part: &Part, to: &mut [u8], scratch: &mut Scratch) -> Result<(), Trouble> {
         if let Some(ring) = scratch.ring.as_mut().filter(|_| to.len() > PIECE_BYTES) {
-            let (file, at, place) = (self.file.as_raw_fd(), part.at() as u64, to.as_mut_ptr());
+            let read = self.transfer(Direction::Read, part, to.as_mut_ptr(), to.len());
             // SAFETY: the file is open; `to` is that long, and borrowed for writing until the call returns.
-            let read =
-                unsafe { ring.transfer(file, Direction::Read, at, place, to.len(), PIECE_BYTES) };
-            return read.map_err(told);
+            let [outcome] = unsafe { ring.transfer([read], PIECE_BYTES) };
+            return outcome.map_err(told);
         }
         self.file.read_exact_at(to, part.at() as u64).map_err(|error| trouble(&error))
     }
 
     fn write(&self, part: &Part, from: &[u8], scratch: &mut Scratch) -> Result<(), Trouble> {
         if let Some(ring) = scratch.ring.as_mut().filter(|_| from.len() > PIECE_BYTES) {
-            let (file, at, place) =
-                (self.file.as_raw_fd(), part.at() as u64, from.as_ptr().cast_mut());
+            let address = from.as_ptr().cast_mut();
+            let write = self.transfer(Direction::Write, part, address, from.len());
             // SAFETY: the file is open; `from` is that long; a write into a file only reads it.
-            let written = unsafe {
-                ring.transfer(file, Direction::Write, at, place, from.len(), PIECE_BYTES)
-            };
-            return written.map_err(told);
+            let [outcome] = unsafe { ring.transfer([write], PIECE_BYTES) };
+            return outcome.map_err(told);
         }
         self.file.write_all_at(from, part.at() as u64).map_err(|error| trouble(&error))
+    }
+
+    fn exchange(
+        &self,
+        (out, from): (&Part, &[u8]),
+        (part, to): (&Part, &mut [u8]),
+        scratch: &mut Scratch,
+    ) -> (Result<(), Trouble>, bool) {
+        let Some(ring) = scratch.ring.as_mut() else {
+            return (self.write(out, from, scratch), false);
+        };
+        let write = self.transfer(Direction::Write, out, from.as_ptr().cast_mut(), from.len());
+        let read = self.transfer(Direction::Read, part, to.as_mut_ptr(), to.len());
+        // SAFETY: the file is open; both are that long and borrowed until the call returns, `to` for writing, so
+        // they do not overlap; a write into a file only reads `from`.
+        let [written, read] = unsafe { ring.transfer([write, read], PIECE_BYTES) };
+        (written.map_err(told), read.is_ok())
     }
 
     fn used_bytes(&self) -> Option<u64> {
@@ -153,8 +177,16 @@ mod tests {
         file.write(&Part::owned(4096, BYTES), from, &mut scratch).unwrap();
         file.read(&Part::owned(4096, BYTES), to, &mut scratch).unwrap();
         assert!(from == to);
-        let beyond = file.read(&Part::owned((1 << 20) - 4096, BYTES), to, &mut scratch);
-        assert_eq!(beyond, Err(Trouble::Far(EIO)));
+        // One goes while another comes; what cannot come does not keep the other from going.
+        to.fill(0);
+        let (out, back) = (Part::owned(4096 + BYTES, 4096), Part::owned(4096, BYTES));
+        let (written, read) = file.exchange((&out, &from[..4096]), (&back, to), &mut scratch);
+        assert_eq!(written, Ok(()));
+        assert!(!read || from == to, "read, or left to a call of its own");
+        let beyond = Part::owned((1 << 20) - 4096, BYTES);
+        let (written, read) = file.exchange((&out, &from[..4096]), (&beyond, to), &mut scratch);
+        assert_eq!((written, read), (Ok(()), false));
+        assert_eq!(file.read(&beyond, to, &mut scratch), Err(Trouble::Far(EIO)));
     }
 
     #[test]

@@ -85,6 +85,19 @@ pub trait Far: std::fmt::Debug + Send + Sync {
     /// [`Trouble`] where it cannot be written.
     fn write(&self, part: &Part, from: &[u8], scratch: &mut Scratch) -> Result<(), Trouble>;
 
+    /// Writes one part while it reads another, where it can: a medium does both sooner at once than one after the
+    /// other. The outcome of the write, and whether the other part was read; where not, nobody tried or it
+    /// failed, and [`Self::read`] says why.
+    fn exchange(
+        &self,
+        (out, from): (&Part, &[u8]),
+        (part, to): (&Part, &mut [u8]),
+        scratch: &mut Scratch,
+    ) -> (Result<(), Trouble>, bool) {
+        let _ = (part, to);
+        (self.write(out, from, scratch), false)
+    }
+
     /// What is there will not be read any more.
     fn forget(&self, part: &Part) {
         let _ = part;

@@ -35,6 +35,10 @@ pub(super) struct Machine {
     /// Pages in memory.
     pub(super) cache: RefCell<BTreeMap<Group, u64>>,
     pub(super) far: RefCell<BTreeMap<Group, u64>>,
+    /// Groups that their owner will fetch, and what was read of them while something left.
+    ahead: RefCell<BTreeMap<Group, Option<u64>>>,
+    /// Groups that came from there.
+    pub(super) ahead_used: Cell<u64>,
     /// Words that somebody woke, and how often: who sleeps compares.
     wakes: RefCell<BTreeMap<usize, u64>>,
     pub(super) events: RefCell<BTreeMap<Event, u64>>,
@@ -109,6 +113,11 @@ impl Pages for &Machine {
         for group in run.iter() {
             let value = self.cache.borrow().get(&group).copied();
             step().await;
+            let far = self.far.borrow().clone();
+            let foreseen = |(group, read): (&Group, &mut Option<u64>)| {
+                *read = read.or_else(|| far.get(group).copied());
+            };
+            self.ahead.borrow_mut().iter_mut().for_each(foreseen);
             // A hole reads as zeros, and that is what would be stored.
             self.far.borrow_mut().insert(group, value.unwrap_or(0));
         }
@@ -126,13 +135,21 @@ impl Pages for &Machine {
         Ok(())
     }
 
+    fn foresee(&self, run: Run) {
+        self.ahead.borrow_mut().extend(run.iter().map(|group| (group, None)));
+    }
+
     async fn fill(&self, run: Run, fetch: Fetch) -> Result<(), Trouble> {
         step().await;
         if self.fails() {
             return Err(Trouble::Far(5));
         }
         for group in run.iter() {
-            let stored = if fetch.stored { self.far.borrow()[&group] } else { 0 };
+            let ahead = self.ahead.borrow_mut().remove(&group).flatten();
+            let ahead = ahead.filter(|_| fetch.foreseen);
+            self.ahead_used.set(self.ahead_used.get() + u64::from(ahead.is_some()));
+            let read = || if fetch.stored { self.far.borrow()[&group] } else { 0 };
+            let stored = ahead.unwrap_or_else(read);
             self.cache.borrow_mut().entry(group).or_insert(stored);
             if let Some(space) = fetch.into {
                 self.tables.borrow_mut().entry((space, group)).or_insert(!fetch.protect);

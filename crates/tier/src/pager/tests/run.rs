@@ -40,6 +40,8 @@ pub(super) struct Report {
     /// Frames that nobody has in the end.
     pub(super) frames_lost: i64,
     pub(super) events: BTreeMap<Event, u64>,
+    /// Groups that were read while something else left.
+    pub(super) read_ahead: u64,
 }
 
 /// What workers know of what they did.
@@ -206,6 +208,7 @@ impl Play {
             failed: account.failed,
             frames_lost: i64::from(self.shape.frames) - known,
             events: machine.events.take(),
+            read_ahead: machine.ahead_used.get(),
         }
     }
 
