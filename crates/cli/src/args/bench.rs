@@ -159,8 +159,9 @@ pub(crate) struct TierArgs {
     /// Data of the stencil, of which half fits fast memory.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, default_value = "16M")]
     pub(crate) area: u64,
-    /// Radii of the stencil: arithmetic for a page grows with their square.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,2,3,5,7,10,14,18")]
+    /// Radii of the stencil: arithmetic for a page grows with their square. These go from a plain sweep to some
+    /// eight times as much arithmetic as it takes to replace a page.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,2,3,4,5,7,10")]
     pub(crate) radii: Vec<usize>,
     /// Only these parts.
     #[arg(long, value_enum, value_name = "PARTS", value_delimiter = ',')]

@@ -5,6 +5,7 @@
 //! Two grids, static bands of rows, and only rows at the borders of bands are read by two workers. Every
 //! point is summed in one fixed order, so that every way of running it gives the same bits.
 
+use std::array::from_fn;
 use std::ops::Range;
 
 /// A problem.
@@ -107,15 +108,28 @@ impl Stencil {
         out[..radius].copy_from_slice(&here[..radius]);
         out[columns - radius..].copy_from_slice(&here[columns - radius..]);
         let above = &source[(row - radius) * columns..];
-        let mut column = radius;
-        while column + LANES <= columns - radius {
-            let sums = self.points_at::<LANES>(above, column, weights);
-            out[column..column + LANES].copy_from_slice(&sums);
-            column += LANES;
+        if columns < 2 * radius + LANES {
+            for (column, point) in out.iter_mut().enumerate().take(columns - radius).skip(radius) {
+                *point = self.points_at::<1>(above, column, weights)[0];
+            }
+            return;
         }
-        while column < columns - radius {
-            out[column] = self.points_at::<1>(above, column, weights)[0];
-            column += 1;
+        match radius {
+            1 => self.blocks(out, |column| self.points_of::<3>(above, column, weights)),
+            2 => self.blocks(out, |column| self.points_of::<5>(above, column, weights)),
+            _ => self.blocks(out, |column| self.points_at::<LANES>(above, column, weights)),
+        }
+    }
+
+    /// All points of a row that are not at an edge, `LANES` by `LANES`; there are so many. The last of them are
+    /// summed twice where they are no multiple: every point gives the same bits wherever its block begins.
+    fn blocks(&self, out: &mut [f64], points: impl Fn(usize) -> [f64; LANES]) {
+        let end = self.columns - self.radius;
+        for column in (self.radius..end).step_by(LANES) {
+            let column = column.min(end - LANES);
+            if let Some(to) = out[column..].first_chunk_mut() {
+                *to = points(column);
+            }
         }
     }
 
@@ -129,6 +143,26 @@ impl Stencil {
             for (dx, weight) in weights.iter().enumerate() {
                 for (sum, value) in sums.iter_mut().zip(&line[dx..dx + N]) {
                     *sum += weight * value;
+                }
+            }
+        }
+        sums
+    }
+
+    /// The same in the same order for a side that the compiler knows: all sums stay in registers.
+    #[inline]
+    fn points_of<const SIDE: usize>(
+        &self,
+        above: &[f64],
+        column: usize,
+        weights: &[f64],
+    ) -> [f64; LANES] {
+        let mut sums = [0.0; LANES];
+        for (dy, weights) in weights.as_chunks::<SIDE>().0.iter().enumerate() {
+            let line = &above[dy * self.columns + column - SIDE / 2..];
+            for (dx, weight) in weights.iter().enumerate() {
+                if let Some(values) = line[dx..].first_chunk::<LANES>() {
+                    sums = from_fn(|lane| sums[lane] + weight * values[lane]);
                 }
             }
         }
@@ -202,6 +236,25 @@ mod tests {
             assert_eq!(out[row * 37 + column].to_bits(), sum.to_bits());
         }
         assert_eq!(out[5 * 37], grid[5 * 37], "the edge stays");
+    }
+
+    /// Whatever the width and the radius, a point is the same as summed alone.
+    #[test]
+    fn blocks_give_the_bits_of_single_points() {
+        for (columns, radius) in [(37, 1), (12, 2), (9, 1), (16, 2), (37, 3), (13, 3)] {
+            let stencil = Stencil { columns, ..small(radius) };
+            let mut grid = vec![0.0; stencil.points()];
+            stencil.fill(0..30, &mut grid);
+            let weights = stencil.weights();
+            let mut out = vec![0.0; columns];
+            stencil.row(&grid, 10, &mut out, &weights);
+            let above = &grid[(10 - radius) * columns..];
+            let points = out.iter().enumerate().take(columns - radius).skip(radius);
+            for (column, point) in points {
+                let alone = stencil.points_at::<1>(above, column, &weights)[0];
+                assert_eq!(point.to_bits(), alone.to_bits(), "{columns} {radius} {column}");
+            }
+        }
     }
 
     #[test]
