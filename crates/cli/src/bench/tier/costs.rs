@@ -85,11 +85,33 @@ pub(super) struct Slope {
 }
 
 /// The same for both kinds of tables.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Slopes {
     pub(super) shared: Option<Slope>,
     pub(super) separated: Option<Slope>,
+    /// Why there is none.
+    pub(super) missing: Option<&'static str>,
 }
+
+impl Slopes {
+    fn of(breakdown: &[Breakdown]) -> Self {
+        let shared = slope(breakdown, Tables::Shared);
+        let separated = slope(breakdown, Tables::Separated);
+        let missing = match (shared, separated) {
+            (Some(_), Some(_)) => None,
+            _ if breakdown.iter().all(|row| row.workers == 1) => Some(ONE_CORE),
+            _ => Some(NOT_COUNTED),
+        };
+        Self { shared, separated, missing }
+    }
+}
+
+/// Why a machine of one core has no slope.
+const ONE_CORE: &str = "a line needs two numbers of workers on cores of their own, and this run has one core: give \
+                        two with --cores, or count up to 32 in the emulated machine of `cargo xtask vm`";
+/// Why one with two has none.
+const NOT_COUNTED: &str = "this kernel does not say how often it interrupted cores for shootdowns (no TLB line in \
+                           /proc/interrupts)";
 
 /// All costs.
 #[derive(Clone, Debug, Serialize)]
@@ -109,10 +131,10 @@ pub(super) fn measure(
     let faults = faults(runner, repeats, &clock)?;
     setting.step("where the time of a replaced page goes");
     let breakdown = breakdown(runner, repeats, &clock)?;
-    let slopes = Slopes {
-        shared: slope(&breakdown, Tables::Shared),
-        separated: slope(&breakdown, Tables::Separated),
-    };
+    let slopes = Slopes::of(&breakdown);
+    if let Some(why) = slopes.missing {
+        setting.miss(&format!("interrupts against workers: {why}"));
+    }
     Ok(Costs { faults, breakdown, slopes })
 }
 
@@ -226,4 +248,40 @@ fn slope(rows: &[Breakdown], tables: Tables) -> Option<Slope> {
     };
     let (one, two) = (at(1)?, at(2)?);
     Some(Slope { a: 2.0 * one - two, b: two - one, workers_most: 2 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(workers: u16, interrupts_per_batch: Option<f64>, tables: Tables) -> Breakdown {
+        Breakdown {
+            tables,
+            workers,
+            batch: 32,
+            lock: 0.0,
+            page_table: 0.0,
+            shootdown: None,
+            copy: 0.0,
+            other: 0.0,
+            total: 0.0,
+            interrupts_per_batch,
+        }
+    }
+
+    #[test]
+    fn a_line_goes_through_both_numbers_of_workers_or_says_why_there_is_none() {
+        let all = |workers: &[u16], count: Option<f64>| {
+            let rows = [Tables::Shared, Tables::Separated].into_iter().flat_map(|tables| {
+                workers.iter().map(move |n| row(*n, count.map(|c| c * f64::from(n - 1)), tables))
+            });
+            Slopes::of(&rows.collect::<Vec<_>>())
+        };
+        let line = Some(Slope { a: -2.0, b: 2.0, workers_most: 2 });
+        let both = all(&[1, 2], Some(2.0));
+        assert_eq!((both.shared, both.separated, both.missing), (line, line, None));
+        let alone = all(&[1], Some(0.0));
+        assert_eq!((alone.shared, alone.missing), (None, Some(ONE_CORE)));
+        assert_eq!(all(&[1, 2], None).missing, Some(NOT_COUNTED));
+    }
 }

@@ -176,6 +176,20 @@ impl Figures {
 
     fn sentences(&self) -> Vec<String> {
         let mut all = Vec::new();
+        for (tables, slope) in [
+            ("one set of tables", self.ipi_slope.shared),
+            ("separate ones", self.ipi_slope.separated),
+        ] {
+            if let Some(line) = slope {
+                all.push(format!(
+                    "Interrupts a batch with {tables}: {:.2} + {:.2} N, N to {}.",
+                    line.a, line.b, line.workers_most
+                ));
+            }
+        }
+        if let Some(why) = self.ipi_slope.missing {
+            all.push(format!("Interrupts against workers, not measured: {why}."));
+        }
         if let Some(f) = self.synchronous_faults {
             all.push(format!(
                 "Synchronous faults: {:.0}, where 25 P is {:.0}; within 2 %: {}.",
