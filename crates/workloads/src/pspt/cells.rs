@@ -28,8 +28,6 @@ pub enum Mode {
     PrefetchAnyEngines,
     /// The same with a core for every thread.
     PrefetchNoSiblings,
-    /// The same with both.
-    PrefetchNeither,
     /// Separated tables, and a mover for every worker, however many there are.
     PrefetchMoverEach,
 }
@@ -46,7 +44,6 @@ impl Mode {
             Self::Prefetch => "PSPT+pre-fetch",
             Self::PrefetchAnyEngines => "PSPT+pre-fetch, engines without bound",
             Self::PrefetchNoSiblings => "PSPT+pre-fetch, a core for each thread",
-            Self::PrefetchNeither => "PSPT+pre-fetch, neither bound",
             Self::PrefetchMoverEach => "PSPT+pre-fetch, a mover for each thread",
         }
     }
@@ -60,7 +57,7 @@ impl Mode {
     }
 
     const fn has_siblings(self) -> bool {
-        !matches!(self, Self::InMemoryNoSiblings | Self::PrefetchNoSiblings | Self::PrefetchNeither)
+        !matches!(self, Self::InMemoryNoSiblings | Self::PrefetchNoSiblings)
     }
 
     /// The run of the same machine with all data in memory.
@@ -129,15 +126,10 @@ fn keys(most: u16) -> Vec<Key> {
         }
     }
     for (smt, workers) in [(Smt::Off, 8), (Smt::Off, 56), (Smt::On, 128)] {
-        for mode in [
-            Mode::InMemoryNoSiblings,
-            Mode::PrefetchAnyEngines,
-            Mode::PrefetchNoSiblings,
-            Mode::PrefetchNeither,
-        ] {
-            keys.push((mode, smt, workers));
-        }
+        keys.push((Mode::PrefetchAnyEngines, smt, workers));
     }
+    keys.push((Mode::InMemoryNoSiblings, Smt::Off, 8));
+    keys.push((Mode::PrefetchNoSiblings, Smt::Off, 8));
     keys.push((Mode::PrefetchMoverEach, Smt::On, 128));
     keys.push((Mode::Pspt, Smt::Spread, 64));
     keys.retain(|(_, _, workers)| *workers <= most);
@@ -161,7 +153,7 @@ fn places(smt: Smt, workers: u16, movers: u16) -> Vec<usize> {
 /// The case of a key.
 pub(super) fn case(plan: &Plan, (mode, smt, workers): Key, compute: f64) -> Case {
     let mut spec = spec();
-    if matches!(mode, Mode::PrefetchAnyEngines | Mode::PrefetchNeither) {
+    if mode == Mode::PrefetchAnyEngines {
         spec.engines = 0;
     }
     spec.siblings = mode.has_siblings();

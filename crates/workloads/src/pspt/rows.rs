@@ -206,14 +206,8 @@ fn causes(all: &Simulated, rows: &mut Vec<Row>) {
     ));
     let unjudged = [
         ("table1/8", Smt::Off, 8, Mode::PrefetchNoSiblings, "a core for each thread takes away"),
-        ("table1/8", Smt::Off, 8, Mode::PrefetchAnyEngines, "engines without bound takes away"),
-        (
-            "table2/128",
-            Smt::On,
-            128,
-            Mode::PrefetchNeither,
-            "engines without bound, and a core for each thread, take away",
-        ),
+        ("table1/8", Smt::Off, 8, Mode::PrefetchAnyEngines, "engines without bound take away"),
+        ("table2/128", Smt::On, 128, Mode::PrefetchAnyEngines, "engines without bound take away"),
     ];
     for (cell, smt, workers, mode, name) in unjudged {
         let mut row = row(
