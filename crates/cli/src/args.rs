@@ -33,7 +33,7 @@ pub(crate) use verify::{ModelArgs, VerifyCommand};
 
 use crate::bench::RankArgs;
 use crate::run::usage::UsageArgs;
-use crate::tier::TierArmArgs;
+use crate::tier::{TierArmArgs, TierCommand};
 use crate::workload::WorkloadArgs;
 
 /// Measures how far every core is from every memory block, region and other core, and arranges data,
@@ -137,6 +137,13 @@ pub(crate) enum Command {
             isochrone reproduce numa-aware-runtime --results runs.jsonl --json rows.json --html page.html\n  \
             isochrone reproduce cla --html cla.html")]
     Reproduce(ReproduceArgs),
+    /// Memory larger than fast memory: what this kernel lacks for it, and how it can be had.
+    #[command(after_help = "Examples:\n  isochrone tier check\n  isochrone tier check --json")]
+    Tier {
+        /// What to do.
+        #[command(subcommand)]
+        command: TierCommand,
+    },
     /// Runs a program and leaves what it took; part of `run` and `bench`.
     #[command(hide = true)]
     Usage(UsageArgs),

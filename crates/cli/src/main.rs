@@ -63,6 +63,7 @@ fn dispatch(command: Command, terminal: &Terminal) -> Result<ExitCode> {
         Command::Sim { command } => sim::run(&command, terminal),
         Command::Usage(args) => run::usage::run(&args),
         Command::Workload(args) => workload::run(&args, terminal),
+        Command::Tier { command } => tier::check::run(&command, terminal),
         Command::TierArm(args) => tier::run(&args, terminal),
         Command::CollRank(args) => bench::coll_rank(&args, terminal),
         Command::Completions { shell } => {

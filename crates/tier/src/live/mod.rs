@@ -32,7 +32,7 @@ mod worker;
 
 pub use array::{Array, Phase, Slices};
 pub use barrier::Gone;
-pub use check::Mode;
+pub use check::{Check, Missing, Mode, check};
 pub use common::{Counters, NOTES, Timed};
 pub use global::{FreeError, NoPiece};
 pub use mapped::Mapped;
