@@ -6,6 +6,7 @@
 
 mod programs;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -129,6 +130,7 @@ fn compare(case: &Case, options: &Options, scratch: &Path) -> Result<Value> {
         "large_processes": placed.large_processes,
         "threads": placed.threads,
         "ignored_frees": placed.ignored_frees,
+        "left_to_glibc_mib": placed.left,
         "startup_us_max": placed.startup_us,
         "seconds": [direct.seconds, under.seconds],
     });
@@ -155,7 +157,11 @@ fn verdict(case: &Case, direct: &Ran, under: &Ran, placed: &Placed) -> Result<()
     ensure!(under.out.contains(case.says), "it did not get as far as to say {:?}", case.says);
     if case.must_place {
         let share = placed.large_share().context("no process placed anything")?;
-        ensure!(share >= LEAST_SHARE, "only {share:.3} of what could be placed was");
+        ensure!(
+            share >= LEAST_SHARE,
+            "only {share:.3} of what could be placed was; glibc got, in MiB, {:.1?}",
+            placed.left
+        );
     }
     Ok(())
 }
@@ -218,6 +224,8 @@ struct Placed {
     threads: u64,
     ignored_frees: u64,
     startup_us: f64,
+    /// MiB that large processes left to glibc, by reason.
+    left: BTreeMap<String, f64>,
 }
 
 impl Placed {
@@ -232,6 +240,11 @@ impl Placed {
             if placeable >= LARGE_BYTES {
                 sums.large_processes += 1;
                 sums.large = [sums.large[0] + placed, sums.large[1] + placeable];
+                for left in process["delegated"].as_array().into_iter().flatten() {
+                    let reason = left["reason"].as_str().unwrap_or("?").to_owned();
+                    let mib = left["bytes"].as_f64().unwrap_or(0.0) / f64::from(1 << 20);
+                    *sums.left.entry(reason).or_default() += mib;
+                }
             }
             sums.threads += process["threads"].as_u64().unwrap_or(0);
             sums.ignored_frees += process["ignored_frees"].as_u64().unwrap_or(0);

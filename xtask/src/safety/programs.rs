@@ -88,6 +88,7 @@ pub(super) fn all(root: &Path) -> Vec<Case> {
     vec![
         python_tests("python threads", "test.test_thread test.test_threading test.test_queue"),
         python_tests("python subprocess", "test.test_subprocess"),
+        python_tests("python containers", "test.test_list test.test_dict test.test_set test.test_deque test.test_heapq test.test_bytes test.test_unicode test.test_re test.test_json test.test_pickle"),
         python_tests("python processes", "forked.WithProcessesTestPool forked.WithProcessesTestQueue forked.WithManagerTestPool forked.WithThreadsTestPool forked.WithProcessesTestValue forked.WithProcessesTestArray forked.WithProcessesTestConnection")
             .file("forked.py", "import test._test_multiprocessing as all\nall.install_tests_in_module_dict(globals(), 'fork')\n"),
         Case::new("python objects", &["python3"], &["python3", "objects.py"])
@@ -100,12 +101,24 @@ pub(super) fn all(root: &Path) -> Vec<Case> {
         Case::new("sqlite3", &["sqlite3"], &["sqlite3", ":memory:", ".read table.sql"])
             .file("table.sql", TABLE_SQL),
         Case::new("git", &["git"], &["sh", "-c", &git]),
+        Case::new("git history", &["git", "awk"], &["sh", "history.sh"])
+            .file("history.sh", HISTORY_SH)
+            .saying("fsck ended with 0"),
         Case::new(
             "c++ compiler",
             &["g++"],
             &["sh", "-c", "g++ -O1 -g0 -c large.cpp -o large.o && sha256sum large.o"],
         )
         .file("large.cpp", large_cpp()),
+        Case::new("c++ at -O2", &["g++"], &["sh", "-c", "g++ -std=c++20 -O2 -g0 large.cpp main.cpp -o large && sha256sum large && ./large"])
+            .file("large.cpp", large_cpp())
+            .file("main.cpp", MAIN_CPP)
+            .saying("19899"),
+        // Rust's own builds of rustc bring an allocator of their own, which then serves it.
+        Case::new("rustc", &["rustc"], &["sh", "-c", "rustc -O -C codegen-units=1 -C metadata=0 --emit=asm,link large.rs && sha256sum large.s && ./large"])
+            .file("large.rs", large_rs())
+            .saying("sum 3280")
+            .with(&[], false),
         Case::new("redis", &["redis-server", "redis-benchmark"], &["sh", "redis.sh"])
             .file("redis.sh", REDIS_SH)
             .saying("server ended with 0"),
@@ -275,6 +288,46 @@ if (isMainThread) {
   Promise.all(ends).then(hashes => console.log([work(4), ...hashes].join('\n')));
 } else parentPort.postMessage(work(workerData));
 "#;
+
+/// A repository made from a stream, its packs made anew, and everything read again.
+const HISTORY_SH: &str = r#"
+git init -q --bare -b main copy && cd copy || exit 1
+awk 'BEGIN { for (c = 1; c <= 9000; c++) {
+  printf "commit refs/heads/main\ncommitter A B <a@b> %d +0000\ndata 4\nc%03d\n", 1000000000 + c * 60, c % 1000
+  for (f = 0; f < 3; f++) { text = ""; for (l = 0; l < 40; l++) text = text sprintf("%d line %d of %d\n", (l == c % 40) ? c : l, l, f)
+    printf "M 100644 inline d%d/f%d\ndata %d\n%s\n", (c * 7 + f) % 97, f, length(text), text } } print "done" }' |
+  git fast-import --quiet --done || exit 1
+git repack -adfq --depth=30 --window=30 --threads=2
+git fsck --full --no-progress --strict; echo fsck ended with $?
+git log --stat --format='%H %ct %s' | sha256sum
+git log -p -n 3000 | sha256sum
+git rev-list --objects --all | sha256sum
+git -c gc.auto=0 gc --quiet && git count-objects -v | grep -E 'in-pack|packs'
+"#;
+
+/// What calls the instances.
+const MAIN_CPP: &str = r#"
+#include <cstdio>
+int f0(int); int f7(int); int f59(int);
+int main() { long sum = 0; for (int n = 0; n < 67; n++) sum += f0(n) + f7(n) + f59(n); std::printf("%ld\n", sum); }
+"#;
+
+/// Many instances of generic code of the standard library, for rustc.
+fn large_rs() -> String {
+    let mut text = String::from("use std::collections::{BTreeMap, HashMap, HashSet};\n");
+    for n in 0..40 {
+        text += &format!(
+            "#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)] struct T{n}([u32; {len}], String);\n\
+             fn f{n}(n: u32) -> usize {{ let mut m = BTreeMap::new(); let mut h = HashMap::new();\n\
+             for i in 0..n {{ let mut t = T{n}([0; {len}], i.to_string()); t.0[0] = i; m.insert(t.clone(), vec![i; {len}]); h.insert(t, i); }}\n\
+             let mut v: Vec<_> = h.into_iter().collect(); v.sort(); let s: HashSet<_> = v.iter().map(|p| p.1).collect();\n\
+             m.len() + s.len() }}\n",
+            len = n + 1
+        );
+    }
+    let calls: Vec<String> = (0..40).map(|n| format!("f{n}(41)")).collect();
+    text + &format!("fn main() {{ println!(\"sum {{}}\", {}); }}\n", calls.join(" + "))
+}
 
 /// Many instances of templates of the standard library.
 fn large_cpp() -> String {
