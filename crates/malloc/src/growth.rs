@@ -67,6 +67,8 @@ pub(crate) struct Growth {
     has_backlog: AtomicBool,
     /// The arena has no more memory.
     is_full: AtomicBool,
+    /// The process has had so much in use that lines matter.
+    is_worth_it: AtomicBool,
     /// No base of this machine's is known, until the time that follows.
     is_unknown: AtomicBool,
     retry_at_ns: AtomicU64,
@@ -148,6 +150,7 @@ impl Growth {
             epoch_at_ns: Table::zeroed(atlas.cores().len())?,
             has_backlog: AtomicBool::new(true),
             is_full: AtomicBool::new(false),
+            is_worth_it: AtomicBool::new(false),
             is_unknown: AtomicBool::new(false),
             retry_at_ns: AtomicU64::new(0),
         })
@@ -240,14 +243,31 @@ impl Instance<'_> {
     pub(crate) fn wants_work(&self) -> bool {
         let growth = &self.growth;
         !growth.is_unknown.load(Ordering::Relaxed)
+            && self.is_worth_it()
             && (growth.has_backlog.load(Ordering::Relaxed)
                 || (self.heap().wants_pages() > 0 && !growth.is_full.load(Ordering::Relaxed)))
+    }
+
+    /// Whether anything is to be learnt: of what a second-level cache holds no line is waited for,
+    /// so a process that has less in use pays nothing. Half of it, so that pages are known in time;
+    /// once so much was in use, for good. A pool was made to be placed.
+    fn is_worth_it(&self) -> bool {
+        let worth = &self.growth.is_worth_it;
+        if !self.is_process() || worth.load(Ordering::Relaxed) {
+            return true;
+        }
+        let enough = self.heap().live_bytes() >= self.heap().policy().l2_bytes / 2;
+        if enough {
+            worth.store(true, Ordering::Relaxed);
+        }
+        enough
     }
 
     fn is_epoch_due(&self, core: u16, now: u64) -> bool {
         let at = self.growth.epoch_at_ns.get(usize::from(core));
         at.is_some_and(|at| now >= at.load(Ordering::Relaxed))
             && !self.growth.is_unknown.load(Ordering::Relaxed)
+            && self.is_worth_it()
     }
 
     /// Has it looked whether this core still wears its base.

@@ -1,5 +1,7 @@
 //! Binding threads to cores when they first have something placed: in the order of the configured
-//! list, to the core that has the fewest of all processes of the run.
+//! list, to the first core that has none of any process of the run. Where all cores have one, a
+//! thread is left to the system: which of the others sleep, only the system knows, and two that are
+//! bound to one core while another idles cost more than near lines gain.
 //!
 //! A thread that the program itself has bound is left alone. A thread that never allocates keeps
 //! what it inherited from the one that made it, which may be that one's core: only the program
@@ -46,13 +48,18 @@ fn begin_as(config: &Config, process: u32, parent: u32) {
         table.forget(parent);
     }
     if inherited {
-        let mut all = CpuSet::new();
-        for core in cores.iter().map(|core| usize::from(core.0)).filter(|&c| c < CpuSet::MAX_CPU) {
-            all.set(core);
-        }
-        // Where this is refused the process stays on its core, as it was.
-        let _ = rustix::thread::sched_setaffinity(None, &all);
+        set_free(cores);
     }
+}
+
+/// This thread may run on all cores of the list.
+fn set_free(cores: &[CoreId]) {
+    let mut all = CpuSet::new();
+    for core in cores.iter().map(|core| usize::from(core.0)).filter(|&c| c < CpuSet::MAX_CPU) {
+        all.set(core);
+    }
+    // Where this is refused the thread stays where it was.
+    let _ = rustix::thread::sched_setaffinity(None, &all);
 }
 
 /// This process ends: nobody need find out.
@@ -67,15 +74,18 @@ pub(crate) fn bind(config: &Config) -> Place {
         return Place(None);
     }
     let choose = |threads: &Threads| {
-        let order = (0..cores.len()).map(|nth| match config.pin {
+        let mut order = (0..cores.len()).map(|nth| match config.pin {
             Pin::Spread => spread(nth, cores.len()),
             _ => nth,
         });
-        let fewest = order.min_by_key(|&place| threads.get(place).copied().unwrap_or(u16::MAX));
-        u16::try_from(fewest?).ok()
+        u16::try_from(order.find(|&place| threads.get(place) == Some(&0))?).ok()
     };
     let claimed = table().claim(PROCESS.load(Ordering::Relaxed), choose);
-    let Some((place, entry)) = claimed else { return Place(None) };
+    let Some((place, entry)) = claimed else {
+        // It may have inherited the core of the thread that made it.
+        set_free(cores);
+        return Place(None);
+    };
     let Some(&core) = cores.get(usize::from(place)) else { return Place(None) };
     if affinity::set_thread_affinity(affinity::ThreadId(0), core).is_err() {
         unbind(Place(entry));
@@ -160,6 +170,17 @@ mod tests {
                 unbind(place);
             });
         }
+        // All cores have one: the next may run on any.
+        in_thread(&|| {
+            let all: Vec<u16> = (0_u16..).take(count).collect();
+            let entries = all.iter().map(|&place| table().claim(parent, |_| Some(place)));
+            let entries: Vec<u16> = entries.map(|e| e.expect("room").1.expect("room")).collect();
+            affinity::set_thread_affinity(affinity::ThreadId(0), first).expect("allowed");
+            assert_eq!(bind(&config), Place(None));
+            let widened = CoreSet::of_this_thread().expect("the kernel says");
+            assert!(cores[..count].iter().all(|&core| widened.contains(core)));
+            entries.into_iter().for_each(|entry| unbind(Place(Some(entry))));
+        });
         if count < 2 {
             return;
         }

@@ -47,7 +47,7 @@ pub(crate) mod state {
 
 /// Placements after which a thread adds its counts to the process's and looks whether there is
 /// work for it.
-const TICK_OBJECTS: u32 = 64;
+const TICK_OBJECTS: u32 = 256;
 
 /// A core that no machine has (Linux has 8192 at most).
 const NOWHERE: CoreId = CoreId(u16::MAX);
