@@ -179,7 +179,8 @@ fn a_checking_process_finds_nothing_wrong_with_a_right_program() {
 
 #[test]
 fn a_full_arena_is_shared_by_many_threads_without_loss() {
-    let rig = Rig::new().with(|config| config.arena_bytes_max = 1 << 20);
+    // What the threads share alone is more, in whatever order they run.
+    let rig = Rig::new().with(|config| config.arena_bytes_max = 1 << 19);
     let reports = stress(&rig, &["8", "20000", "2"], false);
     assert!(reports.iter().any(|report| report.delegated(Reason::ArenaFull).objects > 0));
 }
