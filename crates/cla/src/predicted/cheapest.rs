@@ -101,11 +101,12 @@ fn node_ns(prices: &Prices<'_>, node: usize) -> f64 {
     let mut sum = super::private::cheapest_ns(prices, node);
     let mut missing: Vec<(f64, usize)> = Vec::new();
     let mut local = 0.0_f64;
+    let mut at_hand = false;
     for (line, at, touch) in prices.awaited(node) {
         let must = if touch.writes() { writes(prices, line, at) } else { reads(prices, line, at) };
         match must {
             Some((ns, supplier)) => missing.push((ns + prices.neighbour(line, at), supplier)),
-            None if prices.consecutive(line, at) => {}
+            None if prices.consecutive(line, at) => at_hand |= !touch.writes(),
             None => local = prices.costs.local_ns,
         }
     }
@@ -113,6 +114,8 @@ fn node_ns(prices: &Prices<'_>, node: usize) -> f64 {
     sum += match missing[..] {
         [] => local,
         [(ns, _)] if prices.overlaps(node) => prices.costs.added.overlapped_ack_ns.unwrap_or(ns),
+        // Its flag has just come in the line before it: the load of this one may have been on its way by then.
+        [(ns, from)] if at_hand => ns.min(prices.pair(from, node).line_ns),
         [(ns, _)] => ns,
         [(_, first), ..] => {
             let class = missing.iter().map(|&(_, s)| prices.pair(s, node));
