@@ -119,18 +119,19 @@ fn collectives_are_compared_cell_by_cell() {
     for op in ["bcast", "barrier", "reduce", "allreduce", "scatter", "gather"] {
         assert!(cells.iter().any(|cell| cell["op"] == op), "{op} is missing");
     }
-    let still = found["moved_rounds"] == 0;
     for cell in cells {
         assert!(cell["ours_ns"].as_f64().is_some_and(|ns| ns > 0.0), "{cell}");
         assert!(cell["peer_ns"].as_f64().is_some_and(|ns| ns > 0.0), "{cell}");
         assert!(["median", "lo", "hi"].iter().all(|of| cell["ratio"][of].is_number()), "{cell}");
         let inside = cell["inside_band"].as_f64();
-        if cell["mode"] == "isolated" && cell["bytes"].as_u64().is_some_and(|bytes| bytes <= 56) {
-            // No share is judged; there is one unless a core was moved in every round.
-            assert!(!still || inside.is_some_and(|share| (0.0..=1.0).contains(&share)), "{cell}");
+        if cell["mode"] == "isolated" {
+            // No share is judged, and there is none where no call began in time or a core was always moved.
+            let held = cell["held"]["samples"].as_u64().unwrap_or(0);
+            assert_eq!(held > 0, inside.is_some(), "{cell}");
+            assert!(inside.is_none_or(|share| (0.0..=1.0).contains(&share)), "{cell}");
             let end = |name: &str| cell[name].as_f64().unwrap_or(0.0);
             assert!(
-                !still || 0.0 < end("t_min_ns") && end("t_min_ns") <= end("t_max_ns"),
+                held == 0 || 0.0 < end("t_min_ns") && end("t_min_ns") <= end("t_max_ns"),
                 "{cell}"
             );
         } else {
