@@ -1,7 +1,7 @@
 //! The pager on this machine: an area of files in memory, mapped at one address in every worker, whose
 //! faults are resolved in the worker that has them.
 //!
-//! * [`check`]: what the kernel allows, what is missing, and the way to mend it.
+//! * [`mod@check`]: what the kernel allows, what is missing, and the way to mend it.
 //! * [`Team`]: workers (threads or processes) and movers, made by a process of one thread.
 //! * [`far`]: the far tiers.
 
