@@ -134,6 +134,7 @@ pub struct Ring {
 
 #[derive(Clone, Copy, Debug)]
 struct Offsets {
+    head: usize,
     tail: usize,
     mask: u32,
     array: usize,
@@ -183,6 +184,7 @@ impl Ring {
             rings_bytes,
             entries,
             parameters: Offsets {
+                head: given.head as usize,
                 tail: given.tail as usize,
                 mask: 0,
                 array: given.array as usize,
@@ -213,7 +215,7 @@ impl Ring {
     /// Makes transfers, cut into pieces that are on their way at once, and waits for all.
     ///
     /// Each has an outcome of its own: the kernel's error number of its first piece that failed; the others are
-    /// done, too.
+    /// done, too. Whatever happens, none is under way when this returns.
     ///
     /// # Safety
     /// Every `file` must be an open descriptor. Every `address` must be valid for its `bytes`: for reads of the file
@@ -243,6 +245,7 @@ impl Ring {
                 break;
             }
             if let Err(errno) = self.enter(given) {
+                self.give_up(under_way + given);
                 return [Err(errno); N];
             }
             under_way += given;
@@ -301,6 +304,24 @@ impl Ring {
                 Ok(taken) => left -= taken,
                 Err(libc::EINTR | libc::EAGAIN | libc::EBUSY) => {}
                 Err(errno) => return Err(errno),
+            }
+        }
+    }
+
+    /// Takes back what the kernel did not take over of `out` pieces, and waits for the others: they read or write
+    /// memory that the caller is about to use for something else.
+    fn give_up(&mut self, out: u32) {
+        let tail = self.word(self.parameters.tail);
+        // The kernel looks at the ring only within a call of `enter`, none of which is going on.
+        let head = self.word(self.parameters.head).load(Ordering::Acquire);
+        let untaken = tail.swap(head, Ordering::Release).wrapping_sub(head);
+        let mut under_way = out.saturating_sub(untaken);
+        while under_way > 0 {
+            if self.take().is_some() {
+                under_way -= 1;
+            } else {
+                // A thread's own completions are posted as it returns from a system call.
+                rustix::thread::sched_yield();
             }
         }
     }
@@ -394,5 +415,36 @@ mod tests {
         // SAFETY: as above.
         assert_eq!(unsafe { ring.transfer([again], 8192) }, [Ok(())]);
         assert!(bytes == seen);
+    }
+
+    /// A piece that the kernel never took must not be handed over with the next transfer, into memory that is
+    /// somebody else's by then.
+    #[test]
+    fn what_a_failed_call_leaves_is_taken_back() {
+        let Ok(mut ring) = Ring::new() else { return };
+        let file = crate::area::Memfd::new(1 << 16).expect("a file");
+        let mut bytes = vec![7_u8; 1 << 14];
+        let write = Transfer {
+            file: file.as_fd().as_raw_fd(),
+            direction: Direction::Write,
+            at: 0,
+            address: bytes.as_mut_ptr(),
+            bytes: bytes.len(),
+        };
+        // A descriptor that is no ring: every call fails, the mappings stay.
+        let other = crate::area::Memfd::new(4096).expect("a file");
+        let real = core::mem::replace(
+            &mut ring.fd,
+            other.as_fd().try_clone_to_owned().expect("a descriptor"),
+        );
+        // SAFETY: the vector is that long and nobody else's.
+        let [outcome] = unsafe { ring.transfer([write], 1024) };
+        assert!(outcome.is_err());
+        ring.fd = real;
+        let mut seen = vec![1_u8; 1 << 14];
+        let read = Transfer { direction: Direction::Read, address: seen.as_mut_ptr(), ..write };
+        // SAFETY: as above.
+        assert_eq!(unsafe { ring.transfer([read], 4096) }, [Ok(())]);
+        assert!(seen.iter().all(|&byte| byte == 0), "the failed write did not happen late");
     }
 }
