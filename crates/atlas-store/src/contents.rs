@@ -6,6 +6,7 @@
 
 use isochrone_atlas::Penalties;
 use isochrone_machine::{Machine, MachineState};
+use isochrone_units::{CoreId, RegionId};
 use serde::{Deserialize, Serialize};
 
 /// One measured quantity with its spread. The unit is in the name of the field that holds it.
@@ -23,6 +24,14 @@ pub struct Cell {
     pub p95: f64,
     /// How many values stand behind the cell.
     pub n: u32,
+}
+
+impl Cell {
+    /// One value, whose spread is not known.
+    #[must_use]
+    pub const fn single(value: f64) -> Self {
+        Self { median: value, lo: value, hi: value, p5: value, p95: value, n: 1 }
+    }
 }
 
 /// The clock that timed the samples.
@@ -177,6 +186,26 @@ pub struct RegionMap {
     pub stride_bytes: Option<u64>,
     /// Rows are cores, columns regions; nanoseconds a load.
     pub latency_ns: Matrix,
+}
+
+impl RegionMap {
+    /// A chase without a stride. `cells` are row by row: one row for each core, one column for each region.
+    #[must_use]
+    pub fn of_chase(
+        mode: &str,
+        buffer_bytes: u64,
+        cores: impl IntoIterator<Item = CoreId>,
+        regions: impl IntoIterator<Item = RegionId>,
+        cells: Vec<Option<Cell>>,
+    ) -> Self {
+        let latency_ns = Matrix {
+            what: format!("core-to-region latency, {mode} chase, ns"),
+            rows: cores.into_iter().map(|core| core.to_string()).collect(),
+            columns: regions.into_iter().map(|region| region.to_string()).collect(),
+            cells,
+        };
+        Self { mode: mode.to_owned(), buffer_bytes, stride_bytes: None, latency_ns }
+    }
 }
 
 /// Line transfers between pairs of cores, in one coherence state.

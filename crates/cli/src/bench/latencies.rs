@@ -25,24 +25,14 @@ pub(super) fn nearest(
 
 #[cfg(test)]
 mod tests {
-    use isochrone_atlas_store::contents::{Cell, Matrix};
+    use isochrone_atlas_store::contents::Cell;
 
     use super::*;
 
     /// Four cores and two regions.
     fn map(ns: [f64; 8]) -> RegionMap {
-        let cell = |ns: f64| Some(Cell { median: ns, lo: ns, hi: ns, p5: ns, p95: ns, n: 1 });
-        RegionMap {
-            mode: "random".to_owned(),
-            buffer_bytes: 1,
-            stride_bytes: None,
-            latency_ns: Matrix {
-                what: "ns".to_owned(),
-                rows: (0..4).map(|core| CoreId(core).to_string()).collect(),
-                columns: (0..2).map(|region| RegionId(region).to_string()).collect(),
-                cells: ns.map(cell).to_vec(),
-            },
-        }
+        let cells = ns.map(|ns| Some(Cell::single(ns))).to_vec();
+        RegionMap::of_chase("random", 1, (0..4).map(CoreId), (0..2).map(RegionId), cells)
     }
 
     #[test]

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use isochrone_atlas_store::contents::{
-    Base, Cell as Measure, Clock, Contents, Form, LevelMap, Matrix, PageBlock, Quality, RegionMap,
+    Base, Cell as Measure, Clock, Contents, Form, LevelMap, PageBlock, Quality, RegionMap,
 };
 use isochrone_machine::{Core, Machine, Region};
 use isochrone_report::term::Colour;
-use isochrone_units::{CoreId, Level};
+use isochrone_units::{CoreId, Level, RegionId};
 use serde_json::Value;
 
 use super::cells::{Cell, Role, Score};
@@ -365,17 +365,13 @@ fn contents() -> Contents {
         levels: vec![level("llc", 38.0), level("dram", 350.0)],
         pages_keyed_by: "guest frames".to_owned(),
         pages: vec![block],
-        regions: vec![RegionMap {
-            mode: "random".to_owned(),
-            buffer_bytes: 100 << 20,
-            stride_bytes: None,
-            latency_ns: Matrix {
-                what: "core-to-region latency, ns".to_owned(),
-                rows: vec!["core 0".to_owned(), "core 1".to_owned()],
-                columns: vec!["region 0".to_owned()],
-                cells: vec![Some(measure(131.25)), Some(measure(132.1))],
-            },
-        }],
+        regions: vec![RegionMap::of_chase(
+            "random",
+            100 << 20,
+            (0..2).map(CoreId),
+            [RegionId(0)],
+            vec![Some(measure(131.25)), Some(measure(132.1))],
+        )],
         ..Contents::begun(
             "measured",
             Machine {

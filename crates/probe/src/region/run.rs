@@ -4,7 +4,7 @@
 //! A cell is the median over chases of nanoseconds a load. Generic over [`RegionTarget`], so the
 //! same code runs on real regions and on modelled ones.
 
-use isochrone_atlas_store::contents::{DriftEvent, Matrix, RegionMap};
+use isochrone_atlas_store::contents::{DriftEvent, RegionMap};
 use isochrone_stats::{Summary, derive_seed, rng, shuffle};
 use isochrone_units::{CoreId, RegionId};
 
@@ -154,16 +154,11 @@ fn map(
     series: &[Vec<Vec<f64>>],
 ) -> RegionMap {
     let mode = &plan.options.mode;
+    let cells = series.iter().flatten().map(|values| cell(values)).collect();
+    let (cores, regions) = (cores.iter().copied(), regions.iter().copied());
     RegionMap {
-        mode: mode.name().to_owned(),
-        buffer_bytes: plan.options.buffer_bytes,
         stride_bytes: if let Mode::Stride { bytes } = mode { Some(*bytes) } else { None },
-        latency_ns: Matrix {
-            what: format!("core-to-region latency, {} chase, ns", mode.name()),
-            rows: cores.iter().map(ToString::to_string).collect(),
-            columns: regions.iter().map(ToString::to_string).collect(),
-            cells: series.iter().flatten().map(|values| cell(values)).collect(),
-        },
+        ..RegionMap::of_chase(mode.name(), plan.options.buffer_bytes, cores, regions, cells)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Costs of an atlas on machines where latencies and bandwidths disagree: the scheduler's choice follows.
 
-use isochrone_atlas_store::contents::{Bandwidth, Cell, Matrix, RegionMap};
+use isochrone_atlas_store::contents::{Bandwidth, Cell, RegionMap};
 use isochrone_units::{CoreId, RegionId};
 
 use super::Measured;
@@ -14,27 +14,14 @@ fn machine() -> Topology {
     Topology::regular(2, 2, |a, b| if a == b { 10.0 } else { 21.0 })
 }
 
-fn cell(median: f64) -> Cell {
-    Cell { median, lo: median, hi: median, p5: median, p95: median, n: 1 }
-}
-
 /// Core by region.
 fn latencies(ns: [f64; 8]) -> Vec<RegionMap> {
-    vec![RegionMap {
-        mode: "random".to_owned(),
-        buffer_bytes: 1,
-        stride_bytes: None,
-        latency_ns: Matrix {
-            what: "ns".to_owned(),
-            rows: (0..4).map(|core| CoreId(core).to_string()).collect(),
-            columns: (0..2).map(|region| RegionId(region).to_string()).collect(),
-            cells: ns.map(|ns| Some(cell(ns))).to_vec(),
-        },
-    }]
+    let cells = ns.map(|ns| Some(Cell::single(ns))).to_vec();
+    vec![RegionMap::of_chase("random", 1, (0..4).map(CoreId), (0..2).map(RegionId), cells)]
 }
 
 fn bandwidth(cores: &[u16], region: u16, gb_per_s: f64) -> Bandwidth {
-    Bandwidth { cores: cores.to_vec(), region, gb_per_s: cell(gb_per_s) }
+    Bandwidth { cores: cores.to_vec(), region, gb_per_s: Cell::single(gb_per_s) }
 }
 
 /// Region 0 waits less for a line of region 1 than the other way round, and gets a tenth of the bytes.
