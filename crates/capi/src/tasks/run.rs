@@ -99,6 +99,28 @@ unsafe fn with(
     }
 }
 
+/// Finds something out about a run and writes it to where its caller wants it, which is called `name`.
+///
+/// # Safety
+/// As for [`with`]; `place` is null or a value's that may be written.
+unsafe fn ask<T>(
+    tasks: *mut IsochroneTasks,
+    (place, name): (*mut T, &'static str),
+    find: impl FnOnce(&mut IsochroneTasks) -> Result<T, Failure>,
+) -> c_int {
+    let work = |tasks: &mut IsochroneTasks| {
+        if place.is_null() {
+            return Err(null(name));
+        }
+        let found = find(tasks)?;
+        // SAFETY: the caller's, and not null.
+        unsafe { place.write(found) };
+        Ok(())
+    };
+    // SAFETY: the caller vouches for the handle.
+    unsafe { with(tasks, work) }
+}
+
 /// Workers of the run.
 ///
 /// # Safety
@@ -120,18 +142,13 @@ pub unsafe extern "C" fn isochrone_tasks_data(
     bytes: u64,
     data: *mut u32,
 ) -> c_int {
-    let work = |tasks: &mut IsochroneTasks| {
-        if data.is_null() {
-            return Err(null("data"));
-        }
+    let register = |tasks: &mut IsochroneTasks| {
         let made = tasks.run.data::<u8>(usize::try_from(bytes).unwrap_or(usize::MAX))?;
         tasks.data.push(made);
-        // SAFETY: the caller's, and not null.
-        unsafe { data.write(made.id().0) };
-        Ok(())
+        Ok(made.id().0)
     };
-    // SAFETY: the caller vouches for the handle.
-    unsafe { with(tasks, work) }
+    // SAFETY: the caller vouches for the handle and the place.
+    unsafe { ask(tasks, (data, "data"), register) }
 }
 
 impl IsochroneTasks {
@@ -223,17 +240,11 @@ pub unsafe extern "C" fn isochrone_tasks_read(
     bytes: u64,
     address: *mut *const c_void,
 ) -> c_int {
-    let work = |tasks: &mut IsochroneTasks| {
-        if address.is_null() {
-            return Err(null("address"));
-        }
-        let found = tasks.run.read(tasks.part(data, start, bytes)?)?.as_ptr();
-        // SAFETY: the caller's, and not null.
-        unsafe { address.write(found.cast()) };
-        Ok(())
+    let place = |tasks: &mut IsochroneTasks| {
+        Ok(tasks.run.read(tasks.part(data, start, bytes)?)?.as_ptr().cast())
     };
-    // SAFETY: the caller vouches for the handle.
-    unsafe { with(tasks, work) }
+    // SAFETY: the caller vouches for the handle and the address's place.
+    unsafe { ask(tasks, (address, "address"), place) }
 }
 
 /// Waits until the tasks that use a range are over; where it is.
@@ -248,17 +259,11 @@ pub unsafe extern "C" fn isochrone_tasks_write(
     bytes: u64,
     address: *mut *mut c_void,
 ) -> c_int {
-    let work = |tasks: &mut IsochroneTasks| {
-        if address.is_null() {
-            return Err(null("address"));
-        }
-        let found = tasks.run.write(tasks.part(data, start, bytes)?)?.as_mut_ptr();
-        // SAFETY: the caller's, and not null.
-        unsafe { address.write(found.cast()) };
-        Ok(())
+    let place = |tasks: &mut IsochroneTasks| {
+        Ok(tasks.run.write(tasks.part(data, start, bytes)?)?.as_mut_ptr().cast())
     };
-    // SAFETY: the caller vouches for the handle.
-    unsafe { with(tasks, work) }
+    // SAFETY: the caller vouches for the handle and the address's place.
+    unsafe { ask(tasks, (address, "address"), place) }
 }
 
 /// What the run did so far.
@@ -270,12 +275,9 @@ pub unsafe extern "C" fn isochrone_tasks_report(
     tasks: *mut IsochroneTasks,
     counts: *mut IsochroneTasksCounts,
 ) -> c_int {
-    let work = |tasks: &mut IsochroneTasks| {
-        if counts.is_null() {
-            return Err(null("counts"));
-        }
+    let count = |tasks: &mut IsochroneTasks| {
         let found = tasks.run.report();
-        let found = IsochroneTasksCounts {
+        Ok(IsochroneTasksCounts {
             tasks: found.tasks,
             left_out: found.left_out,
             busy_ns: found.busy_ns,
@@ -283,13 +285,10 @@ pub unsafe extern "C" fn isochrone_tasks_report(
             remote_bytes: found.remote_bytes(),
             steals: found.steals.iter().sum(),
             reserved: [0; 2],
-        };
-        // SAFETY: the caller's, and not null.
-        unsafe { counts.write(found) };
-        Ok(())
+        })
     };
-    // SAFETY: the caller vouches for the handle.
-    unsafe { with(tasks, work) }
+    // SAFETY: the caller vouches for the handle and the counts.
+    unsafe { ask(tasks, (counts, "counts"), count) }
 }
 
 /// Writes what ran where and when.
