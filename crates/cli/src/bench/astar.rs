@@ -15,6 +15,7 @@ use isochrone_report::table::{Cell, Table};
 use isochrone_units::LINE_BYTES;
 use serde::Serialize;
 
+use super::Findings;
 use super::Setting;
 use super::field::{Field, Outcome};
 use super::peers::PEERS;
@@ -211,9 +212,8 @@ impl Plan {
     }
 }
 
-impl Figures {
-    /// The tables and what they say.
-    pub(super) fn text(&self, width: u16) -> String {
+impl Findings for Figures {
+    fn text(&self, width: u16) -> String {
         let mut text = String::from("speed over the oblivious pool; memory over glibc\n");
         let mut table = Table::new([
             "shape", "cores", "MiB", "nodes/s", "aware", "oracle", "far", "A/A", "memory",

@@ -15,6 +15,7 @@ use isochrone_workloads::dataflow::problem::{Checked, Problem, Reference};
 use isochrone_workloads::dataflow::streamcluster::Parameters;
 use serde::Serialize;
 
+use super::Findings;
 use super::ratio::Ratio;
 use super::series::Series;
 use super::setting::Setting;
@@ -309,8 +310,8 @@ impl Bench<'_> {
     }
 }
 
-impl Figures {
-    pub(super) fn text(&self, width: u16) -> String {
+impl Findings for Figures {
+    fn text(&self, width: u16) -> String {
         let mut table = Table::new([
             "regime",
             "time",

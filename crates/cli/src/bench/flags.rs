@@ -15,6 +15,7 @@ use isochrone_stats::{derive_seed, median, quantile, rng, shuffle};
 use isochrone_units::CoreId;
 use serde::Serialize;
 
+use super::Findings;
 use super::Setting;
 use super::ratio::Ratio;
 use crate::args::FlagsArgs;
@@ -181,9 +182,8 @@ impl Collective {
     }
 }
 
-impl Figures {
-    /// The tables.
-    pub(crate) fn text(&self, width: u16) -> String {
+impl Findings for Figures {
+    fn text(&self, width: u16) -> String {
         let trips = &self.round_trip;
         let mut text = format!(
             "round trips on {} lines: best {}, median {}, worst {}; the median takes {:.2} times as long as the best\n",

@@ -45,71 +45,77 @@ struct Report<'a, F: Serialize> {
     figures: &'a F,
 }
 
+/// What a benchmark found: a record for the file, tables for people.
+trait Findings: Serialize {
+    /// Tables of at most `width` characters, and what they say in words.
+    fn text(&self, width: u16) -> String;
+}
+
 /// Runs the command.
 pub(crate) fn run(command: &BenchCommand, terminal: &Terminal) -> Result<ExitCode> {
+    let setting = |name, common| Setting::new(name, common, terminal);
     match command {
         BenchCommand::Chase(args) => {
-            let mut setting = Setting::new("chase", &args.common, terminal)?;
-            setting.placed(args.placement.near, args.placement.waste_of_pools());
-            let figures = nodes::chase(args, &mut setting)?;
-            let text = figures.text(setting.width());
-            finish(setting, &figures, &text)
+            let (near, waste) = (args.placement.near, args.placement.waste_of_pools());
+            let setting = setting("chase", &args.common)?.placed(near, waste);
+            measured(setting, |setting| nodes::chase(args, setting))
         }
         BenchCommand::Structures(args) => {
-            let mut setting = Setting::new("structures", &args.common, terminal)?;
-            setting.placed(args.placement.near, args.placement.waste_of_pools());
-            let figures = nodes::structures(args, &mut setting)?;
-            let text = figures.text(setting.width());
-            finish(setting, &figures, &text)
+            let (near, waste) = (args.placement.near, args.placement.waste_of_pools());
+            let setting = setting("structures", &args.common)?.placed(near, waste);
+            measured(setting, |setting| nodes::structures(args, setting))
         }
         BenchCommand::Astar(args) => {
-            let mut setting = Setting::new("astar", &args.common, terminal)?;
-            setting.placed(args.placement.near, args.placement.waste_of_pools());
-            let figures = astar::measure(args, &mut setting)?;
-            let text = figures.text(setting.width());
-            finish(setting, &figures, &text)
+            let (near, waste) = (args.placement.near, args.placement.waste_of_pools());
+            let setting = setting("astar", &args.common)?.placed(near, waste);
+            measured(setting, |setting| astar::measure(args, setting))
+        }
+        BenchCommand::Malloc(args) => {
+            let (near, waste) = (args.placement.near, args.placement.waste_of_programs());
+            let setting = setting("malloc", &args.common)?.placed(near, waste);
+            measured(setting, |setting| malloc::measure(args, setting))
         }
         BenchCommand::Cholesky(args) => {
-            let mut setting = Setting::new("cholesky", &args.matrix.run.common, terminal)?;
+            let setting = setting("cholesky", &args.matrix.run.common)?;
             if args.peers {
-                let figures = cholesky::measure(args, &mut setting)?;
-                let text = figures.text(setting.width());
-                return finish(setting, &figures, &text);
+                measured(setting, |setting| cholesky::measure(args, setting))
+            } else {
+                measured(setting, |setting| dataflow::matrix(&args.matrix, false, setting))
             }
-            let figures = dataflow::matrix(&args.matrix, false, &mut setting)?;
-            let text = figures.text(setting.width());
-            finish(setting, &figures, &text)
         }
         BenchCommand::Smi(args) => {
-            let mut setting = Setting::new("smi", &args.run.common, terminal)?;
-            let figures = dataflow::matrix(args, true, &mut setting)?;
-            let text = figures.text(setting.width());
-            finish(setting, &figures, &text)
+            let setting = setting("smi", &args.run.common)?;
+            measured(setting, |setting| dataflow::matrix(args, true, setting))
         }
         BenchCommand::Streamcluster(args) => {
-            let mut setting = Setting::new("streamcluster", &args.run.common, terminal)?;
-            let figures = dataflow::streamcluster(args, &mut setting)?;
-            let text = figures.text(setting.width());
-            finish(setting, &figures, &text)
+            let setting = setting("streamcluster", &args.run.common)?;
+            measured(setting, |setting| dataflow::streamcluster(args, setting))
         }
         BenchCommand::Jacobi(args) => {
-            let mut setting = Setting::new("jacobi", &args.run.common, terminal)?;
-            let figures = dataflow::jacobi(args, &mut setting)?;
-            let text = figures.text(setting.width());
-            finish(setting, &figures, &text)
+            let setting = setting("jacobi", &args.run.common)?;
+            measured(setting, |setting| dataflow::jacobi(args, setting))
         }
         BenchCommand::Inthist(args) => {
-            let mut setting = Setting::new("inthist", &args.run.common, terminal)?;
-            let figures = dataflow::histogram(args, &mut setting)?;
-            let text = figures.text(setting.width());
-            finish(setting, &figures, &text)
+            let setting = setting("inthist", &args.run.common)?;
+            measured(setting, |setting| dataflow::histogram(args, setting))
         }
         BenchCommand::Taskbench(args) => {
-            let mut setting = Setting::new("taskbench", &args.common, terminal)?;
-            let figures = taskbench::measure(args, &mut setting)?;
-            let text = figures.text(setting.width());
-            finish(setting, &figures, &text)
+            let setting = setting("taskbench", &args.common)?;
+            measured(setting, |setting| taskbench::measure(args, setting))
         }
+        BenchCommand::Tier(args) => {
+            let setting = setting("tier", &args.common)?;
+            measured(setting, |setting| tier::measure(args, setting))
+        }
+        BenchCommand::Coll(args) => {
+            let setting = setting("coll", &args.common)?;
+            measured(setting, |setting| coll::measure(args, setting))
+        }
+        BenchCommand::Flags(args) => {
+            let setting = setting("flags", &args.common)?;
+            measured(setting, |setting| flags::measure(args, setting))
+        }
+        BenchCommand::Sim(args) => crate::sim::speed::run(args, terminal),
         BenchCommand::CholeskyRun(args) => {
             cholesky::child::run(args, terminal)?;
             Ok(ExitCode::SUCCESS)
@@ -118,33 +124,17 @@ pub(crate) fn run(command: &BenchCommand, terminal: &Terminal) -> Result<ExitCod
             taskbench::child::run(question, terminal)?;
             Ok(ExitCode::SUCCESS)
         }
-        BenchCommand::Tier(args) => {
-            let mut setting = Setting::new("tier", &args.common, terminal)?;
-            let figures = tier::measure(args, &mut setting)?;
-            let text = figures.text(setting.width());
-            finish(setting, &figures, &text)
-        }
-        BenchCommand::Coll(args) => {
-            let mut setting = Setting::new("coll", &args.common, terminal)?;
-            let figures = coll::measure(args, &mut setting)?;
-            let text = figures.text(setting.width());
-            finish(setting, &figures, &text)
-        }
-        BenchCommand::Flags(args) => {
-            let mut setting = Setting::new("flags", &args.common, terminal)?;
-            let figures = flags::measure(args, &mut setting)?;
-            let text = figures.text(setting.width());
-            finish(setting, &figures, &text)
-        }
-        BenchCommand::Sim(args) => crate::sim::speed::run(args, terminal),
-        BenchCommand::Malloc(args) => {
-            let mut setting = Setting::new("malloc", &args.common, terminal)?;
-            setting.placed(args.placement.near, args.placement.waste_of_programs());
-            let figures = malloc::measure(args, &mut setting)?;
-            let text = figures.text(setting.width());
-            finish(setting, &figures, &text)
-        }
     }
+}
+
+/// Measures, then writes the file and prints the tables.
+fn measured<F: Findings>(
+    mut setting: Setting<'_>,
+    measure: impl FnOnce(&mut Setting<'_>) -> Result<F>,
+) -> Result<ExitCode> {
+    let figures = measure(&mut setting)?;
+    let text = figures.text(setting.width());
+    finish(setting, &figures, &text)
 }
 
 fn finish<F: Serialize>(setting: Setting<'_>, figures: &F, text: &str) -> Result<ExitCode> {

@@ -7,6 +7,7 @@ use isochrone_report::table::{Cell, Table};
 use isochrone_units::{CoreId, LINE_BYTES};
 use serde::Serialize;
 
+use super::Findings;
 use super::Setting;
 use super::field::{Caches, Field, GLIBC, Outcome, Plateau, Plateaus};
 use super::ratio::{Ratio, Verdict};
@@ -205,9 +206,8 @@ fn word(name: StructureName) -> String {
     name.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-impl Figures {
-    /// The table and what it says.
-    pub(super) fn text(&self, width: u16) -> String {
+impl Findings for Figures {
+    fn text(&self, width: u16) -> String {
         let chase = self.sizes.iter().all(|figure| figure.name == StructureName::Chase);
         let names = ["MiB", "level", "ns/op", "aware", "oracle", "far", "A/A", "atlas", "memory"];
         let mut table = Table::new((!chase).then_some("structure").into_iter().chain(names));

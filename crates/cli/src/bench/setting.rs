@@ -130,9 +130,11 @@ impl<'a> Setting<'a> {
     }
 
     /// Notes how small objects are placed.
-    pub(crate) fn placed(&mut self, near: Share, waste: Share) {
+    #[must_use]
+    pub(crate) fn placed(mut self, near: Share, waste: Share) -> Self {
         self.head.near = Some(near.to_string());
         self.head.waste = Some(waste.to_string());
+        self
     }
 
     /// The machine.

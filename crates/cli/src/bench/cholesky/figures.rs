@@ -8,6 +8,7 @@ use isochrone_workloads::dataflow::cholesky::flops;
 use serde::Serialize;
 
 use super::Asker;
+use crate::bench::Findings;
 use crate::bench::ratio::Ratio;
 use crate::bench::series::Series;
 
@@ -119,8 +120,10 @@ impl Figures {
             series: (!series.blocks.is_empty()).then_some(series),
         }
     }
+}
 
-    pub(in crate::bench) fn text(&self, width: u16) -> String {
+impl Findings for Figures {
+    fn text(&self, width: u16) -> String {
         let mut table = Table::new(["system", "tile", "time", "GFLOP/s", "over best peer"]);
         let three = |x: f64| fmt::significant(x, 3);
         for system in &self.systems {

@@ -14,6 +14,7 @@ use super::bands::Bands;
 use super::peers::{Peer, XHC};
 use super::rank::{Arm, Cell, CellTimes, Job, Mode, cells};
 use super::yardstick::Transfer;
+use crate::bench::Findings;
 use crate::bench::ratio::{Ratio, Verdict};
 
 /// Seed of bootstraps.
@@ -204,9 +205,10 @@ impl Figures {
         }
         Ok(())
     }
+}
 
-    /// The table.
-    pub(crate) fn text(&self, width: u16) -> String {
+impl Findings for Figures {
+    fn text(&self, width: u16) -> String {
         let mut table = Table::new([
             "collective",
             "bytes",

@@ -18,6 +18,7 @@ use isochrone_report::fmt;
 use isochrone_report::table::{Cell, Table};
 use serde::Serialize;
 
+use super::Findings;
 use super::Setting;
 use super::peers::PEERS;
 use super::ratio::{Ratio, Verdict, geometric_mean};
@@ -302,9 +303,10 @@ impl Figures {
         let ours = found.iter().filter_map(|p| Some((p.program.clone(), median(p, OURS)?)));
         self.worst = ours.min_by(|a, b| a.1.total_cmp(&b.1));
     }
+}
 
-    /// The table.
-    pub(super) fn text(&self, width: u16) -> String {
+impl Findings for Figures {
+    fn text(&self, width: u16) -> String {
         let arms: Vec<&String> = self.geometric_mean.keys().collect();
         let mut headers = vec!["speed over glibc".to_owned()];
         headers.extend(arms.iter().map(|arm| (*arm).clone()));
@@ -331,7 +333,9 @@ impl Figures {
         text.push_str(&self.losses());
         text
     }
+}
 
+impl Figures {
     /// Where our library is slower than glibc beyond the control.
     fn losses(&self) -> String {
         let lost = |program: &&ProgramFigures| {

@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::super::ratio::Ratio;
 use super::system::{AGAIN, OURS, Ranges};
 use crate::args::TaskbenchArgs;
+use crate::bench::Findings;
 
 /// METG in microseconds of each block, by pattern and width.
 pub(super) type Sizes = BTreeMap<&'static str, BTreeMap<u32, Vec<f64>>>;
@@ -177,9 +178,10 @@ impl Figures {
             metg_steps,
         }
     }
+}
 
-    /// The tables.
-    pub(in crate::bench) fn text(&self, width: u16) -> String {
+impl Findings for Figures {
+    fn text(&self, width: u16) -> String {
         let ns =
             |value: Option<f64>| Cell::maybe(value, |ns| format!("{} ns", fmt::significant(ns, 3)));
         let mut empty =

@@ -1,5 +1,6 @@
 //! The figures as text.
 
+use crate::bench::Findings;
 use std::fmt::Write as _;
 
 use isochrone_report::fmt;
@@ -34,9 +35,8 @@ const fn tables_word(tables: Tables) -> &'static str {
     }
 }
 
-impl Figures {
-    /// As text of at most `width` characters.
-    pub(in crate::bench) fn text(&self, width: u16) -> String {
+impl Findings for Figures {
+    fn text(&self, width: u16) -> String {
         let mut out = String::new();
         let mut table = |head: &str, table: Table| {
             if !table.is_empty() {
@@ -53,7 +53,9 @@ impl Figures {
         }
         out
     }
+}
 
+impl Figures {
     fn costs(&self) -> Table {
         let mut table = Table::new(["", "us"]);
         let Some(costs) = &self.fault_costs else { return table };
