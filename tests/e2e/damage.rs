@@ -42,6 +42,9 @@ fn a_place_that_cannot_be_written_is_said_before_measuring() {
     let (output, _, err) = run(&folder, &["map", "--out", "no/such/folder/x.atlas"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(err.contains("mkdir -p"), "{err}");
+    let (output, _, err) = run(&folder, &["map", "--out", "/dev/null"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(err.contains("not a regular file"), "{err}");
     // Not a measurement: only that nothing was measured first.
     assert!(begin.elapsed().as_secs() < 5);
 }

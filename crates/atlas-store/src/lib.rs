@@ -27,4 +27,4 @@ pub use diff::{BaseChange, CellChange, Diff, PageChange, diff};
 pub use encode::encode;
 pub use error::{EncodeError, LoadError, SaveError};
 pub use load::{MappedAtlas, decode, load};
-pub use save::save;
+pub use save::{save, save_text};

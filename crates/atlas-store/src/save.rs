@@ -9,7 +9,7 @@ use crate::encode::encode;
 use crate::error::SaveError;
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Saves an atlas under a name, replacing an older one.
@@ -20,6 +20,27 @@ pub fn save(contents: &Contents, path: &Path) -> Result<u64, SaveError> {
     let bytes = encode(contents)?;
     replace(path, |file| file.write_all(&bytes))?;
     Ok(bytes.len() as u64)
+}
+
+/// Saves text (figures, a report, a trace) under a name, replacing an older file. What takes bytes and is no file
+/// (a terminal, a pipe, `/dev/null`) gets them and stays what it is.
+///
+/// # Errors
+/// [`SaveError`]; then the file under this name is as it was.
+pub fn save_text(text: &str, path: &Path) -> Result<(), SaveError> {
+    let write = |file: &mut File| file.write_all(text.as_bytes());
+    if !takes_bytes(path) {
+        return replace(path, write);
+    }
+    let opened = File::options().write(true).open(path);
+    let written = opened.and_then(|mut device| write(&mut device));
+    written.map_err(|source| SaveError::from_io(path.to_owned(), source))
+}
+
+/// Whether bytes may be written there as they come. Not so a disk: nobody wants figures over its file system.
+fn takes_bytes(path: &Path) -> bool {
+    let kind = fs::metadata(path).map(|found| found.file_type());
+    kind.is_ok_and(|kind| kind.is_char_device() || kind.is_fifo())
 }
 
 /// Writes a whole file or nothing.
@@ -103,6 +124,36 @@ mod tests {
         replace(&link, |file| file.write_all(b"new")).unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::read(&path).unwrap(), b"new");
+    }
+
+    /// As root a rename would put a file in the place of the device, for every program of the machine.
+    #[test]
+    fn a_device_or_a_pipe_takes_text_and_stays_what_it_is() {
+        save_text("words", Path::new("/dev/null")).unwrap();
+        assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let reader = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || fs::read_to_string(pipe).unwrap()
+        });
+        save_text("words", &pipe).unwrap();
+        assert_eq!(reader.join().unwrap(), "words");
+        assert_eq!(names(directory.path()), ["pipe"]);
+        assert!(matches!(save_text("words", directory.path()), Err(SaveError::NotAFile(_))));
+    }
+
+    #[test]
+    fn text_replaces_a_file_and_is_as_readable_as_any() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, other) = (directory.path().join("a.json"), directory.path().join("other"));
+        fs::write(&other, b"").unwrap();
+        save_text("old", &path).unwrap();
+        save_text("new", &path).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        let mode = |path| fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode(&path), mode(&other));
     }
 
     #[test]

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use isochrone_atlas_store::save_text;
 use isochrone_report::term::Colour;
 
 use crate::args::ColourChoice;
@@ -83,29 +84,12 @@ pub(crate) fn preloaded() -> Option<OsString> {
     std::env::var_os("LD_PRELOAD")
 }
 
-/// Writes a whole file or leaves what was there: to a temporary name beside it, then renamed.
-/// `-` is standard output.
+/// Writes a whole file or leaves what was there. `-` is standard output.
 pub(crate) fn write_file(path: &Path, text: &str, terminal: &Terminal) -> Result<()> {
     if path == Path::new("-") {
         return terminal.print(text);
     }
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let advice = || format!("cannot write {}; name a place that can be written", path.display());
-    let mut file = tempfile::NamedTempFile::new_in(folder).with_context(advice)?;
-    file.write_all(text.as_bytes()).with_context(advice)?;
-    file.as_file().sync_all().with_context(advice)?;
-    readable_by_all(&file).with_context(advice)?;
-    file.persist(path).map_err(|e| e.error).with_context(advice)?;
-    Ok(())
-}
-
-/// A temporary file is private; a report is as readable as any file its owner makes.
-fn readable_by_all(file: &tempfile::NamedTempFile) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))
+    Ok(save_text(text, path)?)
 }
 
 /// An error and its causes in one line; a cause that its consequence already quotes is left out.

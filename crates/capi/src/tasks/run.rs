@@ -5,11 +5,10 @@ use super::kernels::{IsochroneKernel, List, list};
 use super::options::{IsochroneTasksOptions, config};
 use super::{null, slice, text};
 use crate::status::{Failure, Status, told};
+use isochrone_atlas_store::save_text;
 use isochrone_tasks::live::Runtime;
 use isochrone_tasks::{Data, Part, TraceFile};
 use std::ffi::{c_char, c_int, c_void};
-use std::io::Write as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 /// A run, `isochrone_tasks` in C.
@@ -311,22 +310,9 @@ pub unsafe extern "C" fn isochrone_tasks_trace(
         tasks.run.wait()?;
         let mut file = TraceFile::new();
         file.add("tasks", &tasks.run.trace());
-        save(Path::new(path), &file.text()).map_err(|error| Failure {
-            status: Status::System,
-            words: format!("{path} cannot be written: {error}; name a place that can be"),
-        })
+        let saved = save_text(&file.text(), Path::new(path));
+        saved.map_err(|error| Failure { status: Status::System, words: error.to_string() })
     };
     // SAFETY: the caller vouches for the handle.
     unsafe { with(tasks, work) }
-}
-
-/// Writes a file under a temporary name and renames it, so that no half file ever exists.
-fn save(path: &Path, text: &str) -> std::io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
-    file.write_all(text.as_bytes())?;
-    // A temporary file is private; a trace is as readable as any file its owner makes.
-    file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
 }

@@ -71,6 +71,12 @@ fn check_places(args: &MapArgs) -> Result<()> {
             );
         }
     }
+    if std::fs::metadata(&args.out).is_ok_and(|found| !found.is_file()) {
+        anyhow::bail!(
+            "{} is not a regular file; an atlas needs one: choose another name",
+            args.out.display()
+        );
+    }
     Ok(())
 }
 
