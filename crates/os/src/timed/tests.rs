@@ -80,6 +80,25 @@ fn evicted_lines_lie_between_cached_and_flushed_ones() {
 }
 
 #[test]
+fn a_sweep_reads_every_line_once_and_never_follows_a_stride() {
+    for count in [1_usize, 2, 3, 64, 1000, 49_152] {
+        let order: Vec<usize> = (0..count).map(|position| scattered(position, count)).collect();
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        assert!(sorted.into_iter().eq(0..count), "{count} lines, each once");
+        let near = order.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) < 64).count();
+        assert!(count < 1000 || near * 5 < count, "{near} of {count} steps stay within a page");
+        let mut strides: Vec<usize> =
+            order.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).collect();
+        let same = strides.windows(2).filter(|pair| pair[0] == pair[1]).count();
+        assert!(count < 1000 || same * 5 < count, "{same} of {count} steps repeat the last");
+        strides.sort_unstable();
+        strides.dedup();
+        assert!(count < 1000 || strides.len() * 20 > count, "{} strides", strides.len());
+    }
+}
+
+#[test]
 fn demotion_is_refused_where_the_cpu_has_none() {
     let mapping = Mapping::anonymous(4096, Backing::Small).expect("4 KiB");
     let mut out = [Cycles(7)];
