@@ -25,6 +25,9 @@ const CHOSEN: usize = 2;
 pub(super) const CHOSEN_LOUD: usize = 4;
 /// Lines kept for each pair of codes, best first.
 const KEPT: usize = 8;
+/// Rivals of the best code that lines are chosen for are worth at least this share of the first: a load
+/// for a code that is nearly ruled out says nothing about the one that is not.
+const WORTH: f32 = 0.125;
 /// How unlike patterns may be at most to cost nothing, whatever the noise (correlation 0.9).
 const TOLERATED: f64 = 0.1;
 /// What may be lost grows with the noise over what lines differ by, beyond this ratio: the loads that
@@ -139,7 +142,27 @@ impl Chooser {
         (verdict.error - listed).max(0.0) + of_listed
     }
 
-    /// The lines that tell the best code from the second and the third, for the judge whose turn it is;
+    /// The codes that a wrong decision would most likely and most dearly fall on, the worst first.
+    fn rivals(&self, verdict: &Verdict) -> [Option<Code>; CHOSEN_LOUD] {
+        let cost = |close: &(Code, f32)| close.1 * self.losses[self.pair(verdict.code, close.0)];
+        let mut costs = [0.0; CHOSEN_LOUD];
+        let mut rivals = [None; CHOSEN_LOUD];
+        for close in verdict.close() {
+            let cost = cost(close);
+            // Codes that cost nothing are left alone.
+            if let Some(place) = costs.iter().position(|other| cost > *other) {
+                costs[place..].rotate_right(1);
+                rivals[place..].rotate_right(1);
+                (costs[place], rivals[place]) = (cost, Some(close.0));
+            }
+        }
+        for (rival, cost) in rivals.iter_mut().zip(costs) {
+            *rival = rival.filter(|_| cost >= WORTH * costs[0]);
+        }
+        rivals
+    }
+
+    /// The lines that tell the best code from its worst rivals, for the judge whose turn it is;
     /// `fixed` are lines to fall back on. Lines of one round are [`APART`], and at most [`MAX_LINES`] are
     /// ever read.
     pub(super) fn next(
@@ -152,14 +175,12 @@ impl Chooser {
         let mut chosen = [0; CHOSEN_LOUD];
         let mut room = MAX_LINES.saturating_sub(read.count());
         let key = self.split(verdict.code).1.to_le_bytes()[0];
+        let rivals = self.rivals(verdict);
         for nth in 0..self.reads() {
             let apart = |line: u8| chosen[..nth].iter().all(|c: &u8| c.abs_diff(line) >= far());
             let may = |line: u8| apart(line) && (room > 0 || read.contains(line));
-            // Codes that cost nothing are left alone.
-            let close = verdict.close();
-            let worth = |code: &&(Code, f32)| self.losses[self.pair(verdict.code, code.0)] > 0.0;
-            let other = close.iter().filter(worth).nth(nth).or_else(|| close.iter().find(worth));
-            let by_pair = other.map(|(code, _)| *code).and_then(|code| {
+            let other = rivals.iter().flatten().nth(nth).or(rivals[0].as_ref());
+            let by_pair = other.copied().and_then(|code| {
                 let lines = self.lines_apart(judge, verdict.code, code);
                 lines.iter().map(|canonical| canonical ^ key).find(|line| may(*line))
             });
@@ -176,14 +197,15 @@ fn far() -> u8 {
     u8::try_from(APART).unwrap_or(u8::MAX)
 }
 
-/// The canonical indices of `a` at which it differs most from `b` turned by `key`.
+/// The canonical indices of `a` at which it differs most from `b` turned by `key`, best first: one of each
+/// eight neighbours, so that they can be read together. Where lines are alike these are eight apart,
+/// whatever key the page has.
 fn apart(a: &[f64], b: &[f64], key: usize) -> [u8; KEPT] {
-    let difference = |i: usize| (a[i] - b[i ^ key]).abs();
-    let mut order: Vec<usize> = (0..a.len()).collect();
-    let kept = KEPT.min(order.len());
-    order.select_nth_unstable_by(kept - 1, |x, y| difference(*y).total_cmp(&difference(*x)));
-    order.truncate(kept);
-    order.sort_by(|x, y| difference(*y).total_cmp(&difference(*x)));
+    let difference = |i: &usize| (a[*i] - b[*i ^ key]).abs();
+    let better = |x: &usize, y: &usize| difference(y).total_cmp(&difference(x)).then(x.cmp(y));
+    let neighbours = (0..a.len()).step_by(APART).map(|first| first..first + APART);
+    let mut order: Vec<usize> = neighbours.filter_map(|group| group.min_by(better)).collect();
+    order.sort_by(better);
     let mut lines = [0; KEPT];
     lines.iter_mut().zip(order).for_each(|(line, i)| *line = i.to_le_bytes()[0]);
     lines
@@ -253,6 +275,30 @@ mod tests {
         let known = |line: &u8| read.contains(*line) || fixed.contains(line);
         assert!(next.iter().take(CHOSEN).all(known), "no thirteenth line: {next:?}");
         assert_eq!(read.count(), 12);
+    }
+
+    /// DRAM of an EPYC 9005 in little: two of four groups of lines are near, and the two keys left exchange
+    /// these. A third code is all but ruled out.
+    #[test]
+    fn all_lines_of_a_loud_round_tell_the_worst_rival() {
+        let groups = [318.0, 330.0, 348.0, 349.0];
+        let base: Vec<f64> = (0..64).map(|i| groups[i / 4 % 4]).collect();
+        let mut chooser =
+            Chooser::new(&[Judge { core: CoreId(0), patterns: vec![base.clone()] }], &[], 38.0);
+        assert_eq!(chooser.reads(), CHOSEN_LOUD);
+        let fixed = [15, 24, 7, 50, 3, 20, 62, 11, 58, 13, 5, 32];
+        for key in [0_u8, 4, 8, 12] {
+            let likely = verdict(u16::from(key), &[(u16::from(key ^ 4), 0.3), (33, 0.01)]);
+            let mut read = Read::default();
+            fixed[..4].iter().for_each(|line| read.insert(*line));
+            for _ in 0..4 {
+                let next = chooser.next(0, &likely, read, &fixed);
+                let group = |line: u8| base[usize::from(line ^ key)];
+                assert!(next.iter().all(|line| group(*line) < 340.0), "{next:?}");
+                next.iter().for_each(|line| read.insert(*line));
+            }
+            assert!(read.count() <= MAX_LINES);
+        }
     }
 
     #[test]
