@@ -92,6 +92,9 @@ pub struct Quality {
     pub samples_per_page: Option<f64>,
     /// Wall time to decode one page over the whole memory pass, in microseconds.
     pub us_per_page: Option<f64>,
+    /// Cores that decoded pages at the same time, or in turns where none of them can alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decoding_cores: Option<u32>,
     /// Where `us_per_page` goes: named shares in microseconds.
     pub us_breakdown: Vec<(String, f64)>,
     /// Share of held-out pages whose decoded code is the one that the full pass gives, or one

@@ -4,6 +4,8 @@
 //! The calling thread itself is pinned from core to core. Whether it stayed is checked after
 //! every batch; a batch during which something else moved it is reported, never used.
 
+use std::sync::atomic::{AtomicU16, Ordering};
+
 use isochrone_os::affinity::{self, CoreSet};
 use isochrone_os::cache::Features;
 use isochrone_os::clock::{Clock, monotonic_ns};
@@ -46,23 +48,42 @@ pub struct LiveOptions {
 /// Live memory.
 #[derive(Debug)]
 pub struct LiveTarget {
-    arena: Mapping,
-    evictor: Mapping,
+    ground: Ground,
+    hand: Hand,
     pagemap: Option<Pagemap>,
-    clock: Clock,
-    cores: Vec<CoreId>,
-    here: Option<CoreId>,
     /// Only kept for its end.
     #[allow(dead_code, reason = "dropping it undoes the pinning")]
     home: Home,
+    missing: Vec<String>,
+}
+
+/// What all threads that sample have in common.
+#[derive(Debug)]
+struct Ground {
+    arena: Mapping,
+    clock: Clock,
+    cores: Vec<CoreId>,
     llc: LlcPath,
     sweep_bytes: usize,
     begin_ns: u64,
-    missing: Vec<String>,
     /// False where the system refuses to pin: then nothing can be said of single cores.
     pinned: bool,
     /// For each page the core that timed lines of it last. Empty with one core.
-    holders: Vec<u16>,
+    holders: Vec<AtomicU16>,
+}
+
+/// What a thread that samples has for itself.
+#[derive(Debug)]
+struct Hand {
+    evictor: Mapping,
+    here: Option<CoreId>,
+}
+
+/// The arena of a [`LiveTarget`] for another thread. That thread is pinned, and ends with its work.
+#[derive(Debug)]
+struct LiveFork<'a> {
+    ground: &'a Ground,
+    hand: Hand,
 }
 
 /// How lines get into the LLC and no nearer.
@@ -92,7 +113,6 @@ impl LiveTarget {
             });
         }
         let sweep_bytes = options.l2_bytes.max(1 << 20) * SWEEP_OF_L2;
-        let evictor = Mapping::anonymous(sweep_bytes, Backing::Transparent2M).map_err(system)?;
         let features = Features::detect();
         let llc =
             if features.cldemote && !options.evict { LlcPath::Demote } else { LlcPath::Evict };
@@ -110,32 +130,28 @@ impl LiveTarget {
             let what = "physical frames: not readable without root; the atlas keeps the pattern, not pages";
             missing.push(what.into());
         }
-        let cores = usable_cores(&options.cores)?;
-        let mut live = Self {
+        let mut ground = Ground {
             arena,
-            evictor,
-            pagemap,
             clock: Clock { hz: 1.0, hz_error: 0.0, tick: 1, overhead: 0.0 },
-            cores,
-            here: None,
-            home: Home { before: CoreSet::of_this_thread().ok() },
+            cores: usable_cores(&options.cores)?,
             llc,
             sweep_bytes,
             begin_ns: monotonic_ns(),
-            missing,
             pinned: true,
             holders: Vec::new(),
         };
-        if let Err(error) = live.go(live.cores[0]) {
-            live.missing.push(format!("pinning: {error}; one core is measured, wherever it runs"));
-            live.cores.truncate(1);
-            live.pinned = false;
+        let home = Home { before: CoreSet::of_this_thread().ok() };
+        let mut hand = Hand::new(sweep_bytes).map_err(system)?;
+        if let Err(error) = hand.go(&ground, ground.cores[0]) {
+            missing.push(format!("pinning: {error}; one core is measured, wherever it runs"));
+            ground.cores.truncate(1);
+            ground.pinned = false;
         }
-        if live.cores.len() > 1 && (features.clflush || features.clflushopt) {
-            live.holders = vec![NOBODY; usize::try_from(live.arena.pages()).unwrap_or(0)];
+        if ground.cores.len() > 1 && (features.clflush || features.clflushopt) {
+            ground.holders = (0..ground.arena.pages()).map(|_| AtomicU16::new(NOBODY)).collect();
         }
-        live.clock = Clock::calibrate();
-        Ok(live)
+        ground.clock = Clock::calibrate();
+        Ok(Self { ground, hand, pagemap, home, missing })
     }
 
     /// One line for each thing that is missing, and what is done instead.
@@ -147,7 +163,7 @@ impl LiveTarget {
     /// `"cldemote"`, `"eviction"` or `"clflush"`.
     #[must_use]
     pub fn method(&self, level: Level) -> String {
-        match (level, self.llc) {
+        match (level, self.ground.llc) {
             (Level::Llc, LlcPath::Demote) => "cldemote",
             (Level::Llc, LlcPath::Evict) => "eviction",
             (Level::Dram, _) => "clflush",
@@ -158,7 +174,7 @@ impl LiveTarget {
     /// What is known of the clock.
     #[must_use]
     pub fn calibration(&self) -> Clock {
-        self.clock
+        self.ground.clock
     }
 
     /// Puts another frame behind a page of the arena, whose content stays: what a kernel that
@@ -167,13 +183,13 @@ impl LiveTarget {
     /// # Errors
     /// When there is no such page, or its frame cannot be replaced.
     pub fn replace_frame(&self, page: PageAddr) -> Result<(), TargetError> {
-        self.arena.replace_frame(page).map_err(system)
+        self.ground.arena.replace_frame(page).map_err(system)
     }
 
     /// The arena, for experiments that need more than single loads.
     #[must_use]
     pub fn into_arena(self) -> Mapping {
-        self.arena
+        self.ground.arena
     }
 
     /// What keys the pages of an atlas made from this target.
@@ -185,27 +201,59 @@ impl LiveTarget {
             (Some(_), false) => "host frames",
         }
     }
+}
 
-    fn go(&mut self, core: CoreId) -> Result<(), OsError> {
-        if self.pinned && self.here != Some(core) {
+impl Hand {
+    fn new(sweep_bytes: usize) -> Result<Self, OsError> {
+        let evictor = Mapping::anonymous(sweep_bytes, Backing::Transparent2M)?;
+        Ok(Self { evictor, here: None })
+    }
+
+    fn go(&mut self, ground: &Ground, core: CoreId) -> Result<(), OsError> {
+        if ground.pinned && self.here != Some(core) {
             affinity::pin(core)?;
             self.here = Some(core);
         }
         Ok(())
     }
 
+    fn sample(
+        &mut self,
+        ground: &Ground,
+        core: CoreId,
+        level: Level,
+        lines: &[LineAddr],
+        out: &mut [Cycles],
+    ) -> Result<(), TargetError> {
+        self.go(ground, core).map_err(system)?;
+        ground.take_over(core, level, lines).map_err(system)?;
+        let together = ground.together(level);
+        for (lines, out) in lines.chunks(together).zip(out.chunks_mut(together)) {
+            ground.batch(level, lines, &self.evictor, out).map_err(system)?;
+        }
+        let found = affinity::current_core();
+        if found == core || !ground.pinned {
+            return Ok(());
+        }
+        self.here = None;
+        Err(TargetError::Moved { asked: core.0, found: found.0 })
+    }
+}
+
+impl Ground {
     /// Makes sure that no other core still holds one of these lines. Seen on a Granite Rapids: a line
     /// that two cores hold is not demoted (the load then takes 3 cycles), and one that another core alone
     /// holds is read with a latency that says more about that core than about the line's place: what
     /// the second core saw correlated at 0.77 to 0.93 with what it saw of the same lines after a flush,
     /// and at 1.00 after another one. So pages change hands by way of memory.
-    fn take_over(&mut self, core: CoreId, level: Level, lines: &[LineAddr]) -> Result<(), OsError> {
+    fn take_over(&self, core: CoreId, level: Level, lines: &[LineAddr]) -> Result<(), OsError> {
         for line in lines {
             let page = line.page();
-            let holder = usize::try_from(page.0).ok().and_then(|page| self.holders.get_mut(page));
-            let Some(holder) = holder.filter(|holder| **holder != core.0) else { continue };
-            let before = std::mem::replace(holder, core.0);
-            if before != NOBODY && level == Level::Llc {
+            let holder = usize::try_from(page.0).ok().and_then(|page| self.holders.get(page));
+            // No two threads sample one page at the same time, so there is nothing to order.
+            let other = |holder: &&AtomicU16| holder.load(Ordering::Relaxed) != core.0;
+            let Some(holder) = holder.filter(other) else { continue };
+            if holder.swap(core.0, Ordering::Relaxed) != NOBODY && level == Level::Llc {
                 let lines: [LineAddr; LINES_PER_PAGE] =
                     std::array::from_fn(|i| LineAddr(page.line(0).0 + i as u64));
                 timed::flush(&self.arena, &lines)?;
@@ -214,7 +262,13 @@ impl LiveTarget {
         Ok(())
     }
 
-    fn batch(&self, level: Level, lines: &[LineAddr], out: &mut [Cycles]) -> Result<(), OsError> {
+    fn batch(
+        &self,
+        level: Level,
+        lines: &[LineAddr],
+        evictor: &Mapping,
+        out: &mut [Cycles],
+    ) -> Result<(), OsError> {
         match (level, self.llc) {
             (Level::Dram, _) => timed::sample_flushed(&self.arena, lines, out),
             (Level::Llc, LlcPath::Demote) => timed::sample_demoted(&self.arena, lines, out),
@@ -222,7 +276,7 @@ impl LiveTarget {
                 // A batch as large as the sweep pushes its own first lines out.
                 let own = lines.len() * LINE_BYTES;
                 let sweep = if own >= self.sweep_bytes { 0 } else { self.sweep_bytes };
-                timed::sample_evicted(&self.arena, lines, &self.evictor, sweep, out)
+                timed::sample_evicted(&self.arena, lines, evictor, sweep, out)
             }
         }
     }
@@ -233,19 +287,32 @@ impl LiveTarget {
             _ => MOVED_TOGETHER,
         }
     }
+
+    fn target_clock(&self) -> TargetClock {
+        TargetClock { hz: self.clock.hz, tick: self.clock.tick, overhead: self.clock.overhead }
+    }
+
+    fn seconds(&self) -> f64 {
+        (monotonic_ns() - self.begin_ns) as f64 * 1e-9
+    }
+
+    fn fork(&self) -> Option<Box<dyn Target + Send + '_>> {
+        let hand = Hand::new(self.sweep_bytes).ok().filter(|_| self.pinned)?;
+        Some(Box::new(LiveFork { ground: self, hand }))
+    }
 }
 
 impl Target for LiveTarget {
     fn cores(&self) -> &[CoreId] {
-        &self.cores
+        &self.ground.cores
     }
 
     fn pages(&self) -> u64 {
-        self.arena.pages()
+        self.ground.arena.pages()
     }
 
     fn clock(&self) -> TargetClock {
-        TargetClock { hz: self.clock.hz, tick: self.clock.tick, overhead: self.clock.overhead }
+        self.ground.target_clock()
     }
 
     fn sample(
@@ -255,26 +322,52 @@ impl Target for LiveTarget {
         lines: &[LineAddr],
         out: &mut [Cycles],
     ) -> Result<(), TargetError> {
-        self.go(core).map_err(system)?;
-        self.take_over(core, level, lines).map_err(system)?;
-        let together = self.together(level);
-        for (lines, out) in lines.chunks(together).zip(out.chunks_mut(together)) {
-            self.batch(level, lines, out).map_err(system)?;
-        }
-        let found = affinity::current_core();
-        if found == core || !self.pinned {
-            return Ok(());
-        }
-        self.here = None;
-        Err(TargetError::Moved { asked: core.0, found: found.0 })
+        self.hand.sample(&self.ground, core, level, lines, out)
     }
 
     fn frame(&mut self, page: PageAddr) -> Option<u64> {
-        self.pagemap.as_ref()?.frame(self.arena.virtual_page(page))
+        self.pagemap.as_ref()?.frame(self.ground.arena.virtual_page(page))
     }
 
     fn seconds(&mut self) -> f64 {
-        (monotonic_ns() - self.begin_ns) as f64 * 1e-9
+        self.ground.seconds()
+    }
+
+    fn fork(&self) -> Option<Box<dyn Target + Send + '_>> {
+        self.ground.fork()
+    }
+}
+
+impl Target for LiveFork<'_> {
+    fn cores(&self) -> &[CoreId] {
+        &self.ground.cores
+    }
+
+    fn pages(&self) -> u64 {
+        self.ground.arena.pages()
+    }
+
+    fn clock(&self) -> TargetClock {
+        self.ground.target_clock()
+    }
+
+    fn sample(
+        &mut self,
+        core: CoreId,
+        level: Level,
+        lines: &[LineAddr],
+        out: &mut [Cycles],
+    ) -> Result<(), TargetError> {
+        self.hand.sample(self.ground, core, level, lines, out)
+    }
+
+    /// Frames are asked of the target that this is a fork of.
+    fn frame(&mut self, _: PageAddr) -> Option<u64> {
+        None
+    }
+
+    fn seconds(&mut self) -> f64 {
+        self.ground.seconds()
     }
 }
 

@@ -13,6 +13,7 @@ use crate::target::{Target, TargetClock, TargetError};
 pub struct SyntheticTarget {
     memory: SyntheticMemory,
     cores: Vec<CoreId>,
+    forks: bool,
 }
 
 impl SyntheticTarget {
@@ -21,7 +22,14 @@ impl SyntheticTarget {
     pub fn new(memory: SyntheticMemory) -> Self {
         // A validated spec has fewer logical cores than there are numbers for them.
         let cores = (0..=u16::MAX).take(memory.cores()).map(CoreId).collect();
-        Self { memory, cores }
+        Self { memory, cores, forks: false }
+    }
+
+    /// Lets several threads sample: each a copy of the memory as it is then, with a clock of its own. What
+    /// happens in a copy does not happen here, so the machine should be one on which nothing happens.
+    #[must_use]
+    pub fn with_forks(self) -> Self {
+        Self { forks: true, ..self }
     }
 
     /// The memory, to ask for its truth.
@@ -66,6 +74,10 @@ impl Target for SyntheticTarget {
 
     fn seconds(&mut self) -> f64 {
         self.memory.seconds()
+    }
+
+    fn fork(&self) -> Option<Box<dyn Target + Send + '_>> {
+        self.forks.then(|| Box::new(self.clone()) as _)
     }
 }
 

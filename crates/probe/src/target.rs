@@ -48,6 +48,12 @@ pub trait Target {
 
     /// Seconds since the target was made (virtual for a synthetic one).
     fn seconds(&mut self) -> f64;
+
+    /// The same memory for another thread, so that several cores sample at the same time; `None` where that
+    /// cannot be. Callers let no two threads sample lines of one page.
+    fn fork(&self) -> Option<Box<dyn Target + Send + '_>> {
+        None
+    }
 }
 
 /// Why a batch gave no usable samples.

@@ -88,6 +88,7 @@ fn quality(mean_cycles: f64, near: f64, first: bool) -> Quality {
         lines_per_page: first.then_some(4.21),
         samples_per_page: first.then_some(4.37),
         us_per_page: first.then_some(1.71),
+        decoding_cores: first.then_some(2),
         us_breakdown: if first { vec![("timed loads".into(), 0.9)] } else { Vec::new() },
         key_accuracy: Some(0.9844),
         near_regret: Some(0.004),

@@ -73,7 +73,7 @@ fn codebook(plan: &DecodePlan<'_>, judge: &Judge) -> Result<Codebook, TargetErro
     let period = u16::try_from(learnt.period).ok().and_then(Period::from_lines);
     PatternTable::new(period.unwrap_or(Period::Lines64), stored.iter().map(Vec::as_slice))
         .and_then(|table| {
-            let canonical = canonical_codes(learnt, plan.judges);
+            let canonical = canonical_codes(learnt, plan.tellers);
             Codebook::new(&table, &canonical, &shares, plan.penalties.clone())
         })
         .map_err(|e| TargetError::Unsupported(format!("the learnt form cannot be decoded: {e}")))

@@ -9,9 +9,10 @@
 //! drift by more than a pattern is high) and they notice a vCPU that moved (`offset`).
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use isochrone_atlas::{Penalties, Rows, Scores, Shortlist};
-use isochrone_stats::{rng, shuffle};
+use isochrone_stats::{derive_seed, rng, shuffle};
 use isochrone_units::{CoreId, Cycles, Level, LineAddr};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -29,7 +30,7 @@ use crate::target::{Target, TargetError};
 /// Pages in the window: enough that one round of them costs more than its preparation, few enough
 /// that their translations stay in a second-level TLB of 2048 entries (a host may back a guest's
 /// huge pages with small ones, so that each page needs its own).
-const WINDOW: usize = 1024;
+pub(super) const WINDOW: usize = 1024;
 /// Lines of each page timed in a round, at most, one pass over the window for each.
 const READS: usize = LINES_TOGETHER;
 const _: () = assert!(CHOSEN_LOUD == READS);
@@ -67,6 +68,10 @@ pub struct Judge {
 pub struct DecodePlan<'a> {
     /// Who asks; rounds go to them in turn.
     pub judges: &'a [Judge],
+    /// All who decode some of the pages: a class that one of them can tell is one.
+    pub tellers: &'a [Judge],
+    /// Which part of the references is timed: this one of so many, where others decode at the same time.
+    pub part: (usize, usize),
     /// Bases that the other cores wear: they will use the codes.
     pub others: &'a [Vec<Vec<f64>>],
     /// Where lines are put.
@@ -96,33 +101,39 @@ pub struct Decoded {
     pub reference_samples: u64,
     /// Distinct lines read, summed over pages.
     pub lines_read: u64,
-    /// Seconds in the target.
+    /// Seconds in the target, of all threads together.
     pub timing_s: f64,
+    /// Seconds of all threads together.
+    pub busy_s: f64,
     /// Seconds in all.
     pub total_s: f64,
     /// Times that the thread was found elsewhere; those rounds were done again.
     pub thread_moves: u32,
+    /// Timed loads of those rounds.
+    pub moved_samples: u64,
     /// Places decided since the last check but one that found the base as it was.
     pub unverified: Vec<usize>,
     /// Set when the references no longer looked like their base: what is unverified is wrong.
     pub base_lost: bool,
 }
 
-/// Decodes the pages (or 16 KiB blocks) that begin at `first_lines`.
+/// Decodes the pages (or 16 KiB blocks) that begin at `first_lines`, beginning with the one at `queue`; others
+/// may take of them at the same time.
 ///
 /// # Errors
 /// Whatever the target refuses.
 pub(super) fn decode(
     target: &mut dyn Target,
     first_lines: &[LineAddr],
+    queue: &AtomicUsize,
     plan: &DecodePlan<'_>,
-    prepared: &mut Prepared,
     keep_going: &dyn Fn() -> bool,
 ) -> Result<Decoded, TargetError> {
     let begin = target.seconds();
+    let mut prepared = Prepared::new(plan)?;
     let rows: Vec<Rows<'_>> = prepared.books.iter().map(Book::rows).collect::<Result<_, _>>()?;
     let tools = Tools { rows: &rows, chooser: &mut prepared.chooser, ruler: &prepared.ruler };
-    let mut window = Window::new(first_lines, plan, tools);
+    let mut window = Window::new(first_lines, queue, plan, tools);
     let mut turn = 0;
     while window.refill() && keep_going() {
         window.draw(turn);
@@ -132,6 +143,7 @@ pub(super) fn decode(
             Ok(()) => {}
             Err(TargetError::Moved { .. }) => {
                 window.done.thread_moves += 1;
+                window.done.moved_samples += window.batch.len() as u64;
                 continue;
             }
             Err(error) => return Err(error),
@@ -148,6 +160,7 @@ pub(super) fn decode(
     done.unverified = window.before;
     done.unverified.extend(window.recent);
     done.total_s = target.seconds() - begin;
+    done.busy_s = done.total_s;
     Ok(done)
 }
 
@@ -183,7 +196,8 @@ struct Window<'a> {
     scratch: Box<Scores>,
     unread: Box<Scores>,
     first_lines: &'a [LineAddr],
-    next: usize,
+    /// The next of them that nobody has opened.
+    queue: &'a AtomicUsize,
     open: Vec<Open>,
     /// Loads of lines that are the same for all pages.
     alike: usize,
@@ -235,7 +249,14 @@ fn group_of(lines: &[u8], reads: usize) -> [u8; READS] {
 }
 
 impl<'a> Window<'a> {
-    fn new(first_lines: &'a [LineAddr], plan: &'a DecodePlan<'a>, tools: Tools<'a>) -> Self {
+    fn new(
+        first_lines: &'a [LineAddr],
+        queue: &'a AtomicUsize,
+        plan: &'a DecodePlan<'a>,
+        tools: Tools<'a>,
+    ) -> Self {
+        let (part, parts) = plan.part;
+        let references = plan.references.blocks(plan.seed).into_iter().skip(part).step_by(parts);
         let answers = tools.rows.iter().map(Rows::answers).max().unwrap_or(1);
         let unread = Box::new(Scores::new(&tools.rows[0]));
         let rounds = ((answers as f64).log2() / BITS_A_ROUND).ceil().max(1.0);
@@ -248,7 +269,7 @@ impl<'a> Window<'a> {
             scratch: unread.clone(),
             unread,
             first_lines,
-            next: 0,
+            queue,
             open: Vec::with_capacity(WINDOW),
             alike: rounds * READS,
             believed: wanted.clamp(64.0, BELIEVED),
@@ -257,26 +278,27 @@ impl<'a> Window<'a> {
             order: Vec::new(),
             batch: Vec::new(),
             raw: Vec::new(),
-            references: plan.references.blocks(plan.seed),
+            references: references.collect(),
             reference_next: 0,
             reference_reads: 0,
             offsets: vec![Offset::default(); plan.judges.len()],
             recent: Vec::new(),
             before: Vec::new(),
             nodes: plan.judges.iter().map(|j| group_means(&class_means(&j.patterns))).collect(),
-            rng: rng(plan.seed),
+            rng: rng(derive_seed(plan.seed, part as u64)),
             done: Decoded { codes: vec![None; first_lines.len()], ..Decoded::default() },
         }
     }
 
     /// Opens pages until the window is full; false when nothing is left to do.
     fn refill(&mut self) -> bool {
-        while self.open.len() < WINDOW && self.next < self.first_lines.len() {
-            let place = self.next;
-            self.next += 1;
+        while self.open.len() < WINDOW {
+            // Each number is given once, and nothing else is handed over by it.
+            let place = self.queue.fetch_add(1, Ordering::Relaxed);
+            let Some(first) = self.first_lines.get(place).copied() else { break };
             self.open.push(Open {
                 place,
-                first: self.first_lines[place],
+                first,
                 few: Shortlist::EMPTY,
                 many: None,
                 reads: 0,

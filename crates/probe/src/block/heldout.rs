@@ -1,10 +1,11 @@
 //! Scores a level on held-out pages: decoded as the memory pass decodes, then timed in full.
 
 use isochrone_atlas_store::contents::{Form, Quality};
+use isochrone_stats::{derive_seed, rng, shuffle};
 use isochrone_units::{CoreId, LINES_PER_PAGE, PageAddr};
 
 use super::base::{IS_BASE, resemblance};
-use super::decode::Judge;
+use super::decode::{Judge, WINDOW};
 use super::learn::{patterns_for, split_code};
 use super::level::LevelRun;
 use super::number::f32_of;
@@ -19,6 +20,8 @@ const COMPANION_PAGES: usize = 16;
 const COMPANIONS_EACH: usize = 4;
 /// Times that held-out pages are decoded and timed before a score across a move is accepted.
 const SCORINGS: u32 = 4;
+/// Pages that are decoded before the held-out ones.
+const FILLERS: usize = 2 * WINDOW;
 /// Lines whose latencies are kept for the histogram.
 const HISTOGRAM_LINES: usize = 4096;
 
@@ -64,11 +67,27 @@ impl LevelRun<'_> {
         if self.learnt.form != Form::Pattern {
             return Ok((vec![0; self.heldout.len()], Vec::new()));
         }
-        let firsts = self.block_lines(&self.heldout);
+        if self.together.is_none() {
+            self.try_together()?;
+        }
+        let before = self.block_lines(&self.fillers());
+        let firsts = [before.clone(), self.block_lines(&self.heldout)].concat();
         let found = self.decode_resuming(&firsts)?;
         // A page that was lost to moves every time is scored as the first code: mostly wrong.
-        let codes = found.codes.iter().map(|c| c.unwrap_or(0)).collect();
+        let codes = found.codes[before.len()..].iter().map(|c| c.unwrap_or(0)).collect();
         Ok((codes, found.judges))
+    }
+
+    /// Pages to decode before the held-out ones. Alone these would all wait until the offset is known, with
+    /// ten times the loads that a page of the memory pass gets.
+    fn fillers(&self) -> Vec<PageAddr> {
+        let blocks = self.target.pages() / PAGES_PER_BLOCK;
+        let heldout: Vec<u64> = self.heldout.iter().map(|page| page.0 / PAGES_PER_BLOCK).collect();
+        let mut blocks: Vec<u64> = (0..blocks).filter(|block| !heldout.contains(block)).collect();
+        shuffle(&mut blocks, &mut rng(derive_seed(self.plan.seed, 51)));
+        blocks.truncate(FILLERS / usize::try_from(PAGES_PER_BLOCK).unwrap_or(1));
+        let pages = |block: u64| (0..PAGES_PER_BLOCK).map(move |i| block * PAGES_PER_BLOCK + i);
+        blocks.into_iter().flat_map(pages).map(PageAddr).collect()
     }
 
     /// Also returns the number of the base in which it was scored.

@@ -52,6 +52,10 @@ pub(super) struct LevelRun<'a> {
     pub(super) penalties: Penalties,
     pub(super) probe_lines: Vec<u8>,
     pub(super) drift: Vec<DriftEvent>,
+    /// Whether several cores decode at the same time; `None` until it was tried.
+    pub(super) together: Option<bool>,
+    /// One line for each thing that could not be done as wanted.
+    pub(super) notes: Vec<String>,
 }
 
 impl<'a> LevelRun<'a> {
@@ -84,6 +88,8 @@ impl<'a> LevelRun<'a> {
             penalties: Noise::heavy_tailed(1.0).into(),
             probe_lines: Vec::new(),
             drift: Vec::new(),
+            together: None,
+            notes: Vec::new(),
         }
     }
 
@@ -117,7 +123,7 @@ impl<'a> LevelRun<'a> {
     /// Looks from these cores, and learns from all looks. A form that does not hold is not believed at first
     /// sight: another tenant may have had the cache, or the host have moved pages. Then nothing of these
     /// looks is kept.
-    fn look_and_learn(&mut self, from: &[CoreId]) -> Result<(), TargetError> {
+    pub(super) fn look_and_learn(&mut self, from: &[CoreId]) -> Result<(), TargetError> {
         let mut from = from.to_vec();
         let end = self.target.seconds() + PATIENCE * self.plan.max_seconds;
         for attempt in 1.. {

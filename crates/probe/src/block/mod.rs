@@ -3,7 +3,8 @@
 //! The way of the data: a [`plan`] chooses pages; [`rounds`] times their lines again and again,
 //! cut where the vCPU moved; `survey` seeks rare pages far away; [`learn`] finds classes, base and
 //! keys; [`lines`] chooses which lines to probe first; [`base`] says which base a core wears now;
-//! [`decode`] gives every page its code; [`score`] judges all of it on pages that were held out;
+//! [`decode`] gives every page its code, `team` on several cores at the same time; [`score`] judges all of
+//! it on pages that were held out;
 //! [`moves`] brings the measuring thread back where something else moved it; [`run`] joins the
 //! steps.
 
@@ -30,6 +31,7 @@ pub mod run;
 pub mod score;
 mod shapes;
 mod survey;
+mod team;
 mod views;
 mod walsh;
 

@@ -135,6 +135,11 @@ impl Target for Repaired<'_> {
     fn seconds(&mut self) -> f64 {
         self.target.seconds()
     }
+
+    /// Moves of that thread are for its user to name.
+    fn fork(&self) -> Option<Box<dyn Target + Send + '_>> {
+        self.target.fork()
+    }
 }
 
 #[cfg(test)]

@@ -1,20 +1,18 @@
 //! Decoding passes over many pages: who decodes, in which base, and what to do when a base is lost.
 
 use isochrone_atlas::TABLE_ENTRIES;
-use isochrone_atlas_store::contents::Quality;
-use isochrone_stats::derive_seed;
+use isochrone_atlas_store::contents::{DriftEvent, Quality};
 use isochrone_units::{LINES_PER_PAGE, LineAddr, PageAddr};
 
 use super::base::{IS_BASE, resemblance};
-use super::books::{Prepared, SAME_DISTANCE, canonical_codes};
+use super::books::{SAME_DISTANCE, canonical_codes};
 use super::choose::SAFE_ERROR;
-use super::decode::{DecodePlan, Decoded, Judge, decode};
+use super::decode::{Decoded, Judge};
 use super::learn::{Learnt, spread};
 use super::level::LevelRun;
 use super::run::UNKNOWN_CODE;
 use super::walsh::{correlate, spectrum};
 use crate::target::TargetError;
-use crate::watch::Watch;
 
 /// Cores whose present bases are identified to choose judges among.
 const JUDGES_MAX: usize = 16;
@@ -30,9 +28,6 @@ const ENOUGH: f64 = 0.1;
 const MAX_IN_VAIN: usize = 16;
 /// Times that pages whose class no judge could tell are decoded again in a base that tells more.
 const SECOND_THOUGHTS: u32 = 3;
-
-/// A base: `[class][canonical index]`, cycles.
-type Patterns = Vec<Vec<f64>>;
 
 /// A decoding pass over pages or blocks.
 pub(super) struct Pass {
@@ -52,7 +47,8 @@ impl LevelRun<'_> {
         let pages: Vec<PageAddr> = (0..codes.len() as u64).map(PageAddr).collect();
         let firsts = self.block_lines(&pages);
         let frames = self.frames(&pages);
-        let Pass { codes: mut found, cost, .. } = self.decode_resuming(&firsts)?;
+        let Pass { codes: mut found, cost, judges } = self.decode_resuming(&firsts)?;
+        let decoders = u32::try_from(judges.len()).unwrap_or(u32::MAX);
         mend_rare(&mut found, &self.learnt);
         let step = self.learnt.period / LINES_PER_PAGE;
         for (chunk, code) in codes.chunks_mut(step).zip(&found) {
@@ -70,16 +66,20 @@ impl LevelRun<'_> {
         let blocks = found.iter().flatten().count() as f64;
         let per_page = |seconds: f64| 1e6 * seconds / known as f64;
         let timed = (cost.samples + cost.reference_samples).max(1) as f64;
-        let own = cost.timing_s * cost.samples as f64 / timed;
+        // Where several cores decode, a page's time is divided as their time together.
+        let wall = cost.total_s / cost.busy_s.max(f64::MIN_POSITIVE);
+        let timing_s = wall * cost.timing_s;
+        let own = timing_s * cost.samples as f64 / timed;
         let first = &mut quality[0];
         first.decoded_pages = known as u64;
+        first.decoding_cores = Some(decoders);
         first.us_per_page = Some(per_page(cost.total_s));
         first.samples_per_page = Some(cost.samples as f64 / blocks);
         first.lines_per_page = Some(cost.lines_read as f64 / blocks);
         first.us_breakdown = vec![
             ("timed loads of the pages".into(), per_page(own)),
-            ("reference loads".into(), per_page(cost.timing_s - own)),
-            ("decisions".into(), per_page(cost.total_s - cost.timing_s)),
+            ("reference loads".into(), per_page(timing_s - own)),
+            ("decisions".into(), per_page(cost.total_s - timing_s)),
         ];
         Ok(())
     }
@@ -99,23 +99,11 @@ impl LevelRun<'_> {
             if open.is_empty() || in_vain == MAX_IN_VAIN || !self.watch.keep_going() {
                 break;
             }
-            let others;
-            (judges, others) = self.judges()?;
+            let jury = self.jury()?;
+            judges = self.teams(&jury).iter().flatten().map(|j| jury.all[*j].clone()).collect();
             let todo: Vec<LineAddr> = open.iter().map(|i| firsts[*i]).collect();
-            let plan = DecodePlan {
-                judges: &judges,
-                others: &others,
-                level: self.level,
-                learnt: &self.learnt,
-                penalties: &self.penalties,
-                lines: &self.probe_lines,
-                noise: self.noise,
-                references: &self.references,
-                seed: derive_seed(self.plan.seed, 9000 + attempt),
-            };
-            let mut prepared = Prepared::new(&plan)?;
-            let watch: &dyn Watch = self.watch;
-            let done = decode(self.target, &todo, &plan, &mut prepared, &|| watch.keep_going())?;
+            let done = self.decode_once(&todo, &jury, 9000 + attempt)?;
+            self.note_thread_moves(&done);
             for (i, code) in open.iter().zip(&done.codes) {
                 codes[*i] = code.filter(|c| *c != UNKNOWN_CODE);
             }
@@ -130,7 +118,9 @@ impl LevelRun<'_> {
             for place in &done.unverified {
                 codes[open[*place]] = None;
             }
-            let (now, _) = self.judges()?;
+            let jury = self.jury()?;
+            let now: Vec<Judge> =
+                self.teams(&jury).iter().flatten().map(|j| jury.all[*j].clone()).collect();
             doubts.resolve(&canonical_codes(&self.learnt, &now), &mut codes);
         }
         Ok(Pass { codes, cost, judges })
@@ -147,35 +137,67 @@ impl LevelRun<'_> {
         Ok(true)
     }
 
-    /// The first core in its present base, and as many others as it takes to tell all codes apart that
-    /// some core sees apart. Also the bases that the remaining cores wear.
-    fn judges(&mut self) -> Result<(Vec<Judge>, Vec<Patterns>), TargetError> {
+    /// The bases that cores wear now; of them the first core, and as many others as it takes to tell all
+    /// codes apart that some core sees apart.
+    pub(super) fn jury(&mut self) -> Result<Jury, TargetError> {
         let asked = self.cores.len().min(JUDGES_MAX);
         let mut all = Vec::new();
         for core in self.cores.clone().into_iter().take(asked) {
             let number = self.ensure_base(core)?;
             all.push(Judge { core, patterns: self.bases[number].1.clone() });
         }
-        let gaps: Vec<Vec<f64>> = all.iter().map(|judge| gaps(&judge.patterns)).collect();
+        let keys = &self.learnt.canonical_key;
+        let gaps: Vec<Vec<f64>> = all.iter().map(|judge| gaps(&judge.patterns, keys)).collect();
         let mut chosen = vec![0];
         let pairs = gaps.first().map_or(0, Vec::len);
         for pair in (0..pairs).map(|pair| gaps.iter().map(|g| g[pair]).collect::<Vec<f64>>()) {
             let gap = |j: usize| pair[j];
             let best = (0..all.len()).max_by(|x, y| gap(*x).total_cmp(&gap(*y))).unwrap_or(0);
             let have = chosen.iter().map(|c| gap(*c)).fold(0.0, f64::max);
-            if gap(best) > SAME_DISTANCE && have < (JUDGE_SHARE.powi(2) * gap(best)).min(ENOUGH) {
+            if !Jury::tells(have, gap(best)) {
                 chosen.push(best);
             }
         }
-        let others = (0..all.len()).filter(|j| !chosen.contains(j));
-        let others = others.map(|j| all[j].patterns.clone()).collect();
-        Ok((chosen.iter().map(|c| all[*c].clone()).collect(), others))
+        Ok(Jury { all, gaps, chosen })
+    }
+
+    fn note_thread_moves(&mut self, done: &Decoded) {
+        if done.thread_moves > 0 {
+            self.drift.push(DriftEvent {
+                at_s: self.target.seconds(),
+                core: self.cores[0].0,
+                kind: "thread moved".into(),
+                what: format!(
+                    "a decoding thread was found on another core {} time(s) and pinned again; its rounds were \
+                     dropped and done again",
+                    done.thread_moves
+                ),
+                dropped_samples: done.moved_samples,
+                repaired_ms: None,
+            });
+        }
     }
 }
 
-/// For each pair of classes and XOR of keys the mean square distance of the patterns, as a share of the
-/// variance of lines on a node: how well one core tells two codes apart.
-fn gaps(patterns: &[Vec<f64>]) -> Vec<f64> {
+/// Who could decode, in the bases worn now.
+pub(super) struct Jury {
+    pub(super) all: Vec<Judge>,
+    /// For each of them how far apart it sees each pair of codes.
+    pub(super) gaps: Vec<Vec<f64>>,
+    /// Those who tell all codes apart together.
+    pub(super) chosen: Vec<usize>,
+}
+
+impl Jury {
+    /// Whether two codes that a core sees `gap` apart are told apart by it, where the best core sees `best`.
+    pub(super) fn tells(gap: f64, best: f64) -> bool {
+        best <= SAME_DISTANCE || gap >= (JUDGE_SHARE.powi(2) * best).min(ENOUGH)
+    }
+}
+
+/// For each pair of classes and each key that is an answer, as the XOR of two keys, the mean square distance
+/// of the patterns, as a share of the variance of lines on a node: how well one core tells two codes apart.
+fn gaps(patterns: &[Vec<f64>], canonical_key: &[u8]) -> Vec<f64> {
     let spread = spread(patterns).max(f64::MIN_POSITIVE);
     let spectra: Vec<Vec<f64>> = patterns.iter().map(|p| spectrum(p, p.len())).collect();
     let square = |pattern: &[f64]| pattern.iter().map(|v| v * v).sum::<f64>();
@@ -185,7 +207,9 @@ fn gaps(patterns: &[Vec<f64>]) -> Vec<f64> {
             let both = square(a) + square(b);
             let products = correlate(of_a, of_b, a.len());
             let distance = |product: f64| (both - 2.0 * product).max(0.0) / a.len() as f64;
-            gaps.extend(products.into_iter().map(|product| distance(product) / spread));
+            let answers = products.into_iter().zip(canonical_key).enumerate();
+            let answers = answers.filter(|(key, (_, stands))| usize::from(**stands) == *key);
+            gaps.extend(answers.map(|(_, (product, _))| distance(product) / spread));
         }
     }
     gaps
@@ -257,12 +281,16 @@ fn mend_rare(found: &mut [Option<u16>], learnt: &Learnt) {
 }
 
 impl Decoded {
-    fn add(&mut self, other: &Self) {
+    /// Adds what something else cost.
+    pub(super) fn add(&mut self, other: &Self) {
         self.samples += other.samples;
         self.reference_samples += other.reference_samples;
         self.lines_read += other.lines_read;
         self.timing_s += other.timing_s;
+        self.busy_s += other.busy_s;
         self.total_s += other.total_s;
+        self.thread_moves += other.thread_moves;
+        self.moved_samples += other.moved_samples;
     }
 }
 

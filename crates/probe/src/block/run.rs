@@ -24,7 +24,7 @@ pub struct BlockMap {
     pub codes: [Vec<u16>; 2],
     /// Moves and replaced frames.
     pub drift: Vec<DriftEvent>,
-    /// Levels that could not be mapped, and why, in one line each.
+    /// Levels that could not be mapped, or not as wanted, and why, in one line each.
     pub missing: Vec<String>,
     /// Whether every step was done.
     pub complete: bool,
@@ -50,13 +50,14 @@ pub fn map_blocks(
         let found = run.all(&mut map.codes[*level as usize], methods(*level));
         let drift = std::mem::take(&mut run.drift);
         map.drift.extend(drift);
+        map.missing.append(&mut run.notes);
         map.drift.extend(repaired.take_moves().iter().map(DriftEvent::from));
         match found {
             Ok(found) => map.levels.push(found),
             Err(error) => map.missing.push(format!("{level} latency: {error}")),
         }
     }
-    if map.levels.is_empty() && !map.missing.is_empty() {
+    if map.levels.is_empty() && !plan.levels.is_empty() {
         return Err(TargetError::Unsupported(map.missing.join("; ")));
     }
     map.drift.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
