@@ -353,10 +353,14 @@ impl Log {
         let (lines, pages) = parts(&round.deviation);
         let (open_lines, open_pages) = parts(&self.open.deviations());
         let noise = self.open.noise();
-        let found = [
+        let mut found = [
             slope(&lines, &open_lines, noise),
             slope(&pages, &open_pages, noise / (LINES_PER_PAGE as f64).sqrt()),
         ];
+        // Pages that hardly differ beside lines have no slope to lose: see `same_base`.
+        if LINES_PER_PAGE as f64 * energy(&open_pages) < OTHER_BASE * energy(&open_lines) {
+            found[1] = (1.0, f64::INFINITY);
+        }
         if self.slopes[0].len() >= 3
             && self
                 .slopes
@@ -421,6 +425,10 @@ fn parts(deviations: &[f64]) -> (Vec<f64>, Vec<f64>) {
     (lines, pages)
 }
 
+fn energy(values: &[f64]) -> f64 {
+    values.iter().filter(|v| v.is_finite()).map(|v| v * v).sum()
+}
+
 /// Whether a slope is below the usual ones by more than its error allows. There is no pattern to lose
 /// where the usual slope is itself within the noise.
 fn fell(usual: &[f64], slope: f64, error: f64) -> bool {
@@ -441,28 +449,89 @@ fn slope(values: &[f64], pattern: &[f64], noise: f64) -> (f64, f64) {
     if square > 0.0 { (cross / square, noise / square.sqrt()) } else { (0.0, f64::INFINITY) }
 }
 
-/// Whether two stretches saw one base, in lines within their pages and in pages.
+/// Whether two stretches saw one base, in lines within their pages and in pages. Pages must differ by a share
+/// of what lines differ by as well: means of pages wander by a cycle where translations, or other users of
+/// the caches, come and go, on a machine on which they hardly differ.
 fn same_base(a: &Stretch, b: &Stretch) -> bool {
     let halves = [a.half(0), a.half(1), b.half(0), b.half(1)].map(|half| parts(&half));
     let noise = |s: &Stretch| s.noise().powi(2) / f64::from((s.rounds / 2).max(1));
     let noise = noise(a) + noise(b);
-    same_pattern(halves.each_ref().map(|half| &half.0[..]), noise)
-        && same_pattern(halves.each_ref().map(|half| &half.1[..]), noise / LINES_PER_PAGE as f64)
+    let lines = Compared::of(halves.each_ref().map(|half| &half.0[..]), noise);
+    let pages =
+        Compared::of(halves.each_ref().map(|half| &half.1[..]), noise / LINES_PER_PAGE as f64);
+    lines.is_same(0.0) && pages.is_same(lines.energy / LINES_PER_PAGE as f64)
 }
 
-/// The mean square of a difference, as a share of the mean square of the pattern. Both are products of
-/// independent halves, so noise adds nothing. `noise` is the variance of the four together.
-fn same_pattern(halves: [&[f64]; 4], noise: f64) -> bool {
-    let (mut difference, mut energy, mut count) = (0.0, 0.0, 0.0);
-    let lines = halves[0].iter().zip(halves[1]).zip(halves[2].iter().zip(halves[3]));
-    for ((a0, a1), (b0, b1)) in lines {
-        if [a0, a1, b0, b1].iter().all(|v| v.is_finite()) {
-            difference += (a0 - b0) * (a1 - b1);
-            energy += 0.5 * (a0 * a1 + b0 * b1);
-            count += 1.0;
+/// Two patterns: the squares of their difference and of themselves, summed. Both are products of independent
+/// halves, so noise adds nothing.
+struct Compared {
+    difference: f64,
+    energy: f64,
+    /// The noise of such a sum.
+    error: f64,
+}
+
+impl Compared {
+    /// `noise` is the variance of the four together.
+    fn of(halves: [&[f64]; 4], noise: f64) -> Self {
+        let (mut difference, mut energy, mut count) = (0.0, 0.0, 0.0);
+        let lines = halves[0].iter().zip(halves[1]).zip(halves[2].iter().zip(halves[3]));
+        for ((a0, a1), (b0, b1)) in lines {
+            if [a0, a1, b0, b1].iter().all(|v| v.is_finite()) {
+                difference += (a0 - b0) * (a1 - b1);
+                energy += 0.5 * (a0 * a1 + b0 * b1);
+                count += 1.0;
+            }
         }
+        Self { difference, energy, error: noise * f64::sqrt(count) }
     }
-    // The noise of one such product, summed: below five times that there is no pattern to differ.
-    let error = noise * f64::sqrt(count);
-    energy < SIGNIFICANT_Z * error || difference < OTHER_BASE * energy + SIGNIFICANT_Z * error
+
+    /// Whether they are one: what they differ by is little beside them and `beside`, or there is no pattern that
+    /// could differ.
+    fn is_same(&self, beside: f64) -> bool {
+        let noise = SIGNIFICANT_Z * self.error;
+        self.energy < noise || self.difference < OTHER_BASE * (self.energy + beside) + noise
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isochrone_stats::uniform;
+
+    const PAGES: usize = 64;
+
+    /// Sixteen rounds of lines whose pattern is `high` cycles to either side, on pages `far` apart.
+    fn rounds(high: f64, far: f64, turned: usize, seed: u64) -> Stretch {
+        let mut rng = rng(seed);
+        let mut stretch = Stretch::new(PAGES * LINES_PER_PAGE);
+        let pages: Vec<f64> = (0..PAGES).map(|_| far * (uniform(&mut rng) - 0.5)).collect();
+        for _ in 0..ROUNDS_TOGETHER {
+            let line = |i: usize| if (i ^ turned) & 4 == 0 { high } else { -high };
+            let noise: Vec<f64> =
+                (0..PAGES * LINES_PER_PAGE).map(|_| 20.0 * (uniform(&mut rng) - 0.5)).collect();
+            let deviation = (0..PAGES * LINES_PER_PAGE)
+                .map(|i| line(i % LINES_PER_PAGE) + pages[i / LINES_PER_PAGE] + noise[i])
+                .collect();
+            stretch.add(&Round { deviation, level: 40.0 });
+        }
+        stretch
+    }
+
+    #[test]
+    fn pages_that_wander_by_less_than_lines_differ_are_no_other_base() {
+        let (calm, restless) = (rounds(4.0, 0.0, 0, 1), rounds(4.0, 2.0, 0, 2));
+        assert!(same_base(&calm, &restless) && same_base(&restless, &calm));
+        assert!(same_base(&restless, &rounds(4.0, 2.0, 0, 3)), "other pages wander");
+    }
+
+    #[test]
+    fn other_lines_or_pages_far_apart_are_another_base() {
+        let here = rounds(4.0, 0.0, 0, 1);
+        assert!(!same_base(&here, &rounds(4.0, 0.0, 4, 2)), "lines change places");
+        assert!(!same_base(&here, &rounds(4.0, 12.0, 0, 2)), "pages lie elsewhere");
+        let flat = rounds(0.0, 12.0, 0, 4);
+        assert!(same_base(&flat, &rounds(0.0, 12.0, 0, 4)));
+        assert!(!same_base(&flat, &rounds(0.0, 12.0, 0, 5)), "nothing but pages");
+    }
 }
