@@ -1,6 +1,6 @@
 //! What a file promises: what went in comes out, by every way of asking.
 
-use crate::contents::{Contents, Form};
+use crate::contents::{Contents, Form, PageBlock};
 use crate::error::{EncodeError, LoadError, SaveError};
 use crate::samples::{blocks, contents, density, level, pattern, per_line};
 use crate::{MappedAtlas, PageModel, bench_query, decode, encode, load, model_pages, save};
@@ -386,6 +386,38 @@ fn files_are_saved_loaded_and_mapped() {
     faulty.reading.clear();
     assert!(matches!(save(&faulty, &path), Err(SaveError::Encode(_))));
     assert_eq!(fs::metadata(&path).unwrap().len(), 100, "the file is as it was");
+}
+
+#[test]
+fn pages_of_one_code_are_answered_and_others_are_not() {
+    // Side by side, with gaps, and so far apart that they are searched for.
+    for apart in [512, 512 * 8, 512 * 1000] {
+        let frames = [1, 2, 3].map(|nth| nth * apart);
+        let mut contents = contents();
+        contents.pages = frames
+            .map(|first_frame| PageBlock {
+                first_frame,
+                llc: Box::new([5; 512]),
+                dram: Box::new([5; 512]),
+            })
+            .to_vec();
+        let bytes = encode(&contents).unwrap();
+        let atlas = Atlas::open(&bytes).unwrap();
+        let view = atlas.view(CoreId(0), Level::Llc).unwrap();
+        for first in frames {
+            for page in [0, 1, 255, 511] {
+                assert_eq!(view.code(PageAddr(first + page)), Some(Code(5)), "{apart}");
+                let line = PageAddr(first + page).line(9);
+                assert_eq!(view.get(line), expected_cycles(&contents, 0, 0, line));
+            }
+        }
+        let outside = [0, apart - 1, 3 * apart + 512, 1 << 40, u64::MAX >> 6];
+        assert!(outside.iter().all(|frame| view.code(PageAddr(*frame)).is_none()), "{apart}");
+        assert!(apart == 512 || view.code(PageAddr(apart + 512)).is_none(), "a gap");
+        let blocks: Vec<_> =
+            atlas.blocks().map(|block| (block.first_frame, block.llc[7])).collect();
+        assert_eq!(blocks, frames.map(|first| (first, 5)));
+    }
 }
 
 #[test]

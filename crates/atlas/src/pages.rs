@@ -172,7 +172,13 @@ pub(crate) struct Plane<'a>(Codes<'a>);
 #[derive(Clone, Copy, Debug)]
 enum Codes<'a> {
     Raw(&'a [u8]),
-    Template { template: &'a [u8; BLOCK_PAGES], flips: &'a [u8], exceptions: Exceptions<'a> },
+    Template {
+        template: &'a [u8; BLOCK_PAGES],
+        flips: &'a [u8],
+        exceptions: Exceptions<'a>,
+    },
+    /// A template that says one code of all pages: nothing has to be loaded for it.
+    One(u8),
     Words(Words<'a>),
 }
 
@@ -226,6 +232,13 @@ impl<'a> Words<'a> {
     }
 }
 
+/// The code that a template without exceptions says of all pages, if it is one.
+fn the_one(template: &[u8], flips: &[u8]) -> Option<u8> {
+    let (code, flip) = (template.first()?, flips.first()?);
+    let one = template.iter().all(|c| c == code) && flips.iter().all(|f| f == flip);
+    one.then_some(code ^ flip)
+}
+
 /// A code of one byte, if it is known.
 #[inline]
 fn of_byte(code: u8) -> Option<u16> {
@@ -275,6 +288,9 @@ impl<'a> Plane<'a> {
             if !rest.is_empty() {
                 return Err(bad(PART, "bytes behind a template"));
             }
+            if let Some(code) = the_one(template, flips) {
+                return Ok(Self(Codes::One(code)));
+            }
             Exceptions { words: &[], starts: &[], codes: &[] }
         } else {
             Exceptions::open(rest, index.blocks, size(head.exceptions))?
@@ -292,6 +308,7 @@ impl<'a> Plane<'a> {
         match &self.0 {
             Codes::Raw(codes) => of_byte(*codes.get(rank * BLOCK_PAGES + page)?),
             Codes::Words(words) => words.code(rank * BLOCK_PAGES + page),
+            Codes::One(code) => of_byte(*code),
             Codes::Template { template, flips, exceptions } => {
                 let code = template[page & PAGE_MASK] ^ flips.get(position)?;
                 // Off the chain of dependent loads: the branch is predicted.
@@ -361,7 +378,12 @@ impl PageCodes<'_> {
         let rank = match (self.index.kind, &self.plane.0) {
             (Index::Dense, Codes::Raw(codes)) => return of_byte(*codes.get(place(offset))?),
             (Index::Dense, Codes::Words(words)) => return words.code(place(offset)),
-            (Index::Dense, Codes::Template { .. }) => position,
+            (Index::Dense, Codes::Template { .. } | Codes::One(_)) => {
+                if position >= self.index.positions {
+                    return None;
+                }
+                position
+            }
             (Index::Table(ranks), _) => {
                 let rank = u32::from_le_bytes(*ranks.get(position)?);
                 if rank == NONE_U32 {

@@ -27,6 +27,7 @@ pub(crate) struct Figures {
     atlas_bytes_per_page: Option<f64>,
     query_ns_p50: Option<f64>,
     query_chain_ns_p50: Option<f64>,
+    query_dram_ns_p50: Option<f64>,
     query_pages: Option<u64>,
     query_over: String,
     block: Block,
@@ -123,6 +124,8 @@ struct RegionFigure {
 pub(crate) struct QueryFigures {
     ns_p50: Option<f64>,
     chain_ns_p50: Option<f64>,
+    /// The same as the first for the codes of the other level.
+    dram_ns_p50: Option<f64>,
     pages: Option<u64>,
     padded: bool,
     /// Bytes of the codes of this atlas's own pages.
@@ -144,9 +147,11 @@ impl QueryFigures {
         let atlas = Atlas::open(&bytes).map_err(fault)?;
         let core = contents.machine.cores.first().map_or(0, |c| c.id);
         let time = bench_query(&atlas, CoreId(core), Level::Llc, QUERY_SEED);
+        let dram = bench_query(&atlas, CoreId(core), Level::Dram, QUERY_SEED);
         Ok(Self {
             ns_p50: time.map(|t| t.ns_p50),
             chain_ns_p50: time.map(|t| t.chain_ns_p50),
+            dram_ns_p50: dram.map(|t| t.ns_p50),
             pages: time.map(|t| t.pages),
             padded,
             code_bytes,
@@ -199,6 +204,7 @@ pub(crate) fn figures(contents: &Contents, atlas_bytes: u64, query: QueryFigures
         atlas_bytes_per_page: (pages > 0).then(|| query.code_bytes as f64 / pages as f64),
         query_ns_p50: query.ns_p50,
         query_chain_ns_p50: query.chain_ns_p50,
+        query_dram_ns_p50: query.dram_ns_p50,
         query_pages: query.pages,
         query_over: if query.padded {
             "this atlas's bases over 1 GiB of made-up pages".into()
