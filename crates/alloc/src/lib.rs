@@ -54,6 +54,7 @@ extern crate std;
 mod bins;
 mod check;
 mod class;
+mod depot;
 mod distance;
 mod groups;
 mod growth;

@@ -2,8 +2,9 @@
 //! another thread touches.
 //!
 //! They belong to one thread and to the core on which it was last seen, its home. They hold what
-//! a refill for that core would give, and nothing farther: a slot freed elsewhere goes straight
-//! to its bin. What is live is told from what went in and out, so the fast path counts nothing.
+//! a refill for that core would give, and nothing farther: what was taken elsewhere and is too far
+//! is gathered, and goes home by batches. A thread that moves keeps what is near on the other core
+//! too. What is live is told from what went in and out, so the fast path counts nothing.
 
 use crate::check::Misuse;
 use crate::class::SizeClass;
@@ -21,8 +22,10 @@ const PLACES: u32 = 1024;
 const GROWTH: u8 = 4;
 /// Slots that are drawn or given back at a time, at most.
 const BATCH: u32 = 64;
-/// Frees that went straight to bins before their bytes are told to the heap.
-const UNTOLD_FREES: u32 = 64;
+/// Slots that are gathered before they go home.
+const AWAY: usize = 64;
+/// The reach of a core that keeps every slot, whatever its rank.
+const KEEPS_ALL: u8 = u8::MAX;
 
 /// Slots at hand of one class.
 #[derive(Clone, Debug)]
@@ -37,6 +40,9 @@ struct Magazine {
     /// It was refilled since it was full last.
     refilled: bool,
     slots: [u32; PLACES as usize],
+    /// Freed slots that are too far to keep, on their way home.
+    away: [u32; AWAY],
+    away_length: u32,
     /// What is used up next.
     open: OpenPage,
 }
@@ -49,6 +55,8 @@ impl Magazine {
         grown: 0,
         refilled: false,
         slots: [0; PLACES as usize],
+        away: [0; AWAY],
+        away_length: 0,
         open: OpenPage::NONE,
     };
 
@@ -64,8 +72,33 @@ impl Magazine {
         self.length += 1;
     }
 
-    fn slots(&self) -> &[u32] {
-        self.slots.get(..self.length as usize).unwrap_or(&[])
+    /// Sends home what was gathered.
+    fn send_home(&mut self, heap: &Heap<'_>, core: u16, class: SizeClass) {
+        let length = core::mem::take(&mut self.away_length) as usize;
+        let away = self.away.get_mut(..length).unwrap_or(&mut []);
+        heap.give_home(core, class, away);
+    }
+
+    /// Gives the slots that are too far for `core` to the depot of another.
+    fn leave_behind(&mut self, heap: &Heap<'_>, core: u16, class: SizeClass, other: u16) -> usize {
+        let (mut stays, mut left, mut far) = (0, 0, [0; AWAY]);
+        for place in 0..self.length as usize {
+            let slot = Slot(self.slots[place]);
+            let word = heap.word(slot.page());
+            if heap.bin_rank(core, class, word, slot) <= self.reach {
+                self.slots[stays] = slot.0;
+                stays += 1;
+                continue;
+            }
+            far[left % AWAY] = slot.0;
+            left += 1;
+            if left.is_multiple_of(AWAY) {
+                heap.give_to(other, class, &far);
+            }
+        }
+        heap.give_to(other, class, &far[..left % AWAY]);
+        self.length = u32::try_from(stays).unwrap_or(0);
+        left
     }
 
     /// Room for more, where a thread gives back what it draws again: so much it has in use by turns.
@@ -173,6 +206,22 @@ impl Magazines {
         self.put_slowly(heap, core, slot)
     }
 
+    /// Keeps a freed slot at hand where every slot is kept, for a caller who knows what that of
+    /// [`Self::put_at_home`] knows. False where there is more to do, and then nothing was done.
+    #[inline(always)]
+    pub fn put_any_at_home(&mut self, heap: &Heap<'_>, slot: Slot) -> bool {
+        let word = heap.word(slot.page());
+        let Some(class) = word.class() else { return false };
+        let magazine = &mut self.stock[class.index()];
+        let kept = magazine.reach == KEEPS_ALL
+            && class.begins_at(slot)
+            && magazine.length < magazine.capacity;
+        if kept {
+            magazine.push(slot);
+        }
+        kept
+    }
+
     /// Keeps a freed slot at hand, for a caller who knows that the thread runs on `core`, that of
     /// its last [`Self::take`] or [`Self::put`], and that nothing is checked. False where there is
     /// more to do, and then nothing was done. It calls nothing.
@@ -194,7 +243,7 @@ impl Magazines {
         let magazine = &mut self.stock[class.index()];
         let kept = class.begins_at(slot)
             && magazine.length < magazine.capacity
-            && rank(class) <= magazine.reach;
+            && (magazine.reach == KEEPS_ALL || rank(class) <= magazine.reach);
         if kept {
             magazine.push(slot);
         }
@@ -206,9 +255,35 @@ impl Magazines {
     pub fn flush(&mut self, heap: &Heap<'_>) {
         for class in SizeClass::ALL {
             self.shed(heap, class, u32::MAX);
-            heap.close(class, &mut self.stock[class.index()].open);
+            let home = self.home_core();
+            let magazine = &mut self.stock[class.index()];
+            magazine.send_home(heap, home, class);
+            heap.close(class, &mut magazine.open);
         }
         self.tell(heap);
+    }
+
+    /// The same, and they have no home any more: another thread may use them.
+    pub fn leave(&mut self, heap: &Heap<'_>) {
+        self.flush(heap);
+        self.home = 0;
+    }
+
+    /// Looks again how far slots are worth keeping, where every one was: the core may have an order
+    /// by now.
+    pub fn renew(&mut self, heap: &Heap<'_>) {
+        for class in SizeClass::ALL {
+            let core = self.home_core();
+            let magazine = &mut self.stock[class.index()];
+            if magazine.reach == KEEPS_ALL {
+                magazine.reach = heap.near_reach(core, class);
+            }
+        }
+    }
+
+    /// The home; one that no heap has before the first use.
+    fn home_core(&self) -> u16 {
+        u16::try_from(self.home).unwrap_or(u16::MAX).wrapping_sub(1)
     }
 
     /// What this thread has done.
@@ -240,24 +315,42 @@ impl Magazines {
         }
     }
 
-    /// Fills an empty magazine to a half and takes one slot out of it.
+    /// Fills an empty magazine to a half and takes one slot out of it: what threads of this core
+    /// gave back last, or else the nearest there is.
     fn refill(&mut self, heap: &Heap<'_>, core: u16, class: SizeClass) -> Option<Slot> {
         self.tell(heap);
         let magazine = &mut self.stock[class.index()];
         let half = (magazine.capacity / 2).min(BATCH) as usize;
         magazine.refilled = true;
-        let drawn = heap.refill_paged(core, class, &mut magazine.slots[..half], &mut magazine.open);
-        magazine.length = u32::try_from(drawn.slots).unwrap_or(0);
+        let mut slots = heap.take_kept(core, class, &mut magazine.slots[..half]);
+        if slots == 0 {
+            slots = self.draw(heap, core, class, half);
+        }
+        let magazine = &mut self.stock[class.index()];
+        magazine.length = u32::try_from(slots).unwrap_or(0);
+        self.outside_bytes += bytes(class, slots);
+        magazine.pop()
+    }
+
+    /// Draws up to `half` slots from bins or pages; how many.
+    fn draw(&mut self, heap: &Heap<'_>, core: u16, class: SizeClass, half: usize) -> usize {
+        let magazine = &mut self.stock[class.index()];
+        let mut drawn =
+            heap.refill_paged(core, class, &mut magazine.slots[..half], &mut magazine.open);
+        if drawn.slots == 0 && magazine.away_length > 0 {
+            // What this thread itself has gathered is the last that there is.
+            magazine.send_home(heap, core, class);
+            drawn = heap.refill_paged(core, class, &mut magazine.slots[..half], &mut magazine.open);
+        }
         magazine.reach = drawn.reach;
-        for &slot in magazine.slots() {
+        for &slot in &magazine.slots[..drawn.slots] {
             self.counts.drawn.add(heap.distance(Slot(slot), core));
         }
         // The nearest ones were drawn first, or the first of a page, and are to be taken first.
         magazine.slots[..drawn.slots].reverse();
-        self.outside_bytes += bytes(class, drawn.slots);
         self.counts.drawn_slots += drawn.slots as u64;
         self.counts.near_slots += drawn.near as u64;
-        magazine.pop()
+        drawn.slots
     }
 
     #[cold]
@@ -275,7 +368,7 @@ impl Magazines {
             return Err(heap.note_misuse(Misuse::DoubleFree, slot));
         }
         let magazine = &mut self.stock[class.index()];
-        if heap.bin_rank(core, class, word, slot) <= magazine.reach {
+        if magazine.reach == KEEPS_ALL || heap.bin_rank(core, class, word, slot) <= magazine.reach {
             let capacity = magazine.capacity;
             if magazine.length >= capacity && !magazine.grow() {
                 self.shed(heap, class, (capacity / 2).min(BATCH));
@@ -284,37 +377,42 @@ impl Magazines {
             self.stock[class.index()].push(slot);
             return Ok(class);
         }
-        let given = heap.give_back(class, &[slot.0]);
-        self.outside_bytes -= bytes(class, given);
+        magazine.away[magazine.away_length as usize % AWAY] = slot.0;
+        magazine.away_length += 1;
+        let is_full = magazine.away_length as usize >= AWAY;
+        if is_full {
+            magazine.send_home(heap, core, class);
+        }
+        self.outside_bytes -= bytes(class, 1);
         self.counts.foreign_frees += 1;
         self.untold_frees += 1;
-        if self.untold_frees >= UNTOLD_FREES {
+        if is_full {
             self.tell(heap);
         }
-        if given == 1 { Ok(class) } else { Err(Misuse::DoubleFree) }
+        Ok(class)
     }
 
-    /// Gives back up to `count` slots of a class, those first that were at hand for longest.
+    /// Gives up to `count` slots of a class to the other threads of this core, those first that
+    /// were at hand for longest.
     fn shed(&mut self, heap: &Heap<'_>, class: SizeClass, count: u32) {
+        let home = self.home_core();
         let magazine = &mut self.stock[class.index()];
         let length = magazine.length as usize;
         let count = (count as usize).min(length);
-        let given = heap.give_back(class, &magazine.slots[..count]);
+        heap.give_to(home, class, &magazine.slots[..count]);
         magazine.slots.copy_within(count..length, 0);
         magazine.length = u32::try_from(length - count).unwrap_or(0);
-        // What was refused is not in a bin, but neither does anybody hold it.
-        debug_assert!(given <= count);
         self.outside_bytes -= bytes(class, count);
     }
 
-    /// Makes `core` the home; what was near for another is given back.
+    /// Makes `core` the home; what is far from it is left behind.
     fn settle(&mut self, heap: &Heap<'_>, core: u16) {
         let home = u32::from(core) + 1;
         if self.home == home {
             return;
         }
-        if self.home != 0 {
-            self.flush(heap);
+        let before = (self.home != 0).then(|| self.home_core());
+        if before.is_some() {
             self.counts.home_changes += 1;
             heap.sums().home_changes.fetch_add(1, Relaxed);
         }
@@ -323,6 +421,14 @@ impl Magazines {
             let magazine = &mut self.stock[class.index()];
             magazine.reach = heap.near_reach(core, class);
             magazine.capacity = magazine.capacity.max(first_capacity(class));
+            if let Some(before) = before.filter(|_| magazine.reach != KEEPS_ALL) {
+                heap.close(class, &mut magazine.open);
+                let left = magazine.leave_behind(heap, core, class, before);
+                self.outside_bytes -= bytes(class, left);
+            }
+        }
+        if before.is_some() {
+            self.tell(heap);
         }
     }
 
@@ -330,8 +436,10 @@ impl Magazines {
     fn tell(&mut self, heap: &Heap<'_>) {
         let at_hand = SizeClass::ALL.map(|class| bytes(class, self.at_hand(class)));
         let live = self.outside_bytes - at_hand.iter().sum::<i64>();
-        heap.sums().live_bytes.fetch_add(live - self.told_bytes, Relaxed);
-        self.told_bytes = live;
+        if live != self.told_bytes {
+            heap.sums().live_bytes.fetch_add(live - self.told_bytes, Relaxed);
+            self.told_bytes = live;
+        }
         if self.untold_frees > 0 {
             heap.sums().foreign_frees.fetch_add(u64::from(self.untold_frees), Relaxed);
             self.untold_frees = 0;

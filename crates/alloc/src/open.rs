@@ -52,7 +52,7 @@ impl Heap<'_> {
     ) -> Drawn {
         let order = self.order(core, class.unit());
         let near = order.map_or(0, |order| order.near.load(Relaxed));
-        let reach = order.map_or(0, near_reach);
+        let reach = order.map_or(u8::MAX, near_reach);
         let mut drawn = Drawn { slots: 0, near: 0, reach };
         for places in out.chunks_exact_mut(class.slots_per_unit()) {
             let Some(line) = open.next(class) else { break };
@@ -73,10 +73,16 @@ impl Heap<'_> {
 
     /// Gives back what was not used of a page.
     pub(crate) fn close(&self, class: SizeClass, open: &mut OpenPage) {
-        while let Some(line) = open.next(class) {
-            for bit in (0..4).take(class.slots_per_unit()) {
-                self.give_back(class, &[class.slot_of_bit(line, bit).0]);
+        while !open.is_empty() {
+            let (mut slots, mut length) = ([0; 64], 0);
+            for places in slots.chunks_exact_mut(class.slots_per_unit()) {
+                let Some(line) = open.next(class) else { break };
+                for (bit, place) in (0..).zip(places) {
+                    *place = class.slot_of_bit(line, bit).0;
+                    length += 1;
+                }
             }
+            self.give_back(class, &slots[..length]);
         }
     }
 }

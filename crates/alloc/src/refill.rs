@@ -74,7 +74,7 @@ impl Heap<'_> {
         mut open: Option<&mut OpenPage>,
     ) -> Drawn {
         let order = self.order(core, class.unit());
-        let reach = order.map_or(0, near_reach);
+        let reach = order.map_or(u8::MAX, near_reach);
         let drawn = Drawn { reach, ..NOTHING };
         let mut draw = Draw { heap: self, core, class, out, drawn, moved: false };
         if let Some(order) = order {
@@ -91,6 +91,9 @@ impl Heap<'_> {
             }
         }
         draw.nearest(order);
+        if draw.drawn.slots == 0 {
+            draw.drawn.slots = self.take_any_kept(class, draw.out);
+        }
         // Nothing is free. Of a new page the nearest units are taken first.
         while draw.drawn.slots == 0 && self.grow_any(class, order, open.as_deref_mut()) {
             match &mut open {
@@ -101,9 +104,10 @@ impl Heap<'_> {
         draw.drawn
     }
 
-    /// The rank of the farthest bin whose slots a core keeps before its first refill.
+    /// The rank of the farthest bin whose slots a core keeps before its first refill: every slot
+    /// is kept where that is the largest.
     pub(crate) fn near_reach(&self, core: u16, class: SizeClass) -> u8 {
-        self.order(core, class.unit()).map_or(0, near_reach)
+        self.order(core, class.unit()).map_or(u8::MAX, near_reach)
     }
 
     fn count_drawn(&self, drawn: Drawn) {
@@ -310,9 +314,10 @@ impl Draw<'_, '_, '_> {
         }
     }
 
-    /// From every bin, whatever the order says.
+    /// From every bin, whatever the order says: first from that of which nothing is known, where
+    /// all units are as long as nothing is.
     fn all_bins(&mut self, order: Option<&OrderTable>) {
-        for bin in (0..=u8::MAX).take(self.heap.bins_count(self.class)) {
+        for bin in (0..=u8::MAX).take(self.heap.bins_count(self.class)).rev() {
             if self.bin(bin) {
                 let rank = order.map_or(0, |order| order.ranks[usize::from(bin)].load(Relaxed));
                 self.drawn.reach = self.drawn.reach.max(rank);
@@ -378,9 +383,12 @@ impl Draw<'_, '_, '_> {
     }
 }
 
-/// The rank of the farthest bin of which new pages' units are kept, near or not; 0 where there is
-/// none.
+/// The rank of the farthest bin of which new pages' units are kept, near or not; that of any where
+/// there is no order.
 pub(crate) fn near_reach(order: &OrderTable) -> u8 {
+    if order.count.load(Relaxed) == 0 {
+        return u8::MAX;
+    }
     let kept = order.near.load(Relaxed).max(order.keep.load(Relaxed));
     kept.saturating_sub(1).to_le_bytes()[0]
 }

@@ -6,6 +6,7 @@
 
 use crate::bins::{KINDS, MAX_BINS};
 use crate::class::{SizeClass, UnitLines};
+use crate::depot::Depot;
 use crate::groups::INDICES;
 use crate::sync::{AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Tally};
 use core::array::from_fn;
@@ -43,6 +44,8 @@ pub struct Shared {
     /// How many of them are in use as a whole, or in hand.
     pub(crate) used: [[Tally; MAX_BINS]; UnitLines::ALL.len()],
     pub(crate) sums: Sums,
+    /// What threads of cores without an order keep for each other.
+    pub(crate) depot: Depot,
 }
 
 /// What is counted; changed on slow paths only.
@@ -74,6 +77,7 @@ impl Default for Shared {
             population: from_fn(|_| from_fn(|_| AtomicU32::default())),
             used: from_fn(|_| from_fn(|_| Tally::default())),
             sums: Sums::default(),
+            depot: Depot::default(),
         }
     }
 }
@@ -92,6 +96,8 @@ pub struct CoreTable {
     pub(crate) worn: [[AtomicU32; INDICES]; 2],
     /// Bit by level: it is known.
     pub(crate) known: AtomicU8,
+    /// What threads of this core keep for each other.
+    pub(crate) depot: Depot,
 }
 
 /// The order of one core over the bins of one unit size.
@@ -135,6 +141,7 @@ impl Default for CoreTable {
             orders: from_fn(|_| OrderTable::default()),
             worn: from_fn(|_| from_fn(|_| AtomicU32::default())),
             known: AtomicU8::default(),
+            depot: Depot::default(),
         }
     }
 }

@@ -276,7 +276,7 @@ fn of_a_page_as_much_is_kept_as_must_be_used_and_the_rest_is_for_others() {
 }
 
 #[test]
-fn a_far_slot_goes_to_its_bin_and_a_near_one_is_kept() {
+fn a_far_slot_goes_home_and_a_near_one_is_kept() {
     let rig = Rig::new(4);
     let heap = rig.started(generous(Mode::Aware), 4);
     let (mut mine, mut other) = (Magazines::new(), Magazines::new());
@@ -288,7 +288,8 @@ fn a_far_slot_goes_to_its_bin_and_a_near_one_is_kept() {
     assert_eq!(mine.counts().foreign_frees, 1);
     mine.put(&heap, 0, near).unwrap();
     assert_eq!(mine.at_hand(SizeClass::B64), at_hand + 1);
-    // The other core finds it again, without having been told.
+    // Far ones are gathered. Then the other core finds them again, without having been told.
+    mine.flush(&heap);
     other.flush(&heap);
     let mut again = (0..16).map(|_| other.take(&heap, 1, SizeClass::B64).unwrap());
     assert!(again.any(|slot| slot == far));
@@ -333,6 +334,48 @@ fn a_thread_on_another_core_leaves_its_lines_behind() {
     assert_eq!(heap.stats().home_changes, 1);
     magazines.flush(&heap);
     assert_eq!(heap.live_bytes(), 21 * 64);
+}
+
+#[test]
+fn a_thread_that_moves_takes_along_what_is_near_there_too() {
+    let rig = Rig::new(64);
+    // A half of the lines is worth keeping for each of the cores, which are opposed but for these.
+    let heap = rig.started(Policy { near: 0.75, ..generous(Mode::Aware) }, 64);
+    let mut magazines = Magazines::new();
+    let slots: Vec<Slot> =
+        (0..60).map(|_| magazines.take(&heap, 0, SizeClass::B64).unwrap()).collect();
+    for slot in slots {
+        magazines.put(&heap, 0, slot).unwrap();
+    }
+    let (before, drawn) = (magazines.at_hand(SizeClass::B64), magazines.counts().drawn_slots);
+    let first = magazines.take(&heap, 1, SizeClass::B64).unwrap();
+    let after = magazines.at_hand(SizeClass::B64);
+    assert!(after > 0 && after + 1 < before, "{after} of {before}");
+    assert_eq!(magazines.counts().drawn_slots, drawn);
+    // Back again it finds what it left behind.
+    magazines.put(&heap, 0, first).unwrap();
+    for _ in 0..before {
+        magazines.take(&heap, 0, SizeClass::B64).unwrap();
+    }
+    assert_eq!(magazines.counts().drawn_slots, drawn);
+}
+
+#[test]
+fn without_an_order_a_thread_that_moves_keeps_everything() {
+    let rig = Rig::new(4);
+    let heap = rig.heap(generous(Mode::Aware));
+    (0..4).for_each(|page| assert!(heap.page_ready(page, PageCodes::UNKNOWN)));
+    let mut magazines = Magazines::new();
+    magazines.take(&heap, 0, SizeClass::B64).unwrap();
+    let at_hand = magazines.at_hand(SizeClass::B64);
+    magazines.take(&heap, 1, SizeClass::B64).unwrap();
+    assert_eq!(magazines.at_hand(SizeClass::B64), at_hand - 1);
+    // As soon as there is one, it counts.
+    (0..2).for_each(|core| heap.wear(core, &worn(core)));
+    magazines.renew(&heap);
+    let unknown = magazines.take(&heap, 1, SizeClass::B64).unwrap();
+    magazines.put(&heap, 1, unknown).unwrap();
+    assert_eq!(magazines.counts().foreign_frees, 1);
 }
 
 #[test]

@@ -1,0 +1,190 @@
+//! Depots: free slots on their way from one thread's magazine to the next one's, a batch at a time.
+//!
+//! What a thread gives back and another takes again goes as one list of numbers, by one exchange of
+//! a head at each end; no mask, link or tally of a single line is touched, which another core would
+//! then have to fetch (the depot of J. Bonwick and J. Adams, *Magazines and Vmem*, USENIX 2001). What
+//! does not fit goes to the bins, where whoever needs it finds it by distance.
+//!
+//! A core has a depot of slots that it would keep. Cores of which nothing is known share one.
+
+use crate::class::SizeClass;
+use crate::heap::Heap;
+use crate::stack::Stack;
+use crate::sync::Ordering::Relaxed;
+use crate::sync::{AtomicU32, AtomicU64};
+use core::array::from_fn;
+
+/// Slots of a batch, at most. A model that is checked on every interleaving has fewer.
+pub(crate) const BATCH_SLOTS: usize = if cfg!(all(loom, test)) { 2 } else { 64 };
+/// Batches of a depot.
+const BATCHES: usize = if cfg!(all(loom, test)) { 2 } else { 32 };
+
+/// Slots of one class, in no bin and in nobody's hand.
+#[derive(Debug)]
+#[repr(C)]
+struct Batch {
+    length: AtomicU32,
+    slots: [AtomicU32; BATCH_SLOTS],
+}
+
+/// Batches of all classes. Zeroed memory is an empty depot.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Depot {
+    /// Batches by class.
+    full: [AtomicU64; SizeClass::COUNT],
+    /// Batches that were used and are empty.
+    empty: AtomicU64,
+    /// Batches that were used at all: the others are empty too.
+    used: AtomicU32,
+    next: [AtomicU32; BATCHES],
+    batches: [Batch; BATCHES],
+}
+
+impl Default for Depot {
+    fn default() -> Self {
+        let batch =
+            |_| Batch { length: AtomicU32::default(), slots: from_fn(|_| AtomicU32::default()) };
+        Self {
+            full: from_fn(|_| AtomicU64::default()),
+            empty: AtomicU64::default(),
+            used: AtomicU32::default(),
+            next: from_fn(|_| AtomicU32::default()),
+            batches: from_fn(batch),
+        }
+    }
+}
+
+impl Depot {
+    fn full(&self, class: SizeClass) -> Stack<'_> {
+        Stack::new(&self.full[class.index()], &self.next)
+    }
+
+    fn empty(&self) -> Stack<'_> {
+        Stack::new(&self.empty, &self.next)
+    }
+
+    /// Takes in a batch of slots that the caller owns; false where there is no room.
+    fn put(&self, class: SizeClass, slots: &[u32]) -> bool {
+        let mut index = [0];
+        if self.empty().pop_many(&mut index) == 0 && !self.first_use(&mut index[0]) {
+            return false;
+        }
+        let Some(batch) = self.batches.get(index[0] as usize) else { return false };
+        for (place, &slot) in batch.slots.iter().zip(slots) {
+            place.store(slot, Relaxed);
+        }
+        let length = u32::try_from(slots.len().min(BATCH_SLOTS)).unwrap_or(0);
+        batch.length.store(length, Relaxed);
+        self.full(class).push_all(&index);
+        true
+    }
+
+    fn first_use(&self, index: &mut u32) -> bool {
+        let limit = u32::try_from(BATCHES).unwrap_or(0);
+        let next = |used: u32| (used < limit).then_some(used + 1);
+        let used = self.used.fetch_update(Relaxed, Relaxed, next);
+        *index = used.unwrap_or(0);
+        used.is_ok()
+    }
+
+    /// Takes up to `out.len()` slots of one batch; how many.
+    fn take(&self, class: SizeClass, out: &mut [u32]) -> usize {
+        let full = self.full(class);
+        let mut index = [0];
+        if full.looks_empty() || full.pop_many(&mut index) == 0 {
+            return 0;
+        }
+        let Some(batch) = self.batches.get(index[0] as usize) else { return 0 };
+        let length = (batch.length.load(Relaxed) as usize).min(BATCH_SLOTS);
+        let taken = length.min(out.len());
+        // The last ones: what is left stays where it is.
+        for (place, slot) in out.iter_mut().zip(&batch.slots[length - taken..length]) {
+            *place = slot.load(Relaxed);
+        }
+        if taken < length {
+            batch.length.store(u32::try_from(length - taken).unwrap_or(0), Relaxed);
+            full.push_all(&index);
+        } else {
+            self.empty().push_all(&index);
+        }
+        taken
+    }
+}
+
+impl<'a> Heap<'a> {
+    /// The depot of what a core keeps of a class: that of all where the core has no order.
+    fn depot(&self, core: u16, class: SizeClass) -> &'a Depot {
+        let table = self.core(core).filter(|table| {
+            let order = &table.orders[class.unit() as usize];
+            order.count.load(Relaxed) > 0
+        });
+        table.map_or(&self.tables.shared.depot, |table| &table.depot)
+    }
+
+    /// Gives slots back that threads of a core would keep, from any thread: to the core's depot
+    /// while there is room, else to their bins.
+    pub(crate) fn give_to(&self, core: u16, class: SizeClass, slots: &[u32]) {
+        let depot = self.depot(core, class);
+        for batch in slots.chunks(BATCH_SLOTS) {
+            // Not of a checked heap: only bins notice what is freed twice.
+            if self.policy.checked || !depot.put(class, batch) {
+                self.give_back(class, batch);
+            }
+        }
+    }
+
+    /// Takes slots out of the depot of a core.
+    pub(crate) fn take_kept(&self, core: u16, class: SizeClass, out: &mut [u32]) -> usize {
+        self.depot(core, class).take(class, out)
+    }
+
+    /// Takes slots out of any depot: what is kept for others, where nothing else is free.
+    pub(crate) fn take_any_kept(&self, class: SizeClass, out: &mut [u32]) -> usize {
+        let cores = self.tables.cores.iter().map(|table| &table.depot);
+        let mut depots = core::iter::once(&self.tables.shared.depot).chain(cores);
+        depots
+            .find_map(|depot| Some(depot.take(class, out)).filter(|&taken| taken > 0))
+            .unwrap_or(0)
+    }
+
+    /// Gives slots home that the core `from` does not keep: to the depots of the cores that they
+    /// were last taken for. What was taken for `from` itself is not near it any more and goes to
+    /// its bin, and so does what nobody knows of.
+    pub(crate) fn give_home(&self, from: u16, class: SizeClass, slots: &mut [u32]) {
+        let owner = |slot: u32| {
+            let owner = self.tables.owners.get(crate::slot::Slot(slot).line() as usize);
+            let tag = owner.map_or(0, |owner| owner.load(Relaxed));
+            // The largest tag is that of all cores that cannot be told apart.
+            let core = tag.checked_sub(1).filter(|_| tag < u8::MAX).map(u16::from);
+            core.filter(|&core| core != from)
+        };
+        let mut rest = slots;
+        while let Some(&first) = rest.first() {
+            let home = owner(first);
+            let mut same = 0;
+            for place in 0..rest.len() {
+                if owner(rest[place]) == home {
+                    rest.swap(same, place);
+                    same += 1;
+                }
+            }
+            // Owners may change meanwhile; the first is its own at least.
+            let (batch, others) = rest.split_at_mut(same.max(1));
+            match home.filter(|&core| self.core(core).is_some()) {
+                Some(core) => self.give_to(core, class, batch),
+                None => {
+                    self.give_back(class, batch);
+                }
+            }
+            rest = others;
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg(loom)]
+mod loom_tests;
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests;
