@@ -9,7 +9,7 @@ use crate::errno::Kept;
 use crate::glibc;
 use crate::process::{ARENA, PROCESS};
 use crate::report::Reason;
-use crate::thread::{count_left, keep, place, place_at_hand, release};
+use crate::thread::{AtHand, count_left, keep, keep_any, place, place_at_hand, release};
 use core::ffi::{c_int, c_void};
 use core::ptr;
 use isochrone_alloc::{SizeClass, Slot};
@@ -19,10 +19,14 @@ use isochrone_alloc::{SizeClass, Slot};
 pub fn malloc(size: usize) -> *mut c_void {
     match SizeClass::of_size(size) {
         Some(class) => match place_at_hand(class, size) {
-            Some(found) => found,
-            None => malloc_slowly(class, size),
+            AtHand::Slot(found) => found,
+            AtHand::Counted => glibc::malloc(size),
+            AtHand::Nothing => malloc_slowly(class, size),
         },
-        None => left_to_glibc(Reason::Size, size, glibc::malloc(size)),
+        None => {
+            count_left(Reason::Size, size);
+            glibc::malloc(size)
+        }
     }
 }
 
@@ -34,15 +38,6 @@ fn malloc_slowly(class: SizeClass, size: usize) -> *mut c_void {
     if found.is_null() { glibc::malloc(size) } else { found }
 }
 
-/// Counts an object that can never be placed, if there was memory for it.
-#[inline]
-fn left_to_glibc(reason: Reason, size: usize, found: *mut c_void) -> *mut c_void {
-    if !found.is_null() {
-        count_left(reason, size);
-    }
-    found
-}
-
 /// `calloc(3)`.
 #[inline]
 pub fn calloc(count: usize, size: usize) -> *mut c_void {
@@ -51,7 +46,11 @@ pub fn calloc(count: usize, size: usize) -> *mut c_void {
     };
     match SizeClass::of_size(bytes) {
         Some(class) => {
-            let found = place_at_hand(class, bytes).unwrap_or_else(|| place(class, bytes));
+            let found = match place_at_hand(class, bytes) {
+                AtHand::Slot(found) => found,
+                AtHand::Counted => ptr::null_mut(),
+                AtHand::Nothing => place(class, bytes),
+            };
             if found.is_null() {
                 return glibc::calloc(count, size);
             }
@@ -59,7 +58,10 @@ pub fn calloc(count: usize, size: usize) -> *mut c_void {
             unsafe { found.cast::<u8>().write_bytes(0, bytes) };
             found
         }
-        None => left_to_glibc(Reason::Size, bytes, glibc::calloc(count, size)),
+        None => {
+            count_left(Reason::Size, bytes);
+            glibc::calloc(count, size)
+        }
     }
 }
 
@@ -79,6 +81,15 @@ pub unsafe fn free(old: *mut c_void) {
 /// Out of line, so that what is glibc's passes without saving a register.
 #[inline(never)]
 fn free_slot(offset: usize) {
+    match Slot::at_offset(offset) {
+        Some(slot) if keep_any(slot) => {}
+        _ => free_by_rank(offset),
+    }
+}
+
+/// Out of line, so that no register is saved for a rank where none is asked for.
+#[inline(never)]
+fn free_by_rank(offset: usize) {
     match Slot::at_offset(offset) {
         Some(slot) if keep(slot) => {}
         _ => free_slowly(offset),
@@ -154,7 +165,8 @@ fn aligned(align: usize, size: usize, other: impl FnOnce() -> *mut c_void) -> *m
         }
         None => {
             let fits = size <= SizeClass::LARGEST_BYTES;
-            left_to_glibc(if fits { Reason::Alignment } else { Reason::Size }, size, other())
+            count_left(if fits { Reason::Alignment } else { Reason::Size }, size);
+            other()
         }
     }
 }
@@ -193,12 +205,14 @@ pub unsafe fn posix_memalign(out: *mut *mut c_void, align: usize, size: usize) -
 
 /// `valloc(3)`.
 pub fn valloc(size: usize) -> *mut c_void {
-    left_to_glibc(Reason::Alignment, size, glibc::valloc(size))
+    count_left(Reason::Alignment, size);
+    glibc::valloc(size)
 }
 
 /// `pvalloc(3)`.
 pub fn pvalloc(size: usize) -> *mut c_void {
-    left_to_glibc(Reason::Alignment, size, glibc::pvalloc(size))
+    count_left(Reason::Alignment, size);
+    glibc::pvalloc(size)
 }
 
 /// `malloc_usable_size(3)`.

@@ -13,7 +13,7 @@ use crate::lock::{Held, Lock};
 use crate::process;
 use crate::report::{Reason, Word};
 use core::cell::UnsafeCell;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use isochrone_alloc::live::{Arena, Classifier, Event, Machine, Plan, Slice};
 use isochrone_alloc::{Mode, SizeClass, UnitLines};
 use isochrone_atlas::Atlas;
@@ -30,8 +30,10 @@ const LONG_SLICE_NS: u64 = 100_000;
 const INLINE_PARTS: u64 = 8;
 /// Time between two looks at the base of a core that is in use.
 const EPOCH_NS: u64 = 100_000_000;
-/// Time after which a machine whose bases fitted none of the atlas is asked again.
+/// Time after which a machine whose bases fitted none of the atlas is asked again: the first time,
+/// and twice as long each time after it, up to so often.
 const RETRY_NS: u64 = 100_000_000;
+const RETRIES_LONGER: u32 = 6;
 /// Events handed on between two looks at the clock.
 const EVENTS_TOGETHER: u32 = 8;
 /// Free units that are put where they belong after a slice, by class.
@@ -72,6 +74,8 @@ pub(crate) struct Growth {
     /// No base of this machine's is known, until the time that follows.
     is_unknown: AtomicBool,
     retry_at_ns: AtomicU64,
+    /// Times that it was asked in vain since a base was last known.
+    retries: AtomicU32,
 }
 
 // SAFETY: `work` is reached through `Growth::hold` only, which holds the lock.
@@ -153,6 +157,7 @@ impl Growth {
             is_worth_it: AtomicBool::new(false),
             is_unknown: AtomicBool::new(false),
             retry_at_ns: AtomicU64::new(0),
+            retries: AtomicU32::new(0),
         })
     }
 
@@ -251,7 +256,7 @@ impl Instance<'_> {
     /// Whether anything is to be learnt: of what a second-level cache holds no line is waited for,
     /// so a process that has less in use pays nothing. Half of it, so that pages are known in time;
     /// once so much was in use, for good. A pool was made to be placed.
-    fn is_worth_it(&self) -> bool {
+    pub(crate) fn is_worth_it(&self) -> bool {
         let worth = &self.growth.is_worth_it;
         if !self.is_process() || worth.load(Ordering::Relaxed) {
             return true;
@@ -305,10 +310,15 @@ impl Instance<'_> {
         let Work { machine, classifier, .. } = &mut *hold.work;
         match classifier.slice(machine, budget_ns) {
             Ok(Slice::Paused) => true,
-            Ok(Slice::Idle) => false,
+            Ok(Slice::Idle) => {
+                self.growth.retries.store(0, Ordering::Relaxed);
+                false
+            }
             // No base fits, or loads cannot be timed: nothing is to be learnt here for now.
             Ok(Slice::Unknown) | Err(_) => {
-                let again = clock::monotonic_ns() + RETRY_NS;
+                let retries = self.growth.retries.load(Ordering::Relaxed);
+                self.growth.retries.store((retries + 1).min(RETRIES_LONGER), Ordering::Relaxed);
+                let again = clock::monotonic_ns() + (RETRY_NS << retries);
                 self.growth.retry_at_ns.store(again, Ordering::Relaxed);
                 self.growth.is_unknown.store(true, Ordering::Relaxed);
                 false

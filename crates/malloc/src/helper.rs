@@ -2,7 +2,9 @@
 //! a process that has several threads gets one, so that a program never finds itself with a thread
 //! that it did not expect.
 //!
-//! It blocks all signals, allocates from glibc, and sleeps while there is nothing to do.
+//! It blocks all signals, allocates from glibc, and sleeps while there is nothing to do. Where the
+//! program keeps its cores busy it takes a small part of what the program does, since the program
+//! waits for it then.
 
 use crate::errno::Kept;
 use crate::instance::Instance;
@@ -10,13 +12,18 @@ use core::ffi::{c_char, c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use isochrone_os::clock;
 use isochrone_os::futex::{Scope, wait, wake};
 use isochrone_os::reserve::Stride;
 
 /// A slice of the thread's: others get at the work in between.
 const SLICE_NS: u64 = 200_000;
-/// Between two slices it sleeps so long: it takes half of a core at most.
+/// Between two slices it sleeps so long at least: it takes half of a core at most.
 const REST_NS: u64 = 200_000;
+/// Of a program that keeps every core busy it takes one part in so many of the processor time.
+const BUSY_PARTS: u64 = 32;
+/// It looks this often whether one does.
+const PACE_NS: u64 = 4_000_000;
 /// How much it gives way where the program keeps every core busy: to a tenth of one core (the
 /// weights of kernel/sched/core.c, `sched_prio_to_weight`).
 const NICENESS: c_int = 10;
@@ -115,13 +122,14 @@ impl Helper {
     fn run(&self, instance: &Instance<'_>) -> ! {
         loop {
             let calls = self.calls.load(Ordering::Acquire);
+            let mut pace = Pace::new(instance.users().count());
             while instance.wants_work() {
                 let more = instance.slice(&mut instance.growth.hold(), SLICE_NS, Stride::Whole);
                 if !more && !instance.wants_work() {
                     break;
                 }
                 // Nobody wakes it here: the time is up sooner.
-                let _ = wait(&self.sleeps, 0, Some(REST_NS), Scope::Process);
+                let _ = wait(&self.sleeps, 0, Some(pace.rest_ns()), Scope::Process);
             }
             instance.growth.hold().work.machine.release_sweep();
             self.sleeps.store(1, Ordering::Release);
@@ -129,6 +137,47 @@ impl Helper {
             self.sleeps.store(0, Ordering::Relaxed);
         }
     }
+}
+
+/// How long the thread rests.
+#[derive(Debug)]
+struct Pace {
+    cores: u64,
+    /// When it looked last, and the processor time of the program's and of its own threads then.
+    seen: [u64; 3],
+    /// The processor time of its own at its last rest.
+    own_ns: u64,
+    busy: bool,
+}
+
+impl Pace {
+    fn new(cores: usize) -> Self {
+        let cores = u64::try_from(cores).unwrap_or(u64::MAX);
+        let seen = Self::look();
+        // Until it is known that cores idle it takes little.
+        Self { cores, seen, own_ns: seen[2], busy: true }
+    }
+
+    fn look() -> [u64; 3] {
+        let own = clock::thread_cpu_ns();
+        [clock::monotonic_ns(), clock::process_cpu_ns().saturating_sub(own), own]
+    }
+
+    fn rest_ns(&mut self) -> u64 {
+        let now = Self::look();
+        let [wall, others, _] = core::array::from_fn(|at| now[at].saturating_sub(self.seen[at]));
+        if wall >= PACE_NS {
+            self.busy = is_busy(wall, others, self.cores);
+            self.seen = now;
+        }
+        let took = now[2].saturating_sub(core::mem::replace(&mut self.own_ns, now[2]));
+        if self.busy { (took * BUSY_PARTS / self.cores.max(1)).max(REST_NS) } else { REST_NS }
+    }
+}
+
+/// Whether threads that took so much processor time left less than half of a core to others.
+fn is_busy(wall: u64, others: u64, cores: u64) -> bool {
+    others.saturating_add(wall / 2) >= wall.saturating_mul(cores)
 }
 
 /// Makes the thread, detached and deaf to signals.
@@ -181,4 +230,30 @@ extern "C" fn main(instance: *mut c_void) -> *mut c_void {
     // SAFETY: `make` gave a reference to an instance that lives for ever.
     let instance = unsafe { &*instance.cast::<Instance<'static>>() };
     crate::process::PROCESS.helper.run(instance)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_busy_where_less_than_half_of_a_core_is_left() {
+        assert!(is_busy(1000, 1600, 2));
+        assert!(!is_busy(1000, 1400, 2));
+        assert!(is_busy(1000, 500, 1));
+        assert!(!is_busy(1000, 63_000, 64));
+    }
+
+    #[test]
+    fn it_rests_at_least_its_share_and_longer_in_a_busy_program() {
+        let mut pace = Pace::new(2);
+        let before = clock::thread_cpu_ns();
+        while clock::thread_cpu_ns() < before + 1_000_000 {}
+        pace.busy = true;
+        pace.seen[0] = clock::monotonic_ns();
+        assert!(pace.rest_ns() >= 16_000_000);
+        pace.busy = false;
+        pace.seen[0] = clock::monotonic_ns();
+        assert_eq!(pace.rest_ns(), REST_NS);
+    }
 }

@@ -18,6 +18,7 @@
 extern crate std;
 
 pub mod abi;
+mod alone;
 mod bindings;
 mod config;
 mod counters;

@@ -1,7 +1,7 @@
-//! Binding threads to cores when they first have something placed: in the order of the configured
-//! list, to the first core that has none of any process of the run. Where all cores have one, a
-//! thread is left to the system: which of the others sleep, only the system knows, and two that are
-//! bound to one core while another idles cost more than near lines gain.
+//! Binding threads to cores, once so much is live that lines matter: in the order of the configured
+//! list, to the first core that has none of any process of the run. Where all cores have one, the
+//! process binds no more and its bound threads are let go: which of them sleep, only the system
+//! knows, and two that share a core while another idles cost more than near lines gain.
 //!
 //! A thread that the program itself has bound is left alone. A thread that never allocates keeps
 //! what it inherited from the one that made it, which may be that one's core: only the program
@@ -9,14 +9,20 @@
 //! them back.
 
 use crate::bindings::{Threads, join, table};
-use crate::config::{Config, Pin};
-use core::sync::atomic::{AtomicU32, Ordering};
+use crate::config::{CORES_MAX, Config, Pin};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use isochrone_os::affinity::{self, CoreSet};
 use isochrone_units::CoreId;
 use rustix::thread::CpuSet;
 
 /// This process, as its entries of the table name it.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
+
+/// There were more threads than cores, and none is bound any more.
+static CROWDED: AtomicBool = AtomicBool::new(false);
+
+/// Places of cores that threads of this process were bound to at any time.
+static EVER: [AtomicBool; CORES_MAX] = [const { AtomicBool::new(false) }; CORES_MAX];
 
 /// A thread's entry in the table; none for a thread that was not bound, or is not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,6 +38,8 @@ pub(crate) fn begin(config: &Config, process: u32) {
 
 fn begin_as(config: &Config, process: u32, parent: u32) {
     PROCESS.store(process, Ordering::Relaxed);
+    CROWDED.store(false, Ordering::Relaxed);
+    EVER.iter().for_each(|ever| ever.store(false, Ordering::Relaxed));
     let cores = config.cores.as_slice();
     if config.pin == Pin::None || cores.len() < 2 {
         return;
@@ -73,6 +81,11 @@ pub(crate) fn bind(config: &Config) -> Place {
     if config.pin == Pin::None || cores.is_empty() || is_bound_by_program(cores) {
         return Place(None);
     }
+    if CROWDED.load(Ordering::Relaxed) {
+        // It may have inherited the core of the thread that made it.
+        set_free(cores);
+        return Place(None);
+    }
     let choose = |threads: &Threads| {
         let mut order = (0..cores.len()).map(|nth| match config.pin {
             Pin::Spread => spread(nth, cores.len()),
@@ -82,7 +95,7 @@ pub(crate) fn bind(config: &Config) -> Place {
     };
     let claimed = table().claim(PROCESS.load(Ordering::Relaxed), choose);
     let Some((place, entry)) = claimed else {
-        // It may have inherited the core of the thread that made it.
+        CROWDED.store(true, Ordering::Relaxed);
         set_free(cores);
         return Place(None);
     };
@@ -91,7 +104,18 @@ pub(crate) fn bind(config: &Config) -> Place {
         unbind(Place(entry));
         return Place(None);
     }
+    if let Some(ever) = EVER.get(usize::from(place)) {
+        ever.store(true, Ordering::Relaxed);
+    }
     Place(entry)
+}
+
+/// Lets this thread go if the process has more threads than cores by now.
+pub(crate) fn loosen(place: &mut Place, config: &Config) {
+    if place.0.is_some() && CROWDED.load(Ordering::Relaxed) {
+        set_free(config.cores.as_slice());
+        unbind(core::mem::take(place));
+    }
 }
 
 /// The thread that had this place ends.
@@ -105,7 +129,9 @@ pub(crate) fn unbind(place: Place) {
 /// was made by a thread that this module has bound.
 fn is_bound_by_program(cores: &[CoreId]) -> bool {
     let Ok(set) = CoreSet::of_this_thread() else { return true };
-    let mut bound = cores.iter().enumerate().filter(|&(place, _)| table().is_used(place));
+    let was = |place: usize| EVER.get(place).is_some_and(|ever| ever.load(Ordering::Relaxed));
+    let used = |place: usize| was(place) || table().is_used(place);
+    let mut bound = cores.iter().enumerate().filter(|&(place, _)| used(place));
     let inherited = bound.any(|(_, &core)| set == CoreSet::only(core));
     !inherited && !cores.iter().all(|&core| set.contains(core))
 }

@@ -36,8 +36,9 @@ mod phase {
     pub(super) const DELEGATING: u8 = 4;
 }
 
-/// Bytes that a thread without a block counts for itself before it adds them to all.
-const COUNTED_ALONE_BYTES: u32 = 4096;
+/// Calls that a thread makes without a block before it gets one: many threads do no more, and a
+/// block costs as much as starting one.
+const YOUNG_CALLS: u64 = 16;
 /// Stands for no key.
 const NO_KEY: u32 = u32::MAX;
 
@@ -228,7 +229,9 @@ extern "C" fn thread_ends(block: *mut c_void) {
     });
     if ended == Some(true) {
         slot.state.store(state::DEAD, Ordering::Relaxed);
-        PROCESS.slab.put(block);
+        if let Some(block) = ptr::NonNull::new(block) {
+            PROCESS.slab.put(block);
+        }
     }
 }
 
@@ -238,8 +241,7 @@ pub(crate) fn forked() {
     // What the parent's threads had counted is the parent's.
     LOCAL.clear();
     PROCESS.count_in(&LOCAL);
-    slot.objects.store(0, Ordering::Relaxed);
-    slot.bytes.store(0, Ordering::Relaxed);
+    slot.alone.clear();
     PROCESS.counted_bytes.store(0, Ordering::Relaxed);
     let Some(config) = PROCESS.config() else { return };
     let process = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
@@ -275,13 +277,13 @@ pub(crate) fn place_without_block(slot: &ThreadSlot, class: SizeClass, size: usi
         state::BUSY => PROCESS.counters().delegated(Reason::Nested, one),
         state::DEAD => PROCESS.counters().delegated(Reason::DeadThread, one),
         state::DELEGATING => count_one(slot, size),
-        _ => return place_first(slot, class, size),
+        _ => return place_first(slot, class, size, one),
     }
     ptr::null_mut()
 }
 
 /// What a thread does that has no state yet.
-fn place_first(slot: &ThreadSlot, class: SizeClass, size: usize) -> *mut c_void {
+fn place_first(slot: &ThreadSlot, class: SizeClass, size: usize, one: Tally) -> *mut c_void {
     match PROCESS.phase.load(Ordering::Acquire) {
         phase::COUNTING => {
             count_one(slot, size);
@@ -290,10 +292,11 @@ fn place_first(slot: &ThreadSlot, class: SizeClass, size: usize) -> *mut c_void 
             }
         }
         phase::PLACING => {
-            if make_block(slot) {
+            if slot.alone.asks(YOUNG_CALLS) && make_block(slot) {
                 return thread::place(class, size);
             }
-            count_one(slot, size);
+            // For all at once: it may end before it has a block to count in.
+            PROCESS.counters().delegated(Reason::BeforeStart, one);
         }
         phase::DELEGATING => {
             slot.state.store(state::DELEGATING, Ordering::Relaxed);
@@ -305,28 +308,31 @@ fn place_first(slot: &ThreadSlot, class: SizeClass, size: usize) -> *mut c_void 
     ptr::null_mut()
 }
 
+/// Whether a thread without a block only counts, and everything goes to glibc.
+#[inline(always)]
+pub(crate) fn only_counts(slot: &ThreadSlot) -> bool {
+    let state = slot.state.load(Ordering::Relaxed);
+    state == state::DELEGATING
+        || state == state::ABSENT && PROCESS.phase.load(Ordering::Relaxed) == phase::COUNTING
+}
+
 /// Counts a placeable object that goes to glibc, for the thread and now and then for all.
 fn count_one(slot: &ThreadSlot, size: usize) {
-    let objects = slot.objects.load(Ordering::Relaxed);
-    slot.objects.store(objects.saturating_add(1), Ordering::Relaxed);
-    let size = u32::try_from(size).unwrap_or(0);
-    let bytes = slot.bytes.load(Ordering::Relaxed).saturating_add(size);
-    slot.bytes.store(bytes, Ordering::Relaxed);
-    if bytes >= COUNTED_ALONE_BYTES || objects >= COUNTED_ALONE_BYTES {
+    if !slot.alone.count(size) {
         count_alone(slot);
+        slot.alone.count(size);
     }
 }
 
 fn count_alone(slot: &ThreadSlot) {
-    let objects = u64::from(slot.objects.swap(0, Ordering::Relaxed));
-    let bytes = u64::from(slot.bytes.swap(0, Ordering::Relaxed));
-    PROCESS.counted_bytes.fetch_add(bytes, Ordering::Relaxed);
+    let tally = slot.alone.take();
+    PROCESS.counted_bytes.fetch_add(tally.bytes, Ordering::Relaxed);
     let reason = match PROCESS.phase.load(Ordering::Acquire) {
         phase::DELEGATING => PROCESS.reason(),
         phase::COUNTING | phase::PLACING => Reason::BeforeStart,
         _ => return,
     };
-    PROCESS.counters().delegated(reason, Tally { objects, bytes });
+    PROCESS.counters().delegated(reason, tally);
     if is_enough() {
         report_late();
     }
@@ -350,6 +356,7 @@ fn start(slot: &ThreadSlot) {
         Ok(instance) => {
             PROCESS.instance.store(ptr::from_ref(instance).cast_mut(), Ordering::Release);
             ARENA.publish(&instance.arena);
+            glibc::keep_memory();
             PROCESS.phase.store(phase::PLACING, Ordering::Release);
         }
         Err(reason) => PROCESS.delegate(reason),
@@ -363,8 +370,7 @@ fn make_block(slot: &ThreadSlot) -> bool {
     let Some(instance) = PROCESS.instance() else { return false };
     let errno = crate::errno::Kept::new();
     slot.state.store(state::BUSY, Ordering::Relaxed);
-    let place = PROCESS.config().map(pin::bind).unwrap_or_default();
-    let block = PROCESS.slab.take(thread::Thread::new(instance, place));
+    let block = PROCESS.slab.take(|| thread::Thread::new(instance));
     let noticed = block.is_some_and(|block| notice_end(block.as_ptr()));
     drop(errno);
     let Some(block) = block else {
@@ -372,7 +378,7 @@ fn make_block(slot: &ThreadSlot) -> bool {
         return false;
     };
     if !noticed {
-        PROCESS.slab.put(block.as_ptr());
+        PROCESS.slab.put(block);
         slot.state.store(state::DELEGATING, Ordering::Relaxed);
         return false;
     }
@@ -391,7 +397,10 @@ pub(crate) fn release_without_block(slot: &ThreadSlot, freed: Slot) {
         PROCESS.counters().add(Word::IgnoredFrees, 1);
         return;
     }
-    if slot.state.load(Ordering::Relaxed) == state::ABSENT && make_block(slot) {
+    if slot.state.load(Ordering::Relaxed) == state::ABSENT
+        && slot.alone.asks(YOUNG_CALLS)
+        && make_block(slot)
+    {
         return thread::release(freed);
     }
     if let Err(misuse) = instance.heap().put_back(freed) {

@@ -6,10 +6,7 @@ use crate::lock::Lock;
 use crate::memory;
 use crate::thread::Thread;
 use core::cell::UnsafeCell;
-use core::ptr::{self, NonNull};
-
-// A free block begins with the link to the next one.
-const _: () = assert!(size_of::<Thread>() >= size_of::<*mut Thread>());
+use core::ptr::NonNull;
 
 /// Blocks mapped at a time.
 const BLOCKS: usize = 16;
@@ -17,8 +14,17 @@ const BLOCKS: usize = 16;
 /// Blocks that no thread has.
 #[derive(Debug)]
 pub(crate) struct Slab {
-    pub(crate) lock: Lock,
-    free: UnsafeCell<*mut Thread>,
+    lock: Lock,
+    free: UnsafeCell<Free>,
+}
+
+#[derive(Debug)]
+struct Free {
+    /// Those that threads had, linked: values that are as good as new.
+    used: *mut Thread,
+    /// The first of those that none ever had, and how many there are.
+    fresh: *mut Thread,
+    fresh_count: usize,
 }
 
 // SAFETY: the list is touched under the lock only.
@@ -26,44 +32,41 @@ unsafe impl Sync for Slab {}
 
 impl Slab {
     pub(crate) const fn new() -> Self {
-        Self { lock: Lock::new(), free: UnsafeCell::new(ptr::null_mut()) }
+        let none = core::ptr::null_mut();
+        let free = Free { used: none, fresh: none, fresh_count: 0 };
+        Self { lock: Lock::new(), free: UnsafeCell::new(free) }
     }
 
-    /// A block, holding `thread`. `None` where there is no memory.
-    pub(crate) fn take(&self, thread: Thread) -> Option<NonNull<Thread>> {
+    /// A block that a thread had, or else one with a new value. `None` where there is no memory.
+    pub(crate) fn take(&self, new: impl FnOnce() -> Thread) -> Option<NonNull<Thread>> {
         let _held = self.lock.hold();
         // SAFETY: the lock is held, so this is the only reference.
         let free = unsafe { &mut *self.free.get() };
-        if free.is_null() {
-            fill(free)?;
+        if let Some(block) = NonNull::new(free.used) {
+            // SAFETY: blocks in the list hold a value, and no thread has them.
+            free.used = unsafe { block.as_ref() }.link;
+            return Some(block);
         }
-        let block = NonNull::new(*free)?;
-        // SAFETY: blocks in the list are mapped, no thread has them, and they begin with a link.
-        *free = unsafe { block.cast::<*mut Thread>().read() };
-        // SAFETY: the block was just taken from the list, and is aligned and large enough.
-        unsafe { block.write(thread) };
+        if free.fresh_count == 0 {
+            free.fresh = memory::zeroed(BLOCKS * size_of::<Thread>())?.cast::<Thread>().as_ptr();
+            free.fresh_count = BLOCKS;
+        }
+        let block = NonNull::new(free.fresh)?;
+        free.fresh = free.fresh.wrapping_add(1);
+        free.fresh_count -= 1;
+        // SAFETY: inside of what was mapped, aligned since a page is, and nobody's.
+        unsafe { block.write(new()) };
         Some(block)
     }
 
     /// Takes back what [`Self::take`] gave; its thread must not use it any more.
-    pub(crate) fn put(&self, block: *mut Thread) {
+    pub(crate) fn put(&self, block: NonNull<Thread>) {
         let _held = self.lock.hold();
         // SAFETY: the lock is held, so this is the only reference.
         let free = unsafe { &mut *self.free.get() };
-        // SAFETY: the block is one of this slab's, and nobody else's any more.
-        unsafe { block.cast::<*mut Thread>().write(*free) };
-        *free = block;
+        let mut block = block;
+        // SAFETY: the block is one of this slab's, holds a value, and is nobody else's any more.
+        unsafe { block.as_mut() }.link = free.used;
+        free.used = block.as_ptr();
     }
-}
-
-/// Maps blocks and links them.
-fn fill(free: &mut *mut Thread) -> Option<()> {
-    let first = memory::zeroed(BLOCKS * size_of::<Thread>())?.cast::<Thread>().as_ptr();
-    for index in 0..BLOCKS {
-        let block = first.wrapping_add(index);
-        // SAFETY: inside of what was just mapped, aligned since a page is.
-        unsafe { block.cast::<*mut Thread>().write(*free) };
-        *free = block;
-    }
-    Some(())
 }

@@ -48,6 +48,13 @@ pub(crate) mod state {
 /// Placements after which a thread adds its counts to the process's and looks whether there is
 /// work for it.
 const TICK_OBJECTS: u32 = 256;
+/// One object of a class placed, in the word that counts them: above 32 bits of bytes, from minus
+/// [`TICK_OBJECTS`] up.
+const OBJECT: u64 = 1 << 32;
+/// Nothing placed since the last tick.
+const NONE_PLACED: u64 = (TICK_OBJECTS as u64).wrapping_neg() << 32;
+/// Of a word that counts: a tick is not due.
+const NOT_DUE: u64 = 1 << 63;
 
 /// A core that no machine has (Linux has 8192 at most).
 const NOWHERE: CoreId = CoreId(u16::MAX);
@@ -57,8 +64,10 @@ const UNTRIED_OBJECTS: u32 = 256;
 
 /// What a thread has.
 #[derive(Debug)]
-#[repr(align(64))]
+#[repr(C, align(64))]
 pub(crate) struct Thread {
+    /// The next block that no thread has, where none has this one.
+    pub(crate) link: *mut Self,
     instance: &'static Instance<'static>,
     /// Where the arena begins.
     start: *mut u8,
@@ -69,40 +78,38 @@ pub(crate) struct Thread {
     home: CoreId,
     /// The place of that core in the atlas.
     home_place: u16,
-    /// Placements left until the next tick.
-    until_tick: u32,
     /// Objects by class that go to glibc without a try, since the heap has nothing.
     untried: [u32; CLASSES],
     /// How often the key's destructor ran.
     pub(crate) rounds: u32,
-    /// Since the last tick.
-    placed: [Tally; CLASSES],
+    /// Since the last tick, by class: see [`OBJECT`].
+    placed: [u64; CLASSES],
     /// Since the last tick: what this thread itself left to glibc.
     size: Tally,
     alignment: Tally,
     /// What the magazines had counted at the last tick.
     counted: ThreadCounts,
-    /// The core it was bound to.
-    pub(crate) place: pin::Place,
+    /// The core it was bound to, if it was asked.
+    place: Option<pin::Place>,
     magazines: Magazines,
 }
 
 impl Thread {
-    pub(crate) fn new(instance: &'static Instance<'static>, place: pin::Place) -> Self {
+    pub(crate) fn new(instance: &'static Instance<'static>) -> Self {
         Self {
+            link: ptr::null_mut(),
             instance,
             start: instance.address(Slot(0)),
             core_word: instance.core_word(),
             home: NOWHERE,
             home_place: 0,
-            until_tick: TICK_OBJECTS,
             untried: [0; CLASSES],
             rounds: 0,
-            placed: [Tally::default(); CLASSES],
+            placed: [NONE_PLACED; CLASSES],
             size: Tally::default(),
             alignment: Tally::default(),
             counted: ThreadCounts::default(),
-            place,
+            place: None,
             magazines: Magazines::new(),
         }
     }
@@ -110,20 +117,26 @@ impl Thread {
     /// A slot that is at hand, where that is all there is to do. It calls nothing.
     #[inline(always)]
     fn take_at_hand(&mut self, class: SizeClass, size: usize) -> Option<*mut c_void> {
-        if self.until_tick == 1 || !self.core_word.says(self.home) {
+        let placed = self.placed_with(class, size);
+        if placed & NOT_DUE == 0 || !self.core_word.says(self.home) {
             return None;
         }
         let slot = self.magazines.take_at_home(class)?;
-        self.until_tick -= 1;
-        Some(self.handed_out(slot, class, size))
+        self.placed[class.index()] = placed;
+        Some(self.start.wrapping_add(slot.offset()).cast())
+    }
+
+    /// What is counted of a class with one more object.
+    #[inline(always)]
+    fn placed_with(&self, class: SizeClass, size: usize) -> u64 {
+        self.placed[class.index()].wrapping_add(OBJECT | size as u64)
     }
 
     /// A slot for an object; null where there is none, which is counted.
     fn take(&mut self, class: SizeClass, size: usize) -> *mut c_void {
         let core = self.core_word.core();
         let place = self.instance.dense(core);
-        self.until_tick -= 1;
-        if self.until_tick == 0 {
+        if self.placed_with(class, size) & NOT_DUE == 0 {
             self.tick();
         }
         if self.untried[class.index()] == 0
@@ -141,11 +154,8 @@ impl Thread {
         self.home_place = place;
     }
 
-    #[inline(always)]
     fn handed_out(&mut self, slot: Slot, class: SizeClass, size: usize) -> *mut c_void {
-        let tally = &mut self.placed[class.index()];
-        tally.objects += 1;
-        tally.bytes += size as u64;
+        self.placed[class.index()] = self.placed_with(class, size);
         self.start.wrapping_add(slot.offset()).cast()
     }
 
@@ -166,6 +176,12 @@ impl Thread {
         let reason = self.instance.why_empty();
         PROCESS.counters().delegated(reason, Tally { objects: 1, bytes: size as u64 });
         ptr::null_mut()
+    }
+
+    /// Keeps a freed slot at hand, where every slot is kept. It calls nothing.
+    #[inline(always)]
+    fn keep_any(&mut self, slot: Slot) -> bool {
+        self.core_word.says(self.home) && self.magazines.put_any_at_home(self.instance.heap(), slot)
     }
 
     /// Keeps a freed slot at hand, where that is all there is to do. It calls nothing.
@@ -191,19 +207,31 @@ impl Thread {
     #[cold]
     #[inline(never)]
     fn tick(&mut self) {
-        self.until_tick = TICK_OBJECTS;
         let counters = PROCESS.counters();
         self.count(counters);
+        self.magazines.renew(self.instance.heap());
+        self.bind();
         let core = self.instance.current_core();
         self.instance.sample_pool(core, counters);
         counters.raise(Word::PeakBytes, self.instance.heap().live_bytes());
         self.instance.grow(Need::Soon);
     }
 
+    /// Binds the thread once lines matter: what waits for no line gains nothing by staying.
+    fn bind(&mut self) {
+        let Some(config) = PROCESS.config().filter(|_| self.instance.is_worth_it()) else { return };
+        match &mut self.place {
+            Some(place) => pin::loosen(place, config),
+            none => *none = Some(pin::bind(config)),
+        }
+    }
+
     /// Adds what this thread counted to what the process did.
     pub(crate) fn count(&mut self, counters: &Counters) {
-        for (class, tally) in self.placed.iter_mut().enumerate() {
-            counters.placed(class, core::mem::take(tally));
+        for (class, placed) in self.placed.iter_mut().enumerate() {
+            let counted = core::mem::replace(placed, NONE_PLACED).wrapping_sub(NONE_PLACED);
+            let tally = Tally { objects: counted / OBJECT, bytes: counted % OBJECT };
+            counters.placed(class, tally);
         }
         counters.delegated(Reason::Size, core::mem::take(&mut self.size));
         counters.delegated(Reason::Alignment, core::mem::take(&mut self.alignment));
@@ -217,11 +245,17 @@ impl Thread {
         }
     }
 
-    /// Gives every slot back, and counts for the last time.
+    /// Gives every slot back, and counts for the last time. The block is as good as new then, for
+    /// another thread.
     pub(crate) fn retire(&mut self) {
-        self.magazines.flush(self.instance.heap());
+        self.magazines.leave(self.instance.heap());
         self.count(PROCESS.counters());
-        pin::unbind(self.place);
+        if let Some(place) = self.place.take() {
+            pin::unbind(place);
+        }
+        self.home = NOWHERE;
+        self.untried = [0; CLASSES];
+        self.rounds = 0;
     }
 }
 
@@ -267,10 +301,29 @@ pub(crate) fn with_block<T>(slot: &ThreadSlot, work: impl FnOnce(&mut Thread) ->
     Some(work(entered.thread()))
 }
 
-/// Memory for an object near the core that runs this thread, where it has some at hand.
+/// What can be done with an object without a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AtHand {
+    /// A slot near the core that runs this thread.
+    Slot(*mut c_void),
+    /// It is counted, and for glibc.
+    Counted,
+    /// Nothing.
+    Nothing,
+}
+
+/// Does what can be done without a call.
 #[inline(always)]
-pub(crate) fn place_at_hand(class: SizeClass, size: usize) -> Option<*mut c_void> {
-    Entered::enter(tls::slot())?.thread().take_at_hand(class, size)
+pub(crate) fn place_at_hand(class: SizeClass, size: usize) -> AtHand {
+    let slot = tls::slot();
+    match Entered::enter(slot) {
+        Some(mut entered) => {
+            let found = entered.thread().take_at_hand(class, size);
+            found.map_or(AtHand::Nothing, AtHand::Slot)
+        }
+        None if process::only_counts(slot) && slot.alone.count(size) => AtHand::Counted,
+        None => AtHand::Nothing,
+    }
 }
 
 /// The same, wherever it comes from. Null where it is left to glibc.
@@ -280,6 +333,13 @@ pub(crate) fn place(class: SizeClass, size: usize) -> *mut c_void {
         Some(found) => found,
         None => process::place_without_block(slot, class, size),
     }
+}
+
+/// Frees a slot of the process's arena where this thread keeps every slot and has room; false
+/// where not, and then nothing was done.
+#[inline(always)]
+pub(crate) fn keep_any(freed: Slot) -> bool {
+    Entered::enter(tls::slot()).is_some_and(|mut entered| entered.thread().keep_any(freed))
 }
 
 /// Frees a slot of the process's arena where this thread can keep it; false where it cannot, and

@@ -6,9 +6,10 @@
 //! its offset from the thread pointer is a constant that the dynamic linker fills in at load. It
 //! holds no value with a destructor and knows nothing of what its words mean.
 
+use crate::alone::Alone;
 use crate::thread::Thread;
 use core::arch::global_asm;
-use core::sync::atomic::{AtomicPtr, AtomicU32};
+use core::sync::atomic::AtomicPtr;
 
 /// What a thread has of its own before it has anything else. All zero at first. Atomic for the
 /// sake of signal handlers only: no other thread ever sees it.
@@ -17,10 +18,8 @@ use core::sync::atomic::{AtomicPtr, AtomicU32};
 pub(crate) struct Slot {
     /// One of the states of `thread::state`, or the thread's block.
     pub(crate) state: AtomicPtr<Thread>,
-    /// Placeable objects that were delegated and not yet counted for all.
-    pub(crate) objects: AtomicU32,
-    /// Their bytes.
-    pub(crate) bytes: AtomicU32,
+    /// What it counts without a block.
+    pub(crate) alone: Alone,
 }
 
 const _: () = assert!(size_of::<Slot>() == 16 && align_of::<Slot>() == 8);
@@ -98,25 +97,26 @@ mod tests {
     use super::*;
     extern crate std;
 
+    use crate::report::Tally;
     use core::sync::atomic::Ordering::Relaxed;
 
     #[test]
     fn every_thread_has_its_own_zeroed_slot() {
         let mine = std::ptr::from_ref(slot()).addr();
-        slot().objects.store(7, Relaxed);
+        assert!(slot().alone.count(7));
         std::thread::scope(|threads| {
             for _ in 0..8 {
                 threads.spawn(move || {
                     let slot = slot();
                     assert_ne!(std::ptr::from_ref(slot).addr(), mine);
                     assert!(slot.state.load(Relaxed).is_null());
-                    assert_eq!((slot.objects.load(Relaxed), slot.bytes.load(Relaxed)), (0, 0));
-                    slot.objects.store(9, Relaxed);
+                    assert_eq!(slot.alone.take(), Tally::default());
+                    assert!(slot.alone.count(9));
                     std::thread::yield_now();
-                    assert_eq!(slot.objects.load(Relaxed), 9);
+                    assert_eq!(slot.alone.take(), Tally { objects: 1, bytes: 9 });
                 });
             }
         });
-        assert_eq!(slot().objects.swap(0, Relaxed), 7);
+        assert_eq!(slot().alone.take(), Tally { objects: 1, bytes: 7 });
     }
 }
