@@ -256,6 +256,24 @@ pub struct Interaction {
     pub note: String,
 }
 
+/// A cost that the model of the CLa paper leaves out: what something costs with it, and without it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CostTerm {
+    /// `"first-remote-reader"`, `"overlapped-ack"`, `"rfo-sharer"`, `"adjacent-line"`, `"adjacent-write"`,
+    /// `"left-shared"`, `"left-read"`.
+    pub name: String,
+    /// What is timed, with and without.
+    pub what: String,
+    /// Nanoseconds with it, over lines.
+    pub with_ns: Option<Cell>,
+    /// Nanoseconds without it, on the same lines.
+    pub without_ns: Option<Cell>,
+    /// The term: what a line costs more with it, ns. Below 0 where it costs less.
+    pub ns: Option<Cell>,
+    /// Why it could not be measured, where it could not.
+    pub missing: Option<String>,
+}
+
 /// Triad bandwidth of a group of cores to one region.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bandwidth {
@@ -367,6 +385,9 @@ pub struct Contents {
     pub multiline: Vec<MultiLineFit>,
     /// Contention, congestion, stealing, RFO.
     pub interactions: Vec<Interaction>,
+    /// What the model of the CLa paper leaves out; empty where it was not measured.
+    #[serde(default)]
+    pub terms: Vec<CostTerm>,
     /// Bandwidth by core group and region.
     pub bandwidth: Vec<Bandwidth>,
     /// Share of the last-level cache that each core gets; empty where it was not measured.
@@ -399,6 +420,7 @@ impl Contents {
             transfers: Vec::new(),
             multiline: Vec::new(),
             interactions: Vec::new(),
+            terms: Vec::new(),
             bandwidth: Vec::new(),
             llc_shares: Vec::new(),
             placement: None,

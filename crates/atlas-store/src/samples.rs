@@ -1,8 +1,9 @@
 //! Contents for tests: a small machine with every kind of section filled in.
 
 use crate::contents::{
-    Bandwidth, Base, Cell, Clock, Contents, DriftEvent, Fingerprint, Form, Interaction, LevelMap,
-    Matrix, MultiLineFit, PageBlock, Placement, Provenance, Quality, RegionMap, TransferMap,
+    Bandwidth, Base, Cell, Clock, Contents, CostTerm, DriftEvent, Fingerprint, Form, Interaction,
+    LevelMap, Matrix, MultiLineFit, PageBlock, Placement, Provenance, Quality, RegionMap,
+    TransferMap,
 };
 use isochrone_atlas::{Noise, Penalties};
 use isochrone_machine::{Cache, CacheKind, Core, Machine, MachineState, Region, RegionKind};
@@ -201,6 +202,7 @@ pub(crate) fn contents() -> Contents {
             ns: None,
             note: "needs three cores".to_owned(),
         }],
+        terms: vec![term("left-shared", Some(31.0)), term("rfo-sharer", None)],
         llc_shares: Vec::new(),
         bandwidth: vec![Bandwidth { cores: vec![0, 1], region: 0, gb_per_s: cell(21.0) }],
         placement: Some(Placement {
@@ -219,6 +221,17 @@ pub(crate) fn contents() -> Contents {
             repaired_ms: Some(4.5),
         }],
         provenance: Provenance { version: "0.1.0".to_owned(), seed: 1, ..Provenance::default() },
+    }
+}
+
+fn term(name: &str, ns: Option<f64>) -> CostTerm {
+    CostTerm {
+        name: name.to_owned(),
+        what: "a locked write of an own line".to_owned(),
+        with_ns: ns.map(|ns| cell(ns + 8.0)),
+        without_ns: ns.map(|_| cell(8.0)),
+        ns: ns.map(cell),
+        missing: ns.is_none().then(|| "needs 3 cores, 2 may be used".to_owned()),
     }
 }
 

@@ -24,7 +24,9 @@ pub(crate) use dataflow::{
     CholeskyArgs, CholeskyRun, DataflowArgs, HistogramArgs, JacobiArgs, KernelsChoice, MatrixArgs,
     StreamclusterArgs,
 };
-pub(crate) use predict::{AcksName, ObjectiveName, PredictArgs, StartName, Term, TermName};
+pub(crate) use predict::{
+    AcksName, ObjectiveName, PredictArgs, StartName, Term, TermAsked, TermName,
+};
 pub(crate) use run::{PinChoice, PlacementArgs, RunArgs, RunMode};
 pub(crate) use share::Share;
 pub(crate) use sim::{SimArgs, SimCommand, SizeChoice, SpeedArgs, SweepArgs};
@@ -222,6 +224,8 @@ pub(crate) enum Experiment {
     Transfer,
     /// Several lines, several readers and writers.
     Multiline,
+    /// Costs that the model of the CLa paper leaves out.
+    Terms,
     /// Triad bandwidth.
     Bandwidth,
 }

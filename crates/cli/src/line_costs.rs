@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use isochrone_atlas_store::contents::{Contents, Matrix};
+use isochrone_atlas_store::contents::{Contents, CostTerm, Matrix};
 use isochrone_atlas_store::load;
 use isochrone_cla::costs::of_machine;
-use isochrone_cla::search::matrix_classes;
+use isochrone_cla::search::{MatrixClasses, matrix_classes};
 use isochrone_machine::{ClassCost, LineCosts, Machine, PairClass};
 
 /// A cost table with where it comes from.
@@ -20,6 +20,8 @@ pub(crate) struct Table {
     pub(crate) classes: Vec<String>,
     /// What is not known but assumed.
     pub(crate) assumed: Vec<String>,
+    /// What the paper's model leaves out, as the atlas has it; nothing for a described machine.
+    pub(crate) terms: Vec<CostTerm>,
 }
 
 /// The table of a machine that is named, or of this one by its atlas. With `siblings`, every core of the
@@ -42,6 +44,7 @@ fn described(machine: &Machine, siblings: bool) -> Result<Table> {
         costs: found.costs,
         classes: found.classes,
         assumed: found.assumed,
+        terms: Vec::new(),
     })
 }
 
@@ -57,11 +60,7 @@ pub(crate) fn measured(atlas: &Contents) -> Result<Table> {
     )?;
     let matrix = &map.latency_ns;
     let cores = matrix.rows.len();
-    let cells = |get: fn(&isochrone_atlas_store::contents::Cell) -> f64| -> Vec<Option<f64>> {
-        matrix.cells.iter().map(|c| c.as_ref().map(get)).collect()
-    };
-    let noise_ns = noise(matrix);
-    let Some(found) = matrix_classes(cores, &cells(|c| c.median), noise_ns) else {
+    let Some(found) = classes(matrix) else {
         bail!("the atlas lacks some pair of cores; measure all with `isochrone map`");
     };
     let memory_ns = memory_ns(atlas).context("the atlas has no DRAM latency")?;
@@ -88,7 +87,35 @@ pub(crate) fn measured(atlas: &Contents) -> Result<Table> {
         costs,
         classes: (1..=found.means_ns.len()).map(|n| format!("measured class {n}")).collect(),
         assumed,
+        terms: atlas.terms.clone(),
     })
+}
+
+/// Which pairs of cores cost alike.
+fn classes(matrix: &Matrix) -> Option<MatrixClasses> {
+    let medians: Vec<Option<f64>> = matrix.cells.iter().map(|c| c.map(|c| c.median)).collect();
+    matrix_classes(matrix.rows.len(), &medians, noise(matrix))
+}
+
+/// An owner, a core near it and one that is farther away than that, by their places in the matrix of line
+/// transfers; why there are none, where there are none.
+pub(crate) fn remote_readers(atlas: &Contents) -> Result<[usize; 3], String> {
+    let map = atlas.transfers.iter().find(|t| t.state == "modified");
+    let map = map.ok_or("needs the line transfers of the same map")?;
+    let cores = map.latency_ns.rows.len();
+    let found = classes(&map.latency_ns).ok_or("needs the line transfers of all pairs of cores")?;
+    let class = |a: usize, b: usize| found.class[a * cores + b];
+    let others = |owner: usize| (0..cores).filter(move |&core| core != owner);
+    for owner in 0..cores {
+        let near = others(owner).min_by_key(|&core| class(owner, core));
+        let far = others(owner).max_by_key(|&core| class(owner, core));
+        if let (Some(near), Some(far)) = (near, far)
+            && class(owner, near) < class(owner, far)
+        {
+            return Ok([owner, near, far]);
+        }
+    }
+    Err("needs a core that is farther away than another; all cores here are equally far".to_owned())
 }
 
 /// The noise of a cell: half the mean width of its interval.

@@ -40,6 +40,9 @@ pub struct AddedTerms {
     pub rfo_sharer_ns: Option<f64>,
     /// What a line costs more when its neighbour (the other half of a 128-byte pair) is in use, ns.
     pub adjacent_line_ns: f64,
+    /// What a write costs of a line that the writer still shares with who has read it since, ns: the state that
+    /// the call before left behind. `None`: a whole transfer.
+    pub left_shared_ns: Option<f64>,
     /// How long a request is on its way before the owner loses the line, ns. 0: it loses it at once, as in
     /// the simulator.
     pub request_ns: f64,
@@ -121,6 +124,7 @@ impl LineCosts {
             overlapped_ack_ns: self.added.overlapped_ack_ns.map(|ns| ns * factor),
             rfo_sharer_ns: self.added.rfo_sharer_ns.map(|ns| ns * factor),
             adjacent_line_ns: self.added.adjacent_line_ns * factor,
+            left_shared_ns: self.added.left_shared_ns.map(|ns| ns * factor),
             request_ns: self.added.request_ns * factor,
             call_ns: self.added.call_ns * factor,
         };

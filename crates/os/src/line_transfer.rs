@@ -218,6 +218,18 @@ pub fn time_load(line: &SharedLine) -> u32 {
     elapsed(start, arch::stop())
 }
 
+/// Raw cycles to load all the lines, one after another, where no load waits for the one before it: what
+/// somebody pays who looks at flags on lines of their own.
+#[must_use]
+pub fn time_loads(lines: &[&SharedLine]) -> u32 {
+    arch::fence();
+    let start = arch::start();
+    let seen = lines.iter().fold(0, |seen, line| seen | line.load());
+    let stop = arch::stop();
+    core::hint::black_box(seen);
+    elapsed(start, stop)
+}
+
 /// Raw cycles of one read for ownership: a locked addition of 1 to word 0. It is done only when
 /// this core owns the line and every other copy is invalid, which a plain store would hide in the
 /// store buffer. The locked instruction itself (some 20 cycles on an owned line) is included.

@@ -16,5 +16,6 @@ pub mod placement;
 pub mod region;
 pub mod synthetic;
 pub mod target;
+pub mod terms;
 pub mod transfer;
 pub mod watch;

@@ -1,4 +1,4 @@
-//! Compares measured quantities cell by cell: regions, transfers, fits, interactions, bandwidth.
+//! Compares measured quantities cell by cell: regions, transfers, fits, interactions, terms, bandwidth.
 
 use super::{Diff, SAME_RATIO};
 use crate::contents::{Cell, Contents, Matrix, MultiLineFit};
@@ -78,6 +78,9 @@ fn quantities(contents: &Contents) -> Quantities {
     for item in &contents.interactions {
         let name = format!("{} with {} beside, ns", item.kind, item.n);
         all.insert(name, item.ns.as_ref().map(interval));
+    }
+    for term in &contents.terms {
+        all.insert(format!("term {}, ns", term.name), term.ns.as_ref().map(interval));
     }
     for group in &contents.bandwidth {
         let cores: Vec<String> = group.cores.iter().map(ToString::to_string).collect();

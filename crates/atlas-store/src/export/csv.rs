@@ -48,6 +48,15 @@ pub fn csv(contents: &Contents, out: &mut impl Write) -> io::Result<()> {
         };
         cell(key, item.ns.as_ref(), out)?;
     }
+    for term in &contents.terms {
+        let parts =
+            [("difference", &term.ns), ("with", &term.with_ns), ("without", &term.without_ns)];
+        for (quantity, value) in parts {
+            let (table, group, unit) = ("term", term.name.as_str(), "ns");
+            let key = Key { table, group, row: "", column: "", quantity, unit };
+            cell(key, value.as_ref(), out)?;
+        }
+    }
     for group in &contents.bandwidth {
         let cores: Vec<String> = group.cores.iter().map(ToString::to_string).collect();
         let (row, column) =

@@ -35,6 +35,11 @@ fn csv_has_a_row_a_value_and_nothing_for_what_is_missing() {
     has("transfer,modified,core 0,core 1,latency,ns,50.5,50.399,50.601,45.45,65.65,400");
     has("transfer,modified,core 0,core 1,best_line,ns,45.5,,,,,");
     has("interaction,contention,2,,latency,ns,,,,,,");
+    has(
+        "term,left-shared,,,difference,ns,31,30.938,31.062,27.900000000000002,40.300000000000004,400",
+    );
+    has("term,left-shared,,,without,ns,8,7.984,8.016,7.2,10.4,400");
+    has("term,rfo-sharer,,,difference,ns,,,,,,");
     has("multiline,core 0 -> core 1,,,o,ns,4.5,4.4,4.6,,,");
     has("multiline,core 0 -> core 1,,,c,ns,,,,,,");
     has("place,,core 0,,x,cells,0,,,,,");

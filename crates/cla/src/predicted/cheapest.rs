@@ -166,16 +166,23 @@ fn writes(prices: &Prices<'_>, line: usize, at: usize) -> Option<(f64, usize)> {
     if prices.own_before(line, at).is_some() && !foreign {
         return None;
     }
+    // Whoever has used the line may still have a copy, and then only has to own it.
+    let may_have = prices.own_before(line, at).and_then(|_| prices.left_shared());
+    let own_ns = |transfer_ns: f64| may_have.map_or(transfer_ns, |left| left.min(transfer_ns));
     let (nearest, supplier) = supply(prices, line, at);
     let copies = sharers(prices, line, at);
     let ways = copies.iter().map(|&user| prices.transfer(user, touch.node));
     let first = ways.clone().fold(f64::INFINITY, f64::min);
     if first.is_infinite() {
-        return Some((nearest, supplier));
+        return Some((own_ns(nearest), supplier));
     }
-    // All are asked at once; the first answer comes at the earliest from the nearest of them.
-    let all = ways.map(|ns| prices.sharer(ns)).sum::<f64>() - prices.sharer(first) + first;
-    Some((all, supplier))
+    // All are asked at once; the first answer comes at the earliest from the nearest of them. Where only answers
+    // without data are awaited, any may be the first.
+    let sharers = ways.map(|ns| prices.sharer(ns));
+    let (sum, dearest) = (sharers.clone().sum::<f64>(), sharers.fold(0.0, f64::max));
+    let fetched = sum - prices.sharer(first) + first;
+    let owned = may_have.map_or(f64::INFINITY, |left| sum - dearest + left);
+    Some((fetched.min(owned), supplier))
 }
 
 /// Ranks that surely share the line when it is written, by a node of each: they used it before, and

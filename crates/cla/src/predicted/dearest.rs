@@ -120,16 +120,18 @@ fn held_ns(prices: &Prices<'_>, line: usize, touch: Touch) -> f64 {
 
 /// Whether the line is in the rank's own cache, fit for this use, however ranks interleave.
 fn at_hand(prices: &Prices<'_>, line: usize, at: usize) -> bool {
+    in_cache(prices, line, at, prices.graph.history(line)[at].writes())
+}
+
+/// Whether the rank has the line in its own cache, to write or at least to read, however ranks interleave.
+fn in_cache(prices: &Prices<'_>, line: usize, at: usize, to_write: bool) -> bool {
     let graph = prices.graph;
     let touch = graph.history(line)[at];
-    let own = if touch.writes() {
-        prices.own_write_before(line, at)
-    } else {
-        prices.own_before(line, at)
-    };
+    let own =
+        if to_write { prices.own_write_before(line, at) } else { prices.own_before(line, at) };
     let Some(own) = own.filter(|own| !graph.pending(*own)) else { return false };
     let harmless = |t: Touch| {
-        (!touch.writes() && !t.writes())
+        (!to_write && !t.writes())
             || graph.ended_before(t.node, own.node)
             || graph.ended_before(touch.node, t.node)
             || (own.how == Use::Poll && graph.needed_by(t.node, own.node))
@@ -171,21 +173,46 @@ fn fetch(prices: &Prices<'_>, line: usize, at: usize) -> Fetch {
         .map(|t| (prices.transfer(t.node, node), t.node))
         .max_by(|a, b| a.0.total_cmp(&b.0));
     let used = farthest.is_some() && surely_used(prices, line, at);
-    let shared = if touch.writes() { shared_ns(prices, node, may_have) } else { 0.0 };
+    let left = left_ns(prices, line, at);
+    let own_ns =
+        |ns: f64| left.map_or(ns, |left| if left.surely { left.ns } else { left.ns.max(ns) });
+    let shared =
+        if touch.writes() { shared_ns(prices, node, may_have, left.is_some()) } else { 0.0 };
     Fetch {
         memory_ns: (!used).then(|| prices.memory(node) + shared),
-        rank: farthest.map(|(ns, supplier)| (ns + shared, supplier)),
+        rank: farthest.map(|(ns, supplier)| (own_ns(ns) + shared, supplier)),
         rivals: false,
     }
 }
 
-/// What ranks beyond the first that may share a line add to a write of it.
-fn shared_ns(prices: &Prices<'_>, node: usize, may_have: impl Iterator<Item = Touch>) -> f64 {
+/// What a write costs of a line that the rank may have a copy of, or surely has, where the table tells it.
+fn left_ns(prices: &Prices<'_>, line: usize, at: usize) -> Option<Left> {
+    let writes = prices.graph.history(line)[at].writes();
+    let ns = prices.left_shared().filter(|_| writes && prices.own_before(line, at).is_some())?;
+    Some(Left { ns, surely: in_cache(prices, line, at, false) })
+}
+
+/// The price of owning a line without a transfer.
+#[derive(Clone, Copy)]
+struct Left {
+    ns: f64,
+    surely: bool,
+}
+
+/// What ranks beyond the first that may share a line add to a write of it. The first is the farthest, whose
+/// data are awaited; or any, where only answers are.
+fn shared_ns(
+    prices: &Prices<'_>,
+    node: usize,
+    may_have: impl Iterator<Item = Touch>,
+    answers: bool,
+) -> f64 {
     let mut copies: Vec<usize> = may_have.map(|t| t.node).collect();
     copies.dedup_by_key(|n| prices.rank(*n));
     let ways = copies.iter().map(|&copy| prices.sharer(prices.transfer(copy, node)));
     let all = ways.clone().sum::<f64>();
-    all - ways.fold(0.0, f64::max)
+    let first = if answers { ways.reduce(f64::min) } else { ways.reduce(f64::max) };
+    all - first.unwrap_or(0.0)
 }
 
 /// Whether some rank may write the line while this use of it lasts.

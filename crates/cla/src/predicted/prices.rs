@@ -92,6 +92,11 @@ impl<'a> Prices<'a> {
         self.costs.added.rfo_sharer_ns.unwrap_or(transfer_ns)
     }
 
+    /// What owning a line costs a rank that has a copy, where the table tells it apart from a whole transfer.
+    pub(super) fn left_shared(&self) -> Option<f64> {
+        self.costs.added.left_shared_ns
+    }
+
     /// What a transfer costs more because the other half of its 128-byte pair is in use by others.
     pub(super) fn neighbour(&self, line: usize, at: usize) -> f64 {
         let ns = self.costs.added.adjacent_line_ns;

@@ -96,6 +96,19 @@ proptest! {
         let hot = inside(&called_again(&program), Start::After(&program), &costs, &cores);
         prop_assert!(hot.is_ok(), "hot: {}", hot.unwrap_err());
     }
+
+    #[test]
+    fn random_programs_end_within_the_band_whatever_the_state_left_behind_costs(
+        program in random::programs(),
+        costs in random::machines(),
+        left_shared_ns in 1.0..150.0,
+    ) {
+        let cores: Vec<usize> = (0..program.ranks.len()).collect();
+        let mut costs = costs;
+        costs.added.left_shared_ns = Some(left_shared_ns);
+        let hot = inside(&called_again(&program), Start::After(&program), &costs, &cores);
+        prop_assert!(hot.is_ok(), "hot: {}", hot.unwrap_err());
+    }
 }
 
 /// Plans of every collective over some trees and options.
@@ -134,7 +147,19 @@ fn plans(ranks: u16, bytes: u32) -> Vec<(String, Plan)> {
 
 #[test]
 fn collectives_end_within_the_band() {
-    let costs = sandy_bridge(2, 3);
+    collectives_end_inside(&sandy_bridge(2, 3));
+}
+
+#[test]
+fn collectives_end_within_the_band_whatever_the_state_left_behind_costs() {
+    for left_shared_ns in [8.0, 60.0] {
+        let mut costs = sandy_bridge(2, 3);
+        costs.added.left_shared_ns = Some(left_shared_ns);
+        collectives_end_inside(&costs);
+    }
+}
+
+fn collectives_end_inside(costs: &LineCosts) {
     let mut outside = Vec::new();
     for (ranks, bytes) in [(2, 8), (3, 8), (6, 8), (4, 256), (2, 1024)] {
         let cores: Vec<usize> = (0..usize::from(ranks)).collect();
@@ -142,7 +167,7 @@ fn collectives_end_within_the_band() {
             let (warm, now) = (plan.record(0, 3), plan.record(3, 4));
             for (start, call) in [(Start::Memory, plan.record(0, 1)), (Start::After(&warm), now)] {
                 let start_name = if matches!(start, Start::Memory) { "cold" } else { "hot" };
-                if let Err(error) = inside(&call, start, &costs, &cores) {
+                if let Err(error) = inside(&call, start, costs, &cores) {
                     outside.push(format!("{name}, {ranks} x {bytes}, {start_name}: {error}"));
                 }
             }

@@ -14,6 +14,7 @@ Examples:
   isochrone predict bcast --machine xeon-e5-2660-2s --threads 2..16 --simulate
   isochrone predict bcast --machine xeon-e5-2660-2s --threads 2..32 --smt assumed
   isochrone predict barrier --threads 2 --atlas isochrone.atlas
+  isochrone predict bcast --threads 2 --atlas isochrone.atlas --term measured
   isochrone predict bcast --machine xeon-e5-2660-2s --threads 16 --term rfo-sharer=9 --term overlapped-ack=15
   isochrone predict bcast --machine xeon-e5-2660-2s --threads 4 --dot tree.dot --svg tree.svg
 
@@ -62,10 +63,11 @@ pub(crate) struct PredictArgs {
     /// Use the second hardware thread of each core, whose costs no paper gives.
     #[arg(long, value_enum, value_name = "assumed")]
     pub(crate) smt: Option<SmtName>,
-    /// Switch a cost on that the paper's model lacks, as NAME=NS; may be repeated. Names: first-remote-reader,
-    /// overlapped-ack, rfo-sharer, adjacent-line. Bands are shown with none, with each alone and with all.
-    #[arg(long = "term", value_name = "NAME=NS", value_parser = parse_term)]
-    pub(crate) terms: Vec<Term>,
+    /// Switch a cost on that the paper's model lacks, as NAME=NS, or as NAME for what the atlas has measured;
+    /// `measured` for all that it has. May be repeated. Names: first-remote-reader, overlapped-ack, rfo-sharer,
+    /// adjacent-line, left-shared. Bands are shown with none, with each alone and with all.
+    #[arg(long = "term", value_name = "NAME[=NS]", value_parser = parse_term)]
+    pub(crate) terms: Vec<TermAsked>,
     /// Simulate what was chosen, message by message.
     #[arg(long)]
     pub(crate) simulate: bool,
@@ -88,6 +90,19 @@ pub(crate) enum TermName {
     RfoSharer,
     /// What a line costs more whose neighbour is in use.
     AdjacentLine,
+    /// What a write costs of a line that the call before left shared.
+    LeftShared,
+}
+
+/// A term as it is asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum TermAsked {
+    /// With this value.
+    Given(Term),
+    /// As the atlas has it.
+    Measured(TermName),
+    /// All that the atlas has.
+    AllMeasured,
 }
 
 /// Such a cost with its value.
@@ -97,16 +112,20 @@ pub(crate) struct Term {
     pub(crate) ns: f64,
 }
 
-/// `rfo-sharer=9.5`.
-fn parse_term(text: &str) -> Result<Term, String> {
-    let (name, ns) = text.split_once('=').ok_or_else(|| format!("`{text}`: give NAME=NS"))?;
+/// `rfo-sharer=9.5`, `rfo-sharer` or `measured`.
+fn parse_term(text: &str) -> Result<TermAsked, String> {
+    if text == "measured" {
+        return Ok(TermAsked::AllMeasured);
+    }
+    let (name, ns) = text.split_once('=').map_or((text, None), |(name, ns)| (name, Some(ns)));
     let name = TermName::from_str(name.trim(), true).map_err(|_| {
         let all = TermName::value_variants().iter().filter_map(ValueEnum::to_possible_value);
         let all: Vec<String> = all.map(|value| value.get_name().to_owned()).collect();
-        format!("`{name}` is no term; there are {}", all.join(", "))
+        format!("`{name}` is no term; there are {} and `measured`", all.join(", "))
     })?;
+    let Some(ns) = ns else { return Ok(TermAsked::Measured(name)) };
     match ns.trim().parse::<f64>() {
-        Ok(ns) if ns.is_finite() && ns >= 0.0 => Ok(Term { name, ns }),
+        Ok(ns) if ns.is_finite() && ns >= 0.0 => Ok(TermAsked::Given(Term { name, ns })),
         _ => Err(format!("`{ns}` in `{text}` is no number of nanoseconds from 0 on")),
     }
 }
@@ -191,8 +210,12 @@ mod tests {
     #[test]
     fn terms() {
         let term = Term { name: TermName::RfoSharer, ns: 9.5 };
-        assert_eq!(parse_term("rfo-sharer=9.5"), Ok(term));
-        for wrong in ["rfo-sharer", "rfo-sharer=-1", "rfo-sharer=many", "sharer=1"] {
+        assert_eq!(parse_term("rfo-sharer=9.5"), Ok(TermAsked::Given(term)));
+        assert_eq!(parse_term("left-shared"), Ok(TermAsked::Measured(TermName::LeftShared)));
+        assert_eq!(parse_term("measured"), Ok(TermAsked::AllMeasured));
+        for wrong in
+            ["adjacent-write", "rfo-sharer=", "rfo-sharer=-1", "rfo-sharer=many", "sharer=1"]
+        {
             assert!(parse_term(wrong).is_err(), "{wrong}");
         }
     }

@@ -12,14 +12,16 @@ use isochrone_probe::multiline::{MultilineOptions, MultilinePlan};
 use isochrone_probe::placement::{ColumnLatencies, Observed, PairLatencies, infer};
 use isochrone_probe::region::{LiveRegions, Mode, RegionBuffers, RegionOptions, RegionPlan};
 use isochrone_probe::target::{Target, TargetClock};
+use isochrone_probe::terms::{Remote, TermsOptions, TermsPlan};
 use isochrone_probe::transfer::{CAS_TRIPS, Kind, LiveStage, Operation, Options, TransferPlan};
 use isochrone_probe::watch::Watch;
-use isochrone_probe::{bandwidth, capacity, multiline, region, transfer};
+use isochrone_probe::{bandwidth, capacity, multiline, region, terms, transfer};
 use isochrone_stats::derive_seed;
 use isochrone_units::{CoreId, Level, LineAddr, LineState, PageAddr, RegionId};
 
 use super::measure::Run;
 use crate::args::Experiment;
+use crate::line_costs::remote_readers;
 use crate::progress::Progress;
 
 /// Lines that pairs of cores exchange are spread over so much memory.
@@ -55,6 +57,9 @@ pub(super) fn all(
     }
     if run.wants(Experiment::Multiline) && progress.keep_going() {
         multi_line(run, contents, progress);
+    }
+    if run.wants(Experiment::Terms) && progress.keep_going() {
+        cost_terms(run, contents, progress);
     }
     if run.wants(Experiment::Region) && progress.keep_going() {
         regions(run, clock, contents, progress);
@@ -182,6 +187,31 @@ fn multi_line(run: &Run<'_>, contents: &mut Contents, progress: &mut Progress) {
             contents.provenance.missing.extend(report.missing);
         }
         Err(error) => note(contents, "multi-line transfers", &error),
+    }
+}
+
+/// What the model leaves out; who is near and who far comes from the transfers measured before.
+fn cost_terms(run: &Run<'_>, contents: &mut Contents, progress: &mut Progress) {
+    progress.step("costs that the model leaves out");
+    let mut options = TermsOptions::new(derive_seed(run.seed, 10));
+    if run.args.quick {
+        options.rounds = 3;
+    }
+    let remote = remote_readers(contents).map(|[owner, near, far]| Remote {
+        owner: run.cores[owner],
+        near: run.cores[near],
+        far: run.cores[far],
+    });
+    let found = stage(run, 11).and_then(|(mut stage, lines)| {
+        let plan = TermsPlan::new(&run.cores, remote, lines, options)?;
+        Ok(terms::run(&mut stage, &plan, &mut || !progress.keep_going())?)
+    });
+    match found {
+        Ok(report) => {
+            contents.terms = report.terms;
+            contents.provenance.missing.extend(report.missing);
+        }
+        Err(error) => note(contents, "costs that the model leaves out", &error),
     }
 }
 

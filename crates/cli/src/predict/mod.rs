@@ -20,7 +20,8 @@ use crate::output::{Terminal, write_file};
 /// Runs the command.
 pub(crate) fn run(args: &PredictArgs, terminal: &Terminal) -> Result<ExitCode> {
     let mut table = line_costs::of(args.machine.as_deref(), &args.atlas, args.smt.is_some())?;
-    terms::add(&mut table.costs.added, &args.terms);
+    let terms = terms::asked(&args.terms, &table)?;
+    terms::add(&mut table.costs.added, &terms.known);
     let table = table;
     let cores = table.costs.cores();
     let threads = args.threads.as_ref().map_or_else(|| (2..=cores).collect(), |t| t.0.clone());
@@ -33,16 +34,16 @@ pub(crate) fn run(args: &PredictArgs, terminal: &Terminal) -> Result<ExitCode> {
     }
     let mut rows = Vec::with_capacity(threads.len());
     for &count in &threads {
-        rows.push(row::row(args, &table, count)?);
+        rows.push(row::row(args, &table, &terms.known, count)?);
     }
     if let Some(path) = &args.shown.json {
-        let json = serde_json::to_string_pretty(&show::json(args, &table, &rows))?;
+        let json = serde_json::to_string_pretty(&show::json(args, &table, &terms, &rows))?;
         write_file(path, &json, terminal)?;
     }
     if let Some(last) = rows.iter().max_by_key(|row| row.threads) {
         pictures(args, last, terminal)?;
     }
-    terminal.print(&show::text(args, &table, &rows, terminal.width))?;
+    terminal.print(&show::text(args, &table, &terms, &rows, terminal.width))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -8,7 +8,7 @@ use isochrone_cla::search::{Choice, Objective, Question, State};
 use isochrone_cla::simulated::{Model, many};
 
 use super::terms::{self, WithTerms};
-use crate::args::{AcksName, ObjectiveName, PredictArgs, StartName};
+use crate::args::{AcksName, ObjectiveName, PredictArgs, StartName, Term};
 use crate::line_costs::Table;
 
 /// What was found for one number of threads.
@@ -56,7 +56,12 @@ impl Row<'_> {
 }
 
 /// Chooses and prices for `threads` threads on the first cores of the machine.
-pub(crate) fn row<'a>(args: &PredictArgs, table: &'a Table, threads: usize) -> Result<Row<'a>> {
+pub(crate) fn row<'a>(
+    args: &PredictArgs,
+    table: &'a Table,
+    terms: &[Term],
+    threads: usize,
+) -> Result<Row<'a>> {
     let question = question(args, table, threads)?;
     let choice = question.choose()?;
     let band = |options: &Options, rules| -> Result<Band> {
@@ -67,7 +72,7 @@ pub(crate) fn row<'a>(args: &PredictArgs, table: &'a Table, threads: usize) -> R
         threads,
         band: band(chosen, Rules::Timed)?,
         printed: band(chosen, Rules::Paper)?,
-        terms: terms::bands(&question, chosen, &args.terms)?,
+        terms: terms::bands(&question, chosen, terms)?,
         flat: band(&choice.flat.options, Rules::Timed)?,
         second: match &choice.runner_up {
             Some(second) => Some(band(&second.options, Rules::Timed)?),

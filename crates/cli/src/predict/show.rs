@@ -6,11 +6,12 @@ use isochrone_report::{fmt, table::Cell, table::Table as Printed};
 use serde_json::{Value, json};
 
 use super::row::Row;
+use super::terms::{self, Terms};
 use crate::args::{PredictArgs, StartName};
 use crate::line_costs::Table;
 
 /// The JSON of the command. Fields are added, never renamed.
-pub(super) fn json(args: &PredictArgs, table: &Table, rows: &[Row<'_>]) -> Value {
+pub(super) fn json(args: &PredictArgs, table: &Table, asked: &Terms, rows: &[Row<'_>]) -> Value {
     let row = |row: &Row<'_>| {
         let choice = &row.choice;
         json!({
@@ -60,6 +61,11 @@ pub(super) fn json(args: &PredictArgs, table: &Table, rows: &[Row<'_>]) -> Value
         "objective": format!("{:?}", args.objective).to_lowercase(),
         "assumed": table.assumed,
         "classes": table.classes,
+        "terms_on": asked.known.iter().map(|term| json!({
+            "term": terms::name(term.name),
+            "ns": term.ns,
+        })).collect::<Vec<_>>(),
+        "terms_notes": asked.notes,
         "threads": rows.iter().map(row).collect::<Vec<_>>(),
     })
 }
@@ -87,7 +93,13 @@ fn below(tree: &Tree, rank: Rank) -> String {
 }
 
 /// What the terminal shows.
-pub(super) fn text(args: &PredictArgs, table: &Table, rows: &[Row<'_>], width: usize) -> String {
+pub(super) fn text(
+    args: &PredictArgs,
+    table: &Table,
+    asked: &Terms,
+    rows: &[Row<'_>],
+    width: usize,
+) -> String {
     let mut lines = vec![
         format!("{}, {}; predicted, nothing is measured", name(rows), table.machine),
         bands(args, rows).to_terminal(u16::try_from(width).unwrap_or(80)),
@@ -101,12 +113,13 @@ pub(super) fn text(args: &PredictArgs, table: &Table, rows: &[Row<'_>], width: u
     }));
     if !args.terms.is_empty() {
         lines.push("the chosen ones with the paper's terms alone, and with more; printed: the paper's rules".into());
-        lines.push(terms(rows).to_terminal(u16::try_from(width).unwrap_or(80)));
+        lines.push(side_by_side(rows).to_terminal(u16::try_from(width).unwrap_or(80)));
     }
     if let Some(last) = rows.last() {
         lines.extend(searched(last, room));
         lines.extend(against_flat(rows));
     }
+    lines.extend(asked.notes.iter().cloned());
     lines.extend(table.assumed.iter().map(|what| format!("assumed: {what}")));
     lines.join("\n")
 }
@@ -146,7 +159,7 @@ fn bands(args: &PredictArgs, rows: &[Row<'_>]) -> Printed {
 }
 
 /// Both models side by side: the printed rules, and ours with terms switched on one by one.
-fn terms(rows: &[Row<'_>]) -> Printed {
+fn side_by_side(rows: &[Row<'_>]) -> Printed {
     let mut printed = Printed::new(["threads", "terms", "T_min ns", "T_max ns"]);
     let number = |ns: f64| Cell::number(ns, fmt::significant(ns, 4));
     for row in rows {

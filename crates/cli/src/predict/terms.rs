@@ -1,13 +1,16 @@
-//! The costs that the paper's model lacks, switched on one by one.
+//! The costs that the paper's model lacks, switched on one by one: as they were given, or as the atlas has
+//! measured them.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::ValueEnum;
 use isochrone_cla::collectives::Options;
 use isochrone_cla::predicted::{Band, Rules};
 use isochrone_cla::search::Question;
 use isochrone_machine::AddedTerms;
+use isochrone_report::fmt;
 
-use crate::args::{Term, TermName};
+use crate::args::{Term, TermAsked, TermName};
+use crate::line_costs::Table;
 
 /// A band with some terms on, by our rules.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +18,60 @@ pub(crate) struct WithTerms {
     /// Which are on.
     pub(crate) terms: String,
     pub(crate) band: Band,
+}
+
+/// What was asked for, as far as it is known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Terms {
+    /// Each with its value.
+    pub(super) known: Vec<Term>,
+    /// Where values come from, and why others are missing, a line each.
+    pub(super) notes: Vec<String>,
+}
+
+/// The terms that were asked for. One that the atlas could not measure is left out, with a note.
+pub(super) fn asked(asked: &[TermAsked], table: &Table) -> Result<Terms> {
+    let mut terms = Terms::default();
+    for one in asked {
+        match *one {
+            TermAsked::Given(term) => terms.known.push(term),
+            TermAsked::Measured(name) => measured(name, table, &mut terms)?,
+            TermAsked::AllMeasured => {
+                for name in TermName::value_variants() {
+                    measured(*name, table, &mut terms)?;
+                }
+            }
+        }
+    }
+    Ok(terms)
+}
+
+/// What the atlas has of a term. A difference that came out below 0 is none.
+fn measured(name: TermName, table: &Table, terms: &mut Terms) -> Result<()> {
+    let words = self::name(name);
+    if table.terms.is_empty() {
+        bail!(
+            "{} has no measured terms; give {words}=NS, or measure them with `isochrone map --only \
+             transfer,multiline,terms,block`",
+            table.machine
+        );
+    }
+    let Some(found) = table.terms.iter().find(|term| term.name == words) else {
+        bail!("the atlas has no term {words}; measure it anew with `isochrone map`");
+    };
+    let note = match (&found.ns, &found.missing) {
+        (Some(cell), _) => {
+            terms.known.push(Term { name, ns: cell.median.max(0.0) });
+            let below = if cell.median < 0.0 { "; below 0, so 0 is taken" } else { "" };
+            let value = fmt::interval_ns(cell.median, cell.lo, cell.hi);
+            format!("{words}: {value} by the atlas, {}{below}", found.what)
+        }
+        (None, why) => {
+            format!("{words}: left out, {}", why.as_deref().unwrap_or("it was not measured"))
+        }
+    };
+    terms.notes.push(note);
+    Ok(())
 }
 
 /// Switches terms on.
@@ -25,6 +82,7 @@ pub(super) fn add(added: &mut AddedTerms, terms: &[Term]) {
             TermName::OverlappedAck => added.overlapped_ack_ns = Some(term.ns),
             TermName::RfoSharer => added.rfo_sharer_ns = Some(term.ns),
             TermName::AdjacentLine => added.adjacent_line_ns = term.ns,
+            TermName::LeftShared => added.left_shared_ns = Some(term.ns),
         }
     }
 }
@@ -59,8 +117,12 @@ pub(super) fn bands(
     sets.into_iter().map(with).collect()
 }
 
+/// The name of a term, here and in an atlas.
+pub(super) fn name(name: TermName) -> String {
+    let value = name.to_possible_value();
+    value.map_or_else(|| "term".to_owned(), |value| value.get_name().to_owned())
+}
+
 fn words(term: Term) -> String {
-    let name = term.name.to_possible_value();
-    let name = name.as_ref().map_or("term", |value| value.get_name());
-    format!("{name}={}", term.ns)
+    format!("{}={}", name(term.name), (term.ns * 100.0).round() / 100.0)
 }

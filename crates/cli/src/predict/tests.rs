@@ -1,8 +1,9 @@
 //! The command on a described machine, as programs read it.
 
 use clap::Parser;
+use isochrone_atlas_store::contents::{Cell, CostTerm};
 
-use super::{line_costs, row, show};
+use super::{line_costs, row, show, terms};
 use crate::args::{Cli, ColourChoice, Command, PredictArgs};
 use crate::output::Terminal;
 
@@ -18,12 +19,13 @@ fn json(line: &str) -> serde_json::Value {
     let args = args(line);
     let table = line_costs::of(args.machine.as_deref(), &args.atlas, args.smt.is_some());
     let table = table.unwrap_or_else(|e| panic!("{e:#}"));
+    let terms = terms::asked(&args.terms, &table).unwrap_or_else(|e| panic!("{e:#}"));
     let threads = args.threads.as_ref().map(|t| t.0.clone()).unwrap_or_default();
     let rows: Vec<_> = threads
         .iter()
-        .map(|&n| row::row(&args, &table, n).unwrap_or_else(|e| panic!("{n}: {e:#}")))
+        .map(|&n| row::row(&args, &table, &terms.known, n).unwrap_or_else(|e| panic!("{n}: {e:#}")))
         .collect();
-    show::json(&args, &table, &rows)
+    show::json(&args, &table, &terms, &rows)
 }
 
 fn number(value: &serde_json::Value, field: &str) -> f64 {
@@ -89,4 +91,50 @@ fn terms_are_switched_on_one_by_one() {
     assert!(number(all, "t_max_ns") < number(reader, "t_max_ns"), "{row}");
     let without = json(line);
     assert!(without["threads"][0]["terms"].as_array().is_some_and(Vec::is_empty), "{without}");
+}
+
+#[test]
+fn terms_of_an_atlas_are_switched_on_and_what_it_lacks_is_said() {
+    let cell = |ns: f64| Cell { median: ns, lo: ns, hi: ns, p5: ns, p95: ns, n: 32 };
+    let term = |name: &str, ns: Option<f64>| CostTerm {
+        name: name.into(),
+        what: "with / without".into(),
+        with_ns: None,
+        without_ns: None,
+        ns: ns.map(cell),
+        missing: ns.is_none().then(|| "needs 3 cores, 2 may be used".into()),
+    };
+    let mut table = line_costs::of(Some("xeon-e5-2660-2s"), "none".as_ref(), false)
+        .unwrap_or_else(|e| panic!("{e:#}"));
+    let all = args("isochrone predict bcast --term measured");
+    assert!(terms::asked(&all.terms, &table).is_err(), "a described machine has measured none");
+    table.terms = vec![
+        term("first-remote-reader", None),
+        term("overlapped-ack", Some(6.5)),
+        term("rfo-sharer", None),
+        term("adjacent-line", Some(-1.25)),
+        term("adjacent-write", Some(30.0)),
+        term("left-shared", Some(41.0)),
+    ];
+    let found = terms::asked(&all.terms, &table).unwrap_or_else(|e| panic!("{e:#}"));
+    let known: Vec<(String, f64)> =
+        found.known.iter().map(|term| (terms::name(term.name), term.ns)).collect();
+    let expected = [("overlapped-ack", 6.5), ("adjacent-line", 0.0), ("left-shared", 41.0)];
+    assert_eq!(known, expected.map(|(name, ns)| (name.to_owned(), ns)));
+    assert_eq!(found.notes.len(), 5);
+    assert_eq!(found.notes[0], "first-remote-reader: left out, needs 3 cores, 2 may be used");
+    assert!(found.notes[3].contains("below 0"), "{:?}", found.notes);
+    let one = args("isochrone predict bcast --term left-shared");
+    let found = terms::asked(&one.terms, &table).unwrap_or_else(|e| panic!("{e:#}"));
+    assert_eq!((found.known.len(), found.known[0].ns), (1, 41.0));
+}
+
+#[test]
+fn the_state_left_behind_is_what_a_writer_without_claims_pays() {
+    let line = "isochrone predict bcast --machine xeon-e5-2660-2s --threads 2 --no-claims";
+    let found = json(&format!("{line} --term left-shared=5"));
+    let terms = &found["threads"][0]["terms"];
+    assert_eq!(terms[1]["terms"], "left-shared=5");
+    assert!(number(&terms[1], "t_min_ns") < number(&terms[0], "t_min_ns"), "{found}");
+    assert_eq!(found["terms_on"][0]["term"], "left-shared");
 }

@@ -2,8 +2,9 @@
 //! 64 cores, a machine that follows no form, and a run that was interrupted before anything.
 
 use isochrone_atlas_store::contents::{
-    Bandwidth, Base, Cell, Clock, Contents, DriftEvent, Fingerprint, Form, Interaction, LevelMap,
-    Matrix, MultiLineFit, PageBlock, Placement, Provenance, Quality, RegionMap, TransferMap,
+    Bandwidth, Base, Cell, Clock, Contents, CostTerm, DriftEvent, Fingerprint, Form, Interaction,
+    LevelMap, Matrix, MultiLineFit, PageBlock, Placement, Provenance, Quality, RegionMap,
+    TransferMap,
 };
 use isochrone_machine::{
     Cache, CacheKind, Core, Cpu, HugePages, Machine, MachineState, Region, RegionKind,
@@ -222,6 +223,18 @@ fn interactions(most: u32) -> Vec<Interaction> {
     ["contention", "rfo-shared"].iter().flat_map(|k| [1, 2, 4].map(|n| one(k, n))).collect()
 }
 
+fn terms() -> Vec<CostTerm> {
+    let one = |name: &str, ns: Option<f64>| CostTerm {
+        name: name.into(),
+        what: "a locked write of an own line after another core has read it / has not".into(),
+        with_ns: ns.map(|ns| cell(ns + 9.0, 32)),
+        without_ns: ns.map(|_| cell(9.0, 32)),
+        ns: ns.map(|ns| cell(ns, 32)),
+        missing: ns.is_none().then(|| "needs 3 cores, 2 may be used".into()),
+    };
+    vec![one("rfo-sharer", None), one("left-shared", Some(37.5))]
+}
+
 fn event(at_s: f64, core: u16, kind: &str) -> DriftEvent {
     DriftEvent {
         at_s,
@@ -272,6 +285,7 @@ pub(super) fn genoa() -> Contents {
             points: vec![(1, 1, 31.7), (4, 1, 35.3), (128, 1, 701.0)],
         }],
         interactions: interactions(1),
+        terms: terms(),
         llc_shares: Vec::new(),
         bandwidth: vec![
             Bandwidth { cores: vec![0], region: 0, gb_per_s: cell(15.4, 1) },

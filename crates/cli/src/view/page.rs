@@ -224,6 +224,7 @@ fn of_several(contents: &Contents) -> Section {
     let mut prose = words::cells::multiline(contents);
     let mut figures = several::multiline_figures(contents);
     figures.extend(several::interaction_figure(contents));
+    figures.extend(several::term_figure(contents));
     let missing = contents.interactions.iter().filter(|one| one.ns.is_none()).count();
     if missing > 0 {
         prose.push(format!("{missing} interactions are missing; the table says why."));

@@ -107,6 +107,10 @@ fn several(text: &mut Text, contents: &Contents) {
     for sentence in words::cells::interactions(contents) {
         text.item(&sentence);
     }
+    text.heading("What the model of collectives leaves out");
+    for sentence in words::cells::terms(contents) {
+        text.item(&sentence);
+    }
     text.heading("Bandwidth (triad)");
     for sentence in words::cells::bandwidth(contents) {
         text.say(&sentence);

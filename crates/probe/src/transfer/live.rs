@@ -10,8 +10,8 @@ use std::time::Instant;
 
 use isochrone_os::affinity;
 use isochrone_os::line_transfer::{
-    Deadline, SharedLine, Stalled, can_flush, pong, settle, time_copy, time_load, time_nothing,
-    time_ping, time_rfo,
+    Deadline, SharedLine, Stalled, can_flush, pong, settle, time_copy, time_load, time_loads,
+    time_nothing, time_ping, time_rfo,
 };
 use isochrone_os::mapping::Mapping;
 use isochrone_stats::{Xoshiro256PlusPlus, below, derive_seed, rng, shuffle, tick_mean};
@@ -299,7 +299,7 @@ impl Player {
     /// A fresh order for an act that times line by line, so that no prefetcher learns it, and a
     /// random delay before each, so that no sample keeps in step with the clock's.
     fn order(&mut self, act: &Act) -> Vec<(usize, u64)> {
-        let Act::Time(_, lines) = act else { return Vec::new() };
+        let (Act::Time(_, lines) | Act::Again(_, lines)) = act else { return Vec::new() };
         let mut order: Vec<usize> = (0..lines.len()).collect();
         shuffle(&mut order, &mut self.random);
         order.into_iter().map(|k| (k, below(&mut self.random, DELAY_TURNS))).collect()
@@ -325,7 +325,15 @@ impl Player {
                 read(arena, lines);
             }
             Act::Read(lines) => read(arena, lines),
-            Act::Time(operation, lines) => self.time(*operation, arena, lines, order, raw),
+            Act::Time(operation, lines) | Act::Again(operation, lines) => {
+                self.time(*operation, arena, lines, order, raw);
+            }
+            Act::Sweep(lines) => {
+                let lines: Vec<&SharedLine> = lines.iter().map(|&line| at(arena, line)).collect();
+                dawdle(below(&mut self.random, DELAY_TURNS));
+                raw.push(Cycles(time_loads(&lines)));
+                self.nothing.push(f64::from(time_nothing()));
+            }
             Act::Copy { first, count } => {
                 let from = index(*first);
                 let source = &arena[from..from + *count as usize];

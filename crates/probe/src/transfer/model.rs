@@ -71,7 +71,11 @@ impl ModelStage {
                     Act::Read(lines) => lines.iter().for_each(|&line| self.read(core, line)),
                     Act::Poll { line, value } => polled.push((scene, core, *line, *value)),
                     Act::Rest | Act::Pong { .. } => {}
-                    Act::Time(..) | Act::Copy { .. } | Act::Ping { .. } => {
+                    Act::Time(..)
+                    | Act::Again(..)
+                    | Act::Sweep(_)
+                    | Act::Copy { .. }
+                    | Act::Ping { .. } => {
                         timed.push(Timed { scene, part, core, act });
                     }
                 }
@@ -106,16 +110,26 @@ impl ModelStage {
         for &one in timed {
             let beside = timed.iter().filter(|other| other.scene == one.scene);
             let askers = count(beside.clone().count());
-            let same = beside.filter(|other| line_of(other.act, wave) == line_of(one.act, wave));
-            let same = count(same.count());
             let line = line_of(one.act, wave);
+            let same = beside.filter(|other| line_of(other.act, wave) == line);
+            let rivals: Vec<CoreId> = same.map(|other| other.core).collect();
+            let same = count(rivals.len());
             let pollers = polled.iter().filter(|(s, _, l, _)| *s == one.scene && Some(*l) == line);
             let sample = match (one.act, line) {
                 (Act::Copy { count, .. }, _) => Some(self.memory.sample_multi_line(*count, askers)),
-                (Act::Time(operation, _), Some(line)) => {
+                (Act::Sweep(lines), _) => {
+                    let cycles = self.sweep_cycles(one.core, lines)?;
+                    Some(self.memory.sample_cycles(cycles))
+                }
+                (Act::Again(operation, _), Some(line)) if self.holds(one.core, line) => {
+                    let cycles = self.again_cycles(one.core, *operation, line);
+                    Some(self.memory.sample_cycles(cycles))
+                }
+                (Act::Time(operation, _) | Act::Again(operation, _), Some(line)) => {
                     let crowd = Crowd { askers, same, pollers: count(pollers.count()) };
-                    match self.costs(one.core, *operation, line, crowd)? {
+                    match self.costs(one.core, *operation, line, crowd, &rivals)? {
                         Cost::Interaction(kind, n) => Some(self.memory.sample_interaction(kind, n)),
+                        Cost::Cycles(cycles) => Some(self.memory.sample_cycles(cycles)),
                         Cost::Transfer(transfer) => {
                             transfers.push((one, transfer));
                             None
@@ -150,6 +164,7 @@ impl ModelStage {
         operation: Operation,
         line: LineAddr,
         crowd: Crowd,
+        rivals: &[CoreId],
     ) -> Result<Cost, TargetError> {
         let copies = self.directory.get(&line);
         let holders = copies.map(|copies| copies.holders.as_slice()).unwrap_or_default();
@@ -164,9 +179,20 @@ impl ModelStage {
             (false, true) => LineState::Modified,
             (false, false) => LineState::Exclusive,
         };
-        let transfer = Cost::Transfer(Transfer { owner, asker, line, state });
+        let transfer = Transfer { owner, asker, line, state };
+        let terms = &self.memory.spec().transfers.terms;
+        let beyond = |cycles: f64| -> Result<Cost, TargetError> {
+            Ok(Cost::Cycles(self.memory.truth_transfer(transfer).map_err(refused)? + cycles))
+        };
+        let far = |&rival: &CoreId| terms.apart(owner, rival) && !terms.apart(owner, asker);
         match operation {
             Operation::Load if held => Err(nonsense(asker, line, "it holds it itself")),
+            Operation::Load if rivals.iter().any(far) => beyond(terms.remote_reader_cycles),
+            Operation::Load
+                if terms.adjacent_cycles > 0.0 && self.neighbour_is_anothers(asker, line) =>
+            {
+                beyond(terms.adjacent_cycles)
+            }
             Operation::Load if crowd.same > 1 => {
                 Ok(Cost::Interaction(Interaction::Contention, crowd.same))
             }
@@ -182,8 +208,52 @@ impl ModelStage {
             Operation::Rfo if shared => {
                 Ok(Cost::Interaction(Interaction::RfoShared, count(others.len())))
             }
-            Operation::Load | Operation::Rfo => Ok(transfer),
+            Operation::Load | Operation::Rfo => Ok(Cost::Transfer(transfer)),
         }
+    }
+
+    fn holders(&self, line: LineAddr) -> &[CoreId] {
+        self.directory.get(&line).map_or(&[], |copies| &copies.holders)
+    }
+
+    fn holds(&self, core: CoreId, line: LineAddr) -> bool {
+        self.holders(line).contains(&core)
+    }
+
+    /// Whether only others have the other half of the line's pair.
+    fn neighbour_is_anothers(&self, core: CoreId, line: LineAddr) -> bool {
+        let holders = self.holders(neighbour(line));
+        !holders.is_empty() && !holders.contains(&core)
+    }
+
+    /// An operation on a line that the core has, and others perhaps too.
+    fn again_cycles(&self, core: CoreId, operation: Operation, line: LineAddr) -> f64 {
+        let terms = &self.memory.spec().transfers.terms;
+        let others = self.holders(line).iter().any(|&holder| holder != core);
+        let left = match operation {
+            Operation::Load => terms.left_read_cycles,
+            Operation::Rfo => terms.left_shared_cycles,
+        };
+        terms.local_cycles + if others { left } else { 0.0 }
+    }
+
+    /// Loads of lines of others that do not wait for one another.
+    fn sweep_cycles(&self, core: CoreId, lines: &[LineAddr]) -> Result<f64, TargetError> {
+        let mut cycles = 0.0;
+        for (place, &line) in lines.iter().enumerate() {
+            if self.holds(core, line) {
+                return Err(nonsense(core, line, "it holds it itself"));
+            }
+            let Some(&owner) = self.holders(line).first() else {
+                return Err(nonsense(core, line, "no other core holds it"));
+            };
+            let state = LineState::Modified;
+            let transfer = Transfer { owner, asker: core, line, state };
+            let first = self.memory.truth_transfer(transfer).map_err(refused)?;
+            let overlapped = self.memory.spec().transfers.terms.overlapped_cycles;
+            cycles += if place == 0 { first } else { overlapped };
+        }
+        Ok(cycles)
     }
 
     /// Round trips: each half is a transfer of a modified line.
@@ -215,13 +285,17 @@ impl ModelStage {
     /// Who holds what after a timed thing.
     fn after(&mut self, one: &Timed<'_>, wave: usize) {
         match one.act {
-            Act::Time(Operation::Load, lines) => self.read(one.core, lines[wave]),
-            Act::Time(Operation::Rfo, lines) => {
+            Act::Time(Operation::Load, lines) | Act::Again(Operation::Load, lines) => {
+                self.read(one.core, lines[wave]);
+            }
+            Act::Time(Operation::Rfo, lines) | Act::Again(Operation::Rfo, lines) => {
                 let value = self.directory.get(&lines[wave]).map_or(0, |copies| copies.value);
                 self.write(one.core, lines[wave], value + 1);
             }
             Act::Ping { lines, .. } => self.write(one.core, lines[wave], 0),
-            act @ Act::Copy { .. } => act.lines().for_each(|line| self.read(one.core, line)),
+            act @ (Act::Copy { .. } | Act::Sweep(_)) => {
+                act.lines().for_each(|line| self.read(one.core, line))
+            }
             _ => {}
         }
     }
@@ -236,6 +310,16 @@ impl ModelStage {
     }
 
     fn read(&mut self, core: CoreId, line: LineAddr) {
+        let missed = !self.holds(core, line);
+        self.share(core, line);
+        let pair = neighbour(line);
+        let prefetches = self.memory.spec().transfers.terms.pair_prefetch;
+        if prefetches && missed && !self.holders(pair).is_empty() {
+            self.share(core, pair);
+        }
+    }
+
+    fn share(&mut self, core: CoreId, line: LineAddr) {
         let copies = self.directory.entry(line).or_default();
         if !copies.holders.contains(&core) {
             copies.holders.push(core);
@@ -253,6 +337,7 @@ struct Crowd {
 }
 
 enum Cost {
+    Cycles(f64),
     Transfer(Transfer),
     Interaction(Interaction, u32),
 }
@@ -296,10 +381,17 @@ impl Stage for ModelStage {
     }
 }
 
+/// The other half of a line's 128-byte pair.
+const fn neighbour(line: LineAddr) -> LineAddr {
+    LineAddr(line.0 ^ 1)
+}
+
 /// The line of the `wave`-th timed thing of an act.
 fn line_of(act: &Act, wave: usize) -> Option<LineAddr> {
     match act {
-        Act::Time(_, lines) | Act::Ping { lines, .. } => lines.get(wave).copied(),
+        Act::Time(_, lines) | Act::Again(_, lines) | Act::Ping { lines, .. } => {
+            lines.get(wave).copied()
+        }
         _ => None,
     }
 }

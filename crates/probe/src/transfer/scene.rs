@@ -30,6 +30,11 @@ pub enum Act {
     Read(Vec<LineAddr>),
     /// Times one operation on each line, in an order shuffled anew every time: one sample a line.
     Time(Operation, Vec<LineAddr>),
+    /// As [`Act::Time`], of lines that this core has used before: what it pays depends on what others
+    /// have done with them since.
+    Again(Operation, Vec<LineAddr>),
+    /// Times loads of all the lines, none of which waits for another: one sample.
+    Sweep(Vec<LineAddr>),
     /// Times the copy of `count` consecutive lines from `first` into memory of its own: one
     /// sample.
     Copy {
@@ -66,8 +71,8 @@ impl Act {
     #[must_use]
     pub fn samples(&self) -> usize {
         match self {
-            Self::Time(_, lines) | Self::Ping { lines, .. } => lines.len(),
-            Self::Copy { .. } => 1,
+            Self::Time(_, lines) | Self::Again(_, lines) | Self::Ping { lines, .. } => lines.len(),
+            Self::Copy { .. } | Self::Sweep(_) => 1,
             _ => 0,
         }
     }
@@ -80,6 +85,8 @@ impl Act {
             | Self::Own(lines)
             | Self::Read(lines)
             | Self::Time(_, lines)
+            | Self::Again(_, lines)
+            | Self::Sweep(lines)
             | Self::Ping { lines, .. }
             | Self::Pong { lines, .. } => (lines, LineAddr(0), 0),
             Self::Copy { first, count } => (&[], *first, u64::from(*count)),

@@ -219,8 +219,12 @@ impl<'a> Engine<'a> {
     }
 
     fn message_delay(&mut self, line: u32, message: Message) -> u64 {
-        let leg = self.legs.of(line, message);
         let Message { requester, peer, kind } = message;
+        let kept = || self.world.lines[line as usize].home.is_owned_by_a_sharer();
+        let leg = match (kind, self.legs.left_shared_ps) {
+            (Kind::Response { held: true, supplied: false, .. }, Some(left)) if kept() => left,
+            _ => self.legs.of(line, message),
+        };
         match kind {
             Kind::Data { .. } if peer != requester => {
                 let class = self.legs.class(requester, peer);
@@ -293,9 +297,11 @@ impl Legs<'_> {
     /// What fetching a line costs now, if nobody else wants it.
     fn fetch_ps(&self, lines: &[LineState], core: Core, touch: Touch) -> u64 {
         let line = &lines[touch.line as usize];
-        let fetched = line.supplier(core).is_some() || line.copies.state(core) != State::Invalid;
-        let memory = if fetched { 0 } else { self.memory_ps(core) };
-        self.way(lines, core, touch).map_or(memory, |class| class.transfer_ps.max(memory))
+        let kept = line.copies.state(core) != State::Invalid;
+        let memory = if line.supplier(core).is_some() || kept { 0 } else { self.memory_ps(core) };
+        let way =
+            self.way(lines, core, touch).map_or(memory, |class| class.transfer_ps.max(memory));
+        self.left_shared_ps.filter(|_| kept && touch.change.is_some()).unwrap_or(way)
     }
 
     /// How long after the one before it a line of several is asked for: so that the last has come when

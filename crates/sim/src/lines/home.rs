@@ -431,6 +431,11 @@ impl Home {
         matches!(self.active, Active::Own(_))
     }
 
+    /// Whether a core that has a copy is about to own the line.
+    pub(super) const fn is_owned_by_a_sharer(&self) -> bool {
+        matches!(self.active, Active::Own(Owning { has_copy: true, .. }))
+    }
+
     /// The word in memory.
     pub(super) const fn memory(&self) -> u64 {
         self.memory

@@ -30,6 +30,8 @@ pub(super) struct Legs<'a> {
     pub(super) overlapped_ps: Option<u64>,
     first_remote_reader_ps: u64,
     adjacent_ps: u64,
+    /// The answer to a core that has a copy itself and only has to own the line, where that is told.
+    pub(super) left_shared_ps: Option<u64>,
     /// The longest way to another socket and back that each core's home must await.
     probe_ps: Vec<u64>,
     users: Users,
@@ -96,6 +98,7 @@ impl<'a> Legs<'a> {
             overlapped_ps: costs.added.overlapped_ack_ns.map(picoseconds),
             first_remote_reader_ps: picoseconds(costs.added.first_remote_reader_ns),
             adjacent_ps: picoseconds(costs.added.adjacent_line_ns),
+            left_shared_ps: costs.added.left_shared_ns.map(picoseconds),
             probe_ps: Vec::new(),
             users: Users::default(),
         };

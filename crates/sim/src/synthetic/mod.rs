@@ -41,5 +41,5 @@ pub use memory::{SampleError, SyntheticMemory};
 pub use noise::{Disturbance, FrequencyDrift, Noise, Timer};
 pub use pages::Arena;
 pub use spec::{Costs, RegionUnits, SpecError, SyntheticSpec};
-pub use transfer::{Interaction, InteractionCosts, MultiLine, Transfer, TransferCosts};
+pub use transfer::{Interaction, InteractionCosts, MultiLine, TermCosts, Transfer, TransferCosts};
 pub use truth::Code;

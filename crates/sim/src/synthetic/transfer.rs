@@ -27,6 +27,8 @@ pub struct TransferCosts {
     pub multi_line: MultiLine,
     /// Many cores and few lines.
     pub interactions: InteractionCosts,
+    /// What the model of the CLa paper leaves out.
+    pub terms: TermCosts,
     /// What one core can move, 10^9 bytes a second.
     pub core_gb_per_s: f64,
     /// What one region's memory can move, 10^9 bytes a second.
@@ -61,6 +63,37 @@ pub struct InteractionCosts {
     /// Each further owner of a shared line that is written. Section 2.3: the RFO "costs n R_R
     /// instead of R_R", so this is `alone_cycles` there.
     pub rfo_cycles: f64,
+}
+
+/// Costs that the model of the CLa paper leaves out; all of them 0 unless a machine is made to have them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TermCosts {
+    /// An operation on a line that the core has itself.
+    pub local_cycles: f64,
+    /// What a load costs more while another core has the other half of the 128-byte pair.
+    pub adjacent_cycles: f64,
+    /// A load that misses brings the other half of the pair along.
+    pub pair_prefetch: bool,
+    /// What a write costs beyond a local one once somebody else has read the line.
+    pub left_shared_cycles: f64,
+    /// What a read costs beyond a local one once somebody else has read the line.
+    pub left_read_cycles: f64,
+    /// Each line after the first of loads that do not wait for one another.
+    pub overlapped_cycles: f64,
+    /// Cores from this one on sit in a second socket.
+    pub second_socket: Option<u16>,
+    /// What a transfer between sockets costs beyond its route.
+    pub socket_cycles: f64,
+    /// What a reader in the owner's socket pays more while one in the other socket reads the line too.
+    pub remote_reader_cycles: f64,
+}
+
+impl TermCosts {
+    /// Whether two cores sit in different sockets.
+    #[must_use]
+    pub fn apart(&self, a: CoreId, b: CoreId) -> bool {
+        self.second_socket.is_some_and(|first| (a.0 < first) != (b.0 < first))
+    }
 }
 
 /// Which interaction.
@@ -132,7 +165,9 @@ impl SyntheticMemory {
         let (machine, costs) = (&self.spec.machine, &self.spec.transfers);
         let [from, to] = [owner, asker].map(|core| self.wears[usize::from(core.0)]);
         let slice = self.truth_home(line).map_or(0, |(slice, _)| slice);
+        let sockets = f64::from(u8::from(costs.terms.apart(owner, asker)));
         Ok(costs.base_cycles
+            + sockets * costs.terms.socket_cycles
             + match state {
                 LineState::Modified => {
                     costs.modified_cycles + machine.forward_route(from, to, slice)
@@ -204,17 +239,18 @@ impl SyntheticMemory {
     /// The truth is [`MultiLine::cycles`] of the spec.
     pub fn sample_multi_line(&mut self, lines: u32, readers: u32) -> Cycles {
         let truth = self.spec.transfers.multi_line.cycles(lines, readers);
-        self.timed(truth)
+        self.sample_cycles(truth)
     }
 
     /// Times one interaction of `n` participants (raw, overhead included). The truth is
     /// [`InteractionCosts::cycles`] of the spec.
     pub fn sample_interaction(&mut self, kind: Interaction, n: u32) -> Cycles {
         let truth = self.spec.transfers.interactions.cycles(kind, n);
-        self.timed(truth)
+        self.sample_cycles(truth)
     }
 
-    fn timed(&mut self, truth: f64) -> Cycles {
+    /// Times something between cores that takes `truth` cycles (raw, overhead included).
+    pub fn sample_cycles(&mut self, truth: f64) -> Cycles {
         self.apply_due();
         let cycles = self.disturbed(truth, self.spec.transfers.sd_cycles);
         self.advance(cycles + self.spec.timer.overhead_cycles);

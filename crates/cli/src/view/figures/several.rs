@@ -155,6 +155,45 @@ fn interaction_chart(all: &[Interaction]) -> Option<LineChart> {
     })
 }
 
+/// What the model of collectives leaves out.
+pub(in crate::view) fn term_figure(contents: &Contents) -> Option<Figure> {
+    let mut table = Table::new([
+        "term",
+        "more, ns",
+        "95 % from",
+        "95 % to",
+        "with, ns",
+        "without, ns",
+        "lines",
+        "what",
+    ]);
+    for term in &contents.terms {
+        let cell = term.ns;
+        let what = term
+            .missing
+            .as_ref()
+            .map_or_else(|| term.what.clone(), |why| format!("{}: {why}", term.what));
+        table.row([
+            super::name(&term.name),
+            ns(cell.map(|c| c.median)),
+            ns(cell.map(|c| c.lo)),
+            ns(cell.map(|c| c.hi)),
+            ns(term.with_ns.map(|c| c.median)),
+            ns(term.without_ns.map(|c| c.median)),
+            cell.map_or_else(Cell::missing, |c| whole(u64::from(c.n))),
+            Cell::text(what),
+        ]);
+    }
+    (!table.is_empty()).then(|| Figure {
+        caption: "What the model of the CLa paper leaves out: the same lines with and without. \
+                  `isochrone predict --term measured` adds them one by one."
+            .into(),
+        badge: Some(reading(contents)),
+        table: Some(table),
+        ..Figure::default()
+    })
+}
+
 /// Triad bandwidth as a table.
 pub(in crate::view) fn bandwidth_figure(contents: &Contents) -> Option<Figure> {
     let mut table = Table::new(["cores", "region", "median, GB/s", "95 % from", "95 % to", "runs"]);

@@ -1,7 +1,7 @@
 //! Cores and cores, cores and regions, several lines at once, bandwidth: what the matrices say.
 
 use isochrone_atlas_store::contents::{
-    Bandwidth, Cell, Contents, Interaction, Matrix, MultiLineFit, RegionMap, TransferMap,
+    Bandwidth, Cell, Contents, CostTerm, Interaction, Matrix, MultiLineFit, RegionMap, TransferMap,
 };
 use isochrone_report::fmt;
 use isochrone_stats::median;
@@ -198,6 +198,18 @@ fn interaction(contents: &Contents, kind: &str) -> String {
     let each: Vec<String> =
         of_kind.iter().map(|(one, cell)| format!("n = {}: {}", one.n, interval(cell))).collect();
     format!("{kind} ({note}), {}", each.join(", "))
+}
+
+/// What the model of collectives leaves out, or why it was not measured.
+pub(in crate::view) fn terms(contents: &Contents) -> Vec<String> {
+    if contents.terms.is_empty() {
+        return vec![absent(contents, "costs that the model leaves out", 2)];
+    }
+    let one = |term: &CostTerm| match (&term.ns, &term.missing) {
+        (Some(cell), _) => format!("{} ({}): {}", term.name, term.what, interval(cell)),
+        (None, why) => format!("{}: {}", term.name, why.as_deref().unwrap_or("not measured")),
+    };
+    contents.terms.iter().map(one).collect()
 }
 
 /// Triad bandwidth.

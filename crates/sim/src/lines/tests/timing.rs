@@ -141,6 +141,31 @@ fn terms_of_neighbours_and_remote_readers_count() {
 }
 
 #[test]
+fn the_state_left_behind_is_what_the_next_write_pays() {
+    let mut costs = sandy_bridge(8);
+    let written = program(vec![vec![write(0, 1)], vec![], vec![]]);
+    let was_read = program(vec![vec![], vec![read(0)], vec![]]);
+    let again = |core: usize| {
+        let mut steps = vec![vec![]; 3];
+        steps[core] = vec![write(0, 2)];
+        program(steps)
+    };
+    let paid = |costs: &LineCosts, core: usize| {
+        let programs = [written.clone(), was_read.clone(), again(core)];
+        run(costs, &[0, 1, 2], &programs).end_ns[core]
+    };
+    near(paid(&costs, 0), 35.0);
+    costs.added.left_shared_ns = Some(12.0);
+    near(paid(&costs, 0), 12.0);
+    near(paid(&costs, 1), 12.0);
+    // The third has no copy: the line has to come.
+    costs.added.rfo_sharer_ns = Some(5.0);
+    near(paid(&costs, 2), 35.0 + 5.0);
+    // Nobody has read it: nothing was left.
+    near(run(&costs, &[0, 1, 2], &[written.clone(), again(0)]).end_ns[0], costs.local_ns);
+}
+
+#[test]
 fn mesi_reads_shared_lines_from_memory() {
     let costs = sandy_bridge(8);
     let measured = |protocol| {

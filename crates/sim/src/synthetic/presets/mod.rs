@@ -15,7 +15,7 @@ pub use patterns::Patterns;
 use crate::number::{narrow, wide};
 use crate::synthetic::{
     AddressHash, Arena, Costs, InteractionCosts, MultiLine, Noise, RegionUnits, SyntheticMachine,
-    SyntheticSpec, Timer, TransferCosts,
+    SyntheticSpec, TermCosts, Timer, TransferCosts,
 };
 
 /// Bits of a physical line number that hashes look at: 2^22 frames of 64 lines in 4 regions.
@@ -118,6 +118,7 @@ fn middling_transfers() -> TransferCosts {
             writer_cycles: 80.0,
             rfo_cycles: 90.0,
         },
+        terms: TermCosts::default(),
         core_gb_per_s: 8.0,
         region_gb_per_s: 60.0,
     }
