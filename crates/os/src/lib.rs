@@ -30,6 +30,7 @@ pub mod futex;
 pub mod library;
 pub mod line_transfer;
 pub mod mapping;
+pub mod pause;
 pub mod process;
 pub mod reserve;
 pub mod ring;

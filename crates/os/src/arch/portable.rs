@@ -89,6 +89,11 @@ pub(crate) fn fence() {
     order(Ordering::SeqCst);
 }
 
+/// Orders all earlier loads before all later ones.
+pub(crate) fn order_loads() {
+    order(Ordering::Acquire);
+}
+
 /// Never called: [`Features::rdpid`] is not set.
 ///
 /// # Safety

@@ -168,6 +168,13 @@ pub(crate) fn fence() {
     unsafe { asm!("mfence", options(nostack, preserves_flags)) }
 }
 
+/// Waits until all earlier loads are done, so that no later one is made in advance.
+#[inline(always)]
+pub(crate) fn order_loads() {
+    // SAFETY: a fence touches no memory.
+    unsafe { asm!("lfence", options(nostack, preserves_flags)) }
+}
+
 /// The core that runs this, from the register that Linux keeps it in. The CPU must have `rdpid`.
 ///
 /// # Safety

@@ -1,0 +1,43 @@
+//! What a core does between two looks at a word that another core will write.
+//!
+//! A core that only looks has many loads of the word under way at once, made in advance. When the word
+//! changes, all of them are undone before the core goes on; and a core that shares its pipeline with the
+//! writer holds it up meanwhile. Never sleeps, and never decides how long to wait.
+
+use core::hint::spin_loop;
+
+use crate::{arch, clock};
+
+/// Pauses that are timed together.
+const TOGETHER: u16 = 16;
+/// How often they are timed: the shortest counts, since nothing makes a pause too short.
+const TIMES: u32 = 8;
+
+/// Cycles that one pause of this CPU takes: some 10 on Intel before Skylake and 140 since, 40 to 65 on Zen.
+#[must_use]
+pub fn pause_cycles() -> u64 {
+    let time = || {
+        let begin = clock::start();
+        (0..TOGETHER).for_each(|_| spin_loop());
+        clock::stop().saturating_sub(begin) / u64::from(TOGETHER)
+    };
+    (0..TIMES).map(|_| time()).min().unwrap_or(u64::MAX)
+}
+
+/// Lets the last look come, then pauses.
+#[inline(always)]
+pub fn between_looks() {
+    arch::order_loads();
+    spin_loop();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_can_be_timed() {
+        between_looks();
+        assert!(pause_cycles() < u64::MAX);
+    }
+}
