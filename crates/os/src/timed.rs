@@ -14,17 +14,24 @@ pub use ring::{Cursor, Ring, link};
 use crate::arch;
 use crate::cache::Features;
 use crate::error::OsError;
+use crate::frames::page_of;
 use crate::mapping::Mapping;
+use crate::shared::Shared;
 use core::ops::Range;
 use core::sync::atomic::Ordering;
-use isochrone_units::{Cycles, LINE_BYTES, LineAddr};
+use isochrone_units::{Cycles, LINE_BYTES, LineAddr, PageAddr};
 
 /// Words in a line.
 const LINE_WORDS: usize = LINE_BYTES / 8;
 
-/// Memory whose lines can be timed: a [`Mapping`], or what is memory of a
-/// [`crate::reserve::Reservation`].
-pub trait Memory: sealed::Extent {}
+/// Memory whose lines can be timed: a [`Mapping`], what is memory of a [`crate::reserve::Reservation`], or
+/// memory that processes [share](crate::shared::Shared).
+pub trait Memory: sealed::Extent {
+    /// The virtual page behind page `index`, as [`crate::frames::Pagemap`] wants it.
+    fn virtual_page(&self, index: PageAddr) -> PageAddr {
+        PageAddr(page_of(self.base().addr()).0 + index.0)
+    }
+}
 
 pub(crate) mod sealed {
     /// A range of memory that stays where it is.
@@ -37,6 +44,18 @@ pub(crate) mod sealed {
 }
 
 impl Memory for Mapping {}
+
+impl Memory for Shared {}
+
+impl sealed::Extent for Shared {
+    fn base(&self) -> *const u8 {
+        self.as_ptr()
+    }
+
+    fn lines(&self) -> u64 {
+        (self.len() / LINE_BYTES) as u64
+    }
+}
 
 impl sealed::Extent for Mapping {
     fn base(&self) -> *const u8 {

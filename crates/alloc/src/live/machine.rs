@@ -1,5 +1,5 @@
-//! This machine: the arena's lines, put where they are to be timed by the instructions that the
-//! CPU has, and timed.
+//! This machine: the lines of an arena, or of other memory, put where they are to be timed by the
+//! instructions that the CPU has, and timed.
 //!
 //! It pins no thread. Lines reach the last-level cache by `cldemote`, or by a sweep that pushes
 //! them out of the nearer caches; a sweep takes longer than a slice of work may, so it can be put
@@ -10,7 +10,9 @@ use super::timing::Timing;
 use isochrone_os::cache::Features;
 use isochrone_os::frames::Pagemap;
 use isochrone_os::mapping::{Backing, Mapping};
+use isochrone_os::reserve::Reservation;
 use isochrone_os::rseq::CoreWord;
+use isochrone_os::timed::Memory;
 use isochrone_os::{OsError, clock, timed};
 use isochrone_units::{CoreId, Cycles, Level, LineAddr, PageAddr};
 
@@ -36,8 +38,8 @@ struct Clock {
 
 /// This machine.
 #[derive(Debug)]
-pub struct Machine<'a> {
-    arena: &'a Arena,
+pub struct Machine<'a, M = Reservation> {
+    memory: &'a M,
     evictor: Option<Mapping>,
     sweep_bytes: usize,
     demote: bool,
@@ -54,8 +56,16 @@ impl<'a> Machine<'a> {
     /// that is a little off is common to all samples, and is taken off as such.
     #[must_use]
     pub fn new(arena: &'a Arena, l2_bytes: usize, overhead_cycles: f32, tick_cycles: u32) -> Self {
+        Self::over(arena.memory(), l2_bytes, overhead_cycles, tick_cycles)
+    }
+}
+
+impl<'a, M: Memory> Machine<'a, M> {
+    /// The same over memory of any kind, whose lines and pages are counted from its first.
+    #[must_use]
+    pub fn over(memory: &'a M, l2_bytes: usize, overhead_cycles: f32, tick_cycles: u32) -> Self {
         Self {
-            arena,
+            memory,
             evictor: None,
             sweep_bytes: l2_bytes.max(1 << 18) * SWEEP_OF_L2,
             demote: Features::detect().cldemote,
@@ -88,7 +98,7 @@ impl<'a> Machine<'a> {
         let Some(evictor) = &self.evictor else { return Ok(false) };
         while self.touched < lines.len() {
             let end = lines.len().min(self.touched + TOUCHED);
-            timed::touch(self.arena.memory(), &lines[self.touched..end])?;
+            timed::touch(self.memory, &lines[self.touched..end])?;
             self.touched = end;
             if clock::monotonic_ns() >= until_ns {
                 return Ok(false);
@@ -107,7 +117,7 @@ impl<'a> Machine<'a> {
     }
 }
 
-impl Timing for Machine<'_> {
+impl<M: Memory> Timing for Machine<'_, M> {
     fn core(&self) -> CoreId {
         self.word.core()
     }
@@ -138,8 +148,8 @@ impl Timing for Machine<'_> {
         until_ns: u64,
     ) -> Result<bool, OsError> {
         match level {
-            Level::Dram => timed::flush(self.arena.memory(), lines).map(|()| true),
-            Level::Llc if self.demote => timed::demote(self.arena.memory(), lines).map(|()| true),
+            Level::Dram => timed::flush(self.memory, lines).map(|()| true),
+            Level::Llc if self.demote => timed::demote(self.memory, lines).map(|()| true),
             Level::Llc => self.evict(lines, until_ns),
         }
     }
@@ -149,13 +159,13 @@ impl Timing for Machine<'_> {
     }
 
     fn time(&mut self, _: Level, lines: &[LineAddr], out: &mut [Cycles]) -> Result<(), OsError> {
-        timed::time_lines(self.arena.memory(), lines, out)
+        timed::time_lines(self.memory, lines, out)
     }
 
     fn frames(&self, first: PageAddr, out: &mut [Option<u64>]) {
         out.fill(None);
         if let Some(pagemap) = &self.pagemap {
-            let first = self.arena.memory().virtual_page(first);
+            let first = self.memory.virtual_page(first);
             // A read that fails leaves the rest unknown, which is all that is to be said of it.
             let _ = pagemap.frames(first, out);
         }

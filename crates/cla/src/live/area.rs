@@ -8,7 +8,7 @@ use super::sync::AtomicU32;
 use super::team::TeamError;
 use super::word::Word;
 use isochrone_os::shared::{Place, Shared};
-use isochrone_units::CoreId;
+use isochrone_units::{CoreId, LineAddr};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -140,6 +140,11 @@ impl Area {
     /// How many lines.
     pub(super) fn lines(&self) -> usize {
         (self.shared.len() - Self::FRONT) / LINE_BYTES
+    }
+
+    /// The number of line `index`, counted from the first line of the memory.
+    pub(super) fn number_of(&self, index: usize) -> LineAddr {
+        LineAddr((Self::FRONT / LINE_BYTES + index) as u64)
     }
 
     /// The first byte of line `index`.

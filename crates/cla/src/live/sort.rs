@@ -1,7 +1,8 @@
 //! Which lines flags lie on: those that the ranks hand over fastest, by measurement.
 //!
 //! A line has a home between the cores, near to both or far from both, so a hand-over on the best line
-//! takes a third less than on the median one. Rank 0 hands every candidate to each other rank and back, some
+//! takes a third less than on the median one. Lines are taken in the order that somebody else knows, from an
+//! atlas, or that is found here. Rank 0 hands every candidate to each other rank and back, some
 //! times, and all ranks then take lines in the order that it found. Only words are touched, and they are 0
 //! again afterwards.
 
@@ -12,6 +13,8 @@ use super::waits::Waits;
 use super::word::Word;
 use crate::program::{Compare, Gone, Rank};
 use isochrone_os::clock;
+use isochrone_os::shared::Shared;
+use isochrone_units::LineAddr;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -68,19 +71,69 @@ impl Team {
         let mut trips = Vec::new();
         if me == Rank(0) {
             trips = asked(area, waits, pairs, ranks)?;
-            for (place, pair) in header.order.iter().zip(sorted(&trips, nearness)) {
-                place.store(pair, Ordering::Relaxed);
-            }
-            waits.publish(said, |word| word.store(step + 2));
         } else {
             answered(area, waits, pairs, me)?;
-            waits.wait(said, Compare::AtLeast, step + 2)?;
         }
-        let order: Vec<u32> =
-            header.order[..pairs].iter().map(|place| place.load(Ordering::Relaxed)).collect();
+        let order = told(area, waits, me, step + 2, || sorted(&trips, nearness))?;
         self.take_lines_by(&order);
         Ok(trips)
     }
+
+    /// The lines that flags may lie on: the memory of all ranks, and each candidate's number in it, counted
+    /// from its first line. Who has an atlas can say how far each of them is.
+    #[must_use]
+    pub fn candidates(&self) -> (&Shared, Vec<LineAddr>) {
+        let (area, _) = self.parts();
+        let pairs = Supply::pairs(area.lines());
+        (area.shared(), (0..pairs).map(|pair| area.number_of(2 * pair)).collect())
+    }
+
+    /// Takes the lines for flags in the order of distances that are known from elsewhere: one for each of
+    /// [`Team::candidates`], as rank 0 is given them; what the others are given does not matter. All ranks
+    /// call it, before their first collective.
+    ///
+    /// # Errors
+    /// [`TeamError::Begun`] after the first collective, [`TeamError::Length`] at rank 0 for another number of
+    /// distances, and as any collective.
+    pub fn choose_lines_by(&mut self, distances: &[f64]) -> Result<(), TeamError> {
+        if self.has_begun() {
+            return Err(TeamError::Begun);
+        }
+        let me = self.rank();
+        let pairs = Supply::pairs(self.parts().0.lines());
+        if me == Rank(0) && distances.len() != pairs {
+            let (what, have) = ("a list of distances", distances.len());
+            return Err(TeamError::Length { what, need: pairs, have });
+        }
+        self.await_all(ALL_HERE)?;
+        self.steps += 1;
+        let (step, (area, waits)) = (self.steps, self.parts());
+        let order = told(area, waits, me, step, || sorted(distances, Nearness::Nearest))?;
+        self.take_lines_by(&order);
+        Ok(())
+    }
+}
+
+/// The order of lines that rank 0 says, by the time its turn is at `step`.
+fn told(
+    area: &Area,
+    waits: &Waits,
+    me: Rank,
+    step: u64,
+    order: impl FnOnce() -> Vec<u32>,
+) -> Result<Vec<u32>, Gone> {
+    let header = area.header();
+    let pairs = Supply::pairs(area.lines());
+    let said = &header.turns[0].0;
+    if me == Rank(0) {
+        for (place, pair) in header.order.iter().zip(order()) {
+            place.store(pair, Ordering::Relaxed);
+        }
+        waits.publish(said, |word| word.store(step));
+    } else {
+        waits.wait(said, Compare::AtLeast, step)?;
+    }
+    Ok(header.order[..pairs].iter().map(|place| place.load(Ordering::Relaxed)).collect())
 }
 
 /// The word of a candidate: the first line of a pair, since neighbours disturb each other.
@@ -174,6 +227,37 @@ mod tests {
         assert_eq!(sorted(&trips, Nearness::Nearest), [1, 2, 0, 4, 3]);
         assert_eq!(sorted(&trips, Nearness::Farthest), [3, 4, 0, 2, 1]);
         assert_eq!(sorted(&trips, Nearness::Middle)[0], 0);
+    }
+
+    #[test]
+    fn lines_are_taken_by_distances_from_elsewhere() {
+        let team = Team::threads(2, &Settings::default()).expect("shared memory");
+        let (memory, lines) = team[0].candidates();
+        let first = memory.as_ptr().addr();
+        // The last candidate is the nearest.
+        let distances: Vec<f64> =
+            (0..lines.len()).map(|n| -f64::from(u32::try_from(n).unwrap_or(0))).collect();
+        let nearest = lines.last().map(|line| first + 64 * usize::try_from(line.0).unwrap_or(0));
+        let distances = &distances;
+        std::thread::scope(|scope| {
+            for mut me in team {
+                scope.spawn(move || {
+                    let root = me.rank() == Rank(0);
+                    if root {
+                        let short = me.choose_lines_by(&distances[1..]);
+                        assert!(matches!(short, Err(TeamError::Length { .. })), "{short:?}");
+                    }
+                    me.choose_lines_by(if root { distances } else { &[] }).expect("all are here");
+                    let (_, _, channel) =
+                        me.channel_of(crate::live::Kind::Broadcast, Rank(0), 8).expect("room");
+                    assert_eq!(Some(channel.lines()[0].addr().get()), nearest);
+                    let mut word = [if root { 7 } else { 0 }];
+                    me.broadcast(&mut word, Rank(0)).expect("here");
+                    assert_eq!(word, [7]);
+                    assert_eq!(me.choose_lines_by(distances), Err(TeamError::Begun));
+                });
+            }
+        });
     }
 
     #[test]

@@ -2,24 +2,27 @@
 //! a barrier.
 //!
 //! A team of two threads hands every candidate to and fro and takes the nearest, those in the middle or the
-//! farthest. Then calls are timed in windows, as `verify model` does. Every block makes a new team.
+//! farthest, or those that the atlas calls nearest. Then calls are timed in windows, as `verify model` does.
+//! Every block makes a new team.
 
+use std::cell::RefCell;
 use std::fmt::Write as _;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use isochrone_cla::live::Nearness;
 use isochrone_os::clock::Clock;
 use isochrone_report::fmt;
 use isochrone_report::table::{Cell, Table};
-use isochrone_stats::{derive_seed, median, quantile, rng, shuffle};
+use isochrone_stats::{derive_seed, mean, median, quantile, rng, shuffle, spearman};
 use isochrone_units::CoreId;
 use serde::Serialize;
 
 use super::Findings;
 use super::Setting;
+use super::known_lines::{Distances, KnownLines};
 use super::ratio::Ratio;
 use crate::args::FlagsArgs;
-use crate::verify::live::{What, block};
+use crate::verify::live::{Block, Lines, What, block};
 
 /// Blocks unless told otherwise.
 const BLOCKS: u32 = 15;
@@ -36,19 +39,31 @@ enum Arm {
     Middle,
     MiddleAgain,
     Farthest,
+    /// Those that the atlas calls nearest.
+    Atlas,
 }
 
 impl Arm {
-    const ALL: [Self; 4] = [Self::Nearest, Self::Middle, Self::MiddleAgain, Self::Farthest];
+    const ALL: [Self; ARMS] =
+        [Self::Nearest, Self::Middle, Self::MiddleAgain, Self::Farthest, Self::Atlas];
 
-    const fn nearness(self) -> Nearness {
+    const fn nearness(self) -> Option<Nearness> {
         match self {
-            Self::Nearest => Nearness::Nearest,
-            Self::Middle | Self::MiddleAgain => Nearness::Middle,
-            Self::Farthest => Nearness::Farthest,
+            Self::Nearest => Some(Nearness::Nearest),
+            Self::Middle | Self::MiddleAgain => Some(Nearness::Middle),
+            Self::Farthest => Some(Nearness::Farthest),
+            Self::Atlas => None,
         }
     }
 }
+
+/// How many arms there are.
+const ARMS: usize = 5;
+/// Lines that count as those which a choice takes first: about as many as a broadcast uses.
+const TAKEN: usize = 32;
+
+/// What each block measured, by arm: nothing where the atlas had no answer.
+type Blocks = [Vec<Option<f64>>; ARMS];
 
 /// Round trips over all candidates, ns: the medians over blocks.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -69,16 +84,41 @@ struct Trips {
 struct Collective {
     collective: &'static str,
     nearest_ns: Option<f64>,
+    /// On the lines that the atlas calls nearest; none where it had no answer.
+    atlas_ns: Option<f64>,
     middle_ns: Option<f64>,
     farthest_ns: Option<f64>,
     /// How many times faster on the nearest lines than on those in the middle.
     gain: Option<Ratio>,
+    /// The same for the lines that the atlas calls nearest.
+    atlas_gain: Option<Ratio>,
     /// How many times faster on the nearest than on the farthest.
     nearest_over_farthest: Option<Ratio>,
     /// The middle against the middle.
     aa_control: Option<Ratio>,
     /// Medians of blocks, by arm.
-    blocks_ns: [Vec<f64>; 4],
+    blocks_ns: Blocks,
+}
+
+/// What the atlas says of the lines, against what measuring says.
+#[derive(Clone, Debug, Default, Serialize)]
+struct ByAtlas {
+    /// Blocks in which the atlas had an answer, and all in which it was asked.
+    answered: usize,
+    asked: usize,
+    /// The share of candidates whose pages were decoded, the median over blocks.
+    decoded: Option<f64>,
+    /// Rank correlation over lines between the measured round trip and the sum of the cores' latencies in the
+    /// last-level cache, and in memory: medians over blocks.
+    rank_correlation_llc: Option<f64>,
+    rank_correlation_dram: Option<f64>,
+    /// Mean round trip of the 32 lines that the atlas calls nearest, of the 32 that measuring finds nearest, and
+    /// of all lines, ns: medians over blocks.
+    atlas_ns: Option<f64>,
+    nearest_ns: Option<f64>,
+    all_ns: Option<f64>,
+    /// Why it had no answer, where it never had.
+    note: Option<String>,
 }
 
 /// All figures.
@@ -86,6 +126,9 @@ struct Collective {
 pub(crate) struct Figures {
     metric: &'static str,
     round_trip: Trips,
+    by_atlas: ByAtlas,
+    /// How flags are placed unless something else is asked for, given these figures.
+    better: &'static str,
     collectives: Vec<Collective>,
     late_windows: usize,
 }
@@ -97,8 +140,18 @@ pub(super) fn measure(args: &FlagsArgs, setting: &mut Setting<'_>) -> Result<Fig
     })?;
     let clock = Clock::calibrate();
     let seed = setting.seed();
-    let mut times: Vec<[Vec<f64>; 4]> = vec![Default::default(); CALLS.len()];
-    let mut trips = Vec::new();
+    let scratch = tempfile::tempdir().context("there is no place for temporary files")?;
+    let known = known_lines(setting, scratch.path(), &cores, &clock);
+    let latest = RefCell::new(Ok(Distances::default()));
+    let by_atlas = |team: &isochrone_cla::live::Team| -> Result<Vec<f64>> {
+        let found = known.as_ref().map_err(Clone::clone);
+        let found = found.and_then(|known| known.of(team).map_err(|error| format!("{error:#}")));
+        let llc = found.as_ref().map(|found| found.llc.clone()).unwrap_or_default();
+        *latest.borrow_mut() = found;
+        Ok(llc)
+    };
+    let mut times: Vec<Blocks> = vec![Blocks::default(); CALLS.len()];
+    let (mut trips, mut against) = (Vec::new(), Against::default());
     let mut late = 0;
     for number in 0..args.common.blocks.unwrap_or(BLOCKS) {
         if !setting.keep_going() {
@@ -106,29 +159,114 @@ pub(super) fn measure(args: &FlagsArgs, setting: &mut Setting<'_>) -> Result<Fig
         }
         setting.step(&format!("block {}", number + 1));
         let mut order: Vec<(usize, usize)> =
-            (0..CALLS.len()).flat_map(|c| (0..Arm::ALL.len()).map(move |arm| (c, arm))).collect();
+            (0..CALLS.len()).flat_map(|c| (0..ARMS).map(move |arm| (c, arm))).collect();
         shuffle(&mut order, &mut rng(derive_seed(seed, u64::from(number))));
         for (call, arm) in order {
-            let how = (args.windows, Some(Arm::ALL[arm].nearness()));
-            let found = block(CALLS[call], &cores, how, &clock)?;
+            let asked = Arm::ALL[arm].nearness();
+            let lines = asked.map_or(Lines::Known(&by_atlas), Lines::Measured);
+            let found = block(CALLS[call], &cores, (args.windows, lines), &clock)?;
             ensure!(
                 !found.trips_ns.is_empty(),
                 "the two ranks have no cores of their own; give --cores two that this process may use"
             );
             late += found.late;
             let ns: Vec<f64> = found.samples.iter().map(|sample| sample.ns).collect();
-            times[call][arm].extend(median(&ns));
+            let answered = asked.is_some() || !found.distances.is_empty();
+            times[call][arm].push(median(&ns).filter(|_| answered));
+            if asked.is_none() {
+                against.add(&found, &latest.borrow());
+            }
             trips.push(found.trips_ns);
         }
     }
-    let collective = |(what, blocks): (What, [Vec<f64>; 4])| Collective::of(what, blocks);
+    let collectives: Vec<Collective> =
+        CALLS.into_iter().zip(times).map(|(what, blocks)| Collective::of(what, blocks)).collect();
+    let atlas_is_better =
+        |one: &Collective| one.atlas_ns.zip(one.nearest_ns).is_some_and(|(a, n)| a < n);
+    let better = if collectives.iter().all(atlas_is_better) { "atlas" } else { "measured" };
     Ok(Figures {
         metric: "ns; a round trip is a flag to the other core and one back on the same line; a call is timed from \
                  when the later rank began to when the later one was done",
         round_trip: Trips::of(&trips),
-        collectives: CALLS.into_iter().zip(times).map(collective).collect(),
+        by_atlas: against.figures(),
+        better,
+        collectives,
         late_windows: late,
     })
+}
+
+/// The atlas, or why none can be used.
+fn known_lines(
+    setting: &mut Setting<'_>,
+    scratch: &std::path::Path,
+    cores: &[CoreId],
+    clock: &Clock,
+) -> Result<KnownLines, String> {
+    let found = setting.atlas(scratch).map_err(|error| format!("{error:#}"))?;
+    let l2 = found.contents.machine.caches.iter().find(|cache| cache.level == 2);
+    let l2_bytes = l2.and_then(|cache| cache.bytes);
+    KnownLines::new(&found.path, cores, l2_bytes, clock).map_err(|error| format!("{error:#}"))
+}
+
+/// What the atlas said in each block, and what was measured on the same lines.
+#[derive(Debug, Default)]
+struct Against {
+    asked: usize,
+    decoded: Vec<f64>,
+    correlations: [Vec<f64>; 2],
+    /// By the atlas's nearest lines, the nearest by measuring, all.
+    trips_ns: [Vec<f64>; 3],
+    why: Option<String>,
+}
+
+impl Against {
+    fn add(&mut self, block: &Block, found: &Result<Distances, String>) {
+        self.asked += 1;
+        let found = match found {
+            Ok(found) if !found.llc.is_empty() => found,
+            Ok(_) => {
+                self.why = Some("the cores wear none of the atlas's bases".to_owned());
+                return;
+            }
+            Err(why) => {
+                self.why = Some(why.clone());
+                return;
+            }
+        };
+        self.decoded.push(found.decoded);
+        let trips = &block.trips_ns;
+        let all = [&found.llc, &found.dram];
+        for (correlations, distances) in self.correlations.iter_mut().zip(all) {
+            correlations.extend(spearman(distances, trips));
+        }
+        let by = [first(&found.llc, trips), first(trips, trips), mean(trips)];
+        for (ns, found) in self.trips_ns.iter_mut().zip(by) {
+            ns.extend(found);
+        }
+    }
+
+    fn figures(self) -> ByAtlas {
+        let [llc, dram] = &self.correlations;
+        let [atlas, nearest, all] = &self.trips_ns;
+        ByAtlas {
+            answered: self.decoded.len(),
+            asked: self.asked,
+            decoded: median(&self.decoded),
+            rank_correlation_llc: median(llc),
+            rank_correlation_dram: median(dram),
+            atlas_ns: median(atlas),
+            nearest_ns: median(nearest),
+            all_ns: median(all),
+            note: self.why.filter(|_| self.decoded.is_empty()),
+        }
+    }
+}
+
+/// The mean of `values` over the lines whose distances are least.
+fn first(distances: &[f64], values: &[f64]) -> Option<f64> {
+    let mut order: Vec<usize> = (0..distances.len().min(values.len())).collect();
+    order.sort_by(|&a, &b| distances[a].total_cmp(&distances[b]));
+    mean(&order.iter().take(TAKEN).map(|&line| values[line]).collect::<Vec<_>>())
 }
 
 impl Trips {
@@ -167,18 +305,49 @@ impl Trips {
 }
 
 impl Collective {
-    fn of(what: What, blocks_ns: [Vec<f64>; 4]) -> Self {
-        let [nearest, middle, again, farthest] = &blocks_ns;
+    fn of(what: What, blocks_ns: Blocks) -> Self {
+        let at = |arm: Arm| blocks_ns[arm as usize].as_slice();
+        let ns = |arm: Arm| median(&at(arm).iter().flatten().copied().collect::<Vec<_>>());
+        // Only blocks in which both were measured.
+        let over = |above: Arm, under: Arm| {
+            let both = at(above).iter().zip(at(under)).filter_map(|(a, u)| (*a).zip(*u));
+            let (above, under): (Vec<f64>, Vec<f64>) = both.unzip();
+            Ratio::paired(&above, &under, SEED)
+        };
         Self {
             collective: what.collective().name(),
-            nearest_ns: median(nearest),
-            middle_ns: median(middle),
-            farthest_ns: median(farthest),
-            gain: Ratio::paired(middle, nearest, SEED),
-            nearest_over_farthest: Ratio::paired(farthest, nearest, SEED),
-            aa_control: Ratio::paired(again, middle, SEED),
+            nearest_ns: ns(Arm::Nearest),
+            atlas_ns: ns(Arm::Atlas),
+            middle_ns: ns(Arm::Middle),
+            farthest_ns: ns(Arm::Farthest),
+            gain: over(Arm::Middle, Arm::Nearest),
+            atlas_gain: over(Arm::Middle, Arm::Atlas),
+            nearest_over_farthest: over(Arm::Farthest, Arm::Nearest),
+            aa_control: over(Arm::MiddleAgain, Arm::Middle),
             blocks_ns,
         }
+    }
+}
+
+impl ByAtlas {
+    fn text(&self) -> String {
+        if let Some(note) = &self.note {
+            return format!("by the atlas: no answer, {note}; lines are chosen by measuring\n");
+        }
+        let ns = |ns: Option<f64>| ns.map_or_else(|| "?".to_owned(), fmt::ns);
+        let r = |r: Option<f64>| r.map_or_else(|| "?".to_owned(), |r| format!("{r:.2}"));
+        format!(
+            "by the atlas, in {} of {} blocks: a round trip on the {TAKEN} lines that it calls nearest takes {}, \
+             on the {TAKEN} nearest by measuring {}, on all {}; rank correlation over lines with the distance in \
+             the last-level cache {}, in memory {}\n",
+            self.answered,
+            self.asked,
+            ns(self.atlas_ns),
+            ns(self.nearest_ns),
+            ns(self.all_ns),
+            r(self.rank_correlation_llc),
+            r(self.rank_correlation_dram),
+        )
     }
 }
 
@@ -193,12 +362,15 @@ impl Findings for Figures {
             fmt::ns(trips.worst_ns),
             trips.median_over_best
         );
+        text.push_str(&self.by_atlas.text());
         let mut table = Table::new([
             "collective",
             "nearest",
+            "atlas",
             "middle",
             "farthest",
             "gain",
+            "by atlas",
             "over farthest",
             "control",
         ]);
@@ -212,14 +384,17 @@ impl Findings for Figures {
             table.row([
                 Cell::text(one.collective),
                 ns(one.nearest_ns),
+                ns(one.atlas_ns),
                 ns(one.middle_ns),
                 ns(one.farthest_ns),
                 ratio(one.gain),
+                ratio(one.atlas_gain),
                 ratio(one.nearest_over_farthest),
                 ratio(one.aa_control),
             ]);
         }
         let _ = writeln!(text, "{}", table.to_terminal(width));
+        let _ = writeln!(text, "better here: {}", self.better);
         let _ = writeln!(text, "{} late windows were left out", self.late_windows);
         text
     }

@@ -10,6 +10,7 @@ mod coll;
 mod dataflow;
 mod field;
 mod flags;
+mod known_lines;
 mod latencies;
 mod malloc;
 mod nodes;

@@ -75,6 +75,20 @@ impl What {
     }
 }
 
+/// How far the candidates of a team are by what somebody knows; nothing where it is not known.
+pub(crate) type Known<'a> = &'a dyn Fn(&Team) -> Result<Vec<f64>>;
+
+/// Which lines a team takes for its flags.
+#[derive(Clone, Copy)]
+pub(crate) enum Lines<'a> {
+    /// As they lie.
+    AsTheyLie,
+    /// By measuring all of them.
+    Measured(Nearness),
+    /// By what is known of them; they are measured all the same, to compare with.
+    Known(Known<'a>),
+}
+
 /// One call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sample {
@@ -110,6 +124,8 @@ pub(crate) struct Block {
     pub(crate) lines: [LineTimes; 2],
     /// The round trip on each candidate, ns, where lines were chosen.
     pub(crate) trips_ns: Vec<f64>,
+    /// How far each candidate is by what is known, where it was asked for and is known.
+    pub(crate) distances: Vec<f64>,
 }
 
 /// The calls of one collective.
@@ -168,7 +184,7 @@ pub(crate) fn series(
     let wanted = usize::try_from(windows.div_ceil(BLOCK))?;
     let mut series = Series::default();
     while series.blocks.len() < wanted {
-        let block = block(what, &cores, (BLOCK, None), clock)?;
+        let block = block(what, &cores, (BLOCK, Lines::AsTheyLie), clock)?;
         if block.lines[0].off(&block.lines[1]) <= MOVED {
             series.blocks.push(block);
             continue;
@@ -187,7 +203,11 @@ pub(crate) fn series(
 
 /// The calls of a team of one rank: each waits for nobody.
 pub(crate) fn alone(what: What, core: CoreId, windows: u64, clock: &Clock) -> Result<Vec<f64>> {
-    Ok(block(what, &[core], (windows, None), clock)?.samples.iter().map(|s| s.ns).collect())
+    Ok(block(what, &[core], (windows, Lines::AsTheyLie), clock)?
+        .samples
+        .iter()
+        .map(|s| s.ns)
+        .collect())
 }
 
 /// What one rank saw in a block.
@@ -204,16 +224,26 @@ struct Row {
 pub(crate) fn block(
     what: What,
     cores: &[CoreId],
-    (windows, nearness): (u64, Option<Nearness>),
+    (windows, lines): (u64, Lines<'_>),
     clock: &Clock,
 ) -> Result<Block> {
     let ranks = u16::try_from(cores.len())?;
     let team = Team::threads(ranks, &Settings::default())?;
+    let distances = match lines {
+        Lines::Known(known) => known(&team[0])?,
+        _ => Vec::new(),
+    };
+    let nearness = match lines {
+        Lines::AsTheyLie => None,
+        Lines::Measured(nearness) => Some(nearness),
+        Lines::Known(_) => Some(Nearness::Nearest),
+    };
+    let chosen = (nearness, distances.as_slice());
     let window = Window::default();
     let rows: Vec<Row> = thread::scope(|scope| {
         let rank = |(me, &core): (Team, &CoreId)| {
             let window = &window;
-            scope.spawn(move || one_rank(what, me, core, (WARM + windows, nearness), window))
+            scope.spawn(move || one_rank(what, me, core, (WARM + windows, chosen), window))
         };
         let threads: Vec<_> = team.into_iter().zip(cores).map(rank).collect();
         let joined = threads.into_iter().map(|t| t.join());
@@ -228,14 +258,14 @@ pub(crate) fn block(
     let (samples, late) = evaluated(&rows, windows, clock);
     let trips = rows.first().map(|row| row.trips.as_slice()).unwrap_or_default();
     let trips_ns = trips.iter().map(|&cycles| clock.ns(cycles)).collect();
-    Ok(Block { samples, late, lines, trips_ns })
+    Ok(Block { samples, late, lines, trips_ns, distances })
 }
 
 fn one_rank(
     what: What,
     mut me: Team,
     core: CoreId,
-    (calls, nearness): (u64, Option<Nearness>),
+    (calls, (nearness, distances)): (u64, (Option<Nearness>, &[f64])),
     window: &Window,
 ) -> Result<Row> {
     pin(core).with_context(|| format!("core {} cannot be used", core.0))?;
@@ -243,6 +273,9 @@ fn one_rank(
         Some(nearness) => me.choose_lines(nearness)?,
         None => Vec::new(),
     };
+    if !distances.is_empty() {
+        me.choose_lines_by(distances)?;
+    }
     let before = loads(what, &mut me)?;
     let root = me.rank() == Rank(0);
     let several = me.ranks() > 1;

@@ -74,6 +74,7 @@ fn a_call_is_priced_by_its_own_lines() {
         late: 0,
         lines: [LineTimes { from: from.clone() }, LineTimes { from }],
         trips_ns: Vec::new(),
+        distances: Vec::new(),
     };
     let with = |phases: &[Phase]| phases.iter().map(|p| p.band.min_ns).collect::<Vec<_>>();
     let phases = block_phases(&calls, &costs(), &block).unwrap_or_else(|e| panic!("{e:#}"));
@@ -89,7 +90,13 @@ fn where_two_lines_must_cross_the_dearer_one_is_on_the_way() {
     let block = |there: f64, back: f64| {
         let times = LineTimes { from: [vec![there; 64], vec![back; 64]] };
         let lines = [times.clone(), times];
-        let block = Block { samples: Vec::new(), late: 0, lines, trips_ns: Vec::new() };
+        let block = Block {
+            samples: Vec::new(),
+            late: 0,
+            lines,
+            trips_ns: Vec::new(),
+            distances: Vec::new(),
+        };
         block_phases(&calls, &costs(), &block).unwrap_or_else(|error| panic!("{error:#}"))[0].band
     };
     let (usual, there, back) = (block(80.0, 80.0), block(120.0, 80.0), block(80.0, 120.0));
