@@ -8,7 +8,7 @@ use super::base::{IS_BASE, resemblance};
 use super::books::{SAME_DISTANCE, canonical_codes};
 use super::choose::SAFE_ERROR;
 use super::decode::{Decoded, Judge};
-use super::learn::{Learnt, spread};
+use super::learn::{Learnt, split_code, spread};
 use super::level::LevelRun;
 use super::run::UNKNOWN_CODE;
 use super::walsh::{correlate, spectrum};
@@ -146,8 +146,8 @@ impl LevelRun<'_> {
             let number = self.ensure_base(core)?;
             all.push(Judge { core, patterns: self.bases[number].1.clone() });
         }
-        let keys = &self.learnt.canonical_key;
-        let gaps: Vec<Vec<f64>> = all.iter().map(|judge| gaps(&judge.patterns, keys)).collect();
+        let seen = seen_together(&self.learnt);
+        let gaps: Vec<Vec<f64>> = all.iter().map(|judge| gaps(&judge.patterns, &seen)).collect();
         let mut chosen = vec![0];
         let pairs = gaps.first().map_or(0, Vec::len);
         for pair in (0..pairs).map(|pair| gaps.iter().map(|g| g[pair]).collect::<Vec<f64>>()) {
@@ -195,9 +195,27 @@ impl Jury {
     }
 }
 
-/// For each pair of classes and each key that is an answer, as the XOR of two keys, the mean square distance
-/// of the patterns, as a share of the variance of lines on a node: how well one core tells two codes apart.
-fn gaps(patterns: &[Vec<f64>], canonical_key: &[u8]) -> Vec<f64> {
+/// For each pair of classes and each XOR of keys whether two training pages have such codes: what no page has
+/// need not be told from anything.
+fn seen_together(learnt: &Learnt) -> Vec<bool> {
+    let mut codes = learnt.codes.clone();
+    codes.sort_unstable();
+    codes.dedup();
+    let (classes, period) = (learnt.classes(), learnt.period);
+    let mut seen = vec![false; classes * classes * period];
+    for a in &codes {
+        for b in &codes {
+            let ((class_a, key_a), (class_b, key_b)) =
+                (split_code(*a, period), split_code(*b, period));
+            seen[(class_a * classes + class_b) * period + (key_a ^ key_b)] = true;
+        }
+    }
+    seen
+}
+
+/// For each pair of classes and XOR of keys that is `seen` the mean square distance of the patterns, as a
+/// share of the variance of lines on a node: how well one core tells two codes apart.
+fn gaps(patterns: &[Vec<f64>], seen: &[bool]) -> Vec<f64> {
     let spread = spread(patterns).max(f64::MIN_POSITIVE);
     let spectra: Vec<Vec<f64>> = patterns.iter().map(|p| spectrum(p, p.len())).collect();
     let square = |pattern: &[f64]| pattern.iter().map(|v| v * v).sum::<f64>();
@@ -207,12 +225,10 @@ fn gaps(patterns: &[Vec<f64>], canonical_key: &[u8]) -> Vec<f64> {
             let both = square(a) + square(b);
             let products = correlate(of_a, of_b, a.len());
             let distance = |product: f64| (both - 2.0 * product).max(0.0) / a.len() as f64;
-            let answers = products.into_iter().zip(canonical_key).enumerate();
-            let answers = answers.filter(|(key, (_, stands))| usize::from(**stands) == *key);
-            gaps.extend(answers.map(|(_, (product, _))| distance(product) / spread));
+            gaps.extend(products.into_iter().map(|product| distance(product) / spread));
         }
     }
-    gaps
+    gaps.iter().zip(seen).filter(|(_, seen)| **seen).map(|(gap, _)| *gap).collect()
 }
 
 /// Pages that got the code which stands for several.
@@ -315,6 +331,25 @@ mod tests {
         assert_eq!((seen[7], seen[9], seen[1200]), (Some(5), None, Some(3)));
         mend_rare(&mut unseen, &learnt(vec![0, 0, 0]));
         assert_eq!((unseen[7], unseen[9], unseen[1200]), (Some(0), None, Some(3)));
+    }
+
+    #[test]
+    fn only_codes_that_pages_have_need_a_judge() {
+        let learnt = Learnt {
+            keyed: true,
+            canonical_key: (0..64).collect(),
+            patterns: vec![vec![0.0; 64]; 2],
+            codes: vec![4, 12, 64, 4, 12],
+            ..Learnt::nothing()
+        };
+        let seen = seen_together(&learnt);
+        let pairs: Vec<usize> = (0..seen.len()).filter(|pair| seen[*pair]).collect();
+        // In the first class keys 4 and 12, the second with key 0.
+        assert_eq!(pairs, [0, 8, 64 + 4, 64 + 12, 128 + 4, 128 + 12, 192]);
+        let step: Vec<f64> = (0..64).map(|i| f64::from(u8::from(i & 8 == 0))).collect();
+        let found = gaps(&[step.clone(), step], &seen);
+        assert_eq!(found.len(), pairs.len());
+        assert!(found[0].abs() < 1e-9 && found[1] > 1.0 && found[2].abs() < 1e-9, "{found:?}");
     }
 
     #[test]

@@ -19,8 +19,9 @@ use crate::target::{Target, TargetError};
 
 /// References that each core needs for itself: fewer would leave its offset unknown for long.
 const REFERENCES_EACH: usize = 32;
-/// Pages that are decoded by one core, by one core again, and by all at the same time.
-const TRIED: usize = 2048;
+/// Pages that are decoded by one core, by one core again, and by all at the same time: of 2048 the start of
+/// threads takes more than decoding.
+const TRIED: usize = 8192;
 /// Pages without which it is not tried.
 const WORTH_TRYING: usize = 4 * TRIED;
 /// Standard errors by which codes must differ more than one core's differ from its own before cores are
