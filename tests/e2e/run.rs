@@ -125,6 +125,16 @@ fn a_program_may_receive_what_it_could_receive_without_us() {
 }
 
 #[test]
+fn a_program_has_no_descriptor_that_it_would_not_have_without_us() {
+    let here = folder("run-descriptors");
+    let listing = "for f in 3 4 5 6 7 8 9; do [ -e /proc/$$/fd/$f ] && echo $f; done; echo end";
+    let words = ["sh", "-c", listing];
+    let direct = Command::new(words[0]).args(&words[1..]).output().expect("a shell runs");
+    let output = under(&here, &[]).args(words).output().expect("it runs");
+    assert_eq!(said(&output).0, said(&direct).0);
+}
+
+#[test]
 fn processes_of_a_run_are_bound_to_different_cores() {
     let (Some(_), Some(_)) = (tool("perl"), tool("taskset")) else { return };
     let here = folder("run-bound");

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
-use nix::sys::signalfd::SignalFd;
+use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
@@ -43,7 +43,11 @@ impl Signals {
         set.add(Signal::SIGCHLD);
         let advice = "signals cannot be held; allow rt_sigprocmask and signalfd in the sandbox";
         let before = set.thread_swap_mask(SigmaskHow::SIG_BLOCK).context(advice)?;
-        Ok(Self { descriptor: SignalFd::new(&set).context(advice)?, before })
+        // Not for the program: it would find a descriptor that it did not open.
+        Ok(Self {
+            descriptor: SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC).context(advice)?,
+            before,
+        })
     }
 
     /// Runs the program to its end: what a shell calls that end.
