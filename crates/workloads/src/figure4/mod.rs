@@ -10,13 +10,15 @@
 //! What is not in it: queues on the ring and at controllers, prefetchers, translation, the three
 //! other hardware threads. Which shape of A* the paper ran is not known, so both are here. All
 //! constants ([`constants`]) were fixed before the figure was first run and none is fitted to it;
-//! [`sweep`] says what each assumption is worth.
+//! [`sweep()`] says what each assumption is worth, and [`hop_range`] what the figure would be with
+//! another cost of a hop, which nobody published.
 
 mod cache;
 mod chip;
 mod constants;
 mod recording;
 mod replay;
+mod sweep;
 
 use isochrone_alloc::Mode;
 use isochrone_machine::Machine;
@@ -28,6 +30,7 @@ pub use chip::Database;
 pub use constants::{Constant, Costs, Standing};
 pub use recording::SearchPlan;
 pub use replay::CoreRun;
+pub use sweep::{HopRange, Variation, hop_range, sweep};
 
 use chip::{Chip, Map};
 use recording::{Recording, record};
@@ -287,79 +290,6 @@ fn checksum(recordings: &[Recording]) -> u64 {
     let mut fold = crate::number::Fold::default();
     recordings.iter().for_each(|recording| fold.take(recording.checksum));
     fold.sum()
-}
-
-/// One assumption changed, everything else as in the figure.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Variation {
-    /// What was changed, and to what.
-    pub what: String,
-    /// Cycles of a hop with it.
-    pub hop_cycles: f64,
-    /// Gain by shape, in the order of the plan.
-    pub gains: Vec<f64>,
-}
-
-/// What each assumption is worth: one run with the plan's middle number of cores for each end
-/// of its range.
-///
-/// # Errors
-/// As for [`figure4`].
-pub fn sweep(
-    machine: &Machine,
-    plan: &Plan,
-    recorded: &Recorded,
-    learn: Learn<'_>,
-) -> Result<Vec<Variation>, Figure4Error> {
-    let lacks = Figure4Error::Machine { name: machine.name.clone(), what: "costs of memory" };
-    let frozen = Costs::of(machine).ok_or(lacks)?;
-    variations(machine, &frozen, plan)
-        .into_iter()
-        .map(|(what, costs, plan)| {
-            let stage = Stage::new(machine, &costs)?;
-            let scene = stage.scene(&plan, 0, learn)?;
-            let middle = plan.cores.get(plan.cores.len() / 2).copied().unwrap_or(0);
-            let gain = |(_, recordings): &(_, Vec<Recording>)| {
-                let first = recordings.get(..usize::from(middle)).unwrap_or(recordings);
-                Ok(stage.pair(&plan, &scene, first)?.gain())
-            };
-            let gains = recorded.curves.iter().map(gain).collect::<Result<_, Figure4Error>>()?;
-            Ok(Variation { what, hop_cycles: stage.chip.hop_cycles(), gains })
-        })
-        .collect()
-}
-
-/// The frozen constants, then each assumption at the ends of its range.
-fn variations(machine: &Machine, frozen: &Costs, plan: &Plan) -> Vec<(String, Costs, Plan)> {
-    let range = |name| machine.cost(name).and_then(|cost| cost.value.sweep());
-    let mut all = vec![("as frozen".to_owned(), *frozen, plan.clone())];
-    let mut vary = |what: String, costs: Costs| all.push((what, costs, plan.clone()));
-    if let Some((low, high)) = range("ring hop") {
-        let middle = machine.cost("ring hop").and_then(|cost| cost.value.value());
-        for hop in [Some(low), middle, Some(high)].into_iter().flatten() {
-            let costs = Costs { hop: Some(hop), ..*frozen };
-            vary(format!("ring hop {hop} cycles, the published spread ignored"), costs);
-        }
-    }
-    for memory in range("memory access").map_or([None; 2], |(l, h)| [Some(l), Some(h)]) {
-        let Some(memory) = memory else { continue };
-        vary(format!("memory access {memory} cycles"), Costs { memory, ..*frozen });
-    }
-    for directory in range("directory lookup").map_or([None; 2], |(l, h)| [Some(l), Some(h)]) {
-        let Some(directory) = directory else { continue };
-        vary(format!("directory lookup {directory} cycles"), Costs { directory, ..*frozen });
-    }
-    for work in [0.5, 2.0] {
-        vary(format!("work at each step times {work}"), Costs { work, ..*frozen });
-    }
-    vary("first write of a node waits".to_owned(), Costs { stores_wait: true, ..*frozen });
-    for near in [0.5, 0.125] {
-        let what = format!("nearest {near} of the lines");
-        all.push((what, *frozen, Plan { near, ..plan.clone() }));
-    }
-    let what = "memory for nearness limited to a quarter of what is live".to_owned();
-    all.push((what, *frozen, Plan { waste: 0.25, ..plan.clone() }));
-    all
 }
 
 /// A chip and its caches.

@@ -103,3 +103,23 @@ fn every_assumption_is_varied_and_the_first_row_is_the_figure() {
     assert!(gain("ring hop 5") > gain("ring hop 1"), "longer ways, more to gain");
     assert!(gain("times 0.5") > gain("times 2"), "less work, more waiting");
 }
+
+#[test]
+fn the_range_of_a_hop_is_run_at_every_number_of_cores() {
+    let plan = Plan { searches: small().searches[1..].to_vec(), repeats: 1, ..small() };
+    let recorded = Recorded::new(&plan).unwrap();
+    let range = hop_range(&machine(), &plan, &recorded, &mut Database::of_truth).unwrap().unwrap();
+    assert_eq!(range.hop_cycles, [1.0, 5.0]);
+    assert_eq!((range.gains.len(), range.gains[0].len()), (1, 2));
+    // With 1.03 cycles a hop, as the published spread has it, the figure is next to the low end.
+    let figure = figure4(&machine(), &plan, &recorded, &mut Database::of_truth).unwrap();
+    for ([low, high], point) in range.gains[0].iter().zip(&figure.curves[0].points) {
+        let gain = point.gain().0;
+        assert!(*low <= gain && gain < *high, "{low} {gain} {high}");
+        assert!(gain - low < 0.1 * (high - low), "{low} {gain} {high}");
+    }
+    // And nowhere does an end of it look at fewer cores than the sweep, which has one of them.
+    let rows = sweep(&machine(), &plan, &recorded, &mut Database::of_truth).unwrap();
+    let row = rows.iter().find(|row| row.what.contains("ring hop 5")).unwrap();
+    assert_eq!(row.gains[0].to_bits(), range.gains[0][1][1].to_bits());
+}

@@ -3,7 +3,7 @@
 use isochrone_workloads::figure4::{Constant, Curve, PUBLISHED, Standing};
 use serde_json::{Value, json};
 
-use super::{Benched, PUBLISHED_SPREAD, Reproduction, shape, spread, spread_of_a_block};
+use super::{Benched, Ends, PUBLISHED_SPREAD, Reproduction, shape, spread, spread_of_a_block};
 
 /// The whole as one JSON value.
 pub(crate) fn to_json(all: &Reproduction) -> Value {
@@ -22,7 +22,8 @@ pub(crate) fn to_json(all: &Reproduction) -> Value {
                 "lowest_at_cores": PUBLISHED.lowest_at,
                 "highest_at_cores": PUBLISHED.highest_at,
             },
-            "simulated": all.simulated.curves.iter().map(curve).collect::<Vec<_>>(),
+            "simulated": all.curves().map(|(of, ends)| curve(of, ends)).collect::<Vec<_>>(),
+            "assumed_hop_cycles": all.hop_range.as_ref().map(|range| range.hop_cycles),
             "constants": constants(all),
             "variations": all.variations.iter().map(|v| json!({
                 "what": v.what,
@@ -54,8 +55,8 @@ fn figure2(all: &Reproduction) -> Value {
     json!({ "machine": measured.title, "levels": levels.collect::<Vec<_>>() })
 }
 
-fn curve(curve: &Curve) -> Value {
-    let points = curve.points.iter().map(|point| {
+fn curve(curve: &Curve, ends: Option<Ends<'_>>) -> Value {
+    let points = curve.points.iter().enumerate().map(|(at, point)| {
         let (mean, least, most) = point.gain();
         let misses = point.runs.first().map(|run| run.misses_per_expansion());
         let placed = point.runs.first().map(|run| run.placed_cycles());
@@ -64,6 +65,7 @@ fn curve(curve: &Curve) -> Value {
             "gain": mean,
             "least": least,
             "most": most,
+            "gain_at_assumed_hops": ends.and_then(|ends| ends.gains.get(at)),
             "runs": point.runs.iter().map(|run| run.gain()).collect::<Vec<_>>(),
             "misses_per_expansion": misses.map(|[o, a]| json!({ "oblivious": o, "aware": a })),
             "placed_cycles": placed.map(|[o, a]| json!({ "oblivious": o, "aware": a })),

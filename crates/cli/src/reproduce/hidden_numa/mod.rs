@@ -18,7 +18,8 @@ use anyhow::{Context, Result};
 use isochrone_atlas_store::contents::Contents;
 use isochrone_machine::Machine;
 use isochrone_workloads::figure4::{
-    Curve, Database, Figure4, Plan, Recorded, SearchPlan, Variation, figure4, sweep,
+    Curve, Database, Figure4, HopRange, Plan, Recorded, SearchPlan, Variation, figure4, hop_range,
+    sweep,
 };
 
 use super::figure2::Blocks;
@@ -45,6 +46,8 @@ pub(crate) struct Reproduction {
     simulated: Figure4,
     /// What each assumption of the simulation is worth.
     variations: Vec<Variation>,
+    /// The figure at the ends of the assumed range of a hop, where the machine file has one.
+    hop_range: Option<HopRange>,
     /// A* on this machine, where a benchmark's file was named.
     benched: Option<Benched>,
 }
@@ -65,13 +68,54 @@ pub(crate) fn hidden_numa(
     let learn = &mut |memory: &_| Database::of_truth(memory);
     let simulated = figure4(&machine, plan, &recorded, learn).context("simulating Figure 4")?;
     let variations = sweep(&machine, plan, &recorded, learn).context("varying the constants")?;
+    let hop_range =
+        hop_range(&machine, plan, &recorded, learn).context("varying the cost of a hop")?;
     let measured = atlas.map(Measured::of);
-    Ok(Reproduction { seed: plan.seed, measured, simulated, variations, benched })
+    Ok(Reproduction { seed: plan.seed, measured, simulated, variations, hop_range, benched })
 }
 
 impl Reproduction {
+    /// Each curve with its gains at the ends of the range of a hop, by number of cores.
+    fn curves(&self) -> impl Iterator<Item = (&Curve, Option<Ends<'_>>)> {
+        self.simulated.curves.iter().enumerate().map(|(at, curve)| {
+            let range = self.hop_range.as_ref();
+            let ends = range.and_then(|range| {
+                Some(Ends { hop_cycles: range.hop_cycles, gains: range.gains.get(at)? })
+            });
+            (curve, ends)
+        })
+    }
+
     fn blocks(&self) -> &[Blocks] {
         self.measured.as_ref().map_or(&[], |measured| &measured.figures)
+    }
+}
+
+/// One curve at the ends of the range of a hop.
+#[derive(Clone, Copy, Debug)]
+struct Ends<'a> {
+    /// Least and most, cycles.
+    hop_cycles: [f64; 2],
+    /// By number of cores: the gain at either end.
+    gains: &'a [[f64; 2]],
+}
+
+impl Ends<'_> {
+    /// Whether what the paper's text says of numbers of cores lies between the ends: its lowest
+    /// gain where it has that, its highest where it has that. `None` where neither was run.
+    fn hold_published(&self, curve: &Curve) -> Option<bool> {
+        use isochrone_workloads::figure4::PUBLISHED;
+        let named = curve.points.iter().zip(self.gains).filter_map(|(point, ends)| {
+            let published = if PUBLISHED.lowest_at.contains(&point.cores) {
+                PUBLISHED.lowest
+            } else if PUBLISHED.highest_at == point.cores {
+                PUBLISHED.highest
+            } else {
+                return None;
+            };
+            Some((ends[0]..=ends[1]).contains(&published))
+        });
+        named.reduce(|all, one| all && one)
     }
 }
 

@@ -7,7 +7,7 @@ use isochrone_workloads::figure4::{Curve, PUBLISHED};
 use super::terminal::{
     BENCHED, FIGURE_2, FIGURE_4A, FIGURE_4B, INTRODUCTION, NO_BENCH, NOT_COUNTED, summary,
 };
-use super::{Reproduction, json, shape, tables};
+use super::{Ends, Reproduction, json, shape, tables};
 use crate::reproduce::pictures;
 use crate::reproduce::terminal::NO_ATLAS;
 
@@ -61,11 +61,11 @@ fn blocks(all: &Reproduction) -> Section {
 }
 
 fn gains(all: &Reproduction) -> Section {
-    let figures = all.simulated.curves.iter().map(|curve| Figure {
-        svg: gain_chart(curve),
+    let figures = all.curves().map(|(curve, ends)| Figure {
+        svg: gain_chart(curve, ends),
         caption: format!("{}; the band is the least and the most of the runs.", shape(curve)),
         badge: Some(Badge::Simulated),
-        table: Some(tables::gains(curve)),
+        table: Some(tables::gains(curve, ends)),
         open: false,
     });
     Section {
@@ -77,7 +77,7 @@ fn gains(all: &Reproduction) -> Section {
     }
 }
 
-fn gain_chart(curve: &Curve) -> String {
+fn gain_chart(curve: &Curve, range: Option<Ends<'_>>) -> String {
     let ours = curve.points.iter().map(|point| {
         let (mean, least, most) = point.gain();
         let percent = |gain: f64| 100.0 * gain;
@@ -96,15 +96,32 @@ fn gain_chart(curve: &Curve) -> String {
             .collect(),
         mark: Mark::Line,
     };
+    let at_hops = (0..2).filter_map(|end| {
+        let range = range?;
+        let gains = curve.points.iter().zip(range.gains);
+        Some(LineSeries {
+            label: format!("simulated, a hop of {} cycles", range.hop_cycles[end]),
+            points: gains
+                .map(|(point, gains)| Point {
+                    x: f64::from(point.cores),
+                    y: Some(100.0 * gains[end]),
+                    band: None,
+                })
+                .collect(),
+            mark: Mark::Line,
+        })
+    });
+    let mut series = vec![
+        LineSeries { label: "simulated".to_owned(), points: ours.collect(), mark: Mark::Line },
+        flat(PUBLISHED.lowest),
+        flat(PUBLISHED.highest),
+    ];
+    series.extend(at_hops);
     line_chart(&LineChart {
         title: shape(curve),
         x: Axis { title: "cores".to_owned(), ..Axis::default() },
         y: Axis { title: "gain over oblivious, %".to_owned(), ..Axis::default() },
-        series: vec![
-            LineSeries { label: "simulated".to_owned(), points: ours.collect(), mark: Mark::Line },
-            flat(PUBLISHED.lowest),
-            flat(PUBLISHED.highest),
-        ],
+        series,
         apart: false,
     })
 }

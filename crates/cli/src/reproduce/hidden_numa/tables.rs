@@ -4,7 +4,7 @@ use isochrone_report::fmt;
 use isochrone_report::table::{Cell, Table};
 use isochrone_workloads::figure4::{Curve, Standing};
 
-use super::{Benched, PUBLISHED_SPREAD, Reproduction, shape, spread, spread_of_a_block};
+use super::{Benched, Ends, PUBLISHED_SPREAD, Reproduction, shape, spread, spread_of_a_block};
 use crate::reproduce::words::signed;
 
 fn percent(gain: f64) -> String {
@@ -35,18 +35,24 @@ pub(super) fn figure2(all: &Reproduction) -> Table {
     table
 }
 
-/// Figure 4a of one shape: the gain by number of cores.
-pub(super) fn gains(curve: &Curve) -> Table {
-    let mut table = Table::new(["cores", "gain, simulated", "least", "most", "published"]);
-    for point in &curve.points {
+/// Figure 4a of one shape: the gain by number of cores, and at the ends of the range of a hop.
+pub(super) fn gains(curve: &Curve, ends: Option<Ends<'_>>) -> Table {
+    let mut headers: Vec<String> =
+        ["cores", "gain, simulated", "least", "most"].map(str::to_owned).to_vec();
+    let hops = ends.iter().flat_map(|ends| ends.hop_cycles);
+    headers.extend(hops.map(|hop| format!("hop {}", fmt::significant(hop, 2))));
+    headers.push("published".to_owned());
+    let mut table = Table::new(headers);
+    for (at, point) in curve.points.iter().enumerate() {
         let (mean, least, most) = point.gain();
-        table.row([
-            Cell::number(f64::from(point.cores), point.cores.to_string()),
-            Cell::number(mean, percent(mean)),
-            Cell::number(least, percent(least)),
-            Cell::number(most, percent(most)),
-            Cell::text(published_at(point.cores)),
-        ]);
+        let gain = |gain: f64| Cell::number(gain, percent(gain));
+        let cores = Cell::number(f64::from(point.cores), point.cores.to_string());
+        let of_ends = ends.iter().flat_map(|ends| {
+            let gains = ends.gains.get(at).copied();
+            (0..2).map(move |end| Cell::maybe(gains.map(|gains| gains[end]), percent))
+        });
+        let row = [cores, gain(mean), gain(least), gain(most)].into_iter().chain(of_ends);
+        table.row(row.chain([Cell::text(published_at(point.cores))]));
     }
     table
 }

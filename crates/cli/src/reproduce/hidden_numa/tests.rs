@@ -36,9 +36,27 @@ fn every_figure_stands_under_its_own_reading() {
     for curve in curves {
         assert_eq!(curve["reading"], "simulated");
         assert_eq!(curve["points"].as_array().map(Vec::len), Some(2));
+        for point in curve["points"].as_array().expect("points") {
+            let ends = point["gain_at_assumed_hops"].as_array().expect("both ends");
+            assert!(ends[0].as_f64() < ends[1].as_f64(), "a dearer hop is more to gain: {ends:?}");
+        }
     }
     let page = to_page(&all).render();
     assert!(page.contains("Figure 4a") && page.contains("simulated"));
+}
+
+#[test]
+fn the_published_gains_lie_between_the_ends_or_do_not() {
+    let mut all = small();
+    let curve = &mut all.simulated.curves[0];
+    (curve.points[0].cores, curve.points[1].cores) = (12, 56);
+    let ends = |gains| Ends { hop_cycles: [1.0, 5.0], gains };
+    assert_eq!(ends(&[[0.1, 0.3], [0.1, 0.3]]).hold_published(curve), Some(true));
+    // 28 % at 56 cores is beyond the second, 17 % at 12 below the first.
+    assert_eq!(ends(&[[0.1, 0.3], [0.1, 0.27]]).hold_published(curve), Some(false));
+    assert_eq!(ends(&[[0.2, 0.3], [0.1, 0.3]]).hold_published(curve), Some(false));
+    (curve.points[0].cores, curve.points[1].cores) = (4, 8);
+    assert_eq!(ends(&[[0.1, 0.3], [0.1, 0.3]]).hold_published(curve), None);
 }
 
 #[test]
