@@ -240,8 +240,8 @@ impl<'a> Heap<'a> {
     }
 
     fn wish(&self, live_bytes: u64) -> Wish {
-        let Policy { mode, near, llc_bytes, l2_bytes, .. } = self.policy;
-        Wish { mode, near, live_bytes, llc_bytes, l2_bytes }
+        let Policy { mode, near, llc_bytes, l2_bytes, tlb_bytes, .. } = self.policy;
+        Wish { mode, near, live_bytes, llc_bytes, l2_bytes, tlb_bytes }
     }
 
     /// What a core gains with so many live bytes, by what it wears and the pages that are here.

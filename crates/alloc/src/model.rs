@@ -5,11 +5,13 @@
 //! a group of lines alike to every core, holds its share of the cache; what is live is used
 //! evenly; bins of a set are used in proportion to their units. A group then hits with
 //! `min(1, capacity / bytes)`, and a set costs its hits at cache latency and its misses at memory
-//! latency. What stays in the second-level cache reaches neither (`nearer`). All live bytes are
+//! latency. What stays in the second-level cache reaches neither (`nearer`), and what lies in more
+//! pages than a core holds the translations of waits for page walks on top (`translations`). All live bytes are
 //! taken to lie as one core would have them: exact where cores agree,
 //! cautious where they do not. It chooses sets and predicts gains; it holds no line.
 
 mod nearer;
+mod translations;
 
 use crate::bins::{Bins, MAX_BINS, UnitBins};
 use crate::class::UnitLines;
@@ -17,6 +19,7 @@ use crate::groups::{Classes, Groups, INDICES, MAX_GROUPS, RESIDUES, low_byte, un
 use crate::order::{Wish, Worn};
 use crate::policy::Mode;
 use nearer::Nearer;
+use translations::{Translations, WALK_CYCLES};
 
 /// Latencies in cycles by group; after the last known group that of what is not known, the mean.
 type GroupCycles = [f32; MAX_GROUPS + 1];
@@ -114,6 +117,7 @@ pub(crate) struct Model<'b> {
     /// The second-level cache, and whether groups of the last-level one say what lies where.
     nearer: Nearer,
     by_llc: bool,
+    translations: Translations,
     /// Sequences to choose from, as weights of cache and memory.
     sequences: [[f32; 2]; 3],
     /// The cache over the live bytes.
@@ -141,6 +145,7 @@ impl<'b> Model<'b> {
         let llc_of =
             |groups, unit| group_cycles(groups, worn.llc.as_ref(), unit, &bins.llc, llc_mean);
         let (room, nearer_room) = (ratio(wish.llc_bytes, wish), ratio(wish.l2_bytes, wish));
+        let tlb_bytes = if wish.tlb_bytes == 0 { u64::MAX } else { wish.tlb_bytes };
         let misses = single((1.0 - room).max(0.0));
         let by_llc = worn.llc.is_some();
         let nearer = match by_llc {
@@ -157,6 +162,7 @@ impl<'b> Model<'b> {
             dram: group_cycles(&of_unit.dram, worn.dram.as_ref(), unit, &bins.dram, dram_mean),
             nearer,
             by_llc,
+            translations: Translations::new(of_unit, bins, ratio(tlb_bytes, wish)),
             sequences: sequences(worn, misses),
             room,
         })
@@ -186,7 +192,7 @@ impl<'b> Model<'b> {
         let bins = self.sequence(weights);
         let known = &bins[..self.known()];
         let least = least_share(known, shares, near);
-        let mut load = Load::NONE;
+        let mut load = self.nothing(shares);
         let mut best = (0_u16, 0.0, Cost { hit_share: 0.0, cycles: f64::INFINITY });
         for (count, &bin) in (1..).zip(known) {
             let share = shares[usize::from(bin)];
@@ -224,9 +230,14 @@ impl<'b> Model<'b> {
         sorted(&costs, self.known())
     }
 
+    /// A set without bins, of what there is.
+    fn nothing(&self, shares: &[f32; MAX_BINS]) -> Load {
+        Load { all: shares[..self.known()].iter().copied().map(f64::from).sum(), ..Load::NONE }
+    }
+
     /// What a set of bins costs.
     pub(crate) fn cost_of(&self, set: &[u8], shares: &[f32; MAX_BINS]) -> Cost {
-        let mut load = Load::NONE;
+        let mut load = self.nothing(shares);
         set.iter().for_each(|&bin| self.put(&mut load, bin, shares[usize::from(bin)]));
         self.cost(&load)
     }
@@ -240,6 +251,9 @@ impl<'b> Model<'b> {
             load.missed[group] += share * cycles;
         };
         self.nearer.put(&mut load.nearer, if self.by_llc { l } else { d }, share);
+        if share > 0.0 {
+            load.kinds |= self.translations.kinds(l, d);
+        }
         let share = f64::from(share);
         if l < self.of_unit.llc.count {
             for &(index, part) in self.members.of_group(l) {
@@ -276,14 +290,18 @@ impl<'b> Model<'b> {
         }
         cost.hit_share = (cost.hit_share / load.units + nearer).min(1.0);
         cost.cycles = cost.cycles / load.units + nearer * self.nearer.cycles();
+        let walks = self.translations.miss_share(load.kinds, load.units / load.all);
+        cost.cycles += walks * WALK_CYCLES;
         cost
     }
 }
 
 /// A set of bins in use: its units, its lines by the cache's group, and the memory latency of
-/// these, all weighted by shares.
+/// these, all weighted by shares; the kinds of pages that it lies in, and all units there are.
 struct Load {
+    all: f64,
     units: f64,
+    kinds: u32,
     lines: [f64; MAX_GROUPS + 1],
     missed: [f64; MAX_GROUPS + 1],
     nearer: nearer::Load,
@@ -291,7 +309,9 @@ struct Load {
 
 impl Load {
     const NONE: Self = Self {
+        all: 0.0,
         units: 0.0,
+        kinds: 0,
         lines: [0.0; MAX_GROUPS + 1],
         missed: [0.0; MAX_GROUPS + 1],
         nearer: [0.0; RESIDUES],

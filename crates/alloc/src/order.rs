@@ -47,6 +47,8 @@ pub struct Wish {
     pub llc_bytes: u64,
     /// The second-level cache of the core.
     pub l2_bytes: u64,
+    /// The memory whose translations a core holds; 0 where that is not known, and then all of it.
+    pub tlb_bytes: u64,
 }
 
 /// Bins of one unit size, in the order in which one core takes them.
@@ -155,7 +157,7 @@ pub(crate) fn oracle_cut(
 
 /// Kinds of classes whose pages have units of each group, as bits; what is not known is the last
 /// kind. A level without groups does not part pages: their kinds are whatever the codes say.
-fn kinds_by_group(groups: &Groups, classes: &Classes) -> [u32; MAX_GROUPS + 1] {
+pub(crate) fn kinds_by_group(groups: &Groups, classes: &Classes) -> [u32; MAX_GROUPS + 1] {
     let mut bits = [0; MAX_GROUPS + 1];
     for (index, group) in (0..).zip(&groups.of) {
         let class = Code(index).class(classes.period);

@@ -44,6 +44,9 @@ pub struct Policy {
     pub llc_bytes: u64,
     /// One core's second-level cache; lines are timed beyond it, and what fits it gains nothing.
     pub l2_bytes: u64,
+    /// The memory whose translations a core holds, beyond which near lines must not be spread; 0
+    /// where that is not known.
+    pub tlb_bytes: u64,
     /// Seed of every choice that is random on purpose.
     pub seed: u64,
     /// True to mark each slot while it is live, so that a double free is found at once.
@@ -59,6 +62,7 @@ impl Default for Policy {
             slack_bytes: 1 << 20,
             llc_bytes: 32 << 20,
             l2_bytes: 1 << 20,
+            tlb_bytes: 0,
             seed: 0,
             checked: false,
         }

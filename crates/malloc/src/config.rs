@@ -20,7 +20,7 @@ pub const PATH_BYTES_MAX: usize = 2047;
 /// otherwise: short programs pay for nothing.
 pub const START_BYTES: u64 = 1 << 20;
 
-const MAGIC: [u8; 8] = *b"ISO-CFG\x02";
+const MAGIC: [u8; 8] = *b"ISO-CFG\x03";
 
 /// How threads are bound to cores when they first allocate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -196,6 +196,7 @@ impl Config {
         record.put(self.arena_bytes_max.to_le_bytes());
         record.put(self.start_bytes.to_le_bytes());
         record.put(self.policy.l2_bytes.to_le_bytes());
+        record.put(self.policy.tlb_bytes.to_le_bytes());
         record.put(u32::from(self.policy.checked).to_le_bytes());
         record.put(u32::try_from(self.cores.count).unwrap_or(0).to_le_bytes());
         for core in self.cores.cores {
@@ -225,7 +226,7 @@ impl Config {
         };
         let near = record.checked(share)?;
         let waste = record.checked(share)?;
-        let [slack_bytes, llc_bytes, seed, arena_bytes_max, start_bytes, l2_bytes] =
+        let [slack_bytes, llc_bytes, seed, arena_bytes_max, start_bytes, l2_bytes, tlb_bytes] =
             core::array::from_fn(|_| u64::from_le_bytes(record.take()));
         let checked = record.checked(|word| match u32::from_le_bytes(word) {
             0 => Some(false),
@@ -240,7 +241,17 @@ impl Config {
         let reports = record.checked(path_of)?;
         let bindings = record.checked(path_of)?;
         Ok(Self {
-            policy: Policy { mode, near, waste, slack_bytes, llc_bytes, l2_bytes, seed, checked },
+            policy: Policy {
+                mode,
+                near,
+                waste,
+                slack_bytes,
+                llc_bytes,
+                l2_bytes,
+                tlb_bytes,
+                seed,
+                checked,
+            },
             pin,
             arena_bytes_max,
             start_bytes,
@@ -331,6 +342,7 @@ mod tests {
                 slack_bytes: 1 << 20,
                 llc_bytes: 32 << 20,
                 l2_bytes: 2 << 20,
+                tlb_bytes: 8 << 20,
                 seed: 9,
                 checked: true,
             },

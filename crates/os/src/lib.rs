@@ -43,6 +43,7 @@ pub mod stream;
 pub mod swap;
 pub mod table;
 pub mod timed;
+pub mod tlb;
 pub mod userfault;
 
 pub use error::OsError;

@@ -53,7 +53,7 @@ fn two_by_two() -> Machine {
 }
 
 fn wish(live_bytes: u64) -> Wish {
-    Wish { mode: Mode::Aware, near: 0.5, live_bytes, llc_bytes: MIB, l2_bytes: 0 }
+    Wish { mode: Mode::Aware, near: 0.5, live_bytes, llc_bytes: MIB, l2_bytes: 0, tlb_bytes: 0 }
 }
 
 fn close(a: f32, b: f64) {
@@ -125,6 +125,50 @@ fn what_fits_the_second_level_cache_gains_nothing_and_loses_nothing() {
     // At 512 KiB a quarter of either stays: (10 + 3 * 30) / 4 against (10 + 3 * 40) / 4.
     let more = Wish { l2_bytes: 128 << 10, ..wish(512 << 10) };
     close(machine.predict(UnitLines::One, &more).gain(), 1.3);
+}
+
+#[test]
+fn half_of_twice_the_memory_is_better_than_a_quarter_of_four_times_where_translations_miss() {
+    // Eight slices at 30 to 58 cycles and one memory; 2 MiB are live, all in the cache, and a core
+    // holds the translations of 4 MiB.
+    let machine = Machine::new(&[30.0, 34.0, 38.0, 42.0, 46.0, 50.0, 54.0, 58.0], &[330.0]);
+    let large = Wish { near: 0.25, llc_bytes: 64 * MIB, ..wish(2 * MIB) };
+    close(machine.predict(UnitLines::One, &large).near_share, 0.25);
+    close(machine.predict(UnitLines::One, &large).cycles, 32.0);
+    let narrow = Wish { tlb_bytes: 4 * MIB, ..large };
+    // A quarter lies in 8 MiB of pages: half of the loads wait for a walk, 32 + 45 / 2 = 54.5. Half
+    // lies in 4 MiB: (30 + 34 + 38 + 42) / 4 = 36. All of it: 44.
+    let model = Model::new(&machine.bins, UnitLines::One, &machine.worn, &narrow).unwrap();
+    let shares = shares(&machine.bins, UnitLines::One, None);
+    let near = model.sequence([1.0, LITTLE]);
+    let quarter = cut(&near[..model.known()], &shares, 0.25).0;
+    close(single(model.cost_of(&near[..usize::from(quarter)], &shares).cycles), 54.5);
+    let prediction = machine.predict(UnitLines::One, &narrow);
+    close(prediction.near_share, 0.5);
+    close(prediction.cycles, 36.0);
+    close(prediction.oblivious_cycles, 44.0);
+    // With half of that all the lines of a page must be used; with a quarter they wait as well,
+    // and nothing is worth more pages.
+    for tlb_bytes in [2 * MIB, MIB] {
+        let prediction = machine.predict(UnitLines::One, &Wish { tlb_bytes, ..large });
+        close(prediction.near_share, 1.0);
+        close(prediction.gain(), 1.0);
+    }
+    let half = Wish { tlb_bytes: MIB, ..large };
+    close(machine.predict(UnitLines::One, &half).cycles, 44.0 + 45.0 / 2.0);
+}
+
+#[test]
+fn pages_that_are_near_as_a_whole_need_no_more_translations() {
+    // Far beyond the cache near pages are taken and every line of them is used: as many pages as
+    // any lines need, of which a quarter is reached without a walk.
+    let machine = two_by_two();
+    let narrow = Wish { tlb_bytes: MIB, ..wish(4 * MIB) };
+    assert_eq!(machine.near(&narrow), [(30.0, 300.0), (50.0, 300.0)]);
+    let walks = 0.75 * 45.0;
+    let prediction = machine.predict(UnitLines::One, &narrow);
+    close(prediction.cycles, 235.0 + walks);
+    close(prediction.oblivious_cycles, 272.5 + walks);
 }
 
 #[test]
@@ -238,9 +282,11 @@ proptest! {
         near in 0.01..1.0_f32,
         llc_kib in 0..65536_u64,
         live_kib in 0..262_144_u64,
+        tlb_kib in 0..65536_u64,
     ) {
         let (live_bytes, llc_bytes) = (live_kib << 10, llc_kib << 10);
-        let wish = Wish { mode: Mode::Aware, near, live_bytes, llc_bytes, l2_bytes: llc_bytes / 4 };
+        let (l2_bytes, tlb_bytes) = (llc_bytes / 4, tlb_kib << 10);
+        let wish = Wish { mode: Mode::Aware, near, live_bytes, llc_bytes, l2_bytes, tlb_bytes };
         let aware = predict(&machine.bins, unit, &machine.worn, &wish, population.as_ref()).unwrap();
         prop_assert!(aware.cycles <= aware.oblivious_cycles * 1.000_001, "{aware:?}");
         prop_assert!(aware.near_share >= near - SHARE_TOLERANCE - 1e-5, "{aware:?}");
@@ -264,7 +310,7 @@ proptest! {
     ) {
         let near = f32::from(eighths) / 8.0;
         let live_bytes = crate::growth::scaled(MIB, near * single(filled));
-        let wish = Wish { mode: Mode::Aware, near, live_bytes, llc_bytes: MIB, l2_bytes: 0 };
+        let wish = Wish { mode: Mode::Aware, near, live_bytes, llc_bytes: MIB, l2_bytes: 0, tlb_bytes: 0 };
         let order = machine.order(&wish);
         let model = Model::new(&machine.bins, UnitLines::One, &machine.worn, &wish).unwrap();
         let shares = shares(&machine.bins, UnitLines::One, None);

@@ -124,6 +124,11 @@ pub(crate) unsafe fn touch_line(address: *const u64) {
     core::hint::black_box(unsafe { address.read_volatile() });
 }
 
+/// Which CPU this is is not asked.
+pub(crate) fn signature() -> Option<crate::tlb::Signature> {
+    None
+}
+
 /// Nothing is known of this CPU.
 pub(crate) fn features() -> Features {
     Features::NONE

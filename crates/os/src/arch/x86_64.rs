@@ -7,6 +7,7 @@
 //! Nothing here checks an address: that is done once, where a batch begins.
 
 use crate::cache::Features;
+use crate::tlb::Signature;
 use core::arch::asm;
 use core::arch::x86_64::__cpuid_count;
 
@@ -270,6 +271,22 @@ pub(crate) fn features() -> Features {
         found.invariant_tsc = bit(__cpuid_count(0x8000_0007, 0).edx, 8);
     }
     found
+}
+
+/// Who made this CPU, and which it is.
+pub(crate) fn signature() -> Option<Signature> {
+    let names = __cpuid_count(0, 0);
+    let mut vendor = [0; 12];
+    for (bytes, word) in vendor.chunks_exact_mut(4).zip([names.ebx, names.edx, names.ecx]) {
+        bytes.copy_from_slice(&word.to_le_bytes());
+    }
+    let word = __cpuid_count(1, 0).eax;
+    let part = |from: u32, bits: u32| word >> from & ((1 << bits) - 1);
+    // Extended parts count where the family is 15, and that of the model for Intel's 6 too.
+    let (family, model) = (part(8, 4), part(4, 4));
+    let extended = if family == 15 || family == 6 { part(16, 4) << 4 } else { 0 };
+    let family = if family == 15 { family + part(20, 8) } else { family };
+    Some(Signature { vendor, family, model: model + extended })
 }
 
 /// The two halves that rdtsc returns, as one number.

@@ -109,7 +109,8 @@ impl Owned {
         let heap = Heap::new(tables, &self.bins, run.policy);
         let Policy { mode, near, .. } = run.policy;
         // No cache is shared, so what misses is read from memory: the whole share is DRAM's.
-        let wish = Wish { mode, near, live_bytes: u64::MAX, llc_bytes: 0, l2_bytes: 0 };
+        let wish =
+            Wish { mode, near, live_bytes: u64::MAX, llc_bytes: 0, l2_bytes: 0, tlb_bytes: 0 };
         for (core, base) in (0_u16..).zip(&self.bases).take(self.cores.len()) {
             let worn = Worn::of(None, Some(base));
             heap.wear(core, &worn);
@@ -299,6 +300,7 @@ pub(super) fn policy(mode: Mode, near: f32, waste: f32, seed: u64) -> Policy {
         slack_bytes: 1 << 20,
         llc_bytes: 0,
         l2_bytes: 0,
+        tlb_bytes: 0,
         seed,
         checked: false,
     }
