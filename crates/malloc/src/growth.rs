@@ -22,8 +22,10 @@ use isochrone_os::reserve::Stride;
 use isochrone_os::table::Table;
 use isochrone_units::CoreId;
 
-/// Time that a slice inside of an allocation is given; its last step adds up to half as much.
-const SLICE_NS: u64 = 60_000;
+/// Time that a slice inside of an allocation is given, and where memory is to come after it; its
+/// last step adds up to forty microseconds.
+const SLICE_NS: u64 = 50_000;
+const SHORT_SLICE_NS: u64 = 20_000;
 /// A slice that took longer is counted: the host had taken the core away, or a step is too long.
 const LONG_SLICE_NS: u64 = 100_000;
 /// An allocating thread spends one part in so many of its time on slices.
@@ -50,6 +52,16 @@ pub(crate) enum Need {
     Now,
     /// There may be some to prepare.
     Soon,
+}
+
+impl Need {
+    /// What of an allocation a slice may take.
+    const fn slice_ns(self) -> u64 {
+        match self {
+            Self::Now => SHORT_SLICE_NS,
+            Self::Soon => SLICE_NS,
+        }
+    }
 }
 
 /// The growth of one allocator.
@@ -93,8 +105,8 @@ pub(crate) struct Work {
     expected_bytes: u64,
     /// Orders that are to be made.
     orders: Orders,
-    /// A page was coded anew since free units were put where they belong.
-    recoded: bool,
+    /// Size classes whose free units are to be put where they belong, as pages were coded anew.
+    rebinned: usize,
 }
 
 /// Orders on their way: one unit size of one core at a time.
@@ -146,7 +158,7 @@ impl Growth {
                 wanted: 0,
                 expected_bytes: 0,
                 orders: Orders::default(),
-                recoded: false,
+                rebinned: SizeClass::ALL.len(),
             }),
             adding: Lock::new(),
             unknown: [const { AtomicU64::new(0) }; 2],
@@ -190,31 +202,41 @@ impl Instance<'_> {
             process::call_helper();
         }
         // Only the core itself can see what it wears.
-        if (visits || !helped && self.wants_work())
-            && now >= self.growth.rest_until_ns.load(Ordering::Relaxed)
-            && let Some(mut hold) = self.growth.try_hold()
-        {
+        let learns = (visits || !helped && self.wants_work())
+            && now >= self.growth.rest_until_ns.load(Ordering::Relaxed);
+        let hold = if learns { self.growth.try_hold() } else { None };
+        if hold.is_none() && need == Need::Soon {
+            return;
+        }
+        let own = clock::thread_cpu_ns();
+        if let Some(mut hold) = hold {
             if visits {
                 self.ask_visit(&mut hold, core, now);
             }
-            self.slice_inline(&mut hold, now);
+            self.slice(&mut hold, need.slice_ns(), Stride::Part);
         }
         if need == Need::Now {
-            self.join_unknown();
+            self.join_unknown(now + SLICE_NS);
         }
+        self.end_slice(now, own, learns);
     }
 
-    /// A slice inside of an allocation, and a rest after it.
-    fn slice_inline(&self, hold: &mut Hold<'_>, now: u64) {
-        self.slice(hold, SLICE_NS, self.stride());
+    /// A rest after a slice inside of an allocation. What it took is counted by two clocks: the
+    /// wall's, which goes on while somebody else has the core, and the thread's own.
+    fn end_slice(&self, begin: u64, own: u64, rests: bool) {
+        let own = clock::thread_cpu_ns().saturating_sub(own);
         let end = clock::monotonic_ns();
-        let took = end.saturating_sub(now);
-        let rest = took * (INLINE_PARTS - 1);
-        self.growth.rest_until_ns.store(end + rest, Ordering::Relaxed);
+        let took = end.saturating_sub(begin);
+        if rests {
+            let rest = took * (INLINE_PARTS - 1);
+            self.growth.rest_until_ns.store(end + rest, Ordering::Relaxed);
+        }
         if let Some(counters) = self.counters() {
             counters.add(Word::Slices, 1);
             counters.add(Word::LongSlices, u64::from(took > LONG_SLICE_NS));
             counters.raise(Word::SliceNsMax, took);
+            counters.add(Word::LongOwnSlices, u64::from(own > LONG_SLICE_NS));
+            counters.raise(Word::SliceOwnNsMax, own);
         }
     }
 
@@ -230,7 +252,7 @@ impl Instance<'_> {
             }
             self.slice(&mut self.growth.hold(), POOL_SLICE_NS, Stride::Whole);
         }
-        self.join_unknown()
+        self.join_unknown(u64::MAX)
     }
 
     /// A base that fitted nothing may be another one by now.
@@ -339,8 +361,8 @@ impl Instance<'_> {
             match event {
                 Event::Ready(page, codes) => {
                     let Ok(page) = u32::try_from(page.0) else { continue };
-                    if !self.heap().page_ready(page, codes) {
-                        hold.work.recoded = self.heap().recode(page, codes) || hold.work.recoded;
+                    if !self.heap().page_ready(page, codes) && self.heap().recode(page, codes) {
+                        hold.work.rebinned = 0;
                     }
                 }
                 Event::Replaced(page) => {
@@ -353,9 +375,11 @@ impl Instance<'_> {
                 return true;
             }
         }
-        if core::mem::take(&mut hold.work.recoded) {
-            for class in SizeClass::ALL {
-                self.heap().rebin_unknown(class, REBINNED_UNITS);
+        while let Some(class) = SizeClass::ALL.get(hold.work.rebinned) {
+            self.heap().rebin_unknown(*class, REBINNED_UNITS);
+            hold.work.rebinned += 1;
+            if clock::monotonic_ns() >= until {
+                return true;
             }
         }
         false

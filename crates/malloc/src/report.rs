@@ -117,6 +117,9 @@ pub(crate) enum Word {
     Placed = 32,
     /// First of the pairs of [`Reason::ALL`].
     Delegated = 48,
+    /// The same as [`Self::SliceNsMax`] and [`Self::LongSlices`], by the thread's own clock.
+    SliceOwnNsMax = 68,
+    LongOwnSlices,
     /// First of [`LIVE_CORES`] times four words: the core's number and one, what was taken for it
     /// at the end, bytes, and the mean distance of that at each level and one.
     Live = 128,
@@ -390,6 +393,14 @@ impl Report {
     #[must_use]
     pub fn long_slices(&self) -> u64 {
         self.word(Word::LongSlices)
+    }
+
+    /// The same two by the thread's own clock: the longest of them, nanoseconds, and how many took
+    /// more than 100 microseconds. What is not in them and is in the others is time for which the
+    /// system or the host had given the core to somebody else.
+    #[must_use]
+    pub fn own_slices(&self) -> (u64, u64) {
+        (self.word(Word::SliceOwnNsMax), self.word(Word::LongOwnSlices))
     }
 
     /// The longest time that the system took to give memory, nanoseconds; slices in which it was

@@ -14,6 +14,7 @@ use crate::error::OsError;
 use crate::span::at_huge_boundary;
 use crate::syscall::syscall;
 use core::ffi::c_void;
+use core::ops::Range;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::AtomicU64;
 use isochrone_units::{LINE_BYTES, LineAddr, PAGE_BYTES, PageAddr};
@@ -87,6 +88,21 @@ impl Mapping {
                 mapping.populate()?;
             }
         }
+        Ok(mapping)
+    }
+
+    /// Maps address space for `bytes` (rounded up to whole pages), whose pages come as
+    /// [`Self::populate_part`] is called, small ones: for a caller who may not wait for all at once.
+    ///
+    /// # Errors
+    /// [`OsError`] where there is no address space.
+    pub fn absent(bytes: usize) -> Result<Self, OsError> {
+        let bytes = round_up(bytes, PAGE_BYTES)?;
+        let base = map_aligned(bytes, Source::Private)?;
+        let mapping =
+            Self { base, bytes, backing: Backing::Small, huge_share: Some(0.0), memfd: None };
+        // Refused where transparent huge pages are not built in, and then not needed.
+        let _ = mapping.advise(Advice::LinuxNoHugepage);
         Ok(mapping)
     }
 
@@ -244,15 +260,28 @@ impl Mapping {
 
     /// Makes every page present and writable.
     fn populate(&self) -> Result<(), OsError> {
+        self.populate_part(0..self.bytes)
+    }
+
+    /// Makes the pages that hold these bytes present and writable; what is there stays, and what
+    /// lies beyond the mapping is left out.
+    ///
+    /// # Errors
+    /// [`OsError`] where there is no memory.
+    pub fn populate_part(&self, bytes: Range<usize>) -> Result<(), OsError> {
+        let end = bytes.end.next_multiple_of(PAGE_BYTES).min(self.bytes);
+        let start = (bytes.start / PAGE_BYTES * PAGE_BYTES).min(end);
+        let place = self.address().cast::<u8>().wrapping_add(start).cast();
         // SAFETY: the range is this value's; populating changes no content. Unlike a plain touch
         // it gives an error, not a signal, where memory is short.
-        let result =
-            unsafe { rustix::mm::madvise(self.address(), self.bytes, Advice::LinuxPopulateWrite) };
+        let result = unsafe { rustix::mm::madvise(place, end - start, Advice::LinuxPopulateWrite) };
         match result {
-            // Before Linux 5.14: touch a word of each page.
+            // Before Linux 5.14: touch a word of each page, without changing it.
             Err(Errno::INVAL) => {
-                for word in self.words().iter().step_by(PAGE_BYTES / size_of::<AtomicU64>()) {
-                    word.store(0, core::sync::atomic::Ordering::Relaxed);
+                let word = |byte: usize| byte / size_of::<AtomicU64>();
+                let words = &self.words()[word(start)..word(end)];
+                for word in words.iter().step_by(word(PAGE_BYTES)) {
+                    word.fetch_or(0, core::sync::atomic::Ordering::Relaxed);
                 }
                 Ok(())
             }

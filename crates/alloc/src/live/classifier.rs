@@ -16,7 +16,7 @@ use super::notes::{Notes, Queue, side};
 use super::stream::{CLOSED_TOGETHER, Decoded, Judge, Step, Stream};
 use super::timing::Timing;
 use crate::Worn;
-use isochrone_atlas::{Atlas, Code};
+use isochrone_atlas::{Atlas, BaseContest, Code};
 use isochrone_os::OsError;
 use isochrone_os::table::Table;
 use isochrone_units::{CoreId, Level};
@@ -52,6 +52,9 @@ pub(super) enum Doing {
     Nothing,
     /// A look that confirms what was decoded at a level.
     Confirming(Level),
+    /// What it has seen is compared with one base after another, since the one that it confirms was
+    /// a guess.
+    Contesting(Level, BaseContest),
     /// Which base a core wears.
     Inquiring(Inquiry),
     /// Whether a core still wears its base, and pages have their frames.
@@ -345,6 +348,10 @@ impl<'a> Classifier<'a> {
         match core::mem::replace(&mut self.doing, Doing::Nothing) {
             Doing::Nothing => Ok(Progress::Done),
             Doing::Confirming(level) => self.confirm(timing, core, level, until),
+            Doing::Contesting(level, contest) => {
+                self.contest(core, level, contest);
+                Ok(Progress::Done)
+            }
             Doing::Inquiring(inquiry) => self.inquire(timing, inquiry, until),
             Doing::Visiting(visit) => self.visit(timing, visit, until),
         }

@@ -5,7 +5,27 @@
 
 use super::level::LevelModel;
 use super::number::real;
-use isochrone_atlas::{Codebook, CodedSample, Decoder, PatternTable, TABLE_ENTRIES};
+use isochrone_atlas::{Code, Codebook, CodedSample, Decoder, PatternTable, TABLE_ENTRIES};
+
+/// Samples that a base is compared with in one step, some 30 microseconds: a look has as many, and of
+/// several looks some of each stand for all.
+pub(super) const COMPARED_SAMPLES: usize = 1024;
+/// No sample.
+pub(super) const BLANK: CodedSample = CodedSample { code: Code(0), line: 0, cycles: f32::NAN };
+
+/// The samples, or so many of them that the room is full: every second, third and so on.
+pub(super) fn some_of<'a>(
+    samples: &[CodedSample],
+    room: &'a mut [CodedSample; COMPARED_SAMPLES],
+) -> &'a [CodedSample] {
+    let step = samples.len().div_ceil(room.len()).max(1);
+    let mut count = 0;
+    for (slot, sample) in room.iter_mut().zip(samples.iter().step_by(step)) {
+        *slot = *sample;
+        count += 1;
+    }
+    &room[..count]
+}
 
 /// How far differences between lines are what a base says.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -9,6 +9,7 @@ use super::look::Among;
 use super::notes::{block_of, side};
 use super::number::page;
 use super::timing::Timing;
+use isochrone_atlas::BaseContest;
 use isochrone_os::OsError;
 use isochrone_units::{CoreId, Level};
 
@@ -53,7 +54,7 @@ impl Classifier<'_> {
         let Some(own) = &self.sides[side(level)] else { return Ok(Progress::Done) };
         let fit = slope(own.model.base(base), self.look.samples(), window);
         if fit.is_none_or(|fit| fit.slope >= WORN_SLOPE) {
-            self.accept(core, level, base);
+            self.accept(core, level);
         } else if self.look.has_room() {
             // A single look scatters; what several say together counts.
             self.begin_confirming(core, level, timing);
@@ -85,7 +86,7 @@ impl Classifier<'_> {
     /// Known pages look as the base says. If that was found while none was known, it may still be
     /// one much like it (then the pages decoded so far are decoded again in the right one), or one
     /// that the core has left meanwhile (then pages of which nothing is known are asked again).
-    fn accept(&mut self, core: CoreId, level: Level, base: u16) {
+    fn accept(&mut self, core: CoreId, level: Level) {
         let Some(seat) = self.seat(core) else { return };
         if let Some(own) = &mut self.sides[side(level)] {
             own.failures = 0;
@@ -93,7 +94,19 @@ impl Classifier<'_> {
         if self.seats[seat].proven[side(level)] {
             return self.settle(level, true);
         }
-        let Some(better) = self.other_base(level, base) else {
+        self.doing = Doing::Contesting(level, BaseContest::new());
+    }
+
+    /// Compares what was seen with one base more; after the last, the base that was guessed is
+    /// replaced, or verified.
+    pub(super) fn contest(&mut self, core: CoreId, level: Level, mut contest: BaseContest) {
+        let Some(base) = self.base_of(core, level) else { return };
+        if self.contest_next(level, &mut contest) {
+            self.doing = Doing::Contesting(level, contest);
+            return;
+        }
+        let Some(seat) = self.seat(core) else { return };
+        let Some(better) = self.better_base(level, base, &contest) else {
             return self.begin_verifying(core, level, base);
         };
         self.seats[seat].proven[side(level)] = true;

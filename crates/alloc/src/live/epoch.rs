@@ -6,7 +6,7 @@
 
 use super::batch::Progress;
 use super::classifier::{Classifier, Doing};
-use super::compare::slope;
+use super::compare::{BLANK, COMPARED_SAMPLES, slope, some_of};
 use super::identify::WORN_SLOPE;
 use super::look::Among;
 use super::notes::{block_of, side};
@@ -220,12 +220,8 @@ impl Classifier<'_> {
         mut contest: BaseContest,
     ) -> Option<Stage> {
         let (core, level) = (visit.core, visit.level);
-        let own = self.sides[side(level)].as_ref()?;
-        let (bases, base) = (own.model.bases(), self.base_of(core, level)?);
-        if bases.len() <= COMPARED
-            && let Some(next) = bases.get(contest.compared())
-        {
-            contest.add(next, self.look.samples(), own.model.noise());
+        let base = self.base_of(core, level)?;
+        if self.contest_next(level, &mut contest) {
             return Some(Stage::Comparing(contest));
         }
         let window = self.look.window(timing.tick_cycles());
@@ -254,7 +250,12 @@ impl Classifier<'_> {
     }
 
     /// Another base that the samples are of for certain, though they may be much like this one's.
-    fn better_base(&self, level: Level, base: u16, contest: &BaseContest) -> Option<u16> {
+    pub(super) fn better_base(
+        &self,
+        level: Level,
+        base: u16,
+        contest: &BaseContest,
+    ) -> Option<u16> {
         let own = self.sides[side(level)].as_ref()?;
         let bases = own.model.bases();
         let found = contest.best()?;
@@ -264,16 +265,17 @@ impl Classifier<'_> {
         (sure && !alike).then(|| u16::try_from(found.index).ok()).flatten()
     }
 
-    /// A base that what a confirming look has seen is of for certain, not the one worn.
-    pub(super) fn other_base(&self, level: Level, base: u16) -> Option<u16> {
-        let own = self.sides[side(level)].as_ref()?;
-        let mut contest = BaseContest::new();
-        if own.model.bases().len() <= COMPARED {
-            for table in own.model.bases() {
-                contest.add(table, self.look.samples(), own.model.noise());
-            }
-        }
-        self.better_base(level, base, &contest)
+    /// Compares what was seen with one base more. False if there is none left, or if there are so
+    /// many that none is compared.
+    pub(super) fn contest_next(&self, level: Level, contest: &mut BaseContest) -> bool {
+        let Some(own) = &self.sides[side(level)] else { return false };
+        let bases = own.model.bases();
+        let Some(next) = bases.get(contest.compared()).filter(|_| bases.len() <= COMPARED) else {
+            return false;
+        };
+        let mut room = [BLANK; COMPARED_SAMPLES];
+        contest.add(next, some_of(self.look.samples(), &mut room), own.model.noise());
+        true
     }
 
     /// Pages of the last look, from one on, that no longer look like their codes are decoded again.

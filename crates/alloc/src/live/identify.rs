@@ -7,7 +7,7 @@
 use super::answers::Identity;
 use super::batch::Progress;
 use super::classifier::{Classifier, Doing};
-use super::compare::{Weighing, measured, slope};
+use super::compare::{BLANK, COMPARED_SAMPLES, Weighing, measured, slope, some_of};
 use super::look::Among;
 use super::notes::side;
 use super::timing::Timing;
@@ -206,7 +206,8 @@ impl Classifier<'_> {
         let level = inquiry.level;
         let own = self.sides[side(level)].as_ref()?;
         if let Some(base) = own.model.bases().get(contest.compared()) {
-            contest.add(base, self.look.samples(), own.model.noise());
+            let mut room = [BLANK; COMPARED_SAMPLES];
+            contest.add(base, some_of(self.look.samples(), &mut room), own.model.noise());
             return Some(Stage::Comparing(contest));
         }
         let identity = contest.best().and_then(|found| {

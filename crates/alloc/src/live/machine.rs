@@ -9,7 +9,7 @@ use super::arena::Arena;
 use super::timing::Timing;
 use isochrone_os::cache::Features;
 use isochrone_os::frames::Pagemap;
-use isochrone_os::mapping::{Backing, Mapping};
+use isochrone_os::mapping::Mapping;
 use isochrone_os::reserve::Reservation;
 use isochrone_os::rseq::CoreWord;
 use isochrone_os::timed::Memory;
@@ -23,8 +23,11 @@ const MOVED_TOGETHER: usize = 16;
 const EVICTED_TOGETHER: usize = 8192;
 /// Lines loaded between two looks at the clock.
 const TOUCHED: usize = 64;
-/// Bytes swept between two looks at the clock: some 5 microseconds.
-const SWEPT_BYTES: usize = 64 << 10;
+/// Bytes swept between two looks at the clock: 256 lines in no order, some 10 microseconds where they come
+/// from memory.
+const SWEPT_BYTES: usize = 16 << 10;
+/// Bytes of the memory to sweep through that are made present between two looks at the clock.
+const MADE_BYTES: usize = 16 << 10;
 /// Length of a sweep in second-level caches: a host that backs a guest's memory with 4 KiB pages
 /// gives the sweep random page colours, and with less some colours keep their lines.
 const SWEEP_OF_L2: usize = 3;
@@ -48,6 +51,8 @@ pub struct Machine<'a, M = Reservation> {
     clock: Clock,
     touched: usize,
     swept: usize,
+    /// Bytes of the evictor that are there.
+    made: usize,
 }
 
 impl<'a> Machine<'a> {
@@ -74,6 +79,7 @@ impl<'a, M: Memory> Machine<'a, M> {
             clock: Clock { overhead_cycles, tick_cycles },
             touched: 0,
             swept: 0,
+            made: 0,
         }
     }
 
@@ -86,16 +92,24 @@ impl<'a, M: Memory> Machine<'a, M> {
     /// Gives back the memory that sweeps go through (three second-level caches), until one is
     /// needed again.
     pub fn release_sweep(&mut self) {
-        self.evictor = None;
+        (self.evictor, self.made) = (None, 0);
         self.abandon();
     }
 
-    /// Loads the lines, then sweeps; each as far as the time allows.
+    /// Makes the memory to sweep through, loads the lines, then sweeps; each as far as the time allows.
     fn evict(&mut self, lines: &[LineAddr], until_ns: u64) -> Result<bool, OsError> {
         if self.evictor.is_none() {
-            self.evictor = Some(Mapping::anonymous(self.sweep_bytes, Backing::Transparent2M)?);
+            self.evictor = Some(Mapping::absent(self.sweep_bytes)?);
         }
         let Some(evictor) = &self.evictor else { return Ok(false) };
+        while self.made < self.sweep_bytes {
+            let end = self.sweep_bytes.min(self.made + MADE_BYTES);
+            evictor.populate_part(self.made..end)?;
+            self.made = end;
+            if clock::monotonic_ns() >= until_ns {
+                return Ok(false);
+            }
+        }
         while self.touched < lines.len() {
             let end = lines.len().min(self.touched + TOUCHED);
             timed::touch(self.memory, &lines[self.touched..end])?;

@@ -94,6 +94,9 @@ pub(crate) struct ProcessRecord {
     pub(crate) longest_slice_us: f64,
     /// Slices of more than 100 microseconds.
     pub(crate) long_slices: u64,
+    /// The same by the thread's own clock: without what the system or the host gave to others.
+    pub(crate) longest_slice_own_us: f64,
+    pub(crate) long_slices_own: u64,
     /// The longest time that the system took to give memory for lines.
     pub(crate) longest_memory_us: f64,
 }
@@ -151,6 +154,8 @@ impl ProcessRecord {
             slices,
             longest_slice_us: us(longest),
             long_slices: report.long_slices(),
+            longest_slice_own_us: us(report.own_slices().0),
+            long_slices_own: report.own_slices().1,
             longest_memory_us: us(report.memory_ns_max()),
         }
     }

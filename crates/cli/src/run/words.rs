@@ -113,13 +113,16 @@ fn one(text: &mut String, process: &ProcessRecord) {
     line(
         "cost",
         format!(
-            "{} to load, {} to begin; {} slices inside of allocations, {} of them over 100 µs, the \
-             longest {}; memory in {} at most",
+            "{} to load, {} to begin; {} slices inside of allocations, the longest {}, of which at \
+             most {} were the thread's own; {} over 100 µs, {} of them by itself; memory in {} at \
+             most",
             fmt::ns(process.startup_us * 1e3),
             fmt::ns(process.start_us * 1e3),
             process.slices,
-            process.long_slices,
             fmt::ns(process.longest_slice_us * 1e3),
+            fmt::ns(process.longest_slice_own_us * 1e3),
+            process.long_slices,
+            process.long_slices_own,
             fmt::ns(process.longest_memory_us * 1e3)
         ),
     );

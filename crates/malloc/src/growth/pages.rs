@@ -9,28 +9,19 @@ use crate::report::Word;
 use core::sync::atomic::Ordering;
 use isochrone_alloc::PageCodes;
 use isochrone_os::clock;
-use isochrone_os::reserve::{PART_BYTES, Stride};
+use isochrone_os::reserve::Stride;
 use isochrone_units::PAGE_BYTES;
 
-/// Memory that comes in small pages where an allocating thread takes it: as much as a second-level
-/// TLB has entries for. Beyond it a huge page at once, for a third of a millisecond, costs less
-/// than the page walks.
-const SMALL_PAGES_BYTES: usize = 8 << 20;
-/// Pages that join together without being known.
-const JOINED_PAGES: u64 = 16;
+/// Pages that join together without being known, while there is time: an allocation waits for one.
+const JOINED_PAGES: u64 = 8;
 /// Pages that the classifier is given together, and those under way below which it gets more.
 const STEP_PAGES: u64 = 512;
-/// Of these, pages that are taken and noted between two looks at the clock.
-const PART_PAGES: u64 = (PART_BYTES / PAGE_BYTES) as u64;
+/// Of these, pages that are noted between two looks at the clock: whole blocks of pages that share one
+/// code where patterns are that long.
+const PART_PAGES: u64 = 8;
 const UNDER_WAY_PAGES: u64 = 64;
 
 impl Instance<'_> {
-    /// How an allocating thread takes memory.
-    pub(super) fn stride(&self) -> Stride {
-        let bytes = self.arena.pages() * PAGE_BYTES;
-        if bytes < SMALL_PAGES_BYTES { Stride::Part } else { Stride::Whole }
-    }
-
     /// Gives the classifier its next pages, and takes more memory where all of it is decoded, part
     /// by part. It is given all of a step before it goes on, and the next ones when these are
     /// known. True if there was no time for all.
@@ -43,17 +34,17 @@ impl Instance<'_> {
             *wanted = *noted + STEP_PAGES;
         }
         while *noted < *wanted {
-            let mut there = self.arena.pages() as u64;
-            if there <= *noted {
+            let end = *noted + PART_PAGES;
+            let is_there = self.arena.pages() as u64 >= end || {
                 let _held = self.growth.adding.hold();
-                if self.extend(stride) {
-                    there = self.arena.pages() as u64;
-                } else {
-                    *wanted = *noted;
-                }
-            }
-            let end = there.min(*noted + PART_PAGES);
+                let found = self.extend(stride);
+                // The last pages of a full arena need be no whole block.
+                *wanted = if found { *wanted } else { *noted };
+                !found || self.arena.pages() as u64 >= end
+            };
+            let end = end.min(self.arena.pages() as u64);
             if let Ok(pages) = usize::try_from(end)
+                && is_there
                 && end > *noted
             {
                 classifier.add(machine, pages);
@@ -81,8 +72,9 @@ impl Instance<'_> {
         found
     }
 
-    /// Lets pages join of which nothing is known. False if there are none left.
-    pub(crate) fn join_unknown(&self) -> bool {
+    /// Lets pages join of which nothing is known: one, and more while there is time. False if there
+    /// are none left.
+    pub(crate) fn join_unknown(&self, until: u64) -> bool {
         let _held = self.growth.adding.hold();
         if self.heap().stats().ready_pages > 0 {
             return true;
@@ -93,10 +85,12 @@ impl Instance<'_> {
         }
         let [first, end] = self.growth.unknown.each_ref().map(|at| at.load(Ordering::Relaxed));
         let (mut at, mut end, mut joined) = (first, end, 0);
-        while joined < JOINED_PAGES {
+        while joined == 0 || joined < JOINED_PAGES && clock::monotonic_ns() < until {
             if at == end {
                 let before = self.arena.pages() as u64;
-                if !self.extend(self.stride()) {
+                // Only a pool has time for a huge page.
+                let stride = if self.is_process() { Stride::Part } else { Stride::Whole };
+                if !self.extend(stride) {
                     break;
                 }
                 (at, end) = (before, self.arena.pages() as u64);

@@ -171,3 +171,16 @@ fn memory_is_locked_or_the_limit_is_named() {
         Err(error) => assert!(error.advice.contains("ulimit -l"), "{error}"),
     }
 }
+
+#[test]
+fn what_is_absent_comes_part_by_part() {
+    let mapping = Mapping::absent(10 * PAGE_BYTES).expect("address space");
+    assert_eq!(mapping.len(), 10 * PAGE_BYTES);
+    let words = mapping.words();
+    mapping.populate_part(0..1).expect("a page");
+    words[3].store(7, core::sync::atomic::Ordering::Relaxed);
+    mapping.populate_part(0..3 * PAGE_BYTES).expect("two more");
+    assert_eq!(words[3].load(core::sync::atomic::Ordering::Relaxed), 7, "what is there stays");
+    mapping.populate_part(9 * PAGE_BYTES..99 * PAGE_BYTES).expect("the last");
+    mapping.populate_part(99 * PAGE_BYTES..100 * PAGE_BYTES).expect("nothing");
+}
