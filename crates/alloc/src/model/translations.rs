@@ -11,8 +11,8 @@ use crate::groups::{CLASS_KINDS, Classes, MAX_GROUPS};
 use crate::order::kinds_by_group;
 
 /// A page walk, cycles of the counter. Measured by chases over a fixed number of lines in ever more
-/// pages, on two guests whose hosts back memory with 4 KiB pages: 16 to 18 ns at 2.6 GHz on an EPYC
-/// 9005 (12,288 and 24,576 lines, guest pages of 2 MiB; 26 to 33 ns with guest pages of 4 KiB), 15
+/// pages, on two guests whose hosts back memory with 4 KiB pages: 17 to 19 ns at 2.6 GHz on an EPYC
+/// 9005 (12,288 and 24,576 lines, guest pages of 2 MiB; 24 to 33 ns with guest pages of 4 KiB), 15
 /// to 27 ns at 2.2 GHz on a Granite Rapids.
 pub(super) const WALK_CYCLES: f64 = 45.0;
 

@@ -59,6 +59,7 @@ impl Input<'_> {
             // Down to nothing, and never more than the heap.
             llc_bytes: u64::from(self.byte() % 17) * PAGE,
             l2_bytes: PAGE,
+            tlb_bytes: 0,
             seed: u64::from(self.byte()),
         }
     }
