@@ -23,7 +23,7 @@ use crate::tls::{self, Slot as ThreadSlot};
 use crate::{fork, glibc, memory, pin};
 use core::ffi::{CStr, c_void};
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use isochrone_alloc::{Misuse, SizeClass, Slot};
 use isochrone_os::clock;
 
@@ -55,6 +55,8 @@ pub(crate) struct Process {
     counted_bytes: AtomicU64,
     /// The key whose destructor ends a thread's block.
     key: AtomicU32,
+    /// Somebody has told it what to do.
+    begun: AtomicBool,
     /// Guards the start.
     starting: Lock,
     /// The classifying thread.
@@ -72,6 +74,7 @@ pub(crate) static PROCESS: Process = Process {
     instance: AtomicPtr::new(ptr::null_mut()),
     counted_bytes: AtomicU64::new(0),
     key: AtomicU32::new(NO_KEY),
+    begun: AtomicBool::new(false),
     starting: Lock::new(),
     helper: Helper::new(),
     slab: Slab::new(),
@@ -121,8 +124,12 @@ impl Process {
 }
 
 /// Tells the process what to do, by the record at `path`. Once, before it has other threads.
-/// Without a readable record the process stays transparent: every call goes to glibc.
+/// Without a readable record the process stays transparent: every call goes to glibc. Later calls do
+/// nothing: a second arena would make pointers of the first one glibc's.
 pub fn begin(path: Option<&CStr>) {
+    if PROCESS.begun.swap(true, Ordering::AcqRel) {
+        return;
+    }
     let began = clock::monotonic_ns();
     glibc::resolve();
     PROCESS.helper.resolve();
