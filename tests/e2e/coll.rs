@@ -163,7 +163,7 @@ fn lines_near_and_far_are_told_apart() {
             one["gain"]["median"].is_number() && one["aa_control"]["median"].is_number(),
             "{one}"
         );
-        assert!(one["blocks_ns"].as_array().is_some_and(|arms| arms.len() == 4), "{one}");
+        assert!(one["blocks_ns"].as_array().is_some_and(|arms| arms.len() == 5), "{one}");
     }
 }
 

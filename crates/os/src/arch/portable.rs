@@ -129,6 +129,18 @@ pub(crate) fn signature() -> Option<crate::tlb::Signature> {
     None
 }
 
+/// Calls a function, on the stack that its caller is on: another one would take instructions of this architecture.
+///
+/// # Safety
+/// `function` may be called with `argument`.
+pub(crate) unsafe fn call_on(
+    _top: *mut u8,
+    function: extern "C" fn(*mut core::ffi::c_void),
+    argument: *mut core::ffi::c_void,
+) {
+    function(argument);
+}
+
 /// Nothing is known of this CPU.
 pub(crate) fn features() -> Features {
     Features::NONE

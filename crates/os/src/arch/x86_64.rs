@@ -290,6 +290,33 @@ pub(crate) fn signature() -> Option<Signature> {
 }
 
 /// The two halves that rdtsc returns, as one number.
+/// Calls a function on another stack.
+///
+/// # Safety
+/// `top` is the end of a stack that nobody uses, writable, large enough and aligned to 16 bytes; `function` may be
+/// called with `argument`.
+pub(crate) unsafe fn call_on(
+    top: *mut u8,
+    function: extern "C" fn(*mut core::ffi::c_void),
+    argument: *mut core::ffi::c_void,
+) {
+    // SAFETY: the stack is the caller's promise. r12 keeps the old one: a callee preserves it (System V ABI,
+    // figure 3.4), and whatever else a call may change is named. A C function does not unwind.
+    unsafe {
+        asm!(
+            "mov r12, rsp",
+            "mov rsp, {top}",
+            "call {function}",
+            "mov rsp, r12",
+            top = in(reg) top,
+            function = in(reg) function,
+            in("rdi") argument,
+            out("r12") _,
+            clobber_abi("C"),
+        );
+    }
+}
+
 #[inline(always)]
 fn join(low: u32, high: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)

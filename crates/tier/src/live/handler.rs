@@ -9,7 +9,9 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use isochrone_os::OsError;
-use isochrone_os::signal::{Interrupted, Stack, Verdict, catch_bus, say, somebody_was_there};
+use isochrone_os::signal::{
+    Interrupted, SharedStack, Stack, Verdict, catch_bus, say, somebody_was_there,
+};
 
 use super::common::Timed;
 use super::context::{Context, at_once};
@@ -22,8 +24,8 @@ const STACK_BYTES: usize = 256 << 10;
 
 /// The process whose faults are resolved, while there is a team.
 static PROCESS: AtomicPtr<Process> = AtomicPtr::new(ptr::null_mut());
-/// Who resolves faults of threads that are no workers, one at a time.
-static GUEST: AtomicPtr<Context<'static>> = AtomicPtr::new(ptr::null_mut());
+/// By what faults of threads that are no workers are resolved, one at a time.
+static GUESTS: AtomicPtr<Guests<'static>> = AtomicPtr::new(ptr::null_mut());
 /// The program was told by a line already.
 static COMPLAINED: AtomicBool = AtomicBool::new(false);
 static GUEST_BUSY: AtomicBool = AtomicBool::new(false);
@@ -56,14 +58,53 @@ impl Drop for Resolving<'_> {
     }
 }
 
-/// Threads that are no workers may touch the area too, through this context.
-pub(super) fn serve_guests(context: &Context<'_>) {
-    GUEST.store(ptr::from_ref(context).cast_mut().cast(), Ordering::Release);
+/// Threads that are no workers may touch the area too, as long as the value lives. They resolve their faults by
+/// this context, on a stack of its own: their alternate ones are whatever made them gave them.
+#[derive(Debug)]
+pub(super) struct Guests<'c> {
+    context: &'c Context<'c>,
+    stack: SharedStack,
+}
+
+impl<'c> Guests<'c> {
+    /// At a place of its own, where handlers find it.
+    pub(super) fn serve(context: &'c Context<'c>) -> Result<Box<Self>, OsError> {
+        let guests = Box::new(Self { context, stack: SharedStack::new(STACK_BYTES)? });
+        GUESTS.store(ptr::from_ref(&*guests).cast_mut().cast(), Ordering::Release);
+        Ok(guests)
+    }
+}
+
+impl Drop for Guests<'_> {
+    fn drop(&mut self) {
+        let mine = ptr::from_mut(self).cast();
+        // Of a team that came after, it is that one's.
+        let _ = GUESTS.compare_exchange(mine, ptr::null_mut(), Ordering::AcqRel, Ordering::Relaxed);
+        // Whoever found it is in there now.
+        drop(Turn::wait());
+    }
+}
+
+/// One guest's turn.
+struct Turn;
+
+impl Turn {
+    fn wait() -> Self {
+        while GUEST_BUSY.swap(true, Ordering::Acquire) {
+            core::hint::spin_loop();
+        }
+        Self
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        GUEST_BUSY.store(false, Ordering::Release);
+    }
 }
 
 /// Faults are nobody's any more: the team is over.
 pub(super) fn forget() {
-    GUEST.store(ptr::null_mut(), Ordering::Release);
     PROCESS.store(ptr::null_mut(), Ordering::Release);
 }
 
@@ -88,15 +129,12 @@ fn on_bus(interrupted: &Interrupted) -> Verdict {
     let result = match mine {
         Some(context) => resolve(context),
         None => {
-            let guest = GUEST.load(Ordering::Acquire);
-            // SAFETY: as for the process.
-            let Some(context) = (unsafe { guest.as_ref() }) else { return Verdict::HandOn };
-            while GUEST_BUSY.swap(true, Ordering::Acquire) {
-                core::hint::spin_loop();
-            }
-            let result = resolve(context);
-            GUEST_BUSY.store(false, Ordering::Release);
-            result
+            let _turn = Turn::wait();
+            let guests = GUESTS.load(Ordering::Acquire);
+            // SAFETY: it clears the pointer, and waits for the turn of whoever has found it, before it is dropped.
+            let Some(guests) = (unsafe { guests.as_ref() }) else { return Verdict::HandOn };
+            // SAFETY: it is this thread's turn, and no fault happens while one is resolved.
+            unsafe { guests.stack.run(|| resolve(guests.context)) }
         }
     };
     match result {

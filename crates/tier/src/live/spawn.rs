@@ -15,7 +15,7 @@ use super::blocking::Server;
 use super::check::Mode;
 use super::common::MAIL_BYTES;
 use super::context::{Context, at_once};
-use super::handler::{Resolving, serve_guests};
+use super::handler::{Guests, Resolving};
 use super::process::Process;
 use super::team::{Body, Ended, Tables, TierError};
 use super::worker::Worker;
@@ -216,12 +216,13 @@ fn worker_life(
 ) -> Result<(), OsError> {
     let context = Context::new(process, Actor(worker), u32::from(worker))?;
     let resolving = Resolving::start(&context)?;
-    serve_guests(&context);
+    let guests = Guests::serve(&context)?;
     // SAFETY: the server is dropped, and its thread joined, before the context and the process.
     let server = (mode == Mode::Blocking).then(|| unsafe { Server::start(&context) });
     go()?;
     work(process, &context, body);
     drop(server);
+    drop(guests);
     drop(resolving);
     Ok(())
 }
@@ -362,7 +363,7 @@ pub(super) fn threads(
 fn run_threads(process: &Process, mode: Mode, body: Body<'_>) -> Result<(), OsError> {
     let guest = Context::new(process, Actor(0), 0)?;
     let _serving = Resolving::start(&guest)?;
-    serve_guests(&guest);
+    let _guests = Guests::serve(&guest)?;
     // SAFETY: the server is dropped, and its thread joined, before the context and the process.
     let server = (mode == Mode::Blocking).then(|| unsafe { Server::start(&guest) });
     let life = |worker: u16| -> Result<(), OsError> {
