@@ -6,7 +6,7 @@ use isochrone_cla::live::{Kind, Loads, Settings, Team, TeamError, Which};
 use isochrone_cla::program::Rank;
 
 fn loads(bytes: usize, owner: Rank, asker: Rank) -> Loads {
-    Loads { kind: Kind::Broadcast, root: Rank(0), bytes, owner, asker, repeats: 3 }
+    Loads { kind: Kind::Broadcast, root: Rank(0), bytes, owner, asker, repeats: 3, tick: 1 }
 }
 
 /// Measures both ways, then broadcasts some messages, and looks whether they may be measured again.

@@ -46,6 +46,9 @@ pub struct AddedTerms {
     /// How long a request is on its way before the owner loses the line, ns. 0: it loses it at once, as in
     /// the simulator.
     pub request_ns: f64,
+    /// How long it is from one poll of a waiting rank to its next, ns: it may notice that much later that its line
+    /// is gone. 0: at once.
+    pub poll_ns: f64,
     /// What a call costs before its first and after its last operation, ns.
     pub call_ns: f64,
 }
@@ -126,6 +129,7 @@ impl LineCosts {
             adjacent_line_ns: self.added.adjacent_line_ns * factor,
             left_shared_ns: self.added.left_shared_ns.map(|ns| ns * factor),
             request_ns: self.added.request_ns * factor,
+            poll_ns: self.added.poll_ns * factor,
             call_ns: self.added.call_ns * factor,
         };
         Self {

@@ -35,6 +35,8 @@ pub struct Loads {
     pub asker: Rank,
     /// Loads of each line.
     pub repeats: u32,
+    /// The step of the time-stamp counter, cycles.
+    pub tick: u32,
 }
 
 /// Which lines of a message are timed.
@@ -48,7 +50,7 @@ pub enum Which {
 
 impl Team {
     /// Times loads of every line that such calls use, one line after another. Returns at the asker the
-    /// median of each line, in cycles without what timing takes, by the numbers of the plan; at the others
+    /// mean of each line, interrupted loads left out, in cycles without what timing takes, by the numbers of the plan; at the others
     /// nothing. The collective's calls go on afterwards as if nothing had been.
     ///
     /// # Errors
@@ -65,7 +67,7 @@ impl Team {
         if me == loads.owner {
             own(turns, waits, lines, (steps, loads.repeats))?;
         } else if me == loads.asker {
-            cycles = ask(turns, waits, lines, (steps, loads.repeats))?;
+            cycles = ask(turns, waits, lines, (steps, loads.repeats, f64::from(loads.tick)))?;
         }
         self.steps = steps + taken;
         Ok(cycles)
@@ -224,7 +226,7 @@ fn ask(
     [owner, mine]: &[AloneWord; 2],
     waits: &Waits,
     lines: &[NonNull<u8>],
-    (mut step, repeats): (u64, u32),
+    (mut step, repeats, tick): (u64, u32, f64),
 ) -> Result<Vec<f64>, Gone> {
     let mut loads = vec![Vec::new(); lines.len()];
     let mut nothing = Vec::new();
@@ -239,7 +241,9 @@ fn ask(
             waits.publish(&mine.0, |word| word.store(step));
         }
     }
-    let nothing = isochrone_stats::median(&nothing).unwrap_or(0.0);
-    let one = |times: &Vec<f64>| isochrone_stats::median(times).unwrap_or(f64::NAN) - nothing;
+    // Means: a reading is a multiple of the counter's step, which may be half of a transfer.
+    let mean = |times: &[f64]| isochrone_stats::tick_mean(times, tick).map(|found| found.mean);
+    let nothing = mean(&nothing).unwrap_or(0.0);
+    let one = |times: &Vec<f64>| mean(times).unwrap_or(f64::NAN) - nothing;
     Ok(loads.iter().map(one).collect())
 }

@@ -53,4 +53,4 @@ pub use plain::{Number, Plain, Reduction};
 pub use player::{Player, Stopper};
 pub use sort::Nearness;
 pub use team::{BYTES_MAX, CLASSES, Settings, Team, TeamError};
-pub use waits::{NOTICE, Patience};
+pub use waits::{NOTICE, Patience, poll_cycles};

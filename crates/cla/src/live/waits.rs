@@ -6,7 +6,7 @@ use super::sync::{AtomicU32, Ordering};
 use super::word::{Rest, Word, publish, sleep};
 use crate::program::{Compare, Gone, Rank};
 use isochrone_os::futex::{self, Scope};
-use isochrone_os::pause::{between_looks, pause_cycles};
+use isochrone_os::pause::{between_looks, look_cycles, pause_cycles};
 use isochrone_os::shared::{barrier_of_all, give_way};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -108,6 +108,17 @@ impl Rest for Kernel {
 /// bytes 117 instead of 142. Intel's pause has 140 cycles since Skylake, and ranks poll there without any.
 const PAUSE_MOST_CYCLES: u64 = 100;
 
+/// Whether a waiting rank pauses between two polls on this CPU.
+fn pauses() -> bool {
+    pause_cycles() <= PAUSE_MOST_CYCLES
+}
+
+/// Cycles from one poll of a waiting rank to its next, if the line is at hand; none where it only polls.
+#[must_use]
+pub fn poll_cycles() -> Option<u64> {
+    pauses().then(look_cycles)
+}
+
 /// Sleep where a wake-up could be lost.
 const SHORT_SLEEP_NS: u64 = 1_000_000;
 /// Sleep where it cannot: the rank looks at who is there afterwards.
@@ -116,7 +127,7 @@ const SLEEP_NS: u64 = 20_000_000;
 impl Waits {
     pub(super) fn new(area: Arc<Area>, me: Rank, patience: Option<Patience>) -> Self {
         let polls = Cell::new(patience.unwrap_or(Patience::OWN_CORE).polls);
-        let pauses = pause_cycles() <= PAUSE_MOST_CYCLES;
+        let pauses = pauses();
         Self { area, me, patience, polls, pauses, progress: None }
     }
 

@@ -47,7 +47,15 @@ fn node_ns(prices: &Prices<'_>, polled: &[bool], node: usize) -> f64 {
         let stolen = if rivals { stolen_ns(prices, line, at) } else { 0.0 };
         sum += if stolen > 0.0 { stolen } else { filled_ns(prices, line, at) };
     }
-    sum + fetched_ns(prices, node, &missing)
+    sum + fetched_ns(prices, node, &missing) + paused_ns(prices, node)
+}
+
+/// How much later a wait may notice that its line is gone: it has just begun to pause. Only who has a copy pauses,
+/// and it loses the copy when the writer's request has come; from then on the answer runs beside the pause.
+fn paused_ns(prices: &Prices<'_>, node: usize) -> f64 {
+    let added = &prices.costs.added;
+    let waits = prices.awaited(node).any(|(_, _, touch)| touch.how == Use::Poll);
+    if waits { (added.poll_ns - added.request_ns).max(0.0) } else { 0.0 }
 }
 
 /// Where a line that the rank lacks may come from, and what it takes from there; one of both is known.

@@ -26,7 +26,7 @@ pub struct Model {
     pub lookup: Lookup,
     /// Ranks begin anywhere within so many ns.
     pub begin_ns: f64,
-    /// A poll notices that its line is gone anywhere within so many ns.
+    /// A poll notices that its line is gone anywhere within so many ns, beside the pause of the cost table.
     pub poll_ns: f64,
 }
 
@@ -166,6 +166,8 @@ struct Simulator<'a> {
     now: isochrone_sim::lines::Program,
     engine: Engine<'a>,
     model: &'a Model,
+    /// A poll notices that its line is gone anywhere within so many ns: the model's and the table's.
+    poll_ns: f64,
     call_ns: f64,
 }
 
@@ -196,6 +198,7 @@ impl<'a> Simulator<'a> {
             now: steps::of(program),
             engine: Engine::new(costs, cores, model.protocol, model.lookup),
             model,
+            poll_ns: model.poll_ns + costs.added.poll_ns,
             call_ns: costs.added.call_ns,
         })
     }
@@ -205,8 +208,8 @@ impl<'a> Simulator<'a> {
         for before in &self.before {
             self.engine.run(before, &Jitter::seed(seed)).map_err(|stuck| self.stuck(&stuck))?;
         }
-        let Model { begin_ns, poll_ns, .. } = *self.model;
-        let run = self.engine.run(&self.now, &Jitter { seed, begin_ns, poll_ns });
+        let jitter = Jitter { seed, begin_ns: self.model.begin_ns, poll_ns: self.poll_ns };
+        let run = self.engine.run(&self.now, &jitter);
         let run = run.map_err(|stuck| self.stuck(&stuck))?;
         let end_ns = run.end_ns.iter().map(|end| end + self.call_ns).collect();
         Ok(Simulated { end_ns, operations_ns: run.steps_ns, traffic: run.traffic })

@@ -109,6 +109,21 @@ proptest! {
         let hot = inside(&called_again(&program), Start::After(&program), &costs, &cores);
         prop_assert!(hot.is_ok(), "hot: {}", hot.unwrap_err());
     }
+
+    #[test]
+    fn random_programs_end_within_the_band_however_long_ranks_pause_between_polls(
+        program in random::programs(),
+        costs in random::machines(),
+        poll_ns in 1.0..150.0,
+    ) {
+        let cores: Vec<usize> = (0..program.ranks.len()).collect();
+        let mut costs = costs;
+        costs.added.poll_ns = poll_ns;
+        let cold = inside(&program, Start::Memory, &costs, &cores);
+        prop_assert!(cold.is_ok(), "from memory: {}", cold.unwrap_err());
+        let hot = inside(&called_again(&program), Start::After(&program), &costs, &cores);
+        prop_assert!(hot.is_ok(), "hot: {}", hot.unwrap_err());
+    }
 }
 
 /// Plans of every collective over some trees and options.
@@ -159,6 +174,13 @@ fn collectives_end_within_the_band_whatever_the_state_left_behind_costs() {
     }
 }
 
+#[test]
+fn collectives_end_within_the_band_however_long_ranks_pause_between_polls() {
+    let mut costs = sandy_bridge(2, 3);
+    costs.added.poll_ns = 30.0;
+    collectives_end_inside(&costs);
+}
+
 fn collectives_end_inside(costs: &LineCosts) {
     let mut outside = Vec::new();
     for (ranks, bytes) in [(2, 8), (3, 8), (6, 8), (4, 256), (2, 1024)] {
@@ -203,6 +225,45 @@ fn figure_1_between_two_ranks_takes_what_hands_compute() {
         (between - 5.0 * (94.0 - 35.0)).abs() < 1e-9,
         "five transfers between the sockets: {between}"
     );
+}
+
+#[test]
+fn a_pause_between_polls_delays_what_comes_within_it() {
+    let call = |value: u64| {
+        record(2, |lines, me| {
+            if me.0 == 0 {
+                (4..8).for_each(|own| lines.write(Line(own), value));
+                lines.write(Line(0), value);
+                return Ok(());
+            }
+            lines.wait(Line(0), Compare::AtLeast, value)
+        })
+    };
+    let (before, now) = (call(1), call(2));
+    let start = Start::After(&before);
+    let with = |poll_ns: f64, request_ns: f64| {
+        let mut costs = sandy_bridge(1, 2);
+        (costs.added.poll_ns, costs.added.request_ns) = (poll_ns, request_ns);
+        costs
+    };
+    let most = |costs: &LineCosts| {
+        predict(&now, start, costs, &[0, 1], Rules::Timed).unwrap().band().max_ns
+    };
+    // Who has just looked looks again after the whole pause, less half of a transfer, where that is how long the answer to
+    // the writer's request is on its way: the line would not have come sooner.
+    assert!((most(&with(50.0, 0.0)) - most(&with(0.0, 0.0)) - 50.0).abs() < 1e-9);
+    assert!((most(&with(50.0, 17.5)) - most(&with(0.0, 17.5)) - 32.5).abs() < 1e-9);
+    assert!((most(&with(10.0, 17.5)) - most(&with(0.0, 17.5))).abs() < 1e-9);
+    let totals = |costs: &LineCosts| {
+        many(&now, start, costs, &[0, 1], &Model::default(), 0..40).unwrap().total_ns
+    };
+    // The root writes four lines of its own, 2.3 each, and the child sees the line that it has of the call before. The
+    // write takes it, 35, and the child's next poll gets it back, 35. The poll comes within the pause after the line has
+    // left the child, and waits for the write: up to 50 - 35 later.
+    let (alone, paused) = (totals(&with(0.0, 0.0)), totals(&with(50.0, 0.0)));
+    assert!(alone.iter().all(|ns| (ns - 79.2).abs() < 1e-9), "{alone:?}");
+    assert!(paused.iter().all(|&ns| (79.2 - 1e-9..=94.2).contains(&ns)), "{paused:?}");
+    assert!(paused[0] < 79.3 && paused[39] > 90.0, "{paused:?}");
 }
 
 #[test]

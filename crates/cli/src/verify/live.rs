@@ -2,9 +2,10 @@
 //!
 //! Rank 0 names a moment of the time-stamp counter a little ahead, and both ranks begin then. A sample is from
 //! when the later of the two began to when the later one was done, without what reading the clock takes.
+//! The counters of two cores need not agree, so ranks find out how far apart theirs are.
 //! Calls come in blocks. Before and after a block each line that its calls use is loaded by each rank after
-//! the other wrote it; if that changed, a core was moved meanwhile and the block counts for nothing. Nothing
-//! here looks at a model.
+//! the other wrote it; if that changed, or how far the counters are apart, a core was moved meanwhile and the block
+//! counts for nothing. Nothing here looks at a model.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -18,6 +19,8 @@ use isochrone_os::clock::{self, Clock};
 use isochrone_os::line_transfer::time_stamp;
 use isochrone_stats as stats;
 use isochrone_units::CoreId;
+
+use super::counters::{Apart, Counters};
 
 /// What is called, over one 64-bit number, with rank 0 as the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,10 +125,20 @@ pub(crate) struct Block {
     pub(crate) late: usize,
     /// What its lines cost before and after.
     pub(crate) lines: [LineTimes; 2],
+    /// How far the counter of rank 1 is ahead of that of rank 0, before and after, ns.
+    pub(crate) ahead_ns: [f64; 2],
     /// The round trip on each candidate, ns, where lines were chosen.
     pub(crate) trips_ns: Vec<f64>,
     /// How far each candidate is by what is known, where it was asked for and is known.
     pub(crate) distances: Vec<f64>,
+}
+
+impl Block {
+    /// Whether the host moved a core meanwhile.
+    fn has_moved(&self) -> bool {
+        let [before, after] = self.ahead_ns;
+        self.lines[0].off(&self.lines[1]) > MOVED || (before - after).abs() > APART_NS
+    }
 }
 
 /// The calls of one collective.
@@ -150,13 +163,11 @@ const LOADS: u32 = 31;
 /// A block is done again where its lines cost that much more or less afterwards. Two measurements without a
 /// move differ by 2 %.
 const MOVED: f64 = 0.08;
+/// A block is done again where the counters are that much farther apart afterwards, ns: a step of a counter that
+/// moves 100 million times a second.
+const APART_NS: f64 = 10.0;
 /// Blocks are done again so often, for each that is wanted, before that is called an error.
 const AGAIN_MOST: usize = 4;
-
-/// A line pair of its own for each word.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Apart(AtomicU64);
 
 /// What the ranks tell each other between calls.
 #[derive(Debug, Default)]
@@ -164,6 +175,7 @@ struct Window {
     moment: Apart,
     named: Apart,
     ready: Apart,
+    counters: Counters,
 }
 
 /// When a rank began and ended a call, and when it should have begun, cycles.
@@ -185,7 +197,7 @@ pub(crate) fn series(
     let mut series = Series::default();
     while series.blocks.len() < wanted {
         let block = block(what, &cores, (BLOCK, Lines::AsTheyLie), clock)?;
-        if block.lines[0].off(&block.lines[1]) <= MOVED {
+        if !block.has_moved() {
             series.blocks.push(block);
             continue;
         }
@@ -210,12 +222,23 @@ pub(crate) fn alone(what: What, core: CoreId, windows: u64, clock: &Clock) -> Re
         .collect())
 }
 
+impl Times {
+    /// The same by a counter that is that many cycles behind.
+    fn earlier(&mut self, cycles: i64) {
+        for time in [&mut self.moment, &mut self.begin, &mut self.end] {
+            *time = time.wrapping_add_signed(-cycles);
+        }
+    }
+}
+
 /// What one rank saw in a block.
 #[derive(Debug, Default)]
 struct Row {
     times: Vec<Times>,
     /// Loads by this rank of what the other wrote, before and after, cycles.
     loads: [Vec<f64>; 2],
+    /// How far the other's counter is ahead, before and after, cycles; 0 at rank 1.
+    ahead: [i64; 2],
     /// Round trips on candidates, cycles.
     trips: Vec<f64>,
 }
@@ -240,10 +263,12 @@ pub(crate) fn block(
     };
     let chosen = (nearness, distances.as_slice());
     let window = Window::default();
-    let rows: Vec<Row> = thread::scope(|scope| {
+    let mut rows: Vec<Row> = thread::scope(|scope| {
         let rank = |(me, &core): (Team, &CoreId)| {
             let window = &window;
-            scope.spawn(move || one_rank(what, me, core, (WARM + windows, chosen), window))
+            scope.spawn(move || {
+                one_rank(what, me, core, (WARM + windows, chosen), (window, clock.tick))
+            })
         };
         let threads: Vec<_> = team.into_iter().zip(cores).map(rank).collect();
         let joined = threads.into_iter().map(|t| t.join());
@@ -255,10 +280,17 @@ pub(crate) fn block(
     };
     // Rank 1 loads what rank 0 wrote.
     let lines = [0, 1].map(|at| LineTimes { from: [ns(1, at), ns(0, at)] });
+    let ahead = rows.first().map_or([0; 2], |row| row.ahead);
+    #[allow(clippy::cast_precision_loss, reason = "counters are less than 2^52 cycles apart")]
+    let ahead_ns = ahead.map(|cycles| clock.ns(cycles as f64));
+    for times in rows.iter_mut().skip(1).flat_map(|row| &mut row.times) {
+        // Both are within a step of each other, or the block does not count.
+        times.earlier(ahead[0].midpoint(ahead[1]));
+    }
     let (samples, late) = evaluated(&rows, windows, clock);
     let trips = rows.first().map(|row| row.trips.as_slice()).unwrap_or_default();
     let trips_ns = trips.iter().map(|&cycles| clock.ns(cycles)).collect();
-    Ok(Block { samples, late, lines, trips_ns, distances })
+    Ok(Block { samples, late, lines, ahead_ns, trips_ns, distances })
 }
 
 fn one_rank(
@@ -266,7 +298,7 @@ fn one_rank(
     mut me: Team,
     core: CoreId,
     (calls, (nearness, distances)): (u64, (Option<Nearness>, &[f64])),
-    window: &Window,
+    (window, tick): (&Window, u32),
 ) -> Result<Row> {
     pin(core).with_context(|| format!("core {} cannot be used", core.0))?;
     let trips = match nearness {
@@ -276,9 +308,11 @@ fn one_rank(
     if !distances.is_empty() {
         me.choose_lines_by(distances)?;
     }
-    let before = loads(what, &mut me)?;
     let root = me.rank() == Rank(0);
     let several = me.ranks() > 1;
+    let apart = || if several { window.counters.ahead(root, tick) } else { 0 };
+    let ahead = apart();
+    let before = loads(what, &mut me, tick)?;
     let mut word = [1; 2];
     let mut times = Vec::with_capacity(usize::try_from(calls)?);
     for call in 1..=calls {
@@ -291,7 +325,7 @@ fn one_rank(
         } else {
             window.ready.0.store(call, Ordering::Release);
             until(&window.named.0, call);
-            window.moment.0.load(Ordering::Relaxed)
+            window.moment.0.load(Ordering::Relaxed).wrapping_add_signed(ahead)
         };
         // A look in order takes twice as long, and ranks would begin that much apart.
         while time_stamp() < moment {}
@@ -299,19 +333,19 @@ fn one_rank(
         what.call(&mut me, &mut word)?;
         times.push(Times { moment, begin, end: clock::stop() });
     }
-    let after = loads(what, &mut me)?;
-    Ok(Row { times, loads: [before, after], trips })
+    let after = loads(what, &mut me, tick)?;
+    Ok(Row { times, loads: [before, after], ahead: [ahead, apart()], trips })
 }
 
 /// Loads of every line by each of two ranks in turn; those of this rank.
-fn loads(what: What, me: &mut Team) -> Result<Vec<f64>> {
+fn loads(what: What, me: &mut Team, tick: u32) -> Result<Vec<f64>> {
     let mut mine = Vec::new();
     if me.ranks() < 2 {
         return Ok(mine);
     }
     for (owner, asker) in [(Rank(0), Rank(1)), (Rank(1), Rank(0))] {
         let (kind, root, bytes) = (what.kind(), Rank(0), what.bytes() as usize);
-        let loads = Loads { kind, root, bytes, owner, asker, repeats: LOADS };
+        let loads = Loads { kind, root, bytes, owner, asker, repeats: LOADS, tick };
         mine.extend(me.load_cycles(loads)?);
     }
     Ok(mine)

@@ -1,5 +1,6 @@
 //! `isochrone verify`: whether the model is right, here and against what others published.
 
+mod counters;
 pub(crate) mod live;
 mod model;
 mod published;
@@ -11,6 +12,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use isochrone_atlas_store::contents::Contents;
 use isochrone_atlas_store::load;
+use isochrone_cla::live::poll_cycles;
 use isochrone_machine::LineCosts;
 use isochrone_os::clock::Clock;
 use isochrone_report::{fmt, table::Cell, table::Table};
@@ -59,8 +61,15 @@ fn costs(atlas: &Contents) -> Result<Costs> {
 /// What a call costs that waits for nobody: a team of one rank, measured now.
 fn alone_ns(what: What, core: CoreId, clock: &Clock) -> Result<f64> {
     let ns = alone(what, core, ALONE, clock)?;
-    let median = stats::median(&ns).context("no window began in time: is the machine busy?")?;
-    Ok(median.max(0.0))
+    // A mean: one reading is a multiple of the counter's step, which may be as long as the call.
+    let found = stats::tick_mean(&ns, clock.ns(f64::from(clock.tick)));
+    Ok(found.context("no window began in time: is the machine busy?")?.mean.max(0.0))
+}
+
+/// How long it is from one poll of a waiting rank to its next; 0 where it does not pause.
+#[allow(clippy::cast_precision_loss, reason = "a pause takes far less than 2^52 cycles")]
+fn poll_ns(clock: &Clock) -> f64 {
+    poll_cycles().map_or(0.0, |cycles| clock.ns(cycles as f64))
 }
 
 /// What the model, with all costs times `scale`, says of what was measured.
@@ -85,6 +94,8 @@ struct Seen {
     moved: usize,
     /// All lines of all blocks, ns.
     transfers_ns: Vec<f64>,
+    /// How far the counter of rank 1 was ahead, for each block, ns.
+    ahead_ns: Vec<f64>,
 }
 
 impl Seen {
@@ -94,6 +105,8 @@ impl Seen {
         self.moved += live.moved;
         let lines = live.blocks.iter().flat_map(|b| &b.lines).flat_map(|l| &l.from);
         self.transfers_ns.extend(lines.flatten());
+        self.ahead_ns
+            .extend(live.blocks.iter().map(|b| f64::midpoint(b.ahead_ns[0], b.ahead_ns[1])));
     }
 
     /// Percentiles 5, 50 and 95 of a transfer.
@@ -111,7 +124,8 @@ fn check_model(args: &ModelArgs, terminal: &Terminal) -> Result<ExitCode> {
     let atlas =
         load(&args.atlas).context("verify needs this machine's atlas: `isochrone map --quick`")?;
     let clock = Clock::calibrate();
-    let found = costs(&atlas)?;
+    let mut found = costs(&atlas)?;
+    found.costs.added.poll_ns = poll_ns(&clock);
     let mut verdicts = Vec::new();
     let mut seen = Seen::default();
     for what in What::ALL {
@@ -179,6 +193,8 @@ fn to_json(args: &ModelArgs, found: &Costs, verdicts: &[Verdict], seen: &Seen) -
         "transfer_ns": seen.transfer_ns()[1],
         "transfer_ns_p5": seen.transfer_ns()[0],
         "transfer_ns_p95": seen.transfer_ns()[2],
+        "counters_apart_ns": stats::median(&seen.ahead_ns),
+        "poll_ns": found.costs.added.poll_ns,
         "local_ns": found.costs.local_ns,
         "windows": args.windows,
         "late_windows": seen.late,

@@ -73,6 +73,7 @@ fn a_call_is_priced_by_its_own_lines() {
         samples: Vec::new(),
         late: 0,
         lines: [LineTimes { from: from.clone() }, LineTimes { from }],
+        ahead_ns: [0.0; 2],
         trips_ns: Vec::new(),
         distances: Vec::new(),
     };
@@ -94,6 +95,7 @@ fn where_two_lines_must_cross_the_dearer_one_is_on_the_way() {
             samples: Vec::new(),
             late: 0,
             lines,
+            ahead_ns: [0.0; 2],
             trips_ns: Vec::new(),
             distances: Vec::new(),
         };

@@ -96,13 +96,14 @@ impl Yardstick {
     pub(super) fn transfer(&mut self, process: &Process, clock: &Clock) -> Result<Transfer> {
         let [least_ns, median_ns, most_ns] =
             self.both_ways(process, clock, |team, (owner, asker)| {
-                team.load_cycles(loads(8, REPEATS, (owner, asker)))
+                team.load_cycles(loads(8, (REPEATS, clock.tick), (owner, asker)))
             })?;
         let mut messages = Vec::new();
         for bytes in SIZES.into_iter().filter(|&bytes| bytes > Line::PAYLOAD_BYTES as usize) {
             let mut copies = |which: Which, of: fn(&Vec<f64>) -> Option<f64>| {
                 self.both_ways(process, clock, |team, ways| {
-                    let slots = team.copy_cycles(loads(bytes, COPIES, ways), which)?;
+                    let slots =
+                        team.copy_cycles(loads(bytes, (COPIES, clock.tick), ways), which)?;
                     Ok(slots.iter().filter_map(of).collect())
                 })
             };
@@ -140,6 +141,6 @@ impl Yardstick {
     }
 }
 
-fn loads(bytes: usize, repeats: u32, (owner, asker): (Rank, Rank)) -> Loads {
-    Loads { kind: Kind::Broadcast, root: Rank(0), bytes, owner, asker, repeats }
+fn loads(bytes: usize, (repeats, tick): (u32, u32), (owner, asker): (Rank, Rank)) -> Loads {
+    Loads { kind: Kind::Broadcast, root: Rank(0), bytes, owner, asker, repeats, tick }
 }
