@@ -12,7 +12,7 @@ use crate::{arch, clock};
 /// Pauses that are timed together.
 const TOGETHER: u16 = 16;
 /// How often they are timed: the shortest counts, since nothing makes a pause too short.
-const TIMES: u32 = 8;
+const TIMES: u32 = 64;
 
 /// Cycles that one pause of this CPU takes: some 10 on Intel before Skylake and 140 since, 40 to 65 on Zen.
 #[must_use]

@@ -287,7 +287,9 @@ pub(crate) fn block(
         // Both are within a step of each other, or the block does not count.
         times.earlier(ahead[0].midpoint(ahead[1]));
     }
-    let (samples, late) = evaluated(&rows, windows, clock);
+    let transfers: Vec<f64> = lines.iter().flat_map(|l| &l.from).flatten().copied().collect();
+    let request_ns = stats::median(&transfers).map_or(f64::INFINITY, |ns| ns / 2.0);
+    let (samples, late) = evaluated(&rows, (windows, request_ns), clock);
     let trips = rows.first().map(|row| row.trips.as_slice()).unwrap_or_default();
     let trips_ns = trips.iter().map(|&cycles| clock.ns(cycles)).collect();
     Ok(Block { samples, late, lines, ahead_ns, trips_ns, distances })
@@ -359,20 +361,27 @@ fn until(word: &AtomicU64, value: u64) {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "differences of cycles are far below 2^52")]
-fn evaluated(rows: &[Row], windows: u64, clock: &Clock) -> (Vec<Sample>, usize) {
+fn evaluated(
+    rows: &[Row],
+    (windows, request_ns): (u64, f64),
+    clock: &Clock,
+) -> (Vec<Sample>, usize) {
     let mut samples = Vec::new();
     let mut late = 0;
     for call in WARM..WARM + windows {
         let Ok(at) = usize::try_from(call) else { break };
         let all = || rows.iter().filter_map(|row| row.times.get(at));
-        let (Some(begin), Some(end), Some(moment)) = (
+        let (Some(first), Some(begin), Some(end), Some(moment)) = (
+            all().map(|t| t.begin).min(),
             all().map(|t| t.begin).max(),
             all().map(|t| t.end).max(),
             all().map(|t| t.moment).max(),
         ) else {
             break;
         };
-        if clock.ns(begin.saturating_sub(moment) as f64) > LATE_NS {
+        // Whoever begins so much later than a request takes to come finds its line taken away.
+        let apart_ns = clock.ns(begin.saturating_sub(first) as f64);
+        if clock.ns(begin.saturating_sub(moment) as f64) > LATE_NS || apart_ns > request_ns {
             late += 1;
             continue;
         }
