@@ -50,8 +50,8 @@ pub enum Which {
 
 impl Team {
     /// Times loads of every line that such calls use, one line after another. Returns at the asker the
-    /// mean of each line, interrupted loads left out, in cycles without what timing takes, by the numbers of the plan; at the others
-    /// nothing. The collective's calls go on afterwards as if nothing had been.
+    /// mean of each line, interrupted loads left out, in cycles without what timing takes, by the numbers of the
+    /// plan; at the others nothing. The collective's calls go on afterwards as if nothing had been.
     ///
     /// # Errors
     /// [`TeamError`] for ranks that the team does not have, and when a rank has ended.

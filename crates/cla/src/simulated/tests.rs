@@ -249,17 +249,17 @@ fn a_pause_between_polls_delays_what_comes_within_it() {
     let most = |costs: &LineCosts| {
         predict(&now, start, costs, &[0, 1], Rules::Timed).unwrap().band().max_ns
     };
-    // Who has just looked looks again after the whole pause, less half of a transfer, where that is how long the answer to
-    // the writer's request is on its way: the line would not have come sooner.
+    // Who has just looked looks again after the whole pause, less half of a transfer, where that is how long the
+    // answer to the writer's request is on its way: the line would not have come sooner.
     assert!((most(&with(50.0, 0.0)) - most(&with(0.0, 0.0)) - 50.0).abs() < 1e-9);
     assert!((most(&with(50.0, 17.5)) - most(&with(0.0, 17.5)) - 32.5).abs() < 1e-9);
     assert!((most(&with(10.0, 17.5)) - most(&with(0.0, 17.5))).abs() < 1e-9);
     let totals = |costs: &LineCosts| {
         many(&now, start, costs, &[0, 1], &Model::default(), 0..40).unwrap().total_ns
     };
-    // The root writes four lines of its own, 2.3 each, and the child sees the line that it has of the call before. The
-    // write takes it, 35, and the child's next poll gets it back, 35. The poll comes within the pause after the line has
-    // left the child, and waits for the write: up to 50 - 35 later.
+    // The root writes four lines of its own, 2.3 each, and the child sees the line that it has of the call before.
+    // The write takes it, 35, and the child's next poll gets it back, 35. The poll comes within the pause
+    // after the line has left the child, and waits for the write: up to 50 - 35 later.
     let (alone, paused) = (totals(&with(0.0, 0.0)), totals(&with(50.0, 0.0)));
     assert!(alone.iter().all(|ns| (ns - 79.2).abs() < 1e-9), "{alone:?}");
     assert!(paused.iter().all(|&ns| (79.2 - 1e-9..=94.2).contains(&ns)), "{paused:?}");
