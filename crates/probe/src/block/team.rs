@@ -248,49 +248,20 @@ mod tests {
     }
 
     /// A machine whose threads get in each other's way: what a fork reads belongs to another line.
-    struct Disturbed(SyntheticTarget);
-
-    struct Wrong<'a>(Box<dyn Target + Send + 'a>);
-
-    impl Target for Disturbed {
-        fn cores(&self) -> &[CoreId] {
-            self.0.cores()
-        }
-        fn pages(&self) -> u64 {
-            self.0.pages()
-        }
-        fn clock(&self) -> TargetClock {
-            self.0.clock()
-        }
-        fn sample(
-            &mut self,
-            core: CoreId,
-            level: Level,
-            lines: &[LineAddr],
-            out: &mut [Cycles],
-        ) -> Result<(), TargetError> {
-            self.0.sample(core, level, lines, out)
-        }
-        fn frame(&mut self, page: PageAddr) -> Option<u64> {
-            self.0.frame(page)
-        }
-        fn seconds(&mut self) -> f64 {
-            self.0.seconds()
-        }
-        fn fork(&self) -> Option<Box<dyn Target + Send + '_>> {
-            Some(Box::new(Wrong(self.0.fork()?)))
-        }
+    struct Disturbed<'a> {
+        inner: Box<dyn Target + Send + 'a>,
+        is_fork: bool,
     }
 
-    impl Target for Wrong<'_> {
+    impl Target for Disturbed<'_> {
         fn cores(&self) -> &[CoreId] {
-            self.0.cores()
+            self.inner.cores()
         }
         fn pages(&self) -> u64 {
-            self.0.pages()
+            self.inner.pages()
         }
         fn clock(&self) -> TargetClock {
-            self.0.clock()
+            self.inner.clock()
         }
         fn sample(
             &mut self,
@@ -299,21 +270,28 @@ mod tests {
             lines: &[LineAddr],
             out: &mut [Cycles],
         ) -> Result<(), TargetError> {
-            let other: Vec<LineAddr> =
-                lines.iter().map(|line| LineAddr(line.0 ^ (line.0 >> 6 & 63))).collect();
-            self.0.sample(core, level, &other, out)
+            let read = |line: &LineAddr| match self.is_fork {
+                true => LineAddr(line.0 ^ (line.0 >> 6 & 63)),
+                false => *line,
+            };
+            let read: Vec<LineAddr> = lines.iter().map(read).collect();
+            self.inner.sample(core, level, &read, out)
         }
         fn frame(&mut self, page: PageAddr) -> Option<u64> {
-            self.0.frame(page)
+            self.inner.frame(page)
         }
         fn seconds(&mut self) -> f64 {
-            self.0.seconds()
+            self.inner.seconds()
+        }
+        fn fork(&self) -> Option<Box<dyn Target + Send + '_>> {
+            Some(Box::new(Disturbed { inner: self.inner.fork()?, is_fork: true }))
         }
     }
 
     #[test]
     fn cores_that_disturb_each_other_decode_alone() {
-        let mut target = Disturbed(synthetic(SyntheticSpec::emerald_rapids_like(3)));
+        let inner = Box::new(synthetic(SyntheticSpec::emerald_rapids_like(3)));
+        let mut target = Disturbed { inner, is_fork: false };
         learnt(&mut target, |run| {
             run.try_together().expect("nothing is refused");
             assert_eq!(run.together, Some(false));
