@@ -89,16 +89,28 @@ impl Request<'_> {
         usize::from(self.inner.ranks(self.slot))
     }
 
-    /// The call, if its root is a rank and its bytes are few enough.
+    /// The call, if its root is a rank and its bytes are few enough, and some: without any an MPI returns at
+    /// once, since nobody has to wait for nothing.
     #[inline]
     fn call(&mut self, root: c_int, bytes: usize, combine: Combine) -> Result<Call<'_>, Failed> {
+        if bytes == 0 || bytes > self.config.bytes_max {
+            return Err(Failed::Mpis);
+        }
+        self.of_any_size(root, bytes, combine)
+    }
+
+    /// The call, if its root is a rank.
+    #[inline]
+    fn of_any_size(
+        &mut self,
+        root: c_int,
+        bytes: usize,
+        combine: Combine,
+    ) -> Result<Call<'_>, Failed> {
         let (comm, scratch) = self.inner.comm(self.slot);
         let comm = comm.ok_or(Failed::Mpis)?;
         let root = u16::try_from(root).ok().filter(|root| *root < comm.size);
         let root = Rank(root.ok_or(Failed::Mpis)?);
-        if bytes > self.config.bytes_max {
-            return Err(Failed::Mpis);
-        }
         Ok(Call { mpi: self.mpi, comm, scratch, root, bytes, combine })
     }
 }
@@ -212,7 +224,7 @@ pub(crate) fn barrier(comm: Handle) -> Option<c_int> {
     attempt(Kind::Barrier, comm, |mut request| {
         let none = std::ptr::dangling_mut::<u8>();
         // SAFETY: a barrier moves no bytes.
-        unsafe { request.call(0, 0, NOTHING)?.anywhere(Kind::Barrier, none, none) }
+        unsafe { request.of_any_size(0, 0, NOTHING)?.anywhere(Kind::Barrier, none, none) }
     })
 }
 

@@ -54,7 +54,7 @@ impl Data {
     #[inline]
     pub(crate) fn read(&self, mpi: &Mpi, room: &mut Vec<u8>) -> Result<*const u8, c_int> {
         if self.layout.plain {
-            return Ok(self.place().cast_const());
+            return Ok(self.buffer.cast::<u8>().cast_const());
         }
         let bytes = self.bytes();
         room.resize(bytes, 0);
@@ -80,7 +80,7 @@ impl Data {
     #[inline]
     pub(crate) fn room(&self, room: &mut Vec<u8>) -> *mut u8 {
         if self.layout.plain {
-            return self.place();
+            return self.buffer.cast();
         }
         room.resize(self.bytes(), 0);
         room.as_mut_ptr()
@@ -109,16 +109,7 @@ impl Data {
         };
         if failed == 0 { Ok(()) } else { Err(failed) }
     }
-
-    /// The buffer, or some address where there is nothing: a caller may pass null then.
-    #[inline]
-    fn place(&self) -> *mut u8 {
-        if self.bytes() == 0 { NOWHERE } else { self.buffer.cast() }
-    }
 }
-
-/// An address for no bytes. Neither null nor 1, which is Open MPI's `MPI_IN_PLACE`.
-const NOWHERE: *mut u8 = std::ptr::without_provenance_mut(64);
 
 /// A number that was checked against a limit far below; more than that MPI itself would refuse.
 fn small(number: usize) -> c_int {
