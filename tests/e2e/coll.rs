@@ -165,6 +165,14 @@ fn lines_near_and_far_are_told_apart() {
         );
         assert!(one["blocks_ns"].as_array().is_some_and(|arms| arms.len() == 5), "{one}");
     }
+    let locked = found["locked"].as_array().expect("a list");
+    assert_eq!(locked.len(), 3);
+    for one in locked {
+        assert!(
+            one["stores_ns"].is_number() && one["locked_over_stores"]["median"].is_number(),
+            "{one}"
+        );
+    }
 }
 
 #[test]

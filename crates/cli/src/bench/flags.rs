@@ -20,6 +20,7 @@ use serde::Serialize;
 use super::Findings;
 use super::Setting;
 use super::known_lines::{Distances, KnownLines};
+use super::locked::{self, Locked};
 use super::ratio::Ratio;
 use crate::args::FlagsArgs;
 use crate::verify::live::{Block, Lines, What, block};
@@ -112,6 +113,8 @@ struct ByAtlas {
     /// last-level cache, and in memory: medians over blocks.
     rank_correlation_llc: Option<f64>,
     rank_correlation_dram: Option<f64>,
+    /// Why there is none, where the atlas had an answer.
+    rank_correlation_note: Option<&'static str>,
     /// Mean round trip of the 32 lines that the atlas calls nearest, of the 32 that measuring finds nearest, and
     /// of all lines, ns: medians over blocks.
     atlas_ns: Option<f64>,
@@ -120,6 +123,9 @@ struct ByAtlas {
     /// Why it had no answer, where it never had.
     note: Option<String>,
 }
+
+/// Why there is no rank correlation: only values without an order have none.
+const ALL_EQUAL: &str = "all lines are equally far";
 
 /// All figures.
 #[derive(Clone, Debug, Serialize)]
@@ -130,6 +136,8 @@ pub(crate) struct Figures {
     /// How flags are placed unless something else is asked for, given these figures.
     better: &'static str,
     collectives: Vec<Collective>,
+    /// Flags by a locked instruction against flags by stores.
+    locked: Vec<Locked>,
     late_windows: usize,
 }
 
@@ -152,6 +160,7 @@ pub(super) fn measure(args: &FlagsArgs, setting: &mut Setting<'_>) -> Result<Fig
     };
     let mut times: Vec<Blocks> = vec![Blocks::default(); CALLS.len()];
     let (mut trips, mut against) = (Vec::new(), Against::default());
+    let mut locked = locked::Blocks::default();
     let mut late = 0;
     for number in 0..args.common.blocks.unwrap_or(BLOCKS) {
         if !setting.keep_going() {
@@ -178,6 +187,7 @@ pub(super) fn measure(args: &FlagsArgs, setting: &mut Setting<'_>) -> Result<Fig
             }
             trips.push(found.trips_ns);
         }
+        locked.add(cores, &clock, derive_seed(seed, u64::from(number)))?;
     }
     let collectives: Vec<Collective> =
         CALLS.into_iter().zip(times).map(|(what, blocks)| Collective::of(what, blocks)).collect();
@@ -191,6 +201,7 @@ pub(super) fn measure(args: &FlagsArgs, setting: &mut Setting<'_>) -> Result<Fig
         by_atlas: against.figures(),
         better,
         collectives,
+        locked: locked.figures(),
         late_windows: late,
     })
 }
@@ -248,12 +259,14 @@ impl Against {
     fn figures(self) -> ByAtlas {
         let [llc, dram] = &self.correlations;
         let [atlas, nearest, all] = &self.trips_ns;
+        let one_is_missing = !self.decoded.is_empty() && (llc.is_empty() || dram.is_empty());
         ByAtlas {
             answered: self.decoded.len(),
             asked: self.asked,
             decoded: median(&self.decoded),
             rank_correlation_llc: median(llc),
             rank_correlation_dram: median(dram),
+            rank_correlation_note: one_is_missing.then_some(ALL_EQUAL),
             atlas_ns: median(atlas),
             nearest_ns: median(nearest),
             all_ns: median(all),
@@ -334,8 +347,10 @@ impl ByAtlas {
         if let Some(note) = &self.note {
             return format!("by the atlas: no answer, {note}; lines are chosen by measuring\n");
         }
-        let ns = |ns: Option<f64>| ns.map_or_else(|| "?".to_owned(), fmt::ns);
-        let r = |r: Option<f64>| r.map_or_else(|| "?".to_owned(), |r| format!("{r:.2}"));
+        let ns = |ns: Option<f64>| ns.map_or_else(|| NONE.to_owned(), fmt::ns);
+        let r = |r: Option<f64>| {
+            r.map_or_else(|| format!("{NONE} ({ALL_EQUAL})"), |r| format!("{r:.2}"))
+        };
         format!(
             "by the atlas, in {} of {} blocks: a round trip on the {TAKEN} lines that it calls nearest takes {}, \
              on the {TAKEN} nearest by measuring {}, on all {}; rank correlation over lines with the distance in \
@@ -349,6 +364,34 @@ impl ByAtlas {
             r(self.rank_correlation_dram),
         )
     }
+}
+
+/// What stands where there is no figure; the reason stands beside the table.
+const NONE: &str = "none";
+
+fn ns(ns: Option<f64>) -> Cell {
+    ns.map_or_else(|| Cell::text(NONE), |ns| Cell::number(ns, fmt::ns(ns)))
+}
+
+fn ratio(ratio: Option<Ratio>) -> Cell {
+    Cell::text(ratio.map_or_else(|| NONE.to_owned(), |ratio| ratio.to_string()))
+}
+
+/// Both ways to write a flag.
+fn locked_table(locked: &[Locked]) -> Table {
+    let mut table =
+        Table::new(["flags", "calls", "by stores", "locked", "locked over stores", "control"]);
+    for one in locked {
+        table.row([
+            Cell::text(one.collective),
+            Cell::text(one.calls),
+            ns(one.stores_ns),
+            ns(one.locked_ns),
+            ratio(one.locked_over_stores),
+            ratio(one.aa_control),
+        ]);
+    }
+    table
 }
 
 impl Findings for Figures {
@@ -374,12 +417,6 @@ impl Findings for Figures {
             "over farthest",
             "control",
         ]);
-        let ns = |ns: Option<f64>| {
-            ns.map_or_else(|| Cell::text("?"), |ns| Cell::number(ns, fmt::ns(ns)))
-        };
-        let ratio = |ratio: Option<Ratio>| {
-            Cell::text(ratio.map_or_else(|| "?".to_owned(), |ratio| ratio.to_string()))
-        };
         for one in &self.collectives {
             table.row([
                 Cell::text(one.collective),
@@ -395,7 +432,42 @@ impl Findings for Figures {
         }
         let _ = writeln!(text, "{}", table.to_terminal(width));
         let _ = writeln!(text, "better here: {}", self.better);
+        let _ = writeln!(text, "{}", locked_table(&self.locked).to_terminal(width));
         let _ = writeln!(text, "{} late windows were left out", self.late_windows);
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verify::live::LineTimes;
+
+    /// What an atlas says of four lines whose round trips were measured.
+    fn by_atlas(llc: [f64; 4], dram: [f64; 4]) -> ByAtlas {
+        let trips_ns = vec![60.0, 70.0, 80.0, 90.0];
+        let block = Block {
+            samples: Vec::new(),
+            late: 0,
+            lines: [LineTimes::default(), LineTimes::default()],
+            ahead_ns: [0.0; 2],
+            trips_ns,
+            distances: llc.to_vec(),
+        };
+        let mut against = Against::default();
+        let found = Distances { llc: llc.to_vec(), dram: dram.to_vec(), decoded: 1.0 };
+        against.add(&block, &Ok(found));
+        against.figures()
+    }
+
+    #[test]
+    fn lines_that_are_all_equally_far_have_no_correlation_and_a_reason() {
+        let found = by_atlas([5.0; 4], [1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(found.rank_correlation_llc, None);
+        assert_eq!(found.rank_correlation_note, Some(ALL_EQUAL));
+        assert!(found.text().contains("cache none (all lines are equally far), in memory 1.00"));
+        let found = by_atlas([1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 2.0, 1.0]);
+        assert_eq!(found.rank_correlation_note, None);
+        assert!(found.text().contains("cache 1.00, in memory -1.00"), "{}", found.text());
     }
 }

@@ -12,6 +12,7 @@ mod field;
 mod flags;
 mod known_lines;
 mod latencies;
+mod locked;
 mod malloc;
 mod nodes;
 mod peers;
