@@ -82,14 +82,6 @@ impl<'a> Heap<'a> {
         demoted
     }
 
-    /// Takes back what was known of every page, as after a fork, whose pages get new frames.
-    pub fn demote_all(&self) {
-        let pages = u32::try_from(self.tables.pages.len()).unwrap_or(u32::MAX);
-        for page in 0..pages {
-            self.demote(page);
-        }
-    }
-
     /// Puts up to `units` free units of a class, of which nothing was known when they were freed,
     /// where they belong by now; how many were moved. For after pages were decoded again.
     pub fn rebin_unknown(&self, class: SizeClass, units: usize) -> usize {
@@ -214,7 +206,9 @@ impl<'a> Heap<'a> {
             let page = line[0] / PAGE_LINES;
             let home = self.kind(self.word(page).seen());
             if home == kind {
-                self.sums().ready_pages.fetch_sub(1, Relaxed);
+                // A child of `fork` begins at none, maybe just before a page that was counted.
+                let less = |pages: u32| pages.checked_sub(1);
+                let _ = self.sums().ready_pages.fetch_update(Relaxed, Relaxed, less);
                 return Some(page);
             }
             *moved = true;

@@ -56,6 +56,7 @@ mod check;
 mod class;
 mod depot;
 mod distance;
+mod fork;
 mod groups;
 mod growth;
 mod heap;

@@ -128,6 +128,14 @@ impl PageWord {
         }
     }
 
+    /// What a word is combined with, by or, so that nothing is known of its page.
+    pub(crate) const NO_CODES: u64 = (1 << STATE_SHIFT) - 1;
+
+    /// The same page with nothing known of it.
+    pub(crate) const fn without_codes(self) -> Self {
+        Self(self.0 | Self::NO_CODES)
+    }
+
     /// The same page cut into slots of a class.
     pub(crate) const fn assigned(self, class: SizeClass) -> Self {
         let codes = self.0 & ((1 << STATE_SHIFT) - 1);
@@ -149,6 +157,8 @@ mod tests {
             assert_eq!((word.state(), word.codes()), (PageState::Assigned(class), codes));
             assert_eq!((word.class(), word.seen()), (Some(class), codes));
             assert_eq!(ready.assigned(class), word);
+            let unknown = PageWord::new(word.state(), PageCodes::UNKNOWN, Disguise::default());
+            assert_eq!(word.without_codes(), unknown);
         }
         assert_eq!(PageWord(0).state(), PageState::Absent);
     }

@@ -42,6 +42,13 @@ impl<'a> Stack<'a> {
         Head(self.head.load(Ordering::Relaxed)).top() == 0
     }
 
+    /// Leaves all entries behind, which nobody will find any more.
+    pub(crate) fn abandon(self) {
+        let empty = |head| (Head(head).top() != 0).then(|| Head(head).then(0));
+        // Refused where it is empty already.
+        let _ = self.head.fetch_update(Ordering::Relaxed, Ordering::Relaxed, empty);
+    }
+
     /// Links `index` in front of `top` (as heads write it). Only who owns `index` may.
     fn link(self, index: u32, top: u32) {
         if let Some(next) = self.next.get(index as usize) {
@@ -142,6 +149,20 @@ mod tests {
         stack.push_all(&[4]);
         let mut out = [0; 4];
         assert_eq!((stack.pop_many(&mut out), out[..2].to_vec()), (2, std::vec![2, 1]));
+    }
+
+    #[test]
+    fn what_was_abandoned_is_not_found_and_the_tag_says_so() {
+        let (head, next) = (AtomicU64::new(0), links(8));
+        let stack = Stack::new(&head, &next);
+        stack.abandon();
+        assert_eq!(head.load(Ordering::Relaxed), 0);
+        stack.push_all(&[5, 6]);
+        stack.abandon();
+        assert_eq!(head.load(Ordering::Relaxed), 2 << 32);
+        stack.push_all(&[7]);
+        let mut out = [0; 3];
+        assert_eq!((stack.pop_many(&mut out), out[0]), (1, 7));
     }
 
     #[test]

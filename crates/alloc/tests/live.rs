@@ -12,12 +12,12 @@ mod tests {
     use isochrone_atlas_store::encode;
     use isochrone_machine::Core;
     use isochrone_os::affinity;
-    use isochrone_os::reserve::Stride;
+    use isochrone_os::reserve::{Stride, Tail};
     use isochrone_probe::block::{BlockPlan, map_blocks};
     use isochrone_probe::live::{LiveOptions, LiveTarget};
     use isochrone_probe::target::Target;
     use isochrone_probe::watch::Watch;
-    use isochrone_units::{CoreId, Level};
+    use isochrone_units::{CoreId, Level, PageAddr};
 
     const ARENA_BYTES: usize = 4 << 20;
     const L2_BYTES: usize = 1 << 20;
@@ -68,7 +68,7 @@ mod tests {
     /// core wore at the end.
     fn decode(
         atlas: Atlas<'_>,
-        machine: &mut Machine<'_>,
+        machine: &mut Machine<Tail<'_>>,
         arena: &Arena,
         seed: u64,
     ) -> (Slice, BTreeMap<u64, PageCodes>, Worn) {
@@ -106,7 +106,7 @@ mod tests {
         while arena.grow(Stride::Whole).expect("4 MiB").is_some() {}
         assert_eq!(arena.pages(), ARENA_BYTES / 4096);
         let tick = atlas.clock_tick_cycles();
-        let mut machine = Machine::new(&arena, L2_BYTES, overhead, tick);
+        let mut machine = Machine::new(&arena, PageAddr(0), L2_BYTES, overhead, tick);
         let (first_end, first, wore) = decode(atlas, &mut machine, &arena, 1);
         let (second_end, second, wears) = decode(atlas, &mut machine, &arena, 2);
         if first_end != Slice::Idle || second_end != Slice::Idle {
@@ -131,7 +131,7 @@ mod tests {
     fn every_line_gets_a_mean() {
         let arena = Arena::new(2 << 20, false).expect("2 MiB of address space");
         arena.grow(Stride::Whole).expect("2 MiB");
-        let mut machine = Machine::new(&arena, L2_BYTES, 60.0, 1);
+        let mut machine = Machine::new(&arena, PageAddr(0), L2_BYTES, 60.0, 1);
         let mut means = LineMeans::new(1).expect("tables");
         if affinity::pin(affinity::current_core()).is_err() {
             return;

@@ -48,6 +48,16 @@ impl Counters {
         });
     }
 
+    pub(crate) fn get(&self, word: Word) -> u64 {
+        self.words[word as usize].load(Ordering::Relaxed)
+    }
+
+    /// Bytes placed so far.
+    pub(crate) fn placed_bytes(&self) -> u64 {
+        let words = self.words[Word::Placed as usize..].iter().skip(1).step_by(2);
+        words.take(CLASSES).map(|word| word.load(Ordering::Relaxed)).sum()
+    }
+
     pub(crate) fn placed(&self, class: usize, tally: Tally) {
         self.tally(Word::Placed as usize + 2 * class.min(CLASSES - 1), tally);
     }

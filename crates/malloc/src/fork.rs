@@ -1,10 +1,10 @@
 //! What a child of `fork` does. Its pages are copies: the frames behind them change as soon as it
-//! writes, and with them all distances. So a child of a process that places leaves everything to
-//! glibc, and what it frees of the parent's lines it only ignores. A child of a process that has
-//! not begun begins by itself, when it has allocated enough.
+//! writes, and with them all distances. So a child of a process that places forgets what was known
+//! of its pages and goes on with new ones (`Heap::inherit`, `growth::anew`). A child of a process
+//! that has not begun begins by itself, when it has allocated enough.
 //!
-//! Neither needs a lock of the parent's: a child uses none of the tables but to read, word by
-//! word. So there is nothing to hold during `fork`, and a signal handler may call it at any time.
+//! Nothing is held during `fork`: lists wait for nobody, and what a lock guarded is made anew where
+//! its holder was lost. So a signal handler may call it at any time.
 
 use crate::process;
 

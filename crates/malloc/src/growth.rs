@@ -6,6 +6,7 @@
 //! be decoded: where none is ready, some join of which nothing is known. They are decoded all the
 //! same, and what is free of them then finds its place.
 
+mod anew;
 mod pages;
 
 use crate::instance::{Instance, InstanceError, Settings};
@@ -15,12 +16,13 @@ use crate::report::{Reason, Word};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use isochrone_alloc::live::{Arena, Classifier, Event, Machine, Plan, Slice};
-use isochrone_alloc::{Mode, SizeClass, UnitLines};
+use isochrone_alloc::{Mode, Policy, SizeClass, UnitLines};
 use isochrone_atlas::Atlas;
+use isochrone_os::OsError;
 use isochrone_os::clock;
-use isochrone_os::reserve::Stride;
+use isochrone_os::reserve::{Stride, Tail};
 use isochrone_os::table::Table;
-use isochrone_units::CoreId;
+use isochrone_units::{CoreId, PageAddr};
 
 /// Time that a slice inside of an allocation is given, and where memory is to come after it; its
 /// last step adds up to forty microseconds.
@@ -88,6 +90,8 @@ pub(crate) struct Growth {
     retry_at_ns: AtomicU64,
     /// Times that it was asked in vain since a base was last known.
     retries: AtomicU32,
+    /// In a child of `fork` that has not begun anew: what it places by then, bytes. Else 0.
+    anew_at_bytes: AtomicU64,
 }
 
 // SAFETY: `work` is reached through `Growth::hold` only, which holds the lock.
@@ -96,8 +100,10 @@ unsafe impl Sync for Growth {}
 /// What the lock guards.
 #[derive(Debug)]
 pub(crate) struct Work {
-    pub(crate) machine: Machine<'static>,
+    pub(crate) machine: Machine<Tail<'static>>,
     pub(crate) classifier: Classifier<'static>,
+    /// Pages of the arena before those that are learnt, which are counted from there.
+    first: u64,
     /// Pages that it was given, and those that it is to be given before it goes on.
     pub(crate) noted: u64,
     wanted: u64,
@@ -127,6 +133,35 @@ pub(crate) struct Hold<'a> {
 }
 
 impl Work {
+    /// Nothing is learnt yet; of the arena, pages from `first` on are to be.
+    fn new(
+        atlas: Atlas<'static>,
+        arena: &'static Arena,
+        first: u64,
+        policy: &Policy,
+    ) -> Result<Self, OsError> {
+        let before = usize::try_from(first).unwrap_or(usize::MAX);
+        let pages_max = arena.pages_max().saturating_sub(before);
+        let plan = Plan { pages_max, seed: policy.seed };
+        let l2_bytes = usize::try_from(policy.l2_bytes).unwrap_or(1 << 20);
+        let tick = atlas.clock_tick_cycles();
+        Ok(Self {
+            machine: Machine::new(arena, PageAddr(first), l2_bytes, overhead_cycles(), tick),
+            classifier: Classifier::new(atlas, plan)?,
+            first,
+            noted: 0,
+            wanted: 0,
+            expected_bytes: 0,
+            orders: Orders::default(),
+            rebinned: SizeClass::ALL.len(),
+        })
+    }
+
+    /// The page of the arena that is this one of those learnt.
+    fn in_arena(&self, page: PageAddr) -> Option<u32> {
+        u32::try_from(self.first + page.0).ok()
+    }
+
     /// So many bytes will be live.
     pub(crate) fn expects(&mut self, bytes: u64) {
         self.expected_bytes = bytes;
@@ -141,25 +176,13 @@ impl Growth {
         arena: &'static Arena,
         settings: &Settings<'_>,
     ) -> Result<Self, InstanceError> {
-        let plan = Plan { pages_max: arena.pages_max(), seed: settings.policy.seed };
-        let l2_bytes = usize::try_from(settings.policy.l2_bytes).unwrap_or(1 << 20);
-        let tick = atlas.clock_tick_cycles();
-        let machine = Machine::new(arena, l2_bytes, overhead_cycles(), tick);
-        let mut classifier = Classifier::new(atlas, plan)?;
+        let mut work = Work::new(atlas, arena, 0, &settings.policy)?;
         if !settings.cores.is_empty() {
-            classifier.set_judges(settings.cores);
+            work.classifier.set_judges(settings.cores);
         }
         Ok(Self {
             learning: Lock::new(),
-            work: UnsafeCell::new(Work {
-                machine,
-                classifier,
-                noted: 0,
-                wanted: 0,
-                expected_bytes: 0,
-                orders: Orders::default(),
-                rebinned: SizeClass::ALL.len(),
-            }),
+            work: UnsafeCell::new(work),
             adding: Lock::new(),
             unknown: [const { AtomicU64::new(0) }; 2],
             rest_until_ns: AtomicU64::new(0),
@@ -170,6 +193,7 @@ impl Growth {
             is_unknown: AtomicBool::new(false),
             retry_at_ns: AtomicU64::new(0),
             retries: AtomicU32::new(0),
+            anew_at_bytes: AtomicU64::new(0),
         })
     }
 
@@ -283,6 +307,9 @@ impl Instance<'_> {
         if !self.is_process() || worth.load(Ordering::Relaxed) {
             return true;
         }
+        if self.growth.is_inherited() {
+            return false;
+        }
         let enough = self.heap().live_bytes() >= self.heap().policy().l2_bytes / 2;
         if enough {
             worth.store(true, Ordering::Relaxed);
@@ -318,7 +345,7 @@ impl Instance<'_> {
             || self.add_memory(hold, until, stride);
         let left = until.saturating_sub(clock::monotonic_ns());
         let more = if busy || left == 0 { true } else { self.learn(hold, left) };
-        let all_given = hold.work.noted >= self.arena.pages() as u64;
+        let all_given = hold.work.noted >= self.pages_learnt(hold.work.first);
         let waits = hold.work.orders.done.is_some() || hold.work.classifier.has_events();
         let backlog = more || waits || !all_given;
         self.growth.has_backlog.store(backlog, Ordering::Relaxed);
@@ -360,13 +387,13 @@ impl Instance<'_> {
         while let Some(event) = hold.work.classifier.next_event() {
             match event {
                 Event::Ready(page, codes) => {
-                    let Ok(page) = u32::try_from(page.0) else { continue };
+                    let Some(page) = hold.work.in_arena(page) else { continue };
                     if !self.heap().page_ready(page, codes) && self.heap().recode(page, codes) {
                         hold.work.rebinned = 0;
                     }
                 }
                 Event::Replaced(page) => {
-                    let Ok(page) = u32::try_from(page.0) else { continue };
+                    let Some(page) = hold.work.in_arena(page) else { continue };
                     self.heap().demote(page);
                 }
             }

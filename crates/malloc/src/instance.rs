@@ -247,6 +247,17 @@ impl<'a> Instance<'a> {
         Ok(Boxed::new(instance).ok_or(Reason::NoMemory)?.leak())
     }
 
+    /// This is a child of `fork`: what the arena has is from the parent.
+    pub(crate) fn forked(&self, counters: &Counters, start_bytes: u64) {
+        self.heap.inherit(self.arena.pages());
+        self.growth.forked(start_bytes);
+        counters.set(Word::TableBytes, self.tables.bytes());
+        counters.set(Word::ClockHz, whole(self.atlas.clock_hz()));
+        counters.set(Word::ArenaBytes, self.arena_bytes() as u64);
+        counters.set(Word::InheritedBytes, self.arena_bytes() as u64);
+        counters.set(Word::AssignedBytes, self.heap.stats().assigned_bytes);
+    }
+
     /// Where it counts; nowhere for a pool's.
     pub(crate) fn counters(&self) -> Option<&'static Counters> {
         self.is_process.then(|| PROCESS.counters())

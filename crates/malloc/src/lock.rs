@@ -3,7 +3,8 @@
 //!
 //! No allocation or free that a magazine can serve takes it.
 
-use core::sync::atomic::{AtomicU32, Ordering};
+use crate::tls;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use isochrone_os::futex::{Scope, wait, wake};
 
 const FREE: u32 = 0;
@@ -14,6 +15,8 @@ const WAITED_FOR: u32 = 2;
 #[derive(Debug)]
 pub(crate) struct Lock {
     word: AtomicU32,
+    /// The address of its holder's thread-local storage; read by a child of `fork` only.
+    holder: AtomicUsize,
 }
 
 /// Gives the lock back when dropped.
@@ -24,19 +27,24 @@ pub(crate) struct Held<'a> {
 
 impl Lock {
     pub(crate) const fn new() -> Self {
-        Self { word: AtomicU32::new(FREE) }
+        Self { word: AtomicU32::new(FREE), holder: AtomicUsize::new(0) }
     }
 
     /// Takes the lock if nobody has it.
     pub(crate) fn try_hold(&self) -> Option<Held<'_>> {
         let free = self.word.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
         // Lazily: a guard that is made and dropped would free what another thread holds.
-        free.is_ok().then(|| Held { lock: self })
+        free.is_ok().then(|| self.held())
     }
 
     /// Waits for the lock (Drepper, "Futexes Are Tricky", mutex 2).
     pub(crate) fn hold(&self) -> Held<'_> {
         self.take();
+        self.held()
+    }
+
+    fn held(&self) -> Held<'_> {
+        self.holder.store(me(), Ordering::Relaxed);
         Held { lock: self }
     }
 
@@ -51,17 +59,30 @@ impl Lock {
         }
     }
 
-    /// Frees the lock in a child of `fork`, where whoever held it does not exist.
-    pub(crate) fn reset(&self) {
-        self.word.store(FREE, Ordering::Release);
+    /// In a child of `fork`: frees the lock if a thread holds it that there is not any more. True
+    /// if so: what the lock guards may be half changed. A lock that this very thread holds, since a
+    /// signal came in between whose handler forked, stays its own.
+    pub(crate) fn free_of_lost(&self) -> bool {
+        let lost = self.word.load(Ordering::Relaxed) != FREE
+            && self.holder.load(Ordering::Relaxed) != me();
+        if lost {
+            self.word.store(FREE, Ordering::Release);
+        }
+        lost
     }
 
     fn give(&self) {
+        self.holder.store(0, Ordering::Relaxed);
         if self.word.swap(FREE, Ordering::Release) == WAITED_FOR {
             // Nobody sleeps where there is no futex.
             let _ = wake(&self.word, 1, Scope::Process);
         }
     }
+}
+
+/// This thread, as long as it lives.
+fn me() -> usize {
+    core::ptr::from_ref(tls::slot()).addr()
 }
 
 impl Drop for Held<'_> {
@@ -105,9 +126,21 @@ mod tests {
         assert!(lock.try_hold().is_none(), "a try that failed frees nothing");
         drop(held);
         assert!(lock.try_hold().is_some());
-        core::mem::forget(lock.hold());
+    }
+
+    #[test]
+    fn a_lock_of_a_lost_thread_is_freed_and_ones_own_is_kept() {
+        let lock = Lock::new();
+        assert!(!lock.free_of_lost());
+        let mine = lock.hold();
+        assert!(!lock.free_of_lost());
         assert!(lock.try_hold().is_none());
-        lock.reset();
+        drop(mine);
+        std::thread::scope(|threads| {
+            threads.spawn(|| core::mem::forget(lock.hold()));
+        });
+        assert!(lock.try_hold().is_none());
+        assert!(lock.free_of_lost());
         assert!(lock.try_hold().is_some());
     }
 }

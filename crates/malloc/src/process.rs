@@ -3,7 +3,7 @@
 //! ```text
 //!  EARLY --no configuration--> TRANSPARENT
 //!    \---configuration---> COUNTING --enough bytes--> PLACING
-//!                              \--no atlas, no memory--> DELEGATING <--child of fork--/
+//!                              \--no atlas, no memory--> DELEGATING
 //! ```
 //!
 //! A program that allocates little never gets beyond counting, so it pays for reading a record and
@@ -254,23 +254,29 @@ pub(crate) fn forked() {
     let process = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
     LOCAL.begin(process, config.policy.mode, 0);
     pin::begin(config, process);
-    PROCESS.starting.reset();
+    // Who was about to start begins again: nobody had a line of it.
+    PROCESS.starting.free_of_lost();
+    PROCESS.slab.forked();
     PROCESS.helper.forget();
-    if PROCESS.phase.load(Ordering::Acquire) == phase::PLACING {
-        PROCESS.delegate(Reason::ForkChild);
-        slot.state.store(state::DELEGATING, Ordering::Relaxed);
+    if let Some(instance) = PROCESS.instance() {
+        instance.forked(&LOCAL, config.start_bytes);
+        // Not where a signal came in between: then what it counted last counts twice.
+        if thread::with_block(slot, thread::Thread::forked).is_some() {
+            LOCAL.add(Word::Threads, 1);
+        }
     }
 }
 
 /// A child of `fork` gets a report when it has something to say: most only call `exec`.
-fn report_late() {
+pub(crate) fn report_late() {
     let Some(config) = PROCESS.config() else { return };
+    let Some(_held) = PROCESS.starting.try_hold() else { return };
     if config.reports.is_empty() || !ptr::eq(PROCESS.counters(), &LOCAL) {
         return;
     }
     let process = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
     if let Some(report) = memory::map_report(&config.reports, process, clock::monotonic_ns()) {
-        report.begin(process, config.policy.mode, 0);
+        report.begin(process, config.policy.mode, LOCAL.get(Word::ClockHz));
         report.absorb(&LOCAL);
         PROCESS.count_in(report);
     }
@@ -399,11 +405,6 @@ fn make_block(slot: &ThreadSlot) -> bool {
 #[cold]
 pub(crate) fn release_without_block(slot: &ThreadSlot, freed: Slot) {
     let Some(instance) = PROCESS.instance() else { return };
-    if PROCESS.phase.load(Ordering::Acquire) == phase::DELEGATING {
-        // A child of fork: the line stays the parent's copy and is not used again.
-        PROCESS.counters().add(Word::IgnoredFrees, 1);
-        return;
-    }
     if slot.state.load(Ordering::Relaxed) == state::ABSENT
         && slot.alone.asks(YOUNG_CALLS)
         && make_block(slot)

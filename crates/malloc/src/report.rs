@@ -14,7 +14,7 @@ pub const REPORT_BYTES: usize = 8 * WORDS;
 /// What the name of a report ends in.
 pub const REPORT_SUFFIX: &str = ".isochrone-report";
 
-pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"ISO-RPT\x02");
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"ISO-RPT\x03");
 pub(crate) const WORDS: usize = 256;
 /// Size classes; their order is that of `SizeClass`.
 pub const CLASSES: usize = 5;
@@ -32,8 +32,6 @@ pub enum Reason {
     ArenaFull,
     /// There is no atlas, or it does not describe this machine's cores.
     NoAtlas,
-    /// In a child after `fork`, whose pages are no longer those that were decoded.
-    ForkChild,
     /// On a core whose base could not be told.
     UnknownBase,
     /// By a thread whose storage was already destroyed.
@@ -46,13 +44,12 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons, in the order of the record.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 9] = [
         Self::Size,
         Self::Alignment,
         Self::BeforeStart,
         Self::ArenaFull,
         Self::NoAtlas,
-        Self::ForkChild,
         Self::UnknownBase,
         Self::DeadThread,
         Self::Nested,
@@ -68,7 +65,6 @@ impl Reason {
             Self::BeforeStart => "before_start",
             Self::ArenaFull => "arena_full",
             Self::NoAtlas => "no_atlas",
-            Self::ForkChild => "fork_child",
             Self::UnknownBase => "unknown_base",
             Self::DeadThread => "dead_thread",
             Self::Nested => "nested",
@@ -120,6 +116,8 @@ pub(crate) enum Word {
     /// The same as [`Self::SliceNsMax`] and [`Self::LongSlices`], by the thread's own clock.
     SliceOwnNsMax = 68,
     LongOwnSlices,
+    /// Memory for lines that a child of `fork` has from its parent.
+    InheritedBytes,
     /// First of [`LIVE_CORES`] times four words: the core's number and one, what was taken for it
     /// at the end, bytes, and the mean distance of that at each level and one.
     Live = 128,
@@ -329,7 +327,15 @@ impl Report {
         self.word(Word::ArenaBytes)
     }
 
-    /// Of these, the pages that belong to a size class, bytes.
+    /// Of these, what a child of `fork` has from its parent, bytes. Of these lines nothing is known,
+    /// and only those that the child itself frees are handed out again.
+    #[must_use]
+    pub fn inherited_bytes(&self) -> u64 {
+        self.word(Word::InheritedBytes)
+    }
+
+    /// The pages that belong to a size class, bytes; in a child of `fork` what was live when it
+    /// began, and its own pages.
     #[must_use]
     pub fn assigned_bytes(&self) -> u64 {
         self.word(Word::AssignedBytes)
@@ -358,7 +364,7 @@ impl Report {
         })
     }
 
-    /// Frees that were left without effect: of lines by a child after `fork`.
+    /// Frees that were left without effect, since no object begins there.
     #[must_use]
     pub fn ignored_frees(&self) -> u64 {
         self.word(Word::IgnoredFrees)

@@ -27,14 +27,29 @@ struct Free {
     fresh_count: usize,
 }
 
+impl Free {
+    const NONE: Self = {
+        let none = core::ptr::null_mut();
+        Self { used: none, fresh: none, fresh_count: 0 }
+    };
+}
+
 // SAFETY: the list is touched under the lock only.
 unsafe impl Sync for Slab {}
 
 impl Slab {
     pub(crate) const fn new() -> Self {
-        let none = core::ptr::null_mut();
-        let free = Free { used: none, fresh: none, fresh_count: 0 };
-        Self { lock: Lock::new(), free: UnsafeCell::new(free) }
+        Self { lock: Lock::new(), free: UnsafeCell::new(Free::NONE) }
+    }
+
+    /// In a child of `fork`: where a thread that there is not any more was at it, blocks on it are
+    /// lost. Blocks of lost threads are lost as well.
+    pub(crate) fn forked(&self) {
+        if self.lock.free_of_lost() {
+            let _held = self.lock.hold();
+            // SAFETY: the lock is held, so nobody has a reference; what lies there is not read.
+            unsafe { self.free.get().write(Free::NONE) };
+        }
     }
 
     /// A block that a thread had, or else one with a new value. `None` where there is no memory.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  ABSENT --first object after the start--> (block) --last key destructor--> DEAD
-//!     \--nothing is placed, or a child of fork--> DELEGATING
+//!     \--nothing is placed--> DELEGATING
 //!  (block) <--each call--> BUSY
 //! ```
 //!
@@ -209,6 +209,7 @@ impl Thread {
     fn tick(&mut self) {
         let counters = PROCESS.counters();
         self.count(counters);
+        self.instance.begin_anew(counters);
         self.magazines.renew(self.instance.heap());
         self.bind();
         let core = self.instance.current_core();
@@ -243,6 +244,16 @@ impl Thread {
         for level in Level::ALL {
             counters.distances(Lines::HandedOut, level, &now.drawn, &before.drawn);
         }
+    }
+
+    /// This thread is the one of a child of `fork`: what it counted is the parent's, and so is its
+    /// place. What it has at hand is its own.
+    pub(crate) fn forked(&mut self) {
+        self.placed = [NONE_PLACED; CLASSES];
+        (self.size, self.alignment) = (Tally::default(), Tally::default());
+        self.counted = *self.magazines.counts();
+        self.untried = [0; CLASSES];
+        self.place = None;
     }
 
     /// Gives every slot back, and counts for the last time. The block is as good as new then, for

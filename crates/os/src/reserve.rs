@@ -36,6 +36,14 @@ unsafe impl Send for Reservation {}
 // the compiler does not look into; growing is done by system calls on pages nobody uses yet.
 unsafe impl Sync for Reservation {}
 
+/// A reservation from one of its pages on, for whoever is not to look at those before it.
+#[derive(Clone, Copy, Debug)]
+pub struct Tail<'a> {
+    whole: &'a Reservation,
+    /// Bytes before it.
+    before: usize,
+}
+
 /// How far an arena grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stride {
@@ -106,6 +114,14 @@ impl Reservation {
     #[must_use]
     pub fn virtual_page(&self, index: PageAddr) -> PageAddr {
         PageAddr(page_of(self.base.addr().get()).0 + index.0)
+    }
+
+    /// What lies from page `first` on, whose pages and lines are counted from there; nothing where
+    /// the reservation ends before it.
+    #[must_use]
+    pub fn tail(&self, first: PageAddr) -> Tail<'_> {
+        let first = usize::try_from(first.0).unwrap_or(usize::MAX);
+        Tail { whole: self, before: first.saturating_mul(PAGE_BYTES).min(self.bytes) }
     }
 
     /// Puts memory behind the next stride (less at the end), present and zeroed. `None` when all
@@ -194,6 +210,18 @@ impl sealed::Extent for Reservation {
 
     fn lines(&self) -> u64 {
         (self.committed() / LINE_BYTES) as u64
+    }
+}
+
+impl Memory for Tail<'_> {}
+
+impl sealed::Extent for Tail<'_> {
+    fn base(&self) -> *const u8 {
+        self.whole.as_ptr().wrapping_add(self.before)
+    }
+
+    fn lines(&self) -> u64 {
+        (self.whole.committed().saturating_sub(self.before) / LINE_BYTES) as u64
     }
 }
 
@@ -294,6 +322,23 @@ mod tests {
             Ok(()) => assert!(out[0].0 > 0),
             Err(error) => assert!(error.is_unsupported(), "{error}"),
         }
+    }
+
+    #[test]
+    fn a_tail_has_what_is_memory_behind_its_first_page() {
+        use crate::timed::sealed::Extent;
+        let arena = Reservation::new(4 << 20, false).expect("4 MiB of address space");
+        arena.grow(Stride::Whole).expect("2 MiB");
+        let tail = arena.tail(PageAddr(8));
+        assert_eq!(tail.base(), arena.as_ptr().wrapping_add(8 << 12).cast_const());
+        assert_eq!(tail.lines(), (2 << 20) / 64 - 8 * 64);
+        assert_eq!(tail.virtual_page(PageAddr(1)), arena.virtual_page(PageAddr(9)));
+        assert!(timed::touch(&tail, &[LineAddr(tail.lines() - 1)]).is_ok());
+        assert!(timed::touch(&tail, &[LineAddr(tail.lines())]).is_err());
+        arena.grow(Stride::Part).expect("a page");
+        assert_eq!(tail.lines(), (2 << 20) / 64 - 7 * 64);
+        assert_eq!(arena.tail(PageAddr(513)).lines(), 0);
+        assert_eq!(arena.tail(PageAddr(u64::MAX)).lines(), 0);
     }
 
     #[test]

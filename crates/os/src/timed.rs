@@ -43,6 +43,18 @@ pub(crate) mod sealed {
     }
 }
 
+impl<M: Memory> Memory for &M {}
+
+impl<M: sealed::Extent> sealed::Extent for &M {
+    fn base(&self) -> *const u8 {
+        (**self).base()
+    }
+
+    fn lines(&self) -> u64 {
+        (**self).lines()
+    }
+}
+
 impl Memory for Mapping {}
 
 impl Memory for Shared {}

@@ -10,7 +10,7 @@ use super::timing::Timing;
 use isochrone_os::cache::Features;
 use isochrone_os::frames::Pagemap;
 use isochrone_os::mapping::Mapping;
-use isochrone_os::reserve::Reservation;
+use isochrone_os::reserve::Tail;
 use isochrone_os::rseq::CoreWord;
 use isochrone_os::timed::Memory;
 use isochrone_os::{OsError, clock, timed};
@@ -41,12 +41,15 @@ struct Clock {
 
 /// This machine.
 #[derive(Debug)]
-pub struct Machine<'a, M = Reservation> {
-    memory: &'a M,
+pub struct Machine<M> {
+    memory: M,
     evictor: Option<Mapping>,
     sweep_bytes: usize,
     demote: bool,
-    pagemap: Option<Pagemap>,
+    /// Whether the page map shows frames. It is opened for each look: a program that counts its
+    /// descriptors, or closes those that it does not know, must not find one of ours; and one that
+    /// was opened before a `fork` would show the parent's frames.
+    shows_frames: bool,
     word: CoreWord,
     clock: Clock,
     touched: usize,
@@ -55,26 +58,33 @@ pub struct Machine<'a, M = Reservation> {
     made: usize,
 }
 
-impl<'a> Machine<'a> {
-    /// The machine that runs this. `l2_bytes` is one core's second-level cache; the clock's cost
-    /// and step are those of the atlas ([`isochrone_atlas::Atlas::clock_tick_cycles`]): a cost
-    /// that is a little off is common to all samples, and is taken off as such.
+impl<'a> Machine<Tail<'a>> {
+    /// The machine that runs this, over the pages of an arena from `first` on, which are counted
+    /// from there. `l2_bytes` is one core's second-level cache; the clock's cost and step are those
+    /// of the atlas ([`isochrone_atlas::Atlas::clock_tick_cycles`]): a cost that is a little off is
+    /// common to all samples, and is taken off as such.
     #[must_use]
-    pub fn new(arena: &'a Arena, l2_bytes: usize, overhead_cycles: f32, tick_cycles: u32) -> Self {
-        Self::over(arena.memory(), l2_bytes, overhead_cycles, tick_cycles)
+    pub fn new(
+        arena: &'a Arena,
+        first: PageAddr,
+        l2_bytes: usize,
+        overhead_cycles: f32,
+        tick_cycles: u32,
+    ) -> Self {
+        Self::over(arena.memory().tail(first), l2_bytes, overhead_cycles, tick_cycles)
     }
 }
 
-impl<'a, M: Memory> Machine<'a, M> {
+impl<M: Memory> Machine<M> {
     /// The same over memory of any kind, whose lines and pages are counted from its first.
     #[must_use]
-    pub fn over(memory: &'a M, l2_bytes: usize, overhead_cycles: f32, tick_cycles: u32) -> Self {
+    pub fn over(memory: M, l2_bytes: usize, overhead_cycles: f32, tick_cycles: u32) -> Self {
         Self {
             memory,
             evictor: None,
             sweep_bytes: l2_bytes.max(1 << 18) * SWEEP_OF_L2,
             demote: Features::detect().cldemote,
-            pagemap: Pagemap::open().ok().filter(Pagemap::shows_frames),
+            shows_frames: Pagemap::open().is_ok_and(|pagemap| pagemap.shows_frames()),
             word: CoreWord::find(),
             clock: Clock { overhead_cycles, tick_cycles },
             touched: 0,
@@ -86,7 +96,7 @@ impl<'a, M: Memory> Machine<'a, M> {
     /// Whether frames can be known, so that a replaced one is seen without timing.
     #[must_use]
     pub const fn shows_frames(&self) -> bool {
-        self.pagemap.is_some()
+        self.shows_frames
     }
 
     /// Gives back the memory that sweeps go through (three second-level caches), until one is
@@ -112,7 +122,7 @@ impl<'a, M: Memory> Machine<'a, M> {
         }
         while self.touched < lines.len() {
             let end = lines.len().min(self.touched + TOUCHED);
-            timed::touch(self.memory, &lines[self.touched..end])?;
+            timed::touch(&self.memory, &lines[self.touched..end])?;
             self.touched = end;
             if clock::monotonic_ns() >= until_ns {
                 return Ok(false);
@@ -131,7 +141,7 @@ impl<'a, M: Memory> Machine<'a, M> {
     }
 }
 
-impl<M: Memory> Timing for Machine<'_, M> {
+impl<M: Memory> Timing for Machine<M> {
     fn core(&self) -> CoreId {
         self.word.core()
     }
@@ -162,8 +172,8 @@ impl<M: Memory> Timing for Machine<'_, M> {
         until_ns: u64,
     ) -> Result<bool, OsError> {
         match level {
-            Level::Dram => timed::flush(self.memory, lines).map(|()| true),
-            Level::Llc if self.demote => timed::demote(self.memory, lines).map(|()| true),
+            Level::Dram => timed::flush(&self.memory, lines).map(|()| true),
+            Level::Llc if self.demote => timed::demote(&self.memory, lines).map(|()| true),
             Level::Llc => self.evict(lines, until_ns),
         }
     }
@@ -173,12 +183,14 @@ impl<M: Memory> Timing for Machine<'_, M> {
     }
 
     fn time(&mut self, _: Level, lines: &[LineAddr], out: &mut [Cycles]) -> Result<(), OsError> {
-        timed::time_lines(self.memory, lines, out)
+        timed::time_lines(&self.memory, lines, out)
     }
 
     fn frames(&self, first: PageAddr, out: &mut [Option<u64>]) {
         out.fill(None);
-        if let Some(pagemap) = &self.pagemap {
+        if self.shows_frames
+            && let Ok(pagemap) = Pagemap::open()
+        {
             let first = self.memory.virtual_page(first);
             // A read that fails leaves the rest unknown, which is all that is to be said of it.
             let _ = pagemap.frames(first, out);

@@ -80,6 +80,8 @@ pub(crate) struct ProcessRecord {
     pub(crate) drift_events: u64,
     pub(crate) home_changes: u64,
     pub(crate) arena_bytes: u64,
+    /// What of it a child of `fork` has from its parent: of these lines nothing is known.
+    pub(crate) inherited_bytes: u64,
     pub(crate) assigned_bytes: u64,
     pub(crate) table_bytes: u64,
     pub(crate) peak_live_bytes: u64,
@@ -135,6 +137,7 @@ impl ProcessRecord {
             drift_events: report.drift_events(),
             home_changes: report.home_changes(),
             arena_bytes: report.arena_bytes(),
+            inherited_bytes: report.inherited_bytes(),
             assigned_bytes: report.assigned_bytes(),
             table_bytes: report.table_bytes(),
             peak_live_bytes: report.peak_live_bytes(),

@@ -81,6 +81,10 @@ fn one(text: &mut String, process: &ProcessRecord) {
             ),
         );
     }
+    if process.inherited_bytes > 0 {
+        let bytes = fmt::bytes(process.inherited_bytes);
+        line("", format!("{bytes} of the arena from the process that forked it, by no distance"));
+    }
     for live in &process.live_by_core {
         let levels = [("LLC", live.llc_ns), ("DRAM", live.dram_ns)];
         let far = levels.into_iter().filter_map(|(level, ns)| Some((level, ns?)));

@@ -18,7 +18,7 @@ const JOINED_PAGES: u64 = 8;
 const STEP_PAGES: u64 = 512;
 /// Of these, pages that are noted between two looks at the clock: whole blocks of pages that share one
 /// code where patterns are that long.
-const PART_PAGES: u64 = 8;
+pub(super) const PART_PAGES: u64 = 8;
 const UNDER_WAY_PAGES: u64 = 64;
 
 impl Instance<'_> {
@@ -26,23 +26,24 @@ impl Instance<'_> {
     /// by part. It is given all of a step before it goes on, and the next ones when these are
     /// known. True if there was no time for all.
     pub(super) fn add_memory(&self, hold: &mut Hold<'_>, until: u64, stride: Stride) -> bool {
-        let Work { machine, classifier, noted, wanted, .. } = &mut *hold.work;
+        let Work { machine, classifier, first, noted, wanted, .. } = &mut *hold.work;
+        let first = *first;
         let under_way = noted.saturating_sub(classifier.stats().ready);
         let idle = *noted >= *wanted && under_way < UNDER_WAY_PAGES;
-        let there = self.arena.pages() as u64;
+        let there = self.pages_learnt(first);
         if idle && (there > *noted || self.heap().wants_pages() > 0) {
             *wanted = *noted + STEP_PAGES;
         }
         while *noted < *wanted {
             let end = *noted + PART_PAGES;
-            let is_there = self.arena.pages() as u64 >= end || {
+            let is_there = self.pages_learnt(first) >= end || {
                 let _held = self.growth.adding.hold();
                 let found = self.extend(stride);
                 // The last pages of a full arena need be no whole block.
                 *wanted = if found { *wanted } else { *noted };
-                !found || self.arena.pages() as u64 >= end
+                !found || self.pages_learnt(first) >= end
             };
-            let end = end.min(self.arena.pages() as u64);
+            let end = end.min(self.pages_learnt(first));
             if let Ok(pages) = usize::try_from(end)
                 && is_there
                 && end > *noted
@@ -55,6 +56,11 @@ impl Instance<'_> {
             }
         }
         false
+    }
+
+    /// Pages of the arena from `first` on.
+    pub(super) fn pages_learnt(&self, first: u64) -> u64 {
+        (self.arena.pages() as u64).saturating_sub(first)
     }
 
     /// One step of the arena; the lock is held. False if there is none.

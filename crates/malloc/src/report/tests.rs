@@ -83,7 +83,7 @@ fn other_bytes_are_refused() {
 fn a_late_file_keeps_what_came_before() {
     let (early, late) = (Counters::new(), Counters::new());
     early.begin(5, Mode::Aware, 1);
-    early.delegated(Reason::ForkChild, Tally { objects: 2, bytes: 64 });
+    early.delegated(Reason::NoMemory, Tally { objects: 2, bytes: 64 });
     late.begin(5, Mode::Aware, 1);
     late.absorb(&early);
     assert_eq!(late.snapshot(), early.snapshot());

@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod atlas;
 #[cfg(test)]
+mod children;
+#[cfg(test)]
 mod library;
 #[cfg(test)]
 mod programs;

@@ -1,0 +1,68 @@
+//! How growth begins anew in a child of `fork`.
+//!
+//! Frames of inherited pages change as they are written, so nothing is learnt of them, and what the
+//! parent was learning is left as it lay: a thread that there is not any more may have been at it.
+//! The child learns nothing before it has placed as much by itself as any process, and then only
+//! pages that it has taken itself.
+
+use super::pages::PART_PAGES;
+use super::{Growth, Work};
+use crate::counters::Counters;
+use crate::instance::Instance;
+use crate::process;
+use core::sync::atomic::Ordering;
+
+impl Growth {
+    /// This is a child of `fork`, which is to begin anew when it has placed so much.
+    pub(crate) fn forked(&self, start_bytes: u64) {
+        self.learning.free_of_lost();
+        // Half of a step is taken once more, which changes nothing.
+        self.adding.free_of_lost();
+        self.is_worth_it.store(false, Ordering::Relaxed);
+        self.is_unknown.store(false, Ordering::Relaxed);
+        self.retries.store(0, Ordering::Relaxed);
+        self.anew_at_bytes.store(start_bytes.max(1), Ordering::Relaxed);
+    }
+
+    /// Whether what is known is the parent's.
+    pub(super) fn is_inherited(&self) -> bool {
+        self.anew_at_bytes.load(Ordering::Relaxed) > 0
+    }
+
+    /// Learns from here on what this says. The lock is held.
+    fn set_work(&self, work: Work) {
+        // SAFETY: the lock is held, so nobody has a reference. What lay there may be half changed:
+        // it is neither read nor dropped.
+        unsafe { self.work.get().write(work) };
+    }
+}
+
+impl Instance<'static> {
+    /// Begins anew, in a child of `fork` that has placed enough by itself.
+    pub(crate) fn begin_anew(&'static self, counters: &Counters) {
+        let growth = &self.growth;
+        if !growth.is_inherited() {
+            return;
+        }
+        let at = growth.anew_at_bytes.load(Ordering::Relaxed);
+        if counters.placed_bytes() < at {
+            return;
+        }
+        let Some(_held) = growth.learning.try_hold() else { return };
+        if !growth.is_inherited() {
+            return;
+        }
+        process::report_late();
+        // Whole parts, so that blocks of pages that share a code are whole too.
+        let first = (self.arena.pages() as u64).next_multiple_of(PART_PAGES);
+        match Work::new(*self.atlas(), &self.arena, first, self.heap().policy()) {
+            Ok(work) => {
+                growth.set_work(work);
+                growth.has_backlog.store(true, Ordering::Relaxed);
+                growth.anew_at_bytes.store(0, Ordering::Release);
+            }
+            // There may be memory later.
+            Err(_) => growth.anew_at_bytes.store(at.saturating_mul(2), Ordering::Relaxed),
+        }
+    }
+}
