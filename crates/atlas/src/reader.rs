@@ -21,7 +21,7 @@ use isochrone_units::{CoreId, Level, LineAddr, PageAddr, RegionId};
 #[derive(Clone, Copy, Debug)]
 pub struct Atlas<'a> {
     header: Header,
-    meta: &'a str,
+    meta: &'a [u8],
     cores: &'a [[u8; 2]],
     levels: [Option<LevelInfo<'a>>; 2],
     bases: &'a [[u8; 4]],
@@ -200,12 +200,19 @@ impl<'a> Atlas<'a> {
     /// [`AtlasError`] with the reason for which the bytes are refused.
     pub fn open(bytes: &'a [u8]) -> Result<Self, AtlasError> {
         let header = check_header(bytes, true)?;
-        Self::assemble(bytes, header)
+        let atlas = Self::assemble(bytes, header)?;
+        if core::str::from_utf8(atlas.meta).is_err() {
+            return Err(bad("description", "not UTF-8 text"));
+        }
+        if !atlas.lines.is_sorted_by(|a, b| LinesRecord::key(a) < LinesRecord::key(b)) {
+            return Err(bad("measured lines", "not sorted"));
+        }
+        Ok(atlas)
     }
 
-    /// Opens bytes that [`Self::open`] has accepted before, without computing their checksum.
-    /// Everything else is checked again, so that changed bytes give an error or wrong numbers but
-    /// never a panic.
+    /// Opens bytes that [`Self::open`] has accepted before, without computing their checksum, nor
+    /// reading description and measured lines, which are most of an atlas. Everything else is
+    /// checked again, so that changed bytes give an error or wrong answers but never a panic.
     ///
     /// # Errors
     /// [`AtlasError`] with the reason for which the bytes are refused.
@@ -217,7 +224,6 @@ impl<'a> Atlas<'a> {
     fn assemble(bytes: &'a [u8], header: Header) -> Result<Self, AtlasError> {
         let sections = Sections::open(bytes, header.sections)?;
         let meta = sections.get(Section::Meta).ok_or(bad("description", "it is missing"))?;
-        let meta = core::str::from_utf8(meta).map_err(|_| bad("description", "not UTF-8 text"))?;
         let mut atlas = Self {
             header,
             meta,
@@ -230,9 +236,6 @@ impl<'a> Atlas<'a> {
             matrices: Matrices::open(sections.get(Section::Matrices).unwrap_or(&[]))?,
             lines: sections.records(Section::Lines, "measured lines")?,
         };
-        if !atlas.lines.is_sorted_by(|a, b| LinesRecord::key(a) < LinesRecord::key(b)) {
-            return Err(bad("measured lines", "not sorted"));
-        }
         for record in sections.records::<LEVEL_BYTES>(Section::Levels, "levels")? {
             let info = atlas.check_level(record)?;
             let slot = &mut atlas.levels[usize::from(format::level_tag(info.level))];
@@ -336,8 +339,8 @@ impl<'a> Atlas<'a> {
 
     /// The description as JSON text: everything but pages and measured lines.
     #[must_use]
-    pub const fn meta(&self) -> &'a str {
-        self.meta
+    pub fn meta(&self) -> &'a str {
+        core::str::from_utf8(self.meta).unwrap_or_default()
     }
 
     /// True if the run that made it was not interrupted.

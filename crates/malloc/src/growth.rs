@@ -300,8 +300,8 @@ impl Instance<'_> {
     }
 
     /// Whether anything is to be learnt: of what a second-level cache holds no line is waited for,
-    /// so a process that has less in use pays nothing. Half of it, so that pages are known in time;
-    /// once so much was in use, for good. A pool was made to be placed.
+    /// so a process that has less in use pays nothing; once so much was in use, for good. A pool was
+    /// made to be placed.
     pub(crate) fn is_worth_it(&self) -> bool {
         let worth = &self.growth.is_worth_it;
         if !self.is_process() || worth.load(Ordering::Relaxed) {
@@ -310,7 +310,7 @@ impl Instance<'_> {
         if self.growth.is_inherited() {
             return false;
         }
-        let enough = self.heap().live_bytes() >= self.heap().policy().l2_bytes / 2;
+        let enough = self.heap().live_bytes() >= self.heap().policy().l2_bytes;
         if enough {
             worth.store(true, Ordering::Relaxed);
         }

@@ -4,7 +4,7 @@
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::growth::Growth;
-use crate::memory::{self, Boxed};
+use crate::memory;
 use crate::process::PROCESS;
 use crate::report::{LIVE_CORES, Lines, Reason, Word};
 use core::ffi::c_void;
@@ -16,6 +16,7 @@ use isochrone_alloc::{
 };
 use isochrone_atlas::{Atlas, AtlasError};
 use isochrone_os::OsError;
+use isochrone_os::boxed::Boxed;
 use isochrone_os::rseq::CoreWord;
 use isochrone_os::table::Table;
 use isochrone_units::{CoreId, LINES_PER_PAGE, Level, PAGE_BYTES};
@@ -118,12 +119,6 @@ struct Owned {
     bins: Table<Bins>,
 }
 
-const NO_MEMORY: InstanceError = InstanceError::Os(OsError {
-    what: "cannot get memory for an allocator",
-    errno: libc::ENOMEM,
-    advice: "raise ulimit -v",
-});
-
 /// A rate in whole cycles.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate")]
 fn whole(hz: f64) -> u64 {
@@ -190,13 +185,15 @@ impl<'a> Instance<'a> {
     }
 
     fn open(settings: &Settings<'a>, is_process: bool) -> Result<Self, InstanceError> {
-        let atlas = Atlas::open(settings.atlas)?;
+        // Who named the process's atlas has checked its sum, for which all of it is read.
+        let open = if is_process { Atlas::reopen } else { Atlas::open };
+        let atlas = open(settings.atlas)?;
         if atlas.cores().len() == 0 {
             return Err(InstanceError::Empty);
         }
         let bytes = settings.arena_bytes_max.min(ARENA_BYTES_LARGEST);
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        let arena = Boxed::new(Arena::new(bytes, settings.huge_pages)?).ok_or(NO_MEMORY)?;
+        let arena = Boxed::new(Arena::new(bytes, settings.huge_pages)?)?;
         let oracle = settings.policy.mode == Mode::Oracle;
         let tables = Owned::new(&atlas, arena.pages_max(), oracle)?;
         let mut places = Table::zeroed(CORE_NUMBERS)?;
@@ -244,7 +241,7 @@ impl<'a> Instance<'a> {
         let counters = PROCESS.counters();
         counters.set(Word::TableBytes, instance.tables.bytes());
         counters.set(Word::ClockHz, whole(instance.atlas.clock_hz()));
-        Ok(Boxed::new(instance).ok_or(Reason::NoMemory)?.leak())
+        Ok(Boxed::new(instance).map_err(|_| Reason::NoMemory)?.leak())
     }
 
     /// This is a child of `fork`: what the arena has is from the parent.

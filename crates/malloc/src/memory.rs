@@ -7,15 +7,13 @@ use crate::config::PathBytes;
 use crate::counters::Counters;
 use crate::report::{REPORT_BYTES, REPORT_SUFFIX};
 use core::ffi::CStr;
-use core::marker::PhantomData;
-use core::ops::Deref;
 use core::ptr::{self, NonNull};
 use isochrone_units::PAGE_BYTES;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, fstat, ftruncate, open};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous};
 
-/// Zeroed memory, present where it is touched. Nobody gives it back but a [`Boxed`].
+/// Zeroed memory, present where it is touched. Nobody gives it back.
 pub(crate) fn zeroed(bytes: usize) -> Option<NonNull<u8>> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
@@ -23,69 +21,6 @@ pub(crate) fn zeroed(bytes: usize) -> Option<NonNull<u8>> {
     // SAFETY: a new range wherever the kernel finds room disturbs nobody.
     let found = unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, flags) };
     NonNull::new(found.ok()?.cast())
-}
-
-/// A value in memory of its own, at an address that does not change when the box is moved.
-#[derive(Debug)]
-pub(crate) struct Boxed<T> {
-    place: NonNull<T>,
-    value: PhantomData<T>,
-}
-
-// SAFETY: the box owns its value, as `alloc`'s does.
-unsafe impl<T: Send> Send for Boxed<T> {}
-// SAFETY: a shared box gives shared references only.
-unsafe impl<T: Sync> Sync for Boxed<T> {}
-
-impl<T> Boxed<T> {
-    const BYTES: usize = {
-        assert!(align_of::<T>() <= PAGE_BYTES);
-        if size_of::<T>() == 0 { 1 } else { size_of::<T>() }.next_multiple_of(PAGE_BYTES)
-    };
-
-    /// `None` where there is no memory.
-    pub(crate) fn new(value: T) -> Option<Self> {
-        let place = zeroed(Self::BYTES)?.cast::<T>();
-        // SAFETY: page-aligned, as large as the value, and nobody else's.
-        unsafe { place.write(value) };
-        Some(Self { place, value: PhantomData })
-    }
-
-    /// The value, for somebody who is gone before the box is.
-    ///
-    /// # Safety
-    /// The reference must not be used after the box was dropped. The box may be moved.
-    pub(crate) unsafe fn lasting(&self) -> &'static T {
-        // SAFETY: written in `new`; the caller vouches for the time.
-        unsafe { self.place.as_ref() }
-    }
-
-    /// The value for the rest of the process's life.
-    pub(crate) fn leak(self) -> &'static T {
-        let place = self.place;
-        core::mem::forget(self);
-        // SAFETY: written in `new`, and never unmapped any more.
-        unsafe { place.as_ref() }
-    }
-}
-
-impl<T> Deref for Boxed<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        // SAFETY: written in `new`, and there until `drop`.
-        unsafe { self.place.as_ref() }
-    }
-}
-
-impl<T> Drop for Boxed<T> {
-    fn drop(&mut self) {
-        // SAFETY: written in `new`, and dropped once.
-        unsafe { self.place.drop_in_place() };
-        // SAFETY: mapped in `new` with this length; nobody has it any more.
-        let result = unsafe { rustix::mm::munmap(self.place.as_ptr().cast(), Self::BYTES) };
-        debug_assert!(result.is_ok(), "a range that was mapped can be unmapped");
-    }
 }
 
 /// Reads a small file from its beginning; how many bytes there were, at most `out.len()`.
@@ -245,23 +180,6 @@ mod tests {
         // SAFETY: so many bytes were just mapped and are initialised.
         let bytes = unsafe { core::slice::from_raw_parts(start.as_ptr(), 10_000) };
         assert!(bytes.iter().all(|&byte| byte == 0));
-    }
-
-    #[test]
-    fn a_box_holds_its_value_and_drops_it() {
-        let dropped = std::cell::Cell::new(false);
-        struct Tell<'a>(&'a std::cell::Cell<bool>, [u64; 700]);
-        impl Drop for Tell<'_> {
-            fn drop(&mut self) {
-                self.0.set(true);
-            }
-        }
-        let boxed = Boxed::new(Tell(&dropped, [7; 700])).expect("memory");
-        let moved = boxed;
-        assert!(moved.1.iter().all(|&word| word == 7) && !dropped.get());
-        drop(moved);
-        assert!(dropped.get());
-        assert_eq!(Boxed::new(5_u32).expect("memory").leak(), &5);
     }
 
     #[test]

@@ -15,7 +15,6 @@ use crate::counters::Counters;
 use crate::helper::Helper;
 use crate::instance::{Instance, Range};
 use crate::lock::Lock;
-use crate::memory::Boxed;
 use crate::report::{Reason, Tally, Word};
 use crate::slab::Slab;
 use crate::thread::{self, state};
@@ -25,6 +24,7 @@ use core::ffi::{CStr, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use isochrone_alloc::{Misuse, SizeClass, Slot};
+use isochrone_os::boxed::Boxed;
 use isochrone_os::clock;
 
 /// Phases of a process.
@@ -160,7 +160,7 @@ fn read_config(path: &CStr) -> Option<&'static Config> {
     let mut bytes = [0; CONFIG_BYTES];
     let length = memory::read_file(path, &mut bytes)?;
     let config = Config::from_bytes(bytes.get(..length)?).ok()?;
-    Some(Boxed::new(config)?.leak())
+    Some(Boxed::new(config).ok()?.leak())
 }
 
 /// The process ends by `exit`: what this thread has not added yet, it adds now.

@@ -21,6 +21,7 @@ mod syscall;
 
 pub mod affinity;
 pub mod area;
+pub mod boxed;
 pub mod cache;
 pub mod clock;
 pub mod doubles;

@@ -39,8 +39,8 @@ unsafe impl<T: sealed::Zeroed, const N: usize> sealed::Zeroed for [T; N] {}
 
 /// A range of its own, with room for entries of a type.
 #[derive(Debug)]
-struct Room<T> {
-    first: NonNull<T>,
+pub(crate) struct Room<T> {
+    pub(crate) first: NonNull<T>,
     bytes: usize,
 }
 
@@ -84,7 +84,7 @@ impl<T> Table<T> {
 
 impl<T> Room<T> {
     /// Maps room for `length` entries, all bytes zero.
-    fn new(length: usize) -> Result<Self, OsError> {
+    pub(crate) fn new(length: usize) -> Result<Self, OsError> {
         const { assert!(align_of::<T>() <= PAGE_BYTES && size_of::<T>() > 0) };
         const TOO_LARGE: OsError =
             OsError::invalid("cannot make so large a table", "ask for fewer entries");

@@ -18,6 +18,7 @@ use super::timing::Timing;
 use crate::Worn;
 use isochrone_atlas::{Atlas, BaseContest, Code};
 use isochrone_os::OsError;
+use isochrone_os::boxed::Boxed;
 use isochrone_os::table::Table;
 use isochrone_units::{CoreId, Level};
 
@@ -83,7 +84,7 @@ pub(super) struct Side {
 #[derive(Debug)]
 pub struct Classifier<'a> {
     pub(super) atlas: Atlas<'a>,
-    pub(super) sides: [Option<Side>; 2],
+    pub(super) sides: [Option<Boxed<Side>>; 2],
     pub(super) seats: Table<Seat>,
     pub(super) notes: Notes,
     pub(super) look: Look,
@@ -119,12 +120,12 @@ impl<'a> Classifier<'a> {
     /// # Errors
     /// [`OsError`] where there is no address space, or for an atlas that cannot be decoded with.
     pub fn new(atlas: Atlas<'a>, plan: Plan) -> Result<Self, OsError> {
-        let open = |level: Level| -> Result<Option<Side>, OsError> {
+        let open = |level: Level| -> Result<Option<Boxed<Side>>, OsError> {
             let Some(model) = LevelModel::open(&atlas, level)? else { return Ok(None) };
             let seed = plan.seed ^ u64::from(isochrone_atlas::format::level_tag(level)) << 32;
             let stream = Stream::new(&model, plan.pages_max, seed)?;
             let fresh = Queue::new(plan.pages_max)?;
-            Ok(Some(Side {
+            let side = Side {
                 model,
                 stream,
                 fresh,
@@ -132,7 +133,8 @@ impl<'a> Classifier<'a> {
                 given_up_until: None,
                 given_up: 0,
                 wanted: true,
-            }))
+            };
+            Boxed::new(side).map(Some)
         };
         let mut cores = atlas.cores();
         let seats = Table::made(atlas.cores().len(), |_| Seat {
@@ -416,7 +418,7 @@ impl<'a> Classifier<'a> {
         until: u64,
     ) -> Result<Step, OsError> {
         let place = side(level);
-        let Some(own) = &mut self.sides[place] else { return Ok(Step::Idle) };
+        let Some(own) = self.sides[place].as_deref_mut() else { return Ok(Step::Idle) };
         let seat = self.seats[seat];
         let Some(base) = seat.worn[place] else { return Ok(Step::Idle) };
         if !own.wanted || !own.is_open() || !own.stream.has_work(&self.notes) {
