@@ -83,7 +83,7 @@ pub(super) fn all(root: &Path) -> Vec<Case> {
     let git = format!(
         "git clone -q --bare '{root}' copy && cd copy && git log --stat --format='%H %an %s' && \
          git repack -adfq --depth=20 --window=20 --threads=2 && git fsck --full --no-progress && \
-         git log -p | sha256sum"
+         git log -p -M -C --find-copies-harder | sha256sum"
     );
     vec![
         python_tests("python threads", "test.test_thread test.test_threading test.test_queue"),
