@@ -14,7 +14,7 @@ mod tests {
     use std::ffi::CString;
     use std::os::unix::ffi::OsStrExt;
     use std::path::Path;
-    use std::sync::Mutex;
+    use std::sync::{Mutex, PoisonError};
 
     use isochrone_alloc::Policy;
     use isochrone_malloc::{Config, CoreList, IsochroneAlloc, PathBytes, Reason};
@@ -226,7 +226,11 @@ mod tests {
         }
     }
 
+    /// The allocator is the process's: what one test does while it begins, another's report has.
+    static ALONE: Mutex<()> = Mutex::new(());
+
     fn random_operations(each: usize) {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::tempdir().expect("a folder");
         begin(folder.path());
         let sent: Vec<Mutex<Vec<Object>>> = (0..THREADS).map(|_| Mutex::default()).collect();
