@@ -1,19 +1,24 @@
 //! How far the time-stamp counters of two cores are apart.
 //!
-//! A hypervisor may show each virtual CPU the counter of the core that it happens to run on, and counters of
-//! one processor differ by some steps. Each rank stamps a line when it has the other's stamp: what one way takes
-//! longer than the other, by their counters, is twice what the counters are apart. It is taken for granted that both
-//! ways take as long, which many lines make likelier: lines have different homes.
+//! A hypervisor may show each virtual CPU the counter of the core that it happens to run on, and counters of one
+//! processor differ by some steps. Each rank stamps a line when it has the other's stamp: what one way takes longer
+//! than the other, by their counters, is twice what the counters are apart. That holds where both ways do the same: a
+//! stamp comes to a rank that has looked at the line for long ([`REST_CYCLES`]), so its writer has to take the line
+//! back, whichever way it goes; and each rank begins half of the trips, so what beginning or answering takes falls
+//! out.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use isochrone_os::clock;
+use isochrone_os::line_transfer::time_stamp;
 use isochrone_stats as stats;
 
 /// Lines that go to and fro.
 const LINES: usize = 32;
 /// How often each does.
 const TRIPS: usize = 16;
+/// A stamp is sent so long after what came before it: some transfers between the farthest cores, cycles.
+const REST_CYCLES: u64 = 2000;
 
 /// A line pair of its own for each word.
 #[derive(Debug, Default)]
@@ -24,43 +29,55 @@ pub(crate) struct Apart(pub(crate) AtomicU64);
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     lines: [Apart; LINES],
-    /// What came of it, and how often it was told.
-    ahead: Apart,
-    told: Apart,
+    /// What a turn has found, the bits of a number of cycles.
+    longer: Apart,
+    /// Turns begun and ended.
+    steps: Apart,
 }
 
 impl Counters {
-    /// Cycles that the counter of the second rank is ahead of that of the first. Both must call it as often.
-    /// A counter advances in steps of `tick` cycles.
-    pub(crate) fn ahead(&self, first: bool, tick: u32) -> i64 {
-        if first {
-            let trips: Vec<f64> = self
-                .lines
-                .iter()
-                .cycle()
-                .take(LINES * TRIPS)
-                .map(|line| there_and_back(&line.0))
-                .collect();
-            #[allow(
-                clippy::cast_possible_truncation,
-                reason = "counters of two cores are some cycles apart"
-            )]
-            let cycles =
-                stats::tick_mean(&trips, f64::from(tick)).map_or(0.0, |t| t.mean).round() as i64;
-            self.ahead.0.store(cycles.cast_unsigned(), Ordering::Relaxed);
-            self.told.0.store(self.told.0.load(Ordering::Relaxed) + 1, Ordering::Release);
-            cycles
+    /// Cycles that the counter of the second rank is ahead of that of the first. Both must call it as often, and have
+    /// done so `before` times. A counter advances in steps of `tick` cycles.
+    pub(crate) fn ahead(&self, first: bool, before: u64, tick: u32) -> i64 {
+        let by_first = self.turn(first, 4 * before, tick);
+        let by_second = self.turn(!first, 4 * before + 2, tick);
+        #[allow(clippy::cast_possible_truncation, reason = "counters are some cycles apart")]
+        let cycles = ((by_first - by_second) / 2.0).round() as i64;
+        cycles
+    }
+
+    /// Trips that one rank begins, the one with `begins`; to both ranks, the mean over trips of half of what the way
+    /// there takes longer than the way back, cycles.
+    fn turn(&self, begins: bool, steps: u64, tick: u32) -> f64 {
+        let lines = || self.lines.iter().cycle().take(LINES * TRIPS);
+        if begins {
+            // Nobody looks at the lines now: the other rank waits for the turn.
+            self.lines.iter().for_each(|line| line.0.store(0, Ordering::Relaxed));
+            self.steps.0.store(steps + 1, Ordering::Release);
+            let trips: Vec<f64> = lines().map(|line| there_and_back(&line.0)).collect();
+            let longer = stats::tick_mean(&trips, f64::from(tick)).map_or(0.0, |t| t.mean);
+            self.longer.0.store(longer.to_bits(), Ordering::Relaxed);
+            self.steps.0.store(steps + 2, Ordering::Release);
+            longer
         } else {
-            let before = self.told.0.load(Ordering::Relaxed);
-            for line in self.lines.iter().cycle().take(LINES * TRIPS) {
-                answer(&line.0);
-            }
-            while self.told.0.load(Ordering::Acquire) == before {
-                std::hint::spin_loop();
-            }
-            self.ahead.0.load(Ordering::Relaxed).cast_signed()
+            self.after(steps + 1);
+            lines().for_each(|line| answer(&line.0));
+            self.after(steps + 2);
+            f64::from_bits(self.longer.0.load(Ordering::Relaxed))
         }
     }
+
+    fn after(&self, step: u64) {
+        while self.steps.0.load(Ordering::Acquire) < step {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+/// Lets time pass until the other rank has looked at its line for long.
+fn rest() {
+    let end = time_stamp() + REST_CYCLES;
+    while time_stamp() < end {}
 }
 
 /// A stamp of the first rank is even and one of the second odd, so that each sees whose it is.
@@ -80,6 +97,7 @@ fn seen(line: &AtomicU64, odd: bool) -> u64 {
     reason = "stamps of one trip differ by far less than 2^52 cycles"
 )]
 fn there_and_back(line: &AtomicU64) -> f64 {
+    rest();
     let sent = clock::start();
     line.store(sent << 1, Ordering::Release);
     let answered = seen(line, true) >> 1;
@@ -90,6 +108,7 @@ fn there_and_back(line: &AtomicU64) -> f64 {
 
 fn answer(line: &AtomicU64) {
     seen(line, false);
+    rest();
     line.store(clock::start() << 1 | 1, Ordering::Release);
 }
 
@@ -101,8 +120,8 @@ mod tests {
     fn both_ranks_are_told_the_same() {
         let counters = Counters::default();
         let [first, second] = std::thread::scope(|scope| {
-            let second = scope.spawn(|| [0; 2].map(|_| counters.ahead(false, 1)));
-            let first = [0; 2].map(|_| counters.ahead(true, 1));
+            let second = scope.spawn(|| [0, 1].map(|before| counters.ahead(false, before, 1)));
+            let first = [0, 1].map(|before| counters.ahead(true, before, 1));
             [first, second.join().unwrap_or_else(|_| panic!("the second rank panicked"))]
         });
         assert_eq!(first, second);

@@ -12,7 +12,7 @@ use std::thread;
 
 use anyhow::{Context, Result, bail, ensure};
 use isochrone_cla::collectives::Collective;
-use isochrone_cla::live::{Kind, Loads, Nearness, Reduction, Settings, Team};
+use isochrone_cla::live::{Kind, Loads, Nearness, Reduction, Settings, Team, poll_cycles};
 use isochrone_cla::program::{Combine, Element, Rank};
 use isochrone_os::affinity::pin;
 use isochrone_os::clock::{self, Clock};
@@ -127,6 +127,8 @@ pub(crate) struct Block {
     pub(crate) lines: [LineTimes; 2],
     /// How far the counter of rank 1 is ahead of that of rank 0, before and after, ns.
     pub(crate) ahead_ns: [f64; 2],
+    /// How long it is from one poll to the next of either rank, before and after, ns; nothing where ranks do not pause.
+    pub(crate) polls_ns: Vec<f64>,
     /// The round trip on each candidate, ns, where lines were chosen.
     pub(crate) trips_ns: Vec<f64>,
     /// How far each candidate is by what is known, where it was asked for and is known.
@@ -154,6 +156,8 @@ const AHEAD_CYCLES: u64 = 4000;
 /// A rank that begins more than this after the moment was interrupted, ns: two looks at the clock, the last of
 /// which is part of it. The model is of calls that all begin at once.
 const LATE_NS: f64 = 40.0;
+/// A late rank begins so much later, cycles: more than any call takes.
+const LATER_CYCLES: u64 = 4000;
 /// Calls of a block before its first sample: rings are gone round, and pages and predictors are warm.
 const WARM: u64 = 256;
 /// Windows of a block: some milliseconds, less than what a host takes between two moves.
@@ -186,17 +190,18 @@ struct Times {
     end: u64,
 }
 
-/// Calls `what` in at least `windows` windows, rank `r` on core `cores[r]`.
+/// Calls `what` in at least `windows` windows, rank `r` on core `cores[r]`. Where a rank is `late`, it begins when the
+/// other has long done what it can do without it, and a sample is what its own call takes.
 pub(crate) fn series(
     what: What,
     cores: [CoreId; 2],
-    windows: u64,
+    (windows, late): (u64, Option<Rank>),
     clock: &Clock,
 ) -> Result<Series> {
     let wanted = usize::try_from(windows.div_ceil(BLOCK))?;
     let mut series = Series::default();
     while series.blocks.len() < wanted {
-        let block = block(what, &cores, (BLOCK, Lines::AsTheyLie), clock)?;
+        let block = block(what, &cores, (BLOCK, Lines::AsTheyLie, late), clock)?;
         if !block.has_moved() {
             series.blocks.push(block);
             continue;
@@ -215,11 +220,8 @@ pub(crate) fn series(
 
 /// The calls of a team of one rank: each waits for nobody.
 pub(crate) fn alone(what: What, core: CoreId, windows: u64, clock: &Clock) -> Result<Vec<f64>> {
-    Ok(block(what, &[core], (windows, Lines::AsTheyLie), clock)?
-        .samples
-        .iter()
-        .map(|s| s.ns)
-        .collect())
+    let block = block(what, &[core], (windows, Lines::AsTheyLie, None), clock)?;
+    Ok(block.samples.iter().map(|s| s.ns).collect())
 }
 
 impl Times {
@@ -239,15 +241,17 @@ struct Row {
     loads: [Vec<f64>; 2],
     /// How far the other's counter is ahead, before and after, cycles; 0 at rank 1.
     ahead: [i64; 2],
+    /// From one poll to the next, before and after, cycles.
+    polls: Vec<u64>,
     /// Round trips on candidates, cycles.
     trips: Vec<f64>,
 }
 
-/// Some windows of a new team, on lines that it chose or as they lie.
+/// Some windows of a new team, on lines that it chose or as they lie, with a rank that is late or none.
 pub(crate) fn block(
     what: What,
     cores: &[CoreId],
-    (windows, lines): (u64, Lines<'_>),
+    (windows, lines, late): (u64, Lines<'_>, Option<Rank>),
     clock: &Clock,
 ) -> Result<Block> {
     let ranks = u16::try_from(cores.len())?;
@@ -266,8 +270,9 @@ pub(crate) fn block(
     let mut rows: Vec<Row> = thread::scope(|scope| {
         let rank = |(me, &core): (Team, &CoreId)| {
             let window = &window;
+            let later = if late == Some(me.rank()) { LATER_CYCLES } else { 0 };
             scope.spawn(move || {
-                one_rank(what, me, core, (WARM + windows, chosen), (window, clock.tick))
+                one_rank(what, me, core, (WARM + windows, later, chosen), (window, clock.tick))
             })
         };
         let threads: Vec<_> = team.into_iter().zip(cores).map(rank).collect();
@@ -289,17 +294,23 @@ pub(crate) fn block(
     }
     let transfers: Vec<f64> = lines.iter().flat_map(|l| &l.from).flatten().copied().collect();
     let request_ns = stats::median(&transfers).map_or(f64::INFINITY, |ns| ns / 2.0);
-    let (samples, late) = evaluated(&rows, (windows, request_ns), clock);
+    let (samples, late) = match late {
+        None => evaluated(&rows, (windows, request_ns), clock),
+        Some(rank) => own(rows.get(rank.index()), windows, clock),
+    };
+    #[allow(clippy::cast_precision_loss, reason = "a pause takes far less than 2^52 cycles")]
+    let polls_ns =
+        rows.iter().flat_map(|row| &row.polls).map(|&cycles| clock.ns(cycles as f64)).collect();
     let trips = rows.first().map(|row| row.trips.as_slice()).unwrap_or_default();
     let trips_ns = trips.iter().map(|&cycles| clock.ns(cycles)).collect();
-    Ok(Block { samples, late, lines, ahead_ns, trips_ns, distances })
+    Ok(Block { samples, late, lines, ahead_ns, polls_ns, trips_ns, distances })
 }
 
 fn one_rank(
     what: What,
     mut me: Team,
     core: CoreId,
-    (calls, (nearness, distances)): (u64, (Option<Nearness>, &[f64])),
+    (calls, later, (nearness, distances)): (u64, u64, (Option<Nearness>, &[f64])),
     (window, tick): (&Window, u32),
 ) -> Result<Row> {
     pin(core).with_context(|| format!("core {} cannot be used", core.0))?;
@@ -312,8 +323,9 @@ fn one_rank(
     }
     let root = me.rank() == Rank(0);
     let several = me.ranks() > 1;
-    let apart = || if several { window.counters.ahead(root, tick) } else { 0 };
-    let ahead = apart();
+    let apart = |before| if several { window.counters.ahead(root, before, tick) } else { 0 };
+    let ahead = apart(0);
+    let mut polls: Vec<u64> = poll_cycles().into_iter().collect();
     let before = loads(what, &mut me, tick)?;
     let mut word = [1; 2];
     let mut times = Vec::with_capacity(usize::try_from(calls)?);
@@ -328,7 +340,7 @@ fn one_rank(
             window.ready.0.store(call, Ordering::Release);
             until(&window.named.0, call);
             window.moment.0.load(Ordering::Relaxed).wrapping_add_signed(ahead)
-        };
+        } + later;
         // A look in order takes twice as long, and ranks would begin that much apart.
         while time_stamp() < moment {}
         let begin = clock::start();
@@ -336,7 +348,8 @@ fn one_rank(
         times.push(Times { moment, begin, end: clock::stop() });
     }
     let after = loads(what, &mut me, tick)?;
-    Ok(Row { times, loads: [before, after], ahead: [ahead, apart()], trips })
+    polls.extend(poll_cycles());
+    Ok(Row { times, loads: [before, after], ahead: [ahead, apart(1)], polls, trips })
 }
 
 /// Loads of every line by each of two ranks in turn; those of this rank.
@@ -389,4 +402,15 @@ fn evaluated(
         samples.push(Sample { call, ns });
     }
     (samples, late)
+}
+
+/// What each call took of one rank by its own counter, and how often it began late.
+#[allow(clippy::cast_precision_loss, reason = "differences of cycles are far below 2^52")]
+fn own(row: Option<&Row>, windows: u64, clock: &Clock) -> (Vec<Sample>, usize) {
+    let times = row.map(|row| row.times.as_slice()).unwrap_or_default();
+    let taken = times.iter().zip(0..).filter(|(_, call)| (WARM..WARM + windows).contains(call));
+    let in_time = |t: &Times| clock.ns(t.begin.saturating_sub(t.moment) as f64) <= LATE_NS;
+    let ns = |t: &Times| clock.ns(t.end.saturating_sub(t.begin) as f64 - clock.overhead);
+    let (samples, late): (Vec<_>, Vec<_>) = taken.partition(|(t, _)| in_time(t));
+    (samples.into_iter().map(|(t, call)| Sample { call, ns: ns(t) }).collect(), late.len())
 }

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use isochrone_atlas_store::contents::Contents;
 use isochrone_atlas_store::load;
-use isochrone_cla::live::poll_cycles;
+use isochrone_cla::program::Rank;
 use isochrone_machine::LineCosts;
 use isochrone_os::clock::Clock;
 use isochrone_report::{fmt, table::Cell, table::Table};
@@ -24,7 +24,9 @@ use crate::args::{ModelArgs, VerifyCommand};
 use crate::line_costs::measured;
 use crate::output::{Terminal, write_file};
 use live::{Series, What, alone, series};
-use model::{MEDIAN_OFF_MOST, OfCall, RATIO_MOST, SHARE_LEAST, Verdict, block_phases, calls};
+use model::{
+    Beside, MEDIAN_OFF_MOST, OfCall, RATIO_MOST, SHARE_LEAST, Verdict, block_phases, calls,
+};
 
 /// Runs the command.
 pub(crate) fn run(command: &VerifyCommand, terminal: &Terminal) -> Result<ExitCode> {
@@ -42,6 +44,8 @@ struct Costs {
 
 /// Windows from which the cost of a call alone is taken.
 const ALONE: u64 = 4000;
+/// Windows from which the cost of a call that comes late is taken, for each rank.
+const LATE: u64 = 2000;
 
 /// Costs between the first two cores of the atlas. What a transfer takes is measured with the samples.
 fn costs(atlas: &Contents) -> Result<Costs> {
@@ -58,32 +62,50 @@ fn costs(atlas: &Contents) -> Result<Costs> {
     Ok(Costs { costs: table.costs, cores: [core(0)?, core(1)?] })
 }
 
-/// What a call costs that waits for nobody: a team of one rank, measured now.
-fn alone_ns(what: What, core: CoreId, clock: &Clock) -> Result<f64> {
-    let ns = alone(what, core, ALONE, clock)?;
-    // A mean: one reading is a multiple of the counter's step, which may be as long as the call.
-    let found = stats::tick_mean(&ns, clock.ns(f64::from(clock.tick)));
-    Ok(found.context("no window began in time: is the machine busy?")?.mean.max(0.0))
+/// What a call costs beside its operations, at least and at most, measured now.
+fn beside(what: What, cores: [CoreId; 2], clock: &Clock) -> Result<Beside> {
+    let least_ns = mean_ns(&alone(what, cores[0], ALONE, clock)?, clock)?.max(0.0);
+    let calls = calls(what)?;
+    // The second call of a ring: neither is it the first, nor does it acknowledge.
+    let usual = calls.get(1).or_else(|| calls.first()).context("a collective has calls")?;
+    let mut most_ns = least_ns;
+    for late in [Rank(0), Rank(1)] {
+        let mut found = Vec::new();
+        for block in series(what, cores, (LATE, Some(late)), clock)?.blocks {
+            let Some(awaited_ns) = usual.awaited_ns(late, &block) else { continue };
+            let ns: Vec<f64> = block.samples.iter().map(|sample| sample.ns).collect();
+            found.push(mean_ns(&ns, clock)? - awaited_ns);
+        }
+        most_ns = most_ns.max(stats::median(&found).unwrap_or(least_ns));
+    }
+    Ok(Beside { least_ns, most_ns })
 }
 
-/// How long it is from one poll of a waiting rank to its next; 0 where it does not pause.
-#[allow(clippy::cast_precision_loss, reason = "a pause takes far less than 2^52 cycles")]
-fn poll_ns(clock: &Clock) -> f64 {
-    poll_cycles().map_or(0.0, |cycles| clock.ns(cycles as f64))
+/// A mean: one reading is a multiple of the counter's step, which may be as long as the call.
+fn mean_ns(ns: &[f64], clock: &Clock) -> Result<f64> {
+    let found = stats::tick_mean(ns, clock.ns(f64::from(clock.tick)));
+    Ok(found.context("no window began in time: is the machine busy?")?.mean)
 }
 
 /// What the model, with all costs times `scale`, says of what was measured.
-fn verdict(what: What, live: Series, costs: &LineCosts, scale: f64) -> Result<Verdict> {
+fn verdict(
+    what: What,
+    live: Series,
+    (costs, beside): (&LineCosts, Beside),
+    scale: f64,
+) -> Result<Verdict> {
     let calls = calls(what)?;
+    let scaled = Beside { least_ns: beside.least_ns * scale, most_ns: beside.most_ns * scale };
     let mut blocks = Vec::with_capacity(live.blocks.len());
     for mut block in live.blocks {
         for times in &mut block.lines {
             times.from.iter_mut().flatten().for_each(|ns| *ns *= scale);
         }
-        let phases = block_phases(&calls, &costs.scaled(scale), &block)?;
+        block.polls_ns.iter_mut().for_each(|ns| *ns *= scale);
+        let phases = block_phases(&calls, &costs.scaled(scale), scaled, &block)?;
         blocks.push((block.samples, phases));
     }
-    Ok(Verdict::of(what, &blocks, costs.added.call_ns * scale))
+    Ok(Verdict::of(what, &blocks, scaled))
 }
 
 /// What went on while measuring.
@@ -96,6 +118,8 @@ struct Seen {
     transfers_ns: Vec<f64>,
     /// How far the counter of rank 1 was ahead, for each block, ns.
     ahead_ns: Vec<f64>,
+    /// From one poll to the next, ns; nothing where ranks do not pause.
+    polls_ns: Vec<f64>,
 }
 
 impl Seen {
@@ -103,6 +127,7 @@ impl Seen {
         self.late += live.blocks.iter().map(|b| b.late).sum::<usize>();
         self.blocks += live.blocks.len();
         self.moved += live.moved;
+        self.polls_ns.extend(live.blocks.iter().flat_map(|b| &b.polls_ns));
         let lines = live.blocks.iter().flat_map(|b| &b.lines).flat_map(|l| &l.from);
         self.transfers_ns.extend(lines.flatten());
         self.ahead_ns
@@ -124,16 +149,14 @@ fn check_model(args: &ModelArgs, terminal: &Terminal) -> Result<ExitCode> {
     let atlas =
         load(&args.atlas).context("verify needs this machine's atlas: `isochrone map --quick`")?;
     let clock = Clock::calibrate();
-    let mut found = costs(&atlas)?;
-    found.costs.added.poll_ns = poll_ns(&clock);
+    let found = costs(&atlas)?;
     let mut verdicts = Vec::new();
     let mut seen = Seen::default();
     for what in What::ALL {
-        let mut costs = found.costs.clone();
-        costs.added.call_ns = alone_ns(what, found.cores[0], &clock)?;
-        let live = series(what, found.cores, args.windows, &clock)?;
+        let beside = beside(what, found.cores, &clock)?;
+        let live = series(what, found.cores, (args.windows, None), &clock)?;
         seen.add(&live);
-        verdicts.push(verdict(what, live, &costs, args.scale)?);
+        verdicts.push(verdict(what, live, (&found.costs, beside), args.scale)?);
     }
     let faults: Vec<String> = verdicts.iter().flat_map(Verdict::faults).collect();
     if let Some(path) = &args.json {
@@ -181,7 +204,8 @@ fn to_json(args: &ModelArgs, found: &Costs, verdicts: &[Verdict], seen: &Seen) -
             "live_ns_p50": v.live_ns[1],
             "live_ns_p95": v.live_ns[2],
             "simulated_median_ns": v.simulated_ns,
-            "call_ns": v.call_ns,
+            "call_ns": v.beside.least_ns,
+            "late_call_ns": v.beside.most_ns,
             "holds": v.faults().is_empty(),
             "calls": v.calls.iter().map(of_call).collect::<Vec<_>>(),
         })
@@ -194,7 +218,7 @@ fn to_json(args: &ModelArgs, found: &Costs, verdicts: &[Verdict], seen: &Seen) -
         "transfer_ns_p5": seen.transfer_ns()[0],
         "transfer_ns_p95": seen.transfer_ns()[2],
         "counters_apart_ns": stats::median(&seen.ahead_ns),
-        "poll_ns": found.costs.added.poll_ns,
+        "poll_ns": stats::median(&seen.polls_ns),
         "local_ns": found.costs.local_ns,
         "windows": args.windows,
         "late_windows": seen.late,
@@ -220,6 +244,7 @@ fn text(
         "p50",
         "p95",
         "call",
+        "late",
         "simulated",
         "inside",
     ]);
@@ -233,7 +258,8 @@ fn text(
             ns(v.live_ns[0]),
             ns(v.live_ns[1]),
             ns(v.live_ns[2]),
-            ns(v.call_ns),
+            ns(v.beside.least_ns),
+            ns(v.beside.most_ns),
             ns(v.simulated_ns),
             Cell::text(fmt::percent(v.share())),
         ]);
@@ -250,7 +276,9 @@ fn text(
             "2 ranks on cores {a} and {b}: a line crosses in {middle:.1} ns, {least:.1} to {most:.1} for nine \
              in ten (measured before and after each block){scaled}",
         ),
-        "T_min, T_max: predicted, medians over calls; live, and call (of one rank alone): measured".to_owned(),
+        "T_min, T_max: predicted, medians over calls; live, and what a call costs beside its operations \
+         (call: of one rank alone; late: of a rank that comes last): measured"
+            .to_owned(),
         table.to_terminal(u16::try_from(width).unwrap_or(80)),
         format!(
             "it holds where {:.0} % of the live samples are inside and the simulated median is within {:.0} % of \

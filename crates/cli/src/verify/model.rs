@@ -11,7 +11,7 @@ use isochrone_cla::simulated::{Model, simulate};
 use isochrone_machine::{ClassCost, LineCosts, PairClass};
 use isochrone_stats as stats;
 
-use super::live::{Block, LineTimes, Sample, What};
+use super::live::{Block, Sample, What};
 
 /// A live sample must be inside the band so often.
 pub(super) const SHARE_LEAST: f64 = 0.9;
@@ -27,7 +27,17 @@ pub(super) struct Phase {
     pub(super) simulated_ns: f64,
 }
 
-/// A transfer of the lines that one call uses, ns.
+/// What a call costs beside its operations, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Beside {
+    /// Of a team of one rank, which waits for nobody.
+    pub(super) least_ns: f64,
+    /// Of a rank that comes when all that it waits for has been written, without the transfers of that: its waits end
+    /// at once, but it has them, and its own lines are being looked at.
+    pub(super) most_ns: f64,
+}
+
+/// A transfer of the lines that one call uses, and how far apart polls are, ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Transfers {
     /// The cheapest line that rank 0 hands to rank 1, and the cheapest that rank 1 hands to rank 0. Where ranks
@@ -36,18 +46,21 @@ pub(super) struct Transfers {
     pub(super) mean_ns: f64,
     /// The dearest line, whoever hands it: a rank may have to take its own back.
     pub(super) most_ns: f64,
+    /// From one poll to the next where ranks pause, the mean and the most; 0 where they do not.
+    pub(super) polls_ns: [f64; 2],
 }
 
 impl Transfers {
     /// The same for all lines.
     #[cfg(test)]
     pub(super) const fn all(ns: f64) -> Self {
-        Self { least_ns: [ns; 2], mean_ns: ns, most_ns: ns }
+        Self { least_ns: [ns; 2], mean_ns: ns, most_ns: ns, polls_ns: [0.0; 2] }
     }
 
     /// Those of the lines that `now` hands from one rank to the other, measured before its block and after.
     /// A line is handed by whoever writes it.
-    fn of(now: &Recorded, lines: &[LineTimes]) -> Self {
+    pub(super) fn of(now: &Recorded, block: &Block) -> Self {
+        let lines = &block.lines;
         let handed = |rank: usize| -> Vec<f64> {
             let operations = now.ranks.get(rank).map(|record| record.operations.as_slice());
             let written: BTreeSet<u32> =
@@ -66,13 +79,22 @@ impl Transfers {
             least_ns: [0, 1].map(|rank: usize| end(&by[rank], f64::min).unwrap_or(least)),
             mean_ns: stats::mean(&all).unwrap_or(f64::NAN),
             most_ns: end(&all, f64::max).unwrap_or(f64::NAN),
+            polls_ns: [
+                stats::mean(&block.polls_ns).unwrap_or(0.0),
+                end(&block.polls_ns, f64::max).unwrap_or(0.0),
+            ],
         }
     }
 
     /// `costs` of two cores with such transfers: at their cheapest, on average, at their dearest.
     fn tables(self, costs: &LineCosts) -> [LineCosts; 3] {
-        let all = |ns: f64| between(costs, [ns; 2]);
-        [between(costs, self.least_ns), all(self.mean_ns), all(self.most_ns)]
+        let all = |ns: f64, poll_ns: f64| {
+            let mut table = between(costs, [ns; 2]);
+            table.added.poll_ns = poll_ns;
+            table
+        };
+        let [poll, late_poll] = self.polls_ns;
+        [between(costs, self.least_ns), all(self.mean_ns, poll), all(self.most_ns, late_poll)]
     }
 }
 
@@ -107,6 +129,16 @@ pub(super) struct Call {
     warm: Vec<Recorded>,
 }
 
+impl Call {
+    /// What its lines cost in a block for each wait of `rank`, all together, ns; nothing if it waits for nobody.
+    pub(super) fn awaited_ns(&self, rank: Rank, block: &Block) -> Option<f64> {
+        let operations = &self.now.ranks.get(rank.index())?.operations;
+        let waits = operations.iter().filter(|o| matches!(o, Operation::Wait { .. })).count();
+        let each_ns = Transfers::of(&self.now, block).mean_ns;
+        (waits > 0).then(|| std::iter::repeat_n(each_ns, waits).sum())
+    }
+}
+
 /// Every call of a ring, as the team does it that is sampled.
 pub(super) fn calls(what: What) -> Result<Vec<Call>> {
     let (collective, bytes) = (what.collective(), what.bytes());
@@ -124,14 +156,15 @@ pub(super) fn calls(what: What) -> Result<Vec<Call>> {
 /// The band of every call of a ring, in the hot state that the calls before leave, each in its own window.
 /// `T_min` takes for each direction the cheapest of the lines that a call hands that way, `T_max` the dearest of all.
 ///
-/// Stores are posted. Of what a call costs beside its operations, at least half is on the way: the rest can
-/// run beside a transfer, since cores execute out of order.
+/// Stores are posted. Of the least that a call costs beside its operations, at least half is on the way: the rest can
+/// run beside a transfer, since cores execute out of order. `T_max` has the most, and the simulation the middle of
+/// both.
 pub(super) fn phases(
     calls: &[Call],
     costs: &LineCosts,
+    beside: Beside,
     transfers: impl Fn(&Recorded) -> Transfers,
 ) -> Result<Vec<Phase>> {
-    let call_ns = costs.added.call_ns;
     let band = |Call { now, warm }: &Call| {
         let start = Start::AfterEach(warm);
         let [low, middle, high] = transfers(now).tables(costs);
@@ -139,34 +172,44 @@ pub(super) fn phases(
             Ok::<_, PredictError>(predict(now, start, table, &[0, 1], Rules::Timed)?.posted_band())
         };
         let band = Band {
-            min_ns: end(&low)?.min_ns + call_ns / 2.0,
-            max_ns: end(&high)?.max_ns + call_ns,
+            min_ns: end(&low)?.min_ns + beside.least_ns / 2.0,
+            max_ns: end(&high)?.max_ns + beside.most_ns,
         };
-        Ok(Phase { band, simulated_ns: simulated_ns(now, start, &middle)? })
+        let call_ns = f64::midpoint(beside.least_ns, beside.most_ns);
+        Ok(Phase { band, simulated_ns: simulated_ns(now, start, &middle)? + call_ns })
     };
     calls.iter().map(band).collect()
 }
 
 /// The same for the lines of a block.
-pub(super) fn block_phases(calls: &[Call], costs: &LineCosts, block: &Block) -> Result<Vec<Phase>> {
-    phases(calls, costs, |now| Transfers::of(now, &block.lines))
+pub(super) fn block_phases(
+    calls: &[Call],
+    costs: &LineCosts,
+    beside: Beside,
+    block: &Block,
+) -> Result<Vec<Phase>> {
+    phases(calls, costs, beside, |now| Transfers::of(now, block))
 }
 
 /// Simulated runs of each call.
 const SEEDS: u64 = 11;
 
-/// The median of what simulated runs take, stores posted as in the band.
+/// The median of what the operations take in simulated runs, stores posted as in the band.
 fn simulated_ns(now: &Recorded, start: Start<'_>, costs: &LineCosts) -> Result<f64> {
-    let posted = |o: &Operation| matches!(o, Operation::Write { .. } | Operation::Claim { .. });
     let mut totals = Vec::new();
     for seed in 0..SEEDS {
         let run = simulate(now, start, costs, &[0, 1], &Model::default(), seed)?;
         let ends = now.ranks.iter().zip(&run.operations_ns).flat_map(|(rank, ends)| {
             rank.operations.iter().zip(ends).filter(|(o, _)| !posted(o)).map(|(_, end)| *end)
         });
-        totals.push(ends.fold(0.0, f64::max) + costs.added.call_ns);
+        totals.push(ends.fold(0.0, f64::max));
     }
     Ok(stats::median(&totals).unwrap_or(f64::NAN))
+}
+
+/// Whether a rank goes on without waiting for it.
+const fn posted(operation: &Operation) -> bool {
+    matches!(operation, Operation::Write { .. } | Operation::Claim { .. })
 }
 
 /// One collective: what was measured, and what the model says.
@@ -186,8 +229,8 @@ pub(super) struct Verdict {
     pub(super) live_ns: [f64; 3],
     /// The median over samples of what is simulated for their calls, ns.
     pub(super) simulated_ns: f64,
-    /// What a call costs beside its operations, ns.
-    pub(super) call_ns: f64,
+    /// What a call costs beside its operations.
+    pub(super) beside: Beside,
     /// Calls of the ring by themselves.
     pub(super) calls: Vec<OfCall>,
 }
@@ -206,7 +249,7 @@ pub(super) struct OfCall {
 
 impl Verdict {
     /// Of samples, each with the phase that is its call's.
-    pub(super) fn of(what: What, blocks: &[(Vec<Sample>, Vec<Phase>)], call_ns: f64) -> Self {
+    pub(super) fn of(what: What, blocks: &[(Vec<Sample>, Vec<Phase>)], beside: Beside) -> Self {
         let ring = blocks.first().map_or(1, |(_, phases)| phases.len().max(1));
         let mut by_call: Vec<Vec<(f64, Phase)>> = vec![Vec::new(); ring];
         for (samples, phases) in blocks {
@@ -231,7 +274,7 @@ impl Verdict {
             ratio: [middle(&all, ratio), all.iter().map(ratio).fold(0.0, f64::max)],
             live_ns: [0.05, 0.5, 0.95].map(|q| quantile(&all, q)),
             simulated_ns: middle(&all, |(_, p)| p.simulated_ns),
-            call_ns,
+            beside,
             calls: by_call.iter().map(|samples| OfCall::of(samples)).collect(),
         }
     }

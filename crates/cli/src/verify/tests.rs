@@ -3,7 +3,7 @@
 use isochrone_machine::{AddedTerms, ClassCost, LineCosts, PairClass};
 
 use super::live::{Block, LineTimes, Sample, What};
-use super::model::{Phase, RATIO_MOST, Transfers, Verdict, block_phases, calls, phases};
+use super::model::{Beside, Phase, RATIO_MOST, Transfers, Verdict, block_phases, calls, phases};
 
 fn costs() -> LineCosts {
     let near = ClassCost {
@@ -18,11 +18,16 @@ fn costs() -> LineCosts {
     costs
 }
 
+/// As much at most as at least.
+fn beside(costs: &LineCosts) -> Beside {
+    Beside { least_ns: costs.added.call_ns, most_ns: costs.added.call_ns }
+}
+
 /// The calls of a ring with one cost for all lines.
 fn of(what: What, costs: &LineCosts) -> Vec<Phase> {
     let transfers = Transfers::all(costs.pair(0, 1).transfer_ns);
     let calls = calls(what).unwrap_or_else(|error| panic!("{error:#}"));
-    phases(&calls, costs, |_| transfers).unwrap_or_else(|error| panic!("{error:#}"))
+    phases(&calls, costs, beside(costs), |_| transfers).unwrap_or_else(|error| panic!("{error:#}"))
 }
 
 /// What the machine would give: the simulated time of each call, up to a fifth longer.
@@ -44,7 +49,7 @@ fn a_right_model_holds_and_one_scaled_by_half_or_two_does_not() {
         let samples = samples(what, &costs());
         let verdict = |factor: f64| {
             let phases = of(what, &costs().scaled(factor));
-            Verdict::of(what, &[(samples.clone(), phases)], 0.0)
+            Verdict::of(what, &[(samples.clone(), phases)], Beside::default())
         };
         let right = verdict(1.0);
         assert!(right.faults().is_empty(), "{right:?}");
@@ -74,11 +79,13 @@ fn a_call_is_priced_by_its_own_lines() {
         late: 0,
         lines: [LineTimes { from: from.clone() }, LineTimes { from }],
         ahead_ns: [0.0; 2],
+        polls_ns: Vec::new(),
         trips_ns: Vec::new(),
         distances: Vec::new(),
     };
     let with = |phases: &[Phase]| phases.iter().map(|p| p.band.min_ns).collect::<Vec<_>>();
-    let phases = block_phases(&calls, &costs(), &block).unwrap_or_else(|e| panic!("{e:#}"));
+    let phases = block_phases(&calls, &costs(), beside(&costs()), &block)
+        .unwrap_or_else(|e| panic!("{e:#}"));
     let (one, usual) = (with(&phases), with(&of(What::Broadcast, &costs())));
     let dearer: Vec<usize> = (0..one.len()).filter(|&n| one[n] > usual[n] + 39.0).collect();
     // Chunk `s` lies in slot `s mod slots`, and the first call is chunk 1.
@@ -96,10 +103,13 @@ fn where_two_lines_must_cross_the_dearer_one_is_on_the_way() {
             late: 0,
             lines,
             ahead_ns: [0.0; 2],
+            polls_ns: Vec::new(),
             trips_ns: Vec::new(),
             distances: Vec::new(),
         };
-        block_phases(&calls, &costs(), &block).unwrap_or_else(|error| panic!("{error:#}"))[0].band
+        block_phases(&calls, &costs(), beside(&costs()), &block)
+            .unwrap_or_else(|error| panic!("{error:#}"))[0]
+            .band
     };
     let (usual, there, back) = (block(80.0, 80.0), block(120.0, 80.0), block(80.0, 120.0));
     assert!((there.min_ns - usual.min_ns - 40.0).abs() < 1e-6, "{there:?} {usual:?}");
