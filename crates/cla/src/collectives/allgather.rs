@@ -93,7 +93,7 @@ impl Allgather {
         }
         for &(rank, cells) in &self.others {
             if self.tree.is_none() {
-                cells.wait(lines, piece.s)?;
+                cells.wait_piece(lines, piece)?;
             }
             let from = u32::from(rank.0) * bytes;
             lines.copy(piece.inside(cells), piece.within(Buffer::Receive, from));

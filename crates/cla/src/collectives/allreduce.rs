@@ -55,7 +55,7 @@ impl UpDown {
             }
             if s > call.before + lead {
                 let piece = call.piece(s - lead);
-                down.wait(lines, piece.s)?;
+                down.wait_piece(lines, piece)?;
                 lines.copy(piece.inside(down), piece.within(Buffer::Receive, 0));
                 self.hand_on(lines, piece);
             }
@@ -74,7 +74,7 @@ impl UpDown {
     ) -> Result<(), Gone> {
         lines.copy(piece.within(Buffer::Send, 0), result);
         for &child in &self.children {
-            child.wait(lines, piece.s)?;
+            child.wait_piece(lines, piece)?;
             lines.reduce(call.combine, piece.inside(child), result);
         }
         Ok(())
@@ -171,7 +171,7 @@ impl Doubling {
                 let mine = piece.inside(first.mine);
                 lines.copy(part, mine);
                 if let Some((neighbour, _)) = folds {
-                    neighbour.wait(lines, piece.s)?;
+                    neighbour.wait_piece(lines, piece)?;
                     lines.reduce(call.combine, piece.inside(*neighbour), mine);
                 }
                 first.mine.raise(lines, piece);
@@ -185,7 +185,7 @@ impl Doubling {
         let result = piece.within(Buffer::Receive, 0);
         match &self.part {
             Part::Folded(_, neighbour) => {
-                neighbour.wait(lines, piece.s)?;
+                neighbour.wait_piece(lines, piece)?;
                 lines.copy(piece.inside(*neighbour), result);
             }
             Part::Doubles { folds, rounds } => {
@@ -201,7 +201,7 @@ impl Doubling {
                         round.mine.raise(lines, piece);
                         own = if round.left { result } else { piece.inside(round.mine) };
                     }
-                    round.other.wait(lines, piece.s)?;
+                    round.other.wait_piece(lines, piece)?;
                     let other = piece.inside(round.other);
                     let (left, right) = if round.left { (own, other) } else { (other, own) };
                     if left != result {

@@ -90,7 +90,7 @@ impl Broadcast {
         for piece in call.pieces() {
             let mine = piece.within(buffer, 0);
             if let Some(parent) = &self.parent {
-                parent.cells.wait(lines, piece.s)?;
+                parent.cells.wait_piece(lines, piece)?;
                 lines.copy(piece.inside(parent.cells), mine);
             }
             for group in &self.groups {

@@ -64,7 +64,7 @@ impl Gather {
                     }
                     for &(rank, cells) in &self.others {
                         if self.flat {
-                            cells.wait(lines, piece.s)?;
+                            cells.wait_piece(lines, piece)?;
                         }
                         let from = u32::from(rank.0) * call.bytes;
                         lines.copy(piece.inside(cells), piece.within(Buffer::Receive, from));

@@ -43,7 +43,7 @@ impl Reduce {
             };
             lines.copy(piece.within(Buffer::Send, 0), result);
             for &child in &self.children {
-                child.wait(lines, piece.s)?;
+                child.wait_piece(lines, piece)?;
                 lines.reduce(call.combine, piece.inside(child), result);
             }
             if let Some((cells, _)) = self.up {

@@ -96,7 +96,7 @@ impl Cells {
     #[inline]
     pub(super) fn raise<L: Lines>(self, lines: &mut L, piece: Piece) {
         lines.write(self.at(piece.s), piece.s);
-        let written = (piece.bytes + Line::WORD_BYTES).div_ceil(Line::BYTES);
+        let written = piece.lines();
         if self.claims {
             // The next message is most likely as long as this one.
             lines.claim(self.at(piece.s + 1), written);
@@ -111,10 +111,27 @@ impl Cells {
     #[inline]
     pub(super) fn wait<L: Lines>(self, lines: &mut L, s: u64) -> Result<(), Gone> {
         lines.wait(self.at(s), Compare::AtLeast, s)?;
+        self.foresee(lines, s);
+        Ok(())
+    }
+
+    /// Waits for the flag of a piece whose bytes are read next.
+    ///
+    /// # Errors
+    /// As [`Self::wait`].
+    #[inline]
+    pub(super) fn wait_piece<L: Lines>(self, lines: &mut L, piece: Piece) -> Result<(), Gone> {
+        let all = piece.lines();
+        lines.wait_for(self.at(piece.s), all, Compare::AtLeast, piece.s)?;
+        self.foresee(lines, piece.s);
+        Ok(())
+    }
+
+    #[inline]
+    fn foresee<L: Lines>(self, lines: &mut L, s: u64) {
         if u64::from(self.mask) >= Self::FORESEEN {
             lines.foresee(self.at(s + Self::FORESEEN));
         }
-        Ok(())
     }
 
     /// The first line of the slot of chunk `s`.
@@ -186,6 +203,12 @@ impl Piece {
     /// A chunk that carries nothing.
     pub(super) const fn empty(s: u64) -> Self {
         Self { s, offset: 0, bytes: 0 }
+    }
+
+    /// Lines that hold it and its flag.
+    #[inline]
+    const fn lines(self) -> u32 {
+        (self.bytes + Line::WORD_BYTES).div_ceil(Line::BYTES)
     }
 
     /// The piece in a buffer in which the message begins at byte `from`.

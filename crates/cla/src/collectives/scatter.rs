@@ -45,7 +45,7 @@ impl Scatter {
         for piece in call.pieces() {
             let mine = piece.within(Buffer::Receive, 0);
             if let Some((cells, _)) = self.mine {
-                cells.wait(lines, piece.s)?;
+                cells.wait_piece(lines, piece)?;
             }
             for &(rank, cells, done) in &self.others {
                 if let Some(due) = self.ring.due(piece.s) {

@@ -38,6 +38,10 @@ pub(super) struct Live<'a> {
 /// instead of 401; one line gains nothing, and a stream of 4 KiB took twice the time.
 const HANDED_OVER: std::ops::RangeInclusive<u32> = 2..=17;
 
+/// Lines of a message at most that a waiting rank asks for with each look at the flag. A writer of more is at work for
+/// longer than a line takes to cross, and would lose lines that it has just fetched.
+const FETCHED_MOST: u32 = 8;
+
 impl Live<'_> {
     #[inline]
     fn word(&self, line: Line) -> &Word {
@@ -89,6 +93,27 @@ impl Lines for Live<'_> {
             return Ok(());
         }
         self.waits.wait(self.word(line), compare, value)
+    }
+
+    #[inline]
+    fn wait_for(
+        &mut self,
+        line: Line,
+        lines: u32,
+        compare: Compare,
+        value: u64,
+    ) -> Result<(), Gone> {
+        if !(2..=FETCHED_MOST).contains(&lines) {
+            return self.wait(line, compare, value);
+        }
+        self.at_once = compare.holds(self.word(line).load(), value);
+        if self.at_once {
+            return Ok(());
+        }
+        let first = line.0 as usize;
+        let others = &self.table[first + 1..first + lines as usize];
+        let fetch = || others.iter().for_each(|place| fetch_line(place.as_ptr()));
+        self.waits.wait_with(self.word(line), compare, value, fetch)
     }
 
     #[inline]

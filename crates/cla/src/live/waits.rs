@@ -154,8 +154,22 @@ impl Waits {
     /// Waits until the comparison holds.
     #[inline]
     pub(super) fn wait(&self, word: &Word, compare: Compare, value: u64) -> Result<(), Gone> {
+        self.wait_with(word, compare, value, || ())
+    }
+
+    /// The same; `asking` follows each look before what was seen is known.
+    #[inline]
+    pub(super) fn wait_with(
+        &self,
+        word: &Word,
+        compare: Compare,
+        value: u64,
+        asking: impl Fn(),
+    ) -> Result<(), Gone> {
         for _ in 0..self.polls.get() {
-            if compare.holds(word.load(), value) {
+            let seen = word.load();
+            asking();
+            if compare.holds(seen, value) {
                 return Ok(());
             }
             if self.pauses {

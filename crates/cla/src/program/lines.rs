@@ -51,6 +51,23 @@ pub trait Lines {
     #[inline]
     fn foresee(&mut self, _line: Line) {}
 
+    /// As [`Self::wait`] for the flag of a message on `lines` lines from `line` on, which is read next. Live the other lines
+    /// are asked for with every look at the flag, so that they cross with it and not after it. That changes no byte and
+    /// orders nothing, so the other readings leave it out.
+    ///
+    /// # Errors
+    /// As [`Self::wait`].
+    #[inline]
+    fn wait_for(
+        &mut self,
+        line: Line,
+        _lines: u32,
+        compare: Compare,
+        value: u64,
+    ) -> Result<(), Gone> {
+        self.wait(line, compare, value)
+    }
+
     /// `dst[i] = combine(dst[i], src[i])` over the elements of two spans of the same length
     /// (`cl_reduce`). The order of the operands is as written: `dst` first.
     fn reduce(&mut self, combine: Combine, src: Span, dst: Span);
