@@ -51,9 +51,9 @@ pub trait Lines {
     #[inline]
     fn foresee(&mut self, _line: Line) {}
 
-    /// As [`Self::wait`] for the flag of a message on `lines` lines from `line` on, which is read next. Live the other lines
-    /// are asked for with every look at the flag, so that they cross with it and not after it. That changes no byte and
-    /// orders nothing, so the other readings leave it out.
+    /// As [`Self::wait`] for the flag of a message on `lines` lines from `line` on, which is read next. Live the other
+    /// lines are asked for with every look at the flag, so that they cross with it and not after it. That changes no
+    /// byte and orders nothing, so the other readings leave it out.
     ///
     /// # Errors
     /// As [`Self::wait`].
