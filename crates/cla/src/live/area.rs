@@ -21,7 +21,7 @@ const CORES_MAX: usize = 8192;
 /// Bytes of a line.
 pub(super) const LINE_BYTES: usize = 64;
 /// "isochcla", and the version of this layout.
-const MAGIC: u64 = u64::from_le_bytes(*b"isochcl2");
+const MAGIC: u64 = u64::from_le_bytes(*b"isochcl3");
 
 /// A number on a line of its own.
 #[derive(Debug)]
@@ -47,6 +47,10 @@ pub(super) struct Header {
     pub(super) stopped: Alone,
     /// How far the owner and the asker of a measurement are.
     pub(super) turns: [AloneWord; 2],
+    /// Stamps of two ranks that compare their counters.
+    pub(super) stamps: [AloneWord; super::counters::LINES],
+    /// What each of the two has found.
+    pub(super) found: [AloneWord; 2],
     /// What each rank says of itself: [`ABSENT`], [`HERE`] or [`LEFT`].
     pub(super) states: [AtomicU32; RANKS_MAX],
     /// In which order the pairs of lines at the front are taken, where ranks have chosen.

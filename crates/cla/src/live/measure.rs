@@ -56,7 +56,7 @@ impl Team {
     /// # Errors
     /// [`TeamError`] for ranks that the team does not have, and when a rank has ended.
     pub fn load_cycles(&mut self, loads: Loads) -> Result<Vec<f64>, TeamError> {
-        self.two_ranks(loads)?;
+        self.two_ranks(loads.owner, loads.asker)?;
         let me = self.rank();
         let steps = self.steps;
         let (area, waits, channel) = self.channel_of(loads.kind, loads.root, loads.bytes)?;
@@ -81,7 +81,7 @@ impl Team {
     /// # Errors
     /// [`TeamError`] for ranks that the team does not have, after a first call, and when a rank has ended.
     pub fn copy_cycles(&mut self, loads: Loads, which: Which) -> Result<Vec<Vec<f64>>, TeamError> {
-        self.two_ranks(loads)?;
+        self.two_ranks(loads.owner, loads.asker)?;
         let me = self.rank();
         let plan = channel_plan(self.choose(), loads.kind, self.ranks(), loads.root, loads.bytes)?;
         let bytes = u32::try_from(loads.bytes).unwrap_or(0).min(plan.options().chunk_bytes());
@@ -111,11 +111,11 @@ impl Team {
         Ok(cycles)
     }
 
-    /// Whether owner and asker are two ranks of this team.
-    fn two_ranks(&self, loads: Loads) -> Result<(), TeamError> {
+    /// Whether these are two ranks of this team.
+    pub(super) fn two_ranks(&self, one: Rank, other: Rank) -> Result<(), TeamError> {
         let ranks = self.ranks();
-        for rank in [loads.owner, loads.asker] {
-            if rank.0 >= ranks || loads.owner == loads.asker {
+        for rank in [one, other] {
+            if rank.0 >= ranks || one == other {
                 return Err(TeamError::Rank { rank, ranks });
             }
         }

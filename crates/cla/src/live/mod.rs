@@ -32,6 +32,7 @@
 mod area;
 mod channel;
 mod choose;
+mod counters;
 mod kind;
 mod lines;
 mod measure;

@@ -20,8 +20,6 @@ use isochrone_os::line_transfer::time_stamp;
 use isochrone_stats as stats;
 use isochrone_units::CoreId;
 
-use super::counters::{Apart, Counters};
-
 /// What is called, over one 64-bit number, with rank 0 as the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
@@ -173,13 +171,17 @@ const APART_NS: f64 = 10.0;
 /// Blocks are done again so often, for each that is wanted, before that is called an error.
 const AGAIN_MOST: usize = 4;
 
+/// A line pair of its own for each word.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Apart(AtomicU64);
+
 /// What the ranks tell each other between calls.
 #[derive(Debug, Default)]
 struct Window {
     moment: Apart,
     named: Apart,
     ready: Apart,
-    counters: Counters,
 }
 
 /// When a rank began and ended a call, and when it should have begun, cycles.
@@ -323,8 +325,8 @@ fn one_rank(
     }
     let root = me.rank() == Rank(0);
     let several = me.ranks() > 1;
-    let apart = |before| if several { window.counters.ahead(root, before, tick) } else { 0 };
-    let ahead = apart(0);
+    let both = [Rank(0), Rank(1)];
+    let ahead = if several { me.counter_ahead(both, tick)? } else { 0 };
     let mut polls: Vec<u64> = poll_cycles().into_iter().collect();
     let before = loads(what, &mut me, tick)?;
     let mut word = [1; 2];
@@ -349,7 +351,8 @@ fn one_rank(
     }
     let after = loads(what, &mut me, tick)?;
     polls.extend(poll_cycles());
-    Ok(Row { times, loads: [before, after], ahead: [ahead, apart(1)], polls, trips })
+    let ahead_after = if several { me.counter_ahead(both, tick)? } else { 0 };
+    Ok(Row { times, loads: [before, after], ahead: [ahead, ahead_after], polls, trips })
 }
 
 /// Loads of every line by each of two ranks in turn; those of this rank.

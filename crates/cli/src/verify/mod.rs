@@ -1,6 +1,5 @@
 //! `isochrone verify`: whether the model is right, here and against what others published.
 
-mod counters;
 pub(crate) mod live;
 mod model;
 mod published;

@@ -2,7 +2,8 @@
 //! block by block in random order.
 //!
 //! All processes begin a call at the same time stamp, not after a barrier, whose own skew would be
-//! measured (`collectives.md`, section 7). A sample for which a rank came late is dropped and counted.
+//! measured (`collectives.md`, section 7). Counters of virtual CPUs may differ: before each block ranks find out by how
+//! much, and go by rank 0's. A sample for which a rank came late is dropped and counted.
 //! Every payload is compared outside of what is timed.
 
 use std::collections::BTreeMap;
@@ -333,7 +334,8 @@ impl Bench {
     /// Calls that each begin at their own time: cycles from when the last rank began until the last one
     /// was done. At rank 0; nothing elsewhere.
     fn isolated(&mut self, by: By, what: What, window: u64) -> Result<Taken> {
-        let first = self.appointment()?;
+        let ahead = self.yardstick.ahead(&self.clock)?;
+        let first = self.appointment()?.wrapping_add_signed(ahead);
         let mut stamps = Vec::with_capacity(2 * WINDOWS);
         let mut calls = Vec::with_capacity(WINDOWS);
         for call in 0..WINDOWS {
@@ -346,8 +348,8 @@ impl Bench {
             let now = clock::start();
             self.call(by, what, root)?;
             let end = clock::stop();
-            stamps.push(if late { u64::MAX } else { now });
-            stamps.push(end);
+            stamps.push(if late { u64::MAX } else { now.wrapping_add_signed(-ahead) });
+            stamps.push(end.wrapping_add_signed(-ahead));
             calls.push(self.count(by, what, root));
             self.compare(what, root)?;
         }
@@ -377,7 +379,8 @@ impl Bench {
     /// Calls that follow one another from a common time: cycles of each on average, until the last rank
     /// was done.
     fn followed(&mut self, by: By, what: What, mode: Mode) -> Result<f64> {
-        let begin = self.appointment()?;
+        let ahead = self.yardstick.ahead(&self.clock)?;
+        let begin = self.appointment()?.wrapping_add_signed(ahead);
         self.fill(what, 0);
         while clock::start() < begin {}
         for call in 0..CALLS {
@@ -389,7 +392,8 @@ impl Bench {
             let root = if mode == Mode::Steady { 0 } else { self.root(call) };
             self.count(by, what, root);
         }
-        let ends = self.process.collect(&[end]).map_err(mpi)?;
+        let mine = [end.wrapping_add_signed(-ahead)];
+        let ends = self.process.collect(&mine).map_err(mpi)?;
         let last = ends.iter().copied().max().unwrap_or(begin);
         // What came last is compared as well.
         self.checked(by, what, mode)?;
