@@ -334,7 +334,7 @@ fn one_rank(
     for call in 1..=calls {
         let moment = if root {
             until(&window.ready.0, if several { call } else { 0 });
-            let moment = clock::start() + AHEAD_CYCLES;
+            let moment = clock::start() + AHEAD_CYCLES + between_steps(call, tick);
             window.moment.0.store(moment, Ordering::Relaxed);
             window.named.0.store(call, Ordering::Release);
             moment
@@ -353,6 +353,14 @@ fn one_rank(
     polls.extend(poll_cycles());
     let ahead_after = if several { me.counter_ahead(both, tick)? } else { 0 };
     Ok(Row { times, loads: [before, after], ahead: [ahead, ahead_after], polls, trips })
+}
+
+/// Some cycles less than a step of the counter, others for each call. A moment that is a step of one rank's counter
+/// lies between two steps of the other's, which then began later in all windows of a block: who comes first to a line
+/// would be the same in all.
+fn between_steps(call: u64, tick: u32) -> u64 {
+    // Fibonacci hashing: the high half of a multiple of the golden ratio goes round evenly.
+    (call.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % u64::from(tick.max(1))
 }
 
 /// Loads of every line by each of two ranks in turn; those of this rank.
