@@ -130,12 +130,12 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// What its lines cost in a block for each wait of `rank`, all together, ns; nothing if it waits for nobody.
+    /// What a line costs in a block, for each wait of `rank`, ns; nothing if it waits for nobody.
     pub(super) fn awaited_ns(&self, rank: Rank, block: &Block) -> Option<f64> {
         let operations = &self.now.ranks.get(rank.index())?.operations;
         let waits = operations.iter().filter(|o| matches!(o, Operation::Wait { .. })).count();
-        let each_ns = Transfers::of(&self.now, block).mean_ns;
-        (waits > 0).then(|| std::iter::repeat_n(each_ns, waits).sum())
+        let waits = f64::from(u32::try_from(waits).unwrap_or(u32::MAX));
+        (waits > 0.0).then(|| waits * Transfers::of(&self.now, block).mean_ns)
     }
 }
 
