@@ -119,6 +119,26 @@ fn every_collective_tree_size_root_and_number_of_ranks() {
 }
 
 #[test]
+fn a_usual_team_does_every_collective_with_every_root_and_size() {
+    // A word, some lines, more than a chunk, and a long message: all three classes of messages.
+    let counts = [1, 32, 520, 20_000];
+    for ranks in 1..=12 {
+        let roots: Vec<u16> = (0..ranks).collect();
+        on_threads(ranks, &Settings::default(), |me| exercise(me, &counts, &roots, 2));
+    }
+}
+
+#[test]
+fn lines_serve_again_where_there_are_few() {
+    for shape in 0..5 {
+        let choose = Arc::new(Shaped { shape, ring: 4, counter: shape % 2 == 1 });
+        // Room for each collective alone, and for no two with long messages.
+        let settings = Settings { choose, bytes: Some(64 << 10), ..Settings::default() };
+        on_threads(4, &settings, |me| exercise(me, &[1, 32, 520], &[0, 1, 2, 3], 3));
+    }
+}
+
+#[test]
 fn rings_go_round_and_long_messages_flow() {
     for ring in [2, 8] {
         let choose = Arc::new(Shaped { shape: 3, ring, counter: true });

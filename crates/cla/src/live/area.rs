@@ -2,13 +2,14 @@
 //! by every rank.
 //!
 //! Ranks make the same calls in the same order, so each of them hands out the same lines without asking
-//! the others. Words are zero at the beginning, and a line is handed out once.
+//! the others. Words are zero at the beginning, and a line is handed out once, until all are taken back.
 
 use super::sync::AtomicU32;
 use super::team::TeamError;
 use super::word::Word;
 use isochrone_os::shared::{Place, Shared};
 use isochrone_units::{CoreId, LineAddr};
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,7 +22,7 @@ const CORES_MAX: usize = 8192;
 /// Bytes of a line.
 pub(super) const LINE_BYTES: usize = 64;
 /// "isochcla", and the version of this layout.
-const MAGIC: u64 = u64::from_le_bytes(*b"isochcl3");
+const MAGIC: u64 = u64::from_le_bytes(*b"isochcl4");
 
 /// A number on a line of its own.
 #[derive(Debug)]
@@ -51,6 +52,8 @@ pub(super) struct Header {
     pub(super) stamps: [AloneWord; super::counters::LINES],
     /// What each of the two has found.
     pub(super) found: [AloneWord; 2],
+    /// How often any rank has come to the point where lines are taken back.
+    pub(super) taken_back: AloneWord,
     /// What each rank says of itself: [`ABSENT`], [`HERE`] or [`LEFT`].
     pub(super) states: [AtomicU32; RANKS_MAX],
     /// In which order the pairs of lines at the front are taken, where ranks have chosen.
@@ -149,6 +152,21 @@ impl Area {
     /// The number of line `index`, counted from the first line of the memory.
     pub(super) fn number_of(&self, index: usize) -> LineAddr {
         LineAddr((Self::FRONT / LINE_BYTES + index) as u64)
+    }
+
+    /// Makes lines what they were at the beginning.
+    ///
+    /// # Panics
+    /// If there are no such lines.
+    ///
+    /// # Safety
+    /// Nobody else uses these lines meanwhile.
+    pub(super) unsafe fn clear(&self, lines: Range<usize>) {
+        assert!(lines.end <= self.lines(), "lines {lines:?} of {}", self.lines());
+        let first = self.shared.as_ptr().wrapping_add(Self::FRONT + lines.start * LINE_BYTES);
+        // SAFETY: the lines lie in the mapping, as was just checked, which may be written to and lives as long as
+        // `self`; the caller vouches that nobody else uses them.
+        unsafe { first.write_bytes(0, lines.len() * LINE_BYTES) };
     }
 
     /// The first byte of line `index`.

@@ -81,8 +81,10 @@ impl Channel {
 /// to the worst, runs that lie together from the rest.
 #[derive(Debug)]
 pub(super) struct Supply {
-    /// Lines for flags that are left, the best one last.
-    flags: Vec<usize>,
+    /// Lines for flags, the best one last.
+    all_flags: Vec<usize>,
+    /// Those of them that are left: so many, from the first on.
+    flags: usize,
     /// The first line that nobody has.
     next: usize,
     lines: usize,
@@ -101,7 +103,41 @@ impl Supply {
             None => (0..pairs).map(|pair| 2 * pair).collect(),
         };
         flags.reverse();
-        Self { flags, next: 2 * pairs, lines }
+        Self { flags: flags.len(), all_flags: flags, next: 2 * pairs, lines }
+    }
+
+    /// Hands out all lines again, in the same order.
+    pub(super) fn begin_again(&mut self) {
+        self.flags = self.all_flags.len();
+        self.next = 2 * Self::pairs(self.lines);
+    }
+
+    /// The first line behind all that were handed out: it and what follows are as they were made.
+    pub(super) const fn used(&self) -> usize {
+        self.next
+    }
+
+    /// Whether a plan's lines fit if nobody has any. If not, why.
+    pub(super) fn holds(&self, plan: &Plan) -> Result<(), TeamError> {
+        self.room(plan, self.all_flags.len(), 2 * Self::pairs(self.lines)).map(drop)
+    }
+
+    /// Runs and lines of a plan, if they fit with so many flags left and all lines from `next` on.
+    fn room(
+        &self,
+        plan: &Plan,
+        flags: usize,
+        next: usize,
+    ) -> Result<(Vec<(u32, u32)>, usize), TeamError> {
+        let wanted = plan.lines() as usize;
+        let runs = plan.runs();
+        let in_runs: usize = runs.iter().map(|&(_, count)| count as usize).sum();
+        let spare = (wanted - in_runs).saturating_sub(flags);
+        let left = self.lines - next;
+        if in_runs + spare > left {
+            return Err(TeamError::Full { wanted: in_runs + spare, left });
+        }
+        Ok((runs, wanted))
     }
 
     /// Pairs of lines that flags may lie on, in an area of `lines` lines.
@@ -112,15 +148,7 @@ impl Supply {
 
     /// Lines for all of a plan's, by their numbers there.
     pub(super) fn take(&mut self, plan: &Plan) -> Result<Vec<usize>, TeamError> {
-        let wanted = plan.lines() as usize;
-        let runs = plan.runs();
-        let in_runs: usize = runs.iter().map(|&(_, count)| count as usize).sum();
-        let singles = wanted - in_runs;
-        let spare = singles.saturating_sub(self.flags.len());
-        let left = self.lines - self.next;
-        if in_runs + spare > left {
-            return Err(TeamError::Full { wanted: in_runs + spare, left });
-        }
+        let (runs, wanted) = self.room(plan, self.flags, self.next)?;
         let mut runs = runs.into_iter().peekable();
         let mut lines = Vec::with_capacity(wanted);
         while lines.len() < wanted {
@@ -130,13 +158,20 @@ impl Supply {
                     self.next += count as usize;
                     runs.next();
                 }
-                _ => lines.push(self.flags.pop().unwrap_or_else(|| {
-                    self.next += 1;
-                    self.next - 1
-                })),
+                _ => lines.push(self.single()),
             }
         }
         Ok(lines)
+    }
+
+    /// The best line for a flag that is left; one of the rest, if none is.
+    fn single(&mut self) -> usize {
+        if let Some(left) = self.flags.checked_sub(1) {
+            self.flags = left;
+            return self.all_flags[left];
+        }
+        self.next += 1;
+        self.next - 1
     }
 }
 
@@ -166,6 +201,10 @@ mod tests {
         }
         while supply.take(&plans[1]).is_ok() {}
         assert!(matches!(supply.take(&plans[1]), Err(TeamError::Full { .. })));
+        assert!(supply.used() <= 4096 && seen.iter().all(|&line| line < supply.used()));
+        assert_eq!(supply.holds(&plans[1]), Ok(()));
+        supply.begin_again();
+        assert_eq!(supply.take(&plans[0]), Supply::new(4096, None).take(&plans[0]));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Which tree, which chunks: what a team asks before it opens a channel.
 
 use super::kind::Kind;
-use super::team::CLASSES;
+use super::settings::CLASSES;
 use crate::collectives::{Collective, Options, Plan, PlanError, Tree};
 use crate::program::{Combine, Element, Line, Rank};
 use std::fmt::Debug;
@@ -44,7 +44,7 @@ pub struct Usual;
 
 impl Usual {
     /// Ranks up to which everybody talks to everybody.
-    const FEW: u16 = 8;
+    pub(super) const FEW: u16 = 8;
     /// Children of a rank among many.
     const DEGREE: u16 = 4;
     /// Lines of a chunk of long messages among few: a flag and 4 KiB. Measured with 4 KiB between two

@@ -3,7 +3,8 @@
 //! A [`Team`] is some ranks that share an area of lines (a memfd, mapped once in each process). A
 //! collective opens a channel the first time it is called: the lines of its plan, handed out in the same
 //! order by every rank, and this rank's member of the plan. After that a call is the member's function,
-//! monomorphised over real lines. A program that is text is written down first, and a [`Player`] follows the list.
+//! monomorphised over real lines. Where too few lines are left, all ranks meet and begin again with all of them. A
+//! program that is text is written down first, and a [`Player`] follows the list.
 //!
 //! ```
 //! use isochrone_cla::live::{Reduction, Settings, Team};
@@ -40,6 +41,7 @@ mod measure;
 mod models;
 mod plain;
 mod player;
+mod settings;
 mod sort;
 mod sync;
 mod team;
@@ -52,6 +54,7 @@ pub use kind::Kind;
 pub use measure::{Loads, Which};
 pub use plain::{Number, Plain, Reduction};
 pub use player::{Player, Stopper};
+pub use settings::{BYTES_MAX, CLASSES, Settings};
 pub use sort::Nearness;
-pub use team::{BYTES_MAX, CLASSES, Settings, Team, TeamError};
+pub use team::{Team, TeamError};
 pub use waits::{NOTICE, Patience, poll_cycles};

@@ -6,7 +6,8 @@
 //! one.
 
 use super::area::Area;
-use super::team::{Settings, Team, TeamError};
+use super::settings::Settings;
+use super::team::{Team, TeamError};
 use super::waits::{Waits, stop};
 use super::word::Word;
 use crate::program::{Buffer, Combine, Gone, Line, Operation, Place, Rank, Recorded, Span};

@@ -2,15 +2,16 @@
 
 use super::area::{ABSENT, Area, HERE, Header, LEFT};
 use super::channel::{Channel, Supply};
-use super::choose::{Choose, Usual, channel_plan, class};
+use super::choose::{Choose, channel_plan, class};
 use super::kind::Kind;
 use super::lines::Buffers;
 use super::plain::{Number, Plain, Reduction};
 use super::player::Stopper;
+use super::settings::{BYTES_MAX, CLASSES, Settings};
 use super::sync::Ordering;
-use super::waits::{Patience, Waits};
-use crate::collectives::{Options, PlanError};
-use crate::program::{Combine, Element, Gone, Line, Rank};
+use super::waits::Waits;
+use crate::collectives::PlanError;
+use crate::program::{Combine, Compare, Element, Gone, Rank};
 use isochrone_os::OsError;
 use isochrone_os::affinity::CoreSet;
 use isochrone_os::shared::{Place, Seat, register_barriers};
@@ -58,14 +59,14 @@ pub enum TeamError {
         /// How long was waited.
         seconds: u64,
     },
-    /// No lines left for another channel.
+    /// A collective whose lines do not fit, though it had all of them.
     #[error(
-        "the team's shared memory is used up: {wanted} lines wanted, {left} left; give it more"
+        "a collective needs {wanted} lines of the team's shared memory, which has {left}; give it more"
     )]
     Full {
         /// Lines wanted.
         wanted: usize,
-        /// Lines left.
+        /// Lines that there are.
         left: usize,
     },
     /// Lines are in use already.
@@ -86,41 +87,6 @@ pub enum TeamError {
     Bytes(usize),
 }
 
-/// How a team is set up. All its ranks must be given the same.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// Bytes of shared memory for lines; none: what fits the number of ranks.
-    pub bytes: Option<usize>,
-    /// How patiently ranks wait; none: what fits ranks and cores.
-    pub patience: Option<Patience>,
-    /// Flags by locked instructions, as the paper writes them.
-    pub locked: bool,
-    /// Which trees and chunks.
-    pub choose: Arc<dyn Choose>,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { bytes: None, patience: None, locked: false, choose: Arc::new(Usual) }
-    }
-}
-
-impl Settings {
-    /// Lines for `ranks` ranks.
-    fn lines(&self, ranks: u16) -> usize {
-        // Enough for every collective with every root in every size class among a few ranks.
-        let usual = (5 << 18) + usize::from(ranks) * (512 << 10);
-        self.bytes.unwrap_or(usual) / Line::BYTES as usize
-    }
-}
-
-/// The classes that messages fall into, by the bytes that they hold at most: one line, a few lines, more.
-pub const CLASSES: [u32; 3] = [Line::PAYLOAD_BYTES, FEW_LINES_BYTES, 1 << 20];
-/// Bytes beside the flag of a few lines.
-const FEW_LINES_BYTES: u32 = Options::CHUNK_LINES * Line::BYTES - Line::WORD_BYTES;
-/// Bytes of a call at most, over all ranks.
-pub const BYTES_MAX: usize = 1 << 30;
-
 /// One rank of a team.
 #[derive(Debug)]
 pub struct Team {
@@ -137,6 +103,8 @@ pub struct Team {
     scratch: Vec<u8>,
     /// Lines that were measured so far.
     pub(super) steps: u64,
+    /// How often this rank has waited for all others to take lines back.
+    came: u64,
     _seat: Seat,
 }
 
@@ -198,6 +166,7 @@ impl Team {
             broken: None,
             scratch: Vec::new(),
             steps: 0,
+            came: 0,
             _seat: seat,
             area,
         })
@@ -461,10 +430,45 @@ impl Team {
         index: usize,
     ) -> Result<(), TeamError> {
         let plan = channel_plan(&*self.settings.choose, kind, self.ranks(), root, bytes)?;
-        let lines = self.supply.take(&plan)?;
+        let lines = match self.supply.take(&plan) {
+            Err(TeamError::Full { .. }) => {
+                self.supply.holds(&plan)?;
+                self.take_lines_back()?;
+                self.supply.take(&plan)?
+            }
+            taken => taken?,
+        };
         self.channels[index] =
             Some(Box::new(Channel::new(&plan, self.me, &self.area, &lines, self.settings.locked)));
         Ok(())
+    }
+
+    /// Closes all channels and has their lines for others. All ranks make the same calls, so all of them are here
+    /// when one is: none is in a call, or will use the lines as they were handed out.
+    fn take_lines_back(&mut self) -> Result<(), TeamError> {
+        self.channels.iter_mut().for_each(|channel| *channel = None);
+        self.all_have_come()?;
+        let (used, ranks) = (self.supply.used(), usize::from(self.ranks()));
+        let part = |rank: usize| used * rank / ranks;
+        let mine = part(self.me.index())..part(self.me.index() + 1);
+        // SAFETY: every rank clears another part. All have closed their channels, which nobody opens before all
+        // have come once more.
+        unsafe { self.area.clear(mine) };
+        self.all_have_come()?;
+        self.supply.begin_again();
+        Ok(())
+    }
+
+    /// Returns when every rank is here, without a channel.
+    fn all_have_come(&mut self) -> Result<(), TeamError> {
+        self.came += 1;
+        let all = self.came * u64::from(self.ranks());
+        let word = &self.area.header().taken_back.0;
+        self.waits.publish(word, |word| word.add(1));
+        self.waits.wait(word, Compare::AtLeast, all).map_err(|gone| {
+            self.broken = Some(gone);
+            TeamError::Gone(gone)
+        })
     }
 
     /// Tells all ranks that this one gives up: their waits end with an error.

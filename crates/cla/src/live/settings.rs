@@ -1,0 +1,97 @@
+//! How a team is set up, and how much its ranks share. It makes no team.
+
+use super::choose::{Choose, Usual};
+use super::waits::Patience;
+use crate::collectives::Options;
+use crate::program::Line;
+use std::sync::Arc;
+
+/// How a team is set up. All its ranks must be given the same.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Bytes of shared memory for lines; none: what fits the number of ranks. Where a call finds too few lines
+    /// left, all ranks wait for each other and have those of earlier collectives again.
+    pub bytes: Option<usize>,
+    /// How patiently ranks wait; none: what fits ranks and cores.
+    pub patience: Option<Patience>,
+    /// Flags by locked instructions, as the paper writes them.
+    pub locked: bool,
+    /// Which trees and chunks.
+    pub choose: Arc<dyn Choose>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { bytes: None, patience: None, locked: false, choose: Arc::new(Usual) }
+    }
+}
+
+impl Settings {
+    /// Lines for `ranks` ranks. Ranks have rings for each other, so that all roots of a collective together need
+    /// lines as the square of the ranks: few ranks get so many that none is taken back, for many that were too
+    /// much memory (50 GiB for 1024).
+    pub(super) fn lines(&self, ranks: u16) -> usize {
+        let each = if ranks > Usual::FEW {
+            512 << 10
+        } else {
+            // Rings of long messages among few, which have larger chunks.
+            (512 << 10).max(usize::from(ranks) * (120 << 10))
+        };
+        let usual = (5 << 18) + usize::from(ranks) * each;
+        self.bytes.unwrap_or(usual) / Line::BYTES as usize
+    }
+}
+
+/// The classes that messages fall into, by the bytes that they hold at most: one line, a few lines, more.
+pub const CLASSES: [u32; 3] = [Line::PAYLOAD_BYTES, FEW_LINES_BYTES, 1 << 20];
+/// Bytes beside the flag of a few lines.
+const FEW_LINES_BYTES: u32 = Options::CHUNK_LINES * Line::BYTES - Line::WORD_BYTES;
+/// Bytes of a call at most, over all ranks.
+pub const BYTES_MAX: usize = 1 << 30;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collectives::Plan;
+    use crate::live::channel::Supply;
+    use crate::live::choose::channel_plan;
+    use crate::live::kind::Kind;
+    use crate::program::Rank;
+
+    /// What a root may be asked for; 0 stands for the root where there is none.
+    fn plans(ranks: u16, root: Rank) -> impl Iterator<Item = Plan> {
+        let each = |kind| CLASSES.iter().map(move |bytes| (kind, *bytes as usize));
+        Kind::ALL
+            .into_iter()
+            .flat_map(each)
+            .map(move |(kind, bytes)| {
+                channel_plan(&Usual, kind, ranks, root, bytes).expect("the usual choice fits")
+            })
+            .filter(move |plan| plan.collective().rooted() || root == Rank(0))
+    }
+
+    #[test]
+    fn few_ranks_have_lines_for_every_collective_size_and_root_at_once() {
+        for ranks in 1..=Usual::FEW {
+            let mut supply = Supply::new(Settings::default().lines(ranks), None);
+            for plan in (0..ranks).flat_map(|root| plans(ranks, Rank(root))) {
+                let taken = supply.take(&plan);
+                assert!(taken.is_ok(), "{ranks} ranks, {:?}: {taken:?}", plan.collective());
+            }
+        }
+    }
+
+    #[test]
+    fn a_team_of_any_size_has_lines_for_each_collective_alone() {
+        let sizes =
+            (1..=64).chain([65, 100, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1023, 1024]);
+        for ranks in sizes {
+            let supply = Supply::new(Settings::default().lines(ranks), None);
+            for plan in
+                [0, ranks / 2, ranks - 1].into_iter().flat_map(|root| plans(ranks, Rank(root)))
+            {
+                assert_eq!(supply.holds(&plan), Ok(()), "{ranks} ranks, {:?}", plan.collective());
+            }
+        }
+    }
+}
