@@ -40,15 +40,23 @@ impl CoreSet {
     /// # Errors
     /// [`OsError`] where the kernel does not say.
     pub fn of_this_thread() -> Result<Self, OsError> {
+        Self::of_thread(ThreadId(0))
+    }
+
+    /// The cores on which any thread may run. Thread 0 is the caller.
+    ///
+    /// # Errors
+    /// [`OsError`] where the kernel does not say, or there is no such thread.
+    pub fn of_thread(thread: ThreadId) -> Result<Self, OsError> {
         let mut words = [0_u64; SET_WORDS];
         let buffer = words.as_mut_ptr().expose_provenance();
-        // SAFETY: thread 0 is the caller; the kernel writes at most `size_of_val(&words)` bytes to
-        // `buffer`, which is `words`, borrowed mutably until the call returns.
-        let result =
-            unsafe { syscall(libc::SYS_sched_getaffinity, [0, SET_WORDS * 8, buffer, 0, 0, 0]) };
+        let arguments = [argument(thread), SET_WORDS * 8, buffer, 0, 0, 0];
+        // SAFETY: the kernel writes at most `size_of_val(&words)` bytes to `buffer`, which is `words`, borrowed
+        // mutably until the call returns.
+        let result = unsafe { syscall(libc::SYS_sched_getaffinity, arguments) };
         result.map_err(|errno| {
             OsError::new(
-                "cannot ask on which cores this thread may run",
+                "cannot ask on which cores a thread may run",
                 errno,
                 "allow sched_getaffinity in the sandbox",
             )
@@ -134,7 +142,15 @@ pub fn pin(core: CoreId) -> Result<(), OsError> {
 /// # Errors
 /// [`OsError`] where none of them is online and inside the cpuset any more.
 pub fn restore(set: &CoreSet) -> Result<(), OsError> {
-    set_affinity(ThreadId(0), set)
+    restore_thread(ThreadId(0), set)
+}
+
+/// Lets any thread run on the cores of `set` again, from outside. Thread 0 is the caller.
+///
+/// # Errors
+/// [`OsError`] where none of them is online and inside the cpuset any more, or the thread has ended.
+pub fn restore_thread(thread: ThreadId, set: &CoreSet) -> Result<(), OsError> {
+    set_affinity(thread, set)
 }
 
 /// Pins any thread, from outside. Thread 0 is the caller.
@@ -243,7 +259,13 @@ pub(crate) mod tests {
             wait.recv().expect("the test answers");
             (CoreSet::of_this_thread(), current_core())
         });
-        set_thread_affinity(hear.recv().expect("a number"), target).expect("our own thread");
+        let thread = hear.recv().expect("a number");
+        let before = CoreSet::of_thread(thread).expect("the kernel says");
+        set_thread_affinity(thread, target).expect("our own thread");
+        assert_eq!(CoreSet::of_thread(thread), Ok(CoreSet::only(target)));
+        restore_thread(thread, &before).expect("it had them before");
+        assert_eq!(CoreSet::of_thread(thread), Ok(before));
+        set_thread_affinity(thread, target).expect("our own thread");
         go.send(()).expect("the worker waits");
         let (set, core) = worker.join().expect("the worker ends");
         assert_eq!((set, core), (Ok(CoreSet::only(target)), target));

@@ -8,6 +8,7 @@ mod closure;
 mod env;
 mod foreign;
 mod guard;
+mod hold;
 mod mem;
 mod memory;
 mod others;
@@ -20,6 +21,7 @@ mod team;
 
 pub use accumulator::Accumulator;
 pub use foreign::{ForeignKernel, ForeignRun};
+pub use hold::fitting_workers;
 pub use mem::{Mem, View, ViewMut};
 pub use places::{Believed, PagePlace};
 pub use prepared::Prepared;

@@ -5,10 +5,10 @@ use core::cell::RefCell;
 use core::ptr::NonNull;
 use std::sync::Arc;
 
-use isochrone_os::affinity::CoreSet;
 use isochrone_units::CoreId;
 
 use super::env::{Shared, block_on};
+use super::hold::own_cores;
 use super::memory::Memory;
 use super::runtime::{Config, Runtime, prepare};
 use super::team::Team;
@@ -40,8 +40,7 @@ impl Prepared {
             ));
         }
         let (processes, placement, seed) = (config.processes, config.placement, config.seed);
-        let (mut shared, places) =
-            prepare(config, &CoreSet::of_this_thread()?, Memory::of_other())?;
+        let (mut shared, places) = prepare(config, &own_cores()?, Memory::of_other())?;
         if processes {
             shared.team = Some(Team::of_others(places.len())?);
         }

@@ -10,6 +10,7 @@ use isochrone_os::futex::Scope;
 use isochrone_units::{CoreId, Reading, RegionId};
 
 use super::env::{Shared, block_on};
+use super::hold::{Hold, own_cores};
 use super::mem::Mem;
 use super::memory::Memory;
 use super::register::{Task, register, register_fn, report, wait_children, wait_range, wait_task};
@@ -154,6 +155,16 @@ pub(super) fn prepare(
     Ok((shared, places))
 }
 
+/// Puts a worker where it works: on its core, or on any of `free`, though the thread that made it may be held on one.
+pub(super) fn settle(core: CoreId, free: Option<&CoreSet>) {
+    // A core that has gone away meanwhile costs locality, not the run.
+    let _ = match free {
+        None => pin(core),
+        Some(free) if CoreSet::of_this_thread().is_ok_and(|now| now != *free) => restore(free),
+        Some(_) => Ok(()),
+    };
+}
+
 /// A run on this machine. The thread that made it is worker 0: it registers tasks, and runs some while
 /// it waits.
 #[derive(Debug)]
@@ -165,7 +176,7 @@ pub struct Runtime {
     placement: Placement,
     /// Pieces of data so far.
     pub(super) data: u32,
-    cores_before: Option<CoreSet>,
+    hold: Option<Hold>,
     places: Vec<(CoreId, usize)>,
 }
 
@@ -176,20 +187,21 @@ impl Runtime {
     /// [`TaskError`] for a configuration that makes no sense, and where the system refuses.
     pub fn start(config: Config) -> Result<Self, TaskError> {
         config.check()?;
-        let before = CoreSet::of_this_thread()?;
+        let own = own_cores()?;
         let memory = Memory::new(RESERVED_BYTES, config.processes)?;
         let (pinned, processes, seed) = (config.pin, config.processes, config.seed);
         let placement = config.placement;
-        let (mut shared, places) = prepare(config, &before, memory)?;
+        let (mut shared, places) = prepare(config, &own, memory)?;
+        let free = (!pinned).then_some(own);
         if processes {
-            shared.fork_workers(&places, pinned, seed)?;
+            shared.fork_workers(&places, free.as_ref(), seed)?;
         }
         let mut runtime = Self::first(Arc::new(shared), places, placement, seed);
-        runtime.cores_before = pinned.then_some(before);
-        match processes {
-            true if pinned => pin(runtime.places[0].0)?,
-            true => {}
-            false => runtime.start_threads(pinned, seed)?,
+        if pinned {
+            runtime.hold = Some(Hold::on(runtime.places[0].0)?);
+        }
+        if !processes {
+            runtime.start_threads(free.as_ref(), seed)?;
         }
         Ok(runtime)
     }
@@ -210,25 +222,19 @@ impl Runtime {
             threads: Vec::new(),
             placement,
             data: 0,
-            cores_before: None,
+            hold: None,
             places,
         }
     }
 
-    fn start_threads(&mut self, pinned: bool, seed: u64) -> Result<(), TaskError> {
-        for (seat, (core, _)) in (0_u32..).zip(self.places.clone()) {
-            if seat == 0 {
-                if pinned {
-                    pin(core)?;
-                }
-                continue;
-            }
-            let shared = Arc::clone(&self.shared);
+    /// Starts all workers but the first; each on its core, or all on the cores of `free`.
+    fn start_threads(&mut self, free: Option<&CoreSet>, seed: u64) -> Result<(), TaskError> {
+        for (seat, (core, _)) in (0_u32..).zip(self.places.clone()).skip(1) {
+            let (shared, free) = (Arc::clone(&self.shared), free.cloned());
             let thread = std::thread::Builder::new()
                 .name(format!("task worker {seat}"))
                 .spawn(move || {
-                    // A core that has gone away meanwhile costs locality, not the run.
-                    let _ = pinned.then(|| pin(core));
+                    settle(core, free.as_ref());
                     let worker = RefCell::new(shared.scheduler.worker(seat, seed));
                     let _ = block_on(work(&shared.scheduler, &*shared, &worker, Goal::Stop));
                 })
@@ -451,9 +457,7 @@ impl Drop for Runtime {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
-        if let Some(before) = &self.cores_before {
-            let _ = restore(before);
-        }
+        self.hold = None;
     }
 }
 

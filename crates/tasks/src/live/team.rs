@@ -4,12 +4,13 @@ use core::cell::RefCell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use isochrone_os::OsError;
-use isochrone_os::affinity::pin;
+use isochrone_os::affinity::CoreSet;
 use isochrone_os::process::{End, ProcessId, Side, end, fork, parent, signal, this, wait};
 use isochrone_units::CoreId;
 
 use super::env::{Shared, block_on};
 use super::others::Others;
+use super::runtime::settle;
 use crate::driver::work;
 use crate::error::TaskError;
 use crate::scheduler::Goal;
@@ -53,11 +54,12 @@ impl core::fmt::Display for Lost {
 }
 
 impl Shared {
-    /// Forks a process for each worker but the first. In such a process this does not return.
+    /// Forks a process for each worker but the first, on its core, or all on the cores of `free`. In such
+    /// a process this does not return.
     pub(super) fn fork_workers(
         &mut self,
         places: &[(CoreId, usize)],
-        pinned: bool,
+        free: Option<&CoreSet>,
         seed: u64,
     ) -> Result<(), TaskError> {
         let mut team = Team::new();
@@ -66,8 +68,7 @@ impl Shared {
                 Ok(Side::Parent(worker)) => team.workers.push(worker),
                 Ok(Side::Child) => {
                     self.team = Some(team);
-                    // A core that has gone away meanwhile costs locality, not the run.
-                    let _ = pinned.then(|| pin(*core));
+                    settle(*core, free);
                     let worker = RefCell::new(self.scheduler.worker(seat, seed));
                     let _ = block_on(work(&self.scheduler, &*self, &worker, Goal::Stop));
                     end(0)
