@@ -28,7 +28,7 @@ mod topology;
 mod trace;
 mod trace_file;
 
-pub use arena::Capacity;
+pub use arena::{Capacity, WORKERS_MAX};
 pub use error::TaskError;
 pub use footprint::{Access, Footprint, Mode, Op};
 pub use kernel::{ARGUMENT_BYTES, Failure, Kernel};

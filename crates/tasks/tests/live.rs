@@ -3,8 +3,10 @@
 #![allow(clippy::tests_outside_test_module, reason = "the whole file is tests")]
 
 use isochrone_tasks::live::{Config, Runtime, Task};
+use isochrone_tasks::simulated::{Flat, Plan, Simulation};
 use isochrone_tasks::{
-    Data, Failure, Footprint, Kernel, Mem, Op, Part, Regime, Schedule, TaskError, Topology,
+    Capacity, Data, Failure, Footprint, Kernel, Mem, Op, Part, Regime, Schedule, TaskError,
+    Topology, WORKERS_MAX,
 };
 
 fn config(workers: usize) -> Config {
@@ -508,4 +510,31 @@ fn ten_million_tasks_take_bounded_memory() {
         late < early + 16 * 1024,
         "{early} kB after 200 000 tasks, {late} kB after ten million"
     );
+}
+
+#[test]
+fn numbers_of_workers_that_no_machine_has_are_refused() {
+    for workers in [0, WORKERS_MAX + 1, 3_000_000_000, usize::MAX] {
+        for processes in [false, true] {
+            let asked = Config { processes, ..config(workers) };
+            let error = Runtime::start(asked).expect_err("nobody has so many").to_string();
+            assert_eq!(error, format!("{workers} workers; a run has 1 to 8192"));
+        }
+        let plan = Plan::new(Regime::Dft, workers, Topology::flat(4));
+        let error = Simulation::new(plan, Flat::new(Topology::flat(4), 0.01, 10.0))
+            .expect_err("nor there")
+            .to_string();
+        assert_eq!(error, format!("{workers} workers; a run has 1 to 8192"));
+    }
+    let tables = [
+        Capacity { tasks: u32::MAX, ..Capacity::default() },
+        Capacity { edges: u32::MAX, ..Capacity::default() },
+        Capacity { data: u32::MAX, ..Capacity::default() },
+        Capacity { tasks: 1 << 30, edges: 1 << 30, trace: 1 << 30, ..Capacity::default() },
+    ];
+    for capacity in tables {
+        let asked = Config { capacity, ..config(2) };
+        let error = Runtime::start(asked).expect_err("nobody has so much").to_string();
+        assert!(error.contains("Capacity"), "{error}");
+    }
 }

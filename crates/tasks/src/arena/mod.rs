@@ -4,6 +4,7 @@
 // Untyped arguments, addresses in shared words and mapped tables need it; each block says why it is right.
 #![allow(unsafe_code)]
 
+mod bounds;
 pub(crate) mod lock;
 pub(crate) mod objects;
 pub(crate) mod outbox;
@@ -12,6 +13,8 @@ pub(crate) mod queue;
 pub(crate) mod slot;
 pub(crate) mod table;
 
+pub use bounds::WORKERS_MAX;
+pub(crate) use bounds::{BYTES_MAX, check_workers};
 use outbox::Outbox;
 use pool::{Pool, Shared};
 use slot::{BLOCK_ACCESSES, Block, CHILDREN, Edge, INLINE_ACCESSES, NONE, Slot, Stored, TaskRef};

@@ -16,7 +16,7 @@ use super::memory::Memory;
 use super::register::{Task, register, register_fn, report, wait_children, wait_range, wait_task};
 use super::shared_tables::SharedTables;
 use crate::arena::objects::Home;
-use crate::arena::{Arena, Capacity, Heap, ROOT, object};
+use crate::arena::{Arena, Capacity, Heap, ROOT, check_workers, object};
 use crate::driver::work;
 use crate::error::TaskError;
 use crate::footprint::{Footprint, Mode};
@@ -40,7 +40,7 @@ const RESERVED_BYTES: usize = 1 << 40;
 /// How a run is set up.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// How many workers; the program's own thread is the first of them.
+    /// How many workers, [`WORKERS_MAX`](crate::WORKERS_MAX) at most; the program's own thread is the first of them.
     pub workers: usize,
     /// Cores to choose from, spread evenly over their regions; those that this thread may use, where
     /// nothing is said. Cpusets and control groups are respected that way.
@@ -96,9 +96,7 @@ impl Config {
 
     pub(super) fn check(&self) -> Result<(), TaskError> {
         let config = |text: &str| Err(TaskError::Config(text.to_owned()));
-        if self.workers == 0 {
-            return config("a run needs one worker at least");
-        }
+        check_workers(self.workers)?;
         if self.processes && self.check_footprint {
             return config("footprints are checked in one process; set Config::processes to false");
         }
@@ -137,6 +135,10 @@ pub(super) fn prepare(
         (config.policy, config.capacity) = (Policy::RECORDED, schedule.capacity(config.capacity));
     }
     let queues = Scheduler::queues(&config.policy, &config.topology, &regions);
+    config.capacity.check(places.len(), queues)?;
+    if !config.processes {
+        config.capacity.try_heap(places.len(), queues)?;
+    }
     let arena = match config.processes {
         true => Arena::new(&mut SharedTables::new()?, config.capacity, places.len(), queues),
         false => Arena::new(&mut Heap, config.capacity, places.len(), queues),

@@ -7,11 +7,9 @@ use std::sync::Arc;
 use isochrone_os::OsError;
 use isochrone_os::space::Space;
 
-use crate::arena::Provide;
 use crate::arena::table::{Table, Zeroed};
+use crate::arena::{BYTES_MAX, Provide};
 
-/// Address space for tables, of which only what is touched takes memory.
-const RESERVED_BYTES: usize = 1 << 38;
 /// What every table begins at: two lines, which a processor may fetch together.
 const ALIGNED: usize = 128;
 
@@ -23,8 +21,9 @@ pub(super) struct SharedTables {
 }
 
 impl SharedTables {
+    /// Reserves addresses for as much as tables may take; only what is touched takes memory.
     pub(super) fn new() -> Result<Self, OsError> {
-        Ok(Self { space: Arc::new(Space::new(RESERVED_BYTES, true)?), used: 0 })
+        Ok(Self { space: Arc::new(Space::new(BYTES_MAX, true)?), used: 0 })
     }
 }
 

@@ -14,7 +14,7 @@ use super::env::Machine;
 use super::hardware::Hardware;
 use crate::arena::objects::{Home, pieces};
 use crate::arena::slot::CHILDREN;
-use crate::arena::{Arena, Capacity, Heap, ROOT, object};
+use crate::arena::{Arena, Capacity, Heap, ROOT, check_workers, object};
 use crate::driver::{Stuck, work};
 use crate::error::TaskError;
 use crate::footprint::{Footprint, Mode};
@@ -48,7 +48,7 @@ pub struct Costs {
 /// How a simulated run is set up.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// How many workers; the program is the first of them.
+    /// How many workers, [`WORKERS_MAX`](crate::WORKERS_MAX) at most; the program is the first of them.
     pub workers: usize,
     /// The machine.
     pub topology: Topology,
@@ -121,6 +121,7 @@ impl<H: Hardware + 'static> Simulation<H> {
         if plan.placement == Placement::Interleaved && aware && !plan.ablation {
             return Err(TaskError::Conflict);
         }
+        check_workers(plan.workers)?;
         let all: Vec<CoreId> = plan.topology.cores().collect();
         let places = plan.topology.spread(&all, plan.workers);
         if places.is_empty() {
@@ -133,6 +134,8 @@ impl<H: Hardware + 'static> Simulation<H> {
         }
         let timed = |schedule: &Schedule| schedule.reading == Reading::Simulated;
         let queues = Scheduler::queues(&plan.policy, &plan.topology, &regions);
+        plan.capacity.check(places.len(), queues)?;
+        plan.capacity.try_heap(places.len(), queues)?;
         let arena = Arena::new(&mut Heap, plan.capacity, places.len(), queues);
         let scheduler = Scheduler::new(arena, plan.policy, plan.topology, &regions)
             .following(plan.follow.as_ref(), plan.follow.as_ref().is_some_and(timed));
