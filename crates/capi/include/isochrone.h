@@ -59,7 +59,8 @@ typedef struct isochrone_place {
 
 /* How a team is set up; a null pointer stands for all zeros. All ranks must give the same. */
 typedef struct isochrone_team_options {
-  uint64_t bytes;    /* shared memory for lines; 0: 1 MiB and 512 KiB for each rank */
+  uint64_t bytes;    /* shared memory for lines; 0: 1.25 MiB and 512 KiB for each rank, 960 KiB among 6 to 8 ranks at
+                        most. Where it is used up, ranks meet and have what earlier calls took */
   uint32_t flags;    /* 0, or ISOCHRONE_LOCKED_FLAGS */
   uint32_t reserved; /* 0 */
 } isochrone_team_options;
@@ -175,7 +176,7 @@ typedef struct isochrone_tasks_options {
   const char *regime; /* "dft", "di", "naft", "isochrone"; null: the last */
   const char *policy; /* "oblivious", "nanos++-0.10.3", "nanos6", "paper", "isochrone", "partition"; null: the
                          regime's own */
-  uint32_t workers;   /* 0: one for each core that this thread may use */
+  uint32_t workers;   /* 8192 at most; 0: one for each core that this thread may use */
   uint32_t flags;     /* ISOCHRONE_TASKS_... */
   const char *atlas;  /* a file of `isochrone map`, for policies that go by costs: a range costs its latency and the
                          time of its bytes; where the atlas lacks bandwidths, its bytes times the latency. Null:

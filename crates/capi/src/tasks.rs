@@ -49,6 +49,10 @@ unsafe fn slice<'a, T>(first: *const T, count: usize, what: &str) -> Result<&'a 
     match count {
         0 => Ok(&[]),
         _ if first.is_null() => Err(null(what)),
+        // No array is longer, so that counts below zero in C are not taken for one.
+        _ if count > isize::MAX.unsigned_abs() / size_of::<T>().max(1) => {
+            Err(Failure::argument(format!("{count} {what}: more than there are addresses")))
+        }
         // SAFETY: the caller vouches for it.
         _ => Ok(unsafe { std::slice::from_raw_parts(first, count) }),
     }

@@ -120,7 +120,11 @@ fn whole(value: u64) -> Result<usize, Failure> {
 }
 
 fn few(value: u32) -> Result<u16, Failure> {
-    u16::try_from(value).map_err(|_| Failure::argument(format!("{value} workers or movers")))
+    u16::try_from(value).map_err(|_| {
+        Failure::argument(format!(
+            "{value} workers or movers; there are 1 to 8191 of both together"
+        ))
+    })
 }
 
 /// One of several, by its number in C.

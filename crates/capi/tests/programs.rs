@@ -157,6 +157,11 @@ fn what_is_wrong_of_larger_memory_is_refused_and_a_killed_worker_is_noticed() {
     Program::build("cc", &["-std=c99"], "tests/programs/wrong_tier.c", SHARED).run(&[]);
 }
 
+#[test]
+fn usual_teams_do_every_collective_with_every_root() {
+    Program::build("cc", &["-std=c99"], "tests/programs/roots.c", SHARED).run(&[]);
+}
+
 /// The names of the functions that C code declares.
 fn declared(code: &str) -> BTreeSet<String> {
     let before = |at: usize| code[..at].chars().next_back();

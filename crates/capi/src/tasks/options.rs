@@ -3,7 +3,7 @@
 use super::text;
 use crate::status::{Failure, Status};
 use isochrone_host::{SysRoot, this_machine};
-use isochrone_tasks::live::Config;
+use isochrone_tasks::live::{Config, fitting_workers};
 use isochrone_tasks::{Measured, Policy, Regime, Topology};
 use std::ffi::c_char;
 use std::path::Path;
@@ -61,7 +61,7 @@ pub(super) unsafe fn config(options: *const IsochroneTasksOptions) -> Result<Con
     let machine = this_machine(&SysRoot::live())
         .map_err(|error| Failure { status: Status::System, words: error.to_string() })?;
     let workers = match usize::try_from(workers).unwrap_or(usize::MAX) {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        0 => fitting_workers(),
         workers => workers,
     };
     let mut topology = Topology::of(&machine);

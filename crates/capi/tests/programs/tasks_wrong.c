@@ -1,8 +1,9 @@
 /* What is refused, with which number and whether there are words; tasks that fail, have tasks of their own, use
    many ranges, reduce, leave a trace, or end their worker. Arguments: files for the traces of two runs. */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE
 #include "want.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -91,13 +92,20 @@ static void refused(void) {
   isochrone_tasks *tasks = NULL;
   isochrone_tasks_options odd = {NULL, NULL, 1, 64, NULL}, nowhere = {"north", NULL, 1, 0, NULL},
                           nobody = {NULL, "chance", 1, 0, NULL}, both = {"di", "paper", 1, 0, NULL},
-                          lost = {NULL, NULL, 1, 0, "/nowhere/at.all"};
+                          lost = {NULL, NULL, 1, 0, "/nowhere/at.all"},
+                          crowd = {NULL, NULL, 3000000000u, 0, NULL}, crowded = crowd, traced = crowd;
+  crowded.flags = ISOCHRONE_TASKS_PROCESSES;
+  traced.workers = 8192, traced.flags = ISOCHRONE_TASKS_TRACED;
   isochrone_kernel nothing = {"nothing", NULL}, nameless = {NULL, add};
   WANT(isochrone_tasks_start(&odd, kernels, 1, &tasks), ISOCHRONE_ARGUMENT, "flags");
   WANT(isochrone_tasks_start(&nowhere, kernels, 1, &tasks), ISOCHRONE_ARGUMENT, "regime");
   WANT(isochrone_tasks_start(&nobody, kernels, 1, &tasks), ISOCHRONE_ARGUMENT, "policy");
   WANT(isochrone_tasks_start(&both, kernels, 1, &tasks), ISOCHRONE_ARGUMENT, "4.1");
   WANT(isochrone_tasks_start(&lost, kernels, 1, &tasks), ISOCHRONE_ARGUMENT, "/nowhere/at.all");
+  WANT(isochrone_tasks_start(&crowd, kernels, 1, &tasks), ISOCHRONE_ARGUMENT, "1 to 8192");
+  WANT(isochrone_tasks_start(&crowded, kernels, 1, &tasks), ISOCHRONE_ARGUMENT, "1 to 8192");
+  WANT(isochrone_tasks_start(&traced, kernels, 1, &tasks), ISOCHRONE_ARGUMENT, "274877906944");
+  WANT(isochrone_tasks_start(NULL, kernels, SIZE_MAX, &tasks), ISOCHRONE_ARGUMENT, "addresses");
   WANT(isochrone_tasks_start(NULL, &nothing, 1, &tasks), ISOCHRONE_ARGUMENT, "function");
   WANT(isochrone_tasks_start(NULL, &nameless, 1, &tasks), ISOCHRONE_ARGUMENT, "name");
   WANT(isochrone_tasks_start(NULL, NULL, 1, &tasks), ISOCHRONE_ARGUMENT, "null");
@@ -121,6 +129,7 @@ static void refused(void) {
   WANT(spawn(tasks, KERNELS, 1, all), ISOCHRONE_ARGUMENT, "kernel 7 of 7");
   WANT(isochrone_tasks_spawn(tasks, 0, 0, many, 65, &all, 1), ISOCHRONE_ARGUMENT, "65");
   WANT(isochrone_tasks_spawn(tasks, 0, 0, NULL, 8, &all, 1), ISOCHRONE_ARGUMENT, "null");
+  WANT(isochrone_tasks_spawn(tasks, 0, 0, NULL, 0, &all, SIZE_MAX), ISOCHRONE_ARGUMENT, "addresses");
   WANT(isochrone_tasks_wait_on(tasks, data, 0, 8), ISOCHRONE_OK, "");
   const void *at = NULL;
   WANT(isochrone_tasks_read(tasks, 77, 0, 8, &at), ISOCHRONE_ARGUMENT, "77");
@@ -202,9 +211,29 @@ static void ended(void) {
   isochrone_tasks_end(tasks);
 }
 
+/* Two runs at a time: whichever ends first, the caller has its cores again when both have. */
+static void overlapping(void) {
+  cpu_set_t before, during, after;
+  isochrone_tasks_options one = {"dft", NULL, 1, 0, NULL};
+  sched_getaffinity(0, sizeof before, &before);
+  for (int first = 0; first < 2; first++) {
+    isochrone_tasks *tasks[2] = {NULL, NULL};
+    WANT(isochrone_tasks_start(&one, kernels, KERNELS, &tasks[0]), ISOCHRONE_OK, "");
+    WANT(isochrone_tasks_start(NULL, kernels, KERNELS, &tasks[1]), ISOCHRONE_OK, "");
+    sched_getaffinity(0, sizeof during, &during);
+    WANT(CPU_COUNT(&during), 1, "");
+    if (isochrone_tasks_workers(tasks[1]) != (uint32_t)CPU_COUNT(&before)) failed = 1;
+    isochrone_tasks_end(tasks[first]);
+    isochrone_tasks_end(tasks[1 - first]);
+    sched_getaffinity(0, sizeof after, &after);
+    WANT(CPU_EQUAL(&before, &after) != 0, 1, "");
+  }
+}
+
 int main(int count, char **arguments) {
   if (count != 3) return 2;
   refused();
+  overlapping();
   works(0, arguments[1]);
   works(ISOCHRONE_TASKS_PROCESSES, arguments[2]);
   ended();

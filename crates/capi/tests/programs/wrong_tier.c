@@ -68,6 +68,17 @@ int main(void) {
   WANT(isochrone_tier_run(&odd, nothing, NULL, NULL), ISOCHRONE_ARGUMENT, "pages");
   odd = options, odd.workers = 70000;
   WANT(isochrone_tier_run(&odd, nothing, NULL, NULL), ISOCHRONE_ARGUMENT, "70000");
+  odd = options, odd.workers = 3000000000u;
+  WANT(isochrone_tier_run(&odd, nothing, NULL, NULL), ISOCHRONE_ARGUMENT, "8191");
+  odd = options, odd.workers = 8192;
+  WANT(isochrone_tier_run(&odd, nothing, NULL, NULL), ISOCHRONE_ARGUMENT, "8191");
+  odd = options, odd.movers = UINT32_MAX;
+  WANT(isochrone_tier_run(&odd, nothing, NULL, NULL), ISOCHRONE_ARGUMENT, "8191");
+  odd = options, odd.area_bytes = odd.fast_bytes = UINT64_MAX >> 17;
+  for (odd.far = 0; odd.far < 3; odd.far += 2)
+    WANT(isochrone_tier_run(&odd, nothing, NULL, NULL), ISOCHRONE_SYSTEM, "");
+  odd = options, odd.group_pages = UINT32_MAX;
+  WANT(isochrone_tier_run(&odd, nothing, NULL, NULL), ISOCHRONE_ARGUMENT, "pages");
   odd = options, odd.policy = 4;
   WANT(isochrone_tier_run(&odd, nothing, NULL, NULL), ISOCHRONE_ARGUMENT, "policy");
   odd = options, odd.far = ISOCHRONE_FAR_FILE;
