@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// Which of the three readings a number comes from. No ratio mixes two of them.
+/// Which reading a number comes from. A ratio lies within one of them, or names both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reading {
     /// Timed on the machine that the program ran on.
@@ -11,6 +11,8 @@ pub enum Reading {
     Predicted,
     /// Produced by a modelled machine in virtual time.
     Simulated,
+    /// Printed in a paper or a manual.
+    Published,
 }
 
 impl Reading {
@@ -21,6 +23,7 @@ impl Reading {
             Self::Measured => "measured",
             Self::Predicted => "predicted",
             Self::Simulated => "simulated",
+            Self::Published => "published",
         }
     }
 }
