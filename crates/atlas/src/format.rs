@@ -4,8 +4,10 @@
 //! Everything is little-endian and of fixed width; sections start at multiples of eight. This
 //! file knows layouts only: `reader` validates, `isochrone-atlas-store` writes.
 
+mod costs;
 mod records;
 
+pub use costs::{BandwidthHeader, FitRecord, GroupsHeader, MeanRecord, TermRecord, TermTag};
 pub use records::{
     CellRecord, CodeRecord, FormTag, IndexKind, LevelRecord, LinesRecord, MATRIX_REGION,
     MATRIX_TRANSFER, MatrixHeader, PageIndexHeader, PenaltiesRecord, PlaneHeader, PlaneKind,
@@ -18,8 +20,8 @@ pub const MAGIC: [u8; 8] = [0x89, b'I', b'S', b'O', b'\r', b'\n', 0x1a, b'\n'];
 pub const BYTE_ORDER: u32 = 0x0102_0304;
 /// Layouts with another major version cannot be read. 2: codes of two bytes.
 pub const MAJOR: u16 = 2;
-/// Minor versions add sections that older readers skip.
-pub const MINOR: u16 = 0;
+/// Minor versions add sections that older readers skip. 1: fits, terms, bandwidths, means, groups.
+pub const MINOR: u16 = 1;
 /// Size of the header.
 pub const HEADER_BYTES: usize = 64;
 /// Size of an entry of the section table.
@@ -58,6 +60,16 @@ pub const CELL_BYTES: usize = 32;
 pub const LINES_BYTES: usize = 272;
 /// Size of a record of penalties.
 pub const PENALTIES_BYTES: usize = 1032;
+/// Size of a fit.
+pub const FIT_BYTES: usize = 48;
+/// Size of a term.
+pub const TERM_BYTES: usize = 40;
+/// Size of a mean.
+pub const MEAN_BYTES: usize = 16;
+/// Size of a bandwidth before its cores.
+pub const BANDWIDTH_BYTES: usize = 40;
+/// Size of a level of groups before its numbers.
+pub const GROUPS_BYTES: usize = 40;
 
 /// Bytes that the row and column numbers of a matrix take, padded.
 #[must_use]
@@ -95,6 +107,21 @@ pub enum Section {
     Codes = 12,
     /// Codes of both levels in one `u16` a page.
     PageWords = 13,
+    /// [`FitRecord`]s.
+    Fits = 14,
+    /// [`TermRecord`]s.
+    Terms = 15,
+    /// [`BandwidthHeader`]s, each with its cores.
+    Bandwidths = 16,
+    /// [`MeanRecord`]s.
+    Means = 17,
+    /// [`GroupsHeader`]s, each with the groups of all cores; innermost level first.
+    Groups = 18,
+}
+
+impl Section {
+    /// One more than the largest number of a section.
+    pub const COUNT: usize = 19;
 }
 
 /// Builds a record of `N` bytes.

@@ -27,6 +27,7 @@
 extern crate std;
 
 mod codebook;
+mod costs;
 mod error;
 mod filter;
 pub mod format;
@@ -40,6 +41,7 @@ mod reader;
 mod rows;
 
 pub use codebook::Codebook;
+pub use costs::{BandwidthView, GroupLevel};
 pub use error::AtlasError;
 pub use filter::{Decision, Decoder};
 pub use identify::{BaseContest, BaseMatch, CodedSample, identify_base};

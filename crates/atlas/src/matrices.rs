@@ -108,7 +108,8 @@ fn split(bytes: &[u8]) -> Option<(MatrixView<'_>, &[u8])> {
     Some((MatrixView { head, rows: rows_at, columns, cells: cells.as_chunks().0 }, rest))
 }
 
-fn spread(cell: &CellRecord) -> Option<Spread> {
+/// The spread of a cell; `None` where it is missing.
+pub(crate) fn spread(cell: &CellRecord) -> Option<Spread> {
     let [median_ns, lo_ns, hi_ns, p5_ns, p95_ns, _] = cell.values;
     let known = !median_ns.is_nan();
     known.then_some(Spread { median_ns, lo_ns, hi_ns, p5_ns, p95_ns, n: cell.n })

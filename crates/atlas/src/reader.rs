@@ -3,6 +3,7 @@
 //! The bytes may be a mapped file and come from anywhere, so no value is trusted before it was
 //! checked. The reader never allocates, panics or writes.
 
+use crate::costs::Costs;
 use crate::error::AtlasError;
 use crate::format::{
     self, CODE_BYTES, CodeRecord, FLAG_COMPLETE, FLAG_MEASURED, FormTag, HEADER_BYTES, Header,
@@ -29,6 +30,7 @@ pub struct Atlas<'a> {
     core_base: &'a [[u8; 2]],
     pages: Option<PageTable<'a>>,
     matrices: Matrices<'a>,
+    pub(crate) costs: Costs<'a>,
     lines: &'a [[u8; LINES_BYTES]],
 }
 
@@ -148,7 +150,7 @@ fn check_header(bytes: &[u8], hash: bool) -> Result<Header, AtlasError> {
 }
 
 /// The sections of a file by kind.
-struct Sections<'a>([Option<&'a [u8]>; 14]);
+struct Sections<'a>([Option<&'a [u8]>; Section::COUNT]);
 
 impl<'a> Sections<'a> {
     fn open(bytes: &'a [u8], count: u32) -> Result<Self, AtlasError> {
@@ -159,7 +161,7 @@ impl<'a> Sections<'a> {
         }
         let end = HEADER_BYTES + count * SECTION_BYTES;
         let table = bytes.get(HEADER_BYTES..end).ok_or(bad(PART, "beyond the end of the file"))?;
-        let mut sections = Self([None; 14]);
+        let mut sections = Self([None; Section::COUNT]);
         for entry in table.as_chunks::<SECTION_BYTES>().0 {
             let entry = SectionEntry::from_bytes(entry);
             let start = usize::try_from(entry.offset).unwrap_or(usize::MAX);
@@ -234,8 +236,16 @@ impl<'a> Atlas<'a> {
             core_base: sections.records(Section::CoreBase, "bases of cores")?,
             pages: open_pages(&sections)?,
             matrices: Matrices::open(sections.get(Section::Matrices).unwrap_or(&[]))?,
+            costs: Costs {
+                fits: sections.records(Section::Fits, "fits")?,
+                terms: sections.records(Section::Terms, "terms")?,
+                bandwidths: sections.get(Section::Bandwidths).unwrap_or(&[]),
+                means: sections.records(Section::Means, "means of levels")?,
+                groups: sections.get(Section::Groups).unwrap_or(&[]),
+            },
             lines: sections.records(Section::Lines, "measured lines")?,
         };
+        atlas.costs.check(atlas.cores.len())?;
         for record in sections.records::<LEVEL_BYTES>(Section::Levels, "levels")? {
             let info = atlas.check_level(record)?;
             let slot = &mut atlas.levels[usize::from(format::level_tag(info.level))];
@@ -395,7 +405,7 @@ impl<'a> Atlas<'a> {
     #[must_use]
     pub fn core_base(&self, core: CoreId, level: Level) -> Option<usize> {
         let info = self.level(level)?;
-        let place = self.cores.iter().position(|id| *id == core.0.to_le_bytes())?;
+        let place = self.place_of(core)?;
         let base = u16::from_le_bytes(*self.core_base.get(info.core_base_first + place)?);
         (base != NONE_U16).then_some(usize::from(base))
     }
@@ -527,6 +537,18 @@ impl<'a> Atlas<'a> {
         kind: TransferKind,
     ) -> Option<TransferSpread> {
         self.matrices.transfer(owner.0, asker.0, kind)
+    }
+
+    /// Where a core stands in the list of cores.
+    #[must_use]
+    pub fn place_of(&self, core: CoreId) -> Option<usize> {
+        let id = core.0.to_le_bytes();
+        let usual = usize::from(core.0);
+        // Cores are mostly numbered as they are listed.
+        if self.cores.get(usual) == Some(&id) {
+            return Some(usual);
+        }
+        self.cores.iter().position(|&known| known == id)
     }
 
     /// Measured lines, record by record.

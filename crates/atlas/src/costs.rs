@@ -1,0 +1,155 @@
+//! Looks up what the matrices do not say: fits, terms, bandwidths, means of levels, and groups of
+//! cores at equal distance.
+//!
+//! All lists are short and questions rare, so they are walked from the first. What was not measured
+//! is `None`, never 0.
+
+use crate::error::AtlasError;
+use crate::format::{
+    BANDWIDTH_BYTES, BandwidthHeader, FIT_BYTES, FitRecord, GROUPS_BYTES, GroupsHeader, MEAN_BYTES,
+    MeanRecord, NONE_U16, TERM_BYTES, TermRecord, TermTag, label_bytes, level_tag,
+};
+use crate::matrices::{Spread, spread};
+use crate::reader::Atlas;
+use isochrone_units::{CoreId, Level, RegionId};
+
+/// The parts of an atlas that say what things cost beside the matrices.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Costs<'a> {
+    pub(crate) fits: &'a [[u8; FIT_BYTES]],
+    pub(crate) terms: &'a [[u8; TERM_BYTES]],
+    pub(crate) bandwidths: &'a [u8],
+    pub(crate) means: &'a [[u8; MEAN_BYTES]],
+    pub(crate) groups: &'a [u8],
+}
+
+/// A measured bandwidth: which cores together, to which region.
+#[derive(Clone, Copy, Debug)]
+pub struct BandwidthView<'a> {
+    /// The region whose memory was read and written.
+    pub region: RegionId,
+    /// 10^9 bytes a second; the names of the fields say ns, the unit is this one.
+    pub gb_per_s: Spread,
+    cores: &'a [[u8; 2]],
+}
+
+impl<'a> BandwidthView<'a> {
+    /// The cores that ran together.
+    pub fn cores(&self) -> impl ExactSizeIterator<Item = CoreId> + use<'a> {
+        self.cores.iter().map(|id| CoreId(u16::from_le_bytes(*id)))
+    }
+}
+
+/// One level of groups.
+#[derive(Clone, Copy, Debug)]
+pub struct GroupLevel<'a> {
+    /// How many groups there are.
+    pub groups: u16,
+    /// Line transfer between two cores of one group that share none of the levels inside; `None`
+    /// where no such pair was measured.
+    pub transfer: Option<Spread>,
+    of: &'a [[u8; 2]],
+}
+
+impl GroupLevel<'_> {
+    /// The group of the core at this place of the atlas's list of cores, `0..groups`. `None` where
+    /// the core is in no group.
+    #[must_use]
+    pub fn group(&self, place: usize) -> Option<u16> {
+        let number = u16::from_le_bytes(*self.of.get(place)?);
+        (number != NONE_U16).then_some(number)
+    }
+}
+
+impl<'a> Atlas<'a> {
+    /// Fits of transfers of several lines (equation 1 of the CLa paper).
+    pub fn fits(&self) -> impl Iterator<Item = FitRecord> + 'a {
+        self.costs.fits.iter().map(FitRecord::from_bytes)
+    }
+
+    /// A cost that the model of the CLa paper leaves out, nanoseconds; below 0 where something costs
+    /// less with it.
+    #[must_use]
+    pub fn term(&self, term: TermTag) -> Option<Spread> {
+        let mut found = self.costs.terms.iter().map(TermRecord::from_bytes);
+        spread(&found.find(|record| record.term == term as u8)?.cell)
+    }
+
+    /// Mean latencies of a level from a core. Fields that are missing are NaN.
+    #[must_use]
+    pub fn means(&self, core: CoreId, level: Level) -> Option<MeanRecord> {
+        let of = |record: &MeanRecord| (record.level, record.core) == (level_tag(level), core.0);
+        self.costs.means.iter().map(MeanRecord::from_bytes).find(of)
+    }
+
+    /// Measured bandwidths, one by one.
+    pub fn bandwidths(&self) -> impl Iterator<Item = BandwidthView<'a>> {
+        let mut rest = self.costs.bandwidths;
+        core::iter::from_fn(move || {
+            let (found, after) = split_bandwidth(rest)?;
+            rest = after;
+            Some(found)
+        })
+        .flatten()
+    }
+
+    /// Levels of groups of cores at equal distance, innermost first. An atlas made before there were
+    /// any has none.
+    pub fn group_levels(&self) -> impl Iterator<Item = GroupLevel<'a>> {
+        let mut rest = self.costs.groups;
+        core::iter::from_fn(move || {
+            let (level, after) = split_groups(rest)?;
+            rest = after;
+            Some(level)
+        })
+    }
+}
+
+impl Costs<'_> {
+    /// Checks all lists once. `cores` is how many cores the atlas has.
+    pub(crate) fn check(&self, cores: usize) -> Result<(), AtlasError> {
+        let short = |part| AtlasError::Inconsistent { part, why: "one is cut short" };
+        let mut rest = self.bandwidths;
+        while !rest.is_empty() {
+            (_, rest) = split_bandwidth(rest).ok_or(short("bandwidths"))?;
+        }
+        let mut rest = self.groups;
+        while !rest.is_empty() {
+            let (level, after) = split_groups(rest).ok_or(short("groups of cores"))?;
+            rest = after;
+            let wrong = |why| AtlasError::Inconsistent { part: "groups of cores", why };
+            if level.of.len() != cores {
+                return Err(wrong("a level has not one number for each core"));
+            }
+            let beyond = |place| level.group(place).is_some_and(|group| group >= level.groups);
+            if (0..cores).any(beyond) {
+                return Err(wrong("a core is in a group that is not there"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Takes one bandwidth off the front; `None` in its place where its cell is missing.
+fn split_bandwidth(bytes: &[u8]) -> Option<(Option<BandwidthView<'_>>, &[u8])> {
+    let (head, rest) = bytes.split_first_chunk::<BANDWIDTH_BYTES>()?;
+    let head = BandwidthHeader::from_bytes(head);
+    let (cores, rest) = numbers(rest, head.cores)?;
+    let view = |gb_per_s| BandwidthView { region: RegionId(head.region), gb_per_s, cores };
+    Some((spread(&head.cell).map(view), rest))
+}
+
+/// Takes one level of groups off the front.
+fn split_groups(bytes: &[u8]) -> Option<(GroupLevel<'_>, &[u8])> {
+    let (head, rest) = bytes.split_first_chunk::<GROUPS_BYTES>()?;
+    let head = GroupsHeader::from_bytes(head);
+    let (of, rest) = numbers(rest, head.cores)?;
+    Some((GroupLevel { groups: head.groups, transfer: spread(&head.cell), of }, rest))
+}
+
+/// Takes `count` numbers of 16 bits off the front, with what pads them.
+fn numbers(bytes: &[u8], count: u16) -> Option<(&[[u8; 2]], &[u8])> {
+    let count = usize::from(count);
+    let (labels, rest) = bytes.split_at_checked(label_bytes(count))?;
+    Some((labels.as_chunks::<2>().0.get(..count)?, rest))
+}
