@@ -9,7 +9,8 @@
 
 use isochrone_atlas::Atlas;
 use isochrone_atlas::format::{
-    BYTE_ORDER, CHECKSUM_AT, HEADER_BYTES, Header, MAGIC, MAJOR, RegionMode, TransferKind, checksum,
+    BYTE_ORDER, CHECKSUM_AT, HEADER_BYTES, Header, MAGIC, MAJOR, RegionMode, TermTag, TransferKind,
+    checksum,
 };
 use isochrone_units::{CoreId, Level, LineAddr, RegionId};
 use libfuzzer_sys::fuzz_target;
@@ -39,7 +40,14 @@ fn ask_everything(bytes: &[u8]) {
             let _ = atlas.base(level, usize::MAX);
         }
         let _ = atlas.transfer(core, CoreId(1), TransferKind::Modified);
+        let _ = atlas.means(core, Level::Dram);
         let _ = atlas.region_latency(core, RegionId(0), RegionMode::Random);
+    }
+    atlas.fits().for_each(drop);
+    atlas.bandwidths().for_each(|found| found.cores().for_each(drop));
+    TermTag::ALL.into_iter().for_each(|term| drop(atlas.term(term)));
+    for level in atlas.group_levels() {
+        assert!((0..70_000).filter_map(|at| level.group(at)).all(|group| group < level.groups));
     }
 }
 

@@ -14,13 +14,14 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("stats", &[]),
     ("os", &["units"]),
     ("atlas", &["units"]),
+    ("distance", &["units", "machine", "atlas"]),
     ("alloc", &["units", "atlas", "os"]),
     ("malloc", &["units", "atlas", "os", "alloc"]),
     ("preload", &["malloc"]),
     ("report", &[]),
     ("sim", &["units", "machine", "stats"]),
     ("host", &["units", "machine", "os"]),
-    ("atlas-store", &["units", "machine", "atlas"]),
+    ("atlas-store", &["units", "machine", "stats", "atlas"]),
     ("probe", &["units", "machine", "stats", "os", "host", "sim", "atlas", "atlas-store"]),
     ("cla", &["units", "machine", "stats", "sim", "atlas", "os"]),
     ("mpi", &["cla"]),
@@ -55,9 +56,10 @@ const FLOORS: &[(&str, &[&str])] = &[
     ),
 ];
 /// Crates that must build without the standard library.
-const NO_STD: &[&str] = &["units", "machine", "stats", "os", "atlas", "alloc", "malloc", "preload"];
+const NO_STD: &[&str] =
+    &["units", "machine", "stats", "os", "atlas", "distance", "alloc", "malloc", "preload"];
 /// Crates that must not allocate: the malloc replacement stands on them.
-const NO_ALLOC: &[&str] = &["units", "os", "atlas", "alloc", "malloc", "preload"];
+const NO_ALLOC: &[&str] = &["units", "os", "atlas", "distance", "alloc", "malloc", "preload"];
 /// Crates in which `unsafe` may appear.
 const UNSAFE: &[&str] = &["os", "atlas-store", "malloc", "preload", "mpi", "capi"];
 /// Files in other crates in which it may appear: a folder, or a file without `.rs`.

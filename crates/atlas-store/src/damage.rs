@@ -6,7 +6,7 @@ use crate::error::LoadError;
 use crate::samples::{blocks, contents, per_line};
 use crate::tests::sixteen_classes;
 use crate::{PageModel, decode, encode, model_pages};
-use isochrone_atlas::format::{self, RegionMode, TransferKind};
+use isochrone_atlas::format::{self, RegionMode, Section, SectionEntry, TermTag, TransferKind};
 use isochrone_atlas::{Atlas, AtlasError};
 use isochrone_units::{CoreId, Level, LineAddr, RegionId};
 use proptest::prelude::*;
@@ -127,6 +127,29 @@ fn a_faulty_writer_is_found_out_though_its_checksum_fits() {
 }
 
 /// Everything a reader can be asked, so that a panic anywhere is found.
+/// Where a section begins.
+fn start_of(bytes: &[u8], section: Section) -> usize {
+    let table = bytes[format::HEADER_BYTES..].as_chunks::<{ format::SECTION_BYTES }>().0;
+    let mut entries = table.iter().map(SectionEntry::from_bytes);
+    let entry = entries.find(|entry| entry.kind == section as u32).expect("it is there");
+    usize::try_from(entry.offset).unwrap()
+}
+
+#[test]
+fn groups_that_contradict_the_cores_are_refused() {
+    let whole = encode(&contents()).unwrap();
+    let groups = start_of(&whole, Section::Groups);
+    for (at, value) in [(groups + 2, 1_u16), (groups + 2, 60_000), (groups + 40, 7)] {
+        let bad = refusal(&forged(&whole, at, &value.to_le_bytes()));
+        assert!(matches!(bad, AtlasError::Inconsistent { part: "groups of cores", .. }), "{bad:?}");
+    }
+    let none = forged(&whole, groups + 40, &u16::MAX.to_le_bytes());
+    assert_eq!(Atlas::open(&none).unwrap().group_levels().next().unwrap().group(0), None);
+    let bandwidths = start_of(&whole, Section::Bandwidths);
+    let bad = refusal(&forged(&whole, bandwidths + 2, &9_000_u16.to_le_bytes()));
+    assert!(matches!(bad, AtlasError::Inconsistent { part: "bandwidths", .. }), "{bad:?}");
+}
+
 fn ask_everything(bytes: &[u8]) {
     for atlas in [Atlas::open(bytes), Atlas::reopen(bytes)].into_iter().flatten() {
         let lines = [0, 512 * 64, 600 * 64 + 5, 1 << 36, u64::MAX].map(LineAddr);
@@ -150,6 +173,15 @@ fn ask_everything(bytes: &[u8]) {
         }
         atlas.blocks().count();
         atlas.measured_lines().count();
+        atlas.fits().count();
+        atlas.bandwidths().for_each(|found| assert!(found.cores().count() <= 65_535));
+        let known = TermTag::ALL.into_iter().filter_map(|term| atlas.term(term));
+        assert!(known.count() <= TermTag::ALL.len());
+        for groups in atlas.group_levels() {
+            let cores = atlas.cores().count();
+            assert!((0..cores).filter_map(|at| groups.group(at)).all(|one| one < groups.groups));
+            assert_eq!(groups.group(cores), None);
+        }
         for info in Level::ALL.into_iter().filter_map(|level| atlas.level(level)) {
             assert!(!info.has_density() || info.penalties().check().is_ok());
         }
@@ -304,6 +336,7 @@ fn write_corpus() {
     write("valid-independent", &encode(&raw).unwrap());
     write("valid-words", &encode(&sixteen_classes(1)).unwrap());
     write("valid-no-pages", &encode(&small(&[])).unwrap());
+    write("valid-costs", &encode(&Contents { pages: Vec::new(), ..contents() }).unwrap());
     write("valid-per-line", &encode(&lines).unwrap());
     write("truncated-half", &dense[..dense.len() / 2]);
     write("truncated-header", &dense[..40]);

@@ -5,6 +5,7 @@
 //! touches the disk: `save` does.
 
 use crate::contents::{Cell, Contents, Form, LevelMap, Matrix};
+use crate::costs;
 use crate::error::EncodeError;
 use crate::pages::encode_pages;
 use isochrone_atlas::format::{
@@ -37,6 +38,7 @@ pub fn encode(contents: &Contents) -> Result<Vec<u8>, EncodeError> {
     sections.push((Section::Matrices, matrices(contents)?));
     sections.push((Section::Lines, lines(contents)?));
     sections.push((Section::Penalties, penalties(contents)?));
+    sections.extend(costs::sections(contents)?);
     let bytes = assemble(contents, &sections)?;
     Atlas::open(&bytes).map_err(EncodeError::Unreadable)?;
     Ok(bytes)
@@ -287,13 +289,13 @@ fn matrix(
     Ok(())
 }
 
-fn cell_record(cell: &Cell, best: f32) -> CellRecord {
+pub(crate) fn cell_record(cell: &Cell, best: f32) -> CellRecord {
     let [median, lo, hi, p5, p95] = [cell.median, cell.lo, cell.hi, cell.p5, cell.p95].map(single);
     CellRecord { values: [median, lo, hi, p5, p95, best], n: cell.n }
 }
 
 /// The number at the end of a label ("core 12"), which is how labels name cores and regions.
-fn number_of(label: &str) -> u16 {
+pub(crate) fn number_of(label: &str) -> u16 {
     let digits = label.trim_end_matches(|c: char| c.is_ascii_digit()).len();
     label[digits..].parse().unwrap_or(NONE_U16)
 }
@@ -338,6 +340,6 @@ fn penalties(contents: &Contents) -> Result<Vec<u8>, EncodeError> {
 
 /// Rounds to the precision of the binary sections; the text part keeps all digits.
 #[allow(clippy::cast_possible_truncation, reason = "rounding to f32 is the purpose")]
-const fn single(value: f64) -> f32 {
+pub(crate) const fn single(value: f64) -> f32 {
     value as f32
 }

@@ -6,10 +6,12 @@
 
 mod bench;
 pub mod contents;
+mod costs;
 mod diff;
 mod encode;
 mod error;
 pub mod export;
+mod groups;
 mod load;
 mod pages;
 mod save;
@@ -26,5 +28,6 @@ pub use bench::{PageModel, QueryTime, bench_query, model_pages};
 pub use diff::{BaseChange, CellChange, Diff, PageChange, diff};
 pub use encode::encode;
 pub use error::{EncodeError, LoadError, SaveError};
+pub use groups::{GroupLevel, MatrixClasses, group_levels, matrix_classes};
 pub use load::{MappedAtlas, decode, load};
 pub use save::{save, save_text};

@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use isochrone_atlas_store::contents::{Contents, CostTerm, Matrix};
-use isochrone_atlas_store::load;
+use isochrone_atlas_store::contents::{Contents, CostTerm};
+use isochrone_atlas_store::{load, matrix_classes};
 use isochrone_cla::costs::of_machine;
-use isochrone_cla::search::{MatrixClasses, matrix_classes};
 use isochrone_machine::{ClassCost, LineCosts, Machine, PairClass};
 
 /// A cost table with where it comes from.
@@ -60,9 +59,10 @@ pub(crate) fn measured(atlas: &Contents) -> Result<Table> {
     )?;
     let matrix = &map.latency_ns;
     let cores = matrix.rows.len();
-    let Some(found) = classes(matrix) else {
-        bail!("the atlas lacks some pair of cores; measure all with `isochrone map`");
-    };
+    let lacking = "the atlas lacks some pair of cores; measure all with `isochrone map`";
+    let found = matrix_classes(matrix).context(lacking)?;
+    let of: Option<Vec<u8>> = found.class.iter().copied().collect();
+    let of = of.context(lacking)?;
     let memory_ns = memory_ns(atlas).context("the atlas has no DRAM latency")?;
     let fit = atlas.multiline.first();
     let class = |&transfer_ns: &f64| ClassCost {
@@ -75,8 +75,7 @@ pub(crate) fn measured(atlas: &Contents) -> Result<Table> {
     };
     let classes: Vec<ClassCost> = found.means_ns.iter().map(class).collect();
     let local_ns = atlas.clock.ns(LOCAL_CYCLES);
-    let costs =
-        LineCosts::new(cores, classes, local_ns, |a, b| PairClass(found.class[a * cores + b]));
+    let costs = LineCosts::new(cores, classes, local_ns, |a, b| PairClass(of[a * cores + b]));
     let mut assumed = vec![format!("R_L = {local_ns:.2} ns: {LOCAL_CYCLES} cycles, not measured")];
     if fit.is_none() {
         assumed
@@ -91,21 +90,17 @@ pub(crate) fn measured(atlas: &Contents) -> Result<Table> {
     })
 }
 
-/// Which pairs of cores cost alike.
-fn classes(matrix: &Matrix) -> Option<MatrixClasses> {
-    let medians: Vec<Option<f64>> = matrix.cells.iter().map(|c| c.map(|c| c.median)).collect();
-    matrix_classes(matrix.rows.len(), &medians, noise(matrix))
-}
-
 /// An owner, a core near it and one that is farther away than that, by their places in the matrix of line
 /// transfers; why there are none, where there are none.
 pub(crate) fn remote_readers(atlas: &Contents) -> Result<[usize; 3], String> {
     let map = atlas.transfers.iter().find(|t| t.state == "modified");
     let map = map.ok_or("needs the line transfers of the same map")?;
     let cores = map.latency_ns.rows.len();
-    let found = classes(&map.latency_ns).ok_or("needs the line transfers of all pairs of cores")?;
+    let found =
+        matrix_classes(&map.latency_ns).ok_or("needs the line transfers of pairs of cores")?;
     let class = |a: usize, b: usize| found.class[a * cores + b];
     let others = |owner: usize| (0..cores).filter(move |&core| core != owner);
+    let others = |owner: usize| others(owner).filter(move |&core| class(owner, core).is_some());
     for owner in 0..cores {
         let near = others(owner).min_by_key(|&core| class(owner, core));
         let far = others(owner).max_by_key(|&core| class(owner, core));
@@ -116,12 +111,6 @@ pub(crate) fn remote_readers(atlas: &Contents) -> Result<[usize; 3], String> {
         }
     }
     Err("needs a core that is farther away than another; all cores here are equally far".to_owned())
-}
-
-/// The noise of a cell: half the mean width of its interval.
-fn noise(matrix: &Matrix) -> f64 {
-    let halves: Vec<f64> = matrix.cells.iter().flatten().map(|c| (c.hi - c.lo) / 2.0).collect();
-    isochrone_stats::mean(&halves).unwrap_or(0.0)
 }
 
 fn memory_ns(atlas: &Contents) -> Option<f64> {

@@ -20,7 +20,7 @@ mod tests;
 
 pub use choose::{Candidate, Choice, ChooseError, Objective, Question, State};
 pub use classes::{Best, best, best_entering_once, lower_bound_ns};
-pub use clusters::{MatrixClasses, clusters, matrix_classes, transfer_costs};
+pub use clusters::{clusters, transfer_costs};
 pub use enumerate::{RootedTrees, parents};
 pub use level::{CLASSES, Counts, Level, LevelError, Levels, Priced, Pricing};
 pub use local::improved;

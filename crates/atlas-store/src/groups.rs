@@ -1,0 +1,239 @@
+//! Which cores are near one another: classes of pairs from a measured matrix, and from these the nested
+//! groups of cores at equal distance.
+//!
+//! Sockets do not decide. On an EPYC 7453 a line crosses in 21 to 30 ns within a core complex and in 220 ns
+//! between two of the same socket.
+
+use crate::contents::{Cell, Contents, Matrix};
+use crate::encode::number_of;
+use isochrone_stats as stats;
+
+/// The classes of the pairs of a measured matrix: for each pair its class, cheapest first, and the mean of
+/// each class in ns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MatrixClasses {
+    /// Row-major, one for each pair of rows; `None` for a pair that was not measured. A core with itself is
+    /// in class 0.
+    pub class: Vec<Option<u8>>,
+    /// Mean of each class, ns.
+    pub means_ns: Vec<f64>,
+}
+
+/// Most classes that a matrix is cut into.
+const CLASSES_MAX: usize = 8;
+
+/// Cuts a measured matrix of line transfers (as many rows as columns, in one order) into classes. Both
+/// directions of a pair count as one, by their mean; what differs by less than the noise of a cell is one
+/// class. `None` where no pair was measured.
+#[must_use]
+pub fn matrix_classes(matrix: &Matrix) -> Option<MatrixClasses> {
+    let cores = matrix.rows.len();
+    let pairs: Vec<((usize, usize), f64)> = pairs_ns(matrix).collect();
+    let values: Vec<f64> = pairs.iter().map(|(_, ns)| *ns).collect();
+    let cut = stats::choose_k_1d(&values, CLASSES_MAX, noise_ns(matrix))?;
+    let mut class = vec![None; cores * cores];
+    for core in 0..cores {
+        class[core * cores + core] = Some(0);
+    }
+    for (((a, b), _), of) in pairs.iter().zip(&cut.assignment) {
+        let of = u8::try_from(*of).ok()?;
+        class[a * cores + b] = Some(of);
+        class[b * cores + a] = Some(of);
+    }
+    Some(MatrixClasses { class, means_ns: cut.centers })
+}
+
+/// The measured pairs of different cores, by their places in the matrix, with the mean of both directions.
+fn pairs_ns(matrix: &Matrix) -> impl Iterator<Item = ((usize, usize), f64)> {
+    let cores = matrix.rows.len();
+    let one = move |x: usize, y: usize| matrix.cells.get(x * cores + y).copied().flatten();
+    let all = (0..cores).flat_map(|a| (0..a).map(move |b| (a, b)));
+    all.filter_map(move |(a, b)| {
+        let both: Vec<f64> = [one(a, b), one(b, a)].iter().flatten().map(|c| c.median).collect();
+        Some(((a, b), stats::mean(&both)?))
+    })
+}
+
+/// The noise of a cell: half the mean width of its interval.
+fn noise_ns(matrix: &Matrix) -> f64 {
+    let halves: Vec<f64> = matrix.cells.iter().flatten().map(|c| (c.hi - c.lo) / 2.0).collect();
+    stats::mean(&halves).unwrap_or(0.0)
+}
+
+/// One level of nested groups of cores at equal distance.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroupLevel {
+    /// For each core of the machine, in its order, its group; groups are numbered as their first cores
+    /// come. `None` for a core whose line transfers were not measured.
+    pub group: Vec<Option<u16>>,
+    /// Transfer between two cores of one group that share none of the levels inside, ns, over the pairs
+    /// measured: median, the least lower and the largest upper end of their intervals, percentiles.
+    pub transfer_ns: Cell,
+}
+
+/// The nested groups of a machine's cores by the transfers of modified lines, innermost level first; the
+/// last level has all cores that were measured together. Two cores are in one group of a level if a chain
+/// of pairs of its class, or of a nearer one, joins them.
+#[must_use]
+pub fn group_levels(contents: &Contents) -> Vec<GroupLevel> {
+    let map = contents.transfers.iter().find(|map| map.state == "modified");
+    let Some(map) = map.filter(|map| map.latency_ns.rows.len() == map.latency_ns.columns.len())
+    else {
+        return Vec::new();
+    };
+    let Some(classes) = matrix_classes(&map.latency_ns) else { return Vec::new() };
+    let ids: Vec<u16> = contents.machine.cores.iter().map(|core| core.id).collect();
+    let places: Vec<Option<usize>> = map
+        .latency_ns
+        .rows
+        .iter()
+        .map(|label| ids.iter().position(|id| *id == number_of(label)))
+        .collect();
+    let mut levels = Vec::new();
+    let mut joined: Vec<usize> = (0..places.len()).collect();
+    for class in 0..classes.means_ns.len() {
+        let before = joined.clone();
+        join(&classes, class, &mut joined);
+        if let Some(transfer_ns) = between(&map.latency_ns, &before, &joined) {
+            levels.push(GroupLevel { group: numbered(&joined, &places, ids.len()), transfer_ns });
+        }
+    }
+    levels
+}
+
+/// Joins the groups between which a pair of this class lies (single linkage).
+fn join(classes: &MatrixClasses, class: usize, of: &mut [usize]) {
+    for a in 0..of.len() {
+        for b in 0..a {
+            let here = classes.class[a * of.len() + b].is_some_and(|c| usize::from(c) == class);
+            let (from, to) = (of[a].max(of[b]), of[a].min(of[b]));
+            if here && from != to {
+                of.iter_mut().filter(|group| **group == from).for_each(|group| *group = to);
+            }
+        }
+    }
+}
+
+/// What pairs cost that were in two groups before and are in one now; `None` where there are none.
+fn between(matrix: &Matrix, before: &[usize], after: &[usize]) -> Option<Cell> {
+    let new = |a: usize, b: usize| before[a] != before[b] && after[a] == after[b];
+    let mut medians: Vec<f64> =
+        pairs_ns(matrix).filter(|((a, b), _)| new(*a, *b)).map(|(_, ns)| ns).collect();
+    medians.sort_by(f64::total_cmp);
+    let cores = after.len();
+    let cells = (0..cores * cores)
+        .filter(|at| new(at / cores, at % cores))
+        .filter_map(|at| matrix.cells.get(at).copied().flatten());
+    let (lo, hi) = cells.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), cell| {
+        (lo.min(cell.lo), hi.max(cell.hi))
+    });
+    let at = |q| stats::quantile(&medians, q);
+    let n = u32::try_from(medians.len()).unwrap_or(u32::MAX);
+    Some(Cell { median: at(0.5)?, lo, hi, p5: at(0.05)?, p95: at(0.95)?, n })
+}
+
+/// Groups by the machine's cores, numbered as their first cores come.
+fn numbered(joined: &[usize], places: &[Option<usize>], cores: usize) -> Vec<Option<u16>> {
+    let mut group = vec![None; cores];
+    for (row, place) in places.iter().enumerate() {
+        if let Some(place) = *place {
+            group[place] = Some(joined[row]);
+        }
+    }
+    let mut names: Vec<usize> = Vec::new();
+    let mut number = |name: usize| {
+        let at = names.iter().position(|known| *known == name).unwrap_or(names.len());
+        if at == names.len() {
+            names.push(name);
+        }
+        u16::try_from(at).ok()
+    };
+    group.into_iter().map(|name| number(name?)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contents::{Clock, TransferMap};
+    use isochrone_machine::{Core, Machine};
+
+    /// Two sockets of two complexes of three cores: 25 ns, 100, and 220 between sockets, with some noise.
+    /// Pairs for which `measured` is false are missing.
+    fn contents(measured: impl Fn(usize, usize) -> bool) -> Contents {
+        let cores = 12;
+        let cell = |at: usize| {
+            let (a, b) = (at / cores, at % cores);
+            let wiggle = [0.0, 0.7, -0.5, 0.3][(a + 2 * b) % 4];
+            let ns = if a / 3 == b / 3 {
+                25.0
+            } else if a / 6 == b / 6 {
+                100.0
+            } else {
+                220.0
+            };
+            let known = a != b && measured(a.max(b), a.min(b));
+            known.then(|| Cell { lo: ns - 2.0, hi: ns + 2.0, ..Cell::single(ns + wiggle) })
+        };
+        let names = || (0..cores).map(|core| format!("core {core}")).collect();
+        let latency_ns = Matrix {
+            what: "x".into(),
+            rows: names(),
+            columns: names(),
+            cells: (0..cores * cores).map(cell).collect(),
+        };
+        let core = |id| Core { id, ..Core::default() };
+        let machine = Machine { cores: (0..12).map(core).collect(), ..Machine::default() };
+        let clock = Clock { hz: 1e9, tick_cycles: 1, overhead_cycles: 0.0 };
+        let mut contents = Contents::begun("simulated", machine, clock);
+        contents.transfers.push(TransferMap {
+            state: "modified".into(),
+            what: "one way".into(),
+            lines: 64,
+            latency_ns,
+            best_line_ns: Vec::new(),
+        });
+        contents
+    }
+
+    fn of(level: &GroupLevel) -> Vec<u16> {
+        level.group.iter().map(|group| group.expect("every core is in a group")).collect()
+    }
+
+    #[test]
+    fn groups_are_nested_and_cost_what_was_measured() {
+        let levels = group_levels(&contents(|_, _| true));
+        assert_eq!(levels.len(), 3);
+        assert_eq!(of(&levels[0]), [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]);
+        assert_eq!(of(&levels[1]), [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1]);
+        assert_eq!(of(&levels[2]), [0; 12]);
+        for (level, (ns, pairs)) in levels.iter().zip([(25.0, 12), (100.0, 18), (220.0, 36)]) {
+            let cost = level.transfer_ns;
+            assert!((cost.median - ns).abs() < 1.0 && cost.n == pairs, "{cost:?}");
+            assert_eq!((cost.lo, cost.hi), (ns - 2.0, ns + 2.0));
+        }
+    }
+
+    #[test]
+    fn some_pairs_of_each_kind_tell_the_groups() {
+        // Half of the pairs between complexes, two of three inside.
+        let levels =
+            group_levels(&contents(
+                |a, b| {
+                    if a / 3 == b / 3 { a == b + 1 } else { (a + b) % 2 == 0 }
+                },
+            ));
+        assert_eq!(levels.len(), 3, "{levels:?}");
+        assert_eq!(of(&levels[0]), [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]);
+        assert_eq!(of(&levels[1]), [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1]);
+    }
+
+    #[test]
+    fn a_core_without_transfers_is_in_no_group() {
+        let levels = group_levels(&contents(|a, b| a != 11 && b != 11));
+        let last = levels.last().expect("the others are in groups");
+        assert_eq!(last.group[10], Some(0));
+        // It has a row of its own in the matrix, but nothing joins it.
+        assert_eq!(last.group[11], Some(1));
+        assert!(group_levels(&contents(|_, _| false)).is_empty(), "nothing was measured");
+    }
+}

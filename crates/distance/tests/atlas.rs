@@ -1,0 +1,164 @@
+//! Distances as an atlas file has them: written, opened as any reader would, and asked.
+
+#![allow(clippy::tests_outside_test_module, reason = "an integration test is one")]
+
+use isochrone_atlas::Atlas;
+use isochrone_atlas_store::contents::{
+    Bandwidth, Cell, Clock, Contents, CostTerm, Matrix, MultiLineFit, RegionMap, TransferMap,
+};
+use isochrone_atlas_store::encode;
+use isochrone_distance::{Described, Distances, FarKind, Fill, Term, common_level, groups, order};
+use isochrone_machine::{Core, Machine};
+use isochrone_units::{CoreId, Reading, RegionId};
+
+const CORES: usize = 8;
+
+fn cell(ns: f64) -> Cell {
+    Cell { lo: ns - 1.0, hi: ns + 1.0, ..Cell::single(ns) }
+}
+
+/// Eight cores, evens near one another and odds too; the pair of 0 and 2, and that of 0 and 1, were not
+/// measured.
+fn contents() -> Contents {
+    let core = |id| Core { id, ..Core::default() };
+    let machine = Machine { cores: (0..8).map(core).collect(), ..Machine::default() };
+    let clock = Clock { hz: 2e9, tick_cycles: 1, overhead_cycles: 0.0 };
+    let mut contents = Contents::begun("measured", machine, clock);
+    let transfer = |at: usize| {
+        let (a, b) = (at / CORES, at % CORES);
+        let missing = a == b || [(0, 2), (0, 1)].contains(&(a.min(b), a.max(b)));
+        (!missing).then(|| cell(if a % 2 == b % 2 { 30.0 } else { 120.0 } + (a + b) as f64 / 10.0))
+    };
+    let names = || (0..CORES).map(|core| format!("core {core}")).collect();
+    contents.transfers.push(TransferMap {
+        state: "modified".into(),
+        what: "one way".into(),
+        lines: 64,
+        latency_ns: Matrix {
+            what: "x".into(),
+            rows: names(),
+            columns: names(),
+            cells: (0..CORES * CORES).map(transfer).collect(),
+        },
+        best_line_ns: Vec::new(),
+    });
+    contents.multiline.push(MultiLineFit {
+        what: "core 3 -> core 4".into(),
+        q_ns: (10.0, 9.0, 11.0),
+        o_ns: (5.0, 4.0, 6.0),
+        c_ns: None,
+        r2: 0.99,
+        points: Vec::new(),
+    });
+    contents.terms.push(CostTerm {
+        name: "left-shared".into(),
+        what: "x".into(),
+        with_ns: None,
+        without_ns: None,
+        ns: Some(cell(-2.5)),
+        missing: None,
+    });
+    let latencies = (0..16).map(|at| Some(cell(if at % 4 < 2 { 90.0 } else { 140.0 }))).collect();
+    contents.regions.push(RegionMap::of_chase(
+        "random",
+        1 << 28,
+        (0..8).map(CoreId),
+        [0, 1].map(RegionId),
+        latencies,
+    ));
+    let bandwidth =
+        |cores: &[u16], gb| Bandwidth { cores: cores.into(), region: 1, gb_per_s: cell(gb) };
+    contents.bandwidth = vec![bandwidth(&[4], 12.0), bandwidth(&[0, 1, 2, 3, 4, 5, 6, 7], 40.0)];
+    contents
+}
+
+#[test]
+fn a_measured_pair_is_itself_and_another_costs_what_its_group_does() {
+    let bytes = encode(&contents()).unwrap();
+    let atlas = Atlas::open(&bytes).unwrap();
+    let own = atlas.line_costs(CoreId(3), CoreId(4)).unwrap();
+    assert_eq!(
+        (own.transfer.reading, own.transfer.lo),
+        (Reading::Measured, own.transfer.value - 1.0)
+    );
+    assert!((own.transfer.value - 120.7).abs() < 1e-4);
+    assert_eq!(own.start.unwrap().value, 10.0);
+    assert_eq!(own.line.unwrap().reading, Reading::Measured);
+    assert!(own.congestion.is_none() && own.memory.is_none());
+    for (a, b, ns) in [(0, 2, 30.0), (2, 0, 30.0), (0, 1, 120.0)] {
+        let other = atlas.line_costs(CoreId(a), CoreId(b)).unwrap();
+        assert_eq!(other.transfer.reading, Reading::Predicted, "{a} {b}");
+        assert!((other.transfer.value - ns).abs() < 2.0, "{a} {b}: {:?}", other.transfer);
+        assert_eq!(other.line.unwrap().reading, Reading::Predicted);
+    }
+    assert!(atlas.line_costs(CoreId(1), CoreId(1)).is_none());
+    assert!(atlas.line_costs(CoreId(0), CoreId(99)).is_none());
+}
+
+#[test]
+fn groups_orders_regions_and_terms_come_from_the_file() {
+    let bytes = encode(&contents()).unwrap();
+    let atlas = Atlas::open(&bytes).unwrap();
+    assert_eq!(atlas.levels(), 2);
+    assert_eq!(common_level(&atlas, CoreId(1), CoreId(7)), Some(0));
+    assert_eq!(common_level(&atlas, CoreId(1), CoreId(6)), Some(1));
+    let (cores, mut out) = ([5, 2, 1, 99].map(CoreId), [9; 4]);
+    assert_eq!(groups(&atlas, 0, &cores, &mut out), 3);
+    assert_eq!(out, [0, 1, 0, 2]);
+    assert_eq!(groups(&atlas, 2, &cores, &mut out), 0, "there is no third level");
+    let mut cores: Vec<CoreId> = (0..8).map(CoreId).collect();
+    order(&atlas, Fill::Compact, &mut cores);
+    assert_eq!(cores, [0, 2, 4, 6, 1, 3, 5, 7].map(CoreId));
+    let region = atlas.region(CoreId(4), RegionId(1)).unwrap();
+    assert!((region.latency_ns.value - 90.0).abs() < 60.0);
+    assert_eq!(region.gb_per_s.unwrap().value, 12.0);
+    assert_eq!(region.gb_per_s_together.unwrap().value, 40.0);
+    assert!(atlas.region(CoreId(3), RegionId(1)).unwrap().gb_per_s.is_none());
+    let far = atlas.far(CoreId(4), FarKind::Region(RegionId(1))).unwrap();
+    assert_eq!(far.latency_ns, region.latency_ns);
+    assert!(atlas.far(CoreId(4), FarKind::File).is_none());
+    assert_eq!(Distances::term(&atlas, Term::LeftShared).unwrap().value, -2.5);
+    assert!(Distances::term(&atlas, Term::RfoSharer).is_none());
+}
+
+#[test]
+fn only_the_atlas_changes_and_the_order_does() {
+    let mut other = contents();
+    for (at, cell) in other.transfers[0].latency_ns.cells.iter_mut().enumerate() {
+        let near = at / CORES / 4 == at % CORES / 4;
+        *cell = cell.map(|_| self::cell(if near { 30.0 } else { 120.0 }));
+    }
+    let bytes = encode(&other).unwrap();
+    let atlas = Atlas::open(&bytes).unwrap();
+    let mut cores: Vec<CoreId> = (0..8).map(CoreId).collect();
+    order(&atlas, Fill::Spread, &mut cores);
+    assert_eq!(cores, [0, 4, 1, 5, 2, 6, 3, 7].map(CoreId));
+}
+
+#[test]
+fn a_described_machine_says_what_its_text_says() {
+    let core = |id, package| Core { id, package: Some(package), ..Core::default() };
+    let mut machine =
+        Machine { cores: vec![core(0, 0), core(1, 1), core(2, 0)], ..Machine::default() };
+    let described = Described(&machine);
+    assert!(described.line_costs(CoreId(0), CoreId(1)).is_none(), "it states no costs");
+    assert_eq!(described.levels(), 2);
+    assert_eq!(common_level(&described, CoreId(0), CoreId(2)), Some(0));
+    assert_eq!(common_level(&described, CoreId(0), CoreId(1)), Some(1));
+    machine.costs.push(isochrone_machine::Cost {
+        name: "R_Q".into(),
+        what: "x".into(),
+        unit: "ns".into(),
+        value: isochrone_machine::Quantity::Assumed {
+            value: 94.0,
+            low: 80.0,
+            high: 120.0,
+            why: "x".into(),
+        },
+    });
+    let described = Described(&machine);
+    let costs = described.line_costs(CoreId(0), CoreId(1)).unwrap().transfer;
+    assert_eq!((costs.value, costs.lo, costs.hi), (94.0, 80.0, 120.0));
+    assert_eq!(costs.reading, Reading::Published);
+    assert!(described.line_costs(CoreId(0), CoreId(2)).is_none());
+}
