@@ -428,4 +428,24 @@ impl Contents {
             provenance: Provenance::default(),
         }
     }
+    /// What was measured, in words: each level, each state of a line transfer, and the other experiments by the
+    /// names that `isochrone map --only` has for them. Nothing of which there is no number.
+    #[must_use]
+    pub fn measured(&self) -> Vec<String> {
+        let has_cells = |matrix: &Matrix| matrix.cells.iter().any(Option::is_some);
+        let levels = self.levels.iter().map(|map| format!("block latency ({})", map.level));
+        let transfers = self.transfers.iter().filter(|map| has_cells(&map.latency_ns));
+        let transfers = transfers.map(|map| format!("line transfers ({})", map.state));
+        let others = [
+            ("region", self.regions.iter().any(|map| has_cells(&map.latency_ns))),
+            (
+                "multiline",
+                !self.multiline.is_empty() || self.interactions.iter().any(|i| i.ns.is_some()),
+            ),
+            ("terms", self.terms.iter().any(|term| term.ns.is_some())),
+            ("bandwidth", !self.bandwidth.is_empty()),
+        ];
+        let others = others.into_iter().filter(|(_, there)| *there);
+        levels.chain(transfers).chain(others.map(|(name, _)| name.to_owned())).collect()
+    }
 }

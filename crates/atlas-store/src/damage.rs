@@ -62,6 +62,13 @@ fn damage_of_every_kind_is_refused_with_its_reason() {
     assert!(says(b"{}").contains("not an atlas"));
 }
 
+/// Reading all of it first would not end.
+#[test]
+fn what_has_no_end_is_refused_by_its_header() {
+    let refused = crate::load(std::path::Path::new("/dev/zero")).unwrap_err();
+    assert!(matches!(refused, LoadError::Refused { source: AtlasError::Foreign, .. }), "{refused}");
+}
+
 #[test]
 fn a_faulty_writer_is_found_out_though_its_checksum_fits() {
     let whole = encode(&contents()).unwrap();

@@ -2,7 +2,7 @@
 
 use isochrone_atlas::{AtlasError, ModelError};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why contents cannot be written as an atlas: a fault of whoever filled them in.
 #[derive(Debug, thiserror::Error)]
@@ -80,7 +80,10 @@ pub enum SaveError {
     #[error(transparent)]
     Encode(#[from] EncodeError),
     /// The directory does not exist
-    #[error("{}: the directory does not exist; create it or choose another", .0.display())]
+    #[error(
+        "{}: there is no directory {}; make it first (mkdir -p {}) or choose another",
+        .0.display(), directory(.0).display(), directory(.0).display()
+    )]
     NoDirectory(PathBuf),
     /// Writing there is not allowed
     #[error("{}: no permission to write there; choose a directory of your own", .0.display())]
@@ -99,6 +102,15 @@ pub enum SaveError {
         /// The system's word.
         source: io::Error,
     },
+}
+
+/// The directory in which a file lies. `no/such/` names a directory, whether it is there or not.
+pub(crate) fn directory(file: &Path) -> &Path {
+    if file.as_os_str().as_encoded_bytes().ends_with(b"/") {
+        return file;
+    }
+    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
 }
 
 impl SaveError {

@@ -30,4 +30,4 @@ pub use encode::encode;
 pub use error::{EncodeError, LoadError, SaveError};
 pub use groups::{GroupLevel, MatrixClasses, group_levels, matrix_classes};
 pub use load::{MappedAtlas, decode, load};
-pub use save::{save, save_text};
+pub use save::{Destination, save, save_text};

@@ -4,11 +4,12 @@
 
 use crate::contents::{Contents, PageBlock};
 use crate::error::LoadError;
-use isochrone_atlas::format::level_tag;
+use isochrone_atlas::format::{HEADER_BYTES, level_tag};
 use isochrone_atlas::{Atlas, AtlasError};
 use isochrone_units::Level;
 use memmap2::Mmap;
-use std::fs::{self, File};
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 /// Reads a whole atlas from a file. Measured lines come back sorted by core and frame.
@@ -17,7 +18,14 @@ use std::path::Path;
 /// [`LoadError`] with the reason for which the file is refused.
 pub fn load(path: &Path) -> Result<Contents, LoadError> {
     let io = |source| LoadError::Io { path: path.to_owned(), source };
-    let bytes = fs::read(path).map_err(io)?;
+    let mut file = File::open(path).map_err(io)?;
+    let mut bytes = Vec::new();
+    // What is no atlas may be a disk, or have no end (/dev/zero).
+    file.by_ref().take(HEADER_BYTES as u64).read_to_end(&mut bytes).map_err(io)?;
+    if let Err(foreign @ AtlasError::Foreign) = Atlas::open(&bytes) {
+        return Err(LoadError::from(foreign).in_file(path));
+    }
+    file.read_to_end(&mut bytes).map_err(io)?;
     decode(&bytes).map_err(|fault| fault.in_file(path))
 }
 

@@ -429,3 +429,31 @@ fn query_time_is_measured_where_there_are_pages() {
     let bytes = encode(&Contents { pages: Vec::new(), ..contents() }).unwrap();
     assert_eq!(bench_query(&Atlas::open(&bytes).unwrap(), CORES[1], Level::Dram, 3), None);
 }
+
+#[test]
+fn what_has_no_number_was_not_measured() {
+    let mut contents = contents();
+    let names = [
+        "block latency (llc)",
+        "block latency (dram)",
+        "line transfers (modified)",
+        "line transfers (shared)",
+        "line transfers (cas)",
+        "region",
+        "multiline",
+        "terms",
+        "bandwidth",
+    ];
+    assert_eq!(contents.measured(), names);
+    contents.levels.clear();
+    contents.multiline.clear();
+    contents.bandwidth.clear();
+    contents.terms.remove(0);
+    let matrices = contents.transfers.iter_mut().map(|map| &mut map.latency_ns);
+    for matrix in matrices.chain(contents.regions.iter_mut().map(|map| &mut map.latency_ns)) {
+        matrix.cells.fill(None);
+    }
+    // What is left are reasons why there is no number.
+    assert!(!contents.interactions.is_empty() && !contents.terms.is_empty());
+    assert!(contents.measured().is_empty(), "{:?}", contents.measured());
+}
