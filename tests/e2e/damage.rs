@@ -45,6 +45,12 @@ fn a_place_that_cannot_be_written_is_said_before_measuring() {
     let (output, _, err) = run(&folder, &["map", "--out", "/dev/null"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(err.contains("not a regular file"), "{err}");
+    for option in ["--out", "--html", "--json"] {
+        let (output, _, err) = run(&folder, &["map", option, "/sys/x"]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(err.contains(option) && err.contains("/sys/x: no permission"), "{err}");
+    }
+    assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 0);
     // Not a measurement: only that nothing was measured first.
     assert!(begin.elapsed().as_secs() < 5);
 }

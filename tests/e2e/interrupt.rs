@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{folder, isochrone, machine, run};
+use crate::support::{folder, isochrone, machine, map, run};
 
 fn start(folder: &Path) -> Child {
     isochrone(folder)
@@ -43,6 +43,25 @@ fn ctrl_c_keeps_what_was_measured_and_says_incomplete() {
     let (output, out, err) = run(&folder, &["show", "isochrone.atlas"]);
     assert!(output.status.success(), "{err}");
     assert!(out.contains("incomplete"), "{out}");
+}
+
+#[test]
+fn ctrl_c_leaves_a_complete_atlas_as_it_is() {
+    let folder = folder("ctrl-c-complete");
+    let whole = fs::read(map().folder.join("isochrone.atlas")).expect("an atlas");
+    fs::write(folder.join("isochrone.atlas"), &whole).expect("written");
+    let _machine = machine();
+    let child = start(&folder);
+    std::thread::sleep(Duration::from_millis(1500));
+    signal(&child, Signal::INT);
+    let output = child.wait_with_output().expect("it ends");
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{err}");
+    assert!(err.contains("isochrone.atlas stays") && err.contains("interrupted"), "{err}");
+    assert!(fs::read(folder.join("isochrone.atlas")).expect("an atlas") == whole);
+    let mut left = names(&folder);
+    left.sort();
+    assert_eq!(left, ["isochrone.atlas", "isochrone.atlas.partial", "isochrone.html"]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod bench;
 mod coll;
 mod damage;
 mod interrupt;
+mod kept;
 mod look;
 mod privileges;
 mod report;

@@ -174,9 +174,14 @@ pub(crate) enum Command {
 /// What `map` takes.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct MapArgs {
-    /// Where the atlas goes.
-    #[arg(short, long, default_value = "isochrone.atlas")]
+    /// Where the atlas goes. One that has more (experiments, cores, or a run that was not interrupted) stays, and
+    /// the new one is called FILE.partial; one of another machine stays too, and the new one is called by its own
+    /// machine's number.
+    #[arg(short, long, value_name = "FILE", default_value = "isochrone.atlas")]
     pub(crate) out: PathBuf,
+    /// Replace whatever atlas is there.
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Where the HTML report goes.
     #[arg(long, default_value = "isochrone.html")]
     pub(crate) html: PathBuf,

@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             terminal.complain(&format!("isochrone: {}", output::words(&error)));
-            ExitCode::FAILURE
+            if error.is::<output::WrongUsage>() { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }
 }

@@ -92,6 +92,25 @@ pub(crate) fn write_file(path: &Path, text: &str, terminal: &Terminal) -> Result
     Ok(save_text(text, path)?)
 }
 
+/// What the command line asks for cannot be: exit code 2, as for what the parser refuses.
+#[derive(Debug)]
+pub(crate) struct WrongUsage(String);
+
+impl WrongUsage {
+    /// An error with these words.
+    pub(crate) fn new(words: String) -> anyhow::Error {
+        anyhow::Error::new(Self(words))
+    }
+}
+
+impl std::fmt::Display for WrongUsage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for WrongUsage {}
+
 /// An error and its causes in one line; a cause that its consequence already quotes is left out.
 pub(crate) fn words(error: &anyhow::Error) -> String {
     let mut words = String::new();

@@ -63,7 +63,7 @@ pub(crate) fn find(
         }
         return Found::new(named, contents);
     }
-    let kept = cache.map(|folder| folder.join("isochrone").join(format!("{hash:016x}.atlas")));
+    let kept = cache.map(|folder| kept(&folder, hash));
     for path in [Some(PathBuf::from(HERE)), kept.clone()].into_iter().flatten() {
         if !path.exists() {
             continue;
@@ -122,6 +122,11 @@ fn is_worn(found: &Found, cores: &[CoreId]) -> Result<bool> {
     Ok(true)
 }
 
+/// Where the atlas of a machine is kept below the user's cache folder.
+pub(crate) fn kept(cache: &Path, hash: u64) -> PathBuf {
+    cache.join("isochrone").join(format!("{hash:016x}.atlas"))
+}
+
 /// The words and the number by which this machine is known.
 fn here() -> Result<(Vec<String>, u64)> {
     let root = SysRoot::live();
@@ -130,7 +135,7 @@ fn here() -> Result<(Vec<String>, u64)> {
 }
 
 /// The first word in which two machines differ.
-fn differs<'a>(theirs: &'a [String], ours: &'a [String]) -> Option<(&'a str, &'a str)> {
+pub(crate) fn differs<'a>(theirs: &'a [String], ours: &'a [String]) -> Option<(&'a str, &'a str)> {
     let counts = |word: &&String| !word.starts_with(MAY_DIFFER);
     let (mut a, mut b) = (theirs.iter().filter(counts), ours.iter().filter(counts));
     loop {
@@ -171,7 +176,7 @@ fn measured(kept: Option<&Path>, scratch: &Path, terminal: &Terminal) -> Result<
 fn quick(scratch: &Path) -> Result<Found> {
     let place = scratch.join(HERE);
     let status = Command::new(std::env::current_exe()?)
-        .args(["map", "--quick", "--only", "block", "--out"])
+        .args(["map", "--force", "--quick", "--only", "block", "--out"])
         .arg(&place)
         .arg("--html")
         .arg(scratch.join("report.html"))
@@ -183,7 +188,8 @@ fn quick(scratch: &Path) -> Result<Found> {
     Found::new(&place, load(&place)?)
 }
 
-fn keep(contents: &Contents, place: &Path) -> Result<()> {
+/// Saves an atlas in a folder that need not be there yet.
+pub(crate) fn keep(contents: &Contents, place: &Path) -> Result<()> {
     if let Some(folder) = place.parent() {
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     }

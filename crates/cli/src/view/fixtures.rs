@@ -247,7 +247,7 @@ fn event(at_s: f64, core: u16, kind: &str) -> DriftEvent {
 }
 
 /// Two virtual cores of a Zen 4 server.
-pub(super) fn genoa() -> Contents {
+pub(crate) fn genoa() -> Contents {
     let shared = TransferMap {
         what: "one way: not measured, it needs 3 cores and 2 may be used".into(),
         ..transfers(2, "shared", |_, _| None)

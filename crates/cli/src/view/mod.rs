@@ -17,7 +17,7 @@ mod text;
 mod words;
 
 #[cfg(test)]
-mod fixtures;
+pub(crate) mod fixtures;
 #[cfg(test)]
 mod tests;
 

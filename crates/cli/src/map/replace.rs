@@ -1,0 +1,182 @@
+//! What a new atlas may replace: one of this machine that has no more. Anything else stays, and the new one
+//! goes beside it.
+
+use std::path::{Path, PathBuf};
+
+use isochrone_atlas::AtlasError;
+use isochrone_atlas_store::contents::Contents;
+use isochrone_atlas_store::{LoadError, load};
+use isochrone_machine::spans;
+
+use crate::run::atlas::differs;
+
+/// Ends the name of an atlas that would have replaced one that has more.
+const PARTIAL: &str = ".partial";
+
+/// Why a file stays.
+#[derive(Debug, PartialEq)]
+enum Obstacle {
+    OtherMachine(String),
+    HasMore(String),
+}
+
+/// Where a new atlas goes that was to go to `path`, and, where that is another place, why in one line. An atlas
+/// that has more stays, and the new one is called `*.partial`, of which there is one. An atlas of another
+/// machine stays, and the new one is called by its own machine's number.
+pub(super) fn place_for(path: &Path, new: &Contents) -> (PathBuf, Option<String>) {
+    let (place, why) = match obstacle(path, new) {
+        None => return (path.to_owned(), None),
+        Some(Obstacle::HasMore(why)) => (partial(path), why),
+        Some(Obstacle::OtherMachine(why)) => {
+            let own = own(path, new);
+            match obstacle(&own, new) {
+                None => (own, why),
+                Some(_) => (partial(&own), format!("{why}, and {} has more", own.display())),
+            }
+        }
+    };
+    let line = format!(
+        "{} stays: {why}; the new atlas is {} (--force replaces the old one)",
+        path.display(),
+        place.display()
+    );
+    (place, Some(line))
+}
+
+/// Why the file there stays; `None` where there is none, or none that can be used.
+fn obstacle(path: &Path, new: &Contents) -> Option<Obstacle> {
+    match load(path) {
+        Ok(old) => match differs(&old.fingerprint.words, &new.fingerprint.words) {
+            Some((theirs, ours)) => Some(Obstacle::OtherMachine(format!(
+                "it is of another machine (`{theirs}`, here `{ours}`)"
+            ))),
+            None => lacks(&old, new).map(Obstacle::HasMore),
+        },
+        Err(LoadError::Refused { source: AtlasError::Future { .. }, .. }) => {
+            Some(Obstacle::HasMore("a later version of isochrone wrote it".to_owned()))
+        }
+        Err(_) => None,
+    }
+}
+
+/// What the old atlas has and the new one lacks, in words.
+fn lacks(old: &Contents, new: &Contents) -> Option<String> {
+    let mut lacks = Vec::new();
+    let cores = |contents: &Contents| contents.machine.cores.iter().map(|core| core.id).collect();
+    let (old_cores, new_cores): (Vec<u16>, Vec<u16>) = (cores(old), cores(new));
+    let fewer: Vec<u16> = old_cores.into_iter().filter(|id| !new_cores.contains(id)).collect();
+    if !fewer.is_empty() {
+        lacks.push(format!("cores {}", spans(&fewer)));
+    }
+    let measured = new.measured();
+    lacks.extend(old.measured().into_iter().filter(|name| !measured.contains(name)));
+    match (old.complete && !new.complete, lacks.is_empty()) {
+        (false, true) => None,
+        (true, true) => Some("it is complete, and the new one was interrupted".to_owned()),
+        (false, false) => Some(format!("the new one lacks {}", lacks.join(", "))),
+        (true, false) => {
+            Some(format!("the new one was interrupted and lacks {}", lacks.join(", ")))
+        }
+    }
+}
+
+/// `isochrone.atlas.partial`
+fn partial(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(PARTIAL);
+    name.into()
+}
+
+/// `isochrone-0123456789abcdef.atlas`
+fn own(path: &Path, new: &Contents) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{:016x}", new.fingerprint.hash));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::fixtures::genoa;
+    use isochrone_atlas_store::save;
+
+    /// What becomes of the second where the first lies, by the name that it gets.
+    fn beside(first: &Contents, second: &Contents) -> (String, Option<String>) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.atlas");
+        save(first, &path).unwrap();
+        let (place, why) = place_for(&path, second);
+        assert_eq!(place.parent(), path.parent());
+        (place.file_name().unwrap().to_str().unwrap().to_owned(), why)
+    }
+
+    #[test]
+    fn as_much_replaces_and_more_too() {
+        let whole = genoa();
+        assert_eq!(beside(&whole, &whole), ("a.atlas".to_owned(), None));
+        let part = Contents { terms: Vec::new(), complete: false, ..whole.clone() };
+        assert_eq!(beside(&part, &whole), ("a.atlas".to_owned(), None));
+    }
+
+    #[test]
+    fn less_goes_beside() {
+        let whole = genoa();
+        let stopped = Contents { complete: false, ..whole.clone() };
+        let (name, why) = beside(&whole, &stopped);
+        assert_eq!(name, "a.atlas.partial");
+        assert!(why.is_some_and(|why| why.contains("interrupted") && why.contains("--force")));
+        let fewer = Contents { bandwidth: Vec::new(), ..whole.clone() };
+        let (name, why) = beside(&whole, &fewer);
+        assert_eq!(name, "a.atlas.partial");
+        assert!(why.is_some_and(|why| why.contains("the new one lacks bandwidth")));
+        let mut one_core = whole.clone();
+        one_core.machine.cores.truncate(1);
+        // How many cores were used is part of what a machine is known by.
+        one_core.fingerprint.words.push("cores: 1".to_owned());
+        one_core.fingerprint.hash = 7;
+        let (name, why) = beside(&whole, &one_core);
+        assert_eq!(name, "a.atlas.partial");
+        assert!(why.is_some_and(|why| why.contains("cores 1")));
+    }
+
+    #[test]
+    fn another_machine_gets_a_file_of_its_own() {
+        let whole = genoa();
+        let mut other = whole.clone();
+        other.fingerprint.words = vec!["cpu: another".to_owned()];
+        other.fingerprint.hash = 0x1234;
+        let (name, why) = beside(&whole, &other);
+        assert_eq!(name, "a-0000000000001234.atlas");
+        assert!(why.is_some_and(|why| why.contains("another machine")));
+        // The second time, what it has itself stays.
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.atlas");
+        save(&whole, &path).unwrap();
+        save(&other, &place_for(&path, &other).0).unwrap();
+        assert_eq!(place_for(&path, &other).0, folder.path().join("a-0000000000001234.atlas"));
+        let less = Contents { complete: false, ..other };
+        let beside = folder.path().join("a-0000000000001234.atlas.partial");
+        assert_eq!(place_for(&path, &less).0, beside);
+    }
+
+    #[test]
+    fn what_is_no_usable_atlas_is_replaced_and_a_later_versions_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.atlas");
+        let place = |bytes: &[u8]| {
+            std::fs::write(&path, bytes).unwrap();
+            place_for(&path, &genoa()).0
+        };
+        let bytes = isochrone_atlas_store::encode(&genoa()).unwrap();
+        assert_eq!(place(b""), path);
+        assert_eq!(place(b"words"), path);
+        assert_eq!(place(&bytes[..bytes.len() / 2]), path);
+        let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/atlas_reader");
+        let future = std::fs::read(format!("{corpus}/future-major")).unwrap();
+        assert_eq!(place(&future), folder.path().join("a.atlas.partial"));
+    }
+}

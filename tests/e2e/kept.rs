@@ -1,0 +1,101 @@
+//! What was measured is never lost: no better atlas is replaced, places are tried first, and what fails at the end
+//! takes nothing with it.
+
+use std::fs;
+use std::process::Command;
+
+use crate::support::{folder, machine, map, run, tool};
+
+/// The least that measures something on one core.
+const LITTLE: [&str; 7] = ["map", "--quick", "--only", "region", "--buffer", "4M", "--memory=4M"];
+
+fn names(folder: &std::path::Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let name = |entry: fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+    let mut names: Vec<String> = entries.map(|e| name(e.expect("an entry"))).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn nothing_measured_is_a_failure_and_touches_no_file() {
+    let folder = folder("nothing");
+    let whole = fs::read(map().folder.join("isochrone.atlas")).expect("an atlas");
+    fs::write(folder.join("isochrone.atlas"), &whole).expect("written");
+    let _machine = machine();
+    let args = ["map", "--only", "transfer", "--cores", "0", "--memory", "4M", "--json", "m.json"];
+    let (output, out, err) = run(&folder, &args);
+    assert_eq!(output.status.code(), Some(1), "{out}{err}");
+    assert!(err.contains("nothing was measured"), "{err}");
+    assert!(out.is_empty(), "{out}");
+    assert_eq!(names(&folder), ["isochrone.atlas"]);
+    assert!(fs::read(folder.join("isochrone.atlas")).expect("an atlas") == whole);
+}
+
+#[test]
+fn a_lesser_atlas_does_not_replace_a_complete_one() {
+    let folder = folder("lesser");
+    let whole = fs::read(map().folder.join("isochrone.atlas")).expect("an atlas");
+    fs::write(folder.join("isochrone.atlas"), &whole).expect("written");
+    let _machine = machine();
+    let (output, out, err) = run(&folder, &LITTLE);
+    assert_eq!(output.status.code(), Some(0), "{out}{err}");
+    assert!(err.contains("isochrone.atlas stays: the new one lacks block latency"), "{err}");
+    assert!(out.contains("atlas   isochrone.atlas.partial"), "{out}");
+    assert_eq!(names(&folder), ["isochrone.atlas", "isochrone.atlas.partial", "isochrone.html"]);
+    assert!(fs::read(folder.join("isochrone.atlas")).expect("an atlas") == whole);
+    let (output, _, err) = run(&folder, &["show", "isochrone.atlas.partial"]);
+    assert!(output.status.success(), "{err}");
+    let mut forced = LITTLE.to_vec();
+    forced.push("--force");
+    let (output, _, err) = run(&folder, &forced);
+    assert_eq!(output.status.code(), Some(0), "{err}");
+    assert!(fs::read(folder.join("isochrone.atlas")).expect("an atlas") != whole);
+}
+
+#[test]
+fn one_file_for_two_outputs_is_wrong_usage() {
+    let folder = folder("twice");
+    for other in ["x", "./x", "../twice/x"] {
+        let (output, _, err) = run(&folder, &["map", "--out", "x", "--html", other]);
+        assert_eq!(output.status.code(), Some(2), "{err}");
+        assert!(err.contains("one file") && err.contains("--html"), "{err}");
+    }
+    assert!(names(&folder).is_empty());
+}
+
+#[test]
+fn a_summary_is_printed_though_figures_cannot_be_written() {
+    let folder = folder("full-device");
+    let _machine = machine();
+    let mut args = LITTLE.to_vec();
+    args.extend(["--html", "/dev/null", "--json", "/dev/full"]);
+    let (output, out, err) = run(&folder, &args);
+    assert_eq!(output.status.code(), Some(1), "{out}{err}");
+    assert!(err.contains("/dev/full: no space left"), "{err}");
+    assert!(out.contains("Latency atlas of") && out.contains("atlas   isochrone.atlas"), "{out}");
+    assert_eq!(names(&folder), ["isochrone.atlas"]);
+    assert!(!fs::metadata("/dev/null").expect("a device").is_file());
+}
+
+#[test]
+fn a_full_disk_is_found_before_measuring() {
+    let Some(unshare) = tool("unshare").filter(|_| rustix::process::geteuid().is_root()) else {
+        return;
+    };
+    let folder = folder("full-disk");
+    let script = "mount -t tmpfs -o size=64k none . || exit 77; cd \"$PWD\"; \
+                  \"$0\" map --quick --memory 4M; code=$?; ls -A; exit $code";
+    let output = Command::new(unshare)
+        .args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_isochrone")])
+        .current_dir(&folder)
+        .output()
+        .expect("unshare starts");
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    if err.starts_with("unshare:") || output.status.code() == Some(77) {
+        return; // A container may not mount.
+    }
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("nothing is measured") && err.contains("no space left"), "{err}");
+    assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
+}
