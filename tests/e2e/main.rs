@@ -5,6 +5,7 @@
 mod bench;
 mod coll;
 mod damage;
+mod hostile;
 mod interrupt;
 mod kept;
 mod look;

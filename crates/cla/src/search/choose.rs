@@ -194,9 +194,12 @@ impl Question<'_> {
     /// Chooses.
     ///
     /// # Errors
-    /// [`ChooseError`] when not even a flat tree can be priced.
+    /// [`ChooseError`] when the root is no rank, or not even a flat tree can be priced.
     pub fn choose(&self) -> Result<Choice, ChooseError> {
         let ranks = self.ranks()?;
+        if self.root.0 >= ranks {
+            return Err(PlanError::Root { root: self.root.0, ranks }.into());
+        }
         let flat = self.candidate("flat", self.with(Shape::Tree(Tree::flat(ranks, self.root))))?;
         let mut found = vec![flat.clone()];
         let (how, bound_ns) = self.by_levels(&mut found);

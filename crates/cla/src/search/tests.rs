@@ -4,7 +4,7 @@ use isochrone_machine::LineCosts;
 use proptest::prelude::*;
 
 use super::*;
-use crate::collectives::{Collective, Figure1, Options, Plan, Tree};
+use crate::collectives::{Collective, Figure1, Options, Plan, PlanError, Tree};
 use crate::predicted::{Rules, Start, predict, sandy_bridge};
 use crate::program::{Rank, record};
 
@@ -268,5 +268,27 @@ proptest! {
             sizes.iter().map(|&size| names.by_ref().take(size).collect()).collect();
         let tree = best.shape.clustered_tree(&ranks).expect("as many places as ranks");
         prop_assert_eq!(usize::from(tree.ranks()), nodes);
+    }
+}
+
+/// Flat trees are made for the root before a plan is: a root that is no rank must not get as far.
+#[test]
+fn a_root_that_is_no_rank_is_refused() {
+    let costs = sandy_bridge(2, 2);
+    let options = Options::tree(Tree::flat(4, Rank(0)), 8);
+    let question = |root| Question {
+        collective: Collective::Broadcast,
+        root: Rank(root),
+        bytes: 8,
+        costs: &costs,
+        cores: &[0, 1, 2, 3],
+        objective: Objective::Isolated,
+        state: State::Hot,
+        options: options.clone(),
+    };
+    assert!(question(3).choose().is_ok());
+    for root in [4, 99, u16::MAX] {
+        let refused = question(root).choose().unwrap_err();
+        assert_eq!(refused, ChooseError::Plan(PlanError::Root { root, ranks: 4 }));
     }
 }

@@ -33,13 +33,14 @@ pub(crate) struct PredictArgs {
     /// This machine's atlas, where no machine is named.
     #[arg(long, default_value = "isochrone.atlas")]
     pub(crate) atlas: PathBuf,
-    /// Threads, e.g. 16, 2..16 (both ends included) or 2,4,8 [default: 2 up to all cores].
+    /// Threads, e.g. 16, 2..16 (both ends included) or 2,4,8 [default: 2 up to all cores, if the
+    /// root is one of them].
     #[arg(long, value_name = "LIST", value_parser = parse_threads)]
     pub(crate) threads: Option<Threads>,
     /// Bytes from or to each thread.
     #[arg(long, default_value_t = 8)]
     pub(crate) bytes: u32,
-    /// The root, where the collective has one.
+    /// The root, where the collective has one: 0 up to one less than the threads.
     #[arg(long, default_value_t = 0)]
     pub(crate) root: u16,
     /// Where flags and data are when a call begins.
@@ -125,8 +126,8 @@ fn parse_term(text: &str) -> Result<TermAsked, String> {
     })?;
     let Some(ns) = ns else { return Ok(TermAsked::Measured(name)) };
     match ns.trim().parse::<f64>() {
-        Ok(ns) if ns.is_finite() && ns >= 0.0 => Ok(TermAsked::Given(Term { name, ns })),
-        _ => Err(format!("`{ns}` in `{text}` is no number of nanoseconds from 0 on")),
+        Ok(ns) if (0.0..=MOST_NS).contains(&ns) => Ok(TermAsked::Given(Term { name, ns })),
+        _ => Err(format!("`{ns}` in `{text}` is no number of nanoseconds from 0 to {MOST_NS:e}")),
     }
 }
 
@@ -191,6 +192,8 @@ fn parse_threads(text: &str) -> Result<Threads, String> {
     Ok(Threads(all))
 }
 
+/// A second: no line costs more.
+const MOST_NS: f64 = 1e9;
 /// Most threads that are predicted.
 const MOST: usize = 1024;
 
@@ -213,9 +216,14 @@ mod tests {
         assert_eq!(parse_term("rfo-sharer=9.5"), Ok(TermAsked::Given(term)));
         assert_eq!(parse_term("left-shared"), Ok(TermAsked::Measured(TermName::LeftShared)));
         assert_eq!(parse_term("measured"), Ok(TermAsked::AllMeasured));
-        for wrong in
-            ["adjacent-write", "rfo-sharer=", "rfo-sharer=-1", "rfo-sharer=many", "sharer=1"]
-        {
+        for wrong in [
+            "adjacent-write",
+            "rfo-sharer=",
+            "rfo-sharer=-1",
+            "rfo-sharer=many",
+            "rfo-sharer=1e300",
+            "sharer=1",
+        ] {
             assert!(parse_term(wrong).is_err(), "{wrong}");
         }
     }

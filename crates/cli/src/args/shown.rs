@@ -8,7 +8,7 @@ use clap::Args;
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Shown {
     /// Seeds to simulate.
-    #[arg(long, default_value_t = 51)]
+    #[arg(long, default_value_t = 51, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     pub(crate) seeds: u64,
     /// Figures as JSON, `-` for standard output.
     #[arg(long, value_name = "FILE")]

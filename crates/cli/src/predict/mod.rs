@@ -9,13 +9,19 @@ mod tests;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use isochrone_cla::collectives::Options;
 use isochrone_cla::predicted::{self, Rules};
 
 pub(crate) use show::words;
 
 use crate::args::PredictArgs;
 use crate::line_costs;
-use crate::output::{Terminal, write_file};
+use crate::output::{Terminal, WrongUsage, write_file};
+
+/// Lines that are touched at most by the calls that are recorded; one takes 0.3 KB.
+const MOST_TOUCHED: u64 = 1 << 22;
+/// Bytes of a line.
+const LINE_BYTES: u64 = 64;
 
 /// Runs the command.
 pub(crate) fn run(args: &PredictArgs, terminal: &Terminal) -> Result<ExitCode> {
@@ -24,7 +30,11 @@ pub(crate) fn run(args: &PredictArgs, terminal: &Terminal) -> Result<ExitCode> {
     terms::add(&mut table.costs.added, &terms.known);
     let table = table;
     let cores = table.costs.cores();
-    let threads = args.threads.as_ref().map_or_else(|| (2..=cores).collect(), |t| t.0.clone());
+    let root = usize::from(args.root);
+    let threads = match &args.threads {
+        Some(threads) => threads.0.clone(),
+        None => (2.max(root + 1)..=cores).collect(),
+    };
     if let Some(many) = threads.iter().find(|&&n| n > cores) {
         bail!(
             "{many} threads on the {cores} of {}; ask for at most {cores}{}",
@@ -32,6 +42,8 @@ pub(crate) fn run(args: &PredictArgs, terminal: &Terminal) -> Result<ExitCode> {
             if args.smt.is_none() { ", or add --smt assumed" } else { "" }
         );
     }
+    refuse_root(args, threads.iter().copied().min().unwrap_or(cores))?;
+    refuse_too_much(args, threads.iter().copied().max().unwrap_or(0))?;
     let mut rows = Vec::with_capacity(threads.len());
     for &count in &threads {
         rows.push(row::row(args, &table, &terms.known, count)?);
@@ -45,6 +57,33 @@ pub(crate) fn run(args: &PredictArgs, terminal: &Terminal) -> Result<ExitCode> {
     }
     terminal.print(&show::text(args, &table, &terms, &rows, terminal.width))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A root must be one of the fewest threads, too.
+fn refuse_root(args: &PredictArgs, least: usize) -> Result<()> {
+    if usize::from(args.root) < least {
+        return Ok(());
+    }
+    let last = least.saturating_sub(1);
+    Err(WrongUsage::new(format!(
+        "--root {} is not one of {least} threads: their roots are 0 to {last}",
+        args.root
+    )))
+}
+
+/// Lines times calls that are recorded must fit into memory.
+fn refuse_too_much(args: &PredictArgs, most: usize) -> Result<()> {
+    let ring = u64::from(args.ring.unwrap_or(Options::RING));
+    let lines = u64::from(args.bytes).div_ceil(LINE_BYTES).max(1);
+    let touched = lines * most as u64 * (2 * ring + 1);
+    if touched <= MOST_TOUCHED {
+        return Ok(());
+    }
+    Err(WrongUsage::new(format!(
+        "--bytes {} for {most} threads in calls that go twice round {ring} slots touch {touched} lines, and at \
+         most {MOST_TOUCHED} are predicted: take fewer bytes or a smaller --ring",
+        args.bytes
+    )))
 }
 
 fn pictures(args: &PredictArgs, row: &row::Row, terminal: &Terminal) -> Result<()> {
