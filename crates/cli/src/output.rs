@@ -98,7 +98,7 @@ pub(crate) struct WrongUsage(String);
 
 impl WrongUsage {
     /// An error with these words.
-    pub(crate) fn new(words: String) -> anyhow::Error {
+    pub(crate) fn error(words: String) -> anyhow::Error {
         anyhow::Error::new(Self(words))
     }
 }

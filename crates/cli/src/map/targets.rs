@@ -122,7 +122,7 @@ impl Targets {
 
 /// Two options name one file, of which the later would destroy the earlier.
 fn one_file(one: (&str, &Path), other: (&str, &Path)) -> anyhow::Error {
-    WrongUsage::new(format!(
+    WrongUsage::error(format!(
         "{} {} and {} {} are one file: each needs its own",
         one.0,
         one.1.display(),

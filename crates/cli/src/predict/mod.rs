@@ -65,7 +65,7 @@ fn refuse_root(args: &PredictArgs, least: usize) -> Result<()> {
         return Ok(());
     }
     let last = least.saturating_sub(1);
-    Err(WrongUsage::new(format!(
+    Err(WrongUsage::error(format!(
         "--root {} is not one of {least} threads: their roots are 0 to {last}",
         args.root
     )))
@@ -79,7 +79,7 @@ fn refuse_too_much(args: &PredictArgs, most: usize) -> Result<()> {
     if touched <= MOST_TOUCHED {
         return Ok(());
     }
-    Err(WrongUsage::new(format!(
+    Err(WrongUsage::error(format!(
         "--bytes {} for {most} threads in calls that go twice round {ring} slots touch {touched} lines, and at \
          most {MOST_TOUCHED} are predicted: take fewer bytes or a smaller --ring",
         args.bytes
