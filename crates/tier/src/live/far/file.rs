@@ -25,31 +25,31 @@ pub struct File {
 /// include/uapi/asm-generic/errno-base.h
 const ENOSPC: i32 = 28;
 const EIO: i32 = 5;
-/// `O_DIRECT` and `O_TMPFILE` (arch/x86 and include/uapi/asm-generic/fcntl.h).
+/// `O_DIRECT` (include/uapi/asm-generic/fcntl.h, arch/arm64/include/uapi/asm/fcntl.h).
 #[cfg(target_arch = "x86_64")]
 const O_DIRECT: i32 = 0o40_000;
 #[cfg(target_arch = "aarch64")]
 const O_DIRECT: i32 = 0o200_000;
 
 impl File {
-    /// A new file in a folder, of holes; past the page cache if the file system can.
+    /// A new file in a folder, of holes, that only its owner may open; past the page cache if the file system can.
     ///
     /// # Errors
     /// The system's, where no file can be made there.
     pub fn new(folder: &Path, bytes: u64) -> io::Result<Self> {
-        let name = folder.join(format!(".isochrone-far-{}", std::process::id()));
-        let open = |flags| {
-            let mut options = OpenOptions::new();
-            options.read(true).write(true).create(true).truncate(true).mode(0o600);
-            options.custom_flags(flags).open(&name)
+        // In a folder that others may write to, a name that can be guessed may be there already: a link to a
+        // file of the user's, or a file that somebody else reads. So: a random name, and never one that exists.
+        let named = tempfile::Builder::new().prefix(".isochrone-far-").tempfile_in(folder)?;
+        // The same file once more, whatever has its name by now.
+        let place = format!("/proc/self/fd/{}", named.as_file().as_raw_fd());
+        let direct = OpenOptions::new().read(true).write(true).custom_flags(O_DIRECT).open(place);
+        let (file, name) = named.into_parts();
+        name.close()?;
+        // Where there is no direct access, the page cache will do.
+        let (file, direct) = match direct {
+            Ok(direct) => (direct, true),
+            Err(_) => (file, false),
         };
-        let (file, direct) = match open(O_DIRECT) {
-            Ok(file) => (file, true),
-            // EINVAL: this file system has no direct access.
-            Err(error) if error.raw_os_error() == Some(22) => (open(0)?, false),
-            Err(error) => return Err(error),
-        };
-        std::fs::remove_file(&name)?;
         file.set_len(bytes)?;
         Ok(Self { file, direct })
     }
@@ -160,6 +160,35 @@ mod tests {
         assert!(to.iter().all(|byte| *byte == 0), "a hole");
         let beyond = file.read(&Part::owned(1 << 20, 4096), to, &mut scratch);
         assert_eq!(beyond, Err(Trouble::Far(EIO)));
+    }
+
+    /// A folder that others may write to has a link, or a file, by the name that this process used to give its own.
+    #[test]
+    fn what_others_put_in_the_folder_is_left_alone_and_does_not_see_the_pages() {
+        use std::os::unix::fs::{MetadataExt, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let guessed = folder.path().join(format!(".isochrone-far-{}", std::process::id()));
+        let victim = folder.path().join("victim");
+        std::fs::write(&victim, b"kept").unwrap();
+        let file = |plant: &dyn Fn()| {
+            let _ = std::fs::remove_file(&guessed);
+            plant();
+            let file = File::new(folder.path(), 1 << 20).unwrap();
+            let metadata = file.file.metadata().unwrap();
+            assert_eq!((metadata.mode() & 0o777, metadata.nlink()), (0o600, 0));
+            metadata.ino()
+        };
+        file(&|| symlink(&victim, &guessed).unwrap());
+        assert_eq!(std::fs::read(&victim).unwrap(), b"kept");
+        assert!(guessed.is_symlink(), "what is there stays there");
+        let planted = std::cell::Cell::new(0);
+        let made = file(&|| {
+            std::fs::write(&guessed, b"planted").unwrap();
+            planted.set(std::fs::metadata(&guessed).unwrap().ino());
+        });
+        assert_ne!(made, planted.get());
+        assert_eq!(std::fs::read(&guessed).unwrap(), b"planted");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "and nothing is left");
     }
 
     /// Longer than a piece, and not whole pieces.
