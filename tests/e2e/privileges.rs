@@ -14,9 +14,9 @@ fn an_ordinary_user_gets_a_map_without_frames() {
     }
     let Some(setpriv) = tool("setpriv") else { return };
     // The build folder may lie where only root may go.
-    let folder = std::env::temp_dir().join(format!("isochrone-e2e-{}", std::process::id()));
-    fs::create_dir_all(&folder).expect("a folder");
-    fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).expect("its mode");
+    let scratch = tempfile::tempdir().expect("a folder");
+    let folder = scratch.path();
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o777)).expect("its mode");
     let binary = folder.join("isochrone");
     fs::copy(env!("CARGO_BIN_EXE_isochrone"), &binary).expect("a copy");
     let _machine = machine();
@@ -24,13 +24,12 @@ fn an_ordinary_user_gets_a_map_without_frames() {
         .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all"])
         .arg(&binary)
         .args(["map", "--quick", "--only", "block,transfer", "--memory", "16M", "--json", "-"])
-        .current_dir(&folder)
+        .current_dir(folder)
         .output()
         .expect("setpriv starts");
     let err = String::from_utf8_lossy(&output.stderr).into_owned();
     let figures: serde_json::Value =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}\n{err}"));
-    fs::remove_dir_all(&folder).expect("cleaned up");
     assert!(output.status.success(), "{err}");
     let missing = figures["missing"].to_string();
     assert!(missing.contains("frames"), "{missing}");

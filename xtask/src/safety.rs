@@ -72,8 +72,7 @@ struct Ran {
 /// Runs all programs, or those that are named.
 pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()> {
     let options = Options::read(root, words)?;
-    let scratch = std::env::temp_dir().join(format!("isochrone-safety-{}", std::process::id()));
-    fs::create_dir_all(&scratch)?;
+    let scratch = tempfile::tempdir()?;
     let mut records = Vec::new();
     let mut failed = Vec::new();
     for case in programs::all(root) {
@@ -84,7 +83,7 @@ pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()
             say(&format!("{:<22} skipped: {missing} is not installed", case.name));
             continue;
         }
-        let record = match compare(&case, &options, &scratch) {
+        let record = match compare(&case, &options, scratch.path()) {
             Ok(record) => record,
             Err(error) => json!({ "name": case.name, "failed": format!("{error:#}") }),
         };
@@ -94,7 +93,7 @@ pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()
         }
         records.push(record);
     }
-    fs::remove_dir_all(&scratch)?;
+    scratch.close()?;
     if let Some(path) = &options.json {
         fs::write(path, serde_json::to_string_pretty(&records)? + "\n")?;
     }

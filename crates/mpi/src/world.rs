@@ -11,6 +11,9 @@ use isochrone_cla::live::Kind;
 use std::cell::{Cell, UnsafeCell};
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::sync::{Mutex, OnceLock};
 
 /// The MPI of this process, once a call has come.
@@ -301,8 +304,11 @@ pub(crate) fn finish(mpi: &'static Mpi) {
     };
     let path = folder.join(format!("{}.json", std::process::id()));
     if let Ok(text) = serde_json::to_string_pretty(&report) {
-        // A report that cannot be written is missed by whoever asked for it.
-        let _written = std::fs::write(path, text + "\n");
+        // Never into what is there: the name can be guessed. A report that cannot be written is missed by
+        // whoever asked for it.
+        let mut new = OpenOptions::new();
+        let file = new.write(true).create_new(true).mode(0o600).open(path);
+        let _written = file.and_then(|mut file| file.write_all((text + "\n").as_bytes()));
     }
 }
 

@@ -125,17 +125,12 @@ mod tests {
         let mut memory = Doubles::anonymous(1000).unwrap();
         memory.as_mut_slice()[999] = 2.5;
         assert_eq!((memory.as_mut_slice()[999], memory.as_mut_slice()[0]), (2.5, 0.0));
-        let path =
-            std::env::temp_dir().join(std::format!("isochrone-doubles-{}", std::process::id()));
-        let open = || {
-            let mut options = std::fs::OpenOptions::new();
-            options.read(true).write(true).create(true).truncate(false).open(&path).unwrap()
-        };
-        open().set_len(8000).unwrap();
-        Doubles::of_file(&open(), 1000).unwrap().as_mut_slice()[7] = 4.0;
-        assert_eq!(Doubles::of_file(&open(), 1000).unwrap().as_mut_slice()[7], 4.0);
-        assert!(Doubles::of_file(&open(), 1001).is_err(), "the file is too short");
-        std::fs::remove_file(&path).unwrap();
+        let file = rustix::fs::memfd_create(c"numbers", rustix::fs::MemfdFlags::CLOEXEC);
+        let file = std::fs::File::from(file.unwrap());
+        file.set_len(8000).unwrap();
+        Doubles::of_file(&file, 1000).unwrap().as_mut_slice()[7] = 4.0;
+        assert_eq!(Doubles::of_file(&file, 1000).unwrap().as_mut_slice()[7], 4.0);
+        assert!(Doubles::of_file(&file, 1001).is_err(), "the file is too short");
         assert!(Doubles::anonymous(0).is_err());
     }
 

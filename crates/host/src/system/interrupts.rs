@@ -17,14 +17,14 @@ mod tests {
 
     #[test]
     fn counts_of_all_cores_are_added_and_the_words_are_not() {
-        let folder = std::env::temp_dir().join(format!("isochrone-tlb-{}", std::process::id()));
-        std::fs::create_dir_all(folder.join("proc")).unwrap();
+        let scratch = tempfile::tempdir().unwrap();
+        let folder = scratch.path();
+        std::fs::create_dir(folder.join("proc")).unwrap();
         let text = "      CPU0  CPU1\n 0:  1  2  timer\nCAL: 9 9 Function\nTLB:   10   4   TLB shootdowns\n";
         std::fs::write(folder.join("proc/interrupts"), text).unwrap();
-        let root = SysRoot(folder.clone());
+        let root = SysRoot(folder.to_owned());
         assert_eq!(tlb_shootdowns(&root), Some(14));
         std::fs::write(folder.join("proc/interrupts"), "NMI: 1\n").unwrap();
         assert_eq!(tlb_shootdowns(&root), None);
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

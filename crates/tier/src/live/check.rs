@@ -132,14 +132,11 @@ mod tests {
     use super::*;
 
     fn with(text: &str) -> Check {
-        let sys =
-            std::env::temp_dir().join(format!("isochrone-check-{}-{text}", std::process::id()));
-        let folder = sys.join("kernel/mm/transparent_hugepage");
+        let sys = tempfile::tempdir().unwrap();
+        let folder = sys.path().join("kernel/mm/transparent_hugepage");
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("shmem_enabled"), text).unwrap();
-        let found = check(&sys);
-        std::fs::remove_dir_all(&sys).unwrap();
-        found
+        check(sys.path())
     }
 
     #[test]
