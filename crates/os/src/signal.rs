@@ -8,10 +8,12 @@
 use crate::arch;
 use crate::error::OsError;
 use crate::space::Space;
+use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
+use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// What was interrupted, for as long as the handler runs.
 #[derive(Debug)]
@@ -33,8 +35,37 @@ pub enum Verdict {
 pub type Handler = fn(&Interrupted) -> Verdict;
 
 static HANDLER: AtomicUsize = AtomicUsize::new(0);
-/// What was installed before, written once before [`HANDLER`] is.
+/// What was installed before, for handlers to look at: who, and its flags.
 static PREVIOUS: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
+/// And the signals that wait for it.
+static PREVIOUS_MASK: AtomicU64 = AtomicU64::new(0);
+/// What is installed, and for how many.
+static INSTALLED: Installed =
+    Installed { busy: AtomicBool::new(false), state: UnsafeCell::new(None) };
+
+/// Of one thread at a time.
+struct Installed {
+    busy: AtomicBool,
+    state: UnsafeCell<Option<(libc::sigaction, usize)>>,
+}
+
+// SAFETY: the state is used by `with` alone, by one thread at a time.
+unsafe impl Sync for Installed {}
+
+impl Installed {
+    /// Works on what was installed before, and for how many there is a handler now; `None` while there is none.
+    fn with<T>(&self, work: impl FnOnce(&mut Option<(libc::sigaction, usize)>) -> T) -> T {
+        // A handler of the program's that installs one, while its own thread does, would wait for ever.
+        let _held = hold();
+        while self.busy.swap(true, Ordering::Acquire) {
+            core::hint::spin_loop();
+        }
+        // SAFETY: nobody else is here until `busy` is false again, and `work` does not come back here.
+        let result = work(unsafe { &mut *self.state.get() });
+        self.busy.store(false, Ordering::Release);
+        result
+    }
+}
 
 impl Interrupted {
     /// The address of the access.
@@ -66,31 +97,71 @@ impl Interrupted {
     }
 }
 
-/// Installs the handler for `SIGBUS` in this process, on the alternate stack of whichever thread needs
-/// it. Done again, only the handler changes: who was there before the first is who is handed on to.
+/// The handler is installed as long as there is one of these. With the last, who was there before is back, unless
+/// the program has put another in its place meanwhile.
+#[derive(Debug)]
+pub struct Caught(());
+
+/// Installs the handler for `SIGBUS` in this process, on the alternate stack of whichever thread needs it. Done
+/// again, only the handler changes: who was there before the first is who is handed on to.
+///
+/// Signals of the program's wait while the handler runs, except those that an instruction raises: their handlers
+/// may themselves touch what it is about, and would find it in the middle of its work.
 ///
 /// # Errors
 /// [`OsError`] where the kernel refuses.
-pub fn catch_bus(handler: Handler) -> Result<(), OsError> {
+pub fn catch_bus(handler: Handler) -> Result<Caught, OsError> {
     const REFUSED: &str = "allow sigaction in the sandbox";
-    let first = HANDLER.swap(handler as usize, Ordering::AcqRel) == 0;
-    if !first {
-        return Ok(());
+    INSTALLED.with(|installed| {
+        let mut now = empty();
+        // SAFETY: a valid `sigaction` value, which is written.
+        unsafe { libc::sigaction(libc::SIGBUS, ptr::null(), &raw mut now) };
+        let before = installed.map_or(now, |(before, _)| before);
+        // Handlers read these from when ours is installed; while it is, they are what they were.
+        let flags = usize::try_from(before.sa_flags).unwrap_or(0);
+        PREVIOUS[1].store(flags, Ordering::Relaxed);
+        PREVIOUS_MASK.store(bits_of(&raw const before.sa_mask), Ordering::Relaxed);
+        PREVIOUS[0].store(before.sa_sigaction, Ordering::Release);
+        HANDLER.store(handler as usize, Ordering::Release);
+        if let Some((_, users)) = installed {
+            *users += 1;
+            return Ok(Caught(()));
+        }
+        let mut action = empty();
+        action.sa_sigaction = entry as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+        action.sa_mask = sent();
+        // SAFETY: a valid `sigaction` value; `entry` has the signature that SA_SIGINFO demands and keeps to what
+        // a handler may do.
+        if unsafe { libc::sigaction(libc::SIGBUS, &raw const action, ptr::null_mut()) } != 0 {
+            HANDLER.store(0, Ordering::Release);
+            return Err(OsError::invalid("cannot install a handler for SIGBUS", REFUSED));
+        }
+        *installed = Some((before, 1));
+        Ok(Caught(()))
+    })
+}
+
+impl Drop for Caught {
+    fn drop(&mut self) {
+        INSTALLED.with(|installed| {
+            let Some((before, users)) = installed else { return };
+            *users -= 1;
+            if *users > 0 {
+                return;
+            }
+            let mut now = empty();
+            // SAFETY: a valid `sigaction` value, which is written.
+            unsafe { libc::sigaction(libc::SIGBUS, ptr::null(), &raw mut now) };
+            if now.sa_sigaction == entry as *const () as usize {
+                // SAFETY: what `sigaction` said was there before.
+                unsafe { libc::sigaction(libc::SIGBUS, &raw const *before, ptr::null_mut()) };
+            }
+            // Whoever took its place may hand on to it: what it is told then is handed on further.
+            HANDLER.store(0, Ordering::Release);
+            *installed = None;
+        });
     }
-    let entry: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) = entry;
-    let mut action = empty();
-    action.sa_sigaction = entry as usize;
-    action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
-    let mut before = empty();
-    // SAFETY: both are valid `sigaction` values; `entry` has the signature that SA_SIGINFO demands and
-    // keeps to what a handler may do.
-    if unsafe { libc::sigaction(libc::SIGBUS, &raw const action, &raw mut before) } != 0 {
-        HANDLER.store(0, Ordering::Release);
-        return Err(OsError::invalid("cannot install a handler for SIGBUS", REFUSED));
-    }
-    PREVIOUS[1].store(usize::try_from(before.sa_flags).unwrap_or(0), Ordering::Relaxed);
-    PREVIOUS[0].store(before.sa_sigaction, Ordering::Release);
-    Ok(())
 }
 
 fn empty() -> libc::sigaction {
@@ -119,30 +190,44 @@ extern "C" fn entry(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_v
     unsafe { *place = errno };
 }
 
-/// Calls who was there before, or lets the access be tried again under the default, which ends the
-/// process as if nobody had been there.
+/// In a signal's `si_errno`, which the kernel leaves 0 for an access to memory: it was handed on before.
+const HANDED_ON: c_int = 0x6973_6f63;
+
+/// Calls who was there before, with the signals blocked that it would have without us, or lets the access be tried
+/// again under the default, which ends the process as if nobody had been there.
 fn hand_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: the kernel's for the time of the handler.
+    let seen = unsafe { &mut (*info).si_errno };
+    // One that took our place, and hands on to us, was there before our second time: it would go round for ever.
+    let again = core::mem::replace(seen, HANDED_ON) == HANDED_ON;
     let previous = PREVIOUS[0].load(Ordering::Acquire);
     match previous {
-        libc::SIG_DFL => {
+        // The program wants it ignored; the kernel does not: the access would come again for ever.
+        libc::SIG_IGN if !again => end_by(signal),
+        previous if previous == libc::SIG_DFL || again => {
             let action = empty();
             // SAFETY: a valid `sigaction` value; the default needs no handler.
             unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) };
         }
-        // The program wants it ignored; the kernel does not: the access would come again for ever.
-        libc::SIG_IGN => end_by(signal),
         previous => {
             let flags = PREVIOUS[1].load(Ordering::Relaxed);
-            if flags & usize::try_from(libc::SA_SIGINFO).unwrap_or(0) == 0 {
-                type Plain = extern "C" fn(c_int);
-                // SAFETY: `sigaction` gave this as a handler without SA_SIGINFO.
-                let previous = unsafe { core::mem::transmute::<usize, Plain>(previous) };
-                previous(signal);
-            } else {
+            let has = |flag: c_int| flags & usize::try_from(flag).unwrap_or(0) != 0;
+            let context_now = context.cast::<libc::ucontext_t>().cast_const();
+            // SAFETY: the kernel's for the time of the handler; only the place is computed.
+            let interrupted = bits_of(unsafe { &raw const (*context_now).uc_sigmask });
+            let itself = if has(libc::SA_NODEFER) { 0 } else { 1_u64 << (signal - 1) };
+            let mask = interrupted | PREVIOUS_MASK.load(Ordering::Relaxed) | itself;
+            set_signals(&set_of(mask));
+            if has(libc::SA_SIGINFO) {
                 type Full = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
                 // SAFETY: `sigaction` gave this as a handler with SA_SIGINFO.
                 let previous = unsafe { core::mem::transmute::<usize, Full>(previous) };
                 previous(signal, info, context);
+            } else {
+                type Plain = extern "C" fn(c_int);
+                // SAFETY: `sigaction` gave this as a handler without SA_SIGINFO.
+                let previous = unsafe { core::mem::transmute::<usize, Plain>(previous) };
+                previous(signal);
             }
         }
     }
@@ -226,7 +311,7 @@ impl SharedStack {
     pub unsafe fn run<R, W: FnOnce() -> R>(&self, work: W) -> R {
         let mut job = Job { work: Some(work), result: None };
         let top = self.memory.as_ptr().wrapping_add(self.memory.len());
-        let before = block_signals();
+        let before = block(&all());
         // SAFETY: the memory is this value's, whole pages, and nobody else uses it, as the caller says; `execute`
         // gets the job that it is for, which lives until the call returns.
         unsafe { arch::call_on(top, execute::<R, W>, ptr::from_mut(&mut job).cast()) };
@@ -250,15 +335,66 @@ extern "C" fn execute<R, W: FnOnce() -> R>(job: *mut c_void) {
     job.result = job.work.take().map(|work| work());
 }
 
-/// Blocks all signals of this thread; those that were blocked before.
-fn block_signals() -> libc::sigset_t {
+/// Signals that are sent to this thread wait as long as the value lives; those that its own instructions raise come.
+/// For work that a handler of the program's must not find half done.
+#[derive(Debug)]
+#[must_use = "signals wait as long as the value lives"]
+pub struct Held {
+    before: libc::sigset_t,
+    /// Of this thread.
+    _thread: PhantomData<*mut ()>,
+}
+
+/// Lets signals wait.
+pub fn hold() -> Held {
+    Held { before: block(&sent()), _thread: PhantomData }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        set_signals(&self.before);
+    }
+}
+
+/// All signals but those that an instruction raises. Blocked, these would end the process, where the program may
+/// have a handler: one that reports what went wrong, or one that does a system call for a sandbox.
+fn sent() -> libc::sigset_t {
+    let mut set = all();
+    let raised =
+        [libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGSEGV, libc::SIGSYS, libc::SIGTRAP];
+    for signal in raised {
+        // SAFETY: a valid set and signal.
+        unsafe { libc::sigdelset(&raw mut set, signal) };
+    }
+    set
+}
+
+fn all() -> libc::sigset_t {
     let mut all = empty().sa_mask;
     // SAFETY: a valid set, which is written.
     unsafe { libc::sigfillset(&raw mut all) };
-    let mut before = all;
+    all
+}
+
+/// Blocks signals of this thread; those that were blocked before.
+fn block(set: &libc::sigset_t) -> libc::sigset_t {
+    let mut before = *set;
     // SAFETY: both are valid sets; it cannot fail with them.
-    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, &raw mut before) };
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, ptr::from_ref(set), &raw mut before) };
     before
+}
+
+/// The signals of a set that the kernel knows: it reads and writes 64 bits of one, whatever room the C library has.
+fn bits_of(set: *const libc::sigset_t) -> u64 {
+    // SAFETY: both callers have a set of at least so many bytes, aligned as words are.
+    unsafe { set.cast::<u64>().read() }
+}
+
+fn set_of(bits: u64) -> libc::sigset_t {
+    let mut set = empty().sa_mask;
+    // SAFETY: a set has 64 bits and more, aligned as words are.
+    unsafe { (&raw mut set).cast::<u64>().write(bits) };
+    set
 }
 
 fn set_signals(set: &libc::sigset_t) {
@@ -313,5 +449,72 @@ mod tests {
         // SAFETY: a valid set, which is written.
         unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, ptr::null(), &raw mut now) };
         now
+    }
+
+    #[test]
+    fn held_signals_are_those_that_are_sent() {
+        let has = |signal: c_int| {
+            let set = set_of_this_thread();
+            bits_of(&raw const set) & (1_u64 << (signal - 1)) != 0
+        };
+        let both = || [libc::SIGALRM, libc::SIGUSR1, libc::SIGSEGV, libc::SIGBUS].map(has);
+        assert_eq!(both(), [false; 4]);
+        let held = hold();
+        assert_eq!(both(), [true, true, false, false]);
+        drop(held);
+        assert_eq!(both(), [false; 4]);
+    }
+
+    fn nobody(_: &Interrupted) -> Verdict {
+        Verdict::HandOn
+    }
+
+    extern "C" fn own(_: c_int) {}
+    extern "C" fn other(_: c_int) {}
+
+    fn set(handler: extern "C" fn(c_int)) {
+        let mut action = empty();
+        action.sa_sigaction = handler as *const () as usize;
+        // SAFETY: a handler that does nothing, for a signal that nobody sends.
+        assert_eq!(unsafe { libc::sigaction(libc::SIGBUS, &raw const action, ptr::null_mut()) }, 0);
+    }
+
+    fn is_set(handler: extern "C" fn(c_int)) -> bool {
+        now().sa_sigaction == handler as *const () as usize
+    }
+
+    fn now() -> libc::sigaction {
+        let mut now = empty();
+        // SAFETY: a valid `sigaction` value, which is written.
+        unsafe { libc::sigaction(libc::SIGBUS, ptr::null(), &raw mut now) };
+        now
+    }
+
+    #[test]
+    fn who_was_there_before_is_back_after_the_last_and_nobody_else_is_replaced() {
+        for first_goes_first in [true, false] {
+            set(own);
+            let (first, second) = (catch_bus(nobody).unwrap(), catch_bus(nobody).unwrap());
+            let mask = now().sa_mask;
+            // SAFETY: a valid set and signals.
+            let waits = |signal| unsafe { libc::sigismember(&raw const mask, signal) } == 1;
+            assert!(waits(libc::SIGALRM) && !waits(libc::SIGSEGV));
+            let (sooner, later) = if first_goes_first { (first, second) } else { (second, first) };
+            drop(sooner);
+            assert!(!is_set(own));
+            drop(later);
+            assert!(is_set(own));
+            // One of the program's that came between two is the one before the second.
+            set(other);
+            let caught = catch_bus(nobody).unwrap();
+            assert!(!is_set(other));
+            drop(caught);
+            assert!(is_set(other));
+            // One that came in our place stays there.
+            let caught = catch_bus(nobody).unwrap();
+            set(own);
+            drop(caught);
+            assert!(is_set(own));
+        }
     }
 }

@@ -5,6 +5,7 @@
 use std::thread::JoinHandle;
 
 use isochrone_os::process::signal_thread;
+use isochrone_os::signal::hold;
 use isochrone_os::userfault::{Fault, Features, Userfault};
 
 use super::common::Timed;
@@ -40,6 +41,8 @@ impl Server {
         let context = Borrowed(std::ptr::from_ref(context).cast());
         let thread = std::thread::spawn(move || {
             let context = context;
+            // A handler of the program's in this thread would wait for itself, if it touched the area.
+            let _held = hold();
             // SAFETY: the caller keeps it until this thread is joined.
             let context = unsafe { &*context.0 };
             serve(context, &seen);

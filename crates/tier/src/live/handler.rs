@@ -1,7 +1,10 @@
 //! The handler of `SIGBUS`: in this mode of userfaultfd the kernel sends the signal to the thread that
 //! touched a page it does not map, and the thread resolves its own fault. No other thread is asked.
 //!
-//! It runs on a stack of its own and calls nothing that allocates or takes a lock of the program's.
+//! It runs on a stack of its own and calls nothing that allocates or takes a lock of the program's. Signals that are
+//! sent to its thread wait until it is done, so a handler of the program's may touch the area: before it or after
+//! it, never in the middle. What drivers do outside of it holds signals back for the same reason
+//! ([`isochrone_os::signal::hold`]).
 
 use core::cell::Cell;
 use core::fmt::Write;
@@ -10,7 +13,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use isochrone_os::OsError;
 use isochrone_os::signal::{
-    Interrupted, SharedStack, Stack, Verdict, catch_bus, say, somebody_was_there,
+    Caught, Interrupted, SharedStack, Stack, Verdict, catch_bus, say, somebody_was_there,
 };
 
 use super::common::Timed;
@@ -38,17 +41,17 @@ thread_local! {
 #[derive(Debug)]
 pub(super) struct Resolving<'c> {
     _context: &'c Context<'c>,
+    _caught: Caught,
     _stack: Stack,
 }
 
 impl<'c> Resolving<'c> {
-    /// Sets this thread up, and the process if it is the first.
+    /// Sets this thread up, and the process if it is the first. The team has claimed its faults ([`claim`]).
     pub(super) fn start(context: &'c Context<'c>) -> Result<Self, OsError> {
         let stack = Stack::new(STACK_BYTES)?;
-        PROCESS.store(ptr::from_ref(context.process).cast_mut(), Ordering::Release);
+        let caught = catch_bus(on_bus)?;
         CURRENT.set(ptr::from_ref(context).cast());
-        catch_bus(on_bus)?;
-        Ok(Self { _context: context, _stack: stack })
+        Ok(Self { _context: context, _caught: caught, _stack: stack })
     }
 }
 
@@ -101,6 +104,13 @@ impl Drop for Turn {
     fn drop(&mut self) {
         GUEST_BUSY.store(false, Ordering::Release);
     }
+}
+
+/// Faults of this process are those of this area from now on, until [`forget`]; false where they are another's.
+pub(super) fn claim(process: &Process) -> bool {
+    let mine = ptr::from_ref(process).cast_mut();
+    let (nobody, order) = (ptr::null_mut(), (Ordering::AcqRel, Ordering::Relaxed));
+    PROCESS.compare_exchange(nobody, mine, order.0, order.1).is_ok()
 }
 
 /// Faults are nobody's any more: the team is over.

@@ -295,12 +295,17 @@ impl Team {
         body: impl Fn(&mut Worker<'_>) -> Result<u64, String> + Sync,
     ) -> Result<Report, TierError> {
         let process = &*self.process;
-        let (workers, began): (Vec<Ended>, Instant) = match process.config.tables {
-            Tables::Shared => spawn::threads(process, self.mode, &body)?,
-            Tables::Separated => spawn::processes(process, self.mode, &body)?,
+        if !super::handler::claim(process) {
+            return Err(TierError::Config("faults of a process are those of one area at a time"));
+        }
+        let done = match process.config.tables {
+            Tables::Shared => spawn::threads(process, self.mode, &body),
+            Tables::Separated => spawn::processes(process, self.mode, &body),
         };
-        let wall = began.elapsed();
+        // Whatever came of it: the value that handlers look for goes.
         super::handler::forget();
+        let (workers, began): (Vec<Ended>, Instant) = done?;
+        let wall = began.elapsed();
         let actors = process.config.workers + process.config.movers;
         Ok(Report {
             workers,
