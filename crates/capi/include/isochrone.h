@@ -347,7 +347,8 @@ int isochrone_tier_run(const isochrone_tier_options *options, isochrone_tier_bod
    back. Null if there is no such piece. For arrays, not for small objects. */
 void *isochrone_malloc_global(size_t bytes);
 
-/* Gives a piece back; a null pointer is nothing. Its memory and its room in the far tier are free at once. */
+/* Gives a piece back; a null pointer is nothing. Its memory and its room in the far tier are free at once, and all
+   pins of it end, whoever has them. */
 int isochrone_free_global(void *at);
 
 #ifndef ISOCHRONE_NO_SHORT_NAMES
@@ -365,7 +366,8 @@ enum {
 int isochrone_tier_advise(const void *at, size_t bytes, uint32_t advice);
 
 /* Fetches a range and keeps it in fast memory, mapped and writable, for system calls; and lets the same range
-   leave again. Pins are counted. */
+   leave again. Pins are counted, for each worker: where this worker has no pin of all of the range,
+   isochrone_tier_unpin is ISOCHRONE_ARGUMENT and unpins nothing. They end with the worker. */
 int isochrone_tier_pin(const void *at, size_t bytes);
 int isochrone_tier_unpin(const void *at, size_t bytes);
 
@@ -376,7 +378,9 @@ int isochrone_tier_barrier(void);
 int isochrone_tier_sum(double mine, double *sum);
 
 /* One large array for all threads of this process, as by mmap: no team and no movers (`workers`, `movers` and
-   `flags` are not heeded). The memory is zeros, and nobody may use it once it is unmapped. */
+   `flags` are not heeded). The memory is zeros, and nobody may use it once it is unmapped. While it is mapped SIGBUS
+   has a handler of ours, which hands on what is not about the array; then the one from before is back. Handlers of
+   other signals may touch the array if they do not block SIGBUS, and calls on it are not for them. */
 typedef struct isochrone_tier_array isochrone_tier_array;
 int isochrone_tier_map(const isochrone_tier_options *options, isochrone_tier_array **array, void **at);
 void isochrone_tier_unmap(isochrone_tier_array *array);

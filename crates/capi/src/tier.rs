@@ -103,6 +103,7 @@ impl From<Trouble> for Failure {
     fn from(trouble: Trouble) -> Self {
         let status = match trouble {
             Trouble::Full | Trouble::Pinned => Status::Memory,
+            Trouble::NotPinned => Status::Argument,
             Trouble::Far(_) | Trouble::Kernel { .. } => Status::System,
         };
         Self { status, words: trouble.to_string() }
@@ -293,10 +294,7 @@ pub extern "C" fn isochrone_tier_pin(at: *const c_void, bytes: usize) -> c_int {
 /// Lets it leave again.
 #[unsafe(no_mangle)]
 pub extern "C" fn isochrone_tier_unpin(at: *const c_void, bytes: usize) -> c_int {
-    told(as_worker(|worker| {
-        worker.unpin(range(worker, at, bytes)?.start, bytes);
-        Ok(())
-    }))
+    told(as_worker(|worker| Ok(worker.unpin(range(worker, at, bytes)?.start, bytes)?)))
 }
 
 /// Meets all workers.
@@ -399,12 +397,8 @@ pub unsafe extern "C" fn isochrone_tier_array_unpin(
     at: *const c_void,
     bytes: usize,
 ) -> c_int {
-    let unpin = |array: &Mapped, range| {
-        array.unpin(range);
-        Ok(())
-    };
     // SAFETY: the caller vouches for the handle.
-    unsafe { with(array, at, bytes, unpin) }
+    unsafe { with(array, at, bytes, |array, range| Ok(array.unpin(range)?)) }
 }
 
 /// Says something of a range of an array.

@@ -47,12 +47,16 @@ mod word;
 
 pub use word::{Flags, State, Word};
 
-/// Words of an entry before its sharers: state, pins, home, and a stamp of when it was filled.
+/// Words of an entry before its sharers: state, pins, home, and the era of its pins.
 const HEAD_WORDS: usize = 4;
 /// Words of a cache line; entries are whole lines, so that no two of them share one.
 const LINE_WORDS: usize = 16;
 /// Tables that one word of sharers tells apart.
 const SHARERS_PER_WORD: usize = 32;
+
+/// From one end of all pins of a group to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Era(u32);
 
 /// The home of a group that was never filled.
 pub const NO_HOME: u32 = u32::MAX;
@@ -223,16 +227,33 @@ impl<'a> Directory<'a> {
         (HEAD_WORDS + space.index() / SHARERS_PER_WORD, 1 << (space.index() % SHARERS_PER_WORD))
     }
 
-    /// Keeps the group from being evicted until as many [`Self::unpin`] as pins came. It does not fetch
-    /// it, and an eviction that is under way goes on: the caller fetches the group afterwards.
-    pub fn pin(&self, group: Group) {
+    /// Keeps the group from being evicted until as many [`Self::unpin`] as pins came, or all ended. It does not
+    /// fetch it, and an eviction that is under way goes on: the caller fetches the group afterwards.
+    pub fn pin(&self, group: Group) -> Era {
+        let era = self.era(group);
         self.at(group, 1).fetch_add(1, Ordering::SeqCst);
+        era
     }
 
-    /// Takes one pin back.
-    pub fn unpin(&self, group: Group) {
-        let before = self.at(group, 1).fetch_sub(1, Ordering::SeqCst);
-        debug_assert!(before > 0, "{group} is not pinned");
+    /// Takes one pin of an era back; false where all of it have ended. Only for who has one.
+    #[must_use = "a pin that has ended is nobody's to take back"]
+    pub fn unpin(&self, group: Group, era: Era) -> bool {
+        let less = |pins: u32| pins.checked_sub(1);
+        let pins = self.at(group, 1);
+        era == self.era(group)
+            && pins.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok()
+    }
+
+    /// Ends all pins, whoever has them: what the group holds is given back.
+    pub fn end_pins(&self, group: Group) {
+        self.at(group, 3).fetch_add(1, Ordering::SeqCst);
+        self.at(group, 1).store(0, Ordering::SeqCst);
+    }
+
+    /// The era of pins that are made now.
+    #[must_use]
+    pub fn era(&self, group: Group) -> Era {
+        Era(self.at(group, 3).load(Ordering::SeqCst))
     }
 
     /// Whether somebody needs the group to stay. An evictor asks after its claim: who pinned before it is

@@ -18,6 +18,11 @@ pub enum Trouble {
     /// No group may leave.
     #[error("all of the fast tier is pinned: unpin some, or make it larger")]
     Pinned,
+    /// A pin was to be taken back that its worker does not have.
+    #[error(
+        "this worker has no pin of all of it: unpin what the same worker pinned, and once for each pin"
+    )]
+    NotPinned,
     /// The kernel refused something that a pager cannot do without.
     #[error("the kernel refused to {what} (error {errno}): run `isochrone tier check`")]
     Kernel {

@@ -29,6 +29,7 @@ static uint64_t refused_inside(uint32_t worker, uint32_t workers, void *argument
   WANT(isochrone_tier_pin(piece, 8 * 4096), ISOCHRONE_MEMORY, "pinned");
   WANT(isochrone_tier_pin(piece, 4096), ISOCHRONE_OK, "");
   WANT(isochrone_tier_unpin(piece, 4096), ISOCHRONE_OK, "");
+  WANT(isochrone_tier_unpin(piece, 4096), ISOCHRONE_ARGUMENT, "no pin");
   WANT(isochrone_tier_advise(piece, 4096, 3), ISOCHRONE_ARGUMENT, "advice");
   WANT(isochrone_tier_sum(1.0, NULL), ISOCHRONE_ARGUMENT, "sum");
   WANT(isochrone_tier_sum(1.5, &sum), ISOCHRONE_OK, "");
@@ -101,6 +102,7 @@ int main(void) {
   WANT(isochrone_tier_array_pin(array, address, 64 * 4096), ISOCHRONE_MEMORY, "pinned");
   WANT(isochrone_tier_array_advise(array, address, 4096, 9), ISOCHRONE_ARGUMENT, "advice");
   WANT(isochrone_tier_array_unpin(NULL, address, 1), ISOCHRONE_ARGUMENT, "null");
+  WANT(isochrone_tier_array_unpin(array, address, 1), ISOCHRONE_ARGUMENT, "no pin");
   isochrone_tier_unmap(array);
   isochrone_tier_unmap(NULL);
   WANT(isochrone_tier_map(&options, &array, &address), ISOCHRONE_OK, "");

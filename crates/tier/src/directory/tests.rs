@@ -97,10 +97,25 @@ fn a_dead_owner_s_entry_is_taken_over_as_it_is() {
 fn pins_are_counted() {
     let words = zeroed(1, 1);
     let directory = Directory::new(&words, 1, 1);
+    let era = directory.pin(Group(0));
     directory.pin(Group(0));
-    directory.pin(Group(0));
-    directory.unpin(Group(0));
+    assert!(directory.unpin(Group(0), era));
     assert!(directory.is_pinned(Group(0)));
-    directory.unpin(Group(0));
+    assert!(directory.unpin(Group(0), era));
     assert!(!directory.is_pinned(Group(0)));
+    assert!(!directory.unpin(Group(0), era), "none is left");
+    assert!(!directory.is_pinned(Group(0)));
+}
+
+#[test]
+fn pins_that_ended_are_not_taken_from_those_that_came_after() {
+    let words = zeroed(1, 1);
+    let directory = Directory::new(&words, 1, 1);
+    let ended = directory.pin(Group(0));
+    directory.end_pins(Group(0));
+    assert!(!directory.is_pinned(Group(0)));
+    let era = directory.pin(Group(0));
+    assert!(!directory.unpin(Group(0), ended));
+    assert!(directory.is_pinned(Group(0)));
+    assert!(directory.unpin(Group(0), era));
 }

@@ -8,6 +8,8 @@ use core::ptr::NonNull;
 use core::sync::atomic::AtomicU64;
 use std::ops::Range;
 
+use isochrone_os::signal::hold;
+
 use super::context::{Context, at_once};
 use super::worker::Worker;
 use crate::names::{Actor, Group, Run};
@@ -43,6 +45,7 @@ impl Context<'_> {
 
     /// See [`Worker::malloc_global`].
     pub(super) fn malloc_global(&self, bytes: usize) -> Option<NonNull<u8>> {
+        let _held = hold();
         let unit = self.process.area.group_bytes();
         let groups = u32::try_from(bytes.max(1).div_ceil(unit)).ok()?;
         let heap = self.process.common.heap();
@@ -52,6 +55,7 @@ impl Context<'_> {
 
     /// See [`Worker::free_global`].
     pub(super) fn free_global(&self, at: NonNull<u8>) -> Result<(), FreeError> {
+        let _held = hold();
         let none = NoPiece(at.addr().get());
         let area = &self.process.area;
         let first = area.group_at(at.addr().get()).ok_or(none)?;
@@ -61,17 +65,14 @@ impl Context<'_> {
         let heap = self.process.common.heap();
         let length = heap.leave(first.0, self.number(), |holder| self.is_dead_number(holder));
         let run = Run { first, groups: length.ok_or(none)? };
-        self.advise_run(run, Advice::Discard)?;
+        at_once(self.process.pager().give_up(self, self.caller, run))?;
         heap.give(first.0);
         Ok(())
     }
 
-    fn advise_run(&self, run: Run, advice: Advice) -> Result<(), Trouble> {
-        at_once(self.process.pager().advise(self, self.caller, run, advice))
-    }
-
     /// See [`Worker::advise`].
     pub(super) fn advise(&self, range: Range<usize>, advice: Advice) -> Result<(), Trouble> {
+        let _held = hold();
         let unit = self.process.area.group_bytes();
         let end = range.end.min(self.process.area.bytes());
         // What is only touched in part must not lose the rest.
@@ -81,7 +82,7 @@ impl Context<'_> {
         };
         let number = |group: usize| u32::try_from(group).unwrap_or(u32::MAX);
         let run = Run { first: Group(number(groups.start)), groups: number(groups.len()) };
-        self.advise_run(run, advice)
+        at_once(self.process.pager().advise(self, self.caller, run, advice))
     }
 }
 
@@ -98,7 +99,8 @@ impl<'t> Worker<'t> {
         self.context().malloc_global(bytes)
     }
 
-    /// Gives a piece back that any worker took. Its memory and its room in the far tier are free at once.
+    /// Gives a piece back that any worker took. Its memory and its room in the far tier are free at once, and all pins
+    /// of it end, whoever has them.
     ///
     /// # Errors
     /// [`FreeError`] where no piece begins there, or the kernel refuses.

@@ -12,6 +12,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
+use isochrone_os::signal::hold;
+
 use super::far::Far;
 use super::team::{Config, Report, Tables, Team, TierError};
 use super::worker::Worker;
@@ -74,6 +76,8 @@ impl Mapped {
         let (orders, ordered) = channel();
         let ordered = Mutex::new(ordered);
         let keeper = std::thread::spawn(move || {
+            // Those are the program's, which has threads of its own for them.
+            let _held = hold();
             team.run(|worker| {
                 let (base, bytes) = worker.extent();
                 // Who waits for the address has it, or is gone: then so is the other channel.
@@ -121,9 +125,11 @@ impl Mapped {
     }
 
     /// Takes a pin of the same range back.
-    pub fn unpin(&self, range: Range<usize>) {
-        // Never an error.
-        let _ = self.order(Act::Unpin, range);
+    ///
+    /// # Errors
+    /// [`Trouble::NotPinned`] where a page of it is not pinned; then nothing is unpinned.
+    pub fn unpin(&self, range: Range<usize>) -> Result<(), Trouble> {
+        self.order(Act::Unpin, range)
     }
 
     /// Says something about a range of bytes.
@@ -148,10 +154,7 @@ fn keep(worker: &Worker<'_>, orders: &Receiver<Order>) {
     for (act, range, told) in orders {
         let done = match act {
             Act::Pin => worker.pin(range.start, range.len()),
-            Act::Unpin => {
-                worker.unpin(range.start, range.len());
-                Ok(())
-            }
+            Act::Unpin => worker.unpin(range.start, range.len()),
             Act::Advise(advice) => worker.advise(range, advice),
         };
         let _ = told.send(done);

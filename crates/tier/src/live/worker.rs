@@ -1,6 +1,10 @@
 //! What a worker's program has: who it is, the area, and the others.
 
 use core::sync::atomic::{AtomicU64, Ordering};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use isochrone_os::signal::hold;
 
 use super::array::DECLARATION_WORDS;
 use super::barrier::{self, Gone};
@@ -9,7 +13,8 @@ use super::common::Counters;
 use super::common::NOTES;
 use super::context::{Context, at_once};
 use super::process::Process;
-use crate::names::{Access, Actor};
+use crate::directory::Era;
+use crate::names::{Access, Actor, Group};
 use crate::pages::Trouble;
 
 /// A worker of a team, in its own thread or process.
@@ -19,11 +24,14 @@ pub struct Worker<'t> {
     context: &'t Context<'t>,
     epoch: u32,
     used: usize,
+    /// What this worker has pinned, in which era and how often.
+    pins: RefCell<BTreeMap<Group, (Era, u32)>>,
 }
 
 impl<'t> Worker<'t> {
     pub(super) const fn new(context: &'t Context<'t>) -> Self {
-        Self { process: context.process, context, epoch: 0, used: 0 }
+        let pins = RefCell::new(BTreeMap::new());
+        Self { process: context.process, context, epoch: 0, used: 0, pins }
     }
 
     pub(super) const fn context(&self) -> &'t Context<'t> {
@@ -153,42 +161,75 @@ impl<'t> Worker<'t> {
     }
 
     /// Fetches what is absent of a range of bytes of the area and keeps it in fast memory, mapped and
-    /// writable, until [`Self::unpin`]: for buffers given to system calls, which fail with `EFAULT` on a
+    /// writable, until [`Self::unpin`], or the end of the worker: for buffers given to system calls, which fail with `EFAULT` on a
     /// page that is not mapped.
     ///
     /// # Errors
     /// [`Trouble`] where a page cannot be had; then nothing is pinned.
     pub fn pin(&self, from: usize, bytes: usize) -> Result<(), Trouble> {
+        let _held = hold();
         let pager = self.process.pager();
         let directory = pager.directory();
-        let groups = self.groups(from, bytes);
-        for (done, group) in groups.clone().enumerate() {
-            directory.pin(group);
+        let mut done = Vec::new();
+        for group in self.groups(from, bytes) {
+            done.push((group, directory.pin(group)));
             // Every page is touched by a write: a system call may write there, too.
             let outcome =
                 at_once(pager.fault(self.context, self.context.caller, group, Access::Write));
             if let Err(trouble) = outcome {
-                groups.take(done + 1).for_each(|group| pager.unpin(self.context, group));
+                done.into_iter().for_each(|(group, era)| pager.unpin(self.context, group, era));
                 return Err(trouble);
             }
+        }
+        let mut pins = self.pins.borrow_mut();
+        for (group, era) in done {
+            let mine = pins.entry(group).or_insert((era, 0));
+            // Those of an era that is over have ended.
+            *mine = if mine.0 == era { (era, mine.1 + 1) } else { (era, 1) };
         }
         Ok(())
     }
 
     /// Takes a pin of the same range back.
-    pub fn unpin(&self, from: usize, bytes: usize) {
+    ///
+    /// # Errors
+    /// [`Trouble::NotPinned`] where this worker has no pin of all of it: it pinned less, or another worker did, or the
+    /// piece was given back. Then nothing is unpinned.
+    pub fn unpin(&self, from: usize, bytes: usize) -> Result<(), Trouble> {
+        let _held = hold();
         let pager = self.process.pager();
-        self.groups(from, bytes).for_each(|group| pager.unpin(self.context, group));
+        let mut pins = self.pins.borrow_mut();
+        let era = |group: Group| Some(pager.directory().era(group));
+        let groups = self.groups(from, bytes);
+        if !groups.clone().all(|group| pins.get(&group).map(|(era, _)| *era) == era(group)) {
+            return Err(Trouble::NotPinned);
+        }
+        for group in groups {
+            let Some((era, times)) = pins.get_mut(&group) else { continue };
+            pager.unpin(self.context, group, *era);
+            *times -= 1;
+            if *times == 0 {
+                pins.remove(&group);
+            }
+        }
+        Ok(())
     }
 
-    fn groups(
-        &self,
-        from: usize,
-        bytes: usize,
-    ) -> impl Iterator<Item = crate::names::Group> + Clone + use<'t> {
+    fn groups(&self, from: usize, bytes: usize) -> impl Iterator<Item = Group> + Clone + use<'t> {
         let unit = self.process.area.group_bytes();
         let last = from.saturating_add(bytes).min(self.process.area.bytes());
         let numbers = from / unit..last.div_ceil(unit);
-        numbers.map(|group| crate::names::Group(u32::try_from(group).unwrap_or(u32::MAX)))
+        numbers.map(|group| Group(u32::try_from(group).unwrap_or(u32::MAX)))
+    }
+}
+
+/// What it pinned nobody else can unpin.
+impl Drop for Worker<'_> {
+    fn drop(&mut self) {
+        let _held = hold();
+        let pager = self.process.pager();
+        for (group, (era, times)) in self.pins.take() {
+            (0..times).for_each(|_| pager.unpin(self.context, group, era));
+        }
     }
 }

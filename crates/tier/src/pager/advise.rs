@@ -21,6 +21,13 @@ pub enum Advice {
     Discard,
 }
 
+/// What becomes of a group that is pinned and discarded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pinned {
+    Stays,
+    Goes,
+}
+
 /// `WillNeed` fetches at most one in this many of the frames.
 const NEEDED_PART: u32 = 2;
 
@@ -47,11 +54,28 @@ impl Pager<'_> {
             Advice::Cold => self.cool(pages, caller, run).await,
             Advice::Discard => {
                 for group in run.iter() {
-                    self.discard(pages, caller, group).await?;
+                    self.discard(pages, caller, group, Pinned::Stays).await?;
                 }
                 Ok(())
             }
         }
+    }
+
+    /// Forgets what a run holds that is given back, and all of its pins: who has them has nothing there any more.
+    ///
+    /// # Errors
+    /// [`Trouble`] where the kernel refuses; what was done stays done.
+    pub async fn give_up<P: Pages>(
+        &self,
+        pages: &P,
+        caller: Caller,
+        run: Run,
+    ) -> Result<(), Trouble> {
+        for group in run.iter() {
+            self.directory.end_pins(group);
+            self.discard(pages, caller, group, Pinned::Goes).await?;
+        }
+        Ok(())
     }
 
     /// Evicts what is at rest of a run.
@@ -91,8 +115,10 @@ impl Pager<'_> {
         pages: &P,
         caller: Caller,
         group: Group,
+        pinned: Pinned,
     ) -> Result<(), Trouble> {
         let nothing = Flags::default();
+        let stays = || pinned == Pinned::Stays && self.directory.is_pinned(group);
         loop {
             let seen = self.directory.look(group);
             let claim = |state| self.directory.claim(group, seen, state, caller.actor).is_ok();
@@ -105,7 +131,7 @@ impl Pager<'_> {
                         return Ok(());
                     }
                 }
-                State::Resident if self.directory.is_pinned(group) => return Ok(()),
+                State::Resident if stays() => return Ok(()),
                 State::Resident => {
                     if claim(State::Punching) {
                         return self.drop_claimed(pages, caller, group).await;

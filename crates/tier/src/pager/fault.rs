@@ -5,7 +5,7 @@
 
 use super::mover::Bringing;
 use super::{Caller, Pager};
-use crate::directory::{Flags, State, Word};
+use crate::directory::{Era, Flags, State, Word};
 use crate::names::{Access, Group, Run};
 use crate::pages::{Event, Fetch, Pages, Trouble, Wish};
 
@@ -216,10 +216,11 @@ impl Pager<'_> {
         }
     }
 
-    /// Takes a pin back; the group may leave again when the last is gone.
-    pub fn unpin<P: Pages>(&self, pages: &P, group: Group) {
-        self.directory.unpin(group);
-        self.nudge(pages);
+    /// Takes a pin back, if it has not ended; the group may leave again when the last is gone.
+    pub fn unpin<P: Pages>(&self, pages: &P, group: Group, era: Era) {
+        if self.directory.unpin(group, era) {
+            self.nudge(pages);
+        }
     }
 
     /// Waits until an owned entry changes, and takes it over where its owner is dead.

@@ -7,7 +7,7 @@ use std::io::Read;
 use isochrone_tier::live::far::{Compressed, Memory};
 use isochrone_tier::live::{Config, FreeError, Mapped, Report, Tables, Team, Worker};
 use isochrone_tier::pager::Advice;
-use isochrone_tier::pages::Event;
+use isochrone_tier::pages::{Event, Trouble};
 use isochrone_tier::policy::PolicyKind;
 
 use super::{Case, case};
@@ -15,6 +15,8 @@ use super::{Case, case};
 pub(super) const CASES: &[Case] = &[
     case("a_piece_has_one_address_in_every_worker", one_address),
     case("a_piece_that_was_given_back_is_zeros_and_takes_no_room", given_back),
+    case("a_piece_that_was_pinned_and_given_back_is_zeros", pinned_and_given_back),
+    case("a_pin_is_taken_back_by_who_has_it", pins_of_others),
     case("what_is_no_piece_is_refused", refused),
     case("pieces_that_come_and_go_keep_what_they_hold", come_and_go),
     case("what_is_cold_leaves_and_what_is_needed_comes", cold_and_needed),
@@ -81,6 +83,82 @@ fn given_back() {
         let report = report.expect("a run");
         assert_eq!(report.values(), Ok(vec![0]), "{policy:?}");
         assert_eq!(report.resident_bytes, 0, "{policy:?}: nothing is left in fast memory");
+    }
+}
+
+/// Some of the pieces' pages are pinned, by two workers; the next who gets them finds zeros, and pins of its own.
+fn pinned_and_given_back() {
+    for tables in [Tables::Separated, Tables::Shared] {
+        let config = Config { tables, ..Config::new(64 << 12, 16 << 12, 2) };
+        let report = run(config, |worker| {
+            let words = |trouble: Trouble| trouble.to_string();
+            let at = if worker.index() == 0 { Some(piece(worker, 20)?) } else { None };
+            worker.barrier().map_err(|gone| gone.to_string())?;
+            worker.pin(0, 4 << 12).map_err(words)?;
+            if let Some(at) = at {
+                let all = worker.global_words(at, 20 * PAGE_WORDS);
+                all.iter().for_each(|word| word.store(7, Ordering::Relaxed));
+                worker.barrier().map_err(|gone| gone.to_string())?;
+                worker.free_global(at).map_err(|error| error.to_string())?;
+                let again = piece(worker, 20)?;
+                if again != at || all.iter().any(|word| word.load(Ordering::Relaxed) != 0) {
+                    return Err("the piece is not zeros".to_owned());
+                }
+                worker.pin(0, 4 << 12).map_err(words)?;
+            } else {
+                worker.barrier().map_err(|gone| gone.to_string())?;
+            }
+            worker.barrier().map_err(|gone| gone.to_string())?;
+            // Those of before have ended; one of the other's is there.
+            let mine = worker.unpin(0, 4 << 12);
+            let again = worker.unpin(0, 4 << 12);
+            Ok(u64::from(mine.is_ok()) * 10 + u64::from(again == Err(Trouble::NotPinned)))
+        });
+        assert_eq!(report.values(), Ok(vec![11, 1]), "{tables:?}");
+    }
+}
+
+/// A worker that has no pin cannot take another's, whose system calls go on; one that ends takes its own along.
+fn pins_of_others() {
+    for tables in [Tables::Separated, Tables::Shared] {
+        let config = Config { tables, ..Config::new(64 << 12, 16 << 12, 2) };
+        let report = run(config, |worker| {
+            let words = worker.words();
+            let fill = || {
+                for word in words.iter().step_by(PAGE_WORDS) {
+                    word.store(1, Ordering::Relaxed);
+                }
+            };
+            if worker.index() == 0 {
+                worker.pin(3 << 12, 2 << 12).map_err(|trouble| trouble.to_string())?;
+                // More than was pinned: none of it.
+                let more = worker.unpin(3 << 12, 3 << 12);
+                if more != Err(Trouble::NotPinned) {
+                    return Err(format!("{more:?} for more than was pinned"));
+                }
+            }
+            worker.barrier().map_err(|gone| gone.to_string())?;
+            if worker.index() == 1 {
+                let refused = worker.unpin(3 << 12, 4096);
+                fill();
+                worker.barrier().map_err(|gone| gone.to_string())?;
+                while !worker.is_gone(0) {
+                    std::thread::yield_now();
+                }
+                // All but the last of 16 frames: there would be no room for a pin that nobody can take back.
+                worker.pin(16 << 12, 15 << 12).map_err(|trouble| trouble.to_string())?;
+                return Ok(u64::from(refused == Err(Trouble::NotPinned)));
+            }
+            worker.barrier().map_err(|gone| gone.to_string())?;
+            let at = words.as_ptr().cast::<u8>().cast_mut().wrapping_add(3 << 12);
+            // SAFETY: pages of the area, which nobody else uses now; a fault in them is the kernel's to have.
+            let bytes = unsafe { std::slice::from_raw_parts_mut(at, 2 << 12) };
+            let zeros =
+                std::fs::File::open("/dev/zero").and_then(|mut file| file.read_exact(bytes));
+            zeros.map_err(|error| format!("a pinned page: {error}"))?;
+            Ok(1)
+        });
+        assert_eq!(report.values(), Ok(vec![1, 1]), "{tables:?}");
     }
 }
 
@@ -161,7 +239,7 @@ fn cold_and_needed() {
         advise(4..12, Advice::Cold)?;
         worker.pin(0, 4096).map_err(|trouble| trouble.to_string())?;
         advise(0..2, Advice::Cold)?;
-        worker.unpin(0, 4096);
+        worker.unpin(0, 4096).map_err(|trouble| trouble.to_string())?;
         let after_cold = touch(0..20);
         advise(40..50, Advice::WillNeed)?;
         let after_needed = touch(40..50);
@@ -216,7 +294,8 @@ fn asked_for(array: &Mapped, words: &[AtomicU64]) {
     };
     let zeros = std::fs::File::open("/dev/zero").and_then(|mut file| file.read_exact(bytes));
     zeros.expect("all of it is mapped and writable");
-    array.unpin(wanted);
+    array.unpin(wanted.clone()).expect("it was pinned");
+    assert_eq!(array.unpin(wanted), Err(Trouble::NotPinned));
     let sum = || words.iter().map(|word| word.load(Ordering::Relaxed)).sum::<u64>();
     assert!(sum() > 0);
     array.advise(0..array.len(), Advice::Cold).expect("it leaves");

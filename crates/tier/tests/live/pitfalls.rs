@@ -149,7 +149,7 @@ fn pinned() {
         fill();
         let read = read_zeros(3).map_err(|error| error.to_string())?;
         let value = words[3 * PAGE_WORDS].load(Ordering::Relaxed);
-        worker.unpin(3 << 12, 4096);
+        worker.unpin(3 << 12, 4096).map_err(|trouble| trouble.to_string())?;
         fill();
         fill();
         let gone = read_zeros(3).is_err();

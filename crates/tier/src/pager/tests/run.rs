@@ -273,9 +273,12 @@ impl Play {
             assert!(fault(group).is_ok());
             pager.directory().pin(group);
         }
+        let era = pager.directory().era(Group(0));
         let last = Group(self.shape.frames);
         let refused = fault(last) == Err(crate::pages::Trouble::Pinned);
-        pager.directory().unpin(Group(0));
-        refused && fault(last).is_ok() && pager.directory().look(Group(0)).state() == State::Absent
+        refused
+            && pager.directory().unpin(Group(0), era)
+            && fault(last).is_ok()
+            && pager.directory().look(Group(0)).state() == State::Absent
     }
 }
