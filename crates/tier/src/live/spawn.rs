@@ -216,9 +216,11 @@ fn worker_life(
 ) -> Result<(), OsError> {
     let context = Context::new(process, Actor(worker), u32::from(worker))?;
     let resolving = Resolving::start(&context)?;
-    let guests = Guests::serve(&context)?;
+    // Who resolves faults of other threads needs buffers of its own: this one works meanwhile.
+    let guest = Context::new(process, Actor(worker), u32::from(worker))?;
+    let guests = Guests::serve(&guest)?;
     // SAFETY: the server is dropped, and its thread joined, before the context and the process.
-    let server = (mode == Mode::Blocking).then(|| unsafe { Server::start(&context) });
+    let server = (mode == Mode::Blocking).then(|| unsafe { Server::start(&guest) });
     go()?;
     work(process, &context, body);
     drop(server);

@@ -27,7 +27,7 @@ const PAGE_WORDS: usize = 512;
 
 /// Memory that fails by a rule.
 #[derive(Debug)]
-struct Flaky {
+pub(super) struct Flaky {
     inner: Memory,
     /// Writes that still go well, of all processes together.
     writes: Words,
@@ -38,7 +38,7 @@ struct Flaky {
 }
 
 impl Flaky {
-    fn new(writes: u32, unreadable: Option<usize>, every: u32) -> Self {
+    pub(super) fn new(writes: u32, unreadable: Option<usize>, every: u32) -> Self {
         let words = Words::new(2).expect("shared words");
         words.as_slice()[0].store(writes, Ordering::Relaxed);
         let inner = Memory::new(256 << 12, None).expect("addresses");

@@ -13,6 +13,7 @@ mod global;
 mod harness;
 mod pitfalls;
 mod pool;
+mod signals;
 mod stopped;
 mod stress;
 
@@ -27,5 +28,6 @@ fn main() {
         pitfalls::CASES,
         global::CASES,
         pool::CASES,
+        signals::CASES,
     ]);
 }
