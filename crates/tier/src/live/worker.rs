@@ -161,8 +161,8 @@ impl<'t> Worker<'t> {
     }
 
     /// Fetches what is absent of a range of bytes of the area and keeps it in fast memory, mapped and
-    /// writable, until [`Self::unpin`], or the end of the worker: for buffers given to system calls, which fail with `EFAULT` on a
-    /// page that is not mapped.
+    /// writable, until [`Self::unpin`], or the end of the worker: for buffers given to system
+    /// calls, which fail with `EFAULT` on a page that is not mapped.
     ///
     /// # Errors
     /// [`Trouble`] where a page cannot be had; then nothing is pinned.
