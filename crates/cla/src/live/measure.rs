@@ -83,7 +83,13 @@ impl Team {
     pub fn copy_cycles(&mut self, loads: Loads, which: Which) -> Result<Vec<Vec<f64>>, TeamError> {
         self.two_ranks(loads.owner, loads.asker)?;
         let me = self.rank();
-        let plan = channel_plan(self.choose(), loads.kind, self.ranks(), loads.root, loads.bytes)?;
+        let plan = channel_plan(
+            &*self.settings().choose,
+            loads.kind,
+            self.ranks(),
+            loads.root,
+            loads.bytes,
+        )?;
         let bytes = u32::try_from(loads.bytes).unwrap_or(0).min(plan.options().chunk_bytes());
         let slots: Vec<Line> = plan.runs().into_iter().map(|(first, _)| Line(first)).collect();
         if bytes <= Line::PAYLOAD_BYTES || slots.is_empty() {

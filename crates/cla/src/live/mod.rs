@@ -49,12 +49,12 @@ mod waits;
 mod word;
 
 pub use choose::{Choose, Usual, channel_plan};
-pub use isochrone_os::shared::Place;
+pub use isochrone_os::shared::{Place, register_barriers};
 pub use kind::Kind;
 pub use measure::{Loads, Which};
 pub use plain::{Number, Plain, Reduction};
 pub use player::{Player, Stopper};
 pub use settings::{BYTES_MAX, CLASSES, Settings};
-pub use sort::Nearness;
+pub use sort::{Crowd, Nearness};
 pub use team::{Team, TeamError};
 pub use waits::{NOTICE, Patience, poll_cycles};

@@ -1,6 +1,7 @@
 //! How a team is set up, and how much its ranks share. It makes no team.
 
 use super::choose::{Choose, Usual};
+use super::sort::Crowd;
 use super::waits::Patience;
 use crate::collectives::Options;
 use crate::program::Line;
@@ -16,13 +17,16 @@ pub struct Settings {
     pub patience: Option<Patience>,
     /// Flags by locked instructions, as the paper writes them.
     pub locked: bool,
+    /// Who else is there; none: nobody. Where other ranks work meanwhile, a team may have no cores of its own.
+    pub crowd: Option<Crowd>,
     /// Which trees and chunks.
     pub choose: Arc<dyn Choose>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { bytes: None, patience: None, locked: false, choose: Arc::new(Usual) }
+        let choose = Arc::new(Usual);
+        Self { bytes: None, patience: None, locked: false, crowd: None, choose }
     }
 }
 

@@ -12,11 +12,12 @@ use super::team::{Team, TeamError};
 use super::waits::Waits;
 use super::word::Word;
 use crate::program::{Compare, Gone, Rank};
+use isochrone_os::affinity::CoreSet;
 use isochrone_os::clock;
 use isochrone_os::shared::Shared;
 use isochrone_units::LineAddr;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Which lines come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +30,20 @@ pub enum Nearness {
     Farthest,
 }
 
+/// Ranks that run on a machine, a team's among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crowd {
+    /// How many.
+    pub ranks: usize,
+    /// Cores that the machine has.
+    pub cores: usize,
+}
+
 /// Sweeps over all candidates; the shortest counts, since nothing makes a hand-over too short.
 const SWEEPS: u64 = 3;
+/// Candidates that are measured before the next ones are: where time is short, some are known well rather than
+/// all a little.
+const BLOCK: usize = 64;
 /// Round trips on a line in one sweep, the first of which brings it and is not timed.
 const TRIPS: u64 = 4;
 /// Ranks up to which lines are chosen: it takes some milliseconds for each.
@@ -41,13 +54,21 @@ const ALL_HERE: Duration = Duration::from_secs(30);
 const AS_THEY_LIE: u32 = u32::MAX;
 
 impl Team {
-    /// Chooses the lines that collectives will use. All ranks call it with the same argument, before their
-    /// first collective; it takes some milliseconds. Returns at rank 0 the mean round trip of each candidate,
-    /// in cycles; nothing at the others, and nowhere where ranks have no cores of their own.
+    /// Chooses the lines that collectives will use. All ranks call it with the same arguments, before their
+    /// first collective. Returns at rank 0 the mean round trip of each candidate, in cycles, infinite for those
+    /// that were not measured; nothing at the others, and nowhere where ranks have no cores of their own.
+    ///
+    /// It takes some milliseconds, or `limit` at most from when rank 0 begins: then lines that nobody has
+    /// measured come last, as they lie. `limit` bounds the waiting of all ranks: it does not matter whether
+    /// they come.
     ///
     /// # Errors
     /// [`TeamError::Begun`] after the first collective, and as any collective.
-    pub fn choose_lines(&mut self, nearness: Nearness) -> Result<Vec<f64>, TeamError> {
+    pub fn choose_lines(
+        &mut self,
+        nearness: Nearness,
+        limit: Option<Duration>,
+    ) -> Result<Vec<f64>, TeamError> {
         if self.has_begun() {
             return Err(TeamError::Begun);
         }
@@ -55,24 +76,29 @@ impl Team {
         let (me, ranks) = (self.rank(), self.ranks());
         let step = self.steps;
         self.steps += 2;
+        let crowd = self.settings().crowd;
         let (area, waits) = self.parts();
         let (header, pairs) = (area.header(), Supply::pairs(area.lines()));
         let said = &header.turns[0].0;
         if me == Rank(0) {
-            let fits = (2..=RANKS_MOST).contains(&ranks) && usize::from(ranks) <= header.cores();
+            let mine = CoreSet::of_this_thread().map_or(0, |cores| cores.len());
+            let fits = (2..=RANKS_MOST).contains(&ranks)
+                && have_cores(usize::from(ranks), (header.cores(), mine), crowd);
             header.order[0].store(if fits { 0 } else { AS_THEY_LIE }, Ordering::Relaxed);
             waits.publish(said, |word| word.store(step + 1));
         } else {
             waits.wait(said, Compare::AtLeast, step + 1)?;
         }
+        // Rank 0 may have said the order by now, which never begins with this.
         if header.order[0].load(Ordering::Relaxed) == AS_THEY_LIE {
             return Ok(Vec::new());
         }
         let mut trips = Vec::new();
         if me == Rank(0) {
-            trips = asked(area, waits, pairs, ranks)?;
+            let end = limit.and_then(|limit| Instant::now().checked_add(limit));
+            trips = asked(area, waits, (pairs, ranks), end)?;
         } else {
-            answered(area, waits, pairs, me)?;
+            answered(area, waits, (pairs, me), step + 2)?;
         }
         let order = told(area, waits, me, step + 2, || sorted(&trips, nearness))?;
         self.take_lines_by(&order);
@@ -114,6 +140,13 @@ impl Team {
     }
 }
 
+/// Whether `ranks` ranks have cores of their own: `cores` together, `mine` of them this rank's.
+fn have_cores(ranks: usize, (cores, mine): (usize, usize), crowd: Option<Crowd>) -> bool {
+    // Ranks that are bound, each to cores of its own, leave the other cores to the others.
+    let shared = |crowd: Crowd| if mine * ranks == cores { crowd.cores } else { cores };
+    ranks <= cores && crowd.is_none_or(|crowd| crowd.ranks <= shared(crowd))
+}
+
 /// The order of lines that rank 0 says, by the time its turn is at `step`.
 fn told(
     area: &Area,
@@ -143,51 +176,94 @@ fn candidate(area: &Area, pair: usize) -> &Word {
     unsafe { area.line(2 * pair).cast::<Word>().as_ref() }
 }
 
-/// Where the values of a sweep between rank 0 and another begin: they only grow.
+/// Where the values of a sweep between rank 0 and another begin: they only grow, and no flag gets so far. So a
+/// rank that answers too late finds another value, and changes nothing.
 fn base(other: u16, sweep: u64) -> u64 {
-    (u64::from(other - 1) * SWEEPS + sweep) * 2 * TRIPS
+    (1 << 62) + (u64::from(other - 1) * SWEEPS + sweep) * 2 * TRIPS
 }
 
-/// Rank 0: the mean round trip on each candidate over all other ranks.
-fn asked(area: &Area, waits: &Waits, pairs: usize, ranks: u16) -> Result<Vec<f64>, Gone> {
-    let mut means = vec![0.0; pairs];
-    for other in 1..ranks {
-        let mut shortest = vec![u64::MAX; pairs];
-        for sweep in 0..SWEEPS {
-            for (pair, shortest) in shortest.iter_mut().enumerate() {
-                let word = candidate(area, pair);
-                let mut value = base(other, sweep);
-                let mut begin = 0;
-                for trip in 0..TRIPS {
-                    if trip == 1 {
-                        begin = clock::start();
-                    }
-                    waits.publish(word, |word| word.store(value + 1));
-                    value += 2;
-                    waits.wait(word, Compare::AtLeast, value)?;
-                }
-                *shortest = (*shortest).min(clock::stop().saturating_sub(begin));
+/// Rank 0: the mean round trip on each candidate over all other ranks, infinite for those that were not
+/// measured with all of them by `end`.
+fn asked(
+    area: &Area,
+    waits: &Waits,
+    (pairs, ranks): (usize, u16),
+    end: Option<Instant>,
+) -> Result<Vec<f64>, Gone> {
+    let mut means = vec![f64::INFINITY; pairs];
+    let mut touched = 0;
+    for block in means.chunks_mut(BLOCK) {
+        let first = touched;
+        touched += block.len();
+        let mut sums = vec![0.0; block.len()];
+        let mut in_time = true;
+        for other in 1..ranks {
+            let Some(shortest) = sweeps(area, waits, (first, block.len()), (other, end))? else {
+                in_time = false;
+                break;
+            };
+            for (sum, shortest) in sums.iter_mut().zip(shortest) {
+                *sum += cycles(shortest) / cycles(TRIPS - 1) / f64::from(ranks - 1);
             }
         }
-        for (mean, shortest) in means.iter_mut().zip(shortest) {
-            *mean += cycles(shortest) / cycles(TRIPS - 1) / f64::from(ranks - 1);
+        if !in_time {
+            break;
         }
+        block.copy_from_slice(&sums);
     }
-    // As if nothing had been: nobody looks at them until all are told that this is over.
-    (0..pairs).for_each(|pair| candidate(area, pair).store(0));
+    // As if nothing had been: nobody looks at them any more once all are told that this is over.
+    (0..touched).for_each(|pair| candidate(area, pair).store(0));
     Ok(means)
 }
 
-/// Any other rank: answers when its turn comes.
-fn answered(area: &Area, waits: &Waits, pairs: usize, me: Rank) -> Result<(), Gone> {
+/// Rank 0: the shortest time of `count` candidates from `first` on with another rank; none where `end` came.
+fn sweeps(
+    area: &Area,
+    waits: &Waits,
+    (first, count): (usize, usize),
+    (other, end): (u16, Option<Instant>),
+) -> Result<Option<Vec<u64>>, Gone> {
+    let late = || end.is_some_and(|end| Instant::now() >= end);
+    let mut shortest = vec![u64::MAX; count];
     for sweep in 0..SWEEPS {
-        for pair in 0..pairs {
+        for (pair, shortest) in (first..).zip(&mut shortest) {
             let word = candidate(area, pair);
-            let mut value = base(me.0, sweep);
-            for _ in 0..TRIPS {
-                waits.wait(word, Compare::AtLeast, value + 1)?;
+            let mut value = base(other, sweep);
+            let mut begin = 0;
+            for trip in 0..TRIPS {
+                if trip == 1 {
+                    begin = clock::start();
+                }
+                word.store(value + 1);
                 value += 2;
-                waits.publish(word, |word| word.store(value));
+                if !waits.wait_unless(word, value, late)? {
+                    return Ok(None);
+                }
+            }
+            *shortest = (*shortest).min(clock::stop().saturating_sub(begin));
+            if late() {
+                return Ok(None);
+            }
+        }
+    }
+    Ok(Some(shortest))
+}
+
+/// Any other rank: answers when its turn comes, until rank 0's turn is at `over`.
+fn answered(area: &Area, waits: &Waits, (pairs, me): (usize, Rank), over: u64) -> Result<(), Gone> {
+    let said = &area.header().turns[0].0;
+    for first in (0..pairs).step_by(BLOCK) {
+        for sweep in 0..SWEEPS {
+            for pair in first..pairs.min(first + BLOCK) {
+                let word = candidate(area, pair);
+                let mut value = base(me.0, sweep);
+                for _ in 0..TRIPS {
+                    if !waits.wait_unless(word, value + 1, || said.load() >= over)? {
+                        return Ok(());
+                    }
+                    word.answer(value + 1, value + 2);
+                    value += 2;
+                }
             }
         }
     }
@@ -230,6 +306,63 @@ mod tests {
     }
 
     #[test]
+    fn cores_serve_the_ranks_beside_a_team_too() {
+        let crowd = |ranks| Some(Crowd { ranks, cores: 4 });
+        // Two that may run on the same two cores, alone and beside two others.
+        assert!(have_cores(2, (2, 2), None));
+        assert!(have_cores(2, (2, 2), crowd(2)));
+        assert!(!have_cores(2, (2, 2), crowd(4)));
+        // Two that are bound to a core each, beside two and three others on four cores.
+        assert!(have_cores(2, (2, 1), crowd(4)));
+        assert!(!have_cores(2, (2, 1), crowd(5)));
+        assert!(!have_cores(3, (2, 2), None));
+    }
+
+    /// Chooses lines in a team of two threads, of which the second comes when `comes` says so; what rank 0 found.
+    fn chosen(limit: Duration, comes: impl Fn() + Sync) -> Vec<f64> {
+        // Whatever this machine has: each thread is free to run on all its cores.
+        let crowd = None;
+        let team = Team::threads(2, &Settings { crowd, ..Settings::default() });
+        let comes = &comes;
+        let one = move |mut me: Team| {
+            let mine = i64::from(me.rank().0);
+            if mine == 1 {
+                comes();
+            }
+            let trips = me.choose_lines(Nearness::Nearest, Some(limit)).expect("nobody ends");
+            for round in 0..100 {
+                let mut sum = [0];
+                me.allreduce(Reduction::Sum, &[mine + round], &mut sum).expect("here");
+                assert_eq!(sum, [1 + 2 * round]);
+            }
+            trips
+        };
+        std::thread::scope(|scope| {
+            let ranks: Vec<_> = team.expect("shared memory").into_iter().collect();
+            let threads: Vec<_> = ranks.into_iter().map(|me| scope.spawn(|| one(me))).collect();
+            threads.into_iter().map(|t| t.join().expect("no panic")).next().unwrap_or_default()
+        })
+    }
+
+    #[test]
+    fn time_that_is_up_leaves_lines_as_they_lie() {
+        let measured = |trips: &[f64]| trips.iter().filter(|trip| trip.is_finite()).count();
+        // Nothing is measured in no time, and whoever is not there is not waited for.
+        for late in [Duration::ZERO, Duration::from_millis(300)] {
+            let limit = late / 100;
+            let trips = chosen(limit, || std::thread::sleep(late));
+            assert_eq!(measured(&trips), 0, "{late:?}");
+        }
+        // With time enough for all candidates there are cores for both, or nothing was measured.
+        let trips = chosen(Duration::from_secs(100), || ());
+        assert_eq!(measured(&trips), trips.len());
+        assert_eq!(
+            sorted(&[f64::INFINITY, 2.0, f64::INFINITY, 1.0], Nearness::Nearest),
+            [3, 1, 0, 2]
+        );
+    }
+
+    #[test]
     fn lines_are_taken_by_distances_from_elsewhere() {
         let team = Team::threads(2, &Settings::default()).expect("shared memory");
         let (memory, lines) = team[0].candidates();
@@ -267,7 +400,7 @@ mod tests {
             std::thread::scope(|scope| {
                 for mut me in team {
                     scope.spawn(move || {
-                        let trips = me.choose_lines(nearness).expect("nobody ends");
+                        let trips = me.choose_lines(nearness, None).expect("nobody ends");
                         let mine = i64::from(me.rank().0);
                         // With one core nothing is measured; with two, rank 0 knows all candidates.
                         assert!(trips.is_empty() || mine == 0 && trips.iter().all(|t| *t > 0.0));
@@ -279,7 +412,7 @@ mod tests {
                             me.broadcast(&mut word, Rank(1)).expect("here");
                             assert_eq!(word, [round]);
                         }
-                        assert_eq!(me.choose_lines(nearness), Err(TeamError::Begun));
+                        assert_eq!(me.choose_lines(nearness, None), Err(TeamError::Begun));
                     });
                 }
             });

@@ -8,6 +8,7 @@ use super::lines::Buffers;
 use super::plain::{Number, Plain, Reduction};
 use super::player::Stopper;
 use super::settings::{BYTES_MAX, CLASSES, Settings};
+use super::sort::Crowd;
 use super::sync::Ordering;
 use super::waits::Waits;
 use crate::collectives::PlanError;
@@ -398,9 +399,8 @@ impl Team {
         Stopper(Arc::clone(&self.area))
     }
 
-    /// Which trees and chunks.
-    pub(super) fn choose(&self) -> &dyn Choose {
-        &*self.settings.choose
+    pub(super) const fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// Hands out pairs of lines in this order from now on.

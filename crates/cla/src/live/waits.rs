@@ -179,6 +179,35 @@ impl Waits {
         self.patiently(word, compare, value)
     }
 
+    /// Waits until the word holds `value`, or `over` says that this is not worth waiting for any more;
+    /// returns whether it does. The rank never sleeps, so that nobody has to wake it.
+    pub(super) fn wait_unless(
+        &self,
+        word: &Word,
+        value: u64,
+        over: impl Fn() -> bool,
+    ) -> Result<bool, Gone> {
+        let mut looked = None;
+        loop {
+            for _ in 0..Patience::OWN_CORE.polls {
+                if word.load() == value {
+                    return Ok(true);
+                }
+                if self.pauses {
+                    between_looks();
+                }
+            }
+            if over() {
+                return Ok(false);
+            }
+            if looked.get_or_insert_with(Instant::now).elapsed() >= NOTICE {
+                looked = None;
+                self.everybody_is_there()?;
+            }
+            give_way();
+        }
+    }
+
     #[cold]
     #[inline(never)]
     fn patiently(&self, word: &Word, compare: Compare, value: u64) -> Result<(), Gone> {

@@ -124,7 +124,7 @@ fn block(calls: Calls, locked: bool, cores: [CoreId; 2]) -> Result<f64> {
 #[allow(clippy::cast_precision_loss, reason = "milliseconds are far below 2^52 cycles")]
 fn one_rank(calls: Calls, mut me: Team, core: CoreId) -> Result<f64> {
     pin(core).with_context(|| format!("core {} cannot be used", core.0))?;
-    let _round_trips = me.choose_lines(Nearness::Nearest)?;
+    let _round_trips = me.choose_lines(Nearness::Nearest, None)?;
     (0..CALLS).try_for_each(|number| calls.call(&mut me, number))?;
     me.barrier()?;
     let begin = clock::start();

@@ -317,7 +317,7 @@ fn one_rank(
 ) -> Result<Row> {
     pin(core).with_context(|| format!("core {} cannot be used", core.0))?;
     let trips = match nearness {
-        Some(nearness) => me.choose_lines(nearness)?,
+        Some(nearness) => me.choose_lines(nearness, None)?,
         None => Vec::new(),
     };
     if !distances.is_empty() {

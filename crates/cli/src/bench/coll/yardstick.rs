@@ -87,7 +87,7 @@ impl Yardstick {
             Some(team) => team,
             None => Team::join(Place { process, descriptor }, me, Settings::default())?,
         };
-        let _round_trips = team.choose_lines(Nearness::Nearest)?;
+        let _round_trips = team.choose_lines(Nearness::Nearest, None)?;
         Ok(Self(team))
     }
 
