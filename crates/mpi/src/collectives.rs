@@ -120,7 +120,7 @@ impl Request<'_> {
 fn attempt(kind: Kind, comm: Handle, work: impl FnOnce(Request<'_>) -> Outcome) -> Option<c_int> {
     let mpi = world::mpi()?;
     let comm = mpi.handle(comm);
-    let (mut inside, slot) = world::enter(mpi, comm)?;
+    let (mut inside, slot) = world::enter(mpi, comm, kind)?;
     let config = inside.config();
     let inner = inside.inner();
     if !inner.in_lines(slot) {

@@ -5,19 +5,20 @@
 //! agreement, and then nobody does.
 
 use crate::abi::{Handle, Mpi};
-use crate::config::Config;
-use isochrone_cla::live::{Nearness, Place, Settings, Team};
+use crate::config::{Config, launched};
+use crate::why::Why;
+use isochrone_cla::live::{Crowd, Nearness, Place, Settings, Team};
 use isochrone_cla::program::Rank;
 use std::ffi::{c_int, c_void};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// How long a rank waits for the others of its node to open the shared memory.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long ranks choose lines at most.
+const CHOOSING: Duration = Duration::from_millis(2);
 
 /// What a communicator is to us.
 #[derive(Debug)]
 pub(crate) enum State {
-    /// Calls seen so far.
+    /// Left to the MPI so far; calls since its ranks last agreed on that.
     Counting(u32),
     /// All its ranks share memory.
     Inside(Box<Team>),
@@ -46,14 +47,13 @@ pub(crate) struct Comm {
     pub(crate) rank: u16,
     pub(crate) size: u16,
     pub(crate) state: State,
+    /// When its first collective came.
+    pub(crate) since: Instant,
 }
 
-/// Why a communicator is left to the MPI.
-pub(crate) type Why = String;
-
 impl Comm {
-    /// A communicator seen for the first time, refused where it is never done in lines.
-    pub(crate) fn new(mpi: &Mpi, comm: Handle, config: &Config) -> Self {
+    /// A communicator seen for the first time, and why it is never done in lines, if so.
+    pub(crate) fn new(mpi: &Mpi, comm: Handle, config: &Config) -> (Self, Result<(), Why>) {
         let f = mpi.functions();
         let ask = |function: unsafe extern "C" fn(Handle, *mut c_int) -> c_int| {
             let mut answer = -1;
@@ -63,12 +63,21 @@ impl Comm {
         };
         let inter = ask(f.comm_test_inter);
         let (rank, size) = (ask(f.comm_rank), ask(f.comm_size));
-        match (u16::try_from(rank), u16::try_from(size)) {
-            (Ok(rank), Ok(size)) if inter == 0 && (size > 1 || config.alone && size == 1) => {
-                Self { rank, size, state: State::Counting(0) }
-            }
-            _ => Self { rank: 0, size: 0, state: State::Refused },
-        }
+        let judged = judged((inter, size), config);
+        let state = if judged.is_ok() { State::Counting(0) } else { State::Refused };
+        let small = |number| u16::try_from(number).unwrap_or(0);
+        (Self { rank: small(rank), size: small(size), state, since: Instant::now() }, judged)
+    }
+}
+
+/// Whether a communicator may ever be done in lines: what the MPI says of it, the same on all its ranks.
+fn judged((inter, size): (c_int, c_int), config: &Config) -> Result<(), Why> {
+    match (inter, size) {
+        (0, 1) if !config.alone => Err(Why::Alone),
+        (0, 1..=0xffff) => Ok(()),
+        (0, 0x1_0000..) => Err(Why::TooManyRanks),
+        (0, _) | (..0, _) => Err(Why::Failed),
+        _ => Err(Why::Inter),
     }
 }
 
@@ -81,43 +90,54 @@ pub(crate) fn least(mpi: &Mpi, comm: Handle, mine: c_int) -> Option<c_int> {
     (failed == 0).then_some(all)
 }
 
+/// What a communicator becomes that is done in lines, and whether this rank chose its lines.
+pub(crate) type Settled = (State, bool);
+
 /// Agrees on what `comm` becomes. All its ranks call this at the same collective, whatever they think
 /// themselves: `fit` says whether this one could.
+///
+/// # Errors
+/// Why it is left to the MPI: what all ranks agree on, and in words what this one knows of it.
 pub(crate) fn agree(
     mpi: &Mpi,
     comm: Handle,
     (rank, size): (u16, u16),
     config: &Config,
-    fit: Result<(), &'static str>,
-) -> Result<State, Why> {
-    let all = least(mpi, comm, c_int::from(fit.is_ok()));
-    if all != Some(1) {
-        return Err(fit.err().unwrap_or("another rank cannot take part").to_owned());
-    }
-    let mut node = split(mpi, comm, rank, config);
-    let state = node.as_mut().map_err(|why| why.clone()).and_then(|node| {
-        let team = team(mpi, *node, config);
-        // Whoever has no team says so, and takes part until all know it.
-        let joined = least(mpi, comm, c_int::from(team.is_ok()));
-        match (joined, team) {
-            (Some(1), Ok(team)) if team.ranks() == size => Ok((Some(team), None)),
-            (Some(1), Ok(team)) => Ok((None, Some(team))),
-            (_, Err(why)) => Err(why),
-            _ => Err("another rank cannot open the shared memory".to_owned()),
+    fit: Result<(), Why>,
+) -> Result<Settled, (Why, String)> {
+    let known = |why: Why| (why, why.words().to_owned());
+    Why::agreed(least(mpi, comm, Why::said(fit))).map_err(known)?;
+    let team = match split(mpi, comm, rank, config) {
+        Ok(mut node) => {
+            let team = team(mpi, node);
+            free(mpi, &mut node);
+            team.map_err(|words| (Why::NoMemory, format!("{}: {words}", Why::NoMemory.words())))
         }
-    });
+        Err(why) => Err(known(why)),
+    };
+    // Whoever has no team says so, and takes part until all know it. Nobody goes on before all have joined or
+    // failed: the first rank's memory is open until then.
+    let mine = team.as_ref().map(drop).map_err(|&(why, _)| why);
+    let all = Why::agreed(least(mpi, comm, Why::said(mine)));
+    let mut team = match (all, team) {
+        (Ok(()), team) => team?,
+        (Err(agreed), Err((why, words))) if why == agreed => return Err((why, words)),
+        (Err(agreed), _) => return Err(known(agreed)),
+    };
+    let mut chosen = false;
+    if config.choose_lines {
+        // A rank that ended meanwhile is an error of the calls that follow.
+        let trips = team.choose_lines(Nearness::Nearest, Some(CHOOSING)).unwrap_or_default();
+        chosen = trips.iter().any(|trip| trip.is_finite());
+    }
     // Communicators over nodes and within one are not mixed: a team that is not everybody is so on all
     // nodes, since a node with all ranks is the only one.
-    let state = match state {
-        Ok((Some(team), _)) => Ok(State::Inside(Box::new(team))),
-        Ok((None, Some(team))) => across(mpi, comm, (rank, size), team),
-        Ok((None, None)) => Err("nobody".to_owned()),
-        Err(why) => Err(why),
+    let state = if team.ranks() == size {
+        State::Inside(Box::new(team))
+    } else {
+        across(mpi, comm, (rank, size), team)?
     };
-    if let Ok(node) = &mut node {
-        free(mpi, node);
-    }
-    state
+    Ok((state, chosen))
 }
 
 /// The ranks of `comm` on this node.
@@ -129,7 +149,7 @@ fn split(mpi: &Mpi, comm: Handle, rank: u16, config: &Config) -> Result<Handle, 
         (f.comm_split_type)(comm, mpi.shared(), c_int::from(rank), mpi.no_info(), &raw mut node)
     };
     if failed != 0 || mpi.is_null_comm(node) {
-        return Err("MPI_Comm_split_type failed".to_owned());
+        return Err(Why::Failed);
     }
     let Some(ranks) = config.ranks_per_node.filter(|ranks| *ranks > 0) else { return Ok(node) };
     let pretended = c_int::try_from(u32::from(rank) / ranks).unwrap_or(0);
@@ -137,7 +157,7 @@ fn split(mpi: &Mpi, comm: Handle, rank: u16, config: &Config) -> Result<Handle, 
     // SAFETY: as above.
     let failed = unsafe { (f.comm_split)(node, pretended, c_int::from(rank), &raw mut part) };
     free(mpi, &mut node);
-    if failed == 0 { Ok(part) } else { Err("MPI_Comm_split failed".to_owned()) }
+    if failed == 0 { Ok(part) } else { Err(Why::Failed) }
 }
 
 pub(crate) fn free(mpi: &Mpi, comm: &mut Handle) {
@@ -146,7 +166,7 @@ pub(crate) fn free(mpi: &Mpi, comm: &mut Handle) {
 }
 
 /// Shared memory of the ranks of `node`. Makes the same calls on all of them, whatever fails.
-fn team(mpi: &Mpi, node: Handle, config: &Config) -> Result<Team, Why> {
+fn team(mpi: &Mpi, node: Handle) -> Result<Team, String> {
     let f = mpi.functions();
     let (mut rank, mut size): (c_int, c_int) = (0, 0);
     // SAFETY: a communicator of our own, and a place for the answer.
@@ -157,8 +177,9 @@ fn team(mpi: &Mpi, node: Handle, config: &Config) -> Result<Team, Why> {
     let me = Rank(u16::try_from(rank).unwrap_or(0));
     let mut place = [0_u32; 2];
     let mut found = Err("the first rank of this node made no shared memory".to_owned());
+    let settings = Settings { crowd: Some(crowd(mpi)), ..Settings::default() };
     if me.0 == 0 {
-        match Team::found(ranks, me, Settings::default()) {
+        match Team::found(ranks, me, settings.clone()) {
             Ok((team, Place { process, descriptor })) => {
                 place = [process, descriptor];
                 found = Ok(team);
@@ -175,26 +196,32 @@ fn team(mpi: &Mpi, node: Handle, config: &Config) -> Result<Team, Why> {
         return found;
     }
     if me.0 != 0 {
-        let settings = Settings::default();
         found = Team::join(Place { process, descriptor }, me, settings).map_err(|e| e.to_string());
     }
-    // Nobody goes on before all of this node have joined or failed: the first rank's memory is open
-    // until then.
-    let all = least(mpi, node, c_int::from(found.is_ok()));
-    let mut team = found?;
-    if all != Some(1) {
-        return Err("another rank of this node cannot open the shared memory".to_owned());
-    }
-    team.await_all(PATIENCE).map_err(|error| error.to_string())?;
-    if config.choose_lines {
-        let _round_trips =
-            team.choose_lines(Nearness::Nearest).map_err(|error| error.to_string())?;
-    }
-    Ok(team)
+    found
+}
+
+/// The ranks of this job on this node, and the cores that the node has. Where the launcher does not say how
+/// many there are, it may be all of the job.
+fn crowd(mpi: &Mpi) -> Crowd {
+    let mut all: c_int = 0;
+    // SAFETY: the MPI is initialised, and the answer has room.
+    unsafe { (mpi.functions().comm_size)(mpi.world(), &raw mut all) };
+    let ranks = launched(&["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"]);
+    let ranks = ranks.or_else(|| u32::try_from(all).ok()).unwrap_or(u32::MAX);
+    // SAFETY: sysconf(3) takes a number and returns one.
+    let cores = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
+    Crowd { ranks: ranks as usize, cores: usize::try_from(cores).unwrap_or(0) }
 }
 
 /// What is needed to work across nodes.
-fn across(mpi: &Mpi, comm: Handle, (rank, size): (u16, u16), team: Team) -> Result<State, Why> {
+fn across(
+    mpi: &Mpi,
+    comm: Handle,
+    (rank, size): (u16, u16),
+    team: Team,
+) -> Result<State, (Why, String)> {
+    let refused = |why: Why| (why, why.words().to_owned());
     let f = mpi.functions();
     let leads = team.rank() == Rank(0);
     let mut leaders: Handle = 0;
@@ -202,7 +229,7 @@ fn across(mpi: &Mpi, comm: Handle, (rank, size): (u16, u16), team: Team) -> Resu
     // SAFETY: a collective call that all ranks make now; the result has room for either kind of handle.
     let failed = unsafe { (f.comm_split)(comm, color, c_int::from(rank), &raw mut leaders) };
     if failed != 0 {
-        return Err("MPI_Comm_split failed".to_owned());
+        return Err(refused(Why::Failed));
     }
     // Each rank's place on its node and, from its leader, the node's number among the leaders.
     let mut number: c_int = 0;
@@ -212,14 +239,14 @@ fn across(mpi: &Mpi, comm: Handle, (rank, size): (u16, u16), team: Team) -> Resu
     }
     let mut team = team;
     let mut numbers = [number];
-    team.broadcast(&mut numbers, Rank(0)).map_err(|error| error.to_string())?;
+    team.broadcast(&mut numbers, Rank(0)).map_err(|error| (Why::Failed, error.to_string()))?;
     let mine = [numbers[0], c_int::from(team.rank().0)];
     let mut all = vec![[0 as c_int; 2]; usize::from(size)];
     let (send, receive) = ((&raw const mine).cast_mut().cast(), all.as_mut_ptr().cast());
     // SAFETY: all ranks make this call now, with two ints each and room for those of all.
     let failed = unsafe { (f.allgather)(send, 2, mpi.int(), receive, 2, mpi.int(), comm) };
     if failed != 0 {
-        return Err("MPI_Allgather failed".to_owned());
+        return Err(refused(Why::Failed));
     }
     let small = |number: c_int| u16::try_from(number).unwrap_or(0);
     let places = all.iter().map(|&[node, place]| (small(node), small(place))).collect::<Vec<_>>();
@@ -229,8 +256,27 @@ fn across(mpi: &Mpi, comm: Handle, (rank, size): (u16, u16), team: Team) -> Resu
         if let Some(leaders) = &mut leaders {
             free(mpi, leaders);
         }
-        return Err("no two ranks share a node".to_owned());
+        return Err(refused(Why::Scattered));
     }
     let node = small(numbers[0]);
     Ok(State::Across(Box::new(Across { team, leaders, places, node })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_communicator_is_decides_first() {
+        let config = Config::default();
+        let judged = |inter, size| judged((inter, size), &config);
+        assert_eq!(judged(0, 2), Ok(()));
+        assert_eq!(judged(0, 65_535), Ok(()));
+        assert_eq!(judged(0, 65_536), Err(Why::TooManyRanks));
+        assert_eq!(judged(0, 1), Err(Why::Alone));
+        assert_eq!(judged(1, 2), Err(Why::Inter));
+        assert_eq!(judged(-1, 2), Err(Why::Failed));
+        let alone = Config { alone: true, ..config.clone() };
+        assert_eq!(super::judged((0, 1), &alone), Ok(()));
+    }
 }

@@ -5,7 +5,10 @@
 //! default and nothing is reported, so that preloading the library alone is enough.
 
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
 
 /// The environment variable that holds the record's path.
 pub const CONFIG_VARIABLE: &str = "ISOCHRONE_MPI";
@@ -16,11 +19,15 @@ pub const CONFIG_VARIABLE: &str = "ISOCHRONE_MPI";
 pub struct Config {
     /// Whether collectives are done in lines at all.
     pub enabled: bool,
-    /// Calls on a communicator that its MPI still does: short-lived communicators pay for nothing.
+    /// Calls on a communicator that its MPI still does. Then, and each time that there were as many again, its
+    /// ranks agree on whether it is done in lines from now on.
     pub calls_before: u32,
+    /// How many times what a take-over costs a communicator must have lived before: it then costs its program
+    /// no more than such a part, however many communicators come and go. 0: none.
+    pub costs_before: u32,
     /// Bytes from or to each rank up to which a call is done in lines.
     pub bytes_max: usize,
-    /// Whether ranks measure which lines they hand over fastest, some milliseconds for each communicator.
+    /// Whether ranks measure which lines they hand over fastest, for two milliseconds at most.
     pub choose_lines: bool,
     /// Communicators that are done in lines at most, at a time.
     pub communicators_max: usize,
@@ -37,7 +44,8 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             enabled: true,
-            calls_before: 4,
+            calls_before: 1023,
+            costs_before: 20,
             bytes_max: 64 << 10,
             choose_lines: true,
             communicators_max: 64,
@@ -69,11 +77,13 @@ pub struct Counts {
     pub mpi: u64,
 }
 
-/// A communicator that was left to the MPI.
+/// Communicators that were left to the MPI.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// Its ranks.
+    /// Ranks of each; 0: all communicators, whatever ranks they have.
     pub ranks: u32,
+    /// How many communicators.
+    pub communicators: u32,
     /// Why.
     pub why: String,
 }
@@ -81,16 +91,51 @@ pub struct Refusal {
 /// What a process leaves at `MPI_Finalize`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
-    /// Its rank in `MPI_COMM_WORLD`.
+    /// Its rank in `MPI_COMM_WORLD`; of an MPI that is not known, what its launcher says.
     pub rank: u32,
     /// What the MPI says of itself.
     pub mpi: String,
     /// Communicators whose collectives were done in lines.
     pub communicators: u32,
-    /// Communicators of several ranks that were left to the MPI, at most a few of them.
+    /// Of them, those whose lines were chosen by measurement; counted at their first ranks alone.
+    pub chosen: u32,
+    /// Communicators that were left to the MPI, by ranks and reason, a few at most.
     pub refusals: Vec<Refusal>,
     /// Calls by name: `bcast`, `barrier`, ...
     pub calls: std::collections::BTreeMap<String, Counts>,
+}
+
+impl Report {
+    /// Refusals that are reported at most.
+    const REFUSALS_MAX: usize = 16;
+
+    /// Notes a communicator of `ranks` ranks that is left to the MPI.
+    pub(crate) fn refuse(&mut self, ranks: u32, why: &str) {
+        let same = |refusal: &&mut Refusal| refusal.ranks == ranks && refusal.why == why;
+        if let Some(known) = self.refusals.iter_mut().find(same) {
+            known.communicators = known.communicators.saturating_add(1);
+        } else if self.refusals.len() < Self::REFUSALS_MAX {
+            self.refusals.push(Refusal { ranks, communicators: 1, why: why.to_owned() });
+        }
+    }
+
+    /// Leaves it in `folder`.
+    pub(crate) fn leave(&self, folder: &Path) {
+        let path = folder.join(format!("{}.json", std::process::id()));
+        if let Ok(text) = serde_json::to_string_pretty(self) {
+            // Never into what is there: the name can be guessed. A report that cannot be written is missed by
+            // whoever asked for it.
+            let mut new = OpenOptions::new();
+            let file = new.write(true).create_new(true).mode(0o600).open(path);
+            let _written = file.and_then(|mut file| file.write_all((text + "\n").as_bytes()));
+        }
+    }
+}
+
+/// A number that the launcher of this job tells its processes by one of these names.
+pub(crate) fn launched(names: &[&str]) -> Option<u32> {
+    let told = |name: &&str| std::env::var(name).ok()?.parse().ok();
+    names.iter().find_map(told)
 }
 
 #[cfg(test)]

@@ -1,20 +1,23 @@
 //! The names that C programs call.
 
-use crate::abi::{Buffer, Handle};
+use crate::abi::{Buffer, Handle, one};
 use crate::{collectives, world};
 use std::ffi::c_int;
 
-/// What is returned where a process has no MPI that is known and calls one of its functions all the
-/// same: every MPI has a code of this number, and none takes it for success.
+/// What is returned where a process has no MPI at all and calls one of its functions all the same: every MPI has a code of this number, and none takes it for success.
 const NO_MPI: c_int = 16;
 
-/// Calls the MPI's own function.
+/// Calls the MPI's own function, of one that is not known as well.
 macro_rules! mpis {
     ($name:ident ( $($argument:expr),* )) => {
         match world::mpi() {
             // SAFETY: the caller's arguments, as they came.
             Some(mpi) => unsafe { (mpi.functions().$name)($($argument),*) },
-            None => NO_MPI,
+            None => match one::$name(&world::of_a_stranger) {
+                // SAFETY: as above.
+                Some(function) => unsafe { function($($argument),*) },
+                None => NO_MPI,
+            },
         }
     };
 }
@@ -128,8 +131,6 @@ blocks!(MPI_Allgather, allgather);
 /// As in MPI.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Finalize() -> c_int {
-    if let Some(mpi) = world::mpi() {
-        world::finish(mpi);
-    }
+    world::finish();
     mpis!(finalize())
 }

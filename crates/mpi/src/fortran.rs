@@ -282,6 +282,17 @@ fortran!(
 /// As in MPI.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mpi_barrier_f08_(group: Place, error: Place) {
+    if world::mpi().is_none() {
+        type Function = unsafe extern "C" fn(Place, Place);
+        let found = next(c"mpi_barrier_f08_");
+        // SAFETY: a function of this name takes these arguments, both by address.
+        let function = unsafe { std::mem::transmute::<Place, Option<Function>>(found) };
+        if let Some(function) = function {
+            // SAFETY: the caller's arguments, as they came.
+            unsafe { function(group, error) };
+        }
+        return;
+    }
     // SAFETY: the structure's only member.
     let number = unsafe { integer(group) };
     let group = match translation() {

@@ -21,6 +21,8 @@ pub mod exports;
 mod fortran;
 mod payload;
 mod process;
+mod tally;
+mod why;
 mod world;
 
 pub use config::{CONFIG_VARIABLE, Config, Counts, Refusal, Report};

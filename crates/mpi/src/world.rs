@@ -3,37 +3,65 @@
 //! MPI lets one thread at a time into its library unless a program asked for `MPI_THREAD_MULTIPLE`. Up to
 //! there nothing here is locked. A process that has that level takes part in agreements, to say no.
 
-use crate::abi::{Handle, Layout, Mpi, Types};
+use crate::abi::{Handle, Layout, Mpi, Stranger, Types};
 use crate::comm::{self, Comm, State};
-use crate::config::{Config, Counts, Refusal, Report};
+use crate::config::{Config, Counts, Report, launched};
 use crate::payload::Scratch;
+use crate::tally::Tally;
+use crate::why::Why;
 use isochrone_cla::live::Kind;
 use std::cell::{Cell, UnsafeCell};
 use std::collections::HashMap;
-use std::ffi::{c_int, c_void};
-use std::fs::OpenOptions;
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::sync::{Mutex, OnceLock};
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 /// The MPI of this process, once a call has come.
-static MPI: OnceLock<Option<Mpi>> = OnceLock::new();
+static MPI: OnceLock<Result<Mpi, Stranger>> = OnceLock::new();
 /// Everything else.
 static WORLD: OnceLock<World> = OnceLock::new();
+
+/// Runs when the library is loaded: a process with one thread is registered at once, one with several, as it
+/// is when a communicator is taken over, waits 10 ms and more for the kernel's other cores.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static REGISTER: extern "C" fn() = {
+    extern "C" fn register() {
+        // Where it fails, it fails again when it matters, and sleeps are short.
+        let _registered = isochrone_cla::live::register_barriers();
+    }
+    register
+};
+
+/// What a take-over costs at least, before one was timed: the shared memory of two ranks, some calls of the
+/// MPI and the time for choosing lines.
+const TAKE_OVER: Duration = Duration::from_micros(2_500);
+
+/// The MPI, or the one that is left alone.
+#[inline]
+fn here() -> &'static Result<Mpi, Stranger> {
+    MPI.get_or_init(Mpi::here)
+}
 
 /// The MPI, or none that is known.
 #[inline]
 pub(crate) fn mpi() -> Option<&'static Mpi> {
-    MPI.get_or_init(|| Mpi::here().ok()).as_ref()
+    here().as_ref().ok()
+}
+
+/// A function of the MPI that is left alone, or null.
+pub(crate) fn of_a_stranger(name: &CStr) -> *mut c_void {
+    here().as_ref().err().map_or(std::ptr::null_mut(), |stranger| stranger.function(name))
 }
 
 /// What belongs to this process.
 pub(crate) struct World {
     /// Whether several threads may be in the MPI at once.
     multiple: bool,
-    /// Calls on each communicator, where they may.
-    counts: Mutex<HashMap<Handle, u32>>,
-    keyval: c_int,
+    /// What was counted where they may.
+    tally: Tally,
+    /// None where the MPI gives none: then nobody says when a communicator ends.
+    keyval: Option<c_int>,
     config: Config,
     /// Whether somebody is inside.
     busy: Cell<bool>,
@@ -57,13 +85,11 @@ pub(crate) struct Inner {
     last: (Handle, usize),
     pub(crate) scratch: Scratch,
     pub(crate) counts: [Counts; Kind::COUNT],
-    ready: u32,
-    refusals: Vec<Refusal>,
+    report: Report,
+    /// What the last take-over took, or [`TAKE_OVER`].
+    cost: Duration,
     error: Option<c_int>,
 }
-
-/// Refusals that are reported at most.
-const REFUSALS_MAX: usize = 8;
 
 /// One thread's stay inside. Nothing of it is kept while the MPI may call back.
 pub(crate) struct Inside {
@@ -100,14 +126,11 @@ fn world(mpi: &'static Mpi) -> &'static World {
         let no_keyval = unsafe {
             (f.comm_create_keyval)(copied, deleted, &raw mut keyval, std::ptr::null_mut())
         };
-        let mut config = Config::here();
-        // Without it nobody would say when a communicator ends.
-        config.enabled &= no_keyval == 0;
         World {
             multiple: unknown || level >= Mpi::THREAD_MULTIPLE,
-            counts: Mutex::new(HashMap::new()),
-            keyval,
-            config,
+            tally: Tally::default(),
+            keyval: (no_keyval == 0).then_some(keyval),
+            config: Config::here(),
             busy: Cell::new(false),
             inner: UnsafeCell::new(Inner::new(mpi.types())),
         }
@@ -117,10 +140,12 @@ fn world(mpi: &'static Mpi) -> &'static World {
 /// Enters with a collective on `comm`: none where its MPI does it. Counts the call, and agrees on the
 /// communicator when its time has come.
 #[inline]
-pub(crate) fn enter(mpi: &'static Mpi, comm: Handle) -> Option<(Inside, usize)> {
+pub(crate) fn enter(mpi: &'static Mpi, comm: Handle, kind: Kind) -> Option<(Inside, usize)> {
     let world = world(mpi);
     if world.multiple {
-        count_only(mpi, world, comm);
+        if !mpi.is_null_comm(comm) {
+            world.tally.count((mpi, &world.config), (comm, kind), || watch(mpi, world, comm));
+        }
         return None;
     }
     if world.busy.replace(true) {
@@ -131,8 +156,14 @@ pub(crate) fn enter(mpi: &'static Mpi, comm: Handle) -> Option<(Inside, usize)> 
     let inner = inside.inner();
     if inner.last.0 == comm {
         let slot = inner.last.1;
-        if !matches!(&inner.slots[slot], Some(Comm { state: State::Counting(_), .. })) {
-            return Some((inside, slot));
+        match &mut inner.slots[slot] {
+            Some(Comm { state: State::Counting(calls), .. }) => {
+                if *calls < world.config.calls_before {
+                    *calls += 1;
+                    return Some((inside, slot));
+                }
+            }
+            _ => return Some((inside, slot)),
         }
     }
     let slot = slot_of(mpi, &mut inside, comm)?;
@@ -149,19 +180,23 @@ fn slot_of(mpi: &'static Mpi, inside: &mut Inside, comm: Handle) -> Option<usize
         Some(slot) => slot,
         None => {
             watch(mpi, inside.world, comm);
-            let new = Comm::new(mpi, comm, inside.config());
+            let (new, judged) = Comm::new(mpi, comm, inside.config());
+            if let Err(why) = judged {
+                inside.inner().report.refuse(new.size.into(), why.words());
+            }
             inside.inner().insert(comm, new)
         }
     };
     let inner = inside.inner();
     inner.last = (comm, slot);
-    let Some(Comm { rank, size, state: State::Counting(calls) }) = &mut inner.slots[slot] else {
+    let Some(Comm { rank, size, since, state: State::Counting(calls) }) = &mut inner.slots[slot]
+    else {
         return Some(slot);
     };
-    let at = (*rank, *size);
+    let (at, since) = ((*rank, *size), *since);
     *calls += 1;
     if *calls > inside.world.config.calls_before {
-        let state = settle(mpi, inside, comm, at);
+        let state = settle(mpi, inside, comm, (at, since));
         if let Some(Some(comm)) = inside.inner().slots.get_mut(slot) {
             comm.state = state;
         }
@@ -169,66 +204,57 @@ fn slot_of(mpi: &'static Mpi, inside: &mut Inside, comm: Handle) -> Option<usize
     Some(slot)
 }
 
-/// Agrees on a communicator.
-fn settle(mpi: &'static Mpi, inside: &mut Inside, comm: Handle, at: (u16, u16)) -> State {
-    let config = inside.config();
+/// Agrees on a communicator. How long it lived is a matter of each rank's clock; what is done about it depends
+/// on the least of what ranks say, and is the same for all.
+fn settle(
+    mpi: &'static Mpi,
+    inside: &mut Inside,
+    comm: Handle,
+    (at, since): ((u16, u16), Instant),
+) -> State {
+    let (config, no_key) = (inside.config(), inside.world.keyval.is_none());
     let inner = inside.inner();
     let teams = inner.teams();
     let fit = if !config.enabled {
-        Err("it was switched off")
+        Err(Why::Off)
+    } else if no_key {
+        Err(Why::NoKey)
     } else if teams >= config.communicators_max {
-        Err("there are many communicators in lines already")
+        Err(Why::Many)
     } else if !inner.scratch.packs(mpi) {
-        Err("this MPI packs data in a form of its own")
+        Err(Why::Packs)
+    } else if since.elapsed() < inner.cost.saturating_mul(config.costs_before) {
+        Err(Why::NotYet)
     } else {
         Ok(())
     };
+    let begin = Instant::now();
     match comm::agree(mpi, comm, at, config, fit) {
-        Ok(mut state) => {
+        Ok((mut state, chosen)) => {
             match &mut state {
                 State::Inside(team) => team.set_progress(Some(progress)),
                 State::Across(across) => across.team.set_progress(Some(progress)),
                 _ => {}
             }
-            inside.inner().ready += 1;
+            let inner = inside.inner();
+            inner.cost = begin.elapsed().max(TAKE_OVER);
+            inner.report.communicators += 1;
+            inner.report.chosen += u32::from(chosen);
             state
         }
-        Err(why) => {
-            let refusals = &mut inside.inner().refusals;
-            if refusals.len() < REFUSALS_MAX {
-                refusals.push(Refusal { ranks: u32::from(at.1), why });
-            }
+        Err((Why::NotYet, _)) => State::Counting(0),
+        Err((_, words)) => {
+            inside.inner().report.refuse(at.1.into(), &words);
             State::Refused
-        }
-    }
-}
-
-/// Where several threads may be inside: count as the others do, and say no when they ask.
-#[cold]
-fn count_only(mpi: &'static Mpi, world: &'static World, comm: Handle) {
-    if mpi.is_null_comm(comm) {
-        return;
-    }
-    let counts = || world.counts.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let calls = counts().get(&comm).copied();
-    if calls.is_none() {
-        watch(mpi, world, comm);
-    }
-    let calls = calls.unwrap_or(0).saturating_add(1);
-    counts().insert(comm, calls);
-    if calls == world.config.calls_before.saturating_add(1) {
-        let Comm { rank, size, state } = Comm::new(mpi, comm, &world.config);
-        if matches!(state, State::Counting(_)) {
-            let no = Err("it runs with MPI_THREAD_MULTIPLE");
-            let _refused = comm::agree(mpi, comm, (rank, size), &world.config, no);
         }
     }
 }
 
 /// Asks to be told when a communicator is freed.
 fn watch(mpi: &Mpi, world: &World, comm: Handle) {
+    let Some(key) = world.keyval else { return };
     // SAFETY: a key of our own, with a value that nobody looks at.
-    let _set = unsafe { (mpi.functions().comm_set_attr)(comm, world.keyval, std::ptr::null_mut()) };
+    let _set = unsafe { (mpi.functions().comm_set_attr)(comm, key, std::ptr::null_mut()) };
 }
 
 /// A duplicate is another communicator: it does not inherit.
@@ -255,8 +281,7 @@ extern "C" fn deleted(
     let (Some(mpi), Some(world)) = (mpi(), WORLD.get()) else { return 0 };
     let comm = mpi.handle(comm);
     if world.multiple {
-        let mut counts = world.counts.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        counts.remove(&comm);
+        world.tally.forget(comm);
     } else if !world.busy.replace(true) {
         Inside { world }.inner().forget(mpi, comm);
     }
@@ -276,40 +301,46 @@ fn progress() {
 }
 
 /// Ends everything, before the MPI does; writes the report.
-pub(crate) fn finish(mpi: &'static Mpi) {
-    let Some(world) = WORLD.get().filter(|world| !world.multiple) else { return };
-    if world.busy.replace(true) {
-        return;
-    }
-    let mut inside = Inside { world };
-    let config = inside.config();
-    let inner = inside.inner();
-    for comm in inner.by_handle.keys().copied().collect::<Vec<_>>() {
-        inner.forget(mpi, comm);
-    }
-    let Some(folder) = &config.reports else { return };
+pub(crate) fn finish() {
+    let mpi = match here() {
+        Ok(mpi) => mpi,
+        Err(stranger) => return finish_beside(stranger),
+    };
+    let Some(world) = WORLD.get() else { return };
+    let (mut report, counts) = if world.multiple {
+        world.tally.report(&world.config)
+    } else {
+        if world.busy.replace(true) {
+            return;
+        }
+        let mut inside = Inside { world };
+        let inner = inside.inner();
+        for comm in inner.by_handle.keys().copied().collect::<Vec<_>>() {
+            inner.forget(mpi, comm);
+        }
+        (inner.report.clone(), inner.counts)
+    };
+    let Some(folder) = &world.config.reports else { return };
     let mut rank: c_int = 0;
     // SAFETY: the MPI still runs.
     unsafe { (mpi.functions().comm_rank)(mpi.world(), &raw mut rank) };
-    let report = Report {
-        rank: u32::try_from(rank).unwrap_or(0),
-        mpi: mpi.version().to_owned(),
-        communicators: inner.ready,
-        refusals: inner.refusals.clone(),
-        calls: Kind::ALL
-            .iter()
-            .map(|&kind| (kind.name().to_owned(), inner.counts[kind as usize]))
-            .filter(|(_, counts)| *counts != Counts::default())
-            .collect(),
-    };
-    let path = folder.join(format!("{}.json", std::process::id()));
-    if let Ok(text) = serde_json::to_string_pretty(&report) {
-        // Never into what is there: the name can be guessed. A report that cannot be written is missed by
-        // whoever asked for it.
-        let mut new = OpenOptions::new();
-        let file = new.write(true).create_new(true).mode(0o600).open(path);
-        let _written = file.and_then(|mut file| file.write_all((text + "\n").as_bytes()));
-    }
+    report.rank = u32::try_from(rank).unwrap_or(0);
+    mpi.version().clone_into(&mut report.mpi);
+    report.calls = Kind::ALL
+        .iter()
+        .map(|&kind| (kind.name().to_owned(), counts[kind as usize]))
+        .filter(|(_, counts)| *counts != Counts::default())
+        .collect();
+    report.leave(folder);
+}
+
+/// The report of a process whose MPI is left alone.
+fn finish_beside(stranger: &Stranger) {
+    let Some(folder) = Config::here().reports else { return };
+    let rank = launched(&["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"]).unwrap_or(0);
+    let mut report = Report { rank, mpi: stranger.version.clone(), ..Report::default() };
+    report.refuse(0, &stranger.why);
+    report.leave(&folder);
 }
 
 impl Inner {
@@ -322,8 +353,8 @@ impl Inner {
             last: (0, 0),
             scratch: Scratch::default(),
             counts: [Counts::default(); Kind::COUNT],
-            ready: 0,
-            refusals: Vec::new(),
+            report: Report::default(),
+            cost: TAKE_OVER,
             error: None,
         }
     }
@@ -342,10 +373,16 @@ impl Inner {
     fn forget(&mut self, mpi: &Mpi, handle: Handle) {
         let Some(slot) = self.by_handle.remove(&handle) else { return };
         self.last = (0, 0);
-        if let Some(Comm { state: State::Across(across), .. }) = self.slots[slot].take()
-            && let Some(mut leaders) = across.leaders
-        {
-            comm::free(mpi, &mut leaders);
+        match self.slots[slot].take() {
+            Some(Comm { state: State::Across(across), .. }) => {
+                if let Some(mut leaders) = across.leaders {
+                    comm::free(mpi, &mut leaders);
+                }
+            }
+            Some(Comm { state: State::Counting(_), size, .. }) => {
+                self.report.refuse(size.into(), Why::NotYet.words());
+            }
+            _ => {}
         }
     }
 

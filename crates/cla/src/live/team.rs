@@ -8,7 +8,6 @@ use super::lines::Buffers;
 use super::plain::{Number, Plain, Reduction};
 use super::player::Stopper;
 use super::settings::{BYTES_MAX, CLASSES, Settings};
-use super::sort::Crowd;
 use super::sync::Ordering;
 use super::waits::Waits;
 use crate::collectives::PlanError;

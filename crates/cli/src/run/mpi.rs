@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use isochrone_mpi::{CONFIG_VARIABLE, Config, Counts, Report};
+use isochrone_mpi::{CONFIG_VARIABLE, Config, Counts, Refusal, Report};
 use serde::Serialize;
 
 use super::child::Signals;
@@ -92,8 +92,8 @@ fn read_all(folder: &Path) -> Result<Vec<Report>> {
 
 fn words(record: &JobRecord) -> String {
     let Some(first) = record.ranks.first() else {
-        return "isochrone: no rank left a report: the program is not one of an MPI that is known, \
-                called no collective, or ended without MPI_Finalize\n"
+        return "isochrone: no rank left a report: the program is not one of an MPI, called no \
+                collective, or ended without MPI_Finalize\n"
             .to_owned();
     };
     let ranks = record.ranks.len();
@@ -107,7 +107,12 @@ fn words(record: &JobRecord) -> String {
         );
     }
     for refusal in &first.refusals {
-        let _ = writeln!(text, "  a communicator of {} ranks: {}", refusal.ranks, refusal.why);
+        let Refusal { ranks, communicators, why } = refusal;
+        let _ = match (*ranks, *communicators) {
+            (0, _) => writeln!(text, "  all communicators: {why}"),
+            (_, 1) => writeln!(text, "  a communicator of {ranks} ranks: {why}"),
+            _ => writeln!(text, "  {communicators} communicators of {ranks} ranks: {why}"),
+        };
     }
     text
 }
@@ -125,11 +130,18 @@ mod tests {
     #[test]
     fn a_report_names_what_was_left_to_the_mpi() {
         let counts = Counts { lines: 7, across: 0, mpi: 3 };
-        let refusal = isochrone_mpi::Refusal { ranks: 4, why: "it was switched off".into() };
+        let refusal = |ranks, communicators, why: &str| {
+            let why = why.to_owned();
+            Refusal { ranks, communicators, why }
+        };
         let rank = Report {
             mpi: "An MPI 1.0".into(),
             communicators: 2,
-            refusals: vec![refusal],
+            refusals: vec![
+                refusal(4, 1, "it was switched off"),
+                refusal(2, 9, "it did not live"),
+                refusal(0, 1, "not known"),
+            ],
             calls: [("bcast".to_owned(), counts)].into(),
             ..Report::default()
         };
@@ -139,7 +151,13 @@ mod tests {
             text.contains("bcast: 7 in lines, 0 in lines within nodes, 3 by the MPI"),
             "{text}"
         );
-        assert!(text.contains("of 4 ranks: it was switched off"), "{text}");
+        for words in [
+            "a communicator of 4 ranks: it was switched off",
+            "9 communicators of 2 ranks: it did not live",
+            "all communicators: not known",
+        ] {
+            assert!(text.contains(words), "{text}");
+        }
         let none = JobRecord { ranks: Vec::new(), ..record };
         assert!(words(&none).contains("no rank left a report"));
     }

@@ -15,7 +15,7 @@ pub type CopyAttribute = extern "C" fn(Handle, c_int, Buffer, Buffer, Buffer, *m
 pub type DeleteAttribute = extern "C" fn(Handle, c_int, Buffer, Buffer) -> c_int;
 
 /// Looks a name up: a pointer to the function, or null.
-pub(super) type Lookup<'a> = &'a dyn Fn(&CStr) -> *mut c_void;
+pub(crate) type Lookup<'a> = &'a dyn Fn(&CStr) -> *mut c_void;
 
 macro_rules! functions {
     ($($name:ident = $symbol:literal ( $($argument:ty),* ) ;)*) => {
@@ -29,21 +29,27 @@ macro_rules! functions {
         impl Functions {
             /// All of them, or the name of one that is missing.
             pub(super) fn find(lookup: Lookup<'_>) -> Result<Self, &'static str> {
-                Ok(Self { $( $name: {
-                    let found = lookup($symbol);
-                    if found.is_null() {
-                        return Err(stringify!($name));
-                    }
-                    // SAFETY: a function of this name takes these arguments in every MPI that
-                    // `Flavour::of` knows (MPI 3.0, appendix A.2), handles as words.
-                    unsafe {
-                        std::mem::transmute::<
-                            *mut c_void,
-                            unsafe extern "C" fn($($argument),*) -> c_int,
-                        >(found)
-                    }
-                }, )* })
+                Ok(Self { $( $name: one::$name(lookup).ok_or(stringify!($name))?, )* })
             }
+        }
+
+        /// Each of them by itself, where it is there.
+        pub(crate) mod one {
+            use super::*;
+
+            $( pub(crate) fn $name(
+                lookup: Lookup<'_>,
+            ) -> Option<unsafe extern "C" fn($($argument),*) -> c_int> {
+                // SAFETY: a function of this name takes these arguments in every MPI that
+                // `Flavour` has (MPI 3.0, appendix A.2), handles as words; in any other it is handed
+                // what its own caller passed, in the same registers. A null one becomes none.
+                unsafe {
+                    std::mem::transmute::<
+                        *mut c_void,
+                        Option<unsafe extern "C" fn($($argument),*) -> c_int>,
+                    >(lookup($symbol))
+                }
+            } )*
         }
     };
 }

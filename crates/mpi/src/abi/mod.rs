@@ -7,6 +7,7 @@
 mod functions;
 mod types;
 
+pub(crate) use functions::one;
 pub use functions::{Buffer, CopyAttribute, DeleteAttribute, Functions, Handle};
 pub(crate) use types::{Layout, Types};
 
@@ -25,11 +26,46 @@ pub enum Flavour {
 #[derive(Clone, Copy, Debug)]
 struct Source(*mut c_void);
 
+// SAFETY: a source is a token for dlsym(3), which any thread may call.
+unsafe impl Send for Source {}
+// SAFETY: as above.
+unsafe impl Sync for Source {}
+
 impl Source {
     fn lookup(self, name: &CStr) -> *mut c_void {
         // SAFETY: the handle is one of dlopen(3) that is never closed, or one that means all
         // libraries; the name is a C string.
         unsafe { libc::dlsym(self.0, name.as_ptr()) }
+    }
+}
+
+impl Source {
+    /// Whether the handles of this MPI are those of the standard ABI (MPI 5.0, chapter 20): libraries that have
+    /// it say so by themselves, before they are initialised, and an MPI's library with handles of its own says
+    /// -1 where it has the function. The library that holds the functions is asked, not whoever comes first.
+    fn is_of_the_standard_abi(self) -> bool {
+        let called = self.lookup(c"PMPI_Bcast");
+        // SAFETY: an all-zero description is a valid one: addresses and pointers.
+        let mut place: libc::Dl_info = unsafe { std::mem::zeroed() };
+        // SAFETY: any address may be asked about, and the answer has room.
+        let found = unsafe { libc::dladdr(called, &raw mut place) } != 0;
+        let holder = if found && !place.dli_fname.is_null() {
+            // SAFETY: dladdr(3) names a file by a C string that lives as long as it is loaded.
+            open(unsafe { CStr::from_ptr(place.dli_fname) }, libc::RTLD_NOLOAD)
+        } else {
+            None
+        };
+        let asked = holder.unwrap_or(self).lookup(c"PMPI_Abi_get_version");
+        type Ask = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
+        // SAFETY: a function of this name takes two places for ints (MPI 5.0, section 20.3.2); a null one
+        // becomes none.
+        let Some(ask) = (unsafe { std::mem::transmute::<*mut c_void, Option<Ask>>(asked) }) else {
+            return false;
+        };
+        let (mut major, mut minor): (c_int, c_int) = (-1, -1);
+        // SAFETY: it may be called at any time, and the answers have room.
+        let failed = unsafe { ask(&raw mut major, &raw mut minor) } != 0;
+        !failed && major >= 0
     }
 }
 
@@ -42,31 +78,55 @@ pub struct Mpi {
     functions: Functions,
     world: Handle,
     own: Handle,
+    none: Handle,
     byte: Handle,
     int: Handle,
     min: Handle,
 }
 
-// SAFETY: a source is a token for dlsym(3), which any thread may call.
-unsafe impl Send for Mpi {}
-// SAFETY: as above; the rest is plain numbers and functions.
-unsafe impl Sync for Mpi {}
-
 /// Names of MPI libraries that a program may have loaded for itself, as an extension of Python does.
-const LIBRARIES: &[&CStr] = &[c"libmpi.so.40", c"libmpich.so.12", c"libmpi.so.12"];
+const LIBRARIES: &[&CStr] = &[
+    c"libmpi.so.40",
+    c"libmpich.so.12",
+    c"libmpi.so.12",
+    c"libmpi_abi.so.1",
+    c"libmpi_abi.so.0",
+    c"libmpi_abi.so",
+];
+
+/// An MPI of this process that is left alone.
+#[derive(Debug)]
+pub struct Stranger {
+    source: Option<Source>,
+    /// What it says of itself, the first line.
+    pub version: String,
+    /// Why.
+    pub why: String,
+}
+
+impl Stranger {
+    /// A function of it, or null.
+    pub(crate) fn function(&self, name: &CStr) -> *mut c_void {
+        self.source.map_or(std::ptr::null_mut(), |source| source.lookup(name))
+    }
+}
 
 impl Mpi {
     /// The MPI that this process has loaded, if it is one that is known.
     ///
     /// # Errors
-    /// Words that say what is missing.
-    pub fn here() -> Result<Self, String> {
+    /// What is there instead.
+    pub fn here() -> Result<Self, Stranger> {
         let all = Source(libc::RTLD_DEFAULT);
         if !all.lookup(c"PMPI_Bcast").is_null() {
             return Self::of(all);
         }
         let loaded = LIBRARIES.iter().find_map(|name| open(name, libc::RTLD_NOLOAD));
-        Self::of(loaded.ok_or("no MPI is loaded")?)
+        Self::of(loaded.ok_or_else(|| Stranger {
+            source: None,
+            version: String::new(),
+            why: "no MPI is loaded".to_owned(),
+        })?)
     }
 
     /// Loads the MPI in the library `name` into this process.
@@ -74,16 +134,22 @@ impl Mpi {
     /// # Errors
     /// Words that say what is missing.
     pub fn load(name: &CStr) -> Result<Self, String> {
-        Self::of(open(name, libc::RTLD_GLOBAL).ok_or_else(|| {
+        let loaded = open(name, libc::RTLD_GLOBAL).ok_or_else(|| {
             format!("{} cannot be loaded; install that MPI", name.to_string_lossy())
-        })?)
+        })?;
+        Self::of(loaded).map_err(|stranger| stranger.why)
     }
 
-    fn of(source: Source) -> Result<Self, String> {
+    fn of(source: Source) -> Result<Self, Stranger> {
         let lookup = |name: &CStr| source.lookup(name);
-        let functions =
-            Functions::find(&lookup).map_err(|name| format!("this MPI has no MPI_{name}"))?;
-        let version = version(&functions);
+        let version = one::library_version(&lookup).map_or_else(String::new, version);
+        let stranger =
+            |why: String| Stranger { source: Some(source), version: version.clone(), why };
+        if source.is_of_the_standard_abi() {
+            return Err(stranger("programs of the standard ABI are the MPI's".to_owned()));
+        }
+        let functions = Functions::find(&lookup)
+            .map_err(|name| stranger(format!("this MPI has no MPI_{name}")))?;
         let object = |name: &CStr| source.lookup(name).expose_provenance();
         let open_mpi = object(c"ompi_mpi_comm_world") != 0;
         let flavour = match version.as_str() {
@@ -91,7 +157,7 @@ impl Mpi {
             v if ["MPICH", "MVAPICH", "Intel(R) MPI"].iter().any(|known| v.contains(known)) => {
                 Flavour::Mpich
             }
-            other => return Err(format!("an MPI that is not known: {other}")),
+            other => return Err(stranger(format!("an MPI that is not known: {other}"))),
         };
         let handle = |name, number| if open_mpi { object(name) } else { number };
         Ok(Self {
@@ -101,6 +167,7 @@ impl Mpi {
             version,
             world: handle(c"ompi_mpi_comm_world", 0x4400_0000),
             own: handle(c"ompi_mpi_comm_self", 0x4400_0001),
+            none: handle(c"ompi_mpi_comm_null", 0x0400_0000),
             byte: handle(c"ompi_mpi_byte", 0x4c00_010d),
             int: handle(c"ompi_mpi_int", 0x4c00_0405),
             min: handle(c"ompi_mpi_op_min", 0x5800_0002),
@@ -206,8 +273,8 @@ impl Mpi {
     }
 
     /// Whether a communicator is none.
-    pub(crate) fn is_null_comm(&self, comm: Handle) -> bool {
-        comm == 0 || comm == self.named(c"ompi_mpi_comm_null", 0x0400_0000)
+    pub(crate) const fn is_null_comm(&self, comm: Handle) -> bool {
+        comm == 0 || comm == self.none
     }
 
     /// Whether a buffer is `MPI_IN_PLACE`.
@@ -279,12 +346,12 @@ fn open(name: &CStr, how: c_int) -> Option<Source> {
 /// Bytes of the version of an MPI at most (MPICH's `MPI_MAX_LIBRARY_VERSION_STRING`; Open MPI has 256).
 const VERSION_BYTES: usize = 8192;
 
-fn version(functions: &Functions) -> String {
+fn version(ask: unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int) -> String {
     let mut text = vec![0_u8; VERSION_BYTES];
     let mut length: c_int = 0;
     let first = text.as_mut_ptr().cast::<c_char>();
     // SAFETY: this function may be called at any time, and the text has room for what any MPI says.
-    let failed = unsafe { (functions.library_version)(first, &raw mut length) };
+    let failed = unsafe { ask(first, &raw mut length) };
     let words = CStr::from_bytes_until_nul(&text).unwrap_or_default().to_string_lossy();
     if failed != 0 {
         return String::new();

@@ -121,7 +121,8 @@ impl Peer {
         let out = launch.scratch.join("job.json");
         let config = launch.scratch.join("mpi.json");
         // Every call is done in lines from the start, whatever its size: that is what is compared.
-        let told = Config { calls_before: 0, bytes_max: 1 << 20, alone: true, ..Config::default() };
+        let at_once = Config { calls_before: 0, costs_before: 0, ..Config::default() };
+        let told = Config { bytes_max: 1 << 20, alone: true, ..at_once };
         std::fs::write(&config, serde_json::to_string(&told)?)
             .with_context(|| config.display().to_string())?;
         let cores: Vec<String> = launch.cores.iter().map(|core| core.0.to_string()).collect();
