@@ -4,7 +4,8 @@ use crate::abi::{Buffer, Handle, one};
 use crate::{collectives, world};
 use std::ffi::c_int;
 
-/// What is returned where a process has no MPI at all and calls one of its functions all the same: every MPI has a code of this number, and none takes it for success.
+/// What is returned where a process has no MPI at all and calls one of its functions all the same: every MPI
+/// has a code of this number, and none takes it for success.
 const NO_MPI: c_int = 16;
 
 /// Calls the MPI's own function, of one that is not known as well.
