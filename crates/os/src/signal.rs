@@ -14,6 +14,7 @@ use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use isochrone_units::PAGE_BYTES;
 
 /// What was interrupted, for as long as the handler runs.
 #[derive(Debug)]
@@ -300,7 +301,12 @@ impl SharedStack {
     /// # Errors
     /// [`OsError`] where there is no memory.
     pub fn new(bytes: usize) -> Result<Self, OsError> {
-        Ok(Self { memory: Space::new(bytes, false)? })
+        let memory = Space::new(bytes, false)?;
+        // A few small pages are touched. Where there are no huge ones this is refused.
+        let _ = memory.huge(0, memory.len(), false);
+        // Work that needs more ends the process instead of writing over what lies below.
+        memory.protect(0, PAGE_BYTES, false)?;
+        Ok(Self { memory })
     }
 
     /// Works on it. This thread's signals wait meanwhile: the kernel does not know of this stack, and would run their
