@@ -267,38 +267,40 @@ impl Draw<'_, '_, '_> {
             return 0;
         }
         let bins_per_slice = self.heap.bins_per_slice(self.class);
-        let slices = self.slices(bins_per_slice);
+        let shares = self.shares(bins_per_slice);
         let mut least = (0, None);
         for (rank, bin) in (0..near).zip(&order.bins) {
             let bin = bin.load(Relaxed);
             if self.heap.stack(self.class, bin).looks_empty() {
                 continue;
             }
-            let (used, units) = slices[usize::from(bin) / bins_per_slice];
-            let less = |(other_used, other_units)| used * other_units < other_used * units;
-            if least.1.is_none_or(less) {
-                least = (rank, Some((used, units)));
+            let share = shares[usize::from(bin) / bins_per_slice];
+            if least.1.is_none_or(|least| share < least) {
+                least = (rank, Some(share));
             }
         }
         least.0
     }
 
-    /// Units in use, and units, by slice of the cache; one unit at least.
-    fn slices(&self, bins_per_slice: usize) -> [(u64, u64); MAX_BINS] {
+    /// The share of its units that is in use, by slice of the cache, in 65,535ths: short, since this
+    /// lies on the stack of whoever allocates.
+    fn shares(&self, bins_per_slice: usize) -> [u16; MAX_BINS] {
         let unit = self.class.unit() as usize;
         let shared = self.heap.tables.shared;
         let count = self.heap.bins_count(self.class);
         let used = shared.used[unit].iter().take(count);
         let mut bins = used.zip(&shared.population[unit]);
-        let mut slices = [(0, 1); MAX_BINS];
+        let mut shares = [0; MAX_BINS];
         // Without a division for each bin: this is done at every refill.
-        for slice in slices.iter_mut().take(count.div_ceil(bins_per_slice)) {
+        for share in shares.iter_mut().take(count.div_ceil(bins_per_slice)) {
+            let (mut in_use, mut all) = (0, 1);
             for (used, units) in bins.by_ref().take(bins_per_slice) {
-                slice.0 += u64::from(used.load(Relaxed).max(0).unsigned_abs());
-                slice.1 += u64::from(units.load(Relaxed));
+                in_use += u64::from(used.load(Relaxed).max(0).unsigned_abs());
+                all += u64::from(units.load(Relaxed));
             }
+            *share = part_of(in_use, all);
         }
-        slices
+        shares
     }
 
     /// From the bins of ranks `from..to`, until the list is full.
@@ -381,6 +383,17 @@ impl Draw<'_, '_, '_> {
             }
         }
     }
+}
+
+/// A share in 65,535ths.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "casts saturate, and six digits are enough"
+)]
+fn part_of(part: u64, all: u64) -> u16 {
+    (part as f32 / all as f32 * 65_535.0) as u16
 }
 
 /// The rank of the farthest bin of which new pages' units are kept, near or not; that of any where
