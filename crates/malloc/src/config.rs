@@ -20,7 +20,7 @@ pub const PATH_BYTES_MAX: usize = 2047;
 /// otherwise: short programs pay for nothing.
 pub const START_BYTES: u64 = 1 << 20;
 
-const MAGIC: [u8; 8] = *b"ISO-CFG\x03";
+const MAGIC: [u8; 8] = *b"ISO-CFG\x04";
 
 /// How threads are bound to cores when they first allocate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,6 +70,9 @@ pub struct Config {
     /// A file of [`crate::BINDINGS_BYTES`] zeros, in which all processes that are told of it count
     /// the threads that they bind; empty for a process that counts its own only.
     pub bindings: PathBytes,
+    /// Filters of system calls (seccomp(2)) that whoever writes this runs under, as
+    /// [`crate::filters::count`] says: a process under others places nothing.
+    pub filters: u32,
 }
 
 /// Why bytes are no configuration.
@@ -176,6 +179,7 @@ impl Default for Config {
             atlas: PathBytes::NONE,
             reports: PathBytes::NONE,
             bindings: PathBytes::NONE,
+            filters: 0,
         }
     }
 }
@@ -205,6 +209,7 @@ impl Config {
         record.put(self.atlas.bytes);
         record.put(self.reports.bytes);
         record.put(self.bindings.bytes);
+        record.put(self.filters.to_le_bytes());
         record.bytes
     }
 
@@ -240,6 +245,7 @@ impl Config {
         let atlas = record.checked(path_of)?;
         let reports = record.checked(path_of)?;
         let bindings = record.checked(path_of)?;
+        let filters = u32::from_le_bytes(record.take());
         Ok(Self {
             policy: Policy {
                 mode,
@@ -259,6 +265,7 @@ impl Config {
             atlas,
             reports,
             bindings,
+            filters,
         })
     }
 }
@@ -270,7 +277,7 @@ struct Record {
 }
 
 const _: () = assert!(
-    8 + 4 * 4 + 6 * 8 + 2 * 4 + 2 * CORES_MAX + 3 * (PATH_BYTES_MAX + 1) <= CONFIG_BYTES,
+    8 + 4 * 4 + 6 * 8 + 3 * 4 + 2 * CORES_MAX + 3 * (PATH_BYTES_MAX + 1) <= CONFIG_BYTES,
     "everything fits"
 );
 
@@ -353,6 +360,7 @@ mod tests {
             atlas: PathBytes::new(b"/tmp/a.atlas").expect("short"),
             reports: PathBytes::NONE,
             bindings: PathBytes::NONE,
+            filters: 7,
         }
     }
 

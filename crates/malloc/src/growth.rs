@@ -1,18 +1,19 @@
 //! How an allocator gets pages and learns them, a little at a time.
 //!
-//! Whoever finds that pages are wanted may do a slice of the work, if nobody else is at it: an
-//! allocating thread so little and so seldom that it spends no more than a fixed share of its time
-//! on this, or the process's classifying thread (`helper`). An allocation never waits for pages to
-//! be decoded: where none is ready, some join of which nothing is known. They are decoded all the
-//! same, and what is free of them then finds its place.
+//! Whoever finds that pages are wanted may do a slice of the work, if nobody else is at it: so
+//! little and so seldom that all threads together spend no more than a fixed share of one thread's
+//! time on this. There is no thread of the library's own: programs count theirs. An allocation
+//! never waits for pages to be decoded: where none is ready, some join of which nothing is known.
+//! They are decoded all the same, and what is free of them then finds its place.
 
 mod anew;
 mod pages;
 
 use crate::instance::{Instance, InstanceError, Settings};
 use crate::lock::{Held, Lock};
-use crate::process;
+use crate::process::PROCESS;
 use crate::report::{Reason, Word};
+use crate::room::Inside;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use isochrone_alloc::live::{Arena, Classifier, Event, Machine, Plan, Slice};
@@ -216,45 +217,38 @@ impl Growth {
 
 impl Instance<'_> {
     /// Does a piece of what is due, in a thread that is allocating.
-    pub(crate) fn grow(&self, need: Need) {
+    pub(crate) fn grow(&self, inside: &mut Inside<'_>, need: Need) {
         let now = clock::monotonic_ns();
         let core = self.current_core();
         self.forgive(now);
         let visits = self.is_epoch_due(core, now);
-        let helped = self.is_process() && self.wants_work() && process::has_helper(self);
-        if helped {
-            process::call_helper();
-        }
-        // Only the core itself can see what it wears.
-        let learns = (visits || !helped && self.wants_work())
+        let learns = (visits || self.wants_work())
             && now >= self.growth.rest_until_ns.load(Ordering::Relaxed);
         let hold = if learns { self.growth.try_hold() } else { None };
-        if hold.is_none() && need == Need::Soon {
-            return;
-        }
-        let own = clock::thread_cpu_ns();
-        if let Some(mut hold) = hold {
+        let Some(mut hold) = hold else { return };
+        inside.run(|| {
+            let own = clock::thread_cpu_ns();
             if visits {
                 self.ask_visit(&mut hold, core, now);
             }
             self.slice(&mut hold, need.slice_ns(), Stride::Part);
-        }
-        if need == Need::Now {
-            self.join_unknown(now + SLICE_NS);
-        }
-        self.end_slice(now, own, learns);
+            self.end_slice(now, own);
+        });
     }
 
     /// A rest after a slice inside of an allocation. What it took is counted by two clocks: the
     /// wall's, which goes on while somebody else has the core, and the thread's own.
-    fn end_slice(&self, begin: u64, own: u64, rests: bool) {
+    fn end_slice(&self, begin: u64, own: u64) {
+        let end = self.count_slice(begin, own);
+        let rest = end.saturating_sub(begin) * (INLINE_PARTS - 1);
+        self.growth.rest_until_ns.store(end + rest, Ordering::Relaxed);
+    }
+
+    /// Counts what was done from `begin` to now, which it gives.
+    fn count_slice(&self, begin: u64, own: u64) -> u64 {
         let own = clock::thread_cpu_ns().saturating_sub(own);
         let end = clock::monotonic_ns();
         let took = end.saturating_sub(begin);
-        if rests {
-            let rest = took * (INLINE_PARTS - 1);
-            self.growth.rest_until_ns.store(end + rest, Ordering::Relaxed);
-        }
         if let Some(counters) = self.counters() {
             counters.add(Word::Slices, 1);
             counters.add(Word::LongSlices, u64::from(took > LONG_SLICE_NS));
@@ -262,6 +256,7 @@ impl Instance<'_> {
             counters.add(Word::LongOwnSlices, u64::from(own > LONG_SLICE_NS));
             counters.raise(Word::SliceOwnNsMax, own);
         }
+        end
     }
 
     /// Learns until a page has joined, for a pool that found nothing. False if it is full.
@@ -463,7 +458,9 @@ impl Instance<'_> {
 
     /// Why an allocation that was to be placed found nothing.
     pub(crate) fn why_empty(&self) -> Reason {
-        if self.growth.is_unknown.load(Ordering::Relaxed) {
+        if PROCESS.room.is_closed() {
+            Reason::Filtered
+        } else if self.growth.is_unknown.load(Ordering::Relaxed) {
             Reason::UnknownBase
         } else {
             Reason::ArenaFull

@@ -11,6 +11,11 @@ const FREE: u32 = 0;
 const HELD: u32 = 1;
 const WAITED_FOR: u32 = 2;
 
+/// How often, and how long each time, it is waited for threads that may be lost: seconds, which no
+/// holder needs.
+const WAITS: u32 = 5000;
+const WAIT_NS: u64 = 1_000_000;
+
 /// A lock that a thread must not take twice.
 #[derive(Debug)]
 pub(crate) struct Lock {
@@ -46,6 +51,30 @@ impl Lock {
     fn held(&self) -> Held<'_> {
         self.holder.store(me(), Ordering::Relaxed);
         Held { lock: self }
+    }
+
+    /// Whether this thread has it: a signal came in between.
+    pub(crate) fn is_mine(&self) -> bool {
+        self.holder.load(Ordering::Relaxed) == me()
+    }
+
+    /// Waits for the lock, but not for ever: its holder may be lost, in a child that was made without
+    /// handlers of `fork`, or this thread, which a signal interrupted. `None` then.
+    pub(crate) fn hold_in_time(&self) -> Option<Held<'_>> {
+        if let Some(held) = self.try_hold() {
+            return Some(held);
+        }
+        for _ in 0..WAITS {
+            if self.is_mine() {
+                return None;
+            }
+            if self.word.swap(WAITED_FOR, Ordering::Acquire) == FREE {
+                return Some(self.held());
+            }
+            // Where there is no futex it tries at once.
+            let _ = wait(&self.word, WAITED_FOR, Some(WAIT_NS), Scope::Process);
+        }
+        None
     }
 
     fn take(&self) {
@@ -126,6 +155,22 @@ mod tests {
         assert!(lock.try_hold().is_none(), "a try that failed frees nothing");
         drop(held);
         assert!(lock.try_hold().is_some());
+    }
+
+    #[test]
+    fn one_that_this_thread_has_is_not_waited_for() {
+        let lock = Lock::new();
+        assert!(!lock.is_mine());
+        let held = lock.hold_in_time().expect("free");
+        assert!(lock.is_mine() && lock.hold_in_time().is_none());
+        drop(held);
+        std::thread::scope(|threads| {
+            let held = lock.hold();
+            let other = threads.spawn(|| lock.hold_in_time().is_some());
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            drop(held);
+            assert!(other.join().expect("no panic"));
+        });
     }
 
     #[test]

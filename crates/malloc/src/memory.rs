@@ -10,7 +10,7 @@ use core::ffi::CStr;
 use core::ptr::{self, NonNull};
 use isochrone_units::PAGE_BYTES;
 use rustix::fd::OwnedFd;
-use rustix::fs::{Mode, OFlags, fstat, ftruncate, open};
+use rustix::fs::{CWD, Mode, OFlags, fstat, ftruncate, open, openat};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous};
 
 /// Zeroed memory, present where it is touched. Nobody gives it back.
@@ -23,9 +23,10 @@ pub(crate) fn zeroed(bytes: usize) -> Option<NonNull<u8>> {
     NonNull::new(found.ok()?.cast())
 }
 
-/// Reads a small file from its beginning; how many bytes there were, at most `out.len()`.
+/// Reads a small file from its beginning; how many bytes there were, at most `out.len()`. By the
+/// calls by which the dynamic linker reads libraries: filters may allow no others.
 pub(crate) fn read_file(path: &CStr, out: &mut [u8]) -> Option<usize> {
-    let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let file = openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let mut filled = 0;
     while filled < out.len() {
         match rustix::io::read(&file, out.get_mut(filled..)?) {

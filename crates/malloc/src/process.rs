@@ -12,14 +12,13 @@
 
 use crate::config::{CONFIG_BYTES, Config};
 use crate::counters::Counters;
-use crate::helper::Helper;
 use crate::instance::{Instance, Range};
-use crate::lock::Lock;
 use crate::report::{Reason, Tally, Word};
+use crate::room::{Inside, Room};
 use crate::slab::Slab;
 use crate::thread::{self, state};
 use crate::tls::{self, Slot as ThreadSlot};
-use crate::{fork, glibc, memory, pin};
+use crate::{filters, fork, glibc, memory, pin};
 use core::ffi::{CStr, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -57,10 +56,8 @@ pub(crate) struct Process {
     key: AtomicU32,
     /// Somebody has told it what to do.
     begun: AtomicBool,
-    /// Guards the start.
-    starting: Lock,
-    /// The classifying thread.
-    pub(crate) helper: Helper,
+    /// Where the system is asked for what glibc's allocator does not ask.
+    pub(crate) room: Room,
     /// Blocks of threads.
     pub(crate) slab: Slab,
 }
@@ -75,8 +72,7 @@ pub(crate) static PROCESS: Process = Process {
     counted_bytes: AtomicU64::new(0),
     key: AtomicU32::new(NO_KEY),
     begun: AtomicBool::new(false),
-    starting: Lock::new(),
-    helper: Helper::new(),
+    room: Room::new(),
     slab: Slab::new(),
 };
 
@@ -124,20 +120,22 @@ impl Process {
 }
 
 /// Tells the process what to do, by the record at `path`. Once, before it has other threads.
-/// Without a readable record the process stays transparent: every call goes to glibc. Later calls do
-/// nothing: a second arena would make pointers of the first one glibc's.
+/// Without a readable record, and where system calls are filtered in another way than for who wrote
+/// it, the process stays transparent: every call goes to glibc. Later calls do nothing: a second
+/// arena would make pointers of the first one glibc's.
 pub fn begin(path: Option<&CStr>) {
     if PROCESS.begun.swap(true, Ordering::AcqRel) {
         return;
     }
-    let began = clock::monotonic_ns();
     glibc::resolve();
-    PROCESS.helper.resolve();
-    let config = path.and_then(read_config);
-    let Some(config) = config else {
+    filters::resolve();
+    let config = path.and_then(read_config).filter(|config| filters::allow(config));
+    let Some(config) = config.filter(|_| !PROCESS.room.is_closed()) else {
+        PROCESS.room.close();
         PROCESS.phase.store(phase::TRANSPARENT, Ordering::Release);
         return;
     };
+    let began = clock::monotonic_ns();
     let mode = config.policy.mode;
     let process = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
     if !config.reports.is_empty()
@@ -167,13 +165,16 @@ fn read_config(path: &CStr) -> Option<&'static Config> {
 pub fn end() {
     let slot = tls::slot();
     thread::with_block(slot, |thread| thread.count(PROCESS.counters()));
-    if PROCESS.config().is_some() {
-        count_alone(slot);
-        report_late();
-        pin::end();
-        note_live();
-        PROCESS.counters().set(Word::Ended, 1);
+    if PROCESS.config().is_none() {
+        return;
     }
+    count_alone(slot);
+    if let Some(mut inside) = PROCESS.room.wait() {
+        report_late(&mut inside);
+        pin::end();
+        inside.run(note_live);
+    }
+    PROCESS.counters().set(Word::Ended, 1);
 }
 
 /// Says what is live at the end, if anybody will read it.
@@ -186,20 +187,20 @@ fn note_live() {
     }
 }
 
-/// Whether a thread of its own learns this instance's pages, which is the process's.
-pub(crate) fn has_helper(instance: &Instance<'_>) -> bool {
-    let own = PROCESS.instance().filter(|own| ptr::addr_eq(*own, instance));
-    own.is_some_and(|own| PROCESS.helper.is_there(own))
-}
-
-/// Has that thread look for work.
-pub(crate) fn call_helper() {
-    PROCESS.helper.call();
-}
-
-/// This thread leaves everything to glibc: it is the classifying one.
-pub(crate) fn never_places() {
-    tls::slot().state.store(state::DELEGATING, Ordering::Relaxed);
+/// Asks the system for nothing any more that glibc's allocator does not ask for, from when this
+/// returns: what is placed stays, and is handed out again; nothing is learnt, bound or reported.
+pub(crate) fn close() {
+    if PROCESS.room.is_closed() {
+        return;
+    }
+    PROCESS.room.close();
+    if let Some(instance) = PROCESS.instance() {
+        instance.wait_for_memory();
+    }
+    let began = [phase::COUNTING, phase::PLACING].contains(&PROCESS.phase.load(Ordering::Acquire));
+    if began {
+        PROCESS.delegate(Reason::Filtered);
+    }
 }
 
 /// Makes the key whose destructor sees a thread end.
@@ -251,13 +252,14 @@ pub(crate) fn forked() {
     slot.alone.clear();
     PROCESS.counted_bytes.store(0, Ordering::Relaxed);
     let Some(config) = PROCESS.config() else { return };
-    let process = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
-    LOCAL.begin(process, config.policy.mode, 0);
-    pin::begin(config, process);
     // Who was about to start begins again: nobody had a line of it.
-    PROCESS.starting.free_of_lost();
+    PROCESS.room.forked();
     PROCESS.slab.forked();
-    PROCESS.helper.forget();
+    if !PROCESS.room.is_closed() {
+        let process = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
+        LOCAL.begin(process, config.policy.mode, 0);
+        pin::begin(config, process);
+    }
     if let Some(instance) = PROCESS.instance() {
         instance.forked(&LOCAL, config.start_bytes);
         // Not where a signal came in between: then what it counted last counts twice.
@@ -268,18 +270,22 @@ pub(crate) fn forked() {
 }
 
 /// A child of `fork` gets a report when it has something to say: most only call `exec`.
-pub(crate) fn report_late() {
-    let Some(config) = PROCESS.config() else { return };
-    let Some(_held) = PROCESS.starting.try_hold() else { return };
-    if config.reports.is_empty() || !ptr::eq(PROCESS.counters(), &LOCAL) {
-        return;
-    }
-    let process = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
-    if let Some(report) = memory::map_report(&config.reports, process, clock::monotonic_ns()) {
-        report.begin(process, config.policy.mode, LOCAL.get(Word::ClockHz));
-        report.absorb(&LOCAL);
-        PROCESS.count_in(report);
-    }
+pub(crate) fn report_late(inside: &mut Inside<'_>) {
+    let Some(config) = PROCESS.config().filter(|_| lacks_report()) else { return };
+    inside.run(|| {
+        let process = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
+        let time = clock::monotonic_ns();
+        if let Some(report) = memory::map_report(&config.reports, process, time) {
+            report.begin(process, config.policy.mode, LOCAL.get(Word::ClockHz));
+            report.absorb(&LOCAL);
+            PROCESS.count_in(report);
+        }
+    });
+}
+
+fn lacks_report() -> bool {
+    let reports = PROCESS.config().is_some_and(|config| !config.reports.is_empty());
+    reports && ptr::eq(PROCESS.counters(), &LOCAL)
 }
 
 /// What a thread without a block does with an object that could be placed.
@@ -346,8 +352,11 @@ fn count_alone(slot: &ThreadSlot) {
         _ => return,
     };
     PROCESS.counters().delegated(reason, tally);
-    if is_enough() {
-        report_late();
+    if is_enough()
+        && lacks_report()
+        && let Some(mut inside) = PROCESS.room.enter()
+    {
+        report_late(&mut inside);
     }
 }
 
@@ -358,24 +367,26 @@ fn is_enough() -> bool {
 
 /// Opens the atlas and reserves memory, in the first thread that finds that it is time.
 fn start(slot: &ThreadSlot) {
-    let Some(_held) = PROCESS.starting.try_hold() else { return };
+    let Some(mut inside) = PROCESS.room.enter() else { return };
     if PROCESS.phase.load(Ordering::Acquire) != phase::COUNTING {
         return;
     }
     let Some(config) = PROCESS.config() else { return };
-    let began = clock::monotonic_ns();
     slot.state.store(state::BUSY, Ordering::Relaxed);
-    match Instance::of_process(config) {
-        Ok(instance) => {
-            PROCESS.instance.store(ptr::from_ref(instance).cast_mut(), Ordering::Release);
-            ARENA.publish(&instance.arena);
-            glibc::keep_memory();
-            PROCESS.phase.store(phase::PLACING, Ordering::Release);
+    inside.run(|| {
+        let began = clock::monotonic_ns();
+        match Instance::of_process(config) {
+            Ok(instance) => {
+                PROCESS.instance.store(ptr::from_ref(instance).cast_mut(), Ordering::Release);
+                ARENA.publish(&instance.arena);
+                glibc::keep_memory();
+                PROCESS.phase.store(phase::PLACING, Ordering::Release);
+            }
+            Err(reason) => PROCESS.delegate(reason),
         }
-        Err(reason) => PROCESS.delegate(reason),
-    }
+        PROCESS.counters().set(Word::StartNs, clock::monotonic_ns().saturating_sub(began));
+    });
     slot.state.store(state::ABSENT, Ordering::Relaxed);
-    PROCESS.counters().set(Word::StartNs, clock::monotonic_ns().saturating_sub(began));
 }
 
 /// Gives this thread a block. What libc allocates meanwhile goes to glibc.
@@ -383,7 +394,13 @@ fn make_block(slot: &ThreadSlot) -> bool {
     let Some(instance) = PROCESS.instance() else { return false };
     let errno = crate::errno::Kept::new();
     slot.state.store(state::BUSY, Ordering::Relaxed);
-    let block = PROCESS.slab.take(|| thread::Thread::new(instance));
+    // A new block goes over the stack, and is larger than some are.
+    let Some(mut inside) = PROCESS.room.wait() else {
+        slot.state.store(state::ABSENT, Ordering::Relaxed);
+        return false;
+    };
+    let block = inside.run(|| PROCESS.slab.take(|| thread::Thread::new(instance)));
+    drop(inside);
     let noticed = block.is_some_and(|block| notice_end(block.as_ptr()));
     drop(errno);
     let Some(block) = block else {

@@ -40,11 +40,13 @@ pub enum Reason {
     Nested,
     /// The configuration or the memory for the tables could not be had.
     NoMemory,
+    /// The process may not ask the system for more than glibc's allocator does.
+    Filtered,
 }
 
 impl Reason {
     /// All reasons, in the order of the record.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Size,
         Self::Alignment,
         Self::BeforeStart,
@@ -54,6 +56,7 @@ impl Reason {
         Self::DeadThread,
         Self::Nested,
         Self::NoMemory,
+        Self::Filtered,
     ];
 
     /// Lower-case name, as JSON writes it.
@@ -69,6 +72,7 @@ impl Reason {
             Self::DeadThread => "dead_thread",
             Self::Nested => "nested",
             Self::NoMemory => "no_memory",
+            Self::Filtered => "filtered",
         }
     }
 

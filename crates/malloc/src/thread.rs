@@ -16,6 +16,7 @@ use crate::instance::{Instance, Need};
 use crate::pin;
 use crate::process::{self, PROCESS};
 use crate::report::{CLASSES, Lines, Reason, Tally, Word};
+use crate::room::Inside;
 use crate::tls::{self, Slot as ThreadSlot};
 use core::ffi::c_void;
 use core::ptr;
@@ -134,7 +135,7 @@ impl Thread {
 
     /// A slot for an object; null where there is none, which is counted.
     fn take(&mut self, class: SizeClass, size: usize) -> *mut c_void {
-        let core = self.core_word.core();
+        let core = self.core();
         let place = self.instance.dense(core);
         if self.placed_with(class, size) & NOT_DUE == 0 {
             self.tick();
@@ -146,6 +147,13 @@ impl Thread {
             return self.handed_out(slot, class, size);
         }
         self.take_after_growth(place, class, size)
+    }
+
+    /// The core that runs this thread; its last one where only the system could say, and may not be
+    /// asked any more.
+    fn core(&self) -> CoreId {
+        let asks = self.core_word.is_known() || !PROCESS.room.is_closed();
+        if asks { self.core_word.core() } else { self.home }
     }
 
     /// The magazines have just made this core their home.
@@ -166,7 +174,10 @@ impl Thread {
     fn take_after_growth(&mut self, core: u16, class: SizeClass, size: usize) -> *mut c_void {
         let untried = &mut self.untried[class.index()];
         if *untried == 0 {
-            self.instance.grow(Need::Now);
+            if let Some(mut inside) = PROCESS.room.enter() {
+                self.instance.grow(&mut inside, Need::Now);
+            }
+            self.instance.join_in_time();
             if let Some(slot) = self.magazines.take(self.instance.heap(), core, class) {
                 return self.handed_out(slot, class, size);
             }
@@ -192,7 +203,7 @@ impl Thread {
     }
 
     fn put(&mut self, slot: Slot) {
-        let core = self.core_word.core();
+        let core = self.core();
         let place = self.instance.dense(core);
         match self.magazines.put(self.instance.heap(), place, slot) {
             Ok(class) => {
@@ -209,21 +220,25 @@ impl Thread {
     fn tick(&mut self) {
         let counters = PROCESS.counters();
         self.count(counters);
-        self.instance.begin_anew(counters);
+        counters.raise(Word::PeakBytes, self.instance.heap().live_bytes());
+        // Nothing of what follows need be done now.
+        let Some(mut inside) = PROCESS.room.enter() else {
+            return self.magazines.renew(self.instance.heap());
+        };
+        self.instance.begin_anew(&mut inside, counters);
         self.magazines.renew(self.instance.heap());
-        self.bind();
+        self.bind(&mut inside);
         let core = self.instance.current_core();
         self.instance.sample_pool(core, counters);
-        counters.raise(Word::PeakBytes, self.instance.heap().live_bytes());
-        self.instance.grow(Need::Soon);
+        self.instance.grow(&mut inside, Need::Soon);
     }
 
     /// Binds the thread once lines matter: what waits for no line gains nothing by staying.
-    fn bind(&mut self) {
+    fn bind(&mut self, inside: &mut Inside<'_>) {
         let Some(config) = PROCESS.config().filter(|_| self.instance.is_worth_it()) else { return };
         match &mut self.place {
             Some(place) => pin::loosen(place, config),
-            none => *none = Some(pin::bind(config)),
+            none => *none = Some(inside.run(|| pin::bind(config))),
         }
     }
 

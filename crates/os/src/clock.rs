@@ -47,14 +47,6 @@ pub fn thread_cpu_ns() -> u64 {
     part(now.tv_sec) * 1_000_000_000 + part(now.tv_nsec)
 }
 
-/// Nanoseconds for which threads of this process have had cores, all together.
-#[must_use]
-pub fn process_cpu_ns() -> u64 {
-    let now = clock_gettime(ClockId::ProcessCPUTime);
-    let part = |value: i64| u64::try_from(value).unwrap_or(0);
-    part(now.tv_sec) * 1_000_000_000 + part(now.tv_nsec)
-}
-
 /// What is known of the counter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clock {

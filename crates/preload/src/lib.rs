@@ -1,5 +1,6 @@
-//! `libisochrone_malloc.so`: the malloc family under the names that programs call. Load it with
-//! `LD_PRELOAD`; `isochrone run` does, and tells it what to do.
+//! `libisochrone_malloc.so`: the malloc family under the names that programs call, and the two
+//! functions by which programs install filters of system calls, which are called as they were after
+//! the allocator was told. Load it with `LD_PRELOAD`; `isochrone run` does, and tells it what to do.
 //!
 //! It is thin on purpose: everything is `isochrone-malloc`'s, which is tested without interposing
 //! the test itself. It reads one environment variable, neither allocates by `malloc` nor logs nor
@@ -12,8 +13,9 @@
 #[cfg(not(target_env = "gnu"))]
 compile_error!("the replacement of malloc stands on glibc; elsewhere use isochrone-malloc's types");
 
-use core::ffi::{CStr, c_char, c_int, c_void};
-use isochrone_malloc::{CONFIG_VARIABLE, abi};
+use core::arch::naked_asm;
+use core::ffi::{CStr, c_char, c_int, c_long, c_void};
+use isochrone_malloc::{CONFIG_VARIABLE, abi, filters};
 
 /// Run by the dynamic linker when the library is loaded; glibc hands the environment over.
 #[used]
@@ -163,6 +165,73 @@ pub extern "C" fn pvalloc(size: usize) -> *mut c_void {
 pub unsafe extern "C" fn malloc_usable_size(old: *mut c_void) -> usize {
     // SAFETY: the caller's contract is the same.
     unsafe { abi::malloc_usable_size(old) }
+}
+
+/// `prctl(2)`, with the four arguments that the kernel takes, whatever was passed.
+///
+/// # Safety
+/// As in C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
+    // SAFETY: the caller's contract is the same.
+    unsafe { filters::prctl(option, [a, b, c, d]) }
+}
+
+/// `syscall(2)`, with whatever arguments: all registers that hold some, and the stack, are the C
+/// library's function's as they were the caller's.
+///
+/// # Safety
+/// As in C.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn syscall() -> c_long {
+    // Six pushes and eight bytes more make the stack a multiple of 16 (System V psABI, 3.2.2).
+    naked_asm!(
+        "push rdi",
+        "push rsi",
+        "push rdx",
+        "push rcx",
+        "push r8",
+        "push r9",
+        "sub rsp, 8",
+        "call {before}",
+        "add rsp, 8",
+        "pop r9",
+        "pop r8",
+        "pop rcx",
+        "pop rdx",
+        "pop rsi",
+        "pop rdi",
+        "jmp rax",
+        before = sym filters::before_syscall,
+    )
+}
+
+/// `syscall(2)`, with whatever arguments, as on x86-64.
+///
+/// # Safety
+/// As in C.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn syscall() -> c_long {
+    naked_asm!(
+        "stp x29, x30, [sp, #-80]!",
+        "stp x0, x1, [sp, #16]",
+        "stp x2, x3, [sp, #32]",
+        "stp x4, x5, [sp, #48]",
+        "stp x6, x7, [sp, #64]",
+        "bl {before}",
+        "mov x16, x0",
+        "ldp x0, x1, [sp, #16]",
+        "ldp x2, x3, [sp, #32]",
+        "ldp x4, x5, [sp, #48]",
+        "ldp x6, x7, [sp, #64]",
+        "ldp x29, x30, [sp], #80",
+        "br x16",
+        before = sym filters::before_syscall,
+    )
 }
 
 /// Nothing here panics on purpose. If something does, it is a mistake of ours, and the process

@@ -118,5 +118,6 @@ pub(crate) fn config(
         atlas: path_bytes(atlas)?,
         reports: path_bytes(reports)?,
         bindings: PathBytes::NONE,
+        filters: isochrone_malloc::filters::count().unwrap_or(u32::MAX),
     })
 }

@@ -10,6 +10,7 @@ use super::{Growth, Work};
 use crate::counters::Counters;
 use crate::instance::Instance;
 use crate::process;
+use crate::room::Inside;
 use core::sync::atomic::Ordering;
 
 impl Growth {
@@ -39,7 +40,7 @@ impl Growth {
 
 impl Instance<'static> {
     /// Begins anew, in a child of `fork` that has placed enough by itself.
-    pub(crate) fn begin_anew(&'static self, counters: &Counters) {
+    pub(crate) fn begin_anew(&'static self, inside: &mut Inside<'_>, counters: &Counters) {
         let growth = &self.growth;
         if !growth.is_inherited() {
             return;
@@ -52,12 +53,15 @@ impl Instance<'static> {
         if !growth.is_inherited() {
             return;
         }
-        process::report_late();
+        process::report_late(inside);
         // Whole parts, so that blocks of pages that share a code are whole too.
         let first = (self.arena.pages() as u64).next_multiple_of(PART_PAGES);
-        match Work::new(*self.atlas(), &self.arena, first, self.heap().policy()) {
-            Ok(work) => {
-                growth.set_work(work);
+        let made = inside.run(|| {
+            let work = Work::new(*self.atlas(), &self.arena, first, self.heap().policy());
+            work.map(|work| growth.set_work(work))
+        });
+        match made {
+            Ok(()) => {
                 growth.has_backlog.store(true, Ordering::Relaxed);
                 growth.anew_at_bytes.store(0, Ordering::Release);
             }

@@ -3,8 +3,9 @@
 //!
 //! It never decodes and never waits.
 
-use super::{Hold, Work};
+use super::{Hold, SLICE_NS, Work};
 use crate::instance::Instance;
+use crate::process::PROCESS;
 use crate::report::Word;
 use core::sync::atomic::Ordering;
 use isochrone_alloc::PageCodes;
@@ -78,10 +79,33 @@ impl Instance<'_> {
         found
     }
 
+    /// Lets pages join of which nothing is known, in an allocation of the process's that found
+    /// nothing. It stays on the caller's stack: it needs little of it.
+    pub(crate) fn join_in_time(&self) {
+        let _held = self.growth.adding.hold();
+        // Whoever closes the room waits for this lock afterwards.
+        if PROCESS.room.is_closed() {
+            return;
+        }
+        let (begin, own) = (clock::monotonic_ns(), clock::thread_cpu_ns());
+        self.join(begin + SLICE_NS);
+        self.count_slice(begin, own);
+    }
+
+    /// Waits until no other thread takes memory.
+    pub(crate) fn wait_for_memory(&self) {
+        drop(self.growth.adding.hold_in_time());
+    }
+
     /// Lets pages join of which nothing is known: one, and more while there is time. False if there
     /// are none left.
     pub(crate) fn join_unknown(&self, until: u64) -> bool {
         let _held = self.growth.adding.hold();
+        self.join(until)
+    }
+
+    /// The same; the lock is held.
+    fn join(&self, until: u64) -> bool {
         if self.heap().stats().ready_pages > 0 {
             return true;
         }

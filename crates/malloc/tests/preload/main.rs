@@ -6,6 +6,8 @@ mod atlas;
 #[cfg(test)]
 mod children;
 #[cfg(test)]
+mod guest;
+#[cfg(test)]
 mod library;
 #[cfg(test)]
 mod programs;

@@ -82,6 +82,7 @@ impl Rig {
             cores: CoreList::new(&[CoreId(0)]).expect("short"),
             atlas: path_bytes(&atlas),
             reports: path_bytes(&reports),
+            filters: isochrone_malloc::filters::count().expect("/proc is mounted"),
             ..Config::default()
         };
         Self { folder, config }
