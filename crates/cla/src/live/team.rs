@@ -2,7 +2,7 @@
 
 use super::area::{ABSENT, Area, HERE, Header, LEFT};
 use super::channel::{Channel, Supply};
-use super::choose::{Choose, channel_plan, class};
+use super::choose::{channel_plan, class};
 use super::kind::Kind;
 use super::lines::Buffers;
 use super::plain::{Number, Plain, Reduction};
