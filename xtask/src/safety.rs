@@ -128,7 +128,6 @@ fn compare(case: &Case, options: &Options, scratch: &Path) -> Result<Value> {
         "processes": placed.processes,
         "large_processes": placed.large_processes,
         "threads": placed.threads,
-        "ignored_frees": placed.ignored_frees,
         "left_to_glibc_mib": placed.left,
         "startup_us_max": placed.startup_us,
         "seconds": [direct.seconds, under.seconds],
@@ -221,7 +220,6 @@ struct Placed {
     processes: usize,
     large_processes: usize,
     threads: u64,
-    ignored_frees: u64,
     startup_us: f64,
     /// MiB that large processes left to glibc, by reason.
     left: BTreeMap<String, f64>,
@@ -246,7 +244,6 @@ impl Placed {
                 }
             }
             sums.threads += process["threads"].as_u64().unwrap_or(0);
-            sums.ignored_frees += process["ignored_frees"].as_u64().unwrap_or(0);
             sums.startup_us = sums.startup_us.max(process["startup_us"].as_f64().unwrap_or(0.0));
         }
         sums

@@ -2,12 +2,13 @@
 //! back for size zero, for overflow, for nonsense alignments, and in `errno`.
 //!
 //! Objects of up to 256 bytes are placed; all others, and all that cannot be placed, go to glibc,
-//! which then sets `errno` itself. Whose a pointer is, its address says. The shared library of
+//! which then sets `errno` itself. Whose a pointer is, its address says. A free of what the program does
+//! not have ends it with a line, as glibc does. The shared library of
 //! `isochrone-preload` exports these functions under the names that programs call.
 
 use crate::errno::Kept;
 use crate::glibc;
-use crate::process::{ARENA, PROCESS};
+use crate::process::{ARENA, PROCESS, freed_wrongly, reallocated_wrongly};
 use crate::report::Reason;
 use crate::thread::{AtHand, count_left, keep, keep_any, place, place_at_hand, release};
 use core::ffi::{c_int, c_void};
@@ -81,28 +82,25 @@ pub unsafe fn free(old: *mut c_void) {
 /// Out of line, so that what is glibc's passes without saving a register.
 #[inline(never)]
 fn free_slot(offset: usize) {
-    match Slot::at_offset(offset) {
-        Some(slot) if keep_any(slot) => {}
-        _ => free_by_rank(offset),
+    match ARENA.take_back(offset) {
+        Ok(slot) if keep_any(slot) => {}
+        Ok(slot) => free_by_rank(slot),
+        Err(wrong) => freed_wrongly(wrong),
     }
 }
 
 /// Out of line, so that no register is saved for a rank where none is asked for.
 #[inline(never)]
-fn free_by_rank(offset: usize) {
-    match Slot::at_offset(offset) {
-        Some(slot) if keep(slot) => {}
-        _ => free_slowly(offset),
+fn free_by_rank(slot: Slot) {
+    if !keep(slot) {
+        free_slowly(slot);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn free_slowly(offset: usize) {
-    match Slot::at_offset(offset) {
-        Some(slot) => release(slot),
-        None => crate::process::freed_inside(),
-    }
+fn free_slowly(slot: Slot) {
+    release(slot);
 }
 
 /// `realloc(3)`.
@@ -127,14 +125,14 @@ pub unsafe fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
 /// # Safety
 /// `old` is a slot of the arena, at `offset`, that is not free.
 unsafe fn replace(old: *mut c_void, offset: usize, size: usize) -> *mut c_void {
+    if !ARENA.holds(offset) {
+        reallocated_wrongly();
+    }
     if size == 0 {
         free_slot(offset);
         return ptr::null_mut();
     }
-    let Some(class) = slot_class(offset) else {
-        crate::process::freed_inside();
-        return ptr::null_mut();
-    };
+    let Some(class) = slot_class(offset) else { reallocated_wrongly() };
     let bytes = class.bytes();
     if size <= bytes && (size > bytes / 4 || class == SizeClass::B16) {
         return old;

@@ -7,12 +7,12 @@ use crate::growth::Growth;
 use crate::memory;
 use crate::process::PROCESS;
 use crate::report::{LIVE_CORES, Lines, Reason, Word};
-use core::ffi::c_void;
-use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use core::{fmt, ptr};
 use isochrone_alloc::live::Arena;
 use isochrone_alloc::{
-    Bins, CoreTable, DistanceSum, Heap, Mode, Policy, Shared, Slot, Stats, Survey, Tables,
+    Bins, CoreTable, DistanceSum, GRANULE_BYTES, Heap, Mode, Policy, Shared, Slot, Stats, Survey,
+    Tables,
 };
 use isochrone_atlas::{Atlas, AtlasError};
 use isochrone_os::OsError;
@@ -96,6 +96,8 @@ pub struct Instance<'a> {
     /// Each core's place in the atlas, plus one; 0 for cores that it does not have.
     places: Table<u16>,
     pub(crate) arena: Boxed<Arena>,
+    /// What the program has of the arena, by granule; empty for a pool, whose handles say it.
+    pub(crate) marks: Table<AtomicU8>,
     tables: Owned,
     atlas: Atlas<'a>,
     /// Cores that it was made for.
@@ -194,6 +196,7 @@ impl<'a> Instance<'a> {
         let bytes = settings.arena_bytes_max.min(ARENA_BYTES_LARGEST);
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         let arena = Boxed::new(Arena::new(bytes, settings.huge_pages)?)?;
+        let marked = if is_process { arena.memory().reserved() / GRANULE_BYTES } else { 0 };
         let oracle = settings.policy.mode == Mode::Oracle;
         let tables = Owned::new(&atlas, arena.pages_max(), oracle)?;
         let mut places = Table::zeroed(CORE_NUMBERS)?;
@@ -216,6 +219,7 @@ impl<'a> Instance<'a> {
             core_word: CoreWord::find(),
             places,
             arena,
+            marks: Table::zeroed(marked)?,
             tables,
             atlas,
             cores: Table::made(settings.cores.len(), |place| settings.cores[place])?,
@@ -239,7 +243,7 @@ impl<'a> Instance<'a> {
             _ => Reason::NoAtlas,
         })?;
         let counters = PROCESS.counters();
-        counters.set(Word::TableBytes, instance.tables.bytes());
+        counters.set(Word::TableBytes, instance.table_bytes());
         counters.set(Word::ClockHz, whole(instance.atlas.clock_hz()));
         Ok(Boxed::new(instance).map_err(|_| Reason::NoMemory)?.leak())
     }
@@ -248,11 +252,15 @@ impl<'a> Instance<'a> {
     pub(crate) fn forked(&self, counters: &Counters, start_bytes: u64) {
         self.heap.inherit(self.arena.pages());
         self.growth.forked(start_bytes);
-        counters.set(Word::TableBytes, self.tables.bytes());
+        counters.set(Word::TableBytes, self.table_bytes());
         counters.set(Word::ClockHz, whole(self.atlas.clock_hz()));
         counters.set(Word::ArenaBytes, self.arena_bytes() as u64);
         counters.set(Word::InheritedBytes, self.arena_bytes() as u64);
         counters.set(Word::AssignedBytes, self.heap.stats().assigned_bytes);
+    }
+
+    fn table_bytes(&self) -> u64 {
+        self.tables.bytes() + self.marks.len() as u64
     }
 
     /// Where it counts; nowhere for a pool's.
@@ -280,7 +288,7 @@ impl<'a> Instance<'a> {
         &self.heap
     }
 
-    /// Whether misuse of memory is to be found.
+    /// Whether it also looks that no slot is free and in use at once.
     #[must_use]
     pub const fn is_checked(&self) -> bool {
         self.heap.policy().checked
@@ -355,54 +363,5 @@ impl<'a> Instance<'a> {
         for level in Level::ALL {
             counters.distances(Lines::Pool, level, &sum, &DistanceSum::default());
         }
-    }
-}
-
-/// Where the process's arena is: what a pointer is compared with before anything else.
-#[derive(Debug)]
-pub(crate) struct Range {
-    start: AtomicUsize,
-    bytes: AtomicUsize,
-}
-
-impl Range {
-    pub(crate) const fn new() -> Self {
-        Self { start: AtomicUsize::new(0), bytes: AtomicUsize::new(0) }
-    }
-
-    /// From now on pointers of this arena are known.
-    pub(crate) fn publish(&self, arena: &Arena) {
-        self.start.store(arena.memory().as_ptr().addr(), Ordering::Relaxed);
-        self.bytes.store(arena.memory().reserved(), Ordering::Release);
-    }
-
-    /// How far into the arena a pointer lies; `None` for one that is not of the arena.
-    #[inline(always)]
-    pub(crate) fn offset(&self, pointer: *const c_void) -> Option<usize> {
-        // Acquire: whoever sees the length sees the start.
-        let bytes = self.bytes.load(Ordering::Acquire);
-        let offset = pointer.addr().wrapping_sub(self.start.load(Ordering::Relaxed));
-        (offset < bytes).then_some(offset)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pointers_are_told_apart_by_their_address() {
-        let range = Range::new();
-        let somewhere = core::ptr::without_provenance(0x5000);
-        assert_eq!(range.offset(core::ptr::null()), None);
-        assert_eq!(range.offset(somewhere), None);
-        let arena = Arena::new(1 << 21, false).expect("address space");
-        range.publish(&arena);
-        let start = arena.memory().as_ptr().cast_const().cast::<c_void>();
-        assert_eq!(range.offset(start), Some(0));
-        assert_eq!(range.offset(start.wrapping_byte_add(4097)), Some(4097));
-        assert_eq!(range.offset(start.wrapping_byte_add(1 << 21)), None);
-        assert_eq!(range.offset(start.wrapping_byte_sub(1)), None);
-        assert_eq!(range.offset(core::ptr::null()), None);
     }
 }

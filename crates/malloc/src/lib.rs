@@ -7,7 +7,7 @@
 //! by side. For whoever starts a process: [`Config`] and [`Report`], plain records.
 //!
 //! No call allocates through `malloc`, takes a lock on its fast path, formats text or unwinds. It
-//! never prints, but for one line before a checked process is ended.
+//! never prints, but for one line before a process that frees what it has not is ended, as glibc does.
 
 #![no_std]
 // Pointers come in and go out; each `unsafe` block holds one operation and says what makes it
@@ -35,6 +35,7 @@ mod oracle;
 mod pin;
 mod pool;
 mod process;
+mod range;
 mod report;
 mod room;
 mod slab;

@@ -12,7 +12,8 @@
 
 use crate::config::{CONFIG_BYTES, Config};
 use crate::counters::Counters;
-use crate::instance::{Instance, Range};
+use crate::instance::Instance;
+use crate::range::{Range, Wrong};
 use crate::report::{Reason, Tally, Word};
 use crate::room::{Inside, Room};
 use crate::slab::Slab;
@@ -378,7 +379,7 @@ fn start(slot: &ThreadSlot) {
         match Instance::of_process(config) {
             Ok(instance) => {
                 PROCESS.instance.store(ptr::from_ref(instance).cast_mut(), Ordering::Release);
-                ARENA.publish(&instance.arena);
+                ARENA.publish(&instance.arena, &instance.marks);
                 glibc::keep_memory();
                 PROCESS.phase.store(phase::PLACING, Ordering::Release);
             }
@@ -429,35 +430,34 @@ pub(crate) fn release_without_block(slot: &ThreadSlot, freed: Slot) {
         return thread::release(freed);
     }
     if let Err(misuse) = instance.heap().put_back(freed) {
-        misused(instance, misuse);
+        misused(misuse);
     }
 }
 
-/// What happens on a pointer that no correct program frees: in a checking process the end,
-/// otherwise nothing, which loses the memory and no more.
+/// Ends the process for a free of what the program does not have, as glibc does and in its words.
 #[cold]
-pub(crate) fn misused(instance: &Instance<'_>, misuse: Misuse) {
-    if instance.is_checked() {
-        die_of(misuse);
-    }
-    PROCESS.counters().add(Word::IgnoredFrees, 1);
+#[inline(never)]
+pub(crate) fn freed_wrongly(wrong: Wrong) -> ! {
+    die(match wrong {
+        Wrong::Pointer => b"free(): invalid pointer\n",
+        Wrong::Freed => b"free(): double free detected\n",
+    })
 }
 
-/// A pointer into the arena that no slot begins at was freed.
+/// The same for `realloc`.
 #[cold]
-pub(crate) fn freed_inside() {
-    if let Some(instance) = PROCESS.instance() {
-        misused(instance, Misuse::Inside);
-    }
+#[inline(never)]
+pub(crate) fn reallocated_wrongly() -> ! {
+    die(b"realloc(): invalid pointer\n")
 }
 
-/// Says what was done wrong, and ends the process.
-fn die_of(misuse: Misuse) -> ! {
-    die(match misuse {
-        Misuse::Foreign => b"isochrone: freed memory that was never handed out\n",
-        Misuse::Inside => b"isochrone: freed a pointer into the middle of an object\n",
-        Misuse::DoubleFree => b"isochrone: freed twice\n",
-        Misuse::Overlap => b"isochrone: memory was free and in use at once\n",
+/// The heap refuses a slot that the program had: its tables were overwritten.
+#[cold]
+#[inline(never)]
+pub(crate) fn misused(misuse: Misuse) -> ! {
+    freed_wrongly(match misuse {
+        Misuse::Foreign | Misuse::Inside => Wrong::Pointer,
+        Misuse::DoubleFree | Misuse::Overlap => Wrong::Freed,
     })
 }
 

@@ -103,8 +103,7 @@ pub(crate) enum Word {
     AssignedBytes,
     TableBytes,
     PeakBytes,
-    IgnoredFrees,
-    StartupNs,
+    StartupNs = 17,
     StartNs,
     ClassificationNs,
     Slices,
@@ -366,12 +365,6 @@ impl Report {
             let core = u16::try_from(core.checked_sub(1)?).ok()?;
             Some(LiveOfCore { core, bytes, cycles: [cycles(llc), cycles(dram)] })
         })
-    }
-
-    /// Frees that were left without effect, since no object begins there.
-    #[must_use]
-    pub fn ignored_frees(&self) -> u64 {
-        self.word(Word::IgnoredFrees)
     }
 
     /// What loading the library cost, nanoseconds.

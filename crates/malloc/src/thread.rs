@@ -14,7 +14,7 @@
 use crate::counters::Counters;
 use crate::instance::{Instance, Need};
 use crate::pin;
-use crate::process::{self, PROCESS};
+use crate::process::{self, ARENA, PROCESS};
 use crate::report::{CLASSES, Lines, Reason, Tally, Word};
 use crate::room::Inside;
 use crate::tls::{self, Slot as ThreadSlot};
@@ -123,6 +123,7 @@ impl Thread {
             return None;
         }
         let slot = self.magazines.take_at_home(class)?;
+        ARENA.hand_out(slot);
         self.placed[class.index()] = placed;
         Some(self.start.wrapping_add(slot.offset()).cast())
     }
@@ -163,6 +164,7 @@ impl Thread {
     }
 
     fn handed_out(&mut self, slot: Slot, class: SizeClass, size: usize) -> *mut c_void {
+        ARENA.hand_out(slot);
         self.placed[class.index()] = self.placed_with(class, size);
         self.start.wrapping_add(slot.offset()).cast()
     }
@@ -210,7 +212,7 @@ impl Thread {
                 self.settle(core, place);
                 self.untried[class.index()] = 0;
             }
-            Err(misuse) => process::misused(self.instance, misuse),
+            Err(misuse) => process::misused(misuse),
         }
     }
 

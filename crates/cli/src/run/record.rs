@@ -87,7 +87,6 @@ pub(crate) struct ProcessRecord {
     pub(crate) peak_live_bytes: u64,
     /// By core; empty where the process did not end by itself.
     pub(crate) live_by_core: Vec<Live>,
-    pub(crate) ignored_frees: u64,
     pub(crate) startup_us: f64,
     pub(crate) start_us: f64,
     pub(crate) classification_us: f64,
@@ -150,7 +149,6 @@ impl ProcessRecord {
                     dram_ns: ns(live.cycles[1]),
                 })
                 .collect(),
-            ignored_frees: report.ignored_frees(),
             startup_us: us(report.startup_ns()),
             start_us: us(report.start_ns()),
             classification_us: us(report.classification_ns()),

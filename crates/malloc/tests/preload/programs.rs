@@ -14,7 +14,6 @@ fn placed(name: &str, objects: u64, change: impl Fn(&mut Command)) {
     let report = rig.largest();
     assert!(report.placed().objects >= objects, "{name}: {:?}", report.placed());
     assert!(report.placed_share() > Some(0.9), "{name}: {:?}", report.placed_share());
-    assert_eq!(report.ignored_frees(), 0, "{name}");
 }
 
 const PYTHON: &str = r"

@@ -1,0 +1,153 @@
+//! Where the process's arena is, and what of it the program has: a byte for each granule.
+//!
+//! Every free looks here first. The mark of a slot says whether an object was handed out there, so a
+//! pointer that no object begins at is told from a right one by one load, whatever lies between
+//! two frees of it and whoever makes them. The memory itself is never touched. Two threads that free
+//! one object at the very same time are not told apart, as in glibc.
+
+use core::ffi::c_void;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
+use isochrone_alloc::live::Arena;
+use isochrone_alloc::{GRANULE_BYTES, Slot};
+
+/// Marks; zero where no object ever began.
+mod mark {
+    pub(super) const HELD: u8 = 1;
+    pub(super) const FREED: u8 = 2;
+}
+
+/// What was wrong with a pointer that was freed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wrong {
+    /// No object ever began there.
+    Pointer,
+    /// The object there is free.
+    Freed,
+}
+
+/// The arena.
+#[derive(Debug)]
+pub(crate) struct Range {
+    start: AtomicUsize,
+    bytes: AtomicUsize,
+    /// As many as the arena has granules.
+    marks: AtomicPtr<AtomicU8>,
+}
+
+impl Range {
+    pub(crate) const fn new() -> Self {
+        Self {
+            start: AtomicUsize::new(0),
+            bytes: AtomicUsize::new(0),
+            marks: AtomicPtr::new(ptr::null_mut()),
+        }
+    }
+
+    /// From now on pointers of this arena are known. One mark, of zero, for each of its granules.
+    pub(crate) fn publish(&self, arena: &Arena, marks: &'static [AtomicU8]) {
+        let bytes = arena.memory().reserved().min(marks.len() * GRANULE_BYTES);
+        self.start.store(arena.memory().as_ptr().addr(), Ordering::Relaxed);
+        self.marks.store(marks.as_ptr().cast_mut(), Ordering::Relaxed);
+        self.bytes.store(bytes, Ordering::Release);
+    }
+
+    /// How far into the arena a pointer lies; `None` for one that is not of the arena.
+    #[inline(always)]
+    pub(crate) fn offset(&self, pointer: *const c_void) -> Option<usize> {
+        // Acquire: whoever sees the length sees the start, and the marks.
+        let bytes = self.bytes.load(Ordering::Acquire);
+        let offset = pointer.addr().wrapping_sub(self.start.load(Ordering::Relaxed));
+        (offset < bytes).then_some(offset)
+    }
+
+    /// The mark of the granule so far into the arena.
+    #[inline(always)]
+    fn mark(&self, offset: usize) -> Option<&'static AtomicU8> {
+        if offset >= self.bytes.load(Ordering::Acquire) {
+            return None;
+        }
+        let mark = self.marks.load(Ordering::Relaxed).wrapping_add(offset / GRANULE_BYTES);
+        // SAFETY: there is a mark for each granule of so many bytes, which lives for ever, and it
+        // was stored before the length.
+        unsafe { mark.as_ref() }
+    }
+
+    /// The program gets this slot.
+    #[inline(always)]
+    pub(crate) fn hand_out(&self, slot: Slot) {
+        if let Some(mark) = self.mark(slot.offset()) {
+            mark.store(mark::HELD, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the program has an object that begins so far into the arena.
+    pub(crate) fn holds(&self, offset: usize) -> bool {
+        let mark = self.mark(offset).filter(|_| offset.is_multiple_of(GRANULE_BYTES));
+        mark.is_some_and(|mark| mark.load(Ordering::Relaxed) == mark::HELD)
+    }
+
+    /// The program gives an object back.
+    #[inline(always)]
+    pub(crate) fn take_back(&self, offset: usize) -> Result<Slot, Wrong> {
+        let (Some(slot), Some(mark)) = (Slot::at_offset(offset), self.mark(offset)) else {
+            return Err(Wrong::Pointer);
+        };
+        match mark.load(Ordering::Relaxed) {
+            mark::HELD => {
+                mark.store(mark::FREED, Ordering::Relaxed);
+                Ok(slot)
+            }
+            mark::FREED => Err(Wrong::Freed),
+            _ => Err(Wrong::Pointer),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isochrone_os::boxed::Boxed;
+    use isochrone_os::table::Table;
+
+    fn published(range: &Range, arena: &Arena) {
+        let granules = arena.memory().reserved() / GRANULE_BYTES;
+        let marks = Table::zeroed(granules).expect("address space");
+        range.publish(arena, Boxed::new(marks).expect("a page").leak());
+    }
+
+    #[test]
+    fn pointers_are_told_apart_by_their_address() {
+        let range = Range::new();
+        let somewhere = core::ptr::without_provenance(0x5000);
+        assert_eq!(range.offset(core::ptr::null()), None);
+        assert_eq!(range.offset(somewhere), None);
+        let arena = Arena::new(1 << 21, false).expect("address space");
+        published(&range, &arena);
+        let start = arena.memory().as_ptr().cast_const().cast::<c_void>();
+        assert_eq!(range.offset(start), Some(0));
+        assert_eq!(range.offset(start.wrapping_byte_add(4097)), Some(4097));
+        assert_eq!(range.offset(start.wrapping_byte_add(1 << 21)), None);
+        assert_eq!(range.offset(start.wrapping_byte_sub(1)), None);
+        assert_eq!(range.offset(core::ptr::null()), None);
+    }
+
+    #[test]
+    fn only_what_was_handed_out_is_taken_back_and_once() {
+        let range = Range::new();
+        assert_eq!(range.take_back(0), Err(Wrong::Pointer), "there is no arena yet");
+        let arena = Arena::new(1 << 21, false).expect("address space");
+        published(&range, &arena);
+        let slot = Slot(4);
+        range.hand_out(slot);
+        assert!(range.holds(64) && !range.holds(80) && !range.holds(65));
+        for wrong in [0, 48, 65, 80, 1 << 21, usize::MAX] {
+            assert_eq!(range.take_back(wrong), Err(Wrong::Pointer), "{wrong}");
+        }
+        assert_eq!(range.take_back(64), Ok(slot));
+        assert_eq!(range.take_back(64), Err(Wrong::Freed));
+        assert!(!range.holds(64));
+        range.hand_out(slot);
+        assert_eq!(range.take_back(64), Ok(slot));
+    }
+}
