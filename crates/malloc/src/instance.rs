@@ -187,9 +187,8 @@ impl<'a> Instance<'a> {
     }
 
     fn open(settings: &Settings<'a>, is_process: bool) -> Result<Self, InstanceError> {
-        // Who named the process's atlas has checked its sum, for which all of it is read.
-        let open = if is_process { Atlas::reopen } else { Atlas::open };
-        let atlas = open(settings.atlas)?;
+        // With its sum: who named the file has checked it, but it may have been changed since.
+        let atlas = Atlas::open(settings.atlas)?;
         if atlas.cores().len() == 0 {
             return Err(InstanceError::Empty);
         }

@@ -115,6 +115,21 @@ fn without_an_atlas_everything_is_left_to_glibc_and_it_says_so() {
 }
 
 #[test]
+fn an_atlas_that_was_changed_since_it_was_named_is_not_believed() {
+    let rig = Rig::new();
+    let file = std::path::Path::new(std::ffi::OsStr::from_bytes(rig.config.atlas.as_bytes()));
+    let mut atlas = std::fs::read(file).expect("readable");
+    // Of the description, of which nothing but the sum is looked at.
+    let words = b"made for a test";
+    let at = atlas.windows(words.len()).position(|found| found == words).expect("a reason");
+    atlas[at] = b'M';
+    std::fs::write(file, atlas).expect("writable");
+    let report = answers(&rig).remove(0);
+    assert_eq!((report.placed().objects, report.arena_bytes()), (0, 0));
+    assert!(report.delegated(Reason::NoAtlas).objects > 1000);
+}
+
+#[test]
 fn a_short_program_is_only_counted() {
     let rig = Rig::new().with(|config| config.start_bytes = 1 << 30);
     let report = answers(&rig).remove(0);
