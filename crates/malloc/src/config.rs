@@ -73,6 +73,8 @@ pub struct Config {
     /// Filters of system calls (seccomp(2)) that whoever writes this runs under, as
     /// [`crate::filters::count`] says: a process under others places nothing.
     pub filters: u32,
+    /// Goes on placing where no base is recognised.
+    pub force: bool,
 }
 
 /// Why bytes are no configuration.
@@ -180,6 +182,7 @@ impl Default for Config {
             reports: PathBytes::NONE,
             bindings: PathBytes::NONE,
             filters: 0,
+            force: false,
         }
     }
 }
@@ -210,6 +213,7 @@ impl Config {
         record.put(self.reports.bytes);
         record.put(self.bindings.bytes);
         record.put(self.filters.to_le_bytes());
+        record.put(u32::from(self.force).to_le_bytes());
         record.bytes
     }
 
@@ -233,11 +237,7 @@ impl Config {
         let waste = record.checked(share)?;
         let [slack_bytes, llc_bytes, seed, arena_bytes_max, start_bytes, l2_bytes, tlb_bytes] =
             core::array::from_fn(|_| u64::from_le_bytes(record.take()));
-        let checked = record.checked(|word| match u32::from_le_bytes(word) {
-            0 => Some(false),
-            1 => Some(true),
-            _ => None,
-        })?;
+        let checked = record.checked(flag)?;
         let count = record.checked(|word| {
             usize::try_from(u32::from_le_bytes(word)).ok().filter(|&count| count <= CORES_MAX)
         })?;
@@ -246,6 +246,7 @@ impl Config {
         let reports = record.checked(path_of)?;
         let bindings = record.checked(path_of)?;
         let filters = u32::from_le_bytes(record.take());
+        let force = record.checked(flag)?;
         Ok(Self {
             policy: Policy {
                 mode,
@@ -266,6 +267,7 @@ impl Config {
             reports,
             bindings,
             filters,
+            force,
         })
     }
 }
@@ -277,7 +279,7 @@ struct Record {
 }
 
 const _: () = assert!(
-    8 + 4 * 4 + 6 * 8 + 3 * 4 + 2 * CORES_MAX + 3 * (PATH_BYTES_MAX + 1) <= CONFIG_BYTES,
+    8 + 4 * 4 + 7 * 8 + 4 * 4 + 2 * CORES_MAX + 3 * (PATH_BYTES_MAX + 1) <= CONFIG_BYTES,
     "everything fits"
 );
 
@@ -310,6 +312,14 @@ pub(crate) const fn mode_tag(mode: Mode) -> u32 {
         Mode::Oblivious => 1,
         Mode::Adversarial => 2,
         Mode::Oracle => 3,
+    }
+}
+
+fn flag(word: [u8; 4]) -> Option<bool> {
+    match u32::from_le_bytes(word) {
+        0 => Some(false),
+        1 => Some(true),
+        _ => None,
     }
 }
 
@@ -361,6 +371,7 @@ mod tests {
             reports: PathBytes::NONE,
             bindings: PathBytes::NONE,
             filters: 7,
+            force: true,
         }
     }
 

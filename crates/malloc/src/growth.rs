@@ -8,6 +8,7 @@
 
 mod anew;
 mod pages;
+mod vain;
 
 use crate::instance::{Instance, InstanceError, Settings};
 use crate::lock::{Held, Lock};
@@ -101,6 +102,7 @@ unsafe impl Sync for Growth {}
 /// What the lock guards.
 #[derive(Debug)]
 pub(crate) struct Work {
+    atlas: Atlas<'static>,
     pub(crate) machine: Machine<Tail<'static>>,
     pub(crate) classifier: Classifier<'static>,
     /// Pages of the arena before those that are learnt, which are counted from there.
@@ -114,6 +116,8 @@ pub(crate) struct Work {
     orders: Orders,
     /// Size classes whose free units are to be put where they belong, as pages were coded anew.
     rebinned: usize,
+    /// Processor time that was spent before any base was recognised.
+    vain_ns: u64,
 }
 
 /// Orders on their way: one unit size of one core at a time.
@@ -147,6 +151,7 @@ impl Work {
         let l2_bytes = usize::try_from(policy.l2_bytes).unwrap_or(1 << 20);
         let tick = atlas.clock_tick_cycles();
         Ok(Self {
+            atlas,
             machine: Machine::new(arena, PageAddr(first), l2_bytes, overhead_cycles(), tick),
             classifier: Classifier::new(atlas, plan)?,
             first,
@@ -155,6 +160,7 @@ impl Work {
             expected_bytes: 0,
             orders: Orders::default(),
             rebinned: SizeClass::ALL.len(),
+            vain_ns: 0,
         })
     }
 
@@ -274,21 +280,11 @@ impl Instance<'_> {
         self.join_unknown(u64::MAX)
     }
 
-    /// A base that fitted nothing may be another one by now.
-    fn forgive(&self, now: u64) {
-        let growth = &self.growth;
-        if growth.is_unknown.load(Ordering::Relaxed)
-            && now >= growth.retry_at_ns.load(Ordering::Relaxed)
-        {
-            growth.is_unknown.store(false, Ordering::Relaxed);
-            growth.has_backlog.store(true, Ordering::Relaxed);
-        }
-    }
-
     /// Whether a slice would do something.
     pub(crate) fn wants_work(&self) -> bool {
         let growth = &self.growth;
         !growth.is_unknown.load(Ordering::Relaxed)
+            && !self.is_over()
             && self.is_worth_it()
             && (growth.has_backlog.load(Ordering::Relaxed)
                 || (self.heap().wants_pages() > 0 && !growth.is_full.load(Ordering::Relaxed)))
@@ -351,8 +347,17 @@ impl Instance<'_> {
     /// Identifies, decodes and confirms. False if there is nothing left to do for now.
     fn learn(&self, hold: &mut Hold<'_>, budget_ns: u64) -> bool {
         self.look_ahead(hold);
+        let trial = self.begin_trial(hold);
         let Work { machine, classifier, .. } = &mut *hold.work;
-        match classifier.slice(machine, budget_ns) {
+        let found = classifier.slice(machine, budget_ns);
+        let more = self.note_found(found);
+        self.end_trial(hold, trial, found);
+        more
+    }
+
+    /// Whether there is more to do, by how a slice ended.
+    fn note_found(&self, found: Result<Slice, OsError>) -> bool {
+        match found {
             Ok(Slice::Paused) => true,
             Ok(Slice::Idle) => {
                 self.growth.retries.store(0, Ordering::Relaxed);
@@ -447,7 +452,7 @@ impl Instance<'_> {
 
     /// Tells the report what was learnt so far.
     fn note_work(&self, hold: &Hold<'_>) {
-        let Some(counters) = self.counters() else { return };
+        let Some(counters) = self.counters().filter(|_| !self.is_over()) else { return };
         let (learnt, heap) = (hold.work.classifier.stats(), self.heap().stats());
         counters.set(Word::Classified, learnt.ready);
         counters.set(Word::Drift, learnt.moves);

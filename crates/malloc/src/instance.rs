@@ -141,6 +141,12 @@ impl Owned {
         bytes as u64
     }
 
+    /// What is left of them after [`Self::give_back`].
+    fn kept_bytes(&self) -> u64 {
+        let given = size_of_val(&*self.next) + 2 * self.masks.len() + self.ranks.len();
+        self.bytes().saturating_sub(given as u64)
+    }
+
     fn new(atlas: &Atlas<'_>, pages: usize, ranks: bool) -> Result<Self, OsError> {
         let lines = pages * LINES_PER_PAGE;
         let bins = Bins::from_atlas(atlas);
@@ -154,6 +160,15 @@ impl Owned {
             shared: Table::made(1, |_| Shared::default())?,
             bins: Table::made(1, |_| bins.clone())?,
         })
+    }
+
+    /// Gives back what only who places needs, however many threads are at it: links, masks, owners
+    /// and ranks of zero are those of lines that nobody finds. Classes of pages stay.
+    fn give_back(&self) {
+        self.next.give_back();
+        self.masks.give_back();
+        self.owners.give_back();
+        self.ranks.give_back();
     }
 
     /// A heap over them.
@@ -256,6 +271,15 @@ impl<'a> Instance<'a> {
         counters.set(Word::ArenaBytes, self.arena_bytes() as u64);
         counters.set(Word::InheritedBytes, self.arena_bytes() as u64);
         counters.set(Word::AssignedBytes, self.heap.stats().assigned_bytes);
+    }
+
+    /// Nothing is placed any more: the tables that this takes are given back. What the program has
+    /// of the arena stays its own.
+    pub(crate) fn give_tables_back(&self) {
+        self.tables.give_back();
+        self.counters().inspect(|counters| {
+            counters.set(Word::TableBytes, self.tables.kept_bytes() + self.marks.len() as u64);
+        });
     }
 
     fn table_bytes(&self) -> u64 {

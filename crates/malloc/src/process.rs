@@ -3,7 +3,7 @@
 //! ```text
 //!  EARLY --no configuration--> TRANSPARENT
 //!    \---configuration---> COUNTING --enough bytes--> PLACING
-//!                              \--no atlas, no memory--> DELEGATING
+//!                              \--no atlas, no memory--> DELEGATING <--no base-- PLACING
 //! ```
 //!
 //! A program that allocates little never gets beyond counting, so it pays for reading a record and
@@ -111,7 +111,14 @@ impl Process {
     /// Leaves everything to glibc from now on; the caller's own state is its own to change.
     pub(crate) fn delegate(&self, reason: Reason) {
         self.reason.store(reason as u8, Ordering::Relaxed);
+        self.counters().set(Word::Aside, reason as u64 + 1);
         self.phase.store(phase::DELEGATING, Ordering::Release);
+    }
+
+    /// Whether everything is left to glibc for good.
+    #[inline]
+    pub(crate) fn is_over(&self) -> bool {
+        self.phase.load(Ordering::Relaxed) == phase::DELEGATING
     }
 
     fn reason(&self) -> Reason {
@@ -262,7 +269,11 @@ pub(crate) fn forked() {
         pin::begin(config, process);
     }
     if let Some(instance) = PROCESS.instance() {
-        instance.forked(&LOCAL, config.start_bytes);
+        if PROCESS.is_over() {
+            LOCAL.set(Word::Aside, PROCESS.reason() as u64 + 1);
+        } else {
+            instance.forked(&LOCAL, config.start_bytes);
+        }
         // Not where a signal came in between: then what it counted last counts twice.
         if thread::with_block(slot, thread::Thread::forked).is_some() {
             LOCAL.add(Word::Threads, 1);

@@ -32,7 +32,7 @@ pub enum Reason {
     ArenaFull,
     /// There is no atlas, or it does not describe this machine's cores.
     NoAtlas,
-    /// On a core whose base could not be told.
+    /// On a core whose base could not be told, or since no base was told at all.
     UnknownBase,
     /// By a thread whose storage was already destroyed.
     DeadThread,
@@ -103,7 +103,9 @@ pub(crate) enum Word {
     AssignedBytes,
     TableBytes,
     PeakBytes,
-    StartupNs = 17,
+    /// Why nothing is placed any more: the place of the reason in [`Reason::ALL`], and one.
+    Aside,
+    StartupNs,
     StartNs,
     ClassificationNs,
     Slices,
@@ -365,6 +367,14 @@ impl Report {
             let core = u16::try_from(core.checked_sub(1)?).ok()?;
             Some(LiveOfCore { core, bytes, cycles: [cycles(llc), cycles(dram)] })
         })
+    }
+
+    /// Why the process leaves everything to glibc for good, though it was told to place; `None` where
+    /// it did not come to that.
+    #[must_use]
+    pub fn placed_no_more(&self) -> Option<Reason> {
+        let place = usize::try_from(self.word(Word::Aside)).ok()?.checked_sub(1)?;
+        Reason::ALL.get(place).copied()
     }
 
     /// What loading the library cost, nanoseconds.

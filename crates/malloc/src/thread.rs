@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  ABSENT --first object after the start--> (block) --last key destructor--> DEAD
-//!     \--nothing is placed--> DELEGATING
+//!     \--nothing is placed--> DELEGATING <--nothing is placed any more-- (block)
 //!  (block) <--each call--> BUSY
 //! ```
 //!
@@ -273,14 +273,21 @@ impl Thread {
         self.place = None;
     }
 
-    /// Gives every slot back, and counts for the last time. The block is as good as new then, for
-    /// another thread.
-    pub(crate) fn retire(&mut self) {
-        self.magazines.leave(self.instance.heap());
-        self.count(PROCESS.counters());
+    /// Counts for the last time.
+    fn leave_for_good(&mut self, counters: &Counters) {
+        self.count(counters);
         if let Some(place) = self.place.take() {
             pin::unbind(place);
         }
+    }
+
+    /// Gives every slot back, and counts for the last time. The block is as good as new then, for
+    /// another thread.
+    pub(crate) fn retire(&mut self) {
+        if !PROCESS.is_over() {
+            self.magazines.leave(self.instance.heap());
+        }
+        self.leave_for_good(PROCESS.counters());
         self.home = NOWHERE;
         self.untried = [0; CLASSES];
         self.rounds = 0;
@@ -357,6 +364,9 @@ pub(crate) fn place_at_hand(class: SizeClass, size: usize) -> AtHand {
 /// The same, wherever it comes from. Null where it is left to glibc.
 pub(crate) fn place(class: SizeClass, size: usize) -> *mut c_void {
     let slot = tls::slot();
+    if PROCESS.is_over() {
+        step_aside(slot);
+    }
     match with_block(slot, |thread| thread.take(class, size)) {
         Some(found) => found,
         None => process::place_without_block(slot, class, size),
@@ -377,11 +387,24 @@ pub(crate) fn keep(freed: Slot) -> bool {
     Entered::enter(tls::slot()).is_some_and(|mut entered| entered.thread().keep(freed))
 }
 
-/// Frees a slot of the process's arena.
+/// Frees a slot of the process's arena. Where nothing is placed any more it is nobody's from now on.
 pub(crate) fn release(freed: Slot) {
     let slot = tls::slot();
+    if PROCESS.is_over() {
+        return step_aside(slot);
+    }
     if with_block(slot, |thread| thread.put(freed)).is_none() {
         process::release_without_block(slot, freed);
+    }
+}
+
+/// Nothing is placed any more: this thread leaves everything to glibc, and what it has at hand is
+/// nobody's.
+#[cold]
+#[inline(never)]
+fn step_aside(slot: &ThreadSlot) {
+    if with_block(slot, |thread| thread.leave_for_good(PROCESS.counters())).is_some() {
+        slot.state.store(state::DELEGATING, Ordering::Relaxed);
     }
 }
 

@@ -22,6 +22,11 @@ mod sealed {
     /// All bytes zero is a value of the type.
     #[allow(clippy::missing_safety_doc, reason = "private; the safety section is above")]
     pub unsafe trait Zeroed {}
+
+    /// # Safety
+    /// The type is an atomic number.
+    #[allow(clippy::missing_safety_doc, reason = "private; the safety section is above")]
+    pub unsafe trait Atomic: Zeroed {}
 }
 
 macro_rules! zeroed {
@@ -33,6 +38,15 @@ macro_rules! zeroed {
 
 zeroed!(u8, u16, u32, u64, usize, i32, f32, f64, LineAddr, PageAddr, Cycles);
 zeroed!(AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize);
+
+macro_rules! atomic {
+    ($($type:ty),*) => {$(
+        // SAFETY: it is one.
+        unsafe impl sealed::Atomic for $type {}
+    )*};
+}
+
+atomic!(AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize);
 
 // SAFETY: an array of zero bytes is an array of values that are zero bytes.
 unsafe impl<T: sealed::Zeroed, const N: usize> sealed::Zeroed for [T; N] {}
@@ -79,6 +93,20 @@ impl<T> Table<T> {
             stack.push(entry(index));
         }
         Ok(Self { room: stack.room, length })
+    }
+}
+
+impl<T: sealed::Atomic> Table<T> {
+    /// Gives the memory back to the system, while others may use the table: every entry is zero from
+    /// now on, and takes memory again when it is written. Nothing happens where that is refused.
+    pub fn give_back(&self) {
+        let Room { first, bytes } = self.room;
+        // SAFETY: the range is this value's, private and anonymous, so it reads as zeros afterwards,
+        // which are values of `T`. The entries are atomics, of which there are no other than shared
+        // references to be surprised.
+        let _ = unsafe {
+            rustix::mm::madvise(first.as_ptr().cast(), bytes, rustix::mm::Advice::LinuxDontNeed)
+        };
     }
 }
 
@@ -216,6 +244,16 @@ mod tests {
             }
         });
         assert!(table.iter().all(|word| word.load(Ordering::Relaxed) == 4));
+    }
+
+    #[test]
+    fn what_was_given_back_is_zero_and_can_be_written_again() {
+        let table = Table::<AtomicU32>::zeroed(10_000).expect("40 kB");
+        table.iter().for_each(|word| word.store(7, Ordering::Relaxed));
+        table.give_back();
+        assert!(table.iter().all(|word| word.load(Ordering::Relaxed) == 0));
+        table[9_999].store(8, Ordering::Relaxed);
+        assert_eq!(table[9_999].load(Ordering::Relaxed), 8);
     }
 
     #[test]

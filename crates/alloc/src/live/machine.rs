@@ -99,6 +99,13 @@ impl<M: Memory> Machine<M> {
         self.shows_frames
     }
 
+    /// Gives back the memory that sweeps go through (three second-level caches), until one is
+    /// needed again.
+    pub fn release_sweep(&mut self) {
+        (self.evictor, self.made) = (None, 0);
+        self.abandon();
+    }
+
     /// Makes the memory to sweep through, loads the lines, then sweeps; each as far as the time allows.
     fn evict(&mut self, lines: &[LineAddr], until_ns: u64) -> Result<bool, OsError> {
         if self.evictor.is_none() {

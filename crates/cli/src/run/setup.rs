@@ -119,5 +119,6 @@ pub(crate) fn config(
         reports: path_bytes(reports)?,
         bindings: PathBytes::NONE,
         filters: isochrone_malloc::filters::count().unwrap_or(u32::MAX),
+        force: false,
     })
 }

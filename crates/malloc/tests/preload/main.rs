@@ -13,3 +13,5 @@ mod library;
 mod programs;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod vain;

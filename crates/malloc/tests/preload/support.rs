@@ -88,6 +88,13 @@ impl Rig {
         Self { folder, config }
     }
 
+    /// A rig with these bytes as its atlas.
+    pub(crate) fn of_atlas(atlas: &[u8]) -> Self {
+        let rig = Self::new();
+        std::fs::write(rig.folder.path().join("flat.atlas"), atlas).expect("writable");
+        rig
+    }
+
     /// The same with another configuration.
     pub(crate) fn with(mut self, change: impl FnOnce(&mut Config)) -> Self {
         change(&mut self.config);

@@ -1,0 +1,83 @@
+//! When placing is in vain: no base of the atlas is recognised in what the cores see.
+//!
+//! Lines are then handed out by no distance at all, which costs what placing costs and gains
+//! nothing. So a process tries for a bounded time only, and then leaves everything to glibc for good. What it
+//! has placed stays where it is until it is freed.
+
+use super::Hold;
+use crate::instance::Instance;
+use crate::process::PROCESS;
+use crate::report::Reason;
+use core::sync::atomic::Ordering;
+use isochrone_alloc::live::{Classifier, Plan, Slice};
+use isochrone_os::{OsError, clock};
+
+/// Processor time that is spent in slices at most before any base was recognised: as much as
+/// `isochrone run --fresh` gives a core (`oracle.rs`).
+const VAIN_NS: u64 = 100_000_000;
+/// Times that the machine is asked in vain at most: so short that it is over within a second.
+const RETRIES_IN_VAIN: u32 = 3;
+
+/// A slice before any base was recognised: this thread's processor time when it began.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trial(u64);
+
+impl Instance<'_> {
+    /// Whether this is the process's, which has given up placing.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_process() && PROCESS.is_over()
+    }
+
+    /// A base that fitted nothing may be another one by now.
+    pub(super) fn forgive(&self, now: u64) {
+        let growth = &self.growth;
+        if growth.is_unknown.load(Ordering::Relaxed)
+            && now >= growth.retry_at_ns.load(Ordering::Relaxed)
+        {
+            growth.is_unknown.store(false, Ordering::Relaxed);
+            growth.has_backlog.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// `None` where it is not to be found out: pages were decoded and looked as a base says, or
+    /// placing goes on whatever is found.
+    pub(super) fn begin_trial(&self, hold: &Hold<'_>) -> Option<Trial> {
+        let forced = PROCESS.config().is_some_and(|config| config.force);
+        let tries = self.is_process() && !forced && !self.is_over();
+        (tries && hold.work.classifier.stats().confirmed == 0)
+            .then(|| Trial(clock::thread_cpu_ns()))
+    }
+
+    /// Ends placing where enough was tried.
+    pub(super) fn end_trial(
+        &self,
+        hold: &mut Hold<'_>,
+        trial: Option<Trial>,
+        found: Result<Slice, OsError>,
+    ) {
+        let Some(Trial(began)) = trial else { return };
+        // Where all lines are alike there is nothing to recognise.
+        if found == Ok(Slice::Idle) || hold.work.classifier.stats().confirmed > 0 {
+            return;
+        }
+        hold.work.vain_ns += clock::thread_cpu_ns().saturating_sub(began);
+        let retries = self.growth.retries.load(Ordering::Relaxed);
+        if hold.work.vain_ns >= VAIN_NS || retries >= RETRIES_IN_VAIN {
+            self.end_placing(hold);
+        }
+    }
+
+    /// Leaves everything to glibc, and gives back what only placing needs.
+    fn end_placing(&self, hold: &mut Hold<'_>) {
+        self.note_work(hold);
+        PROCESS.delegate(Reason::UnknownBase);
+        hold.work.machine.release_sweep();
+        // One without pages has no tables to speak of. Where there is no memory for it, there is not
+        // much to be given back.
+        let nothing = Classifier::new(hold.work.atlas, Plan { pages_max: 0, seed: 0 });
+        if let Ok(nothing) = nothing {
+            hold.work.classifier = nothing;
+        }
+        self.give_tables_back();
+    }
+}

@@ -1,0 +1,64 @@
+/* Allocates and frees until what it is given comes from glibc, which its statistics show, or the time in
+ * seconds is over. Objects from before must keep their bytes and be freed in the end. */
+#include <dirent.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { OLD = 60000, SOME = 2000, SIZE = 48 };
+static char *old[OLD];
+static volatile int stop;
+
+static void *works(void *nothing) {
+    static __thread void *mine[SOME];
+    while (!stop) {
+        for (int i = 0; i < SOME; i++) mine[i] = malloc(i % 256);
+        for (int i = 0; i < SOME; i++) free(mine[i]);
+    }
+    return nothing;
+}
+
+/* Whether as much as was asked for is in use by glibc. */
+static int is_glibcs(void) {
+    static void *some[SOME];
+    size_t before = mallinfo2().uordblks;
+    for (int i = 0; i < SOME; i++) some[i] = malloc(SIZE);
+    size_t after = mallinfo2().uordblks;
+    for (int i = 0; i < SOME; i++) free(some[i]);
+    return after - before >= SOME * SIZE;
+}
+
+static int tasks(void) {
+    int count = 0;
+    DIR *folder = opendir("/proc/self/task");
+    while (readdir(folder)) count++;
+    closedir(folder);
+    return count - 2;
+}
+
+int main(int count, char **arguments) {
+    time_t end = time(0) + atoi(arguments[1]);
+    int threads = atoi(arguments[2]);
+    pthread_t thread[16];
+    for (int i = 0; i < OLD; i++) memset(old[i] = malloc(SIZE), i, SIZE);
+    for (int i = 0; i < threads; i++) pthread_create(&thread[i], 0, works, 0);
+    int in_a_row = 0;
+    while (in_a_row < 3 && time(0) < end) in_a_row = is_glibcs() ? in_a_row + 1 : 0;
+    stop = 1;
+    for (int i = 0; i < threads; i++) pthread_join(thread[i], 0);
+    for (int i = 0; i < 1000 && tasks() > 1; i++) usleep(10000);
+    for (int i = 0; i < OLD; i++) {
+        char *object = i % 3 ? old[i] : realloc(old[i], 2 * SIZE);
+        for (int at = 0; at < SIZE; at++)
+            if (object[at] != (char)i) return puts("CHANGED"), 1;
+        if (malloc_usable_size(object) < SIZE) return puts("SHORT"), 1;
+        free(object);
+    }
+    printf("%s, %d task\n", in_a_row < 3 ? "placed" : "glibc", tasks());
+    if (count > 3) free(old[OLD - 1]);
+    return 0;
+}
