@@ -11,18 +11,19 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{folder, isochrone, library, map, mapped_machine, run, tool};
 
-/// `isochrone run` with the library of this build and the map of this machine.
+/// `isochrone run` with the library of this build and the map of this machine, which places whatever
+/// the map promises.
 fn under(folder: &Path, options: &[&str]) -> Command {
-    let mut command = isochrone(folder);
+    let mut command = judged(folder, &map().folder.join("isochrone.atlas"), options);
+    command.args(["--force", "--"]);
     command
-        .arg("run")
-        .arg("--preload")
-        .arg(library())
-        .arg("--atlas")
-        .arg(map().folder.join("isochrone.atlas"))
-        .args(options)
-        .arg("--")
-        .env("TMPDIR", folder);
+}
+
+/// The same with an atlas, where that promises something; the words before the program are missing.
+fn judged(folder: &Path, atlas: &Path, options: &[&str]) -> Command {
+    let mut command = isochrone(folder);
+    command.args(["run", "--preload"]).arg(library()).arg("--atlas").arg(atlas).args(options);
+    command.env("TMPDIR", folder);
     command
 }
 
@@ -160,6 +161,37 @@ fn processes_of_a_run_are_bound_to_different_cores() {
 }
 
 #[test]
+fn where_the_atlas_predicts_no_gain_nothing_is_placed_unless_it_is_forced() {
+    let here = folder("run-no-gain");
+    let own = map().folder.join("isochrone.atlas");
+    let mut contents = isochrone_atlas_store::load(&own).expect("the map of this machine");
+    // All lines of the cache are equally far.
+    for level in contents.levels.iter_mut().filter(|level| level.level == "llc") {
+        let patterns = level.bases.iter_mut().flat_map(|base| &mut base.patterns);
+        patterns.for_each(|pattern| pattern.fill(40.0));
+    }
+    let atlas = here.join("alike.atlas");
+    isochrone_atlas_store::save(&contents, &atlas).expect("it is saved");
+    let run = |options: &[&str], words: &[&str]| {
+        let output =
+            judged(&here, &atlas, options).arg("--").args(words).output().expect("it runs");
+        let (out, err) = said(&output);
+        (output.status.code(), out, err)
+    };
+    let (code, out, err) = run(&["--json", "run.json"], &["sh", "-c", "echo $LD_PRELOAD; exit 7"]);
+    assert_eq!((code, out.as_str()), (Some(7), "\n"), "as without the library: {err}");
+    assert_eq!(
+        err,
+        "isochrone: nothing is placed: the atlas predicts a gain of 1.00 (--force places all the same)\n"
+    );
+    let text = fs::read_to_string(here.join("run.json")).expect("it was written");
+    let record: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert!(record["nothing_placed"].as_str().is_some_and(|why| why.contains("1.00")), "{text}");
+    let (code, out, err) = run(&["--force"], &["sh", "-c", "echo $LD_PRELOAD; exit 7"]);
+    assert!(code == Some(7) && out.contains("libisochrone") && err.is_empty(), "{out}{err}");
+}
+
+#[test]
 fn signals_reach_the_program_once() {
     let here = folder("run-signals");
     let script = "trap 'exit 42' TERM; echo ready; while :; do sleep 0.1; done";
@@ -238,7 +270,7 @@ fn without_an_atlas_one_is_measured_and_kept() {
     let _machine = mapped_machine();
     let first = |words: &[&str]| {
         let output = isochrone(&here)
-            .args(["run", "--preload"])
+            .args(["run", "--force", "--preload"])
             .arg(library())
             .args(words)
             .env("XDG_CACHE_HOME", here.join("cache"))

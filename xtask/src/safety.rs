@@ -109,7 +109,9 @@ fn compare(case: &Case, options: &Options, scratch: &Path) -> Result<Value> {
     if let Some(atlas) = &options.atlas {
         words.extend(["--atlas".to_owned(), atlas.display().to_string()]);
     }
-    words.extend(["--json".to_owned(), report.display().to_string()]);
+    // What is tried is the library, whatever is to be gained here.
+    words.extend(["--force", "--json"].map(str::to_owned));
+    words.push(report.display().to_string());
     words.extend(case.options.iter().map(|&word| word.to_owned()));
     words.push("--".to_owned());
     words.extend(case.command.iter().cloned());

@@ -10,6 +10,8 @@ use super::share::{Share, parse_growth, parse_part};
 
 /// Examples and exit codes below `isochrone run --help`.
 pub(super) const AFTER_HELP: &str = "\
+The preloaded allocator is an experiment, not for production.
+
 Examples:
   isochrone run -- python3 script.py               near lines for its small objects
   isochrone run --report -- ./server --port 80     and say at exit what was placed
@@ -18,6 +20,8 @@ Examples:
   isochrone run --mpi --report -- mpirun -n 2 ./p  collectives of an MPI program in cache lines
   isochrone run --compare -- ./solver              run it once more without, and compare
 
+Nothing is placed where the atlas predicts a gain of 1.00, or no base of it is recognised while the
+program runs; that is said in a line, and --force places all the same.
 The program must be dynamically linked against glibc and not setuid.
 Exit code: the program's own; 128 + N if signal N ended it; 125 if isochrone itself failed,
 126 if the program cannot be run under it, 127 if it was not found.";
@@ -103,11 +107,14 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) host: HostArgs,
     /// Instead: an MPI job (CMD is its mpirun) whose collectives are done in cache lines.
-    #[arg(long, conflicts_with_all = ["mode", "pin", "compare", "check", "fresh"])]
+    #[arg(long, conflicts_with_all = ["mode", "pin", "force", "compare", "check", "fresh"])]
     pub(crate) mpi: bool,
     /// Pin the program's threads.
     #[arg(long, value_enum, default_value_t = PinChoice::Compact)]
     pub(crate) pin: PinChoice,
+    /// Place all the same where the atlas predicts no gain, and go on where no base of it is recognised.
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Say on standard error what was placed, for each process, when all is over.
     #[arg(long)]
     pub(crate) report: bool,
@@ -122,7 +129,7 @@ pub(crate) struct RunArgs {
     /// first four); where they do not, measure a quick atlas for this run, about 6 s.
     #[arg(long)]
     pub(crate) fresh: bool,
-    /// Find double frees, foreign pointers and overlaps while it runs (slower).
+    /// Look for slots that are free and in use at once while it runs (slower).
     #[arg(long)]
     pub(crate) check: bool,
     /// The library to preload [default: libisochrone_malloc.so, or libisochrone_mpi.so, beside this

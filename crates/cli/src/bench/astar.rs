@@ -129,6 +129,7 @@ fn others(
                 setup::config(policy, placement, &found.contents, &found.path, scratch)?;
             // The program pins its own threads.
             config.pin = Pin::None;
+            config.force = true;
             let place = scratch.join("config");
             std::fs::write(&place, config.to_bytes())?;
             arms.push(ArmSpec::malloc(OURS, Some(ours), Some(&place)));

@@ -5,6 +5,7 @@
 
 pub(crate) mod atlas;
 pub(crate) mod child;
+mod gain;
 pub(crate) mod library;
 pub(crate) mod mpi;
 mod program;
@@ -49,6 +50,8 @@ pub(crate) struct RunRecord {
     code: u8,
     mode: &'static str,
     near: String,
+    /// Why the program was run without the library, if it was.
+    nothing_placed: Option<String>,
     processes: Vec<ProcessRecord>,
     compare: Option<Comparison>,
 }
@@ -90,22 +93,39 @@ fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
     let found = fresh.unwrap_or(found);
     let mut policy = setup::policy(setup::mode(args.mode), &args.placement, &found.contents);
     policy.checked = args.check;
+    let cores = setup::cores(&found.contents)?;
+    let nothing = match args.force {
+        true => None,
+        false => gain::none(&found.path, &cores, &policy)?,
+    };
     let config = Config {
         pin: setup::pin(args.pin),
+        force: args.force,
         bindings: setup::bindings(scratch.path())?,
         ..setup::config(policy, &args.placement, &found.contents, &found.path, scratch.path())?
     };
     let under = Under { args, program, library, config, scratch: scratch.path() };
     let signals = Signals::hold()?;
     let _awake = args.host.awake.then(|| Awake::start(under.config.cores.as_slice()));
-    let (code, compare) = under.run(&signals)?;
+    let (code, compare) = match &nothing {
+        Some(words) => {
+            terminal.complain(&format!("isochrone: {words}"));
+            (signals.run(&Program::new(under.program.as_os_str(), &args.command))?, None)
+        }
+        None => under.run(&signals)?,
+    };
+    let processes = record::read_all(scratch.path())?;
+    if let Some(line) = words::ended(&processes) {
+        terminal.complain(&line);
+    }
     if args.report || args.compare || args.json.is_some() {
         let record = RunRecord {
             command: args.command.iter().map(|w| w.to_string_lossy().into_owned()).collect(),
             code,
             mode: under.config.policy.mode.as_str(),
             near: args.placement.near.to_string(),
-            processes: record::read_all(scratch.path())?,
+            nothing_placed: nothing,
+            processes,
             compare,
         };
         say(args, &record, terminal)?;

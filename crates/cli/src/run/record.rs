@@ -70,6 +70,8 @@ pub(crate) struct ProcessRecord {
     pub(crate) placeable: Count,
     pub(crate) placed_share: Option<f64>,
     pub(crate) delegated: Vec<Delegated>,
+    /// Why it left everything to glibc for good, if it did.
+    pub(crate) placed_no_more: Option<String>,
     /// Share of the slots drawn from the pool that were in the near quantile of their core.
     pub(crate) near_share: Option<f64>,
     /// Mean distance of the slots handed out, and of lines drawn evenly from the same pool.
@@ -128,6 +130,7 @@ impl ProcessRecord {
             placeable: report.placeable().into(),
             placed_share: report.placed_share(),
             delegated: reasons.filter(|left| left.count.objects > 0).collect(),
+            placed_no_more: report.placed_no_more().map(|reason| reason.as_str().to_owned()),
             near_share: report.near_share(),
             llc: distances(Level::Llc),
             dram: distances(Level::Dram),

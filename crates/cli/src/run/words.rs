@@ -11,6 +11,34 @@ use super::{Comparison, RunRecord};
 /// Why no page was classified though it was tried.
 const NO_BASE: &str = "no base of the atlas was recognised in what the cores see now";
 
+/// One line if processes left everything to glibc for good.
+pub(super) fn ended(processes: &[ProcessRecord]) -> Option<String> {
+    let mut reasons: Vec<&str> =
+        processes.iter().filter_map(|process| process.placed_no_more.as_deref()).collect();
+    let count = reasons.len();
+    reasons.sort_unstable();
+    reasons.dedup();
+    let reasons: Vec<&str> = reasons.into_iter().map(why).collect();
+    let many = match processes.len() {
+        1 => "the process".to_owned(),
+        all => format!("{count} of {all} processes"),
+    };
+    (count > 0).then(|| format!("isochrone: placing ended in {many}: {}", reasons.join("; ")))
+}
+
+/// A reason for which a process places nothing any more, in words.
+fn why(reason: &str) -> &str {
+    match reason {
+        "unknown_base" => {
+            "no base of the atlas was recognised in what the cores see now (--fresh measures a new \
+             atlas, --force goes on)"
+        }
+        "no_atlas" => "the atlas cannot be used, or was changed since it was looked at",
+        "no_memory" => "there was no memory for its tables",
+        other => other,
+    }
+}
+
 /// Below each process, in the order in which a reader asks.
 pub(super) fn report(record: &RunRecord) -> String {
     let mut text = format!(
@@ -20,6 +48,10 @@ pub(super) fn report(record: &RunRecord) -> String {
         record.processes.len(),
         if record.processes.len() == 1 { "" } else { "es" }
     );
+    if let Some(words) = &record.nothing_placed {
+        _ = writeln!(text, "  {words}");
+        return text;
+    }
     if record.processes.is_empty() {
         text.push_str(
             "  no process left a report: the program may have cleared its environment, or it\n  \
@@ -172,4 +204,30 @@ fn compared(text: &mut String, comparison: &Comparison) {
         fmt::seconds(comparison.with.seconds),
         fmt::seconds(comparison.without.seconds)
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use isochrone_malloc::{REPORT_BYTES, Report};
+
+    use super::*;
+
+    /// What a process leaves whose word 16, why it places no more, is this.
+    fn process(places_no_more: u64) -> ProcessRecord {
+        let mut bytes = vec![0; REPORT_BYTES];
+        bytes[..8].copy_from_slice(b"ISO-RPT\x03");
+        bytes[16 * 8..17 * 8].copy_from_slice(&places_no_more.to_le_bytes());
+        ProcessRecord::of(&Report::from_bytes(&bytes).expect("a record of this version"))
+    }
+
+    #[test]
+    fn one_line_says_that_placing_ended_and_why() {
+        assert_eq!(ended(&[]), None);
+        assert_eq!(ended(&[process(0), process(0)]), None);
+        let line = ended(&[process(6)]).expect("a line");
+        assert!(line.contains("ended in the process: no base of the atlas"), "{line}");
+        let line = ended(&[process(6), process(0), process(5), process(6)]).expect("a line");
+        assert!(line.contains("in 3 of 4 processes: the atlas cannot be used"), "{line}");
+        assert!(line.contains("; no base") && !line.contains('\n'), "{line}");
+    }
 }

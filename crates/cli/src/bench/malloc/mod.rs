@@ -152,6 +152,8 @@ impl Field {
         let mut config =
             setup::config(policy, placement, &found.contents, &found.path, scratch.path())?;
         config.pin = Pin::Compact;
+        // What placing costs is to be seen where it gains nothing, too.
+        config.force = true;
         let cores = setting.cores(usize::MAX)?;
         config.cores = isochrone_malloc::CoreList::new(&cores).context("too many cores")?;
         let place = scratch.path().join("config");
