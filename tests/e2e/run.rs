@@ -98,7 +98,7 @@ fn each_mode_and_a_small_limit_lose_nothing() {
         &["--mode", "adversarial", "--near", "1/8"],
         &["--arena-limit", "1M"],
         &["--check", "--pin", "spread"],
-        &["--pin", "none", "--waste", "100%", "--slack", "4M"],
+        &["--pin", "compact", "--waste", "100%", "--slack", "4M"],
     ];
     for options in modes {
         let output = under(&here, options).args(BUSY).output().expect("it runs");
@@ -148,7 +148,8 @@ fn processes_of_a_run_are_bound_to_different_cores() {
          sleep 1; touch stop; wait; cat a b; \
          taskset -c 1 perl -e '{script}' stop"
     );
-    let output = under(&here, &[]).args(["sh", "-c", &both]).current_dir(&here).output();
+    let bound = ["--pin", "compact"];
+    let output = under(&here, &bound).args(["sh", "-c", &both]).current_dir(&here).output();
     let (out, err) = said(&output.expect("it runs"));
     let mut cores: Vec<&str> =
         out.lines().filter_map(|line| line.split_whitespace().nth(1)).collect();
@@ -158,6 +159,22 @@ fn processes_of_a_run_are_bound_to_different_cores() {
         assert!(cores.iter().all(|core| core.parse::<u16>().is_ok()), "one core each: {out}{err}");
         assert_ne!(cores[0], cores[1], "two processes have a core each: {out}{err}");
     }
+}
+
+#[test]
+fn without_being_asked_no_thread_is_bound_and_the_report_says_what_that_means() {
+    let Some(_) = tool("perl") else { return };
+    let here = folder("run-unbound");
+    let _machine = mapped_machine();
+    // It looks when it has more in use than a second-level cache holds.
+    let script = r#"my @a = map { "x" x 24 . $_ } 1..200000; open F, "/proc/self/status";
+        while (<F>) { print if /Cpus_allowed_list/ }"#;
+    let direct = Command::new("perl").args(["-e", script]).output().expect("perl runs");
+    let output =
+        under(&here, &["--report"]).args(["perl", "-e", script]).output().expect("it runs");
+    let (out, err) = said(&output);
+    assert_eq!(out, said(&direct).0, "{err}");
+    assert!(err.contains("threads are not bound (--pin none)"), "{err}");
 }
 
 #[test]

@@ -19,6 +19,7 @@ Examples:
   isochrone run --near 1/8 --waste 50% -- ./solver nearer lines for more memory
   isochrone run --mpi --report -- mpirun -n 2 ./p  collectives of an MPI program in cache lines
   isochrone run --compare -- ./solver              run it once more without, and compare
+  isochrone run --pin compact -- ./solver          threads stay on the cores that their lines are near
 
 Nothing is placed where the atlas predicts a gain of 1.00, or no base of it is recognised while the
 program runs; that is said in a line, and --force places all the same.
@@ -44,7 +45,7 @@ pub(crate) enum PinChoice {
     Compact,
     /// Thread after thread to the next core, each physical core once first.
     Spread,
-    /// Not at all: a thread that moves has near lines only until it moves.
+    /// Not at all: what a thread took is near the core that it took it on, until it moves.
     None,
 }
 
@@ -110,7 +111,7 @@ pub(crate) struct RunArgs {
     #[arg(long, conflicts_with_all = ["mode", "pin", "force", "compare", "check", "fresh"])]
     pub(crate) mpi: bool,
     /// Pin the program's threads.
-    #[arg(long, value_enum, default_value_t = PinChoice::Compact)]
+    #[arg(long, value_enum, default_value_t = PinChoice::None)]
     pub(crate) pin: PinChoice,
     /// Place all the same where the atlas predicts no gain, and go on where no base of it is recognised.
     #[arg(long)]

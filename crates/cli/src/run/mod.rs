@@ -50,6 +50,7 @@ pub(crate) struct RunRecord {
     code: u8,
     mode: &'static str,
     near: String,
+    pin: &'static str,
     /// Why the program was run without the library, if it was.
     nothing_placed: Option<String>,
     processes: Vec<ProcessRecord>,
@@ -124,6 +125,7 @@ fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
             code,
             mode: under.config.policy.mode.as_str(),
             near: args.placement.near.to_string(),
+            pin: setup::pin_name(args.pin),
             nothing_placed: nothing,
             processes,
             compare,

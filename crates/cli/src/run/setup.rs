@@ -88,6 +88,15 @@ pub(crate) fn pin(choice: PinChoice) -> Pin {
     }
 }
 
+/// The same as the options name it.
+pub(crate) fn pin_name(choice: PinChoice) -> &'static str {
+    match choice {
+        PinChoice::Compact => "compact",
+        PinChoice::Spread => "spread",
+        PinChoice::None => "none",
+    }
+}
+
 /// A new table in a folder, in which the processes of a run count the threads that they bind.
 pub(crate) fn bindings(folder: &Path) -> Result<PathBytes> {
     let path = folder.join("bindings");

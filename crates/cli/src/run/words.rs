@@ -11,6 +11,10 @@ use super::{Comparison, RunRecord};
 /// Why no page was classified though it was tried.
 const NO_BASE: &str = "no base of the atlas was recognised in what the cores see now";
 
+/// What it means that threads are not bound.
+const UNBOUND: &str = "  threads are not bound (--pin none): what a thread took is near the core that it took \
+    it on,\n  until the system moves it\n";
+
 /// One line if processes left everything to glibc for good.
 pub(super) fn ended(processes: &[ProcessRecord]) -> Option<String> {
     let mut reasons: Vec<&str> =
@@ -51,6 +55,9 @@ pub(super) fn report(record: &RunRecord) -> String {
     if let Some(words) = &record.nothing_placed {
         _ = writeln!(text, "  {words}");
         return text;
+    }
+    if record.pin == "none" {
+        text.push_str(UNBOUND);
     }
     if record.processes.is_empty() {
         text.push_str(
