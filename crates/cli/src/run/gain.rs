@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     /// A level of one core; one pattern for each class of pages, and how often each key is seen.
-    fn level(name: &str, patterns: Vec<Vec<f32>>, keys: u16) -> LevelMap {
+    fn level(name: &str, patterns: Vec<Vec<f32>>, keys: u8) -> LevelMap {
         let codes = 64 * patterns.len();
         let flat = patterns.iter().all(|p| p.iter().all(|cycles| *cycles == p[0]));
         LevelMap {
@@ -88,7 +88,7 @@ mod tests {
             method: "none".to_owned(),
             period: 64,
             classes: u8::try_from(patterns.len()).unwrap(),
-            canonical_key: (0..codes).map(|code| u16::try_from(code).unwrap() % keys).collect(),
+            canonical_key: (0..64_u8).map(|key| key % keys).collect(),
             bases: vec![Base { core: 0, patterns, rounds: 1 }],
             core_base: vec![Some(0)],
             probe_lines: vec![0, 1, 2],
@@ -102,7 +102,7 @@ mod tests {
         }
     }
 
-    fn gain_of(llc: Vec<f32>, keys: u16) -> Option<f32> {
+    fn gain_of(llc: Vec<f32>, keys: u8) -> Option<f32> {
         let cores = vec![Core { id: 0, ..Core::default() }];
         let contents = Contents {
             complete: true,
