@@ -2,14 +2,22 @@
 
 #![allow(clippy::tests_outside_test_module, reason = "this whole binary is tests")]
 
-mod bench;
-mod coll;
 mod damage;
 mod hostile;
 mod interrupt;
 mod kept;
+mod laboratory;
 mod look;
+mod mpi;
 mod privileges;
 mod report;
 mod run;
+#[path = "../support.rs"]
 mod support;
+
+use std::path::PathBuf;
+
+/// Where the command of this build is.
+fn command() -> PathBuf {
+    env!("CARGO_BIN_EXE_isochrone").into()
+}

@@ -18,7 +18,7 @@ fn an_ordinary_user_gets_a_map_without_frames() {
     let folder = scratch.path();
     fs::set_permissions(folder, fs::Permissions::from_mode(0o777)).expect("its mode");
     let binary = folder.join("isochrone");
-    fs::copy(env!("CARGO_BIN_EXE_isochrone"), &binary).expect("a copy");
+    fs::copy(crate::command(), &binary).expect("a copy");
     let _machine = machine();
     let output = Command::new(setpriv)
         .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all"])

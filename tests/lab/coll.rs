@@ -1,20 +1,11 @@
-//! Collectives by the real commands: an MPI program that is run in lines, the comparison with an MPI, lines
-//! near and far, and the model against live calls. No time is judged.
+//! Collectives by the real commands: the comparison with an MPI, lines near and far, and the model against live calls.
+//! No time is judged.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{folder, isochrone, machine, map, mapped_machine, tool};
-
-/// `libisochrone_mpi.so` of this build, which lies beside the command or beside the tests.
-fn library() -> PathBuf {
-    let here = Path::new(env!("CARGO_BIN_EXE_isochrone")).with_file_name("libisochrone_mpi.so");
-    let test = std::env::current_exe().expect("a test is a program");
-    let places = [here, test.with_file_name("libisochrone_mpi.so")];
-    places.into_iter().find(|path| path.exists()).expect("it was built with this test")
-}
+use crate::support::{folder, isochrone, machine, map, mapped_machine, mpi_library, tool};
 
 /// Runs the command, which writes its figures to standard output.
 fn figures(here: &Path, words: &[&str]) -> Value {
@@ -30,72 +21,13 @@ fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-const PROGRAM: &str = r#"
-#include <mpi.h>
-#include <stdio.h>
-#include <unistd.h>
-int main(void) {
-  int rank, word = 0, sum = 0, wrong = 0;
-  MPI_Init(NULL, NULL);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  for (int round = 0; round < 1300; round++) {
-    word = rank == round % 2 ? round : -1;
-    MPI_Bcast(&word, 1, MPI_INT, round % 2, MPI_COMM_WORLD);
-    MPI_Allreduce(&word, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    wrong += word != round || sum != 2 * round;
-    if (round == 0) usleep(200000);
-  }
-  if (rank == 0) printf("wrong: %d\n", wrong);
-  MPI_Finalize();
-  return wrong != 0;
-}
-"#;
-
-#[test]
-fn an_mpi_program_runs_in_lines() {
-    for mpi in ["openmpi", "mpich"] {
-        let Some(compiler) = tool(&format!("mpicc.{mpi}")) else { continue };
-        let here = folder(&format!("coll-run-{mpi}"));
-        std::fs::write(here.join("program.c"), PROGRAM).expect("a source");
-        let built = Command::new(compiler)
-            .args(["-O1", "-o", "program", "program.c"])
-            .current_dir(&here)
-            .output()
-            .expect("a compiler");
-        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-        let output = isochrone(&here)
-            .args(["run", "--mpi", "--report", "--json", "job.json", "--preload"])
-            .arg(library())
-            .args(["--", &format!("mpirun.{mpi}"), "-n", "2", "./program"])
-            .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
-            .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
-            .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
-            .env("TMPDIR", &here)
-            .output()
-            .expect("it runs");
-        let err = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{mpi}: {err}");
-        assert_eq!(String::from_utf8_lossy(&output.stdout), "wrong: 0\n", "{mpi}");
-        assert!(err.contains("in lines"), "{mpi}: {err}");
-        let text = std::fs::read_to_string(here.join("job.json")).expect("it was written");
-        let record: Value = serde_json::from_str(&text).expect("JSON");
-        let ranks = record["ranks"].as_array().expect("a list");
-        assert_eq!(ranks.len(), 2, "{record}");
-        for rank in ranks {
-            let lines = |name: &str| rank["calls"][name]["lines"].as_u64().unwrap_or(0);
-            // The MPI does the first 1023 calls of a communicator.
-            assert!(lines("bcast") == 788 && lines("allreduce") == 789, "{mpi}: {rank}");
-        }
-    }
-}
-
 #[test]
 fn collectives_are_compared_cell_by_cell() {
     if cores() < 2 || tool("mpirun.openmpi").is_none() {
         return;
     }
     let here = folder("coll-bench");
-    let library = library().display().to_string();
+    let library = mpi_library().display().to_string();
     let _machine = machine();
     let found = figures(
         &here,

@@ -22,13 +22,7 @@ const STEPS: &[Step] = &[
         &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"],
         &[],
     ),
-    // What is built is what counts here: the last step of optimisation takes as long as all others together.
-    (
-        "build",
-        "cargo",
-        &["build", "--release", "--locked"],
-        &[("CARGO_PROFILE_RELEASE_LTO", "off"), ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")],
-    ),
+    ("build", "cargo", &["build", "--release", "--locked"], &[]),
     ("preload format", "cargo", &["fmt", "--manifest-path", PRELOAD, "--check"], &[]),
     (
         "preload lints",

@@ -13,18 +13,18 @@ const SONAME: &str = "libisochrone.so.0";
 pub(crate) fn run(root: &Path, mut arguments: impl Iterator<Item = String>) -> Result<()> {
     let prefix = arguments.next().context("name a folder: cargo xtask install /usr/local")?;
     let built = Command::new("cargo")
-        .args(["build", "--release", "--locked", "-p", "isochrone-capi"])
+        .args(["build", "--profile", "dist", "--locked", "-p", "isochrone-capi"])
         .current_dir(root)
         .status()
         .context("cargo cannot be started")?;
     ensure!(built.success(), "the library was not built");
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let (release, capi) = (target.join("release"), root.join("crates/capi"));
+    let (built, capi) = (target.join("dist"), root.join("crates/capi"));
     let library = Path::new(&prefix).join("lib");
     for (from, to) in [
-        (release.join("libisochrone.so"), library.join(SONAME)),
-        (release.join("libisochrone.a"), library.join("libisochrone.a")),
+        (built.join("libisochrone.so"), library.join(SONAME)),
+        (built.join("libisochrone.a"), library.join("libisochrone.a")),
         (capi.join("isochrone.pc"), library.join("pkgconfig/isochrone.pc")),
         (capi.join("include/isochrone.h"), Path::new(&prefix).join("include/isochrone.h")),
     ] {

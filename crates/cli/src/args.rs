@@ -1,52 +1,37 @@
 //! The command line, its help and its examples, in one place; everything else takes typed values.
 
-mod bench;
 mod cla;
-mod dataflow;
+mod laboratory;
 mod predict;
 mod run;
-mod share;
 mod shown;
-mod sim;
-mod taskbench;
-mod verify;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-pub(crate) use bench::{
-    AstarArgs, BenchCommand, ChaseArgs, CollArgs, CommonArgs, FlagsArgs, MallocArgs,
-    StructuresArgs, TierArgs, TierPart,
-};
 pub(crate) use cla::ClaArgs;
-pub(crate) use dataflow::{
-    CholeskyArgs, CholeskyRun, DataflowArgs, HistogramArgs, JacobiArgs, KernelsChoice, MatrixArgs,
-    StreamclusterArgs,
-};
+pub(crate) use isochrone_console::args::{ColourChoice, parse_bytes, parse_cores};
+use isochrone_console::partner::BUILD;
+use isochrone_console::run::usage::UsageArgs;
+pub(crate) use laboratory::LaboratoryCommand;
 pub(crate) use predict::{
     AcksName, ObjectiveName, PredictArgs, StartName, Term, TermAsked, TermName,
 };
-pub(crate) use run::{PinChoice, PlacementArgs, RunArgs, RunMode};
-pub(crate) use share::Share;
-pub(crate) use sim::{SimArgs, SimCommand, SizeChoice, SpeedArgs, SweepArgs};
-pub(crate) use taskbench::{TaskbenchArgs, TaskbenchRun};
-pub(crate) use verify::{ModelArgs, VerifyCommand};
+pub(crate) use run::RunArgs;
 
-use crate::bench::RankArgs;
-use crate::run::usage::UsageArgs;
-use crate::tier::{TierArmArgs, TierCommand};
-use crate::workload::WorkloadArgs;
+use crate::tier::TierCommand;
 
 /// Measures how far every core is from every memory block, region and other core, and arranges data,
 /// communication, tasks and pages by it.
 #[derive(Debug, Parser)]
 #[command(
     name = "isochrone",
-    version,
+    version = BUILD,
     about,
     after_help = "Start with `isochrone map`. Every command has examples in its own --help.\n\
-                  Exit codes: 0 done, 1 failed, 2 wrong usage, 3 interrupted (what was measured is kept)."
+                  Exit codes: 0 done, 1 failed, 2 wrong usage, 3 interrupted (what was measured is kept),\n\
+                  126 and 127 where the laboratory, isochrone-lab, is of other sources or not there."
 )]
 pub(crate) struct Cli {
     /// What to do.
@@ -55,17 +40,9 @@ pub(crate) struct Cli {
     /// Colours: auto (on a terminal), always, never.
     #[arg(long, global = true, value_enum, default_value_t = ColourChoice::Auto)]
     pub(crate) color: ColourChoice,
-}
-
-/// When to colour the terminal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ColourChoice {
-    /// On a terminal only.
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
+    /// Of which sources the program is that starts this one.
+    #[arg(long, hide = true, value_name = "BUILD")]
+    pub(crate) of_build: Option<String>,
 }
 
 /// The commands.
@@ -103,42 +80,12 @@ pub(crate) enum Command {
     /// collectives in cache lines.
     #[command(after_help = run::AFTER_HELP)]
     Run(RunArgs),
-    /// Measure on this machine what each part gains and costs, beside others that do the same: placements
-    /// and allocators, collectives, tasks, memory larger than fast memory.
-    #[command(after_help = bench::AFTER_HELP)]
-    Bench {
-        /// What is compared.
-        #[command(subcommand)]
-        command: BenchCommand,
-    },
     /// Predict a collective on any machine: the tree, and between which times it takes.
     #[command(after_help = predict::AFTER_HELP)]
     Predict(PredictArgs),
-    /// Run task benchmarks on a large machine in virtual time, every coherence message counted.
-    #[command(after_help = sim::AFTER_HELP)]
-    Sim {
-        /// What is simulated.
-        #[command(subcommand)]
-        command: SimCommand,
-    },
     /// Predict, simulate and check a cache-line-aware program that is written as text.
     #[command(after_help = cla::AFTER_HELP)]
     Cla(ClaArgs),
-    /// Is the model right? Against live calls here, or against published figures.
-    #[command(after_help = verify::AFTER_HELP)]
-    Verify {
-        /// Against what.
-        #[command(subcommand)]
-        command: VerifyCommand,
-    },
-    /// Print a paper's figures beside ours.
-    #[command(after_help = "Examples:\n  \
-            isochrone reproduce latency-checker --atlas isochrone.atlas --html grids.html\n  \
-            isochrone reproduce hidden-numa --bench astar.json --html figures.html\n  \
-            isochrone reproduce pspt --html pspt.html --json pspt.json\n  \
-            isochrone reproduce numa-aware-runtime --results runs.jsonl --json rows.json --html page.html\n  \
-            isochrone reproduce cla --html cla.html")]
-    Reproduce(ReproduceArgs),
     /// Memory larger than fast memory: what this kernel lacks for it, and how it can be had.
     #[command(after_help = "Examples:\n  isochrone tier check\n  isochrone tier check --json")]
     Tier {
@@ -149,15 +96,8 @@ pub(crate) enum Command {
     /// Runs a program and leaves what it took; part of `run` and `bench`.
     #[command(hide = true)]
     Usage(UsageArgs),
-    /// Does one arm's work; part of `bench`.
-    #[command(hide = true)]
-    Workload(WorkloadArgs),
-    /// One run on an area larger than fast memory; part of `bench`.
-    #[command(hide = true)]
-    TierArm(TierArmArgs),
-    /// One process of an MPI job; part of `bench coll`.
-    #[command(hide = true)]
-    CollRank(RankArgs),
+    #[command(flatten)]
+    Laboratory(LaboratoryCommand),
     /// Print shell completions.
     #[command(
         after_help = "Example:\n  isochrone completions bash > /etc/bash_completion.d/isochrone"
@@ -296,102 +236,6 @@ pub(crate) struct MachineArgs {
     /// As JSON.
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// What `reproduce` takes.
-#[derive(Debug, Args)]
-pub(crate) struct ReproduceArgs {
-    /// Which paper.
-    #[arg(value_enum)]
-    pub(crate) paper: Paper,
-    /// This machine's atlas, for the measured side; a quick map is made if there is none.
-    #[arg(long, default_value = "isochrone.atlas")]
-    pub(crate) atlas: PathBuf,
-    /// A* on this machine, for hidden-numa: what `isochrone bench astar --json` wrote.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) bench: Option<PathBuf>,
-    /// The simulated machine, for numa-aware-runtime: a bundled one or a TOML file.
-    #[arg(long, value_name = "NAME", default_value = "bullion-s-16s")]
-    pub(crate) machine: String,
-    /// How much of numa-aware-runtime is run.
-    #[arg(long, value_enum, default_value_t = DepthChoice::Paper)]
-    pub(crate) depth: DepthChoice,
-    /// Finished runs of numa-aware-runtime, a line each; what stands there is not done again.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) results: Option<PathBuf>,
-    /// Runs at once [default: one for each core of this machine].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) jobs: Option<u16>,
-    /// Figures as one HTML page.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
-    /// As JSON.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-}
-
-/// How much of a grid is run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DepthChoice {
-    /// 16, 96 and 288 threads, one seed.
-    Quick,
-    /// All numbers of threads, 20 seeds of DFT, ablations at 288.
-    Paper,
-    /// Both rankings and initialisations with five seeds at all numbers of threads as well.
-    Full,
-}
-
-/// Papers whose figures can be printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Paper {
-    /// The Latency Checker poster's grids, and Figure 2 of the Euro-Par paper for this machine.
-    LatencyChecker,
-    /// Figures 2 and 4 of the Euro-Par paper on hidden non-uniformity.
-    HiddenNuma,
-    /// Figures 6 to 8 and Tables I and II of the CCGrid paper on partially separated page tables,
-    /// simulated.
-    Pspt,
-    /// Tables 2 and 3 and Figures 2 to 7 of the TPDS paper on coherence traffic, simulated.
-    NumaAwareRuntime,
-    /// Table 1, the five latencies and Figures 2 and 3 of the paper on cache-line-aware programs.
-    Cla,
-}
-
-/// `256M`, `2G`, `64k` or plain bytes.
-pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
-    let (number, unit) = match text.find(|c: char| !c.is_ascii_digit()) {
-        Some(at) => text.split_at(at),
-        None => (text, ""),
-    };
-    let factor: u64 = match unit.trim_end_matches("iB").trim_end_matches('B') {
-        "" => 1,
-        "k" | "K" => 1 << 10,
-        "m" | "M" => 1 << 20,
-        "g" | "G" => 1 << 30,
-        "t" | "T" => 1 << 40,
-        _ => return Err(format!("`{unit}` is no unit: use k, M, G or T")),
-    };
-    let number: u64 = number.parse().map_err(|_| format!("`{text}` is not a size: try 256M"))?;
-    number.checked_mul(factor).ok_or_else(|| format!("`{text}` is too large"))
-}
-
-/// `0,2-5` as numbers, ascending, each once.
-pub(crate) fn parse_cores(text: &str) -> Result<Vec<u16>, String> {
-    let mut cores = Vec::new();
-    for part in text.split(',') {
-        let (from, to) = part.split_once('-').unwrap_or((part, part));
-        let number = |t: &str| {
-            t.trim().parse::<u16>().map_err(|_| format!("`{t}` in `{text}` is not a core number"))
-        };
-        let (from, to) = (number(from)?, number(to)?);
-        if from > to {
-            return Err(format!("`{part}` runs backwards"));
-        }
-        cores.extend(from..=to);
-    }
-    cores.sort_unstable();
-    cores.dedup();
-    Ok(cores)
 }
 
 #[cfg(test)]

@@ -1,35 +1,29 @@
-//! The `isochrone` command: the only crate that reads the environment, prints, or exits.
+//! The `isochrone` command: measures, shows, runs, predicts and advises. What only proves claims is in the
+//! laboratory, which it starts for `bench`, `reproduce`, `sim` and `verify`.
 //!
 //! `args` is the whole command line; each command has a module; `view` turns an atlas into what
-//! people look at. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 interrupted with results kept;
-//! `run` has those of the program that it runs.
+//! people look at. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 interrupted with results kept, 126 and 127 where
+//! the laboratory is of other sources or not there; `run` has those of the program that it runs.
 
 mod args;
-mod bench;
 mod cla;
 mod diff;
 mod export;
-mod line_costs;
 mod machine;
 mod map;
-mod output;
 mod predict;
-mod progress;
-mod reproduce;
-mod reproduce_command;
 mod run;
-mod schedule_file;
 mod show;
-mod sim;
 mod tier;
-mod verify;
 mod view;
-mod workload;
 
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{CommandFactory, Parser};
+use isochrone_console::partner::{self, Partner};
+use isochrone_console::run::usage;
+use isochrone_console::{line_costs, output, pages, progress};
 
 use args::{Cli, Command};
 use output::Terminal;
@@ -37,6 +31,10 @@ use output::Terminal;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let terminal = Terminal::detect(cli.color);
+    if let Err(refusal) = partner::admits(Partner::Command, cli.of_build.as_deref()) {
+        terminal.complain(&format!("isochrone: {refusal}"));
+        return ExitCode::from(partner::REFUSED);
+    }
     match dispatch(cli.command, &terminal) {
         Ok(code) => code,
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -55,28 +53,27 @@ fn dispatch(command: Command, terminal: &Terminal) -> Result<ExitCode> {
         Command::Export(args) => export::run(&args, terminal),
         Command::Machine(args) => machine::run(&args, terminal),
         Command::Run(args) => Ok(run::run(&args, terminal)),
-        Command::Bench { command } => bench::run(&command, terminal),
         Command::Predict(args) => predict::run(&args, terminal),
         Command::Cla(args) => cla::run(&args, terminal),
-        Command::Verify { command } => verify::run(&command, terminal),
-        Command::Reproduce(args) => reproduce_command::run(&args, terminal),
-        Command::Sim { command } => sim::run(&command, terminal),
-        Command::Usage(args) => run::usage::run(&args),
-        Command::Workload(args) => workload::run(&args, terminal),
-        Command::Tier { command } => tier::check::run(&command, terminal),
-        Command::TierArm(args) => tier::run(&args, terminal),
-        Command::CollRank(args) => bench::coll_rank(&args, terminal),
+        Command::Tier { command } => tier::run(&command, terminal),
+        Command::Laboratory(_) => Ok(laboratory(terminal)),
+        Command::Usage(args) => usage::run(&args),
         Command::Completions { shell } => {
-            let mut text = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "isochrone", &mut text);
-            terminal.print(&String::from_utf8_lossy(&text))?;
+            terminal.print(&pages::completions(shell, Cli::command()))?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Man => {
-            let mut text = Vec::new();
-            clap_mangen::Man::new(Cli::command()).render(&mut text)?;
-            terminal.print(&String::from_utf8_lossy(&text))?;
+            terminal.print(&pages::manual(Cli::command())?)?;
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+/// Becomes the laboratory, which understands the same words.
+fn laboratory(terminal: &Terminal) -> ExitCode {
+    let words = std::env::args_os().skip(1);
+    if let Err(error) = Partner::Laboratory.become_it(words) {
+        terminal.complain(&format!("isochrone: {}", output::words(&error)));
+    }
+    ExitCode::from(partner::NOT_THERE)
 }

@@ -10,22 +10,22 @@ use isochrone_machine::{ClassCost, LineCosts, Machine, PairClass};
 
 /// A cost table with where it comes from.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Table {
+pub struct Table {
     /// The machine in a few words.
-    pub(crate) machine: String,
+    pub machine: String,
     /// The costs.
-    pub(crate) costs: LineCosts,
+    pub costs: LineCosts,
     /// Names of the classes.
-    pub(crate) classes: Vec<String>,
+    pub classes: Vec<String>,
     /// What is not known but assumed.
-    pub(crate) assumed: Vec<String>,
+    pub assumed: Vec<String>,
     /// What the paper's model leaves out, as the atlas has it; nothing for a described machine.
-    pub(crate) terms: Vec<CostTerm>,
+    pub terms: Vec<CostTerm>,
 }
 
 /// The table of a machine that is named, or of this one by its atlas. With `siblings`, every core of the
 /// named one has a second thread.
-pub(crate) fn of(machine: Option<&str>, atlas: &Path, siblings: bool) -> Result<Table> {
+pub fn of(machine: Option<&str>, atlas: &Path, siblings: bool) -> Result<Table> {
     match machine {
         Some(name) => described(&isochrone_host::find_machine(name)?, siblings),
         None if siblings => {
@@ -52,7 +52,7 @@ fn described(machine: &Machine, siblings: bool) -> Result<Table> {
 const LOCAL_CYCLES: f64 = 5.0;
 
 /// The table of this machine, as far as its atlas goes: transfers of modified lines, several lines, DRAM.
-pub(crate) fn measured(atlas: &Contents) -> Result<Table> {
+pub fn measured(atlas: &Contents) -> Result<Table> {
     let map = atlas.transfers.iter().find(|t| t.state == "modified");
     let map = map.context(
         "the atlas has no line transfers; measure them with `isochrone map --only transfer,multiline,block`",
@@ -92,7 +92,7 @@ pub(crate) fn measured(atlas: &Contents) -> Result<Table> {
 
 /// An owner, a core near it and one that is farther away than that, by their places in the matrix of line
 /// transfers; why there are none, where there are none.
-pub(crate) fn remote_readers(atlas: &Contents) -> Result<[usize; 3], String> {
+pub fn remote_readers(atlas: &Contents) -> Result<[usize; 3], String> {
     let map = atlas.transfers.iter().find(|t| t.state == "modified");
     let map = map.ok_or("needs the line transfers of the same map")?;
     let cores = map.latency_ns.rows.len();

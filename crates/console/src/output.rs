@@ -15,16 +15,16 @@ const DEFAULT_WIDTH: usize = 80;
 
 /// What is known of the terminal.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Terminal {
+pub struct Terminal {
     /// Colours that standard output takes.
-    pub(crate) colour: Colour,
+    pub colour: Colour,
     /// Columns of standard output.
-    pub(crate) width: usize,
+    pub width: usize,
 }
 
 impl Terminal {
     /// Looks at standard output and the environment (`NO_COLOR`, `COLORTERM`, `COLUMNS`).
-    pub(crate) fn detect(choice: ColourChoice) -> Self {
+    pub fn detect(choice: ColourChoice) -> Self {
         let env = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
         let wanted = match choice {
             ColourChoice::Always => true,
@@ -42,7 +42,7 @@ impl Terminal {
     }
 
     /// Prints to standard output.
-    pub(crate) fn print(self, text: &str) -> Result<()> {
+    pub fn print(self, text: &str) -> Result<()> {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;
         if !text.ends_with('\n') {
@@ -53,39 +53,39 @@ impl Terminal {
     }
 
     /// One line to standard error; where even that is closed nobody is there to be told.
-    pub(crate) fn complain(self, line: &str) {
+    pub fn complain(self, line: &str) {
         let _ = writeln!(io::stderr().lock(), "{line}");
     }
 }
 
 /// What a program that is started inherits.
-pub(crate) fn environment() -> impl Iterator<Item = (OsString, OsString)> {
+pub fn environment() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os()
 }
 
 /// The user's folder for what can be made again (XDG Base Directory Specification).
-pub(crate) fn cache_folder() -> Option<PathBuf> {
+pub fn cache_folder() -> Option<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
     folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")))
 }
 
 /// Where programs are looked for.
-pub(crate) fn search_path() -> OsString {
+pub fn search_path() -> OsString {
     std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())
 }
 
 /// An environment variable of the user's.
-pub(crate) fn variable(name: &str) -> Option<OsString> {
+pub fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
 /// What is preloaded into every program that is started from here.
-pub(crate) fn preloaded() -> Option<OsString> {
+pub fn preloaded() -> Option<OsString> {
     std::env::var_os("LD_PRELOAD")
 }
 
 /// Writes a whole file or leaves what was there. `-` is standard output.
-pub(crate) fn write_file(path: &Path, text: &str, terminal: &Terminal) -> Result<()> {
+pub fn write_file(path: &Path, text: &str, terminal: &Terminal) -> Result<()> {
     if path == Path::new("-") {
         return terminal.print(text);
     }
@@ -112,7 +112,7 @@ impl std::fmt::Display for WrongUsage {
 impl std::error::Error for WrongUsage {}
 
 /// An error and its causes in one line; a cause that its consequence already quotes is left out.
-pub(crate) fn words(error: &anyhow::Error) -> String {
+pub fn words(error: &anyhow::Error) -> String {
     let mut words = String::new();
     for cause in error.chain().map(ToString::to_string) {
         if words.is_empty() {
@@ -125,7 +125,7 @@ pub(crate) fn words(error: &anyhow::Error) -> String {
 }
 
 /// A reader that went away (`| head`) is no failure.
-pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let of = |cause: &(dyn std::error::Error + 'static)| {
         cause.downcast_ref::<io::Error>().map(io::Error::kind)
     };

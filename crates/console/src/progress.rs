@@ -12,11 +12,11 @@ use isochrone_probe::watch::Watch;
 
 /// Set by Ctrl-C and by termination; the run then ends with what it has.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Interrupt(Arc<AtomicBool>);
+pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
     /// Takes over the signals. A second one ends the program at once.
-    pub(crate) fn install() -> Self {
+    pub fn install() -> Self {
         let interrupt = Self::default();
         let flag = Arc::clone(&interrupt.0);
         // Where signals cannot be taken over, they do what they always did.
@@ -29,20 +29,22 @@ impl Interrupt {
     }
 
     /// Whether the user wants the run to end.
-    pub(crate) fn is_set(&self) -> bool {
+    pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
 /// A line of progress.
-pub(crate) struct Progress {
+#[derive(Debug)]
+pub struct Progress {
     bar: ProgressBar,
     interrupt: Interrupt,
     begin: Instant,
 }
 
 impl Progress {
-    pub(crate) fn new(interrupt: Interrupt) -> Self {
+    /// A run that begins now and ends when `interrupt` is set.
+    pub fn new(interrupt: Interrupt) -> Self {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         bar.set_style(
             ProgressStyle::with_template("{spinner} {wide_msg}")
@@ -52,7 +54,7 @@ impl Progress {
     }
 
     /// Removes the line.
-    pub(crate) fn finish(&self) {
+    pub fn finish(&self) {
         self.bar.finish_and_clear();
     }
 }

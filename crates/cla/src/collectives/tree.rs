@@ -34,6 +34,13 @@ pub enum TreeError {
     Ranks(usize),
 }
 
+/// Each rank with its children in brackets.
+impl std::fmt::Display for Tree {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.below(self.root, f)
+    }
+}
+
 impl Tree {
     /// The tree in which `parents[r]` is the parent of rank `r`; children are served in rank order.
     ///
@@ -109,6 +116,15 @@ impl Tree {
         Self { root, parent: parents, children }
     }
 
+    fn below(&self, rank: Rank, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", rank.0)?;
+        for (at, &child) in self.children(rank).iter().enumerate() {
+            f.write_str(if at == 0 { "(" } else { " " })?;
+            self.below(child, f)?;
+        }
+        f.write_str(if self.children(rank).is_empty() { "" } else { ")" })
+    }
+
     /// A rank that does not hang below the root.
     fn outside(&self) -> Option<Rank> {
         let mut reached = vec![false; self.parent.len()];
@@ -166,6 +182,12 @@ impl Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tree_is_written_with_children_in_brackets() {
+        let tree = Tree::new(&[None, Some(Rank(0)), Some(Rank(0)), Some(Rank(1))]).unwrap();
+        assert_eq!(tree.to_string(), "0(1(3) 2)");
+    }
 
     #[test]
     fn families_hang_as_they_should() {

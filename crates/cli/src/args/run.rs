@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::parse_bytes;
-use super::share::{Share, parse_growth, parse_part};
+use isochrone_alloc::Mode;
+use isochrone_console::args::{HostArgs, PlacementArgs};
+use isochrone_malloc::Pin;
 
 /// Examples and exit codes below `isochrone run --help`.
 pub(super) const AFTER_HELP: &str = "\
@@ -49,51 +50,23 @@ pub(crate) enum PinChoice {
     None,
 }
 
-/// What shapes the placement of small objects, in `run` and in its benchmarks alike.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct PlacementArgs {
-    /// How near is near: the nearest share of all lines (1/2, 1/4, 1/8, ...).
-    #[arg(long, value_name = "SHARE", value_parser = parse_part, default_value = "1/4")]
-    pub(crate) near: Share,
-    /// Memory held beyond what is in use before allocation spills to the next nearest lines
-    /// [default: 25%; pools of benchmarks: what it takes to hold the nearest share alone].
-    #[arg(long, value_name = "SHARE", value_parser = parse_growth)]
-    pub(crate) waste: Option<Share>,
-    /// Memory held for free on top of that [default: 1M].
-    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
-    pub(crate) slack: Option<u64>,
-    /// The part of the last-level cache that this machine has for itself [default: what the atlas
-    /// says].
-    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
-    pub(crate) llc: Option<u64>,
-    /// The most memory to place; what comes after goes to glibc [default: a quarter of the
-    /// machine's].
-    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
-    pub(crate) arena_limit: Option<u64>,
-}
-
-/// What is known of this machine, and how it is kept.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct HostArgs {
-    /// This machine's atlas [default: isochrone.atlas, else the one in the cache folder, else a
-    /// quick one is measured first].
-    #[arg(long, value_name = "FILE")]
-    pub(crate) atlas: Option<PathBuf>,
-    /// Keep the CPUs busy at idle priority, so that a host moves them less.
-    #[arg(long)]
-    pub(crate) awake: bool,
-}
-
-impl PlacementArgs {
-    /// What programs may waste.
-    pub(crate) fn waste_of_programs(&self) -> Share {
-        self.waste.unwrap_or(Share(0.25))
+impl From<RunMode> for Mode {
+    fn from(choice: RunMode) -> Self {
+        match choice {
+            RunMode::Aware => Self::Aware,
+            RunMode::Oblivious => Self::Oblivious,
+            RunMode::Adversarial => Self::Adversarial,
+        }
     }
+}
 
-    /// What pools of benchmarks may waste: enough to take nothing but the nearest share, as the
-    /// paper's allocator did, and a tenth for what is free at the moment.
-    pub(crate) fn waste_of_pools(&self) -> Share {
-        self.waste.unwrap_or(Share(1.1 / self.near.0 - 1.0))
+impl From<PinChoice> for Pin {
+    fn from(choice: PinChoice) -> Self {
+        match choice {
+            PinChoice::Compact => Self::Compact,
+            PinChoice::Spread => Self::Spread,
+            PinChoice::None => Self::None,
+        }
     }
 }
 

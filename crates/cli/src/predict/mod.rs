@@ -12,8 +12,6 @@ use anyhow::{Result, bail};
 use isochrone_cla::collectives::Options;
 use isochrone_cla::predicted::{self, Rules};
 
-pub(crate) use show::words;
-
 use crate::args::PredictArgs;
 use crate::line_costs;
 use crate::output::{Terminal, WrongUsage, write_file};

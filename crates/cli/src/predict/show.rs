@@ -1,7 +1,6 @@
 //! What `predict` prints, for people and for programs.
 
-use isochrone_cla::collectives::{Options, Shape, Tree};
-use isochrone_cla::program::Rank;
+use isochrone_cla::collectives::{Options, Shape};
 use isochrone_report::{fmt, table::Cell, table::Table as Printed};
 use serde_json::{Value, json};
 
@@ -74,21 +73,7 @@ pub(super) fn json(args: &PredictArgs, table: &Table, asked: &Terms, rows: &[Row
 pub(crate) fn tree(options: &Options) -> String {
     match &options.shape {
         Shape::Exchange => "exchange".into(),
-        Shape::Tree(tree) => words(tree),
-    }
-}
-
-/// A tree in words.
-pub(crate) fn words(tree: &Tree) -> String {
-    below(tree, tree.root())
-}
-
-fn below(tree: &Tree, rank: Rank) -> String {
-    let children: Vec<String> = tree.children(rank).iter().map(|&c| below(tree, c)).collect();
-    if children.is_empty() {
-        rank.0.to_string()
-    } else {
-        format!("{}({})", rank.0, children.join(" "))
+        Shape::Tree(tree) => tree.to_string(),
     }
 }
 

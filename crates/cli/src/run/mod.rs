@@ -3,16 +3,9 @@
 //! Everything that could make the library be ignored in silence is found out before the program
 //! starts. Failures of our own have exit code 125, so that they are told from the program's.
 
-pub(crate) mod atlas;
-pub(crate) mod child;
 mod gain;
-pub(crate) mod library;
-pub(crate) mod mpi;
+mod mpi;
 mod program;
-pub(crate) mod record;
-pub(crate) mod setup;
-mod start;
-pub(crate) mod usage;
 mod words;
 
 use std::ffi::{OsStr, OsString};
@@ -20,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use isochrone_console::run::{atlas, child, library, record, setup, start, usage};
 use isochrone_malloc::{CONFIG_VARIABLE, Config};
 use isochrone_probe::awake::Awake;
 use serde::Serialize;
@@ -92,7 +86,7 @@ fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
         false => None,
     };
     let found = fresh.unwrap_or(found);
-    let mut policy = setup::policy(setup::mode(args.mode), &args.placement, &found.contents);
+    let mut policy = setup::policy(args.mode.into(), &args.placement, &found.contents);
     policy.checked = args.check;
     let cores = setup::cores(&found.contents)?;
     let nothing = match args.force {
@@ -100,7 +94,7 @@ fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
         false => gain::none(&found.path, &cores, &policy)?,
     };
     let config = Config {
-        pin: setup::pin(args.pin),
+        pin: args.pin.into(),
         force: args.force,
         bindings: setup::bindings(scratch.path())?,
         ..setup::config(policy, &args.placement, &found.contents, &found.path, scratch.path())?

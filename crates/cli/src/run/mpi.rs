@@ -17,10 +17,6 @@ use super::start::Program;
 use crate::args::RunArgs;
 use crate::output::{self, Terminal, write_file};
 
-/// The library's file name.
-pub(crate) const LIBRARY: &str = "libisochrone_mpi.so";
-/// The command that makes it.
-pub(crate) const BUILD: &str = "cargo build --release";
 /// What Open MPI's launcher hands on to other nodes (`mpirun(1)`, "Exported Environment Variables").
 const HANDED_ON: &str = "OMPI_MCA_mca_base_env_list";
 
@@ -38,7 +34,7 @@ pub(super) fn run(args: &RunArgs, program: &Path, terminal: &Terminal) -> Result
         .prefix("isochrone-")
         .tempdir()
         .context("there is no place for temporary files; set TMPDIR")?;
-    let found = library::find_as(LIBRARY, BUILD, args.preload.as_deref())?;
+    let found = library::find_as(library::MPI, library::BUILD_MPI, args.preload.as_deref())?;
     let preload = library::first(&found, output::preloaded().as_deref(), scratch.path())?;
     let reports = scratch.path().join("reports");
     std::fs::create_dir(&reports).with_context(|| reports.display().to_string())?;

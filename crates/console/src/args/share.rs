@@ -2,10 +2,10 @@
 
 /// A share between 0 and some limit that the option sets.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Share(pub(crate) f32);
+pub struct Share(pub f32);
 
 /// A share of something whole: above 0, at most 1.
-pub(crate) fn parse_part(text: &str) -> Result<Share, String> {
+pub fn parse_part(text: &str) -> Result<Share, String> {
     let share = parse(text)?;
     if share > 0.0 && share <= 1.0 {
         return Ok(Share(share));
@@ -14,7 +14,7 @@ pub(crate) fn parse_part(text: &str) -> Result<Share, String> {
 }
 
 /// A share by which something may grow: 0 or more.
-pub(crate) fn parse_growth(text: &str) -> Result<Share, String> {
+pub fn parse_growth(text: &str) -> Result<Share, String> {
     let share = parse(text)?;
     if (0.0..=100.0).contains(&share) {
         return Ok(Share(share));

@@ -5,7 +5,7 @@
 //! It is measured in a process of its own, which leaves no pinned threads and no handlers behind.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::{Context, Result, bail, ensure};
 use isochrone_alloc::Policy;
@@ -16,6 +16,7 @@ use isochrone_malloc::{Instance, Settings};
 use isochrone_units::CoreId;
 
 use crate::output::Terminal;
+use crate::partner;
 
 /// Where `isochrone map` leaves its atlas.
 const HERE: &str = "isochrone.atlas";
@@ -26,14 +27,18 @@ const MAY_DIFFER: &str = "cores: ";
 const MAPS: usize = 3;
 /// Cores that are looked at, each for a tenth of a second at most.
 const LOOKED_AT: usize = 4;
+/// The experiment that the allocator needs.
+const BLOCK: &str = "block";
 /// Memory that a look takes.
 const ARENA_BYTES: u64 = 4 << 20;
 
 /// An atlas and where it lies; the library reads the file itself.
 #[derive(Debug)]
-pub(crate) struct Found {
-    pub(crate) path: PathBuf,
-    pub(crate) contents: Contents,
+pub struct Found {
+    /// The file, as an absolute path.
+    pub path: PathBuf,
+    /// What it holds.
+    pub contents: Contents,
 }
 
 impl Found {
@@ -45,7 +50,7 @@ impl Found {
 
 /// This machine's atlas. `cache` is the user's cache folder, where there is one; in `scratch` lies
 /// what can be kept nowhere.
-pub(crate) fn find(
+pub fn find(
     named: Option<&Path>,
     cache: Option<PathBuf>,
     scratch: &Path,
@@ -84,7 +89,7 @@ pub(crate) fn find(
 
 /// An atlas, measured anew, that has what these cores wear now; `None` if this one has. A host
 /// moves virtual CPUs to cores that no map has seen, and then nothing can be placed.
-pub(crate) fn fresh(
+pub fn fresh(
     found: &Found,
     cores: &[CoreId],
     scratch: &Path,
@@ -99,7 +104,7 @@ pub(crate) fn fresh(
             "isochrone: the cores see the last-level cache from where the atlas does not know it: \
              measuring anew, about 6 s",
         );
-        new = Some(quick(scratch)?);
+        new = Some(quick(BLOCK, scratch)?);
     }
     Ok(new)
 }
@@ -156,7 +161,7 @@ fn measured(kept: Option<&Path>, scratch: &Path, terminal: &Terminal) -> Result<
         "isochrone: no atlas of this machine yet: measuring a quick one first, about 6 s \
          (a full one: `isochrone map`)",
     );
-    let found = quick(scratch)?;
+    let found = quick(BLOCK, scratch)?;
     let Some(kept) = kept else { return Ok(found) };
     match keep(&found.contents, kept) {
         Ok(()) => {
@@ -172,11 +177,14 @@ fn measured(kept: Option<&Path>, scratch: &Path, terminal: &Terminal) -> Result<
     }
 }
 
-/// A quick atlas in `scratch`.
-fn quick(scratch: &Path) -> Result<Found> {
+/// A quick atlas in `scratch` with the results of these experiments, as `map --only` has them.
+///
+/// # Errors
+/// Where it cannot be measured.
+pub fn quick(only: &str, scratch: &Path) -> Result<Found> {
     let place = scratch.join(HERE);
-    let status = Command::new(std::env::current_exe()?)
-        .args(["map", "--force", "--quick", "--only", "block", "--out"])
+    let status = partner::command()?
+        .args(["map", "--force", "--quick", "--only", only, "--out"])
         .arg(&place)
         .arg("--html")
         .arg(scratch.join("report.html"))

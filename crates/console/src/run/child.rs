@@ -30,7 +30,7 @@ const FORWARDED: [Signal; 7] = [
 
 /// Holds the signals of this process from its making on.
 #[derive(Debug)]
-pub(crate) struct Signals {
+pub struct Signals {
     descriptor: SignalFd,
     /// What was blocked before, as programs are to have it.
     before: SigSet,
@@ -38,7 +38,7 @@ pub(crate) struct Signals {
 
 impl Signals {
     /// Blocks them; to be called before any thread is started, which would receive them.
-    pub(crate) fn hold() -> Result<Self> {
+    pub fn hold() -> Result<Self> {
         let mut set = SigSet::from_iter(FORWARDED);
         set.add(Signal::SIGCHLD);
         let advice = "signals cannot be held; allow rt_sigprocmask and signalfd in the sandbox";
@@ -51,13 +51,13 @@ impl Signals {
     }
 
     /// Runs the program to its end: what a shell calls that end.
-    pub(crate) fn run(&self, program: &Program) -> Result<u8> {
+    pub fn run(&self, program: &Program) -> Result<u8> {
         self.run_watched(program, None)
     }
 
     /// Runs the program to its end and calls `watch` with its number, again and again after the
     /// time given.
-    pub(crate) fn run_watched(
+    pub fn run_watched(
         &self,
         program: &Program,
         mut watch: Option<(Duration, &mut dyn FnMut(Pid))>,
@@ -106,7 +106,7 @@ fn pass(process: Pid, signal: Signal) {
 }
 
 /// Ends a process that was started here and not waited for yet.
-pub(crate) fn kill(process: Pid) {
+pub fn kill(process: Pid) {
     pass(process, Signal::SIGKILL);
 }
 

@@ -7,15 +7,20 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 /// The library's file name.
-pub(crate) const NAME: &str = "libisochrone_malloc.so";
+pub const NAME: &str = "libisochrone_malloc.so";
+
+/// The library for MPI programs.
+pub const MPI: &str = "libisochrone_mpi.so";
+/// The command that makes it.
+pub const BUILD_MPI: &str = "cargo build --release -p isochrone-mpi";
 
 /// The library: the one that was named, or the one that was installed or built with this program.
-pub(crate) fn find(named: Option<&Path>) -> Result<PathBuf> {
+pub fn find(named: Option<&Path>) -> Result<PathBuf> {
     find_as(NAME, "cargo preload", named)
 }
 
 /// The same for the library `file`, which `build` makes.
-pub(crate) fn find_as(file: &str, build: &str, named: Option<&Path>) -> Result<PathBuf> {
+pub fn find_as(file: &str, build: &str, named: Option<&Path>) -> Result<PathBuf> {
     if let Some(named) = named {
         return named
             .canonicalize()
@@ -37,7 +42,7 @@ pub(crate) fn find_as(file: &str, build: &str, named: Option<&Path>) -> Result<P
 
 /// The value of `LD_PRELOAD` with `library` before what is there already. The linker splits the
 /// value at blanks and colons, so a library below such a name is linked into `folder` first.
-pub(crate) fn first(library: &Path, before: Option<&OsStr>, folder: &Path) -> Result<OsString> {
+pub fn first(library: &Path, before: Option<&OsStr>, folder: &Path) -> Result<OsString> {
     let splits = |byte: &u8| matches!(byte, b' ' | b':');
     let path = if library.as_os_str().as_bytes().iter().any(splits) {
         let link = folder.join(NAME);

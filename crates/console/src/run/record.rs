@@ -12,9 +12,11 @@ use serde::Serialize;
 
 /// Objects and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Count {
-    pub(crate) objects: u64,
-    pub(crate) bytes: u64,
+pub struct Count {
+    /// Objects.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
 }
 
 impl From<Tally> for Count {
@@ -25,87 +27,116 @@ impl From<Tally> for Count {
 
 /// Objects of one size that were placed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct PlacedClass {
+pub struct PlacedClass {
     /// Size of the slots.
-    pub(crate) slot_bytes: u64,
+    pub slot_bytes: u64,
+    /// How many.
     #[serde(flatten)]
-    pub(crate) count: Count,
+    pub count: Count,
 }
 
 /// Objects that were left to glibc, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Delegated {
-    pub(crate) reason: String,
+pub struct Delegated {
+    /// The reason, in a few words.
+    pub reason: String,
+    /// How many.
     #[serde(flatten)]
-    pub(crate) count: Count,
+    pub count: Count,
 }
 
 /// How far lines are from the cores they went to, with their content at one level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub(crate) struct Distances {
-    pub(crate) handed_out_ns: Option<f64>,
-    pub(crate) oblivious_ns: Option<f64>,
+pub struct Distances {
+    /// Mean of the slots handed out, ns.
+    pub handed_out_ns: Option<f64>,
+    /// Mean of lines drawn evenly from the same pool, ns.
+    pub oblivious_ns: Option<f64>,
 }
 
 /// What was live for one core at the end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Live {
-    pub(crate) core: u16,
-    pub(crate) bytes: u64,
-    /// Mean distance of these bytes from the core.
-    pub(crate) llc_ns: Option<f64>,
-    pub(crate) dram_ns: Option<f64>,
+pub struct Live {
+    /// The core.
+    pub core: u16,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Mean distance of these bytes from the core with their content in the LLC, ns.
+    pub llc_ns: Option<f64>,
+    /// The same with their content in DRAM.
+    pub dram_ns: Option<f64>,
 }
 
 /// What one process left.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct ProcessRecord {
-    pub(crate) process: u64,
+pub struct ProcessRecord {
+    /// The process's number.
+    pub process: u64,
     /// Whether it ended by itself; if not, the last objects of each thread are missing.
-    pub(crate) ended: bool,
-    pub(crate) threads: u64,
-    pub(crate) placed: Count,
-    pub(crate) placed_by_size: Vec<PlacedClass>,
+    pub ended: bool,
+    /// Threads that had lines placed.
+    pub threads: u64,
+    /// What was placed.
+    pub placed: Count,
+    /// The same by size of the slots.
+    pub placed_by_size: Vec<PlacedClass>,
     /// What could have been placed, and what of it was.
-    pub(crate) placeable: Count,
-    pub(crate) placed_share: Option<f64>,
-    pub(crate) delegated: Vec<Delegated>,
+    pub placeable: Count,
+    /// Share of the placeable bytes that were placed.
+    pub placed_share: Option<f64>,
+    /// What was left to glibc.
+    pub delegated: Vec<Delegated>,
     /// Why it left everything to glibc for good, if it did.
-    pub(crate) placed_no_more: Option<String>,
+    pub placed_no_more: Option<String>,
     /// Share of the slots drawn from the pool that were in the near quantile of their core.
-    pub(crate) near_share: Option<f64>,
-    /// Mean distance of the slots handed out, and of lines drawn evenly from the same pool.
-    pub(crate) llc: Distances,
-    pub(crate) dram: Distances,
-    pub(crate) classified_pages: u64,
-    pub(crate) demoted_pages: u64,
-    pub(crate) drift_events: u64,
-    pub(crate) home_changes: u64,
-    pub(crate) arena_bytes: u64,
+    pub near_share: Option<f64>,
+    /// Distances of the slots handed out, with their content in the LLC.
+    pub llc: Distances,
+    /// The same with their content in DRAM.
+    pub dram: Distances,
+    /// Pages whose codes were decoded.
+    pub classified_pages: u64,
+    /// Pages whose frame was replaced, so that their codes are no longer believed.
+    pub demoted_pages: u64,
+    /// Times that a core was found to wear another base than before.
+    pub drift_events: u64,
+    /// Times that a thread was found on another core than before.
+    pub home_changes: u64,
+    /// Memory taken for lines.
+    pub arena_bytes: u64,
     /// What of it a child of `fork` has from its parent: of these lines nothing is known.
-    pub(crate) inherited_bytes: u64,
-    pub(crate) assigned_bytes: u64,
-    pub(crate) table_bytes: u64,
-    pub(crate) peak_live_bytes: u64,
+    pub inherited_bytes: u64,
+    /// The pages that belong to a size class.
+    pub assigned_bytes: u64,
+    /// Memory taken for tables.
+    pub table_bytes: u64,
+    /// Most bytes of lines that were in use at once, as seen at refills.
+    pub peak_live_bytes: u64,
     /// By core; empty where the process did not end by itself.
-    pub(crate) live_by_core: Vec<Live>,
-    pub(crate) startup_us: f64,
-    pub(crate) start_us: f64,
-    pub(crate) classification_us: f64,
-    /// Slices of classification inside of allocations, and the longest.
-    pub(crate) slices: u64,
-    pub(crate) longest_slice_us: f64,
+    pub live_by_core: Vec<Live>,
+    /// What loading the library cost.
+    pub startup_us: f64,
+    /// What opening the atlas and reserving memory cost.
+    pub start_us: f64,
+    /// Time spent decoding pages and identifying bases, by whichever thread.
+    pub classification_us: f64,
+    /// Slices of classification inside of allocations.
+    pub slices: u64,
+    /// The longest of them.
+    pub longest_slice_us: f64,
     /// Slices of more than 100 microseconds.
-    pub(crate) long_slices: u64,
+    pub long_slices: u64,
     /// The same by the thread's own clock: without what the system or the host gave to others.
-    pub(crate) longest_slice_own_us: f64,
-    pub(crate) long_slices_own: u64,
+    pub longest_slice_own_us: f64,
+    /// Slices of more than 100 microseconds of the thread's own time.
+    pub long_slices_own: u64,
     /// The longest time that the system took to give memory for lines.
-    pub(crate) longest_memory_us: f64,
+    pub longest_memory_us: f64,
 }
 
 impl ProcessRecord {
-    pub(crate) fn of(report: &Report) -> Self {
+    /// The values of a report, in microseconds, nanoseconds and bytes.
+    pub fn of(report: &Report) -> Self {
         let us = |ns: u64| ns as f64 / 1e3;
         let ns = |cycles: Option<f64>| Some(cycles? * 1e9 / report.clock_hz()?);
         let distances = |level| Distances {
@@ -167,7 +198,7 @@ impl ProcessRecord {
 
 /// The records in a folder, by process number. A file that is none is an error: the folder is
 /// ours alone.
-pub(crate) fn read_all(folder: &Path) -> Result<Vec<ProcessRecord>> {
+pub fn read_all(folder: &Path) -> Result<Vec<ProcessRecord>> {
     let mut records = Vec::new();
     for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         let path = entry?.path();

@@ -10,7 +10,7 @@ use isochrone_host::{SysRoot, machine_state, total_memory_bytes};
 use isochrone_malloc::{BINDINGS_BYTES, CORES_MAX, Config, CoreList, PathBytes, Pin, START_BYTES};
 use isochrone_units::CoreId;
 
-use crate::args::{PinChoice, PlacementArgs, RunMode};
+use crate::args::PlacementArgs;
 
 /// Memory that is held for free, beyond the share.
 const SLACK_BYTES: u64 = 1 << 20;
@@ -22,7 +22,7 @@ const L2_BYTES: u64 = 2 << 20;
 const SEED: u64 = 1;
 
 /// How memory is handed out in a mode.
-pub(crate) fn policy(mode: Mode, args: &PlacementArgs, contents: &Contents) -> Policy {
+pub fn policy(mode: Mode, args: &PlacementArgs, contents: &Contents) -> Policy {
     let first = contents.machine.cores.first().map_or(0, |core| core.id);
     let shown = contents.machine.last_level_cache(CoreId(first)).and_then(|cache| cache.bytes);
     // The share of the core that has least: near lines must fit it wherever a thread runs.
@@ -49,7 +49,7 @@ fn l2_bytes(contents: &Contents) -> u64 {
 }
 
 /// The most memory to place in: what was asked for, or a quarter of what there is.
-pub(crate) fn arena_limit(args: &PlacementArgs) -> u64 {
+pub fn arena_limit(args: &PlacementArgs) -> u64 {
     let root = SysRoot::live();
     let group = machine_state(&root).memory_max_bytes;
     let all = total_memory_bytes(&root).into_iter().chain(group).min();
@@ -57,7 +57,7 @@ pub(crate) fn arena_limit(args: &PlacementArgs) -> u64 {
 }
 
 /// The cores of the atlas that this process may use.
-pub(crate) fn cores(contents: &Contents) -> Result<Vec<CoreId>> {
+pub fn cores(contents: &Contents) -> Result<Vec<CoreId>> {
     let allowed = isochrone_os::affinity::CoreSet::of_this_thread();
     let known = contents.machine.cores.iter().map(|core| CoreId(core.id));
     let usable = |core: &CoreId| allowed.as_ref().map_or(true, |set| set.contains(*core));
@@ -70,35 +70,8 @@ pub(crate) fn cores(contents: &Contents) -> Result<Vec<CoreId>> {
     Ok(cores)
 }
 
-/// What `run` asks for, as the library knows it.
-pub(crate) fn mode(choice: RunMode) -> Mode {
-    match choice {
-        RunMode::Aware => Mode::Aware,
-        RunMode::Oblivious => Mode::Oblivious,
-        RunMode::Adversarial => Mode::Adversarial,
-    }
-}
-
-/// How threads are bound, as the library knows it.
-pub(crate) fn pin(choice: PinChoice) -> Pin {
-    match choice {
-        PinChoice::Compact => Pin::Compact,
-        PinChoice::Spread => Pin::Spread,
-        PinChoice::None => Pin::None,
-    }
-}
-
-/// The same as the options name it.
-pub(crate) fn pin_name(choice: PinChoice) -> &'static str {
-    match choice {
-        PinChoice::Compact => "compact",
-        PinChoice::Spread => "spread",
-        PinChoice::None => "none",
-    }
-}
-
 /// A new table in a folder, in which the processes of a run count the threads that they bind.
-pub(crate) fn bindings(folder: &Path) -> Result<PathBytes> {
+pub fn bindings(folder: &Path) -> Result<PathBytes> {
     let path = folder.join("bindings");
     std::fs::write(&path, [0; BINDINGS_BYTES])
         .with_context(|| format!("cannot write {}", path.display()))?;
@@ -111,7 +84,7 @@ fn path_bytes(path: &Path) -> Result<PathBytes> {
 }
 
 /// What a process is told, but for how its threads are bound.
-pub(crate) fn config(
+pub fn config(
     policy: Policy,
     args: &PlacementArgs,
     contents: &Contents,

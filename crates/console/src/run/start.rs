@@ -19,7 +19,7 @@ use crate::output;
 
 /// A program to be started.
 #[derive(Clone, Debug)]
-pub(crate) struct Program {
+pub struct Program {
     path: OsString,
     words: Vec<OsString>,
     changes: Vec<(OsString, Option<OsString>)>,
@@ -29,13 +29,13 @@ pub(crate) struct Program {
 impl Program {
     /// The file at `path`, which is looked for in `PATH` if it has no slash, told that its words
     /// are these, its own name first.
-    pub(crate) fn new(path: &OsStr, words: &[OsString]) -> Self {
+    pub fn new(path: &OsStr, words: &[OsString]) -> Self {
         let (path, words) = (path.to_owned(), words.to_vec());
         Self { path, words, changes: Vec::new(), silent: false }
     }
 
     /// The same program with the same arguments and changes of the environment.
-    pub(crate) fn of(command: &Command) -> Self {
+    pub fn of(command: &Command) -> Self {
         let path = command.get_program();
         let words: Vec<OsString> =
             std::iter::once(path).chain(command.get_args()).map(OsStr::to_owned).collect();
@@ -45,24 +45,24 @@ impl Program {
     }
 
     /// Sets a variable of its environment, or takes it away.
-    pub(crate) fn with(mut self, name: &str, value: Option<&OsStr>) -> Self {
+    pub fn with(mut self, name: &str, value: Option<&OsStr>) -> Self {
         self.changes.push((name.into(), value.map(OsStr::to_owned)));
         self
     }
 
     /// Gives it nothing to read, and throws away what it says.
-    pub(crate) fn silently(mut self) -> Self {
+    pub fn silently(mut self) -> Self {
         self.silent = true;
         self
     }
 
     /// Its name, for messages.
-    pub(crate) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         self.path.to_string_lossy().into_owned()
     }
 
     /// Starts it with these signals blocked and no others.
-    pub(crate) fn start(&self, blocked: &SigSet) -> Result<Pid> {
+    pub fn start(&self, blocked: &SigSet) -> Result<Pid> {
         let words: Vec<CString> =
             self.words.iter().map(|word| c_string(word)).collect::<Result<_>>()?;
         let mut attributes = PosixSpawnAttr::init()?;

@@ -28,7 +28,7 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// What the hidden command takes.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct UsageArgs {
+pub struct UsageArgs {
     /// Where the usage goes, as JSON.
     #[arg(long)]
     out: PathBuf,
@@ -51,35 +51,35 @@ pub(crate) struct UsageArgs {
 
 /// What a program took, with the processes that it waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Usage {
+pub struct Usage {
     /// From its start to its end.
-    pub(crate) seconds: f64,
+    pub seconds: f64,
     /// Processor time in the program.
-    pub(crate) user_s: f64,
+    pub user_s: f64,
     /// Processor time in the kernel for it.
-    pub(crate) system_s: f64,
+    pub system_s: f64,
     /// The largest resident memory of any one of its processes; `None` where it was too small to
     /// be told and ended before it was looked at.
-    pub(crate) peak_rss_bytes: Option<u64>,
+    pub peak_rss_bytes: Option<u64>,
     /// What a shell would see.
-    pub(crate) code: u8,
+    pub code: u8,
 }
 
 /// A program to be measured.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Measured<'a> {
+pub struct Measured<'a> {
     /// `LD_PRELOAD`.
-    pub(crate) preload: Option<OsString>,
+    pub preload: Option<OsString>,
     /// `ISOCHRONE_CONFIG`.
-    pub(crate) config: Option<&'a Path>,
+    pub config: Option<&'a Path>,
     /// The program and its arguments.
-    pub(crate) command: Vec<OsString>,
+    pub command: Vec<OsString>,
 }
 
 impl Measured<'_> {
     /// The command that runs it, on `cores` alone and no longer than `limit_s` where these are
     /// given, and leaves its usage in `out`.
-    pub(crate) fn command(
+    pub fn command(
         &self,
         out: &Path,
         cores: Option<&[u16]>,
@@ -106,13 +106,13 @@ impl Measured<'_> {
 }
 
 /// Reads what the hidden command left.
-pub(crate) fn read(out: &Path) -> Result<Usage> {
+pub fn read(out: &Path) -> Result<Usage> {
     let text = std::fs::read_to_string(out).context("the program left no account of itself")?;
     Ok(serde_json::from_str(&text)?)
 }
 
 /// The hidden command: runs the program and leaves its usage.
-pub(crate) fn run(args: &UsageArgs) -> Result<ExitCode> {
+pub fn run(args: &UsageArgs) -> Result<ExitCode> {
     let signals = Signals::hold()?;
     let name = args.command.first().context("no program was named")?;
     let mut program = Program::new(name, &args.command);

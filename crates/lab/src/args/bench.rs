@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use isochrone_console::args::{HostArgs, PlacementArgs, parse_bytes};
 
 use super::dataflow::{
     CholeskyArgs, CholeskyRun, HistogramArgs, JacobiArgs, MatrixArgs, StreamclusterArgs,
 };
-use super::parse_bytes;
-use super::run::{HostArgs, PlacementArgs};
 use super::sim::SpeedArgs;
 use super::taskbench::{TaskbenchArgs, TaskbenchRun};
 use crate::workload::request::StructureName;
@@ -171,7 +170,7 @@ pub(crate) struct TierArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
     /// Another pager to compare with: `umap=PATH`, a library built from
-    /// crates/cli/src/bench/tier/peers/umap.cpp.
+    /// crates/lab/src/bench/tier/peers/umap.cpp.
     #[arg(long, value_name = "NAME=PATH")]
     pub(crate) peer: Option<String>,
     #[command(flatten)]

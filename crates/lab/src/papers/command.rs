@@ -2,20 +2,21 @@
 
 use std::process::ExitCode;
 
-use anyhow::Result;
-use clap::Parser;
+use anyhow::{Context, Result};
 use isochrone_atlas_store::contents::Contents;
 use isochrone_atlas_store::load;
 use isochrone_workloads::figure4::Plan;
 
-use crate::args::{Cli, Command, DepthChoice, Paper, ReproduceArgs};
-use crate::map;
+use crate::args::{DepthChoice, Paper, ReproduceArgs};
 use crate::output::{Terminal, write_file};
-use crate::reproduce::cla;
-use crate::reproduce::hidden_numa::{self, Benched};
-use crate::reproduce::numa_aware::{self, Depth, Runs};
-use crate::reproduce::{SEED, latency_checker, pspt, to_json, to_page, to_terminal};
+use crate::run::atlas;
 use crate::sim;
+
+use super::SEED;
+use super::hidden_numa::{self, Benched};
+use super::latency_checker::{latency_checker, to_json, to_page, to_terminal};
+use super::numa_aware::{self, Depth, Runs};
+use super::{cla, pspt};
 
 /// What the shell sees when runs were interrupted and their results kept.
 const INTERRUPTED: u8 = 3;
@@ -129,9 +130,7 @@ fn this_machine(args: &ReproduceArgs, terminal: &Terminal) -> Result<Contents> {
         Paper::Cla => "block,transfer,multiline",
         _ => "block,region",
     };
-    let quick = Cli::parse_from(["isochrone", "map", "--quick", "--only", only]);
-    match quick.command {
-        Command::Map(quick) => map::measure(&quick),
-        _ => unreachable!("these words are `map`"),
-    }
+    let scratch =
+        tempfile::tempdir().context("there is no place for temporary files; set TMPDIR")?;
+    Ok(atlas::quick(only, scratch.path())?.contents)
 }

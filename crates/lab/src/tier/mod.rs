@@ -1,7 +1,6 @@
-//! The hidden command `isochrone tier-arm`: one run of a program on an area larger than fast memory, in a
+//! The hidden command `isochrone-lab tier-arm`: one run of a program on an area larger than fast memory, in a
 //! process of its own. Teams are made by a process of one thread, which a benchmark is not.
 
-pub(crate) mod check;
 mod plain;
 pub(crate) mod request;
 
@@ -19,7 +18,6 @@ use isochrone_tier::prefetch::Prefetch;
 use isochrone_units::{CoreId, RegionId};
 use isochrone_workloads::tiered::Outcome;
 
-pub(crate) use self::check::TierCommand;
 use crate::output::Terminal;
 use request::{Answer, FarTier, Moves, Program, Request, Tables, Times};
 

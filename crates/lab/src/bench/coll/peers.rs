@@ -10,7 +10,7 @@ use isochrone_units::CoreId;
 use serde::Serialize;
 
 use super::rank::Job;
-use crate::run::{library, mpi};
+use crate::run::library;
 
 /// An MPI in one setting.
 #[derive(Clone, Debug, Serialize)]
@@ -166,7 +166,7 @@ pub(crate) struct Launch<'a> {
 
 /// The library that is compared: the one that was named, or the one beside this program.
 pub(crate) fn library(named: Option<&Path>) -> Result<PathBuf> {
-    library::find_as(mpi::LIBRARY, mpi::BUILD, named)
+    library::find_as(library::MPI, library::BUILD_MPI, named)
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ impl Row {
     pub(super) fn json(&self) -> Value {
         json!({
             "threads": self.threads,
-            "tree": crate::predict::words(&self.tree),
+            "tree": self.tree.to_string(),
             "printed_t_min_ns": self.printed.min_ns,
             "printed_t_max_ns": self.printed.max_ns,
             "t_min_ns": self.ours.min_ns,

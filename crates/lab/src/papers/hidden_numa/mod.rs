@@ -22,8 +22,8 @@ use isochrone_workloads::figure4::{
     sweep,
 };
 
-use super::figure2::Blocks;
-use super::measured::Measured;
+use super::latency_checker::figure2::Blocks;
+use super::latency_checker::measured::Measured;
 pub(crate) use benched::Benched;
 pub(crate) use json::to_json;
 pub(crate) use page::to_page;

@@ -8,8 +8,8 @@ use super::terminal::{
     BENCHED, FIGURE_2, FIGURE_4A, FIGURE_4B, INTRODUCTION, NO_BENCH, NOT_COUNTED, summary,
 };
 use super::{Ends, Reproduction, json, shape, tables};
-use crate::reproduce::pictures;
-use crate::reproduce::terminal::NO_ATLAS;
+use crate::papers::latency_checker::pictures;
+use crate::papers::latency_checker::terminal::NO_ATLAS;
 
 /// The reproduction as a page.
 pub(crate) fn to_page(all: &Reproduction) -> Page {

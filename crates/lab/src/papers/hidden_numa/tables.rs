@@ -5,7 +5,7 @@ use isochrone_report::table::{Cell, Table};
 use isochrone_workloads::figure4::{Curve, Standing};
 
 use super::{Benched, Ends, PUBLISHED_SPREAD, Reproduction, shape, spread, spread_of_a_block};
-use crate::reproduce::words::signed;
+use crate::papers::latency_checker::words::signed;
 
 fn percent(gain: f64) -> String {
     format!("{} %", signed(100.0 * gain, 1))

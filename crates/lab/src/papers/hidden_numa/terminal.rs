@@ -6,8 +6,8 @@ use isochrone_report::term::{self, Colour};
 use isochrone_workloads::figure4::{Curve, PUBLISHED};
 
 use super::{Ends, Reproduction, shape, tables};
-use crate::reproduce::terminal::{NO_ATLAS, blocks_strip};
-use crate::reproduce::words::{signed, wrapped};
+use crate::papers::latency_checker::terminal::{NO_ATLAS, blocks_strip};
+use crate::papers::latency_checker::words::{signed, wrapped};
 
 pub(super) const INTRODUCTION: &str = "Figures of \"Exploiting Hidden Non-uniformity of Uniform \
     Memory Access on Manycore CPUs\" (Euro-Par 2014 Workshops). Figures 1 and 3 are drawings. \

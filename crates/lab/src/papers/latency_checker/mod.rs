@@ -1,32 +1,28 @@
-//! The figures of a paper beside ours: `isochrone reproduce`. Here the Latency Checker poster;
-//! `hidden_numa` is the Euro-Par paper, `pspt` the CCGrid paper.
+//! `isochrone reproduce latency-checker`: the grids of the Latency Checker poster, and Figure 2 of the Euro-Par paper
+//! for this machine.
 //!
 //! The poster's grids stand as published, cell by cell, unreadable ones missing. Beside them are
 //! grids that the probe's own region experiment measured on a modelled machine (simulated), whose
 //! few constants are fitted on some cells and judged on the others. This machine's side comes
-//! from an atlas and keeps its reading. Nothing here opens a file, prints or reads a clock.
+//! from an atlas and keeps its reading.
 
 mod cells;
-pub(crate) mod cla;
 mod constants;
 mod die;
 mod epyc;
-mod figure2;
+pub(super) mod figure2;
 mod fit;
-pub(crate) mod hidden_numa;
 mod json;
-mod measured;
-pub(crate) mod numa_aware;
+pub(super) mod measured;
 mod page;
 mod phi;
-mod pictures;
-pub(crate) mod pspt;
+pub(super) mod pictures;
 mod route;
 mod silicon;
 mod simulate;
 mod tables;
-mod terminal;
-mod words;
+pub(super) mod terminal;
+pub(super) mod words;
 
 #[cfg(test)]
 mod tests;
@@ -42,9 +38,6 @@ pub(crate) use json::to_json;
 pub(crate) use measured::Measured;
 pub(crate) use page::to_page;
 pub(crate) use terminal::to_terminal;
-
-/// Seed of every simulated measurement unless told otherwise: grids are the same every time.
-pub(crate) const SEED: u64 = 2020;
 
 /// Machines of the poster, in its order, by the names of their files in `machines/`.
 const MACHINES: [&str; 4] =

@@ -153,7 +153,7 @@ pub(super) fn own_grid(grid: &RegionGrid) -> String {
 }
 
 /// Figure 2 of the Euro-Par paper: relative latency over consecutive blocks, a line a core.
-pub(super) fn figure2(blocks: &Blocks) -> String {
+pub(crate) fn figure2(blocks: &Blocks) -> String {
     let first = blocks.first_frame.map_or(0, |frame| frame * 4096);
     let series = blocks.shown().iter().map(|(core, line)| LineSeries {
         label: format!("core {core}"),

@@ -43,7 +43,7 @@ pub(super) const INTRODUCTION: &str = "The grids of the Latency Checker poster (
     Tokyo Institute of Technology): memory read latency from every core, nanoseconds. Published \
     cells stand as the text of the poster has them; simulated cells were measured by Isochrone's \
     region experiment on a modelled machine; nothing of another machine was measured here.";
-pub(super) const NO_ATLAS: &str =
+pub(crate) const NO_ATLAS: &str =
     "This machine: there is no atlas; make one with `isochrone map` and give it with --atlas.";
 
 const FIGURE_2: &str = "Figure 2 of the Euro-Par paper for this machine: relative latency of \
@@ -285,7 +285,7 @@ fn this_machine(measured: &Measured, colour: Colour, width: u16) -> String {
 }
 
 /// Figure 2 as strips, a page a row, so that each block is a mark.
-pub(super) fn blocks_strip(blocks: &Blocks) -> Strip {
+pub(crate) fn blocks_strip(blocks: &Blocks) -> Strip {
     let from = blocks.first_frame.map_or(String::new(), |f| format!(" from frame {f:#x}"));
     let rows = blocks.shown().iter().flat_map(|(core, line)| {
         line.chunks(LINES_PER_PAGE).enumerate().map(move |(page, blocks)| StripRow {

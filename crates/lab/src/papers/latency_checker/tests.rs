@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::cells::{Cell, Role, Score};
 use super::figure2::consecutive_blocks;
 use super::*;
+use crate::papers::SEED;
 
 /// Cells of the poster, copied from its text and not from `machines/`.
 const POSTER: &[(&str, u16, f64)] = &[

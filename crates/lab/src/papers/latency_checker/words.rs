@@ -14,7 +14,7 @@ pub(super) fn cell(value: f64) -> String {
 }
 
 /// A difference with its sign and so many decimals; what rounds to nothing has no sign.
-pub(super) fn signed(value: f64, decimals: usize) -> String {
+pub(crate) fn signed(value: f64, decimals: usize) -> String {
     let text = format!("{value:+.decimals$}");
     if text.chars().any(|c| ('1'..='9').contains(&c)) { text } else { text.replace(['+', '-'], "") }
 }
@@ -30,7 +30,7 @@ pub(super) fn place((x, y): Place) -> String {
 }
 
 /// Words broken into lines of at most `width` characters, later ones indented by `indent`.
-pub(super) fn wrapped(text: &str, width: usize, indent: usize) -> String {
+pub(crate) fn wrapped(text: &str, width: usize, indent: usize) -> String {
     let mut out = String::new();
     let mut used = 0;
     for word in text.split_whitespace() {
@@ -50,7 +50,7 @@ pub(super) fn wrapped(text: &str, width: usize, indent: usize) -> String {
 }
 
 /// A share of variance as a percentage; a model that does worse than the mean explains none.
-pub(super) fn explained(share: f64) -> String {
+pub(crate) fn explained(share: f64) -> String {
     if share < 0.0 { "none".to_owned() } else { format!("{:.1} %", 100.0 * share) }
 }
 

@@ -6,7 +6,7 @@ use isochrone_tasks::Regime;
 use isochrone_workloads::numa::Bench;
 
 use super::{Reproduction, tables};
-use crate::reproduce::words::wrapped;
+use crate::papers::latency_checker::words::wrapped;
 use crate::sim::constants::FITTED_CELLS;
 use crate::sim::words::constants_table;
 

@@ -1,4 +1,5 @@
-//! Runs the binary, and makes the one map that most tests look at.
+//! Runs the command, and makes the one map that most tests look at. For the tests of both programs; each says in its
+//! `main.rs` where the command is (`crate::command`).
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -18,9 +19,9 @@ pub(crate) fn mapped_machine() -> MutexGuard<'static, ()> {
     machine()
 }
 
-/// The binary with arguments, in `folder`, without colours.
+/// The command with arguments, in `folder`, without colours.
 pub(crate) fn isochrone(folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_isochrone"));
+    let mut command = Command::new(crate::command());
     command.current_dir(folder).env("NO_COLOR", "1").env_remove("COLORTERM");
     command
 }
@@ -82,6 +83,14 @@ pub(crate) fn library() -> &'static Path {
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         target.join("release/libisochrone_malloc.so")
     })
+}
+
+/// `libisochrone_mpi.so` of this build, which lies beside the command or beside the tests.
+pub(crate) fn mpi_library() -> PathBuf {
+    let here = crate::command().with_file_name("libisochrone_mpi.so");
+    let test = std::env::current_exe().expect("a test is a program");
+    let places = [here, test.with_file_name("libisochrone_mpi.so")];
+    places.into_iter().find(|path| path.exists()).expect("it was built with this test")
 }
 
 /// A program from a package, or `None` where it is not installed. In CI it must be there.

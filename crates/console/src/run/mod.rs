@@ -1,0 +1,9 @@
+//! Programs that are run under a library of ours: what they are told, how they are started, what they leave.
+
+pub mod atlas;
+pub mod child;
+pub mod library;
+pub mod record;
+pub mod setup;
+pub mod start;
+pub mod usage;

@@ -1,0 +1,64 @@
+//! What `isochrone reproduce` takes.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// What `reproduce` takes.
+#[derive(Debug, Args)]
+pub(crate) struct ReproduceArgs {
+    /// Which paper.
+    #[arg(value_enum)]
+    pub(crate) paper: Paper,
+    /// This machine's atlas, for the measured side; a quick map is made if there is none.
+    #[arg(long, default_value = "isochrone.atlas")]
+    pub(crate) atlas: PathBuf,
+    /// A* on this machine, for hidden-numa: what `isochrone bench astar --json` wrote.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) bench: Option<PathBuf>,
+    /// The simulated machine, for numa-aware-runtime: a bundled one or a TOML file.
+    #[arg(long, value_name = "NAME", default_value = "bullion-s-16s")]
+    pub(crate) machine: String,
+    /// How much of numa-aware-runtime is run.
+    #[arg(long, value_enum, default_value_t = DepthChoice::Paper)]
+    pub(crate) depth: DepthChoice,
+    /// Finished runs of numa-aware-runtime, a line each; what stands there is not done again.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) results: Option<PathBuf>,
+    /// Runs at once [default: one for each core of this machine].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
+    /// Figures as one HTML page.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// As JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+/// How much of a grid is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DepthChoice {
+    /// 16, 96 and 288 threads, one seed.
+    Quick,
+    /// All numbers of threads, 20 seeds of DFT, ablations at 288.
+    Paper,
+    /// Both rankings and initialisations with five seeds at all numbers of threads as well.
+    Full,
+}
+
+/// Papers whose figures can be printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Paper {
+    /// The Latency Checker poster's grids, and Figure 2 of the Euro-Par paper for this machine.
+    LatencyChecker,
+    /// Figures 2 and 4 of the Euro-Par paper on hidden non-uniformity.
+    HiddenNuma,
+    /// Figures 6 to 8 and Tables I and II of the CCGrid paper on partially separated page tables,
+    /// simulated.
+    Pspt,
+    /// Tables 2 and 3 and Figures 2 to 7 of the TPDS paper on coherence traffic, simulated.
+    NumaAwareRuntime,
+    /// Table 1, the five latencies and Figures 2 and 3 of the paper on cache-line-aware programs.
+    Cla,
+}

@@ -1,0 +1,56 @@
+//! Whether the examples that help shows are understood: for the tests of both programs.
+
+use clap::Parser;
+
+/// What a shell makes of a line: words, some in quotes, up to a redirection or a
+/// comment in a column of its own.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let (mut quoted, mut before) = (false, 'i');
+    for letter in line.chars() {
+        match letter {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted && before == ' ' => break,
+            '>' if !quoted => break,
+            ' ' if !quoted => words.push(String::new()),
+            _ => words.last_mut().expect("one at least").push(letter),
+        }
+        before = letter;
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// Commands in the examples of a help text; several may stand in one line.
+fn examples(command: &clap::Command) -> Vec<String> {
+    let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let lines = text.lines().map(str::trim).filter(|line| line.starts_with("isochrone"));
+    lines
+        .flat_map(|line| line.split(" && ").flat_map(|part| part.split("; ")))
+        .filter(|part| part.starts_with("isochrone"))
+        .map(str::to_owned)
+        .collect()
+}
+
+fn all(command: &clap::Command) -> Vec<&clap::Command> {
+    let children = command.get_subcommands().filter(|child| !child.is_hide_set());
+    std::iter::once(command).chain(children.flat_map(all)).collect()
+}
+
+/// Commands without an example, but for those that `without` names, and examples that are not understood, but for
+/// those that belong to the other program: they begin with one of `others`.
+pub(crate) fn wrong<P: Parser>(without: fn(&str) -> bool, others: &[&str]) -> Vec<String> {
+    let root = P::command();
+    let mut wrong = Vec::new();
+    for command in all(&root).into_iter().skip(1) {
+        let found = examples(command);
+        let needs = !command.has_subcommands() && !without(command.get_name());
+        if needs && found.is_empty() {
+            wrong.push(format!("{} has no example", command.get_name()));
+        }
+        let ours = |example: &&String| !others.iter().any(|other| example.starts_with(other));
+        let refused = |example: &String| Some(P::try_parse_from(words(example)).err()?.to_string());
+        wrong.extend(found.iter().filter(ours).filter_map(refused));
+    }
+    wrong
+}

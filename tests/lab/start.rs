@@ -1,0 +1,56 @@
+//! How the laboratory is started: by the command of the same sources, and by nobody else's.
+
+use std::process::Command;
+
+use crate::support::{folder, run};
+
+#[test]
+fn the_command_starts_it() {
+    let here = folder("lab-start");
+    for name in ["bench", "reproduce", "sim", "verify"] {
+        let (output, out, err) = run(&here, &[name, "--help"]);
+        assert!(output.status.success(), "{err}");
+        assert!(out.contains(&format!("Usage: isochrone-lab {name}")), "{out}");
+    }
+}
+
+#[test]
+fn a_command_of_other_sources_is_refused() {
+    let output = Command::new(env!("CARGO_BIN_EXE_isochrone-lab"))
+        .args(["--of-build", "0.1.0-0123456789abcdef", "verify", "published"])
+        .output()
+        .expect("it runs");
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(126), "{err}");
+    assert!(output.stdout.is_empty());
+    assert!(err.contains("other sources") && err.contains("0123456789abcdef"), "{err}");
+    assert!(err.contains("cargo build") && err.contains("-p isochrone-lab"), "{err}");
+}
+
+#[test]
+fn it_has_a_manual_page_and_completions_of_its_own() {
+    let of = |words: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_isochrone-lab")).args(words).output();
+        String::from_utf8_lossy(&output.expect("it runs").stdout).into_owned()
+    };
+    let manual = of(&["man"]);
+    assert!(manual.contains(".TH") && manual.contains("isochrone-lab"), "{manual}");
+    assert!(manual.contains("reproduce") && !manual.contains("tier-arm"), "{manual}");
+    for shell in ["bash", "zsh", "fish"] {
+        let script = of(&["completions", shell]);
+        assert!(script.contains("isochrone-lab") && script.contains("astar"), "{shell}");
+    }
+}
+
+#[test]
+fn what_needs_an_atlas_has_the_command_measure_one() {
+    let here = folder("lab-quick");
+    let _machine = crate::support::machine();
+    let words = ["reproduce", "latency-checker", "--atlas", "none.atlas", "--json", "grids.json"];
+    let (output, out, err) = run(&here, &words);
+    assert!(output.status.success(), "{err}");
+    assert!(err.contains("measuring a quick one"), "{err}");
+    let text = std::fs::read_to_string(here.join("grids.json")).expect("it was written");
+    let grids: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert!(grids["this_machine"].is_object() || text.contains("measured"), "{out}");
+}
