@@ -38,7 +38,7 @@ const HELP: &str = "\
 cargo xtask peer [--runs N] [--cores A,B] [--binary FILE] [--out FILE]
   --runs    processes of the peer, 20 or more [20]
   --cores   the pair [0,1]
-  --binary  an isochrone that is built already [cargo build --release]
+  --binary  an isochrone that is built already [cargo build --profile dist]
   --out     where the raw series goes [docs/results/peer-core-to-core.json]";
 
 struct Options {
@@ -110,17 +110,17 @@ fn parse(root: &Path, mut arguments: impl Iterator<Item = String>) -> Result<Opt
     Ok(options)
 }
 
-/// Our binary, as users build it.
+/// Our binary, as it is packaged.
 fn build(root: &Path) -> Result<PathBuf> {
     let status = Command::new("cargo")
-        .args(["build", "--release", "--locked"])
+        .args(["build", "--profile", "dist", "--locked"])
         .current_dir(root)
         .status()
         .context("cargo cannot be started")?;
-    ensure!(status.success(), "isochrone does not build; run `cargo build --release` alone");
+    ensure!(status.success(), "isochrone does not build; run `cargo build --profile dist` alone");
     let target = std::env::var_os("CARGO_TARGET_DIR");
     let target = target.map_or_else(|| root.join("target"), |folder| root.join(folder));
-    Ok(target.join("release").join("isochrone"))
+    Ok(target.join("dist").join("isochrone"))
 }
 
 /// The peer from its registry, unless this version of it is there.
