@@ -93,9 +93,8 @@ fn each_mode_and_a_small_limit_lose_nothing() {
     let Some(_) = tool("perl") else { return };
     let here = folder("run-modes");
     let _machine = mapped_machine();
-    let modes: [&[&str]; 5] = [
+    let modes: [&[&str]; 4] = [
         &["--mode", "oblivious"],
-        &["--mode", "adversarial", "--near", "1/8"],
         &["--arena-limit", "1M"],
         &["--check", "--pin", "spread"],
         &["--pin", "compact", "--waste", "100%", "--slack", "4M"],

@@ -10,7 +10,6 @@ use crate::class::{SizeClass, UnitLines};
 use crate::heap::{Heap, PAGE_LINES};
 use crate::open::OpenPage;
 use crate::page::{PageCodes, PageState, PageWord};
-use crate::policy::Mode;
 use crate::refill::FREE;
 use crate::slot::GRANULES_PER_PAGE;
 use crate::stack::Stack;
@@ -305,7 +304,7 @@ impl<'a> Heap<'a> {
                 count.fetch_add(u32::from(units).wrapping_mul(sign), Relaxed);
             }
         }
-        debug_assert!(self.policy.mode != Mode::Oracle || !self.tables.ranks.is_empty());
+        debug_assert!(!self.policy.mode.is_oracle() || !self.tables.ranks.is_empty());
     }
 }
 

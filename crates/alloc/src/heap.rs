@@ -94,10 +94,10 @@ impl<'a> Heap<'a> {
     /// The bin of the unit that begins at `line` of a page whose codes look like this.
     #[inline]
     pub(crate) fn bin(&self, unit: UnitLines, seen: PageCodes, line: u32) -> u8 {
-        match self.policy.mode {
-            Mode::Oracle => self.oracle_bin(unit, line),
-            _ => self.bins.bin(unit, seen, line_in_page(line)),
+        if self.policy.mode.is_oracle() {
+            return self.oracle_bin(unit, line);
         }
+        self.bins.bin(unit, seen, line_in_page(line))
     }
 
     /// The word of a page, as the mode sees it. An oblivious heap takes each page for one with
@@ -127,24 +127,18 @@ impl<'a> Heap<'a> {
 
     /// Bins of a class, used or not.
     pub(crate) fn bins_count(&self, class: SizeClass) -> usize {
-        match self.policy.mode {
-            Mode::Oracle => MAX_BINS,
-            _ => self.bins.count(class.unit()),
-        }
+        if self.policy.mode.is_oracle() { MAX_BINS } else { self.bins.count(class.unit()) }
     }
 
     /// Bins that follow one another and share a group of the cache, at least one. Of an oracle's
     /// bins it is not known, so each counts for itself.
     pub(crate) fn bins_per_slice(&self, class: SizeClass) -> usize {
-        match self.policy.mode {
-            Mode::Oracle => 1,
-            _ => self.bins.bins_per_slice(class.unit()),
-        }
+        if self.policy.mode.is_oracle() { 1 } else { self.bins.bins_per_slice(class.unit()) }
     }
 
     /// The kind of a page whose codes look like this.
     pub(crate) fn kind(&self, seen: PageCodes) -> u8 {
-        if self.policy.mode == Mode::Oracle { 0 } else { self.bins.kind(seen) }
+        if self.policy.mode.is_oracle() { 0 } else { self.bins.kind(seen) }
     }
 
     /// The rank of a slot's bin in the order of a core; 0, the best, where there is no order.
@@ -201,7 +195,7 @@ impl<'a> Heap<'a> {
 
     #[inline(never)]
     fn wear_unit(&self, core: u16, unit: UnitLines, worn: &Worn, wish: &Wish) {
-        if self.policy.mode == Mode::Oracle {
+        if self.policy.mode.is_oracle() {
             let order = Order::new(self.bins, unit, worn, wish, None);
             if let Some(table) = self.order(core, unit) {
                 table.near_share.store(order.near_share.to_bits(), Relaxed);
@@ -250,10 +244,8 @@ impl<'a> Heap<'a> {
     pub fn predict(&self, core: u16, unit: UnitLines, live_bytes: u64) -> Option<Prediction> {
         let worn = self.core(core)?.worn();
         // Bins in disguise, or of measured ranks, are not the atlas's.
-        let population = match self.policy.mode {
-            Mode::Aware | Mode::Adversarial => Some(self.population(unit)),
-            Mode::Oblivious | Mode::Oracle => None,
-        };
+        let other = self.policy.mode == Mode::Oblivious || self.policy.mode.is_oracle();
+        let population = (!other).then(|| self.population(unit));
         predict(self.bins, unit, &worn, &self.wish(live_bytes), population.as_ref())
     }
 
@@ -296,7 +288,7 @@ impl<'a> Heap<'a> {
         table.near.store(order.near, Relaxed);
         table.keep.store(order.near, Relaxed);
         table.count.store(order.count, Relaxed);
-        if self.policy.mode == Mode::Oracle {
+        if self.policy.mode.is_oracle() {
             self.cut_oracle(order.unit, table);
         } else {
             table.near_share.store(order.near_share.to_bits(), Relaxed);

@@ -12,7 +12,6 @@ use crate::distance::DistanceSum;
 use crate::heap::Heap;
 use crate::open::OpenPage;
 use crate::page::PageWord;
-use crate::policy::Mode;
 use crate::slot::Slot;
 use crate::sync::Ordering::Relaxed;
 
@@ -229,7 +228,7 @@ impl Magazines {
     pub fn put_at_home(&mut self, heap: &Heap<'_>, core: u16, slot: Slot) -> bool {
         let word = heap.word(slot.page());
         let rank = |class| heap.pattern_rank(core, class, word, slot);
-        heap.policy.mode != Mode::Oracle && self.keep(word, slot, rank).is_some()
+        !heap.policy.mode.is_oracle() && self.keep(word, slot, rank).is_some()
     }
 
     #[inline(always)]

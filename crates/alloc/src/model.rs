@@ -184,7 +184,7 @@ impl<'b> Model<'b> {
                 best = other;
             }
         }
-        if wish.mode == Mode::Adversarial { self.mirrored(best, shares) } else { best }
+        if wish.mode.is_adversarial() { self.mirrored(best, shares) } else { best }
     }
 
     /// The cheapest beginning of one sequence; the shortest of those that cost the same.

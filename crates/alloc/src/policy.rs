@@ -10,9 +10,11 @@ pub enum Mode {
     /// Any ones: the same pools, in the same proportions, of lines chosen without regard to
     /// their distance. The baseline.
     Oblivious,
-    /// The farthest ones, to show what is at stake.
+    /// The farthest ones, to show what is at stake: for experiments.
+    #[cfg(feature = "arms")]
     Adversarial,
-    /// The nearest ones as measured line by line, for benchmarks.
+    /// The nearest ones as measured line by line: for experiments.
+    #[cfg(feature = "arms")]
     Oracle,
 }
 
@@ -23,9 +25,29 @@ impl Mode {
         match self {
             Self::Aware => "aware",
             Self::Oblivious => "oblivious",
+            #[cfg(feature = "arms")]
             Self::Adversarial => "adversarial",
+            #[cfg(feature = "arms")]
             Self::Oracle => "oracle",
         }
+    }
+
+    /// Whether lines go by what was measured of each; never without the feature `arms`, so that nothing of it is left.
+    #[inline]
+    #[must_use]
+    pub const fn is_oracle(self) -> bool {
+        #[cfg(feature = "arms")]
+        return matches!(self, Self::Oracle);
+        #[cfg(not(feature = "arms"))]
+        false
+    }
+
+    /// Whether far lines go first; as [`Self::is_oracle`].
+    pub(crate) const fn is_adversarial(self) -> bool {
+        #[cfg(feature = "arms")]
+        return matches!(self, Self::Adversarial);
+        #[cfg(not(feature = "arms"))]
+        false
     }
 }
 

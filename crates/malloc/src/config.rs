@@ -310,7 +310,9 @@ pub(crate) const fn mode_tag(mode: Mode) -> u32 {
     match mode {
         Mode::Aware => 0,
         Mode::Oblivious => 1,
+        #[cfg(feature = "arms")]
         Mode::Adversarial => 2,
+        #[cfg(feature = "arms")]
         Mode::Oracle => 3,
     }
 }
@@ -324,7 +326,14 @@ fn flag(word: [u8; 4]) -> Option<bool> {
 }
 
 pub(crate) fn mode_of(tag: [u8; 4]) -> Option<Mode> {
-    let modes = [Mode::Aware, Mode::Oblivious, Mode::Adversarial, Mode::Oracle];
+    let modes = [
+        Mode::Aware,
+        Mode::Oblivious,
+        #[cfg(feature = "arms")]
+        Mode::Adversarial,
+        #[cfg(feature = "arms")]
+        Mode::Oracle,
+    ];
     modes.into_iter().find(|&mode| mode_tag(mode) == u32::from_le_bytes(tag))
 }
 

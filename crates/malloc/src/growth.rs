@@ -18,7 +18,7 @@ use crate::room::Inside;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use isochrone_alloc::live::{Arena, Classifier, Event, Machine, Plan, Slice};
-use isochrone_alloc::{Mode, Policy, SizeClass, UnitLines};
+use isochrone_alloc::{Policy, SizeClass, UnitLines};
 use isochrone_atlas::Atlas;
 use isochrone_os::OsError;
 use isochrone_os::clock;
@@ -267,7 +267,7 @@ impl Instance<'_> {
 
     /// Learns until a page has joined, for a pool that found nothing. False if it is full.
     pub(crate) fn grow_now(&self) -> bool {
-        if self.heap().policy().mode == Mode::Oracle {
+        if self.heap().policy().mode.is_oracle() {
             // It has what was measured beforehand.
             return false;
         }

@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use core::{fmt, ptr};
 use isochrone_alloc::live::Arena;
 use isochrone_alloc::{
-    Bins, CoreTable, DistanceSum, GRANULE_BYTES, Heap, Mode, Policy, Shared, Slot, Stats, Survey,
+    Bins, CoreTable, DistanceSum, GRANULE_BYTES, Heap, Policy, Shared, Slot, Stats, Survey,
     Tables,
 };
 use isochrone_atlas::{Atlas, AtlasError};
@@ -211,7 +211,7 @@ impl<'a> Instance<'a> {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         let arena = Boxed::new(Arena::new(bytes, settings.huge_pages)?)?;
         let marked = if is_process { arena.memory().reserved() / GRANULE_BYTES } else { 0 };
-        let oracle = settings.policy.mode == Mode::Oracle;
+        let oracle = settings.policy.mode.is_oracle();
         let tables = Owned::new(&atlas, arena.pages_max(), oracle)?;
         let mut places = Table::zeroed(CORE_NUMBERS)?;
         for (place, core) in (1_u16..).zip(atlas.cores()) {

@@ -19,6 +19,7 @@ extern crate std;
 
 pub mod abi;
 mod alone;
+mod beforehand;
 mod bindings;
 mod config;
 mod counters;
@@ -31,6 +32,7 @@ mod growth;
 mod instance;
 mod lock;
 mod memory;
+#[cfg(feature = "arms")]
 mod oracle;
 mod pin;
 mod pool;
@@ -42,6 +44,7 @@ mod slab;
 mod thread;
 mod tls;
 
+pub use beforehand::Measured;
 pub use bindings::BINDINGS_BYTES;
 pub use config::{
     CONFIG_BYTES, CONFIG_VARIABLE, CORES_MAX, Config, ConfigError, CoreList, PATH_BYTES_MAX,
@@ -49,7 +52,6 @@ pub use config::{
 };
 pub use global::IsochroneAlloc;
 pub use instance::{Instance, InstanceError, Settings};
-pub use oracle::Measured;
 pub use pool::{Handle, Pool};
 pub use process::{begin, die, end};
 pub use report::{CLASSES, LiveOfCore, REPORT_BYTES, REPORT_SUFFIX, Reason, Report, Tally};

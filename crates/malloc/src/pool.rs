@@ -6,8 +6,8 @@
 //! hold. Nothing that a program does with handles breaks memory safety: a handle of another pool
 //! is refused, and one of a record that was freed shows whatever record is there now.
 
+use crate::beforehand::Measured;
 use crate::instance::{Instance, InstanceError, Settings};
-use crate::oracle::Measured;
 use core::marker::PhantomData;
 use core::num::NonZeroU32;
 use core::ptr::NonNull;

@@ -35,8 +35,6 @@ pub(crate) enum RunMode {
     Aware,
     /// The same pools, random lines: what `aware` is compared with.
     Oblivious,
-    /// The farthest lines: what is at stake.
-    Adversarial,
 }
 
 /// Where threads are pinned.
@@ -55,7 +53,6 @@ impl From<RunMode> for Mode {
         match choice {
             RunMode::Aware => Self::Aware,
             RunMode::Oblivious => Self::Oblivious,
-            RunMode::Adversarial => Self::Adversarial,
         }
     }
 }

@@ -212,14 +212,21 @@ fn signal_handlers_come_in_between() {
 fn every_mode_and_binding_works() {
     use isochrone_alloc::Mode;
     use isochrone_malloc::Pin;
-    for (mode, pin) in [
-        (Mode::Aware, Pin::Compact),
-        (Mode::Oblivious, Pin::Spread),
-        (Mode::Adversarial, Pin::None),
-    ] {
+    for (mode, pin) in
+        [(Mode::Aware, Pin::Compact), (Mode::Oblivious, Pin::Spread), (Mode::Aware, Pin::None)]
+    {
         let rig = Rig::new().with(|config| (config.policy.mode, config.pin) = (mode, pin));
         let reports = stress(&rig, &["4", "5000", "2"], false);
         assert!(reports.iter().all(|report| report.mode() == Some(mode)));
+    }
+}
+
+#[test]
+fn arms_of_experiments_are_no_modes_of_the_library() {
+    for mode in [isochrone_alloc::Mode::Adversarial, isochrone_alloc::Mode::Oracle] {
+        let rig = Rig::new().with(|config| config.policy.mode = mode);
+        let reports = stress(&rig, &["2", "5000", "1"], false);
+        assert!(reports.iter().all(|report| report.placed().objects == 0), "{mode:?}");
     }
 }
 
