@@ -94,11 +94,12 @@ pub fn write_file(path: &Path, text: &str, terminal: &Terminal) -> Result<()> {
 
 /// What the command line asks for cannot be: exit code 2, as for what the parser refuses.
 #[derive(Debug)]
-pub(crate) struct WrongUsage(String);
+pub struct WrongUsage(String);
 
 impl WrongUsage {
     /// An error with these words.
-    pub(crate) fn error(words: String) -> anyhow::Error {
+    #[must_use]
+    pub fn error(words: String) -> anyhow::Error {
         anyhow::Error::new(Self(words))
     }
 }

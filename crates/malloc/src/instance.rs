@@ -11,8 +11,7 @@ use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use core::{fmt, ptr};
 use isochrone_alloc::live::Arena;
 use isochrone_alloc::{
-    Bins, CoreTable, DistanceSum, GRANULE_BYTES, Heap, Policy, Shared, Slot, Stats, Survey,
-    Tables,
+    Bins, CoreTable, DistanceSum, GRANULE_BYTES, Heap, Policy, Shared, Slot, Stats, Survey, Tables,
 };
 use isochrone_atlas::{Atlas, AtlasError};
 use isochrone_os::OsError;

@@ -48,6 +48,17 @@ pub(crate) enum PinChoice {
     None,
 }
 
+impl PinChoice {
+    /// As options and reports name it.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Compact => "compact",
+            Self::Spread => "spread",
+            Self::None => "none",
+        }
+    }
+}
+
 impl From<RunMode> for Mode {
     fn from(choice: RunMode) -> Self {
         match choice {

@@ -8,7 +8,7 @@ use isochrone_atlas_store::contents::Contents;
 use isochrone_atlas_store::{LoadError, load};
 use isochrone_machine::spans;
 
-use crate::run::atlas::differs;
+use isochrone_console::run::atlas::differs;
 
 /// Ends the name of an atlas that would have replaced one that has more.
 const PARTIAL: &str = ".partial";

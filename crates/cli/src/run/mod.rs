@@ -119,7 +119,7 @@ fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
             code,
             mode: under.config.policy.mode.as_str(),
             near: args.placement.near.to_string(),
-            pin: setup::pin_name(args.pin),
+            pin: args.pin.as_str(),
             nothing_placed: nothing,
             processes,
             compare,

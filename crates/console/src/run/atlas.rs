@@ -128,7 +128,7 @@ fn is_worn(found: &Found, cores: &[CoreId]) -> Result<bool> {
 }
 
 /// Where the atlas of a machine is kept below the user's cache folder.
-pub(crate) fn kept(cache: &Path, hash: u64) -> PathBuf {
+pub fn kept(cache: &Path, hash: u64) -> PathBuf {
     cache.join("isochrone").join(format!("{hash:016x}.atlas"))
 }
 
@@ -140,7 +140,7 @@ fn here() -> Result<(Vec<String>, u64)> {
 }
 
 /// The first word in which two machines differ.
-pub(crate) fn differs<'a>(theirs: &'a [String], ours: &'a [String]) -> Option<(&'a str, &'a str)> {
+pub fn differs<'a>(theirs: &'a [String], ours: &'a [String]) -> Option<(&'a str, &'a str)> {
     let counts = |word: &&String| !word.starts_with(MAY_DIFFER);
     let (mut a, mut b) = (theirs.iter().filter(counts), ours.iter().filter(counts));
     loop {
@@ -197,7 +197,7 @@ pub fn quick(only: &str, scratch: &Path) -> Result<Found> {
 }
 
 /// Saves an atlas in a folder that need not be there yet.
-pub(crate) fn keep(contents: &Contents, place: &Path) -> Result<()> {
+pub fn keep(contents: &Contents, place: &Path) -> Result<()> {
     if let Some(folder) = place.parent() {
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
