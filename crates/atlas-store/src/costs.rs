@@ -3,7 +3,7 @@
 //! a program that arranges itself need not parse it.
 
 use crate::contents::{Contents, MultiLineFit};
-use crate::encode::{cell_record, level_of, number_of, single};
+use crate::convert::{cell_record, level_of, number_of, single};
 use crate::error::EncodeError;
 use crate::groups::group_levels;
 use isochrone_atlas::format::{

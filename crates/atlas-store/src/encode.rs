@@ -4,7 +4,8 @@
 //! are opened once as any reader would, so that a file that was saved can be read. It never
 //! touches the disk: `save` does.
 
-use crate::contents::{Cell, Contents, Form, LevelMap, Matrix};
+use crate::contents::{Contents, Form, LevelMap, Matrix};
+use crate::convert::{cell_record, level_of, number_of, single};
 use crate::costs;
 use crate::error::EncodeError;
 use crate::pages::encode_pages;
@@ -15,7 +16,6 @@ use isochrone_atlas::format::{
     SectionEntry, TransferKind, checksum, label_bytes, level_tag,
 };
 use isochrone_atlas::{Atlas, PatternTable, Period};
-use isochrone_units::Level;
 
 /// Pages measured line by line that a file may hold: 17 MiB of records.
 pub(crate) const MAX_LINES_RECORDS: usize = 65_536;
@@ -104,15 +104,6 @@ fn meta(contents: &Contents) -> Result<Vec<u8>, EncodeError> {
         Ok(_) => Err(EncodeError::NotFinite("a number changes on its way through text".to_owned())),
         Err(fault) => Err(EncodeError::NotFinite(fault.to_string())),
     }
-}
-
-pub(crate) fn level_of(map: &LevelMap) -> Result<Level, EncodeError> {
-    let level = Level::ALL.into_iter().find(|level| level.as_str() == map.level);
-    level.ok_or_else(|| EncodeError::Word {
-        what: "a level",
-        found: map.level.clone(),
-        expected: "llc or dram",
-    })
 }
 
 fn encode_levels(
@@ -289,17 +280,6 @@ fn matrix(
     Ok(())
 }
 
-pub(crate) fn cell_record(cell: &Cell, best: f32) -> CellRecord {
-    let [median, lo, hi, p5, p95] = [cell.median, cell.lo, cell.hi, cell.p5, cell.p95].map(single);
-    CellRecord { values: [median, lo, hi, p5, p95, best], n: cell.n }
-}
-
-/// The number at the end of a label ("core 12"), which is how labels name cores and regions.
-pub(crate) fn number_of(label: &str) -> u16 {
-    let digits = label.trim_end_matches(|c: char| c.is_ascii_digit()).len();
-    label[digits..].parse().unwrap_or(NONE_U16)
-}
-
 fn lines(contents: &Contents) -> Result<Vec<u8>, EncodeError> {
     let mut records = Vec::new();
     for map in &contents.levels {
@@ -336,10 +316,4 @@ fn penalties(contents: &Contents) -> Result<Vec<u8>, EncodeError> {
         bytes.extend(PenaltiesRecord { level, penalties: penalties.clone() }.to_bytes());
     }
     Ok(bytes)
-}
-
-/// Rounds to the precision of the binary sections; the text part keeps all digits.
-#[allow(clippy::cast_possible_truncation, reason = "rounding to f32 is the purpose")]
-pub(crate) const fn single(value: f64) -> f32 {
-    value as f32
 }

@@ -5,7 +5,7 @@
 //! between two of the same socket.
 
 use crate::contents::{Cell, Contents, Matrix};
-use crate::encode::number_of;
+use crate::convert::number_of;
 use isochrone_stats as stats;
 
 /// The classes of the pairs of a measured matrix: for each pair its class, cheapest first, and the mean of

@@ -6,6 +6,7 @@
 
 mod bench;
 pub mod contents;
+mod convert;
 mod costs;
 mod diff;
 mod encode;

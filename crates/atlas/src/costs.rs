@@ -1,17 +1,15 @@
-//! Looks up what the matrices do not say: fits, terms, bandwidths, means of levels, and groups of
-//! cores at equal distance.
+//! The parts of an atlas that say what the matrices do not: fits, terms, bandwidths, means of levels, and
+//! groups of cores at equal distance. They are checked once.
 //!
-//! All lists are short and questions rare, so they are walked from the first. What was not measured
-//! is `None`, never 0.
+//! All lists are short and questions rare, so they are walked from the first.
 
 use crate::error::AtlasError;
 use crate::format::{
-    BANDWIDTH_BYTES, BandwidthHeader, FIT_BYTES, FitRecord, GROUPS_BYTES, GroupsHeader, MEAN_BYTES,
-    MeanRecord, NONE_U16, TERM_BYTES, TermRecord, TermTag, label_bytes, level_tag,
+    BANDWIDTH_BYTES, BandwidthHeader, FIT_BYTES, GROUPS_BYTES, GroupsHeader, MEAN_BYTES, NONE_U16,
+    TERM_BYTES, label_bytes,
 };
 use crate::matrices::{Spread, spread};
-use crate::reader::Atlas;
-use isochrone_units::{CoreId, Level, RegionId};
+use isochrone_units::{CoreId, RegionId};
 
 /// The parts of an atlas that say what things cost beside the matrices.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,50 +59,6 @@ impl GroupLevel<'_> {
     }
 }
 
-impl<'a> Atlas<'a> {
-    /// Fits of transfers of several lines (equation 1 of the CLa paper).
-    pub fn fits(&self) -> impl Iterator<Item = FitRecord> + 'a {
-        self.costs.fits.iter().map(FitRecord::from_bytes)
-    }
-
-    /// A cost that the model of the CLa paper leaves out, nanoseconds; below 0 where something costs
-    /// less with it.
-    #[must_use]
-    pub fn term(&self, term: TermTag) -> Option<Spread> {
-        let mut found = self.costs.terms.iter().map(TermRecord::from_bytes);
-        spread(&found.find(|record| record.term == term as u8)?.cell)
-    }
-
-    /// Mean latencies of a level from a core. Fields that are missing are NaN.
-    #[must_use]
-    pub fn means(&self, core: CoreId, level: Level) -> Option<MeanRecord> {
-        let of = |record: &MeanRecord| (record.level, record.core) == (level_tag(level), core.0);
-        self.costs.means.iter().map(MeanRecord::from_bytes).find(of)
-    }
-
-    /// Measured bandwidths, one by one.
-    pub fn bandwidths(&self) -> impl Iterator<Item = BandwidthView<'a>> {
-        let mut rest = self.costs.bandwidths;
-        core::iter::from_fn(move || {
-            let (found, after) = split_bandwidth(rest)?;
-            rest = after;
-            Some(found)
-        })
-        .flatten()
-    }
-
-    /// Levels of groups of cores at equal distance, innermost first. An atlas made before there were
-    /// any has none.
-    pub fn group_levels(&self) -> impl Iterator<Item = GroupLevel<'a>> {
-        let mut rest = self.costs.groups;
-        core::iter::from_fn(move || {
-            let (level, after) = split_groups(rest)?;
-            rest = after;
-            Some(level)
-        })
-    }
-}
-
 impl Costs<'_> {
     /// Checks all lists once. `cores` is how many cores the atlas has.
     pub(crate) fn check(&self, cores: usize) -> Result<(), AtlasError> {
@@ -128,6 +82,25 @@ impl Costs<'_> {
         }
         Ok(())
     }
+}
+
+/// Measured bandwidths, one by one.
+pub(crate) fn bandwidths(mut rest: &[u8]) -> impl Iterator<Item = BandwidthView<'_>> {
+    core::iter::from_fn(move || {
+        let (found, after) = split_bandwidth(rest)?;
+        rest = after;
+        Some(found)
+    })
+    .flatten()
+}
+
+/// Levels of groups, innermost first.
+pub(crate) fn group_levels(mut rest: &[u8]) -> impl Iterator<Item = GroupLevel<'_>> {
+    core::iter::from_fn(move || {
+        let (level, after) = split_groups(rest)?;
+        rest = after;
+        Some(level)
+    })
 }
 
 /// Takes one bandwidth off the front; `None` in its place where its cell is missing.

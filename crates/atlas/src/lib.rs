@@ -27,6 +27,7 @@
 extern crate std;
 
 mod codebook;
+mod cost_queries;
 mod costs;
 mod error;
 mod filter;

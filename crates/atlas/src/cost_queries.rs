@@ -1,0 +1,41 @@
+//! What an atlas says of costs beside its matrices: fits, terms, means of levels, bandwidths, and groups
+//! of cores. What was not measured is `None`, never 0.
+
+use crate::costs::{self, BandwidthView, GroupLevel};
+use crate::format::{FitRecord, MeanRecord, TermRecord, TermTag, level_tag};
+use crate::matrices::{Spread, spread};
+use crate::reader::Atlas;
+use isochrone_units::{CoreId, Level};
+
+impl<'a> Atlas<'a> {
+    /// Fits of transfers of several lines (equation 1 of the CLa paper).
+    pub fn fits(&self) -> impl Iterator<Item = FitRecord> + 'a {
+        self.costs.fits.iter().map(FitRecord::from_bytes)
+    }
+
+    /// A cost that the model of the CLa paper leaves out, nanoseconds; below 0 where something costs
+    /// less with it.
+    #[must_use]
+    pub fn term(&self, term: TermTag) -> Option<Spread> {
+        let mut found = self.costs.terms.iter().map(TermRecord::from_bytes);
+        spread(&found.find(|record| record.term == term as u8)?.cell)
+    }
+
+    /// Mean latencies of a level from a core. Fields that are missing are NaN.
+    #[must_use]
+    pub fn means(&self, core: CoreId, level: Level) -> Option<MeanRecord> {
+        let of = |record: &MeanRecord| (record.level, record.core) == (level_tag(level), core.0);
+        self.costs.means.iter().map(MeanRecord::from_bytes).find(of)
+    }
+
+    /// Measured bandwidths, one by one.
+    pub fn bandwidths(&self) -> impl Iterator<Item = BandwidthView<'a>> {
+        costs::bandwidths(self.costs.bandwidths)
+    }
+
+    /// Levels of groups of cores at equal distance, innermost first. An atlas made before there were
+    /// any has none.
+    pub fn group_levels(&self) -> impl Iterator<Item = GroupLevel<'a>> {
+        costs::group_levels(self.costs.groups)
+    }
+}
