@@ -116,8 +116,9 @@ pub(crate) struct Work {
     orders: Orders,
     /// Size classes whose free units are to be put where they belong, as pages were coded anew.
     rebinned: usize,
-    /// Processor time that was spent before any base was recognised.
+    /// Processor time, and slices, that were spent before any base was recognised.
     vain_ns: u64,
+    vain_slices: u32,
 }
 
 /// Orders on their way: one unit size of one core at a time.
@@ -161,6 +162,7 @@ impl Work {
             orders: Orders::default(),
             rebinned: SizeClass::ALL.len(),
             vain_ns: 0,
+            vain_slices: 0,
         })
     }
 
@@ -242,16 +244,18 @@ impl Instance<'_> {
         });
     }
 
-    /// A rest after a slice inside of an allocation. What it took is counted by two clocks: the
-    /// wall's, which goes on while somebody else has the core, and the thread's own.
+    /// A rest after a slice inside of an allocation, by the thread's own time: while somebody else
+    /// has the core nobody is kept from anything by the slice. Where cores are short a rest by the
+    /// wall's clock would make seconds of work take minutes.
     fn end_slice(&self, begin: u64, own: u64) {
-        let end = self.count_slice(begin, own);
-        let rest = end.saturating_sub(begin) * (INLINE_PARTS - 1);
-        self.growth.rest_until_ns.store(end + rest, Ordering::Relaxed);
+        let (end, own) = self.count_slice(begin, own);
+        let took = own.max(end.saturating_sub(begin).min(SLICE_NS));
+        self.growth.rest_until_ns.store(end + took * (INLINE_PARTS - 1), Ordering::Relaxed);
     }
 
-    /// Counts what was done from `begin` to now, which it gives.
-    fn count_slice(&self, begin: u64, own: u64) -> u64 {
+    /// Counts what was done from `begin` to now, by two clocks: the wall's, which goes on while
+    /// somebody else has the core, and the thread's own. Gives the time now, and what the thread took.
+    fn count_slice(&self, begin: u64, own: u64) -> (u64, u64) {
         let own = clock::thread_cpu_ns().saturating_sub(own);
         let end = clock::monotonic_ns();
         let took = end.saturating_sub(begin);
@@ -262,7 +266,7 @@ impl Instance<'_> {
             counters.add(Word::LongOwnSlices, u64::from(own > LONG_SLICE_NS));
             counters.raise(Word::SliceOwnNsMax, own);
         }
-        end
+        (end, own)
     }
 
     /// Learns until a page has joined, for a pool that found nothing. False if it is full.

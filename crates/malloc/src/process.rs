@@ -4,6 +4,7 @@
 //!  EARLY --no configuration--> TRANSPARENT
 //!    \---configuration---> COUNTING --enough bytes--> PLACING
 //!                              \--no atlas, no memory--> DELEGATING <--no base-- PLACING
+//!                                                       PLACING --filter, no clock--> CLOSED
 //! ```
 //!
 //! A program that allocates little never gets beyond counting, so it pays for reading a record and
@@ -34,6 +35,8 @@ mod phase {
     pub(super) const COUNTING: u8 = 2;
     pub(super) const PLACING: u8 = 3;
     pub(super) const DELEGATING: u8 = 4;
+    /// Who has a block hands out again what is placed; all others leave everything to glibc.
+    pub(super) const CLOSED: u8 = 5;
 }
 
 /// Calls that a thread makes without a block before it gets one: many threads do no more, and a
@@ -110,9 +113,13 @@ impl Process {
 
     /// Leaves everything to glibc from now on; the caller's own state is its own to change.
     pub(crate) fn delegate(&self, reason: Reason) {
+        self.set_aside(reason, phase::DELEGATING);
+    }
+
+    fn set_aside(&self, reason: Reason, phase: u8) {
         self.reason.store(reason as u8, Ordering::Relaxed);
         self.counters().set(Word::Aside, reason as u64 + 1);
-        self.phase.store(phase::DELEGATING, Ordering::Release);
+        self.phase.store(phase, Ordering::Release);
     }
 
     /// Whether everything is left to glibc for good.
@@ -205,9 +212,11 @@ pub(crate) fn close() {
     if let Some(instance) = PROCESS.instance() {
         instance.wait_for_memory();
     }
-    let began = [phase::COUNTING, phase::PLACING].contains(&PROCESS.phase.load(Ordering::Acquire));
-    if began {
-        PROCESS.delegate(Reason::Filtered);
+    match PROCESS.phase.load(Ordering::Acquire) {
+        phase::COUNTING => PROCESS.delegate(Reason::Filtered),
+        // What threads have at hand is all that they get where glibc can have no memory.
+        phase::PLACING => PROCESS.set_aside(Reason::Filtered, phase::CLOSED),
+        _ => {}
     }
 }
 
@@ -329,7 +338,7 @@ fn place_first(slot: &ThreadSlot, class: SizeClass, size: usize, one: Tally) -> 
             // For all at once: it may end before it has a block to count in.
             PROCESS.counters().delegated(Reason::BeforeStart, one);
         }
-        phase::DELEGATING => {
+        phase::DELEGATING | phase::CLOSED => {
             slot.state.store(state::DELEGATING, Ordering::Relaxed);
             count_one(slot, size);
         }
@@ -359,7 +368,7 @@ fn count_alone(slot: &ThreadSlot) {
     let tally = slot.alone.take();
     PROCESS.counted_bytes.fetch_add(tally.bytes, Ordering::Relaxed);
     let reason = match PROCESS.phase.load(Ordering::Acquire) {
-        phase::DELEGATING => PROCESS.reason(),
+        phase::DELEGATING | phase::CLOSED => PROCESS.reason(),
         phase::COUNTING | phase::PLACING => Reason::BeforeStart,
         _ => return,
     };
@@ -462,10 +471,14 @@ pub(crate) fn reallocated_wrongly() -> ! {
     die(b"realloc(): invalid pointer\n")
 }
 
-/// The heap refuses a slot that the program had: its tables were overwritten.
+/// The heap refuses a slot that the program had: its tables were overwritten, or given back while
+/// this thread was at it.
 #[cold]
 #[inline(never)]
-pub(crate) fn misused(misuse: Misuse) -> ! {
+pub(crate) fn misused(misuse: Misuse) {
+    if PROCESS.is_over() {
+        return;
+    }
     freed_wrongly(match misuse {
         Misuse::Foreign | Misuse::Inside => Wrong::Pointer,
         Misuse::DoubleFree | Misuse::Overlap => Wrong::Freed,

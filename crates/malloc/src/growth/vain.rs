@@ -15,6 +15,9 @@ use isochrone_os::{OsError, clock};
 /// Processor time that is spent in slices at most before any base was recognised: as much as
 /// `isochrone run --fresh` gives a core (`oracle.rs`).
 const VAIN_NS: u64 = 100_000_000;
+/// Slices at most: some do little, since what was begun on one core waits for it. Several times as
+/// many as that time makes.
+const VAIN_SLICES: u32 = 8192;
 /// Times that the machine is asked in vain at most: so short that it is over within a second.
 const RETRIES_IN_VAIN: u32 = 3;
 
@@ -61,8 +64,10 @@ impl Instance<'_> {
             return;
         }
         hold.work.vain_ns += clock::thread_cpu_ns().saturating_sub(began);
+        hold.work.vain_slices += 1;
         let retries = self.growth.retries.load(Ordering::Relaxed);
-        if hold.work.vain_ns >= VAIN_NS || retries >= RETRIES_IN_VAIN {
+        let enough = hold.work.vain_ns >= VAIN_NS || hold.work.vain_slices >= VAIN_SLICES;
+        if enough || retries >= RETRIES_IN_VAIN {
             self.end_placing(hold);
         }
     }

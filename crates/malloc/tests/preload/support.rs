@@ -135,10 +135,8 @@ impl Rig {
 
     /// What processes left, and removes it.
     pub(crate) fn reports(&self) -> Vec<Report> {
-        let folder = self.folder.path().join("reports");
         let mut reports = Vec::new();
-        for entry in std::fs::read_dir(folder).expect("readable") {
-            let path = entry.expect("readable").path();
+        for path in self.report_files() {
             assert!(path.to_string_lossy().ends_with(REPORT_SUFFIX), "{}", path.display());
             let bytes = std::fs::read(&path).expect("readable");
             reports.push(Report::from_bytes(&bytes).expect("a report"));
@@ -146,6 +144,18 @@ impl Rig {
         }
         reports.sort_by_key(Report::process);
         reports
+    }
+
+    /// What processes have counted so far; of one that is about to begin its record, nothing.
+    pub(crate) fn seen(&self) -> Vec<Report> {
+        let bytes = self.report_files().into_iter().filter_map(|file| std::fs::read(file).ok());
+        bytes.filter_map(|bytes| Report::from_bytes(&bytes)).collect()
+    }
+
+    fn report_files(&self) -> Vec<PathBuf> {
+        let folder = self.folder.path().join("reports");
+        let files = std::fs::read_dir(folder).expect("readable");
+        files.map(|entry| entry.expect("readable").path()).collect()
     }
 
     /// The report of the process that had most to place.
