@@ -19,6 +19,7 @@ use isochrone_os::boxed::Boxed;
 use isochrone_os::rseq::CoreWord;
 use isochrone_os::table::Table;
 use isochrone_units::{CoreId, LINES_PER_PAGE, Level, PAGE_BYTES};
+use rustix::process::{Resource, getrlimit};
 
 pub(crate) use crate::growth::Need;
 
@@ -26,6 +27,11 @@ pub(crate) use crate::growth::Need;
 const CORE_NUMBERS: usize = 8192;
 /// Slots are numbered in 32 bits, 16 bytes each.
 const ARENA_BYTES_LARGEST: u64 = 64 << 30;
+/// Where the address space of a process is limited, the part of it that an arena may take: what is
+/// reserved is lost to the program, used or not.
+const SPACE_PARTS: u64 = 16;
+/// The largest atlas that is read; those of large machines have some MiB.
+const ATLAS_BYTES_MAX: usize = 256 << 20;
 
 /// What an allocator is made for.
 #[derive(Clone, Copy, Debug)]
@@ -243,11 +249,13 @@ impl<'a> Instance<'a> {
 
     /// The process's own, which is never dropped.
     pub(crate) fn of_process(config: &Config) -> Result<&'static Instance<'static>, Reason> {
-        let atlas = memory::map_file(config.atlas.as_c_str()).ok_or(Reason::NoAtlas)?;
+        let atlas = memory::whole_file(config.atlas.as_c_str(), ATLAS_BYTES_MAX);
+        let atlas = atlas.ok_or(Reason::NoAtlas)?;
+        let space = getrlimit(Resource::As).current.unwrap_or(u64::MAX);
         let settings = Settings {
             atlas,
             policy: config.policy,
-            arena_bytes_max: config.arena_bytes_max,
+            arena_bytes_max: config.arena_bytes_max.min(space / SPACE_PARTS),
             huge_pages: true,
             cores: &[],
         };

@@ -1,5 +1,5 @@
-//! Memory and files without `malloc`: mappings for tables and thread blocks, the atlas as a mapped
-//! file, the report as a shared one. System calls are made directly, so `errno` stays as it was.
+//! Memory and files without `malloc`: mappings for tables and thread blocks, a copy of the atlas,
+//! the report as a shared file. System calls are made directly, so `errno` stays as it was.
 //!
 //! What is mapped for a process stays until it ends. Nothing here is ever on a fast path.
 
@@ -26,10 +26,14 @@ pub(crate) fn zeroed(bytes: usize) -> Option<NonNull<u8>> {
 /// Reads a small file from its beginning; how many bytes there were, at most `out.len()`. By the
 /// calls by which the dynamic linker reads libraries: filters may allow no others.
 pub(crate) fn read_file(path: &CStr, out: &mut [u8]) -> Option<usize> {
-    let file = openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    fill(&openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?, out)
+}
+
+/// Reads until `out` is full or the file ends; how many bytes there were.
+fn fill(file: &OwnedFd, out: &mut [u8]) -> Option<usize> {
     let mut filled = 0;
     while filled < out.len() {
-        match rustix::io::read(&file, out.get_mut(filled..)?) {
+        match rustix::io::read(file, out.get_mut(filled..)?) {
             Ok(0) => break,
             Ok(more) => filled += more,
             Err(rustix::io::Errno::INTR) => {}
@@ -39,17 +43,19 @@ pub(crate) fn read_file(path: &CStr, out: &mut [u8]) -> Option<usize> {
     Some(filled)
 }
 
-/// A whole file, readable until the process ends. It must not be cut short meanwhile: atlases are
-/// replaced by renaming, never in place.
-pub(crate) fn map_file(path: &CStr) -> Option<&'static [u8]> {
+/// A whole file of so many bytes at most, as it is now, until the process ends. A copy: what is mapped
+/// ends the process when somebody writes the file anew in place.
+pub(crate) fn whole_file(path: &CStr, most: usize) -> Option<&'static [u8]> {
     let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
-    let bytes = usize::try_from(fstat(&file).ok()?.st_size).ok().filter(|&bytes| bytes > 0)?;
-    // SAFETY: a new range wherever the kernel finds room disturbs nobody.
-    let found =
-        unsafe { mmap(ptr::null_mut(), bytes, ProtFlags::READ, MapFlags::PRIVATE, &file, 0) };
-    let start = found.ok()?.cast::<u8>();
-    // SAFETY: so many bytes were mapped, are readable, and are never unmapped.
-    Some(unsafe { core::slice::from_raw_parts(start, bytes) })
+    let bytes = usize::try_from(fstat(&file).ok()?.st_size).ok()?;
+    if bytes == 0 || bytes > most {
+        return None;
+    }
+    let place = zeroed(bytes)?;
+    // SAFETY: so many bytes were mapped, are zero, are never unmapped, and nobody else has them.
+    let whole = unsafe { core::slice::from_raw_parts_mut(place.as_ptr(), bytes) };
+    let length = fill(&file, whole)?;
+    whole.get(..length)
 }
 
 /// A new report in a folder, shared with whoever reads the file. Its name holds process and time,
@@ -162,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_read_and_mapped() {
+    fn files_are_read() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("file");
         std::fs::write(&path, b"some bytes").expect("writable");
@@ -170,8 +176,9 @@ mod tests {
         let mut out = [0; 4];
         assert_eq!(read_file(&path, &mut out), Some(4));
         assert_eq!(&out, b"some");
-        assert_eq!(map_file(&path), Some(b"some bytes".as_slice()));
-        assert_eq!(map_file(c"/nonexistent"), None);
+        assert_eq!(whole_file(&path, 10), Some(b"some bytes".as_slice()));
+        assert_eq!(whole_file(&path, 9), None);
+        assert_eq!(whole_file(c"/nonexistent", 10), None);
         assert_eq!(read_file(c"/nonexistent", &mut out), None);
     }
 

@@ -2,6 +2,7 @@
 //! and that may not call the system as they like: they go on as without it.
 
 use std::io::{BufRead, BufReader};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -157,4 +158,22 @@ fn a_process_without_a_clock_goes_on() {
 fn a_process_in_strict_mode_goes_on() {
     let report = sandboxed(&learning(), "strict").expect("it was made at load");
     assert!(report.placed().objects > 50_000);
+}
+
+#[test]
+fn a_process_whose_address_space_is_limited_has_it_for_itself() {
+    let rig = learning();
+    rig.same(program("limits"), |command| _ = command.args(["space", "2000000000"]));
+    assert!(rig.largest().placed().objects > 20_000);
+}
+
+#[test]
+fn an_atlas_that_is_cut_short_while_a_process_places_does_no_harm() {
+    let rig = learning();
+    let atlas = rig.config.atlas;
+    let atlas = std::ffi::OsStr::from_bytes(atlas.as_bytes());
+    let output = rig.command(program("limits")).arg("cut").arg(atlas).output().expect("it runs");
+    assert!(output.status.success(), "{}", output.status);
+    assert_eq!(output.stdout, b"ok\n");
+    assert!(rig.largest().placed().objects > 20_000);
 }
