@@ -37,34 +37,33 @@ enum Part {
 }
 
 impl Member {
-    pub(super) fn new(plan: &Plan, me: Rank) -> Self {
-        let layout = Layout::new(plan);
+    pub(super) fn new(plan: &Plan, layout: &Layout, me: Rank) -> Self {
         let options = plan.options();
         let part = match (plan.collective(), &options.shape) {
             (Collective::Broadcast, Shape::Tree(tree)) => {
-                Part::Broadcast(Broadcast::new(&layout, options, tree, me))
+                Part::Broadcast(Broadcast::new(layout, options, tree, me))
             }
             (Collective::Barrier, Shape::Tree(tree)) => {
-                Part::TreeBarrier(TreeBarrier::new(&layout, options, tree, me))
+                Part::TreeBarrier(TreeBarrier::new(layout, options, tree, me))
             }
             (Collective::Barrier, Shape::Exchange) => {
-                Part::Dissemination(Dissemination::new(&layout, plan.ranks(), me))
+                Part::Dissemination(Dissemination::new(layout, plan.ranks(), me))
             }
             (Collective::Reduce(_), Shape::Tree(tree)) => {
-                Part::Reduce(Reduce::new(&layout, tree, me))
+                Part::Reduce(Reduce::new(layout, tree, me))
             }
             (Collective::Allreduce(_), Shape::Tree(tree)) => {
-                Part::UpDown(UpDown::new(&layout, options, tree, me))
+                Part::UpDown(UpDown::new(layout, options, tree, me))
             }
             (Collective::Allreduce(_), Shape::Exchange) => {
-                Part::Doubling(Doubling::new(&layout, plan.ranks(), me))
+                Part::Doubling(Doubling::new(layout, plan.ranks(), me))
             }
             (Collective::Scatter, Shape::Tree(tree)) => {
-                Part::Scatter(Scatter::new(&layout, tree, me))
+                Part::Scatter(Scatter::new(layout, tree, me))
             }
-            (Collective::Gather, Shape::Tree(tree)) => Part::Gather(Gather::new(&layout, tree, me)),
+            (Collective::Gather, Shape::Tree(tree)) => Part::Gather(Gather::new(layout, tree, me)),
             (Collective::Allgather, shape) => {
-                Part::Allgather(Allgather::new(&layout, options, shape, plan.ranks(), me))
+                Part::Allgather(Allgather::new(layout, options, shape, plan.ranks(), me))
             }
             (
                 Collective::Broadcast

@@ -294,7 +294,14 @@ impl Plan {
     #[must_use]
     pub fn member(&self, rank: Rank) -> Member {
         assert!(rank.0 < self.ranks, "{rank} is not one of {} ranks", self.ranks);
-        Member::new(self, rank)
+        Member::new(self, &Layout::new(self), rank)
+    }
+
+    /// What each rank does, rank 0 first.
+    #[must_use]
+    pub fn members(&self) -> Vec<Member> {
+        let layout = Layout::new(self);
+        (0..self.ranks).map(|rank| Member::new(self, &layout, Rank(rank))).collect()
     }
 
     /// Whether `Send` and `Receive` of a rank may be the same memory (in allgather: whether `Send` may be
@@ -331,9 +338,9 @@ impl Plan {
     /// The program of epochs `from..to` written down.
     #[must_use]
     pub fn record(&self, from: u64, to: u64) -> Recorded {
+        let members = self.members();
         record(self.ranks, |lines, rank| {
-            let member = self.member(rank);
-            (from..to).try_for_each(|epoch| member.run(lines, epoch))
+            (from..to).try_for_each(|epoch| members[rank.index()].run(lines, epoch))
         })
     }
 }

@@ -112,6 +112,29 @@ pub fn simulate(
     Simulator::new(program, start, costs, cores, model)?.run(seed)
 }
 
+/// Simulates the last of `calls` under many seeds, after the others under the first of them, each begun when all
+/// ranks have ended the one before, on lines that are in memory at first. Its total under each seed, ns.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn last_ns(
+    calls: &[Recorded],
+    costs: &LineCosts,
+    cores: &[usize],
+    model: &Model,
+    seeds: std::ops::Range<u64>,
+) -> Result<Vec<f64>, SimulateError> {
+    let Some((last, before)) = calls.split_last() else { return Ok(Vec::new()) };
+    let mut simulator = Simulator::new(last, Start::AfterEach(before), costs, cores, model)?;
+    simulator.before(seeds.start)?;
+    let warm = simulator.engine.clone();
+    let one = |seed| {
+        simulator.engine.clone_from(&warm);
+        Ok(simulator.now(seed)?.total_ns())
+    };
+    seeds.map(one).collect()
+}
+
 /// Simulates a program under many seeds: runs that differ in who comes first where nothing says so.
 ///
 /// # Errors
@@ -204,10 +227,20 @@ impl<'a> Simulator<'a> {
     }
 
     fn run(&mut self, seed: u64) -> Result<Simulated, SimulateError> {
+        self.before(seed)?;
+        self.now(seed)
+    }
+
+    /// The calls before, on lines that are in memory at first.
+    fn before(&mut self, seed: u64) -> Result<(), SimulateError> {
         self.engine.reset();
         for before in &self.before {
             self.engine.run(before, &Jitter::seed(seed)).map_err(|stuck| self.stuck(&stuck))?;
         }
+        Ok(())
+    }
+
+    fn now(&mut self, seed: u64) -> Result<Simulated, SimulateError> {
         let jitter = Jitter { seed, begin_ns: self.model.begin_ns, poll_ns: self.poll_ns };
         let run = self.engine.run(&self.now, &jitter);
         let run = run.map_err(|stuck| self.stuck(&stuck))?;

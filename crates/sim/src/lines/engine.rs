@@ -72,7 +72,7 @@ pub struct Stuck {
 
 /// Lines of a simulated machine, and the cores that use them. The state of all lines stays from one run to
 /// the next.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Engine<'a> {
     rules: Rules,
     legs: Legs<'a>,

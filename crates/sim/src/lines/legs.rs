@@ -20,7 +20,7 @@ use super::rules::Rules;
 use crate::number::picoseconds;
 
 /// Cores of a machine, and what lines cost between them, in picoseconds.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Legs<'a> {
     costs: &'a LineCosts,
     cores: Vec<usize>,
@@ -60,7 +60,7 @@ impl Class {
 }
 
 /// Who uses which line, for the terms that depend on it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Users {
     /// For each line the cores that read it without writing.
     readers: Vec<Vec<Core>>,

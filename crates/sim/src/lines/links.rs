@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// When each link is free again.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Links(BTreeMap<(u16, u16), u64>);
 
 impl Links {
