@@ -23,7 +23,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("host", &["units", "machine", "os"]),
     ("atlas-store", &["units", "machine", "stats", "atlas"]),
     ("probe", &["units", "machine", "stats", "os", "host", "sim", "atlas", "atlas-store"]),
-    ("cla", &["units", "machine", "stats", "sim", "atlas", "os"]),
+    ("cla", &["units", "machine", "stats", "sim", "distance", "os"]),
     ("mpi", &["cla"]),
     ("capi", &["atlas-store", "cla", "host", "tasks", "tier"]),
     ("tier", &["units", "machine", "stats", "sim", "atlas", "os", "cla"]),

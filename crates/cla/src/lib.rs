@@ -13,10 +13,12 @@
 //! * [`simulated`]: a program replayed on a modelled machine, message by message.
 //! * [`language`]: programs as text.
 //! * [`search`]: which tree.
+//! * [`choice`]: which shape a team takes, by what is known of its cores' distances.
 //! * [`published`]: the model against figures of others.
 //! * [`check`]: every order in which ranks can take their operations, for what can go wrong.
 
 pub mod check;
+pub mod choice;
 pub mod collectives;
 pub mod costs;
 pub mod language;

@@ -47,6 +47,14 @@ impl Tree {
     /// # Errors
     /// [`TreeError`] when the list is not one tree over its ranks.
     pub fn new(parents: &[Option<Rank>]) -> Result<Self, TreeError> {
+        let ranks = u16::try_from(parents.len()).map_err(|_| TreeError::Ranks(parents.len()))?;
+        let order: Vec<Rank> = (0..ranks).map(Rank).collect();
+        Self::served_in(parents, &order)
+    }
+
+    /// The same with children served in the order in which they come in `order`; ranks that are not there
+    /// come last.
+    pub(crate) fn served_in(parents: &[Option<Rank>], order: &[Rank]) -> Result<Self, TreeError> {
         let count = u16::try_from(parents.len()).map_err(|_| TreeError::Ranks(parents.len()))?;
         let mut children = vec![Vec::new(); parents.len()];
         let mut roots = Vec::new();
@@ -60,6 +68,11 @@ impl Tree {
             }
         }
         let [root] = roots[..] else { return Err(TreeError::Roots(roots.len())) };
+        let mut place = vec![usize::MAX; parents.len()];
+        for (at, rank) in order.iter().enumerate() {
+            place[rank.index()] = at;
+        }
+        children.iter_mut().for_each(|of| of.sort_by_key(|rank| place[rank.index()]));
         let tree = Self { root, parent: parents.to_vec(), children };
         match tree.outside() {
             Some(rank) => Err(TreeError::Circle(rank)),

@@ -2,6 +2,7 @@
 
 use super::kind::Kind;
 use super::settings::CLASSES;
+use crate::choice;
 use crate::collectives::{Collective, Options, Plan, PlanError, Tree};
 use crate::program::{Combine, Element, Line, Rank};
 use std::fmt::Debug;
@@ -44,9 +45,9 @@ pub struct Usual;
 
 impl Usual {
     /// Ranks up to which everybody talks to everybody.
-    pub(super) const FEW: u16 = 8;
+    pub(super) const FEW: u16 = choice::FEW;
     /// Children of a rank among many.
-    const DEGREE: u16 = 4;
+    const DEGREE: u16 = choice::DEGREE;
     /// Lines of a chunk of long messages among few: a flag and 4 KiB. Measured with 4 KiB between two
     /// cores: one chunk of 65 lines took 835 ns, and 376 ns in a stream; chunks of 8 lines 994 and 831.
     const LONG_LINES: u32 = 65;
