@@ -4,6 +4,7 @@
 //! Ranks make the same calls in the same order, so each of them hands out the same lines without asking
 //! the others. Words are zero at the beginning, and a line is handed out once, until all are taken back.
 
+use super::agreed::Agreed;
 use super::sync::AtomicU32;
 use super::team::TeamError;
 use super::word::Word;
@@ -22,7 +23,7 @@ const CORES_MAX: usize = 8192;
 /// Bytes of a line.
 pub(super) const LINE_BYTES: usize = 64;
 /// "isochcla", and the version of this layout.
-const MAGIC: u64 = u64::from_le_bytes(*b"isochcl4");
+const MAGIC: u64 = u64::from_le_bytes(*b"isochcl5");
 
 /// A number on a line of its own.
 #[derive(Debug)]
@@ -58,6 +59,8 @@ pub(super) struct Header {
     pub(super) states: [AtomicU32; RANKS_MAX],
     /// In which order the pairs of lines at the front are taken, where ranks have chosen.
     pub(super) order: [std::sync::atomic::AtomicU32; CANDIDATES],
+    /// How collectives are done.
+    pub(super) agreed: Agreed,
     /// The cores on which any rank may run, a bit for each.
     cores: [AtomicU64; CORES_MAX / 64],
 }

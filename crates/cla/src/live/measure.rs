@@ -9,7 +9,6 @@
 //! the first call.
 
 use super::area::AloneWord;
-use super::choose::channel_plan;
 use super::kind::Kind;
 use super::lines::{Buffers, Live};
 use super::team::{Team, TeamError};
@@ -83,13 +82,7 @@ impl Team {
     pub fn copy_cycles(&mut self, loads: Loads, which: Which) -> Result<Vec<Vec<f64>>, TeamError> {
         self.two_ranks(loads.owner, loads.asker)?;
         let me = self.rank();
-        let plan = channel_plan(
-            &*self.settings().choose,
-            loads.kind,
-            self.ranks(),
-            loads.root,
-            loads.bytes,
-        )?;
+        let plan = self.plan(loads.kind, loads.root, loads.bytes)?;
         let bytes = u32::try_from(loads.bytes).unwrap_or(0).min(plan.options().chunk_bytes());
         let slots: Vec<Line> = plan.runs().into_iter().map(|(first, _)| Line(first)).collect();
         if bytes <= Line::PAYLOAD_BYTES || slots.is_empty() {

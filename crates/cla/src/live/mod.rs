@@ -30,6 +30,7 @@
 // processes. Each `unsafe` block holds one operation and names what makes it sound.
 #![allow(unsafe_code)]
 
+mod agreed;
 mod area;
 mod channel;
 mod choose;

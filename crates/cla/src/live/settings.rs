@@ -5,10 +5,12 @@ use super::sort::Crowd;
 use super::waits::Patience;
 use crate::collectives::Options;
 use crate::program::Line;
+use isochrone_distance::Distances;
+use std::fmt;
 use std::sync::Arc;
 
-/// How a team is set up. All its ranks must be given the same.
-#[derive(Clone, Debug)]
+/// How a team is set up. All its ranks must be given the same, apart from distances.
+#[derive(Clone)]
 pub struct Settings {
     /// Bytes of shared memory for lines; none: what fits the number of ranks. Where a call finds too few lines
     /// left, all ranks wait for each other and have those of earlier collectives again.
@@ -19,14 +21,31 @@ pub struct Settings {
     pub locked: bool,
     /// Who else is there; none: nobody. Where other ranks work meanwhile, a team may have no cores of its own.
     pub crowd: Option<Crowd>,
-    /// Which trees and chunks.
+    /// Which trees and chunks, where distances do not say otherwise.
     pub choose: Arc<dyn Choose>,
+    /// What is known of the machine, such as an atlas: by it the rank that makes the team chooses shapes that
+    /// gain more than the model may be wrong by ([`crate::choice`]). What other ranks are given does not matter,
+    /// and with none, or two ranks, all go by `choose`.
+    pub distances: Option<Arc<dyn Distances + Send + Sync>>,
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("bytes", &self.bytes)
+            .field("patience", &self.patience)
+            .field("locked", &self.locked)
+            .field("crowd", &self.crowd)
+            .field("choose", &self.choose)
+            .field("distances", &self.distances.is_some())
+            .finish()
+    }
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let choose = Arc::new(Usual);
-        Self { bytes: None, patience: None, locked: false, crowd: None, choose }
+        Self { bytes: None, patience: None, locked: false, crowd: None, choose, distances: None }
     }
 }
 

@@ -1,8 +1,9 @@
 //! A team: ranks that share an area and do collectives.
 
+use super::agreed::Memory;
 use super::area::{ABSENT, Area, HERE, Header, LEFT};
 use super::channel::{Channel, Supply};
-use super::choose::{channel_plan, class};
+use super::choose::{Choose, class};
 use super::kind::Kind;
 use super::lines::Buffers;
 use super::plain::{Number, Plain, Reduction};
@@ -11,12 +12,15 @@ use super::settings::{BYTES_MAX, CLASSES, Settings};
 use super::sync::Ordering;
 use super::waits::Waits;
 use crate::collectives::PlanError;
-use crate::program::{Combine, Compare, Element, Gone, Rank};
+use crate::program::{Combine, Element, Gone, Rank};
+use isochrone_distance::Distances;
 use isochrone_os::OsError;
 use isochrone_os::affinity::CoreSet;
 use isochrone_os::shared::{Place, Seat, register_barriers};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+mod opening;
 
 /// Why a team cannot be made, or a collective not be done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -105,6 +109,7 @@ pub struct Team {
     pub(super) steps: u64,
     /// How often this rank has waited for all others to take lines back.
     came: u64,
+    agreed: Memory,
     _seat: Seat,
 }
 
@@ -114,7 +119,7 @@ impl Team {
     /// # Errors
     /// [`TeamError`] where there is no shared memory.
     pub fn threads(ranks: u16, settings: &Settings) -> Result<Vec<Self>, TeamError> {
-        let area = Arc::new(Area::create(ranks, settings.lines(ranks))?);
+        let area = Self::founded(ranks, Rank(0), settings)?;
         (0..ranks)
             .map(|rank| Self::seated(Arc::clone(&area), Rank(rank), settings.clone()))
             .collect()
@@ -126,7 +131,7 @@ impl Team {
     /// # Errors
     /// [`TeamError`] where there is no shared memory, or for a rank that the team does not have.
     pub fn found(ranks: u16, rank: Rank, settings: Settings) -> Result<(Self, Place), TeamError> {
-        let area = Arc::new(Area::create(ranks, settings.lines(ranks))?);
+        let area = Self::founded(ranks, rank, &settings)?;
         let place = area.shared().place();
         Ok((Self::seated(area, rank, settings)?, place))
     }
@@ -137,6 +142,15 @@ impl Team {
     /// [`TeamError`] where the team is not to be had, or the rank is taken.
     pub fn join(place: Place, rank: Rank, settings: Settings) -> Result<Self, TeamError> {
         Self::seated(Arc::new(Area::open(place)?), rank, settings)
+    }
+
+    /// An area for a team in which `rank` chooses, if it has distances to choose by.
+    fn founded(ranks: u16, rank: Rank, settings: &Settings) -> Result<Arc<Area>, TeamError> {
+        let area = Area::create(ranks, settings.lines(ranks))?;
+        if settings.distances.is_some() {
+            area.header().agreed.chosen_by(rank);
+        }
+        Ok(Arc::new(area))
     }
 
     fn seated(area: Arc<Area>, me: Rank, settings: Settings) -> Result<Self, TeamError> {
@@ -167,6 +181,7 @@ impl Team {
             scratch: Vec::new(),
             steps: 0,
             came: 0,
+            agreed: Memory::default(),
             _seat: seat,
             area,
         })
@@ -402,6 +417,32 @@ impl Team {
         &self.settings
     }
 
+    /// The area, shared.
+    pub(super) const fn area(&self) -> &Arc<Area> {
+        &self.area
+    }
+
+    /// The area, and what this rank remembers of what was agreed on.
+    pub(super) fn agreed(&mut self) -> (&Area, &mut Memory) {
+        (&self.area, &mut self.agreed)
+    }
+
+    /// What this rank was given to choose by.
+    pub(super) fn distances(&self) -> Option<Arc<dyn Distances + Send + Sync>> {
+        self.settings.distances.clone()
+    }
+
+    /// From now on no call can succeed.
+    pub(super) fn gone(&mut self, gone: Gone) -> TeamError {
+        self.broken = Some(gone);
+        TeamError::Gone(gone)
+    }
+
+    /// Which trees and chunks.
+    pub(super) fn choose(&self) -> &dyn Choose {
+        &*self.settings.choose
+    }
+
     /// Hands out pairs of lines in this order from now on.
     pub(super) fn take_lines_by(&mut self, order: &[u32]) {
         self.supply = Supply::new(self.area.lines(), Some(order));
@@ -417,57 +458,6 @@ impl Team {
         let index = self.opened(kind, root, bytes)?;
         let Some(channel) = &self.channels[index] else { return Err(TeamError::Foreign) };
         Ok((&self.area, &self.waits, channel))
-    }
-
-    /// Opens a channel: its lines, and this rank's part.
-    #[cold]
-    fn open(
-        &mut self,
-        kind: Kind,
-        root: Rank,
-        bytes: usize,
-        index: usize,
-    ) -> Result<(), TeamError> {
-        let plan = channel_plan(&*self.settings.choose, kind, self.ranks(), root, bytes)?;
-        let lines = match self.supply.take(&plan) {
-            Err(TeamError::Full { .. }) => {
-                self.supply.holds(&plan)?;
-                self.take_lines_back()?;
-                self.supply.take(&plan)?
-            }
-            taken => taken?,
-        };
-        self.channels[index] =
-            Some(Box::new(Channel::new(&plan, self.me, &self.area, &lines, self.settings.locked)));
-        Ok(())
-    }
-
-    /// Closes all channels and has their lines for others. All ranks make the same calls, so all of them are here
-    /// when one is: none is in a call, or will use the lines as they were handed out.
-    fn take_lines_back(&mut self) -> Result<(), TeamError> {
-        self.channels.iter_mut().for_each(|channel| *channel = None);
-        self.all_have_come()?;
-        let (used, ranks) = (self.supply.used(), usize::from(self.ranks()));
-        let part = |rank: usize| used * rank / ranks;
-        let mine = part(self.me.index())..part(self.me.index() + 1);
-        // SAFETY: every rank clears another part. All have closed their channels, which nobody opens before all
-        // have come once more.
-        unsafe { self.area.clear(mine) };
-        self.all_have_come()?;
-        self.supply.begin_again();
-        Ok(())
-    }
-
-    /// Returns when every rank is here, without a channel.
-    fn all_have_come(&mut self) -> Result<(), TeamError> {
-        self.came += 1;
-        let all = self.came * u64::from(self.ranks());
-        let word = &self.area.header().taken_back.0;
-        self.waits.publish(word, |word| word.add(1));
-        self.waits.wait(word, Compare::AtLeast, all).map_err(|gone| {
-            self.broken = Some(gone);
-            TeamError::Gone(gone)
-        })
     }
 
     /// Tells all ranks that this one gives up: their waits end with an error.
