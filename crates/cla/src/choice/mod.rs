@@ -2,7 +2,7 @@
 //! distances.
 //!
 //! One rank chooses for a team, so what it says must be small and must mean the same to all: an [`Entry`]
-//! of a shortlist, which with the ranks' [`Groups`] gives the [`Options`] of a plan wherever it is read
+//! of a shortlist, which with the ranks' [`Groups`] gives the options of a plan wherever it is read
 //! ([`Entry::options`]). Entries are ranked by the simulator ([`choose`]), and the usual rule stays unless
 //! another gains more than the simulator may be wrong by. [`crate::search`] looks further and takes
 //! longer; tests hold the shortlist against it. Nothing here times anything or touches a live team.
