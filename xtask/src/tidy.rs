@@ -14,15 +14,16 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("stats", &[]),
     ("os", &["units"]),
     ("atlas", &["units"]),
+    ("decode", &["units", "atlas"]),
     ("distance", &["units", "machine", "atlas"]),
-    ("alloc", &["units", "atlas", "os"]),
+    ("alloc", &["units", "atlas", "decode", "os"]),
     ("malloc", &["units", "atlas", "os", "alloc"]),
     ("preload", &["malloc"]),
     ("report", &[]),
     ("sim", &["units", "machine", "stats"]),
     ("host", &["units", "machine", "os"]),
     ("atlas-store", &["units", "machine", "stats", "atlas"]),
-    ("probe", &["units", "machine", "stats", "os", "host", "sim", "atlas", "atlas-store"]),
+    ("probe", &["units", "machine", "stats", "os", "host", "sim", "atlas", "decode", "atlas-store"]),
     ("cla", &["units", "machine", "stats", "sim", "distance", "os"]),
     ("mpi", &["cla"]),
     ("capi", &["atlas-store", "cla", "host", "tasks", "tier"]),
@@ -94,9 +95,9 @@ const FLOORS: &[(&str, &[&str])] = &[
 ];
 /// Crates that must build without the standard library.
 const NO_STD: &[&str] =
-    &["units", "machine", "stats", "os", "atlas", "distance", "alloc", "malloc", "preload"];
+    &["units", "machine", "stats", "os", "atlas", "decode", "distance", "alloc", "malloc", "preload"];
 /// Crates that must not allocate: the malloc replacement stands on them.
-const NO_ALLOC: &[&str] = &["units", "os", "atlas", "distance", "alloc", "malloc", "preload"];
+const NO_ALLOC: &[&str] = &["units", "os", "atlas", "decode", "distance", "alloc", "malloc", "preload"];
 /// Crates in which `unsafe` may appear.
 const UNSAFE: &[&str] = &["os", "atlas-store", "malloc", "preload", "mpi", "capi"];
 /// Files in other crates in which it may appear: a folder, or a file without `.rs`.

@@ -99,8 +99,27 @@ impl Codebook {
         &self.answers[..self.answer_count]
     }
 
-    /// Log prior of each answer.
-    pub(crate) fn log_prior(&self) -> &[f32] {
+    /// Latencies by code: `values()[code ^ line]`, cycles; NaN beyond the last class.
+    #[must_use]
+    pub const fn values(&self) -> &[f32; TABLE_ENTRIES] {
+        &self.values
+    }
+
+    /// What residuals cost.
+    #[must_use]
+    pub const fn penalties(&self) -> &Penalties {
+        &self.penalties
+    }
+
+    /// Lines after which the pattern repeats.
+    #[must_use]
+    pub const fn period(&self) -> Period {
+        self.period
+    }
+
+    /// Log prior of each answer, in the order of [`Self::answers`].
+    #[must_use]
+    pub fn log_prior(&self) -> &[f32] {
         &self.log_prior[..self.answer_count]
     }
 

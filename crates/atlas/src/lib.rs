@@ -39,7 +39,6 @@ mod pages;
 mod penalties;
 mod query;
 mod reader;
-mod rows;
 
 pub use codebook::Codebook;
 pub use costs::{BandwidthView, GroupLevel};
@@ -52,4 +51,3 @@ pub use pages::PageBlockView;
 pub use penalties::{Noise, PENALTY_ENTRIES, Penalties};
 pub use query::LevelView;
 pub use reader::{Atlas, LevelInfo};
-pub use rows::{CLOSE, Rows, Scores, Shortlist, Verdict};

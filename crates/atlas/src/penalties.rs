@@ -76,6 +76,12 @@ impl From<Noise> for Penalties {
 }
 
 impl Penalties {
+    /// The entry of a residual counted in steps; the ends stand for all that lies beyond.
+    #[must_use]
+    pub const fn entry(residual_steps: f32) -> usize {
+        entry(residual_steps)
+    }
+
     /// What a residual costs, nats.
     #[must_use]
     pub fn at(&self, residual_cycles: f32) -> f32 {

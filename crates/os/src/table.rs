@@ -36,7 +36,7 @@ macro_rules! zeroed {
     )*};
 }
 
-zeroed!(u8, u16, u32, u64, usize, i32, f32, f64, LineAddr, PageAddr, Cycles);
+zeroed!(u8, u16, u32, u64, usize, i16, i32, f32, f64, LineAddr, PageAddr, Cycles);
 zeroed!(AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize);
 
 macro_rules! atomic {

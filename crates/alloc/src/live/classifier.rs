@@ -5,6 +5,8 @@
 //! move is decoded again. It never hands out memory and never starts a thread.
 
 use super::answers::{Identity, Plan, Slice, Stats};
+#[cfg(test)]
+use super::arms::Arm;
 use super::batch::Progress;
 use super::compare::Weighing;
 use super::dice::Dice;
@@ -13,10 +15,14 @@ use super::identify::Inquiry;
 use super::level::LevelModel;
 use super::look::Look;
 use super::notes::{Notes, Queue, side};
-use super::stream::{CLOSED_TOGETHER, Decoded, Judge, Step, Stream};
+#[cfg(test)]
+use super::stream::OTHERS;
+#[cfg(not(test))]
+use super::stream::Stream as Arm;
+use super::stream::{Judge, Step, WINDOW};
 use super::timing::Timing;
 use crate::Worn;
-use isochrone_atlas::{Atlas, BaseContest, Code};
+use isochrone_atlas::{Atlas, BaseContest};
 use isochrone_os::OsError;
 use isochrone_os::boxed::Boxed;
 use isochrone_os::table::Table;
@@ -62,11 +68,30 @@ pub(super) enum Doing {
     Visiting(Visit),
 }
 
+/// How levels are decoded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Decoding {
+    /// Pages in the window.
+    pub(super) window: usize,
+    /// By the one decoder, which is compared with that in use.
+    #[cfg(test)]
+    pub(super) engine: bool,
+}
+
+impl Decoding {
+    /// As in programs.
+    const USUAL: Self = Self {
+        window: WINDOW,
+        #[cfg(test)]
+        engine: false,
+    };
+}
+
 /// One level, as far as it follows the pattern.
 #[derive(Debug)]
 pub(super) struct Side {
     pub(super) model: LevelModel,
-    pub(super) stream: Stream,
+    pub(super) stream: Arm,
     /// Pages decoded since the base was confirmed last.
     pub(super) fresh: Queue,
     /// Times that pages were decoded in vain since a base was confirmed last.
@@ -120,10 +145,15 @@ impl<'a> Classifier<'a> {
     /// # Errors
     /// [`OsError`] where there is no address space, or for an atlas that cannot be decoded with.
     pub fn new(atlas: Atlas<'a>, plan: Plan) -> Result<Self, OsError> {
+        Self::with(atlas, plan, Decoding::USUAL)
+    }
+
+    /// The same with another window, or in tests by the one decoder.
+    pub(super) fn with(atlas: Atlas<'a>, plan: Plan, decoding: Decoding) -> Result<Self, OsError> {
         let open = |level: Level| -> Result<Option<Boxed<Side>>, OsError> {
             let Some(model) = LevelModel::open(&atlas, level)? else { return Ok(None) };
             let seed = plan.seed ^ u64::from(isochrone_atlas::format::level_tag(level)) << 32;
-            let stream = Stream::new(&model, plan.pages_max, seed)?;
+            let stream = Arm::new(&model, plan.pages_max, seed, decoding)?;
             let fresh = Queue::new(plan.pages_max)?;
             let side = Side {
                 model,
@@ -231,7 +261,7 @@ impl<'a> Classifier<'a> {
     /// What classifying cost so far.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        let loads = |place: usize| self.sides[place].as_ref().map_or(0, |own| own.stream.loads);
+        let loads = |place: usize| self.sides[place].as_ref().map_or(0, |own| own.stream.loads());
         Stats { loads: [loads(0), loads(1)], ..self.stats }
     }
 
@@ -287,6 +317,11 @@ impl<'a> Classifier<'a> {
                     self.doing = Doing::Nothing;
                     Some(Slice::Paused)
                 }
+                Progress::Stale => {
+                    self.doing = Doing::Nothing;
+                    self.refuse(self.look.level(), now);
+                    None
+                }
             });
         }
         for level in Level::ALL {
@@ -295,6 +330,10 @@ impl<'a> Classifier<'a> {
                 Step::Paused => return Ok(Some(Slice::Paused)),
                 Step::Strange => {
                     self.lose_base(core);
+                    return Ok(None);
+                }
+                Step::Cannot => {
+                    self.refuse(level, now);
                     return Ok(None);
                 }
                 Step::Idle => {}
@@ -363,7 +402,8 @@ impl<'a> Classifier<'a> {
     pub(super) fn finish(&mut self, timing: &mut impl Timing) -> Result<(), OsError> {
         let core = timing.core();
         while !matches!(self.doing, Doing::Nothing) {
-            if self.go_on(timing, core, u64::MAX)? == Progress::Elsewhere {
+            if matches!(self.go_on(timing, core, u64::MAX)?, Progress::Elsewhere | Progress::Stale)
+            {
                 self.doing = Doing::Nothing;
             }
         }
@@ -394,6 +434,12 @@ impl<'a> Classifier<'a> {
         }
     }
 
+    /// A level cannot be decoded here, in slices such as these: it is left alone for some time.
+    fn refuse(&mut self, level: Level, now: u64) {
+        self.settle(level, false);
+        self.give_up(level, now);
+    }
+
     /// Leaves a level alone for some time, as no base fits.
     pub(super) fn give_up(&mut self, level: Level, now: u64) {
         let Some(own) = &mut self.sides[side(level)] else { return };
@@ -418,26 +464,36 @@ impl<'a> Classifier<'a> {
         until: u64,
     ) -> Result<Step, OsError> {
         let place = side(level);
+        #[cfg(test)]
+        let others = self.others(place, self.seats[seat].worn[place]);
         let Some(own) = self.sides[place].as_deref_mut() else { return Ok(Step::Idle) };
         let seat = self.seats[seat];
         let Some(base) = seat.worn[place] else { return Ok(Step::Idle) };
         if !own.wanted || !own.is_open() || !own.stream.has_work(&self.notes) {
             return Ok(Step::Idle);
         }
+        #[cfg(not(test))]
         let judge = Judge { core: seat.core, base };
-        let mut out = [Decoded { first: 0, code: Code::UNKNOWN }; CLOSED_TOGETHER];
-        let mut count = 0;
-        let mut keep = |decoded| {
-            if let Some(slot) = out.get_mut(count) {
-                *slot = decoded;
-                count += 1;
-            }
-        };
+        #[cfg(test)]
+        let judge = Judge { core: seat.core, base, others };
         let known = (&own.model, &self.notes);
-        let step = own.stream.advance(timing, known, judge, until, &mut keep)?;
-        for decoded in &out[..count] {
-            self.take_decoded(level, *decoded);
+        let step = own.stream.advance(timing, known, judge, until)?;
+        while let Some(decoded) = self.sides[place].as_mut().and_then(|own| own.stream.pop()) {
+            self.take_decoded(level, decoded);
         }
         Ok(step)
+    }
+
+    /// Bases that other cores wear.
+    #[cfg(test)]
+    fn others(&self, place: usize, base: Option<u16>) -> ([u16; OTHERS], usize) {
+        let (mut others, mut count) = ([0; OTHERS], 0);
+        for other in self.seats.iter().filter_map(|seat| seat.worn[place]) {
+            if Some(other) != base && count < OTHERS && !others[..count].contains(&other) {
+                others[count] = other;
+                count += 1;
+            }
+        }
+        (others, count)
     }
 }

@@ -48,7 +48,7 @@ impl Classifier<'_> {
                 self.doing = Doing::Confirming(level);
                 return Ok(Progress::Paused);
             }
-            Progress::Elsewhere => return Ok(Progress::Elsewhere),
+            other => return Ok(other),
         }
         let window = self.look.window(timing.tick_cycles());
         let Some(own) = &self.sides[side(level)] else { return Ok(Progress::Done) };

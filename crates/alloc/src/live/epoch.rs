@@ -150,7 +150,7 @@ impl Classifier<'_> {
                     return Ok(Progress::Paused);
                 }
                 // That core is another visit's affair.
-                Progress::Elsewhere => return Ok(Progress::Elsewhere),
+                other => return Ok(other),
             },
             Stage::Comparing(contest) => match self.compare_one(timing, &visit, contest) {
                 Some(stage) => stage,

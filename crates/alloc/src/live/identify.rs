@@ -147,7 +147,7 @@ impl Classifier<'_> {
                     self.doing = Doing::Inquiring(inquiry);
                     return Ok(Progress::Paused);
                 }
-                Progress::Elsewhere => return Ok(Progress::Elsewhere),
+                other => return Ok(other),
             },
             Stage::Comparing(contest) => {
                 let Some(stage) = self.compare_next(timing, &inquiry, contest) else {

@@ -92,6 +92,12 @@ impl LevelModel {
         }))
     }
 
+    /// Classes of pages.
+    #[cfg(test)]
+    pub(super) fn classes(&self) -> usize {
+        usize::from(self.classes)
+    }
+
     /// Pages that share one code.
     pub(super) const fn block_pages(&self) -> usize {
         self.period.lines() / LINES_PER_PAGE

@@ -267,6 +267,11 @@ impl Look {
         self.batch.restart(core);
     }
 
+    /// Where the lines of the look are put.
+    pub(super) const fn level(&self) -> Level {
+        self.batch.level()
+    }
+
     /// The core from which it looks.
     pub(super) const fn core(&self) -> CoreId {
         self.batch.core()

@@ -39,9 +39,15 @@ mod timing;
 mod watch;
 
 #[cfg(test)]
+mod arms;
+#[cfg(test)]
 mod modelled;
 #[cfg(test)]
+mod one;
+#[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod versus;
 
 pub use answers::{Event, Identity, Plan, Slice, Stats};
 pub use arena::Arena;

@@ -8,6 +8,7 @@
 use super::align::{Alignment, PASSES};
 use super::batch::{Batch, Progress};
 use super::books::Books;
+use super::classifier::Decoding;
 use super::compare::piece;
 use super::dice::Dice;
 use super::kept::{ENOUGH, keep_window};
@@ -25,11 +26,8 @@ use isochrone_units::{CoreId, LineAddr};
 pub(super) const WINDOW: usize = 512;
 /// Known pages of a pass over the window at most.
 const REFERENCES: usize = 256;
-/// Loads in a round at most: in each pass one line of each page. The lines of a page in a round
-/// are a group of the atlas's probe lines, which may be timed together.
-const LOADS: usize = PASSES * (WINDOW + REFERENCES);
 /// Rounds whose samples can wait for the offset.
-const WAITING: usize = 4 * PASSES * WINDOW;
+const WAITING: usize = 4;
 /// Fewer open pages than that say too little of what all have in common.
 const ENOUGH_PAGES: usize = 64;
 /// Age at which an offset is measured anew.
@@ -43,15 +41,21 @@ const MAX_CYCLES: usize = 24;
 /// Samples that are put aside between two looks at the clock.
 const KEPT_TOGETHER: usize = 1024;
 /// Pages that leave the window in one step, at most.
-pub(super) const CLOSED_TOGETHER: usize = 64;
+const CLOSED_TOGETHER: usize = 64;
 /// Pages that are opened between two looks at the clock.
 const PIECE: usize = 16;
+/// Bases of other cores that codes are judged by too.
+#[cfg(test)]
+pub(super) const OTHERS: usize = 4;
 
 /// Who decodes, in which base.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Judge {
     pub(super) core: CoreId,
     pub(super) base: u16,
+    /// Bases that other cores wear, `count` of them.
+    #[cfg(test)]
+    pub(super) others: ([u16; OTHERS], usize),
 }
 
 /// What came of a step.
@@ -65,6 +69,8 @@ pub(super) enum Step {
     Idle,
     /// Known pages do not look as the base says: the core wears another one.
     Strange,
+    /// The level cannot be decoded here.
+    Cannot,
 }
 
 /// A page on its way out of the window.
@@ -138,19 +144,31 @@ pub(super) struct Stream {
     watch: Watch,
     dice: Dice,
     /// Timed loads so far.
-    pub(super) loads: u64,
+    loads: u64,
+    out: Stack<Decoded>,
+    /// What wrong verdicts may cost, as was said: summed, and of how many pages.
+    #[cfg(test)]
+    stated: (f64, u32),
 }
 
 impl Stream {
-    pub(super) fn new(model: &LevelModel, pages_max: usize, seed: u64) -> Result<Self, OsError> {
+    pub(super) fn new(
+        model: &LevelModel,
+        pages_max: usize,
+        seed: u64,
+        Decoding { window, .. }: Decoding,
+    ) -> Result<Self, OsError> {
+        // In each pass one line of each page. The lines of a page in a round are a group of the atlas's probe
+        // lines, which may be timed together.
+        let loads = PASSES * (window + REFERENCES);
         Ok(Self {
-            batch: Batch::new(LOADS, model.level)?,
-            whats: Stack::new(LOADS)?,
-            values: Table::zeroed(LOADS)?,
+            batch: Batch::new(loads, model.level)?,
+            whats: Stack::new(loads)?,
+            values: Table::zeroed(loads)?,
             room: Table::zeroed(ENOUGH)?,
-            open: Stack::new(WINDOW)?,
-            decoders: Stack::new(WINDOW)?,
-            waiting: Stack::new(WAITING)?,
+            open: Stack::new(window)?,
+            decoders: Stack::new(window)?,
+            waiting: Stack::new(WAITING * PASSES * window)?,
             waits_for: CoreId(u16::MAX),
             whole: true,
             next: 0,
@@ -162,6 +180,9 @@ impl Stream {
             watch: Watch::NEW,
             dice: Dice::new(seed),
             loads: 0,
+            out: Stack::new(CLOSED_TOGETHER)?,
+            #[cfg(test)]
+            stated: (0.0, 0),
         })
     }
 
@@ -188,14 +209,31 @@ impl Stream {
         self.phase = Phase::Drawing;
     }
 
-    /// Does one step of the work. Pages that were decided go to `out`.
+    /// Timed loads so far.
+    pub(super) const fn loads(&self) -> u64 {
+        self.loads
+    }
+
+    /// A page that was decided, and not taken yet.
+    pub(super) fn pop(&mut self) -> Option<Decoded> {
+        let last = self.out.last().copied()?;
+        self.out.truncate(self.out.len() - 1);
+        Some(last)
+    }
+
+    /// Mean of what verdicts were said to lose.
+    #[cfg(test)]
+    pub(super) fn stated(&self) -> f64 {
+        self.stated.0 / f64::from(self.stated.1.max(1))
+    }
+
+    /// Does one step of the work. Pages that were decided wait for [`Self::pop`].
     pub(super) fn advance(
         &mut self,
         timing: &mut impl Timing,
         (model, notes): (&LevelModel, &Notes),
         judge: Judge,
         until_ns: u64,
-        out: &mut impl FnMut(Decoded),
     ) -> Result<Step, OsError> {
         match self.phase {
             Phase::Drawing => {
@@ -224,10 +262,15 @@ impl Stream {
                         }
                     }
                     Progress::Paused | Progress::Elsewhere => return Ok(Step::Paused),
+                    Progress::Stale => {
+                        timing.abandon();
+                        self.batch.restart(judge.core);
+                        return Ok(Step::Cannot);
+                    }
                 }
             }
             Phase::Weighing { at } => self.weigh(model, judge, at),
-            Phase::Closing { at } => self.close(model, judge, at, out),
+            Phase::Closing { at } => self.close(model, judge, at),
         }
         Ok(step_at(timing, until_ns))
     }
@@ -399,13 +442,7 @@ impl Stream {
     }
 
     /// Pages whose code is safe leave the window, a piece of it at a time.
-    fn close(
-        &mut self,
-        model: &LevelModel,
-        judge: Judge,
-        at: usize,
-        out: &mut impl FnMut(Decoded),
-    ) {
+    fn close(&mut self, model: &LevelModel, judge: Judge, at: usize) {
         let limit = MAX_CYCLES * model.lines().len();
         let Some(book) = self.books.get(judge.core, judge.base, model) else { return };
         // From the end, so that a page which takes the place of one that left was seen already.
@@ -421,7 +458,11 @@ impl Stream {
             }
             let hopeless = decision.error > HOPELESS_ERROR;
             let code = if hopeless { Code::UNKNOWN } else { decision.code };
-            out(Decoded { first: self.open[place].first, code });
+            #[cfg(test)]
+            {
+                self.stated = (self.stated.0 + f64::from(decision.error), self.stated.1 + 1);
+            }
+            self.out.push(Decoded { first: self.open[place].first, code });
             let last = self.open.len() - 1;
             left += 1;
             self.open.swap(place, last);

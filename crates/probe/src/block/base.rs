@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use isochrone_decode::Reference;
 use isochrone_stats::{derive_seed, rng, shuffle};
 use isochrone_units::{CoreId, Cycles, LINES_PER_PAGE, Level, LineAddr, PageAddr};
 
@@ -44,10 +45,10 @@ pub(super) struct ReferenceBlock {
 }
 
 impl ReferenceBlock {
-    /// Line `index` of it, with its class and canonical index.
-    pub(super) fn line(&self, index: u8) -> ReferenceCell {
-        let canonical = u16::try_from(self.key ^ usize::from(index)).unwrap_or(0);
-        (LineAddr(self.first.0 + u64::from(index)), self.class, canonical)
+    /// As the decoder sees it.
+    pub(super) fn as_reference(&self) -> Reference {
+        let key = u16::try_from(self.key).unwrap_or(0);
+        Reference { first: self.first, class: self.class, key }
     }
 }
 

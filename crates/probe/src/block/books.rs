@@ -1,9 +1,7 @@
 //! Codebooks for decoding: a judge's base with the codes that are answers and how likely each is.
 
-use isochrone_atlas::{Codebook, PatternTable, Period, Rows, TABLE_ENTRIES};
+use isochrone_atlas::{Codebook, PatternTable, Period, TABLE_ENTRIES};
 
-use super::align::Ruler;
-use super::choose::Chooser;
 use super::decode::{DecodePlan, Judge};
 use super::learn::{Learnt, join_code, spread};
 use super::number::f32_of;
@@ -14,58 +12,10 @@ use crate::target::TargetError;
 pub(super) const SAME_DISTANCE: f64 = 0.04;
 /// Most bytes of rows: readings are rounded as finely as leaves room in a second-level cache for the
 /// scores of a window.
-const ROWS_BYTES: usize = 1 << 20;
+pub(super) const ROWS_BYTES: usize = 1 << 20;
 
-/// What decoding needs of the bases that are worn: worked out once, since a base comes back.
-pub(super) struct Prepared {
-    /// One for each judge.
-    pub(super) books: Vec<Book>,
-    pub(super) chooser: Chooser,
-    pub(super) ruler: Ruler,
-}
-
-impl Prepared {
-    pub(super) fn new(plan: &DecodePlan<'_>) -> Result<Self, TargetError> {
-        let books = plan.judges.iter().map(|judge| Book::new(plan, judge));
-        Ok(Self {
-            books: books.collect::<Result<_, _>>()?,
-            chooser: Chooser::new(plan.judges, plan.others, plan.noise),
-            ruler: Ruler::new(plan.penalties),
-        })
-    }
-}
-
-/// A judge's book, with its rows.
-#[derive(Debug)]
-pub(super) struct Book {
-    book: Codebook,
-    step_cycles: f32,
-    cells: Vec<u8>,
-}
-
-impl Book {
-    pub(super) fn new(plan: &DecodePlan<'_>, judge: &Judge) -> Result<Self, TargetError> {
-        let book = codebook(plan, judge)?;
-        let mut step_cycles = plan.penalties.step_cycles;
-        while Rows::bytes(&book, step_cycles) > ROWS_BYTES {
-            step_cycles *= 1.25;
-        }
-        let mut cells = vec![0; Rows::bytes(&book, step_cycles)];
-        Rows::new(&book, step_cycles, &mut cells).ok_or_else(no_room)?;
-        Ok(Self { book, step_cycles, cells })
-    }
-
-    /// What each reading says of every code.
-    pub(super) fn rows(&self) -> Result<Rows<'_>, TargetError> {
-        Rows::filled(&self.book, self.step_cycles, &self.cells).ok_or_else(no_room)
-    }
-}
-
-fn no_room() -> TargetError {
-    TargetError::Unsupported("the rows of a codebook have no room".into())
-}
-
-fn codebook(plan: &DecodePlan<'_>, judge: &Judge) -> Result<Codebook, TargetError> {
+/// A judge's base, ready to be decoded in.
+pub(super) fn codebook(plan: &DecodePlan<'_>, judge: &Judge) -> Result<Codebook, TargetError> {
     let learnt = plan.learnt;
     let stored: Vec<Vec<f32>> =
         judge.patterns.iter().map(|p| p.iter().map(|v| f32_of(*v)).collect()).collect();

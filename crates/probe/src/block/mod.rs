@@ -8,11 +8,9 @@
 //! [`moves`] brings the measuring thread back where something else moved it; [`run`] joins the
 //! steps.
 
-mod align;
 mod apart;
 pub mod base;
 mod books;
-mod choose;
 pub mod decode;
 mod far;
 mod heldout;
@@ -22,7 +20,6 @@ mod level;
 pub mod lines;
 pub mod moves;
 mod number;
-mod offset;
 mod pass;
 pub mod plan;
 pub mod residuals;

@@ -2,11 +2,11 @@
 
 use isochrone_atlas::TABLE_ENTRIES;
 use isochrone_atlas_store::contents::{DriftEvent, Quality};
+use isochrone_decode::SAFE_ERROR;
 use isochrone_units::{LINES_PER_PAGE, LineAddr, PageAddr};
 
 use super::base::{IS_BASE, resemblance};
 use super::books::{SAME_DISTANCE, canonical_codes};
-use super::choose::SAFE_ERROR;
 use super::decode::{Decoded, Judge};
 use super::learn::{Learnt, split_code, spread};
 use super::level::LevelRun;

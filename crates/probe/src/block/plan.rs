@@ -26,6 +26,8 @@ pub struct BlockPlan {
     pub max_seconds: f64,
     /// Seed of every order.
     pub seed: u64,
+    /// Pages that are decoded at the same time.
+    pub window: usize,
 }
 
 impl BlockPlan {
@@ -41,6 +43,7 @@ impl BlockPlan {
             memory_pages,
             max_seconds: 4.0,
             seed,
+            window: super::decode::WINDOW,
         }
     }
 

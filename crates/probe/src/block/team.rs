@@ -114,6 +114,7 @@ impl LevelRun<'_> {
                 noise: self.noise,
                 references: &self.references,
                 seed: derive_seed(self.plan.seed, seed),
+                window: self.plan.window,
             })
             .collect();
         let watch = &*self.watch;

@@ -1,23 +1,25 @@
 //! The matched filter for many pages and many codes: what each reading says of every code is worked out
 //! once, and a sample then adds one row of small whole numbers.
 //!
-//! [`crate::Decoder`] looks every code's penalty up for every sample, which is right for a few pages or
+//! [`isochrone_atlas::Decoder`] looks every code's penalty up for every sample, which is right for a few pages or
 //! few codes. With a thousand codes that costs more than the load itself. Here readings are rounded to
 //! buckets, penalties to [`UNITS`] a nat, and a row holds the penalties of one bucket by canonical
 //! index; the row of line `i` is the same one, its places XORed with `i`. A page's first samples are added
 //! to the scores of all codes ([`Scores`]), in runs that become vector code; after them few codes are
 //! left, and a page keeps these alone ([`Shortlist`]). The caller gives the memory; nothing here allocates.
 
-use crate::codebook::Codebook;
-use crate::model::TABLE_ENTRIES;
-use crate::penalties::{MIDDLE, PENALTY_ENTRIES, entry};
+use isochrone_atlas::{Codebook, PENALTY_ENTRIES, Penalties, TABLE_ENTRIES};
+
+use core::ops::Range;
 
 mod scores;
 mod verdict;
 
-pub use scores::{Scores, Shortlist};
+pub use scores::{LISTED, ScoreState, Scores, ScoresMut, Shortlist, ShortlistMut};
 pub use verdict::{CLOSE, Verdict};
 
+/// The entry of a penalty table for a residual of 0.
+const MIDDLE: f32 = 128.0;
 /// Parts of a nat that scores are counted in: an error of 1/48 nat a sample, less than any density is
 /// known to.
 const UNITS: f32 = 24.0;
@@ -33,12 +35,11 @@ const NEVER: i16 = i16::MAX / 2;
 const ODDS: usize = 256;
 
 /// One number for each code of a group, run by run.
-type Group<T> = [[T; RUN]; GROUP / RUN];
+pub type Group<T> = [[T; RUN]; GROUP / RUN];
 
-/// What each reading says of every code of one book.
-#[derive(Debug)]
-pub struct Rows<'b> {
-    cells: &'b [u8],
+/// What is known of the rows of one book besides their cells.
+#[derive(Clone, Debug)]
+pub struct RowHead {
     /// By answer (its code): its prior, or [`NEVER`].
     prior: [Group<i16>; GROUPS],
     groups: usize,
@@ -51,6 +52,13 @@ pub struct Rows<'b> {
     odds: [f32; ODDS],
 }
 
+/// What each reading says of every code of one book.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<'b> {
+    head: &'b RowHead,
+    cells: &'b [u8],
+}
+
 /// The shape of the rows of a book.
 struct Extent {
     first_cycles: f32,
@@ -61,11 +69,11 @@ struct Extent {
 
 impl Extent {
     fn of(book: &Codebook, step_cycles: f32) -> Self {
-        let values = || book.answers().iter().map(|code| book.values[usize::from(*code)]);
-        let reach = book.penalties.step_cycles * MIDDLE;
+        let values = || book.answers().iter().map(|code| book.values()[usize::from(*code)]);
+        let reach = book.penalties().step_cycles * MIDDLE;
         let low = values().fold(f32::INFINITY, f32::min) - reach;
         let high = values().fold(f32::NEG_INFINITY, f32::max) + reach;
-        let step_cycles = step_cycles.max(book.penalties.step_cycles);
+        let step_cycles = step_cycles.max(book.penalties().step_cycles);
         let mut buckets = 1;
         let mut end = low;
         // A table of a few hundred buckets; a pattern of absurd height gets coarse ones.
@@ -75,7 +83,7 @@ impl Extent {
             buckets += 1;
         }
         let last = book.answers().last().map_or(0, |code| usize::from(*code));
-        let codes = (last + 1).next_multiple_of(GROUP).max(book.period.lines());
+        let codes = (last + 1).next_multiple_of(GROUP).max(book.period().lines());
         Self { first_cycles: low, step_cycles, buckets, codes }
     }
 
@@ -84,7 +92,19 @@ impl Extent {
     }
 }
 
-impl<'b> Rows<'b> {
+impl RowHead {
+    /// Of no book: nothing is an answer.
+    pub const EMPTY: Self = Self {
+        prior: [[[NEVER; RUN]; GROUP / RUN]; GROUPS],
+        groups: 1,
+        answers: 0,
+        first_cycles: 0.0,
+        buckets_a_cycle: 1.0,
+        buckets: 1,
+        mask: 0,
+        odds: [0.0; ODDS],
+    };
+
     /// Bytes that the rows of a book take, with readings rounded to `step_cycles` (or to the steps of
     /// its penalties, where these are wider).
     #[must_use]
@@ -92,53 +112,68 @@ impl<'b> Rows<'b> {
         Extent::of(book, step_cycles).bytes()
     }
 
-    /// Works the rows out. `None` if `cells` is shorter than [`Self::bytes`].
-    #[must_use]
-    pub fn new(book: &Codebook, step_cycles: f32, cells: &'b mut [u8]) -> Option<Self> {
+    /// Takes a book. Its cells are still to be filled: see [`Self::fill`].
+    pub fn set(&mut self, book: &Codebook, step_cycles: f32) {
         let extent = Extent::of(book, step_cycles);
-        let least = book.penalties.nats.iter().copied().fold(f32::INFINITY, f32::min);
-        let units = book.penalties.nats.map(|nats| units_u8(nats - least));
-        let rows = cells.get_mut(..extent.bytes())?.chunks_exact_mut(extent.codes * RUN);
-        for (bucket, rows) in rows.enumerate() {
+        let best = book.log_prior().iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        self.prior.as_flattened_mut().as_flattened_mut().fill(NEVER);
+        for (code, log) in book.answers().iter().zip(book.log_prior()) {
+            let code = usize::from(*code);
+            self.prior[code / GROUP][code % GROUP / RUN][code % RUN] = units_i16(best - log);
+        }
+        self.answers = book.answers().len();
+        self.groups = extent.codes / GROUP;
+        self.first_cycles = extent.first_cycles;
+        self.buckets_a_cycle = 1.0 / extent.step_cycles;
+        self.buckets = extent.buckets;
+        self.mask = book.period().mask();
+        for (behind, odds) in self.odds.iter_mut().enumerate() {
+            *odds = libm::expf(-count_f32(behind) / UNITS);
+        }
+    }
+
+    /// Buckets that readings are rounded to: each is filled by itself.
+    #[must_use]
+    pub const fn buckets(&self) -> usize {
+        self.buckets
+    }
+
+    /// Works out the rows of some buckets of the book that was set, with the same step.
+    pub fn fill(&self, book: &Codebook, step_cycles: f32, buckets: Range<usize>, cells: &mut [u8]) {
+        let extent = Extent::of(book, step_cycles);
+        let nats = &book.penalties().nats;
+        let least = nats.iter().copied().fold(f32::INFINITY, f32::min);
+        let units = nats.map(|nats| units_u8(nats - least));
+        let rows = cells.chunks_exact_mut(extent.codes * RUN).enumerate();
+        for (bucket, rows) in rows.skip(buckets.start).take(buckets.len()) {
             let reading = extent.first_cycles + extent.step_cycles * count_f32(bucket);
             fill(rows, book, &units, reading);
         }
-        Self::filled(book, step_cycles, cells)
     }
 
-    /// The same over cells that [`Self::new`] has filled for the same book and step.
+    /// Groups of 64 codes that a page has scores of.
     #[must_use]
-    pub fn filled(book: &Codebook, step_cycles: f32, cells: &'b [u8]) -> Option<Self> {
-        let extent = Extent::of(book, step_cycles);
-        let cells = cells.get(..extent.bytes())?;
-        let best = book.log_prior().iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let mut prior = [[[NEVER; RUN]; GROUP / RUN]; GROUPS];
-        for (code, log) in book.answers().iter().zip(book.log_prior()) {
-            let code = usize::from(*code);
-            prior[code / GROUP][code % GROUP / RUN][code % RUN] = units_i16(best - log);
-        }
-        Some(Self {
-            cells,
-            prior,
-            answers: book.answers().len(),
-            groups: extent.codes / GROUP,
-            first_cycles: extent.first_cycles,
-            buckets_a_cycle: 1.0 / extent.step_cycles,
-            buckets: extent.buckets,
-            mask: book.period.mask(),
-            odds: core::array::from_fn(|behind| libm::expf(-count_f32(behind) / UNITS)),
-        })
+    pub const fn groups(&self) -> usize {
+        self.groups
     }
 
+    /// With its cells.
+    #[must_use]
+    pub const fn with<'b>(&'b self, cells: &'b [u8]) -> Rows<'b> {
+        Rows { head: self, cells }
+    }
+}
+
+impl Rows<'_> {
     /// How many codes are answers.
     #[must_use]
     pub const fn answers(&self) -> usize {
-        self.answers
+        self.head.answers
     }
 
     fn odds(&self, behind: i16) -> f32 {
         let place = usize::try_from(behind).unwrap_or(0);
-        self.odds.get(place).copied().unwrap_or(0.0)
+        self.head.odds.get(place).copied().unwrap_or(0.0)
     }
 
     /// The row of a reading of a line, in the arrangement of the line's lowest bits, and the rest of
@@ -147,11 +182,12 @@ impl<'b> Rows<'b> {
         if !cycles.is_finite() {
             return None;
         }
-        let line = usize::from(line & self.mask);
+        let head = self.head;
+        let line = usize::from(line & head.mask);
         let low = line % RUN;
-        let codes = self.groups * GROUP;
-        let place = (cycles - self.first_cycles) * self.buckets_a_cycle + 0.5;
-        let begin = (place_of(place, self.buckets) * RUN + low) * codes;
+        let codes = head.groups * GROUP;
+        let place = (cycles - head.first_cycles) * head.buckets_a_cycle + 0.5;
+        let begin = (place_of(place, head.buckets) * RUN + low) * codes;
         Some((self.cells.get(begin..begin + codes)?, line - low))
     }
 }
@@ -160,9 +196,9 @@ impl<'b> Rows<'b> {
 fn fill(rows: &mut [u8], book: &Codebook, units: &[u8; PENALTY_ENTRIES], reading: f32) {
     let codes = rows.len() / RUN;
     let (first, others) = rows.split_at_mut(codes);
-    let steps_a_cycle = 1.0 / book.penalties.step_cycles;
-    for (cell, value) in first.iter_mut().zip(&book.values) {
-        *cell = units[entry((reading - value) * steps_a_cycle)];
+    let steps_a_cycle = 1.0 / book.penalties().step_cycles;
+    for (cell, value) in first.iter_mut().zip(book.values()) {
+        *cell = units[Penalties::entry((reading - value) * steps_a_cycle)];
     }
     for (low, row) in (1_usize..).zip(others.chunks_exact_mut(codes)) {
         for (run, from) in row.as_chunks_mut::<RUN>().0.iter_mut().zip(first.as_chunks::<RUN>().0) {

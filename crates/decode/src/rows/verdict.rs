@@ -1,7 +1,7 @@
 //! What samples say of a page so far, and how it is put together from scores.
 
 use super::{Rows, units_i16};
-use crate::model::Code;
+use isochrone_atlas::Code;
 
 /// Codes close to the best that a verdict lists.
 pub const CLOSE: usize = 8;

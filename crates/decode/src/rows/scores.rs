@@ -10,24 +10,66 @@ const SPAN: u8 = 60;
 /// likely are given up sooner, down to odds of e^-10.
 const LEFT_BEHIND: [f32; 4] = [16.0, 14.0, 12.0, 10.0];
 /// Codes of a shortlist, at most: a sample then costs a few loads.
-const LISTED: usize = 64;
+pub const LISTED: usize = 64;
 
-/// How far every code of one page is behind, sample by sample.
+/// How far every code of one page is behind, sample by sample: with memory of its own.
 #[derive(Clone, Debug)]
 pub struct Scores {
     behind: [Group<i16>; GROUPS],
+    state: ScoreState,
+    groups: usize,
+}
+
+/// What is known of the scores of a page besides the scores.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ScoreState {
     /// Bit by group: it is still looked at.
     alive: u32,
     /// Samples since scores were last counted from the best.
     since: u8,
 }
 
+/// The same over memory of the caller, a group of 64 codes each.
+#[derive(Debug)]
+pub struct ScoresMut<'s> {
+    behind: &'s mut [Group<i16>],
+    state: &'s mut ScoreState,
+}
+
 impl Scores {
     /// Nothing but the prior.
     #[must_use]
     pub fn new(rows: &Rows<'_>) -> Self {
-        let alive = u32::MAX >> (32 - rows.groups.clamp(1, GROUPS));
-        Self { behind: rows.prior, alive, since: 0 }
+        let mut scores = Self {
+            behind: rows.head.prior,
+            state: ScoreState::default(),
+            groups: rows.head.groups,
+        };
+        scores.view().begin(rows);
+        scores
+    }
+
+    /// To add samples to, and to ask.
+    pub fn view(&mut self) -> ScoresMut<'_> {
+        let groups = self.groups.min(GROUPS);
+        ScoresMut { behind: &mut self.behind[..groups], state: &mut self.state }
+    }
+}
+
+impl<'s> ScoresMut<'s> {
+    /// Over one page's groups, [`super::RowHead::groups`] of them.
+    #[must_use]
+    pub const fn over(behind: &'s mut [Group<i16>], state: &'s mut ScoreState) -> Self {
+        Self { behind, state }
+    }
+
+    /// Forgets all samples: nothing but the prior is left.
+    pub fn begin(&mut self, rows: &Rows<'_>) {
+        for (behind, prior) in self.behind.iter_mut().zip(&rows.head.prior) {
+            *behind = *prior;
+        }
+        let groups = rows.head.groups.clamp(1, GROUPS);
+        *self.state = ScoreState { alive: u32::MAX >> (32 - groups), since: 0 };
     }
 
     /// Adds one timed load: `line` is the line's number modulo 256, `cycles` its latency with the
@@ -35,15 +77,15 @@ impl Scores {
     /// before, if its book has the same answers.
     pub fn add(&mut self, rows: &Rows<'_>, line: u8, cycles: f32) {
         let Some((row, rest)) = rows.row(line, cycles) else { return };
-        if self.since == SPAN {
+        if self.state.since == SPAN {
             self.rebase(rows);
         }
-        self.since += 1;
+        self.state.since += 1;
         let runs = row.as_chunks::<RUN>().0.as_chunks::<{ GROUP / RUN }>().0;
         // With a period of 256 lines a group is a quarter of the keys, and lines reach across.
         let (across, within) = (rest / GROUP, rest % GROUP / RUN);
         for (group, behind) in self.behind.iter_mut().enumerate() {
-            if self.alive >> group & 1 == 0 {
+            if self.state.alive >> group & 1 == 0 {
                 continue;
             }
             if let Some(cells) = runs.get(group ^ across) {
@@ -57,17 +99,17 @@ impl Scores {
         let (least, best) = self.least();
         let limit = best.saturating_add(units_i16(LEFT_BEHIND[0]));
         for (group, least) in least.iter().enumerate() {
-            self.alive &= !(u32::from(*least > limit) << group);
+            self.state.alive &= !(u32::from(*least > limit) << group);
         }
     }
 
     /// Counts on from the best, so that no number of samples overflows or makes an answer of what is none.
     #[cold]
     fn rebase(&mut self, rows: &Rows<'_>) {
-        self.since = 0;
+        self.state.since = 0;
         let (_, best) = self.least();
         let all = self.behind.as_flattened_mut().as_flattened_mut();
-        for (behind, prior) in all.iter_mut().zip(rows.prior.as_flattened().as_flattened()) {
+        for (behind, prior) in all.iter_mut().zip(rows.head.prior.as_flattened().as_flattened()) {
             *behind = if *prior == NEVER { NEVER } else { behind.saturating_sub(best) };
         }
     }
@@ -75,8 +117,8 @@ impl Scores {
     /// For each group the score of its best code, and that of the best of all.
     fn least(&self) -> ([i16; GROUPS], i16) {
         let mut least = [NEVER; GROUPS];
-        for (group, (least, behind)) in least.iter_mut().zip(&self.behind).enumerate() {
-            if self.alive >> group & 1 == 1 {
+        for (group, (least, behind)) in least.iter_mut().zip(&*self.behind).enumerate() {
+            if self.state.alive >> group & 1 == 1 {
                 *least = least_of(behind);
             }
         }
@@ -85,7 +127,7 @@ impl Scores {
 
     /// Goes through all codes that are no further behind than `limit`.
     fn within(&self, least: &[i16; GROUPS], limit: i16, mut take: impl FnMut(u16, i16)) {
-        for (group, (least, runs)) in least.iter().zip(&self.behind).enumerate() {
+        for (group, (least, runs)) in least.iter().zip(&*self.behind).enumerate() {
             if *least > limit {
                 continue;
             }
@@ -105,7 +147,7 @@ impl Scores {
 
     /// How many codes are no further behind than `limit`.
     fn count(&self, least: &[i16; GROUPS], limit: i16) -> usize {
-        let groups = least.iter().zip(&self.behind).filter(|(least, _)| **least <= limit);
+        let groups = least.iter().zip(&*self.behind).filter(|(least, _)| **least <= limit);
         let counts = groups.map(|(_, runs)| {
             let mut lanes = [0_u16; RUN];
             for run in runs {
@@ -118,22 +160,23 @@ impl Scores {
         counts.map(usize::from).sum()
     }
 
-    /// The codes that are left, if they are few: as many as a list holds of those that may come back.
-    #[must_use]
-    pub fn shortlist(&self) -> Option<Shortlist> {
+    /// Lists the codes that are left, if they are few: as many as a list holds of those that may come back.
+    /// False, and the list is as it was, where they are not.
+    pub fn shorten(&self, list: &mut ShortlistMut<'_>) -> bool {
         let (least, best) = self.least();
         let limit = LEFT_BEHIND.into_iter().find_map(|nats| {
             let limit = best.saturating_add(units_i16(nats)).min(NEVER - 1);
             (1..=LISTED).contains(&self.count(&least, limit)).then_some(limit)
-        })?;
-        let mut list = Shortlist::EMPTY;
+        });
+        let Some(limit) = limit else { return false };
+        *list.count = 0;
         self.within(&least, limit, |code, behind| {
-            if let Some(place) = list.codes.get_mut(list.count) {
-                (*place, list.behind[list.count]) = (code, behind);
-                list.count += 1;
+            if let Some(place) = list.codes.get_mut(*list.count) {
+                (*place, list.behind[*list.count]) = (code, behind);
+                *list.count += 1;
             }
         });
-        Some(list)
+        true
     }
 
     /// What the samples say so far.
@@ -174,7 +217,7 @@ fn count_within(run: &[i16; RUN], limit: i16) -> u16 {
     run.iter().map(|behind| u16::from(*behind <= limit)).sum()
 }
 
-/// The codes of a page that are left, ascending, and how far behind each is.
+/// The codes of a page that are left, ascending, and how far behind each is: with memory of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct Shortlist {
     codes: [u16; LISTED],
@@ -182,15 +225,17 @@ pub struct Shortlist {
     count: usize,
 }
 
+/// The same over memory of the caller.
+#[derive(Debug)]
+pub struct ShortlistMut<'s> {
+    codes: &'s mut [u16; LISTED],
+    behind: &'s mut [i16; LISTED],
+    count: &'s mut usize,
+}
+
 impl Shortlist {
     /// Of no page.
     pub const EMPTY: Self = Self { codes: [0; LISTED], behind: [NEVER; LISTED], count: 0 };
-
-    /// How many codes are left.
-    #[must_use]
-    pub const fn len(&self) -> usize {
-        self.count
-    }
 
     /// Whether nothing was listed yet.
     #[must_use]
@@ -198,10 +243,34 @@ impl Shortlist {
         self.count == 0
     }
 
-    /// As [`Scores::add`], for the codes that are left.
+    /// To add samples to, and to ask.
+    pub const fn view(&mut self) -> ShortlistMut<'_> {
+        let Self { codes, behind, count } = self;
+        ShortlistMut { codes, behind, count }
+    }
+}
+
+impl<'s> ShortlistMut<'s> {
+    /// Over one page's list, `count` of it used.
+    #[must_use]
+    pub const fn over(
+        codes: &'s mut [u16; LISTED],
+        behind: &'s mut [i16; LISTED],
+        count: &'s mut usize,
+    ) -> Self {
+        Self { codes, behind, count }
+    }
+
+    /// Whether nothing was listed yet.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        *self.count == 0
+    }
+
+    /// As [`ScoresMut::add`], for the codes that are left.
     pub fn add(&mut self, rows: &Rows<'_>, line: u8, cycles: f32) {
         let Some((row, rest)) = rows.row(line, cycles) else { return };
-        for (code, behind) in self.codes.iter().zip(&mut self.behind).take(self.count) {
+        for (code, behind) in self.codes.iter().zip(&mut *self.behind).take(*self.count) {
             let cell = row.get(usize::from(*code) ^ rest).copied().unwrap_or(u8::MAX);
             *behind = behind.saturating_add(i16::from(cell));
         }
@@ -209,11 +278,12 @@ impl Shortlist {
 
     /// What the samples say so far. Drops what has fallen far behind.
     pub fn verdict(&mut self, rows: &Rows<'_>) -> Verdict {
-        let best = self.behind[..self.count].iter().copied().fold(NEVER, i16::min);
+        let listed = (*self.count).min(LISTED);
+        let best = self.behind[..listed].iter().copied().fold(NEVER, i16::min);
         let limit = best.saturating_add(units_i16(LEFT_BEHIND[0]));
         let mut tally = Tally::new(rows, best);
         let mut left = 0;
-        for place in 0..self.count {
+        for place in 0..listed {
             let (code, behind) = (self.codes[place], self.behind[place]);
             if behind <= limit {
                 tally.take(code, behind);
@@ -222,7 +292,7 @@ impl Shortlist {
                 left += 1;
             }
         }
-        self.count = left;
+        *self.count = left;
         tally.end()
     }
 }

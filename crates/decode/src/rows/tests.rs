@@ -1,10 +1,7 @@
 //! Tests of the rows: against the plain filter, and at the ends of what a score can hold.
 
 use super::*;
-use crate::filter::Decoder;
-use crate::model::Code;
-use crate::model::{PatternTable, Period};
-use crate::penalties::Noise;
+use isochrone_atlas::{Code, Decoder, Noise, PatternTable, Period};
 use std::vec;
 use std::vec::Vec;
 
@@ -21,18 +18,44 @@ impl Page {
 
     fn add(&mut self, rows: &Rows<'_>, line: u8, value: f32) {
         match &mut self.few {
-            Some(few) => few.add(rows, line, value),
-            None => self.all.add(rows, line, value),
+            Some(few) => few.view().add(rows, line, value),
+            None => self.all.view().add(rows, line, value),
         }
     }
 
     fn verdict(&mut self, rows: &Rows<'_>) -> Verdict {
         if let Some(few) = &mut self.few {
-            return few.verdict(rows);
+            return few.view().verdict(rows);
         }
-        self.all.prune();
-        self.few = self.all.shortlist();
-        self.all.verdict(rows)
+        let mut few = Shortlist::EMPTY;
+        let mut all = self.all.view();
+        all.prune();
+        let listed = all.shorten(&mut few.view());
+        let verdict = all.verdict(rows);
+        self.few = listed.then_some(few);
+        verdict
+    }
+}
+
+/// A book's rows, with memory of their own.
+struct Own {
+    head: RowHead,
+    cells: Vec<u8>,
+}
+
+impl Own {
+    fn new(book: &Codebook, step: f32) -> Self {
+        let mut own = Self { head: RowHead::EMPTY, cells: vec![0; RowHead::bytes(book, step)] };
+        own.head.set(book, step);
+        // In pieces, as a caller does who may not do it at once.
+        for first in (0..own.head.buckets()).step_by(7) {
+            own.head.fill(book, step, first..first + 7, &mut own.cells);
+        }
+        own
+    }
+
+    fn rows(&self) -> Rows<'_> {
+        self.head.with(&self.cells)
     }
 }
 
@@ -70,8 +93,8 @@ fn book(period: Period, classes: usize, seed: u64) -> (PatternTable, Codebook) {
 fn it_decides_as_the_plain_filter_does() {
     for (period, classes) in [(Period::Lines64, 16), (Period::Lines64, 3), (Period::Lines256, 4)] {
         let (table, book) = book(period, classes, 7);
-        let mut cells = vec![0; Rows::bytes(&book, 0.25)];
-        let rows = Rows::new(&book, 0.25, &mut cells).unwrap();
+        let own = Own::new(&book, 0.25);
+        let rows = own.rows();
         let mut dice = Dice(3);
         let mut right = 0;
         for page in 0..200_u16 {
@@ -104,8 +127,8 @@ fn equivalent_codes_and_priors_are_heeded() {
     let keys = table.canonical_keys(0.98).map(u16::from);
     let shares: Vec<f32> = (0..128).map(|code| if code < 64 { 99.0 } else { 1.0 }).collect();
     let book = Codebook::new(&table, &keys[..64], &shares, Noise::heavy_tailed(2.0)).unwrap();
-    let mut cells = vec![0; Rows::bytes(&book, 0.5)];
-    let rows = Rows::new(&book, 0.5, &mut cells).unwrap();
+    let own = Own::new(&book, 0.5);
+    let rows = own.rows();
     let mut scores = Page::new(&rows);
     assert!(scores.verdict(&rows).code.0 < 8, "canonical ones only, the likely class");
     for line in 0..8 {
@@ -125,9 +148,8 @@ fn equivalent_codes_and_priors_are_heeded() {
 #[test]
 fn any_number_of_samples_and_any_value_is_borne() {
     let (table, book) = book(Period::Lines64, 2, 5);
-    let mut cells = vec![0; Rows::bytes(&book, 1.0)];
-    assert!(Rows::new(&book, 1.0, &mut cells[1..]).is_none(), "too short");
-    let rows = Rows::new(&book, 1.0, &mut cells).unwrap();
+    let own = Own::new(&book, 1.0);
+    let rows = own.rows();
     let mut scores = Page::new(&rows);
     for value in [f32::NAN, f32::INFINITY, -1e9, 1e9] {
         scores.add(&rows, 9, value);
@@ -147,10 +169,11 @@ fn any_number_of_samples_and_any_value_is_borne() {
 fn readings_that_fit_nothing_make_no_answer_of_what_is_none() {
     // Three classes: the other codes of the table are no answers, however far all that are have fallen behind.
     let (table, book) = book(Period::Lines64, 3, 11);
-    let mut cells = vec![0; Rows::bytes(&book, 1.0)];
-    let rows = Rows::new(&book, 1.0, &mut cells).unwrap();
+    let own = Own::new(&book, 1.0);
+    let rows = own.rows();
     for samples in 1..400_u16 {
-        let mut scores = Scores::new(&rows);
+        let mut all = Scores::new(&rows);
+        let mut scores = all.view();
         for step in 0..samples {
             scores.add(&rows, step.to_le_bytes()[0], 1e6);
             if step % 7 == 6 {

@@ -1,0 +1,386 @@
+//! The tables that an engine works in: how long each is, and how many bytes they take together. The caller
+//! makes them, of memory of whatever kind it has.
+
+use core::fmt;
+use core::ops::DerefMut;
+
+use crate::choose::{Choice, KEPT, Pairs, Read};
+use crate::offset::{CELLS, Offset, PASSES, RULER};
+use crate::patterns::CLASSES;
+use crate::rows::{Group, LISTED, RowHead, ScoreState};
+use isochrone_units::{CoreId, Cycles, LineAddr};
+
+/// References timed in a pass, as a part of the pages: the same lines of them as of other pages, since what a
+/// line's place in its group does to its latency is then the same for both.
+const REFERENCES: usize = 8;
+/// As many at least, so that each pass has an offset.
+const LEAST_REFERENCES: usize = 16;
+/// Codes that scores are kept of together.
+const GROUP_CODES: usize = 64;
+/// Slots of an engine with a budget, at most: cores whose bases are ready to decode in.
+const SLOTS: usize = 4;
+/// Buckets that readings are rounded to, at least, before there are fewer slots: less than a twentieth of
+/// the reach of residuals each.
+const BUCKETS: usize = 192;
+/// What a safe decision may lose in an engine with a budget, at most: its codes decide where a program's memory
+/// lies for as long as it runs.
+const LOSS_MOST: f32 = 0.018;
+/// Samples that wait for an offset in an engine with a budget, of all pages together; three rounds of each page at
+/// least, and sixteen at most.
+const WAITING: usize = 8192;
+
+/// References timed in a pass over so many pages.
+pub(crate) fn references(pages: usize) -> usize {
+    (pages / REFERENCES).max(LEAST_REFERENCES)
+}
+
+/// Memory of some kind.
+pub trait Room {
+    /// A table of it.
+    type Of<T>: DerefMut<Target = [T]>;
+}
+
+/// How much is done between two looks at the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// Timed loads.
+    pub loads: usize,
+    /// Pages opened, weighed or chosen lines for.
+    pub pages: usize,
+    /// Cells of rows worked out, of eight bytes each.
+    pub cells: usize,
+}
+
+impl Pace {
+    /// Some tens of microseconds at most: for a program that gives its time in slices.
+    pub const SLICED: Self = Self { loads: 32, pages: 16, cells: 2048 };
+    /// All of it: for a caller who has nothing else to do.
+    pub const WHOLE: Self = Self { loads: usize::MAX, pages: usize::MAX, cells: usize::MAX };
+}
+
+/// What an engine is for, and so how long its tables are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Layout {
+    /// Pages in the window.
+    pub window: usize,
+    /// Cores whose bases are ready to decode in at the same time.
+    pub slots: usize,
+    /// Classes of pages, at most 16.
+    pub classes: usize,
+    /// Lines after which a pattern repeats.
+    pub period: usize,
+    /// Bytes of the rows of one base: readings are rounded as finely as this allows.
+    pub rows_bytes: usize,
+    /// Samples of a page that wait for an offset.
+    pub waiting: usize,
+    /// Lines of a page that are ever read, at most.
+    pub lines_most: usize,
+    /// What a safe decision may lose, at most: see [`crate::Decided::loss`].
+    pub loss_most: f32,
+    /// Whether readings are rounded up or down by chance, as near as they are: a clock that ticks has few
+    /// readings, and where rows are coarse each would be off by the same part of a cycle every time.
+    pub dither: bool,
+    /// How lines are chosen.
+    pub choice: Choice,
+    /// How much is done between two looks at the clock.
+    pub pace: Pace,
+}
+
+impl Layout {
+    /// A layout for slices of time whose tables take at most `budget` bytes: of the slots, the window and
+    /// the choice of lines first what is worth least is given up. With less than 64 KiB even the
+    /// smallest is larger.
+    #[must_use]
+    pub fn within(budget: usize, window: usize, classes: usize, period: usize) -> Self {
+        let mut layout = Self {
+            window: window.max(1),
+            slots: SLOTS,
+            classes: classes.clamp(1, CLASSES),
+            period,
+            rows_bytes: 0,
+            waiting: (WAITING / window.max(1)).clamp(3 * PASSES, 16 * PASSES),
+            lines_most: period,
+            dither: true,
+            loss_most: LOSS_MOST,
+            choice: Choice::Adaptive,
+            pace: Pace::SLICED,
+        };
+        let bucket = layout.codes() * 8;
+        loop {
+            // Half of what is left besides rows at most is for pages.
+            let rows = budget.saturating_sub(layout.bytes()) / layout.slots;
+            if rows >= BUCKETS * bucket {
+                layout.rows_bytes = rows;
+                return layout;
+            }
+            if layout.slots > 1 {
+                layout.slots -= 1;
+            } else if layout.window > 64 {
+                layout.window /= 2;
+            } else if layout.choice == Choice::Adaptive {
+                layout.choice = Choice::Fixed;
+            } else {
+                layout.rows_bytes = rows;
+                return layout;
+            }
+        }
+    }
+
+    /// Codes of a page.
+    const fn codes(&self) -> usize {
+        let codes = self.classes * self.period;
+        if codes < GROUP_CODES { GROUP_CODES } else { codes }
+    }
+
+    pub(crate) const fn pairs(&self) -> Pairs {
+        Pairs { classes: self.classes, period: self.period }
+    }
+
+    /// Groups of codes of a page's scores.
+    pub(crate) const fn groups(&self) -> usize {
+        self.codes().div_ceil(GROUP_CODES)
+    }
+
+    /// Bytes of rows, of all slots.
+    #[must_use]
+    pub const fn cells(&self) -> usize {
+        self.slots * self.rows_bytes
+    }
+
+    /// Cells of offsets, of all slots and passes.
+    #[must_use]
+    pub const fn aligns(&self) -> usize {
+        self.slots * PASSES * CELLS
+    }
+
+    /// Entries of the table by which offsets are found.
+    #[must_use]
+    pub const fn ruler(&self) -> usize {
+        RULER
+    }
+
+    /// Losses by pair of codes.
+    #[must_use]
+    pub const fn losses(&self) -> usize {
+        self.pairs().count()
+    }
+
+    /// Lines by pair of codes, of all slots.
+    #[must_use]
+    pub const fn pair_lines(&self) -> usize {
+        match self.choice {
+            Choice::Adaptive => self.slots * self.pairs().count(),
+            Choice::Fixed => 0,
+        }
+    }
+
+    /// Room to transform two patterns in.
+    #[must_use]
+    pub const fn scratch(&self) -> usize {
+        2 * self.period
+    }
+
+    /// Scores, of all pages of the window.
+    #[must_use]
+    pub const fn scores(&self) -> usize {
+        self.window * self.groups()
+    }
+
+    /// Samples that wait, of all pages of the window.
+    #[must_use]
+    pub const fn waits(&self) -> usize {
+        self.window * self.waiting
+    }
+
+    /// References of a round.
+    #[must_use]
+    pub fn known(&self) -> usize {
+        PASSES * references(self.window)
+    }
+
+    /// Pages and references of a pass.
+    #[must_use]
+    pub fn pass(&self) -> usize {
+        self.window + references(self.window)
+    }
+
+    /// Loads of a round.
+    #[must_use]
+    pub fn loads(&self) -> usize {
+        PASSES * self.pass()
+    }
+
+    /// Bytes of all tables together.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let page = size_of::<Open>() + size_of::<u32>() + 2 * size_of::<[u16; LISTED]>();
+        let load = size_of::<LineAddr>() + size_of::<Cycles>() + size_of::<u32>();
+        self.cells()
+            + self.slots * size_of::<Slot>()
+            + (self.aligns() + self.ruler() + self.losses()) * size_of::<f32>()
+            + self.pair_lines() * size_of::<[u8; KEPT]>()
+            + (self.scratch() + self.pass()) * size_of::<f64>()
+            + self.window * page
+            + self.scores() * size_of::<Group<i16>>()
+            + self.waits() * size_of::<[u32; 2]>()
+            + self.known() * size_of::<Known>()
+            + self.loads() * load
+            + self.pass() * size_of::<u32>()
+    }
+}
+
+/// A load of a page of known code.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known {
+    /// What the base says, cycles.
+    pub(crate) expected: f64,
+    /// Mean of the classes on the line's node, cycles.
+    pub(crate) node: f64,
+    /// What was seen, cycles.
+    pub(crate) seen: f64,
+}
+
+/// One undecided page.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Open {
+    pub(crate) tag: u32,
+    pub(crate) first: u64,
+    pub(crate) reads: u32,
+    /// Lines of the next round, `count` of them.
+    pub(crate) next: [u8; PASSES],
+    pub(crate) count: u8,
+    /// Its scores were begun; once few codes are left they are in its list instead.
+    pub(crate) begun: bool,
+    pub(crate) read: Read,
+    /// Codes in its list.
+    pub(crate) listed: usize,
+    pub(crate) state: ScoreState,
+    /// Samples that were not weighed yet.
+    pub(crate) waiting: usize,
+}
+
+/// A core that decodes in a base, ready or on its way.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    /// Core and base; none if nothing is there.
+    pub(crate) of: Option<(CoreId, u32)>,
+    pub(crate) ready: bool,
+    pub(crate) head: RowHead,
+    pub(crate) step_cycles: f32,
+    pub(crate) offset: Offset,
+    pub(crate) nodes: [f64; CLASSES],
+    pub(crate) spread: f64,
+    /// When a round of it was timed last.
+    pub(crate) at_ns: u64,
+    /// Times in a row that its offset became old before it was believed.
+    pub(crate) aged: u32,
+}
+
+impl Slot {
+    /// Nothing.
+    pub const EMPTY: Self = Self {
+        of: None,
+        ready: false,
+        head: RowHead::EMPTY,
+        step_cycles: 1.0,
+        offset: Offset::NEW,
+        nodes: [0.0; CLASSES],
+        spread: 0.0,
+        at_ns: 0,
+        aged: 0,
+    };
+}
+
+/// All tables of an engine. Each is as long as the function of [`Layout`] of its name says, and holds
+/// zeros, or defaults, or empty slots.
+pub struct Tables<R: Room> {
+    /// `Layout::cells()`
+    pub cells: R::Of<u8>,
+    /// `Layout::slots`
+    pub slots: R::Of<Slot>,
+    /// `Layout::aligns()`
+    pub aligns: R::Of<f32>,
+    /// `Layout::ruler()`
+    pub ruler: R::Of<f32>,
+    /// `Layout::losses()`
+    pub losses: R::Of<f32>,
+    /// `Layout::pair_lines()`
+    pub pair_lines: R::Of<[u8; 8]>,
+    /// `Layout::scratch()`
+    pub scratch: R::Of<f64>,
+    /// `Layout::window`
+    pub open: R::Of<Open>,
+    /// `Layout::window`: which entries of `open` are in use, those first.
+    pub standing: R::Of<u32>,
+    /// `Layout::scores()`
+    pub scores: R::Of<Group<i16>>,
+    /// `Layout::window`
+    pub list_codes: R::Of<[u16; LISTED]>,
+    /// `Layout::window`
+    pub list_behind: R::Of<[i16; LISTED]>,
+    /// `Layout::waits()`
+    pub waits: R::Of<[u32; 2]>,
+    /// `Layout::known()`
+    pub known: R::Of<Known>,
+    /// `Layout::loads()`
+    pub lines: R::Of<LineAddr>,
+    /// `Layout::loads()`
+    pub raw: R::Of<Cycles>,
+    /// `Layout::loads()`: what each load is of.
+    pub whats: R::Of<u32>,
+    /// `Layout::pass()`
+    pub order: R::Of<u32>,
+    /// `Layout::pass()`
+    pub room: R::Of<f64>,
+}
+
+impl<R: Room> Tables<R> {
+    /// Whether every table is as long as the layout says.
+    pub(crate) fn fit(&self, layout: &Layout) -> bool {
+        self.cells.len() >= layout.cells()
+            && self.slots.len() >= layout.slots
+            && self.aligns.len() >= layout.aligns()
+            && self.ruler.len() >= layout.ruler()
+            && self.losses.len() >= layout.losses()
+            && self.pair_lines.len() >= layout.pair_lines()
+            && self.scratch.len() >= layout.scratch()
+            && self.open.len() >= layout.window
+            && self.standing.len() >= layout.window
+            && self.scores.len() >= layout.scores()
+            && self.list_codes.len() >= layout.window
+            && self.list_behind.len() >= layout.window
+            && self.waits.len() >= layout.waits()
+            && self.known.len() >= layout.known()
+            && self.lines.len() >= layout.loads()
+            && self.raw.len() >= layout.loads()
+            && self.whats.len() >= layout.loads()
+            && self.order.len() >= layout.pass()
+            && self.room.len() >= layout.pass()
+    }
+}
+
+impl<R: Room> fmt::Debug for Tables<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tables").field("open", &self.open.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_of_a_megabyte_is_kept_for_every_form() {
+        for (period, most) in [(64, 16), (256, 4)] {
+            for classes in 1..=most {
+                for window in [64, 512, 1024] {
+                    let layout = Layout::within(1 << 20, window, classes, period);
+                    assert!(layout.bytes() <= 1 << 20, "{layout:?}: {}", layout.bytes());
+                    assert!(layout.window >= 64.min(window) && layout.rows_bytes > 0, "{layout:?}");
+                }
+            }
+        }
+        assert_eq!(Layout::within(1 << 20, 512, 1, 64).window, 512);
+        assert_eq!(Layout::within(1 << 20, 512, 1, 64).choice, Choice::Adaptive);
+    }
+}
