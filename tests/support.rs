@@ -22,7 +22,11 @@ pub(crate) fn mapped_machine() -> MutexGuard<'static, ()> {
 /// The command with arguments, in `folder`, without colours.
 pub(crate) fn isochrone(folder: &Path) -> Command {
     let mut command = Command::new(crate::command());
-    command.current_dir(folder).env("NO_COLOR", "1").env_remove("COLORTERM");
+    command
+        .current_dir(folder)
+        .env("NO_COLOR", "1")
+        .env_remove("COLORTERM")
+        .env_remove("ISOCHRONE_ATLAS");
     command
 }
 

@@ -268,6 +268,7 @@ fn another_machines_atlas_is_refused_where_it_is_named() {
     let own = map().folder.join("isochrone.atlas");
     let mut contents = isochrone_atlas_store::load(&own).expect("the map of this machine");
     contents.fingerprint.words[1] = "cpu: another".into();
+    contents.fingerprint.hash ^= 1;
     isochrone_atlas_store::save(&contents, &here.join("other.atlas")).expect("it is saved");
     let output = isochrone(&here)
         .args(["run", "--atlas", "other.atlas", "--preload"])

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::support::{folder, run};
+use crate::support::{folder, isochrone, run};
 
 #[test]
 fn the_command_starts_it() {
@@ -46,8 +46,12 @@ fn it_has_a_manual_page_and_completions_of_its_own() {
 fn what_needs_an_atlas_has_the_command_measure_one() {
     let here = folder("lab-quick");
     let _machine = crate::support::machine();
-    let words = ["reproduce", "latency-checker", "--atlas", "none.atlas", "--json", "grids.json"];
-    let (output, out, err) = run(&here, &words);
+    let output = isochrone(&here)
+        .args(["reproduce", "latency-checker", "--json", "grids.json"])
+        .env("XDG_CACHE_HOME", here.join("cache"))
+        .output()
+        .expect("it runs");
+    let [out, err] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
     assert!(output.status.success(), "{err}");
     assert!(err.contains("measuring a quick one"), "{err}");
     let text = std::fs::read_to_string(here.join("grids.json")).expect("it was written");

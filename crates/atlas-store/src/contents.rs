@@ -349,9 +349,9 @@ pub struct LlcShare {
 /// What identifies the machine that was measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprint {
-    /// CPU model, core count, caches, hypervisor, kernel: the words that were hashed.
+    /// CPU model, core count, caches, hypervisor, memory.
     pub words: Vec<String>,
-    /// FNV-1a hash of the words.
+    /// FNV-1a hash of the words without the core count; in older atlases, of all words.
     pub hash: u64,
 }
 

@@ -4,9 +4,12 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use isochrone_atlas_store::contents::{Contents, CostTerm};
-use isochrone_atlas_store::{load, matrix_classes};
+use isochrone_atlas_store::matrix_classes;
 use isochrone_cla::costs::of_machine;
 use isochrone_machine::{ClassCost, LineCosts, Machine, PairClass};
+
+use crate::output::Terminal;
+use crate::run::atlas;
 
 /// A cost table with where it comes from.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,15 +26,20 @@ pub struct Table {
     pub terms: Vec<CostTerm>,
 }
 
-/// The table of a machine that is named, or of this one by its atlas. With `siblings`, every core of the
+/// The table of a machine that is named, or of this one by its atlas, which may be named as well. With `siblings`, every core of the
 /// named one has a second thread.
-pub fn of(machine: Option<&str>, atlas: &Path, siblings: bool) -> Result<Table> {
+pub fn of(
+    machine: Option<&str>,
+    named: Option<&Path>,
+    siblings: bool,
+    terminal: &Terminal,
+) -> Result<Table> {
     match machine {
         Some(name) => described(&isochrone_host::find_machine(name)?, siblings),
         None if siblings => {
             bail!("--smt assumed needs --machine: an atlas has measured its hardware threads")
         }
-        None => measured(&load(atlas)?),
+        None => measured(&atlas::needed(named, terminal)?.contents),
     }
 }
 

@@ -65,8 +65,7 @@ pub fn environment() -> impl Iterator<Item = (OsString, OsString)> {
 
 /// The user's folder for what can be made again (XDG Base Directory Specification).
 pub fn cache_folder() -> Option<PathBuf> {
-    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
-    folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")))
+    isochrone_places::cache_folder(std::env::var_os("XDG_CACHE_HOME"), std::env::var_os("HOME"))
 }
 
 /// Where programs are looked for.

@@ -8,8 +8,12 @@ use std::collections::BTreeMap;
 
 use isochrone_machine::{Cache, CacheKind, Machine, MachineState};
 
-/// The words in a fixed order, and their FNV-1a hash (64 bits). A missing fact is the word
-/// `none`, so that a machine that hides it differs from one that has it.
+/// A word that says how many cores are in use, not which machine it is: it is no part of the hash.
+const COUNTED: &str = "cores: ";
+
+/// The words in a fixed order, and the FNV-1a hash (64 bits) of all but the number of cores in use, which
+/// differs where cores are switched off. A missing fact is the word `none`, so that a machine that hides it
+/// differs from one that has it.
 #[must_use]
 pub fn fingerprint(machine: &Machine, state: &MachineState) -> (Vec<String>, u64) {
     let cpu = machine.cpu.clone().unwrap_or_default();
@@ -26,8 +30,40 @@ pub fn fingerprint(machine: &Machine, state: &MachineState) -> (Vec<String>, u64
         format!("hypervisor: {}", word(state.hypervisor.clone())),
         format!("memory: {}", word(machine.memory_bytes.map(whole_gibibytes))),
     ];
-    let hash = fnv1a(words.join("\n").as_bytes());
+    let hash = hash_of(words.iter().filter(|word| !word.starts_with(COUNTED)));
     (words, hash)
+}
+
+/// The hash that older atlases have for a machine of these words: the number of cores was part of it.
+#[must_use]
+pub fn counted_hash(words: &[String]) -> u64 {
+    hash_of(words.iter())
+}
+
+/// The first word in which two machines differ, that of the first one before that of the other; how many
+/// cores are in use is no difference.
+#[must_use]
+pub fn first_difference<'a>(
+    theirs: &'a [String],
+    ours: &'a [String],
+) -> Option<(&'a str, &'a str)> {
+    let kept = |word: &&String| !word.starts_with(COUNTED);
+    let (mut a, mut b) = (theirs.iter().filter(kept), ours.iter().filter(kept));
+    loop {
+        match (a.next(), b.next()) {
+            (None, None) => return None,
+            (a, b) if a == b => {}
+            (a, b) => {
+                let word = |w: Option<&'a String>| w.map_or("nothing", String::as_str);
+                return Some((word(a), word(b)));
+            }
+        }
+    }
+}
+
+fn hash_of<'a>(words: impl Iterator<Item = &'a String>) -> u64 {
+    let words: Vec<&str> = words.map(String::as_str).collect();
+    fnv1a(words.join("\n").as_bytes())
 }
 
 fn word<T: ToString>(fact: Option<T>) -> String {
@@ -79,6 +115,8 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use isochrone_machine::Core;
+
     use super::*;
 
     #[test]
@@ -87,6 +125,24 @@ mod tests {
         assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
         assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
         assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
+    }
+
+    #[test]
+    fn a_machine_is_the_same_however_many_of_its_cores_are_used() {
+        let words = |cpu: &str, cores: u32| {
+            vec![format!("cpu: {cpu}"), format!("cores: {cores}"), "memory: 24 GiB".to_owned()]
+        };
+        assert_eq!(first_difference(&words("A", 2), &words("A", 1)), None);
+        assert_eq!(first_difference(&words("A", 2), &words("B", 2)), Some(("cpu: A", "cpu: B")));
+        let shorter = words("A", 2)[..2].to_vec();
+        assert_eq!(first_difference(&shorter, &words("A", 2)), Some(("nothing", "memory: 24 GiB")));
+        let of = |cores: u16| {
+            let cores = (0..cores).map(|id| Core { id, ..Core::default() }).collect();
+            fingerprint(&Machine { cores, ..Machine::default() }, &MachineState::default())
+        };
+        assert_ne!(of(1).0, of(2).0, "the words are still for people");
+        assert_eq!(of(1).1, of(2).1);
+        assert_ne!(counted_hash(&of(1).0), counted_hash(&of(2).0));
     }
 
     #[test]

@@ -13,7 +13,7 @@ mod system;
 
 pub use bundled::{bundled_machines, bundled_names, find_machine};
 pub use file::{MachineFileError, machine_from_toml};
-pub use fingerprint::fingerprint;
+pub use fingerprint::{counted_hash, fingerprint, first_difference};
 pub use system::{
     Disturbance, HostError, Meter, SysRoot, is_root, machine_state, page_bytes, parse_list,
     this_machine, tlb_shootdowns, total_memory_bytes,

@@ -27,9 +27,10 @@ pub(crate) struct ClaArgs {
     /// A bundled machine's name or a TOML file [default: this machine, from its atlas].
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) machine: Option<String>,
-    /// This machine's atlas, where no machine is named.
-    #[arg(long, default_value = "isochrone.atlas")]
-    pub(crate) atlas: PathBuf,
+    /// This machine's atlas, where no machine is named [default: ISOCHRONE_ATLAS, else isochrone.atlas, else
+    /// the one in the cache folder].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) atlas: Option<PathBuf>,
     /// How many ranks.
     #[arg(long, default_value_t = 2)]
     pub(crate) threads: u16,

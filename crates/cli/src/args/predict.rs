@@ -30,9 +30,10 @@ pub(crate) struct PredictArgs {
     /// A bundled machine's name or a TOML file [default: this machine, from its atlas].
     #[arg(long, value_name = "NAME|FILE")]
     pub(crate) machine: Option<String>,
-    /// This machine's atlas, where no machine is named.
-    #[arg(long, default_value = "isochrone.atlas")]
-    pub(crate) atlas: PathBuf,
+    /// This machine's atlas, where no machine is named [default: ISOCHRONE_ATLAS, else isochrone.atlas, else
+    /// the one in the cache folder].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) atlas: Option<PathBuf>,
     /// Threads, e.g. 16, 2..16 (both ends included) or 2,4,8 [default: 2 up to all cores, if the
     /// root is one of them].
     #[arg(long, value_name = "LIST", value_parser = parse_threads)]

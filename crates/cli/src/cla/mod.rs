@@ -44,7 +44,7 @@ pub(crate) fn run(args: &ClaArgs, terminal: &Terminal) -> Result<ExitCode> {
     let text =
         std::fs::read_to_string(&args.file).with_context(|| format!("{name} cannot be read"))?;
     let program = parse(&name, &text)?;
-    let table = line_costs::of(args.machine.as_deref(), &args.atlas, false)?;
+    let table = line_costs::of(args.machine.as_deref(), args.atlas.as_deref(), false, terminal)?;
     let found = found(args, &program, &table.costs)?;
     if let Some(path) = &args.shown.json {
         let json = to_json(args, &program, &table, &found);

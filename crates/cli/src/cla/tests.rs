@@ -4,7 +4,8 @@ use clap::Parser;
 use isochrone_cla::language::parse;
 
 use super::{found, line_costs};
-use crate::args::{ClaArgs, Cli, Command};
+use crate::args::{ClaArgs, Cli, ColourChoice, Command};
+use crate::output::Terminal;
 
 const FIGURE_1: &str = include_str!("../../../../examples/cla/figure1.cla");
 
@@ -16,11 +17,15 @@ fn args(rest: &str) -> ClaArgs {
     }
 }
 
+fn plain() -> Terminal {
+    Terminal::detect(ColourChoice::Never)
+}
+
 #[test]
 fn figure_1_is_predicted_simulated_and_refused_twice() {
     let args = args("--threads 4 --tree 2 --seeds 5 --live 20");
     let program = parse("figure1.cla", FIGURE_1).unwrap_or_else(|e| panic!("{e}"));
-    let table = line_costs::of(args.machine.as_deref(), &args.atlas, false)
+    let table = line_costs::of(args.machine.as_deref(), None, false, &plain())
         .unwrap_or_else(|e| panic!("{e:#}"));
     let once = found(&args, &program, &table.costs).unwrap_or_else(|e| panic!("{e:#}"));
     // The tests of the predictor add these up by hand.
@@ -56,7 +61,7 @@ fn examples_run_live() {
         let path = format!("{}/../../examples/cla/{example}.cla", env!("CARGO_MANIFEST_DIR"));
         let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
         let program = parse(example, &text).unwrap_or_else(|e| panic!("{e}"));
-        let table = line_costs::of(args.machine.as_deref(), &args.atlas, false)
+        let table = line_costs::of(args.machine.as_deref(), None, false, &plain())
             .unwrap_or_else(|e| panic!("{e:#}"));
         let found = found(&args, &program, &table.costs).unwrap_or_else(|e| panic!("{e:#}"));
         let live = found.live.unwrap_or_else(|why| panic!("{example}: {why}"));

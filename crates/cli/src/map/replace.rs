@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use isochrone_atlas::AtlasError;
 use isochrone_atlas_store::contents::Contents;
 use isochrone_atlas_store::{LoadError, load};
+use isochrone_host::first_difference;
 use isochrone_machine::spans;
-
-use isochrone_console::run::atlas::differs;
 
 /// Ends the name of an atlas that would have replaced one that has more.
 const PARTIAL: &str = ".partial";
@@ -46,7 +45,7 @@ pub(super) fn place_for(path: &Path, new: &Contents) -> (PathBuf, Option<String>
 /// Why the file there stays; `None` where there is none, or none that can be used.
 fn obstacle(path: &Path, new: &Contents) -> Option<Obstacle> {
     match load(path) {
-        Ok(old) => match differs(&old.fingerprint.words, &new.fingerprint.words) {
+        Ok(old) => match first_difference(&old.fingerprint.words, &new.fingerprint.words) {
             Some((theirs, ours)) => Some(Obstacle::OtherMachine(format!(
                 "it is of another machine (`{theirs}`, here `{ours}`)"
             ))),

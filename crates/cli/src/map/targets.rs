@@ -11,7 +11,8 @@ use isochrone_atlas_store::contents::Contents;
 use super::replace::place_for;
 use crate::args::MapArgs;
 use crate::output::{Terminal, WrongUsage};
-use isochrone_console::run::atlas::{keep, kept};
+use isochrone_console::run::atlas::keep;
+use isochrone_places::kept;
 
 /// Space that is taken for each file before measuring; a report of two cores has 0.4 MB, an atlas of 1 GiB of
 /// pages 1 MB.

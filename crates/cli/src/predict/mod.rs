@@ -23,7 +23,12 @@ const LINE_BYTES: u64 = 64;
 
 /// Runs the command.
 pub(crate) fn run(args: &PredictArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let mut table = line_costs::of(args.machine.as_deref(), &args.atlas, args.smt.is_some())?;
+    let mut table = line_costs::of(
+        args.machine.as_deref(),
+        args.atlas.as_deref(),
+        args.smt.is_some(),
+        terminal,
+    )?;
     let terms = terms::asked(&args.terms, &table)?;
     terms::add(&mut table.costs.added, &terms.known);
     let table = table;

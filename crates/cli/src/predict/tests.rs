@@ -15,9 +15,13 @@ fn args(line: &str) -> PredictArgs {
     }
 }
 
+fn plain() -> Terminal {
+    Terminal::detect(ColourChoice::Never)
+}
+
 fn json(line: &str) -> serde_json::Value {
     let args = args(line);
-    let table = line_costs::of(args.machine.as_deref(), &args.atlas, args.smt.is_some());
+    let table = line_costs::of(args.machine.as_deref(), None, args.smt.is_some(), &plain());
     let table = table.unwrap_or_else(|e| panic!("{e:#}"));
     let terms = terms::asked(&args.terms, &table).unwrap_or_else(|e| panic!("{e:#}"));
     let threads = args.threads.as_ref().map(|t| t.0.clone()).unwrap_or_default();
@@ -104,7 +108,7 @@ fn terms_of_an_atlas_are_switched_on_and_what_it_lacks_is_said() {
         ns: ns.map(cell),
         missing: ns.is_none().then(|| "needs 3 cores, 2 may be used".into()),
     };
-    let mut table = line_costs::of(Some("xeon-e5-2660-2s"), "none".as_ref(), false)
+    let mut table = line_costs::of(Some("xeon-e5-2660-2s"), None, false, &plain())
         .unwrap_or_else(|e| panic!("{e:#}"));
     let all = args("isochrone predict bcast --term measured");
     assert!(terms::asked(&all.terms, &table).is_err(), "a described machine has measured none");

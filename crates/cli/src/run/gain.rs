@@ -3,7 +3,6 @@
 //! Where every page has the same near lines, these share a part of the cache's sets, and the model
 //! says that taking nothing else gains nothing. A program is then better left alone.
 
-use anyhow::Result;
 use isochrone_alloc::{Bins, Mode, Policy, UnitLines, Wish, Worn, predict};
 use isochrone_atlas::Atlas;
 use isochrone_units::{CoreId, Level};
@@ -57,17 +56,12 @@ fn amounts(policy: &Policy) -> impl Iterator<Item = u64> {
         .filter(move |bytes| *bytes <= most)
 }
 
-/// Why nothing is to be placed, if the atlas in the file at `path` predicts no gain.
-pub(super) fn none(
-    path: &std::path::Path,
-    cores: &[CoreId],
-    policy: &Policy,
-) -> Result<Option<String>> {
-    let mapped = isochrone_atlas_store::MappedAtlas::open(path)?;
-    let gain = largest(&mapped.atlas()?, cores, policy);
-    Ok(gain.filter(|gain| *gain < NO_GAIN).map(|gain| {
+/// Why nothing is to be placed, if the atlas predicts no gain.
+pub(super) fn none(atlas: &Atlas<'_>, cores: &[CoreId], policy: &Policy) -> Option<String> {
+    let gain = largest(atlas, cores, policy);
+    gain.filter(|gain| *gain < NO_GAIN).map(|gain| {
         format!("nothing is placed: the atlas predicts a gain of {gain:.2} (--force places all the same)")
-    }))
+    })
 }
 
 #[cfg(test)]

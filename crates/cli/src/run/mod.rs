@@ -79,8 +79,7 @@ fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
         .tempdir()
         .context("there is no place for temporary files; set TMPDIR")?;
     let library = library::find(args.preload.as_deref())?;
-    let found =
-        atlas::find(args.host.atlas.as_deref(), output::cache_folder(), scratch.path(), terminal)?;
+    let found = atlas::find(args.host.atlas.as_deref(), scratch.path(), terminal)?;
     let fresh = match args.fresh {
         true => atlas::fresh(&found, &setup::cores(&found.contents)?, scratch.path(), terminal)?,
         false => None,
@@ -91,7 +90,7 @@ fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
     let cores = setup::cores(&found.contents)?;
     let nothing = match args.force {
         true => None,
-        false => gain::none(&found.path, &cores, &policy)?,
+        false => gain::none(&found.atlas.atlas()?, &cores, &policy),
     };
     let config = Config {
         pin: args.pin.into(),

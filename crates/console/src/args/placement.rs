@@ -33,8 +33,8 @@ pub struct PlacementArgs {
 /// What is known of this machine, and how it is kept.
 #[derive(Clone, Debug, Args)]
 pub struct HostArgs {
-    /// This machine's atlas [default: isochrone.atlas, else the one in the cache folder, else a
-    /// quick one is measured first].
+    /// This machine's atlas [default: ISOCHRONE_ATLAS, else isochrone.atlas, else the one in the cache
+    /// folder, else a quick one is measured first].
     #[arg(long, value_name = "FILE")]
     pub atlas: Option<PathBuf>,
     /// Keep the CPUs busy at idle priority, so that a host moves them less.

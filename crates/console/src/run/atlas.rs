@@ -1,27 +1,22 @@
-//! Which atlas is used: the one that was named, one in this folder, one kept from before, or a
-//! quick one that is measured now and kept.
+//! Which atlas is used: as [`isochrone_places`] finds it, or a quick one that is measured now and kept.
 //!
-//! An atlas of another machine is refused where it was named, and passed over where it was not.
-//! It is measured in a process of its own, which leaves no pinned threads and no handlers behind.
+//! A refusal is complained of in one line. An atlas is measured in a process of its own, which leaves no pinned
+//! threads and no handlers behind.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use isochrone_alloc::Policy;
 use isochrone_atlas_store::contents::Contents;
-use isochrone_atlas_store::{load, save};
-use isochrone_host::{SysRoot, fingerprint, machine_state, this_machine};
+use isochrone_atlas_store::{MappedAtlas, load, save};
 use isochrone_malloc::{Instance, Settings};
+use isochrone_places::{Check, HERE, Identity, Places, VARIABLE, kept};
 use isochrone_units::CoreId;
 
-use crate::output::Terminal;
+use crate::output::{self, Terminal};
 use crate::partner;
 
-/// Where `isochrone map` leaves its atlas.
-const HERE: &str = "isochrone.atlas";
-/// A word of the fingerprint that says how many cores a process may use, not which machine it is.
-const MAY_DIFFER: &str = "cores: ";
 /// Maps that are measured at most until one has what cores wear: a CPU that a host moves all the
 /// time wears nothing for long enough.
 const MAPS: usize = 3;
@@ -39,52 +34,60 @@ pub struct Found {
     pub path: PathBuf,
     /// What it holds.
     pub contents: Contents,
+    /// The same for queries.
+    pub atlas: MappedAtlas,
 }
 
 impl Found {
-    fn new(path: &Path, contents: Contents) -> Result<Self> {
+    fn new(path: &Path) -> Result<Self> {
         let path = path.canonicalize().with_context(|| path.display().to_string())?;
-        Ok(Self { path, contents })
+        let (contents, atlas) = (load(&path)?, MappedAtlas::open(&path)?);
+        Ok(Self { path, contents, atlas })
     }
 }
 
-/// This machine's atlas. `cache` is the user's cache folder, where there is one; in `scratch` lies
-/// what can be kept nowhere.
-pub fn find(
-    named: Option<&Path>,
-    cache: Option<PathBuf>,
-    scratch: &Path,
-    terminal: &Terminal,
-) -> Result<Found> {
-    let (words, hash) = here()?;
-    if let Some(named) = named {
-        let contents = load(named)?;
-        if let Some((theirs, ours)) = differs(&contents.fingerprint.words, &words) {
-            bail!(
-                "{} is of another machine (`{theirs}`, here `{ours}`): measure this one with \
-                 `isochrone map`",
-                named.display()
-            );
-        }
-        return Found::new(named, contents);
+/// This machine's atlas, where there is one. `named` is what the user named on the command line.
+///
+/// # Errors
+/// Why an atlas that was named, there or by the environment, cannot be used.
+pub fn known(named: Option<&Path>, terminal: &Terminal) -> Result<Option<Found>> {
+    known_of(named, &here()?, terminal)
+}
+
+/// The same for commands that do nothing without an atlas.
+///
+/// # Errors
+/// As [`known`], and where there is none.
+pub fn needed(named: Option<&Path>, terminal: &Terminal) -> Result<Found> {
+    known(named, terminal)?
+        .context("there is no atlas of this machine yet: measure one with `isochrone map`")
+}
+
+fn known_of(named: Option<&Path>, us: &Identity, terminal: &Terminal) -> Result<Option<Found>> {
+    let places = Places {
+        named: named.map(Path::to_owned),
+        variable: output::variable(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from),
+        here: Some(PathBuf::from(HERE)),
+        cache: output::cache_folder(),
+    };
+    let answer = places.find(us, Check::Words)?;
+    for refusal in answer.passed_over {
+        terminal.complain(&format!("isochrone: {refusal}; it is passed over"));
     }
-    let kept = cache.map(|folder| kept(&folder, hash));
-    for path in [Some(PathBuf::from(HERE)), kept.clone()].into_iter().flatten() {
-        if !path.exists() {
-            continue;
-        }
-        match load(&path) {
-            Ok(found) if differs(&found.fingerprint.words, &words).is_none() => {
-                return Found::new(&path, found);
-            }
-            Ok(_) => terminal.complain(&format!(
-                "isochrone: {} is of another machine and is passed over",
-                path.display()
-            )),
-            Err(error) => terminal.complain(&format!("isochrone: {error}; it is passed over")),
-        }
+    answer.found.map(|found| Found::new(&found.path)).transpose()
+}
+
+/// This machine's atlas, measured now where there is none. In `scratch` lies what can be kept nowhere.
+///
+/// # Errors
+/// As [`known`], and where none can be measured.
+pub fn find(named: Option<&Path>, scratch: &Path, terminal: &Terminal) -> Result<Found> {
+    let us = here()?;
+    if let Some(found) = known_of(named, &us, terminal)? {
+        return Ok(found);
     }
-    measured(kept.as_deref(), scratch, terminal)
+    let place = output::cache_folder().map(|folder| kept(&folder, us.hash));
+    measured(place.as_deref(), scratch, terminal)
 }
 
 /// An atlas, measured anew, that has what these cores wear now; `None` if this one has. A host
@@ -111,10 +114,9 @@ pub fn fresh(
 
 /// Whether each of the cores wears a base of the atlas.
 fn is_worn(found: &Found, cores: &[CoreId]) -> Result<bool> {
-    let atlas = std::fs::read(&found.path).with_context(|| found.path.display().to_string())?;
     for core in cores.iter().take(LOOKED_AT) {
         let settings = Settings {
-            atlas: &atlas,
+            atlas: found.atlas.bytes(),
             policy: Policy::default(),
             arena_bytes_max: ARENA_BYTES,
             huge_pages: true,
@@ -127,32 +129,9 @@ fn is_worn(found: &Found, cores: &[CoreId]) -> Result<bool> {
     Ok(true)
 }
 
-/// Where the atlas of a machine is kept below the user's cache folder.
-pub fn kept(cache: &Path, hash: u64) -> PathBuf {
-    cache.join("isochrone").join(format!("{hash:016x}.atlas"))
-}
-
-/// The words and the number by which this machine is known.
-fn here() -> Result<(Vec<String>, u64)> {
-    let root = SysRoot::live();
-    let machine = this_machine(&root).context("this machine cannot be described")?;
-    Ok(fingerprint(&machine, &machine_state(&root)))
-}
-
-/// The first word in which two machines differ.
-pub fn differs<'a>(theirs: &'a [String], ours: &'a [String]) -> Option<(&'a str, &'a str)> {
-    let counts = |word: &&String| !word.starts_with(MAY_DIFFER);
-    let (mut a, mut b) = (theirs.iter().filter(counts), ours.iter().filter(counts));
-    loop {
-        match (a.next(), b.next()) {
-            (None, None) => return None,
-            (a, b) if a == b => {}
-            (a, b) => {
-                let word = |w: Option<&'a String>| w.map_or("nothing", String::as_str);
-                return Some((word(a), word(b)));
-            }
-        }
-    }
+/// By what this machine is known.
+fn here() -> Result<Identity> {
+    Identity::of_this_machine().context("this machine cannot be described")
 }
 
 /// A quick atlas, kept in `kept` where that can be written.
@@ -166,7 +145,7 @@ fn measured(kept: Option<&Path>, scratch: &Path, terminal: &Terminal) -> Result<
     match keep(&found.contents, kept) {
         Ok(()) => {
             terminal.complain(&format!("isochrone: kept as {}", kept.display()));
-            Found::new(kept, found.contents)
+            Found::new(kept)
         }
         Err(error) => {
             terminal.complain(&format!(
@@ -193,7 +172,7 @@ pub fn quick(only: &str, scratch: &Path) -> Result<Found> {
         .status()
         .context("the map cannot be started")?;
     ensure!(status.success(), "the quick map did not end well: try `isochrone map` alone");
-    Found::new(&place, load(&place)?)
+    Found::new(&place)
 }
 
 /// Saves an atlas in a folder that need not be there yet.
@@ -203,28 +182,4 @@ pub fn keep(contents: &Contents, place: &Path) -> Result<()> {
     }
     save(contents, place)?;
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn words(cpu: &str, cores: u32) -> Vec<String> {
-        vec![format!("cpu: {cpu}"), format!("cores: {cores}"), "memory: 24 GiB".into()]
-    }
-
-    #[test]
-    fn a_machine_is_the_same_however_many_of_its_cores_may_be_used() {
-        assert_eq!(differs(&words("A", 2), &words("A", 1)), None);
-        assert_eq!(differs(&words("A", 2), &words("B", 2)), Some(("cpu: A", "cpu: B")));
-        let shorter = words("A", 2)[..2].to_vec();
-        assert_eq!(differs(&shorter, &words("A", 2)), Some(("nothing", "memory: 24 GiB")));
-    }
-
-    #[test]
-    fn this_machine_is_itself() {
-        let (words, hash) = here().unwrap();
-        assert_eq!(differs(&words, &here().unwrap().0), None);
-        assert_eq!(hash, here().unwrap().1);
-    }
 }

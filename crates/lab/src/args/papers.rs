@@ -10,9 +10,10 @@ pub(crate) struct ReproduceArgs {
     /// Which paper.
     #[arg(value_enum)]
     pub(crate) paper: Paper,
-    /// This machine's atlas, for the measured side; a quick map is made if there is none.
-    #[arg(long, default_value = "isochrone.atlas")]
-    pub(crate) atlas: PathBuf,
+    /// This machine's atlas, for the measured side [default: ISOCHRONE_ATLAS, else isochrone.atlas, else the one
+    /// in the cache folder, else a quick map is made].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) atlas: Option<PathBuf>,
     /// A* on this machine, for hidden-numa: what `isochrone bench astar --json` wrote.
     #[arg(long, value_name = "FILE")]
     pub(crate) bench: Option<PathBuf>,

@@ -33,9 +33,10 @@ pub(crate) enum VerifyCommand {
 /// What `verify model` takes.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ModelArgs {
-    /// This machine's atlas, for what lines cost.
-    #[arg(long, default_value = "isochrone.atlas")]
-    pub(crate) atlas: PathBuf,
+    /// This machine's atlas, for what lines cost [default: ISOCHRONE_ATLAS, else isochrone.atlas, else the one
+    /// in the cache folder].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) atlas: Option<PathBuf>,
     /// Calls of each collective that are timed.
     #[arg(long, default_value_t = 20_000)]
     pub(crate) windows: u64,

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::series::{Series, Turns};
 use crate::args::{CommonArgs, Share, parse_cores};
-use crate::output::{self, Terminal};
+use crate::output::Terminal;
 use crate::progress::{Interrupt, Progress};
 use crate::run::atlas::{self, Found};
 use isochrone_host::{Disturbance, Meter};
@@ -175,7 +175,7 @@ impl<'a> Setting<'a> {
     /// This machine's atlas.
     pub(crate) fn atlas(&mut self, scratch: &Path) -> Result<Found> {
         let named = self.common.host.atlas.as_deref();
-        atlas::find(named, output::cache_folder(), scratch, self.terminal)
+        atlas::find(named, scratch, self.terminal)
     }
 
     /// Measures an atlas anew if this one has not what these cores wear now: pools that cannot tell

@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use isochrone_atlas_store::contents::Contents;
-use isochrone_atlas_store::load;
 use isochrone_workloads::figure4::Plan;
 
 use crate::args::{DepthChoice, Paper, ReproduceArgs};
@@ -119,13 +118,12 @@ fn poster(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
 }
 
 fn this_machine(args: &ReproduceArgs, terminal: &Terminal) -> Result<Contents> {
-    if args.atlas.exists() {
-        return Ok(load(&args.atlas)?);
+    if let Some(found) = atlas::known(args.atlas.as_deref(), terminal)? {
+        return Ok(found.contents);
     }
-    terminal.complain(&format!(
-        "{} is not there: measuring a quick one (save one with `isochrone map`)",
-        args.atlas.display()
-    ));
+    terminal.complain(
+        "isochrone: no atlas of this machine yet: measuring a quick one (save one with `isochrone map`)",
+    );
     let only = match args.paper {
         Paper::Cla => "block,transfer,multiline",
         _ => "block,region",

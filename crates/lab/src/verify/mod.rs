@@ -10,7 +10,6 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use isochrone_atlas_store::contents::Contents;
-use isochrone_atlas_store::load;
 use isochrone_cla::program::Rank;
 use isochrone_machine::LineCosts;
 use isochrone_os::clock::Clock;
@@ -22,6 +21,7 @@ use serde_json::{Value, json};
 use crate::args::{ModelArgs, VerifyCommand};
 use crate::line_costs::measured;
 use crate::output::{Terminal, write_file};
+use crate::run::atlas;
 use live::{Series, What, alone, series};
 use model::{
     Beside, MEDIAN_OFF_MOST, OfCall, RATIO_MOST, SHARE_LEAST, Verdict, block_phases, calls,
@@ -145,8 +145,7 @@ fn check_model(args: &ModelArgs, terminal: &Terminal) -> Result<ExitCode> {
     if args.windows == 0 {
         bail!("no windows, no samples; give --windows at least 1000");
     }
-    let atlas =
-        load(&args.atlas).context("verify needs this machine's atlas: `isochrone map --quick`")?;
+    let atlas = atlas::needed(args.atlas.as_deref(), terminal)?.contents;
     let clock = Clock::calibrate();
     let found = costs(&atlas)?;
     let mut verdicts = Vec::new();
