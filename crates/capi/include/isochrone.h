@@ -179,8 +179,10 @@ typedef struct isochrone_tasks_options {
   uint32_t workers;   /* 8192 at most; 0: one for each core that this thread may use */
   uint32_t flags;     /* ISOCHRONE_TASKS_... */
   const char *atlas;  /* a file of `isochrone map`, for policies that go by costs: a range costs its latency and the
-                         time of its bytes; where the atlas lacks bandwidths, its bytes times the latency. Null:
-                         its bytes times the firmware's distance */
+                         time of its bytes; where the atlas lacks bandwidths, its bytes times the latency. It must
+                         be of this machine. Null: the one that ISOCHRONE_ATLAS names, isochrone.atlas in the
+                         current folder, or the one in the cache folder; where there is none, or where it cannot
+                         be used (isochrone_error says why), its bytes times the firmware's distance */
 } isochrone_tasks_options;
 
 /* Workers are processes, forked at the start: then this process must have one thread. What kernels write outside

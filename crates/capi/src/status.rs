@@ -61,9 +61,14 @@ pub(crate) fn told(result: Result<(), Failure>) -> c_int {
 
 #[cold]
 fn keep(failure: Failure) -> c_int {
-    let words = CString::new(failure.words.replace('\0', " ")).unwrap_or_default();
-    LAST.with(|last| *last.borrow_mut() = words);
+    note(&failure.words);
     failure.status.code()
+}
+
+/// Keeps words for [`isochrone_error`], also of what is no failure: something was left out.
+pub(crate) fn note(words: &str) {
+    let words = CString::new(words.replace('\0', " ")).unwrap_or_default();
+    LAST.with(|last| *last.borrow_mut() = words);
 }
 
 /// What went wrong in this thread's last call that failed, and what to do about it.

@@ -112,6 +112,12 @@ pub trait Distances {
     /// What a region's memory costs a core.
     fn region(&self, core: CoreId, region: RegionId) -> Option<RegionCosts>;
 
+    /// What exactly these cores together read and write of a region, 10^9 bytes a second; their order does not
+    /// matter. `None` where they were not measured together.
+    fn bandwidth(&self, _cores: &[CoreId], _region: RegionId) -> Option<Cost> {
+        None
+    }
+
     /// What a far memory costs `core`.
     fn far(&self, core: CoreId, kind: FarKind) -> Option<FarCosts>;
 

@@ -5,7 +5,7 @@ use crate::costs::{
 };
 use crate::groups::common_level;
 use isochrone_atlas::format::{FitRecord, RegionMode, TransferKind};
-use isochrone_atlas::{Atlas, Spread};
+use isochrone_atlas::{Atlas, BandwidthView, Spread};
 use isochrone_units::{CoreId, Level, Reading, RegionId};
 
 /// Modes of the region experiment, the most telling first.
@@ -46,6 +46,16 @@ impl Distances for Atlas<'_> {
             gb_per_s: alone.map(|found| cost(&found.gb_per_s, reading)),
             gb_per_s_together: together.map(|found| cost(&found.gb_per_s, reading)),
         })
+    }
+
+    fn bandwidth(&self, cores: &[CoreId], region: RegionId) -> Option<Cost> {
+        let same = |found: &BandwidthView<'_>| {
+            found.region == region
+                && found.cores().len() == cores.len()
+                && found.cores().all(|core| cores.contains(&core))
+        };
+        let found = self.bandwidths().find(same)?;
+        Some(cost(&found.gb_per_s, reading(self)))
     }
 
     fn far(&self, core: CoreId, kind: FarKind) -> Option<FarCosts> {

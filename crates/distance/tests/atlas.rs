@@ -114,6 +114,10 @@ fn groups_orders_regions_and_terms_come_from_the_file() {
     assert_eq!(region.gb_per_s.unwrap().value, 12.0);
     assert_eq!(region.gb_per_s_together.unwrap().value, 40.0);
     assert!(atlas.region(CoreId(3), RegionId(1)).unwrap().gb_per_s.is_none());
+    let together = atlas.bandwidth(&[7, 6, 5, 4, 3, 2, 1, 0].map(CoreId), RegionId(1));
+    assert_eq!(together.unwrap().value, 40.0);
+    assert!(atlas.bandwidth(&[0, 1].map(CoreId), RegionId(1)).is_none());
+    assert!(atlas.bandwidth(&[CoreId(4)], RegionId(0)).is_none());
     let far = atlas.far(CoreId(4), FarKind::Region(RegionId(1))).unwrap();
     assert_eq!(far.latency_ns, region.latency_ns);
     assert!(atlas.far(CoreId(4), FarKind::File).is_none());

@@ -1,7 +1,7 @@
-//! What an atlas measured between regions, as the costs that the scheduler goes by. It never measures.
+//! Distances between regions as the costs that the scheduler goes by. It never measures.
 
-use isochrone_atlas_store::contents::{Bandwidth, RegionMap};
-use isochrone_units::{CoreId, RegionId};
+use isochrone_distance::Distances;
+use isochrone_units::CoreId;
 
 use crate::topology::Topology;
 
@@ -33,16 +33,16 @@ impl Measured {
 }
 
 impl Topology {
-    /// The same machine with an atlas's latencies and bandwidths (`regions` and `bandwidth` of its contents) for
-    /// costs, and what of them there was.
+    /// The same machine with the latencies and bandwidths that are known of it for costs, and what of them there
+    /// was.
     #[must_use]
-    pub fn measured(self, latencies: &[RegionMap], bandwidths: &[Bandwidth]) -> (Self, Measured) {
-        let Some(latencies) = self.pairs(|from, to| self.latency(latencies, from, to)) else {
+    pub fn measured(self, by: &dyn Distances) -> (Self, Measured) {
+        let Some(latencies) = self.pairs(|from, to| self.latency(by, from, to)) else {
             return (self, Measured::Nothing);
         };
         // All from groups, or all from single cores: a group's share is less than what one core alone has.
-        let shares = self.pairs(|from, to| self.share(bandwidths, from, to));
-        let alone = || self.pairs(|from, to| self.alone(bandwidths, from, to));
+        let shares = self.pairs(|from, to| self.share(by, from, to));
+        let alone = || self.pairs(|from, to| self.alone(by, from, to));
         let found = shares.or_else(alone);
         let timed = self.with_costs(latencies);
         match found {
@@ -63,34 +63,24 @@ impl Topology {
     }
 
     /// What the cores of a region wait for memory of another, ns: their mean.
-    fn latency(&self, maps: &[RegionMap], from: usize, to: usize) -> Option<f64> {
-        let matrix = &maps.first()?.latency_ns;
-        let column = self.region_id(to).to_string();
-        let column = matrix.columns.iter().position(|name| *name == column)?;
-        let ns = |core: CoreId| {
-            let row = matrix.rows.iter().position(|name| *name == core.to_string())?;
-            Some(matrix.cells.get(row * matrix.columns.len() + column)?.as_ref()?.median)
-        };
+    fn latency(&self, by: &dyn Distances, from: usize, to: usize) -> Option<f64> {
+        let to = self.region_id(to);
+        let ns = |core| Some(by.region(core, to)?.latency_ns.value);
         mean(self.cores_of(from).into_iter().filter_map(ns))
     }
 
     /// What each core of a region has of another's memory while all cores of that region ask, GB/s.
-    fn share(&self, all: &[Bandwidth], from: usize, to: usize) -> Option<f64> {
-        let mut cores: Vec<u16> = self.cores_of(from).into_iter().map(|core| core.0).collect();
-        cores.sort_unstable();
-        Some(of_group(all, &cores, self.region_id(to))? / cores.len() as f64)
+    fn share(&self, by: &dyn Distances, from: usize, to: usize) -> Option<f64> {
+        let cores = self.cores_of(from);
+        Some(by.bandwidth(&cores, self.region_id(to))?.value / cores.len() as f64)
     }
 
     /// What a core of a region has of another's memory while no other asks, GB/s: the mean.
-    fn alone(&self, all: &[Bandwidth], from: usize, to: usize) -> Option<f64> {
+    fn alone(&self, by: &dyn Distances, from: usize, to: usize) -> Option<f64> {
         let to = self.region_id(to);
-        mean(self.cores_of(from).into_iter().filter_map(|core| of_group(all, &[core.0], to)))
+        let rate = |core| Some(by.bandwidth(&[core], to)?.value);
+        mean(self.cores_of(from).into_iter().filter_map(rate))
     }
-}
-
-fn of_group(all: &[Bandwidth], cores: &[u16], region: RegionId) -> Option<f64> {
-    let found = all.iter().find(|one| one.region == region.0 && one.cores == cores)?;
-    Some(found.gb_per_s.median)
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {

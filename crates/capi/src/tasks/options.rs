@@ -1,7 +1,7 @@
 //! How a run is set up: from what C says to the runtime's settings.
 
 use super::text;
-use crate::status::{Failure, Status};
+use crate::status::{Failure, Status, note};
 use isochrone_host::{SysRoot, this_machine};
 use isochrone_tasks::live::{Config, fitting_workers};
 use isochrone_tasks::{Measured, Policy, Regime, Topology};
@@ -64,10 +64,7 @@ pub(super) unsafe fn config(options: *const IsochroneTasksOptions) -> Result<Con
         0 => fitting_workers(),
         workers => workers,
     };
-    let mut topology = Topology::of(&machine);
-    if let Some(path) = atlas {
-        topology = measured(topology, Path::new(path))?;
-    }
+    let topology = measured(Topology::of(&machine), atlas.map(Path::new))?;
     let mut config = Config::new(regime, workers, topology);
     if let Some(name) = policy {
         config.policy = Policy::preset(name).ok_or_else(|| {
@@ -83,15 +80,28 @@ pub(super) unsafe fn config(options: *const IsochroneTasksOptions) -> Result<Con
     Ok(config)
 }
 
-/// The machine with what an atlas measured for costs.
-fn measured(topology: Topology, path: &Path) -> Result<Topology, Failure> {
-    let atlas = isochrone_atlas_store::load(path)
-        .map_err(|error| Failure::argument(format!("{}: {error}", path.display())))?;
+/// The machine with what an atlas measured for costs: the one that was named, or else the one that every part of
+/// Isochrone goes by. Only one that was named must be there and be of this machine.
+fn measured(topology: Topology, named: Option<&Path>) -> Result<Topology, Failure> {
+    if named.is_none() && topology.regions() < 2 {
+        // Nothing to choose between.
+        return Ok(topology);
+    }
+    let found = match (crate::atlas::find(named), named) {
+        (Ok(Some(found)), _) => found,
+        (Ok(None), _) => return Ok(topology),
+        (Err(words), Some(_)) => return Err(Failure::argument(words)),
+        (Err(words), None) => {
+            note(&words);
+            return Ok(topology);
+        }
+    };
     let several = topology.regions() > 1;
-    match topology.measured(&atlas.regions, &atlas.bandwidth) {
-        (_, Measured::Nothing) if several => Err(Failure::argument(format!(
+    let atlas = found.atlas.atlas().map_err(|error| Failure::argument(error.to_string()))?;
+    match topology.measured(&atlas) {
+        (_, Measured::Nothing) if several && named.is_some() => Err(Failure::argument(format!(
             "{} has no latencies between all regions of this machine; make it anew with isochrone map",
-            path.display()
+            found.path.display()
         ))),
         (topology, _) => Ok(topology),
     }

@@ -166,7 +166,7 @@ fn measure(problem: Problem, args: &DataflowArgs, setting: &mut Setting<'_>) -> 
         let scratch = tempfile::tempdir().context("there is no place for temporary files")?;
         let atlas = setting.atlas(scratch.path())?;
         let found = bench.topology.clone();
-        let (found, how) = found.measured(&atlas.contents.regions, &atlas.contents.bandwidth);
+        let (found, how) = found.measured(&atlas.atlas.atlas()?);
         bench.measured = Some(found);
         if let Some(missing) = how.missing() {
             setting.miss(missing);

@@ -1,6 +1,10 @@
 //! Costs of an atlas on machines where latencies and bandwidths disagree: the scheduler's choice follows.
 
-use isochrone_atlas_store::contents::{Bandwidth, Cell, RegionMap};
+use isochrone_atlas::Atlas;
+use isochrone_atlas_store::contents::{Bandwidth, Cell, Clock, Contents, RegionMap};
+use isochrone_atlas_store::encode;
+use isochrone_distance::Unknown;
+use isochrone_machine::{Core, Machine};
 use isochrone_units::{CoreId, RegionId};
 
 use super::Measured;
@@ -35,6 +39,22 @@ fn disagreeing() -> (Vec<RegionMap>, Vec<Bandwidth>) {
     (latencies([100.0, 110.0, 100.0, 130.0, 300.0, 90.0, 300.0, 110.0]), together.to_vec())
 }
 
+/// The machine by an atlas with these figures, written and opened as any reader would.
+fn by_atlas(latencies: &[RegionMap], bandwidths: &[Bandwidth]) -> (Topology, Measured) {
+    let cores = (0..4).map(|id| Core { id, ..Core::default() }).collect();
+    let contents = Contents {
+        regions: latencies.to_vec(),
+        bandwidth: bandwidths.to_vec(),
+        ..Contents::begun(
+            "measured",
+            Machine { name: "made".to_owned(), cores, ..Machine::default() },
+            Clock { hz: 1e9, tick_cycles: 1, overhead_cycles: 0.0 },
+        )
+    };
+    let bytes = encode(&contents).expect("a sound atlas");
+    machine().measured(&Atlas::open(&bytes).expect("just encoded"))
+}
+
 fn all(topology: &Topology, of: impl Fn(&Topology, usize, usize) -> f64) -> [f64; 4] {
     [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(from, to)| of(topology, from, to))
 }
@@ -42,17 +62,17 @@ fn all(topology: &Topology, of: impl Fn(&Topology, usize, usize) -> f64) -> [f64
 #[test]
 fn latencies_are_means_and_bandwidths_shares_of_a_region_s_cores() {
     let (latencies, mut bandwidths) = disagreeing();
-    let (found, how) = machine().measured(&latencies, &bandwidths);
+    let (found, how) = by_atlas(&latencies, &bandwidths);
     assert_eq!(how, Measured::Both);
     assert_eq!(how.missing(), None);
     assert_eq!(all(&found, Topology::cost), [100.0, 120.0, 300.0, 100.0]);
     assert_eq!(all(&found, Topology::byte_cost), [0.05, 0.5, 0.05, 0.05]);
     // One group is missing: single cores, if all are there.
     bandwidths.remove(2);
-    assert_eq!(machine().measured(&latencies, &bandwidths).1, Measured::Latencies);
+    assert_eq!(by_atlas(&latencies, &bandwidths).1, Measured::Latencies);
     let singles = (0..4).flat_map(|core| [bandwidth(&[core], 0, 16.0), bandwidth(&[core], 1, 8.0)]);
     bandwidths.extend(singles);
-    let (found, how) = machine().measured(&latencies, &bandwidths);
+    let (found, how) = by_atlas(&latencies, &bandwidths);
     assert_eq!(
         (how, all(&found, Topology::byte_cost)),
         (Measured::Both, [0.0625, 0.125, 0.0625, 0.125])
@@ -62,13 +82,14 @@ fn latencies_are_means_and_bandwidths_shares_of_a_region_s_cores() {
 #[test]
 fn what_an_atlas_lacks_is_said_and_not_made_up() {
     let (mut latencies, bandwidths) = disagreeing();
-    let (found, how) = machine().measured(&latencies, &[]);
+    let (found, how) = by_atlas(&latencies, &[]);
     assert_eq!(how, Measured::Latencies);
     assert!(how.missing().is_some_and(|words| words.contains("no bandwidths")));
     assert_eq!(all(&found, Topology::byte_cost), all(&found, Topology::cost), "in proportion");
-    latencies[0].latency_ns.columns[1] = "7".to_owned();
-    assert_eq!(machine().measured(&latencies, &bandwidths), (machine(), Measured::Nothing));
-    assert_eq!(machine().measured(&[], &bandwidths), (machine(), Measured::Nothing));
+    latencies[0].latency_ns.columns[1] = "region 7".to_owned();
+    assert_eq!(by_atlas(&latencies, &bandwidths), (machine(), Measured::Nothing));
+    assert_eq!(by_atlas(&[], &bandwidths), (machine(), Measured::Nothing));
+    assert_eq!(machine().measured(&Unknown), (machine(), Measured::Nothing));
     assert!(Measured::Nothing.missing().is_some_and(|words| words.contains("firmware")));
 }
 
@@ -122,12 +143,22 @@ fn chosen(topology: &Topology, bytes: usize) -> Option<RegionId> {
 #[test]
 fn a_task_goes_where_its_bytes_are_cheapest_by_latency_and_bandwidth_together() {
     let (latencies, bandwidths) = disagreeing();
-    let by_latency = machine().measured(&latencies, &[]).0;
-    let by_both = machine().measured(&latencies, &bandwidths).0;
+    let by_latency = by_atlas(&latencies, &[]).0;
+    let by_both = by_atlas(&latencies, &bandwidths).0;
     // 120 ns instead of 300 decide where bandwidths are not known, however many bytes there are.
     let (near, wide) = (Some(RegionId(0)), Some(RegionId(1)));
     assert_eq!([64, 1 << 20].map(|bytes| chosen(&by_latency, bytes)), [near, near]);
     // b bytes from each: 220 + 0.55 b ns in region 0, 400 + 0.1 b in region 1, the same at 400 bytes.
     let found = [64, 300, 500, 1 << 20].map(|bytes| chosen(&by_both, bytes));
     assert_eq!(found, [near, near, wide, wide]);
+}
+
+#[test]
+fn only_the_atlas_changes_and_a_task_goes_elsewhere() {
+    // As many bytes in both regions: the region that waits less for the other's memory has the task.
+    let nearer = [100.0, 120.0, 100.0, 120.0, 300.0, 100.0, 300.0, 100.0];
+    let swapped = [100.0, 300.0, 100.0, 300.0, 120.0, 100.0, 120.0, 100.0];
+    let chosen_by = |ns| chosen(&by_atlas(&latencies(ns), &[]).0, 1 << 12);
+    assert_eq!(chosen_by(nearer), Some(RegionId(0)));
+    assert_eq!(chosen_by(swapped), Some(RegionId(1)));
 }
