@@ -10,6 +10,7 @@
 //!
 //! * [`directory`]: who has which group of pages, and what is being done to it.
 //! * [`policy`]: which group goes when room is needed; [`prefetch`]: which will be touched next.
+//! * [`regions`]: which regions of memory are fast and far, by distances.
 //! * [`pages`]: what a pager needs of a machine; [`pager`]: the drivers, written once over it.
 //! * [`live`]: on this machine; [`simulated`]: on a many-core processor in virtual time.
 
@@ -22,6 +23,7 @@ pub mod pager;
 pub mod pages;
 pub mod policy;
 pub mod prefetch;
+pub mod regions;
 #[cfg(not(all(loom, test)))]
 pub mod simulated;
 mod sync;

@@ -11,7 +11,6 @@ mod dataflow;
 mod field;
 mod flags;
 mod known_lines;
-mod latencies;
 mod locked;
 mod malloc;
 mod nodes;

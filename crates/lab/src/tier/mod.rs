@@ -68,7 +68,7 @@ fn config(request: &Request, bytes: usize) -> Config {
 
 fn far(request: &Request, bytes: usize) -> Result<Box<dyn Far>> {
     Ok(match &request.far {
-        FarTier::Memory => Box::new(Memory::new(bytes, None)?),
+        FarTier::Memory => Box::new(Memory::new(bytes, request.far_region.map(RegionId))?),
         // Page by page, whatever a group has: the less a slot's size varies, the less room is lost.
         FarTier::Lz4 => Box::new(Compressed::new(bytes, 4096, 2 * bytes)?),
         FarTier::File { folder } => Box::new(File::new(folder, bytes as u64)?),

@@ -160,6 +160,8 @@ pub(crate) struct Request {
     pub(crate) program: Program,
     /// The region that fast memory comes from.
     pub(crate) region: Option<u16>,
+    /// The region that a far tier in memory comes from.
+    pub(crate) far_region: Option<u16>,
     /// Part of the area that fits fast memory.
     pub(crate) fast: f64,
     pub(crate) workers: u16,

@@ -5,7 +5,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use isochrone_units::{CoreId, RegionId};
+use isochrone_tier::regions::Regions;
+use isochrone_units::CoreId;
 
 use crate::progress::Interrupt;
 use crate::tier::request::{Answer, FarTier, Grid, Moves, Of, Policy, Program, Request, Tables};
@@ -19,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 pub(super) struct Runner {
     cores: Vec<u16>,
-    region: Option<u16>,
+    regions: Regions,
     interrupt: Interrupt,
     references: Vec<(Program, u64)>,
     /// Runs whose result was compared, and whether all were right.
@@ -28,10 +29,9 @@ pub(super) struct Runner {
 }
 
 impl Runner {
-    pub(super) fn new(cores: &[CoreId], region: Option<RegionId>, interrupt: Interrupt) -> Self {
+    pub(super) fn new(cores: &[CoreId], regions: Regions, interrupt: Interrupt) -> Self {
         let cores = cores.iter().map(|core| core.0).collect();
-        let region = region.map(|region| region.0);
-        Self { cores, region, interrupt, references: Vec::new(), runs: 0, verified: true }
+        Self { cores, regions, interrupt, references: Vec::new(), runs: 0, verified: true }
     }
 
     /// Cores that may be used.
@@ -43,7 +43,8 @@ impl Runner {
     pub(super) fn request(&self, program: Program, workers: u16, fast: f64) -> Request {
         Request {
             program,
-            region: self.region,
+            region: self.regions.fast.map(|region| region.0),
+            far_region: self.regions.far.map(|region| region.0),
             fast,
             workers,
             tables: Tables::Separated,

@@ -10,6 +10,7 @@ mod swap;
 mod text;
 
 use anyhow::{Context, Result};
+use isochrone_tier::regions::Regions;
 use isochrone_units::{CoreId, RegionId};
 use serde::Serialize;
 
@@ -18,7 +19,6 @@ use self::costs::{Breakdown, FaultCosts, Slopes};
 use self::curves::{Controlled, Formula, Moving, Point, Serpentine};
 use self::others::Other;
 use self::peers::Pair;
-use super::latencies;
 use super::setting::Setting;
 use crate::args::{TierArgs, TierPart};
 
@@ -35,6 +35,8 @@ pub(super) struct Figures {
     far: &'static str,
     /// The region that fast memory comes from, by the atlas the nearest one; `null` where there is one region.
     fast_region: Option<u16>,
+    /// The region of far memory, by the atlas the next one.
+    far_region: Option<u16>,
     pages: usize,
     /// Of the plain sweep of one worker: arithmetic over replacement, one page at a time.
     intensity: Option<f64>,
@@ -59,8 +61,8 @@ pub(super) struct Figures {
 
 pub(super) fn measure(args: &TierArgs, setting: &mut Setting<'_>) -> Result<Figures> {
     let cores = setting.cores(2)?;
-    let region = nearest_region(&cores, setting)?;
-    let mut runner = Runner::new(&cores, region, setting.interrupt());
+    let regions = by_distance(&cores, setting)?;
+    let mut runner = Runner::new(&cores, regions, setting.interrupt());
     let blocks = args.common.blocks.unwrap_or(BLOCKS);
     let wanted = |part| args.only.is_empty() || args.only.contains(&part);
     let size = usize::try_from(args.area / 4096).context("the area is too large")?.max(64);
@@ -75,7 +77,8 @@ pub(super) fn measure(args: &TierArgs, setting: &mut Setting<'_>) -> Result<Figu
         verified: false,
         runs: 0,
         far: "memory",
-        fast_region: region.map(|region| region.0),
+        fast_region: regions.fast.map(|region| region.0),
+        far_region: regions.far.map(|region| region.0),
         pages: size,
         intensity: None,
         t_compute: None,
@@ -112,22 +115,22 @@ pub(super) fn measure(args: &TierArgs, setting: &mut Setting<'_>) -> Result<Figu
     Ok(figures)
 }
 
-/// Where there are several regions, the one that the atlas has nearest to the workers' cores.
-fn nearest_region(cores: &[CoreId], setting: &mut Setting<'_>) -> Result<Option<RegionId>> {
+/// Where there are several regions, those of fast and far memory by the atlas.
+fn by_distance(cores: &[CoreId], setting: &mut Setting<'_>) -> Result<Regions> {
     let regions = setting.machine().regions.iter().map(|region| RegionId(region.id));
     let regions: Vec<RegionId> = regions.collect();
     if regions.len() < 2 {
-        return Ok(None);
+        return Ok(Regions::default());
     }
     let scratch = tempfile::tempdir().context("there is no place for temporary files")?;
     let atlas = setting.atlas(scratch.path())?;
-    let nearest = latencies::nearest(&atlas.contents.regions, cores, regions.into_iter());
-    if nearest.is_none() {
+    let found = Regions::choose(&atlas.atlas.atlas()?, cores, &regions);
+    if found.fast.is_none() {
         setting.miss(
             "the atlas has no latencies of regions; fast memory comes from where it is touched",
         );
     }
-    Ok(nearest)
+    Ok(found)
 }
 
 /// One worker, and one for each core.
