@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use isochrone_console::run::{atlas, child, library, record, setup, start, usage};
-use isochrone_malloc::{CONFIG_VARIABLE, Config};
+use isochrone_malloc::{CONFIG_VARIABLE, Config, CoreList};
 use isochrone_probe::awake::Awake;
 use serde::Serialize;
 
@@ -45,6 +45,8 @@ pub(crate) struct RunRecord {
     mode: &'static str,
     near: String,
     pin: &'static str,
+    /// What the order of cores to which threads were bound goes by; nothing where they were not.
+    pinned_by: Option<setup::By>,
     /// Why the program was run without the library, if it was.
     nothing_placed: Option<String>,
     processes: Vec<ProcessRecord>,
@@ -92,8 +94,10 @@ fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
         true => None,
         false => gain::none(&found.atlas.atlas()?, &cores, &policy),
     };
+    let binding = setup::binding(args.pin.into(), cores, &found.atlas.atlas()?);
     let config = Config {
-        pin: args.pin.into(),
+        pin: binding.pin,
+        cores: CoreList::new(&binding.cores).context("too many cores")?,
         force: args.force,
         bindings: setup::bindings(scratch.path())?,
         ..setup::config(policy, &args.placement, &found.contents, &found.path, scratch.path())?
@@ -119,6 +123,7 @@ fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
             mode: under.config.policy.mode.as_str(),
             near: args.placement.near.to_string(),
             pin: args.pin.as_str(),
+            pinned_by: binding.by,
             nothing_placed: nothing,
             processes,
             compare,

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use isochrone_report::fmt;
 
 use super::record::{Count, ProcessRecord};
+use super::setup::By;
 use super::{Comparison, RunRecord};
 
 /// Why no page was classified though it was tried.
@@ -14,6 +15,14 @@ const NO_BASE: &str = "no base of the atlas was recognised in what the cores see
 /// What it means that threads are not bound.
 const UNBOUND: &str = "  threads are not bound (--pin none): what a thread took is near the core that it took \
     it on,\n  until the system moves it\n";
+
+/// The order of cores was made of the atlas's groups.
+const BY_DISTANCES: &str =
+    "  threads are bound to cores in the order of the atlas's groups of near cores\n";
+
+/// The order of cores is that of their numbers.
+const BY_NUMBERS: &str = "  threads are bound to cores by their numbers: the atlas has no groups that tell these \
+    cores apart\n";
 
 /// One line if processes left everything to glibc for good.
 pub(super) fn ended(processes: &[ProcessRecord]) -> Option<String> {
@@ -56,8 +65,10 @@ pub(super) fn report(record: &RunRecord) -> String {
         _ = writeln!(text, "  {words}");
         return text;
     }
-    if record.pin == "none" {
-        text.push_str(UNBOUND);
+    match record.pinned_by {
+        None => text.push_str(UNBOUND),
+        Some(By::Distances) => text.push_str(BY_DISTANCES),
+        Some(By::Numbers) => text.push_str(BY_NUMBERS),
     }
     if record.processes.is_empty() {
         text.push_str(

@@ -6,9 +6,11 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use isochrone_alloc::{Mode, Policy};
 use isochrone_atlas_store::contents::Contents;
+use isochrone_distance::{Distances, Fill, groups, order};
 use isochrone_host::{SysRoot, machine_state, total_memory_bytes};
 use isochrone_malloc::{BINDINGS_BYTES, CORES_MAX, Config, CoreList, PathBytes, Pin, START_BYTES};
 use isochrone_units::CoreId;
+use serde::Serialize;
 
 use crate::args::PlacementArgs;
 
@@ -70,6 +72,47 @@ pub fn cores(contents: &Contents) -> Result<Vec<CoreId>> {
     Ok(cores)
 }
 
+/// In which order threads are bound to cores, and by what that was decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binding {
+    /// The cores, in the order of the record.
+    pub cores: Vec<CoreId>,
+    /// How the library goes through them.
+    pub pin: Pin,
+    /// By what; nothing where threads are not bound.
+    pub by: Option<By>,
+}
+
+/// What an order of cores goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    /// Groups of cores at equal distance.
+    Distances,
+    /// The numbers of the cores: distances do not tell them apart.
+    Numbers,
+}
+
+/// The order in which threads are bound to `cores`: by distances where these tell the cores apart, and then the
+/// library takes one after another; else by their numbers.
+pub fn binding(pin: Pin, mut cores: Vec<CoreId>, on: &dyn Distances) -> Binding {
+    let fill = match pin {
+        Pin::None => return Binding { cores, pin, by: None },
+        Pin::Compact => Fill::Compact,
+        Pin::Spread => Fill::Spread,
+    };
+    let mut places = vec![0; cores.len()];
+    // Cores that no group has, nothing is known of.
+    let known: Vec<CoreId> =
+        cores.iter().copied().filter(|core| on.group(0, *core).is_some()).collect();
+    let apart = |level| groups(on, level, &known, &mut places[..known.len()]) > 1;
+    if !(0..on.levels()).any(apart) {
+        return Binding { cores, pin, by: Some(By::Numbers) };
+    }
+    order(on, fill, &mut cores);
+    Binding { cores, pin: Pin::Compact, by: Some(By::Distances) }
+}
+
 /// A new table in a folder, in which the processes of a run count the threads that they bind.
 pub fn bindings(folder: &Path) -> Result<PathBytes> {
     let path = folder.join("bindings");
@@ -103,4 +146,76 @@ pub fn config(
         filters: isochrone_malloc::filters::count().unwrap_or(u32::MAX),
         force: false,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use isochrone_atlas::Atlas;
+    use isochrone_atlas_store::contents::{Cell, Clock, Matrix, TransferMap};
+    use isochrone_atlas_store::encode;
+    use isochrone_distance::Unknown;
+    use isochrone_machine::{Core, Machine};
+
+    use super::*;
+
+    const CORES: u16 = 8;
+
+    /// The order of all cores by an atlas in which those are near one another that `near` says.
+    fn bound(pin: Pin, near: impl Fn(u16, u16) -> bool) -> (Vec<u16>, Pin, Option<By>) {
+        let cores = (0..CORES).map(|id| Core { id, ..Core::default() }).collect();
+        let pairs = (0..CORES).flat_map(|a| (0..CORES).map(move |b| (a, b)));
+        let ns = |(a, b)| (a != b).then(|| Cell::single(if near(a, b) { 30.0 } else { 120.0 }));
+        let names = || (0..CORES).map(|core| CoreId(core).to_string()).collect();
+        let latency_ns = Matrix {
+            what: "transfers".to_owned(),
+            rows: names(),
+            columns: names(),
+            cells: pairs.map(ns).collect(),
+        };
+        let transfers = TransferMap {
+            state: "modified".to_owned(),
+            what: "one way".to_owned(),
+            lines: 64,
+            latency_ns,
+            best_line_ns: Vec::new(),
+        };
+        let contents = Contents {
+            transfers: vec![transfers],
+            ..Contents::begun(
+                "measured",
+                Machine { name: "made".to_owned(), cores, ..Machine::default() },
+                Clock { hz: 1e9, tick_cycles: 1, overhead_cycles: 0.0 },
+            )
+        };
+        let bytes = encode(&contents).expect("a sound atlas");
+        let atlas = Atlas::open(&bytes).expect("just encoded");
+        let found = binding(pin, (0..CORES).map(CoreId).collect(), &atlas);
+        (found.cores.into_iter().map(|core| core.0).collect(), found.pin, found.by)
+    }
+
+    #[test]
+    fn only_the_atlas_changes_and_threads_go_to_other_cores() {
+        let (by, pin) = (Some(By::Distances), Pin::Compact);
+        let parity = |a: u16, b: u16| a % 2 == b % 2;
+        let halves = |a: u16, b: u16| a / 4 == b / 4;
+        assert_eq!(bound(Pin::Compact, parity), (vec![0, 2, 4, 6, 1, 3, 5, 7], pin, by));
+        assert_eq!(bound(Pin::Compact, halves), (vec![0, 1, 2, 3, 4, 5, 6, 7], pin, by));
+        // The library takes an order by distances as it is, this one too.
+        assert_eq!(bound(Pin::Spread, parity), (vec![0, 1, 2, 3, 4, 5, 6, 7], pin, by));
+        assert_eq!(bound(Pin::Spread, halves), (vec![0, 4, 1, 5, 2, 6, 3, 7], pin, by));
+    }
+
+    #[test]
+    fn where_distances_tell_nothing_apart_numbers_do() {
+        let numbers: Vec<u16> = (0..CORES).collect();
+        for pin in [Pin::Compact, Pin::Spread] {
+            assert_eq!(bound(pin, |_, _| true), (numbers.clone(), pin, Some(By::Numbers)));
+            let unknown = binding(pin, vec![CoreId(1), CoreId(0)], &Unknown);
+            assert_eq!(
+                unknown,
+                Binding { cores: vec![CoreId(1), CoreId(0)], pin, by: Some(By::Numbers) }
+            );
+        }
+        assert_eq!(bound(Pin::None, |a, b| a % 2 == b % 2), (numbers, Pin::None, None));
+    }
 }
