@@ -43,7 +43,6 @@ const FLOORS: &[(&str, &[&str])] = &[
             "os",
             "host",
             "places",
-            "atlas",
             "distance",
             "atlas-store",
             "alloc",

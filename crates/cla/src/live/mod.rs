@@ -47,6 +47,7 @@ mod sort;
 mod sync;
 mod team;
 mod waits;
+mod windows;
 mod word;
 
 pub use choose::{Choose, Usual, channel_plan};
@@ -59,3 +60,4 @@ pub use settings::{BYTES_MAX, CLASSES, Settings};
 pub use sort::{Crowd, Nearness};
 pub use team::{Team, TeamError};
 pub use waits::{NOTICE, Patience, poll_cycles};
+pub use windows::{Isolated, LATE_NS, Meeting, Times};

@@ -1,24 +1,20 @@
 //! A program that is text, run by threads of this process on real lines.
 //!
-//! Each call has a window of time: rank 0 names a moment of the time-stamp counter a little ahead, and all ranks
-//! begin then. A sample is from when the last one began to when the last one was done. A program that does not
-//! count its calls finds its lines at 0 and in memory in every window, as on its first call. What every rank holds
+//! A sample is an isolated call ([`isochrone_cla::live::Isolated`]). A program that does not count its calls finds its lines at 0 and in memory in every window, as on its first call. What every rank holds
 //! after each call is compared with what the same operations leave in plain memory. With more ranks than cores
 //! nothing is timed.
 
 use std::hash::{DefaultHasher, Hasher};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use isochrone_cla::language::{Program, Setting};
-use isochrone_cla::live::{Player, Settings};
+use isochrone_cla::live::{Isolated, LATE_NS, Meeting, Player, Settings, Team, Times};
 use isochrone_cla::program::{Buffer, Memory, Operation, Recorded};
 use isochrone_os::affinity::{CoreSet, pin};
-use isochrone_os::clock::{self, Clock};
-use isochrone_os::line_transfer::time_stamp;
+use isochrone_os::clock::Clock;
 use isochrone_stats as stats;
 
 /// What was seen.
@@ -45,17 +41,8 @@ impl Live {
 
 /// Calls before the first sample.
 const WARM: usize = 64;
-/// How far ahead a window begins, cycles: time for the moment to reach the other ranks.
-const AHEAD_CYCLES: u64 = 4000;
-/// The same for each rank beyond the second.
-const AHEAD_EACH_CYCLES: u64 = 500;
-/// A rank that begins more than this after the moment was interrupted, ns.
-const LATE_NS: f64 = 40.0;
 /// Bytes that all calls together may move and write down: beyond, there are fewer calls.
 const WORK_MAX: usize = 1 << 28;
-/// Polls between calls before a rank gives its core away.
-const POLLS: u32 = 10_000;
-
 /// The calls of a program, and what they must leave.
 pub(super) struct Calls {
     calls: Vec<Recorded>,
@@ -141,45 +128,10 @@ fn digest(send: &[u8], receive: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// What the ranks tell each other between calls, each word on a pair of lines of its own.
-#[derive(Debug)]
-struct Window {
-    moment: Apart,
-    named: Apart,
-    /// The call for which each rank is ready.
-    ready: Vec<Apart>,
-    given_up: AtomicBool,
-}
-
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Apart(AtomicU64);
-
-impl Window {
-    /// Waits until a word is at least `value`; whether nobody gave up meanwhile.
-    fn until(&self, word: &AtomicU64, value: u64) -> bool {
-        let mut polls = 0;
-        while word.load(Ordering::Acquire) < value {
-            polls += 1;
-            if polls > POLLS {
-                if self.given_up.load(Ordering::Relaxed) {
-                    return false;
-                }
-                thread::yield_now();
-            } else {
-                std::hint::spin_loop();
-            }
-        }
-        true
-    }
-}
-
-/// When a rank should have begun a call, began and ended, cycles; and what it held then.
+/// When a rank called, by the counter of rank 0, and what it held then.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    moment: u64,
-    begin: u64,
-    end: u64,
+    times: Times,
     digest: u64,
 }
 
@@ -188,42 +140,40 @@ pub(super) fn play(calls: &Calls, limit: Duration) -> Result<Live> {
     let ranks = calls.ranks();
     let cores: Vec<_> = CoreSet::of_this_thread()?.iter().collect();
     let own_cores = ranks <= cores.len();
-    let window = Window {
-        moment: Apart::default(),
-        named: Apart::default(),
-        ready: (0..ranks).map(|_| Apart::default()).collect(),
-        given_up: AtomicBool::new(false),
-    };
+    let clock = Clock::calibrate();
+    let meeting = Meeting::new(u16::try_from(ranks)?, clock.tick);
     let players = Player::threads(calls.calls.clone(), &Settings::default())?;
     let stopper = players.first().map(Player::stopper);
-    let clock = Clock::calibrate();
+    // It finds out how far the counters of the cores are apart.
+    let team = Team::threads(u16::try_from(ranks)?, &Settings::default())?;
     let (done, finished) = mpsc::channel();
     let rows: Vec<Vec<Seen>> = thread::scope(|scope| {
-        let rank = |(player, core): (Player, _)| {
-            let (window, done) = (&window, done.clone());
+        let rank = |((player, team), core): ((Player, Team), _)| {
+            let (meeting, done) = (&meeting, done.clone());
+            let timed = own_cores.then_some((team, clock.tick));
             scope.spawn(move || {
                 let row = (|| {
                     if own_cores {
                         pin(core).with_context(|| format!("core {} cannot be used", core.0))?;
                     }
-                    one_rank(player, calls, window)
+                    one_rank(player, calls, meeting, timed)
                 })();
                 if row.is_err() {
-                    window.given_up.store(true, Ordering::Relaxed);
+                    meeting.give_up();
                 }
                 // Nobody listens any more where the limit has passed.
                 let _told = done.send(());
                 row
             })
         };
-        let all = players.into_iter().zip(cores.iter().copied().cycle());
+        let all = players.into_iter().zip(team).zip(cores.iter().copied().cycle());
         let threads: Vec<_> = all.map(rank).collect();
         let end = Instant::now() + limit;
         let in_time =
             |_| finished.recv_timeout(end.saturating_duration_since(Instant::now())).is_ok();
         let late = !(0..ranks).all(in_time);
         if late {
-            window.given_up.store(true, Ordering::Relaxed);
+            meeting.give_up();
             stopper.iter().for_each(isochrone_cla::live::Stopper::stop);
         }
         let joined: Vec<_> = threads.into_iter().map(thread::ScopedJoinHandle::join).collect();
@@ -235,44 +185,38 @@ pub(super) fn play(calls: &Calls, limit: Duration) -> Result<Live> {
     Ok(evaluated(&rows, calls, &clock, own_cores))
 }
 
-fn one_rank(mut player: Player, calls: &Calls, window: &Window) -> Result<Vec<Seen>> {
-    let me = player.rank().index();
-    let ranks = window.ready.len();
-    let beyond = u64::try_from(ranks.saturating_sub(2))?;
-    let ahead = AHEAD_CYCLES + AHEAD_EACH_CYCLES * beyond;
+/// The calls of one rank. A rank that is timed has a team, for the time being its own core, and the step of the
+/// counter.
+fn one_rank(
+    mut player: Player,
+    calls: &Calls,
+    meeting: &Meeting,
+    timed: Option<(Team, u32)>,
+) -> Result<Vec<Seen>> {
+    let me = player.rank();
+    let ahead = match timed {
+        Some((mut team, tick)) => team.ahead_of_first(tick)?,
+        None => 0,
+    };
     let sends = player.buffer(Buffer::Send).len();
     let none = vec![0; player.buffer(Buffer::Receive).len()];
     let mut row = Vec::with_capacity(calls.count);
     for number in 0..calls.count {
-        player.give(Buffer::Send, &given(me, number, sends));
+        player.give(Buffer::Send, &given(me.index(), number, sends));
         if calls.single {
             player.give(Buffer::Receive, &none);
         }
-        let turn = u64::try_from(number)? + 1;
-        let moment = if me == 0 {
-            if !window.ready[1..].iter().all(|ready| window.until(&ready.0, turn)) {
-                bail!("another rank gave up");
-            }
+        let prepare = || {
             if calls.single {
                 player.reset();
             }
-            let moment = clock::start() + ahead;
-            window.moment.0.store(moment, Ordering::Relaxed);
-            window.named.0.store(turn, Ordering::Release);
-            moment
-        } else {
-            window.ready[me].0.store(turn, Ordering::Release);
-            if !window.until(&window.named.0, turn) {
-                bail!("another rank gave up");
-            }
-            window.moment.0.load(Ordering::Relaxed)
         };
-        while time_stamp() < moment {}
-        let begin = clock::start();
-        player.play(calls.call(number))?;
-        let end = clock::stop();
+        let moment = meeting.moment(me, (u64::try_from(number)? + 1, ahead), prepare);
+        let moment = moment.context("another rank gave up")?;
+        let (times, done) = Times::of(moment, || player.play(calls.call(number)));
+        done?;
         let digest = digest(&player.buffer(Buffer::Send), &player.buffer(Buffer::Receive));
-        row.push(Seen { moment, begin, end, digest });
+        row.push(Seen { times: times.by_one_behind(ahead), digest });
     }
     Ok(row)
 }
@@ -287,14 +231,11 @@ fn evaluated(rows: &[Vec<Seen>], calls: &Calls, clock: &Clock, own_cores: bool) 
         if !own_cores || number < WARM.min(calls.count / 2) {
             continue;
         }
-        let moment = all().map(|t| t.moment).max().unwrap_or(0);
-        let begin = all().map(|t| t.begin).max().unwrap_or(0);
-        let end = all().map(|t| t.end).max().unwrap_or(0);
-        if clock.ns(begin.saturating_sub(moment) as f64) > LATE_NS {
+        let Some(seen) = Isolated::of(all().map(|seen| seen.times)) else { continue };
+        if clock.ns(seen.late as f64) > LATE_NS {
             live.late += 1;
         } else {
-            let cycles = end.saturating_sub(begin) as f64 - clock.overhead;
-            live.samples_ns.push(clock.ns(cycles));
+            live.samples_ns.push(clock.ns(seen.cycles as f64 - clock.overhead));
         }
     }
     live

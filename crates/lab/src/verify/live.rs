@@ -1,22 +1,21 @@
 //! Isolated calls of two ranks on this machine, each in a window of time, and what the lines cost meanwhile.
 //!
-//! Rank 0 names a moment of the time-stamp counter a little ahead, and both ranks begin then. A sample is from
-//! when the later of the two began to when the later one was done, without what reading the clock takes.
-//! The counters of two cores need not agree, so ranks find out how far apart theirs are.
+//! A sample is an isolated call ([`isochrone_cla::live::Isolated`]) without what reading the clock takes.
 //! Calls come in blocks. Before and after a block each line that its calls use is loaded by each rank after
 //! the other wrote it; if that changed, or how far the counters are apart, a core was moved meanwhile and the block
 //! counts for nothing. Nothing here looks at a model.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use anyhow::{Context, Result, bail, ensure};
 use isochrone_cla::collectives::Collective;
-use isochrone_cla::live::{Kind, Loads, Nearness, Reduction, Settings, Team, poll_cycles};
+use isochrone_cla::live::{
+    Isolated, Kind, LATE_NS, Loads, Meeting, Nearness, Reduction, Settings, Team, Times,
+    poll_cycles,
+};
 use isochrone_cla::program::{Combine, Element, Rank};
 use isochrone_os::affinity::pin;
-use isochrone_os::clock::{self, Clock};
-use isochrone_os::line_transfer::time_stamp;
+use isochrone_os::clock::Clock;
 use isochrone_stats as stats;
 use isochrone_units::CoreId;
 
@@ -149,11 +148,6 @@ pub(crate) struct Series {
     pub(crate) moved: usize,
 }
 
-/// How far ahead a window begins, cycles: time for the moment to reach the other rank, some ten transfers.
-const AHEAD_CYCLES: u64 = 4000;
-/// A rank that begins more than this after the moment was interrupted, ns: two looks at the clock, the last of
-/// which is part of it. The model is of calls that all begin at once.
-const LATE_NS: f64 = 40.0;
 /// A late rank begins so much later, cycles: more than any call takes.
 const LATER_CYCLES: u64 = 4000;
 /// Calls of a block before its first sample: rings are gone round, and pages and predictors are warm.
@@ -170,27 +164,6 @@ const MOVED: f64 = 0.08;
 const APART_NS: f64 = 10.0;
 /// Blocks are done again so often, for each that is wanted, before that is called an error.
 const AGAIN_MOST: usize = 4;
-
-/// A line pair of its own for each word.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Apart(AtomicU64);
-
-/// What the ranks tell each other between calls.
-#[derive(Debug, Default)]
-struct Window {
-    moment: Apart,
-    named: Apart,
-    ready: Apart,
-}
-
-/// When a rank began and ended a call, and when it should have begun, cycles.
-#[derive(Clone, Copy, Debug)]
-struct Times {
-    moment: u64,
-    begin: u64,
-    end: u64,
-}
 
 /// Calls `what` in at least `windows` windows, rank `r` on core `cores[r]`. Where a rank is `late`, it begins when the
 /// other has long done what it can do without it, and a sample is what its own call takes.
@@ -226,15 +199,6 @@ pub(crate) fn alone(what: What, core: CoreId, windows: u64, clock: &Clock) -> Re
     Ok(block.samples.iter().map(|s| s.ns).collect())
 }
 
-impl Times {
-    /// The same by a counter that is that many cycles behind.
-    fn earlier(&mut self, cycles: i64) {
-        for time in [&mut self.moment, &mut self.begin, &mut self.end] {
-            *time = time.wrapping_add_signed(-cycles);
-        }
-    }
-}
-
 /// What one rank saw in a block.
 #[derive(Debug, Default)]
 struct Row {
@@ -268,13 +232,23 @@ pub(crate) fn block(
         Lines::Known(_) => Some(Nearness::Nearest),
     };
     let chosen = (nearness, distances.as_slice());
-    let window = Window::default();
+    let meeting = Meeting::new(ranks, clock.tick);
     let mut rows: Vec<Row> = thread::scope(|scope| {
         let rank = |(me, &core): (Team, &CoreId)| {
-            let window = &window;
+            let meeting = &meeting;
             let later = if late == Some(me.rank()) { LATER_CYCLES } else { 0 };
             scope.spawn(move || {
-                one_rank(what, me, core, (WARM + windows, later, chosen), (window, clock.tick))
+                let row = one_rank(
+                    what,
+                    me,
+                    core,
+                    (WARM + windows, later, chosen),
+                    (meeting, clock.tick),
+                );
+                if row.is_err() {
+                    meeting.give_up();
+                }
+                row
             })
         };
         let threads: Vec<_> = team.into_iter().zip(cores).map(rank).collect();
@@ -292,7 +266,7 @@ pub(crate) fn block(
     let ahead_ns = ahead.map(|cycles| clock.ns(cycles as f64));
     for times in rows.iter_mut().skip(1).flat_map(|row| &mut row.times) {
         // Both are within a step of each other, or the block does not count.
-        times.earlier(ahead[0].midpoint(ahead[1]));
+        *times = times.by_one_behind(ahead[0].midpoint(ahead[1]));
     }
     let transfers: Vec<f64> = lines.iter().flat_map(|l| &l.from).flatten().copied().collect();
     let request_ns = stats::median(&transfers).map_or(f64::INFINITY, |ns| ns / 2.0);
@@ -313,7 +287,7 @@ fn one_rank(
     mut me: Team,
     core: CoreId,
     (calls, later, (nearness, distances)): (u64, u64, (Option<Nearness>, &[f64])),
-    (window, tick): (&Window, u32),
+    (meeting, tick): (&Meeting, u32),
 ) -> Result<Row> {
     pin(core).with_context(|| format!("core {} cannot be used", core.0))?;
     let trips = match nearness {
@@ -323,44 +297,25 @@ fn one_rank(
     if !distances.is_empty() {
         me.choose_lines_by(distances)?;
     }
-    let root = me.rank() == Rank(0);
-    let several = me.ranks() > 1;
     let both = [Rank(0), Rank(1)];
+    let several = me.ranks() > 1;
     let ahead = if several { me.counter_ahead(both, tick)? } else { 0 };
     let mut polls: Vec<u64> = poll_cycles().into_iter().collect();
     let before = loads(what, &mut me, tick)?;
     let mut word = [1; 2];
     let mut times = Vec::with_capacity(usize::try_from(calls)?);
+    let own = if me.rank() == Rank(0) { 0 } else { ahead };
     for call in 1..=calls {
-        let moment = if root {
-            until(&window.ready.0, if several { call } else { 0 });
-            let moment = clock::start() + AHEAD_CYCLES + between_steps(call, tick);
-            window.moment.0.store(moment, Ordering::Relaxed);
-            window.named.0.store(call, Ordering::Release);
-            moment
-        } else {
-            window.ready.0.store(call, Ordering::Release);
-            until(&window.named.0, call);
-            window.moment.0.load(Ordering::Relaxed).wrapping_add_signed(ahead)
-        } + later;
-        // A look in order takes twice as long, and ranks would begin that much apart.
-        while time_stamp() < moment {}
-        let begin = clock::start();
-        what.call(&mut me, &mut word)?;
-        times.push(Times { moment, begin, end: clock::stop() });
+        let moment = meeting.moment(me.rank(), (call, own), || {});
+        let moment = moment.context("the other rank gave up")? + later;
+        let (seen, done) = Times::of(moment, || what.call(&mut me, &mut word));
+        done?;
+        times.push(seen);
     }
     let after = loads(what, &mut me, tick)?;
     polls.extend(poll_cycles());
     let ahead_after = if several { me.counter_ahead(both, tick)? } else { 0 };
     Ok(Row { times, loads: [before, after], ahead: [ahead, ahead_after], polls, trips })
-}
-
-/// Some cycles less than a step of the counter, others for each call. A moment that is a step of one rank's counter
-/// lies between two steps of the other's, which then began later in all windows of a block: who comes first to a line
-/// would be the same in all.
-fn between_steps(call: u64, tick: u32) -> u64 {
-    // Fibonacci hashing: the high half of a multiple of the golden ratio goes round evenly.
-    (call.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) % u64::from(tick.max(1))
 }
 
 /// Loads of every line by each of two ranks in turn; those of this rank.
@@ -377,13 +332,6 @@ fn loads(what: What, me: &mut Team, tick: u32) -> Result<Vec<f64>> {
     Ok(mine)
 }
 
-/// Both ranks have cores of their own, so nobody yields.
-fn until(word: &AtomicU64, value: u64) {
-    while word.load(Ordering::Acquire) < value {
-        std::hint::spin_loop();
-    }
-}
-
 #[allow(clippy::cast_precision_loss, reason = "differences of cycles are far below 2^52")]
 fn evaluated(
     rows: &[Row],
@@ -394,23 +342,14 @@ fn evaluated(
     let mut late = 0;
     for call in WARM..WARM + windows {
         let Ok(at) = usize::try_from(call) else { break };
-        let all = || rows.iter().filter_map(|row| row.times.get(at));
-        let (Some(first), Some(begin), Some(end), Some(moment)) = (
-            all().map(|t| t.begin).min(),
-            all().map(|t| t.begin).max(),
-            all().map(|t| t.end).max(),
-            all().map(|t| t.moment).max(),
-        ) else {
-            break;
-        };
+        let all = rows.iter().filter_map(|row| row.times.get(at)).copied();
+        let Some(seen) = Isolated::of(all) else { break };
         // Whoever begins so much later than a request takes to come finds its line taken away.
-        let apart_ns = clock.ns(begin.saturating_sub(first) as f64);
-        if clock.ns(begin.saturating_sub(moment) as f64) > LATE_NS || apart_ns > request_ns {
+        if clock.ns(seen.late as f64) > LATE_NS || clock.ns(seen.apart as f64) > request_ns {
             late += 1;
             continue;
         }
-        let ns = clock.ns(end.saturating_sub(begin) as f64 - clock.overhead);
-        samples.push(Sample { call, ns });
+        samples.push(Sample { call, ns: clock.ns(seen.cycles as f64 - clock.overhead) });
     }
     (samples, late)
 }
@@ -420,7 +359,7 @@ fn evaluated(
 fn own(row: Option<&Row>, windows: u64, clock: &Clock) -> (Vec<Sample>, usize) {
     let times = row.map(|row| row.times.as_slice()).unwrap_or_default();
     let taken = times.iter().zip(0..).filter(|(_, call)| (WARM..WARM + windows).contains(call));
-    let in_time = |t: &Times| clock.ns(t.begin.saturating_sub(t.moment) as f64) <= LATE_NS;
+    let in_time = |t: &Times| clock.ns(t.late() as f64) <= LATE_NS;
     let ns = |t: &Times| clock.ns(t.end.saturating_sub(t.begin) as f64 - clock.overhead);
     let (samples, late): (Vec<_>, Vec<_>) = taken.partition(|(t, _)| in_time(t));
     (samples.into_iter().map(|(t, call)| Sample { call, ns: ns(t) }).collect(), late.len())

@@ -13,9 +13,8 @@ use std::process::ExitCode;
 
 use anyhow::{Result, anyhow, bail, ensure};
 use clap::Args;
-use isochrone_cla::live::{CLASSES, Kind};
+use isochrone_cla::live::{CLASSES, Isolated, Kind, LATE_NS, Times};
 use isochrone_mpi::{Buffers, By, Process, What};
-use isochrone_os::line_transfer::time_stamp;
 use isochrone_os::{affinity, clock};
 use isochrone_stats::{derive_seed, median, rng, shuffle};
 use isochrone_units::CoreId;
@@ -335,21 +334,18 @@ impl Bench {
     /// was done. At rank 0; nothing elsewhere.
     fn isolated(&mut self, by: By, what: What, window: u64) -> Result<Taken> {
         let ahead = self.yardstick.ahead(&self.clock)?;
-        let first = self.appointment()?.wrapping_add_signed(ahead);
+        let first = self.appointment()?;
+        let moment = |call: usize| first + call as u64 * window;
         let mut stamps = Vec::with_capacity(2 * WINDOWS);
         let mut calls = Vec::with_capacity(WINDOWS);
         for call in 0..WINDOWS {
             let root = self.root(call);
             self.fill(what, root);
-            let begin = first + call as u64 * window;
-            let late = clock::start() >= begin;
-            // A look in order takes twice as long, and ranks would begin that much apart.
-            while time_stamp() < begin {}
-            let now = clock::start();
-            self.call(by, what, root)?;
-            let end = clock::stop();
-            stamps.push(if late { u64::MAX } else { now.wrapping_add_signed(-ahead) });
-            stamps.push(end.wrapping_add_signed(-ahead));
+            let own = moment(call).wrapping_add_signed(ahead);
+            let (times, done) = Times::of(own, || self.call(by, what, root));
+            done?;
+            let times = times.by_one_behind(ahead);
+            stamps.extend([times.begin, times.end]);
             calls.push(self.count(by, what, root));
             self.compare(what, root)?;
         }
@@ -358,19 +354,21 @@ impl Bench {
         let mut taken = Taken::default();
         // Reading the clock is no part of a call.
         let overhead = self.clock.overhead;
-        for call in 0..if ranks.is_empty() { 0 } else { WINDOWS } {
-            let all = |n: usize| ranks.iter().map(move |stamps| stamps[2 * call + n]);
-            let last = |n: usize| all(n).max();
-            let (begin, end) = (last(0).unwrap_or(u64::MAX), last(1).unwrap_or(0));
+        for (call, &number) in calls.iter().enumerate() {
+            let times = |stamps: &&[u64]| Times {
+                moment: moment(call),
+                begin: stamps[2 * call],
+                end: stamps[2 * call + 1],
+            };
+            let Some(seen) = Isolated::of(ranks.iter().map(times)) else { break };
             self.samples += 1;
             // A window that was left late is one that was entered late by the next call.
-            if begin == u64::MAX {
+            if self.clock.ns(seen.late as f64) > LATE_NS {
                 self.late += 1;
             } else {
-                taken.all.push(end.saturating_sub(begin) as f64 - overhead);
-                taken.calls.push(calls[call]);
-                let first = all(0).min().unwrap_or(begin);
-                taken.apart.push((begin - first) as f64);
+                taken.all.push(seen.cycles as f64 - overhead);
+                taken.calls.push(number);
+                taken.apart.push(seen.apart as f64);
             }
         }
         Ok(taken)

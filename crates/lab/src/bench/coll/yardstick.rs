@@ -116,15 +116,7 @@ impl Yardstick {
 
     /// Cycles that the counter of this rank's core is ahead of that of rank 0's. All ranks call this.
     pub(super) fn ahead(&mut self, clock: &Clock) -> Result<i64> {
-        let me = self.0.rank();
-        let mut mine = 0;
-        for other in (1..self.0.ranks()).map(Rank) {
-            let ahead = self.0.counter_ahead([Rank(0), other], clock.tick)?;
-            if me == other {
-                mine = ahead;
-            }
-        }
-        Ok(mine)
+        Ok(self.0.ahead_of_first(clock.tick)?)
     }
 
     /// The cheapest, the middle and the dearest of what is timed from each of the two ranks to the other, ns.
