@@ -17,7 +17,7 @@ mod tests {
     use isochrone_probe::live::{LiveOptions, LiveTarget};
     use isochrone_probe::target::Target;
     use isochrone_probe::watch::Watch;
-    use isochrone_units::{CoreId, Level, PageAddr};
+    use isochrone_units::{CoreId, Level, PageAddr, Reading};
 
     const ARENA_BYTES: usize = 4 << 20;
     const L2_BYTES: usize = 1 << 20;
@@ -51,7 +51,7 @@ mod tests {
             complete: true,
             levels: map.levels,
             ..Contents::begun(
-                "measured",
+                Reading::Measured,
                 isochrone_machine::Machine {
                     cores: vec![Core { id: core.0, ..Core::default() }],
                     ..Default::default()

@@ -5,7 +5,7 @@ use isochrone_atlas::Atlas;
 use isochrone_atlas_store::contents::{Base, Clock, Contents, Form, LevelMap};
 use isochrone_atlas_store::{PageModel, bench_query, encode, model_pages};
 use isochrone_machine::{Core, Machine};
-use isochrone_units::{CoreId, Level};
+use isochrone_units::{CoreId, Level, Reading};
 use std::error::Error;
 use std::io::{Write, stdout};
 
@@ -36,7 +36,7 @@ fn contents() -> Contents {
         levels: vec![level("llc"), level("dram")],
         pages_keyed_by: "guest frames".to_owned(),
         ..Contents::begun(
-            "simulated",
+            Reading::Simulated,
             Machine { cores: vec![Core::default()], ..Machine::default() },
             Clock { hz: 2.6e9, tick_cycles: 1, overhead_cycles: 0.0 },
         )

@@ -6,7 +6,7 @@
 
 use isochrone_atlas::Penalties;
 use isochrone_machine::{Machine, MachineState};
-use isochrone_units::{CoreId, RegionId};
+use isochrone_units::{CoreId, Reading, RegionId};
 use serde::{Deserialize, Serialize};
 
 /// One measured quantity with its spread. The unit is in the name of the field that holds it.
@@ -358,8 +358,8 @@ pub struct Fingerprint {
 /// A whole atlas in memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Contents {
-    /// `"measured"` or `"simulated"`.
-    pub reading: String,
+    /// Measured or simulated; an atlas of another reading is neither written nor read.
+    pub reading: Reading,
     /// False if the run was interrupted.
     pub complete: bool,
     /// The machine as described by its system (or its text file).
@@ -405,9 +405,9 @@ impl Contents {
     /// An atlas in which nothing has been measured yet: not complete, no page keyed by a frame, of a machine
     /// whose fingerprint is empty.
     #[must_use]
-    pub fn begun(reading: &str, machine: Machine, clock: Clock) -> Self {
+    pub fn begun(reading: Reading, machine: Machine, clock: Clock) -> Self {
         Self {
-            reading: reading.to_owned(),
+            reading,
             complete: false,
             machine,
             state: None,

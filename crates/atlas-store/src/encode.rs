@@ -16,6 +16,7 @@ use isochrone_atlas::format::{
     SectionEntry, TransferKind, checksum, label_bytes, level_tag,
 };
 use isochrone_atlas::{Atlas, PatternTable, Period};
+use isochrone_units::Reading;
 
 /// Pages measured line by line that a file may hold: 17 MiB of records.
 pub(crate) const MAX_LINES_RECORDS: usize = 65_536;
@@ -56,13 +57,13 @@ fn assemble(contents: &Contents, sections: &[(Section, Vec<u8>)]) -> Result<Vec<
         body.extend(bytes);
         body.resize(body.len().next_multiple_of(ALIGN), 0);
     }
-    let measured = match contents.reading.as_str() {
-        "measured" => FLAG_MEASURED,
-        "simulated" => 0,
-        found => {
+    let measured = match contents.reading {
+        Reading::Measured => FLAG_MEASURED,
+        Reading::Simulated => 0,
+        found @ (Reading::Predicted | Reading::Published) => {
             return Err(EncodeError::Word {
                 what: "the reading",
-                found: found.to_owned(),
+                found: found.as_str().to_owned(),
                 expected: "measured or simulated",
             });
         }

@@ -156,6 +156,7 @@ mod tests {
     use super::*;
     use crate::contents::{Clock, TransferMap};
     use isochrone_machine::{Core, Machine};
+    use isochrone_units::Reading;
 
     /// Two sockets of two complexes of three cores: 25 ns, 100, and 220 between sockets, with some noise.
     /// Pairs for which `measured` is false are missing.
@@ -184,7 +185,7 @@ mod tests {
         let core = |id| Core { id, ..Core::default() };
         let machine = Machine { cores: (0..12).map(core).collect(), ..Machine::default() };
         let clock = Clock { hz: 1e9, tick_cycles: 1, overhead_cycles: 0.0 };
-        let mut contents = Contents::begun("simulated", machine, clock);
+        let mut contents = Contents::begun(Reading::Simulated, machine, clock);
         contents.transfers.push(TransferMap {
             state: "modified".into(),
             what: "one way".into(),

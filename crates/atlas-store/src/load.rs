@@ -6,7 +6,7 @@ use crate::contents::{Contents, PageBlock};
 use crate::error::LoadError;
 use isochrone_atlas::format::{HEADER_BYTES, level_tag};
 use isochrone_atlas::{Atlas, AtlasError};
-use isochrone_units::Level;
+use isochrone_units::{Level, Reading};
 use memmap2::Mmap;
 use std::fs::File;
 use std::io::Read;
@@ -36,9 +36,8 @@ pub fn load(path: &Path) -> Result<Contents, LoadError> {
 pub fn decode(bytes: &[u8]) -> Result<Contents, LoadError> {
     let atlas = Atlas::open(bytes)?;
     let mut contents: Contents = serde_json::from_str(atlas.meta())?;
-    if contents.complete != atlas.is_complete()
-        || (contents.reading == "measured") != atlas.is_measured()
-    {
+    let told = if atlas.is_measured() { Reading::Measured } else { Reading::Simulated };
+    if contents.complete != atlas.is_complete() || contents.reading != told {
         return Err(LoadError::Inconsistent("header and description differ"));
     }
     contents.pages = atlas

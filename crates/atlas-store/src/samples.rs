@@ -7,6 +7,7 @@ use crate::contents::{
 };
 use isochrone_atlas::{Noise, Penalties};
 use isochrone_machine::{Cache, CacheKind, Core, Machine, MachineState, Region, RegionKind};
+use isochrone_units::Reading;
 
 pub(crate) fn cell(median: f64) -> Cell {
     let (lo, hi) = (median * 0.998, median * 1.002);
@@ -177,7 +178,7 @@ fn transfers() -> Vec<TransferMap> {
 
 pub(crate) fn contents() -> Contents {
     Contents {
-        reading: "measured".to_owned(),
+        reading: Reading::Measured,
         complete: true,
         machine: machine(),
         state: Some(MachineState { kernel: Some("6.18".to_owned()), ..MachineState::default() }),

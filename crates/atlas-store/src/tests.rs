@@ -6,7 +6,7 @@ use crate::samples::{blocks, contents, density, level, pattern, per_line};
 use crate::{MappedAtlas, PageModel, bench_query, decode, encode, load, model_pages, save};
 use isochrone_atlas::format::{self, FormTag, RegionMode, TransferKind};
 use isochrone_atlas::{Atlas, Code, Codebook, Decoder, Noise, Penalties, Period};
-use isochrone_units::{CoreId, Level, LineAddr, PageAddr, RegionId};
+use isochrone_units::{CoreId, Level, LineAddr, PageAddr, Reading, RegionId};
 use std::fs;
 
 const CORES: [CoreId; 2] = [CoreId(0), CoreId(1)];
@@ -343,7 +343,7 @@ fn contents_that_contradict_themselves_are_not_written() {
     assert!(length(&broken(&|c| c.levels[0].code_share = vec![1.0; 257])));
     assert!(word(&broken(&|c| c.levels[0].level = "l4".to_owned())));
     assert!(word(&broken(&|c| c.levels[0].period = 65)));
-    assert!(word(&broken(&|c| c.reading = "guessed".to_owned())));
+    assert!(word(&broken(&|c| c.reading = Reading::Published)));
     assert!(word(&broken(&|c| c.pages_keyed_by = "luck".to_owned())));
     assert!(missing(&broken(&|c| c.levels[0].core_base[0] = Some(2))));
     assert!(missing(&broken(&|c| c.levels[0].canonical_key[0] = 1)));
@@ -383,7 +383,7 @@ fn files_are_saved_loaded_and_mapped() {
     }
     assert!(matches!(load(&directory.path().join("no")), Err(LoadError::Io { .. })));
     let mut faulty = contents();
-    faulty.reading.clear();
+    faulty.reading = Reading::Predicted;
     assert!(matches!(save(&faulty, &path), Err(SaveError::Encode(_))));
     assert_eq!(fs::metadata(&path).unwrap().len(), 100, "the file is as it was");
 }

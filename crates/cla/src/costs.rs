@@ -9,7 +9,7 @@
 use isochrone_distance::{
     Cost, CostNames, Distances, LineCosts as Pair, OTHER_PACKAGE, SAME_PACKAGE, Term, common_level,
 };
-use isochrone_machine::{AddedTerms, ClassCost, LineCosts, Machine, PairClass, Quantity};
+use isochrone_machine::{AddedTerms, ClassCost, Cost as Stated, LineCosts, Machine, PairClass};
 use isochrone_stats as stats;
 use isochrone_units::CoreId;
 
@@ -52,10 +52,11 @@ pub fn of_machine(machine: &Machine, siblings: bool) -> Result<MachineCosts, Cos
     let mut assumed = Vec::new();
     let mut number = |name: &str| {
         let cost = machine.cost(name);
-        if let Some(Quantity::Assumed { value, low, high, why }) = cost.map(|c| &c.value) {
-            assumed.push(format!("{name} = {value} ({low} to {high}): {why}"));
+        if let Some(value) = cost.and_then(Stated::assumed) {
+            let (low, high) = value.sweep();
+            assumed.push(format!("{name} = {} ({low} to {high}): {}", value.number, value.source));
         }
-        cost.and_then(|c| c.value.value()).ok_or_else(|| CostsError::Missing {
+        cost.and_then(Stated::number).ok_or_else(|| CostsError::Missing {
             machine: machine.name.clone(),
             name: name.to_owned(),
         })

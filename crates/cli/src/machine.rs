@@ -55,11 +55,11 @@ fn described(machine: &Machine, terminal: &Terminal) -> String {
     if !machine.costs.is_empty() {
         let mut table = Table::new(["cost", "value", "unit", "what"]);
         for cost in &machine.costs {
-            let value = cost.value.value().map_or_else(|| "unknown".into(), |v| v.to_string());
+            let value = cost.number().map_or_else(|| "unknown".into(), |v| v.to_string());
             table.row([
                 cost.name.clone().into(),
                 value.into(),
-                cost.unit.clone().into(),
+                cost.unit().into(),
                 cost.what.clone().into(),
             ]);
         }

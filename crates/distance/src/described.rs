@@ -3,8 +3,8 @@
 use crate::costs::{
     Cost, Distances, Experiment, FarCosts, FarKind, Grade, LineCosts, RegionCosts, Term,
 };
-use isochrone_machine::{Machine, Quantity};
-use isochrone_units::{CoreId, Reading, RegionId};
+use isochrone_machine::Machine;
+use isochrone_units::{CoreId, RegionId};
 
 /// Names of a pair's costs in a description: one line from a cache, one from memory, and `q`, `o`, `c`
 /// of several lines.
@@ -47,17 +47,12 @@ pub struct Described<'a>(pub &'a Machine);
 
 impl Described<'_> {
     /// A number of the description; its interval is the range that was published beside it, or that is
-    /// to be swept where it is assumed.
+    /// to be swept where it is assumed, which is no published number.
     fn cost(&self, name: &str) -> Option<Cost> {
-        let known = match &self.0.cost(name)?.value {
-            Quantity::Known { value, min, max, .. } => {
-                (*value, min.unwrap_or(*value), max.unwrap_or(*value))
-            }
-            Quantity::Assumed { value, low, high, .. } => (*value, *low, *high),
-            Quantity::Unknown { .. } => return None,
-        };
-        let (value, lo, hi) = known;
-        Some(Cost { value, lo, hi, reading: Reading::Published })
+        let known = self.0.cost(name)?.value.as_ref().ok()?;
+        let (value, interval) = (known.number, &known.interval);
+        let (lo, hi) = (interval.low.unwrap_or(value), interval.high.unwrap_or(value));
+        Some(Cost { value, lo, hi, reading: known.reading })
     }
 
     fn package(&self, core: CoreId) -> Option<u16> {

@@ -8,7 +8,7 @@ use isochrone_atlas_store::contents::{
 };
 use isochrone_atlas_store::encode;
 use isochrone_distance::{Described, Distances, FarKind, Fill, Term, common_level, groups, order};
-use isochrone_machine::{Core, Machine};
+use isochrone_machine::{Core, Interval, Machine, Value};
 use isochrone_units::{CoreId, Reading, RegionId};
 
 const CORES: usize = 8;
@@ -23,7 +23,7 @@ fn contents() -> Contents {
     let core = |id| Core { id, ..Core::default() };
     let machine = Machine { cores: (0..8).map(core).collect(), ..Machine::default() };
     let clock = Clock { hz: 2e9, tick_cycles: 1, overhead_cycles: 0.0 };
-    let mut contents = Contents::begun("measured", machine, clock);
+    let mut contents = Contents::begun(Reading::Measured, machine, clock);
     let transfer = |at: usize| {
         let (a, b) = (at / CORES, at % CORES);
         let missing = a == b || [(0, 2), (0, 1)].contains(&(a.min(b), a.max(b)));
@@ -152,17 +152,11 @@ fn a_described_machine_says_what_its_text_says() {
     machine.costs.push(isochrone_machine::Cost {
         name: "R_Q".into(),
         what: "x".into(),
-        unit: "ns".into(),
-        value: isochrone_machine::Quantity::Assumed {
-            value: 94.0,
-            low: 80.0,
-            high: 120.0,
-            why: "x".into(),
-        },
+        value: Ok(Value::assumed(94.0, "ns", "x").within(Interval::between(80.0, 120.0))),
     });
     let described = Described(&machine);
     let costs = described.line_costs(CoreId(0), CoreId(1)).unwrap().transfer;
     assert_eq!((costs.value, costs.lo, costs.hi), (94.0, 80.0, 120.0));
-    assert_eq!(costs.reading, Reading::Published);
+    assert_eq!(costs.reading, Reading::Predicted, "nobody published an assumed number");
     assert!(described.line_costs(CoreId(0), CoreId(2)).is_none());
 }

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests {
     use isochrone_host::find_machine;
-    use isochrone_machine::{Grid, Interconnect, Machine, Place, Quantity, RegionKind, RingStop};
+    use isochrone_machine::{Grid, Interconnect, Machine, Place, RegionKind, RingStop};
     use isochrone_units::{CoreId, RegionId};
 
     fn machine(name: &str) -> Machine {
@@ -52,11 +52,9 @@ mod tests {
         let machine = machine("bullion-s-16s");
         let row = |name: &str| {
             let cost = machine.cost(name).expect("in the table");
-            let Quantity::Known { value, min, max, ref source } = cost.value else {
-                panic!("{name} is published")
-            };
-            assert_eq!(source, "caheny18, Table 2");
-            (value, min, max)
+            let value = cost.known().unwrap_or_else(|| panic!("{name} is published"));
+            assert_eq!(value.source, "caheny18, Table 2");
+            (value.number, value.interval.low, value.interval.high)
         };
         assert_eq!(row("local latency"), (125.6, Some(124.0), Some(127.0)));
         assert_eq!(row("near latency"), (178.0, Some(177.0), Some(180.0)));
@@ -218,8 +216,8 @@ mod tests {
                 machine.sources.iter().any(|known| source.split(',').next() == Some(&known.id))
             };
             for cost in &machine.costs {
-                if let Quantity::Known { source, .. } = &cost.value {
-                    assert!(listed(source), "{name}: {cost:?}");
+                if let Some(known) = cost.known() {
+                    assert!(listed(&known.source), "{name}: {cost:?}");
                 }
             }
             assert!(machine.grids.iter().all(|grid| listed(&grid.source)), "{name}");

@@ -20,8 +20,8 @@ const VERSION: u32 = 1;
 struct File {
     format: String,
     version: u32,
-    /// "measured" or "simulated".
-    reading: String,
+    /// Measured or simulated.
+    reading: Reading,
     /// Which program, in words.
     program: String,
     workers: u32,
@@ -48,7 +48,7 @@ pub(crate) fn write(
     let file = File {
         format: FORMAT.to_owned(),
         version: VERSION,
-        reading: schedule.reading.as_str().to_owned(),
+        reading: schedule.reading,
         program: program.to_owned(),
         workers: schedule.workers,
         tasks: turns
@@ -71,9 +71,9 @@ fn parse(text: &str) -> Result<(String, Schedule)> {
     let file: File = serde_json::from_str(text)?;
     ensure!(file.format == FORMAT, "its format is {:?}, not {FORMAT:?}", file.format);
     ensure!(file.version == VERSION, "it is of version {}, not {VERSION}", file.version);
-    let readings = [Reading::Measured, Reading::Simulated];
-    let reading = readings.into_iter().find(|reading| reading.as_str() == file.reading);
-    let reading = reading.with_context(|| format!("no run has the reading {:?}", file.reading))?;
+    let reading = file.reading;
+    let of_a_run = matches!(reading, Reading::Measured | Reading::Simulated);
+    ensure!(of_a_run, "no run has the reading {:?}", reading.as_str());
     let turn = |(worker, start_ns, order, came): (u32, u64, u32, u32)| {
         let came = match came {
             0 => Came::Queued,
@@ -121,7 +121,8 @@ mod tests {
         for (from, to, says) in [
             ("isochrone-schedule", "trace", "not \"isochrone-schedule\""),
             ("\"version\":1", "\"version\":9", "version 9"),
-            ("measured", "predicted", "predicted"),
+            ("measured", "predicted", "no run has the reading \"predicted\""),
+            ("measured", "guessed", "unknown variant `guessed`"),
             ("[1,5,0,0]", "[2,5,0,0]", "worker 2"),
             ("\"waits\":[]", "\"waits\":3", "invalid type"),
         ] {

@@ -7,11 +7,12 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::cost::{Cost, Unknown};
 use crate::description::Machine;
 use crate::grid::{Grid, GridLabels};
 use crate::interconnect::Interconnect;
-use crate::quantity::{Cost, Quantity};
 use crate::spans::spans;
+use crate::value::Value;
 
 impl Machine {
     /// Every number of this description that is assumed, unreadable or unknown, one sentence
@@ -34,13 +35,16 @@ impl Machine {
 }
 
 fn assumed_cost(cost: &Cost) -> Option<String> {
-    let Quantity::Assumed { value, low, high, why } = &cost.value else { return None };
-    let Cost { name, what, unit, .. } = cost;
-    Some(format!("{name} ({what}) is assumed: {value} {unit}, swept from {low} to {high}; {why}"))
+    let value = cost.assumed()?;
+    let (low, high) = value.sweep();
+    let (Cost { name, what, .. }, Value { number, unit, source, .. }) = (cost, value);
+    Some(format!(
+        "{name} ({what}) is assumed: {number} {unit}, swept from {low} to {high}; {source}"
+    ))
 }
 
 fn unknown_cost(cost: &Cost) -> Option<String> {
-    let Quantity::Unknown { why } = &cost.value else { return None };
+    let Unknown { why, .. } = cost.value.as_ref().err()?;
     Some(format!("{} ({}) is unknown: {why}", cost.name, cost.what))
 }
 
@@ -101,14 +105,15 @@ mod tests {
 
     use super::*;
     use crate::description::Region;
+    use crate::value::Interval;
 
-    fn cost(name: &str, value: Quantity) -> Cost {
-        Cost { name: name.into(), what: "x".into(), unit: "ns".into(), value }
+    fn cost(name: &str, value: Result<Value, Unknown>) -> Cost {
+        Cost { name: name.into(), what: "x".into(), value }
     }
 
     #[test]
     fn a_machine_of_known_numbers_has_no_caveat() {
-        let known = Quantity::Known { value: 1.0, min: None, max: None, source: "a".into() };
+        let known = Ok(Value::published(1.0, "ns", "a"));
         let region = Region { bytes: Some(1), ..Region::default() };
         let machine =
             Machine { costs: vec![cost("a", known)], regions: vec![region], ..Machine::default() };
@@ -117,8 +122,8 @@ mod tests {
 
     #[test]
     fn each_doubtful_number_is_named_with_its_range_or_reason() {
-        let assumed = Quantity::Assumed { value: 4.0, low: 2.0, high: 8.0, why: "guess".into() };
-        let unknown = Quantity::Unknown { why: "unpublished".into() };
+        let assumed = Ok(Value::assumed(4.0, "ns", "guess").within(Interval::between(2.0, 8.0)));
+        let unknown = Err(Unknown { unit: "ns".into(), why: "unpublished".into() });
         let grid = Grid {
             name: "g".into(),
             cores: vec![Some(0), Some(1), None],

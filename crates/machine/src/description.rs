@@ -9,9 +9,9 @@ use alloc::vec::Vec;
 use isochrone_units::{CoreId, RegionId};
 use serde::{Deserialize, Serialize};
 
+use crate::cost::Cost;
 use crate::grid::Grid;
 use crate::interconnect::Interconnect;
-use crate::quantity::Cost;
 
 /// A text that numbers come from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,20 +11,22 @@
 extern crate alloc;
 
 mod caveats;
+mod cost;
 mod description;
 mod grid;
 mod interconnect;
 mod line_costs;
-mod quantity;
 mod spans;
 mod state;
+mod value;
 
+pub use cost::{Cost, Unknown};
 pub use description::{
     Cache, CacheKind, Controller, Core, Cpu, Machine, Origin, Place, Region, RegionKind, Source,
 };
 pub use grid::{Grid, GridLabels};
 pub use interconnect::{Interconnect, RingStop};
 pub use line_costs::{AddedTerms, ClassCost, LineCosts, PairClass};
-pub use quantity::{Cost, Quantity};
 pub use spans::spans;
 pub use state::{HugePages, MachineState};
+pub use value::{Constant, Interval, Value};

@@ -12,6 +12,7 @@ use isochrone_report::svg::{
 };
 use isochrone_report::table::{Cell, Table};
 use isochrone_report::{fmt, svg, term};
+use isochrone_units::Reading;
 
 /// A small generator (SplitMix64), so that the gallery is the same every time.
 struct Dice(u64);
@@ -265,21 +266,32 @@ fn pattern_section(dice: &mut Dice, slices: &[f64; 8]) -> Section {
     let many = svg::strip(&patterns(24, slices));
     let lines = svg::histogram(&distributions(dice, slices));
     let figures = vec![
-        figure(few, "Line 41 was not measured.", Badge::Measured, None),
-        figure(lines, "Means of eight timed loads of a line each.", Badge::Measured, None),
-        figure(many, "Twenty-four cores of a modelled machine.", Badge::Simulated, None),
+        figure(few, "Line 41 was not measured.", Badge::Reading(Reading::Measured), None),
+        figure(
+            lines,
+            "Means of eight timed loads of a line each.",
+            Badge::Reading(Reading::Measured),
+            None,
+        ),
+        figure(
+            many,
+            "Twenty-four cores of a modelled machine.",
+            Badge::Reading(Reading::Simulated),
+            None,
+        ),
     ];
     section("pattern", "The pattern of a page", prose, figures)
 }
 
 fn block_sections(dice: &mut Dice, slices: &[f64; 8]) -> Vec<Section> {
     let blocks = svg::line_chart(&relative(slices));
-    let blocks = vec![figure(blocks, "One step a 64-byte block.", Badge::Measured, None)];
+    let blocks =
+        vec![figure(blocks, "One step a 64-byte block.", Badge::Reading(Reading::Measured), None)];
     let classes = svg::key_map(&page_classes(dice));
     let keys = svg::key_map(&page_keys(dice));
     let pages = vec![
-        figure(classes, "Three classes.", Badge::Measured, None),
-        figure(keys, "Sixty-four keys.", Badge::Simulated, None),
+        figure(classes, "Three classes.", Badge::Reading(Reading::Measured), None),
+        figure(keys, "Sixty-four keys.", Badge::Reading(Reading::Simulated), None),
     ];
     let prose = "How far each block is, over the nearest.";
     vec![
@@ -294,11 +306,16 @@ fn core_sections(dice: &mut Dice) -> Vec<Section> {
         let map = pairs(n, dice);
         figure(svg::heat_map(&map), caption, badge, Some(pairs_table(&map)))
     };
-    let mut figures = vec![heat(2, Badge::Measured)];
-    figures.extend([8, 16, 288].map(|n| heat(n, Badge::Simulated)));
+    let mut figures = vec![heat(2, Badge::Reading(Reading::Measured))];
+    figures.extend([8, 16, 288].map(|n| heat(n, Badge::Reading(Reading::Simulated))));
     let prose = "How long a core waits for a line that another core has written.";
     let fitted = svg::line_chart(&fit(dice));
-    let fitted = figure(fitted, "Medians, and the fit with its band.", Badge::Predicted, None);
+    let fitted = figure(
+        fitted,
+        "Medians, and the fit with its band.",
+        Badge::Reading(Reading::Predicted),
+        None,
+    );
     vec![
         section("pairs", "Between cores", prose, figures),
         section("lines", "Several lines at once", "T = q + oN + cnN, fitted.", vec![fitted]),
@@ -313,9 +330,13 @@ fn plan_section(dice: &mut Dice) -> Section {
     let plan =
         |plan: &FloorPlan, caption, badge| figure(svg::floor_plan(plan), caption, badge, None);
     let figures = vec![
-        plan(&cannot, "What two cores allow.", Badge::Measured),
-        plan(&grid_plan(dice), "A modelled grid of twenty cores.", Badge::Simulated),
-        plan(&ring_plan(), "A modelled ring.", Badge::Simulated),
+        plan(&cannot, "What two cores allow.", Badge::Reading(Reading::Measured)),
+        plan(
+            &grid_plan(dice),
+            "A modelled grid of twenty cores.",
+            Badge::Reading(Reading::Simulated),
+        ),
+        plan(&ring_plan(), "A modelled ring.", Badge::Reading(Reading::Simulated)),
     ];
     section("plan", "Where cores and memory sit", "Inferred from latencies alone.", figures)
 }
@@ -344,7 +365,7 @@ fn main() -> io::Result<()> {
     let page = Page {
         title: "Demo data: latency atlas of an invented machine".into(),
         subtitle: "Every number on this page is made up to show the figures.".into(),
-        badges: vec![Badge::Measured, Badge::Simulated, Badge::Warning("demo data".into()), Badge::Note("quick".into())],
+        badges: vec![Badge::Reading(Reading::Measured), Badge::Reading(Reading::Simulated), Badge::Warning("demo data".into()), Badge::Note("quick".into())],
         summary: vec![
             "From core 0, the nearest quarter of the lines is 24 % nearer than the mean in the last-level cache.".into(),
             "DRAM pages fall into three classes, 138, 145 and 150 ns away; within a page the lines are alike.".into(),

@@ -2,6 +2,7 @@
 //! forbids it), light and dark, readable with scripts off and on paper. It arranges what it is
 //! given; figures come from [`crate::svg`], tables from [`crate::table`].
 
+use isochrone_units::Reading;
 use minijinja::{Environment, Value, context};
 
 use crate::table::Table;
@@ -9,48 +10,36 @@ use crate::table::Table;
 /// Which reading a number comes from, or another short remark, as a label on the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Badge {
-    /// Timed on the machine that the program ran on.
-    Measured,
-    /// Derived from an atlas or a machine description.
-    Predicted,
-    /// Produced by a modelled machine in virtual time.
-    Simulated,
+    /// The reading of the numbers beside it.
+    Reading(Reading),
     /// Something the reader must know before trusting a number: `"incomplete"`.
     Warning(String),
     /// Any other remark: `"quick"`.
     Note(String),
 }
 
-impl Badge {
-    /// The badge of a reading by its word; any other word is a [`Badge::Note`].
-    #[must_use]
-    pub fn from_word(word: &str) -> Self {
-        match word {
-            "measured" => Self::Measured,
-            "predicted" => Self::Predicted,
-            "simulated" => Self::Simulated,
-            other => Self::Note(other.to_owned()),
-        }
+impl From<Reading> for Badge {
+    fn from(reading: Reading) -> Self {
+        Self::Reading(reading)
     }
+}
 
+impl Badge {
     /// The word on it.
     #[must_use]
     pub fn word(&self) -> &str {
         match self {
-            Self::Measured => "measured",
-            Self::Predicted => "predicted",
-            Self::Simulated => "simulated",
+            Self::Reading(reading) => reading.as_str(),
             Self::Warning(word) | Self::Note(word) => word,
         }
     }
 
+    /// How the page draws it. What others published is no result of ours, and looks like a remark.
     fn class(&self) -> &'static str {
         match self {
-            Self::Measured => "measured",
-            Self::Predicted => "predicted",
-            Self::Simulated => "simulated",
             Self::Warning(_) => "warning",
-            Self::Note(_) => "note",
+            Self::Note(_) | Self::Reading(Reading::Published) => "note",
+            Self::Reading(reading) => reading.as_str(),
         }
     }
 
@@ -217,7 +206,7 @@ mod tests {
         let figure = Figure {
             svg: heat_map(&map),
             caption: "Seen <once>.".into(),
-            badge: Some(Badge::Measured),
+            badge: Some(Badge::Reading(Reading::Measured)),
             table: Some(table.clone()),
             open: false,
         };
@@ -225,13 +214,13 @@ mod tests {
         Page {
             title: "Atlas of <host>".into(),
             subtitle: "a & b".into(),
-            badges: vec![Badge::Simulated, Badge::Warning("incomplete".into())],
+            badges: vec![Badge::Reading(Reading::Simulated), Badge::Warning("incomplete".into())],
             summary: vec!["Near is 24 % nearer.".into()],
             facts: vec![("CPU".into(), "model \"x\"".into())],
             sections: vec![Section {
                 id: "pairs & more".into(),
                 heading: "Pairs".into(),
-                badge: Some(Badge::Predicted),
+                badge: Some(Badge::Reading(Reading::Predicted)),
                 prose: vec!["First.".into(), "Second <p>.".into()],
                 figures: vec![figure, lone],
             }],
@@ -284,10 +273,11 @@ mod tests {
     }
 
     #[test]
-    fn readings_are_known_by_their_word() {
-        for badge in [Badge::Measured, Badge::Predicted, Badge::Simulated] {
-            assert_eq!(Badge::from_word(badge.word()), badge);
+    fn a_badge_has_the_word_of_its_reading_and_what_others_published_looks_like_a_remark() {
+        for reading in Reading::ALL {
+            let badge = Badge::from(reading);
+            let class = if reading == Reading::Published { "note" } else { reading.as_str() };
+            assert_eq!((badge.word(), badge.class()), (reading.as_str(), class));
         }
-        assert_eq!(Badge::from_word("quick"), Badge::Note("quick".into()));
     }
 }

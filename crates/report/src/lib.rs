@@ -1,7 +1,7 @@
 //! Turns numbers into something to read: tables, SVG figures, one self-contained HTML page and
 //! pictures for the terminal.
 //!
-//! This crate knows numbers and words, not parts: it depends on nothing else of Isochrone, so a
+//! This crate knows numbers and words, not parts: of Isochrone it depends on the units alone, so a
 //! new part is reported without touching it. It never measures, never touches a file, a clock or
 //! the network, and never prints: every function returns text.
 //!
@@ -10,6 +10,7 @@
 //!
 //! ```
 //! use isochrone_report::{html, svg, table};
+//! use isochrone_units::Reading;
 //!
 //! let map = svg::HeatMap {
 //!     title: "Core-to-core line transfer".into(),
@@ -23,7 +24,7 @@
 //! numbers.row(["core 0".into(), "core 1".into(), table::Cell::number(59.8, "59.8")]);
 //! let page = html::Page {
 //!     title: "Latency atlas".into(),
-//!     badges: vec![html::Badge::Measured],
+//!     badges: vec![html::Badge::Reading(Reading::Measured)],
 //!     sections: vec![html::Section {
 //!         id: "pairs".into(),
 //!         heading: "Between cores".into(),

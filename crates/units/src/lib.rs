@@ -1,13 +1,15 @@
 //! The words that every part of Isochrone shares: identifiers, units, and which reading a
 //! number comes from.
 //!
-//! This crate has no dependency and allocates nothing, so that it can stand below the malloc
-//! replacement as well as below the simulator. It never does arithmetic beyond conversion.
+//! This crate allocates nothing and has no dependency but, where a file of words is written or read, serde
+//! (feature `serde`), so that it can stand below the malloc replacement as well as below the simulator. It never does arithmetic beyond conversion.
 
 #![no_std]
 
 mod ids;
+mod ratio;
 mod reading;
 
 pub use ids::{CoreId, LINE_BYTES, LINES_PER_PAGE, LineAddr, PAGE_BYTES, PageAddr, RegionId};
-pub use reading::{Cycles, Level, LineState, Reading};
+pub use ratio::{Ratio, Readings};
+pub use reading::{Cycles, Level, LineState, Reading, Standing};

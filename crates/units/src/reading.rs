@@ -1,9 +1,14 @@
-//! What a number is: where it was read, at which level, and in which unit.
+//! What a number is: where it was read, how it stands, at which level, and in which unit.
 
 use core::fmt;
 
-/// Which reading a number comes from. A ratio lies within one of them, or names both.
+/// Which reading a number comes from. A ratio lies within one of them, or names both
+/// ([`Ratio`](crate::Ratio)).
+///
+/// With the feature `serde` it is written as its word, and any other word is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Reading {
     /// Timed on the machine that the program ran on.
     Measured,
@@ -16,6 +21,9 @@ pub enum Reading {
 }
 
 impl Reading {
+    /// All readings.
+    pub const ALL: [Self; 4] = [Self::Measured, Self::Predicted, Self::Simulated, Self::Published];
+
     /// The word that every output prints.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -29,6 +37,43 @@ impl Reading {
 }
 
 impl fmt::Display for Reading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// How far a number that goes into a model may be believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum Standing {
+    /// Published, reported, or following from such numbers by a stated rule.
+    Known,
+    /// A stand-in, to be swept over its interval.
+    Assumed,
+    /// Found so that other numbers than those it is judged by come out.
+    Fitted,
+    /// Found so that the very numbers it is judged by come out: agreement with them proves little.
+    InSample,
+}
+
+impl Standing {
+    /// All standings, best first.
+    pub const ALL: [Self; 4] = [Self::Known, Self::Assumed, Self::Fitted, Self::InSample];
+
+    /// The word that outputs print.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Known => "known",
+            Self::Assumed => "assumed",
+            Self::Fitted => "fitted",
+            Self::InSample => "in-sample",
+        }
+    }
+}
+
+impl fmt::Display for Standing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }

@@ -8,7 +8,7 @@ use isochrone_atlas_store::encode;
 use isochrone_machine::{Core, Machine};
 use isochrone_os::OsError;
 use isochrone_sim::synthetic::{SampleError, SyntheticMemory, SyntheticSpec};
-use isochrone_units::{CoreId, Cycles, Level, LineAddr, PageAddr};
+use isochrone_units::{CoreId, Cycles, Level, LineAddr, PageAddr, Reading};
 use std::boxed::Box;
 use std::string::String;
 use std::vec;
@@ -118,7 +118,7 @@ pub(super) fn atlas_of(memory: &SyntheticMemory, physical: &[u16], pages: bool) 
         pages: if pages { blocks(memory, &levels) } else { Vec::new() },
         levels,
         ..Contents::begun(
-            "simulated",
+            Reading::Simulated,
             Machine {
                 cores: cores.iter().map(|id| Core { id: *id, ..Core::default() }).collect(),
                 ..Machine::default()

@@ -101,7 +101,7 @@ impl Xml<'_> {
         let facts = [
             ("Backend", "isochrone"),
             ("IsochroneVersion", &contents.provenance.version),
-            ("IsochroneReading", &contents.reading),
+            ("IsochroneReading", contents.reading.as_str()),
             ("IsochroneMachine", &contents.machine.title),
         ];
         for (name, value) in facts {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use isochrone_cla::live::Kind;
+use isochrone_units::Reading;
 
 use super::shown::Shown;
 
@@ -116,7 +117,7 @@ pub(crate) struct Term {
 
 /// `rfo-sharer=9.5`, `rfo-sharer` or `measured`.
 fn parse_term(text: &str) -> Result<TermAsked, String> {
-    if text == "measured" {
+    if text == Reading::Measured.as_str() {
         return Ok(TermAsked::AllMeasured);
     }
     let (name, ns) = text.split_once('=').map_or((text, None), |(name, ns)| (name, Some(ns)));

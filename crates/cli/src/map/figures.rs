@@ -6,7 +6,7 @@ use isochrone_atlas_store::contents::{
     Contents, DriftEvent, LevelMap, LlcShare, PageBlock, Placement, Quality,
 };
 use isochrone_atlas_store::{bench_query, encode};
-use isochrone_units::{CoreId, Level};
+use isochrone_units::{CoreId, Level, Reading};
 use serde::Serialize;
 
 /// Pages of 1 GiB: fewer would stay in the near caches and flatter the query.
@@ -17,7 +17,7 @@ const QUERY_SEED: u64 = 1;
 /// Everything that `map --json` prints.
 #[derive(Debug, Serialize)]
 pub(crate) struct Figures {
-    reading: String,
+    reading: Reading,
     complete: bool,
     cores: usize,
     regions: usize,
@@ -194,7 +194,7 @@ fn padded_to(contents: &Contents, pages: u64) -> Contents {
 pub(crate) fn figures(contents: &Contents, atlas_bytes: u64, query: QueryFigures) -> Figures {
     let pages = contents.pages.len() as u64 * 512;
     Figures {
-        reading: contents.reading.clone(),
+        reading: contents.reading,
         complete: contents.complete,
         cores: contents.machine.cores.len(),
         regions: contents.machine.regions.len(),

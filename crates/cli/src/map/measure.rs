@@ -10,7 +10,7 @@ use isochrone_machine::Machine;
 use isochrone_probe::awake::Awake;
 use isochrone_probe::live::{LiveOptions, LiveTarget};
 use isochrone_probe::target::Target;
-use isochrone_units::CoreId;
+use isochrone_units::{CoreId, Reading};
 
 use super::experiments;
 use crate::args::{Experiment, MapArgs, parse_cores};
@@ -73,7 +73,7 @@ pub(super) fn measure(args: &MapArgs, seed: u64, progress: &mut Progress) -> Res
             missing: target.missing().to_vec(),
             ..Provenance::default()
         },
-        ..Contents::begun("measured", machine, clock)
+        ..Contents::begun(Reading::Measured, machine, clock)
     };
     let run = Run { args, seed, cores, clock, begin };
     experiments::all(&run, target, &mut contents, progress);

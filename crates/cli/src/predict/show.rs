@@ -2,6 +2,7 @@
 
 use isochrone_cla::collectives::{Options, Shape};
 use isochrone_report::{fmt, table::Cell, table::Table as Printed};
+use isochrone_units::Reading;
 use serde_json::{Value, json};
 
 use super::row::Row;
@@ -52,7 +53,7 @@ pub(super) fn json(args: &PredictArgs, table: &Table, asked: &Terms, rows: &[Row
         })
     };
     json!({
-        "reading": "predicted",
+        "reading": Reading::Predicted,
         "machine": table.machine,
         "collective": rows.first().map(|r| r.question.collective.name()),
         "bytes": args.bytes,
@@ -120,7 +121,7 @@ fn bands(args: &PredictArgs, rows: &[Row<'_>]) -> Printed {
         "second",
     ];
     if args.simulate {
-        headers.splice(3..3, ["simulated", "inside"]);
+        headers.splice(3..3, [Reading::Simulated.as_str(), "inside"]);
     }
     let mut printed = Printed::new(headers);
     let number = |ns: f64| Cell::number(ns, fmt::significant(ns, 4));

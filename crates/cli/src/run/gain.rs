@@ -68,6 +68,7 @@ pub(super) fn none(atlas: &Atlas<'_>, cores: &[CoreId], policy: &Policy) -> Opti
 mod tests {
     use isochrone_atlas_store::contents::{Base, Clock, Contents, Form, LevelMap};
     use isochrone_machine::{Core, Machine};
+    use isochrone_units::Reading;
 
     use super::*;
 
@@ -102,7 +103,7 @@ mod tests {
             complete: true,
             levels: vec![level("llc", vec![llc], keys), level("dram", vec![vec![340.0; 64]], 1)],
             ..Contents::begun(
-                "simulated",
+                Reading::Simulated,
                 Machine { name: "made".to_owned(), cores, ..Machine::default() },
                 Clock { hz: 1e9, tick_cycles: 1, overhead_cycles: 0.0 },
             )

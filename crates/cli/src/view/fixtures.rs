@@ -10,6 +10,7 @@ use isochrone_machine::{
     Cache, CacheKind, Core, Cpu, HugePages, Machine, MachineState, Region, RegionKind,
 };
 use isochrone_probe::block::UNKNOWN_CODE;
+use isochrone_units::Reading;
 
 const HZ: f64 = 2.596e9;
 /// Latencies of the eight slices of the Zen 4 server's LLC, cycles.
@@ -253,7 +254,7 @@ pub(crate) fn genoa() -> Contents {
         ..transfers(2, "shared", |_, _| None)
     };
     Contents {
-        reading: "measured".into(),
+        reading: Reading::Measured,
         complete: true,
         machine: machine(2, 1, "AMD EPYC, 2 cores"),
         state: Some(state()),
@@ -347,7 +348,7 @@ pub(super) fn mesh() -> Contents {
         (0..64_u16).map(|c| (format!("core {c}"), f64::from(c % 8), f64::from(c / 8))).collect();
     places.push(("region 0".into(), -1.0, 0.0));
     Contents {
-        reading: "simulated".into(),
+        reading: Reading::Simulated,
         machine: machine(64, 4, "A mesh of 64 cores"),
         state: None,
         levels: vec![level, flat],
@@ -418,7 +419,7 @@ pub(super) fn long_period() -> Contents {
 /// A run that was interrupted before anything was measured, on a machine that says nothing.
 pub(super) fn empty() -> Contents {
     let clock = Clock { hz: 0.0, tick_cycles: 0, overhead_cycles: 0.0 };
-    Contents::begun("measured", Machine::default(), clock)
+    Contents::begun(Reading::Measured, Machine::default(), clock)
 }
 
 /// Levels and matrices that were begun and hold nothing yet, or nothing that is a number.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use isochrone_atlas_store::contents::Contents;
 use isochrone_report::html::{Badge, Figure, Page};
 use isochrone_report::term::Colour;
-use isochrone_units::Level;
+use isochrone_units::{Level, Reading};
 
 use super::fixtures::{all, empty, genoa, hollow, long_period, mesh, per_line};
 use super::{block_figure, page, summary};
@@ -269,13 +269,20 @@ fn every_number_keeps_its_reading() {
         page.badges.iter().cloned().chain(sections).chain(figures).collect()
     };
     let simulated = badges(&page(&mesh(), None));
-    assert!(simulated.contains(&Badge::Simulated));
-    assert!(!simulated.contains(&Badge::Measured) && !simulated.contains(&Badge::Predicted));
+    assert!(simulated.contains(&Badge::Reading(Reading::Simulated)));
+    assert!(
+        !simulated.contains(&Badge::Reading(Reading::Measured))
+            && !simulated.contains(&Badge::Reading(Reading::Predicted))
+    );
     let measured = page(&genoa(), None);
-    assert_eq!(measured.badges, [Badge::Measured]);
-    assert_eq!(section(&measured, "blocks").badge, Some(Badge::Predicted));
-    assert_eq!(section(&measured, "cores").badge, Some(Badge::Measured));
+    assert_eq!(measured.badges, [Badge::Reading(Reading::Measured)]);
+    assert_eq!(section(&measured, "blocks").badge, Some(Badge::Reading(Reading::Predicted)));
+    assert_eq!(section(&measured, "cores").badge, Some(Badge::Reading(Reading::Measured)));
     assert_eq!(page(&empty(), None).badges.last(), Some(&Badge::Warning("incomplete".into())));
     let timed = block_figure(&per_line(), Level::Llc).unwrap();
-    assert_eq!(timed.badge, Some(Badge::Measured), "line by line nothing is predicted");
+    assert_eq!(
+        timed.badge,
+        Some(Badge::Reading(Reading::Measured)),
+        "line by line nothing is predicted"
+    );
 }

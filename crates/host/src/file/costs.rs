@@ -1,6 +1,6 @@
 //! The costs of a description: exactly one of known, assumed and unknown, each with what it needs.
 
-use isochrone_machine::{Cost, Machine, Quantity};
+use isochrone_machine::{Cost, Interval, Machine, Unknown, Value};
 use toml::Spanned;
 
 use super::MachineFileError;
@@ -17,20 +17,19 @@ pub(super) fn costs(
         machine.costs.push(Cost {
             name: cost.name.get_ref().clone(),
             what: cost.what.clone(),
-            unit: cost.unit.clone(),
-            value: quantity(cost, check)?,
+            value: value(cost, check)?,
         });
     }
     Ok(())
 }
 
-fn quantity(raw: &RawCost, check: &Checker<'_>) -> Result<Quantity, MachineFileError> {
+fn value(raw: &RawCost, check: &Checker<'_>) -> Result<Result<Value, Unknown>, MachineFileError> {
     match (&raw.known, &raw.assumed, &raw.unknown) {
-        (Some(value), None, None) => known(raw, value, check),
-        (None, Some(value), None) => assumed(raw, value, check),
+        (Some(value), None, None) => known(raw, value, check).map(Ok),
+        (None, Some(value), None) => assumed(raw, value, check).map(Ok),
         (None, None, Some(why)) => {
             only(raw, check, &[])?;
-            Ok(Quantity::Unknown { why: why.clone() })
+            Ok(Err(Unknown { unit: raw.unit.clone(), why: why.clone() }))
         }
         _ => Err(check.wrong(
             &raw.name,
@@ -46,7 +45,7 @@ fn known(
     raw: &RawCost,
     value: &Spanned<f64>,
     check: &Checker<'_>,
-) -> Result<Quantity, MachineFileError> {
+) -> Result<Value, MachineFileError> {
     only(raw, check, &["min", "max", "source"])?;
     let source = raw.source.as_ref().ok_or_else(|| {
         check.wrong(value, "expected a `source` beside the `known` number: where is it published?")
@@ -57,14 +56,15 @@ fn known(
     let (min, max) = (optional(&raw.min)?, optional(&raw.max)?);
     let number = check.not_negative(value)?;
     in_order(value, check, ["min", "known", "max"], [min, Some(number), max])?;
-    Ok(Quantity::Known { value: number, min, max, source: check.source(source)? })
+    let interval = Interval { low: min, high: max };
+    Ok(Value::published(number, raw.unit.as_str(), check.source(source)?).within(interval))
 }
 
 fn assumed(
     raw: &RawCost,
     value: &Spanned<f64>,
     check: &Checker<'_>,
-) -> Result<Quantity, MachineFileError> {
+) -> Result<Value, MachineFileError> {
     only(raw, check, &["low", "high", "why"])?;
     let (Some(low), Some(high), Some(why)) = (&raw.low, &raw.high, &raw.why) else {
         let problem = "expected `low`, `high` and `why` beside the `assumed` number";
@@ -73,7 +73,8 @@ fn assumed(
     let (low, high) = (check.not_negative(low)?, check.not_negative(high)?);
     let number = check.not_negative(value)?;
     in_order(value, check, ["low", "assumed", "high"], [Some(low), Some(number), Some(high)])?;
-    Ok(Quantity::Assumed { value: number, low, high, why: why.clone() })
+    let range = Interval::between(low, high);
+    Ok(Value::assumed(number, raw.unit.as_str(), why.as_str()).within(range))
 }
 
 fn in_order(

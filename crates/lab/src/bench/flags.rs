@@ -14,7 +14,7 @@ use isochrone_os::clock::Clock;
 use isochrone_report::fmt;
 use isochrone_report::table::{Cell, Table};
 use isochrone_stats::{derive_seed, mean, median, quantile, rng, shuffle, spearman};
-use isochrone_units::CoreId;
+use isochrone_units::{CoreId, Reading};
 use serde::Serialize;
 
 use super::Findings;
@@ -193,7 +193,8 @@ pub(super) fn measure(args: &FlagsArgs, setting: &mut Setting<'_>) -> Result<Fig
         CALLS.into_iter().zip(times).map(|(what, blocks)| Collective::of(what, blocks)).collect();
     let atlas_is_better =
         |one: &Collective| one.atlas_ns.zip(one.nearest_ns).is_some_and(|(a, n)| a < n);
-    let better = if collectives.iter().all(atlas_is_better) { "atlas" } else { "measured" };
+    let better =
+        if collectives.iter().all(atlas_is_better) { "atlas" } else { Reading::Measured.as_str() };
     Ok(Figures {
         metric: "ns; a round trip is a flag to the other core and one back on the same line; a call is timed from \
                  when the later rank began to when the later one was done",

@@ -11,7 +11,7 @@ use isochrone_os::affinity::CoreSet;
 use isochrone_probe::awake::Awake;
 use isochrone_probe::watch::Watch as _;
 use isochrone_stats::derive_seed;
-use isochrone_units::CoreId;
+use isochrone_units::{CoreId, Reading};
 use serde::Serialize;
 
 use super::series::{Series, Turns};
@@ -25,7 +25,7 @@ use isochrone_host::{Disturbance, Meter};
 #[derive(Debug, Serialize)]
 pub(crate) struct Head {
     pub(crate) bench: &'static str,
-    pub(crate) reading: &'static str,
+    pub(crate) reading: Reading,
     pub(crate) version: &'static str,
     /// False where the run was interrupted.
     pub(crate) complete: bool,
@@ -97,7 +97,7 @@ impl<'a> Setting<'a> {
         let interrupt = Interrupt::install();
         let head = Head {
             bench,
-            reading: "measured",
+            reading: Reading::Measured,
             version: env!("CARGO_PKG_VERSION"),
             complete: false,
             order: "blocks: every arm once in random order, then once more backwards",

@@ -1,24 +1,9 @@
 //! What a simulation rests on that nobody published: every constant that could be turned, counted.
 
-use isochrone_machine::{Machine, Quantity};
+use isochrone_machine::{Constant, Cost, Machine, Value};
 use isochrone_tasks::simulated::Choices;
 use isochrone_workloads::numa::SPAWN_NS;
-use serde::Serialize;
-
-/// A constant that is not published.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Constant {
-    /// Its name.
-    pub(crate) name: String,
-    /// What is used.
-    pub(crate) value: f64,
-    /// Its unit.
-    pub(crate) unit: String,
-    /// Where it could lie.
-    pub(crate) range: Option<(f64, f64)>,
-    /// Why this one.
-    pub(crate) why: String,
-}
+use serde_json::{Value as Json, json};
 
 /// Cells of the paper that constants were fitted on.
 ///
@@ -39,15 +24,10 @@ const ENERGY: &str = "pJ/B";
 
 /// All free constants of runs on a machine: those assumed in its file, and those of the runtime.
 pub(crate) fn constants(machine: &Machine) -> Vec<Constant> {
-    let assumed = machine.costs.iter().filter(|cost| cost.unit != ENERGY).filter_map(|cost| {
-        let Quantity::Assumed { value, low, high, why } = &cost.value else { return None };
-        Some(Constant {
-            name: cost.name.clone(),
-            value: *value,
-            unit: cost.unit.clone(),
-            range: Some((*low, *high)),
-            why: why.clone(),
-        })
+    let assumed = machine.costs.iter().filter(|cost| cost.unit() != ENERGY).filter_map(|cost| {
+        let value = cost.assumed()?.clone();
+        let Cost { name, what, .. } = cost.clone();
+        Some(Constant { name, what, value })
     });
     let choices = Choices::default();
     #[allow(clippy::cast_precision_loss, reason = "small numbers")]
@@ -74,12 +54,15 @@ pub(crate) fn constants(machine: &Machine) -> Vec<Constant> {
             "how late an idle worker looks at its queue, at most: a call of sched_yield",
         ),
     ]
-    .map(|(name, value, unit, why)| Constant {
-        name: name.to_owned(),
-        value,
-        unit: unit.to_owned(),
-        range: None,
-        why: why.to_owned(),
-    });
+    .map(|(name, value, unit, why)| Constant::new(name, Value::assumed(value, unit, why)));
     assumed.chain(of_runtime).collect()
+}
+
+/// Constants for programs. A range is `null` where none is swept.
+pub(crate) fn to_json(constants: &[Constant]) -> Json {
+    let one = |Constant { name, value, .. }: &Constant| {
+        json!({ "name": name, "value": value.number, "unit": value.unit,
+                "range": value.interval.ends(), "why": value.source })
+    };
+    constants.iter().map(one).collect()
 }

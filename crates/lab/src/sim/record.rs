@@ -5,6 +5,7 @@ use isochrone_machine::Machine;
 use isochrone_os::clock::thread_cpu_ns;
 use isochrone_sim::coherence::{Class, Direction, MessageBytes, NumaSpec};
 use isochrone_tasks::{Regime, Schedule};
+use isochrone_units::Reading;
 use isochrone_workloads::numa::{Bench, Case, Outcome, Size, Variant, run};
 use serde::{Deserialize, Serialize};
 
@@ -70,7 +71,7 @@ pub(crate) struct Record {
     #[serde(flatten)]
     pub(crate) key: Key,
     /// What numbers these are.
-    pub(crate) reading: String,
+    pub(crate) reading: Reading,
     /// Whether all tasks ran, data out are data in, and no answer came without a question.
     pub(crate) verified: bool,
     /// The benchmark itself, without setting its data up; virtual.
@@ -172,7 +173,7 @@ impl Record {
         let MessageBytes { control, data } = spec.bytes;
         let mut record = Self {
             key,
-            reading: "simulated".to_owned(),
+            reading: Reading::Simulated,
             verified: false,
             seconds: outcome.seconds,
             setup_seconds: outcome.setup_s,

@@ -7,6 +7,7 @@ use anyhow::Result;
 use isochrone_report::fmt;
 use isochrone_report::table::{Cell, Table};
 use isochrone_tasks::Regime;
+use isochrone_units::Reading;
 use isochrone_workloads::numa::{Bench, Variant};
 use serde_json::{Value, json};
 
@@ -78,7 +79,7 @@ pub(crate) fn run(args: &SpeedArgs, terminal: &Terminal) -> Result<ExitCode> {
     let verified = all.iter().all(|speed| speed.runs.iter().all(|run| run.verified));
     if let Some(path) = &args.json {
         let report = json!({
-            "reading": "measured",
+            "reading": Reading::Measured,
             "what": "time of one core of this machine that the simulator takes",
             "machine": machine.name,
             "verified": verified,

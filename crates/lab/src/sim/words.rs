@@ -2,13 +2,15 @@
 
 use std::fmt::Write as _;
 
+use isochrone_machine::Constant;
 use isochrone_report::fmt;
 use isochrone_report::html::{Badge, Figure, Page, Section};
 use isochrone_report::table::{Cell, Table};
 use isochrone_sim::coherence::{Class, Direction};
+use isochrone_units::Reading;
 use serde_json::{Value, json};
 
-use super::constants::{Constant, FITTED_CELLS};
+use super::constants::{self, FITTED_CELLS};
 use super::record::{Record, real};
 use crate::output::Terminal;
 
@@ -30,7 +32,7 @@ pub(super) fn to_json(record: &Record, free: &[Constant]) -> Value {
         "touches_per_s": real(record.touches) / record.host_seconds,
         "events_per_s": real(record.solved) / record.host_seconds,
         "free_constants": free.len(),
-        "constants": free,
+        "constants": constants::to_json(free),
         "fitted_cells": FITTED_CELLS,
         "coherence_movement_bytes": record.movement(None),
         "coherence_bandwidth_gbs": record.bandwidth(),
@@ -207,14 +209,15 @@ pub(super) fn to_text(record: &Record, free: &[Constant], terminal: &Terminal) -
 pub(crate) fn constants_table(free: &[Constant]) -> Table {
     let mut table = Table::new(["constant", "value", "unit", "range", "why"]);
     for constant in free {
-        let range =
-            constant.range.map_or_else(String::new, |(low, high)| format!("{low} to {high}"));
+        let Constant { name, value, .. } = constant;
+        let range = value.interval.ends();
+        let range = range.map_or_else(String::new, |(low, high)| format!("{low} to {high}"));
         table.row([
-            constant.name.as_str().into(),
-            Cell::number(constant.value, fmt::significant(constant.value, 4)),
-            constant.unit.as_str().into(),
+            name.as_str().into(),
+            Cell::number(value.number, fmt::significant(value.number, 4)),
+            value.unit.as_str().into(),
             range.into(),
-            constant.why.as_str().into(),
+            value.source.as_str().into(),
         ]);
     }
     table
@@ -231,13 +234,13 @@ pub(super) fn to_page(record: &Record, free: &[Constant]) -> Page {
     Page {
         title: format!("{} in virtual time", record.key.bench),
         subtitle: head(record, free),
-        badges: vec![Badge::Simulated],
+        badges: vec![Badge::Reading(Reading::Simulated)],
         facts: facts(record).into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         sections: vec![
             Section {
                 id: "classes".to_owned(),
                 heading: "Messages by class".to_owned(),
-                badge: Some(Badge::Simulated),
+                badge: Some(Badge::Reading(Reading::Simulated)),
                 prose: vec![
                     "Counted at the switches: in is from a module's own sockets, out is towards \
                              them."
@@ -248,7 +251,7 @@ pub(super) fn to_page(record: &Record, free: &[Constant]) -> Page {
             Section {
                 id: "modules".to_owned(),
                 heading: "Messages by module".to_owned(),
-                badge: Some(Badge::Simulated),
+                badge: Some(Badge::Reading(Reading::Simulated)),
                 figures: vec![table("Each module's switch and its directory.", by_module(record))],
                 ..Section::default()
             },

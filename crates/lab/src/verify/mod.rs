@@ -15,7 +15,7 @@ use isochrone_machine::LineCosts;
 use isochrone_os::clock::Clock;
 use isochrone_report::{fmt, table::Cell, table::Table};
 use isochrone_stats as stats;
-use isochrone_units::CoreId;
+use isochrone_units::{CoreId, Reading};
 use serde_json::{Value, json};
 
 use crate::args::{ModelArgs, VerifyCommand};
@@ -243,7 +243,7 @@ fn text(
         "p95",
         "call",
         "late",
-        "simulated",
+        Reading::Simulated.as_str(),
         "inside",
     ]);
     let ns = |value: f64| Cell::number(value, fmt::significant(value, 4));

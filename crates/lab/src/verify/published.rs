@@ -7,6 +7,7 @@ use anyhow::Result;
 use isochrone_cla::published::{FIGURES, Fitted, Terms, fit};
 use isochrone_report::{fmt, table::Cell, table::Table};
 use isochrone_stats as stats;
+use isochrone_units::Reading;
 use serde_json::{Value, json};
 
 use crate::output::{Terminal, write_file};
@@ -66,7 +67,7 @@ fn to_json(cases: &[Case]) -> Value {
         .iter()
         .map(|(name, _)| json!({ "terms": name, "median_error": median_error(cases, name) }))
         .collect();
-    json!({ "reading": "predicted", "ablation": ablation,
+    json!({ "reading": Reading::Predicted, "ablation": ablation,
             "cases": cases.iter().map(one).collect::<Vec<_>>() })
 }
 

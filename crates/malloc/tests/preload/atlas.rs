@@ -2,6 +2,7 @@
 
 use isochrone_atlas_store::contents::{Base, Clock, Contents, Form, LevelMap};
 use isochrone_machine::{Core, Machine};
+use isochrone_units::Reading;
 
 /// Cores of the machine.
 const CORES: u16 = 64;
@@ -40,7 +41,7 @@ pub(crate) fn atlas(llc: LevelMap) -> Vec<u8> {
         complete: true,
         levels: vec![llc, level("dram", 340.0)],
         ..Contents::begun(
-            "simulated",
+            Reading::Simulated,
             Machine { name: "made".to_owned(), cores, ..Machine::default() },
             Clock { hz: 1e9, tick_cycles: 1, overhead_cycles: 0.0 },
         )

@@ -1,6 +1,6 @@
 //! From a machine description to a spec: which record and which named cost means what.
 
-use isochrone_machine::{Machine, Quantity};
+use isochrone_machine::{Cost, Machine};
 use isochrone_units::CoreId;
 
 use super::message::MessageBytes;
@@ -100,7 +100,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn optional(&self, name: &str) -> Option<f64> {
-        self.machine.cost(name)?.value.value()
+        self.machine.cost(name)?.number()
     }
 
     fn required(&self, name: &str) -> Result<f64, DescribedError> {
@@ -112,8 +112,10 @@ impl Reader<'_> {
 
     fn spread(&self, name: &str) -> Result<Spread, DescribedError> {
         let mean = self.required(name)?;
-        let bounds = self.machine.cost(name).map(|cost| &cost.value);
-        let Some(Quantity::Known { min, max, .. }) = bounds else { return Ok(Spread::even(mean)) };
+        let Some(known) = self.machine.cost(name).and_then(Cost::known) else {
+            return Ok(Spread::even(mean));
+        };
+        let (min, max) = (known.interval.low, known.interval.high);
         Ok(Spread { mean, min: min.unwrap_or(mean), max: max.unwrap_or(mean) })
     }
 

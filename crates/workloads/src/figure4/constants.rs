@@ -7,40 +7,7 @@
 //! latencies does not depend on the memory access. That access is uncertain: Intel's document
 //! 671479 states 500 to 1000 cycles for a load from memory, beyond the machine file's range.
 
-use isochrone_machine::{Machine, Quantity};
-
-/// How a number is known.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// Published.
-    Published {
-        /// Where.
-        source: String,
-    },
-    /// Follows from others by the rule given.
-    Derived {
-        /// The rule.
-        from: String,
-    },
-    /// A stand-in, swept.
-    Assumed {
-        /// Why this one.
-        why: String,
-    },
-}
-
-/// One number that the simulation rests on.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Constant {
-    /// What it is.
-    pub name: String,
-    /// Its value.
-    pub value: f64,
-    /// Its unit.
-    pub unit: String,
-    /// How it is known.
-    pub standing: Standing,
-}
+use isochrone_machine::{Constant, Cost, Machine, Value};
 
 /// Largest latency of a block from one core over that from another.
 ///
@@ -67,6 +34,8 @@ pub struct Costs {
     pub work: f64,
 }
 
+/// The unit of all costs.
+const CYCLES: &str = "cycles";
 /// Ways of both caches.
 pub(super) const WAYS: usize = 8;
 
@@ -74,7 +43,7 @@ impl Costs {
     /// The frozen costs, from a machine file; `None` if it lacks one.
     #[must_use]
     pub fn of(machine: &Machine) -> Option<Self> {
-        let cost = |name| machine.cost(name).and_then(|cost| cost.value.value());
+        let cost = |name| machine.cost(name).and_then(Cost::number);
         Some(Self {
             memory: cost("memory access")?,
             directory: cost("directory lookup")?,
@@ -89,7 +58,7 @@ impl Costs {
 
 /// The published spread.
 pub(super) fn spread(machine: &Machine) -> Option<f64> {
-    machine.cost(SPREAD_COST).and_then(|cost| cost.value.value())
+    machine.cost(SPREAD_COST).and_then(Cost::number)
 }
 
 /// Cycles of computation at the steps of a search: about 30, 30, 6 and 12 instructions, by
@@ -106,58 +75,45 @@ pub(super) const fn work_cycles(step: crate::astar::Step) -> u32 {
 
 /// Everything that a run rests on, for a table.
 pub(super) fn list(machine: &Machine, costs: &Costs, hop: f64) -> Vec<Constant> {
-    let row = |name: &str, value: f64, unit: &str, standing: Standing| Constant {
-        name: name.to_owned(),
-        value,
-        unit: unit.to_owned(),
-        standing,
+    let assumed = |number: f64, unit: &str, why: &str| Value::assumed(number, unit, why);
+    let of_file = |name: &str, number: f64| {
+        let stated = machine.cost(name).and_then(|cost| cost.value.as_ref().ok());
+        match stated {
+            Some(stated) => Value { number, unit: CYCLES.to_owned(), ..stated.clone() },
+            None => assumed(number, CYCLES, "the machine file does not say"),
+        }
     };
-    let assumed = |why: &str| Standing::Assumed { why: why.to_owned() };
-    let published = |source: &str| Standing::Published { source: source.to_owned() };
-    let of_file = |name: &str| match machine.cost(name).map(|cost| &cost.value) {
-        Some(Quantity::Known { source, .. }) => published(source),
-        Some(Quantity::Assumed { why, .. }) => assumed(why),
-        _ => assumed("the machine file does not say"),
-    };
-    let hop_standing = match costs.hop {
-        Some(_) => assumed("swept"),
-        None => Standing::Derived {
-            from: "the hop at which some block is 1.6 times as far from one core as from another \
-                   (europar14, sections 1 and 2: up to 60 %)"
-                .to_owned(),
-        },
+    let hop = match costs.hop {
+        Some(_) => assumed(hop, CYCLES, "swept"),
+        None => Value::derived(
+            hop,
+            CYCLES,
+            "the hop at which some block is 1.6 times as far from one core as from another \
+             (europar14, sections 1 and 2: up to 60 %)",
+        ),
     };
     let per_step = "instructions counted in the source, two cycles each: one thread does not \
                     issue in successive cycles";
+    let work = |cycles: f64| assumed(cycles * costs.work, CYCLES, per_step);
+    let l1 = "Intel, document 671479 on the Xeon Phi coprocessor: one cycle";
+    let l2 =
+        "J. McCalpin, Intel forum, topic 499156: 23.4 cycles, pointer chase on a Xeon Phi SE10P";
+    let ways = "not in the paper's text; true LRU assumed";
+    let waits = "a store that misses does not stop the core; any other access does";
     vec![
-        row("memory access", costs.memory, "cycles", of_file("memory access")),
-        row("directory lookup", costs.directory, "cycles", of_file("directory lookup")),
-        row("ring hop", hop, "cycles", hop_standing),
-        row(
-            "L1 hit",
-            costs.l1,
-            "cycles",
-            published("Intel, document 671479 on the Xeon Phi coprocessor: one cycle"),
-        ),
-        row(
-            "L2 hit",
-            costs.l2,
-            "cycles",
-            published(
-                "J. McCalpin, Intel forum, topic 499156: 23.4 cycles, pointer chase on a Xeon Phi \
-                 SE10P",
-            ),
-        ),
-        row("ways of L1 and L2", 8.0, "ways", assumed("not in the paper's text; true LRU assumed")),
-        row("work of an expansion", 60.0 * costs.work, "cycles", assumed(per_step)),
-        row("work of a successor", 60.0 * costs.work, "cycles", assumed(per_step)),
-        row("work of a comparison", 12.0 * costs.work, "cycles", assumed(per_step)),
-        row("work of a link", 24.0 * costs.work, "cycles", assumed(per_step)),
-        row(
+        Constant::new("memory access", of_file("memory access", costs.memory)),
+        Constant::new("directory lookup", of_file("directory lookup", costs.directory)),
+        Constant::new("ring hop", hop),
+        Constant::new("L1 hit", Value::published(costs.l1, CYCLES, l1)),
+        Constant::new("L2 hit", Value::published(costs.l2, CYCLES, l2)),
+        Constant::new("ways of L1 and L2", assumed(8.0, "ways", ways)),
+        Constant::new("work of an expansion", work(60.0)),
+        Constant::new("work of a successor", work(60.0)),
+        Constant::new("work of a comparison", work(12.0)),
+        Constant::new("work of a link", work(24.0)),
+        Constant::new(
             "first write of a node waits",
-            f64::from(u8::from(costs.stores_wait)),
-            "0 or 1",
-            assumed("a store that misses does not stop the core; any other access does"),
+            assumed(f64::from(u8::from(costs.stores_wait)), "0 or 1", waits),
         ),
     ]
 }

@@ -21,13 +21,13 @@ mod replay;
 mod sweep;
 
 use isochrone_alloc::Mode;
-use isochrone_machine::Machine;
+use isochrone_machine::{Constant, Machine};
 use isochrone_sim::synthetic::{SpecError, SyntheticMemory};
 use isochrone_stats::derive_seed;
 use isochrone_units::{CoreId, LINE_BYTES, Reading};
 
 pub use chip::Database;
-pub use constants::{Constant, Costs, Standing};
+pub use constants::Costs;
 pub use recording::SearchPlan;
 pub use replay::CoreRun;
 pub use sweep::{HopRange, Variation, hop_range, sweep};

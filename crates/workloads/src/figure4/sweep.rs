@@ -1,7 +1,7 @@
 //! What the assumptions behind Figure 4 are worth: each at the ends of its range, and the whole
 //! curve at the ends of the one that decides.
 
-use isochrone_machine::Machine;
+use isochrone_machine::{Cost, Machine};
 
 use super::{Costs, Figure4Error, Learn, Plan, Recorded, Recording, Stage};
 
@@ -50,11 +50,11 @@ pub fn sweep(
 
 /// The frozen constants, then each assumption at the ends of its range.
 fn variations(machine: &Machine, frozen: &Costs, plan: &Plan) -> Vec<(String, Costs, Plan)> {
-    let range = |name| machine.cost(name).and_then(|cost| cost.value.sweep());
+    let range = |name| machine.cost(name).and_then(Cost::sweep);
     let mut all = vec![("as frozen".to_owned(), *frozen, plan.clone())];
     let mut vary = |what: String, costs: Costs| all.push((what, costs, plan.clone()));
     if let Some((low, high)) = range(RING_HOP) {
-        let middle = machine.cost(RING_HOP).and_then(|cost| cost.value.value());
+        let middle = machine.cost(RING_HOP).and_then(Cost::number);
         for hop in [Some(low), middle, Some(high)].into_iter().flatten() {
             let costs = Costs { hop: Some(hop), ..*frozen };
             vary(format!("ring hop {hop} cycles, the published spread ignored"), costs);
@@ -103,7 +103,7 @@ pub fn hop_range(
 ) -> Result<Option<HopRange>, Figure4Error> {
     let lacks = Figure4Error::Machine { name: machine.name.clone(), what: "costs of memory" };
     let frozen = Costs::of(machine).ok_or(lacks)?;
-    let Some((low, high)) = machine.cost(RING_HOP).and_then(|cost| cost.value.sweep()) else {
+    let Some((low, high)) = machine.cost(RING_HOP).and_then(Cost::sweep) else {
         return Ok(None);
     };
     let mut gains = vec![vec![[f64::NAN; 2]; plan.cores.len()]; recorded.curves.len()];

@@ -2,6 +2,7 @@
 //!
 //! The paper prints few costs. What it prints is used; the rest is assumed, and said to be.
 
+use isochrone_machine::{Constant, Value};
 use isochrone_sim::paging::Spec;
 use isochrone_tier::simulated::Costs;
 
@@ -9,44 +10,6 @@ use isochrone_tier::simulated::Costs;
 pub(super) const CORES: usize = 57;
 /// Threads of a core.
 pub(super) const THREADS: usize = 4;
-
-/// How a number is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// Printed in the paper.
-    Published,
-    /// Found so that one printed number comes out.
-    Fitted,
-    /// A stand-in.
-    Assumed,
-}
-
-impl Standing {
-    /// The word in figures.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Published => "published",
-            Self::Fitted => "fitted",
-            Self::Assumed => "assumed",
-        }
-    }
-}
-
-/// A number that the simulation rests on.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Constant {
-    /// What it is.
-    pub name: &'static str,
-    /// In the unit.
-    pub value: f64,
-    /// The unit.
-    pub unit: &'static str,
-    /// How it is known.
-    pub standing: Standing,
-    /// From where, or why.
-    pub why: &'static str,
-}
 
 /// The card.
 pub(super) const fn spec() -> Spec {
@@ -82,7 +45,10 @@ pub(super) const fn costs(compute: f64) -> Costs {
 #[must_use]
 pub fn constants(compute: f64) -> Vec<Constant> {
     let (spec, costs) = (spec(), costs(compute));
-    let one = |name, value, unit, standing, why| Constant { name, value, unit, standing, why };
+    let one = |name, value, unit, standing: fn(f64, &'static str, &'static str) -> Value, why| {
+        Constant::new(name, standing(value, unit, why))
+    };
+    let (published, fitted, assumed) = (Value::published, Value::fitted, Value::assumed);
     let sum = "assumed share of the 45 000 cycles that section IV-B prints for a fault; the bars of \
                Figure 6 are only in its image";
     let siblings = "assumed; section IV-C says that four threads run slower than two on cores of \
@@ -92,33 +58,27 @@ pub fn constants(compute: f64) -> Vec<Constant> {
             "arithmetic for a page",
             compute,
             "cycles",
-            Standing::Fitted,
+            fitted,
             "on the cell of Table I with separated tables and 8 cores, 38 %",
         ),
-        one("cores", 57.0, "", Standing::Published, "section IV-C"),
-        one("threads of a core", 4.0, "", Standing::Published, "section IV-A"),
-        one("two threads of a core, of one", spec.throughput[1], "", Standing::Assumed, siblings),
-        one("three threads of a core, of one", spec.throughput[2], "", Standing::Assumed, siblings),
-        one("four threads of a core, of one", spec.throughput[3], "", Standing::Assumed, siblings),
-        one(
-            "who waits in the kernel polls",
-            f64::from(u8::from(spec.polls)),
-            "",
-            Standing::Assumed,
-            POLLS,
-        ),
-        one("fault handler, in and out", costs.trap, "cycles", Standing::Assumed, sum),
-        one("a turn at the lists", costs.list, "cycles", Standing::Assumed, sum),
-        one("of it with the lock held", costs.held, "cycles", Standing::Assumed, sum),
-        one("an entry of a page table", costs.entry, "cycles", Standing::Assumed, sum),
-        one("a transfer by an engine", spec.setup, "cycles", Standing::Fitted, ENGINE),
-        one("of it each page", spec.transfer, "cycles", Standing::Fitted, ENGINE),
-        one("a transfer, beside", spec.latency, "cycles", Standing::Assumed, sum),
-        one("engines", f64::from(spec.engines), "", Standing::Assumed, ENGINE),
-        one("an interrupt request", spec.send, "cycles", Standing::Fitted, SEND),
-        one("its way", spec.deliver, "cycles", Standing::Assumed, SEND),
-        one("its handler", spec.service, "cycles", Standing::Assumed, SEND),
-        one("arithmetic differs by up to", costs.spread, "", Standing::Assumed, "of a page's own"),
+        one("cores", 57.0, "", published, "section IV-C"),
+        one("threads of a core", 4.0, "", published, "section IV-A"),
+        one("two threads of a core, of one", spec.throughput[1], "", assumed, siblings),
+        one("three threads of a core, of one", spec.throughput[2], "", assumed, siblings),
+        one("four threads of a core, of one", spec.throughput[3], "", assumed, siblings),
+        one("who waits in the kernel polls", f64::from(u8::from(spec.polls)), "", assumed, POLLS),
+        one("fault handler, in and out", costs.trap, "cycles", assumed, sum),
+        one("a turn at the lists", costs.list, "cycles", assumed, sum),
+        one("of it with the lock held", costs.held, "cycles", assumed, sum),
+        one("an entry of a page table", costs.entry, "cycles", assumed, sum),
+        one("a transfer by an engine", spec.setup, "cycles", fitted, ENGINE),
+        one("of it each page", spec.transfer, "cycles", fitted, ENGINE),
+        one("a transfer, beside", spec.latency, "cycles", assumed, sum),
+        one("engines", f64::from(spec.engines), "", assumed, ENGINE),
+        one("an interrupt request", spec.send, "cycles", fitted, SEND),
+        one("its way", spec.deliver, "cycles", assumed, SEND),
+        one("its handler", spec.service, "cycles", assumed, SEND),
+        one("arithmetic differs by up to", costs.spread, "", assumed, "of a page's own"),
     ]
 }
 

@@ -14,10 +14,11 @@ mod rows;
 mod tests;
 
 pub use cells::{Cell, Mode, Smt, cores_of};
-pub use machine::{Constant, Standing, constants};
+pub use machine::constants;
 pub use published::{PUBLISHED, Published, TableRow};
 pub use rows::{Row, rows};
 
+use isochrone_machine::Constant;
 use isochrone_tier::simulated::Stuck;
 
 /// How much of the paper's area is simulated.

@@ -4,10 +4,10 @@
 
 use isochrone_atlas_store::contents::{Contents, Form};
 use isochrone_report::fmt;
-use isochrone_report::html::Figure;
+use isochrone_report::html::{Badge, Figure};
 use isochrone_report::svg::{self, Axis, LineChart, LineSeries, Mark, Point};
 use isochrone_report::table::{Cell, Table};
-use isochrone_units::{LINES_PER_PAGE, Level};
+use isochrone_units::{LINES_PER_PAGE, Level, Reading};
 
 use super::{derived, reading, spread};
 use crate::view::level::{LevelView, ends};
@@ -43,9 +43,11 @@ pub(crate) fn block_figure(contents: &Contents, level: Level) -> Option<Figure> 
     let known: Vec<f64> = blocks.cores.iter().flat_map(|c| c.1.iter().copied().flatten()).collect();
     let (fastest, slowest) = ends(&known).filter(|(lo, _)| *lo > 0.0)?;
     let badge = if blocks.timed { reading(contents) } else { derived(contents) };
-    let how = match (blocks.timed, badge.word()) {
+    let how = match (blocks.timed, &badge) {
         (true, _) => "every block was timed",
-        (false, "predicted") => "predicted by the measured patterns and the decoded codes",
+        (false, Badge::Reading(Reading::Predicted)) => {
+            "predicted by the measured patterns and the decoded codes"
+        }
         (false, _) => "by the patterns and the codes of the atlas",
     };
     Some(Figure {

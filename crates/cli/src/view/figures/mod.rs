@@ -14,17 +14,18 @@ use isochrone_atlas_store::contents::Contents;
 use isochrone_report::fmt;
 use isochrone_report::html::Badge;
 use isochrone_report::table::Cell;
+use isochrone_units::Reading;
 
 /// The badge of everything that was read the way the atlas was.
 pub(super) fn reading(contents: &Contents) -> Badge {
-    Badge::from_word(&contents.reading)
+    contents.reading.into()
 }
 
-/// The badge of what is derived from the atlas: never `measured`.
+/// The badge of what is derived from the atlas: never measured.
 fn derived(contents: &Contents) -> Badge {
-    match reading(contents) {
-        Badge::Measured => Badge::Predicted,
-        other => other,
+    match contents.reading {
+        Reading::Measured => Reading::Predicted.into(),
+        other => other.into(),
     }
 }
 

@@ -182,7 +182,7 @@ pub(in crate::view) fn provenance_figure(contents: &Contents) -> Figure {
     };
     let rows = vec![
         ("isochrone", version.cloned()),
-        ("reading", Some(contents.reading.clone())),
+        ("reading", Some(contents.reading.to_string())),
         ("complete", Some(if contents.complete { "yes" } else { "no" }.to_owned())),
         ("started", utc(from.started_unix_s)),
         ("took", Some(fmt::seconds(from.seconds))),

@@ -13,10 +13,10 @@ pub(in crate::view) fn title(machine: &Machine) -> String {
     words.into_iter().find(|w| !w.is_empty()).map_or("unnamed machine", String::as_str).to_owned()
 }
 
-/// `"measured"`, with `"incomplete"` where it is.
+/// Its reading, with `"incomplete"` where it is.
 pub(in crate::view) fn mark(contents: &Contents) -> String {
-    let reading = &contents.reading;
-    if contents.complete { reading.clone() } else { format!("{reading}, incomplete") }
+    let reading = contents.reading;
+    if contents.complete { reading.to_string() } else { format!("{reading}, incomplete") }
 }
 
 /// Cores, memory and caches.

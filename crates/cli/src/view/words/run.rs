@@ -84,7 +84,11 @@ pub(in crate::view) fn provenance(contents: &Contents) -> String {
         (false, true) => format!(" for {} until it was interrupted", fmt::seconds(from.seconds)),
         (false, false) => " until it was interrupted".to_owned(),
     };
-    format!("{}{when}{took}{version}, seed {}.", sentence_word(&contents.reading), from.seed)
+    format!(
+        "{}{when}{took}{version}, seed {}.",
+        sentence_word(contents.reading.as_str()),
+        from.seed
+    )
 }
 
 fn sentence_word(word: &str) -> String {

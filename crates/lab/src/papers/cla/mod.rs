@@ -16,7 +16,8 @@ use isochrone_cla::collectives::{Figure1, Tree};
 use isochrone_cla::costs::of_machine;
 use isochrone_cla::predicted::{Prediction, Rules, Start, predict};
 use isochrone_cla::program::{Rank, Recorded, record};
-use isochrone_machine::{LineCosts, Machine};
+use isochrone_machine::{Cost, LineCosts, Machine};
+use isochrone_units::{Ratio, Reading};
 use serde_json::{Value, json};
 
 pub(crate) use figure3::Row;
@@ -93,7 +94,7 @@ fn beside(
     what: &str,
     measured: Option<f64>,
 ) -> Beside {
-    let published = machine.cost(name).and_then(|cost| cost.value.value());
+    let published = machine.cost(name).and_then(Cost::number);
     Beside { name, unit, what: what.to_owned(), published, measured }
 }
 
@@ -149,7 +150,7 @@ pub(crate) fn to_json(all: &Reproduction) -> Value {
         "table1": beside(&all.table1),
         "latencies": beside(&all.latencies),
         "figure2": {
-            "reading": "predicted",
+            "reading": Reading::Predicted,
             "printed_t_min_ns": printed.min.total_ns,
             "printed_t_max_ns": printed.max.total_ns,
             "t_min_ns": ours.min.total_ns,
@@ -157,13 +158,15 @@ pub(crate) fn to_json(all: &Reproduction) -> Value {
         },
         "figure3": all.figure3.iter().map(Row::json).collect::<Vec<_>>(),
         "published_flat_over_chosen_at_most": PUBLISHED_FLAT,
-        "flat_over_chosen_at_most": most_over_flat(all),
+        "flat_over_chosen_at_most": most_over_flat(all).value(),
         "published_mpi_over_chosen_at_most": PUBLISHED_MPI,
     })
 }
 
 /// The flat tree against the chosen one by the printed rules, at most.
-pub(crate) fn most_over_flat(all: &Reproduction) -> f64 {
-    let ratio = |row: &Row| row.flat_ns / row.printed.min_ns;
-    all.figure3.iter().map(ratio).fold(0.0, f64::max)
+pub(crate) fn most_over_flat(all: &Reproduction) -> Ratio {
+    let ratio = |row: &Row| Ratio::within(Reading::Predicted, row.flat_ns, row.printed.min_ns);
+    let all = all.figure3.iter().map(ratio);
+    let none = Ratio::stated(Reading::Predicted, 0.0);
+    all.fold(none, |most, one| if one.value() > most.value() { one } else { most })
 }

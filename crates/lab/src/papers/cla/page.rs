@@ -4,14 +4,19 @@ use isochrone_cla::predicted::{Prediction, svg};
 use isochrone_report::html::{Badge, Figure, Page, Section};
 use isochrone_report::svg::{Axis, LineChart, LineSeries, Mark, Point, line_chart};
 use isochrone_report::table::Table;
+use isochrone_units::Reading;
 
 use super::tables::{FIGURE_3, INTRODUCTION, beside, figure3, summary};
 use super::{Reproduction, Row, to_json};
 
 /// The reproduction as a page.
 pub(crate) fn to_page(all: &Reproduction) -> Page {
-    let mut badges = vec![Badge::Note("published".to_owned()), Badge::Predicted, Badge::Simulated];
-    badges.extend(all.machine.as_ref().map(|_| Badge::Measured));
+    let mut badges = vec![
+        Badge::Reading(Reading::Published),
+        Badge::Reading(Reading::Predicted),
+        Badge::Reading(Reading::Simulated),
+    ];
+    badges.extend(all.machine.as_ref().map(|_| Badge::Reading(Reading::Measured)));
     Page {
         title: "Cache-line-aware optimisation, beside our graph, band and simulation".to_owned(),
         subtitle:
@@ -50,7 +55,7 @@ fn graph(all: &Reproduction) -> Section {
             "By {rules}: {:.1} ns at the cheapest, {:.1} ns at the dearest. The critical path is thick.",
             prediction.min.total_ns, prediction.max.total_ns
         ),
-        badge: Some(Badge::Predicted),
+        badge: Some(Badge::Reading(Reading::Predicted)),
         ..Figure::default()
     };
     let figures = vec![figure(printed, "the printed rules"), figure(ours, "our rules")];
@@ -88,7 +93,7 @@ fn curve(all: &Reproduction) -> Section {
     let figure = Figure {
         svg: line_chart(&chart),
         caption: "Bands are predicted, dots are simulated; nothing is measured.".to_owned(),
-        badge: Some(Badge::Simulated),
+        badge: Some(Badge::Reading(Reading::Simulated)),
         table: Some(figure3(all)),
         open: true,
     };

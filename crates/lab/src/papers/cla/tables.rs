@@ -2,6 +2,7 @@
 
 use isochrone_report::fmt;
 use isochrone_report::table::{Cell, Table};
+use isochrone_units::Reading;
 
 use super::{Beside, PUBLISHED_FLAT, PUBLISHED_MPI, Reproduction, most_over_flat};
 
@@ -20,7 +21,13 @@ fn ns(value: f64) -> Cell {
 }
 
 pub(super) fn beside(rows: &[Beside]) -> Table {
-    let mut table = Table::new(["name", "what", "unit", "published", "measured"]);
+    let mut table = Table::new([
+        "name",
+        "what",
+        "unit",
+        Reading::Published.as_str(),
+        Reading::Measured.as_str(),
+    ]);
     for row in rows {
         table.row([
             Cell::text(row.name),
@@ -38,7 +45,7 @@ pub(super) fn figure3(all: &Reproduction) -> Table {
         "threads",
         "printed ns",
         "ours ns",
-        "simulated",
+        Reading::Simulated.as_str(),
         "inside",
         "flat ns",
         "flat / best",
@@ -63,6 +70,7 @@ pub(super) fn figure3(all: &Reproduction) -> Table {
 /// The result in sentences.
 pub(super) fn summary(all: &Reproduction) -> Vec<String> {
     let [printed, ours] = &all.figure2;
+    let most = most_over_flat(all);
     vec![
         format!(
             "Figure 2: the four-node binary tree takes {:.1} to {:.1} ns by the printed rules and {:.1} to \
@@ -70,10 +78,11 @@ pub(super) fn summary(all: &Reproduction) -> Vec<String> {
             printed.min.total_ns, printed.max.total_ns, ours.min.total_ns, ours.max.total_ns
         ),
         format!(
-            "Figure 3: the flat tree (HMPI's) takes {:.2} times the best one's time at most (predicted); the \
+            "Figure 3: the flat tree (HMPI's) takes {:.2} times the best one's time at most ({}); the \
              paper measured {PUBLISHED_FLAT} at most, and {PUBLISHED_MPI:.0} against MPI libraries, which no \
              model here knows.",
-            most_over_flat(all)
+            most.value(),
+            most.readings()
         ),
     ]
 }

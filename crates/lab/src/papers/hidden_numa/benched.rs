@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use isochrone_units::Reading;
 use serde::Deserialize;
 
 /// A ratio with its interval.
@@ -30,7 +31,7 @@ pub(crate) struct BenchedRun {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(crate) struct Benched {
     bench: String,
-    pub(crate) reading: String,
+    pub(crate) reading: Reading,
     pub(crate) complete: bool,
     pub(crate) machine: String,
     pub(crate) runs: Vec<BenchedRun>,

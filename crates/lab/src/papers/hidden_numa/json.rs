@@ -1,9 +1,13 @@
 //! The reproduction as JSON: a row for each point, with its reading. Missing is `null`.
 
-use isochrone_workloads::figure4::{Constant, Curve, PUBLISHED, Standing};
+use isochrone_machine::Constant;
+use isochrone_units::Reading;
+use isochrone_workloads::figure4::{Curve, PUBLISHED};
 use serde_json::{Value, json};
 
-use super::{Benched, Ends, PUBLISHED_SPREAD, Reproduction, shape, spread, spread_of_a_block};
+use super::{
+    Benched, Ends, PUBLISHED_SPREAD, Reproduction, shape, spread, spread_of_a_block, tables,
+};
 
 /// The whole as one JSON value.
 pub(crate) fn to_json(all: &Reproduction) -> Value {
@@ -11,12 +15,12 @@ pub(crate) fn to_json(all: &Reproduction) -> Value {
         "paper": "hidden-numa",
         "seed": all.seed,
         "figure2": {
-            "published": { "reading": "published", "one_block_two_cores": PUBLISHED_SPREAD },
+            "published": { "reading": Reading::Published, "one_block_two_cores": PUBLISHED_SPREAD },
             "measured": figure2(all),
         },
         "figure4": {
             "published": {
-                "reading": "published",
+                "reading": Reading::Published,
                 "lowest_gain": PUBLISHED.lowest,
                 "highest_gain": PUBLISHED.highest,
                 "lowest_at_cores": PUBLISHED.lowest_at,
@@ -29,7 +33,7 @@ pub(crate) fn to_json(all: &Reproduction) -> Value {
                 "what": v.what,
                 "hop_cycles": v.hop_cycles,
                 "gains": v.gains,
-                "reading": "simulated",
+                "reading": Reading::Simulated,
             })).collect::<Vec<_>>(),
             "measured": all.benched.as_ref().map(benched),
         },
@@ -73,21 +77,16 @@ fn curve(curve: &Curve, ends: Option<Ends<'_>>) -> Value {
     });
     json!({
         "shape": shape(curve),
-        "reading": "simulated",
+        "reading": Reading::Simulated,
         "checksum": format!("{:016x}", curve.checksum),
         "points": points.collect::<Vec<_>>(),
     })
 }
 
 fn constants(all: &Reproduction) -> Vec<Value> {
-    let standing = |standing: &Standing| match standing {
-        Standing::Published { source } => json!({ "published": source }),
-        Standing::Derived { from } => json!({ "derived": from }),
-        Standing::Assumed { why } => json!({ "assumed": why }),
-    };
     let one = |c: &Constant| {
-        let standing = standing(&c.standing);
-        json!({ "name": c.name, "value": c.value, "unit": c.unit, "standing": standing })
+        let standing = json!({ tables::standing(&c.value): c.value.source });
+        json!({ "name": c.name, "value": c.value.number, "unit": c.value.unit, "standing": standing })
     };
     all.simulated.constants.iter().map(one).collect()
 }

@@ -2,6 +2,7 @@
 
 use isochrone_report::html::{Badge, Figure, Page, Section};
 use isochrone_report::svg::{Axis, LineChart, LineSeries, Mark, Point, line_chart};
+use isochrone_units::Reading;
 use isochrone_workloads::figure4::{Curve, PUBLISHED};
 
 use super::terminal::{
@@ -13,8 +14,8 @@ use crate::papers::latency_checker::terminal::NO_ATLAS;
 
 /// The reproduction as a page.
 pub(crate) fn to_page(all: &Reproduction) -> Page {
-    let mut badges = vec![Badge::Note("published".to_owned()), Badge::Simulated];
-    badges.extend(all.measured.as_ref().map(|m| Badge::from_word(&m.reading)));
+    let mut badges = vec![Badge::Reading(Reading::Published), Badge::Reading(Reading::Simulated)];
+    badges.extend(all.measured.as_ref().map(|m| Badge::Reading(m.reading)));
     Page {
         title: "Hidden non-uniformity, beside its simulation and this machine".to_owned(),
         subtitle: "B. Gerofi et al.: Exploiting Hidden Non-uniformity of Uniform Memory Access on \
@@ -47,7 +48,7 @@ fn blocks(all: &Reproduction) -> Section {
             "{}: {}. The fastest access shown takes {:.1} ns.",
             blocks.level, blocks.what, blocks.fastest_ns
         ),
-        badge: Some(Badge::from_word(&blocks.reading)),
+        badge: Some(Badge::Reading(blocks.reading)),
         ..Figure::default()
     }));
     let missing = all.measured.is_none().then(|| NO_ATLAS.to_owned());
@@ -64,14 +65,14 @@ fn gains(all: &Reproduction) -> Section {
     let figures = all.curves().map(|(curve, ends)| Figure {
         svg: gain_chart(curve, ends),
         caption: format!("{}; the band is the least and the most of the runs.", shape(curve)),
-        badge: Some(Badge::Simulated),
+        badge: Some(Badge::Reading(Reading::Simulated)),
         table: Some(tables::gains(curve, ends)),
         open: false,
     });
     Section {
         id: "figure-4a".to_owned(),
         heading: "Figure 4a".to_owned(),
-        badge: Some(Badge::Simulated),
+        badge: Some(Badge::Reading(Reading::Simulated)),
         prose: vec![FIGURE_4A.to_owned()],
         figures: figures.collect(),
     }
@@ -112,7 +113,11 @@ fn gain_chart(curve: &Curve, range: Option<Ends<'_>>) -> String {
         })
     });
     let mut series = vec![
-        LineSeries { label: "simulated".to_owned(), points: ours.collect(), mark: Mark::Line },
+        LineSeries {
+            label: Reading::Simulated.to_string(),
+            points: ours.collect(),
+            mark: Mark::Line,
+        },
         flat(PUBLISHED.lowest),
         flat(PUBLISHED.highest),
     ];
@@ -127,15 +132,13 @@ fn gain_chart(curve: &Curve, range: Option<Ends<'_>>) -> String {
 }
 
 fn misses(all: &Reproduction) -> Section {
-    let figures = all
-        .simulated
-        .curves
-        .iter()
-        .map(|curve| table(&shape(curve), tables::misses(curve), Some(Badge::Simulated)));
+    let figures = all.simulated.curves.iter().map(|curve| {
+        table(&shape(curve), tables::misses(curve), Some(Badge::Reading(Reading::Simulated)))
+    });
     Section {
         id: "figure-4b".to_owned(),
         heading: "Figure 4b".to_owned(),
-        badge: Some(Badge::Simulated),
+        badge: Some(Badge::Reading(Reading::Simulated)),
         prose: vec![FIGURE_4B.to_owned(), NOT_COUNTED.to_owned()],
         figures: figures.collect(),
     }
@@ -145,14 +148,14 @@ fn model(all: &Reproduction) -> Section {
     Section {
         id: "model".to_owned(),
         heading: "What the simulation rests on".to_owned(),
-        badge: Some(Badge::Simulated),
+        badge: Some(Badge::Reading(Reading::Simulated)),
         prose: Vec::new(),
         figures: vec![
             table("Its constants.", tables::constants(all), None),
             table(
                 "What each assumption is worth, one run each.",
                 tables::variations(all),
-                Some(Badge::Simulated),
+                Some(Badge::Reading(Reading::Simulated)),
             ),
         ],
     }
@@ -167,7 +170,7 @@ fn this_machine(all: &Reproduction) -> Section {
     match &all.benched {
         None => section.prose.push(NO_BENCH.to_owned()),
         Some(benched) => {
-            let badge = Badge::from_word(&benched.reading);
+            let badge = Badge::Reading(benched.reading);
             section.prose.push(BENCHED.to_owned());
             section.badge = Some(badge.clone());
             section.figures.push(table(&benched.machine, tables::benched(benched), Some(badge)));

@@ -1,8 +1,10 @@
 //! The numbers of the figures as tables, each with its reading in its words.
 
+use isochrone_machine::Value;
 use isochrone_report::fmt;
 use isochrone_report::table::{Cell, Table};
-use isochrone_workloads::figure4::{Curve, Standing};
+use isochrone_units::{Reading, Standing};
+use isochrone_workloads::figure4::Curve;
 
 use super::{Benched, Ends, PUBLISHED_SPREAD, Reproduction, shape, spread, spread_of_a_block};
 use crate::papers::latency_checker::words::signed;
@@ -18,7 +20,7 @@ pub(super) fn figure2(all: &Reproduction) -> Table {
     table.row([
         "Xeon Phi 5110P, 60 cores".into(),
         "memory".into(),
-        "published".into(),
+        Reading::Published.as_str().into(),
         Cell::missing(),
         Cell::number(PUBLISHED_SPREAD, fmt::ratio(PUBLISHED_SPREAD)),
     ]);
@@ -41,7 +43,7 @@ pub(super) fn gains(curve: &Curve, ends: Option<Ends<'_>>) -> Table {
         ["cores", "gain, simulated", "least", "most"].map(str::to_owned).to_vec();
     let hops = ends.iter().flat_map(|ends| ends.hop_cycles);
     headers.extend(hops.map(|hop| format!("hop {}", fmt::significant(hop, 2))));
-    headers.push("published".to_owned());
+    headers.push(Reading::Published.to_string());
     let mut table = Table::new(headers);
     for (at, point) in curve.points.iter().enumerate() {
         let (mean, least, most) = point.gain();
@@ -85,20 +87,25 @@ pub(super) fn misses(curve: &Curve) -> Table {
     table
 }
 
+/// How a number is known, in a word: known ones were published, or derived from such.
+pub(super) const fn standing(value: &Value) -> &'static str {
+    match (value.standing, value.reading) {
+        (Standing::Known, Reading::Published) => Reading::Published.as_str(),
+        (Standing::Known, _) => "derived",
+        (other, _) => other.as_str(),
+    }
+}
+
 /// What the simulation is made of.
 pub(super) fn constants(all: &Reproduction) -> Table {
     let mut table = Table::new(["constant", "value", "unit", "how it is known"]);
     for constant in &all.simulated.constants {
-        let standing = match &constant.standing {
-            Standing::Published { source } => format!("published: {source}"),
-            Standing::Derived { from } => format!("derived: {from}"),
-            Standing::Assumed { why } => format!("assumed: {why}"),
-        };
+        let value = &constant.value;
         table.row([
             constant.name.clone().into(),
-            Cell::number(constant.value, fmt::significant(constant.value, 4)),
-            constant.unit.clone().into(),
-            standing.into(),
+            Cell::number(value.number, fmt::significant(value.number, 4)),
+            value.unit.clone().into(),
+            format!("{}: {}", standing(value), value.source).into(),
         ]);
     }
     table

@@ -74,7 +74,7 @@ fn the_spread_of_a_block_is_between_two_cores() {
         cores: vec![(0, vec![1.0, 2.0, 1.5]), (1, vec![1.5, 2.0, 1.0])],
         fastest_ns: 100.0,
         what: "made up".into(),
-        reading: "measured".into(),
+        reading: isochrone_units::Reading::Measured,
     };
     assert_eq!(spread(&blocks), Some(2.0));
     assert_eq!(spread_of_a_block(&blocks), Some(1.5));

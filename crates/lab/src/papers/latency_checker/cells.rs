@@ -61,12 +61,8 @@ impl Cell {
     }
 
     /// Where the cell's own number comes from: ours if there is one.
-    pub(crate) fn reading(&self) -> &'static str {
-        match (self.simulated, self.published) {
-            (Some(_), _) => Reading::Simulated.as_str(),
-            (None, Some(_)) => "published",
-            (None, None) => "unreadable",
-        }
+    pub(crate) fn reading(&self) -> Option<Reading> {
+        own_reading(self.simulated.map(|simulated| simulated.ns), self.published)
     }
 
     /// What has to be said of it.
@@ -78,6 +74,12 @@ impl Cell {
             (Some(_), Some(_), Some(_)) => self.role.as_str(),
         }
     }
+}
+
+/// Where a number comes from that is ours if there is one, else the poster's.
+fn own_reading(simulated: Option<f64>, published: Option<f64>) -> Option<Reading> {
+    let ours = simulated.map(|_| Reading::Simulated);
+    ours.or(published.map(|_| Reading::Published))
 }
 
 /// How far simulated cells are from published ones.
@@ -109,6 +111,13 @@ pub(crate) struct Printed {
     pub(crate) simulated: Option<f64>,
     /// What is odd about it.
     pub(crate) note: String,
+}
+
+impl Printed {
+    /// Where the number comes from: ours if there is one.
+    pub(crate) fn reading(&self) -> Option<Reading> {
+        own_reading(self.simulated, self.published)
+    }
 }
 
 /// One grid of the poster, published and simulated.
@@ -145,8 +154,8 @@ pub(crate) struct GridResult {
 /// Where the placement experiment puts the controller.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Located {
-    /// The cells it looked at: `"published"` or `"simulated"`.
-    pub(crate) reading: &'static str,
+    /// The cells it looked at: published or simulated.
+    pub(crate) reading: Reading,
     /// Best place in tiles, column and row.
     pub(crate) best: Option<(f64, f64)>,
     /// Where it truly is, where the numbers are a model's.
@@ -322,10 +331,10 @@ mod tests {
             role: Role::HeldOut,
             group: None,
         };
-        assert_eq!(cell(Some(1.0), Some(2.5)).reading(), "simulated");
+        assert_eq!(cell(Some(1.0), Some(2.5)).reading(), Some(Reading::Simulated));
         assert_eq!(cell(Some(1.0), Some(2.5)).error_ns(), Some(1.5));
-        assert_eq!(cell(Some(1.0), None).reading(), "published");
-        assert_eq!(cell(None, None).reading(), "unreadable");
+        assert_eq!(cell(Some(1.0), None).reading(), Some(Reading::Published));
+        assert_eq!(cell(None, None).reading(), None);
         assert_eq!(cell(None, Some(1.0)).note(), "unreadable in the poster's text");
         assert_eq!(cell(None, Some(1.0)).error_ns(), None);
     }

@@ -6,10 +6,10 @@
 //! number. Cores of one block are one place here: the model says nothing about chiplets.
 
 use anyhow::Context as _;
-use isochrone_machine::{Grid, Machine};
+use isochrone_machine::{Cost, Grid, Machine};
 
 use super::cells::{Cell, GridResult, Printed, Role, extremes};
-use super::constants::Constant;
+use super::constants::{self, Constant};
 use super::fit;
 use super::route::{Home, Network, Place, whole};
 use super::simulate::{HomePoints, Scene, measure};
@@ -78,7 +78,7 @@ impl Layout {
         let blocks = blocks(machine)?;
         let crossing_ns = machine
             .cost(CROSSING)
-            .and_then(|cost| cost.value.value())
+            .and_then(Cost::number)
             .with_context(|| format!("{} has no cost \"{CROSSING}\"", machine.name))?;
         let mean = |block: &Block| {
             let ns: Vec<f64> =
@@ -204,39 +204,37 @@ impl Layout {
     }
 
     fn constants(&self, machine: &Machine) -> Vec<Constant> {
-        let source = machine.cost(CROSSING).map_or(String::new(), |cost| match &cost.value {
-            isochrone_machine::Quantity::Known { source, .. } => source.clone(),
-            _ => "not published".to_owned(),
-        });
+        let source = machine.cost(CROSSING).and_then(Cost::known);
+        let source = source.map_or("not published", |known| known.source.as_str());
         let there_and_back = |ns: f64| words::ns(2.0 * ns);
         vec![
-            Constant::fitted(
+            constants::fitted(
                 "latency in the memory's own block",
                 words::ns(self.network.base_ns),
                 1,
             ),
-            Constant::fitted(
+            constants::fitted(
                 "one block to the side, there and back",
                 there_and_back(self.network.column_ns),
                 1,
             ),
-            Constant::fitted(
+            constants::fitted(
                 "one block up or down, there and back",
                 there_and_back(self.network.row_ns),
                 1,
             ),
-            Constant::fitted(
+            constants::fitted(
                 "whose memory was timed (block with the least mean)",
                 format!("region {}", self.blocks[self.memory].region),
                 1,
             ),
-            Constant::fitted(
+            constants::fitted(
                 "where the link ends (far block with the least mean)",
                 format!("region {}", self.blocks[self.entry].region),
                 1,
             ),
-            Constant::published("crossing the sockets", words::ns(self.crossing_ns), &source),
-            Constant::assumed(
+            constants::published("crossing the sockets", words::ns(self.crossing_ns), source),
+            constants::assumed(
                 "directories",
                 "at the controller".to_owned(),
                 "the text says nothing of the way inside a socket",

@@ -24,9 +24,9 @@ pub(crate) struct Blocks {
     pub(crate) fastest_ns: f64,
     /// What it shows, in one sentence.
     pub(crate) what: String,
-    /// The atlas's own reading where the lines were timed one by one; `"predicted"` where a
+    /// The atlas's own reading where the lines were timed one by one; predicted where a
     /// measured pattern says what a page's code makes of it.
-    pub(crate) reading: String,
+    pub(crate) reading: Reading,
 }
 
 impl Blocks {
@@ -65,8 +65,8 @@ pub(crate) fn consecutive_blocks(
         (_, Some(_)) => "the pattern of each core under the decoded code of each page",
         (_, None) => "the pattern of each core; the atlas has no page table, so one page is shown",
     };
-    let reading = match (map.form, contents.reading.as_str()) {
-        (Form::Pattern | Form::Flat, "measured") => Reading::Predicted.as_str(),
+    let reading = match (map.form, contents.reading) {
+        (Form::Pattern | Form::Flat, Reading::Measured) => Reading::Predicted,
         (_, own) => own,
     };
     let relative = |line: Vec<f64>| line.into_iter().map(|c| c / fastest).collect();
@@ -77,7 +77,7 @@ pub(crate) fn consecutive_blocks(
         cores: cycles.into_iter().map(|(core, line)| (core, relative(line))).collect(),
         fastest_ns,
         what: what.to_owned(),
-        reading: reading.to_owned(),
+        reading,
     })
 }
 

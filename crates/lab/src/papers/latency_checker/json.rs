@@ -1,11 +1,12 @@
 //! The reproduction as JSON: a row for each cell and each printed number, what the models were
 //! made of, and this machine's numbers under its own reading. Missing is `null`.
 
+use isochrone_units::{Reading, Standing};
 use serde_json::{Value, json};
 
 use super::Reproduction;
 use super::cells::{Cell, GridResult, Printed, Role, extremes};
-use super::constants::free_numbers;
+use super::constants::{free_numbers, standing};
 use super::measured::Measured;
 
 /// The whole as one JSON value.
@@ -17,7 +18,7 @@ pub(crate) fn to_json(all: &Reproduction) -> Value {
         "paper": "latency-checker",
         "seed": all.seed,
         "simulated_by": super::simulate::method(),
-        "simulated_noise_sd_ns": { "value": super::simulate::NOISE_SD_NS, "standing": "assumed" },
+        "simulated_noise_sd_ns": { "value": super::simulate::NOISE_SD_NS, "standing": Standing::Assumed },
         "grids": all.grids.iter().map(grid).collect::<Vec<_>>(),
         "rows": rows,
         "remarks": remarks.collect::<Vec<_>>(),
@@ -50,10 +51,14 @@ fn cell_row(grid: &GridResult, cell: &Cell) -> Value {
         "simulated": simulated.map(|s| s.ns),
         "simulated_interval": simulated.map(|s| [s.lo_ns, s.hi_ns]),
         "error_ns": cell.error_ns(),
-        "reading": cell.reading(),
+        "reading": word(cell.reading()),
         "used": used(cell.role),
         "note": cell.note(),
     })
+}
+
+fn word(reading: Option<Reading>) -> &'static str {
+    reading.map_or("unreadable", Reading::as_str)
 }
 
 fn used(role: Role) -> Option<&'static str> {
@@ -61,11 +66,6 @@ fn used(role: Role) -> Option<&'static str> {
 }
 
 fn printed_row(grid: &GridResult, row: &Printed) -> Value {
-    let reading = match (row.simulated, row.published) {
-        (Some(_), _) => "simulated",
-        (None, Some(_)) => "published",
-        (None, None) => "unreadable",
-    };
     json!({
         "id": format!("{}/{}", grid.id(), row.what),
         "machine": grid.machine,
@@ -74,7 +74,7 @@ fn printed_row(grid: &GridResult, row: &Printed) -> Value {
         "published": row.published,
         "simulated": row.simulated,
         "error_ns": row.published.zip(row.simulated).map(|(p, s)| s - p),
-        "reading": reading,
+        "reading": word(row.reading()),
         "note": row.note,
     })
 }
@@ -83,7 +83,7 @@ fn grid(grid: &GridResult) -> Value {
     let constants = grid
         .constants
         .iter()
-        .map(|c| json!({ "name": c.name, "value": c.value, "standing": c.standing.words() }));
+        .map(|c| json!({ "name": c.name, "value": c.value.number.words, "standing": standing(&c.value) }));
     let scores = grid.scores.iter().map(|score| {
         json!({
             "what": score.what,
@@ -92,13 +92,13 @@ fn grid(grid: &GridResult) -> Value {
             "rms_ns": score.rms_ns,
             "worst_ns": score.worst_ns,
             "explained": score.explained,
-            "reading": "simulated",
+            "reading": Reading::Simulated,
         })
     });
     let controllers = grid.controllers.iter().map(|c| {
         json!({
             "from": c.reading,
-            "reading": "predicted",
+            "reading": Reading::Predicted,
             "best": c.best.map(|p| [p.0, p.1]),
             "truth": c.truth.map(|p| [p.0, p.1]),
             "candidates": c.candidates.iter().map(|p| [p.0, p.1]).collect::<Vec<_>>(),

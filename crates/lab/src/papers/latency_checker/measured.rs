@@ -3,7 +3,7 @@
 //! nothing and fills nothing in.
 
 use isochrone_atlas_store::contents::{Cell, Contents};
-use isochrone_units::Level;
+use isochrone_units::{Level, Reading};
 
 use super::figure2::{Blocks, consecutive_blocks};
 
@@ -45,8 +45,8 @@ pub(crate) struct CoreLevel {
 /// This machine, as its atlas has it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Measured {
-    /// `"measured"` or `"simulated"`, as the atlas says.
-    pub(crate) reading: String,
+    /// Measured or simulated, as the atlas says.
+    pub(crate) reading: Reading,
     /// False if the run that made the atlas was interrupted.
     pub(crate) complete: bool,
     /// The machine in words.
@@ -65,7 +65,7 @@ impl Measured {
         let machine = &contents.machine;
         let model = machine.cpu.as_ref().and_then(|cpu| cpu.model_name.clone());
         Self {
-            reading: contents.reading.clone(),
+            reading: contents.reading,
             complete: contents.complete,
             title: model.unwrap_or_else(|| machine.title.clone()),
             regions: contents

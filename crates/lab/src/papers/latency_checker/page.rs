@@ -4,6 +4,7 @@
 
 use isochrone_report::fmt;
 use isochrone_report::html::{Badge, Figure, Page, Section};
+use isochrone_units::Reading;
 
 use super::cells::GridResult;
 use super::measured::Measured;
@@ -12,8 +13,12 @@ use super::{Reproduction, json, pictures, simulate, tables, terminal};
 
 /// The reproduction as a page.
 pub(crate) fn to_page(all: &Reproduction) -> Page {
-    let mut badges = vec![Badge::Note("published".to_owned()), Badge::Simulated, Badge::Predicted];
-    badges.extend(all.measured.as_ref().map(|m| Badge::from_word(&m.reading)));
+    let mut badges = vec![
+        Badge::Reading(Reading::Published),
+        Badge::Reading(Reading::Simulated),
+        Badge::Reading(Reading::Predicted),
+    ];
+    badges.extend(all.measured.as_ref().map(|m| Badge::Reading(m.reading)));
     badges.dedup();
     let mut sections: Vec<Section> = all.grids.iter().map(grid_section).collect();
     sections.push(placement_section(all));
@@ -53,7 +58,7 @@ fn grid_section(grid: &GridResult) -> Section {
     let mut figures = vec![Figure {
         svg: pictures::grids(grid),
         caption: format!("{}{tile}", caption(grid)),
-        badge: Some(Badge::Simulated),
+        badge: Some(Badge::Reading(Reading::Simulated)),
         table: Some(tables::cells(grid)),
         open: false,
     }];
@@ -62,13 +67,19 @@ fn grid_section(grid: &GridResult) -> Section {
         let caption = "Simulated less published. Held-out cells took no part in the fit; \
                        \"explained\" is the share of the cells' own variance."
             .to_owned();
-        figures.push(Figure { badge: Some(Badge::Simulated), ..lone(caption, scores) });
+        figures.push(Figure {
+            badge: Some(Badge::Reading(Reading::Simulated)),
+            ..lone(caption, scores)
+        });
     }
     let printed = tables::printed(grid);
     if !printed.is_empty() {
         let caption =
             "The numbers under the picture, and the same of the simulated grid.".to_owned();
-        figures.push(Figure { badge: Some(Badge::Simulated), ..lone(caption, printed) });
+        figures.push(Figure {
+            badge: Some(Badge::Reading(Reading::Simulated)),
+            ..lone(caption, printed)
+        });
     }
     let caption = format!("What the simulated machine is made of. {}", tables::count_words(grid));
     figures.push(lone(caption, tables::constants(&grid.constants)));
@@ -101,13 +112,13 @@ fn placement_section(all: &Reproduction) -> Section {
              the square is the controller, drawn outside the tile that it is nearest to.",
             grid.heading()
         ),
-        badge: Some(Badge::Predicted),
+        badge: Some(Badge::Reading(Reading::Predicted)),
         ..Figure::default()
     });
     Section {
         id: "placement".to_owned(),
         heading: "Where the controllers are".to_owned(),
-        badge: Some(Badge::Predicted),
+        badge: Some(Badge::Reading(Reading::Predicted)),
         prose: vec![
             "The poster tells the controller's place by eye. The placement experiment looks for \
              the tile from which latency grows best with hops, given the cores' places; it reads \
@@ -134,7 +145,7 @@ fn machine_section(all: &Reproduction) -> Section {
     match &all.measured {
         None => section.prose.push(NO_ATLAS.to_owned()),
         Some(measured) => {
-            section.badge = Some(Badge::from_word(&measured.reading));
+            section.badge = Some(Badge::Reading(measured.reading));
             section.prose.push(own_words(measured));
             section.figures = own_figures(measured);
         }
@@ -157,7 +168,7 @@ fn own_words(measured: &Measured) -> String {
 }
 
 fn own_figures(measured: &Measured) -> Vec<Figure> {
-    let badge = || Some(Badge::from_word(&measured.reading));
+    let badge = || Some(Badge::Reading(measured.reading));
     let mut figures: Vec<Figure> = measured
         .regions
         .iter()
@@ -187,7 +198,7 @@ fn own_figures(measured: &Measured) -> Vec<Figure> {
             blocks.cores.len(),
             blocks.fastest_ns
         ),
-        badge: Some(Badge::from_word(&blocks.reading)),
+        badge: Some(Badge::Reading(blocks.reading)),
         ..Figure::default()
     }));
     let levels = tables::levels(measured);

@@ -9,9 +9,10 @@ use anyhow::Context as _;
 use isochrone_machine::{Grid, Machine};
 use isochrone_probe::placement::locate_controller;
 use isochrone_stats::derive_seed;
+use isochrone_units::Reading;
 
 use super::cells::{Cell, GridResult, Located, Role};
-use super::constants::Constant;
+use super::constants::{self, Constant};
 use super::die::{Die, DrawnCore};
 use super::fit::Fitted;
 use super::route::{Home, Network, Place};
@@ -276,8 +277,8 @@ impl Silicon {
             }
         };
         vec![
-            side("published", None, |cell| cell.published),
-            side("simulated", truth, |cell| cell.simulated.map(|s| s.ns)),
+            side(Reading::Published, None, |cell| cell.published),
+            side(Reading::Simulated, truth, |cell| cell.simulated.map(|s| s.ns)),
         ]
     }
 
@@ -320,30 +321,30 @@ fn fill_unplaced(result: &mut GridResult, found: &[(DrawnCore, Simulated)]) {
 fn fitted_constants(fit: &Fitted) -> Vec<Constant> {
     let network = fit.network;
     vec![
-        Constant::fitted(BASE, words::ns(network.base_ns), 1),
-        Constant::fitted("from column to column", words::ns(network.column_ns), 1),
-        Constant::fitted("from row to row", words::ns(network.row_ns), 1),
-        Constant::fitted("the controller's place", words::place(fit.controller), 2),
+        constants::fitted(BASE, words::ns(network.base_ns), 1),
+        constants::fitted("from column to column", words::ns(network.column_ns), 1),
+        constants::fitted("from row to row", words::ns(network.row_ns), 1),
+        constants::fitted("the controller's place", words::place(fit.controller), 2),
     ]
 }
 
 /// The costs of the MCDRAM fit, untouched.
 fn carried_constants(network: &Network) -> Vec<Constant> {
-    let base = Constant::carried(BASE, words::ns(network.base_ns), MCDRAM_FIT);
+    let base = constants::carried(BASE, words::ns(network.base_ns), MCDRAM_FIT);
     vec![base, carried_hops(network)]
 }
 
 fn carried_hops(network: &Network) -> Constant {
     let value = format!("{} and {}", words::ns(network.column_ns), words::ns(network.row_ns));
-    Constant::carried("from column to column, from row to row", value, MCDRAM_FIT)
+    constants::carried("from column to column, from row to row", value, MCDRAM_FIT)
 }
 
 /// Hops of the MCDRAM fit and a base of its own, counted as `free` where this grid set it.
 fn ddr4_constants(network: &Network, free: usize) -> Vec<Constant> {
     let base = words::ns(network.base_ns);
     let base = match free {
-        0 => Constant::carried(BASE, base, "all2all-ddr4"),
-        free => Constant::fitted(BASE, base, free),
+        0 => constants::carried(BASE, base, "all2all-ddr4"),
+        free => constants::fitted(BASE, base, free),
     };
     vec![base, carried_hops(network)]
 }
@@ -358,18 +359,18 @@ fn mcdram_controllers(places: &[Place]) -> Constant {
     let value = format!("columns {} of rows {}", list(|p| p.0), list(|p| p.1));
     let why = "the poster draws one of eight; the outer columns above and below the tiles, of \
                which the SNC4 grid tells one";
-    Constant::assumed("MCDRAM controllers", value, why)
+    constants::assumed("MCDRAM controllers", value, why)
 }
 
 fn ddr4_controllers(places: &[Place; 2]) -> Constant {
     let value = format!("{} and {}", words::place(places[0]), words::place(places[1]));
     let why = format!("one from {DDR4_FIT}, the other its mirror image");
-    Constant::assumed("DDR4 controllers", value, &why)
+    constants::assumed("DDR4 controllers", value, &why)
 }
 
 fn directories(which: &str, why: &str) -> Constant {
     let why = format!("{why}; tiles without cores are not drawn and have no share");
-    Constant::assumed("directories", which.to_owned(), &why)
+    constants::assumed("directories", which.to_owned(), &why)
 }
 
 fn next_best(fit: &Fitted) -> String {

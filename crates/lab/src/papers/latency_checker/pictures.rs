@@ -6,6 +6,7 @@ use isochrone_report::svg::{
     Axis, FloorPlan, HeatMap, LineChart, LineSeries, Mark, Outline, Place, PlaceKind, Point,
     Verdict, floor_plan, heat_map, line_chart,
 };
+use isochrone_units::Reading;
 
 use super::cells::{Cell, GridResult, Located, extremes};
 use super::figure2::Blocks;
@@ -116,10 +117,10 @@ fn outside(at: (f64, f64), columns: u16, rows: u16) -> (f64, f64) {
     }
 }
 
-fn tiles(grid: &GridResult, reading: &str) -> Vec<Place> {
+fn tiles(grid: &GridResult, reading: Reading) -> Vec<Place> {
     let columns = grid.size.0 / grid.cores_per_tile.max(1);
     let values = fields(grid, (columns, grid.size.1), |cell| match reading {
-        "simulated" => cell.simulated.map(|s| s.ns),
+        Reading::Simulated => cell.simulated.map(|s| s.ns),
         _ => cell.published,
     });
     let tile_of = |at: (u16, u16)| (at.0 / grid.cores_per_tile.max(1), at.1);

@@ -3,9 +3,10 @@
 //! a header that says where it comes from.
 
 use isochrone_report::table::{Cell, Table};
+use isochrone_units::Reading;
 
 use super::cells::{Cell as GridCell, GridResult};
-use super::constants::{Constant, free_numbers};
+use super::constants::{Constant, free_numbers, standing};
 use super::measured::Measured;
 use super::simulate::Simulated;
 use super::words;
@@ -16,7 +17,13 @@ fn number(value: Option<f64>, write: fn(f64) -> String) -> Cell {
 
 /// The numbers under the picture.
 pub(super) fn printed(grid: &GridResult) -> Table {
-    let mut table = Table::new(["nanoseconds", "published", "simulated", "apart", "note"]);
+    let mut table = Table::new([
+        "nanoseconds",
+        Reading::Published.as_str(),
+        Reading::Simulated.as_str(),
+        "apart",
+        "note",
+    ]);
     for row in &grid.printed {
         let apart = row.published.zip(row.simulated).map(|(p, s)| s - p);
         table.row([
@@ -52,8 +59,8 @@ pub(super) fn constants(constants: &[Constant]) -> Table {
     for constant in constants {
         table.row([
             constant.name.as_str().into(),
-            constant.value.as_str().into(),
-            constant.standing.words().into(),
+            constant.value.number.words.as_str().into(),
+            standing(&constant.value).into(),
         ]);
     }
     table
@@ -103,7 +110,7 @@ fn row(cell: &GridCell) -> [Cell; 8] {
 
 /// This machine's own grid: every mode, core and region.
 pub(super) fn regions(measured: &Measured) -> Table {
-    let reading = &measured.reading;
+    let reading = measured.reading;
     let mut table = Table::new([
         "chase".to_owned(),
         "core".to_owned(),
@@ -131,7 +138,7 @@ pub(super) fn regions(measured: &Measured) -> Table {
 
 /// What the block levels say of each core.
 pub(super) fn levels(measured: &Measured) -> Table {
-    let reading = &measured.reading;
+    let reading = measured.reading;
     let mut table = Table::new([
         "level".to_owned(),
         "core".to_owned(),
@@ -156,12 +163,12 @@ pub(super) fn levels(measured: &Measured) -> Table {
 /// Ranges of all grids beside one another, each under its own reading; no row mixes two.
 pub(super) fn ranges(grids: &[GridResult], measured: Option<&Measured>) -> Table {
     let mut table = Table::new(["grid", "reading", "cells", "least, ns", "most, ns", "delta, ns"]);
-    let mut row = |name: String, reading: &str, values: Vec<f64>| {
+    let mut row = |name: String, reading: Reading, values: Vec<f64>| {
         let count = values.len();
         let range = super::cells::extremes(values.into_iter());
         table.row([
             name.into(),
-            reading.into(),
+            reading.as_str().into(),
             Cell::number(count as f64, count.to_string()),
             number(range.map(|r| r.0), words::cell),
             number(range.map(|r| r.1), words::cell),
@@ -170,14 +177,14 @@ pub(super) fn ranges(grids: &[GridResult], measured: Option<&Measured>) -> Table
     };
     for grid in grids {
         let published = grid.cells.iter().filter_map(|c| c.published).collect();
-        row(grid.grid.clone(), "published", published);
+        row(grid.grid.clone(), Reading::Published, published);
         let simulated = grid.cells.iter().filter_map(|c| Some(c.simulated?.ns)).collect();
-        row(grid.grid.clone(), "simulated", simulated);
+        row(grid.grid.clone(), Reading::Simulated, simulated);
     }
     if let Some(measured) = measured {
         for grid in &measured.regions {
             let values = grid.cells.iter().flatten().map(|cell| cell.median).collect();
-            row(format!("this machine, {} chase", grid.mode), &measured.reading, values);
+            row(format!("this machine, {} chase", grid.mode), measured.reading, values);
         }
     }
     table

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use isochrone_report::fmt;
 use isochrone_report::svg::{Strip, StripRow};
 use isochrone_report::term::{self, Colour};
-use isochrone_units::LINES_PER_PAGE;
+use isochrone_units::{LINES_PER_PAGE, Reading};
 
 use super::cells::{Cell, GridResult, Located, Role, Score};
 use super::figure2::Blocks;
@@ -168,7 +168,7 @@ fn panels(grid: &GridResult, width: usize) -> Vec<Panel> {
             push("published, under the core", &|c| value(c.published), true);
         }
         if placed(|cell| cell.simulated.is_some()) {
-            push("simulated", &|c| value(c.simulated.map(|s| s.ns)), false);
+            push(Reading::Simulated.as_str(), &|c| value(c.simulated.map(|s| s.ns)), false);
         }
         if placed(|cell| cell.error_ns().is_some()) {
             push("simulated less published (' fitted on, _ at the floor)", &gap, false);

@@ -9,7 +9,7 @@ use isochrone_atlas_store::contents::{
 };
 use isochrone_machine::{Core, Machine, Region};
 use isochrone_report::term::Colour;
-use isochrone_units::{CoreId, Level, RegionId};
+use isochrone_units::{CoreId, Level, Reading, RegionId};
 use serde_json::Value;
 
 use super::cells::{Cell, Role, Score};
@@ -196,7 +196,7 @@ fn nothing_simulated_is_called_measured() {
     let html = to_page(all).render();
     assert!(!html.contains("badge measured") && html.contains("badge simulated"));
     assert!(to_terminal(all, Colour::None, 100).contains("there is no atlas"));
-    let simulated = Contents { reading: "simulated".to_owned(), ..contents() };
+    let simulated = Contents { reading: Reading::Simulated, ..contents() };
     let all = with(&simulated);
     assert!(!to_page(&all).render().contains("badge measured"));
     assert_eq!(to_json(&all)["measured"]["reading"], "simulated");
@@ -273,7 +273,7 @@ fn figure_2_is_the_pattern_under_each_pages_key() {
     }
     assert_eq!(figure[0].1.len(), 128);
     let blocks = consecutive_blocks(&contents, Level::Llc, 2).unwrap();
-    assert_eq!((blocks.first_frame, blocks.reading.as_str()), (Some(0x12405), "predicted"));
+    assert_eq!((blocks.first_frame, blocks.reading), (Some(0x12405), Reading::Predicted));
     let longest = consecutive_blocks(&contents, Level::Llc, 999).unwrap();
     assert_eq!(longest.cores[0].1.len(), 20 * 64, "the run that there is");
 }
@@ -292,7 +292,7 @@ fn figure_2_without_a_page_table_or_without_a_pattern() {
         vec![(7, 0, line(50.0)), (7, 1, line(60.0)), (8, 0, line(40.0)), (9, 0, line(1.0))];
     let lines = consecutive_blocks(&contents, Level::Llc, 2).unwrap();
     assert_eq!((lines.first_frame, lines.cores.len()), (Some(7), 2));
-    assert_eq!(lines.reading, "measured", "each line was timed");
+    assert_eq!(lines.reading, Reading::Measured, "each line was timed");
     assert_eq!(lines.cores[1].1.len(), 64, "frame 8 lacks core 1");
     assert!((lines.cores[1].1[0] - 1.2).abs() < 1e-12);
     contents.levels.clear();
@@ -374,7 +374,7 @@ fn contents() -> Contents {
             vec![Some(measure(131.25)), Some(measure(132.1))],
         )],
         ..Contents::begun(
-            "measured",
+            Reading::Measured,
             Machine {
                 title: "Two cores".to_owned(),
                 cores: vec![core(0), core(1)],

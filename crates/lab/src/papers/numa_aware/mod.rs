@@ -13,11 +13,13 @@ mod traffic;
 #[cfg(test)]
 mod tests;
 
+use isochrone_machine::Constant;
 use isochrone_sim::coherence::{Distance, NumaSpec};
+use isochrone_units::Reading;
 use isochrone_workloads::numa::table2::{Range, Triad, latency_ns, triad_gbs, triad_over_switches};
 use serde_json::{Value, json};
 
-use crate::sim::constants::{Constant, FITTED_CELLS};
+use crate::sim::constants::{self, FITTED_CELLS};
 pub(crate) use page::to_page;
 pub(crate) use rows::Row;
 pub(crate) use runs::{Depth, Runs, plan};
@@ -79,12 +81,12 @@ impl Reproduction {
 pub(crate) fn to_json(all: &Reproduction) -> Value {
     json!({
         "paper": "P. Caheny et al., IEEE TPDS 2018",
-        "reading": "simulated",
+        "reading": Reading::Simulated,
         "machine": all.runs.machine,
         "verified": all.runs.records.values().all(|record| record.verified),
         "naft_rules": runs::NAFT_RULES.iter().map(|v| v.name()).collect::<Vec<_>>(),
         "free_constants": all.constants.len(),
-        "constants": all.constants,
+        "constants": constants::to_json(&all.constants),
         "fitted_cells": FITTED_CELLS,
         "rows": all.rows,
         "runs": all.runs.records.len(),

@@ -8,6 +8,7 @@ use isochrone_report::svg::{
 use isochrone_report::table::Table;
 use isochrone_sim::coherence::{Class, Direction};
 use isochrone_tasks::Regime;
+use isochrone_units::Reading;
 use isochrone_workloads::numa::Bench;
 
 use super::paper::{DI_PEAKS, FIGURE_THREADS, NAFT_PEAKS};
@@ -53,7 +54,7 @@ pub(crate) fn to_page(all: &Reproduction) -> Page {
         subtitle: "P. Caheny et al.: Reducing Cache Coherence Traffic with a NUMA-Aware Runtime Approach (IEEE \
                    TPDS 2018)"
             .to_owned(),
-        badges: vec![Badge::Note("published".to_owned()), Badge::Simulated],
+        badges: vec![Badge::Reading(Reading::Published), Badge::Reading(Reading::Simulated)],
         summary: terminal::head(all),
         facts: vec![("Machine".to_owned(), all.runs.machine.clone())],
         sections,
@@ -66,7 +67,7 @@ fn section(id: &str, heading: &str, figures: Vec<Figure>) -> Section {
     Section {
         id: id.to_owned(),
         heading: heading.to_owned(),
-        badge: Some(Badge::Simulated),
+        badge: Some(Badge::Reading(Reading::Simulated)),
         figures,
         ..Section::default()
     }
@@ -123,7 +124,7 @@ fn speedups(all: &Reproduction, bench: Bench) -> Figure {
         }),
         caption: "Over DFT with 16 threads; the dots are the peaks that the paper's text gives."
             .to_owned(),
-        badge: Some(Badge::Simulated),
+        badge: Some(Badge::Reading(Reading::Simulated)),
         table: Some(tables::figure_2(&all.runs, bench)),
         open: false,
     }
@@ -226,7 +227,7 @@ fn stacked(all: &Reproduction, bars: &Bars) -> Figure {
         }),
         caption: "16, 96 and 288 threads; DFT, DI and NAFT; all eight switches together."
             .to_owned(),
-        badge: Some(Badge::Simulated),
+        badge: Some(Badge::Reading(Reading::Simulated)),
         ..Figure::default()
     }
 }
@@ -252,7 +253,7 @@ fn by_module(all: &Reproduction) -> Figure {
         caption: "Whiskers are the least and the most of eight modules, the box the quartiles, the line the \
                   median."
             .to_owned(),
-        badge: Some(Badge::Simulated),
+        badge: Some(Badge::Reading(Reading::Simulated)),
         ..Figure::default()
     }
 }

@@ -18,7 +18,7 @@ fn record(key: Key, seconds: f64, lines: u64) -> Record {
         [[lines / 10; 2], [lines; 2], [lines; 2], [lines, 1], [1, lines], [lines / 2, lines]];
     Record {
         key,
-        reading: "simulated".into(),
+        reading: isochrone_units::Reading::Simulated,
         verified: true,
         seconds,
         setup_seconds: 0.0,

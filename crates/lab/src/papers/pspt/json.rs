@@ -2,10 +2,12 @@
 //! `null`.
 
 use isochrone_tier::simulated::Part;
+use isochrone_units::Reading;
 use isochrone_workloads::pspt::Cell;
 use serde_json::{Value, json};
 
 use super::Reproduction;
+use super::tables::standing;
 
 /// The whole as one JSON value.
 pub(crate) fn to_json(all: &Reproduction) -> Value {
@@ -20,21 +22,21 @@ pub(crate) fn to_json(all: &Reproduction) -> Value {
             "must": row.must,
             "pass": row.pass,
             "note": row.note,
-            "reading": "simulated",
+            "reading": Reading::Simulated,
         })
     });
     let constants = simulated.constants.iter().map(|constant| {
         json!({
             "name": constant.name,
-            "value": constant.value,
-            "unit": constant.unit,
-            "standing": constant.standing.as_str(),
-            "why": constant.why,
+            "value": constant.value.number,
+            "unit": constant.value.unit,
+            "standing": standing(&constant.value),
+            "why": constant.value.source,
         })
     });
     json!({
         "paper": "pspt",
-        "reading": "simulated",
+        "reading": Reading::Simulated,
         "seed": simulated.plan.seed,
         "compute_cycles_per_page": simulated.compute,
         "must": must,
@@ -65,6 +67,6 @@ fn case(all: &Reproduction, cell: &Cell) -> Value {
         "interrupts_per_evicted_page": outcome.interrupts,
         "accesses_through_stale_entries": outcome.stale,
         "strip_pages": cell.width,
-        "reading": "simulated",
+        "reading": Reading::Simulated,
     })
 }

@@ -3,6 +3,7 @@
 use isochrone_report::html::{Badge, Figure, Page, Section};
 use isochrone_report::svg::{Axis, LineChart, LineSeries, Mark, Point, Scale, line_chart};
 use isochrone_report::table::Table;
+use isochrone_units::Reading;
 use isochrone_workloads::pspt::{Mode, Smt};
 
 use super::terminal::{FIGURE_6, FIGURE_7, FIGURE_8, INTRODUCTION, ROWS, TABLES, summary};
@@ -29,7 +30,7 @@ pub(crate) fn to_page(all: &Reproduction) -> Page {
         subtitle: "B. Gerofi et al.: Partially Separated Page Tables for Efficient Operating System \
                    Assisted Hierarchical Memory Management on Heterogeneous Architectures (CCGrid 2013)"
             .to_owned(),
-        badges: vec![Badge::Note("published".to_owned()), Badge::Simulated],
+        badges: vec![Badge::Reading(Reading::Published), Badge::Reading(Reading::Simulated)],
         summary: std::iter::once(INTRODUCTION.to_owned()).chain(summary(all)).collect(),
         facts: vec![("Seed".to_owned(), seed.to_string())],
         sections,
@@ -42,7 +43,7 @@ fn section(id: &str, heading: &str, prose: &str, figures: Vec<Figure>) -> Sectio
     Section {
         id: id.to_owned(),
         heading: heading.to_owned(),
-        badge: Some(Badge::Simulated),
+        badge: Some(Badge::Reading(Reading::Simulated)),
         prose: vec![prose.to_owned()],
         figures,
     }
@@ -69,7 +70,7 @@ fn figure6(all: &Reproduction) -> Vec<Figure> {
     });
     let table = |mode: Mode| Figure {
         caption: mode.as_str().to_owned(),
-        badge: Some(Badge::Simulated),
+        badge: Some(Badge::Reading(Reading::Simulated)),
         table: Some(tables::breakdown(all, mode)),
         open: true,
         ..Figure::default()
@@ -79,7 +80,7 @@ fn figure6(all: &Reproduction) -> Vec<Figure> {
         caption: "Published: about 45 thousand with separated tables from 2 to 64, nearly 700 \
                   thousand with one set at 32."
             .to_owned(),
-        badge: Some(Badge::Simulated),
+        badge: Some(Badge::Reading(Reading::Simulated)),
         ..Figure::default()
     };
     vec![chart, table(Mode::Regular), table(Mode::Pspt)]
@@ -121,7 +122,7 @@ fn figure7(all: &Reproduction) -> Vec<Figure> {
                 apart: false,
             }),
             caption: smt.as_str().to_owned(),
-            badge: Some(Badge::Simulated),
+            badge: Some(Badge::Reading(Reading::Simulated)),
             table: Some(tables::runtimes(all, smt, steps)),
             open: false,
         }

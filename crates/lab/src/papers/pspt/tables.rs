@@ -1,8 +1,10 @@
 //! The numbers as tables.
 
+use isochrone_machine::Value;
 use isochrone_report::fmt;
 use isochrone_report::table::{Cell, Table};
 use isochrone_tier::simulated::Part;
+use isochrone_units::Standing;
 use isochrone_workloads::pspt::{Mode, PUBLISHED, Row, Smt};
 
 use super::{MODES, Reproduction, settings};
@@ -127,16 +129,25 @@ pub(super) fn prefetching(all: &Reproduction) -> Table {
     table
 }
 
+/// How a number is known, in a word.
+pub(super) const fn standing(value: &Value) -> &'static str {
+    match value.standing {
+        Standing::Known => value.reading.as_str(),
+        other => other.as_str(),
+    }
+}
+
 /// What it rests on.
 pub(super) fn constants(all: &Reproduction) -> Table {
     let mut table = Table::new(["constant", "value", "unit", "standing", "why"]);
     for constant in &all.simulated.constants {
+        let value = &constant.value;
         table.row([
-            constant.name.into(),
-            Cell::number(constant.value, fmt::significant(constant.value, 6)),
-            constant.unit.into(),
-            constant.standing.as_str().into(),
-            constant.why.into(),
+            constant.name.as_str().into(),
+            Cell::number(value.number, fmt::significant(value.number, 6)),
+            value.unit.as_str().into(),
+            standing(value).into(),
+            value.source.as_str().into(),
         ]);
     }
     table
