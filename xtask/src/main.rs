@@ -6,6 +6,7 @@
 mod ci;
 mod install;
 mod peer;
+mod readings;
 mod safety;
 mod tidy;
 mod vm;

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use isochrone_host::Meter;
+use isochrone_units::Reading;
 use serde_json::json;
 
 use figures::figures;
@@ -71,7 +72,7 @@ pub(crate) fn run(root: &Path, arguments: impl Iterator<Item = String>) -> Resul
     }
     let text = json!({
         "what": format!("isochrone and {PEER} {PEER_VERSION}, one pair of cores, fresh processes in turns"),
-        "reading": "measured",
+        "reading": Reading::Measured,
         "order": "block: ours, peer, peer, ours; after every second block a control: ours four times",
         "ours": OUR_ARGUMENTS.join(" "),
         "peer": PEER_ARGUMENTS.join(" "),

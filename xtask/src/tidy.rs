@@ -19,7 +19,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("alloc", &["units", "atlas", "decode", "os"]),
     ("malloc", &["units", "atlas", "os", "alloc"]),
     ("preload", &["malloc"]),
-    ("report", &[]),
+    ("report", &["units"]),
     ("sim", &["units", "machine", "stats"]),
     ("host", &["units", "machine", "os"]),
     ("atlas-store", &["units", "machine", "stats", "atlas"]),
@@ -129,6 +129,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         attributes(&folder, name, &mut breaches)?;
     }
     unlisted(root, &mut breaches)?;
+    crate::readings::check(root, &mut breaches)?;
     if breaches.is_empty() { Ok(()) } else { bail!("tidy:\n{}", breaches.join("\n")) }
 }
 
