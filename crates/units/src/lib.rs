@@ -1,8 +1,9 @@
 //! The words that every part of Isochrone shares: identifiers, units, and which reading a
 //! number comes from.
 //!
-//! This crate allocates nothing and has no dependency but, where a file of words is written or read, serde
-//! (feature `serde`), so that it can stand below the malloc replacement as well as below the simulator. It never does arithmetic beyond conversion.
+//! This crate allocates nothing and has no dependency but, where words are written or read, serde
+//! (feature `serde`), so that it can stand below the malloc replacement as well as below the simulator.
+//! It never does arithmetic beyond conversion.
 
 #![no_std]
 
