@@ -24,7 +24,10 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("host", &["units", "machine", "os"]),
     ("atlas-store", &["units", "machine", "stats", "atlas"]),
     ("places", &["host", "atlas-store"]),
-    ("probe", &["units", "machine", "stats", "os", "host", "sim", "atlas", "decode", "atlas-store"]),
+    (
+        "probe",
+        &["units", "machine", "stats", "os", "host", "sim", "atlas", "decode", "atlas-store"],
+    ),
     ("cla", &["units", "machine", "stats", "sim", "distance", "os"]),
     ("mpi", &["cla"]),
     ("capi", &["atlas-store", "cla", "host", "places", "tasks", "tier"]),
@@ -98,10 +101,12 @@ const FLOORS: &[(&str, &[&str])] = &[
     ),
 ];
 /// Crates that must build without the standard library.
-const NO_STD: &[&str] =
-    &["units", "machine", "stats", "os", "atlas", "decode", "distance", "alloc", "malloc", "preload"];
+const NO_STD: &[&str] = &[
+    "units", "machine", "stats", "os", "atlas", "decode", "distance", "alloc", "malloc", "preload",
+];
 /// Crates that must not allocate: the malloc replacement stands on them.
-const NO_ALLOC: &[&str] = &["units", "os", "atlas", "decode", "distance", "alloc", "malloc", "preload"];
+const NO_ALLOC: &[&str] =
+    &["units", "os", "atlas", "decode", "distance", "alloc", "malloc", "preload"];
 /// Crates in which `unsafe` may appear.
 const UNSAFE: &[&str] = &["os", "atlas-store", "malloc", "preload", "mpi", "capi"];
 /// Files in other crates in which it may appear: a folder, or a file without `.rs`.

@@ -20,7 +20,7 @@ fn atlas(far_ns: f64, terms: &[&str]) -> Vec<u8> {
     let core = |id| Core { id, ..Core::default() };
     let machine = Machine { cores: (0..CORES).map(core).collect(), ..Machine::default() };
     let clock = Clock { hz: 2e9, tick_cycles: 1, overhead_cycles: 0.0 };
-    let mut contents = Contents::begun("measured", machine, clock);
+    let mut contents = Contents::begun(isochrone_units::Reading::Measured, machine, clock);
     let cell = |ns: f64| Cell { lo: ns * 0.98, hi: ns * 1.02, ..Cell::single(ns) };
     let transfer = |at: u16| {
         let (a, b) = (at / CORES, at % CORES);

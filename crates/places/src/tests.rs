@@ -21,7 +21,7 @@ fn put(path: &Path, of: &Identity) -> PathBuf {
     let contents = Contents {
         fingerprint: Fingerprint { words: of.words.clone(), hash: of.hash },
         ..Contents::begun(
-            "measured",
+            isochrone_units::Reading::Measured,
             Machine { name: "made".to_owned(), ..Machine::default() },
             Clock { hz: 1e9, tick_cycles: 1, overhead_cycles: 0.0 },
         )

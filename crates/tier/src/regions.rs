@@ -63,7 +63,7 @@ mod tests {
         let contents = Contents {
             regions: vec![map],
             ..Contents::begun(
-                "measured",
+                isochrone_units::Reading::Measured,
                 Machine { name: "made".to_owned(), cores: machine_cores, ..Machine::default() },
                 Clock { hz: 1e9, tick_cycles: 1, overhead_cycles: 0.0 },
             )

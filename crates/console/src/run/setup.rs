@@ -182,7 +182,7 @@ mod tests {
         let contents = Contents {
             transfers: vec![transfers],
             ..Contents::begun(
-                "measured",
+                isochrone_units::Reading::Measured,
                 Machine { name: "made".to_owned(), cores, ..Machine::default() },
                 Clock { hz: 1e9, tick_cycles: 1, overhead_cycles: 0.0 },
             )

@@ -46,7 +46,7 @@ fn by_atlas(latencies: &[RegionMap], bandwidths: &[Bandwidth]) -> (Topology, Mea
         regions: latencies.to_vec(),
         bandwidth: bandwidths.to_vec(),
         ..Contents::begun(
-            "measured",
+            isochrone_units::Reading::Measured,
             Machine { name: "made".to_owned(), cores, ..Machine::default() },
             Clock { hz: 1e9, tick_cycles: 1, overhead_cycles: 0.0 },
         )
