@@ -73,7 +73,8 @@ pub(crate) fn map() -> &'static Map {
 pub(crate) fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
-        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../preload/Cargo.toml");
+        let manifest =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../arrange/preload/Cargo.toml");
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("preload");
         let built = Command::new(env!("CARGO"))
             .args(["build", "--release", "--manifest-path"])

@@ -1,5 +1,5 @@
 //! The atlas reader on arbitrary bytes: it opens or refuses them, answers every question or says
-//! that it does not know, and never panics. `crates/atlas-store/src/damage.rs` replays the stored
+//! that it does not know, and never panics. `crates/atlas/store/src/damage.rs` replays the stored
 //! corpus.
 //!
 //! Almost no random file has the right checksum, so each input is also tried with header and

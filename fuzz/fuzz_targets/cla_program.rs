@@ -1,5 +1,5 @@
 //! The parser of CLa programs on arbitrary text: it returns a program or an error, and what it accepts
-//! can be recorded or refused, without a panic or a hang. `crates/cla/src/language/tests.rs` replays the
+//! can be recorded or refused, without a panic or a hang. `crates/arrange/cla/src/language/tests.rs` replays the
 //! stored corpus.
 
 #![no_main]

@@ -1,5 +1,5 @@
 //! The reader of machine descriptions on arbitrary text: it returns a machine or an error, and
-//! never panics, hangs or takes memory out of proportion. `crates/host/tests/bad_files.rs`
+//! never panics, hangs or takes memory out of proportion. `crates/ground/host/tests/bad_files.rs`
 //! replays the stored corpus.
 
 #![no_main]

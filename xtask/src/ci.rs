@@ -12,7 +12,7 @@ type Step =
     (&'static str, &'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
 
 /// The preloaded library is a workspace of its own (see its manifest).
-const PRELOAD: &str = "crates/preload/Cargo.toml";
+const PRELOAD: &str = "crates/arrange/preload/Cargo.toml";
 
 const STEPS: &[Step] = &[
     ("format", "cargo", &["fmt", "--all", "--check"], &[]),

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-/// The name under which programs ask for the shared library (`crates/capi/build.rs`).
+/// The name under which programs ask for the shared library (`crates/use/capi/build.rs`).
 const SONAME: &str = "libisochrone.so.0";
 
 /// Builds the library and installs it below the folder that is named.
@@ -20,7 +20,7 @@ pub(crate) fn run(root: &Path, mut arguments: impl Iterator<Item = String>) -> R
     ensure!(built.success(), "the library was not built");
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let (built, capi) = (target.join("dist"), root.join("crates/capi"));
+    let (built, capi) = (target.join("dist"), root.join("crates/use/capi"));
     let library = Path::new(&prefix).join("lib");
     for (from, to) in [
         (built.join("libisochrone.so"), library.join(SONAME)),

@@ -11,7 +11,7 @@ mod tests {
     use std::path::PathBuf;
 
     fn corpus_directory() -> PathBuf {
-        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/alloc_ops")
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/corpus/alloc_ops")
     }
 
     /// What the word before the first hyphen promises.

@@ -282,7 +282,7 @@ proptest! {
 }
 
 fn corpus_directory() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/atlas_reader")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/corpus/atlas_reader")
 }
 
 /// What the name of a corpus file promises of it: the word before the first hyphen.

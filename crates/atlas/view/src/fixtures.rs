@@ -1,6 +1,7 @@
 //! Atlases for tests, as measuring would have filled them: two cores of a Zen 4 server, a mesh of
 //! 64 cores, a machine that follows no form, and a run that was interrupted before anything.
 
+use isochrone_atlas::Code;
 use isochrone_atlas_store::contents::{
     Bandwidth, Base, Cell, Clock, Contents, CostTerm, DriftEvent, Fingerprint, Form, Interaction,
     LevelMap, Matrix, MultiLineFit, PageBlock, Placement, Provenance, Quality, RegionMap,
@@ -9,17 +10,16 @@ use isochrone_atlas_store::contents::{
 use isochrone_machine::{
     Cache, CacheKind, Core, Cpu, HugePages, Machine, MachineState, Region, RegionKind,
 };
-use isochrone_probe::block::UNKNOWN_CODE;
 use isochrone_units::Reading;
 
 const HZ: f64 = 2.596e9;
 /// Latencies of the eight slices of the Zen 4 server's LLC, cycles.
-pub(super) const SLICES: [f32; 8] = [38.0, 33.0, 41.0, 36.0, 44.0, 39.0, 47.0, 42.0];
+pub const SLICES: [f32; 8] = [38.0, 33.0, 41.0, 36.0, 44.0, 39.0, 47.0, 42.0];
 /// Mean latencies of its three classes of pages in DRAM, cycles.
-pub(super) const CLASSES: [f32; 3] = [336.0, 352.0, 363.0];
+pub const CLASSES: [f32; 3] = [336.0, 352.0, 363.0];
 
 /// Numbers without a pattern (SplitMix64), the same every time.
-pub(super) fn mixed(i: u64) -> u64 {
+pub fn mixed(i: u64) -> u64 {
     let z = i.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x1234_5678_9abc_def1);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -30,7 +30,7 @@ fn byte(i: u64) -> u8 {
     mixed(i).to_le_bytes()[2]
 }
 
-pub(super) fn cell(median: f64, n: u32) -> Cell {
+pub(crate) fn cell(median: f64, n: u32) -> Cell {
     let (lo, hi) = (median * 0.99, median * 1.01);
     Cell { median, lo, hi, p5: median * 0.9, p95: median * 1.2, n }
 }
@@ -104,7 +104,7 @@ fn quality(mean_cycles: f64, near: f64, first: bool) -> Quality {
 }
 
 /// Eight slices by index bits 0 to 2; `turned` is what the other core sees.
-pub(super) fn sliced(turned: bool) -> Vec<f32> {
+pub fn sliced(turned: bool) -> Vec<f32> {
     let slice = |i: usize| if turned { 80.0 - SLICES[i % 8] } else { SLICES[i % 8] };
     (0..64).map(slice).collect()
 }
@@ -172,9 +172,9 @@ fn blocks(first: &[u64], llc: impl Fn(u64) -> u16, dram: impl Fn(u64) -> u16) ->
 }
 
 /// The class of a page of the Zen 4 server; one page was not decided.
-pub(super) fn dram_code(frame: u64) -> u16 {
+pub fn dram_code(frame: u64) -> u16 {
     match byte(frame) {
-        _ if frame == 0x1005 => UNKNOWN_CODE,
+        _ if frame == 0x1005 => Code::UNKNOWN.0,
         0..64 => 0,
         64..128 => 64,
         _ => 128,
@@ -248,7 +248,7 @@ fn event(at_s: f64, core: u16, kind: &str) -> DriftEvent {
 }
 
 /// Two virtual cores of a Zen 4 server.
-pub(crate) fn genoa() -> Contents {
+pub fn genoa() -> Contents {
     let shared = TransferMap {
         what: "one way: not measured, it needs 3 cores and 2 may be used".into(),
         ..transfers(2, "shared", |_, _| None)
@@ -317,13 +317,13 @@ pub(crate) fn genoa() -> Contents {
 }
 
 /// Latency of a canonical line for a core of the mesh, cycles: the way to one of 64 slices.
-pub(super) fn mesh_line(core: u16, line: u16) -> f32 {
+pub fn mesh_line(core: u16, line: u16) -> f32 {
     let hops = (core % 8).abs_diff(line % 8) + (core / 8).abs_diff(line / 8);
     60.0 + 3.0 * f32::from(hops)
 }
 
 /// A modelled mesh of 8 x 8 cores with four regions, every core with a base of its own.
-pub(super) fn mesh() -> Contents {
+pub fn mesh() -> Contents {
     let pattern = |core| (0..64).map(|line| mesh_line(core, line)).collect();
     let base = |core| Base { core, patterns: vec![pattern(core)], rounds: 20 };
     let level = LevelMap {
@@ -384,7 +384,7 @@ pub(super) fn mesh() -> Contents {
 }
 
 /// Pages of two cores that follow no form: measured line by line.
-pub(super) fn per_line() -> Contents {
+pub fn per_line() -> Contents {
     let lines = |frame: u64, core: u16| {
         let line = |i: u64| 40.0 + f32::from(byte(frame * 64 + i + u64::from(core))) / 16.0;
         (frame, core, (0..64).map(line).collect::<Vec<f32>>())
@@ -400,7 +400,7 @@ pub(super) fn per_line() -> Contents {
 }
 
 /// One pattern over 16 KiB, with keys of eight bits.
-pub(super) fn long_period() -> Contents {
+pub fn long_period() -> Contents {
     let pattern = |step: usize| (0..256).map(|i| 50.0 + ((i * step) % 251) as f32 / 10.0).collect();
     let level = LevelMap {
         period: 256,
@@ -417,13 +417,13 @@ pub(super) fn long_period() -> Contents {
 }
 
 /// A run that was interrupted before anything was measured, on a machine that says nothing.
-pub(super) fn empty() -> Contents {
+pub fn empty() -> Contents {
     let clock = Clock { hz: 0.0, tick_cycles: 0, overhead_cycles: 0.0 };
     Contents::begun(Reading::Measured, Machine::default(), clock)
 }
 
 /// Levels and matrices that were begun and hold nothing yet, or nothing that is a number.
-pub(super) fn hollow() -> Contents {
+pub fn hollow() -> Contents {
     let level = |form| LevelMap {
         form,
         reason: String::new(),
@@ -452,7 +452,7 @@ pub(super) fn hollow() -> Contents {
 }
 
 /// All of them.
-pub(super) fn all() -> Vec<(&'static str, Contents)> {
+pub fn all() -> Vec<(&'static str, Contents)> {
     vec![
         ("genoa", genoa()),
         ("mesh", mesh()),

@@ -6,8 +6,8 @@
 
 use std::collections::BTreeSet;
 
+use isochrone_atlas::Code;
 use isochrone_atlas_store::contents::{Base, Contents, Form, LevelMap, Quality};
-use isochrone_probe::block::UNKNOWN_CODE;
 use isochrone_stats::{mean, pearson};
 use isochrone_units::Level;
 
@@ -119,7 +119,7 @@ impl<'a> LevelView<'a> {
             let codes = if dram { &block.dram } else { &block.llc };
             (block.first_frame..)
                 .zip(codes.iter())
-                .map(|(frame, code)| (frame, Some(*code).filter(|c| *c != UNKNOWN_CODE)))
+                .map(|(frame, code)| (frame, Some(*code).filter(|c| *c != Code::UNKNOWN.0)))
         })
     }
 
@@ -283,7 +283,7 @@ pub(super) fn ends(values: &[f64]) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::fixtures::{CLASSES, SLICES, genoa, hollow, long_period, mesh};
+    use crate::fixtures::{CLASSES, SLICES, genoa, hollow, long_period, mesh};
 
     fn level(contents: &Contents, level: Level) -> LevelView<'_> {
         LevelView::find(contents, level).unwrap()

@@ -16,12 +16,11 @@ mod summary;
 mod text;
 mod words;
 
-#[cfg(test)]
-pub(crate) mod fixtures;
+#[cfg(any(test, feature = "fixtures"))]
+pub mod fixtures;
 #[cfg(test)]
 mod tests;
 
-#[allow(unused_imports, reason = "a part of what this module gives; `reproduce` draws it")]
-pub(crate) use figures::block::block_figure;
-pub(crate) use page::page;
-pub(crate) use summary::summary;
+pub use figures::block::block_figure;
+pub use page::page;
+pub use summary::summary;

@@ -13,7 +13,7 @@ use super::level::LevelView;
 use super::words;
 
 /// The report of an atlas. `figures_json` is embedded for programs.
-pub(crate) fn page(contents: &Contents, figures_json: Option<String>) -> Page {
+pub fn page(contents: &Contents, figures_json: Option<String>) -> Page {
     let machine = &contents.machine;
     let mut badges = vec![reading(contents)];
     if !contents.complete {

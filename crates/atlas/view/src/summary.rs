@@ -17,7 +17,7 @@ const STRIP_ROWS: usize = 8;
 const TALL: usize = 20;
 
 /// The summary of an atlas for a terminal of `width` columns.
-pub(crate) fn summary(contents: &Contents, colour: Colour, width: usize) -> String {
+pub fn summary(contents: &Contents, colour: Colour, width: usize) -> String {
     let mut text = Text::new(colour, width);
     machine(&mut text, contents);
     for view in LevelView::all(contents) {

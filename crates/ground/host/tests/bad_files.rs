@@ -279,7 +279,8 @@ source = "paper"
 
     #[test]
     fn the_stored_corpus_of_the_fuzzer_is_replayed() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/machine_toml");
+        let folder =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fuzz/corpus/machine_toml");
         let entries: Vec<_> = fs::read_dir(&folder).expect("the corpus is stored").collect();
         assert!(entries.len() >= 10, "{} has {} files", folder.display(), entries.len());
         for entry in entries {

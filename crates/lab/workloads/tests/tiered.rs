@@ -2,7 +2,7 @@
 
 #![allow(clippy::print_stdout, reason = "a test harness reports on standard output")]
 
-#[path = "../../tier/tests/live/harness.rs"]
+#[path = "../../../arrange/tier/tests/live/harness.rs"]
 mod harness;
 
 use harness::{Case, case};

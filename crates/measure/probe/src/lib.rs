@@ -12,7 +12,6 @@ pub mod block;
 pub mod capacity;
 pub mod live;
 pub mod multiline;
-pub mod placement;
 pub mod region;
 pub mod synthetic;
 pub mod target;

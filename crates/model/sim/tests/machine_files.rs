@@ -7,7 +7,7 @@ mod tests {
     use isochrone_sim::coherence::{Distance, Legs, NumaSpec, Topology};
 
     fn bullion_text() -> String {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines/bullion-s-16s.toml");
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../machines/bullion-s-16s.toml");
         std::fs::read_to_string(file).expect("bundled")
     }
 
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn as_many_sockets_as_there_may_be() {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines/hypothetical-64s.toml");
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../machines/hypothetical-64s.toml");
         let machine = find_machine(file).expect("right");
         let spec = NumaSpec::of(&machine).expect("possible");
         assert_eq!((spec.nodes.len(), spec.modules(), spec.cores()), (64, 32, 4096));

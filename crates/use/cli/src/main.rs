@@ -15,7 +15,6 @@ mod predict;
 mod run;
 mod show;
 mod tier;
-mod view;
 
 use std::process::ExitCode;
 

@@ -6,11 +6,11 @@ use anyhow::{Context, Result, bail};
 use isochrone_atlas_store::{MappedAtlas, load};
 use isochrone_report::fmt;
 use isochrone_units::{CoreId, Level, LineAddr};
+use isochrone_view as view;
 
 use crate::args::ShowArgs;
 use crate::map::{QueryFigures, figures};
 use crate::output::{Terminal, write_file};
-use crate::view;
 
 /// Runs the command.
 pub(crate) fn run(args: &ShowArgs, terminal: &Terminal) -> Result<ExitCode> {

@@ -7,10 +7,10 @@ use crate::check::{FaultKind, STATES_MAX, check};
 use crate::collectives::{Figure1, Tree};
 use crate::program::{Buffer, Compare, Line, Operation, Rank, Recorded, Span, record};
 
-const FIGURE_1: &str = include_str!("../../../../examples/cla/figure1.cla");
-const AGAIN: &str = include_str!("../../../../examples/cla/broadcast.cla");
-const DISSEMINATION: &str = include_str!("../../../../examples/cla/barrier.cla");
-const DEADLOCK: &str = include_str!("../../../../fuzz/corpus/cla_program/valid-deadlock.cla");
+const FIGURE_1: &str = include_str!("../../../../../examples/cla/figure1.cla");
+const AGAIN: &str = include_str!("../../../../../examples/cla/broadcast.cla");
+const DISSEMINATION: &str = include_str!("../../../../../examples/cla/barrier.cla");
+const DEADLOCK: &str = include_str!("../../../../../fuzz/corpus/cla_program/valid-deadlock.cla");
 
 fn program(text: &str) -> Program {
     parse("test.cla", text).unwrap_or_else(|error| panic!("{error}"))
@@ -170,7 +170,7 @@ fn what_cannot_be_done_is_told_with_its_place() {
 /// Files of the corpus begin with what must happen to them; the examples are valid.
 #[test]
 fn the_corpus_of_the_fuzz_target_and_the_examples_are_replayed() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
     let mut seen = [0, 0];
     for folder in ["fuzz/corpus/cla_program", "examples/cla"] {
         for entry in std::fs::read_dir(root.join(folder)).expect("the folder is there") {

@@ -10,7 +10,7 @@ use isochrone_report::table::{Cell, Table};
 use isochrone_units::{LINES_PER_PAGE, Level, Reading};
 
 use super::{derived, reading, spread};
-use crate::view::level::{LevelView, ends};
+use crate::level::{LevelView, ends};
 
 /// Cores drawn; the paper has four.
 const CORES: usize = 4;
@@ -33,7 +33,7 @@ struct Blocks {
 
 /// Relative latency (1.0 is the fastest access) of consecutive blocks from each core at one
 /// level; `None` where the atlas knows no difference between lines there.
-pub(crate) fn block_figure(contents: &Contents, level: Level) -> Option<Figure> {
+pub fn block_figure(contents: &Contents, level: Level) -> Option<Figure> {
     let view = LevelView::find(contents, level)?;
     let blocks = match view.map.form {
         Form::Pattern => by_codes(contents, &view).or_else(|| canonical(&view))?,
@@ -185,9 +185,7 @@ fn timed(contents: &Contents, view: &LevelView<'_>) -> Option<Blocks> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::fixtures::{
-        CLASSES, dram_code, genoa, long_period, mesh, mesh_line, per_line,
-    };
+    use crate::fixtures::{CLASSES, dram_code, genoa, long_period, mesh, mesh_line, per_line};
 
     fn ns(contents: &Contents, cycles: f32) -> Option<f64> {
         Some(contents.clock.ns(f64::from(cycles)))

@@ -11,8 +11,8 @@ use isochrone_report::table::{Cell, Table};
 use isochrone_stats::quantile;
 
 use super::{name, ns, percent, reading, spread, whole};
-use crate::view::level::{LevelView, ends};
-use crate::view::words;
+use crate::level::{LevelView, ends};
+use crate::words;
 
 /// Bases drawn with all their classes; of more, one class each (the shape is common to all).
 const BASES_IN_FULL: usize = 4;
@@ -24,7 +24,7 @@ const BARS: usize = 12;
 const CORES_OVERLAID: usize = 4;
 
 /// The base of every core as rows of lines; `None` where no base is worn or none has a shape.
-pub(in crate::view) fn base_strip(view: &LevelView<'_>) -> Option<Strip> {
+pub(crate) fn base_strip(view: &LevelView<'_>) -> Option<Strip> {
     if view.map.form != Form::Pattern {
         return None;
     }
@@ -53,7 +53,7 @@ pub(in crate::view) fn base_strip(view: &LevelView<'_>) -> Option<Strip> {
 }
 
 /// Mean latency of each class of pages from each core; `None` where there is one class.
-pub(in crate::view) fn class_map(view: &LevelView<'_>) -> Option<HeatMap> {
+pub(crate) fn class_map(view: &LevelView<'_>) -> Option<HeatMap> {
     let classes = usize::from(view.map.classes);
     if classes < 2 || view.map.form != Form::Pattern {
         return None;
@@ -87,7 +87,7 @@ fn means_differ(view: &LevelView<'_>) -> bool {
 }
 
 /// The strip of a level with the table of all bases ever seen.
-pub(in crate::view) fn strip_figure(contents: &Contents, view: &LevelView<'_>) -> Option<Figure> {
+pub(crate) fn strip_figure(contents: &Contents, view: &LevelView<'_>) -> Option<Figure> {
     let strip = base_strip(view)?;
     let some = match view.wearers().len() {
         n if n > BASES_DRAWN => format!(" {BASES_DRAWN} of {n} patterns are drawn."),
@@ -125,7 +125,7 @@ fn base_table(view: &LevelView<'_>) -> Table {
         let means = view.class_means_ns(base);
         for (class, pattern) in base.patterns.iter().enumerate() {
             let values: Vec<f64> = view.pattern_ns(pattern).into_iter().flatten().collect();
-            let ends = crate::view::level::ends(&values);
+            let ends = crate::level::ends(&values);
             table.row([
                 name(&format!("base {number}")),
                 name(&format!("core {}", base.core)),
@@ -142,7 +142,7 @@ fn base_table(view: &LevelView<'_>) -> Table {
 }
 
 /// The classes of pages from each core.
-pub(in crate::view) fn class_figure(contents: &Contents, view: &LevelView<'_>) -> Option<Figure> {
+pub(crate) fn class_figure(contents: &Contents, view: &LevelView<'_>) -> Option<Figure> {
     let map = class_map(view)?;
     let decoded = view.code_shares().1;
     let of = if decoded { "all decoded pages" } else { "the pages that were learnt from" };
@@ -162,7 +162,7 @@ pub(in crate::view) fn class_figure(contents: &Contents, view: &LevelView<'_>) -
 }
 
 /// Distributions of single lines in all levels.
-pub(in crate::view) fn histogram_figure(contents: &Contents) -> Option<Figure> {
+pub(crate) fn histogram_figure(contents: &Contents) -> Option<Figure> {
     let mut panels = Vec::new();
     let mut table = Table::new(
         ["level", "core", "lines", "5 %, ns", "25 %, ns", "median, ns"]
@@ -206,7 +206,7 @@ pub(in crate::view) fn histogram_figure(contents: &Contents) -> Option<Figure> {
 }
 
 /// How well each level's map predicts, a row a core; `None` where nothing was scored.
-pub(in crate::view) fn quality_figure(contents: &Contents) -> Option<Figure> {
+pub(crate) fn quality_figure(contents: &Contents) -> Option<Figure> {
     let head = ["level", "core", "mean, ns", "nearest quarter, ns", "nearer by", "90 % over 10 %"];
     let more = ["explained", "could be", "codes right", "lost to wrong codes"];
     let mut table = Table::new(head.into_iter().chain(more));
@@ -243,7 +243,7 @@ pub(in crate::view) fn quality_figure(contents: &Contents) -> Option<Figure> {
 }
 
 /// What decoding a page costs, a row a level; `None` where no page was decoded.
-pub(in crate::view) fn decoding_figure(contents: &Contents) -> Option<Figure> {
+pub(crate) fn decoding_figure(contents: &Contents) -> Option<Figure> {
     let mut table = Table::new(
         ["level", "put there by", "pages", "lines a page", "timed loads a page", "µs a page"]
             .into_iter()

@@ -9,8 +9,8 @@ use isochrone_report::table::{Cell, Table};
 use isochrone_stats::median;
 
 use super::{name, ns, reading, whole};
-use crate::view::level::ends;
-use crate::view::words::cells::{measured, mode_title, transfer_missing, transfer_title};
+use crate::level::ends;
+use crate::words::cells::{measured, mode_title, transfer_missing, transfer_title};
 
 /// Up to this many cells each has a row with its interval.
 const LONG_TABLE: usize = 400;
@@ -30,7 +30,7 @@ fn heat_map(matrix: &Matrix) -> HeatMap {
 }
 
 /// Core to core in one state; `None` if nothing was measured.
-pub(in crate::view) fn transfer_map(map: &TransferMap) -> Option<HeatMap> {
+pub(crate) fn transfer_map(map: &TransferMap) -> Option<HeatMap> {
     if measured(&map.latency_ns).is_empty() {
         return None;
     }
@@ -48,7 +48,7 @@ pub(in crate::view) fn transfer_map(map: &TransferMap) -> Option<HeatMap> {
 }
 
 /// Core-to-core figures, one a state that was measured.
-pub(in crate::view) fn transfer_figures(contents: &Contents) -> Vec<Figure> {
+pub(crate) fn transfer_figures(contents: &Contents) -> Vec<Figure> {
     let figure = |map: &TransferMap| {
         let drawn = transfer_map(map)?;
         let more = match map.latency_ns.cells.len() <= LONG_TABLE {
@@ -71,7 +71,7 @@ pub(in crate::view) fn transfer_figures(contents: &Contents) -> Vec<Figure> {
 }
 
 /// States without a figure, each with the reason.
-pub(in crate::view) fn transfers_missing(contents: &Contents) -> Vec<String> {
+pub(crate) fn transfers_missing(contents: &Contents) -> Vec<String> {
     let missing = contents.transfers.iter().filter(|map| measured(&map.latency_ns).is_empty());
     missing.map(|map| format!("{}: {}.", transfer_title(map), transfer_missing(map))).collect()
 }
@@ -83,7 +83,7 @@ fn region_modes(contents: &Contents) -> Vec<&RegionMap> {
 
 /// Core to region, one map a mode. Where there is one region, modes that go to memory share a
 /// map, a column each: a matrix of one column shows no difference between modes.
-pub(in crate::view) fn region_maps(contents: &Contents) -> Vec<HeatMap> {
+pub(crate) fn region_maps(contents: &Contents) -> Vec<HeatMap> {
     let modes = region_modes(contents);
     // In order the prefetcher hides memory: that is another scale altogether.
     let to_memory: Vec<&RegionMap> =
@@ -118,7 +118,7 @@ fn joined(maps: &[&RegionMap]) -> HeatMap {
 }
 
 /// Core-to-region figures: one for all modes, or one a mode.
-pub(in crate::view) fn region_figures(contents: &Contents) -> Vec<Figure> {
+pub(crate) fn region_figures(contents: &Contents) -> Vec<Figure> {
     let (modes, maps) = (region_modes(contents), region_maps(contents));
     let figure = |map: &HeatMap, caption: String, table: Table, open: bool| Figure {
         svg: svg::heat_map(map),

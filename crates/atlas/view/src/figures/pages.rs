@@ -7,15 +7,15 @@ use isochrone_report::svg::{self, KeyMap};
 use isochrone_report::table::Table;
 
 use super::{percent, reading, whole};
-use crate::view::level::LevelView;
-use crate::view::words;
+use crate::level::LevelView;
+use crate::words;
 
 /// Pages drawn: 64 MiB.
 const PAGES_DRAWN: usize = 16_384;
 
 /// What a level's codes look like: a figure, or a sentence where there is nothing to draw.
 #[derive(Clone, Debug)]
-pub(in crate::view) enum Pages {
+pub(crate) enum Pages {
     /// The map with its table.
     Map(Box<Figure>),
     /// Why there is no map.
@@ -23,7 +23,7 @@ pub(in crate::view) enum Pages {
 }
 
 /// The page-key map of a level.
-pub(in crate::view) fn key_map(contents: &Contents, view: &LevelView<'_>) -> Pages {
+pub(crate) fn key_map(contents: &Contents, view: &LevelView<'_>) -> Pages {
     let name = view.name();
     let place = words::lines::place(view);
     if view.map.form == Form::Flat {

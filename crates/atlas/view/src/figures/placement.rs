@@ -7,7 +7,7 @@ use isochrone_report::svg::{self, FloorPlan, Outline, Place, PlaceKind, Verdict}
 use isochrone_report::table::{Cell, Table};
 
 /// The floor plan; `None` if the run did not try.
-pub(in crate::view) fn placement_figure(contents: &Contents) -> Option<Figure> {
+pub(crate) fn placement_figure(contents: &Contents) -> Option<Figure> {
     let found = contents.placement.as_ref()?;
     let outline = match found.shape.as_str() {
         "ring" => Some(Outline::Ring),
@@ -44,7 +44,7 @@ pub(in crate::view) fn placement_figure(contents: &Contents) -> Option<Figure> {
 }
 
 /// What latencies of this reading suggest is no such reading itself.
-pub(in crate::view) fn badge(contents: &Contents) -> Badge {
+pub(crate) fn badge(contents: &Contents) -> Badge {
     Badge::Note(format!("inferred from {}", contents.reading))
 }
 

@@ -8,13 +8,13 @@ use isochrone_report::svg::{self, Axis, LineChart, LineSeries, Mark, Point, Scal
 use isochrone_report::table::{Cell, Table};
 
 use super::{ns, reading, whole};
-use crate::view::words;
+use crate::words;
 
 /// Pieces of a drawn fit.
 const CURVE_STEPS: i32 = 48;
 
 /// Multi-line transfers with their fit, one figure a fit that has points.
-pub(in crate::view) fn multiline_figures(contents: &Contents) -> Vec<Figure> {
+pub(crate) fn multiline_figures(contents: &Contents) -> Vec<Figure> {
     let figure = |fit: &MultiLineFit| Figure {
         svg: svg::line_chart(&chart(fit)),
         caption: format!(
@@ -94,7 +94,7 @@ fn table(fit: &MultiLineFit) -> Table {
 }
 
 /// Contention, congestion, stealing: over the number of participants where there are several.
-pub(in crate::view) fn interaction_figure(contents: &Contents) -> Option<Figure> {
+pub(crate) fn interaction_figure(contents: &Contents) -> Option<Figure> {
     if contents.interactions.is_empty() {
         return None;
     }
@@ -156,7 +156,7 @@ fn interaction_chart(all: &[Interaction]) -> Option<LineChart> {
 }
 
 /// What the model of collectives leaves out.
-pub(in crate::view) fn term_figure(contents: &Contents) -> Option<Figure> {
+pub(crate) fn term_figure(contents: &Contents) -> Option<Figure> {
     let mut table = Table::new([
         "term",
         "more, ns",
@@ -195,7 +195,7 @@ pub(in crate::view) fn term_figure(contents: &Contents) -> Option<Figure> {
 }
 
 /// Triad bandwidth as a table.
-pub(in crate::view) fn bandwidth_figure(contents: &Contents) -> Option<Figure> {
+pub(crate) fn bandwidth_figure(contents: &Contents) -> Option<Figure> {
     let mut table = Table::new(["cores", "region", "median, GB/s", "95 % from", "95 % to", "runs"]);
     for one in &contents.bandwidth {
         let cell = one.gb_per_s;

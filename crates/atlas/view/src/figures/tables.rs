@@ -7,8 +7,8 @@ use isochrone_report::html::Figure;
 use isochrone_report::table::{Cell, Table};
 
 use super::{ns, reading, whole};
-use crate::view::calendar::utc;
-use crate::view::words::machine::{governors, huge_pages, title};
+use crate::calendar::utc;
+use crate::words::machine::{governors, huge_pages, title};
 
 fn figure(contents: &Contents, caption: &str, table: Table) -> Figure {
     Figure {
@@ -29,7 +29,7 @@ fn pairs(head: [&str; 2], rows: Vec<(String, Option<String>)>) -> Table {
 }
 
 /// Tables of the machine itself: regions with their distances, caches.
-pub(in crate::view) fn machine_figures(contents: &Contents) -> Vec<Figure> {
+pub(crate) fn machine_figures(contents: &Contents) -> Vec<Figure> {
     let machine = &contents.machine;
     let mut figures = Vec::new();
     if !machine.regions.is_empty() {
@@ -95,7 +95,7 @@ fn cache_table(machine: &Machine) -> Table {
 }
 
 /// The state of the machine while it was measured; `None` where none was recorded.
-pub(in crate::view) fn state_figure(contents: &Contents) -> Option<Figure> {
+pub(crate) fn state_figure(contents: &Contents) -> Option<Figure> {
     let state = contents.state.as_ref()?;
     let yes = |set: bool| if set { "yes" } else { "no" }.to_owned();
     let load = |l: [f64; 3]| l.map(|v| format!("{v:.2}")).join(", ");
@@ -138,7 +138,7 @@ fn frequency(contents: &Contents) -> Option<String> {
 }
 
 /// What identifies the machine; `None` where no word does.
-pub(in crate::view) fn fingerprint_figure(contents: &Contents) -> Option<Figure> {
+pub(crate) fn fingerprint_figure(contents: &Contents) -> Option<Figure> {
     let print = &contents.fingerprint;
     let split = |word: &String| match word.split_once(": ") {
         Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
@@ -154,7 +154,7 @@ pub(in crate::view) fn fingerprint_figure(contents: &Contents) -> Option<Figure>
 }
 
 /// What moved; `None` where nothing did.
-pub(in crate::view) fn drift_figure(contents: &Contents) -> Option<Figure> {
+pub(crate) fn drift_figure(contents: &Contents) -> Option<Figure> {
     let head = ["at, s", "core", "kind", "loads dropped", "repaired in, ms", "what"];
     let mut table = Table::new(head);
     for event in &contents.drift {
@@ -173,7 +173,7 @@ pub(in crate::view) fn drift_figure(contents: &Contents) -> Option<Figure> {
 }
 
 /// How the run was made.
-pub(in crate::view) fn provenance_figure(contents: &Contents) -> Figure {
+pub(crate) fn provenance_figure(contents: &Contents) -> Figure {
     let from = &contents.provenance;
     let version = Some(&from.version).filter(|v| !v.is_empty());
     let options = match from.options.as_slice() {
@@ -195,7 +195,7 @@ pub(in crate::view) fn provenance_figure(contents: &Contents) -> Figure {
 }
 
 /// What was missing and what was done instead; `None` where nothing was.
-pub(in crate::view) fn missing_figure(contents: &Contents) -> Option<Figure> {
+pub(crate) fn missing_figure(contents: &Contents) -> Option<Figure> {
     let mut table = Table::new(["what was missing, and what was done instead"]);
     for line in &contents.provenance.missing {
         table.row([Cell::text(line.as_str())]);

@@ -9,12 +9,12 @@ use isochrone_stats::median;
 use super::{EACH_CORE, absent, and, cores, counted, sentence, span};
 
 /// A value with its interval, in the unit that fits.
-pub(in crate::view) fn interval(cell: &Cell) -> String {
+pub(crate) fn interval(cell: &Cell) -> String {
     fmt::interval_ns(cell.median, cell.lo, cell.hi)
 }
 
 /// Cells that were measured, each with its row and column.
-pub(in crate::view) fn measured(matrix: &Matrix) -> Vec<(usize, usize, Cell)> {
+pub(crate) fn measured(matrix: &Matrix) -> Vec<(usize, usize, Cell)> {
     let columns = matrix.columns.len().max(1);
     let known = matrix.cells.iter().enumerate().filter_map(|(at, cell)| Some((at, (*cell)?)));
     known
@@ -30,7 +30,7 @@ fn label(labels: &[String], at: usize) -> &str {
 }
 
 /// Line transfers, one sentence a coherence state.
-pub(in crate::view) fn transfers(contents: &Contents) -> Vec<String> {
+pub(crate) fn transfers(contents: &Contents) -> Vec<String> {
     if contents.transfers.is_empty() {
         return vec![absent(contents, "line transfers", 2)];
     }
@@ -38,7 +38,7 @@ pub(in crate::view) fn transfers(contents: &Contents) -> Vec<String> {
 }
 
 /// What was timed between two cores.
-pub(in crate::view) fn transfer_title(map: &TransferMap) -> String {
+pub(crate) fn transfer_title(map: &TransferMap) -> String {
     match map.state.as_str() {
         "cas" => "Compare-and-swap ping-pong, half a round trip".to_owned(),
         "modified" => "A line that its owner has written".to_owned(),
@@ -82,7 +82,7 @@ fn transfer(map: &TransferMap) -> String {
 }
 
 /// Why a state was not measured; the experiment says so behind what it is.
-pub(in crate::view) fn transfer_missing(map: &TransferMap) -> String {
+pub(crate) fn transfer_missing(map: &TransferMap) -> String {
     let why = map.what.split_once("not measured, ").map(|(_, why)| why);
     why.map_or("not measured".to_owned(), |why| format!("not measured: {why}"))
 }
@@ -112,7 +112,7 @@ fn spread(matrix: &Matrix, found: &[(usize, usize, Cell)], joined: &str) -> (Str
 }
 
 /// Region latency, one sentence a mode.
-pub(in crate::view) fn regions(contents: &Contents) -> Vec<String> {
+pub(crate) fn regions(contents: &Contents) -> Vec<String> {
     if contents.regions.is_empty() {
         return vec![absent(contents, "region latency", 1)];
     }
@@ -120,7 +120,7 @@ pub(in crate::view) fn regions(contents: &Contents) -> Vec<String> {
 }
 
 /// How the memory was walked through.
-pub(in crate::view) fn mode_title(map: &RegionMap) -> String {
+pub(crate) fn mode_title(map: &RegionMap) -> String {
     match map.mode.as_str() {
         "in-order" => "in order".to_owned(),
         "random" => "random order".to_owned(),
@@ -155,7 +155,7 @@ fn region(map: &RegionMap) -> String {
 }
 
 /// Fits of T = q + oN + cnN.
-pub(in crate::view) fn multiline(contents: &Contents) -> Vec<String> {
+pub(crate) fn multiline(contents: &Contents) -> Vec<String> {
     if contents.multiline.is_empty() {
         return vec![absent(contents, "multi-line transfers", 2)];
     }
@@ -177,7 +177,7 @@ fn fit(fit: &MultiLineFit) -> String {
 }
 
 /// What happens when several cores want the same, an entry for each kind that was measured.
-pub(in crate::view) fn interactions(contents: &Contents) -> Vec<String> {
+pub(crate) fn interactions(contents: &Contents) -> Vec<String> {
     let mut kinds: Vec<&str> = Vec::new();
     for one in contents.interactions.iter().filter(|one| one.ns.is_some()) {
         if !kinds.contains(&one.kind.as_str()) {
@@ -201,7 +201,7 @@ fn interaction(contents: &Contents, kind: &str) -> String {
 }
 
 /// What the model of collectives leaves out, or why it was not measured.
-pub(in crate::view) fn terms(contents: &Contents) -> Vec<String> {
+pub(crate) fn terms(contents: &Contents) -> Vec<String> {
     if contents.terms.is_empty() {
         return vec![absent(contents, "costs that the model leaves out", 2)];
     }
@@ -213,7 +213,7 @@ pub(in crate::view) fn terms(contents: &Contents) -> Vec<String> {
 }
 
 /// Triad bandwidth.
-pub(in crate::view) fn bandwidth(contents: &Contents) -> Vec<String> {
+pub(crate) fn bandwidth(contents: &Contents) -> Vec<String> {
     let all = &contents.bandwidth;
     if all.is_empty() {
         return vec![absent(contents, "bandwidth", 1)];

@@ -7,7 +7,7 @@ use isochrone_atlas_store::contents::{Form, Quality};
 use isochrone_report::fmt;
 
 use super::{EACH_CORE, and, cores, counted, sentence, span};
-use crate::view::level::{LevelView, Near, ends};
+use crate::level::{LevelView, Near, ends};
 
 /// Correlation from which two bases are called alike.
 const ALIKE: f64 = 0.9;
@@ -20,7 +20,7 @@ const MANY_CLASSES: usize = 4;
 const FAR: f64 = 1.12;
 
 /// All sentences of a level, the most important first.
-pub(in crate::view) fn level(view: &LevelView<'_>) -> Vec<String> {
+pub(crate) fn level(view: &LevelView<'_>) -> Vec<String> {
     let mut all = near(view);
     all.push(form(view).join(" "));
     all.extend(bases(view));
@@ -30,12 +30,12 @@ pub(in crate::view) fn level(view: &LevelView<'_>) -> Vec<String> {
 }
 
 /// `"the LLC"`, `"DRAM"`.
-pub(in crate::view) fn place(view: &LevelView<'_>) -> String {
+pub(crate) fn place(view: &LevelView<'_>) -> String {
     if view.map.level == "llc" { "the LLC".to_owned() } else { view.name() }
 }
 
 /// By how much the nearest quarter is nearer, from each core or over all.
-pub(in crate::view) fn near(view: &LevelView<'_>) -> Vec<String> {
+pub(crate) fn near(view: &LevelView<'_>) -> Vec<String> {
     let found: Vec<(u16, Near)> =
         view.cores().filter_map(|(place, core)| Some((core, view.near(place)?))).collect();
     if found.len() <= EACH_CORE {
@@ -70,7 +70,7 @@ fn near_one(view: &LevelView<'_>, core: u16, near: &Near) -> String {
 }
 
 /// The form that was found, and why it is believed.
-pub(in crate::view) fn form(view: &LevelView<'_>) -> Vec<String> {
+pub(crate) fn form(view: &LevelView<'_>) -> Vec<String> {
     let place = place(view);
     let reason = view.map.reason.trim().trim_end_matches('.');
     let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };
@@ -188,7 +188,7 @@ fn shape(view: &LevelView<'_>) -> Option<String> {
 }
 
 /// How the bases of different cores relate.
-pub(in crate::view) fn bases(view: &LevelView<'_>) -> Option<String> {
+pub(crate) fn bases(view: &LevelView<'_>) -> Option<String> {
     let worn = view.wearers();
     let likeness = view.likeness();
     if let ([(_, _, first)], true) = (worn.as_slice(), likeness.is_empty()) {
@@ -214,7 +214,7 @@ pub(in crate::view) fn bases(view: &LevelView<'_>) -> Option<String> {
 }
 
 /// What it takes to know a page.
-pub(in crate::view) fn decoding(view: &LevelView<'_>) -> Option<String> {
+pub(crate) fn decoding(view: &LevelView<'_>) -> Option<String> {
     let quality = view.decoding()?;
     let mut how = Vec::new();
     how.extend(quality.lines_per_page.map(|n| format!("{} lines", fmt::significant(n, 3))));
@@ -235,7 +235,7 @@ fn breakdown(quality: &Quality) -> String {
 }
 
 /// How well the map predicts pages that it was not learnt from.
-pub(in crate::view) fn score(view: &LevelView<'_>) -> Option<String> {
+pub(crate) fn score(view: &LevelView<'_>) -> Option<String> {
     let all = &view.map.quality;
     let gather = |of: fn(&Quality) -> Option<f64>| all.iter().filter_map(of).collect::<Vec<f64>>();
     let pages = all.iter().map(|q| q.heldout_pages).max().filter(|n| *n > 0)?;

@@ -8,19 +8,19 @@ use isochrone_units::CoreId;
 use super::counted;
 
 /// What the machine calls itself; a name where it has no title.
-pub(in crate::view) fn title(machine: &Machine) -> String {
+pub(crate) fn title(machine: &Machine) -> String {
     let words = [&machine.title, &machine.name];
     words.into_iter().find(|w| !w.is_empty()).map_or("unnamed machine", String::as_str).to_owned()
 }
 
 /// Its reading, with `"incomplete"` where it is.
-pub(in crate::view) fn mark(contents: &Contents) -> String {
+pub(crate) fn mark(contents: &Contents) -> String {
     let reading = contents.reading;
     if contents.complete { reading.to_string() } else { format!("{reading}, incomplete") }
 }
 
 /// Cores, memory and caches.
-pub(in crate::view) fn parts(machine: &Machine) -> String {
+pub(crate) fn parts(machine: &Machine) -> String {
     if machine.cores.is_empty() && machine.regions.is_empty() {
         return "Its cores and regions are not recorded.".to_owned();
     }
@@ -58,7 +58,7 @@ fn caches(machine: &Machine) -> Option<String> {
 }
 
 /// Hypervisor, kernel, pages.
-pub(in crate::view) fn state(contents: &Contents) -> String {
+pub(crate) fn state(contents: &Contents) -> String {
     let Some(state) = &contents.state else {
         return "The state of the machine is not recorded.".to_owned();
     };
@@ -74,7 +74,7 @@ pub(in crate::view) fn state(contents: &Contents) -> String {
 }
 
 /// What huge pages there are.
-pub(in crate::view) fn huge_pages(state: &MachineState) -> Option<String> {
+pub(crate) fn huge_pages(state: &MachineState) -> Option<String> {
     let pools = state.huge_pages.iter().filter(|pool| pool.total > 0).map(|pool| {
         format!("{} of {} pages of {} free", pool.free, pool.total, fmt::bytes(pool.page_bytes))
     });
@@ -84,7 +84,7 @@ pub(in crate::view) fn huge_pages(state: &MachineState) -> Option<String> {
 }
 
 /// The governors that some core has, each once.
-pub(in crate::view) fn governors(state: &MachineState) -> Option<String> {
+pub(crate) fn governors(state: &MachineState) -> Option<String> {
     let mut names: Vec<&str> =
         state.governors.iter().filter_map(|(_, name)| name.as_deref()).collect();
     names.sort_unstable();
@@ -93,7 +93,7 @@ pub(in crate::view) fn governors(state: &MachineState) -> Option<String> {
 }
 
 /// The clock behind all numbers.
-pub(in crate::view) fn clock(clock: &Clock) -> String {
+pub(crate) fn clock(clock: &Clock) -> String {
     if !(clock.hz.is_finite() && clock.hz > 0.0) {
         return "The clock was not calibrated.".to_owned();
     }
@@ -109,7 +109,7 @@ pub(in crate::view) fn clock(clock: &Clock) -> String {
 }
 
 /// How much of the last-level cache the cores get, by what a chase found.
-pub(in crate::view) fn llc_shares(contents: &Contents) -> Option<String> {
+pub(crate) fn llc_shares(contents: &Contents) -> Option<String> {
     let shares: Vec<(u16, u64)> =
         contents.llc_shares.iter().filter_map(|share| Some((share.core, share.bytes?))).collect();
     let (core, least) = *shares.iter().min_by_key(|share| share.1)?;
@@ -122,7 +122,7 @@ pub(in crate::view) fn llc_shares(contents: &Contents) -> Option<String> {
 }
 
 /// Which pages the atlas knows.
-pub(in crate::view) fn pages(contents: &Contents) -> String {
+pub(crate) fn pages(contents: &Contents) -> String {
     let known = contents.pages.len() as u64 * 512;
     if known == 0 {
         return "The atlas holds no page's code: a program decodes its own pages by the patterns."

@@ -4,13 +4,13 @@ use isochrone_atlas_store::contents::{Contents, DriftEvent};
 use isochrone_report::fmt;
 
 use super::{absent, counted, sentence};
-use crate::view::calendar::utc;
+use crate::calendar::utc;
 
 /// Drift events that are named one by one.
 const NAMED: usize = 3;
 
 /// Where cores and controllers seem to sit.
-pub(in crate::view) fn placement(contents: &Contents) -> Vec<String> {
+pub(crate) fn placement(contents: &Contents) -> Vec<String> {
     let Some(found) = &contents.placement else {
         return vec![absent(contents, "placement", 1)];
     };
@@ -29,7 +29,7 @@ pub(in crate::view) fn placement(contents: &Contents) -> Vec<String> {
 }
 
 /// What moved while measuring: counted by kind, and the last ones.
-pub(in crate::view) fn drift(contents: &Contents) -> Vec<String> {
+pub(crate) fn drift(contents: &Contents) -> Vec<String> {
     let events = &contents.drift;
     if events.is_empty() {
         return vec!["Nothing was seen to move while measuring.".to_owned()];
@@ -55,7 +55,7 @@ pub(in crate::view) fn drift(contents: &Contents) -> Vec<String> {
 }
 
 /// The last drift events, one line each, oldest first.
-pub(in crate::view) fn last_drift(contents: &Contents) -> Vec<String> {
+pub(crate) fn last_drift(contents: &Contents) -> Vec<String> {
     let first = contents.drift.len().saturating_sub(NAMED);
     contents.drift[first..].iter().map(event).collect()
 }
@@ -71,7 +71,7 @@ fn event(event: &DriftEvent) -> String {
 }
 
 /// When, how long and with which seed.
-pub(in crate::view) fn provenance(contents: &Contents) -> String {
+pub(crate) fn provenance(contents: &Contents) -> String {
     let from = &contents.provenance;
     let when = utc(from.started_unix_s).map_or(String::new(), |date| format!(" on {date}"));
     let version = match from.version.as_str() {

@@ -170,7 +170,7 @@ pub(crate) struct TierArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
     /// Another pager to compare with: `umap=PATH`, a library built from
-    /// crates/lab/src/bench/tier/peers/umap.cpp.
+    /// crates/lab/isochrone-lab/src/bench/tier/peers/umap.cpp.
     #[arg(long, value_name = "NAME=PATH")]
     pub(crate) peer: Option<String>,
     #[command(flatten)]

@@ -4,7 +4,7 @@ use clap::CommandFactory;
 
 use super::*;
 
-#[path = "../../../../tests/examples.rs"]
+#[path = "../../../../../tests/examples.rs"]
 mod examples;
 
 #[test]

@@ -248,8 +248,8 @@ mod tests {
     use isochrone_cla::language::parse;
     use isochrone_cla::program::Rank;
 
-    const REDUCE: &str = include_str!("../../../../examples/cla/reduce.cla");
-    const CIRCLE: &str = include_str!("../../../../fuzz/corpus/cla_program/valid-deadlock.cla");
+    const REDUCE: &str = include_str!("../../../../../examples/cla/reduce.cla");
+    const CIRCLE: &str = include_str!("../../../../../fuzz/corpus/cla_program/valid-deadlock.cla");
 
     fn program(text: &str) -> Program {
         parse("test.cla", text).unwrap_or_else(|error| panic!("{error}"))

@@ -7,7 +7,7 @@ use super::{found, line_costs};
 use crate::args::{ClaArgs, Cli, ColourChoice, Command};
 use crate::output::Terminal;
 
-const FIGURE_1: &str = include_str!("../../../../examples/cla/figure1.cla");
+const FIGURE_1: &str = include_str!("../../../../../examples/cla/figure1.cla");
 
 fn args(rest: &str) -> ClaArgs {
     let line = format!("isochrone cla figure1.cla --machine xeon-e5-2660-2s {rest}");
@@ -58,7 +58,7 @@ fn examples_run_live() {
     ] {
         let rounds = if example == "barrier" { "--set rounds=2" } else { "" };
         let args = args(&format!("--threads {threads} {rounds} --seeds 1 --live 30"));
-        let path = format!("{}/../../examples/cla/{example}.cla", env!("CARGO_MANIFEST_DIR"));
+        let path = format!("{}/../../../examples/cla/{example}.cla", env!("CARGO_MANIFEST_DIR"));
         let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
         let program = parse(example, &text).unwrap_or_else(|e| panic!("{e}"));
         let table = line_costs::of(args.machine.as_deref(), None, false, &plain())

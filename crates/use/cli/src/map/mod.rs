@@ -13,11 +13,11 @@ use anyhow::{Context, Result};
 use isochrone_atlas_store::contents::Contents;
 use isochrone_atlas_store::encode;
 use isochrone_report::fmt;
+use isochrone_view as view;
 
 use crate::args::MapArgs;
 use crate::output::{Terminal, cache_folder, words};
 use crate::progress::{Interrupt, Progress};
-use crate::view;
 
 use targets::Targets;
 

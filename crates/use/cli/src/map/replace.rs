@@ -100,8 +100,8 @@ fn own(path: &Path, new: &Contents) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::fixtures::genoa;
     use isochrone_atlas_store::save;
+    use isochrone_view::fixtures::genoa;
 
     /// What becomes of the second where the first lies, by the name that it gets.
     fn beside(first: &Contents, second: &Contents) -> (String, Option<String>) {
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(place(b""), path);
         assert_eq!(place(b"words"), path);
         assert_eq!(place(&bytes[..bytes.len() / 2]), path);
-        let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/atlas_reader");
+        let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../fuzz/corpus/atlas_reader");
         let future = std::fs::read(format!("{corpus}/future-major")).unwrap();
         assert_eq!(place(&future), folder.path().join("a.atlas.partial"));
     }

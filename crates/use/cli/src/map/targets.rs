@@ -160,9 +160,9 @@ impl Texts {
 mod tests {
     use super::*;
     use crate::args::{Cli, ColourChoice, Command};
-    use crate::view::fixtures::genoa;
     use clap::Parser;
     use isochrone_atlas_store::{encode, load};
+    use isochrone_view::fixtures::genoa;
     use std::fs;
 
     /// What `isochrone map` takes, in a folder.

@@ -7,7 +7,7 @@
 
 use anyhow::Context as _;
 use isochrone_machine::{Grid, Machine};
-use isochrone_probe::placement::locate_controller;
+use isochrone_placement::locate_controller;
 use isochrone_stats::derive_seed;
 use isochrone_units::Reading;
 

@@ -4,7 +4,7 @@
  *   PROGRAM empty nodep|3dep TASKS WORKERS RUNS             seconds of each run and the share of tasks that
  *                                                           the registering thread did not run
  *
- * The arithmetic is that of crates/workloads/src/taskbench. */
+ * The arithmetic is that of crates/lab/workloads/src/taskbench. */
 #ifndef COMMON_H
 #define COMMON_H
 
