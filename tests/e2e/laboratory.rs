@@ -1,5 +1,5 @@
-//! Commands of the laboratory: handed on to `isochrone-lab` of the same build, which is looked for beside the command and
-//! in `../libexec`, and named where it is absent.
+//! Commands of the laboratory: handed on to `isochrone-lab` of the same build, which is looked for beside the command
+//! and in `../libexec`, and named where it is absent.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

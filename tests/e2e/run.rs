@@ -141,7 +141,8 @@ fn processes_of_a_run_are_bound_to_different_cores() {
     let _machine = mapped_machine();
     // Each says where it is bound, and stays while the other one begins.
     let script = r#"open F, "/proc/self/status"; my @a = map { "x" x 24 . $_ } 1..200000;
-        while (<F>) { print if /Cpus_allowed_list/ } $| = 1; for (1..50) { last if -e $ARGV[0]; select undef, undef, undef, 0.1 }"#;
+        while (<F>) { print if /Cpus_allowed_list/ } $| = 1;
+        for (1..50) { last if -e $ARGV[0]; select undef, undef, undef, 0.1 }"#;
     let both = format!(
         "perl -e '{script}' stop > a & perl -e '{script}' stop > b & \
          sleep 1; touch stop; wait; cat a b; \

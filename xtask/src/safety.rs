@@ -292,7 +292,11 @@ mod tests {
 
     #[test]
     fn shares_are_of_bytes_and_small_processes_do_not_count_as_large() {
-        let process = |placed: u64, placeable: u64| json!({ "placed": { "bytes": placed }, "placeable": { "bytes": placeable }, "threads": 2 });
+        let bytes = |count: u64| json!({ "bytes": count });
+        let process = |placed: u64, placeable: u64| {
+            let (placed, placeable) = (bytes(placed), bytes(placeable));
+            json!({ "placed": placed, "placeable": placeable, "threads": 2 })
+        };
         let record = json!({ "processes": [process(19 << 20, 20 << 20), process(0, 1 << 20)] });
         let placed = Placed::of(&record);
         assert_eq!((placed.processes, placed.large_processes, placed.threads), (2, 1, 4));

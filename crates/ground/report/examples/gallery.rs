@@ -365,9 +365,16 @@ fn main() -> io::Result<()> {
     let page = Page {
         title: "Demo data: latency atlas of an invented machine".into(),
         subtitle: "Every number on this page is made up to show the figures.".into(),
-        badges: vec![Badge::Reading(Reading::Measured), Badge::Reading(Reading::Simulated), Badge::Warning("demo data".into()), Badge::Note("quick".into())],
+        badges: vec![
+            Badge::Reading(Reading::Measured),
+            Badge::Reading(Reading::Simulated),
+            Badge::Warning("demo data".into()),
+            Badge::Note("quick".into()),
+        ],
         summary: vec![
-            "From core 0, the nearest quarter of the lines is 24 % nearer than the mean in the last-level cache.".into(),
+            "From core 0, the nearest quarter of the lines is 24 % nearer than the mean in the last-level \
+             cache."
+                .into(),
             "DRAM pages fall into three classes, 138, 145 and 150 ns away; within a page the lines are alike.".into(),
             "A line written by one core reaches the other in 59.8 ns; over the best line in 51.2 ns.".into(),
         ],

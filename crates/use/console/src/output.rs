@@ -73,6 +73,11 @@ pub fn search_path() -> OsString {
     std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())
 }
 
+/// Where files go that nobody keeps (`TMPDIR`).
+pub fn temporary_folder() -> PathBuf {
+    std::env::temp_dir()
+}
+
 /// An environment variable of the user's.
 pub fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name)

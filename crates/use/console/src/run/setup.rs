@@ -36,7 +36,7 @@ pub fn policy(mode: Mode, args: &PlacementArgs, contents: &Contents) -> Policy {
         slack_bytes: args.slack.unwrap_or(SLACK_BYTES),
         llc_bytes: args.llc.or(share).or(shown).unwrap_or(LLC_BYTES),
         l2_bytes: l2_bytes(contents),
-        // A program's threads may take memory in small pages (`malloc/src/growth/pages.rs`).
+        // A program's threads may take memory in small pages (`crates/arrange/malloc/src/growth/pages.rs`).
         tlb_bytes: isochrone_os::tlb::reach_bytes(false).unwrap_or(0),
         seed: SEED,
         checked: false,

@@ -19,6 +19,7 @@ use super::process::{ask, on_cores};
 use super::recipe::Recipe;
 use super::setting::Setting;
 use crate::args::{CholeskyArgs, KernelsChoice};
+use crate::output;
 
 /// Blocks unless told otherwise.
 const BLOCKS: u32 = 3;
@@ -216,7 +217,7 @@ impl Asker<'_> {
             let answer = self.ask_for(&threads, ROWS / threads.width, core_type)?;
             Ok::<_, anyhow::Error>((answer.seconds, core_type.map(str::to_owned), answer.core))
         };
-        if std::env::var_os(CORE_TYPE).is_some() {
+        if output::variable(CORE_TYPE).is_some() {
             let (_, _, core) = try_one(None)?;
             return Ok((None, core));
         }

@@ -16,6 +16,7 @@ use crate::args::TierArgs;
 use crate::bench::ratio::Ratio;
 use crate::bench::series::Series;
 use crate::bench::setting::Setting;
+use crate::output;
 use crate::tier::request::{FarTier, Moves, Of, Plain, Program, Request};
 
 /// What a process needs beside its data, left to it on top of the limit.
@@ -176,7 +177,7 @@ pub(super) fn measure(
     (size, blocks): (usize, u32),
     setting: &mut Setting<'_>,
 ) -> Result<Vec<Pair>> {
-    let folder = args.folder.clone().unwrap_or_else(std::env::temp_dir);
+    let folder = args.folder.clone().unwrap_or_else(output::temporary_folder);
     let folder =
         std::fs::canonicalize(&folder).with_context(|| format!("--folder {}", folder.display()))?;
     let umap = umap(args)?;
