@@ -45,7 +45,9 @@ fn ask_everything(bytes: &[u8]) {
     }
     atlas.fits().for_each(drop);
     atlas.bandwidths().for_each(|found| found.cores().for_each(drop));
-    TermTag::ALL.into_iter().for_each(|term| drop(atlas.term(term)));
+    for term in TermTag::ALL {
+        let _ = atlas.term(term);
+    }
     for level in atlas.group_levels() {
         assert!((0..70_000).filter_map(|at| level.group(at)).all(|group| group < level.groups));
     }
