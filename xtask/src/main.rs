@@ -14,8 +14,9 @@ mod vm;
 use anyhow::{Result, bail};
 
 const HELP: &str = "\
-cargo xtask ci     everything that the gate checks: tidy, format, lints, build, tests, docs
-cargo xtask tidy   the rules of the house alone (crate floors, unsafe, file heads, line lengths)
+cargo xtask ci     everything that the gate checks: tidy, format, lints, build, fuzz targets, tests, docs
+cargo xtask tidy [--draw]  the rules of the house alone (floors and arrows, unsafe, environment, file heads, line
+                   lengths, the picture in ARCHITECTURE.md, which --draw draws)
 cargo xtask install PREFIX  libisochrone for programs in C: header, shared and static library, package file
 cargo xtask peer   our line transfers beside those of core-to-core-latency, fresh processes in turns
 cargo xtask safety [--json FILE] [NAME ...]  real programs with and without libisochrone_malloc.so
@@ -25,7 +26,7 @@ fn main() -> Result<()> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     match std::env::args().nth(1).as_deref() {
         Some("ci") => ci::run(&root),
-        Some("tidy") => tidy::run(&root),
+        Some("tidy") => tidy::run(&root, std::env::args().skip(2)),
         Some("install") => install::run(&root, std::env::args().skip(2)),
         Some("peer") => peer::run(&root, std::env::args().skip(2)),
         Some("safety") => safety::run(&root, std::env::args().skip(2)),
