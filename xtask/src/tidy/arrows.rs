@@ -15,7 +15,7 @@ type Row = (&'static str, &'static [&'static str]);
 
 /// Every crate, in the order of the floors. What only tests need is not listed here.
 const ARROWS: &[Row] = &[
-    ("report", &[]),
+    ("report", &["units"]),
     ("stats", &[]),
     ("units", &[]),
     ("machine", &["units"]),
@@ -23,18 +23,23 @@ const ARROWS: &[Row] = &[
     ("host", &["units", "machine"]),
     ("atlas", &["units"]),
     ("atlas-store", &["stats", "units", "machine", "atlas"]),
+    ("decode", &["units", "atlas"]),
     ("distance", &["units", "machine", "atlas"]),
+    ("places", &["host", "atlas-store"]),
     ("view", &["report", "stats", "units", "machine", "atlas", "atlas-store"]),
     ("sim", &["stats", "units", "machine"]),
     ("placement", &["stats", "atlas-store"]),
-    ("probe", &["stats", "units", "machine", "os", "host", "atlas", "atlas-store", "sim"]),
-    ("alloc", &["units", "os", "atlas"]),
-    ("cla", &["stats", "units", "machine", "os", "sim"]),
+    (
+        "probe",
+        &["stats", "units", "machine", "os", "host", "atlas", "atlas-store", "decode", "sim"],
+    ),
+    ("alloc", &["units", "os", "atlas", "decode"]),
+    ("cla", &["stats", "units", "machine", "os", "distance", "sim"]),
     ("malloc", &["units", "os", "atlas", "alloc"]),
-    ("tasks", &["stats", "units", "machine", "os", "atlas-store", "sim"]),
+    ("tasks", &["stats", "units", "machine", "os", "distance", "sim"]),
     ("mpi", &["cla"]),
     ("preload", &["malloc"]),
-    ("tier", &["stats", "units", "os", "sim", "cla"]),
+    ("tier", &["stats", "units", "os", "distance", "sim", "cla"]),
     (
         "console",
         &[
@@ -45,13 +50,15 @@ const ARROWS: &[Row] = &[
             "os",
             "host",
             "atlas-store",
+            "distance",
+            "places",
             "probe",
             "alloc",
             "cla",
             "malloc",
         ],
     ),
-    ("capi", &["host", "atlas-store", "cla", "tasks", "tier"]),
+    ("capi", &["host", "atlas-store", "places", "cla", "tasks", "tier"]),
     (
         "cli",
         &[
@@ -63,6 +70,7 @@ const ARROWS: &[Row] = &[
             "host",
             "atlas",
             "atlas-store",
+            "places",
             "view",
             "placement",
             "probe",
@@ -99,7 +107,7 @@ const ARROWS: &[Row] = &[
             "workloads",
         ],
     ),
-    ("xtask", &["stats", "host"]),
+    ("xtask", &["stats", "units", "host"]),
     ("fuzz", &["units", "host", "atlas", "alloc", "cla"]),
     ("vm-tests", &["units", "machine", "os", "host", "tasks", "tier", "workloads"]),
 ];

@@ -26,8 +26,8 @@ pub struct Table {
     pub terms: Vec<CostTerm>,
 }
 
-/// The table of a machine that is named, or of this one by its atlas, which may be named as well. With `siblings`, every core of the
-/// named one has a second thread.
+/// The table of a machine that is named, or of this one by its atlas, which may be named as well. With
+/// `siblings`, every core of the named machine has a second thread.
 pub fn of(
     machine: Option<&str>,
     named: Option<&Path>,

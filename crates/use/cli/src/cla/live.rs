@@ -1,8 +1,8 @@
 //! A program that is text, run by threads of this process on real lines.
 //!
-//! A sample is an isolated call ([`isochrone_cla::live::Isolated`]). A program that does not count its calls finds its lines at 0 and in memory in every window, as on its first call. What every rank holds
-//! after each call is compared with what the same operations leave in plain memory. With more ranks than cores
-//! nothing is timed.
+//! A sample is an isolated call ([`isochrone_cla::live::Isolated`]). A program that does not count its calls finds
+//! its lines at 0 and in memory in every window, as on its first call. What every rank holds after each call is
+//! compared with what the same operations leave in plain memory. With more ranks than cores nothing is timed.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::mpsc;
