@@ -2,6 +2,7 @@
 //! and in `../libexec`, and named where it is absent.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -24,8 +25,18 @@ fn stand_in(place: &Path) {
     fs::set_permissions(place, fs::Permissions::from_mode(0o755)).expect("its mode");
 }
 
+/// Another test's child may hold a program's file open, as it was written, until it is another program itself.
+fn ended(command: &mut Command) -> Output {
+    loop {
+        match command.output() {
+            Err(busy) if busy.kind() == ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+            ended => break ended.expect("it runs"),
+        }
+    }
+}
+
 fn output(program: &Path, words: &[&str]) -> Output {
-    Command::new(program).args(words).output().expect("it runs")
+    ended(Command::new(program).args(words))
 }
 
 #[test]
@@ -34,12 +45,9 @@ fn an_absent_laboratory_is_named_with_the_command_that_builds_it() {
     let elsewhere = program.with_file_name("elsewhere");
     stand_in(&elsewhere.join("isochrone-lab"));
     for name in ["bench", "reproduce", "sim", "verify"] {
-        let output = Command::new(&program)
-            .args([name, "--help"])
-            .env("PATH", &elsewhere)
-            .current_dir(&elsewhere)
-            .output()
-            .expect("it runs");
+        let mut command = Command::new(&program);
+        let output =
+            ended(command.args([name, "--help"]).env("PATH", &elsewhere).current_dir(&elsewhere));
         let err = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(127), "{name}: {err}");
         assert!(err.contains("cargo build") && err.contains("-p isochrone-lab"), "{name}: {err}");
