@@ -54,6 +54,8 @@ pub struct Stats {
     pub ready: u64,
     /// Codes that were confirmed, of each page and level.
     pub confirmed: u64,
+    /// Pages that ended without a code, of each level: all codes fitted them alike.
+    pub undecodable: u64,
     /// Pages whose codes came from the atlas, by their frames.
     pub from_atlas: u64,
     /// Pages that were given another frame.

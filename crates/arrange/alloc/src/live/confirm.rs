@@ -154,8 +154,10 @@ impl Classifier<'_> {
         while let Some(of) = (waits > 0).then(|| self.fresh_page(level)).flatten() {
             waits -= 1;
             if good {
+                let decoded = self.notes.is_known(level, of);
                 self.notes.confirm(level, of);
-                self.stats.confirmed += 1;
+                self.stats.confirmed += u64::from(decoded);
+                self.stats.undecodable += u64::from(!decoded);
                 self.yield_page(of);
             } else {
                 self.notes.forget(level, of);

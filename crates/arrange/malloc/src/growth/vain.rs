@@ -9,7 +9,7 @@ use crate::instance::Instance;
 use crate::process::PROCESS;
 use crate::report::Reason;
 use core::sync::atomic::Ordering;
-use isochrone_alloc::live::{Classifier, Plan, Slice};
+use isochrone_alloc::live::{Classifier, Plan, Slice, Stats};
 use isochrone_os::{OsError, clock};
 
 /// Processor time that is spent in slices at most before any base was recognised: as much as
@@ -18,6 +18,13 @@ const VAIN_NS: u64 = 100_000_000;
 /// Slices at most: some do little, since what was begun on one core waits for it. Several times as
 /// many as that time makes.
 const VAIN_SLICES: u32 = 8192;
+/// Pages that end without a code before that counts: on a quiet machine nearly all do under a base
+/// that nobody wears.
+const VAIN_PAGES: u64 = 256;
+/// Pages without a code for each that has one, at most, where a base is worn. A few have one by chance.
+const VAIN_SHARE: u64 = 8;
+/// Pages that have a code before a base counts as recognised: as many as one is identified from.
+const LEARNT_PAGES: u64 = 32;
 /// Times that the machine is asked in vain at most: so short that it is over within a second.
 const RETRIES_IN_VAIN: u32 = 3;
 
@@ -47,7 +54,7 @@ impl Instance<'_> {
     pub(super) fn begin_trial(&self, hold: &Hold<'_>) -> Option<Trial> {
         let forced = PROCESS.config().is_some_and(|config| config.force);
         let tries = self.is_process() && !forced && !self.is_over();
-        (tries && hold.work.classifier.stats().confirmed == 0)
+        (tries && !is_recognised(&hold.work.classifier.stats()))
             .then(|| Trial(clock::thread_cpu_ns()))
     }
 
@@ -59,8 +66,15 @@ impl Instance<'_> {
         found: Result<Slice, OsError>,
     ) {
         let Some(Trial(began)) = trial else { return };
+        let learnt = hold.work.classifier.stats();
+        if is_recognised(&learnt) {
+            return;
+        }
+        if learnt.undecodable >= VAIN_PAGES.max(VAIN_SHARE * learnt.confirmed) {
+            return self.end_placing(hold);
+        }
         // Where all lines are alike there is nothing to recognise.
-        if found == Ok(Slice::Idle) || hold.work.classifier.stats().confirmed > 0 {
+        if found == Ok(Slice::Idle) {
             return;
         }
         hold.work.vain_ns += clock::thread_cpu_ns().saturating_sub(began);
@@ -85,4 +99,9 @@ impl Instance<'_> {
         }
         self.give_tables_back();
     }
+}
+
+/// Whether pages look as a base of the atlas says.
+fn is_recognised(learnt: &Stats) -> bool {
+    learnt.confirmed >= LEARNT_PAGES && learnt.undecodable < VAIN_SHARE * learnt.confirmed
 }
