@@ -4,9 +4,10 @@
 //! and then all cells are read without looking at their flags. Nothing is acknowledged: whoever has
 //! seen all blocks of a chunk knows that all have read those of the chunk before the last.
 
-use super::layout::{Layout, group_of, groups};
-use super::options::{Options, Shape};
+use super::layout::{Layout, Needs};
+use super::options::Shape;
 use super::ring::{Call, Cells, Piece, Ring};
+use super::way::{Ranks, Shapes, Way};
 use crate::program::{Buffer, Gone, Lines, Rank};
 
 #[derive(Clone, Debug)]
@@ -27,33 +28,40 @@ struct Flags {
     releases: Vec<Cells>,
 }
 
-impl Allgather {
-    pub(super) fn new(
-        layout: &Layout,
-        options: &Options,
-        shape: &Shape,
-        ranks: u16,
-        me: Rank,
-    ) -> Self {
+impl Way for Allgather {
+    const SHAPES: Shapes = Shapes::Any;
+    const RING_LEAST: u32 = 2;
+
+    fn needs(ranks: &Ranks<'_>, me: Rank) -> Needs {
+        let turns = match &ranks.options.shape {
+            Shape::Exchange => 0,
+            // One release for each group of children.
+            Shape::Tree(tree) => ranks.children(tree, me).len(),
+        };
+        Needs { rings: 1, turns, ..Needs::default() }
+    }
+
+    fn new(ranks: &Ranks<'_>, layout: &Layout, me: Rank) -> Self {
         let cells = |rank: Rank| layout.cells(rank, 0);
-        let tree = match shape {
+        let tree = match &ranks.options.shape {
             Shape::Exchange => None,
             Shape::Tree(tree) => Some(Flags {
                 children: tree.children(me).iter().map(|&child| cells(child)).collect(),
                 released: tree
                     .parent(me)
-                    .map(|parent| layout.turns(parent, group_of(options, tree, parent, me))),
-                releases: (0..groups(options, tree, me).len())
+                    .map(|parent| layout.turns(parent, ranks.group_of(tree, parent, me))),
+                releases: (0..ranks.children(tree, me).len())
                     .map(|group| layout.turns(me, group))
                     .collect(),
             }),
         };
-        let others = (me.0 + 1..ranks).chain(0..me.0).map(|rank| (Rank(rank), cells(Rank(rank))));
+        let others =
+            (me.0 + 1..ranks.count).chain(0..me.0).map(|rank| (Rank(rank), cells(Rank(rank))));
         Self { ring: layout.ring(), me, mine: cells(me), others: others.collect(), tree }
     }
 
     #[inline]
-    pub(super) fn run<L: Lines>(&self, lines: &mut L, call: Call) -> Result<(), Gone> {
+    fn run<L: Lines>(&self, lines: &mut L, call: Call) -> Result<(), Gone> {
         let lead = if self.tree.is_some() { 0 } else { self.ring.lead() };
         let lead = lead.min(call.chunks() - 1);
         for s in call.before + 1..=call.last() + lead {
@@ -66,7 +74,9 @@ impl Allgather {
         }
         Ok(())
     }
+}
 
+impl Allgather {
     #[inline]
     fn give<L: Lines>(&self, lines: &mut L, piece: Piece, bytes: u32) -> Result<(), Gone> {
         let block = piece.within(Buffer::Send, 0);

@@ -3,10 +3,9 @@
 //! Neither needs acknowledgements. Whoever gets a chunk's result knows that its own part was read, and
 //! whoever sees somebody's part of a later chunk knows that this somebody has read the results before.
 
-use super::layout::{Layout, doubling, group_of, groups};
-use super::options::Options;
+use super::layout::{Layout, Needs};
 use super::ring::{Call, Cells, Piece, Ring};
-use super::tree::Tree;
+use super::way::{Ranks, Shapes, Way};
 use crate::program::{Buffer, Gone, Lines, Rank, Span};
 
 /// Parts go up the tree, results come down. A rank sends up as many chunks ahead of the results as the
@@ -21,24 +20,32 @@ pub(super) struct UpDown {
     down: Vec<Cells>,
 }
 
-impl UpDown {
-    pub(super) fn new(layout: &Layout, options: &Options, tree: &Tree, me: Rank) -> Self {
+impl Way for UpDown {
+    const SHAPES: Shapes = Shapes::Trees;
+
+    fn needs(ranks: &Ranks<'_>, me: Rank) -> Needs {
+        // Up, and down to each group of children.
+        Needs { rings: 1 + ranks.children(ranks.tree(), me).len(), ..Needs::default() }
+    }
+
+    fn new(ranks: &Ranks<'_>, layout: &Layout, me: Rank) -> Self {
+        let tree = ranks.tree();
         let parent = tree.parent(me).map(|parent| {
-            let group = group_of(options, tree, parent, me);
+            let group = ranks.group_of(tree, parent, me);
             (layout.cells(me, 0), layout.cells(parent, 1 + group))
         });
         Self {
             ring: layout.ring(),
             parent,
             children: tree.children(me).iter().map(|&child| layout.cells(child, 0)).collect(),
-            down: (0..groups(options, tree, me).len())
+            down: (0..ranks.children(tree, me).len())
                 .map(|group| layout.cells(me, 1 + group))
                 .collect(),
         }
     }
 
     #[inline]
-    pub(super) fn run<L: Lines>(&self, lines: &mut L, call: Call) -> Result<(), Gone> {
+    fn run<L: Lines>(&self, lines: &mut L, call: Call) -> Result<(), Gone> {
         let Some((up, down)) = self.parent else {
             for piece in call.pieces() {
                 self.combine(lines, call, piece, piece.within(Buffer::Receive, 0))?;
@@ -62,7 +69,9 @@ impl UpDown {
         }
         Ok(())
     }
+}
 
+impl UpDown {
     /// Own part and the children's, into `result`.
     #[inline]
     fn combine<L: Lines>(
@@ -117,10 +126,34 @@ struct Round {
     left: bool,
 }
 
-impl Doubling {
-    pub(super) fn new(layout: &Layout, ranks: u16, me: Rank) -> Self {
-        let power = doubling(ranks);
-        let folded = ranks - power;
+/// Ranks that double: the largest power of two. The rest fold in before and get the result after.
+const fn doubling(ranks: u16) -> u16 {
+    1 << (u16::BITS - 1 - ranks.leading_zeros())
+}
+
+impl Way for Doubling {
+    const SHAPES: Shapes = Shapes::Exchange;
+    const RING_LEAST: u32 = 2;
+    const IN_PLACE: bool = false;
+
+    /// A ring for each round, and one more for those that fold in and for those that they fold into.
+    fn needs(ranks: &Ranks<'_>, me: Rank) -> Needs {
+        let power = doubling(ranks.count);
+        let folded = ranks.count - power;
+        let doubles = power.trailing_zeros() as usize;
+        let rings = if me.0 >= 2 * folded {
+            doubles
+        } else if me.0 % 2 == 1 {
+            1
+        } else {
+            doubles + 1
+        };
+        Needs { rings, ..Needs::default() }
+    }
+
+    fn new(ranks: &Ranks<'_>, layout: &Layout, me: Rank) -> Self {
+        let power = doubling(ranks.count);
+        let folded = ranks.count - power;
         let rounds = power.trailing_zeros() as usize;
         let rank_of = |place: u16| Rank(if place < folded { 2 * place } else { place + folded });
         let place = if me.0 < 2 * folded { me.0 / 2 } else { me.0 - folded };
@@ -140,7 +173,7 @@ impl Doubling {
     }
 
     #[inline]
-    pub(super) fn run<L: Lines>(&self, lines: &mut L, call: Call) -> Result<(), Gone> {
+    fn run<L: Lines>(&self, lines: &mut L, call: Call) -> Result<(), Gone> {
         // Ahead of the results goes what needs nothing from others: the first message of each chunk.
         let lead = self.ring.lead().min(call.chunks() - 1);
         for s in call.before + 1..=call.last() + lead {
@@ -153,7 +186,9 @@ impl Doubling {
         }
         Ok(())
     }
+}
 
+impl Doubling {
     /// Publishes this rank's part, with the neighbour's if one folds in.
     #[inline]
     fn give<L: Lines>(&self, lines: &mut L, call: Call, piece: Piece) -> Result<(), Gone> {

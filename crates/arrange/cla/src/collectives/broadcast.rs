@@ -7,10 +7,10 @@
 //! Flag and payload share the cell's first line, so a child's first read brings both. What stands in
 //! brackets happens once in half a ring.
 
-use super::layout::{Layout, group_of, groups};
+use super::layout::{Layout, Needs};
 use super::options::{Acks, Options};
 use super::ring::{Call, Cells, Ring};
-use super::tree::Tree;
+use super::way::{Ranks, Shapes, Way};
 use crate::program::{Buffer, Compare, Gone, Line, Lines, Rank};
 
 #[derive(Clone, Debug)]
@@ -49,16 +49,34 @@ enum Copied {
     Counters { lines: Vec<Line>, children: u64 },
 }
 
-impl Broadcast {
-    pub(super) fn new(layout: &Layout, options: &Options, tree: &Tree, me: Rank) -> Self {
-        let in_call = options.acks_in_call;
-        let ring = if in_call { layout.ring().each() } else { layout.ring() };
+/// The ring by which children acknowledge.
+const fn acknowledged(options: &Options) -> Ring {
+    let ring = Ring::new(options.ring);
+    if options.acks_in_call { ring.each() } else { ring }
+}
+
+impl Way for Broadcast {
+    const SHAPES: Shapes = Shapes::Trees;
+
+    fn needs(ranks: &Ranks<'_>, me: Rank) -> Needs {
+        let tree = ranks.tree();
+        let groups = ranks.children(tree, me).len();
+        let flags = match ranks.options.acks {
+            Acks::PerChild => usize::from(tree.parent(me).is_some()),
+            Acks::Counter => groups * acknowledged(ranks.options).counters() as usize,
+        };
+        Needs { rings: groups, flags, ..Needs::default() }
+    }
+
+    fn new(ranks: &Ranks<'_>, layout: &Layout, me: Rank) -> Self {
+        let (options, tree) = (ranks.options, ranks.tree());
+        let ring = acknowledged(options);
         let counters = |parent: Rank, group: usize| {
             let each = ring.counters() as usize;
             (group * each..(group + 1) * each).map(|n| layout.flag(parent, n)).collect::<Vec<_>>()
         };
         let parent = tree.parent(me).map(|parent| {
-            let group = group_of(options, tree, parent, me);
+            let group = ranks.group_of(tree, parent, me);
             let done = match options.acks {
                 Acks::PerChild => Done::Mine(layout.flag(me, 0)),
                 Acks::Counter => Done::Counters(counters(parent, group)),
@@ -78,14 +96,14 @@ impl Broadcast {
         };
         Self {
             ring,
-            in_call,
+            in_call: options.acks_in_call,
             parent,
-            groups: groups(options, tree, me).into_iter().enumerate().map(group).collect(),
+            groups: ranks.children(tree, me).into_iter().enumerate().map(group).collect(),
         }
     }
 
     #[inline]
-    pub(super) fn run<L: Lines>(&self, lines: &mut L, call: Call) -> Result<(), Gone> {
+    fn run<L: Lines>(&self, lines: &mut L, call: Call) -> Result<(), Gone> {
         let buffer = if self.parent.is_some() { Buffer::Receive } else { Buffer::Send };
         for piece in call.pieces() {
             let mine = piece.within(buffer, 0);

@@ -4,9 +4,9 @@
 //! A rank raises its flag after those of its children, so the root waits for its own children alone and
 //! then knows that every block is there.
 
-use super::layout::Layout;
+use super::layout::{Layout, Needs};
 use super::ring::{Call, Cells, Ring};
-use super::tree::Tree;
+use super::way::{Ranks, Shapes, Way};
 use crate::program::{Buffer, Compare, Gone, Line, Lines, Rank};
 
 #[derive(Clone, Debug)]
@@ -23,8 +23,16 @@ pub(super) struct Gather {
     flat: bool,
 }
 
-impl Gather {
-    pub(super) fn new(layout: &Layout, tree: &Tree, me: Rank) -> Self {
+impl Way for Gather {
+    const SHAPES: Shapes = Shapes::Trees;
+
+    fn needs(ranks: &Ranks<'_>, me: Rank) -> Needs {
+        let root = usize::from(me == ranks.tree().root());
+        Needs { rings: 1 - root, flags: root, ..Needs::default() }
+    }
+
+    fn new(ranks: &Ranks<'_>, layout: &Layout, me: Rank) -> Self {
+        let tree = ranks.tree();
         let cells = |rank: Rank| layout.cells(rank, 0);
         let root = me == tree.root();
         let others = tree.preorder().into_iter().skip(1);
@@ -44,7 +52,7 @@ impl Gather {
     }
 
     #[inline]
-    pub(super) fn run<L: Lines>(&self, lines: &mut L, call: Call) -> Result<(), Gone> {
+    fn run<L: Lines>(&self, lines: &mut L, call: Call) -> Result<(), Gone> {
         for piece in call.pieces() {
             let block = piece.within(Buffer::Send, 0);
             match self.mine {
@@ -77,7 +85,9 @@ impl Gather {
         }
         Ok(())
     }
+}
 
+impl Gather {
     #[inline]
     fn children_came<L: Lines>(&self, lines: &mut L, s: u64) -> Result<(), Gone> {
         self.children.iter().try_for_each(|child| child.wait(lines, s))

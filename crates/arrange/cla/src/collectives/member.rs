@@ -1,83 +1,92 @@
-//! One rank's part of a plan, ready to run.
+//! One rank's part of a plan, ready to run, whichever way it goes.
 
 use super::allgather::Allgather;
 use super::allreduce::{Doubling, UpDown};
 use super::barrier::{Dissemination, TreeBarrier};
 use super::broadcast::Broadcast;
 use super::gather::Gather;
-use super::layout::Layout;
+use super::kind::Kind;
+use super::layout::{Layout, Needs};
 use super::options::Shape;
-use super::plan::{Collective, Plan};
 use super::reduce::Reduce;
 use super::ring::{Call, chunks};
 use super::scatter::Scatter;
-use crate::program::{Combine, Element, Gone, Lines, Rank};
+use super::way::{Ranks, Way};
+use crate::program::{Combine, Gone, Lines, Rank};
 
 /// What one rank does. It holds line numbers and no lines: the same member runs live, is predicted and
 /// is simulated.
 #[derive(Clone, Debug)]
 pub struct Member {
-    bytes: u32,
-    chunk: u32,
-    combine: Combine,
-    part: Part,
+    /// Bytes of a call of the plan.
+    pub(super) bytes: u32,
+    /// Bytes that a chunk holds.
+    pub(super) chunk: u32,
+    pub(super) combine: Combine,
+    pub(super) part: Part,
 }
 
-#[derive(Clone, Debug)]
-enum Part {
-    Broadcast(Broadcast),
-    TreeBarrier(TreeBarrier),
-    Dissemination(Dissemination),
-    Reduce(Reduce),
-    UpDown(UpDown),
-    Doubling(Doubling),
-    Scatter(Scatter),
-    Gather(Gather),
-    Allgather(Allgather),
+/// A way, by what a plan asks of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AnyWay {
+    /// As [`Way::RING_LEAST`].
+    pub(super) ring_least: u32,
+    /// As [`Way::IN_PLACE`].
+    pub(super) in_place: bool,
+    /// As [`Way::needs`].
+    pub(super) needs: fn(&Ranks<'_>, Rank) -> Needs,
+    /// As [`Way::new`].
+    pub(super) part: fn(&Ranks<'_>, &Layout, Rank) -> Part,
+}
+
+macro_rules! parts {
+    ($(
+        $(#[$doc:meta])* $kind:ident $(($with:ident))? {
+            names: $($names:ident)+,
+            takes: $($takes:ident)+,
+            sends: $($sends:ident)+, receives: $($receives:ident)+,
+            ways: $($way:ident)+,
+        }
+    )*) => {
+        /// One rank's part, by the way.
+        #[derive(Clone, Debug)]
+        pub(super) enum Part {
+            $($( $way($way), )+)*
+        }
+
+        impl Part {
+            #[inline]
+            fn run<L: Lines>(&self, lines: &mut L, call: Call) -> Result<(), Gone> {
+                match self {
+                    $($( Self::$way(part) => part.run(lines, call), )+)*
+                }
+            }
+        }
+
+        impl AnyWay {
+            /// The way of a collective over a shape; none where nothing goes over it.
+            pub(super) fn of(kind: Kind, shape: &Shape) -> Option<Self> {
+                let ways = match kind {
+                    $( Kind::$kind => [$(
+                        $way::SHAPES.have(shape).then(|| Self::new::<$way>(
+                            |ranks, layout, me| Part::$way($way::new(ranks, layout, me))
+                        ))
+                    ),+].into_iter().flatten().next(), )*
+                };
+                ways
+            }
+        }
+    };
+}
+crate::each_collective!(parts);
+
+impl AnyWay {
+    fn new<W: Way>(part: fn(&Ranks<'_>, &Layout, Rank) -> Part) -> Self {
+        Self { ring_least: W::RING_LEAST, in_place: W::IN_PLACE, needs: W::needs, part }
+    }
 }
 
 impl Member {
-    pub(super) fn new(plan: &Plan, layout: &Layout, me: Rank) -> Self {
-        let options = plan.options();
-        let part = match (plan.collective(), &options.shape) {
-            (Collective::Broadcast, Shape::Tree(tree)) => {
-                Part::Broadcast(Broadcast::new(layout, options, tree, me))
-            }
-            (Collective::Barrier, Shape::Tree(tree)) => {
-                Part::TreeBarrier(TreeBarrier::new(layout, options, tree, me))
-            }
-            (Collective::Barrier, Shape::Exchange) => {
-                Part::Dissemination(Dissemination::new(layout, plan.ranks(), me))
-            }
-            (Collective::Reduce(_), Shape::Tree(tree)) => {
-                Part::Reduce(Reduce::new(layout, tree, me))
-            }
-            (Collective::Allreduce(_), Shape::Tree(tree)) => {
-                Part::UpDown(UpDown::new(layout, options, tree, me))
-            }
-            (Collective::Allreduce(_), Shape::Exchange) => {
-                Part::Doubling(Doubling::new(layout, plan.ranks(), me))
-            }
-            (Collective::Scatter, Shape::Tree(tree)) => {
-                Part::Scatter(Scatter::new(layout, tree, me))
-            }
-            (Collective::Gather, Shape::Tree(tree)) => Part::Gather(Gather::new(layout, tree, me)),
-            (Collective::Allgather, shape) => {
-                Part::Allgather(Allgather::new(layout, options, shape, plan.ranks(), me))
-            }
-            (
-                Collective::Broadcast
-                | Collective::Reduce(_)
-                | Collective::Scatter
-                | Collective::Gather,
-                Shape::Exchange,
-            ) => unreachable!("a plan with a root has a tree"),
-        };
-        // Collectives that combine nothing never look at it.
-        let combine = plan.collective().combine().unwrap_or(Combine::Sum(Element::I32));
-        Self { bytes: plan.bytes(), chunk: options.chunk_bytes(), combine, part }
-    }
-
     /// Call number `epoch`, counted from 0, with the plan's bytes.
     ///
     /// # Errors
@@ -107,17 +116,6 @@ impl Member {
         bytes: u32,
         combine: Combine,
     ) -> Result<(), Gone> {
-        let call = Call { before, bytes, chunk: self.chunk, combine };
-        match &self.part {
-            Part::Broadcast(part) => part.run(lines, call),
-            Part::TreeBarrier(part) => part.run(lines, call),
-            Part::Dissemination(part) => part.run(lines, call),
-            Part::Reduce(part) => part.run(lines, call),
-            Part::UpDown(part) => part.run(lines, call),
-            Part::Doubling(part) => part.run(lines, call),
-            Part::Scatter(part) => part.run(lines, call),
-            Part::Gather(part) => part.run(lines, call),
-            Part::Allgather(part) => part.run(lines, call),
-        }
+        self.part.run(lines, Call { before, bytes, chunk: self.chunk, combine })
     }
 }

@@ -1,6 +1,6 @@
 //! Collectives, written once over the primitives.
 //!
-//! A [`Plan`] is a collective with its shape: ranks, root, bytes and [`Options`]. It says how many shared
+//! A collective is a file here, which states what it needs, and a row of the table in `kind.rs`. A [`Plan`] is a collective with its shape: ranks, root, bytes and [`Options`]. It says how many shared
 //! lines the program needs and gives each rank its [`Member`], which runs call after call over any
 //! [`crate::program::Lines`]. [`Figure1`] is the paper's broadcast to the letter.
 
@@ -8,8 +8,12 @@ mod allgather;
 mod allreduce;
 mod barrier;
 mod broadcast;
+#[cfg(test)]
+#[allow(unreachable_pub, reason = "what a row becomes is public")]
+mod example;
 mod figure1;
 mod gather;
+mod kind;
 mod layout;
 mod member;
 mod options;
@@ -20,9 +24,11 @@ mod scatter;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod way;
 
 pub use figure1::Figure1;
+pub use kind::{Amount, Collective, Kind, Touched};
 pub use member::Member;
 pub use options::{Acks, Options, Shape};
-pub use plan::{Collective, Plan, PlanError};
+pub use plan::{Plan, PlanError};
 pub use tree::{Tree, TreeError};

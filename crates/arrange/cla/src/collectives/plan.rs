@@ -1,76 +1,11 @@
 //! A collective with its shape: how many lines it needs and what each rank does.
 
+use super::kind::{Amount, Collective, Kind};
 use super::layout::Layout;
-use super::member::Member;
+use super::member::{AnyWay, Member};
 use super::options::{Options, Shape};
+use super::way::Ranks;
 use crate::program::{Combine, Element, Rank, Recorded, record};
-
-/// What is done together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Collective {
-    /// The root's `Send` arrives in everybody else's `Receive`.
-    Broadcast,
-    /// Nobody leaves before all have come.
-    Barrier,
-    /// The root's `Receive` is the combination of everybody's `Send`. In a tree each rank combines its
-    /// own elements with those of its children in the order in which they are served, so a result
-    /// depends on the tree and on nothing else: equal calls give equal bits.
-    Reduce(Combine),
-    /// As `Reduce`, and everybody gets the result, with the same bits. In an exchange, lower ranks are
-    /// the left operands.
-    Allreduce(Combine),
-    /// Rank `r` receives bytes `r * bytes ..` of the root's `Send`.
-    Scatter,
-    /// Rank `r`'s `Send` arrives at bytes `r * bytes ..` of the root's `Receive`.
-    Gather,
-    /// Rank `r`'s `Send` arrives at bytes `r * bytes ..` of everybody's `Receive`.
-    Allgather,
-}
-
-impl Collective {
-    /// All of them; those that combine do so by `combine`.
-    #[must_use]
-    pub const fn all(combine: Combine) -> [Self; 7] {
-        [
-            Self::Broadcast,
-            Self::Barrier,
-            Self::Reduce(combine),
-            Self::Allreduce(combine),
-            Self::Scatter,
-            Self::Gather,
-            Self::Allgather,
-        ]
-    }
-
-    /// Whether one rank gives or gets what the others do not.
-    #[must_use]
-    pub const fn rooted(self) -> bool {
-        matches!(self, Self::Broadcast | Self::Reduce(_) | Self::Scatter | Self::Gather)
-    }
-
-    /// How elements are combined, if they are.
-    #[must_use]
-    pub const fn combine(self) -> Option<Combine> {
-        match self {
-            Self::Reduce(combine) | Self::Allreduce(combine) => Some(combine),
-            _ => None,
-        }
-    }
-
-    /// The name that commands and figures use.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Broadcast => "bcast",
-            Self::Barrier => "barrier",
-            Self::Reduce(_) => "reduce",
-            Self::Allreduce(_) => "allreduce",
-            Self::Scatter => "scatter",
-            Self::Gather => "gather",
-            Self::Allgather => "allgather",
-        }
-    }
-}
 
 /// Why there is no such plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -103,7 +38,7 @@ pub enum PlanError {
         root: Rank,
     },
     /// No exchange does this.
-    #[error("{0} has a root and needs a tree; an exchange does barrier, allreduce and allgather")]
+    #[error("{0} has a root and needs a tree; an exchange does {exchanges}", exchanges = exchanges())]
     Exchange(&'static str),
     /// Bytes that are no whole elements.
     #[error("{bytes} bytes are no whole number of elements of {element} bytes")]
@@ -152,6 +87,16 @@ pub enum PlanError {
     },
 }
 
+/// What an exchange does, in words.
+fn exchanges() -> String {
+    let does = |kind: &Kind| AnyWay::of(*kind, &Shape::Exchange).is_some();
+    let names: Vec<&str> = Kind::ALL.into_iter().filter(does).map(Kind::name).collect();
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => names.concat(),
+    }
+}
+
 /// A collective with its shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
@@ -195,7 +140,9 @@ impl Plan {
         }
         let rooted = self.collective.rooted();
         match &self.options.shape {
-            Shape::Exchange if rooted => return Err(PlanError::Exchange(self.collective.name())),
+            Shape::Exchange if self.way().is_none() => {
+                return Err(PlanError::Exchange(self.collective.name()));
+            }
             Shape::Exchange => {}
             Shape::Tree(tree) if tree.ranks() != ranks => {
                 return Err(PlanError::TreeRanks { tree: tree.ranks(), ranks });
@@ -233,15 +180,16 @@ impl Plan {
         if lines == 0 || u64::from(lines) * u64::from(ring) > Self::RING_LINES_MAX {
             return Err(PlanError::Chunk { lines, ring });
         }
-        // Without acknowledgements a slot is free when everybody has begun the chunk after the next.
-        let least = match (self.collective, &self.options.shape) {
-            (Collective::Allreduce(_), Shape::Exchange) | (Collective::Allgather, _) => 2,
-            _ => 1,
-        };
+        let least = self.way().map_or(1, |way| way.ring_least);
         if !ring.is_power_of_two() || ring < least {
             return Err(PlanError::Ring { ring, what: self.collective.name(), least });
         }
         Ok(())
+    }
+
+    /// How it is done; none where nothing goes over this shape, which is refused as a plan is made.
+    fn way(&self) -> Option<AnyWay> {
+        AnyWay::of(self.collective.kind(), &self.options.shape)
     }
 
     /// What is done.
@@ -277,14 +225,14 @@ impl Plan {
     /// How many shared lines the program needs, all zero before the first call.
     #[must_use]
     pub fn lines(&self) -> u32 {
-        Layout::new(self).lines()
+        self.layout().lines()
     }
 
     /// Lines that must lie together in memory, as first number and count: the slots of rings whose
     /// chunks have several lines. All other lines may lie anywhere.
     #[must_use]
     pub fn runs(&self) -> Vec<(u32, u32)> {
-        Layout::new(self).runs()
+        self.layout().runs()
     }
 
     /// What `rank` does.
@@ -294,45 +242,57 @@ impl Plan {
     #[must_use]
     pub fn member(&self, rank: Rank) -> Member {
         assert!(rank.0 < self.ranks, "{rank} is not one of {} ranks", self.ranks);
-        Member::new(self, &Layout::new(self), rank)
+        self.member_of(&self.layout(), rank)
     }
 
     /// What each rank does, rank 0 first.
     #[must_use]
     pub fn members(&self) -> Vec<Member> {
-        let layout = Layout::new(self);
-        (0..self.ranks).map(|rank| Member::new(self, &layout, Rank(rank))).collect()
+        let layout = self.layout();
+        (0..self.ranks).map(|rank| self.member_of(&layout, Rank(rank))).collect()
+    }
+
+    /// The numbers of all lines: they follow from what each rank needs.
+    fn layout(&self) -> Layout {
+        let (way, ranks) = (self.known_way(), self.ranks_of());
+        Layout::new(&self.options, (0..self.ranks).map(|rank| (way.needs)(&ranks, Rank(rank))))
+    }
+
+    fn member_of(&self, layout: &Layout, rank: Rank) -> Member {
+        Member {
+            bytes: self.bytes,
+            chunk: self.options.chunk_bytes(),
+            // Collectives that combine nothing never look at it.
+            combine: self.collective.combine().unwrap_or(Combine::Sum(Element::I32)),
+            part: (self.known_way().part)(&self.ranks_of(), layout, rank),
+        }
+    }
+
+    const fn ranks_of(&self) -> Ranks<'_> {
+        Ranks { count: self.ranks, options: &self.options }
+    }
+
+    fn known_way(&self) -> AnyWay {
+        match self.way() {
+            Some(way) => way,
+            None => unreachable!("refused by `Plan::new`"),
+        }
     }
 
     /// Whether `Send` and `Receive` of a rank may be the same memory (in allgather: whether `Send` may be
     /// the rank's own block of `Receive`).
     #[must_use]
-    pub const fn in_place(&self) -> bool {
-        !matches!(
-            (self.collective, &self.options.shape),
-            (Collective::Allreduce(_), Shape::Exchange)
-        )
+    pub fn in_place(&self) -> bool {
+        self.known_way().in_place
     }
 
     /// Bytes of the `Send` buffer of `rank` that the program reads, and of its `Receive` buffer that it
     /// writes.
     #[must_use]
     pub fn buffers(&self, rank: Rank) -> (u32, u32) {
-        let all = self.bytes * u32::from(self.ranks);
-        let root = rank == self.root;
-        match self.collective {
-            Collective::Barrier => (0, 0),
-            Collective::Broadcast if root => (self.bytes, 0),
-            Collective::Broadcast => (0, self.bytes),
-            Collective::Reduce(_) if root => (self.bytes, self.bytes),
-            Collective::Reduce(_) => (self.bytes, 0),
-            Collective::Allreduce(_) => (self.bytes, self.bytes),
-            Collective::Scatter if root => (all, self.bytes),
-            Collective::Scatter => (0, self.bytes),
-            Collective::Gather if root => (self.bytes, all),
-            Collective::Gather => (self.bytes, 0),
-            Collective::Allgather => (self.bytes, all),
-        }
+        let touched = self.collective.kind().touched(rank == self.root);
+        let bytes = |amount: Amount| amount.bytes(self.bytes, self.ranks);
+        (bytes(touched.send), bytes(touched.receive))
     }
 
     /// The program of epochs `from..to` written down.

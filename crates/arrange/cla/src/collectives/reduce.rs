@@ -3,9 +3,9 @@
 //! A rank that is not the root combines in its own cell, where its parent reads the result; the root
 //! combines in its `Receive` buffer. Own elements come first, then the children's in their order.
 
-use super::layout::Layout;
+use super::layout::{Layout, Needs};
 use super::ring::{Call, Cells, Ring};
-use super::tree::Tree;
+use super::way::{Ranks, Shapes, Way};
 use crate::program::{Buffer, Compare, Gone, Line, Lines, Rank};
 
 #[derive(Clone, Debug)]
@@ -18,8 +18,21 @@ pub(super) struct Reduce {
     read: Option<Line>,
 }
 
-impl Reduce {
-    pub(super) fn new(layout: &Layout, tree: &Tree, me: Rank) -> Self {
+impl Way for Reduce {
+    const SHAPES: Shapes = Shapes::Trees;
+
+    fn needs(ranks: &Ranks<'_>, me: Rank) -> Needs {
+        let tree = ranks.tree();
+        // Up, and how far a parent has read.
+        Needs {
+            rings: usize::from(tree.parent(me).is_some()),
+            flags: usize::from(!tree.children(me).is_empty()),
+            ..Needs::default()
+        }
+    }
+
+    fn new(ranks: &Ranks<'_>, layout: &Layout, me: Rank) -> Self {
+        let tree = ranks.tree();
         let children = tree.children(me);
         Self {
             ring: layout.ring(),
@@ -30,7 +43,7 @@ impl Reduce {
     }
 
     #[inline]
-    pub(super) fn run<L: Lines>(&self, lines: &mut L, call: Call) -> Result<(), Gone> {
+    fn run<L: Lines>(&self, lines: &mut L, call: Call) -> Result<(), Gone> {
         for piece in call.pieces() {
             let result = match self.up {
                 None => piece.within(Buffer::Receive, 0),

@@ -3,9 +3,9 @@
 //! In a flat tree the root writes payload and flag of a line together. In a deeper one it writes all
 //! payloads first; then each rank that sees its flag writes those of its children.
 
-use super::layout::Layout;
+use super::layout::{Layout, Needs};
 use super::ring::{Call, Cells, Ring};
-use super::tree::Tree;
+use super::way::{Ranks, Shapes, Way};
 use crate::program::{Buffer, Compare, Gone, Line, Lines, Rank};
 
 #[derive(Clone, Debug)]
@@ -21,8 +21,16 @@ pub(super) struct Scatter {
     flat: bool,
 }
 
-impl Scatter {
-    pub(super) fn new(layout: &Layout, tree: &Tree, me: Rank) -> Self {
+impl Way for Scatter {
+    const SHAPES: Shapes = Shapes::Trees;
+
+    fn needs(ranks: &Ranks<'_>, me: Rank) -> Needs {
+        let other = usize::from(me != ranks.tree().root());
+        Needs { rings: other, flags: other, ..Needs::default() }
+    }
+
+    fn new(ranks: &Ranks<'_>, layout: &Layout, me: Rank) -> Self {
+        let tree = ranks.tree();
         let cells = |rank: Rank| layout.cells(rank, 0);
         let root = me == tree.root();
         let others = tree.preorder().into_iter().skip(1);
@@ -41,7 +49,7 @@ impl Scatter {
     }
 
     #[inline]
-    pub(super) fn run<L: Lines>(&self, lines: &mut L, call: Call) -> Result<(), Gone> {
+    fn run<L: Lines>(&self, lines: &mut L, call: Call) -> Result<(), Gone> {
         for piece in call.pieces() {
             let mine = piece.within(Buffer::Receive, 0);
             if let Some((cells, _)) = self.mine {

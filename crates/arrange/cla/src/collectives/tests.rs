@@ -5,7 +5,8 @@
 //! A slot that is written too early, or a flag that is raised too early, shows as wrong bytes; a wait
 //! that nobody ends shows as ranks that cannot go on.
 
-use super::{Acks, Collective, Options, Plan, PlanError, Shape, Tree};
+use super::member::AnyWay;
+use super::{Acks, Collective, Kind, Options, Plan, PlanError, Shape, Tree};
 use crate::program::{Combine, Element, Memory, Rank, Record, Recorded};
 use proptest::prelude::*;
 
@@ -101,17 +102,8 @@ fn check(plan: &Plan, calls: u64, seed: u64) -> Result<(), String> {
     Ok(())
 }
 
-fn collectives() -> Vec<Collective> {
-    let sum = Combine::Sum(Element::F64);
-    vec![
-        Collective::Broadcast,
-        Collective::Barrier,
-        Collective::Reduce(sum),
-        Collective::Allreduce(sum),
-        Collective::Scatter,
-        Collective::Gather,
-        Collective::Allgather,
-    ]
+fn collectives() -> [Collective; Kind::COUNT] {
+    Collective::all(Combine::Sum(Element::F64))
 }
 
 fn shapes(ranks: u16, root: Rank, rooted: bool) -> Vec<Shape> {
@@ -153,7 +145,7 @@ proptest! {
 
     #[test]
     fn any_choice_is_right(
-        which in 0_usize..7, ranks in 1_u16..9, root in 0_u16..9, degree in 1_u16..5,
+        which in 0..Kind::COUNT, ranks in 1_u16..9, root in 0_u16..9, degree in 1_u16..5,
         bytes in 0_u32..60, chunk_lines in 1_u32..4, ring in 0_u32..4, exchange: bool,
         counter: bool, acks_in_call: bool, claims: bool, grouped: bool, seed: u64,
     ) {
@@ -199,6 +191,17 @@ fn one_line_broadcast_is_three_operations_for_the_root() {
     let recorded = plan.record(3, 4);
     assert_eq!(recorded.ranks[0].operations.len(), 3, "copy, write and claim");
     assert_eq!(recorded.ranks[1].operations.len(), 2, "wait and copy");
+}
+
+#[test]
+fn every_collective_goes_over_trees_and_those_without_a_root_by_exchange() {
+    let tree = Shape::Tree(Tree::flat(2, Rank(0)));
+    for kind in Kind::ALL {
+        assert!(AnyWay::of(kind, &tree).is_some(), "{}", kind.name());
+        assert_eq!(AnyWay::of(kind, &Shape::Exchange).is_some(), !kind.rooted(), "{}", kind.name());
+    }
+    let words = PlanError::Exchange("bcast").to_string();
+    assert!(words.ends_with("an exchange does barrier, allreduce and allgather"), "{words}");
 }
 
 #[test]
