@@ -5,9 +5,10 @@
 //! that may have it where somebody else has surely taken it away. What a wait reads has come from its
 //! writer, at least by the shortest way.
 
-use super::graph::{Graph, Touch, Use};
+use super::graph::Graph;
 use super::prices::Prices;
 use super::timing::Timing;
+use super::uses::{Touch, Use};
 
 /// Prices `graph` at its cheapest.
 pub(super) fn cheapest(prices: &Prices<'_>) -> Timing {

@@ -5,9 +5,9 @@
 //! writers). Writes of one rank to one line, right after one another, stay together (rule 3): their
 //! stores leave the store buffer together. Transfers of other ranks over the same kind of link add their congestion.
 
-use super::graph::{Touch, Use};
 use super::prices::Prices;
 use super::timing::Timing;
+use super::uses::{Touch, Use};
 use crate::program::Operation;
 
 /// Prices the graph at its dearest.

@@ -1,23 +1,10 @@
 //! The CLa graph: nodes are operations, edges say what comes after what (HPDC 2015, section 3).
 
+use super::node::Node;
 use super::order::Order;
 use super::replay::Replay;
+use super::uses::{Touch, Use, Uses};
 use crate::program::{Line, Operation, Rank, Recorded};
-
-/// One operation of one rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Node {
-    /// Who does it.
-    pub rank: Rank,
-    /// Its place in what the rank does, after the operations of earlier calls that this one feels.
-    pub at: usize,
-    /// What is done.
-    pub operation: Operation,
-    /// Whether it belongs to an earlier call, of which only the state that it leaves behind counts.
-    pub earlier: bool,
-    /// Its call: earlier ones from 0, this one last. A call begins when all before it have ended everywhere.
-    pub call: usize,
-}
 
 /// The four kinds of edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -43,31 +30,6 @@ pub struct Edge {
     pub to: usize,
     /// Over which line; none within a rank.
     pub line: Option<Line>,
-}
-
-/// How a node uses a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Use {
-    Read,
-    Poll,
-    Write,
-    /// Takes the line to write it later, and waits for nothing.
-    Claim,
-}
-
-/// One use of one shared line by one node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Touch {
-    pub(super) node: usize,
-    pub(super) line: usize,
-    pub(super) how: Use,
-}
-
-impl Touch {
-    /// Whether the line is gone from all other caches afterwards.
-    pub(super) fn writes(self) -> bool {
-        matches!(self.how, Use::Write | Use::Claim)
-    }
 }
 
 /// Why a program has no graph.
@@ -115,10 +77,7 @@ pub struct Graph {
     /// For each node the writes of other ranks whose data it reads.
     data: Vec<Vec<(usize, usize)>>,
     order: Order,
-    /// For each line who uses it, rank by rank.
-    history: Vec<Vec<Touch>>,
-    /// For each node the places of its touches in the history: line and index.
-    touches: Vec<Vec<(usize, usize)>>,
+    uses: Uses,
 }
 
 impl Graph {
@@ -142,7 +101,7 @@ impl Graph {
         }
         let (nodes, first, starts) = Self::nodes_of(program, before);
         let lines = before.iter().map(Recorded::lines).fold(program.lines(), u32::max) as usize;
-        let (history, touches) = histories(&nodes, lines);
+        let uses = Uses::of(&nodes, lines);
         let ends = |starts: &Vec<usize>| starts.iter().zip(&first).map(|(s, f)| s + f).collect();
         let limits: Vec<Vec<usize>> = starts.iter().skip(1).map(ends).collect();
         let begin = limits.last().cloned().unwrap_or_else(|| first[..ranks].to_vec());
@@ -154,8 +113,7 @@ impl Graph {
             nodes,
             first,
             begin,
-            history,
-            touches,
+            uses,
         };
         graph.match_waits(lines, &limits)?;
         graph.match_reads();
@@ -268,7 +226,7 @@ impl Graph {
         };
         let without = until(self.nodes[node].rank.index(), node);
         let all = without.word(line) == value;
-        let adds = self.history[line].iter().filter(|t| t.how == Use::Write).map(|t| t.node);
+        let adds = self.uses.history[line].iter().filter(|t| t.how == Use::Write).map(|t| t.node);
         let open = adds.filter(|&add| {
             let add_rank = self.nodes[add].rank;
             add_rank != self.nodes[node].rank
@@ -292,8 +250,8 @@ impl Graph {
                 continue;
             }
             let mut found = Vec::new();
-            for &(line, at) in &self.touches[node] {
-                let how = self.history[line][at].how;
+            for &(line, at) in &self.uses.touches[node] {
+                let how = self.uses.history[line][at].how;
                 let reads = how == Use::Read || (how == Use::Write && self.reads_too(node, line));
                 if !reads {
                     continue;
@@ -316,7 +274,8 @@ impl Graph {
     /// rank wrote the line after them. Writes of earlier calls belong to the state at the start.
     fn last_writes(&self, node: usize, line: usize) -> Vec<usize> {
         let writes = || {
-            let all = self.history[line].iter().filter(|t| t.how == Use::Write && t.node != node);
+            let all =
+                self.uses.history[line].iter().filter(|t| t.how == Use::Write && t.node != node);
             all.map(|t| t.node).filter(|&w| self.ended_before(w, node))
         };
         let last = writes().filter(|&w| !writes().any(|v| v != w && self.ended_before(w, v)));
@@ -365,17 +324,17 @@ impl Graph {
 
     /// How many lines.
     pub(super) fn lines(&self) -> usize {
-        self.history.len()
+        self.uses.history.len()
     }
 
     /// Who uses a line, rank by rank.
     pub(super) fn history(&self, line: usize) -> &[Touch] {
-        &self.history[line]
+        &self.uses.history[line]
     }
 
     /// The touches of a node: line, and place in the line's history.
     pub(super) fn touches(&self, node: usize) -> &[(usize, usize)] {
-        &self.touches[node]
+        &self.uses.touches[node]
     }
 
     /// Whether `a` has surely ended before `b` begins.
@@ -434,7 +393,7 @@ impl Graph {
 
     /// E4: uses of one line by two ranks without order, one of them a write, that are no E3.
     fn stealing(&self, edges: &mut Vec<Edge>) {
-        for (line, history) in self.history.iter().enumerate() {
+        for (line, history) in self.uses.history.iter().enumerate() {
             let now: Vec<Touch> =
                 history.iter().copied().filter(|t| !self.nodes[t.node].earlier).collect();
             for (n, a) in now.iter().enumerate() {
@@ -482,38 +441,4 @@ fn deadlock(node: &Node) -> GraphError {
         }
         _ => unreachable!("only waits stop a rank"),
     }
-}
-
-/// Who uses each line, and where each node's uses stand there.
-#[allow(clippy::type_complexity, reason = "two tables that are made together")]
-fn histories(nodes: &[Node], lines: usize) -> (Vec<Vec<Touch>>, Vec<Vec<(usize, usize)>>) {
-    let mut history: Vec<Vec<Touch>> = vec![Vec::new(); lines];
-    let mut touches = Vec::with_capacity(nodes.len());
-    for (node, Node { operation, .. }) in nodes.iter().enumerate() {
-        let mut of_node: Vec<(usize, usize)> = Vec::new();
-        let mut add = |line: Line, how: Use| {
-            let line = line.0 as usize;
-            if let Some(&(_, at)) = of_node.iter().find(|(l, _)| *l == line) {
-                if how == Use::Write {
-                    history[line][at].how = how;
-                }
-                return;
-            }
-            of_node.push((line, history[line].len()));
-            history[line].push(Touch { node, line, how });
-        };
-        match *operation {
-            Operation::Copy { src, dst } | Operation::Reduce { src, dst, .. } => {
-                src.shared_lines().for_each(|line| add(line, Use::Read));
-                dst.shared_lines().for_each(|line| add(line, Use::Write));
-            }
-            Operation::Wait { line, .. } => add(line, Use::Poll),
-            Operation::Write { line, .. } | Operation::Add { line, .. } => add(line, Use::Write),
-            Operation::Claim { line, lines } => {
-                (0..lines).for_each(|n| add(line.plus(n), Use::Claim));
-            }
-        }
-        touches.push(of_node);
-    }
-    (history, touches)
 }

@@ -9,6 +9,7 @@ mod cheapest;
 mod dearest;
 mod dot;
 mod graph;
+mod node;
 mod order;
 mod paper;
 mod prices;
@@ -18,12 +19,14 @@ mod svg;
 #[cfg(test)]
 pub(crate) mod tests;
 mod timing;
+mod uses;
 mod words;
 
 use isochrone_machine::LineCosts;
 
 pub use dot::dot;
-pub use graph::{Edge, EdgeKind, Graph, GraphError, Node};
+pub use graph::{Edge, EdgeKind, Graph, GraphError};
+pub use node::Node;
 pub use svg::svg;
 #[cfg(test)]
 pub(crate) use tests::sandy_bridge;

@@ -1,6 +1,6 @@
 //! What has surely ended before what begins, whatever the times: vector clocks (Mattern 1989).
 
-use super::graph::Node;
+use super::node::Node;
 
 /// For each node, how many operations of each rank have ended when it ends.
 #[derive(Clone, Debug)]

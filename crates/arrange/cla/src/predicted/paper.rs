@@ -4,9 +4,9 @@
 //! order with the fewest transfers between sockets. T_max adds one transfer to a node for every
 //! unordered use of its line by another rank, where somebody polls the line.
 
-use super::graph::{Touch, Use};
 use super::prices::Prices;
 use super::timing::Timing;
+use super::uses::{Touch, Use};
 
 /// Which end of the band.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

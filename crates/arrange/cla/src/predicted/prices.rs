@@ -2,7 +2,8 @@
 
 use isochrone_machine::{ClassCost, LineCosts, PairClass};
 
-use super::graph::{Graph, Touch, Use};
+use super::graph::Graph;
+use super::uses::{Touch, Use};
 
 /// A graph with the cores of its ranks and what lines cost between them.
 #[derive(Debug)]

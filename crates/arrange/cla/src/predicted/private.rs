@@ -1,6 +1,6 @@
 //! The caller's own buffers: always in the local cache (rule 2).
 
-use super::graph::Node;
+use super::node::Node;
 use super::prices::Prices;
 use crate::program::{Buffer, Operation, Place, Span};
 

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::graph::Node;
+use super::node::Node;
 use crate::program::Operation;
 
 /// What each rank has done of a program's nodes, and what the words are then.

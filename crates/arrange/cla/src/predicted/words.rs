@@ -1,6 +1,6 @@
 //! What a node is called in pictures, in the paper's pseudo-code.
 
-use super::graph::Node;
+use super::node::Node;
 use crate::program::{Buffer, Compare, Operation, Place, Span};
 
 /// The operation of a node in a few words.
