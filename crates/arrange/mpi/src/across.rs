@@ -2,7 +2,7 @@
 //! nodes. There is no transport of our own.
 
 use crate::abi::{Handle, Mpi};
-use crate::collectives::{Call, Done, Failed};
+use crate::call::{Call, Done, Failed, NOTHING};
 use crate::comm::{Across, State};
 use crate::payload::Scratch;
 use isochrone_cla::live::{Kind, Team};
@@ -11,7 +11,6 @@ use std::ffi::{c_int, c_void};
 
 /// Within a node, ranks find their first one here.
 const LEADER: Rank = Rank(0);
-const NOTHING: Combine = Combine::Sum(Element::I32);
 
 /// One call between nodes.
 struct Step<'a> {

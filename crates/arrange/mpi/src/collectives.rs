@@ -1,66 +1,18 @@
-//! The seven collectives: done in lines, or left to the MPI.
+//! The collectives: done in lines, or left to the MPI.
 //!
 //! Each function returns what the caller's MPI function returns, or nothing where the MPI is to do it.
 //! That choice depends on the communicator, the operation, the root and the bytes of the significant
 //! arguments, which MPI makes equal on all ranks, and on nothing else.
 
 use crate::abi::{Buffer, Handle, Mpi};
-use crate::comm::{Comm, State};
+use crate::call::{Call, Done, Failed, NOTHING, Outcome};
+use crate::comm::State;
 use crate::config::Config;
-use crate::payload::{Data, Scratch};
+use crate::payload::Data;
 use crate::world::{self, Inner};
-use isochrone_cla::live::{Kind, Team, TeamError};
-use isochrone_cla::program::{Combine, Element, Rank};
+use isochrone_cla::live::Kind;
+use isochrone_cla::program::{Combine, Rank};
 use std::ffi::c_int;
-
-/// What collectives that combine nothing are given; they never look at it.
-const NOTHING: Combine = Combine::Sum(Element::I32);
-
-/// How a call ended that was not left to the MPI.
-pub(crate) enum Done {
-    /// In lines.
-    Lines,
-    /// In lines within nodes, by the MPI between them.
-    Across,
-}
-
-/// Why a call did not end well.
-pub(crate) enum Failed {
-    /// It is the MPI's, on all ranks alike.
-    Mpis,
-    /// The MPI refused something, on this rank.
-    Refused(c_int),
-    /// A rank is gone.
-    Gone(TeamError),
-}
-
-impl From<TeamError> for Failed {
-    fn from(error: TeamError) -> Self {
-        match error {
-            TeamError::Gone(_) => Self::Gone(error),
-            // Nothing has been sent yet, and it fails on all ranks alike.
-            _ => Self::Mpis,
-        }
-    }
-}
-
-impl From<c_int> for Failed {
-    fn from(code: c_int) -> Self {
-        Self::Refused(code)
-    }
-}
-
-type Outcome = Result<Done, Failed>;
-
-/// One call that is done in lines.
-pub(crate) struct Call<'a> {
-    pub(crate) mpi: &'static Mpi,
-    pub(crate) comm: &'a mut Comm,
-    pub(crate) scratch: &'a mut Scratch,
-    pub(crate) root: Rank,
-    pub(crate) bytes: usize,
-    pub(crate) combine: Combine,
-}
 
 /// A call's arguments before anything is decided.
 struct Request<'a> {
@@ -155,32 +107,10 @@ fn attempt(kind: Kind, comm: Handle, work: impl FnOnce(Request<'_>) -> Outcome) 
 }
 
 impl Call<'_> {
-    /// Among the ranks of this communicator, which share memory; none where it spans nodes.
-    #[inline]
-    fn inside(&mut self) -> Option<&mut Team> {
-        match &mut self.comm.state {
-            State::Inside(team) => Some(team),
-            _ => None,
-        }
-    }
-
-    /// A collective in lines.
-    ///
-    /// # Safety
-    /// As for [`Team::call`].
-    #[inline]
-    unsafe fn lines(&mut self, kind: Kind, send: *const u8, receive: *mut u8) -> Outcome {
-        let (root, bytes, combine) = (self.root, self.bytes, self.combine);
-        let team = self.inside().ok_or(Failed::Mpis)?;
-        // SAFETY: the caller vouches for the buffers.
-        unsafe { team.call(kind, root, bytes, combine, send, receive) }?;
-        Ok(Done::Lines)
-    }
-
     /// As [`Self::lines`], or with the MPI's help across nodes.
     ///
     /// # Safety
-    /// As for [`Team::call`].
+    /// As for [`isochrone_cla::live::Team::call`].
     #[inline]
     unsafe fn anywhere(&mut self, kind: Kind, send: *const u8, receive: *mut u8) -> Outcome {
         if matches!(self.comm.state, State::Across(_)) {

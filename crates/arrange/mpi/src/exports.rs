@@ -23,85 +23,70 @@ macro_rules! mpis {
     };
 }
 
-/// `MPI_Bcast`.
-///
-/// # Safety
-/// As in MPI.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Bcast(
-    buffer: Buffer,
-    count: c_int,
-    kind: Handle,
-    root: c_int,
-    comm: Handle,
-) -> c_int {
-    match collectives::bcast(buffer, count.into(), kind, root, comm) {
-        Some(code) => code,
-        None => mpis!(bcast(buffer, count, kind, root, comm)),
-    }
-}
-
-/// `MPI_Barrier`.
-///
-/// # Safety
-/// As in MPI.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Barrier(comm: Handle) -> c_int {
-    match collectives::barrier(comm) {
-        Some(code) => code,
-        None => mpis!(barrier(comm)),
-    }
-}
-
-/// `MPI_Reduce`.
-///
-/// # Safety
-/// As in MPI.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Reduce(
-    send: Buffer,
-    receive: Buffer,
-    count: c_int,
-    kind: Handle,
-    operation: Handle,
-    root: c_int,
-    comm: Handle,
-) -> c_int {
-    match collectives::reduce(send, receive, count.into(), (kind, operation), root, comm) {
-        Some(code) => code,
-        None => mpis!(reduce(send, receive, count, kind, operation, root, comm)),
-    }
-}
-
-/// `MPI_Allreduce`.
-///
-/// # Safety
-/// As in MPI.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Allreduce(
-    send: Buffer,
-    receive: Buffer,
-    count: c_int,
-    kind: Handle,
-    operation: Handle,
-    comm: Handle,
-) -> c_int {
-    match collectives::allreduce(send, receive, count.into(), (kind, operation), comm) {
-        Some(code) => code,
-        None => mpis!(allreduce(send, receive, count, kind, operation, comm)),
-    }
-}
-
-/// Exports a collective that moves blocks, with a root or without.
-macro_rules! blocks {
-    ($name:ident, $function:ident $(, $root:ident)?) => {
-        #[doc = concat!("`", stringify!($name), "`.")]
+/// Exports a collective by what it takes in the table of collectives.
+macro_rules! export {
+    ($name:ident $mpi:ident (buffer $root:ident)) => {
+        #[doc = concat!("`", stringify!($mpi), "`.")]
+        ///
+        /// # Safety
+        /// As in MPI.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $mpi(
+            buffer: Buffer,
+            count: c_int,
+            kind: Handle,
+            $root: c_int,
+            comm: Handle,
+        ) -> c_int {
+            match collectives::$name(buffer, count.into(), kind, $root, comm) {
+                Some(code) => code,
+                None => mpis!($name(buffer, count, kind, $root, comm)),
+            }
+        }
+    };
+    ($name:ident $mpi:ident (nothing)) => {
+        #[doc = concat!("`", stringify!($mpi), "`.")]
+        ///
+        /// # Safety
+        /// As in MPI.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $mpi(comm: Handle) -> c_int {
+            match collectives::$name(comm) {
+                Some(code) => code,
+                None => mpis!($name(comm)),
+            }
+        }
+    };
+    ($name:ident $mpi:ident (elements $($root:ident)?)) => {
+        #[doc = concat!("`", stringify!($mpi), "`.")]
+        ///
+        /// # Safety
+        /// As in MPI.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $mpi(
+            send: Buffer,
+            receive: Buffer,
+            count: c_int,
+            kind: Handle,
+            operation: Handle,
+            $($root: c_int,)?
+            comm: Handle,
+        ) -> c_int {
+            let named = (kind, operation);
+            match collectives::$name(send, receive, count.into(), named, $($root,)? comm) {
+                Some(code) => code,
+                None => mpis!($name(send, receive, count, kind, operation, $($root,)? comm)),
+            }
+        }
+    };
+    ($name:ident $mpi:ident (blocks $($root:ident)?)) => {
+        #[doc = concat!("`", stringify!($mpi), "`.")]
         ///
         /// # Safety
         /// As in MPI.
         #[unsafe(no_mangle)]
         #[allow(clippy::too_many_arguments, reason = "MPI's")]
-        pub unsafe extern "C" fn $name(
+        pub unsafe extern "C" fn $mpi(
             send: Buffer,
             sends: c_int,
             sent: Handle,
@@ -112,19 +97,28 @@ macro_rules! blocks {
             comm: Handle,
         ) -> c_int {
             let sides = ((send, sends.into(), sent), (receive, receives.into(), received));
-            match collectives::$function(sides.0, sides.1, $($root,)? comm) {
+            match collectives::$name(sides.0, sides.1, $($root,)? comm) {
                 Some(code) => code,
                 None => mpis!(
-                    $function(send, sends, sent, receive, receives, received, $($root,)? comm)
+                    $name(send, sends, sent, receive, receives, received, $($root,)? comm)
                 ),
             }
         }
     };
 }
 
-blocks!(MPI_Scatter, scatter, root);
-blocks!(MPI_Gather, gather, root);
-blocks!(MPI_Allgather, allgather);
+macro_rules! exports {
+    ($(
+        $(#[$doc:meta])* $kind:ident $(($with:ident))? {
+            names: $name:ident $fortran:ident $c:ident $mpi:ident,
+            takes: $($takes:ident)+,
+            $($rest:tt)*
+        }
+    )*) => {
+        $( export!($name $mpi ($($takes)+)); )*
+    };
+}
+isochrone_cla::each_collective!(exports);
 
 /// `MPI_Finalize`.
 ///

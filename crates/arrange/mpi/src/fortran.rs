@@ -8,6 +8,7 @@
 use crate::abi::{Flavour, Handle, Mpi};
 use crate::{exports, world};
 use std::ffi::{CStr, c_int, c_void};
+use std::ptr::null_mut;
 use std::sync::OnceLock;
 
 /// Any argument of Fortran: all are addresses.
@@ -125,28 +126,33 @@ unsafe fn operation(with: &Translation, place: Place) -> Handle {
 }
 
 /// Exports one function under the names that Fortran compilers give it and the one that Open MPI's
-/// `mpi_f08` calls. The last part is Open MPI's call in C.
+/// `mpi_f08` calls. It is named in small letters and in capitals; the last part is Open MPI's call in C.
 macro_rules! fortran {
     (
-        $module:ident, [$($export:ident),*], $original:literal,
-        $arguments:tt, |$mpi:ident, $with:ident| $body:expr
+        $name:ident $capitals:ident, $arguments:tt, |$mpi:ident, $with:ident| $body:expr
     ) => {
-        mod $module {
+        mod $name {
             #[allow(clippy::wildcard_imports, reason = "the body is written in the module above")]
             use super::*;
 
-            fortran!(@call $original, $arguments, |$mpi, $with| $body);
-            $( fortran!(@export $export, $arguments); )*
+            fortran!(
+                @call concat!("mpi_", stringify!($name), "_\0"), $arguments, |$mpi, $with| $body
+            );
+            fortran!(@export bare, concat!("mpi_", stringify!($name)), $arguments);
+            fortran!(@export one_line, concat!("mpi_", stringify!($name), "_"), $arguments);
+            fortran!(@export two_lines, concat!("mpi_", stringify!($name), "__"), $arguments);
+            fortran!(@export capitals, concat!("MPI_", stringify!($capitals)), $arguments);
+            fortran!(@export open_mpi, concat!("ompi_", stringify!($name), "_f"), $arguments);
         }
     };
-    (@call $original:literal, ($($argument:ident),*), |$mpi:ident, $with:ident| $body:expr) => {
+    (@call $original:expr, ($($argument:ident),*), |$mpi:ident, $with:ident| $body:expr) => {
         /// # Safety
         /// As in MPI.
         #[allow(clippy::too_many_arguments, reason = "MPI's")]
         unsafe fn call($($argument: Place,)* error: Place) {
             let Some(($mpi, $with)) = translation() else {
                 type Function = unsafe extern "C" fn($(fortran!(@place $argument),)* Place);
-                let found = next($original);
+                let found = CStr::from_bytes_with_nul($original.as_bytes()).map_or(null_mut(), next);
                 // SAFETY: a function of this name takes these arguments, all by address.
                 let function = unsafe { std::mem::transmute::<Place, Option<Function>>(found) };
                 if let Some(function) = function {
@@ -161,14 +167,14 @@ macro_rules! fortran {
             answer(error, code);
         }
     };
-    (@export $export:ident, ($($argument:ident),*)) => {
-        /// The function of MPI of this name.
+    (@export $function:ident, $export:expr, ($($argument:ident),*)) => {
+        /// The function of MPI of the name that is exported.
         ///
         /// # Safety
         /// As in MPI.
-        #[unsafe(no_mangle)]
+        #[unsafe(export_name = $export)]
         #[allow(clippy::too_many_arguments, reason = "MPI's")]
-        unsafe extern "C" fn $export($($argument: Place,)* error: Place) {
+        unsafe extern "C" fn $function($($argument: Place,)* error: Place) {
             // SAFETY: the caller's arguments, as they came.
             unsafe { call($($argument,)* error) };
         }
@@ -176,64 +182,44 @@ macro_rules! fortran {
     (@place $argument:ident) => { Place };
 }
 
-fortran!(
-    bcast,
-    [mpi_bcast, mpi_bcast_, mpi_bcast__, MPI_BCAST, ompi_bcast_f],
-    c"mpi_bcast_",
-    (buffer, count, handle, root, group),
-    |mpi, with| exports::MPI_Bcast(
-        with.buffer(mpi, buffer),
-        integer(count),
-        kind(with, handle),
-        integer(root),
-        comm(with, group),
-    )
-);
-fortran!(
-    barrier,
-    [mpi_barrier, mpi_barrier_, mpi_barrier__, MPI_BARRIER, ompi_barrier_f],
-    c"mpi_barrier_",
-    (group),
-    |_mpi, with| exports::MPI_Barrier(comm(with, group))
-);
-fortran!(
-    reduce,
-    [mpi_reduce, mpi_reduce_, mpi_reduce__, MPI_REDUCE, ompi_reduce_f],
-    c"mpi_reduce_",
-    (send, receive, count, handle, op, root, group),
-    |mpi, with| exports::MPI_Reduce(
-        with.buffer(mpi, send),
-        with.buffer(mpi, receive),
-        integer(count),
-        kind(with, handle),
-        operation(with, op),
-        integer(root),
-        comm(with, group),
-    )
-);
-fortran!(
-    allreduce,
-    [mpi_allreduce, mpi_allreduce_, mpi_allreduce__, MPI_ALLREDUCE, ompi_allreduce_f],
-    c"mpi_allreduce_",
-    (send, receive, count, handle, op, group),
-    |mpi, with| exports::MPI_Allreduce(
-        with.buffer(mpi, send),
-        with.buffer(mpi, receive),
-        integer(count),
-        kind(with, handle),
-        operation(with, op),
-        comm(with, group),
-    )
-);
-/// The same for a collective that moves blocks, with a root or without.
-macro_rules! blocks {
-    ($module:ident, $exports:tt, $original:literal, $function:ident $(, $root:ident)?) => {
+/// The same for a collective, by what it takes in the table of collectives.
+macro_rules! collective {
+    ($name:ident $capitals:ident $mpi:ident (buffer $root:ident)) => {
         fortran!(
-            $module,
-            $exports,
-            $original,
+            $name $capitals,
+            (buffer, count, handle, $root, group),
+            |mpi, with| exports::$mpi(
+                with.buffer(mpi, buffer),
+                integer(count),
+                kind(with, handle),
+                integer($root),
+                comm(with, group),
+            )
+        );
+    };
+    ($name:ident $capitals:ident $mpi:ident (nothing)) => {
+        fortran!($name $capitals, (group), |_mpi, with| exports::$mpi(comm(with, group)));
+    };
+    ($name:ident $capitals:ident $mpi:ident (elements $($root:ident)?)) => {
+        fortran!(
+            $name $capitals,
+            (send, receive, count, handle, op, $($root,)? group),
+            |mpi, with| exports::$mpi(
+                with.buffer(mpi, send),
+                with.buffer(mpi, receive),
+                integer(count),
+                kind(with, handle),
+                operation(with, op),
+                $(integer($root),)?
+                comm(with, group),
+            )
+        );
+    };
+    ($name:ident $capitals:ident $mpi:ident (blocks $($root:ident)?)) => {
+        fortran!(
+            $name $capitals,
             (send, sends, sent, receive, receives, received, $($root,)? group),
-            |mpi, with| exports::$function(
+            |mpi, with| exports::$mpi(
                 with.buffer(mpi, send),
                 integer(sends),
                 kind(with, sent),
@@ -247,33 +233,20 @@ macro_rules! blocks {
     };
 }
 
-blocks!(
-    scatter,
-    [mpi_scatter, mpi_scatter_, mpi_scatter__, MPI_SCATTER, ompi_scatter_f],
-    c"mpi_scatter_",
-    MPI_Scatter,
-    root
-);
-blocks!(
-    gather,
-    [mpi_gather, mpi_gather_, mpi_gather__, MPI_GATHER, ompi_gather_f],
-    c"mpi_gather_",
-    MPI_Gather,
-    root
-);
-blocks!(
-    allgather,
-    [mpi_allgather, mpi_allgather_, mpi_allgather__, MPI_ALLGATHER, ompi_allgather_f],
-    c"mpi_allgather_",
-    MPI_Allgather
-);
-fortran!(
-    finalize,
-    [mpi_finalize, mpi_finalize_, mpi_finalize__, MPI_FINALIZE, ompi_finalize_f],
-    c"mpi_finalize_",
-    (),
-    |_mpi, _with| exports::MPI_Finalize()
-);
+macro_rules! collectives {
+    ($(
+        $(#[$doc:meta])* $kind:ident $(($with:ident))? {
+            names: $name:ident $capitals:ident $c:ident $mpi:ident,
+            takes: $($takes:ident)+,
+            $($rest:tt)*
+        }
+    )*) => {
+        $( collective!($name $capitals $mpi ($($takes)+)); )*
+    };
+}
+isochrone_cla::each_collective!(collectives);
+
+fortran!(finalize FINALIZE, (), |_mpi, _with| exports::MPI_Finalize());
 
 /// `MPI_Barrier` of the module `mpi_f08`: a handle is a structure of one integer. MPICH's calls the
 /// profiling name past us, unlike its other collectives.

@@ -1,6 +1,6 @@
 //! `libisochrone_mpi.so`: collectives of unmodified MPI programs in cache lines.
 //!
-//! Preloaded into a program, it takes the names of seven blocking collectives. On a communicator whose
+//! Preloaded into a program, it takes the names of blocking collectives. On a communicator whose
 //! ranks share memory it does them by [`isochrone_cla::live`]; everything else it hands to the MPI, by the
 //! profiling names that every MPI has for this. It is built without any MPI's headers and serves Open MPI
 //! and MPICH alike: which one is there, it asks the process.
@@ -14,6 +14,7 @@
 
 pub mod abi;
 mod across;
+mod call;
 mod collectives;
 mod comm;
 mod config;

@@ -10,6 +10,7 @@
 #![allow(unsafe_code)]
 
 mod atlas;
+pub mod collectives;
 pub mod status;
 pub mod tasks;
 pub mod team;

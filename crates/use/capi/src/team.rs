@@ -1,9 +1,9 @@
-//! Teams and their collectives.
+//! Teams: how one is made, joined, waited for and left.
 
 use crate::status::{Failure, Status, told};
-use isochrone_cla::live::{Kind, Place, Reduction, Settings, Team, TeamError};
-use isochrone_cla::program::{Combine, Element, Rank};
-use std::ffi::{c_int, c_void};
+use isochrone_cla::live::{Place, Settings, Team, TeamError};
+use isochrone_cla::program::Rank;
+use std::ffi::c_int;
 use std::time::Duration;
 
 /// One rank of a team, `isochrone_team` in C.
@@ -38,22 +38,6 @@ const NO_MEMORY: i32 = 12;
 /// `ISOCHRONE_LOCKED_FLAGS`.
 pub const LOCKED_FLAGS: u32 = 1;
 
-/// The elements of a reduction, by their numbers in C.
-const ELEMENTS: [Element; 6] =
-    [Element::I32, Element::I64, Element::U32, Element::U64, Element::F32, Element::F64];
-/// What a reduction does, by its number in C.
-const REDUCTIONS: [Reduction; 7] = [
-    Reduction::Sum,
-    Reduction::Product,
-    Reduction::Min,
-    Reduction::Max,
-    Reduction::And,
-    Reduction::Or,
-    Reduction::Xor,
-];
-/// What collectives that combine nothing are given; they never look at it.
-const NOTHING: Combine = Combine::Sum(Element::I32);
-
 impl From<TeamError> for Failure {
     fn from(error: TeamError) -> Self {
         let status = match &error {
@@ -76,7 +60,7 @@ impl From<TeamError> for Failure {
 
 /// A rank by its number.
 #[inline]
-fn rank(number: u32) -> Result<Rank, Failure> {
+pub(crate) fn rank(number: u32) -> Result<Rank, Failure> {
     match u16::try_from(number) {
         Ok(rank) => Ok(Rank(rank)),
         Err(_) => Err(Failure::argument(format!("rank {number}; a team has 1024 ranks at most"))),
@@ -113,7 +97,7 @@ fn boxed(team: Team) -> *mut IsochroneTeam {
 }
 
 /// A null pointer where there must be none.
-fn null(what: &str) -> Failure {
+pub(crate) fn null(what: &str) -> Failure {
     Failure::argument(format!("{what} is a null pointer"))
 }
 
@@ -214,7 +198,7 @@ pub unsafe extern "C" fn isochrone_team_join(
 /// # Safety
 /// `team` is null or a handle of this library that no other thread uses now.
 #[inline]
-unsafe fn with(
+pub(crate) unsafe fn with(
     team: *mut IsochroneTeam,
     work: impl FnOnce(&mut Team) -> Result<(), Failure>,
 ) -> c_int {
@@ -284,188 +268,4 @@ pub unsafe extern "C" fn isochrone_team_free(team: *mut IsochroneTeam) {
         // SAFETY: a handle of this library, which its caller gives up.
         drop(unsafe { Box::from_raw(team) });
     }
-}
-
-/// One collective over bytes.
-///
-/// # Safety
-/// As for [`with`], and the buffers are valid for what the collective reads and writes.
-#[inline]
-unsafe fn call(
-    team: *mut IsochroneTeam,
-    (kind, root): (Kind, u32),
-    (bytes, combine): (usize, Combine),
-    (send, receive): (*const c_void, *mut c_void),
-) -> c_int {
-    let work = |team: &mut Team| {
-        let root = rank(root)?;
-        let (mut send, mut receive) = (send.cast::<u8>(), receive.cast::<u8>());
-        if send.is_null() || receive.is_null() {
-            needs_both(kind, bytes, team.rank() == root, (send.is_null(), receive.is_null()))?;
-            // What is not touched has some address all the same.
-            send = if send.is_null() { receive.cast_const() } else { send };
-            receive = if receive.is_null() { send.cast_mut() } else { receive };
-            if send.is_null() {
-                (send, receive) = (std::ptr::dangling(), std::ptr::dangling_mut());
-            }
-        }
-        // SAFETY: the caller vouches for the buffers.
-        Ok(unsafe { team.call(kind, root, bytes, combine, send, receive) }?)
-    };
-    // SAFETY: the caller vouches for the handle.
-    unsafe { with(team, work) }
-}
-
-/// Refuses a null pointer where bytes are read or written. `missing` says which of both is null.
-#[cold]
-fn needs_both(
-    kind: Kind,
-    bytes: usize,
-    at_root: bool,
-    missing: (bool, bool),
-) -> Result<(), Failure> {
-    let (sends, receives) = match kind {
-        Kind::Barrier => (false, false),
-        Kind::Broadcast | Kind::Allreduce | Kind::Allgather => (true, true),
-        Kind::Reduce | Kind::Gather => (true, at_root),
-        Kind::Scatter => (at_root, true),
-    };
-    match missing {
-        _ if bytes == 0 => Ok(()),
-        (true, _) if sends => Err(null("what is sent")),
-        (_, true) if receives => Err(null("where the result goes")),
-        _ => Ok(()),
-    }
-}
-
-/// Bytes and operation of a reduction.
-#[inline]
-fn reduction(count: usize, element: u32, operation: u32) -> Result<(usize, Combine), Failure> {
-    let unknown = |what: &str, number: u32| {
-        Failure::argument(format!("{number} is no {what}; isochrone.h names them"))
-    };
-    let index = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
-    let element =
-        *ELEMENTS.get(index(element)).ok_or_else(|| unknown("type of elements", element))?;
-    let reduction =
-        *REDUCTIONS.get(index(operation)).ok_or_else(|| unknown("reduction", operation))?;
-    let combine = reduction.of(element);
-    if combine.is_bitwise() && element.is_float() {
-        return Err(Failure::argument("a bitwise reduction of floating-point numbers"));
-    }
-    Ok((count.saturating_mul(element.bytes() as usize), combine))
-}
-
-/// Copies the root's bytes to everybody.
-///
-/// # Safety
-/// As `isochrone.h` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn isochrone_broadcast(
-    team: *mut IsochroneTeam,
-    data: *mut c_void,
-    bytes: usize,
-    root: u32,
-) -> c_int {
-    // SAFETY: the caller vouches for handle and buffer.
-    unsafe { call(team, (Kind::Broadcast, root), (bytes, NOTHING), (data, data)) }
-}
-
-/// Returns when everybody has called it.
-///
-/// # Safety
-/// As `isochrone.h` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn isochrone_barrier(team: *mut IsochroneTeam) -> c_int {
-    let none = std::ptr::dangling_mut::<c_void>();
-    // SAFETY: the caller vouches for the handle; a barrier moves no bytes.
-    unsafe { call(team, (Kind::Barrier, 0), (0, NOTHING), (none, none)) }
-}
-
-/// Combines everybody's elements at the root.
-///
-/// # Safety
-/// As `isochrone.h` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn isochrone_reduce(
-    team: *mut IsochroneTeam,
-    send: *const c_void,
-    receive: *mut c_void,
-    count: usize,
-    element: u32,
-    operation: u32,
-    root: u32,
-) -> c_int {
-    match reduction(count, element, operation) {
-        // SAFETY: the caller vouches for handle and buffers.
-        Ok(what) => unsafe { call(team, (Kind::Reduce, root), what, (send, receive)) },
-        Err(failure) => told(Err(failure)),
-    }
-}
-
-/// Combines everybody's elements for everybody.
-///
-/// # Safety
-/// As `isochrone.h` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn isochrone_allreduce(
-    team: *mut IsochroneTeam,
-    send: *const c_void,
-    receive: *mut c_void,
-    count: usize,
-    element: u32,
-    operation: u32,
-) -> c_int {
-    match reduction(count, element, operation) {
-        // SAFETY: the caller vouches for handle and buffers.
-        Ok(what) => unsafe { call(team, (Kind::Allreduce, 0), what, (send, receive)) },
-        Err(failure) => told(Err(failure)),
-    }
-}
-
-/// Gives each rank its block of the root's.
-///
-/// # Safety
-/// As `isochrone.h` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn isochrone_scatter(
-    team: *mut IsochroneTeam,
-    send: *const c_void,
-    receive: *mut c_void,
-    bytes: usize,
-    root: u32,
-) -> c_int {
-    // SAFETY: the caller vouches for handle and buffers.
-    unsafe { call(team, (Kind::Scatter, root), (bytes, NOTHING), (send, receive)) }
-}
-
-/// Puts everybody's block into the root's.
-///
-/// # Safety
-/// As `isochrone.h` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn isochrone_gather(
-    team: *mut IsochroneTeam,
-    send: *const c_void,
-    receive: *mut c_void,
-    bytes: usize,
-    root: u32,
-) -> c_int {
-    // SAFETY: the caller vouches for handle and buffers.
-    unsafe { call(team, (Kind::Gather, root), (bytes, NOTHING), (send, receive)) }
-}
-
-/// Puts everybody's block into everybody's.
-///
-/// # Safety
-/// As `isochrone.h` says.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn isochrone_allgather(
-    team: *mut IsochroneTeam,
-    send: *const c_void,
-    receive: *mut c_void,
-    bytes: usize,
-) -> c_int {
-    // SAFETY: the caller vouches for handle and buffers.
-    unsafe { call(team, (Kind::Allgather, 0), (bytes, NOTHING), (send, receive)) }
 }

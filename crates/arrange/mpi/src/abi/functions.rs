@@ -17,13 +17,32 @@ pub type DeleteAttribute = extern "C" fn(Handle, c_int, Buffer, Buffer) -> c_int
 /// Looks a name up: a pointer to the function, or null.
 pub(crate) type Lookup<'a> = &'a dyn Fn(&CStr) -> *mut c_void;
 
+/// The type of a collective's function, by what it takes in the table of collectives (MPI 3.0, appendix A.2).
+macro_rules! signature {
+    (nothing) => { unsafe extern "C" fn(Handle) -> c_int };
+    (buffer root) => { unsafe extern "C" fn(Buffer, c_int, Handle, c_int, Handle) -> c_int };
+    (elements root) => {
+        unsafe extern "C" fn(Buffer, Buffer, c_int, Handle, Handle, c_int, Handle) -> c_int
+    };
+    (elements) => {
+        unsafe extern "C" fn(Buffer, Buffer, c_int, Handle, Handle, Handle) -> c_int
+    };
+    (blocks root) => {
+        unsafe extern "C" fn(Buffer, c_int, Handle, Buffer, c_int, Handle, c_int, Handle) -> c_int
+    };
+    (blocks) => {
+        unsafe extern "C" fn(Buffer, c_int, Handle, Buffer, c_int, Handle, Handle) -> c_int
+    };
+}
+
+/// The table: each function with its profiling name and its type.
 macro_rules! functions {
-    ($($name:ident = $symbol:literal ( $($argument:ty),* ) ;)*) => {
+    ($($name:ident = $symbol:expr, $type:ty;)*) => {
         /// The functions that are called, by their names without `PMPI_`.
         #[derive(Clone, Copy, Debug)]
         #[expect(missing_docs, reason = "each is the function of the MPI standard of that name")]
         pub struct Functions {
-            $( pub $name: unsafe extern "C" fn($($argument),*) -> c_int, )*
+            $( pub $name: $type, )*
         }
 
         impl Functions {
@@ -37,55 +56,76 @@ macro_rules! functions {
         pub(crate) mod one {
             use super::*;
 
-            $( pub(crate) fn $name(
-                lookup: Lookup<'_>,
-            ) -> Option<unsafe extern "C" fn($($argument),*) -> c_int> {
+            $( pub(crate) fn $name(lookup: Lookup<'_>) -> Option<$type> {
                 // SAFETY: a function of this name takes these arguments in every MPI that
                 // `Flavour` has (MPI 3.0, appendix A.2), handles as words; in any other it is handed
                 // what its own caller passed, in the same registers. A null one becomes none.
-                unsafe {
-                    std::mem::transmute::<
-                        *mut c_void,
-                        Option<unsafe extern "C" fn($($argument),*) -> c_int>,
-                    >(lookup($symbol))
-                }
+                unsafe { std::mem::transmute::<*mut c_void, Option<$type>>(lookup($symbol)) }
             } )*
         }
     };
 }
 
-functions! {
-    initialized = c"PMPI_Initialized"(*mut c_int);
-    init = c"PMPI_Init"(*mut c_int, *mut c_void);
-    finalize = c"PMPI_Finalize"();
-    query_thread = c"PMPI_Query_thread"(*mut c_int);
-    library_version = c"PMPI_Get_library_version"(*mut c_char, *mut c_int);
-    comm_size = c"PMPI_Comm_size"(Handle, *mut c_int);
-    comm_rank = c"PMPI_Comm_rank"(Handle, *mut c_int);
-    comm_test_inter = c"PMPI_Comm_test_inter"(Handle, *mut c_int);
-    comm_split = c"PMPI_Comm_split"(Handle, c_int, c_int, *mut Handle);
-    comm_split_type = c"PMPI_Comm_split_type"(Handle, c_int, c_int, Handle, *mut Handle);
-    comm_free = c"PMPI_Comm_free"(*mut Handle);
-    comm_create_keyval =
-        c"PMPI_Comm_create_keyval"(CopyAttribute, DeleteAttribute, *mut c_int, Buffer);
-    comm_set_attr = c"PMPI_Comm_set_attr"(Handle, c_int, Buffer);
-    comm_call_errhandler = c"PMPI_Comm_call_errhandler"(Handle, c_int);
-    add_error_class = c"PMPI_Add_error_class"(*mut c_int);
-    add_error_code = c"PMPI_Add_error_code"(c_int, *mut c_int);
-    add_error_string = c"PMPI_Add_error_string"(c_int, *const c_char);
-    type_size = c"PMPI_Type_size"(Handle, *mut c_int);
-    type_get_extent = c"PMPI_Type_get_extent"(Handle, *mut isize, *mut isize);
-    type_vector = c"PMPI_Type_vector"(c_int, c_int, c_int, Handle, *mut Handle);
-    type_commit = c"PMPI_Type_commit"(*mut Handle);
-    type_free = c"PMPI_Type_free"(*mut Handle);
-    pack = c"PMPI_Pack"(Buffer, c_int, Handle, Buffer, c_int, *mut c_int, Handle);
-    unpack = c"PMPI_Unpack"(Buffer, c_int, *mut c_int, Buffer, c_int, Handle, Handle);
-    iprobe = c"PMPI_Iprobe"(c_int, c_int, Handle, *mut c_int, Buffer);
-    bcast = c"PMPI_Bcast"(Buffer, c_int, Handle, c_int, Handle);
-    barrier = c"PMPI_Barrier"(Handle);
-    reduce = c"PMPI_Reduce"(Buffer, Buffer, c_int, Handle, Handle, c_int, Handle);
-    allreduce = c"PMPI_Allreduce"(Buffer, Buffer, c_int, Handle, Handle, Handle);
-    scatter = c"PMPI_Scatter"(Buffer, c_int, Handle, Buffer, c_int, Handle, c_int, Handle);
-    gather = c"PMPI_Gather"(Buffer, c_int, Handle, Buffer, c_int, Handle, c_int, Handle);
-    allgather = c"PMPI_Allgather"(Buffer, c_int, Handle, Buffer, c_int, Handle, Handle);
+/// What else is called, and the collectives of the table.
+macro_rules! with_others {
+    ($(
+        $(#[$doc:meta])* $kind:ident $(($with:ident))? {
+            names: $name:ident $fortran:ident $c:ident $mpi:ident,
+            takes: $($takes:ident)+,
+            $($rest:tt)*
+        }
+    )*) => {
+        functions! {
+            initialized = c"PMPI_Initialized", unsafe extern "C" fn(*mut c_int) -> c_int;
+            init = c"PMPI_Init", unsafe extern "C" fn(*mut c_int, *mut c_void) -> c_int;
+            finalize = c"PMPI_Finalize", unsafe extern "C" fn() -> c_int;
+            query_thread = c"PMPI_Query_thread", unsafe extern "C" fn(*mut c_int) -> c_int;
+            library_version = c"PMPI_Get_library_version",
+                unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int;
+            comm_size = c"PMPI_Comm_size", unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
+            comm_rank = c"PMPI_Comm_rank", unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
+            comm_test_inter = c"PMPI_Comm_test_inter",
+                unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
+            comm_split = c"PMPI_Comm_split",
+                unsafe extern "C" fn(Handle, c_int, c_int, *mut Handle) -> c_int;
+            comm_split_type = c"PMPI_Comm_split_type",
+                unsafe extern "C" fn(Handle, c_int, c_int, Handle, *mut Handle) -> c_int;
+            comm_free = c"PMPI_Comm_free", unsafe extern "C" fn(*mut Handle) -> c_int;
+            comm_create_keyval = c"PMPI_Comm_create_keyval",
+                unsafe extern "C" fn(CopyAttribute, DeleteAttribute, *mut c_int, Buffer) -> c_int;
+            comm_set_attr = c"PMPI_Comm_set_attr",
+                unsafe extern "C" fn(Handle, c_int, Buffer) -> c_int;
+            comm_call_errhandler = c"PMPI_Comm_call_errhandler",
+                unsafe extern "C" fn(Handle, c_int) -> c_int;
+            add_error_class = c"PMPI_Add_error_class", unsafe extern "C" fn(*mut c_int) -> c_int;
+            add_error_code = c"PMPI_Add_error_code",
+                unsafe extern "C" fn(c_int, *mut c_int) -> c_int;
+            add_error_string = c"PMPI_Add_error_string",
+                unsafe extern "C" fn(c_int, *const c_char) -> c_int;
+            type_size = c"PMPI_Type_size", unsafe extern "C" fn(Handle, *mut c_int) -> c_int;
+            type_get_extent = c"PMPI_Type_get_extent",
+                unsafe extern "C" fn(Handle, *mut isize, *mut isize) -> c_int;
+            type_vector = c"PMPI_Type_vector",
+                unsafe extern "C" fn(c_int, c_int, c_int, Handle, *mut Handle) -> c_int;
+            type_commit = c"PMPI_Type_commit", unsafe extern "C" fn(*mut Handle) -> c_int;
+            type_free = c"PMPI_Type_free", unsafe extern "C" fn(*mut Handle) -> c_int;
+            pack = c"PMPI_Pack",
+                unsafe extern "C" fn(Buffer, c_int, Handle, Buffer, c_int, *mut c_int, Handle) -> c_int;
+            unpack = c"PMPI_Unpack",
+                unsafe extern "C" fn(Buffer, c_int, *mut c_int, Buffer, c_int, Handle, Handle) -> c_int;
+            iprobe = c"PMPI_Iprobe",
+                unsafe extern "C" fn(c_int, c_int, Handle, *mut c_int, Buffer) -> c_int;
+            $( $name = profiling(concat!("P", stringify!($mpi), "\0")), signature!($($takes)+); )*
+        }
+    };
 }
+
+/// A name that ends with a zero byte.
+const fn profiling(name: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(name.as_bytes()) {
+        Ok(name) => name,
+        Err(_) => panic!("made by `concat!` with one zero byte, at the end"),
+    }
+}
+
+isochrone_cla::each_collective!(with_others);

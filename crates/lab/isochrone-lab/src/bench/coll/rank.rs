@@ -127,14 +127,8 @@ pub(crate) struct Samples {
 /// Sizes of the table: a word, a line's payload, a line, several, a page.
 pub(crate) const SIZES: [usize; 5] = [8, 56, 64, 256, 4096];
 /// The collectives of the table.
-pub(crate) const KINDS: [(Kind, &str); 6] = [
-    (Kind::Broadcast, "bcast"),
-    (Kind::Barrier, "barrier"),
-    (Kind::Reduce, "reduce"),
-    (Kind::Allreduce, "allreduce"),
-    (Kind::Scatter, "scatter"),
-    (Kind::Gather, "gather"),
-];
+pub(crate) const KINDS: [Kind; 6] =
+    [Kind::Broadcast, Kind::Barrier, Kind::Reduce, Kind::Allreduce, Kind::Scatter, Kind::Gather];
 /// Calls of a block in which each begins at its own time.
 const WINDOWS: usize = 100;
 /// Calls of a block in which they follow one another.
@@ -158,18 +152,17 @@ const WINDOW_CYCLES: u64 = 60_000;
 /// All cells, a barrier once.
 pub(crate) fn cells() -> Vec<(Kind, Cell)> {
     let mut cells = Vec::new();
-    for (kind, op) in KINDS {
+    for kind in KINDS {
         let sizes: &[usize] = if kind == Kind::Barrier { &[0] } else { &SIZES };
         // Where nobody can run ahead, turns of roots change nothing.
-        let rooted = !matches!(kind, Kind::Barrier | Kind::Allreduce);
-        let modes: &[Mode] = if rooted {
+        let modes: &[Mode] = if kind.rooted() {
             &[Mode::Isolated, Mode::Alternating, Mode::Steady]
         } else {
             &[Mode::Isolated, Mode::Steady]
         };
         for &bytes in sizes {
             for &mode in modes {
-                cells.push((kind, Cell { op: op.to_owned(), bytes, mode }));
+                cells.push((kind, Cell { op: kind.name().to_owned(), bytes, mode }));
             }
         }
     }
@@ -409,9 +402,8 @@ impl Bench {
             return 0;
         }
         let class = CLASSES.iter().position(|&most| what.bytes <= most as usize);
-        let rooted = !matches!(what.kind, Kind::Barrier | Kind::Allreduce | Kind::Allgather);
-        let channel =
-            (what.kind as u8, if rooted { root } else { 0 }, class.unwrap_or(CLASSES.len()));
+        let root = if what.kind.rooted() { root } else { 0 };
+        let channel = (what.kind as u8, root, class.unwrap_or(CLASSES.len()));
         let done = self.done.entry(channel).or_default();
         *done += 1;
         *done - 1

@@ -1,0 +1,87 @@
+//! One call that may be done in lines, and how it ended.
+
+use crate::abi::Mpi;
+use crate::comm::{Comm, State};
+use crate::payload::Scratch;
+use isochrone_cla::live::{Kind, Team, TeamError};
+use isochrone_cla::program::{Combine, Element, Rank};
+use std::ffi::c_int;
+
+/// What collectives that combine nothing are given; they never look at it.
+pub(crate) const NOTHING: Combine = Combine::Sum(Element::I32);
+
+/// How a call ended that was not left to the MPI.
+pub(crate) enum Done {
+    /// In lines.
+    Lines,
+    /// In lines within nodes, by the MPI between them.
+    Across,
+}
+
+/// Why a call did not end well.
+pub(crate) enum Failed {
+    /// It is the MPI's, on all ranks alike.
+    Mpis,
+    /// The MPI refused something, on this rank.
+    Refused(c_int),
+    /// A rank is gone.
+    Gone(TeamError),
+}
+
+impl From<TeamError> for Failed {
+    fn from(error: TeamError) -> Self {
+        match error {
+            TeamError::Gone(_) => Self::Gone(error),
+            // Nothing has been sent yet, and it fails on all ranks alike.
+            _ => Self::Mpis,
+        }
+    }
+}
+
+impl From<c_int> for Failed {
+    fn from(code: c_int) -> Self {
+        Self::Refused(code)
+    }
+}
+
+/// How a call ended.
+pub(crate) type Outcome = Result<Done, Failed>;
+
+/// One call that is done in lines.
+pub(crate) struct Call<'a> {
+    pub(crate) mpi: &'static Mpi,
+    pub(crate) comm: &'a mut Comm,
+    pub(crate) scratch: &'a mut Scratch,
+    pub(crate) root: Rank,
+    pub(crate) bytes: usize,
+    pub(crate) combine: Combine,
+}
+
+impl Call<'_> {
+    /// Among the ranks of this communicator, which share memory; none where it spans nodes.
+    #[inline]
+    fn inside(&mut self) -> Option<&mut Team> {
+        match &mut self.comm.state {
+            State::Inside(team) => Some(team),
+            _ => None,
+        }
+    }
+
+    /// A collective in lines.
+    ///
+    /// # Safety
+    /// As for [`Team::call`].
+    #[inline]
+    pub(crate) unsafe fn lines(
+        &mut self,
+        kind: Kind,
+        send: *const u8,
+        receive: *mut u8,
+    ) -> Outcome {
+        let (root, bytes, combine) = (self.root, self.bytes, self.combine);
+        let team = self.inside().ok_or(Failed::Mpis)?;
+        // SAFETY: the caller vouches for the buffers.
+        unsafe { team.call(kind, root, bytes, combine, send, receive) }?;
+        Ok(Done::Lines)
+    }
+}
