@@ -4,6 +4,7 @@
 //! Records are what the file stores, so they use plain numbers with the unit in the name.
 //! A missing value is `None`, never 0. Latencies have the cost of the timer already taken off.
 
+use crate::Experiment;
 use isochrone_atlas::Penalties;
 use isochrone_machine::{Machine, MachineState};
 use isochrone_units::{CoreId, Reading, RegionId};
@@ -428,24 +429,34 @@ impl Contents {
             provenance: Provenance::default(),
         }
     }
+
     /// What was measured, in words: each level, each state of a line transfer, and the other experiments by the
     /// names that `isochrone map --only` has for them. Nothing of which there is no number.
     #[must_use]
     pub fn measured(&self) -> Vec<String> {
+        Experiment::SHOWN.into_iter().flat_map(|experiment| self.measured_by(experiment)).collect()
+    }
+
+    fn measured_by(&self, experiment: Experiment) -> Vec<String> {
         let has_cells = |matrix: &Matrix| matrix.cells.iter().any(Option::is_some);
-        let levels = self.levels.iter().map(|map| format!("block latency ({})", map.level));
-        let transfers = self.transfers.iter().filter(|map| has_cells(&map.latency_ns));
-        let transfers = transfers.map(|map| format!("line transfers ({})", map.state));
-        let others = [
-            ("region", self.regions.iter().any(|map| has_cells(&map.latency_ns))),
-            (
-                "multiline",
-                !self.multiline.is_empty() || self.interactions.iter().any(|i| i.ns.is_some()),
-            ),
-            ("terms", self.terms.iter().any(|term| term.ns.is_some())),
-            ("bandwidth", !self.bandwidth.is_empty()),
-        ];
-        let others = others.into_iter().filter(|(_, there)| *there);
-        levels.chain(transfers).chain(others.map(|(name, _)| name.to_owned())).collect()
+        let title = experiment.title();
+        let there = match experiment {
+            Experiment::Block => {
+                return self.levels.iter().map(|map| format!("{title} ({})", map.level)).collect();
+            }
+            Experiment::Transfer => {
+                let maps = self.transfers.iter().filter(|map| has_cells(&map.latency_ns));
+                return maps.map(|map| format!("{title} ({})", map.state)).collect();
+            }
+            Experiment::Region => self.regions.iter().any(|map| has_cells(&map.latency_ns)),
+            Experiment::Multiline => {
+                !self.multiline.is_empty() || self.interactions.iter().any(|i| i.ns.is_some())
+            }
+            Experiment::Terms => self.terms.iter().any(|term| term.ns.is_some()),
+            Experiment::Bandwidth => !self.bandwidth.is_empty(),
+            // Inferred from what is named already.
+            Experiment::Placement => false,
+        };
+        there.then(|| experiment.name().to_owned()).into_iter().collect()
     }
 }

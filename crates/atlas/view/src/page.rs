@@ -1,6 +1,7 @@
 //! The report: every picture with its table, in the order in which questions come up. It only
 //! arranges; a section whose data are absent says in one line why.
 
+use isochrone_atlas_store::Experiment;
 use isochrone_atlas_store::contents::Contents;
 use isochrone_report::fmt;
 use isochrone_report::html::{Badge, Figure, Page, Section};
@@ -25,21 +26,29 @@ pub fn page(contents: &Contents, figures_json: Option<String>) -> Page {
         badges,
         summary: summary(contents),
         facts: facts(contents),
-        sections: vec![
-            of_lines(contents),
-            of_pages(contents),
-            of_blocks(contents),
-            of_cores(contents),
-            of_regions(contents),
-            of_several(contents),
-            of_bandwidth(contents),
-            of_placement(contents),
-            of_machine(contents),
-            of_drift(contents),
-            of_run(contents),
-        ],
+        sections: sections(contents),
         json: figures_json,
         footer: footer(contents),
+    }
+}
+
+/// The experiments, then what they were made on and how.
+fn sections(contents: &Contents) -> Vec<Section> {
+    let found = Experiment::SHOWN.into_iter().flat_map(|experiment| of(experiment, contents));
+    found.chain([of_machine(contents), of_drift(contents), of_run(contents)]).collect()
+}
+
+/// The sections of an experiment.
+fn of(experiment: Experiment, contents: &Contents) -> Vec<Section> {
+    match experiment {
+        Experiment::Block => vec![of_lines(contents), of_pages(contents), of_blocks(contents)],
+        Experiment::Transfer => vec![of_cores(contents)],
+        Experiment::Region => vec![of_regions(contents)],
+        Experiment::Multiline => vec![of_several(contents)],
+        // Its figure stands with those of several lines.
+        Experiment::Terms => Vec::new(),
+        Experiment::Bandwidth => vec![of_bandwidth(contents)],
+        Experiment::Placement => vec![of_placement(contents)],
     }
 }
 
@@ -129,7 +138,7 @@ fn of_lines(contents: &Contents) -> Section {
     let mut figures = Vec::new();
     let views = LevelView::all(contents);
     if views.is_empty() {
-        prose = vec![words::absent(contents, "block latency", 1)];
+        prose = vec![words::absent(contents, Experiment::Block)];
     }
     for view in &views {
         let mut said = words::lines::near(view);
@@ -156,7 +165,7 @@ fn of_pages(contents: &Contents) -> Section {
     prose.extend(words::machine::llc_shares(contents));
     let mut figures = Vec::new();
     if views.is_empty() {
-        prose = vec![words::absent(contents, "block latency", 1)];
+        prose = vec![words::absent(contents, Experiment::Block)];
     }
     for view in &views {
         match pages::key_map(contents, view) {
@@ -175,7 +184,7 @@ fn of_blocks(contents: &Contents) -> Section {
         Level::ALL.iter().filter_map(|level| block_figure(contents, *level)).collect();
     let prose = if figures.is_empty() {
         let why = "No difference between lines is known, so there is nothing to draw.";
-        let none = words::absent(contents, "block latency", 1);
+        let none = words::absent(contents, Experiment::Block);
         vec![if contents.levels.is_empty() { none } else { why.to_owned() }]
     } else {
         vec![

@@ -2,6 +2,7 @@
 //! orders what [`super::words`] says and [`super::figures`] draws, and leaves to the report what
 //! is too long for a screen.
 
+use isochrone_atlas_store::Experiment;
 use isochrone_atlas_store::contents::Contents;
 use isochrone_report::svg::{HeatMap, Strip};
 use isochrone_report::term::{self, Colour};
@@ -20,24 +21,33 @@ const TALL: usize = 20;
 pub fn summary(contents: &Contents, colour: Colour, width: usize) -> String {
     let mut text = Text::new(colour, width);
     machine(&mut text, contents);
-    for view in LevelView::all(contents) {
-        level(&mut text, &view);
+    for experiment in Experiment::SHOWN {
+        tell(experiment, &mut text, contents);
     }
-    if contents.levels.is_empty() {
-        text.heading("Lines in the LLC and in DRAM");
-        text.say(&words::absent(contents, "block latency", 1));
-    }
-    if !contents.levels.is_empty() {
-        text.say(&words::machine::pages(contents));
-        if let Some(share) = words::machine::llc_shares(contents) {
-            text.say(&share);
-        }
-    }
-    between_cores(&mut text, contents);
-    to_regions(&mut text, contents);
-    several(&mut text, contents);
     run(&mut text, contents);
     text.finish()
+}
+
+/// What an experiment found, or why it found nothing.
+fn tell(experiment: Experiment, text: &mut Text, contents: &Contents) {
+    match experiment {
+        Experiment::Block => blocks(text, contents),
+        Experiment::Transfer => between_cores(text, contents),
+        Experiment::Region => to_regions(text, contents),
+        Experiment::Multiline => several(text, contents),
+        Experiment::Terms => {
+            text.heading("What the model of collectives leaves out");
+            words::cells::terms(contents).iter().for_each(|sentence| text.item(sentence));
+        }
+        Experiment::Bandwidth => {
+            text.heading("Bandwidth (triad)");
+            words::cells::bandwidth(contents).iter().for_each(|sentence| text.say(sentence));
+        }
+        Experiment::Placement => {
+            text.heading("Where things sit");
+            words::run::placement(contents).iter().for_each(|sentence| text.say(sentence));
+        }
+    }
 }
 
 fn machine(text: &mut Text, contents: &Contents) {
@@ -46,6 +56,21 @@ fn machine(text: &mut Text, contents: &Contents) {
     text.say(&words::machine::parts(&contents.machine));
     text.say(&words::machine::state(contents));
     text.say(&words::machine::clock(&contents.clock));
+}
+
+fn blocks(text: &mut Text, contents: &Contents) {
+    for view in LevelView::all(contents) {
+        level(text, &view);
+    }
+    if contents.levels.is_empty() {
+        text.heading("Lines in the LLC and in DRAM");
+        text.say(&words::absent(contents, Experiment::Block));
+        return;
+    }
+    text.say(&words::machine::pages(contents));
+    if let Some(share) = words::machine::llc_shares(contents) {
+        text.say(&share);
+    }
 }
 
 fn level(text: &mut Text, view: &LevelView<'_>) {
@@ -107,21 +132,9 @@ fn several(text: &mut Text, contents: &Contents) {
     for sentence in words::cells::interactions(contents) {
         text.item(&sentence);
     }
-    text.heading("What the model of collectives leaves out");
-    for sentence in words::cells::terms(contents) {
-        text.item(&sentence);
-    }
-    text.heading("Bandwidth (triad)");
-    for sentence in words::cells::bandwidth(contents) {
-        text.say(&sentence);
-    }
 }
 
 fn run(text: &mut Text, contents: &Contents) {
-    text.heading("Where things sit");
-    for sentence in words::run::placement(contents) {
-        text.say(&sentence);
-    }
     text.heading("What moved meanwhile");
     for sentence in words::run::drift(contents) {
         text.say(&sentence);

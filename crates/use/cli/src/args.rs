@@ -8,7 +8,9 @@ mod shown;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
+use isochrone_atlas_store::Experiment;
 
 pub(crate) use cla::ClaArgs;
 pub(crate) use isochrone_console::args::{ColourChoice, parse_bytes, parse_cores};
@@ -148,7 +150,7 @@ pub(crate) struct MapArgs {
     #[arg(long)]
     pub(crate) awake: bool,
     /// Only these experiments.
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "NAMES")]
+    #[arg(long, value_parser = experiments(), value_delimiter = ',', value_name = "NAMES")]
     pub(crate) only: Vec<Experiment>,
     /// Only these cores, e.g. 0,2-5 [default: all that this process may use].
     #[arg(long, value_name = "LIST")]
@@ -158,21 +160,14 @@ pub(crate) struct MapArgs {
     pub(crate) seed: Option<u64>,
 }
 
-/// The experiments of `map`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Experiment {
-    /// Every line of a page from every core.
-    Block,
-    /// Every region from every core.
-    Region,
-    /// Every core from every other.
-    Transfer,
-    /// Several lines, several readers and writers.
-    Multiline,
-    /// Costs that the model of the CLa paper leaves out.
-    Terms,
-    /// Triad bandwidth.
-    Bandwidth,
+/// The experiments that can be asked for, by the names and words of their registry.
+fn experiments() -> impl TypedValueParser<Value = Experiment> {
+    let asked = || Experiment::ALL.into_iter().filter(|experiment| !experiment.is_inferred());
+    let value =
+        |experiment: Experiment| PossibleValue::new(experiment.name()).help(experiment.what());
+    PossibleValuesParser::new(asked().map(value)).try_map(move |name| {
+        asked().find(|experiment| experiment.name() == name).ok_or("it is none of the experiments")
+    })
 }
 
 /// What `show` takes.

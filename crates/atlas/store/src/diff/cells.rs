@@ -1,6 +1,7 @@
-//! Compares measured quantities cell by cell: regions, transfers, fits, interactions, terms, bandwidth.
+//! Compares measured quantities cell by cell, experiment by experiment.
 
 use super::{Diff, SAME_RATIO};
+use crate::Experiment;
 use crate::contents::{Cell, Contents, Matrix, MultiLineFit};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -66,29 +67,45 @@ fn add_fit(fit: &MultiLineFit, all: &mut Quantities) {
 
 fn quantities(contents: &Contents) -> Quantities {
     let mut all = Quantities::new();
-    for map in &contents.regions {
-        add_matrix(&map.mode, &map.latency_ns, &mut all);
-    }
-    for map in &contents.transfers {
-        add_matrix(&map.state, &map.latency_ns, &mut all);
-    }
-    for fit in &contents.multiline {
-        add_fit(fit, &mut all);
-    }
-    for item in &contents.interactions {
-        let name = format!("{} with {} beside, ns", item.kind, item.n);
-        all.insert(name, item.ns.as_ref().map(interval));
-    }
-    for term in &contents.terms {
-        all.insert(format!("term {}, ns", term.name), term.ns.as_ref().map(interval));
-    }
-    for group in &contents.bandwidth {
-        let cores: Vec<String> = group.cores.iter().map(ToString::to_string).collect();
-        let name =
-            format!("bandwidth of cores {} to region {}, GB/s", cores.join(","), group.region);
-        all.insert(name, Some(interval(&group.gb_per_s)));
+    for experiment in Experiment::ALL {
+        add(experiment, contents, &mut all);
     }
     all
+}
+
+fn add(experiment: Experiment, contents: &Contents, all: &mut Quantities) {
+    match experiment {
+        // Compared by bases and codes of pages.
+        Experiment::Block => {}
+        Experiment::Region => {
+            contents.regions.iter().for_each(|map| add_matrix(&map.mode, &map.latency_ns, all));
+        }
+        Experiment::Transfer => {
+            contents.transfers.iter().for_each(|map| add_matrix(&map.state, &map.latency_ns, all));
+        }
+        Experiment::Multiline => {
+            contents.multiline.iter().for_each(|fit| add_fit(fit, all));
+            for item in &contents.interactions {
+                let name = format!("{} with {} beside, ns", item.kind, item.n);
+                all.insert(name, item.ns.as_ref().map(interval));
+            }
+        }
+        Experiment::Terms => {
+            for term in &contents.terms {
+                all.insert(format!("term {}, ns", term.name), term.ns.as_ref().map(interval));
+            }
+        }
+        Experiment::Bandwidth => {
+            for group in &contents.bandwidth {
+                let cores: Vec<String> = group.cores.iter().map(ToString::to_string).collect();
+                let (cores, region) = (cores.join(","), group.region);
+                let name = format!("bandwidth of cores {cores} to region {region}, GB/s");
+                all.insert(name, Some(interval(&group.gb_per_s)));
+            }
+        }
+        // It follows from quantities that are compared.
+        Experiment::Placement => {}
+    }
 }
 
 pub(super) fn compare(old: &Contents, new: &Contents, diff: &mut Diff) {

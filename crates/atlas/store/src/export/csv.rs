@@ -3,6 +3,7 @@
 //! Columns: `table, group, row, column, quantity, unit, value, lo, hi, p5, p95, n`. Fields are
 //! quoted as RFC 4180 says.
 
+use crate::Experiment;
 use crate::contents::{Cell, Contents, LevelMap, Matrix, Quality};
 use std::io::{self, Write};
 
@@ -25,17 +26,33 @@ struct Key<'k> {
 /// What the writer says.
 pub fn csv(contents: &Contents, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{HEADER}")?;
-    for level in &contents.levels {
-        level_rows(contents, level, out)?;
+    Experiment::ALL.into_iter().try_for_each(|experiment| rows_of(experiment, contents, out))
+}
+
+fn rows_of(experiment: Experiment, contents: &Contents, out: &mut impl Write) -> io::Result<()> {
+    match experiment {
+        Experiment::Block => {
+            contents.levels.iter().try_for_each(|level| level_rows(contents, level, out))
+        }
+        Experiment::Region => contents
+            .regions
+            .iter()
+            .try_for_each(|map| matrix("region_latency", &map.mode, &map.latency_ns, out)),
+        Experiment::Transfer => contents.transfers.iter().try_for_each(|map| {
+            matrix("transfer", &map.state, &map.latency_ns, out)?;
+            best_lines(&map.state, &map.latency_ns, &map.best_line_ns, out)
+        }),
+        Experiment::Multiline => {
+            multiline(contents, out)?;
+            interactions(contents, out)
+        }
+        Experiment::Terms => terms(contents, out),
+        Experiment::Bandwidth => bandwidth(contents, out),
+        Experiment::Placement => places(contents, out),
     }
-    for map in &contents.regions {
-        matrix("region_latency", &map.mode, &map.latency_ns, out)?;
-    }
-    for map in &contents.transfers {
-        matrix("transfer", &map.state, &map.latency_ns, out)?;
-        best_lines(&map.state, &map.latency_ns, &map.best_line_ns, out)?;
-    }
-    multiline(contents, out)?;
+}
+
+fn interactions(contents: &Contents, out: &mut impl Write) -> io::Result<()> {
     for item in &contents.interactions {
         let row = item.n.to_string();
         let key = Key {
@@ -48,6 +65,10 @@ pub fn csv(contents: &Contents, out: &mut impl Write) -> io::Result<()> {
         };
         cell(key, item.ns.as_ref(), out)?;
     }
+    Ok(())
+}
+
+fn terms(contents: &Contents, out: &mut impl Write) -> io::Result<()> {
     for term in &contents.terms {
         let parts =
             [("difference", &term.ns), ("with", &term.with_ns), ("without", &term.without_ns)];
@@ -57,6 +78,10 @@ pub fn csv(contents: &Contents, out: &mut impl Write) -> io::Result<()> {
             cell(key, value.as_ref(), out)?;
         }
     }
+    Ok(())
+}
+
+fn bandwidth(contents: &Contents, out: &mut impl Write) -> io::Result<()> {
     for group in &contents.bandwidth {
         let cores: Vec<String> = group.cores.iter().map(ToString::to_string).collect();
         let (row, column) =
@@ -71,6 +96,10 @@ pub fn csv(contents: &Contents, out: &mut impl Write) -> io::Result<()> {
         };
         cell(key, Some(&group.gb_per_s), out)?;
     }
+    Ok(())
+}
+
+fn places(contents: &Contents, out: &mut impl Write) -> io::Result<()> {
     for (label, x, y) in contents.placement.iter().flat_map(|placement| &placement.places) {
         for (quantity, value) in [("x", *x), ("y", *y)] {
             let key =

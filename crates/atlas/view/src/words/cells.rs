@@ -1,5 +1,6 @@
 //! Cores and cores, cores and regions, several lines at once, bandwidth: what the matrices say.
 
+use isochrone_atlas_store::Experiment;
 use isochrone_atlas_store::contents::{
     Bandwidth, Cell, Contents, CostTerm, Interaction, Matrix, MultiLineFit, RegionMap, TransferMap,
 };
@@ -32,7 +33,7 @@ fn label(labels: &[String], at: usize) -> &str {
 /// Line transfers, one sentence a coherence state.
 pub(crate) fn transfers(contents: &Contents) -> Vec<String> {
     if contents.transfers.is_empty() {
-        return vec![absent(contents, "line transfers", 2)];
+        return vec![absent(contents, Experiment::Transfer)];
     }
     contents.transfers.iter().map(transfer).collect()
 }
@@ -114,7 +115,7 @@ fn spread(matrix: &Matrix, found: &[(usize, usize, Cell)], joined: &str) -> (Str
 /// Region latency, one sentence a mode.
 pub(crate) fn regions(contents: &Contents) -> Vec<String> {
     if contents.regions.is_empty() {
-        return vec![absent(contents, "region latency", 1)];
+        return vec![absent(contents, Experiment::Region)];
     }
     contents.regions.iter().map(region).collect()
 }
@@ -157,7 +158,7 @@ fn region(map: &RegionMap) -> String {
 /// Fits of T = q + oN + cnN.
 pub(crate) fn multiline(contents: &Contents) -> Vec<String> {
     if contents.multiline.is_empty() {
-        return vec![absent(contents, "multi-line transfers", 2)];
+        return vec![absent(contents, Experiment::Multiline)];
     }
     contents.multiline.iter().map(fit).collect()
 }
@@ -203,7 +204,7 @@ fn interaction(contents: &Contents, kind: &str) -> String {
 /// What the model of collectives leaves out, or why it was not measured.
 pub(crate) fn terms(contents: &Contents) -> Vec<String> {
     if contents.terms.is_empty() {
-        return vec![absent(contents, "costs that the model leaves out", 2)];
+        return vec![absent(contents, Experiment::Terms)];
     }
     let one = |term: &CostTerm| match (&term.ns, &term.missing) {
         (Some(cell), _) => format!("{} ({}): {}", term.name, term.what, interval(cell)),
@@ -216,7 +217,7 @@ pub(crate) fn terms(contents: &Contents) -> Vec<String> {
 pub(crate) fn bandwidth(contents: &Contents) -> Vec<String> {
     let all = &contents.bandwidth;
     if all.is_empty() {
-        return vec![absent(contents, "bandwidth", 1)];
+        return vec![absent(contents, Experiment::Bandwidth)];
     }
     let one = |entry: &Bandwidth| {
         let cell = &entry.gb_per_s;

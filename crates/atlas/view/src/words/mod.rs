@@ -8,6 +8,7 @@ pub(super) mod lines;
 pub(super) mod machine;
 pub(super) mod run;
 
+use isochrone_atlas_store::Experiment;
 use isochrone_atlas_store::contents::Contents;
 use isochrone_machine::spans;
 
@@ -54,10 +55,10 @@ pub(super) fn sentence(words: &str) -> String {
 }
 
 /// Why something is not in the atlas: what the run said of it, else what can be seen.
-/// `experiment` is the name that `map` gives it, `needs` the cores it cannot do without.
-pub(super) fn absent(contents: &Contents, experiment: &str, needs: usize) -> String {
-    let said = contents.provenance.missing.iter().find(|line| line.starts_with(experiment));
-    let there = contents.machine.cores.len();
+pub(super) fn absent(contents: &Contents, experiment: Experiment) -> String {
+    let named = |line: &&String| line.starts_with(experiment.title());
+    let said = contents.provenance.missing.iter().find(named);
+    let (there, needs) = (contents.machine.cores.len(), experiment.cores());
     if let Some((_, why)) = said.and_then(|line| line.split_once(": ")) {
         format!("Not measured: {why}.")
     } else if there > 0 && there < needs {

@@ -1,5 +1,6 @@
 //! How the run went: what sits where, what moved meanwhile, what was missing.
 
+use isochrone_atlas_store::Experiment;
 use isochrone_atlas_store::contents::{Contents, DriftEvent};
 use isochrone_report::fmt;
 
@@ -12,7 +13,7 @@ const NAMED: usize = 3;
 /// Where cores and controllers seem to sit.
 pub(crate) fn placement(contents: &Contents) -> Vec<String> {
     let Some(found) = &contents.placement else {
-        return vec![absent(contents, "placement", 1)];
+        return vec![absent(contents, Experiment::Placement)];
     };
     let reason = found.reason.trim_end_matches('.');
     if found.shape == "cannot tell" {

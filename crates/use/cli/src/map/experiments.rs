@@ -1,8 +1,10 @@
 //! The experiments one after the other, each with the time that `--quick` or a full map gives it.
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use isochrone_atlas_store::contents::{Contents, DriftEvent, LevelMap};
+use isochrone_atlas_store::Experiment;
+use isochrone_atlas_store::contents::{Clock, Contents, DriftEvent, LevelMap};
 use isochrone_machine::Cache;
 use isochrone_os::mapping::{Backing, Mapping};
 use isochrone_placement::{ColumnLatencies, Observed, PairLatencies, infer};
@@ -19,8 +21,7 @@ use isochrone_probe::{bandwidth, capacity, multiline, region, terms, transfer};
 use isochrone_stats::derive_seed;
 use isochrone_units::{CoreId, Level, LineAddr, LineState, PageAddr, RegionId};
 
-use super::measure::Run;
-use crate::args::Experiment;
+use crate::args::MapArgs;
 use crate::line_costs::remote_readers;
 use crate::progress::Progress;
 
@@ -35,40 +36,98 @@ const TRIAD_BYTES: u64 = 256 << 20;
 /// Triad arrays of one core, at most.
 const TRIAD_BYTES_MAX: u64 = 512 << 20;
 
+/// What is measured, by whom, with which seed.
+pub(super) struct Run<'a> {
+    pub(super) args: &'a MapArgs,
+    pub(super) seed: u64,
+    pub(super) cores: Vec<CoreId>,
+    pub(super) clock: Clock,
+    /// When the run began: experiments have clocks of their own.
+    pub(super) begin: Instant,
+}
+
+impl Run<'_> {
+    /// Whether an experiment was asked for. What takes no time always is.
+    fn wants(&self, experiment: Experiment) -> bool {
+        let only = &self.args.only;
+        only.is_empty() || only.contains(&experiment) || experiment.is_inferred()
+    }
+}
+
+/// The order in which experiments are made: each after those whose numbers it uses.
+const TURNS: [Experiment; Experiment::COUNT] = [
+    Experiment::Block,
+    Experiment::Transfer,
+    Experiment::Multiline,
+    Experiment::Terms,
+    Experiment::Region,
+    Experiment::Bandwidth,
+    Experiment::Placement,
+];
+const _: () = assert!(Experiment::each_once(&TURNS));
+
+/// What block latency measures with, and what it leaves to later experiments.
+struct Hands {
+    /// Bound to cores; block latency alone needs it.
+    target: Option<LiveTarget>,
+    clock: TargetClock,
+    /// Its memory, once the target is gone.
+    arena: Option<Mapping>,
+    /// Codes of the memory's pages; none where they were not measured.
+    codes: Vec<u16>,
+}
+
+impl Hands {
+    /// Gives the thread its cores again.
+    fn let_go(&mut self) {
+        if let Some(target) = self.target.take() {
+            self.arena = Some(target.into_arena());
+        }
+    }
+}
+
 /// Runs all that was asked for and puts it into `contents`.
 pub(super) fn all(
     run: &Run<'_>,
-    mut target: LiveTarget,
+    target: LiveTarget,
     contents: &mut Contents,
     progress: &mut Progress,
 ) {
-    let codes = if run.wants(Experiment::Block) {
-        block(run, &mut target, contents, progress)
-    } else {
-        Vec::new()
-    };
     let clock = target.clock();
-    let arena = target.into_arena();
-    if run.wants(Experiment::Block) && progress.keep_going() {
-        llc_shares(run, clock, contents, progress);
+    let mut hands = Hands { target: Some(target), clock, arena: None, codes: Vec::new() };
+    for experiment in TURNS {
+        if run.wants(experiment) && (experiment.is_inferred() || progress.keep_going()) {
+            one(experiment, run, &mut hands, contents, progress);
+        }
+        hands.let_go();
     }
-    if run.wants(Experiment::Transfer) && progress.keep_going() {
-        transfers(run, contents, progress);
+}
+
+fn one(
+    experiment: Experiment,
+    run: &Run<'_>,
+    hands: &mut Hands,
+    contents: &mut Contents,
+    progress: &mut Progress,
+) {
+    match experiment {
+        Experiment::Block => {
+            block(run, hands, contents, progress);
+            hands.let_go();
+            if progress.keep_going() {
+                llc_shares(run, hands.clock, contents, progress);
+            }
+        }
+        Experiment::Transfer => transfers(run, contents, progress),
+        Experiment::Multiline => multi_line(run, contents, progress),
+        Experiment::Terms => cost_terms(run, contents, progress),
+        Experiment::Region => {
+            regions(run, hands.clock, contents, progress);
+            one_class(run, hands, contents, progress);
+        }
+        Experiment::Bandwidth => triad(run, contents, progress),
+        Experiment::Placement => place(run, contents),
     }
-    if run.wants(Experiment::Multiline) && progress.keep_going() {
-        multi_line(run, contents, progress);
-    }
-    if run.wants(Experiment::Terms) && progress.keep_going() {
-        cost_terms(run, contents, progress);
-    }
-    if run.wants(Experiment::Region) && progress.keep_going() {
-        regions(run, clock, contents, progress);
-        one_class(run, clock, arena, &codes, contents, progress);
-    }
-    if run.wants(Experiment::Bandwidth) && progress.keep_going() {
-        triad(run, contents, progress);
-    }
-    place(run, contents);
 }
 
 /// How much of the last-level cache each core gets: of one core only in a quick map.
@@ -100,12 +159,8 @@ fn keep_drift(contents: &mut Contents, since: f64, drift: Vec<DriftEvent>) {
     contents.drift.extend(drift.into_iter().map(|d| DriftEvent { at_s: d.at_s + since, ..d }));
 }
 
-fn block(
-    run: &Run<'_>,
-    target: &mut LiveTarget,
-    contents: &mut Contents,
-    progress: &mut Progress,
-) -> Vec<u16> {
+fn block(run: &Run<'_>, hands: &mut Hands, contents: &mut Contents, progress: &mut Progress) {
+    let Some(target) = &mut hands.target else { return };
     let pages = target.pages();
     let seed = derive_seed(run.seed, 1);
     let plan =
@@ -118,12 +173,9 @@ fn block(
             contents.provenance.missing.extend(map.missing);
             contents.pages = map.pages;
             keep_drift(contents, 0.0, map.drift);
-            map.codes[Level::Dram as usize].clone()
+            hands.codes.clone_from(&map.codes[Level::Dram as usize]);
         }
-        Err(error) => {
-            note(contents, "block latency", &error);
-            Vec::new()
-        }
+        Err(error) => note(contents, Experiment::Block.title(), &error),
     }
 }
 
@@ -139,14 +191,14 @@ fn transfers(run: &Run<'_>, contents: &mut Contents, progress: &mut Progress) {
     let since = run.begin.elapsed().as_secs_f64();
     let mut stage = match stage(run, 2) {
         Ok(stage) => stage,
-        Err(error) => return note(contents, "line transfers", &error),
+        Err(error) => return note(contents, Experiment::Transfer.title(), &error),
     };
     for kind in kinds {
         progress.step(&format!("line transfers: {}", kind.state_name()));
         let options = Options { budget_s, ..Options::new(kind, derive_seed(run.seed, 3)) };
         let plan = match TransferPlan::new(&run.cores, stage.1, options) {
             Ok(plan) => plan,
-            Err(error) => return note(contents, "line transfers", &error),
+            Err(error) => return note(contents, Experiment::Transfer.title(), &error),
         };
         match transfer::run(&mut stage.0, &plan, &mut || !progress.keep_going()) {
             Ok(report) => {
@@ -154,7 +206,10 @@ fn transfers(run: &Run<'_>, contents: &mut Contents, progress: &mut Progress) {
                 keep_drift(contents, since, report.drift);
                 contents.transfers.push(report.map);
             }
-            Err(error) => note(contents, &format!("line transfers, {}", kind.state_name()), &error),
+            Err(error) => {
+                let what = format!("{}, {}", Experiment::Transfer.title(), kind.state_name());
+                note(contents, &what, &error);
+            }
         }
     }
 }
@@ -186,7 +241,7 @@ fn multi_line(run: &Run<'_>, contents: &mut Contents, progress: &mut Progress) {
             contents.interactions = report.interactions;
             contents.provenance.missing.extend(report.missing);
         }
-        Err(error) => note(contents, "multi-line transfers", &error),
+        Err(error) => note(contents, Experiment::Multiline.title(), &error),
     }
 }
 
@@ -211,7 +266,7 @@ fn cost_terms(run: &Run<'_>, contents: &mut Contents, progress: &mut Progress) {
             contents.terms = report.terms;
             contents.provenance.missing.extend(report.missing);
         }
-        Err(error) => note(contents, "costs that the model leaves out", &error),
+        Err(error) => note(contents, Experiment::Terms.title(), &error),
     }
 }
 
@@ -228,7 +283,10 @@ fn regions(run: &Run<'_>, clock: TargetClock, contents: &mut Contents, progress:
                 contents.regions.push(map);
                 keep_drift(contents, since, drift);
             }
-            Err(error) => note(contents, &format!("region latency, {}", mode.name()), &error),
+            Err(error) => {
+                let what = format!("{}, {}", Experiment::Region.title(), mode.name());
+                note(contents, &what, &error);
+            }
         }
     }
 }
@@ -261,22 +319,17 @@ fn chase(
 
 /// The nearest class of pages alone, chosen from what the block experiment found: with the memory
 /// of one controller, as the Latency Checker's stride does by hand.
-fn one_class(
-    run: &Run<'_>,
-    clock: TargetClock,
-    arena: Mapping,
-    codes: &[u16],
-    contents: &mut Contents,
-    progress: &mut Progress,
-) {
+fn one_class(run: &Run<'_>, hands: &mut Hands, contents: &mut Contents, progress: &mut Progress) {
+    let Some(arena) = hands.arena.take() else { return };
     let Some(level) = contents.levels.iter().find(|l| l.level == Level::Dram.as_str()) else {
         return;
     };
     let Some(class) = nearest_class(level).filter(|_| contents.machine.regions.len() == 1) else {
         return;
     };
-    let pages =
-        (0_u64..).zip(codes).filter(|(_, c)| **c != UNKNOWN_CODE && **c / level.period == class);
+    let pages = (0_u64..)
+        .zip(&hands.codes)
+        .filter(|(_, c)| **c != UNKNOWN_CODE && **c / level.period == class);
     let most = usize::try_from(run.args.buffer / 64).unwrap_or(usize::MAX);
     let lines: Vec<LineAddr> = pages
         .flat_map(|(page, _)| (0..64_u8).map(move |i| PageAddr(page).line(i)))
@@ -289,12 +342,12 @@ fn one_class(
     let region = RegionId(contents.machine.regions[0].id);
     let buffers = RegionBuffers::of(region, arena);
     let since = run.begin.elapsed().as_secs_f64();
-    match chase(run, clock, buffers, Mode::OneClass { lines: vec![lines] }, progress) {
+    match chase(run, hands.clock, buffers, Mode::OneClass { lines: vec![lines] }, progress) {
         Ok((map, drift)) => {
             contents.regions.push(map);
             keep_drift(contents, since, drift);
         }
-        Err(error) => note(contents, "region latency, one class", &error),
+        Err(error) => note(contents, &format!("{}, one class", Experiment::Region.title()), &error),
     }
 }
 
@@ -327,7 +380,7 @@ fn triad(run: &Run<'_>, contents: &mut Contents, progress: &mut Progress) {
     let mut live = LiveTriad::new(bytes, cores_of.len() > 1);
     match bandwidth::run(&mut live, &plan, &mut || !progress.keep_going()) {
         Ok(report) => contents.bandwidth = report.bandwidth,
-        Err(error) => note(contents, "bandwidth", &error),
+        Err(error) => note(contents, Experiment::Bandwidth.title(), &error),
     }
 }
 
@@ -353,6 +406,6 @@ fn place(run: &Run<'_>, contents: &mut Contents) {
         Observed { cores: &labels, pairs: pairs.as_ref(), columns: columns.as_ref(), places: None };
     match infer(&observed, derive_seed(run.seed, 8)) {
         Ok(findings) => contents.placement = Some(findings.placement),
-        Err(error) => note(contents, "placement", &error),
+        Err(error) => note(contents, Experiment::Placement.title(), &error),
     }
 }

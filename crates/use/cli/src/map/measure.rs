@@ -12,8 +12,8 @@ use isochrone_probe::live::{LiveOptions, LiveTarget};
 use isochrone_probe::target::Target;
 use isochrone_units::{CoreId, Reading};
 
-use super::experiments;
-use crate::args::{Experiment, MapArgs, parse_cores};
+use super::experiments::{self, Run};
+use crate::args::{MapArgs, parse_cores};
 use crate::progress::Progress;
 
 /// Memory whose pages are decoded unless told otherwise.
@@ -22,23 +22,6 @@ const MEMORY_BYTES: u64 = 1 << 30;
 const QUICK_MEMORY_BYTES: u64 = 64 << 20;
 /// A second-level cache where the system does not say: the largest that is common.
 const L2_BYTES: usize = 2 << 20;
-
-/// What is measured, by whom, with which seed.
-pub(super) struct Run<'a> {
-    pub(super) args: &'a MapArgs,
-    pub(super) seed: u64,
-    pub(super) cores: Vec<CoreId>,
-    pub(super) clock: Clock,
-    /// When the run began: experiments have clocks of their own.
-    pub(super) begin: Instant,
-}
-
-impl Run<'_> {
-    /// Whether an experiment was asked for.
-    pub(super) fn wants(&self, experiment: Experiment) -> bool {
-        self.args.only.is_empty() || self.args.only.contains(&experiment)
-    }
-}
 
 /// Measures everything that was asked for.
 pub(super) fn measure(args: &MapArgs, seed: u64, progress: &mut Progress) -> Result<Contents> {
@@ -116,6 +99,6 @@ fn options(args: &MapArgs) -> Vec<String> {
     words.extend(args.memory.map(|bytes| format!("--memory {bytes}")));
     words.push(format!("--buffer {}", args.buffer));
     words.extend(args.cores.as_ref().map(|list| format!("--cores {list}")));
-    words.extend(args.only.iter().map(|e| format!("--only {e:?}").to_lowercase()));
+    words.extend(args.only.iter().map(|experiment| format!("--only {}", experiment.name())));
     words
 }
