@@ -8,6 +8,7 @@
 mod regions;
 mod replace;
 
+pub use crate::span::HUGE_PAGE_BYTES;
 pub(crate) use regions::{Policy, query_regions, set_policy};
 
 use crate::error::OsError;
@@ -22,9 +23,6 @@ use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
-
-/// Bytes in a huge page.
-pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// The pages that back a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

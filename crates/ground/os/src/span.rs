@@ -1,9 +1,11 @@
 //! New ranges of addresses at a boundary of huge pages.
 
 use crate::error::OsError;
-use crate::mapping::HUGE_PAGE_BYTES;
 use core::ptr::{self, NonNull};
 use rustix::mm::{MapFlags, ProtFlags};
+
+/// Bytes in a huge page.
+pub const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// Maps `bytes` of anonymous memory, a multiple of a page, at a 2 MiB boundary: one huge page too much first,
 /// then what sticks out is given back. `what` cannot be done where it fails, and `advice` is the way out.

@@ -8,7 +8,8 @@
 
 use alloc::vec::Vec;
 
-use crate::location::{MAD_TO_SD, mad, mean_unchecked};
+use crate::location::{MAD_TO_SD, mad};
+use crate::moments::mean_unchecked;
 use crate::number::{all_finite, real};
 
 /// The penalty of the Bayesian information criterion for a series of `n` values: a change adds

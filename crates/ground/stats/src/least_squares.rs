@@ -6,7 +6,7 @@
 
 use alloc::vec::Vec;
 
-use crate::location::mean_unchecked;
+use crate::moments::mean_unchecked;
 use crate::number::{all_finite, real};
 use crate::special::t_975;
 

@@ -1,12 +1,12 @@
-//! Where a sample lies and how wide it is: mean, variance, median absolute deviation, and the
-//! mean for clocks that tick.
+//! Where a sample lies and how wide it is, whatever strays: median absolute deviation, and the mean for
+//! clocks that tick.
 //!
 //! It never assumes that samples are normal, and it drops values in one function only,
 //! [`tick_mean`], which counts what it dropped.
 
 use alloc::vec::Vec;
 
-use crate::number::{all_finite, real};
+use crate::moments::{mean, variance};
 use crate::order::{median, median_in_place};
 
 /// The standard deviation of a normal distribution over its median absolute deviation,
@@ -19,30 +19,6 @@ const KEPT_TICKS: f64 = 3.0;
 
 /// Samples are kept within this many robust standard deviations of the median.
 const KEPT_SDS: f64 = 4.0;
-
-/// The arithmetic mean; `None` if there are no values or one is not finite.
-#[must_use]
-pub fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty() && all_finite(values)).then(|| mean_unchecked(values))
-}
-
-/// The mean of a non-empty slice. The second pass takes off what rounding left in the first.
-pub(crate) fn mean_unchecked(values: &[f64]) -> f64 {
-    let n = real(values.len());
-    let first = values.iter().sum::<f64>() / n;
-    first + values.iter().map(|v| v - first).sum::<f64>() / n
-}
-
-/// The sample variance (divisor n - 1); `None` for fewer than two values or one not finite.
-#[must_use]
-pub fn variance(values: &[f64]) -> Option<f64> {
-    if values.len() < 2 {
-        return None;
-    }
-    let centre = mean(values)?;
-    let squares: f64 = values.iter().map(|v| (v - centre) * (v - centre)).sum();
-    Some(squares / real(values.len() - 1))
-}
 
 /// The median absolute deviation from the median, not scaled (times [`MAD_TO_SD`] it estimates a
 /// standard deviation); `None` if there are no values or one is not finite.
@@ -113,19 +89,6 @@ mod tests {
         let s = [86.0, 91.5, 88.0, 102.75, 95.25, 89.5, 300.0, 87.0, 90.0, 93.0, 94.5];
         assert_eq!(mad(&s), Some(3.5));
         assert_eq!(mad(&[]), None);
-    }
-
-    #[test]
-    fn mean_and_variance_survive_a_large_offset() {
-        // NIST StRD, univariate, NumAcc4: 10000000.2 and 500 pairs (.1, .3); certified mean
-        // 10000000.2 and standard deviation 0.1.
-        let mut values = std::vec![10_000_000.2];
-        for _ in 0..500 {
-            values.extend([10_000_000.1, 10_000_000.3]);
-        }
-        assert!((mean(&values).unwrap() - 10_000_000.2).abs() < 2e-9);
-        assert!((libm::sqrt(variance(&values).unwrap()) - 0.1).abs() < 1e-8);
-        assert_eq!(variance(&[1.0]), None);
     }
 
     #[test]

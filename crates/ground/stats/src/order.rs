@@ -6,7 +6,7 @@
 
 use alloc::vec::Vec;
 
-use crate::location::{mean_unchecked, variance};
+use crate::moments::{mean_unchecked, variance};
 use crate::number::{all_finite, index, real, sorted};
 
 /// 97.5 % quantile of the standard normal distribution.

@@ -1,15 +1,13 @@
 //! The best arrangement of the items in one given space: a guess by scaling, cells by
 //! assignment, then local search. Which space is right is decided elsewhere.
 
-use super::assign::assign;
-use super::embed;
-use super::line::{self, Sums};
-use super::observations::{Link, Observations};
+use super::fit::{Effort, Fit};
+use super::guesses::guesses;
+use super::observations::Observations;
 use super::search::{Arrangement, Dense};
-use super::space::{Shape, Space};
+use super::space::Space;
 use super::unfold;
 use rand::Rng;
-use std::f64::consts::{PI, TAU};
 
 /// Sweeps over all moves before a descent is given up; ten are many.
 const MOST_SWEEPS: usize = 30;
@@ -19,72 +17,6 @@ const MOST_PROPOSALS: usize = 150_000;
 
 /// A correlation that nothing can improve.
 const EXACT: f64 = 1.0 - 1e-9;
-
-/// How much work an arrangement is worth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Effort {
-    /// One guess and a few random improvements: for the many permuted data sets of a test, and
-    /// for the real data that they are compared with.
-    Glance,
-    /// Several guesses, improved until nothing gains.
-    Careful,
-    /// Careful, then annealed.
-    Full,
-}
-
-/// Items in a space, with the line from distance to latency.
-#[derive(Clone, Debug)]
-pub(super) struct Fit {
-    /// Where.
-    pub(super) space: Space,
-    /// The cell of each item.
-    pub(super) cells: Vec<usize>,
-    /// The cell of each column, where columns were measured.
-    pub(super) column_cells: Vec<usize>,
-    /// Latency at distance 0: one, or one for each column.
-    pub(super) bases: Vec<f64>,
-    /// Latency of a hop (left to right on a grid).
-    pub(super) hop: f64,
-    /// Sum of squared residuals.
-    pub(super) sse: f64,
-    /// Share of the variance explained.
-    pub(super) r2: f64,
-}
-
-impl Fit {
-    /// Distance along a link.
-    pub(super) fn distance(&self, link: &Link) -> f64 {
-        let far = self.column_cells.get(link.b).copied();
-        self.space.distance(self.cells[link.a], far.unwrap_or_else(|| self.cells[link.b]))
-    }
-
-    /// The fitted latency of a link.
-    pub(super) fn predict(&self, link: &Link) -> f64 {
-        let base = if self.bases.len() == 1 { self.bases[0] } else { self.bases[link.b] };
-        base + self.hop * self.distance(link)
-    }
-
-    /// Items joined by links, from their cells: fits the line.
-    pub(super) fn of_pairs(observations: &Observations, space: &Space, cells: Vec<usize>) -> Self {
-        let mut sums = Sums::default();
-        for link in &observations.links {
-            sums.add(space.distance(cells[link.a], cells[link.b]), link.latency);
-        }
-        let (base, hop) = sums.line();
-        let (column_cells, bases) = (Vec::new(), vec![base]);
-        Self { space: space.clone(), cells, column_cells, bases, hop, sse: 0.0, r2: 0.0 }
-            .scored(observations)
-    }
-
-    /// Fills in the sums of squares. A fit by which the far is faster explains nothing.
-    pub(super) fn scored(mut self, observations: &Observations) -> Self {
-        let latencies = observations.latencies();
-        let predicted: Vec<f64> = observations.links.iter().map(|l| self.predict(l)).collect();
-        self.r2 = if self.hop > 0.0 { line::explained(&latencies, &predicted) } else { 0.0 };
-        self.sse = (1.0 - self.r2) * line::scatter(&latencies);
-        self
-    }
-}
 
 /// Arranges the items in `space`. There must be a cell for each.
 pub(super) fn arrange(
@@ -115,103 +47,4 @@ pub(super) fn arrange(
     }
     let cells = best.map_or_else(|| (0..items).collect(), |found| found.cell_of);
     Fit::of_pairs(observations, space, cells)
-}
-
-/// First guesses, the best first.
-pub(super) fn guesses(
-    observations: &Observations,
-    space: &Space,
-    effort: Effort,
-    rng: &mut impl Rng,
-) -> Vec<Vec<usize>> {
-    let n = observations.items;
-    let distances = as_distances(&observations.filled(), n, space.diameter());
-    let points = embed::plane(n, &distances, rng);
-    let glance = effort == Effort::Glance;
-    let guessed: Vec<Vec<usize>> = match space.shape {
-        Shape::Ring { stops } => {
-            let offsets = if stops == n || glance { 1 } else { 4 };
-            (0..offsets).map(|k| around(&points, stops, f64::from(k) / 4.0)).collect()
-        }
-        Shape::Grid { columns, rows } => {
-            // Scaling puts the longest extent first, but cannot know how a grid is turned: its
-            // distances are almost round.
-            let upright = (rows - 1) as f64 * space.y_over_x > (columns - 1) as f64;
-            let first = if upright { PI / 2.0 } else { 0.0 };
-            let (turns, step) = if glance { (2, PI / 4.0) } else { (8, PI / 8.0) };
-            (0..turns)
-                .map(|k| first + step * f64::from(k))
-                .map(|angle| onto(&points, columns, rows, angle))
-                .collect()
-        }
-    };
-    let dense = Dense::new(observations);
-    let mut scored: Vec<(f64, Vec<usize>)> = guessed
-        .into_iter()
-        .map(|cells| (Arrangement::new(space, &dense, cells.clone()).score(), cells))
-        .collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
-    scored.into_iter().map(|(_, cells)| cells).collect()
-}
-
-/// Latencies as hops: the fastest links are one hop, the slowest as many as the space has.
-pub(super) fn as_distances(latencies: &[f64], n: usize, diameter: f64) -> Vec<f64> {
-    let off_diagonal = |at: &usize| at / n != at % n;
-    let mut sorted: Vec<f64> = (0..n * n).filter(off_diagonal).map(|at| latencies[at]).collect();
-    sorted.sort_by(f64::total_cmp);
-    // The outermost hundredth is left out on both sides, so that a stray does not set the scale.
-    let edge = sorted.len() / 100;
-    let (low, high) = match sorted.as_slice() {
-        [] => (0.0, 1.0),
-        all => (all[edge], all[all.len() - 1 - edge]),
-    };
-    let hop = ((high - low) / (diameter - 1.0).max(1.0)).max(f64::MIN_POSITIVE);
-    latencies.iter().map(|l| (1.0 + (l - low) / hop).max(0.1)).collect()
-}
-
-/// Stops by the angle around the centre.
-fn around(points: &[(f64, f64)], stops: usize, offset: f64) -> Vec<usize> {
-    let n = points.len();
-    let angles: Vec<f64> = points.iter().map(|p| p.1.atan2(p.0).rem_euclid(TAU) / TAU).collect();
-    if stops == n {
-        let mut order: Vec<usize> = (0..n).collect();
-        order.sort_by(|&a, &b| angles[a].total_cmp(&angles[b]));
-        let mut cells = vec![0; n];
-        order.into_iter().enumerate().for_each(|(stop, item)| cells[item] = stop);
-        return cells;
-    }
-    let mut cost = Vec::with_capacity(n * stops);
-    for angle in &angles {
-        let wanted = angle * stops as f64 + offset;
-        for stop in 0..stops {
-            let d = (wanted - stop as f64).rem_euclid(stops as f64);
-            let d = d.min(stops as f64 - d);
-            cost.push(d * d);
-        }
-    }
-    assign(n, stops, &cost)
-}
-
-/// Cells of a grid by turning the points and stretching them to its size.
-fn onto(points: &[(f64, f64)], columns: usize, rows: usize, angle: f64) -> Vec<usize> {
-    let (sin, cos) = angle.sin_cos();
-    let xs: Vec<f64> = points.iter().map(|p| p.0 * cos - p.1 * sin).collect();
-    let ys: Vec<f64> = points.iter().map(|p| p.0 * sin + p.1 * cos).collect();
-    let (xs, ys) = (stretched(&xs, columns), stretched(&ys, rows));
-    let mut cost = Vec::with_capacity(points.len() * columns * rows);
-    for (x, y) in xs.iter().zip(&ys) {
-        for cell in 0..columns * rows {
-            let (dx, dy) = (x - (cell % columns) as f64, y - (cell / columns) as f64);
-            cost.push(dx * dx + dy * dy);
-        }
-    }
-    assign(points.len(), columns * rows, &cost)
-}
-
-/// Values moved and scaled to span 0 to `cells - 1`.
-fn stretched(values: &[f64], cells: usize) -> Vec<f64> {
-    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let span = (high - low).max(f64::MIN_POSITIVE);
-    values.iter().map(|v| (v - low) / span * (cells.saturating_sub(1)) as f64).collect()
 }

@@ -1,7 +1,8 @@
 //! How much of a fit is real: prediction of links it has not seen, comparison with data whose
 //! geometry was destroyed, and a rival explanation that has no geometry at all.
 
-use super::arrange::{Effort, arrange};
+use super::arrange::arrange;
+use super::fit::Effort;
 use super::line;
 use super::observations::Observations;
 use super::space::Space;

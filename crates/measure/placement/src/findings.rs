@@ -1,8 +1,8 @@
 //! What was inferred, in full: the record for the atlas with the fits behind it, the shape that
 //! lost, and the figures that decided.
 
-use super::arrange::Fit;
 use super::controllers::ControllerFit;
+use super::fit::Fit;
 use super::observations::Observations;
 use super::space::Shape;
 use isochrone_atlas_store::contents::Placement;

@@ -1,10 +1,10 @@
 //! The decision: which shape, if any, the latencies show. Every way to "cannot tell" is here.
 
-use super::arrange::Fit;
 use super::controllers::{self, ControllerFit, locate_controller};
 use super::error::PlacementError;
 use super::evidence;
 use super::findings::{Findings, ShapeFit, canonical};
+use super::fit::Fit;
 use super::latencies::{ColumnLatencies, PairLatencies};
 use super::line;
 use super::observations::Observations;

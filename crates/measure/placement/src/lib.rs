@@ -13,6 +13,8 @@ mod embed;
 mod error;
 mod evidence;
 mod findings;
+mod fit;
+mod guesses;
 mod infer;
 mod latencies;
 mod line;

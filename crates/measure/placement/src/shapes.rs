@@ -1,8 +1,10 @@
 //! Which size of ring or grid suits the data: all sizes that could hold the items are screened,
 //! the best are searched in earnest, and empty cells have to pay for themselves.
 
-use super::arrange::{self, Effort, Fit, arrange};
+use super::arrange::arrange;
 use super::embed;
+use super::fit::{Effort, Fit};
+use super::guesses::as_distances;
 use super::observations::Observations;
 use super::space::{Shape, Space};
 use rand::Rng;
@@ -44,7 +46,7 @@ fn grids(observations: &Observations, rng: &mut impl Rng) -> Vec<Space> {
         None => observations,
     };
     let guess = 2.0 * (n as f64).sqrt();
-    let points = embed::plane(n, &arrange::as_distances(&stand_in.filled(), n, guess), rng);
+    let points = embed::plane(n, &as_distances(&stand_in.filled(), n, guess), rng);
     let extent =
         |axis: fn(&(f64, f64)) -> f64| points.iter().map(|p| axis(p) * axis(p)).sum::<f64>().sqrt();
     let elongation = extent(|p| p.0) / extent(|p| p.1).max(1e-9);

@@ -2,8 +2,9 @@
 //! (multidimensional unfolding, Coombs 1950). With the columns' cells known, the best cells for
 //! the cores are an assignment problem, and the other way round; the two are solved by turns.
 
-use super::arrange::{self, Effort, Fit};
 use super::assign::assign;
+use super::fit::{Effort, Fit};
+use super::guesses::guesses;
 use super::line::Sums;
 use super::observations::Observations;
 use super::space::Space;
@@ -20,7 +21,7 @@ pub(super) fn arrange(
     rng: &mut impl Rng,
 ) -> Fit {
     let stand_in = observations.profile_distances();
-    let mut starts = arrange::guesses(&stand_in, space, effort, rng);
+    let mut starts = guesses(&stand_in, space, effort, rng);
     let (most_starts, most_turns) = match effort {
         Effort::Glance => (1, 1),
         Effort::Careful => (2, MOST_TURNS),

@@ -2,7 +2,7 @@
 
 use isochrone_atlas::{Codebook, PatternTable, Period, TABLE_ENTRIES};
 
-use super::decode::{DecodePlan, Judge};
+use super::judges::{DecodePlan, Judge};
 use super::learn::{Learnt, join_code, spread};
 use super::number::f32_of;
 use crate::target::TargetError;

@@ -12,9 +12,9 @@ use isochrone_stats::{derive_seed, rng, shuffle};
 use isochrone_units::{CoreId, Cycles, Level, LineAddr};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::base::{ReferenceBlock, References};
+use super::base::ReferenceBlock;
 use super::books::{ROWS_BYTES, codebook};
-use super::learn::Learnt;
+pub use super::judges::{DecodePlan, Judge};
 use super::lines::MAX_LINES;
 use crate::target::{Target, TargetError};
 
@@ -26,44 +26,6 @@ pub(super) const WINDOW: usize = 1024;
 const LOSS_MOST: f32 = 0.03;
 /// Samples of a page that wait for an offset: as many as a page is ever read, so that none is lost.
 const WAITING: usize = 512;
-
-/// A core that takes part in decoding, and the base that it wears.
-#[derive(Clone, Debug)]
-pub struct Judge {
-    /// The core that asks.
-    pub core: CoreId,
-    /// `[class][canonical index]`, cycles.
-    pub patterns: Vec<Vec<f64>>,
-}
-
-/// What the memory pass needs to know.
-#[derive(Debug)]
-pub struct DecodePlan<'a> {
-    /// Who asks; rounds go to them in turn.
-    pub judges: &'a [Judge],
-    /// All who decode some of the pages: a class that one of them can tell is one.
-    pub tellers: &'a [Judge],
-    /// Which part of the references is timed: this one of so many, where others decode at the same time.
-    pub part: (usize, usize),
-    /// Bases that the other cores wear: they will use the codes.
-    pub others: &'a [Vec<Vec<f64>>],
-    /// Where lines are put.
-    pub level: Level,
-    /// The form.
-    pub learnt: &'a Learnt,
-    /// Probe lines, best first.
-    pub lines: &'a [u8],
-    /// Noise of one timed load, cycles.
-    pub noise: f64,
-    /// What residuals cost.
-    pub penalties: &'a Penalties,
-    /// Pages with known codes.
-    pub references: &'a References,
-    /// Seed of the orders.
-    pub seed: u64,
-    /// Pages in the window.
-    pub window: usize,
-}
 
 /// Codes and what they cost.
 #[derive(Clone, Debug, Default)]

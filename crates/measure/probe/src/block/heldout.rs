@@ -5,7 +5,8 @@ use isochrone_stats::{derive_seed, rng, shuffle};
 use isochrone_units::{CoreId, LINES_PER_PAGE, PageAddr};
 
 use super::base::{IS_BASE, resemblance};
-use super::decode::{Judge, WINDOW};
+use super::decode::WINDOW;
+use super::judges::Judge;
 use super::learn::{patterns_for, split_code};
 use super::level::LevelRun;
 use super::number::f32_of;

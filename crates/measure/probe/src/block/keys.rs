@@ -1,7 +1,9 @@
 //! Keys that cannot be told apart.
 
-use super::learn::SAME_KEY;
 use super::shapes::Shapes;
+
+/// Correlation at which two keys' patterns are one.
+pub(super) const SAME_KEY: f64 = 0.98;
 
 /// For each key the smallest key of its class. Classes are cosets of a subgroup of XOR keys: the keys
 /// that leave all bases as they are (at [`SAME_KEY`], their own noise allowed for).

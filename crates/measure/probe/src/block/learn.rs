@@ -20,8 +20,6 @@ use super::rounds::Stretch;
 use super::shapes::{Rows, Shapes, by_turns, grow};
 use super::views::{LEVELS, View, filled, levels, rows_of};
 
-/// Correlation at which two keys' patterns are one.
-pub(super) const SAME_KEY: f64 = 0.98;
 /// Most classes of pages that a table has room for beside a 6-bit key.
 pub(super) const MAX_CLASSES: usize = 16;
 /// Shapes that are looked for: a few pages on a third node may take some, and are then given up.

@@ -14,6 +14,7 @@ mod books;
 pub mod decode;
 mod far;
 mod heldout;
+mod judges;
 mod keys;
 pub mod learn;
 mod level;

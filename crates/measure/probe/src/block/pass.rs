@@ -7,7 +7,8 @@ use isochrone_units::{LINES_PER_PAGE, LineAddr, PageAddr};
 
 use super::base::{IS_BASE, resemblance};
 use super::books::{SAME_DISTANCE, canonical_codes};
-use super::decode::{Decoded, Judge};
+use super::decode::Decoded;
+use super::judges::Judge;
 use super::learn::{Learnt, split_code, spread};
 use super::level::LevelRun;
 use super::run::UNKNOWN_CODE;

@@ -7,7 +7,8 @@
 use isochrone_stats::{mean, median, pearson, quantile};
 
 use super::far::group_means;
-use super::learn::{Learnt, SAME_KEY, spread};
+use super::keys::SAME_KEY;
+use super::learn::{Learnt, spread};
 use super::rounds::Stretch;
 
 /// Scores of one core and level.

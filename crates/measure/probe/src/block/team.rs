@@ -12,7 +12,8 @@ use std::time::Duration;
 use isochrone_stats::derive_seed;
 use isochrone_units::{LineAddr, PageAddr};
 
-use super::decode::{DecodePlan, Decoded, Judge, decode};
+use super::decode::{Decoded, decode};
+use super::judges::{DecodePlan, Judge};
 use super::level::LevelRun;
 use super::pass::Jury;
 use crate::target::{Target, TargetError};

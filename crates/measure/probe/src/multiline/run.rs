@@ -8,7 +8,7 @@ use isochrone_stats::{derive_seed, least_squares, median, rng, shuffle};
 
 use super::plan::{Item, Measure, MultilinePlan};
 use crate::target::TargetError;
-use crate::transfer::run::WARM_REPEATS;
+use crate::transfer::plan::WARM_REPEATS;
 use crate::transfer::scene::{Act, Samples, Scene, Stage};
 use crate::transfer::series::{cell, means_ns};
 

@@ -9,7 +9,7 @@ use isochrone_stats::{derive_seed, median, rng, shuffle};
 
 use super::plan::{Term, TermsPlan};
 use crate::target::TargetError;
-use crate::transfer::run::WARM_REPEATS;
+use crate::transfer::plan::WARM_REPEATS;
 use crate::transfer::scene::{Scene, Stage};
 use crate::transfer::series::{cell, means_ns};
 

@@ -7,8 +7,7 @@
 use isochrone_stats::{mann_whitney_u, median};
 use isochrone_units::CoreId;
 
-use super::plan::{Exchange, TransferPlan};
-use super::run::WARM_REPEATS;
+use super::plan::{Exchange, TransferPlan, WARM_REPEATS};
 use super::scene::{Scene, Stage};
 use super::series::means_ns;
 use crate::target::TargetError;

@@ -17,6 +17,9 @@ pub const LINES_MIN: u32 = 32;
 /// matter, short enough that a sample which something interrupted can be told and left out.
 pub const CAS_TRIPS: u32 = 200;
 
+/// Repeats at the start of every scene that are not counted: cores wake up, pages are mapped.
+pub const WARM_REPEATS: u32 = 2;
+
 /// What is measured for every pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

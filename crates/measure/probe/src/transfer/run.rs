@@ -9,14 +9,11 @@ use isochrone_stats::{derive_seed, median, rng, shuffle};
 use isochrone_units::CoreId;
 
 use super::agreement::{self, Agreement};
-use super::plan::{Exchange, Schedule, TransferPlan};
+use super::plan::{Exchange, Schedule, TransferPlan, WARM_REPEATS};
 use super::scene::{Scene, Stage};
 use super::series::{PairSeries, cell, means_ns};
 use super::watch::{LEARN, Verdict, Watch};
 use crate::target::TargetError;
-
-/// Repeats at the start of every scene that are not counted: cores wake up, pages are mapped.
-pub const WARM_REPEATS: u32 = 2;
 
 /// How often a batch is tried again when its thread was moved.
 const MOVES_MAX: u32 = 3;
