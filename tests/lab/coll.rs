@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{folder, isochrone, machine, map, mapped_machine, mpi_library, tool};
+use crate::support::{folder, isochrone, machine, map, mapped_machine, mpi_library, skip, tool};
 
 /// Runs the command, which writes its figures to standard output.
 fn figures(here: &Path, words: &[&str]) -> Value {
@@ -16,14 +16,21 @@ fn figures(here: &Path, words: &[&str]) -> Value {
         .unwrap_or_else(|e| panic!("only JSON on stdout: {e}\n{err}"))
 }
 
-/// Cores of this machine that the test may use.
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
+/// How often the model is held against live calls, where the host moves the cores all the time.
+const ATTEMPTS: usize = 3;
+
+/// Whether two cores may be used. If not, the test is skipped.
+fn two_cores() -> bool {
+    let several = std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1);
+    if !several {
+        skip("there is one core, and lines go between two");
+    }
+    several
 }
 
 #[test]
 fn collectives_are_compared_cell_by_cell() {
-    if cores() < 2 || tool("mpirun.openmpi").is_none() {
+    if !two_cores() || tool("mpirun.openmpi").is_none() {
         return;
     }
     let here = folder("coll-bench");
@@ -77,7 +84,7 @@ fn collectives_are_compared_cell_by_cell() {
 
 #[test]
 fn lines_near_and_far_are_told_apart() {
-    if cores() < 2 {
+    if !two_cores() {
         return;
     }
     let here = folder("coll-flags");
@@ -111,33 +118,25 @@ fn lines_near_and_far_are_told_apart() {
 
 #[test]
 fn a_model_with_doubled_costs_is_found_wrong() {
-    if cores() < 2 {
+    if !two_cores() {
         return;
     }
     let here = folder("coll-verify");
     let atlas = map().folder.join("isochrone.atlas");
     let _machine = mapped_machine();
-    let output = isochrone(&here)
-        .args([
-            "verify",
-            "model",
-            "--windows",
-            "1000",
-            "--scale",
-            "2",
-            "--json",
-            "model.json",
-            "--atlas",
-        ])
-        .arg(&atlas)
-        .output()
-        .expect("it runs");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let err = String::from_utf8_lossy(&output.stderr).into_owned();
-    if err.contains("moves these cores all the time") {
-        return;
-    }
-    assert_eq!(output.status.code(), Some(1), "{said}{err}");
+    let words = ["verify", "model", "--windows", "1000", "--scale", "2", "--json", "model.json"];
+    let mut attempts = (0..ATTEMPTS).map(|_| {
+        let mut command = isochrone(&here);
+        let output = command.args(words).arg("--atlas").arg(&atlas).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.code(), said, String::from_utf8_lossy(&output.stderr).into_owned())
+    });
+    let Some((code, said, err)) =
+        attempts.find(|(_, _, err)| !err.contains("moves these cores all the time"))
+    else {
+        return skip("the host moves these cores all the time");
+    };
+    assert_eq!(code, Some(1), "{said}{err}");
     assert!(said.contains("the model is wrong"), "{said}");
     let text = std::fs::read_to_string(here.join("model.json")).expect("it was written");
     let found: Value = serde_json::from_str(&text).expect("JSON");

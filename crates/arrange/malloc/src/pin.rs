@@ -167,6 +167,7 @@ mod tests {
 
     /// What belongs to the process is tested in one test: another would disturb it.
     #[test]
+    #[allow(clippy::print_stderr, reason = "a test says why it was skipped")]
     fn threads_are_bound_in_turn_and_children_of_bound_ones_are_free() {
         let mut cores = [CoreId(0); 64];
         let count = affinity::allowed(&mut cores).min(64);
@@ -208,7 +209,8 @@ mod tests {
             entries.into_iter().for_each(|entry| unbind(Place(Some(entry))));
         });
         if count < 2 {
-            return;
+            assert!(option_env!("CI") != Some("true"), "one core; the rest takes two");
+            return std::eprintln!("skipped from here: one core, and the rest takes two");
         }
         let all = CoreSet::of_this_thread().expect("the kernel says");
         // A child of a bound thread: all cores, and the next one for its own thread.

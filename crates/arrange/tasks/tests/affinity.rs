@@ -1,5 +1,6 @@
 //! The thread that starts runs has its cores again when no run holds it, in whatever order runs end.
 
+#![allow(clippy::print_stderr, reason = "a test says why it was skipped")]
 #![allow(clippy::tests_outside_test_module, reason = "the whole file is tests")]
 
 use isochrone_os::affinity::{CoreSet, pin, restore};
@@ -53,7 +54,8 @@ fn runs_that_end_in_any_order_leave_the_caller_as_it_was() {
 fn an_affinity_that_the_caller_sets_in_between_stands() {
     apart(|before| {
         if before.len() < 2 {
-            return;
+            assert!(option_env!("CI") != Some("true"), "one core; the caller sets another one");
+            return eprintln!("skipped: one core, and the caller sets another one");
         }
         let (one, other) = (first(&before), last(&before));
         let both = [run_on(one), run_on(one)];
