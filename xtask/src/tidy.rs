@@ -1,5 +1,5 @@
 //! The rules of the house that a compiler does not check: which crate may stand on which, what stands in which room,
-//! how a file begins, how long a line is, and that the picture of the house is true.
+//! how a file begins, how long a line is, and that the picture of the house and the code in CONTRIBUTING.md are true.
 
 mod arrows;
 mod bare;
@@ -7,6 +7,7 @@ mod code;
 mod files;
 mod members;
 mod picture;
+mod quotes;
 mod rooms;
 
 use std::path::Path;
@@ -25,6 +26,7 @@ pub(crate) fn run(root: &Path, mut words: impl Iterator<Item = String>) -> Resul
     arrows::check(&members, &mut breaches);
     bare::check(root, &members, &mut breaches)?;
     picture::check(root, &members, &mut breaches)?;
+    quotes::check(root, &mut breaches)?;
     let sources = files::sources(root)?;
     for source in &sources {
         files::check(source, &mut breaches);
