@@ -23,7 +23,7 @@ pub(crate) use dataflow::{
     StreamclusterArgs,
 };
 pub(crate) use papers::{DepthChoice, Paper, ReproduceArgs};
-pub(crate) use sim::{SimArgs, SimCommand, SizeChoice, SpeedArgs, SweepArgs};
+pub(crate) use sim::{SimArgs, SimCommand, SpeedArgs, SweepArgs};
 pub(crate) use taskbench::{TaskbenchArgs, TaskbenchRun};
 pub(crate) use verify::{ModelArgs, VerifyCommand};
 

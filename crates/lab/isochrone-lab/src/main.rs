@@ -1,12 +1,12 @@
 //! The laboratory, `isochrone-lab`: what proves claims, and is no part of what the command does for its users.
 //!
-//! `args` is the whole command line; each command has a module, and `papers` a folder for each paper. Workers of
-//! benchmarks are hidden commands, since each is a process of its own. Exit codes: 0 done, 1 failed, 2 wrong
-//! usage, 3 interrupted with results kept, 126 started by a command of other sources.
+//! `args` is the whole command line; each command has a module. Workers of benchmarks are hidden
+//! commands, since each is a process of its own. Exit codes: 0 done, 1 failed, 2 wrong usage, 3 interrupted with
+//! results kept, 126 started by a command of other sources.
 
 mod args;
 mod bench;
-mod papers;
+mod reproduce;
 mod schedule_file;
 mod sim;
 mod tier;
@@ -44,7 +44,7 @@ fn dispatch(command: Command, terminal: &Terminal) -> Result<ExitCode> {
     match command {
         Command::Bench { command } => bench::run(&command, terminal),
         Command::Verify { command } => verify::run(&command, terminal),
-        Command::Reproduce(args) => papers::command::run(&args, terminal),
+        Command::Reproduce(args) => reproduce::run(&args, terminal),
         Command::Sim { command } => sim::run(&command, terminal),
         Command::Usage(args) => run::usage::run(&args),
         Command::Workload(args) => workload::run(&args, terminal),

@@ -1,21 +1,21 @@
-//! `isochrone reproduce`: finds this machine's atlas (or makes a quick one), then prints.
+//! `isochrone reproduce`: finds what a paper needs of this machine (an atlas, or a quick one is made), and prints what
+//! `isochrone_papers` makes of it.
 
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use isochrone_atlas_store::contents::Contents;
-use isochrone_workloads::figure4::Plan;
+use isochrone_papers::hidden_numa::{Benched, hidden_numa};
+use isochrone_papers::latency_checker::latency_checker;
+use isochrone_papers::numa_aware::{self, Depth, Runs, numa_aware};
+use isochrone_papers::{SEED, Shown, cla, pspt};
+use isochrone_workloads::{figure4, pspt as paging};
 
 use crate::args::{DepthChoice, Paper, ReproduceArgs};
+use crate::line_costs;
 use crate::output::{Terminal, write_file};
 use crate::run::atlas;
 use crate::sim;
-
-use super::SEED;
-use super::hidden_numa::{self, Benched};
-use super::latency_checker::{latency_checker, to_json, to_page, to_terminal};
-use super::numa_aware::{self, Depth, Runs};
-use super::{cla, pspt};
 
 /// What the shell sees when runs were interrupted and their results kept.
 const INTERRUPTED: u8 = 3;
@@ -23,39 +23,50 @@ const INTERRUPTED: u8 = 3;
 /// Runs the command.
 pub(crate) fn run(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
     match args.paper {
-        Paper::LatencyChecker => poster(args, terminal),
-        Paper::HiddenNuma => paper(args, terminal),
-        Paper::Pspt => page_tables(args, terminal),
-        Paper::NumaAwareRuntime => runtime(args, terminal),
-        Paper::Cla => cache_line_aware(args, terminal),
+        Paper::LatencyChecker => {
+            let contents = this_machine(args, terminal)?;
+            show(&latency_checker(Some(&contents), SEED)?, args, terminal)?;
+        }
+        Paper::HiddenNuma => {
+            let benched = benched(args)?;
+            let contents = this_machine(args, terminal)?;
+            let plan = figure4::Plan::paper(SEED);
+            show(&hidden_numa(Some(&contents), benched, &plan)?, args, terminal)?;
+        }
+        Paper::Pspt => show(&pspt::pspt(&paging::Plan::paper(SEED))?, args, terminal)?,
+        Paper::NumaAwareRuntime => return runtime(args, terminal),
+        Paper::Cla => {
+            let atlas = &this_machine(args, terminal)?;
+            let costs = line_costs::measured(atlas).ok();
+            let near = costs.and_then(|table| table.costs.classes.first().cloned());
+            let threads: Vec<usize> = (2..=16).collect();
+            show(&cla::cla(Some(cla::Here { atlas, near }), &threads)?, args, terminal)?;
+        }
     }
+    Ok(ExitCode::SUCCESS)
 }
 
-fn paper(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let benched = args.bench.as_deref().map(Benched::read).transpose()?;
-    let contents = this_machine(args, terminal)?;
-    let all = hidden_numa::hidden_numa(Some(&contents), benched, &Plan::paper(SEED))?;
+/// Writes the files that are asked for, and prints.
+fn show(paper: &dyn Shown, args: &ReproduceArgs, terminal: &Terminal) -> Result<()> {
     if let Some(path) = &args.html {
-        write_file(path, &hidden_numa::to_page(&all).render(), terminal)?;
+        write_file(path, &paper.page().render(), terminal)?;
     }
     if let Some(path) = &args.json {
-        write_file(path, &serde_json::to_string_pretty(&hidden_numa::to_json(&all))?, terminal)?;
+        write_file(path, &serde_json::to_string_pretty(&paper.json())?, terminal)?;
     }
     let width = u16::try_from(terminal.width).unwrap_or(80);
-    terminal.print(&hidden_numa::to_terminal(&all, terminal.colour, width))?;
-    Ok(ExitCode::SUCCESS)
+    terminal.print(&paper.text(terminal.colour, width))
 }
 
-fn page_tables(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let all = pspt::pspt(&isochrone_workloads::pspt::Plan::paper(SEED))?;
-    if let Some(path) = &args.html {
-        write_file(path, &pspt::to_page(&all).render(), terminal)?;
-    }
-    if let Some(path) = &args.json {
-        write_file(path, &serde_json::to_string_pretty(&pspt::to_json(&all))?, terminal)?;
-    }
-    terminal.print(&pspt::to_terminal(&all, u16::try_from(terminal.width).unwrap_or(80)))?;
-    Ok(ExitCode::SUCCESS)
+/// The file of `bench astar` that was named.
+fn benched(args: &ReproduceArgs) -> Result<Option<Benched>> {
+    let Some(path) = args.bench.as_deref() else {
+        return Ok(None);
+    };
+    let name = path.display().to_string();
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("{name}: {}", Benched::ADVICE))?;
+    Benched::of(&text, &name).map(Some)
 }
 
 fn runtime(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
@@ -73,47 +84,11 @@ fn runtime(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
         return Ok(ExitCode::from(INTERRUPTED));
     };
     let runs = Runs { machine: machine.name.clone(), records };
-    let all = numa_aware::numa_aware(&spec, runs, sim::constants::constants(&machine));
-    if let Some(path) = &args.json {
-        write_file(path, &serde_json::to_string_pretty(&numa_aware::to_json(&all))?, terminal)?;
+    let all = numa_aware(&spec, runs, numa_aware::constants::constants(&machine));
+    show(&all, args, terminal)?;
+    for missed in all.missed() {
+        terminal.complain(&missed);
     }
-    if let Some(path) = &args.html {
-        write_file(path, &numa_aware::to_page(&all).render(), terminal)?;
-    }
-    let width = u16::try_from(terminal.width).unwrap_or(80);
-    terminal.print(&numa_aware::to_terminal(&all, width))?;
-    for row in all.missed() {
-        terminal.complain(&format!("{} has to hold and does not: {}", row.id, row.note));
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn cache_line_aware(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let contents = this_machine(args, terminal)?;
-    let threads: Vec<usize> = (2..=16).collect();
-    let all = cla::cla(Some(&contents), &threads)?;
-    if let Some(path) = &args.html {
-        write_file(path, &cla::to_page(&all).render(), terminal)?;
-    }
-    if let Some(path) = &args.json {
-        write_file(path, &serde_json::to_string_pretty(&cla::to_json(&all))?, terminal)?;
-    }
-    let width = u16::try_from(terminal.width).unwrap_or(80);
-    terminal.print(&cla::to_terminal(&all, width))?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn poster(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let contents = this_machine(args, terminal)?;
-    let all = latency_checker(Some(&contents), SEED)?;
-    if let Some(path) = &args.html {
-        write_file(path, &to_page(&all).render(), terminal)?;
-    }
-    if let Some(path) = &args.json {
-        write_file(path, &serde_json::to_string_pretty(&to_json(&all))?, terminal)?;
-    }
-    let width = u16::try_from(terminal.width).unwrap_or(80);
-    terminal.print(&to_terminal(&all, terminal.colour, width))?;
     Ok(ExitCode::SUCCESS)
 }
 

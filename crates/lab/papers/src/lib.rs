@@ -1,14 +1,30 @@
 //! Papers whose figures stand beside ours, a folder for each: `latency_checker` is the poster, `hidden_numa` the
 //! Euro-Par paper, `pspt` the CCGrid paper, `numa_aware` the TPDS paper, `cla` the paper on cache-line-aware programs.
 //!
-//! Nothing in the folders opens a file, prints or reads a clock; `command` does what the shell sees.
+//! A paper takes what was measured, runs what can be simulated, and gives a value that is [`Shown`] in three ways.
+//! Nothing here prints, reads a clock or opens a file of the user's: whoever calls does.
 
-pub(crate) mod cla;
-pub(crate) mod command;
-pub(crate) mod hidden_numa;
-pub(crate) mod latency_checker;
-pub(crate) mod numa_aware;
-pub(crate) mod pspt;
+pub mod cla;
+pub mod hidden_numa;
+pub mod latency_checker;
+pub mod numa_aware;
+pub mod pspt;
+
+use isochrone_report::html::Page;
+use isochrone_report::term::Colour;
+use serde_json::Value;
 
 /// Seed of every simulated measurement unless told otherwise: grids are the same every time.
-pub(crate) const SEED: u64 = 2020;
+pub const SEED: u64 = 2020;
+
+/// A paper beside ours.
+pub trait Shown {
+    /// Everything for programs. Fields are added, never renamed.
+    fn json(&self) -> Value;
+
+    /// Everything as one page with its pictures.
+    fn page(&self) -> Page;
+
+    /// Everything as text of at most `width` characters a line.
+    fn text(&self, colour: Colour, width: u16) -> String;
+}

@@ -62,6 +62,13 @@ pub(crate) enum SizeChoice {
     Small,
 }
 
+impl SizeChoice {
+    /// Whether these are the paper's inputs.
+    pub(crate) const fn is_paper(self) -> bool {
+        matches!(self, Self::Paper)
+    }
+}
+
 /// What one run takes.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SimArgs {

@@ -1,10 +1,9 @@
 //! `isochrone sim`: benchmarks on a machine that nobody here owns, in virtual time.
 
-pub(crate) mod constants;
-pub(crate) mod record;
+mod made;
 pub(crate) mod speed;
 pub(crate) mod sweep;
-pub(crate) mod words;
+mod words;
 
 #[cfg(test)]
 mod tests;
@@ -14,11 +13,10 @@ use std::process::ExitCode;
 use anyhow::Result;
 use isochrone_host::find_machine;
 use isochrone_machine::Machine;
+use isochrone_papers::numa_aware::constants::constants;
+use isochrone_papers::numa_aware::record::Key;
 use isochrone_sim::coherence::NumaSpec;
 use isochrone_workloads::numa::Bench;
-
-use constants::constants;
-use record::{Key, Record, is_paper};
 
 use crate::args::{SimArgs, SimCommand};
 use crate::output::{Terminal, write_file};
@@ -47,13 +45,13 @@ fn one(bench: Bench, args: &SimArgs, terminal: &Terminal) -> Result<ExitCode> {
     let (machine, spec) = machine(&args.machine)?;
     let most = u16::try_from(spec.cores()).unwrap_or(u16::MAX);
     let key = Key {
-        paper_size: is_paper(args.size),
+        paper_size: args.size.is_paper(),
         ..Key::new(&machine.name, bench, args.regime, args.threads.unwrap_or(most))
             .with(&args.variant)
             .seeded(args.seed)
     };
     let follow = args.replay.as_deref().map(schedule_file::read).transpose()?;
-    let (record, schedule) = Record::followed(&machine, &spec, &key, |case| {
+    let (record, schedule) = made::followed(&machine, &spec, &key, |case| {
         case.record = args.record.is_some();
         case.follow = follow.map(|(_, schedule)| schedule);
     })?;

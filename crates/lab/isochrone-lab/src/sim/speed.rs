@@ -4,6 +4,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use isochrone_papers::numa_aware::record::{Key, Record, real};
 use isochrone_report::fmt;
 use isochrone_report::table::{Cell, Table};
 use isochrone_tasks::Regime;
@@ -11,7 +12,7 @@ use isochrone_units::Reading;
 use isochrone_workloads::numa::{Bench, Variant};
 use serde_json::{Value, json};
 
-use super::record::{Key, Record, is_paper, real};
+use super::made;
 use crate::args::SpeedArgs;
 use crate::output::{Terminal, write_file};
 
@@ -69,10 +70,10 @@ pub(crate) fn run(args: &SpeedArgs, terminal: &Terminal) -> Result<ExitCode> {
         for regime in [Regime::Dft, Regime::Di, Regime::Naft] {
             let own: &[Variant] = if regime == Regime::Naft { &[Variant::InoutTwice] } else { &[] };
             let key = Key {
-                paper_size: is_paper(args.size),
+                paper_size: args.size.is_paper(),
                 ..Key::new(&machine.name, bench, regime, threads).with(own)
             };
-            let runs = (0..args.repeats).map(|_| Record::make(&machine, &spec, &key));
+            let runs = (0..args.repeats).map(|_| made::make(&machine, &spec, &key));
             all.push(Speed { runs: runs.collect::<Result<_>>()?, key });
         }
     }

@@ -12,19 +12,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use isochrone_machine::Machine;
+use isochrone_papers::numa_aware::THREADS;
+use isochrone_papers::numa_aware::record::{Key, Record, parse_variants};
 use isochrone_report::fmt;
 use isochrone_report::table::{Cell, Table};
 use isochrone_sim::coherence::NumaSpec;
 use isochrone_tasks::Regime;
 use isochrone_workloads::numa::{Bench, Variant};
 
-use super::record::{Key, Record, is_paper, parse_variants};
+use super::made;
 use crate::args::SweepArgs;
 use crate::output::Terminal;
 use crate::progress::Interrupt;
 
-/// The numbers of threads of the paper: 16, then multiples of 32 (research, section 5).
-pub(crate) const THREADS: [u16; 10] = [16, 32, 64, 96, 128, 160, 192, 224, 256, 288];
 /// What the shell sees when a sweep was interrupted and its results kept.
 const INTERRUPTED: u8 = 3;
 
@@ -73,7 +73,7 @@ fn keys(args: &SweepArgs, machine: &str) -> Result<Vec<Key>> {
                     for seed in 1..=args.seeds {
                         let key = Key::new(machine, bench, *regime, *threads);
                         let key = key.with(set).seeded(seed);
-                        keys.push(Key { paper_size: is_paper(args.size), ..key });
+                        keys.push(Key { paper_size: args.size.is_paper(), ..key });
                     }
                 }
             }
@@ -103,7 +103,7 @@ pub(crate) fn sweep(
                 break;
             }
             bar.set_message(key.words());
-            let record = Record::make(machine, spec, key).with_context(|| key.words())?;
+            let record = made::make(machine, spec, key).with_context(|| key.words())?;
             let Ok(mut known) = known.lock() else { break };
             if let Some(file) = &mut known.1 {
                 // One write for a whole line: a kill leaves it out or in, and half a line is skipped.

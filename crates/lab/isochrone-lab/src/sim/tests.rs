@@ -1,11 +1,12 @@
 //! Small runs on the paper's machine, and sweeps that were cut off.
 
+use isochrone_papers::numa_aware::constants::constants;
+use isochrone_papers::numa_aware::record::Key;
 use isochrone_sim::coherence::{Class, Direction};
 use isochrone_tasks::Regime;
-use isochrone_workloads::numa::{Bench, Variant};
+use isochrone_workloads::numa::Bench;
 
-use super::record::{Key, Record, parse_variants, skew};
-use super::{constants::constants, machine, sweep, words};
+use super::{machine, made, sweep, words};
 
 fn small(regime: Regime) -> Key {
     Key { paper_size: false, ..Key::new("bullion-s-16s", Bench::Inthist, regime, 32) }
@@ -14,7 +15,7 @@ fn small(regime: Regime) -> Key {
 #[test]
 fn a_run_says_what_it_is_and_is_verified() {
     let (machine, spec) = machine("bullion-s-16s").expect("bundled");
-    let record = Record::make(&machine, &spec, &small(Regime::Di)).expect("possible");
+    let record = made::make(&machine, &spec, &small(Regime::Di)).expect("possible");
     assert!(record.verified && record.seconds > 0.0);
     let lines = |way| record.count(&[Class::Dwb, Class::Dtc], way);
     assert_eq!(lines(Direction::In), lines(Direction::Out));
@@ -58,21 +59,4 @@ fn a_sweep_that_was_cut_off_does_the_rest_and_nothing_twice() {
         record.host_seconds = first[key].host_seconds;
     }
     assert_eq!(first, second, "the same seed gives the same run");
-}
-
-#[test]
-fn names_of_variants_are_sets() {
-    assert_eq!(parse_variants("plain").expect("none"), []);
-    let both = [Variant::InoutTwice, Variant::Panels];
-    assert_eq!(parse_variants("inout-twice+panels").expect("two"), both);
-    assert!(parse_variants("inout-twice+nonsense").is_err());
-    let key = small(Regime::Naft).with(&both);
-    assert_eq!(parse_variants(&key.variant).expect("its own words"), both);
-}
-
-#[test]
-fn uneven_is_most_over_median() {
-    assert_eq!(skew(&[1.0, 1.0, 1.0, 4.0]), Some(4.0));
-    assert_eq!(skew(&[0.0, 0.0]), None);
-    assert_eq!(skew(&[0.0, 0.0, 1.0]), Some(f64::INFINITY));
 }

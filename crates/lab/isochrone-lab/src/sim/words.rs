@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 
 use isochrone_machine::Constant;
+use isochrone_papers::numa_aware::constants::{self, FITTED_CELLS, constants_table};
+use isochrone_papers::numa_aware::record::{Record, real};
 use isochrone_report::fmt;
 use isochrone_report::html::{Badge, Figure, Page, Section};
 use isochrone_report::table::{Cell, Table};
@@ -10,8 +12,6 @@ use isochrone_sim::coherence::{Class, Direction};
 use isochrone_units::Reading;
 use serde_json::{Value, json};
 
-use super::constants::{self, FITTED_CELLS};
-use super::record::{Record, real};
 use crate::output::Terminal;
 
 /// The run for programs.
@@ -203,24 +203,6 @@ pub(super) fn to_text(record: &Record, free: &[Constant], terminal: &Terminal) -
     _ = writeln!(out, "\n{}", by_class(record).to_terminal(width));
     _ = writeln!(out, "\n{}", by_module(record).to_terminal(width));
     out
-}
-
-/// The free constants as a table.
-pub(crate) fn constants_table(free: &[Constant]) -> Table {
-    let mut table = Table::new(["constant", "value", "unit", "range", "why"]);
-    for constant in free {
-        let Constant { name, value, .. } = constant;
-        let range = value.interval.ends();
-        let range = range.map_or_else(String::new, |(low, high)| format!("{low} to {high}"));
-        table.row([
-            name.as_str().into(),
-            Cell::number(value.number, fmt::significant(value.number, 4)),
-            value.unit.as_str().into(),
-            range.into(),
-            value.source.as_str().into(),
-        ]);
-    }
-    table
 }
 
 /// The run as a page.

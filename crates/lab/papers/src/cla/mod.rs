@@ -16,13 +16,14 @@ use isochrone_cla::collectives::{Figure1, Tree};
 use isochrone_cla::costs::of_machine;
 use isochrone_cla::predicted::{Prediction, Rules, Start, predict};
 use isochrone_cla::program::{Rank, Recorded, record};
-use isochrone_machine::{Cost, LineCosts, Machine};
+use isochrone_machine::{ClassCost, Cost, LineCosts, Machine};
+use isochrone_report::html::Page;
+use isochrone_report::term::Colour;
 use isochrone_units::{Ratio, Reading};
 use serde_json::{Value, json};
 
-pub(crate) use figure3::Row;
-pub(crate) use page::to_page;
-pub(crate) use tables::to_terminal;
+use crate::Shown;
+use figure3::Row;
 
 /// The paper's machine.
 const MACHINE: &str = "xeon-e5-2660-2s";
@@ -48,7 +49,7 @@ pub(crate) struct Beside {
 
 /// Everything that is shown.
 #[derive(Clone, Debug)]
-pub(crate) struct Reproduction {
+pub struct Reproduction {
     /// Table 1.
     pub(crate) table1: Vec<Beside>,
     /// The five latencies.
@@ -61,21 +62,30 @@ pub(crate) struct Reproduction {
     pub(crate) machine: Option<String>,
 }
 
-/// Predicts and simulates what the paper shows, and puts this machine's atlas beside it.
+/// This machine.
+#[derive(Clone, Debug)]
+pub struct Here<'a> {
+    /// What was measured.
+    pub atlas: &'a Contents,
+    /// What lines cost between the nearest cores, where the atlas has that.
+    pub near: Option<ClassCost>,
+}
+
+/// Predicts and simulates what the paper shows, and puts this machine beside it.
 ///
 /// # Errors
 /// When the machine file lacks a cost, or a program cannot be priced.
-pub(crate) fn cla(atlas: Option<&Contents>, threads: &[usize]) -> Result<Reproduction> {
+pub fn cla(here: Option<Here<'_>>, threads: &[usize]) -> Result<Reproduction> {
     let machine = isochrone_host::find_machine(MACHINE).context("reading the paper's machine")?;
     let costs = of_machine(&machine, false)?.costs;
     let binary = Tree::regular(4, Rank(0), 2);
     let band = |rules| figure2(&binary, &costs, rules);
     Ok(Reproduction {
-        table1: table1(&machine, atlas),
-        latencies: latencies(&machine, atlas),
+        table1: table1(&machine, here.as_ref().map(|h| h.atlas)),
+        latencies: latencies(&machine, here.as_ref().and_then(|h| h.near.as_ref())),
         figure2: [band(Rules::Paper)?, band(Rules::Timed)?],
         figure3: threads.iter().map(|&n| figure3::row(&costs, n)).collect::<Result<_>>()?,
-        machine: atlas.map(|a| a.machine.title.clone()),
+        machine: here.map(|h| h.atlas.machine.title.clone()),
     })
 }
 
@@ -90,7 +100,8 @@ fn figure2(tree: &Tree, costs: &LineCosts, rules: Rules) -> Result<Prediction> {
 
 fn beside(
     machine: &Machine,
-    (name, unit): (&'static str, &'static str),
+    name: &'static str,
+    unit: &'static str,
     what: &str,
     measured: Option<f64>,
 ) -> Beside {
@@ -103,7 +114,7 @@ fn table1(machine: &Machine, atlas: Option<&Contents>) -> Vec<Beside> {
     let within = |get: &dyn Fn(&isochrone_atlas_store::contents::MultiLineFit) -> Option<f64>| {
         fit.and_then(get)
     };
-    let row = |name, unit, what: &str, measured| beside(machine, (name, unit), what, measured);
+    let row = |name, unit, what: &str, measured| beside(machine, name, unit, what, measured);
     vec![
         row("intra q", "ns", "within a socket: start-up", within(&|f| Some(f.q_ns.0))),
         row("intra o", "ns/line", "within a socket: each line", within(&|f| Some(f.o_ns.0))),
@@ -121,10 +132,8 @@ fn table1(machine: &Machine, atlas: Option<&Contents>) -> Vec<Beside> {
     ]
 }
 
-fn latencies(machine: &Machine, atlas: Option<&Contents>) -> Vec<Beside> {
-    let table = atlas.and_then(|a| crate::line_costs::measured(a).ok());
-    let near = table.as_ref().and_then(|t| t.costs.classes.first());
-    let row = |name, what: &str, measured| beside(machine, (name, "ns"), what, measured);
+fn latencies(machine: &Machine, near: Option<&ClassCost>) -> Vec<Beside> {
+    let row = |name, what: &str, measured| beside(machine, name, "ns", what, measured);
     vec![
         row("R_L", "in the local cache", None),
         row("R_R", "in another core's cache, one socket", near.map(|c| c.transfer_ns)),
@@ -134,8 +143,21 @@ fn latencies(machine: &Machine, atlas: Option<&Contents>) -> Vec<Beside> {
     ]
 }
 
-/// What is shown, for programs. Fields are added, never renamed.
-pub(crate) fn to_json(all: &Reproduction) -> Value {
+impl Shown for Reproduction {
+    fn json(&self) -> Value {
+        to_json(self)
+    }
+
+    fn page(&self) -> Page {
+        page::to_page(self)
+    }
+
+    fn text(&self, _: Colour, width: u16) -> String {
+        tables::to_terminal(self, width)
+    }
+}
+
+fn to_json(all: &Reproduction) -> Value {
     let beside = |rows: &[Beside]| -> Vec<Value> {
         let one = |b: &Beside| {
             json!({ "name": b.name, "unit": b.unit, "what": b.what, "published": b.published,

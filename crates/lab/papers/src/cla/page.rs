@@ -10,7 +10,7 @@ use super::tables::{FIGURE_3, INTRODUCTION, beside, figure3, summary};
 use super::{Reproduction, Row, to_json};
 
 /// The reproduction as a page.
-pub(crate) fn to_page(all: &Reproduction) -> Page {
+pub(super) fn to_page(all: &Reproduction) -> Page {
     let mut badges = vec![
         Badge::Reading(Reading::Published),
         Badge::Reading(Reading::Predicted),

@@ -88,7 +88,7 @@ pub(super) fn summary(all: &Reproduction) -> Vec<String> {
 }
 
 /// What the terminal shows.
-pub(crate) fn to_terminal(all: &Reproduction, width: u16) -> String {
+pub(super) fn to_terminal(all: &Reproduction, width: u16) -> String {
     let machine = all.machine.clone().unwrap_or_else(|| "no atlas".to_owned());
     let mut parts = vec![
         INTRODUCTION.to_owned(),

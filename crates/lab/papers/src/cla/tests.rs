@@ -1,6 +1,6 @@
 //! That the paper's numbers stand where they should, and that ours follow from them.
 
-use super::{cla, most_over_flat, tables::to_terminal, to_json, to_page};
+use super::{cla, most_over_flat, page::to_page, tables::to_terminal, to_json};
 
 #[test]
 fn published_numbers_stand_beside_ours() {

@@ -1,7 +1,5 @@
 //! What `isochrone bench astar` wrote, as far as it stands beside Figure 4.
 
-use std::path::Path;
-
 use anyhow::{Context, Result, ensure};
 use isochrone_units::Reading;
 use serde::Deserialize;
@@ -29,7 +27,7 @@ pub(crate) struct BenchedRun {
 
 /// The file.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(crate) struct Benched {
+pub struct Benched {
     bench: String,
     pub(crate) reading: Reading,
     pub(crate) complete: bool,
@@ -38,14 +36,18 @@ pub(crate) struct Benched {
 }
 
 impl Benched {
-    /// Reads a file of `isochrone bench astar --json`.
-    pub(crate) fn read(path: &Path) -> Result<Self> {
-        let shown = path.display();
-        let advice = "write one with `isochrone bench astar --json FILE`";
-        let text = std::fs::read_to_string(path).with_context(|| format!("{shown}: {advice}"))?;
-        let benched: Self = serde_json::from_str(&text)
-            .with_context(|| format!("{shown} is no result of that benchmark; {advice}"))?;
-        ensure!(benched.bench == "astar", "{shown} is of bench {}; {advice}", benched.bench);
+    /// How to come by a file.
+    pub const ADVICE: &'static str = "write one with `isochrone bench astar --json FILE`";
+
+    /// The text of a file that `isochrone bench astar --json` wrote; errors say its name.
+    ///
+    /// # Errors
+    /// When the text is of another benchmark, or of none.
+    pub fn of(text: &str, name: &str) -> Result<Self> {
+        let advice = Self::ADVICE;
+        let benched: Self = serde_json::from_str(text)
+            .with_context(|| format!("{name} is no result of that benchmark; {advice}"))?;
+        ensure!(benched.bench == "astar", "{name} is of bench {}; {advice}", benched.bench);
         Ok(benched)
     }
 }
@@ -56,8 +58,6 @@ mod tests {
 
     #[test]
     fn a_file_of_another_benchmark_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("b.json");
         let text = |bench: &str| {
             format!(
                 r#"{{"bench": "{bench}", "reading": "measured", "complete": true, "machine": "m",
@@ -66,15 +66,10 @@ mod tests {
                 "oracle_over_oblivious": null, "aa_control": null}}]}}"#
             )
         };
-        std::fs::write(&path, text("astar")).unwrap();
-        let benched = Benched::read(&path).unwrap();
+        let benched = Benched::of(&text("astar"), "b.json").unwrap();
         assert_eq!(benched.runs[0].aware_over_oblivious.map(|r| r.hi), Some(1.1));
-        std::fs::write(&path, text("chase")).unwrap();
-        assert!(Benched::read(&path).unwrap_err().to_string().contains("bench chase"));
-        std::fs::write(&path, "{}").unwrap();
-        assert!(Benched::read(&path).is_err());
-        assert!(
-            Benched::read(Path::new("/no/such")).unwrap_err().to_string().contains("bench astar")
-        );
+        let refusal = |text: &str| Benched::of(text, "b.json").unwrap_err().to_string();
+        assert!(refusal(&text("chase")).starts_with("b.json is of bench chase"));
+        assert!(refusal("{}").starts_with("b.json is no result"));
     }
 }

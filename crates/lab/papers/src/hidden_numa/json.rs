@@ -10,7 +10,7 @@ use super::{
 };
 
 /// The whole as one JSON value.
-pub(crate) fn to_json(all: &Reproduction) -> Value {
+pub(super) fn to_json(all: &Reproduction) -> Value {
     json!({
         "paper": "hidden-numa",
         "seed": all.seed,

@@ -17,17 +17,19 @@ mod tests;
 use anyhow::{Context, Result};
 use isochrone_atlas_store::contents::Contents;
 use isochrone_machine::Machine;
+use isochrone_report::html::Page;
+use isochrone_report::term::Colour;
 use isochrone_workloads::figure4::{
     Curve, Database, Figure4, HopRange, Plan, Recorded, SearchPlan, Variation, figure4, hop_range,
     sweep,
 };
+use serde_json::Value;
 
-use super::latency_checker::figure2::Blocks;
-use super::latency_checker::measured::Measured;
-pub(crate) use benched::Benched;
-pub(crate) use json::to_json;
-pub(crate) use page::to_page;
-pub(crate) use terminal::to_terminal;
+use crate::Shown;
+use crate::latency_checker::figure2::Blocks;
+use crate::latency_checker::measured::Measured;
+
+pub use benched::Benched;
 
 /// The paper's machine, by the name of its file.
 const MACHINE: &str = "xeon-phi-5110p";
@@ -37,7 +39,7 @@ const PUBLISHED_SPREAD: f64 = 1.60;
 
 /// Everything that is shown.
 #[derive(Clone, Debug)]
-pub(crate) struct Reproduction {
+pub struct Reproduction {
     /// Seed of what is simulated.
     pub(crate) seed: u64,
     /// This machine's side of Figure 2, where there is an atlas.
@@ -56,7 +58,7 @@ pub(crate) struct Reproduction {
 ///
 /// # Errors
 /// When the machine file lacks what the model is built from, or the plan does not fit it.
-pub(crate) fn hidden_numa(
+pub fn hidden_numa(
     atlas: Option<&Contents>,
     benched: Option<Benched>,
     plan: &Plan,
@@ -88,6 +90,20 @@ impl Reproduction {
 
     fn blocks(&self) -> &[Blocks] {
         self.measured.as_ref().map_or(&[], |measured| &measured.figures)
+    }
+}
+
+impl Shown for Reproduction {
+    fn json(&self) -> Value {
+        json::to_json(self)
+    }
+
+    fn page(&self) -> Page {
+        page::to_page(self)
+    }
+
+    fn text(&self, colour: Colour, width: u16) -> String {
+        terminal::to_terminal(self, colour, width)
     }
 }
 

@@ -9,11 +9,11 @@ use super::terminal::{
     BENCHED, FIGURE_2, FIGURE_4A, FIGURE_4B, INTRODUCTION, NO_BENCH, NOT_COUNTED, summary,
 };
 use super::{Ends, Reproduction, json, shape, tables};
-use crate::papers::latency_checker::pictures;
-use crate::papers::latency_checker::terminal::NO_ATLAS;
+use crate::latency_checker::pictures;
+use crate::latency_checker::terminal::NO_ATLAS;
 
 /// The reproduction as a page.
-pub(crate) fn to_page(all: &Reproduction) -> Page {
+pub(super) fn to_page(all: &Reproduction) -> Page {
     let mut badges = vec![Badge::Reading(Reading::Published), Badge::Reading(Reading::Simulated)];
     badges.extend(all.measured.as_ref().map(|m| Badge::Reading(m.reading)));
     Page {

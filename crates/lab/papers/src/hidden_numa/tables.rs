@@ -7,7 +7,7 @@ use isochrone_units::{Reading, Standing};
 use isochrone_workloads::figure4::Curve;
 
 use super::{Benched, Ends, PUBLISHED_SPREAD, Reproduction, shape, spread, spread_of_a_block};
-use crate::papers::latency_checker::words::signed;
+use crate::latency_checker::words::signed;
 
 fn percent(gain: f64) -> String {
     format!("{} %", signed(100.0 * gain, 1))

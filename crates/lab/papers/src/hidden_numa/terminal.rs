@@ -6,8 +6,8 @@ use isochrone_report::term::{self, Colour};
 use isochrone_workloads::figure4::{Curve, PUBLISHED};
 
 use super::{Ends, Reproduction, shape, tables};
-use crate::papers::latency_checker::terminal::{NO_ATLAS, blocks_strip};
-use crate::papers::latency_checker::words::{signed, wrapped};
+use crate::latency_checker::terminal::{NO_ATLAS, blocks_strip};
+use crate::latency_checker::words::{signed, wrapped};
 
 pub(super) const INTRODUCTION: &str = "Figures of \"Exploiting Hidden Non-uniformity of Uniform \
     Memory Access on Manycore CPUs\" (Euro-Par 2014 Workshops). Figures 1 and 3 are drawings. \
@@ -31,7 +31,7 @@ pub(super) const BENCHED: &str = "A* on this machine, measured by `isochrone ben
     the paper's machine, and its cores run out of order, which hides part of a latency.";
 
 /// The reproduction as text of at most `width` characters.
-pub(crate) fn to_terminal(all: &Reproduction, colour: Colour, width: u16) -> String {
+pub(super) fn to_terminal(all: &Reproduction, colour: Colour, width: u16) -> String {
     let mut out = String::new();
     let prose = |out: &mut String, text: &str| {
         _ = writeln!(out, "{}\n", wrapped(text, width.into(), 0));

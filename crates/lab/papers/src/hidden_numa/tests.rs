@@ -2,8 +2,10 @@
 
 use isochrone_workloads::figure4::{Plan, SearchPlan};
 
+use super::json::to_json;
+use super::page::to_page;
+use super::terminal::to_terminal;
 use super::*;
-use isochrone_report::term::Colour;
 
 /// Few cores and few nodes, so that it takes no time; its gains mean nothing.
 fn small() -> Reproduction {

@@ -46,7 +46,6 @@ pub(crate) struct Cell {
     pub(crate) at: Option<(u16, u16)>,
     /// The poster's number.
     pub(crate) published: Option<f64>,
-    /// Ours.
     pub(crate) simulated: Option<Simulated>,
     /// What the published number was used for.
     pub(crate) role: Role,

@@ -36,13 +36,6 @@ impl Blocks {
     }
 }
 
-/// For each core the relative latency of the blocks of some consecutive pages; empty where the
-/// atlas has nothing for the level.
-#[allow(dead_code, reason = "the data alone, for a report that draws the figure itself")]
-pub(crate) fn figure2(contents: &Contents, level: Level, pages: usize) -> Vec<(u16, Vec<f64>)> {
-    consecutive_blocks(contents, level, pages).map(|blocks| blocks.cores).unwrap_or_default()
-}
-
 /// The blocks of the first `pages` consecutive pages that the atlas knows (fewer where no run is
 /// that long).
 pub(crate) fn consecutive_blocks(

@@ -10,7 +10,7 @@ use super::constants::{free_numbers, standing};
 use super::measured::Measured;
 
 /// The whole as one JSON value.
-pub(crate) fn to_json(all: &Reproduction) -> Value {
+pub(super) fn to_json(all: &Reproduction) -> Value {
     let rows: Vec<Value> = all.grids.iter().flat_map(rows).collect();
     let remarks =
         all.remarks.iter().map(|(machine, text)| json!({ "machine": machine, "remark": text }));

@@ -17,9 +17,9 @@ pub(crate) struct RegionGrid {
     pub(crate) mode: String,
     /// Bytes of the buffer.
     pub(crate) buffer_bytes: u64,
-    /// Cores.
+    /// Names of cores.
     pub(crate) rows: Vec<String>,
-    /// Regions.
+    /// Names of regions.
     pub(crate) columns: Vec<String>,
     /// Row-major cells, nanoseconds a load.
     pub(crate) cells: Vec<Option<Cell>>,

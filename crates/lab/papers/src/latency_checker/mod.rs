@@ -30,14 +30,13 @@ mod tests;
 use anyhow::Context as _;
 use isochrone_atlas_store::contents::Contents;
 use isochrone_machine::Machine;
+use isochrone_report::html::Page;
+use isochrone_report::term::Colour;
+use serde_json::Value;
 
-pub(crate) use cells::GridResult;
-#[allow(unused_imports, reason = "the data alone, for a report that draws the figure itself")]
-pub(crate) use figure2::figure2;
-pub(crate) use json::to_json;
-pub(crate) use measured::Measured;
-pub(crate) use page::to_page;
-pub(crate) use terminal::to_terminal;
+use crate::Shown;
+use cells::GridResult;
+use measured::Measured;
 
 /// Machines of the poster, in its order, by the names of their files in `machines/`.
 const MACHINES: [&str; 4] =
@@ -45,7 +44,7 @@ const MACHINES: [&str; 4] =
 
 /// Everything that is shown.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Reproduction {
+pub struct Reproduction {
     /// Seed of the simulated measurements.
     pub(crate) seed: u64,
     /// The poster's grids, in its order.
@@ -60,7 +59,7 @@ pub(crate) struct Reproduction {
 ///
 /// # Errors
 /// When a machine file lacks what the model is built from; says which part of which machine.
-pub(crate) fn latency_checker(atlas: Option<&Contents>, seed: u64) -> anyhow::Result<Reproduction> {
+pub fn latency_checker(atlas: Option<&Contents>, seed: u64) -> anyhow::Result<Reproduction> {
     let machines: Vec<Machine> = MACHINES
         .iter()
         .map(|name| isochrone_host::find_machine(name).context("reading a machine of the poster"))
@@ -72,6 +71,20 @@ pub(crate) fn latency_checker(atlas: Option<&Contents>, seed: u64) -> anyhow::Re
         .context("simulating the Xeon Phi 7285")?;
     grids.extend(epyc::grids(epyc, seed).context("simulating the EPYC 7702")?);
     Ok(Reproduction { seed, grids, remarks: remarks(&machines), measured: atlas.map(Measured::of) })
+}
+
+impl Shown for Reproduction {
+    fn json(&self) -> Value {
+        json::to_json(self)
+    }
+
+    fn page(&self) -> Page {
+        page::to_page(self)
+    }
+
+    fn text(&self, colour: Colour, width: u16) -> String {
+        terminal::to_terminal(self, colour, width)
+    }
 }
 
 /// What the files assume and what they do not know.

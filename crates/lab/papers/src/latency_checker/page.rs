@@ -12,7 +12,7 @@ use super::terminal::{INTRODUCTION, NO_ATLAS, summary};
 use super::{Reproduction, json, pictures, simulate, tables, terminal};
 
 /// The reproduction as a page.
-pub(crate) fn to_page(all: &Reproduction) -> Page {
+pub(super) fn to_page(all: &Reproduction) -> Page {
     let mut badges = vec![
         Badge::Reading(Reading::Published),
         Badge::Reading(Reading::Simulated),

@@ -20,7 +20,7 @@ const CELL: usize = 6;
 const GUTTER: usize = 3;
 
 /// The reproduction as text of at most `width` characters where grids allow it.
-pub(crate) fn to_terminal(all: &Reproduction, colour: Colour, width: u16) -> String {
+pub(super) fn to_terminal(all: &Reproduction, colour: Colour, width: u16) -> String {
     let mut out = String::new();
     _ = writeln!(out, "{}\n", words::wrapped(INTRODUCTION, width.into(), 0));
     for grid in &all.grids {

@@ -8,14 +8,15 @@ use isochrone_atlas_store::contents::{
     Base, Cell as Measure, Clock, Contents, Form, LevelMap, PageBlock, Quality, RegionMap,
 };
 use isochrone_machine::{Core, Machine, Region};
-use isochrone_report::term::Colour;
 use isochrone_units::{CoreId, Level, Reading, RegionId};
-use serde_json::Value;
 
 use super::cells::{Cell, Role, Score};
 use super::figure2::consecutive_blocks;
+use super::json::to_json;
+use super::page::to_page;
+use super::terminal::to_terminal;
 use super::*;
-use crate::papers::SEED;
+use crate::SEED;
 
 /// Cells of the poster, copied from its text and not from `machines/`.
 const POSTER: &[(&str, u16, f64)] = &[
@@ -73,6 +74,12 @@ fn grid<'a>(all: &'a Reproduction, name: &str) -> &'a GridResult {
 
 fn held_out(grid: &GridResult) -> Vec<&Score> {
     grid.scores.iter().filter(|score| score.role == Role::HeldOut).collect()
+}
+
+/// For each core the relative latency of the blocks of some consecutive pages; empty where the
+/// atlas has nothing for the level.
+fn figure2(contents: &Contents, level: Level, pages: usize) -> Vec<(u16, Vec<f64>)> {
+    consecutive_blocks(contents, level, pages).map(|blocks| blocks.cores).unwrap_or_default()
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! What a simulation rests on that nobody published: every constant that could be turned, counted.
 
 use isochrone_machine::{Constant, Cost, Machine, Value};
+use isochrone_report::fmt;
+use isochrone_report::table::{Cell, Table};
 use isochrone_tasks::simulated::Choices;
 use isochrone_workloads::numa::SPAWN_NS;
 use serde_json::{Value as Json, json};
@@ -11,7 +13,7 @@ use serde_json::{Value as Json, json};
 /// what leaves and shared copies for readers elsewhere, because of the second; the poll of idle workers, because of
 /// the third; that ranges which are read and written count twice, because of the fourth; a call to the system for
 /// each large range that a task writes first, because of the fifth.
-pub(crate) const FITTED_CELLS: [&str; 5] = [
+pub const FITTED_CELLS: [&str; 5] = [
     "J20, control of streamcluster under DI: 29 %",
     "J4, section 6.3: more SNP into the switches than out of them",
     "section 6.4: under DFT most data are in one module, and not in one socket",
@@ -23,7 +25,7 @@ pub(crate) const FITTED_CELLS: [&str; 5] = [
 const ENERGY: &str = "pJ/B";
 
 /// All free constants of runs on a machine: those assumed in its file, and those of the runtime.
-pub(crate) fn constants(machine: &Machine) -> Vec<Constant> {
+pub fn constants(machine: &Machine) -> Vec<Constant> {
     let assumed = machine.costs.iter().filter(|cost| cost.unit() != ENERGY).filter_map(|cost| {
         let value = cost.assumed()?.clone();
         let Cost { name, what, .. } = cost.clone();
@@ -59,10 +61,28 @@ pub(crate) fn constants(machine: &Machine) -> Vec<Constant> {
 }
 
 /// Constants for programs. A range is `null` where none is swept.
-pub(crate) fn to_json(constants: &[Constant]) -> Json {
+pub fn to_json(constants: &[Constant]) -> Json {
     let one = |Constant { name, value, .. }: &Constant| {
         json!({ "name": name, "value": value.number, "unit": value.unit,
                 "range": value.interval.ends(), "why": value.source })
     };
     constants.iter().map(one).collect()
+}
+
+/// The free constants as a table.
+pub fn constants_table(free: &[Constant]) -> Table {
+    let mut table = Table::new(["constant", "value", "unit", "range", "why"]);
+    for constant in free {
+        let Constant { name, value, .. } = constant;
+        let range = value.interval.ends();
+        let range = range.map_or_else(String::new, |(low, high)| format!("{low} to {high}"));
+        table.row([
+            name.as_str().into(),
+            Cell::number(value.number, fmt::significant(value.number, 4)),
+            value.unit.as_str().into(),
+            range.into(),
+            value.source.as_str().into(),
+        ]);
+    }
+    table
 }

@@ -1,8 +1,10 @@
 //! The TPDS paper on NUMA-aware runtimes beside its simulation: every row of the judging list, Tables 2 and 3,
-//! Figures 2 to 7. All numbers of ours are simulated. Nothing here prints or opens a file.
+//! Figures 2 to 7. All numbers of ours are simulated.
 
+pub mod constants;
 mod page;
 mod paper;
+pub mod record;
 mod rows;
 mod runs;
 mod speed;
@@ -14,16 +16,21 @@ mod traffic;
 mod tests;
 
 use isochrone_machine::Constant;
+use isochrone_report::html::Page;
+use isochrone_report::term::Colour;
 use isochrone_sim::coherence::{Distance, NumaSpec};
 use isochrone_units::Reading;
 use isochrone_workloads::numa::table2::{Range, Triad, latency_ns, triad_gbs, triad_over_switches};
 use serde_json::{Value, json};
 
-use crate::sim::constants::{self, FITTED_CELLS};
-pub(crate) use page::to_page;
-pub(crate) use rows::Row;
-pub(crate) use runs::{Depth, Runs, plan};
-pub(crate) use terminal::to_terminal;
+use crate::Shown;
+
+use constants::FITTED_CELLS;
+use record::Record;
+use rows::Row;
+
+pub use paper::THREADS;
+pub use runs::{Depth, Runs, plan};
 
 /// Table 2 out of the model.
 #[derive(Clone, Debug)]
@@ -47,7 +54,7 @@ impl Table2 {
 
 /// Everything that is shown.
 #[derive(Clone, Debug)]
-pub(crate) struct Reproduction {
+pub struct Reproduction {
     pub(crate) runs: Runs,
     pub(crate) table2: Table2,
     pub(crate) rows: Vec<Row>,
@@ -55,7 +62,7 @@ pub(crate) struct Reproduction {
 }
 
 /// The reproduction from finished runs.
-pub(crate) fn numa_aware(spec: &NumaSpec, runs: Runs, constants: Vec<Constant>) -> Reproduction {
+pub fn numa_aware(spec: &NumaSpec, runs: Runs, constants: Vec<Constant>) -> Reproduction {
     let table2 = Table2::of(spec);
     let mut rows: Vec<Row> = rows::table_2(&table2).into();
     rows.extend(traffic::rows(&runs));
@@ -71,14 +78,28 @@ fn order(id: &str) -> (u32, String) {
 }
 
 impl Reproduction {
-    /// Rows that have to hold and do not, or were not run.
-    pub(crate) fn missed(&self) -> Vec<&Row> {
-        self.rows.iter().filter(|row| row.must && row.pass != Some(true)).collect()
+    /// Rows that have to hold and do not, or were not run, in words.
+    pub fn missed(&self) -> impl Iterator<Item = String> {
+        let missed = self.rows.iter().filter(|row| row.must && row.pass != Some(true));
+        missed.map(|row| format!("{} has to hold and does not: {}", row.id, row.note))
     }
 }
 
-/// Everything for programs.
-pub(crate) fn to_json(all: &Reproduction) -> Value {
+impl Shown for Reproduction {
+    fn json(&self) -> Value {
+        to_json(self)
+    }
+
+    fn page(&self) -> Page {
+        page::to_page(self)
+    }
+
+    fn text(&self, _: Colour, width: u16) -> String {
+        terminal::to_terminal(self, width)
+    }
+}
+
+fn to_json(all: &Reproduction) -> Value {
     json!({
         "paper": "P. Caheny et al., IEEE TPDS 2018",
         "reading": Reading::Simulated,
@@ -96,7 +117,7 @@ pub(crate) fn to_json(all: &Reproduction) -> Value {
     })
 }
 
-fn cell(record: &crate::sim::record::Record) -> Value {
+fn cell(record: &Record) -> Value {
     json!({
         "bench": record.key.bench, "regime": record.key.regime, "variant": record.key.variant,
         "threads": record.key.threads, "seed": record.key.seed, "seconds": record.seconds,

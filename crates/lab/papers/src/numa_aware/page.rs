@@ -11,15 +11,14 @@ use isochrone_tasks::Regime;
 use isochrone_units::Reading;
 use isochrone_workloads::numa::Bench;
 
-use super::paper::{DI_PEAKS, FIGURE_THREADS, NAFT_PEAKS};
+use super::constants::constants_table;
+use super::paper::{DI_PEAKS, FIGURE_THREADS, NAFT_PEAKS, THREADS};
+use super::record::Record;
 use super::runs::{CONTROL, REGIMES};
 use super::{Reproduction, tables, terminal};
-use crate::sim::record::Record;
-use crate::sim::sweep::THREADS;
-use crate::sim::words::constants_table;
 
 /// The page.
-pub(crate) fn to_page(all: &Reproduction) -> Page {
+pub(super) fn to_page(all: &Reproduction) -> Page {
     let mut sections = vec![
         section(
             "judged",

@@ -84,5 +84,7 @@ pub(crate) const DFT_AT_MOST: [(Bench, f64); 3] =
     [(Bench::Streamcluster, 1.9), (Bench::Jacobi, 2.0), (Bench::Inthist, 1.4)];
 /// Jacobi under NAFT (section 6.2.4).
 pub(crate) const JACOBI_NAFT: [(u16, f64); 3] = [(16, 1.9), (96, 6.9), (288, 8.2)];
+/// The numbers of threads of the paper: 16, then multiples of 32 (research, section 5).
+pub const THREADS: [u16; 10] = [16, 32, 64, 96, 128, 160, 192, 224, 256, 288];
 /// Threads of the traffic figures.
 pub(crate) const FIGURE_THREADS: [u16; 3] = [16, 96, 288];

@@ -1,38 +1,34 @@
 //! One simulated run as a line of a results file: what was run, and everything that was counted. All
 //! figures are worked out from this, so a table made from a file is the one made from runs.
 
-use isochrone_machine::Machine;
-use isochrone_os::clock::thread_cpu_ns;
 use isochrone_sim::coherence::{Class, Direction, MessageBytes, NumaSpec};
-use isochrone_tasks::{Regime, Schedule};
+use isochrone_tasks::Regime;
 use isochrone_units::Reading;
-use isochrone_workloads::numa::{Bench, Case, Outcome, Size, Variant, run};
+use isochrone_workloads::numa::{Bench, Case, Outcome, Size, Variant};
 use serde::{Deserialize, Serialize};
-
-use crate::args::SizeChoice;
 
 /// What is run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub(crate) struct Key {
+pub struct Key {
     /// The benchmark.
-    pub(crate) bench: String,
+    pub bench: String,
     /// The machine's name.
-    pub(crate) machine: String,
+    pub machine: String,
     /// The regime.
-    pub(crate) regime: String,
+    pub regime: String,
     /// What was changed, joined by `+`; empty if nothing was.
-    pub(crate) variant: String,
-    /// Workers.
-    pub(crate) threads: u16,
+    pub variant: String,
+    /// How many workers.
+    pub threads: u16,
     /// Seed of every random choice.
-    pub(crate) seed: u64,
+    pub seed: u64,
     /// Whether the input is the paper's.
-    pub(crate) paper_size: bool,
+    pub paper_size: bool,
 }
 
 impl Key {
     /// A run of the paper's input with nothing changed.
-    pub(crate) fn new(machine: &str, bench: Bench, regime: Regime, threads: u16) -> Self {
+    pub fn new(machine: &str, bench: Bench, regime: Regime, threads: u16) -> Self {
         Self {
             bench: bench.name().to_owned(),
             machine: machine.to_owned(),
@@ -45,126 +41,132 @@ impl Key {
     }
 
     /// With these changes.
-    pub(crate) fn with(mut self, variants: &[Variant]) -> Self {
+    pub fn with(mut self, variants: &[Variant]) -> Self {
         let names: Vec<&str> = variants.iter().map(|variant| variant.name()).collect();
         self.variant = names.join("+");
         self
     }
 
     /// With this seed.
-    pub(crate) const fn seeded(mut self, seed: u64) -> Self {
+    pub const fn seeded(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
+    /// The run on a machine, and the machine, as the variants leave them.
+    ///
+    /// # Errors
+    /// When a word of the key names no benchmark, regime or variant.
+    pub fn ready(&self, spec: &NumaSpec) -> Result<Ready, anyhow::Error> {
+        let bench: Bench = self.bench.parse().map_err(anyhow::Error::msg)?;
+        let regime: Regime = self.regime.parse().map_err(anyhow::Error::msg)?;
+        let case = Case::new(bench, regime, usize::from(self.threads), self.seed);
+        let mut ready = Ready { case, spec: spec.clone() };
+        if !self.paper_size {
+            ready.case.size = Size::small(bench);
+        }
+        for variant in parse_variants(&self.variant)? {
+            variant.apply(&mut ready.case, &mut ready.spec);
+        }
+        Ok(ready)
+    }
+
     /// In words.
-    pub(crate) fn words(&self) -> String {
+    pub fn words(&self) -> String {
         let Self { bench, regime, variant, threads, seed, .. } = self;
         let changed = if variant.is_empty() { String::new() } else { format!(" {variant}") };
         format!("{bench} {regime}{changed}, {threads} threads, seed {seed}")
     }
 }
 
-/// The run.
+/// A run that may begin.
+#[derive(Clone, Debug)]
+pub struct Ready {
+    /// What is run.
+    pub case: Case,
+    /// On which machine.
+    pub spec: NumaSpec,
+}
+
+/// A finished run, and everything that was counted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Record {
+pub struct Record {
+    /// What was run.
     #[serde(flatten)]
-    pub(crate) key: Key,
+    pub key: Key,
     /// What numbers these are.
-    pub(crate) reading: Reading,
+    pub reading: Reading,
     /// Whether all tasks ran, data out are data in, and no answer came without a question.
-    pub(crate) verified: bool,
+    pub verified: bool,
     /// The benchmark itself, without setting its data up; virtual.
-    pub(crate) seconds: f64,
-    pub(crate) setup_seconds: f64,
-    pub(crate) tasks: u64,
+    pub seconds: f64,
+    /// Setting the data up; virtual.
+    pub setup_seconds: f64,
+    /// Tasks that ran.
+    pub tasks: u64,
     /// Of each module's switch: DWB, DTC, HREQ, SNP, HRSP, NDR, each in and out, in messages.
-    pub(crate) messages: Vec<[[u64; 2]; 6]>,
+    pub messages: Vec<[[u64; 2]; 6]>,
     /// Bytes of a message without a line and with one.
-    pub(crate) message_bytes: (f64, f64),
+    pub message_bytes: (f64, f64),
     /// Lines that passed between sockets of a module, by the node they came from.
-    pub(crate) near_lines: Vec<u64>,
-    /// Lines read from, and written to, each node's memory.
-    pub(crate) memory_reads: Vec<u64>,
-    pub(crate) memory_writes: Vec<u64>,
+    pub near_lines: Vec<u64>,
+    /// Lines read from each node's memory.
+    pub memory_reads: Vec<u64>,
+    /// Lines written to each node's memory.
+    pub memory_writes: Vec<u64>,
     /// Lines that another cache delivered.
-    pub(crate) from_caches: u64,
+    pub from_caches: u64,
     /// Lines of data by the node that has their memory.
-    pub(crate) homes: Vec<u64>,
+    pub homes: Vec<u64>,
     /// Directory of each module: lines listed at the end, most lines, lines evicted.
-    pub(crate) directories: Vec<(u64, u64, u64)>,
-    /// Time of all workers, ns: arithmetic, lines as if alone, first touches, and everything.
-    pub(crate) compute_ns: f64,
-    pub(crate) lines_ns: f64,
-    pub(crate) fault_ns: f64,
-    pub(crate) task_ns: f64,
+    pub directories: Vec<(u64, u64, u64)>,
+    /// Arithmetic of all workers together, ns.
+    pub compute_ns: f64,
+    /// Lines of all workers, as if each worker were alone, ns.
+    pub lines_ns: f64,
+    /// First touches of all workers, ns.
+    pub fault_ns: f64,
+    /// Tasks of all workers, everything in them, ns.
+    pub task_ns: f64,
     /// Energy of memory, of near and of far links, J.
-    pub(crate) energy_j: (f64, f64, f64),
-    /// Bytes that tasks declared, by distance: own region, nearest, and so on; and interleaved ones.
-    pub(crate) declared_bytes: Vec<u64>,
-    pub(crate) spread_bytes: u64,
+    pub energy_j: (f64, f64, f64),
+    /// Bytes that tasks declared, by distance: own region, nearest, and so on.
+    pub declared_bytes: Vec<u64>,
+    /// Bytes that tasks declared of memory that is interleaved.
+    pub spread_bytes: u64,
     /// Tasks taken from other regions.
-    pub(crate) steals: u64,
-    /// Values that were assumed instead of computed, the first of them, and how many there were.
-    pub(crate) assumed: Vec<String>,
-    pub(crate) assumptions: u64,
-    /// What the simulation itself took; seconds are those of one core.
-    pub(crate) touches: u64,
-    pub(crate) solved: u64,
-    pub(crate) host_seconds: f64,
-    pub(crate) data_bytes: u64,
-    pub(crate) state_bytes: u64,
+    pub steals: u64,
+    /// The first of the values that were assumed instead of computed, in words.
+    pub assumed: Vec<String>,
+    /// How many values were assumed.
+    pub assumptions: u64,
+    /// Touches of lines that were simulated.
+    pub touches: u64,
+    /// Events that were solved.
+    pub solved: u64,
+    /// What the simulation took, s of one core of this machine: measured.
+    pub host_seconds: f64,
+    /// Bytes of the data that exist in the simulation alone.
+    pub data_bytes: u64,
+    /// Bytes of this machine's memory that the simulation kept.
+    pub state_bytes: u64,
     /// What partitions of the task graph took, s of one core of this machine: measured.
     #[serde(default)]
-    pub(crate) partition_seconds: f64,
+    pub partition_seconds: f64,
 }
 
 /// Bytes of a line.
 const LINE: f64 = 64.0;
 
+/// A count as a number to divide by.
 #[allow(clippy::cast_precision_loss, reason = "counts of a run are far below 2^53")]
-pub(crate) const fn real(n: u64) -> f64 {
+pub const fn real(n: u64) -> f64 {
     n as f64
 }
 
 impl Record {
-    /// Runs a case.
-    pub(crate) fn make(
-        machine: &Machine,
-        spec: &NumaSpec,
-        key: &Key,
-    ) -> Result<Self, anyhow::Error> {
-        Self::followed(machine, spec, key, |_| ()).map(|(record, _)| record)
-    }
-
-    /// Runs a case after a last change to it; its schedule as well, where the change asks for it.
-    pub(crate) fn followed(
-        machine: &Machine,
-        spec: &NumaSpec,
-        key: &Key,
-        change: impl FnOnce(&mut Case),
-    ) -> Result<(Self, Option<Schedule>), anyhow::Error> {
-        let bench: Bench = key.bench.parse().map_err(anyhow::Error::msg)?;
-        let regime: Regime = key.regime.parse().map_err(anyhow::Error::msg)?;
-        let variants = parse_variants(&key.variant)?;
-        let mut spec = spec.clone();
-        let mut case = Case::new(bench, regime, usize::from(key.threads), key.seed);
-        if !key.paper_size {
-            case.size = Size::small(bench);
-        }
-        for variant in variants {
-            variant.apply(&mut case, &mut spec);
-        }
-        change(&mut case);
-        spec.validate()?;
-        let begin = thread_cpu_ns();
-        let mut outcome = run(machine, &spec, &case)?;
-        let host_seconds = real(thread_cpu_ns() - begin) / 1e9;
-        let schedule = outcome.schedule.take();
-        Ok((Self::of(key.clone(), &spec, outcome, host_seconds), schedule))
-    }
-
-    fn of(key: Key, spec: &NumaSpec, outcome: Outcome, host_seconds: f64) -> Self {
+    /// The record of a finished run, with what it took of one core of this machine, s.
+    pub fn of(key: Key, spec: &NumaSpec, outcome: Outcome, host_seconds: f64) -> Self {
         let messages: Vec<[[u64; 2]; 6]> = outcome
             .traffic
             .iter()
@@ -226,7 +228,7 @@ impl Record {
     }
 
     /// Messages of these classes, one way, over all switches.
-    pub(crate) fn count(&self, classes: &[Class], way: Direction) -> u64 {
+    pub fn count(&self, classes: &[Class], way: Direction) -> u64 {
         let of = |module: &[[u64; 2]; 6]| {
             classes.iter().map(|class| module[*class as usize][way as usize]).sum::<u64>()
         };
@@ -238,59 +240,59 @@ impl Record {
     }
 
     /// Bytes of one class at one module's switch, one way.
-    pub(crate) fn bytes(&self, module: usize, class: Class, way: Direction) -> f64 {
+    pub fn bytes(&self, module: usize, class: Class, way: Direction) -> f64 {
         real(self.messages[module][class as usize][way as usize]) * self.size(class)
     }
 
     /// Bytes of one class over all switches, one way.
-    pub(crate) fn class_bytes(&self, class: Class, way: Direction) -> f64 {
+    pub fn class_bytes(&self, class: Class, way: Direction) -> f64 {
         (0..self.messages.len()).map(|module| self.bytes(module, class, way)).sum()
     }
 
     /// Coherence movement, in and out, of the classes given; of all for `None`.
-    pub(crate) fn movement(&self, classes: Option<&[Class]>) -> f64 {
+    pub fn movement(&self, classes: Option<&[Class]>) -> f64 {
         let classes = classes.unwrap_or(&Class::ALL);
         let ways = |class: &Class| Direction::ALL.map(|way| self.class_bytes(*class, way));
         classes.iter().flat_map(ways).sum()
     }
 
     /// Movement at each module's switch, one way.
-    pub(crate) fn by_module(&self, way: Direction) -> Vec<f64> {
+    pub fn by_module(&self, way: Direction) -> Vec<f64> {
         let of = |module| Class::ALL.iter().map(|class| self.bytes(module, *class, way)).sum();
         (0..self.messages.len()).map(of).collect()
     }
 
     /// Coherence bandwidth, GB/s, in and out.
-    pub(crate) fn bandwidth(&self) -> f64 {
+    pub fn bandwidth(&self) -> f64 {
         self.movement(None) / self.seconds / 1e9
     }
 
     /// Bytes to and from memory.
-    pub(crate) fn memory_bytes(&self) -> f64 {
+    pub fn memory_bytes(&self) -> f64 {
         let lines: u64 = self.memory_reads.iter().chain(&self.memory_writes).sum();
         real(lines) * LINE
     }
 
     /// Bytes between sockets of one module, as messages with lines.
-    pub(crate) fn near_bytes(&self) -> f64 {
+    pub fn near_bytes(&self) -> f64 {
         real(self.near_lines.iter().sum()) * self.message_bytes.1
     }
 
     /// Most over median of the modules' movement; `None` where next to nothing moved.
-    pub(crate) fn skew(&self) -> Option<f64> {
+    pub fn skew(&self) -> Option<f64> {
         let ways = Direction::ALL.map(|way| self.by_module(way));
         let all: Vec<f64> = ways[0].iter().zip(&ways[1]).map(|(a, b)| a + b).collect();
         skew(&all)
     }
 
     /// The part of the benchmark's lines that crossed between modules.
-    pub(crate) fn far_share(&self) -> f64 {
+    pub fn far_share(&self) -> f64 {
         let reads = real(self.memory_reads.iter().sum::<u64>() + self.from_caches);
         if reads > 0.0 { real(self.count(&[Class::Dtc], Direction::Out)) / reads } else { 0.0 }
     }
 
     /// Which of the paper's three modes of behaviour this run shows, and by what.
-    pub(crate) fn mode(&self) -> (u8, &'static str) {
+    pub fn mode(&self) -> (u8, &'static str) {
         let memory: Vec<f64> = self
             .memory_reads
             .iter()
@@ -311,10 +313,10 @@ impl Record {
 }
 
 /// Most over median above which resources count as unevenly used (the judging list's number for Figure 7).
-pub(crate) const UNEVEN: f64 = 3.0;
+pub const UNEVEN: f64 = 3.0;
 
 /// Most over median.
-pub(crate) fn skew(values: &[f64]) -> Option<f64> {
+pub fn skew(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let (middle, last) = (sorted.len() / 2, sorted.last().copied()?);
@@ -326,12 +328,7 @@ pub(crate) fn skew(values: &[f64]) -> Option<f64> {
 }
 
 /// `a+b` as variants.
-pub(crate) fn parse_variants(text: &str) -> Result<Vec<Variant>, anyhow::Error> {
+pub fn parse_variants(text: &str) -> Result<Vec<Variant>, anyhow::Error> {
     let parts = text.split('+').filter(|part| !part.is_empty() && *part != "plain");
     parts.map(|part| part.parse().map_err(anyhow::Error::msg)).collect()
-}
-
-/// Whether a size is the paper's.
-pub(crate) const fn is_paper(size: SizeChoice) -> bool {
-    matches!(size, SizeChoice::Paper)
 }

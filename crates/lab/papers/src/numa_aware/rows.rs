@@ -9,7 +9,6 @@ use isochrone_workloads::numa::Variant;
 /// One cell of a row.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Cell {
-    /// Which.
     pub(crate) what: String,
     /// The paper's number; `None` where it gives none.
     pub(crate) paper: Option<f64>,
@@ -28,7 +27,6 @@ pub(crate) struct Row {
     pub(crate) what: String,
     /// The paper's numbers.
     pub(crate) paper: String,
-    /// Ours.
     pub(crate) ours: String,
     /// How near is near enough.
     pub(crate) tolerance: String,

@@ -6,9 +6,8 @@ use isochrone_sim::coherence::Class;
 use isochrone_tasks::Regime;
 use isochrone_workloads::numa::{Bench, Variant};
 
-use super::paper::FIGURE_THREADS;
-use crate::sim::record::{Key, Record};
-use crate::sim::sweep::THREADS;
+use super::paper::{FIGURE_THREADS, THREADS};
+use super::record::{Key, Record};
 
 /// Rules that the paper leaves open, as they are used for NAFT: the one set of them.
 pub(crate) const NAFT_RULES: [Variant; 1] = [Variant::InoutTwice];
@@ -23,7 +22,7 @@ pub(crate) const CONTROL: [Class; 4] = [Class::Hreq, Class::Snp, Class::Hrsp, Cl
 
 /// How much is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Depth {
+pub enum Depth {
     /// 16, 96 and 288 threads, one seed.
     Quick,
     /// Ten numbers of threads; the seeds of DFT and the ablations at 288.
@@ -70,7 +69,7 @@ pub(crate) fn rules(regime: Regime, change: Option<Variant>) -> Vec<Variant> {
 }
 
 /// All runs of a reproduction.
-pub(crate) fn plan(machine: &str, depth: Depth) -> Vec<Key> {
+pub fn plan(machine: &str, depth: Depth) -> Vec<Key> {
     let mut keys = Vec::new();
     let threads = if depth == Depth::Quick { &FIGURE_THREADS[..] } else { &THREADS[..] };
     for bench in Bench::ALL {
@@ -143,9 +142,11 @@ fn variants(machine: &str, bench: Bench, depth: Depth) -> Vec<Key> {
 
 /// Finished runs.
 #[derive(Clone, Debug)]
-pub(crate) struct Runs {
-    pub(crate) machine: String,
-    pub(crate) records: BTreeMap<Key, Record>,
+pub struct Runs {
+    /// The name of the simulated machine.
+    pub machine: String,
+    /// What was counted, by what was run.
+    pub records: BTreeMap<Key, Record>,
 }
 
 impl Runs {

@@ -4,11 +4,10 @@ use isochrone_tasks::Regime;
 use isochrone_workloads::numa::{Bench, Variant};
 
 use super::paper::{
-    AGAINST_DFT, AGAINST_DI, Change, DFT_AT_MOST, DI_PEAKS, JACOBI_NAFT, NAFT_PEAKS,
+    AGAINST_DFT, AGAINST_DI, Change, DFT_AT_MOST, DI_PEAKS, JACOBI_NAFT, NAFT_PEAKS, THREADS,
 };
 use super::rows::{Cell, Row, moved_by};
 use super::runs::{ALL_THREADS, Runs};
-use crate::sim::sweep::THREADS;
 
 /// All rows about time.
 pub(super) fn rows(runs: &Runs) -> Vec<Row> {

@@ -5,10 +5,10 @@ use isochrone_tasks::Regime;
 use isochrone_workloads::numa::Bench;
 
 use super::paper::{AGAINST_DFT, AGAINST_DI, Change, FIGURE_THREADS, TABLE_2};
+use super::record::Record;
 use super::rows::short;
 use super::runs::{ABLATIONS, ALL_THREADS, DFT_SEEDS, NAFT_RULES, Runs};
 use super::{Reproduction, traffic};
-use crate::sim::record::Record;
 use isochrone_workloads::numa::Variant;
 
 /// The rows of the judging list.
@@ -78,7 +78,7 @@ pub(super) fn table_3(runs: &Runs, against: Regime) -> Table {
 /// Speed-ups of all regimes over threads: Figure 2 in numbers.
 pub(super) fn figure_2(runs: &Runs, bench: Bench) -> Table {
     let mut table = Table::new(["threads", "DFT", "DI", "NAFT"]);
-    for threads in crate::sim::sweep::THREADS {
+    for threads in super::paper::THREADS {
         let cell = |regime| Cell::maybe(runs.speedup(bench, regime, threads), short);
         table.row([
             Cell::number(f64::from(threads), threads.to_string()),
@@ -137,7 +137,7 @@ fn most_at_home(record: &Record) -> f64 {
     let modules = record.messages.len().max(1);
     let each = record.homes.len() / modules;
     let sums: Vec<u64> = record.homes.chunks(each.max(1)).map(|part| part.iter().sum()).collect();
-    let real = crate::sim::record::real;
+    let real = super::record::real;
     let most = sums.iter().max().copied().unwrap_or(0);
     real(most) / real(sums.iter().sum::<u64>().max(1))
 }

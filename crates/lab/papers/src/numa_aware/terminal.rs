@@ -5,10 +5,9 @@ use std::fmt::Write as _;
 use isochrone_tasks::Regime;
 use isochrone_workloads::numa::Bench;
 
+use super::constants::{FITTED_CELLS, constants_table};
 use super::{Reproduction, tables};
-use crate::papers::latency_checker::words::wrapped;
-use crate::sim::constants::FITTED_CELLS;
-use crate::sim::words::constants_table;
+use crate::latency_checker::words::wrapped;
 
 /// What stands above everything.
 pub(super) fn head(all: &Reproduction) -> Vec<String> {
@@ -42,7 +41,7 @@ pub(super) fn head(all: &Reproduction) -> Vec<String> {
 }
 
 /// The reproduction as text of at most `width` characters.
-pub(crate) fn to_terminal(all: &Reproduction, width: u16) -> String {
+pub(super) fn to_terminal(all: &Reproduction, width: u16) -> String {
     let mut out = String::new();
     for paragraph in head(all) {
         _ = writeln!(out, "{}\n", wrapped(&paragraph, width.into(), 0));

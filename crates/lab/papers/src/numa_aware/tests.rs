@@ -2,14 +2,23 @@
 
 use std::collections::BTreeMap;
 
+use isochrone_machine::Machine;
+use isochrone_report::term::Colour;
 use isochrone_tasks::Regime;
-use isochrone_workloads::numa::Bench;
+use isochrone_workloads::numa::{Bench, Variant};
 
+use super::record::{Key, Record, parse_variants, skew};
 use super::runs::{Depth, REGIMES, Runs, plan, rules};
-use super::{Table2, numa_aware, to_json, to_page, to_terminal};
-use crate::sim::record::{Key, Record};
+use super::{NumaSpec, Table2, numa_aware};
+use crate::Shown;
 
 const MACHINE: &str = "bullion-s-16s";
+
+fn bundled() -> (Machine, NumaSpec) {
+    let machine = isochrone_host::find_machine(MACHINE).expect("bundled");
+    let spec = NumaSpec::of(&machine).expect("coherent");
+    (machine, spec)
+}
 
 /// A run that took so long and moved so many lines from each module to the next.
 fn record(key: Key, seconds: f64, lines: u64) -> Record {
@@ -70,7 +79,7 @@ fn runs(naft: u64) -> Runs {
 }
 
 fn pass(runs: Runs, id: &str) -> Option<bool> {
-    let (_, spec) = crate::sim::machine(MACHINE).expect("bundled");
+    let (_, spec) = bundled();
     let all = numa_aware(&spec, runs, Vec::new());
     all.rows.iter().find(|row| row.id == id).expect("a row").pass
 }
@@ -94,7 +103,7 @@ fn rows_hold_and_fail_as_their_numbers_say() {
 
 #[test]
 fn table_2_comes_out_of_the_model() {
-    let (_, spec) = crate::sim::machine(MACHINE).expect("bundled");
+    let (_, spec) = bundled();
     let found = Table2::of(&spec);
     let [latency, bandwidth] = super::rows::table_2(&found);
     assert_eq!(latency.pass, Some(true), "{latency:?}");
@@ -103,15 +112,15 @@ fn table_2_comes_out_of_the_model() {
 
 #[test]
 fn every_table_and_figure_stands_in_text_page_and_json() {
-    let (machine, spec) = crate::sim::machine(MACHINE).expect("bundled");
-    let constants = crate::sim::constants::constants(&machine);
+    let (machine, spec) = bundled();
+    let constants = super::constants::constants(&machine);
     let all = numa_aware(&spec, runs(900), constants);
-    let text = to_terminal(&all, 160);
+    let text = all.text(Colour::None, 160);
     for words in ["Free constants", "Table 2", "Table 3a", "Table 3b", "Figure 2", "(must)"] {
         assert!(text.contains(words), "{words}:\n{text}");
     }
     assert!(!text.contains("NaN"), "{text}");
-    let json = to_json(&all);
+    let json = all.json();
     let rows = json["rows"].as_array().expect("rows");
     for row in rows {
         for field in ["id", "paper", "ours", "tolerance", "must", "note"] {
@@ -124,7 +133,7 @@ fn every_table_and_figure_stands_in_text_page_and_json() {
         .filter_map(|row| row["id"].as_str())
         .collect();
     assert_eq!(must, ["J1", "J3", "J4", "J5", "J6", "J13", "J17"]);
-    let page = to_page(&all).render();
+    let page = all.page().render();
     for figure in ["Figure 2", "Figure 3", "Figure 4", "Figure 5", "Figure 6", "Figure 7"] {
         assert!(page.contains(figure), "{figure}");
     }
@@ -138,4 +147,21 @@ fn a_plan_has_each_run_once_and_quick_is_part_of_paper() {
         quick.iter().all(|key| paper.contains(key)) && paper.iter().all(|key| full.contains(key))
     );
     assert!(paper.windows(2).all(|two| two[0] < two[1]));
+}
+
+#[test]
+fn names_of_variants_are_sets() {
+    assert_eq!(parse_variants("plain").expect("none"), []);
+    let both = [Variant::InoutTwice, Variant::Panels];
+    assert_eq!(parse_variants("inout-twice+panels").expect("two"), both);
+    assert!(parse_variants("inout-twice+nonsense").is_err());
+    let key = Key::new(MACHINE, Bench::Inthist, Regime::Naft, 32).with(&both);
+    assert_eq!(parse_variants(&key.variant).expect("its own words"), both);
+}
+
+#[test]
+fn uneven_is_most_over_median() {
+    assert_eq!(skew(&[1.0, 1.0, 1.0, 4.0]), Some(4.0));
+    assert_eq!(skew(&[0.0, 0.0]), None);
+    assert_eq!(skew(&[0.0, 0.0, 1.0]), Some(f64::INFINITY));
 }

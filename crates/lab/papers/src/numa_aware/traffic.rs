@@ -4,11 +4,12 @@ use isochrone_sim::coherence::{Class, Direction};
 use isochrone_tasks::Regime;
 use isochrone_workloads::numa::{Bench, Variant};
 
-use super::paper::{AGAINST_DFT, AGAINST_DI, AT_MOST, Change, FIGURE_THREADS, OF_DI, PEAKS};
+use super::paper::{
+    AGAINST_DFT, AGAINST_DI, AT_MOST, Change, FIGURE_THREADS, OF_DI, PEAKS, THREADS,
+};
+use super::record::{Record, UNEVEN, real};
 use super::rows::{Cell, Row, moved_by, short};
 use super::runs::{ALL_THREADS, REGIMES, Runs, moved};
-use crate::sim::record::UNEVEN;
-use crate::sim::sweep::THREADS;
 
 /// All rows about messages.
 pub(super) fn rows(runs: &Runs) -> Vec<Row> {
@@ -49,8 +50,8 @@ fn conservation(runs: &Runs) -> Row {
         "{} of {} runs; {:.3e} lines in, {:.3e} out",
         runs.records.len() - wrong,
         runs.records.len(),
-        crate::sim::record::real(lines(Direction::In)),
-        crate::sim::record::real(lines(Direction::Out))
+        real(lines(Direction::In)),
+        real(lines(Direction::Out))
     );
     Row::new("J3", "data in = data out over all switches", "exact", vec![cell])
         .must()
@@ -65,7 +66,7 @@ fn asymmetry(runs: &Runs) -> Row {
     for bench in Bench::ALL {
         let at = REGIMES.iter().flat_map(|regime| FIGURE_THREADS.map(|threads| (*regime, threads)));
         let found: Vec<_> = at.map(|(r, t)| ((r, t), runs.one(bench, r, t))).collect();
-        let movement = |record: &&crate::sim::record::Record| record.movement(None);
+        let movement = |record: &&Record| record.movement(None);
         let most = found.iter().filter_map(|(_, r)| r.as_ref()).map(movement).fold(0.0, f64::max);
         for ((regime, threads), record) in found {
             if record.is_some_and(|record| record.movement(None) < NEGLIGIBLE * most) {
@@ -75,7 +76,7 @@ fn asymmetry(runs: &Runs) -> Row {
             let least = record.map(|record| {
                 let over = |class, more, less| {
                     let (more, less) = (record.count(&[class], more), record.count(&[class], less));
-                    crate::sim::record::real(more) / crate::sim::record::real(less.max(1))
+                    real(more) / real(less.max(1))
                 };
                 let (i, o) = (Direction::In, Direction::Out);
                 [over(Class::Snp, i, o), over(Class::Hrsp, o, i), over(Class::Ndr, o, i)]
@@ -216,7 +217,7 @@ fn of_di(runs: &Runs, threads: u16) -> Row {
 fn negligible(runs: &Runs) -> Row {
     let mut cells = Vec::new();
     for (bench, bandwidth, movement) in AT_MOST {
-        let most = |of: &dyn Fn(&crate::sim::record::Record) -> f64| {
+        let most = |of: &dyn Fn(&Record) -> f64| {
             let pairs = [Regime::Dft, Regime::Di].into_iter();
             let all = pairs.flat_map(|under| THREADS.into_iter().map(move |t| (under, t)));
             let ratios = all.filter_map(|(under, threads)| {
@@ -322,7 +323,7 @@ fn closed_loop(runs: &Runs) -> Row {
 }
 
 /// Shares of DWB, DTC and control in the movement of a run, percent.
-pub(super) fn share(record: &crate::sim::record::Record, kind: usize) -> f64 {
+pub(super) fn share(record: &Record, kind: usize) -> f64 {
     let moved = moved(record);
     100.0 * moved[kind] / moved[3].max(f64::MIN_POSITIVE)
 }

@@ -10,7 +10,7 @@ use super::Reproduction;
 use super::tables::standing;
 
 /// The whole as one JSON value.
-pub(crate) fn to_json(all: &Reproduction) -> Value {
+pub(super) fn to_json(all: &Reproduction) -> Value {
     let simulated = &all.simulated;
     let (failed, must) = all.verdict();
     let rows = all.rows.iter().map(|row| {

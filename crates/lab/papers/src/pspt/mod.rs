@@ -10,21 +10,25 @@ mod terminal;
 mod tests;
 
 use anyhow::{Context, Result};
+use isochrone_report::html::Page;
+use isochrone_report::term::Colour;
 use isochrone_workloads::pspt::{Mode, Plan, Row, Simulated, Smt, cores_of, rows, simulate};
+use serde_json::Value;
 
-pub(crate) use json::to_json;
-pub(crate) use page::to_page;
-pub(crate) use terminal::to_terminal;
+use crate::Shown;
 
 /// Everything that is shown.
 #[derive(Clone, Debug)]
-pub(crate) struct Reproduction {
+pub struct Reproduction {
     simulated: Simulated,
     rows: Vec<Row>,
 }
 
 /// Simulates every case of the plan.
-pub(crate) fn pspt(plan: &Plan) -> Result<Reproduction> {
+///
+/// # Errors
+/// When the plan does not fit the paper's machine.
+pub fn pspt(plan: &Plan) -> Result<Reproduction> {
     let simulated = simulate(plan).context("simulating the paper's cases")?;
     Ok(Reproduction { rows: rows(&simulated), simulated })
 }
@@ -50,6 +54,20 @@ impl Reproduction {
 
     fn overhead(&self, mode: Mode, smt: Smt, workers: u16) -> Option<f64> {
         self.simulated.overhead(mode, smt, workers)
+    }
+}
+
+impl Shown for Reproduction {
+    fn json(&self) -> Value {
+        json::to_json(self)
+    }
+
+    fn page(&self) -> Page {
+        page::to_page(self)
+    }
+
+    fn text(&self, _: Colour, width: u16) -> String {
+        terminal::to_terminal(self, width)
     }
 }
 

@@ -10,7 +10,7 @@ use super::terminal::{FIGURE_6, FIGURE_7, FIGURE_8, INTRODUCTION, ROWS, TABLES, 
 use super::{MODES, Reproduction, json, settings, tables};
 
 /// The reproduction as a page.
-pub(crate) fn to_page(all: &Reproduction) -> Page {
+pub(super) fn to_page(all: &Reproduction) -> Page {
     let sections = vec![
         section("figure-6", "Figure 6", FIGURE_6, figure6(all)),
         section("figure-7", "Figure 7", FIGURE_7, figure7(all)),

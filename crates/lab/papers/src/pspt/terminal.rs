@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use isochrone_workloads::pspt::Mode;
 
 use super::{Reproduction, settings, tables};
-use crate::papers::latency_checker::words::wrapped;
+use crate::latency_checker::words::wrapped;
 
 pub(super) const INTRODUCTION: &str = "Figures 6 to 8 and Tables I and II of \"Partially Separated \
     Page Tables for Efficient Operating System Assisted Hierarchical Memory Management on \
@@ -20,7 +20,7 @@ pub(super) const FIGURE_8: &str = "Figure 8: how many of the pages that workers 
 pub(super) const ROWS: &str = "Every comparison.";
 
 /// The reproduction as text of at most `width` characters.
-pub(crate) fn to_terminal(all: &Reproduction, width: u16) -> String {
+pub(super) fn to_terminal(all: &Reproduction, width: u16) -> String {
     let mut out = String::new();
     let prose = |out: &mut String, text: &str| {
         _ = writeln!(out, "{}\n", wrapped(text, width.into(), 0));

@@ -2,6 +2,9 @@
 
 use isochrone_workloads::pspt::Plan;
 
+use super::json::to_json;
+use super::page::to_page;
+use super::terminal::to_terminal;
 use super::*;
 
 fn small() -> Reproduction {
