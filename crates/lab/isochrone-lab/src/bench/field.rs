@@ -421,6 +421,8 @@ fn share_of_oracle(
 
 #[cfg(test)]
 mod tests {
+    use isochrone_units::{Reading, Readings};
+
     use super::*;
 
     #[test]
@@ -447,7 +449,9 @@ mod tests {
 
     #[test]
     fn the_oracles_share_needs_an_oracle_that_gains() {
-        let ratio = |median: f64| Some(Ratio { median, lo: median - 0.01, hi: median + 0.01 });
+        let readings = Readings::One(Reading::Measured);
+        let ratio =
+            |median: f64| Some(Ratio { median, lo: median - 0.01, hi: median + 0.01, readings });
         let share = share_of_oracle(ratio(1.09), ratio(1.10), ratio(1.0));
         assert!(share.is_some_and(|share| (share - 0.9).abs() < 1e-9));
         assert_eq!(share_of_oracle(ratio(1.09), ratio(1.005), ratio(1.0)), None);

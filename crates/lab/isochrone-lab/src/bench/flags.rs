@@ -21,7 +21,7 @@ use super::Findings;
 use super::Setting;
 use super::known_lines::{Distances, KnownLines};
 use super::locked::{self, Locked};
-use super::ratio::Ratio;
+use super::ratio::{Costs, Ratio};
 use crate::args::FlagsArgs;
 use crate::verify::live::{Block, Lines, What, block};
 
@@ -326,7 +326,7 @@ impl Collective {
         let over = |above: Arm, under: Arm| {
             let both = at(above).iter().zip(at(under)).filter_map(|(a, u)| (*a).zip(*u));
             let (above, under): (Vec<f64>, Vec<f64>) = both.unzip();
-            Ratio::paired(&above, &under, SEED)
+            Ratio::paired(Costs::measured(&above), Costs::measured(&under), SEED)
         };
         Self {
             collective: what.collective().name(),

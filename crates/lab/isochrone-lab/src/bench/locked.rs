@@ -13,7 +13,7 @@ use isochrone_stats::{median, rng, shuffle};
 use isochrone_units::CoreId;
 use serde::Serialize;
 
-use super::ratio::Ratio;
+use super::ratio::{Costs, Ratio};
 
 /// Timed calls of a block, and as many before them that are not.
 const CALLS: u16 = 1000;
@@ -94,13 +94,16 @@ impl Blocks {
     pub(super) fn figures(&self) -> Vec<Locked> {
         let one = |(calls, arms): (Calls, &[Vec<f64>; ARMS])| {
             let (collective, mode) = calls.names();
+            let over_stores = |arm: usize| {
+                Ratio::paired(Costs::measured(&arms[arm]), Costs::measured(&arms[STORES]), SEED)
+            };
             Locked {
                 collective,
                 calls: mode,
                 stores_ns: median(&arms[STORES]),
                 locked_ns: median(&arms[LOCKED]),
-                locked_over_stores: Ratio::paired(&arms[LOCKED], &arms[STORES], SEED),
-                aa_control: Ratio::paired(&arms[STORES_AGAIN], &arms[STORES], SEED),
+                locked_over_stores: over_stores(LOCKED),
+                aa_control: over_stores(STORES_AGAIN),
             }
         };
         Calls::ALL.into_iter().zip(&self.ns).map(one).collect()

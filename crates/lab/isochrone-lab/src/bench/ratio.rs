@@ -1,10 +1,12 @@
 //! Ratios of two arms with their intervals, and when a difference is one.
 //!
 //! A ratio is taken within each block, where both arms saw the same machine; its median and 95 %
-//! bootstrap interval are over blocks. Above 1 the arm is better than what it is compared with.
+//! bootstrap interval are over blocks. Above 1 the arm is better than what it is compared with. A ratio lies within
+//! one reading, or names both wherever it is shown.
 
 use isochrone_stats::bootstrap_paired_ratio_ci;
-use serde::Serialize;
+use isochrone_units::{Reading, Readings};
+use serde::{Serialize, Serializer};
 
 use super::series::Series;
 
@@ -22,6 +24,28 @@ pub(crate) struct Ratio {
     pub(crate) lo: f64,
     /// Upper end.
     pub(crate) hi: f64,
+    /// Where both numbers were read. JSON has it where they differ, and has `reading` of the whole report else.
+    #[serde(rename = "reading", skip_serializing_if = "is_one", serialize_with = "words")]
+    pub(crate) readings: Readings,
+}
+
+/// Costs of an arm by block, and where they were read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Costs<'a> {
+    by_block: &'a [f64],
+    reading: Reading,
+}
+
+impl<'a> Costs<'a> {
+    /// Timed on this machine.
+    pub(crate) const fn measured(by_block: &'a [f64]) -> Self {
+        Self { by_block, reading: Reading::Measured }
+    }
+
+    /// Worked out from other numbers.
+    pub(crate) const fn predicted(by_block: &'a [f64]) -> Self {
+        Self { by_block, reading: Reading::Predicted }
+    }
 }
 
 /// What a ratio says beside its control.
@@ -31,7 +55,7 @@ pub(crate) enum Verdict {
     Gain,
     /// The whole interval lies below 1 and below the control.
     Loss,
-    /// Neither.
+    /// Neither of these two.
     NoDifference,
 }
 
@@ -40,13 +64,15 @@ impl Ratio {
     /// not a positive number.
     pub(crate) fn of(series: &Series, arm: &str, base: &str, seed: u64) -> Option<Self> {
         let of = |name: &str| series.arm(name).map(|arm| series.block_means(arm));
-        Self::paired(&of(base)?, &of(arm)?, seed)
+        Self::paired(Costs::measured(&of(base)?), Costs::measured(&of(arm)?), seed)
     }
 
     /// `above[i] / under[i]`, one pair a block.
-    pub(crate) fn paired(above: &[f64], under: &[f64], seed: u64) -> Option<Self> {
-        let found = bootstrap_paired_ratio_ci(above, under, RESAMPLES, LEVEL, seed)?;
-        Some(Self { median: found.median, lo: found.lo, hi: found.hi })
+    pub(crate) fn paired(above: Costs<'_>, under: Costs<'_>, seed: u64) -> Option<Self> {
+        let (over, base) = (above.by_block, under.by_block);
+        let found = bootstrap_paired_ratio_ci(over, base, RESAMPLES, LEVEL, seed)?;
+        let readings = Readings::of(above.reading, under.reading);
+        Some(Self { median: found.median, lo: found.lo, hi: found.hi, readings })
     }
 
     /// What it says, given how far an arm may be from itself.
@@ -63,10 +89,20 @@ impl Ratio {
 }
 
 impl std::fmt::Display for Ratio {
-    /// `1.214 [1.208, 1.221]`
+    /// `1.214 [1.208, 1.221]`, and `measured over predicted` behind it where the numbers were read in two ways.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:.3} [{:.3}, {:.3}]", self.median, self.lo, self.hi)
+        write!(f, "{:.3} [{:.3}, {:.3}]", self.median, self.lo, self.hi)?;
+        if is_one(&self.readings) { Ok(()) } else { write!(f, " {}", self.readings) }
     }
+}
+
+/// Whether both numbers were read in one way.
+const fn is_one(readings: &Readings) -> bool {
+    matches!(readings, Readings::One(_))
+}
+
+fn words<S: Serializer>(readings: &Readings, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(readings)
 }
 
 /// The geometric mean of ratios; `None` of none.
@@ -132,10 +168,27 @@ mod tests {
 
     #[test]
     fn a_control_hides_what_is_smaller_than_itself() {
-        let small = Ratio { median: 1.02, lo: 1.01, hi: 1.03 };
-        let control = Ratio { median: 1.0, lo: 0.96, hi: 1.04 };
+        let readings = Readings::One(Reading::Measured);
+        let small = Ratio { median: 1.02, lo: 1.01, hi: 1.03, readings };
+        let control = Ratio { median: 1.0, lo: 0.96, hi: 1.04, readings };
         assert_eq!(small.verdict(None), Verdict::Gain);
         assert_eq!(small.verdict(Some(control)), Verdict::NoDifference);
+    }
+
+    #[test]
+    fn a_ratio_across_readings_names_both_and_one_within_does_not() {
+        let (times, bounds) = ([3.0; 4], [2.0; 4]);
+        let within = Ratio::paired(Costs::measured(&times), Costs::measured(&bounds), 1).unwrap();
+        assert_eq!(within.to_string(), "1.500 [1.500, 1.500]");
+        let json = serde_json::to_value(within).unwrap();
+        assert_eq!(json, serde_json::json!({ "median": 1.5, "lo": 1.5, "hi": 1.5 }));
+        let across = Ratio::paired(Costs::measured(&times), Costs::predicted(&bounds), 1).unwrap();
+        assert_eq!(across.to_string(), "1.500 [1.500, 1.500] measured over predicted");
+        let json = serde_json::to_value(across).unwrap();
+        assert_eq!(
+            (&json["median"], &json["reading"]),
+            (&1.5.into(), &"measured over predicted".into())
+        );
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::peers::{Peer, XHC};
 use super::rank::{Arm, Cell, CellTimes, Job, Mode, cells};
 use super::yardstick::Transfer;
 use crate::bench::Findings;
-use crate::bench::ratio::{Ratio, Verdict};
+use crate::bench::ratio::{Costs, Ratio, Verdict};
 
 /// Seed of bootstraps.
 const SEED: u64 = 11;
@@ -332,7 +332,7 @@ fn there(blocks: &[Option<f64>]) -> Vec<f64> {
 fn paired(numerator: &[Option<f64>], denominator: &[Option<f64>]) -> Option<Ratio> {
     let both = numerator.iter().zip(denominator).filter_map(|(a, b)| Some(((*a)?, (*b)?)));
     let (over, under): (Vec<f64>, Vec<f64>) = both.unzip();
-    Ratio::paired(&over, &under, SEED)
+    Ratio::paired(Costs::measured(&over), Costs::measured(&under), SEED)
 }
 
 /// The goals: against the best peer, and nowhere much slower.

@@ -7,7 +7,7 @@ use isochrone_report::table::{Cell, Table};
 use isochrone_stats::bootstrap_median_ci;
 use serde::Serialize;
 
-use super::super::ratio::Ratio;
+use super::super::ratio::{Costs, Ratio};
 use super::system::{AGAIN, OURS, Ranges};
 use crate::args::TaskbenchArgs;
 use crate::bench::Findings;
@@ -240,7 +240,10 @@ fn against(blocks: &BTreeMap<String, Sizes>, seed: u64) -> Vec<Against> {
             };
             let best = peers.filter_map(|name| Some((name, median(&name)?)));
             let Some((best, _)) = best.min_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
-            let ratio = |name: &str| Ratio::paired(values(name, pattern, *width)?, ours, seed);
+            let ratio = |name: &str| {
+                let theirs = Costs::measured(values(name, pattern, *width)?);
+                Ratio::paired(theirs, Costs::measured(ours), seed)
+            };
             if let Some(found) = ratio(best) {
                 out.push(Against {
                     pattern,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::arm::Runner;
 use super::costs::Spread;
-use crate::bench::ratio::Ratio;
+use crate::bench::ratio::{Costs, Ratio};
 use crate::bench::series::Series;
 use crate::bench::setting::Setting;
 use crate::tier::request::{Answer, Grid, Policy, Program, Request, Tables};
@@ -40,7 +40,8 @@ pub(super) struct Point {
     pub(super) regular: Option<Controlled>,
     pub(super) pspt: Option<Controlled>,
     pub(super) pspt_movers: Option<Controlled>,
-    /// With movers, over the larger of arithmetic and pages times the batched time to replace one.
+    /// With movers, measured, over a predicted bound: the larger of arithmetic and pages times the batched time to
+    /// replace one.
     pub(super) movers_over_bound: Option<Controlled>,
     pub(super) prefetch: Option<Prefetching>,
     pub(super) series: Series,
@@ -144,11 +145,10 @@ pub(super) fn point(
     let t_compute = mean(0) * 1e6 * f64::from(workers) / total;
     let moves = total * moving.batched / f64::from(workers) / 1e6;
     let bounds: Vec<f64> = series.block_means(0).iter().map(|memory| memory.max(moves)).collect();
-    let over_bound = Ratio::paired(&series.block_means(4), &bounds, seed).map(|ratio| Controlled {
-        ratio,
-        control,
-        oversubscribed: crowded,
-    });
+    // What ran, over what would be if nothing but the larger of the two took time.
+    let with_movers = series.block_means(4);
+    let over_bound = Ratio::paired(Costs::measured(&with_movers), Costs::predicted(&bounds), seed);
+    let over_bound = over_bound.map(|ratio| Controlled { ratio, control, oversubscribed: crowded });
     Ok(Point {
         radius,
         workers,
