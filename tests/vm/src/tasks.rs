@@ -28,9 +28,9 @@ fn start(regime: Regime, policy: Option<Policy>) -> Result<Runtime> {
     let mut config = Config::new(regime, WORKERS, topology);
     // The last core is beside two of its region.
     config.cores = Some((0..CORES).map(CoreId).collect());
-    config.policy = policy.unwrap_or(config.policy);
+    config.setup.policy = policy.unwrap_or(config.setup.policy);
     config.spin_ns = SPIN_NS;
-    config.seed = SEED;
+    config.setup.seed = SEED;
     Ok(Runtime::start(config)?)
 }
 

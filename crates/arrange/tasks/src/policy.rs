@@ -76,6 +76,10 @@ pub struct Policy {
     pub backlog: u32,
     /// Tasks of the program that are held back and partitioned together, for [`Rank::Partition`].
     pub window: u32,
+    /// Whether ready tasks go through outboxes where there is one queue, of 16 workers at most. They save what the
+    /// queue's lock costs. A simulated machine is not asked for that, so a [`Plan`](crate::simulated::Plan) leaves
+    /// them out.
+    pub outboxes: bool,
 }
 
 /// Ready tasks for each worker beyond which libgomp runs new ones at once (`gomp_team`, 64 a thread).
@@ -98,6 +102,7 @@ impl Policy {
         deal: false,
         backlog: BACKLOG,
         window: 0,
+        outboxes: true,
     };
     /// The NUMA-aware scheduler of Nanos++ 0.10.3 with the flags as they come: children of the main
     /// task are never taken by another region.
@@ -111,6 +116,7 @@ impl Policy {
         deal: true,
         backlog: BACKLOG,
         window: 0,
+        outboxes: true,
     };
     /// What the paper's section 4 says, with stealing.
     pub const PAPER: Self = Self { name: "paper", steal: Steal::Nearest, ..Self::NANOS };
@@ -140,6 +146,7 @@ impl Policy {
         rank: Rank::Recorded,
         successor: 0.0,
         backlog: u32::MAX,
+        outboxes: false,
         ..Self::OBLIVIOUS
     };
     /// All presets.
@@ -150,6 +157,12 @@ impl Policy {
     #[must_use]
     pub fn preset(name: &str) -> Option<Self> {
         Self::PRESETS.into_iter().find(|preset| preset.name == name)
+    }
+
+    /// The same without outboxes.
+    #[must_use]
+    pub const fn without_outboxes(self) -> Self {
+        Self { outboxes: false, ..self }
     }
 
     /// Whether there is one queue for all.

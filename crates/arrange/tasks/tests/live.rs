@@ -284,7 +284,7 @@ fn a_task_that_waits_for_another_is_not_stuck() {
 fn tasks_below_tasks_do_not_overflow_arena_or_stack() {
     for workers in [1, 4] {
         let mut config = config(workers);
-        config.capacity.tasks = 400;
+        config.setup.capacity.tasks = 400;
         let mut runtime = Runtime::start(config).unwrap();
         let data: Data<u64> = runtime.data(1 << 14).unwrap();
         for waits in [false, true] {
@@ -364,11 +364,11 @@ fn ranges_that_cannot_be_used_are_refused_where_they_are_registered() {
 #[test]
 fn interleaved_memory_and_numa_aware_queues_are_refused_unless_asked_for() {
     let mut config = config(1);
-    config.policy = isochrone_tasks::Policy::PAPER;
-    config.placement = isochrone_tasks::Placement::Interleaved;
+    config.setup.policy = isochrone_tasks::Policy::PAPER;
+    config.setup.placement = isochrone_tasks::Placement::Interleaved;
     let error = Runtime::start(config.clone()).unwrap_err();
     assert!(error.to_string().contains("section 4.1"), "{error}");
-    config.ablation = true;
+    config.setup.ablation = true;
     Runtime::start(config).unwrap();
 }
 
@@ -390,7 +390,7 @@ fn waiting_for_a_range_again_and_again_never_misses_its_end() {
 fn a_trace_has_every_task_that_found_room_and_says_how_many_did_not() {
     for (room, seen) in [(0, 0), (1000, 300), (100, 100)] {
         let mut config = config(1);
-        config.capacity.trace = room;
+        config.setup.capacity.trace = room;
         let mut run = Runtime::start(config).unwrap();
         let data: Data<u64> = run.data(512).unwrap();
         for i in 0..300 {
@@ -414,8 +414,8 @@ fn a_trace_has_every_task_that_found_room_and_says_how_many_did_not() {
 fn a_schedule_that_is_followed_gives_each_worker_the_same_tasks_in_the_same_order() {
     let run = |follow: Option<Schedule>| {
         let mut config = config(3);
-        config.capacity.trace = 1000;
-        config.follow = follow;
+        config.setup.capacity.trace = 1000;
+        config.setup.follow = follow;
         let mut runtime = Runtime::start(config).unwrap();
         let data: Data<u64> = runtime.data(64).unwrap();
         runtime.spawn(Fill { data: data.all(), value: 1 }).unwrap();
@@ -533,7 +533,8 @@ fn numbers_of_workers_that_no_machine_has_are_refused() {
         Capacity { tasks: 1 << 30, edges: 1 << 30, trace: 1 << 30, ..Capacity::default() },
     ];
     for capacity in tables {
-        let asked = Config { capacity, ..config(2) };
+        let mut asked = config(2);
+        asked.setup.capacity = capacity;
         let error = Runtime::start(asked).expect_err("nobody has so much").to_string();
         assert!(error.contains("Capacity"), "{error}");
     }

@@ -38,7 +38,7 @@ fn config(policy: Policy, workers: usize) -> Config {
         _ => 40.0,
     });
     let mut config = Config::new(Regime::Dft, workers, topology);
-    config.policy = policy;
+    config.setup.policy = policy;
     config.cores = Some((0..16).map(CoreId).collect());
     config.pin = false;
     config.processes = true;

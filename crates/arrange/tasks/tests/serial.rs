@@ -20,13 +20,13 @@ fn bullion_of_four() -> Topology {
 
 fn config(policy: Policy, workers: usize, tight: bool) -> Config {
     let mut config = Config::new(Regime::Dft, workers, bullion_of_four());
-    config.policy = policy;
+    config.setup.policy = policy;
     config.cores = Some((0..16).map(CoreId).collect());
     // The machine of the topology is not this one, so nobody is pinned.
     config.pin = false;
     config.spin_ns = 2_000;
     if tight {
-        config.capacity = Capacity { tasks: 20, edges: 64, blocks: 16, data: 4, trace: 10 };
+        config.setup.capacity = Capacity { tasks: 20, edges: 64, blocks: 16, data: 4, trace: 10 };
     }
     config
 }

@@ -56,7 +56,7 @@ fn sweeps<T: Tasks>(tasks: &mut T) -> Result<(), TaskError> {
 
 fn simulate(regime: Regime, workers: usize, seed: u64) -> (u64, Report) {
     let mut plan = Plan::new(regime, workers, bullion());
-    plan.seed = seed;
+    plan.setup.seed = seed;
     plan.costs.spawn_ns = 200;
     let mut simulation = Simulation::new(plan, Flat::new(bullion(), 0.01, 10.0)).unwrap();
     sweeps(&mut simulation).unwrap();
@@ -68,6 +68,23 @@ fn the_same_seed_gives_the_same_run() {
     for regime in Regime::ALL {
         assert_eq!(simulate(regime, 32, 7), simulate(regime, 32, 7), "{regime}");
     }
+}
+
+#[test]
+fn outboxes_are_an_option_of_a_simulated_run_too() {
+    let run = |outboxes| {
+        let mut plan = Plan::new(Regime::Dft, 16, bullion());
+        plan.costs.spawn_ns = 200;
+        plan.setup.policy.outboxes = outboxes;
+        let mut simulation = Simulation::new(plan, Flat::new(bullion(), 0.01, 10.0)).unwrap();
+        sweeps(&mut simulation).unwrap();
+        (simulation.now_ns(), simulation.report())
+    };
+    let with = run(true);
+    assert_eq!(with, run(true), "the same seed gives the same run");
+    assert_eq!(with.1.tasks, 10 * BLOCKS as u64);
+    assert_eq!(run(false), simulate(Regime::Dft, 16, 1), "a plan leaves them out");
+    assert_ne!(with, run(false), "tasks on their way through outboxes come to other workers");
 }
 
 #[test]
@@ -108,7 +125,7 @@ fn computed_values_are_assumed_and_said_so() {
 #[test]
 fn a_trace_adds_up_to_the_report() {
     let mut plan = Plan::new(Regime::Naft, 32, bullion());
-    plan.capacity.trace = 1000;
+    plan.setup.capacity.trace = 1000;
     let mut simulation = Simulation::new(plan, Flat::new(bullion(), 0.01, 10.0)).unwrap();
     let data: Data<u8> = simulation.data(BLOCKS * BLOCK).unwrap();
     simulation.spawn(Touch { part: data.all(), first: true }).unwrap();
@@ -131,8 +148,8 @@ fn a_trace_adds_up_to_the_report() {
 fn followed(schedule: Option<isochrone_tasks::Schedule>, regime: Regime) -> Simulation<Flat> {
     let mut plan = Plan::new(regime, 24, bullion());
     plan.costs.spawn_ns = 200;
-    plan.capacity.trace = 1000;
-    plan.follow = schedule;
+    plan.setup.capacity.trace = 1000;
+    plan.setup.follow = schedule;
     let mut simulation = Simulation::new(plan, Flat::new(bullion(), 0.01, 10.0)).unwrap();
     sweeps(&mut simulation).unwrap();
     simulation
@@ -182,12 +199,12 @@ fn a_live_schedule_keeps_workers_and_orders_and_not_times() {
 fn a_schedule_of_another_program_or_team_is_refused() {
     let mut schedule = followed(None, Regime::Dft).schedule().unwrap();
     let mut plan = Plan::new(Regime::Dft, 8, bullion());
-    plan.follow = Some(schedule.clone());
+    plan.setup.follow = Some(schedule.clone());
     let refused = Simulation::new(plan, Flat::new(bullion(), 0.01, 10.0)).unwrap_err();
     assert!(refused.to_string().contains("24 workers"), "{refused}");
     schedule.tasks.truncate(100);
     let mut plan = Plan::new(Regime::Dft, 24, bullion());
-    plan.follow = Some(schedule);
+    plan.setup.follow = Some(schedule);
     let mut simulation = Simulation::new(plan, Flat::new(bullion(), 0.01, 10.0)).unwrap();
     let refused = sweeps(&mut simulation).unwrap_err();
     assert!(refused.to_string().contains("more tasks"), "{refused}");

@@ -20,6 +20,7 @@ use pool::{Pool, Shared};
 use slot::{BLOCK_ACCESSES, Block, CHILDREN, Edge, INLINE_ACCESSES, NONE, Slot, Stored, TaskRef};
 use table::{Table, Zeroed};
 
+use crate::error::TaskError;
 use crate::kernel;
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use queue::Queue;
@@ -199,6 +200,11 @@ pub(crate) struct Arena {
 
 /// Where tables come from.
 pub(crate) trait Provide {
+    /// Whether there is room for the tables of so many workers and queues.
+    fn admits(&self, _: Capacity, _workers: usize, _queues: usize) -> Result<(), TaskError> {
+        Ok(())
+    }
+
     /// `count` entries of zeroes.
     fn table<T: Zeroed + Send + 'static>(&mut self, count: usize) -> Table<T>;
 }
@@ -208,6 +214,10 @@ pub(crate) trait Provide {
 pub(crate) struct Heap;
 
 impl Provide for Heap {
+    fn admits(&self, capacity: Capacity, workers: usize, queues: usize) -> Result<(), TaskError> {
+        capacity.try_heap(workers, queues)
+    }
+
     fn table<T: Zeroed + Send + 'static>(&mut self, count: usize) -> Table<T> {
         Table::heap(count)
     }

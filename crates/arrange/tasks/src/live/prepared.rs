@@ -34,12 +34,13 @@ impl Prepared {
     /// [`TaskError`] for a configuration that makes no sense, and where the system refuses.
     pub fn new(config: Config) -> Result<Self, TaskError> {
         config.check()?;
-        if config.topology.regions() > 1 || config.check_footprint {
+        if config.setup.topology.regions() > 1 || config.check_footprint {
             return Err(TaskError::Config(
                 "memory of others is of one region, and its footprints are not checked".to_owned(),
             ));
         }
-        let (processes, placement, seed) = (config.processes, config.placement, config.seed);
+        let (processes, placement, seed) =
+            (config.processes, config.setup.placement, config.setup.seed);
         let (mut shared, places) = prepare(config, &own_cores()?, Memory::of_other())?;
         if processes {
             shared.team = Some(Team::of_others(places.len())?);

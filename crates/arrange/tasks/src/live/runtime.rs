@@ -16,18 +16,19 @@ use super::memory::Memory;
 use super::register::{Task, register, register_fn, report, wait_children, wait_range, wait_task};
 use super::shared_tables::SharedTables;
 use crate::arena::objects::Home;
-use crate::arena::{Arena, Capacity, Heap, ROOT, check_workers, object};
+use crate::arena::{Heap, ROOT, object};
 use crate::driver::work;
 use crate::error::TaskError;
 use crate::footprint::{Footprint, Mode};
 use crate::kernel::{Failure, Kernel};
-use crate::policy::{Placement, Policy, Rank, Regime};
+use crate::policy::{Placement, Regime};
 use crate::range::{Data, DataId, Element, Part, Range};
 use crate::report::Report;
 use crate::schedule::Schedule;
 use crate::scheduler::worker::Worker;
-use crate::scheduler::{Children, Goal, Scheduler, refused};
+use crate::scheduler::{Children, Goal, refused};
 use crate::session::Tasks;
+use crate::setup::Setup;
 use crate::sync::Ordering;
 use crate::topology::Topology;
 use crate::trace::Trace;
@@ -40,8 +41,9 @@ const RESERVED_BYTES: usize = 1 << 40;
 /// How a run is set up.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// How many workers, [`WORKERS_MAX`](crate::WORKERS_MAX) at most; the program's own thread is the first of them.
-    pub workers: usize,
+    /// What a simulated run takes as well. Times of a schedule that is followed are not kept, and workers must be
+    /// threads then; the first worker is the program's own thread.
+    pub setup: Setup,
     /// Cores to choose from, spread evenly over their regions; those that this thread may use, where
     /// nothing is said. Cpusets and control groups are respected that way.
     pub cores: Option<Vec<CoreId>>,
@@ -50,67 +52,38 @@ pub struct Config {
     /// Whether workers are processes, forked from this one, which must have one thread. Data and tasks lie
     /// in memory that all share; closures cannot be tasks then.
     pub processes: bool,
-    /// The machine.
-    pub topology: Topology,
-    /// How tasks are scheduled.
-    pub policy: Policy,
-    /// Where memory lies.
-    pub placement: Placement,
-    /// Whether interleaved memory with queues for each region is wanted all the same.
-    pub ablation: bool,
-    /// How much the arena holds.
-    pub capacity: Capacity,
     /// How long an idle worker watches for work before it sleeps.
     pub spin_ns: u64,
-    /// Seed of every random choice.
-    pub seed: u64,
     /// Whether a kernel that touches a page of data which its task did not declare is killed by SIGSEGV.
     /// Slow, and for one worker: for tests of what kernels declare.
     pub check_footprint: bool,
-    /// A schedule to follow instead of scheduling: each task runs on the worker that ran it, in the order that
-    /// it had there. Times are not kept. Workers must be threads.
-    pub follow: Option<Schedule>,
 }
 
 impl Config {
     /// A run in one of the regimes.
     #[must_use]
     pub fn new(regime: Regime, workers: usize, topology: Topology) -> Self {
-        let (policy, placement) = regime.parts();
         Self {
-            workers,
+            setup: Setup::new(regime, workers, topology),
             cores: None,
             pin: true,
             processes: false,
-            topology,
-            policy,
-            placement,
-            ablation: false,
-            capacity: Capacity::default(),
             spin_ns: 20_000,
-            seed: 1,
             check_footprint: false,
-            follow: None,
         }
     }
 
     pub(super) fn check(&self) -> Result<(), TaskError> {
         let config = |text: &str| Err(TaskError::Config(text.to_owned()));
-        check_workers(self.workers)?;
+        self.setup.check()?;
         if self.processes && self.check_footprint {
             return config("footprints are checked in one process; set Config::processes to false");
         }
-        if self.processes && self.follow.is_some() {
+        if self.processes && self.setup.follow.is_some() {
             return config("processes follow no schedule; set Config::processes to false");
         }
-        if self.check_footprint && self.workers > 1 {
-            return config("footprints are checked with one worker; set Config::workers to 1");
-        }
-        if self.placement == Placement::Interleaved
-            && self.policy.rank != Rank::Oblivious
-            && !self.ablation
-        {
-            return Err(TaskError::Conflict);
+        if self.check_footprint && self.setup.workers > 1 {
+            return config("footprints are checked with one worker; set Setup::workers to 1");
         }
         Ok(())
     }
@@ -118,34 +91,16 @@ impl Config {
 
 /// What all workers of a run share, and where they sit. Nobody is made yet.
 pub(super) fn prepare(
-    mut config: Config,
+    config: Config,
     before: &CoreSet,
     memory: Memory,
 ) -> Result<(Shared, Vec<(CoreId, usize)>), TaskError> {
     let allowed = config.cores.unwrap_or_else(|| before.iter().collect());
-    let places = config.topology.spread(&allowed, config.workers);
-    if places.is_empty() {
-        return Err(TaskError::Config(
-            "none of the cores is part of the machine that the topology describes".to_owned(),
-        ));
-    }
-    let regions: Vec<usize> = places.iter().map(|place| place.1).collect();
-    if let Some(schedule) = &config.follow {
-        schedule.check(places.len())?;
-        (config.policy, config.capacity) = (Policy::RECORDED, schedule.capacity(config.capacity));
-    }
-    let queues = Scheduler::queues(&config.policy, &config.topology, &regions);
-    config.capacity.check(places.len(), queues)?;
-    if !config.processes {
-        config.capacity.try_heap(places.len(), queues)?;
-    }
-    let arena = match config.processes {
-        true => Arena::new(&mut SharedTables::new()?, config.capacity, places.len(), queues),
-        false => Arena::new(&mut Heap, config.capacity, places.len(), queues),
+    let places = config.setup.places(&allowed)?;
+    let scheduler = match config.processes {
+        true => config.setup.scheduler(&places, Reading::Measured, &mut SharedTables::new()?)?,
+        false => config.setup.scheduler(&places, Reading::Measured, &mut Heap)?,
     };
-    let mut scheduler = Scheduler::new(arena, config.policy, config.topology, &regions)
-        .following(config.follow.as_ref(), false);
-    scheduler.keep_outboxes();
     let shared = Shared {
         scheduler,
         memory,
@@ -191,8 +146,8 @@ impl Runtime {
         config.check()?;
         let own = own_cores()?;
         let memory = Memory::new(RESERVED_BYTES, config.processes)?;
-        let (pinned, processes, seed) = (config.pin, config.processes, config.seed);
-        let placement = config.placement;
+        let (pinned, processes, seed) = (config.pin, config.processes, config.setup.seed);
+        let placement = config.setup.placement;
         let (mut shared, places) = prepare(config, &own, memory)?;
         let free = (!pinned).then_some(own);
         if processes {
@@ -428,13 +383,14 @@ impl Runtime {
         Report::of(&self.shared.scheduler)
     }
 
-    /// What ran where and when, so far, if [`Capacity::trace`] asked for it.
+    /// What ran where and when, so far, if [`Capacity::trace`](crate::Capacity::trace) asked for it.
     #[must_use]
     pub fn trace(&self) -> Trace {
         Trace::of(&self.shared.scheduler)
     }
 
-    /// The schedule of this run so far, if [`Capacity::trace`] asked for it and all tasks had room there.
+    /// The schedule of this run so far, if [`Capacity::trace`](crate::Capacity::trace) asked for it and all tasks
+    /// had room there.
     ///
     /// # Errors
     /// [`TaskError::Schedule`] where it is not whole.

@@ -121,9 +121,9 @@ impl Kernel for Use {
 fn chosen(topology: &Topology, bytes: usize) -> Option<RegionId> {
     const MIB: usize = 1 << 20;
     let mut plan = Plan::new(Regime::Isochrone, 4, topology.clone());
-    plan.capacity.trace = 16;
+    plan.setup.capacity.trace = 16;
     // Where it was sent to is asked, not who had nothing else to do.
-    plan.policy.steal = Steal::Never;
+    plan.setup.policy.steal = Steal::Never;
     let mut simulation = Simulation::new(plan, Flat::new(machine(), 0.01, 10.0)).unwrap();
     let data: Data<u8> = simulation.data(2 * MIB).unwrap();
     for half in 0..2 {

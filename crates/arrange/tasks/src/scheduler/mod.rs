@@ -144,7 +144,9 @@ impl Scheduler {
             })
             .collect();
         let ring = rings_of(&topology);
+        let one_queue = region_of.len() == 1;
         Self {
+            keeps_outboxes: policy.outboxes && one_queue && outbox::may_have(places.len()),
             arena,
             policy,
             topology,
@@ -154,7 +156,6 @@ impl Scheduler {
             queue_of,
             region_of,
             ring,
-            keeps_outboxes: false,
             partition_ns: AtomicU64::new(0),
             followed: None,
         }

@@ -19,13 +19,12 @@ const LOOK_NS: u64 = 150;
 /// Workers beyond which looking into every outbox costs more than the queue's lock.
 const WORKERS_MAX: usize = 16;
 
-impl Scheduler {
-    /// Lets tasks go through outboxes. For workers that run beside one another, on one queue.
-    pub(crate) fn keep_outboxes(&mut self) {
-        let one_queue = self.members.len() == 1 && self.followed.is_none();
-        self.keeps_outboxes = one_queue && self.seats.len() <= WORKERS_MAX;
-    }
+/// Whether so many workers may have outboxes.
+pub(super) const fn may_have(workers: usize) -> bool {
+    workers <= WORKERS_MAX
+}
 
+impl Scheduler {
     /// Leaves a task in the worker's outbox.
     #[inline]
     pub(super) fn post(&self, worker: &mut Worker, task: u32, wake: &impl Wake) {

@@ -221,6 +221,13 @@ impl<H: Hardware> Env for Machine<H> {
     async fn pause(&self, worker: &RefCell<Worker>, until: Until) {
         let (seat, resting) = (worker.borrow().seat, worker.borrow().resting);
         if !resting {
+            // It looks into outboxes again soon; nobody can wake it until then.
+            if let Until::Time(time) = until
+                && time > self.now_ns()
+            {
+                self.at(time, seat);
+                self.suspend(seat).await;
+            }
             return;
         }
         let rests = match until {

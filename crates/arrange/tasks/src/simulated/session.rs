@@ -14,19 +14,20 @@ use super::env::Machine;
 use super::hardware::Hardware;
 use crate::arena::objects::{Home, pieces};
 use crate::arena::slot::CHILDREN;
-use crate::arena::{Arena, Capacity, Heap, ROOT, check_workers, object};
+use crate::arena::{Heap, ROOT, object};
 use crate::driver::{Stuck, work};
 use crate::error::TaskError;
 use crate::footprint::{Footprint, Mode};
 use crate::kernel::{Erased, Kernel};
-use crate::policy::{Placement, Policy, Rank, Regime};
+use crate::policy::{Placement, Regime};
 use crate::range::{Data, DataId, Element, Part, Range};
 use crate::report::Report;
 use crate::schedule::{Schedule, Wait};
 use crate::scheduler::counts::Count;
 use crate::scheduler::worker::Worker;
-use crate::scheduler::{Children, Goal, How, Scheduler, Submitted};
+use crate::scheduler::{Children, Goal, How, Submitted};
 use crate::session::Tasks;
+use crate::setup::Setup;
 use crate::sync::Ordering;
 use crate::topology::Topology;
 use crate::trace::Trace;
@@ -48,42 +49,19 @@ pub struct Costs {
 /// How a simulated run is set up.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// How many workers, [`WORKERS_MAX`](crate::WORKERS_MAX) at most; the program is the first of them.
-    pub workers: usize,
-    /// The machine.
-    pub topology: Topology,
-    /// How tasks are scheduled.
-    pub policy: Policy,
-    /// Where memory lies.
-    pub placement: Placement,
-    /// Whether interleaved memory with queues for each region is wanted all the same.
-    pub ablation: bool,
-    /// How much the arena holds.
-    pub capacity: Capacity,
+    /// What a run on this machine takes as well.
+    pub setup: Setup,
     /// What the runtime itself costs.
     pub costs: Costs,
-    /// Seed of every random choice: the same one gives the same run.
-    pub seed: u64,
-    /// A schedule to follow instead of scheduling. The arena is made large enough for it.
-    pub follow: Option<Schedule>,
 }
 
 impl Plan {
-    /// A run in one of the regimes, by a runtime that costs nothing.
+    /// A run in one of the regimes, by a runtime that costs nothing: so there are no outboxes.
     #[must_use]
     pub fn new(regime: Regime, workers: usize, topology: Topology) -> Self {
-        let (policy, placement) = regime.parts();
-        Self {
-            workers,
-            topology,
-            policy,
-            placement,
-            ablation: false,
-            capacity: Capacity::default(),
-            costs: Costs::default(),
-            seed: 1,
-            follow: None,
-        }
+        let mut setup = Setup::new(regime, workers, topology);
+        setup.policy = setup.policy.without_outboxes();
+        Self { setup, costs: Costs::default() }
     }
 }
 
@@ -116,46 +94,30 @@ impl<H: Hardware + 'static> Simulation<H> {
     ///
     /// # Errors
     /// [`TaskError`] for a plan that makes no sense.
-    pub fn new(mut plan: Plan, hardware: H) -> Result<Self, TaskError> {
-        let aware = plan.policy.rank != Rank::Oblivious;
-        if plan.placement == Placement::Interleaved && aware && !plan.ablation {
-            return Err(TaskError::Conflict);
-        }
-        check_workers(plan.workers)?;
-        let all: Vec<CoreId> = plan.topology.cores().collect();
-        let places = plan.topology.spread(&all, plan.workers);
-        if places.is_empty() {
-            return Err(TaskError::Config("a run needs one worker and one core".to_owned()));
-        }
-        let regions: Vec<usize> = places.iter().map(|place| place.1).collect();
-        if let Some(schedule) = &plan.follow {
-            schedule.check(places.len())?;
-            (plan.policy, plan.capacity) = (Policy::RECORDED, schedule.capacity(plan.capacity));
-        }
-        let timed = |schedule: &Schedule| schedule.reading == Reading::Simulated;
-        let queues = Scheduler::queues(&plan.policy, &plan.topology, &regions);
-        plan.capacity.check(places.len(), queues)?;
-        plan.capacity.try_heap(places.len(), queues)?;
-        let arena = Arena::new(&mut Heap, plan.capacity, places.len(), queues);
-        let scheduler = Scheduler::new(arena, plan.policy, plan.topology, &regions)
-            .following(plan.follow.as_ref(), plan.follow.as_ref().is_some_and(timed));
+    pub fn new(plan: Plan, hardware: H) -> Result<Self, TaskError> {
+        let Plan { setup, costs } = plan;
+        setup.check()?;
+        let (placement, seed) = (setup.placement, setup.seed);
+        let all: Vec<CoreId> = setup.topology.cores().collect();
+        let places = setup.places(&all)?;
+        let scheduler = setup.scheduler(&places, Reading::Simulated, &mut Heap)?;
         let cores = places.iter().map(|place| place.0).collect();
-        let machine = Rc::new(Machine::new(scheduler, hardware, cores, plan.costs));
-        let worker = Rc::new(RefCell::new(machine.scheduler.worker(0, plan.seed)));
+        let machine = Rc::new(Machine::new(scheduler, hardware, cores, costs));
+        let worker = Rc::new(RefCell::new(machine.scheduler.worker(0, seed)));
         let mut simulation = Self {
             others: Vec::new(),
             worker,
             children: machine.scheduler.program(),
             homes: Vec::new(),
-            placement: plan.placement,
-            costs: plan.costs,
+            placement,
+            costs,
             assumed: Vec::new(),
             assumptions: 0,
             waits: Vec::new(),
             machine,
         };
         for seat in 1..u32::try_from(places.len()).unwrap_or(u32::MAX) {
-            simulation.add_worker(seat, plan.seed);
+            simulation.add_worker(seat, seed);
         }
         Ok(simulation)
     }
@@ -183,7 +145,7 @@ impl<H: Hardware + 'static> Simulation<H> {
         (&self.assumed, self.assumptions)
     }
 
-    /// What ran where and when, in virtual time, if [`Capacity::trace`] asked for it.
+    /// What ran where and when, in virtual time, if [`Capacity::trace`](crate::Capacity::trace) asked for it.
     #[must_use]
     pub fn trace(&self) -> Trace {
         Trace::of(&self.machine.scheduler)
@@ -195,7 +157,8 @@ impl<H: Hardware + 'static> Simulation<H> {
         self.machine.scheduler.partition_ns.load(Ordering::Relaxed)
     }
 
-    /// The schedule of this run, if [`Capacity::trace`] asked for it and all tasks had room there.
+    /// The schedule of this run, if [`Capacity::trace`](crate::Capacity::trace) asked for it and all tasks had
+    /// room there.
     ///
     /// # Errors
     /// [`TaskError::Schedule`] where it is not whole.

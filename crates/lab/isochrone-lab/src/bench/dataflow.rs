@@ -224,7 +224,7 @@ impl Bench<'_> {
         let topology = measured.unwrap_or(&self.topology).clone();
         let mut config = Config::new(regime, workers, topology);
         config.cores = Some(self.cores.clone());
-        config.seed = self.seed;
+        config.setup.seed = self.seed;
         config
     }
 
@@ -242,7 +242,7 @@ impl Bench<'_> {
         let mut file = TraceFile::new();
         for regime in regimes {
             let mut config = self.config(*regime, self.workers);
-            config.capacity.trace = TRACED_MAX;
+            config.setup.capacity.trace = TRACED_MAX;
             file.add(regime.name(), &self.run(config)?.trace);
         }
         Ok(file.text())
@@ -251,7 +251,7 @@ impl Bench<'_> {
     /// One more run, whose schedule is kept, and of what program it is.
     fn record(&self, regime: Regime) -> Result<(String, Schedule)> {
         let mut config = self.config(regime, self.workers);
-        config.capacity.trace = TRACED_MAX;
+        config.setup.capacity.trace = TRACED_MAX;
         let ran = self.run(config)?;
         let program = format!("{}, {}, {regime}", self.problem.name(), self.problem.words());
         Ok((program, ran.schedule?))
@@ -262,7 +262,7 @@ impl Bench<'_> {
         let (program, schedule) = schedule_file::read(path)?;
         let reading = schedule.reading.as_str();
         let mut config = self.config(regime, self.workers);
-        config.follow = Some(schedule);
+        config.setup.follow = Some(schedule);
         let ran = self.run(config).with_context(|| format!("{}, of {program}", path.display()))?;
         ensure!(ran.checked.verified, "a wrong answer, residual {}", ran.checked.residual);
         Ok(Replayed { program, recorded: reading, seconds: ran.seconds, verified: true })

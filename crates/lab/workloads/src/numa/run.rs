@@ -4,7 +4,7 @@ use isochrone_machine::Machine;
 use isochrone_sim::coherence::engine::Totals;
 use isochrone_sim::coherence::{NumaSpec, Traffic};
 use isochrone_tasks::simulated::{Choices, Coherent, Costs, Plan, Simulation, Spent};
-use isochrone_tasks::{Capacity, Placement, Policy, Report, Schedule, TaskError, Tasks};
+use isochrone_tasks::{Capacity, Placement, Policy, Report, Schedule, Setup, TaskError, Tasks};
 
 use super::models::{Passes, kernels};
 use super::size::{Bench, Size};
@@ -60,7 +60,7 @@ impl Case {
         let choices = Choices { chunk: size.chunk(), seed, ..Choices::default() };
         Self {
             size,
-            policy,
+            policy: policy.without_outboxes(),
             placement,
             threads,
             touch: FirstTouch::Blocks,
@@ -124,17 +124,17 @@ pub fn run(machine: &Machine, spec: &NumaSpec, case: &Case) -> Result<Outcome, T
     choices.kernels.extend(kernels(spec, case.size.tile(), each, case.passes));
     let trace = if case.record { RECORDED_MAX / case.threads.max(1) } else { 0 };
     let trace = u32::try_from(trace).unwrap_or(u32::MAX);
-    let plan = Plan {
+    let setup = Setup {
         workers: case.threads,
         topology: Coherent::topology(machine, spec, case.measured_costs),
         policy: case.policy,
         placement: case.placement,
         ablation: case.ablation,
         capacity: Capacity { tasks: 1 << 17, edges: 1 << 20, trace, ..Capacity::default() },
-        costs: Costs { spawn_ns: case.spawn_ns, task_ns: 0, wake_ns: 0 },
         seed: case.seed,
         follow: case.follow.clone(),
     };
+    let plan = Plan { setup, costs: Costs { spawn_ns: case.spawn_ns, task_ns: 0, wake_ns: 0 } };
     let mut simulation = Simulation::new(plan, Coherent::new(spec, choices))?;
     let mut start = None;
     program(&mut simulation, case, &mut |simulation| {

@@ -187,7 +187,7 @@ impl Variant {
             Self::Partition => (
                 "partition",
                 "the next 1024 tasks of the program are partitioned by the bytes that they share",
-                |case, _| case.policy = Policy::PARTITION,
+                |case, _| case.policy = Policy::PARTITION.without_outboxes(),
             ),
             Self::NoStealing => {
                 ("no-stealing", "nobody steals", |case, _| case.policy.steal = Steal::Never)

@@ -67,7 +67,7 @@ pub(super) unsafe fn config(options: *const IsochroneTasksOptions) -> Result<Con
     let topology = measured(Topology::of(&machine), atlas.map(Path::new))?;
     let mut config = Config::new(regime, workers, topology);
     if let Some(name) = policy {
-        config.policy = Policy::preset(name).ok_or_else(|| {
+        config.setup.policy = Policy::preset(name).ok_or_else(|| {
             let names: Vec<&str> = Policy::PRESETS.iter().map(|preset| preset.name).collect();
             Failure::argument(format!("{name:?} is no policy; choose {}", names.join(", ")))
         })?;
@@ -75,7 +75,7 @@ pub(super) unsafe fn config(options: *const IsochroneTasksOptions) -> Result<Con
     config.processes = flags & PROCESSES != 0;
     config.pin = flags & UNPINNED == 0;
     if flags & TRACED != 0 {
-        config.capacity.trace = TRACED_MAX;
+        config.setup.capacity.trace = TRACED_MAX;
     }
     Ok(config)
 }

@@ -61,7 +61,7 @@ pub unsafe extern "C" fn isochrone_tasks_start(
         let given = unsafe { slice(kernels, count, "kernels") }?;
         // SAFETY: the caller vouches for their names.
         let list = unsafe { list(given) }?;
-        let traced = config.capacity.trace > 0;
+        let traced = config.setup.capacity.trace > 0;
         let run = Runtime::start(config)?;
         let made = Box::new(IsochroneTasks { run, list, data: Vec::new(), traced });
         // SAFETY: the caller's, and not null.

@@ -27,21 +27,19 @@ impl Wake for Rig {
 
 impl Rig {
     fn new(workers: usize) -> Arc<Self> {
-        Arc::new(Self::with(workers))
+        Arc::new(Self::with(workers, Policy::OBLIVIOUS.without_outboxes()))
     }
 
     /// Ready tasks go through outboxes.
     fn with_outboxes(workers: usize) -> Arc<Self> {
-        let mut rig = Self::with(workers);
-        rig.scheduler.keep_outboxes();
-        Arc::new(rig)
+        Arc::new(Self::with(workers, Policy::OBLIVIOUS))
     }
 
-    fn with(workers: usize) -> Self {
+    fn with(workers: usize, policy: Policy) -> Self {
         let capacity = Capacity { tasks: 6, edges: 4, blocks: 1, data: 1, trace: 0 };
         let arena = Arena::new(&mut Heap, capacity, workers, 1);
         let topology = Topology::flat(2);
-        let scheduler = Scheduler::new(arena, Policy::OBLIVIOUS, topology, &vec![0; workers]);
+        let scheduler = Scheduler::new(arena, policy, topology, &vec![0; workers]);
         Self { scheduler, ran: AtomicU32::new(0) }
     }
 

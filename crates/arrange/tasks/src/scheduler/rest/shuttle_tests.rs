@@ -88,10 +88,8 @@ impl Rig {
         let arena = Arena::new(&mut Heap, capacity, WORKERS, 1);
         assert!(arena.enter_object(DataId(0), 4096, CELLS, 0));
         let topology = Topology::flat(2);
-        let mut scheduler = Scheduler::new(arena, Policy::OBLIVIOUS, topology, &[0; WORKERS]);
-        if outboxes {
-            scheduler.keep_outboxes();
-        }
+        let policy = Policy { outboxes, ..Policy::OBLIVIOUS };
+        let scheduler = Scheduler::new(arena, policy, topology, &[0; WORKERS]);
         Arc::new(Self { scheduler, cells: cells(), numbers: Mutex::default(), program })
     }
 
