@@ -32,7 +32,7 @@ impl Instance<'_> {
             let count = STEP_PAGES.min(pages - first);
             for (side, core) in self.users().take(2).enumerate() {
                 affinity::pin(core)?;
-                step.measure(hold, &mut means, (first, count), shares)?;
+                step.measure(hold, &mut means, first, count, shares)?;
                 step.rank(side);
             }
             for place in 0..count {
@@ -77,7 +77,8 @@ impl Step {
         &mut self,
         hold: &mut Hold<'_>,
         means: &mut LineMeans,
-        (first, count): (usize, usize),
+        first: usize,
+        count: usize,
         shares: [f32; 2],
     ) -> Result<(), OsError> {
         let mut pages = [0; STEP_PAGES];

@@ -3,7 +3,7 @@
 
 use crate::abi::{Handle, Mpi};
 use crate::call::{Call, Done, Failed, NOTHING};
-use crate::comm::{Across, State};
+use crate::comm::{Across, NodePlace, State};
 use crate::payload::Scratch;
 use isochrone_cla::live::{Kind, Team};
 use isochrone_cla::program::{Combine, Element, Rank};
@@ -68,10 +68,10 @@ pub(crate) unsafe fn call(
     let step = Step { mpi, team, leaders: *leaders, bytes, combine, named };
     match kind {
         // SAFETY: the caller vouches for the buffers.
-        Kind::Broadcast => unsafe { broadcast(step, (node, at), receive) },
+        Kind::Broadcast => unsafe { broadcast(step, node, at, receive) },
         Kind::Barrier => barrier(step),
         // SAFETY: as above.
-        Kind::Reduce => unsafe { reduce(step, (node, at), send, receive, call.scratch) },
+        Kind::Reduce => unsafe { reduce(step, node, at, send, receive, call.scratch) },
         // SAFETY: as above.
         Kind::Allreduce => unsafe { allreduce(step, send, receive) },
         Kind::Scatter | Kind::Gather | Kind::Allgather => Err(Failed::Mpis),
@@ -110,24 +110,25 @@ fn checked(code: c_int) -> Result<(), Failed> {
 /// `place` holds the bytes at the root and has room for them elsewhere.
 unsafe fn broadcast(
     mut step: Step<'_>,
-    (node, (root_node, root_place)): (u16, (u16, u16)),
+    node: u16,
+    root: NodePlace,
     place: *mut u8,
 ) -> Result<(), Failed> {
     step.combine = NOTHING;
     // The root's node gets it from the root, the others from their leaders.
-    if node == root_node {
+    if node == root.node {
         // SAFETY: the caller vouches for the bytes.
-        unsafe { step.within(Kind::Broadcast, Rank(root_place), place, place) }?;
+        unsafe { step.within(Kind::Broadcast, Rank(root.rank), place, place) }?;
     }
     if let Some(leaders) = step.leaders {
-        let (bytes, root) = (c_int::try_from(step.bytes).unwrap_or(0), c_int::from(root_node));
+        let (bytes, at) = (c_int::try_from(step.bytes).unwrap_or(0), c_int::from(root.node));
         let first = place.cast::<c_void>();
         // SAFETY: the leaders of all nodes make this call now, with room for the bytes.
         let code =
-            unsafe { (step.mpi.functions().bcast)(first, bytes, step.mpi.byte(), root, leaders) };
+            unsafe { (step.mpi.functions().bcast)(first, bytes, step.mpi.byte(), at, leaders) };
         checked(code)?;
     }
-    if node != root_node {
+    if node != root.node {
         // SAFETY: as above.
         unsafe { step.within(Kind::Broadcast, LEADER, place, place) }?;
     }
@@ -150,13 +151,14 @@ fn barrier(mut step: Step<'_>) -> Result<(), Failed> {
 /// `send` holds the elements; `receive` has room for them at the root.
 unsafe fn reduce(
     mut step: Step<'_>,
-    (node, (root_node, root_place)): (u16, (u16, u16)),
+    node: u16,
+    root: NodePlace,
     send: *const u8,
     receive: *mut u8,
     scratch: &mut Scratch,
 ) -> Result<(), Failed> {
-    let root_leads = root_place == LEADER.0;
-    let at_root_node = node == root_node;
+    let root_leads = root.rank == LEADER.0;
+    let at_root_node = node == root.node;
     // Elements that are combined lie as they are, so nobody packs anything meanwhile.
     let room = |room: &mut Vec<u8>| {
         room.resize(step.bytes.max(1), 0);
@@ -167,16 +169,16 @@ unsafe fn reduce(
     // SAFETY: the caller vouches for `send`; the leader has room.
     unsafe { step.within(Kind::Reduce, LEADER, send, node_sum) }?;
     if let Some(leaders) = step.leaders {
-        let (count, root) = (step.elements(), c_int::from(root_node));
+        let (count, at) = (step.elements(), c_int::from(root.node));
         let (from, to) = (node_sum.cast::<c_void>(), sum.cast::<c_void>());
         let (element, operation) = step.named;
         let function = step.mpi.functions().reduce;
         // SAFETY: the leaders of all nodes make this call now, each with so many elements.
-        checked(unsafe { function(from, to, count, element, operation, root, leaders) })?;
+        checked(unsafe { function(from, to, count, element, operation, at, leaders) })?;
     }
     if at_root_node && !root_leads {
-        let root = step.team.rank() == Rank(root_place);
-        let place = if root { receive } else { sum };
+        let is_root = step.team.rank() == Rank(root.rank);
+        let place = if is_root { receive } else { sum };
         step.combine = NOTHING;
         // SAFETY: the leader has the bytes; the root and the others have room for them.
         unsafe { step.within(Kind::Broadcast, LEADER, place, place) }?;

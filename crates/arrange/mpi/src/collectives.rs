@@ -163,7 +163,8 @@ pub(crate) fn reduce(
     send: Buffer,
     receive: Buffer,
     count: i64,
-    (handle, operation): (Handle, Handle),
+    handle: Handle,
+    operation: Handle,
     root: c_int,
     comm: Handle,
 ) -> Option<c_int> {
@@ -190,7 +191,8 @@ pub(crate) fn allreduce(
     send: Buffer,
     receive: Buffer,
     count: i64,
-    (handle, operation): (Handle, Handle),
+    handle: Handle,
+    operation: Handle,
     comm: Handle,
 ) -> Option<c_int> {
     attempt(Kind::Allreduce, comm, |mut request| {
@@ -253,14 +255,14 @@ pub(crate) fn gather(send: Side, receive: Side, root: c_int, comm: Handle) -> Op
             // SAFETY: a block is read; only the root's `Receive` is touched.
             return unsafe { call.lines(Kind::Gather, given, given.cast_mut()) };
         }
-        gathered(&mut request, Kind::Gather, (send, receive), root)
+        gathered(&mut request, Kind::Gather, send, receive, root)
     })
 }
 
 /// `MPI_Allgather`.
 pub(crate) fn allgather(send: Side, receive: Side, comm: Handle) -> Option<c_int> {
     attempt(Kind::Allgather, comm, |mut request| {
-        gathered(&mut request, Kind::Allgather, (send, receive), 0)
+        gathered(&mut request, Kind::Allgather, send, receive, 0)
     })
 }
 
@@ -268,7 +270,8 @@ pub(crate) fn allgather(send: Side, receive: Side, comm: Handle) -> Option<c_int
 fn gathered(
     request: &mut Request<'_>,
     kind: Kind,
-    (send, receive): (Side, Side),
+    send: Side,
+    receive: Side,
     root: c_int,
 ) -> Outcome {
     let (mpi, me, ranks) = (request.mpi, request.rank(), request.ranks());

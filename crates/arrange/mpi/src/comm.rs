@@ -35,10 +35,18 @@ pub(crate) struct Across {
     pub(crate) team: Team,
     /// The first ranks of all nodes; on them only.
     pub(crate) leaders: Option<Handle>,
-    /// For each rank: the node it is on, and its place there.
-    pub(crate) places: Vec<(u16, u16)>,
+    /// Where each rank is.
+    pub(crate) places: Vec<NodePlace>,
     /// The node of this rank.
     pub(crate) node: u16,
+}
+
+/// Where a rank of several nodes is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NodePlace {
+    pub(crate) node: u16,
+    /// Among the ranks of that node.
+    pub(crate) rank: u16,
 }
 
 /// One communicator.
@@ -63,7 +71,7 @@ impl Comm {
         };
         let inter = ask(f.comm_test_inter);
         let (rank, size) = (ask(f.comm_rank), ask(f.comm_size));
-        let judged = judged((inter, size), config);
+        let judged = judged(inter, size, config);
         let state = if judged.is_ok() { State::Counting(0) } else { State::Refused };
         let small = |number| u16::try_from(number).unwrap_or(0);
         (Self { rank: small(rank), size: small(size), state, since: Instant::now() }, judged)
@@ -71,7 +79,7 @@ impl Comm {
 }
 
 /// Whether a communicator may ever be done in lines: what the MPI says of it, the same on all its ranks.
-fn judged((inter, size): (c_int, c_int), config: &Config) -> Result<(), Why> {
+fn judged(inter: c_int, size: c_int, config: &Config) -> Result<(), Why> {
     match (inter, size) {
         (0, 1) if !config.alone => Err(Why::Alone),
         (0, 1..=0xffff) => Ok(()),
@@ -90,6 +98,14 @@ pub(crate) fn least(mpi: &Mpi, comm: Handle, mine: c_int) -> Option<c_int> {
     (failed == 0).then_some(all)
 }
 
+/// Who this process is in a communicator.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seat {
+    pub(crate) rank: u16,
+    /// How many ranks there are.
+    pub(crate) size: u16,
+}
+
 /// What a communicator becomes that is done in lines, and whether this rank chose its lines.
 pub(crate) type Settled = (State, bool);
 
@@ -101,13 +117,13 @@ pub(crate) type Settled = (State, bool);
 pub(crate) fn agree(
     mpi: &Mpi,
     comm: Handle,
-    (rank, size): (u16, u16),
+    seat: Seat,
     config: &Config,
     fit: Result<(), Why>,
 ) -> Result<Settled, (Why, String)> {
     let known = |why: Why| (why, why.words().to_owned());
     Why::agreed(least(mpi, comm, Why::said(fit))).map_err(known)?;
-    let team = match split(mpi, comm, rank, config) {
+    let team = match split(mpi, comm, seat.rank, config) {
         Ok(mut node) => {
             let team = team(mpi, node);
             free(mpi, &mut node);
@@ -132,10 +148,10 @@ pub(crate) fn agree(
     }
     // Communicators over nodes and within one are not mixed: a team that is not everybody is so on all
     // nodes, since a node with all ranks is the only one.
-    let state = if team.ranks() == size {
+    let state = if team.ranks() == seat.size {
         State::Inside(Box::new(team))
     } else {
-        across(mpi, comm, (rank, size), team)?
+        across(mpi, comm, seat, team)?
     };
     Ok((state, chosen))
 }
@@ -215,19 +231,14 @@ fn crowd(mpi: &Mpi) -> Crowd {
 }
 
 /// What is needed to work across nodes.
-fn across(
-    mpi: &Mpi,
-    comm: Handle,
-    (rank, size): (u16, u16),
-    team: Team,
-) -> Result<State, (Why, String)> {
+fn across(mpi: &Mpi, comm: Handle, seat: Seat, team: Team) -> Result<State, (Why, String)> {
     let refused = |why: Why| (why, why.words().to_owned());
     let f = mpi.functions();
     let leads = team.rank() == Rank(0);
     let mut leaders: Handle = 0;
     let color = if leads { 0 } else { Mpi::UNDEFINED };
     // SAFETY: a collective call that all ranks make now; the result has room for either kind of handle.
-    let failed = unsafe { (f.comm_split)(comm, color, c_int::from(rank), &raw mut leaders) };
+    let failed = unsafe { (f.comm_split)(comm, color, c_int::from(seat.rank), &raw mut leaders) };
     if failed != 0 {
         return Err(refused(Why::Failed));
     }
@@ -241,7 +252,7 @@ fn across(
     let mut numbers = [number];
     team.broadcast(&mut numbers, Rank(0)).map_err(|error| (Why::Failed, error.to_string()))?;
     let mine = [numbers[0], c_int::from(team.rank().0)];
-    let mut all = vec![[0 as c_int; 2]; usize::from(size)];
+    let mut all = vec![[0 as c_int; 2]; usize::from(seat.size)];
     let (send, receive) = ((&raw const mine).cast_mut().cast(), all.as_mut_ptr().cast());
     // SAFETY: all ranks make this call now, with two ints each and room for those of all.
     let failed = unsafe { (f.allgather)(send, 2, mpi.int(), receive, 2, mpi.int(), comm) };
@@ -249,8 +260,9 @@ fn across(
         return Err(refused(Why::Failed));
     }
     let small = |number: c_int| u16::try_from(number).unwrap_or(0);
-    let places = all.iter().map(|&[node, place]| (small(node), small(place))).collect::<Vec<_>>();
-    let alone = places.iter().all(|&(_, place)| place == 0);
+    let place = |&[node, rank]: &[c_int; 2]| NodePlace { node: small(node), rank: small(rank) };
+    let places: Vec<NodePlace> = all.iter().map(place).collect();
+    let alone = places.iter().all(|place| place.rank == 0);
     let mut leaders = leads.then_some(leaders);
     if alone {
         if let Some(leaders) = &mut leaders {
@@ -269,7 +281,7 @@ mod tests {
     #[test]
     fn what_a_communicator_is_decides_first() {
         let config = Config::default();
-        let judged = |inter, size| judged((inter, size), &config);
+        let judged = |inter, size| judged(inter, size, &config);
         assert_eq!(judged(0, 2), Ok(()));
         assert_eq!(judged(0, 65_535), Ok(()));
         assert_eq!(judged(0, 65_536), Err(Why::TooManyRanks));
@@ -277,6 +289,6 @@ mod tests {
         assert_eq!(judged(1, 2), Err(Why::Inter));
         assert_eq!(judged(-1, 2), Err(Why::Failed));
         let alone = Config { alone: true, ..config.clone() };
-        assert_eq!(super::judged((0, 1), &alone), Ok(()));
+        assert_eq!(super::judged(0, 1, &alone), Ok(()));
     }
 }

@@ -72,8 +72,7 @@ macro_rules! export {
             $($root: c_int,)?
             comm: Handle,
         ) -> c_int {
-            let named = (kind, operation);
-            match collectives::$name(send, receive, count.into(), named, $($root,)? comm) {
+            match collectives::$name(send, receive, count.into(), kind, operation, $($root,)? comm) {
                 Some(code) => code,
                 None => mpis!($name(send, receive, count, kind, operation, $($root,)? comm)),
             }

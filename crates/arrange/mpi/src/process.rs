@@ -112,7 +112,7 @@ impl Process {
     #[inline]
     pub fn call(&self, by: By, what: What, root: u16, buffers: &mut Buffers) -> Result<(), c_int> {
         let is_root = root == self.rank;
-        self.call_on(self.mpi.world(), (by, what), (root, is_root), buffers)
+        self.call_on(self.mpi.world(), by, what, root, is_root, buffers)
     }
 
     /// One collective of this rank alone, with itself as the root: in lines only where that was
@@ -125,15 +125,17 @@ impl Process {
     /// If the buffers were made for fewer bytes.
     #[inline]
     pub fn call_alone(&self, by: By, what: What, buffers: &mut Buffers) -> Result<(), c_int> {
-        self.call_on(self.mpi.own(), (by, what), (0, true), buffers)
+        self.call_on(self.mpi.own(), by, what, 0, true, buffers)
     }
 
     #[inline]
     fn call_on(
         &self,
         comm: Handle,
-        (by, what): (By, What),
-        (root, is_root): (u16, bool),
+        by: By,
+        what: What,
+        root: u16,
+        is_root: bool,
         buffers: &mut Buffers,
     ) -> Result<(), c_int> {
         let f = match by {

@@ -2,7 +2,7 @@
 //! no when they ask, and can tell what was left to the MPI and why.
 
 use crate::abi::{Handle, Mpi};
-use crate::comm::{self, Comm, State};
+use crate::comm::{self, Comm, Seat, State};
 use crate::config::{Config, Counts, Report};
 use crate::why::Why;
 use isochrone_cla::live::Kind;
@@ -30,8 +30,10 @@ impl Tally {
     #[cold]
     pub(crate) fn count(
         &self,
-        (mpi, config): (&Mpi, &Config),
-        (comm, kind): (Handle, Kind),
+        mpi: &Mpi,
+        config: &Config,
+        comm: Handle,
+        kind: Kind,
         watch: impl Fn(),
     ) {
         let mut inner = self.lock();
@@ -51,7 +53,7 @@ impl Tally {
             Err(why) => why,
             Ok(()) => {
                 debug_assert!(matches!(state, State::Counting(_)), "nobody has settled it");
-                let no = comm::agree(mpi, comm, (rank, size), config, Err(Why::Multiple));
+                let no = comm::agree(mpi, comm, Seat { rank, size }, config, Err(Why::Multiple));
                 no.err().map_or(Why::Multiple, |(why, _)| why)
             }
         };

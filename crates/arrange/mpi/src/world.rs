@@ -4,7 +4,7 @@
 //! there nothing here is locked. A process that has that level takes part in agreements, to say no.
 
 use crate::abi::{Handle, Layout, Mpi, Stranger, Types};
-use crate::comm::{self, Comm, State};
+use crate::comm::{self, Comm, Seat, State};
 use crate::config::{Config, Counts, Report, launched};
 use crate::payload::Scratch;
 use crate::tally::Tally;
@@ -144,7 +144,7 @@ pub(crate) fn enter(mpi: &'static Mpi, comm: Handle, kind: Kind) -> Option<(Insi
     let world = world(mpi);
     if world.multiple {
         if !mpi.is_null_comm(comm) {
-            world.tally.count((mpi, &world.config), (comm, kind), || watch(mpi, world, comm));
+            world.tally.count(mpi, &world.config, comm, kind, || watch(mpi, world, comm));
         }
         return None;
     }
@@ -193,10 +193,10 @@ fn slot_of(mpi: &'static Mpi, inside: &mut Inside, comm: Handle) -> Option<usize
     else {
         return Some(slot);
     };
-    let (at, since) = ((*rank, *size), *since);
+    let (seat, since) = (Seat { rank: *rank, size: *size }, *since);
     *calls += 1;
     if *calls > inside.world.config.calls_before {
-        let state = settle(mpi, inside, comm, (at, since));
+        let state = settle(mpi, inside, comm, seat, since);
         if let Some(Some(comm)) = inside.inner().slots.get_mut(slot) {
             comm.state = state;
         }
@@ -210,7 +210,8 @@ fn settle(
     mpi: &'static Mpi,
     inside: &mut Inside,
     comm: Handle,
-    (at, since): ((u16, u16), Instant),
+    seat: Seat,
+    since: Instant,
 ) -> State {
     let (config, no_key) = (inside.config(), inside.world.keyval.is_none());
     let inner = inside.inner();
@@ -229,7 +230,7 @@ fn settle(
         Ok(())
     };
     let begin = Instant::now();
-    match comm::agree(mpi, comm, at, config, fit) {
+    match comm::agree(mpi, comm, seat, config, fit) {
         Ok((mut state, chosen)) => {
             match &mut state {
                 State::Inside(team) => team.set_progress(Some(progress)),
@@ -244,7 +245,7 @@ fn settle(
         }
         Err((Why::NotYet, _)) => State::Counting(0),
         Err((_, words)) => {
-            inside.inner().report.refuse(at.1.into(), &words);
+            inside.inner().report.refuse(seat.size.into(), &words);
             State::Refused
         }
     }

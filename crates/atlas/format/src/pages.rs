@@ -321,6 +321,13 @@ impl<'a> Plane<'a> {
     }
 }
 
+/// The word of a page and the page's bit in it.
+struct Exception {
+    place: usize,
+    word: u64,
+    bit: u64,
+}
+
 impl<'a> Exceptions<'a> {
     fn open(bytes: &'a [u8], blocks: usize, count: usize) -> Result<Self, AtlasError> {
         const PART: &str = "exceptions of page codes";
@@ -342,18 +349,19 @@ impl<'a> Exceptions<'a> {
         if next == count { Ok(Self { words, starts, codes }) } else { Err(bad(PART, "miscounted")) }
     }
 
-    /// The word of a page and the page's bit in it, if the template does not hold for it.
+    /// The place of a page, if the template does not hold for it.
     #[inline]
-    fn find(&self, rank: usize, page: usize) -> Option<(usize, u64, u64)> {
+    fn find(&self, rank: usize, page: usize) -> Option<Exception> {
         let place = rank * BLOCK_WORDS + page / WORD_PAGES;
         let word = u64::from_le_bytes(*self.words.get(place)?);
         let bit = 1 << (page % WORD_PAGES);
-        (word & bit != 0).then_some((place, word, bit))
+        (word & bit != 0).then_some(Exception { place, word, bit })
     }
 
     /// The code of an exception that [`Self::find`] found.
     #[cold]
-    fn code(&self, (place, word, bit): (usize, u64, u64)) -> Option<u8> {
+    fn code(&self, found: Exception) -> Option<u8> {
+        let Exception { place, word, bit } = found;
         let before = size((word & (bit - 1)).count_ones());
         let start = size(u32::from_le_bytes(*self.starts.get(place)?));
         self.codes.get(start + before).copied()

@@ -54,33 +54,34 @@ pub struct Value<T = f64> {
 impl<T> Value<T> {
     /// Published or reported: `source` says where.
     pub fn published(number: T, unit: impl Into<String>, source: impl Into<String>) -> Self {
-        Self::of(number, unit, (Reading::Published, Standing::Known), source)
+        Self::of(number, unit, Reading::Published, Standing::Known, source)
     }
 
     /// Follows from known numbers by the rule that `source` states.
     pub fn derived(number: T, unit: impl Into<String>, source: impl Into<String>) -> Self {
-        Self::of(number, unit, (Reading::Predicted, Standing::Known), source)
+        Self::of(number, unit, Reading::Predicted, Standing::Known, source)
     }
 
     /// A stand-in: `source` says why this one.
     pub fn assumed(number: T, unit: impl Into<String>, source: impl Into<String>) -> Self {
-        Self::of(number, unit, (Reading::Predicted, Standing::Assumed), source)
+        Self::of(number, unit, Reading::Predicted, Standing::Assumed, source)
     }
 
     /// Fitted on what `source` says, which is not what it is judged by.
     pub fn fitted(number: T, unit: impl Into<String>, source: impl Into<String>) -> Self {
-        Self::of(number, unit, (Reading::Predicted, Standing::Fitted), source)
+        Self::of(number, unit, Reading::Predicted, Standing::Fitted, source)
     }
 
     /// Fitted on the very numbers that it is judged by: `source` says which.
     pub fn in_sample(number: T, unit: impl Into<String>, source: impl Into<String>) -> Self {
-        Self::of(number, unit, (Reading::Predicted, Standing::InSample), source)
+        Self::of(number, unit, Reading::Predicted, Standing::InSample, source)
     }
 
     fn of(
         number: T,
         unit: impl Into<String>,
-        (reading, standing): (Reading, Standing),
+        reading: Reading,
+        standing: Standing,
         source: impl Into<String>,
     ) -> Self {
         let (unit, source) = (unit.into(), source.into());

@@ -178,7 +178,7 @@ impl Window {
         let bytes = bytes.checked_next_multiple_of(PAGE_BYTES);
         let bytes = bytes.ok_or(OsError::invalid(WHAT, ADVICE))?;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        let base = at_huge_boundary(bytes, ProtFlags::empty(), flags, (WHAT, ADVICE))?;
+        let base = at_huge_boundary(bytes, ProtFlags::empty(), flags, WHAT, ADVICE)?;
         Ok(Self { base, bytes })
     }
 

@@ -350,8 +350,8 @@ fn round_up(bytes: usize, unit: usize) -> Result<usize, OsError> {
 fn map_aligned(bytes: usize, source: Source<'_>) -> Result<NonNull<u8>, OsError> {
     let bytes = round_up(bytes, PAGE_BYTES)?;
     let access = ProtFlags::READ | ProtFlags::WRITE;
-    let what = ("cannot map memory", ADVICE);
-    let base = at_huge_boundary(bytes, access, MapFlags::PRIVATE, what)?;
+    let what = "cannot map memory";
+    let base = at_huge_boundary(bytes, access, MapFlags::PRIVATE, what, ADVICE)?;
     match source {
         Source::Shared(_) => map(base.as_ptr().cast(), bytes, source).inspect_err(|_| {
             // SAFETY: the reserved range is still this function's alone.

@@ -37,7 +37,7 @@ impl Space {
         let bytes = bytes.ok_or(OsError::invalid(WHAT, ADVICE))?;
         let kind = if shared { MapFlags::SHARED } else { MapFlags::PRIVATE };
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        let base = at_huge_boundary(bytes, access, kind | MapFlags::NORESERVE, (WHAT, ADVICE))?;
+        let base = at_huge_boundary(bytes, access, kind | MapFlags::NORESERVE, WHAT, ADVICE)?;
         Ok(Self { base, bytes, shared })
     }
 

@@ -16,7 +16,8 @@ pub(crate) fn at_huge_boundary(
     bytes: usize,
     access: ProtFlags,
     flags: MapFlags,
-    (what, advice): (&'static str, &'static str),
+    what: &'static str,
+    advice: &'static str,
 ) -> Result<NonNull<u8>, OsError> {
     let refused = OsError::invalid(what, advice);
     let span = bytes.checked_add(HUGE_PAGE_BYTES).filter(|_| bytes > 0).ok_or(refused)?;

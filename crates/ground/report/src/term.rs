@@ -105,9 +105,9 @@ pub fn heat_map(map: &HeatMap, colour: Colour, width: usize) -> String {
     let heading = format!("{} ({})", clean(&map.title), clean(&map.unit));
     _ = writeln!(out, "{heading}");
     if left + 1 + columns * cell <= width && columns <= 20 && map.rows.len() <= 40 {
-        written(&mut out, map, extent.as_ref(), colour, (left, cell));
+        written(&mut out, map, extent.as_ref(), colour, left, cell);
     } else {
-        shaded(&mut out, map, extent.as_ref(), colour, (left, width));
+        shaded(&mut out, map, extent.as_ref(), colour, left, width);
     }
     _ = write!(out, "{:left$} {}", "", key(extent.as_ref(), &map.unit, colour));
     out
@@ -119,7 +119,8 @@ fn written(
     map: &HeatMap,
     extent: Option<&Extent>,
     colour: Colour,
-    (left, cell): (usize, usize),
+    left: usize,
+    cell: usize,
 ) {
     _ = write!(out, "{:left$} ", "");
     for name in &map.columns {
@@ -156,7 +157,8 @@ fn shaded(
     map: &HeatMap,
     extent: Option<&Extent>,
     colour: Colour,
-    (left, width): (usize, usize),
+    left: usize,
+    width: usize,
 ) {
     let room = width.saturating_sub(left + 1).max(1);
     let group = map.columns.len().div_ceil(room).max(1);

@@ -252,8 +252,7 @@ fn confidence(
 fn words(found: &ControllerFit, cells: &Cells) -> String {
     let (x, y) = found.best.unwrap_or_default();
     let mut text = if cells.plane() {
-        let edge =
-            cells.edge((x, y)).map_or(String::new(), |edge| format!(", or beyond the {edge}"));
+        let edge = cells.edge(x, y).map_or(String::new(), |edge| format!(", or beyond the {edge}"));
         format!("nearest to column {x}, row {y}{edge}")
     } else {
         "on the ring".to_owned()

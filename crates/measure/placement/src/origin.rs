@@ -105,7 +105,7 @@ impl Cells {
     }
 
     /// The edges of the cores' area that a place lies on or beyond, in words.
-    pub(super) fn edge(&self, (x, y): (f64, f64)) -> Option<String> {
+    pub(super) fn edge(&self, x: f64, y: f64) -> Option<String> {
         let across = [(x <= self.inner[0].0, "left"), (x >= self.inner[0].1, "right")];
         let along = [(y <= self.inner[1].0, "top"), (y >= self.inner[1].1, "bottom")];
         let edges: Vec<&str> =

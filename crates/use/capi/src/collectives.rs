@@ -30,9 +30,12 @@ const NOTHING: Combine = Combine::Sum(Element::I32);
 #[inline]
 unsafe fn call(
     team: *mut IsochroneTeam,
-    (kind, root): (Kind, u32),
-    (bytes, combine): (usize, Combine),
-    (send, receive): (*const c_void, *mut c_void),
+    kind: Kind,
+    root: u32,
+    bytes: usize,
+    combine: Combine,
+    send: *const c_void,
+    receive: *mut c_void,
 ) -> c_int {
     let work = |team: &mut Team| {
         let root = rank(root)?;
@@ -104,7 +107,7 @@ macro_rules! export {
             $root: u32,
         ) -> c_int {
             // SAFETY: the caller vouches for handle and buffer.
-            unsafe { call(team, (Kind::$kind, $root), (bytes, NOTHING), (data, data)) }
+            unsafe { call(team, Kind::$kind, $root, bytes, NOTHING, data, data) }
         }
     };
     ($(#[$doc:meta])* $kind:ident $c:ident (nothing)) => {
@@ -116,7 +119,7 @@ macro_rules! export {
         pub unsafe extern "C" fn $c(team: *mut IsochroneTeam) -> c_int {
             let none = std::ptr::dangling_mut::<c_void>();
             // SAFETY: the caller vouches for the handle; no bytes are moved.
-            unsafe { call(team, (Kind::$kind, 0), (0, NOTHING), (none, none)) }
+            unsafe { call(team, Kind::$kind, 0, 0, NOTHING, none, none) }
         }
     };
     ($(#[$doc:meta])* $kind:ident $c:ident (elements $($root:ident)?)) => {
@@ -137,7 +140,9 @@ macro_rules! export {
             let root = 0 $(+ $root)?;
             match reduction(count, element, operation) {
                 // SAFETY: the caller vouches for handle and buffers.
-                Ok(what) => unsafe { call(team, (Kind::$kind, root), what, (send, receive)) },
+                Ok((bytes, combine)) => unsafe {
+                    call(team, Kind::$kind, root, bytes, combine, send, receive)
+                },
                 Err(failure) => told(Err(failure)),
             }
         }
@@ -157,7 +162,7 @@ macro_rules! export {
         ) -> c_int {
             let root = 0 $(+ $root)?;
             // SAFETY: the caller vouches for handle and buffers.
-            unsafe { call(team, (Kind::$kind, root), (bytes, NOTHING), (send, receive)) }
+            unsafe { call(team, Kind::$kind, root, bytes, NOTHING, send, receive) }
         }
     };
 }

@@ -14,23 +14,18 @@ pub(super) fn alone(program: &Program, state: &State) -> Option<usize> {
     goes_on.find(|&rank| {
         let action = state.action(program, rank).unwrap_or(Action::Nothing);
         let mut others = (0..program.ranks()).filter(|&other| other != rank);
-        others.all(|other| harmless(program, state, (rank, action), other))
+        others.all(|other| harmless(program, state, rank, action, other))
     })
 }
 
 /// Whether nothing that `other` can do before `rank` goes on touches what `action` uses.
-fn harmless(
-    program: &Program,
-    state: &State,
-    (rank, action): (usize, Action),
-    other: usize,
-) -> bool {
+fn harmless(program: &Program, state: &State, rank: usize, action: Action, other: usize) -> bool {
     let left = &program.actions[other][state.next[other]..];
     for (n, later) in left.iter().enumerate() {
         if let Action::Wait { line, compare, value } = *later
             && !compare.holds(state.words[line], value)
             && !left[..n].iter().any(|own| changes(*own, line))
-            && only_writer(program, state, (rank, other), line)
+            && only_writer(program, state, rank, other, line)
         {
             // It cannot come past this before `rank` has gone on.
             return commutes(state, action, *later);
@@ -43,7 +38,7 @@ fn harmless(
 }
 
 /// Whether of all ranks but `but` only `rank` can still change a word.
-fn only_writer(program: &Program, state: &State, (rank, but): (usize, usize), line: usize) -> bool {
+fn only_writer(program: &Program, state: &State, rank: usize, but: usize, line: usize) -> bool {
     (0..program.ranks()).filter(|&other| other != rank && other != but).all(|other| {
         let left = &program.actions[other][state.next[other]..];
         !left.iter().any(|later| changes(*later, line))

@@ -246,7 +246,7 @@ impl State {
                 self.words[line] = self.words[line].wrapping_add(value);
                 Read::Nothing
             }
-            Action::Move { src, dst, combine } => self.copy(contents, rank, (src, dst), combine),
+            Action::Move { src, dst, combine } => self.copy(contents, rank, src, dst, combine),
         }
     }
 
@@ -254,7 +254,8 @@ impl State {
         &mut self,
         contents: &mut Contents,
         rank: usize,
-        (src, dst): (Units, Units),
+        src: Units,
+        dst: Units,
         combine: Option<Combine>,
     ) -> Read {
         let read = |state: &Self, units: Units| -> Vec<Content> {

@@ -23,7 +23,7 @@ pub(super) fn cheapest(prices: &Prices<'_>) -> Timing {
         let sources: Vec<usize> = sources.filter(|&s| !graph.nodes()[s].earlier).collect();
         let (end, before) = match sources[..] {
             [] => (own, graph.previous(node).into_iter().collect()),
-            _ => waited(prices, &nearest, &timing, node, (own, &sources)),
+            _ => waited(prices, &nearest, &timing, node, own, &sources),
         };
         let (end, before) = arrived(prices, &nearest, &timing, node, (end, before));
         timing.set(node, begin, end, before);
@@ -37,7 +37,8 @@ fn waited(
     nearest: &Nearest,
     timing: &Timing,
     node: usize,
-    (own, sources): (f64, &[usize]),
+    own: f64,
+    sources: &[usize],
 ) -> (f64, Vec<usize>) {
     let graph = prices.graph;
     let way = |from: usize| nearest.way(prices.rank(from), prices.rank(node));

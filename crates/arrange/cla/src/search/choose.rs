@@ -297,7 +297,7 @@ impl Question<'_> {
             let trees = if groups.len() < 2 {
                 best(&levels, 0, [own.len(), far.len()], most)
             } else {
-                best_entering_once(&levels, own.len(), (groups.len(), groups[0].len()), most)
+                best_entering_once(&levels, own.len(), groups.len(), groups[0].len(), most)
             };
             let Some((first, second)) = trees else { continue };
             bound = bound.or(Some(first.bound_ns));

@@ -110,7 +110,7 @@ pub fn best(
         return Some((Best { shape, time_ns: 0.0, bound_ns: 0.0 }, None));
     }
     let limit_ns = limit_ns(levels, root, all, most);
-    Search::new(levels, root, (all, all), (most, None), limit_ns).found()
+    Search::new(levels, root, all, all, most, None, limit_ns).found()
 }
 
 /// The best tree over a cluster of `own` nodes and `others` more of `size` nodes each, among those that
@@ -120,7 +120,8 @@ pub fn best(
 pub fn best_entering_once(
     levels: &Levels,
     own: usize,
-    (others, size): (usize, usize),
+    others: usize,
+    size: usize,
     most: usize,
 ) -> Option<(Best, Option<Best>)> {
     if others == 0 {
@@ -130,7 +131,7 @@ pub fn best_entering_once(
     let levels = Levels { root: [levels.root[0]; CLASSES], inner: [levels.inner[0]; CLASSES] };
     let limit_ns = chain_ns(&levels, own.max(size), others, most);
     let all = [own.max(size), others];
-    Search::new(&levels, 0, (all, [own, others]), (most, Some(size)), limit_ns).found()
+    Search::new(&levels, 0, all, [own, others], most, Some(size), limit_ns).found()
 }
 
 /// What surely suffices for clusters: a near subtree in each, one cluster entered from the other.
@@ -158,8 +159,10 @@ impl<'a> Search<'a> {
     fn new(
         levels: &'a Levels,
         root: usize,
-        (all, target): (Counts, Counts),
-        (most, cluster): (usize, Option<usize>),
+        all: Counts,
+        target: Counts,
+        most: usize,
+        cluster: Option<usize>,
         limit_ns: f64,
     ) -> Self {
         let cells = (all[0] + 1) * (all[1] + 1);

@@ -13,6 +13,17 @@ pub struct Shape {
     pub children: Vec<Shape>,
 }
 
+/// How far ranks are put on a tree over clusters.
+struct Placed<'a> {
+    clusters: &'a [Vec<Rank>],
+    /// Ranks of each cluster that have a place.
+    used: Vec<usize>,
+    /// The cluster that is entered next.
+    next: usize,
+    /// By rank.
+    parents: Vec<Option<Rank>>,
+}
+
 impl Shape {
     /// How many nodes.
     #[must_use]
@@ -92,35 +103,29 @@ impl Shape {
     /// # Errors
     /// [`TreeError`] when the shape has fewer places than there are ranks.
     pub fn clustered_tree(&self, clusters: &[Vec<Rank>]) -> Result<Tree, TreeError> {
-        let mut parents = vec![None; clusters.iter().map(Vec::len).sum()];
-        let mut used = vec![0; clusters.len()];
-        let mut next = 1;
-        self.place_in(None, 0, (clusters, &mut used, &mut next), &mut parents);
-        Tree::new(&parents)
+        let parents = vec![None; clusters.iter().map(Vec::len).sum()];
+        let mut placed = Placed { clusters, used: vec![0; clusters.len()], next: 1, parents };
+        self.place_in(None, 0, &mut placed);
+        Tree::new(&placed.parents)
     }
 
-    fn place_in(
-        &self,
-        parent: Option<Rank>,
-        cluster: usize,
-        (clusters, used, next): (&[Vec<Rank>], &mut [usize], &mut usize),
-        parents: &mut [Option<Rank>],
-    ) {
-        let rank = clusters.get(cluster).and_then(|c| c.get(used[cluster])).copied();
+    fn place_in(&self, parent: Option<Rank>, cluster: usize, placed: &mut Placed<'_>) {
+        let ranks = placed.clusters.get(cluster);
+        let rank = ranks.and_then(|ranks| ranks.get(placed.used[cluster])).copied();
         let here = rank.or(parent);
         if let Some(rank) = rank {
-            used[cluster] += 1;
-            parents[rank.index()] = parent;
+            placed.used[cluster] += 1;
+            placed.parents[rank.index()] = parent;
         }
         for child in &self.children {
-            let of = if child.class == 1 { *next } else { cluster };
-            if of >= clusters.len() {
+            let of = if child.class == 1 { placed.next } else { cluster };
+            if of >= placed.clusters.len() {
                 continue;
             }
             if child.class == 1 {
-                *next += 1;
+                placed.next += 1;
             }
-            child.place_in(here, of, (clusters, &mut *used, &mut *next), parents);
+            child.place_in(here, of, placed);
         }
     }
 

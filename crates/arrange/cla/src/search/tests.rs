@@ -258,7 +258,7 @@ proptest! {
         // Nodes of all clusters are alike: near in their own, far in all others.
         let levels = Levels { root: [levels.inner[0]; 2], inner: [levels.inner[0]; 2] };
         let oracle = entering_once(&levels, sizes);
-        let (best, _) = best_entering_once(&levels, sizes[0], (sizes.len() - 1, sizes[1]), 9).expect("a tree");
+        let (best, _) = best_entering_once(&levels, sizes[0], sizes.len() - 1, sizes[1], 9).expect("a tree");
         prop_assert!((best.time_ns - oracle).abs() < 1e-6, "{} {oracle}", best.shape.words());
         prop_assert!((best.bound_ns - oracle).abs() < 1e-6);
         let nodes = sizes.iter().sum();

@@ -51,7 +51,7 @@ pub(super) fn register<K: Kernel>(
     const { Erased::<K>::FITS };
     let declare = |footprint: &mut Footprint| kernel.declare(footprint);
     // SAFETY: the table is that of the arguments' type.
-    unsafe { enter(shared, worker, children, declare, (kernel, named), Erased::<K>::TABLE) }
+    unsafe { enter(shared, worker, children, declare, kernel, named, Erased::<K>::TABLE) }
 }
 
 /// Registers a closure.
@@ -76,7 +76,7 @@ where
     let boxed = closure::boxed(run);
     // SAFETY: the table is that of the box's type.
     let outcome =
-        unsafe { enter(shared, worker, children, declare, (boxed, true), closure::table::<F>()) };
+        unsafe { enter(shared, worker, children, declare, boxed, true, closure::table::<F>()) };
     if outcome.is_err() {
         closure::unbox::<F>(boxed);
     }
@@ -94,7 +94,7 @@ pub(super) fn register_foreign(
 ) -> Result<Task, TaskError> {
     let declare = |out: &mut Footprint| out.assign(footprint);
     // SAFETY: the tables of such kernels run arguments of this type.
-    unsafe { enter(shared, worker, children, declare, (foreign::Bytes(arguments), true), kernel.0) }
+    unsafe { enter(shared, worker, children, declare, foreign::Bytes(arguments), true, kernel.0) }
 }
 
 /// Registers a task.
@@ -107,7 +107,8 @@ unsafe fn enter<A: Copy + 'static>(
     worker: &RefCell<Worker>,
     children: &mut Children,
     declare: impl Fn(&mut Footprint),
-    (arguments, named): (A, bool),
+    arguments: A,
+    named: bool,
     table: &'static Table,
 ) -> Result<Task, TaskError> {
     let scheduler = &shared.scheduler;

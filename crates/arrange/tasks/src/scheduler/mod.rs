@@ -180,7 +180,7 @@ impl Scheduler {
     /// A worker for a seat.
     pub(crate) fn worker(&self, seat: u32, seed: u64) -> Worker {
         let (queue, region) = self.seats[seat as usize];
-        Worker::new(&self.arena, (seat, queue, region), self.topology.regions(), seed)
+        Worker::new(&self.arena, seat, queue, region, self.topology.regions(), seed)
     }
 
     /// The next task that needs no look at the clock, if there is one.

@@ -79,7 +79,9 @@ impl Worker {
     /// A worker in `seat`, which takes from `queue` and is in `region`.
     pub(crate) fn new(
         arena: &Arena,
-        (seat, queue, region): (u32, usize, usize),
+        seat: u32,
+        queue: usize,
+        region: usize,
         regions: usize,
         seed: u64,
     ) -> Self {

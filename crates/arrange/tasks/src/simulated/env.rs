@@ -243,7 +243,8 @@ impl<H: Hardware> Env for Machine<H> {
         }
     }
 
-    async fn hold(&self, worker: &RefCell<Worker>, (time, order): (u64, u32)) {
+    async fn hold(&self, worker: &RefCell<Worker>, begins: (u64, u32)) {
+        let (time, order) = begins;
         let (seat, now) = (worker.borrow().seat, self.now_ns());
         if now < time {
             self.at_in_order(time, order, seat);

@@ -78,7 +78,7 @@ fn write(context: &Context<'_>, part: &Part, bytes: &[u8]) -> Result<(), Trouble
     let coming = Part::owned(piece.at, piece.bytes.min(ahead.buffer.len()));
     // SAFETY: the actor's own buffer, at least so long, which nobody reads before `here` says what is in it.
     let to = unsafe { std::slice::from_raw_parts_mut(ahead.buffer.as_ptr(), coming.bytes()) };
-    let (written, read) = far.exchange((part, bytes), (&coming, to), &mut scratch);
+    let (written, read) = far.exchange(part, bytes, &coming, to, &mut scratch);
     ahead.here = Some(run).filter(|_| read && coming.bytes() == piece.bytes);
     written
 }

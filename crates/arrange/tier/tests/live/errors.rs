@@ -76,8 +76,10 @@ impl Far for Flaky {
 
     fn exchange(
         &self,
-        (out, from): (&Part, &[u8]),
-        (part, to): (&Part, &mut [u8]),
+        out: &Part,
+        from: &[u8],
+        part: &Part,
+        to: &mut [u8],
         scratch: &mut Scratch,
     ) -> (Result<(), Trouble>, bool) {
         let bad = |page: usize| (part.at()..part.at() + part.bytes()).contains(&(page << 12));

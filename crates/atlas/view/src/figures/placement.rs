@@ -21,7 +21,11 @@ pub(crate) fn placement_figure(contents: &Contents) -> Option<Figure> {
         None => Verdict::CannotTell { reason: found.reason.clone() },
         Some(outline) => Verdict::Placed {
             outline,
-            places: found.places.iter().map(|p| place(p, colours.as_ref())).collect(),
+            places: found
+                .places
+                .iter()
+                .map(|(label, x, y)| place(label, *x, *y, colours.as_ref()))
+                .collect(),
             symmetries: found.symmetries.clone(),
             unit,
         },
@@ -50,14 +54,14 @@ pub(crate) fn badge(contents: &Contents) -> Badge {
 
 type Latencies = (String, Vec<(String, f64)>);
 
-fn place((label, x, y): &(String, f64, f64), colours: Option<&Latencies>) -> Place {
+fn place(label: &str, x: f64, y: f64, colours: Option<&Latencies>) -> Place {
     let core = label.strip_prefix("core ");
-    let value = colours.and_then(|(_, all)| all.iter().find(|entry| entry.0 == *label));
+    let value = colours.and_then(|(_, all)| all.iter().find(|entry| entry.0 == label));
     Place {
         label: core.unwrap_or(label).to_owned(),
         kind: if core.is_some() { PlaceKind::Core } else { PlaceKind::Memory },
-        x: *x,
-        y: *y,
+        x,
+        y,
         value: value.map(|entry| entry.1),
     }
 }

@@ -86,7 +86,7 @@ pub fn grouped(figure: &Grouped) -> String {
         .enumerate()
         .map(|(i, layer)| (Paint::Class(SERIES_FILL[i % 8]), layer.clone()))
         .collect();
-    y += legend::swatches(&mut canvas, (0.0, y), &entries) + 8.0;
+    y += legend::swatches(&mut canvas, 0.0, y, &entries) + 8.0;
     let width = (FULL_WIDTH - GAP) / 2.0;
     for row in figure.panels.chunks(2) {
         let mut lines = 1;
@@ -138,7 +138,7 @@ impl Plot {
             let start = left + (room - each * group.marks.len() as f64) / 2.0;
             for (j, mark) in group.marks.iter().enumerate() {
                 let x = start + j as f64 * each;
-                draw_mark(canvas, mark, (x + 0.6, each - 1.2), j, &at);
+                draw_mark(canvas, mark, x + 0.6, each - 1.2, j, &at);
             }
         }
     }
@@ -147,7 +147,8 @@ impl Plot {
 fn draw_mark(
     canvas: &mut Canvas,
     mark: &GroupMark,
-    (x, width): (f64, f64),
+    x: f64,
+    width: f64,
     place: usize,
     at: &impl Fn(f64) -> f64,
 ) {

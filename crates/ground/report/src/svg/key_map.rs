@@ -153,14 +153,14 @@ pub fn key_map(map: &KeyMap) -> String {
         });
         let missing = missing.then(|| (Paint::Hatch, map.missing_words().to_owned()));
         let entries: Vec<_> = named.chain(missing).collect();
-        y += legend::swatches(&mut canvas, (LEFT, y), &entries);
+        y += legend::swatches(&mut canvas, LEFT, y, &entries);
     } else {
         if shares.len() <= BARS {
-            y += share_bars(&mut canvas, (LEFT, y), map, &shares, &colours);
+            y += share_bars(&mut canvas, LEFT, y, map, &shares, &colours);
         }
         if missing {
             let entries = [(Paint::Hatch, map.missing_words().to_owned())];
-            y += legend::swatches(&mut canvas, (LEFT, y), &entries);
+            y += legend::swatches(&mut canvas, LEFT, y, &entries);
         }
     }
     canvas.finish(y + 4.0, &map.title, &map.describe(&shares))
@@ -173,7 +173,8 @@ fn page_bytes(map: &KeyMap) -> u64 {
 /// Many codes: the share of each as a bar in its colour, which is the legend too.
 fn share_bars(
     canvas: &mut Canvas,
-    (left, top): (f64, f64),
+    left: f64,
+    top: f64,
     map: &KeyMap,
     shares: &[(u16, f64)],
     colours: &[Rgb],

@@ -54,7 +54,8 @@ pub(crate) fn colour_bar(
 /// Swatches with words from `left`, in as many lines as they need; returns the height used.
 pub(crate) fn swatches(
     canvas: &mut Canvas,
-    (left, top): (f64, f64),
+    left: f64,
+    top: f64,
     entries: &[(Paint, String)],
 ) -> f64 {
     let (mut x, mut y) = (left, top);

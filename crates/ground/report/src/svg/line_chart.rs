@@ -155,7 +155,7 @@ fn legend(canvas: &mut Canvas, labels: &[&str], top: f64) -> f64 {
     let named = labels.iter().enumerate().filter(|(_, label)| !label.is_empty());
     let entries: Vec<_> =
         named.map(|(i, l)| (Paint::Class(SERIES_FILL[i % 8]), (*l).to_owned())).collect();
-    legend::swatches(canvas, (LEFT, top), &entries)
+    legend::swatches(canvas, LEFT, top, &entries)
 }
 
 /// The rectangle of the data and its axes.

@@ -101,7 +101,7 @@ pub fn strip(strip: &Strip) -> String {
             y += 15.0;
         }
     }
-    index_axis(&mut canvas, strip, (left, y), width);
+    index_axis(&mut canvas, strip, left, y, width);
     y += 42.0;
     let missing = strip.rows.iter().any(|r| r.present().len() < r.values.len());
     let words = missing.then_some("not measured");
@@ -115,7 +115,7 @@ fn label_width(strip: &Strip) -> f64 {
 }
 
 /// The numbers of the lines under the last row.
-fn index_axis(canvas: &mut Canvas, strip: &Strip, (left, top): (f64, f64), width: f64) {
+fn index_axis(canvas: &mut Canvas, strip: &Strip, left: f64, top: f64, width: f64) {
     let longest = strip.longest();
     let every = thinning(width, 60.0).min(longest.max(1));
     for i in (0..longest).step_by(every) {

@@ -173,7 +173,7 @@ pub(super) fn measure(args: &FlagsArgs, setting: &mut Setting<'_>) -> Result<Fig
         for (call, arm) in order {
             let asked = Arm::ALL[arm].nearness();
             let lines = asked.map_or(Lines::Known(&by_atlas), Lines::Measured);
-            let found = block(CALLS[call], &cores, (args.windows, lines, None), &clock)?;
+            let found = block(CALLS[call], &cores, args.windows, lines, None, &clock)?;
             ensure!(
                 !found.trips_ns.is_empty(),
                 "the two ranks have no cores of their own; give --cores two that this process may use"

@@ -170,13 +170,14 @@ const AGAIN_MOST: usize = 4;
 pub(crate) fn series(
     what: What,
     cores: [CoreId; 2],
-    (windows, late): (u64, Option<Rank>),
+    windows: u64,
+    late: Option<Rank>,
     clock: &Clock,
 ) -> Result<Series> {
     let wanted = usize::try_from(windows.div_ceil(BLOCK))?;
     let mut series = Series::default();
     while series.blocks.len() < wanted {
-        let block = block(what, &cores, (BLOCK, Lines::AsTheyLie, late), clock)?;
+        let block = block(what, &cores, BLOCK, Lines::AsTheyLie, late, clock)?;
         if !block.has_moved() {
             series.blocks.push(block);
             continue;
@@ -195,7 +196,7 @@ pub(crate) fn series(
 
 /// The calls of a team of one rank: each waits for nobody.
 pub(crate) fn alone(what: What, core: CoreId, windows: u64, clock: &Clock) -> Result<Vec<f64>> {
-    let block = block(what, &[core], (windows, Lines::AsTheyLie, None), clock)?;
+    let block = block(what, &[core], windows, Lines::AsTheyLie, None, clock)?;
     Ok(block.samples.iter().map(|s| s.ns).collect())
 }
 
@@ -217,7 +218,9 @@ struct Row {
 pub(crate) fn block(
     what: What,
     cores: &[CoreId],
-    (windows, lines, late): (u64, Lines<'_>, Option<Rank>),
+    windows: u64,
+    lines: Lines<'_>,
+    late: Option<Rank>,
     clock: &Clock,
 ) -> Result<Block> {
     let ranks = u16::try_from(cores.len())?;
@@ -231,20 +234,14 @@ pub(crate) fn block(
         Lines::Measured(nearness) => Some(nearness),
         Lines::Known(_) => Some(Nearness::Nearest),
     };
-    let chosen = (nearness, distances.as_slice());
     let meeting = Meeting::new(ranks, clock.tick);
     let mut rows: Vec<Row> = thread::scope(|scope| {
         let rank = |(me, &core): (Team, &CoreId)| {
-            let meeting = &meeting;
+            let (meeting, distances) = (&meeting, distances.as_slice());
             let later = if late == Some(me.rank()) { LATER_CYCLES } else { 0 };
             scope.spawn(move || {
-                let row = one_rank(
-                    what,
-                    me,
-                    core,
-                    (WARM + windows, later, chosen),
-                    (meeting, clock.tick),
-                );
+                let asked = Asked { calls: WARM + windows, later, nearness, distances };
+                let row = one_rank(what, me, core, &asked, meeting, clock.tick);
                 if row.is_err() {
                     meeting.give_up();
                 }
@@ -271,7 +268,7 @@ pub(crate) fn block(
     let transfers: Vec<f64> = lines.iter().flat_map(|l| &l.from).flatten().copied().collect();
     let request_ns = stats::median(&transfers).map_or(f64::INFINITY, |ns| ns / 2.0);
     let (samples, late) = match late {
-        None => evaluated(&rows, (windows, request_ns), clock),
+        None => evaluated(&rows, windows, request_ns, clock),
         Some(rank) => own(rows.get(rank.index()), windows, clock),
     };
     #[allow(clippy::cast_precision_loss, reason = "a pause takes far less than 2^52 cycles")]
@@ -282,13 +279,26 @@ pub(crate) fn block(
     Ok(Block { samples, late, lines, ahead_ns, polls_ns, trips_ns, distances })
 }
 
+/// What one rank is asked for in a block.
+struct Asked<'a> {
+    calls: u64,
+    /// How much later than the other it begins, cycles.
+    later: u64,
+    /// How lines are chosen, where they are.
+    nearness: Option<Nearness>,
+    /// How far each candidate is, where that is known.
+    distances: &'a [f64],
+}
+
 fn one_rank(
     what: What,
     mut me: Team,
     core: CoreId,
-    (calls, later, (nearness, distances)): (u64, u64, (Option<Nearness>, &[f64])),
-    (meeting, tick): (&Meeting, u32),
+    asked: &Asked<'_>,
+    meeting: &Meeting,
+    tick: u32,
 ) -> Result<Row> {
+    let &Asked { calls, later, nearness, distances } = asked;
     pin(core).with_context(|| format!("core {} cannot be used", core.0))?;
     let trips = match nearness {
         Some(nearness) => me.choose_lines(nearness, None)?,
@@ -333,11 +343,7 @@ fn loads(what: What, me: &mut Team, tick: u32) -> Result<Vec<f64>> {
 }
 
 #[allow(clippy::cast_precision_loss, reason = "differences of cycles are far below 2^52")]
-fn evaluated(
-    rows: &[Row],
-    (windows, request_ns): (u64, f64),
-    clock: &Clock,
-) -> (Vec<Sample>, usize) {
+fn evaluated(rows: &[Row], windows: u64, request_ns: f64, clock: &Clock) -> (Vec<Sample>, usize) {
     let mut samples = Vec::new();
     let mut late = 0;
     for call in WARM..WARM + windows {

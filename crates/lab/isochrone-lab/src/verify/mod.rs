@@ -70,7 +70,7 @@ fn beside(what: What, cores: [CoreId; 2], clock: &Clock) -> Result<Beside> {
     let mut most_ns = least_ns;
     for late in [Rank(0), Rank(1)] {
         let mut found = Vec::new();
-        for block in series(what, cores, (LATE, Some(late)), clock)?.blocks {
+        for block in series(what, cores, LATE, Some(late), clock)?.blocks {
             let Some(awaited_ns) = usual.awaited_ns(late, &block) else { continue };
             let ns: Vec<f64> = block.samples.iter().map(|sample| sample.ns).collect();
             found.push(mean_ns(&ns, clock)? - awaited_ns);
@@ -90,7 +90,8 @@ fn mean_ns(ns: &[f64], clock: &Clock) -> Result<f64> {
 fn verdict(
     what: What,
     live: Series,
-    (costs, beside): (&LineCosts, Beside),
+    costs: &LineCosts,
+    beside: Beside,
     scale: f64,
 ) -> Result<Verdict> {
     let calls = calls(what)?;
@@ -152,9 +153,9 @@ fn check_model(args: &ModelArgs, terminal: &Terminal) -> Result<ExitCode> {
     let mut seen = Seen::default();
     for what in What::ALL {
         let beside = beside(what, found.cores, &clock)?;
-        let live = series(what, found.cores, (args.windows, None), &clock)?;
+        let live = series(what, found.cores, args.windows, None, &clock)?;
         seen.add(&live);
-        verdicts.push(verdict(what, live, (&found.costs, beside), args.scale)?);
+        verdicts.push(verdict(what, live, &found.costs, beside, args.scale)?);
     }
     let faults: Vec<String> = verdicts.iter().flat_map(Verdict::faults).collect();
     if let Some(path) = &args.json {

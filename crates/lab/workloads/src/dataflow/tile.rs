@@ -99,7 +99,7 @@ pub fn solve_left(l: &[f64], b: &mut [f64], n: usize) {
 /// `C <- C - A A^T`, lower triangle (SYRK).
 pub fn update_diagonal(a: &[f64], c: &mut [f64], n: usize) {
     let a = whole(a, n);
-    lower_product(whole_mut(c, n), Accum::Add, (a, FULL), (a.transpose(), FULL), -1.0);
+    lower_product(whole_mut(c, n), Accum::Add, full(a), full(a.transpose()), -1.0);
 }
 
 /// `C <- C - A B^T` (GEMM).
@@ -123,7 +123,7 @@ pub fn add_transposed_product(a: &[f64], b: &[f64], c: &mut [f64], n: usize) {
 pub fn add_square(a: &[f64], c: &mut [f64], n: usize) {
     with_turned(a, n, |a| {
         let a = whole(a, n);
-        lower_product(whole_mut(c, n), Accum::Add, (a, FULL), (a.transpose(), FULL), 1.0);
+        lower_product(whole_mut(c, n), Accum::Add, full(a), full(a.transpose()), 1.0);
     });
 }
 
@@ -158,8 +158,8 @@ pub fn square(l: &mut [f64], n: usize) {
         lower_product(
             whole_mut(l, n),
             Accum::Replace,
-            (copy.transpose(), BlockStructure::TriangularUpper),
-            (copy, BlockStructure::TriangularLower),
+            Shaped { values: copy.transpose(), shape: BlockStructure::TriangularUpper },
+            Shaped { values: copy, shape: BlockStructure::TriangularLower },
             1.0,
         );
     });
@@ -167,22 +167,27 @@ pub fn square(l: &mut [f64], n: usize) {
 
 const FULL: BlockStructure = BlockStructure::Rectangular;
 
+/// A factor of a product, and which part of it counts.
+struct Shaped<'a> {
+    values: MatRef<'a, f64>,
+    shape: BlockStructure,
+}
+
+/// A factor of which everything counts.
+const fn full(values: MatRef<'_, f64>) -> Shaped<'_> {
+    Shaped { values, shape: FULL }
+}
+
 /// The lower triangle of `c` becomes that of `c + alpha a b`, or of `alpha a b`.
-fn lower_product(
-    c: MatMut<'_, f64>,
-    keep: Accum,
-    (a, a_shape): (MatRef<'_, f64>, BlockStructure),
-    (b, b_shape): (MatRef<'_, f64>, BlockStructure),
-    alpha: f64,
-) {
+fn lower_product(c: MatMut<'_, f64>, keep: Accum, a: Shaped<'_>, b: Shaped<'_>, alpha: f64) {
     triangular::matmul(
         c,
         BlockStructure::TriangularLower,
         keep,
-        a,
-        a_shape,
-        b,
-        b_shape,
+        a.values,
+        a.shape,
+        b.values,
+        b.shape,
         alpha,
         Par::Seq,
     );

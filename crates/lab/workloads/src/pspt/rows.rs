@@ -49,7 +49,8 @@ fn row(
     id: impl Into<String>,
     paper: Option<f64>,
     ours: Option<f64>,
-    (tolerance, pass): (&str, impl Fn(f64) -> bool),
+    tolerance: &str,
+    pass: impl Fn(f64) -> bool,
     note: &str,
 ) -> Row {
     Row {
@@ -76,7 +77,8 @@ fn figure6(all: &Simulated, rows: &mut Vec<Row>) {
             format!("figure6/pspt/{workers}"),
             Some(separated),
             at(smt, workers),
-            ("20 %", within(separated, PART)),
+            "20 %",
+            within(separated, PART),
             FAULT,
         ));
     }
@@ -85,7 +87,8 @@ fn figure6(all: &Simulated, rows: &mut Vec<Row>) {
         "figure6/pspt/64 over 2",
         Some(1.0),
         flat,
-        ("at most 1.25", |ours| ours <= 1.25),
+        "at most 1.25",
+        |ours| ours <= 1.25,
         "nearly constant",
     ));
     let shared = PUBLISHED.fault_shared;
@@ -93,7 +96,8 @@ fn figure6(all: &Simulated, rows: &mut Vec<Row>) {
         "figure6/regular/32",
         Some(shared),
         fault(Mode::Regular, Smt::Off, 32),
-        ("20 %", within(shared, PART)),
+        "20 %",
+        within(shared, PART),
         "cycles of a fault; the cost of an interrupt request is fitted on it",
     ));
     let part = |workers| {
@@ -105,7 +109,8 @@ fn figure6(all: &Simulated, rows: &mut Vec<Row>) {
         "figure6/regular/shootdown, 32 over 16",
         None,
         growth,
-        ("more than 2", |ours| ours > 2.0),
+        "more than 2",
+        |ours| ours > 2.0,
         "faster than linearly",
     ));
 }
@@ -131,7 +136,8 @@ fn figure7(all: &Simulated, rows: &mut Vec<Row>) {
             format!("figure7/{}/regular scales up to", smt.as_str()),
             Some(8.0),
             regular,
-            ("8, or 16 with hyper-threading", |ours| (8.0..=16.0).contains(&ours)),
+            "8, or 16 with hyper-threading",
+            |ours| (8.0..=16.0).contains(&ours),
             "severe overhead on scalability just over 8 application threads; here threads after which \
              twice as many are less than 1.5 times as fast",
         ));
@@ -141,7 +147,8 @@ fn figure7(all: &Simulated, rows: &mut Vec<Row>) {
             format!("figure7/{}/PSPT scales further by", smt.as_str()),
             None,
             first,
-            ("more than 0", |ours| ours > 0.0),
+            "more than 0",
+            |ours| ours > 0.0,
             "threads",
         ));
     }
@@ -172,14 +179,14 @@ fn tables(all: &Simulated, rows: &mut Vec<Row>) {
             };
             let within = move |ours: f64| (ours - paper).abs() <= POINTS;
             let id = format!("{name}/{}/{workers}", mode.as_str());
-            let mut row = row(id, Some(paper), found, ("5 points", within), note);
+            let mut row = row(id, Some(paper), found, "5 points", within, note);
             row.must = !saturated;
             rows.push(row);
         }
         let mean = (ours.len() == 6).then(|| ours.iter().sum::<f64>() / 6.0);
         let within = move |ours: f64| (ours - table.mean).abs() <= POINTS;
         let id = format!("{name}/{}/mean", mode.as_str());
-        rows.push(row(id, Some(table.mean), mean, ("5 points", within), "percent"));
+        rows.push(row(id, Some(table.mean), mean, "5 points", within, "percent"));
     }
 }
 
@@ -194,14 +201,16 @@ fn causes(all: &Simulated, rows: &mut Vec<Row>) {
         "table1/56/engines without bound take away",
         Some(20.0),
         falls(Mode::PrefetchAnyEngines, Smt::Off, 56),
-        ("at least 10 points", |ours| ours >= 10.0),
+        "at least 10 points",
+        |ours| ours >= 10.0,
         "the paper's cause; its number is what 56 cores have above 32",
     ));
     rows.push(row(
         "table2/128/a mover for each thread takes away",
         Some(16.0),
         falls(Mode::PrefetchMoverEach, Smt::On, 128),
-        ("at least 8 points", |ours| ours >= 8.0),
+        "at least 8 points",
+        |ours| ours >= 8.0,
         "the paper's cause: 64 movers for 128 threads; its number is what 128 have above 64",
     ));
     let unjudged = [
@@ -214,7 +223,8 @@ fn causes(all: &Simulated, rows: &mut Vec<Row>) {
             format!("{cell}/{name}"),
             None,
             falls(mode, smt, workers),
-            ("not judged", |_| true),
+            "not judged",
+            |_| true,
             "points; what the bound is worth there",
         );
         row.must = false;
@@ -238,7 +248,8 @@ fn figure8(all: &Simulated, rows: &mut Vec<Row>) {
             format!("figure8/PSPT/{workers}"),
             Some(formula),
             alone,
-            ("2 %", within(formula, 0.02)),
+            "2 %",
+            within(formula, 0.02),
             "faults of a core; the paper's number is 25 P / N, its figure is an image",
         ));
         let ratio =
@@ -248,7 +259,8 @@ fn figure8(all: &Simulated, rows: &mut Vec<Row>) {
             format!("figure8/PSPT over PSPT+pre-fetch/{workers}"),
             Some(paper),
             ratio,
-            (&format!("at least {least:.0}"), move |ours| ours >= least),
+            &format!("at least {least:.0}"),
+            move |ours| ours >= least,
             "approximately two orders of magnitude; one at 56",
         ));
     }

@@ -115,13 +115,15 @@ impl Traffic {
 impl Index<(Class, Direction)> for Traffic {
     type Output = u64;
 
-    fn index(&self, (class, way): (Class, Direction)) -> &u64 {
+    fn index(&self, at: (Class, Direction)) -> &u64 {
+        let (class, way) = at;
         &self.0[class as usize][way as usize]
     }
 }
 
 impl IndexMut<(Class, Direction)> for Traffic {
-    fn index_mut(&mut self, (class, way): (Class, Direction)) -> &mut u64 {
+    fn index_mut(&mut self, at: (Class, Direction)) -> &mut u64 {
+        let (class, way) = at;
         &mut self.0[class as usize][way as usize]
     }
 }

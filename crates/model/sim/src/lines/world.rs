@@ -218,7 +218,7 @@ impl World {
                 self.look_ahead(setting, core, out);
                 self.poll(setting, core, out);
             }
-            Step::Touch { lines, .. } => self.touch(setting, core, (lines, &ready), out),
+            Step::Touch { lines, .. } => self.touch(setting, core, lines, &ready, out),
             Step::Claim { line, lines } => {
                 for line in *line..line + lines {
                     self.send(line, out, |state, messages| {
@@ -241,7 +241,8 @@ impl World {
         &mut self,
         setting: Setting<'_>,
         core: Core,
-        (touches, ready): (&[Touch], &[u32]),
+        touches: &[Touch],
+        ready: &[u32],
         out: &mut Vec<Event>,
     ) {
         let mut missing = Vec::new();

@@ -48,7 +48,7 @@ impl SyntheticSpec {
 
     fn core(&self, id: u16, physical: u16) -> Core {
         let place = match &self.machine.geometry {
-            Geometry::Mesh(mesh) => Some(place(mesh.cores[usize::from(physical)])),
+            Geometry::Mesh(mesh) => Some(place(&mesh.cores[usize::from(physical)])),
             Geometry::Ring(_) | Geometry::Tables(_) => None,
         };
         let on_same = (0..).zip(&self.wears).filter(|(other, on)| **on == physical && *other != id);
@@ -83,7 +83,7 @@ impl SyntheticSpec {
             name: format!("controller {index}"),
             region: (0..).zip(&self.regions).find(|(_, units)| serves(units)).map(|(id, _)| id),
             place: match &self.machine.geometry {
-                Geometry::Mesh(mesh) => Some(place(mesh.controllers[usize::from(index)])),
+                Geometry::Mesh(mesh) => Some(place(&mesh.controllers[usize::from(index)])),
                 Geometry::Ring(_) | Geometry::Tables(_) => None,
             },
             source: Some(SOURCE.to_owned()),
@@ -113,7 +113,8 @@ impl SyntheticSpec {
     }
 }
 
-fn place((column, row): (u16, u16)) -> Place {
+fn place(cell: &(u16, u16)) -> Place {
+    let (column, row) = *cell;
     Place { x: f64::from(column), y: f64::from(row) }
 }
 

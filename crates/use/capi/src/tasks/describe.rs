@@ -32,15 +32,24 @@ const MODES: [Mode; 7] = [
     Mode::Reduce(Op::Max),
 ];
 
+/// What a C program gives with a task.
+pub(super) struct Given {
+    pub(super) arguments: *const c_void,
+    pub(super) bytes: usize,
+    pub(super) ranges: *const IsochroneRange,
+    /// How many ranges.
+    pub(super) count: usize,
+}
+
 /// The footprint and the arguments of a task.
 ///
 /// # Safety
 /// As `isochrone.h` says of `isochrone_tasks_spawn`.
 unsafe fn described(
     priority: i32,
-    (arguments, bytes): (*const c_void, usize),
-    (ranges, count): (*const IsochroneRange, usize),
+    given: &Given,
 ) -> Result<([u8; ARGUMENT_BYTES], Footprint), Failure> {
+    let &Given { arguments, bytes, ranges, count } = given;
     let mut kept = [0; ARGUMENT_BYTES];
     let room = kept.get_mut(..bytes).ok_or_else(|| {
         Failure::argument(format!(
@@ -74,15 +83,15 @@ pub(super) const fn bytes_of(data: u32, start: u64, bytes: u64) -> Range {
 /// # Safety
 /// As `isochrone.h` says of `isochrone_tasks_spawn`.
 pub(super) unsafe fn spawned(
-    (list, kernel): (&List, u32),
+    list: &List,
+    kernel: u32,
     priority: i32,
-    arguments: (*const c_void, usize),
-    ranges: (*const IsochroneRange, usize),
+    given: &Given,
     register: impl FnOnce(ForeignKernel, [u8; ARGUMENT_BYTES], &Footprint) -> Result<Task, TaskError>,
 ) -> Result<(), Failure> {
     let kernel = list.kernel(kernel)?;
     // SAFETY: the caller vouches for arguments and ranges.
-    let (arguments, footprint) = unsafe { described(priority, arguments, ranges) }?;
+    let (arguments, footprint) = unsafe { described(priority, given) }?;
     register(kernel, arguments, &footprint)?;
     Ok(())
 }

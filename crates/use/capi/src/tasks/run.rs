@@ -1,6 +1,6 @@
 //! A run and the calls that take its handle.
 
-use super::describe::{IsochroneRange, bytes_of, spawned};
+use super::describe::{Given, IsochroneRange, bytes_of, spawned};
 use super::kernels::{IsochroneKernel, List, list};
 use super::options::{IsochroneTasksOptions, config};
 use super::{null, slice, text};
@@ -104,7 +104,8 @@ unsafe fn with(
 /// As for [`with`]; `place` is null or a value's that may be written.
 unsafe fn ask<T>(
     tasks: *mut IsochroneTasks,
-    (place, name): (*mut T, &'static str),
+    place: *mut T,
+    name: &'static str,
     find: impl FnOnce(&mut IsochroneTasks) -> Result<T, Failure>,
 ) -> c_int {
     let work = |tasks: &mut IsochroneTasks| {
@@ -147,7 +148,7 @@ pub unsafe extern "C" fn isochrone_tasks_data(
         Ok(made.id().0)
     };
     // SAFETY: the caller vouches for the handle and the place.
-    unsafe { ask(tasks, (data, "data"), register) }
+    unsafe { ask(tasks, data, "data", register) }
 }
 
 impl IsochroneTasks {
@@ -195,7 +196,9 @@ pub unsafe extern "C" fn isochrone_tasks_spawn(
         let register =
             |kernel, arguments, footprint: &_| run.spawn_foreign(kernel, arguments, footprint);
         // SAFETY: the caller vouches for arguments and ranges.
-        unsafe { spawned((list, kernel), priority, (arguments, bytes), (ranges, count), register) }
+        unsafe {
+            spawned(list, kernel, priority, &Given { arguments, bytes, ranges, count }, register)
+        }
     };
     // SAFETY: the caller vouches for the handle.
     unsafe { with(tasks, work) }
@@ -243,7 +246,7 @@ pub unsafe extern "C" fn isochrone_tasks_read(
         Ok(tasks.run.read(tasks.part(data, start, bytes)?)?.as_ptr().cast())
     };
     // SAFETY: the caller vouches for the handle and the address's place.
-    unsafe { ask(tasks, (address, "address"), place) }
+    unsafe { ask(tasks, address, "address", place) }
 }
 
 /// Waits until the tasks that use a range are over; where it is.
@@ -262,7 +265,7 @@ pub unsafe extern "C" fn isochrone_tasks_write(
         Ok(tasks.run.write(tasks.part(data, start, bytes)?)?.as_mut_ptr().cast())
     };
     // SAFETY: the caller vouches for the handle and the address's place.
-    unsafe { ask(tasks, (address, "address"), place) }
+    unsafe { ask(tasks, address, "address", place) }
 }
 
 /// What the run did so far.
@@ -287,7 +290,7 @@ pub unsafe extern "C" fn isochrone_tasks_report(
         })
     };
     // SAFETY: the caller vouches for the handle and the counts.
-    unsafe { ask(tasks, (counts, "counts"), count) }
+    unsafe { ask(tasks, counts, "counts", count) }
 }
 
 /// Writes what ran where and when.

@@ -1,6 +1,6 @@
 //! What the function of a running task may ask for.
 
-use super::describe::{IsochroneRange, spawned};
+use super::describe::{Given, IsochroneRange, spawned};
 use super::kernels::List;
 use super::null;
 use crate::status::{Failure, Status, told};
@@ -92,7 +92,9 @@ pub unsafe extern "C" fn isochrone_task_spawn(
         let register =
             |kernel, arguments, footprint: &_| mem.spawn_foreign(kernel, arguments, footprint);
         // SAFETY: the caller vouches for arguments and ranges.
-        unsafe { spawned((list, kernel), priority, (arguments, bytes), (ranges, count), register) }
+        unsafe {
+            spawned(list, kernel, priority, &Given { arguments, bytes, ranges, count }, register)
+        }
     };
     // SAFETY: the caller vouches for the task.
     unsafe { within(task, work) }

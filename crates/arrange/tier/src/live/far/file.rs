@@ -115,8 +115,10 @@ impl Far for File {
 
     fn exchange(
         &self,
-        (out, from): (&Part, &[u8]),
-        (part, to): (&Part, &mut [u8]),
+        out: &Part,
+        from: &[u8],
+        part: &Part,
+        to: &mut [u8],
         scratch: &mut Scratch,
     ) -> (Result<(), Trouble>, bool) {
         let Some(ring) = scratch.ring.as_mut() else {
@@ -209,11 +211,11 @@ mod tests {
         // One goes while another comes; what cannot come does not keep the other from going.
         to.fill(0);
         let (out, back) = (Part::owned(4096 + BYTES, 4096), Part::owned(4096, BYTES));
-        let (written, read) = file.exchange((&out, &from[..4096]), (&back, to), &mut scratch);
+        let (written, read) = file.exchange(&out, &from[..4096], &back, to, &mut scratch);
         assert_eq!(written, Ok(()));
         assert!(!read || from == to, "read, or left to a call of its own");
         let beyond = Part::owned((1 << 20) - 4096, BYTES);
-        let (written, read) = file.exchange((&out, &from[..4096]), (&beyond, to), &mut scratch);
+        let (written, read) = file.exchange(&out, &from[..4096], &beyond, to, &mut scratch);
         assert_eq!((written, read), (Ok(()), false));
         assert_eq!(file.read(&beyond, to, &mut scratch), Err(Trouble::Far(EIO)));
     }

@@ -85,13 +85,15 @@ pub trait Far: std::fmt::Debug + Send + Sync {
     /// [`Trouble`] where it cannot be written.
     fn write(&self, part: &Part, from: &[u8], scratch: &mut Scratch) -> Result<(), Trouble>;
 
-    /// Writes one part while it reads another, where it can: a medium does both sooner at once than one after the
-    /// other. The outcome of the write, and whether the other part was read; where not, nobody tried or it
-    /// failed, and [`Self::read`] says why.
+    /// Writes `from` to the part `out` while it reads another `part` into `to`, where it can: a medium does both
+    /// sooner at once than one after the other. The outcome of the write, and whether the other part was read;
+    /// where not, nobody tried or it failed, and [`Self::read`] says why.
     fn exchange(
         &self,
-        (out, from): (&Part, &[u8]),
-        (part, to): (&Part, &mut [u8]),
+        out: &Part,
+        from: &[u8],
+        part: &Part,
+        to: &mut [u8],
         scratch: &mut Scratch,
     ) -> (Result<(), Trouble>, bool) {
         let _ = (part, to);

@@ -51,9 +51,8 @@ pub(in crate::bench) fn run(args: &CholeskyRun, terminal: &Terminal) -> Result<(
         ("openblas", Some(blas)) => System::Blas(blas, args.workers),
         (path, _) => System::Peer(Peer::start(Path::new(path), args.workers)?),
     };
-    solve(&mut run, &system, kernels, (WARM_TILES, args.width), args.seed)?;
-    let (seconds, residual) =
-        solve(&mut run, &system, kernels, (args.tiles, args.width), args.seed)?;
+    solve(&mut run, &system, kernels, WARM_TILES, args.width, args.seed)?;
+    let (seconds, residual) = solve(&mut run, &system, kernels, args.tiles, args.width, args.seed)?;
     terminal.print(&format!("ran {seconds:.9} {residual:.6}"))
 }
 
@@ -61,7 +60,8 @@ fn solve(
     run: &mut Runtime,
     system: &System,
     kernels: &'static Kernels,
-    (tiles, width): (u32, u32),
+    tiles: u32,
+    width: u32,
     seed: u64,
 ) -> Result<(f64, f64)> {
     let matrix = Matrix::new(run, tiles, width)?;

@@ -72,12 +72,12 @@ impl Bands {
             transfer.message(self.bytes).map_or([transfer.least_ns, transfer.most_ns], |message| {
                 message.line_ns(transfer.least_ns)
             });
-        let least = self.priced(place, (transfer.least_ns, few), local_ns)?;
-        let most = self.priced(place, (transfer.most_ns, many), local_ns)?;
+        let least = self.priced(place, transfer.least_ns, few, local_ns)?;
+        let most = self.priced(place, transfer.most_ns, many, local_ns)?;
         Ok(Band { min_ns: least.min_ns + call_ns / 2.0, max_ns: most.max_ns + call_ns })
     }
 
-    fn priced(&mut self, place: usize, (ns, line_ns): (f64, f64), local_ns: f64) -> Result<Band> {
+    fn priced(&mut self, place: usize, ns: f64, line_ns: f64, local_ns: f64) -> Result<Band> {
         let (ns, line_ns, steps) = if self.bytes > Line::PAYLOAD_BYTES as usize {
             let share = |ns: f64| (ns.max(0.1).ln() / STEP).round();
             let back = |steps: f64| (steps * STEP).exp();

@@ -61,17 +61,26 @@ pub(super) fn measure(args: &CollArgs, setting: &mut Setting<'_>) -> Result<Figu
     }
     let absent: Vec<&str> = absent.iter().map(|(name, _)| *name).collect();
     let mut figures = Figures::new(&peers, &absent);
-    jobs(args, setting, (&peers, &cores, &preload), (scratch.path(), &mut figures))?;
+    let place = Place { cores: &cores, preload: &preload, scratch: scratch.path() };
+    jobs(args, setting, &peers, &place, &mut figures)?;
     figures.hold_against_bands()?;
     Ok(figures)
+}
+
+/// Where jobs run, and with which library.
+struct Place<'a> {
+    cores: &'a [CoreId],
+    preload: &'a OsString,
+    scratch: &'a Path,
 }
 
 /// All jobs of all MPIs, as far as the user wants them.
 fn jobs(
     args: &CollArgs,
     setting: &mut Setting<'_>,
-    (peers, cores, preload): (&[Peer], &[CoreId], &OsString),
-    (scratch, figures): (&Path, &mut Figures),
+    peers: &[Peer],
+    place: &Place<'_>,
+    figures: &mut Figures,
 ) -> Result<()> {
     let seed = setting.seed();
     let mut failed = Vec::new();
@@ -89,11 +98,11 @@ fn jobs(
             setting.step(&format!("job {} of {}: {}", round + 1, args.jobs, peers[peer].name));
             let number = u64::from(round) * peers.len() as u64 + peer as u64;
             let launch = Launch {
-                cores,
+                cores: place.cores,
                 seed: derive_seed(seed, number),
                 blocks: args.common.blocks.unwrap_or(BLOCKS),
-                preload,
-                scratch,
+                preload: place.preload,
+                scratch: place.scratch,
             };
             match peers[peer].job(&launch) {
                 Ok(job) => figures.add(&peers[peer].name, job),

@@ -276,7 +276,7 @@ impl Bench {
                         ..Taken::default()
                     },
                 };
-                self.note(&mut times[number], (round, arm), (&taken, alone[number]));
+                self.note(&mut times[number], round, arm, &taken, alone[number]);
             }
             let after = self.transfer()?;
             rounds.push([before, after.clone()]);
@@ -287,7 +287,7 @@ impl Bench {
     }
 
     /// Keeps what a block gave; only rank 0 knows what all took.
-    fn note(&self, times: &mut CellTimes, (round, arm): (u32, Arm), (taken, alone): (&Taken, f64)) {
+    fn note(&self, times: &mut CellTimes, round: u32, arm: Arm, taken: &Taken, alone: f64) {
         let all: Vec<f64> = taken.all.iter().map(|&cycles| self.clock.ns(cycles)).collect();
         times.block_ns.entry(arm).or_default().push(median(&all));
         if arm != Arm::Ours || times.cell.mode != Mode::Isolated {

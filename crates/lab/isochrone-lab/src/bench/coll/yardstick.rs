@@ -94,16 +94,15 @@ impl Yardstick {
     /// What a line takes between ranks 0 and 1, and messages of several. All ranks call this; rank 0 knows
     /// afterwards.
     pub(super) fn transfer(&mut self, process: &Process, clock: &Clock) -> Result<Transfer> {
-        let [least_ns, median_ns, most_ns] =
-            self.both_ways(process, clock, |team, (owner, asker)| {
-                team.load_cycles(loads(8, (REPEATS, clock.tick), (owner, asker)))
-            })?;
+        let [least_ns, median_ns, most_ns] = self.both_ways(process, clock, |team, way| {
+            team.load_cycles(way.loads(8, REPEATS, clock.tick))
+        })?;
         let mut messages = Vec::new();
         for bytes in SIZES.into_iter().filter(|&bytes| bytes > Line::PAYLOAD_BYTES as usize) {
             let mut copies = |which: Which, of: fn(&Vec<f64>) -> Option<f64>| {
-                self.both_ways(process, clock, |team, ways| {
-                    let slots =
-                        team.copy_cycles(loads(bytes, (COPIES, clock.tick), ways), which)?;
+                self.both_ways(process, clock, |team, way| {
+                    let loads = way.loads(bytes, COPIES, clock.tick);
+                    let slots = team.copy_cycles(loads, which)?;
                     Ok(slots.iter().filter_map(of).collect())
                 })
             };
@@ -124,11 +123,11 @@ impl Yardstick {
         &mut self,
         process: &Process,
         clock: &Clock,
-        mut time: impl FnMut(&mut Team, (Rank, Rank)) -> Result<Vec<f64>, TeamError>,
+        mut time: impl FnMut(&mut Team, Way) -> Result<Vec<f64>, TeamError>,
     ) -> Result<[f64; 3]> {
         let mut mine = [0.0_f64; 3];
-        for ways in [(Rank(0), Rank(1)), (Rank(1), Rank(0))] {
-            let cycles = time(&mut self.0, ways)?;
+        for (owner, asker) in [(Rank(0), Rank(1)), (Rank(1), Rank(0))] {
+            let cycles = time(&mut self.0, Way { owner, asker })?;
             if !cycles.is_empty() {
                 let end = |pick: fn(f64, f64) -> f64| cycles.iter().copied().reduce(pick);
                 let middle = median(&cycles).context("no line was timed")?;
@@ -146,6 +145,15 @@ impl Yardstick {
     }
 }
 
-fn loads(bytes: usize, (repeats, tick): (u32, u32), (owner, asker): (Rank, Rank)) -> Loads {
-    Loads { kind: Kind::Broadcast, root: Rank(0), bytes, owner, asker, repeats, tick }
+/// From which rank a line goes to which other one.
+struct Way {
+    owner: Rank,
+    asker: Rank,
+}
+
+impl Way {
+    fn loads(self, bytes: usize, repeats: u32, tick: u32) -> Loads {
+        let Self { owner, asker } = self;
+        Loads { kind: Kind::Broadcast, root: Rank(0), bytes, owner, asker, repeats, tick }
+    }
 }

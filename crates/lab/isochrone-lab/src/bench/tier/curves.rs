@@ -4,6 +4,7 @@
 use anyhow::Result;
 use serde::Serialize;
 
+use super::Extent;
 use super::arm::Runner;
 use super::costs::Spread;
 use crate::bench::ratio::{Costs, Ratio};
@@ -103,13 +104,13 @@ const fn iterations(radius: usize) -> u32 {
 
 pub(super) fn point(
     runner: &mut Runner,
-    (radius, workers): (usize, u16),
-    size: usize,
-    blocks: u32,
+    radius: usize,
+    workers: u16,
+    extent: Extent,
     moving: Moving,
     setting: &mut Setting<'_>,
 ) -> Result<Point> {
-    let grid = grid(size, radius, iterations(radius));
+    let grid = grid(extent.pages, radius, iterations(radius));
     let program = Program::Stencil(grid);
     let half = runner.request(program.clone(), workers, 0.5);
     let memory = runner.request(program, workers, 1.0);
@@ -126,7 +127,7 @@ pub(super) fn point(
     let names: Vec<String> = arms.iter().map(|(name, _)| (*name).to_owned()).collect();
     let mut moved: Vec<Answer> = Vec::new();
     let what = format!("radius {radius}, {workers} workers");
-    let series = setting.series(&names, "s", blocks, &what, &mut |arm| {
+    let series = setting.series(&names, "s", extent.blocks, &what, &mut |arm| {
         let answer = runner.run(&arms[arm].1)?;
         let seconds = answer.ns as f64 / 1e9;
         if arm == 4 {

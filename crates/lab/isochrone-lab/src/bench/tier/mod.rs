@@ -59,13 +59,23 @@ pub(super) struct Figures {
     umap: Option<Controlled>,
 }
 
+/// How much is compared.
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    /// Pages of data.
+    pages: usize,
+    /// Blocks of each comparison.
+    blocks: u32,
+}
+
 pub(super) fn measure(args: &TierArgs, setting: &mut Setting<'_>) -> Result<Figures> {
     let cores = setting.cores(2)?;
     let regions = by_distance(&cores, setting)?;
     let mut runner = Runner::new(&cores, regions, setting.interrupt());
     let blocks = args.common.blocks.unwrap_or(BLOCKS);
     let wanted = |part| args.only.is_empty() || args.only.contains(&part);
-    let size = usize::try_from(args.area / 4096).context("the area is too large")?.max(64);
+    let pages = usize::try_from(args.area / 4096).context("the area is too large")?.max(64);
+    let extent = Extent { pages, blocks };
     // Curves are over these costs, so they are always measured.
     let costs = costs::measure(&mut runner, blocks, setting)?;
     let cycle = |batch| {
@@ -79,7 +89,7 @@ pub(super) fn measure(args: &TierArgs, setting: &mut Setting<'_>) -> Result<Figu
         far: "memory",
         fast_region: regions.fast.map(|region| region.0),
         far_region: regions.far.map(|region| region.0),
-        pages: size,
+        pages,
         intensity: None,
         t_compute: None,
         t_move: single,
@@ -96,18 +106,18 @@ pub(super) fn measure(args: &TierArgs, setting: &mut Setting<'_>) -> Result<Figu
     };
     if let (true, Some(single), Some(batched)) = (wanted(TierPart::Curves), single, batched) {
         let moving = Moving { single, batched };
-        curves(args, &mut runner, (size, blocks), moving, &mut figures, setting)?;
+        curves(args, &mut runner, extent, moving, &mut figures, setting)?;
     }
     if wanted(TierPart::Faults) && setting.keep_going() {
         setting.step("synchronous faults");
-        figures.synchronous_faults = Some(curves::formula(&mut runner, size)?);
-        figures.serpentine = Some(curves::serpentine(&mut runner, size, blocks, setting)?);
+        figures.synchronous_faults = Some(curves::formula(&mut runner, pages)?);
+        figures.serpentine = Some(curves::serpentine(&mut runner, pages, blocks, setting)?);
     }
     if wanted(TierPart::Workloads) {
-        others(&mut runner, (size, blocks), &mut figures, setting)?;
+        others(&mut runner, extent, &mut figures, setting)?;
     }
     if wanted(TierPart::Peers) {
-        figures.peers = peers::measure(args, &mut runner, (size, blocks), setting)?;
+        figures.peers = peers::measure(args, &mut runner, extent, setting)?;
         let of_umap = figures.peers.iter().find(|pair| (pair.peer, pair.radius) == ("umap", 1));
         figures.umap = of_umap.and_then(|pair| pair.faster);
     }
@@ -144,7 +154,7 @@ fn team_sizes(runner: &Runner) -> Vec<u16> {
 fn curves(
     args: &TierArgs,
     runner: &mut Runner,
-    (size, blocks): (usize, u32),
+    extent: Extent,
     moving: Moving,
     figures: &mut Figures,
     setting: &mut Setting<'_>,
@@ -154,7 +164,7 @@ fn curves(
             if !setting.keep_going() {
                 return Ok(());
             }
-            let point = curves::point(runner, (*radius, workers), size, blocks, moving, setting)?;
+            let point = curves::point(runner, *radius, workers, extent, moving, setting)?;
             if (point.radius, point.workers) == (1, 1) {
                 figures.intensity = Some(point.intensity);
                 figures.t_compute = Some(point.t_compute);
@@ -167,7 +177,7 @@ fn curves(
 
 fn others(
     runner: &mut Runner,
-    sizes: (usize, u32),
+    extent: Extent,
     figures: &mut Figures,
     setting: &mut Setting<'_>,
 ) -> Result<()> {
@@ -177,7 +187,7 @@ fn others(
             if !setting.keep_going() {
                 return Ok(());
             }
-            let other = others::measure(runner, workload, *workers, sizes, setting)?;
+            let other = others::measure(runner, workload, *workers, extent, setting)?;
             figures.workloads.push(other);
         }
     }

@@ -4,6 +4,7 @@
 use anyhow::Result;
 use serde::Serialize;
 
+use super::Extent;
 use super::arm::Runner;
 use super::curves::Controlled;
 use crate::bench::ratio::Ratio;
@@ -66,11 +67,11 @@ pub(super) fn measure(
     runner: &mut Runner,
     workload: &'static str,
     workers: u16,
-    (size, blocks): (usize, u32),
+    extent: Extent,
     setting: &mut Setting<'_>,
 ) -> Result<Other> {
     let seed = setting.seed();
-    let program = program(workload, size * 4096, seed);
+    let program = program(workload, extent.pages * 4096, seed);
     let bytes = program.tiered().map_or(0, |program| program.bytes(4096));
     let memory = runner.request(program.clone(), workers, 1.0);
     let half = runner.request(program, workers, 0.5);
@@ -87,7 +88,7 @@ pub(super) fn measure(
         .collect();
     let mut answers: Vec<Vec<Answer>> = vec![Vec::new(); arms.len()];
     let what = format!("{workload}, {workers} workers");
-    let series = setting.series(&names, "s", blocks, &what, &mut |arm| {
+    let series = setting.series(&names, "s", extent.blocks, &what, &mut |arm| {
         let answer = runner.run(&arms[arm])?;
         let seconds = answer.ns as f64 / 1e9;
         answers[arm].push(answer);

@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde::Serialize;
 
+use super::Extent;
 use super::arm::Runner;
 use super::curves::{Controlled, grid};
 use super::swap::Swap;
@@ -174,7 +175,7 @@ fn umap(args: &TierArgs) -> Result<Option<PathBuf>> {
 pub(super) fn measure(
     args: &TierArgs,
     runner: &mut Runner,
-    (size, blocks): (usize, u32),
+    extent: Extent,
     setting: &mut Setting<'_>,
 ) -> Result<Vec<Pair>> {
     let folder = args.folder.clone().unwrap_or_else(output::temporary_folder);
@@ -188,20 +189,25 @@ pub(super) fn measure(
         }
         setting.step(&format!("beside {}", name.as_str()));
         let far = name.far(&folder);
-        match ready(name, &folder, size, umap.as_deref()) {
+        match ready(name, &folder, extent.pages, umap.as_deref()) {
             Ok(ready) => {
                 for radius in RADII {
                     if !setting.keep_going() {
                         continue;
                     }
-                    let who = (name, &far, &ready);
-                    let found = pair(runner, who, (radius, size), blocks, setting);
+                    let found = pair(
+                        runner,
+                        &Other { name, far: &far, ready: &ready },
+                        radius,
+                        extent,
+                        setting,
+                    );
                     pairs.push(match found {
                         // A kernel that finds nothing to swap out in time ends a program at its limit.
                         Err(error) if setting.keep_going() => {
                             let why = format!("{error:#}");
                             setting.miss(&format!("beside {}: {why}", name.as_str()));
-                            Pair::missing((name, &far), radius, why)
+                            Pair::missing(name, &far, radius, why)
                         }
                         found => found?,
                     });
@@ -210,7 +216,7 @@ pub(super) fn measure(
             Err(error) => {
                 let why = format!("{error:#}");
                 setting.miss(&format!("beside {}: {why}", name.as_str()));
-                pairs.extend(RADII.map(|radius| Pair::missing((name, &far), radius, why.clone())));
+                pairs.extend(RADII.map(|radius| Pair::missing(name, &far, radius, why.clone())));
             }
         }
     }
@@ -219,7 +225,7 @@ pub(super) fn measure(
 
 impl Pair {
     /// One that could not be measured.
-    fn missing((name, far): (Name, &FarTier), radius: usize, why: String) -> Self {
+    fn missing(name: Name, far: &FarTier, radius: usize, why: String) -> Self {
         Self {
             peer: name.as_str(),
             far: far.as_str(),
@@ -232,15 +238,23 @@ impl Pair {
     }
 }
 
+/// A peer that is ready, beside our far tier on the same medium.
+struct Other<'a> {
+    name: Name,
+    far: &'a FarTier,
+    ready: &'a Ready,
+}
+
 fn pair(
     runner: &mut Runner,
-    (name, far, ready): (Name, &FarTier, &Ready),
-    (radius, size): (usize, usize),
-    blocks: u32,
+    other: &Other<'_>,
+    radius: usize,
+    extent: Extent,
     setting: &mut Setting<'_>,
 ) -> Result<Pair> {
+    let &Other { name, far, ready } = other;
     let peer = name.as_str();
-    let program = Program::Stencil(grid(size, radius, 6));
+    let program = Program::Stencil(grid(extent.pages, radius, 6));
     // Far from memory a transfer is slow to begin: large groups, several of them by one call, and nothing
     // written back that was only read.
     let ours = Request {
@@ -262,7 +276,7 @@ fn pair(
     let arms = [theirs.clone(), theirs, ours, movers];
     let names = [peer, "again", "ours", "ours with movers"].map(str::to_owned);
     let what = format!("beside {peer}, radius {radius}");
-    let series = setting.series(&names, "s", blocks, &what, &mut |arm| {
+    let series = setting.series(&names, "s", extent.blocks, &what, &mut |arm| {
         Ok(runner.run(&arms[arm])?.ns as f64 / 1e9)
     })?;
     let seed = setting.seed();

@@ -70,7 +70,8 @@ pub struct Found {
 /// The first error of a pass.
 pub fn search<P: Passes>(
     passes: &mut P,
-    (k_min, k_max): (usize, usize),
+    k_min: usize,
+    k_max: usize,
     seed: u64,
 ) -> Result<Found, P::Error> {
     Search { passes, random: rng(seed), slots: Vec::new(), cost: 0.0, done: 0 }.run(k_min, k_max)

@@ -89,19 +89,19 @@ pub fn cluster<C: Chunk>(
     parameters: &Parameters,
     seed: u64,
 ) -> Result<Clustered, C::Error> {
-    let bounds = (parameters.k_min, parameters.k_max);
+    let &Parameters { k_min, k_max, .. } = parameters;
     let mut between = Vec::new();
     let mut costs = Vec::new();
     let mut passes = 0;
     for (step, first) in (0..parameters.points).step_by(parameters.chunk).enumerate() {
         chunk.load(first, parameters.chunk.min(parameters.points - first))?;
-        let found = search(chunk, bounds, derive_seed(seed, step as u64))?;
+        let found = search(chunk, k_min, k_max, derive_seed(seed, step as u64))?;
         note(&found, &mut costs, &mut passes);
         between.extend(chunk.join(found.centres.len())?.into_iter().flatten());
         between.truncate(parameters.centres);
     }
     chunk.load_centres(&between)?;
-    let found = search(chunk, bounds, derive_seed(seed, u64::MAX))?;
+    let found = search(chunk, k_min, k_max, derive_seed(seed, u64::MAX))?;
     note(&found, &mut costs, &mut passes);
     let centres = chunk.join(found.centres.len())?.into_iter().flatten().collect();
     Ok(Clustered { centres, costs, passes })

@@ -20,7 +20,7 @@ const SMALL: Parameters = Parameters {
 fn the_cost_is_that_of_the_centres_named() {
     let mut points = Serial::new(SMALL.dimensions, SMALL.block, 7);
     let Ok(()) = points.load(0, 400);
-    let Ok(found) = search(&mut points, (SMALL.k_min, SMALL.k_max), 3);
+    let Ok(found) = search(&mut points, SMALL.k_min, SMALL.k_max, 3);
     let centres = found.centres.iter().flatten().count();
     assert!((SMALL.k_min..=SMALL.k_max).contains(&centres), "{centres} centres");
     let mut cost = 0.0;
@@ -59,7 +59,7 @@ fn clusters_far_apart_are_found() {
         at: vec![100.0 * f32::from(u8::try_from(i % 5).unwrap()), i as f32 * 0.01],
     };
     let Ok(()) = points.load_centres(&(0..100).map(at).collect::<Vec<_>>());
-    let Ok(found) = search(&mut points, (5, 5), 11);
+    let Ok(found) = search(&mut points, 5, 5, 11);
     assert_eq!(found.centres.iter().flatten().count(), 5);
     let slots: Vec<u32> = points.points().iter().map(|p: &Point| p.slot).collect();
     for i in 5..100 {
