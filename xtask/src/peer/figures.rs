@@ -102,7 +102,7 @@ pub(crate) enum Fate {
     Jumped,
 }
 
-/// Everything.
+/// Everything that the comparison found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Figures {
     pub(crate) placements: Vec<Placement>,

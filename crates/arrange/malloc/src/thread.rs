@@ -343,7 +343,6 @@ pub(crate) enum AtHand {
     Slot(*mut c_void),
     /// It is counted, and for glibc.
     Counted,
-    /// Nothing.
     Nothing,
 }
 

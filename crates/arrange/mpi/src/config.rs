@@ -84,7 +84,7 @@ pub struct Refusal {
     pub ranks: u32,
     /// How many communicators.
     pub communicators: u32,
-    /// Why.
+    /// Why they were left, in words.
     pub why: String,
 }
 

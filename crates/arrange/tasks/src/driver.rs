@@ -21,7 +21,7 @@ pub(crate) trait Env: Wake {
     fn now(&self) -> u64;
     /// Runs the task in `task`; how many children it registered.
     async fn run(&self, worker: &RefCell<Worker>, task: u32) -> u32;
-    /// Rests.
+    /// Rests until the worker is woken, or the time has come.
     async fn pause(&self, worker: &RefCell<Worker>, until: Until);
     /// Waits with a task in hand until the time when a schedule has it begin, as the one with this number
     /// among those that begin then. Only virtual time can be followed so.

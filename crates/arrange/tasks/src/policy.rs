@@ -44,7 +44,7 @@ pub enum Tie {
 /// From which regions a worker without work takes some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Steal {
-    /// None.
+    /// From none: it waits for its own.
     Never,
     /// Those nearest to its own (the paper, section 4).
     Nearest,

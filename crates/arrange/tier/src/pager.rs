@@ -39,7 +39,7 @@ pub struct Shape {
     pub frames: u32,
     /// Sets of page tables.
     pub spaces: u16,
-    /// Workers.
+    /// How many workers.
     pub workers: u16,
     /// Which group goes.
     pub policy: PolicyKind,

@@ -50,7 +50,7 @@ pub struct Fetch {
 /// A wish told to the movers: a worker fetched a group, and others will follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wish {
-    /// Who.
+    /// The worker that fetched it.
     pub worker: u32,
     /// The group it faulted on.
     pub group: Group,
@@ -169,6 +169,6 @@ pub trait Pages {
     /// A turn at the lists of a shard begins. A machine that takes time for it takes it here.
     async fn list(&self, _: Shard) {}
 
-    /// Counts.
+    /// Counts that an event happened so often.
     fn count(&self, event: Event, times: u32);
 }

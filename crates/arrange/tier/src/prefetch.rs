@@ -11,7 +11,7 @@ use crate::pages::Wish;
 /// The choice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Prefetch {
-    /// Nothing.
+    /// Nothing is fetched ahead.
     None,
     /// The next groups in ascending order: the paper's.
     #[default]

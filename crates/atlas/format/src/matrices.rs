@@ -12,7 +12,7 @@ use crate::format::{
 /// One measured quantity with its spread, nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// Median.
+    /// Median of the samples.
     pub median_ns: f32,
     /// Lower end of the 95 % interval of the median.
     pub lo_ns: f32,

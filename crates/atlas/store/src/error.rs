@@ -32,7 +32,7 @@ pub enum EncodeError {
     Base {
         /// Which base.
         what: String,
-        /// Why.
+        /// What is wrong with it.
         source: ModelError,
     },
     /// A number points nowhere
@@ -143,7 +143,7 @@ pub enum LoadError {
     Refused {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What is wrong with it.
         source: AtlasError,
     },
     /// The bytes are no usable atlas

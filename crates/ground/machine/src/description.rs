@@ -99,7 +99,7 @@ pub enum CacheKind {
     Data,
     /// Instructions only.
     Instruction,
-    /// Both.
+    /// Data and instructions.
     #[default]
     Unified,
 }
@@ -115,7 +115,7 @@ pub struct Cache {
     pub bytes: Option<u64>,
     /// Size of a line.
     pub line_bytes: Option<u32>,
-    /// Associativity.
+    /// Associativity: lines of one set.
     pub ways: Option<u32>,
     /// The cores that share it, in ascending order.
     pub shared_by: Vec<u16>,
@@ -147,7 +147,7 @@ pub struct Cpu {
     pub family: Option<u32>,
     /// Model number.
     pub model: Option<u32>,
-    /// Stepping.
+    /// Stepping, as `/proc/cpuinfo` has it.
     pub stepping: Option<u32>,
 }
 
@@ -184,7 +184,7 @@ pub struct Machine {
     pub costs: Vec<Cost>,
     /// Published pictures of latencies.
     pub grids: Vec<Grid>,
-    /// Remarks.
+    /// Remarks for people, a sentence each.
     pub notes: Vec<String>,
     /// What the description assumes beside the numbers of `costs`.
     pub assumed: Vec<String>,

@@ -272,7 +272,7 @@ impl Stack {
         Ok(Self { memory, before })
     }
 
-    /// Bytes.
+    /// How many bytes it has.
     #[must_use]
     #[allow(clippy::len_without_is_empty, reason = "never empty")]
     pub const fn len(&self) -> usize {

@@ -61,7 +61,7 @@ impl Features {
     /// Pages that cannot be read (6.6).
     pub const POISON: Self = Self(1 << 14);
 
-    /// Both.
+    /// The features of both sets.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -133,7 +133,7 @@ struct Message {
 /// A fault that a blocked thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Where.
+    /// The address that was touched.
     pub address: usize,
     /// It was a write.
     pub write: bool,

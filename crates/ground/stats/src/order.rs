@@ -62,7 +62,7 @@ pub(crate) fn median_in_place(values: &mut [f64]) -> f64 {
 /// A sample in ten numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// Median.
+    /// Median; half of the values lie below.
     pub median: f64,
     /// Lower end of the confidence interval of the median.
     pub lo: f64,

@@ -7,7 +7,7 @@ use std::ffi::{CStr, CString, c_char, c_int};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Status {
-    /// Done.
+    /// Done as it was asked for.
     Ok = 0,
     /// An argument makes no sense; nothing was done.
     Argument = 1,

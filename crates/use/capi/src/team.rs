@@ -18,7 +18,7 @@ pub struct IsochroneTeamOptions {
     pub bytes: u64,
     /// 0, or [`LOCKED_FLAGS`].
     pub flags: u32,
-    /// 0.
+    /// Must be 0.
     pub reserved: u32,
 }
 

@@ -33,13 +33,13 @@ pub struct IsochroneTierOptions {
     pub policy: u32,
     /// Workers; 0 for one.
     pub workers: u32,
-    /// Movers.
+    /// How many movers fetch and evict; 0 for none.
     pub movers: u32,
     /// Pages of a group; 0 for one.
     pub group_pages: u32,
     /// [`THREADS`] and [`CALLER_WORKS`].
     pub flags: u32,
-    /// Zeros.
+    /// Must be zeros.
     pub reserved: [u64; 2],
 }
 

@@ -86,7 +86,7 @@ impl Contents {
 /// What a rank's receive buffer holds in the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivered {
-    /// Whose.
+    /// Whose buffer it is.
     pub rank: Rank,
     /// From which byte on.
     pub offset: u32,

@@ -7,13 +7,13 @@ use crate::program::{Compare, Operation, Place, Rank, Span};
 /// One operation of one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// Who.
+    /// Who does it.
     pub rank: Rank,
     /// In which call, from 0.
     pub call: usize,
     /// Its place within the call, from 0.
     pub at: usize,
-    /// What.
+    /// What it does.
     pub operation: Operation,
 }
 
@@ -36,7 +36,7 @@ pub enum FaultKind {
     },
     /// Two operations use the same bytes of a line at the same time, and one of them writes.
     Together {
-        /// One.
+        /// One of the two.
         one: Step,
         /// The other.
         other: Step,
@@ -76,7 +76,7 @@ pub enum FaultKind {
 /// What went wrong, after which operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What.
+    /// What went wrong.
     pub kind: FaultKind,
     /// A shortest order of operations that leads there.
     pub after: Vec<Step>,

@@ -108,7 +108,6 @@ pub(super) struct Expression {
     pub(super) what: Value,
 }
 
-/// How.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     Number(i64),

@@ -102,16 +102,16 @@ impl Combine {
 pub enum Operation {
     /// [`super::Lines::copy`].
     Copy {
-        /// From.
+        /// Where the bytes are.
         src: Span,
-        /// To.
+        /// Where they go.
         dst: Span,
     },
     /// [`super::Lines::wait`].
     Wait {
         /// The polled line.
         line: Line,
-        /// How.
+        /// How its word is compared.
         compare: Compare,
         /// For what.
         value: u64,

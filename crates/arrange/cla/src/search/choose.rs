@@ -56,7 +56,7 @@ pub struct Question<'a> {
 /// One way to do it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
-    /// How.
+    /// How it is run.
     pub options: Options,
     /// Where it comes from: `"levels"`, `"flat"`, `"binomial"`, ...
     pub name: String,

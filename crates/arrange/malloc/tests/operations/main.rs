@@ -143,7 +143,6 @@ mod tests {
         }
     }
 
-    /// SplitMix64.
     struct Dice(u64);
 
     impl Dice {

@@ -100,7 +100,7 @@ pub struct Stranger {
     source: Option<Source>,
     /// What it says of itself, the first line.
     pub version: String,
-    /// Why.
+    /// Why it is left alone, in words.
     pub why: String,
 }
 

@@ -17,7 +17,6 @@ use crate::scheduler::Goal;
 
 /// Code of a worker whose program ended without it.
 const ORPHANED: i32 = 82;
-/// SIGKILL.
 const KILL: i32 = 9;
 /// Nobody is lost.
 const NONE: u64 = 0;

@@ -51,7 +51,7 @@ pub enum Allocation {
 pub enum Composition {
     /// The longer of both: prefetchers run ahead of the arithmetic.
     Overlap,
-    /// Both.
+    /// Both, one after the other.
     Add,
 }
 
@@ -131,7 +131,7 @@ pub struct Coherent {
 /// What tasks spent their time on, ns over all workers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spent {
-    /// Arithmetic.
+    /// Arithmetic, as if data were at hand.
     pub compute_ns: f64,
     /// Lines, if nobody else had used the machine.
     pub lines_ns: f64,

@@ -37,7 +37,7 @@ impl Mode {
 /// Something that is not there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// What.
+    /// What is missing, in words.
     pub what: String,
     /// What it costs.
     pub costs: &'static str,

@@ -28,7 +28,7 @@ pub enum Timed {
     Read,
     /// Put into memory and a table.
     Fill,
-    /// Mapped.
+    /// Put into one more table: the page was in memory.
     Map,
     /// Slept or spun for somebody else.
     Wait,

@@ -108,7 +108,7 @@ impl Mapped {
         self.base.as_ptr()
     }
 
-    /// Bytes.
+    /// How many bytes it has.
     #[must_use]
     #[allow(clippy::len_without_is_empty, reason = "never empty")]
     pub const fn len(&self) -> usize {

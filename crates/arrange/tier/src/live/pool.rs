@@ -59,7 +59,7 @@ pub enum Side {
     Host,
     /// On all others; on the host if there are none.
     Workers,
-    /// Everywhere.
+    /// On the host and on all others.
     All,
 }
 
@@ -69,7 +69,7 @@ pub enum CallError {
     /// One said why.
     #[error("worker {worker}: {words}")]
     Failed {
-        /// Which.
+        /// Which of the workers.
         worker: u16,
         /// What it said.
         words: String,

@@ -52,7 +52,7 @@ pub struct Config {
     pub fast_bytes: usize,
     /// Pages of a group: 1 to 16, a power of two.
     pub group_pages: usize,
-    /// Workers.
+    /// How many workers.
     pub workers: u16,
     /// Whether they are threads or processes.
     pub tables: Tables,
@@ -85,7 +85,7 @@ pub struct Config {
 /// An actor sends itself a signal when it does something that it did so often before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trap {
-    /// Who.
+    /// Who sends it, to itself.
     pub actor: Actor,
     /// At which step.
     pub step: Timed,

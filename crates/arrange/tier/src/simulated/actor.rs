@@ -54,7 +54,6 @@ impl<'w> Thread<'w> {
         self.parts.set(parts);
     }
 
-    /// Computes.
     pub(super) async fn work(&self, cycles: f64, part: Part) {
         let begin = self.now();
         {

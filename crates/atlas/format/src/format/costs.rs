@@ -61,7 +61,7 @@ pub struct FitRecord {
     pub owner: u16,
     /// The core that read them, or [`super::NONE_U16`] where several did.
     pub asker: u16,
-    /// Start-up.
+    /// Start-up, once for all lines: the value and its interval.
     pub start_ns: [f32; 3],
     /// Each line.
     pub line_ns: [f32; 3],

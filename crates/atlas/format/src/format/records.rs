@@ -362,9 +362,9 @@ pub struct MatrixHeader {
     pub kind: u8,
     /// A [`RegionMode`] or [`TransferKind`].
     pub tag: u8,
-    /// Rows.
+    /// How many rows it has.
     pub rows: u16,
-    /// Columns.
+    /// How many columns it has.
     pub columns: u16,
 }
 

@@ -62,7 +62,7 @@ pub struct Place {
     pub kind: PlaceKind,
     /// To the right.
     pub x: f64,
-    /// Downwards.
+    /// Downwards, in the unit of `x`.
     pub y: f64,
     /// A value that colours it (its latency to the place in question, say).
     pub value: Option<f64>,

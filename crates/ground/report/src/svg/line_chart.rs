@@ -41,7 +41,7 @@ pub struct Axis {
 pub struct Point {
     /// Place on the horizontal axis.
     pub x: f64,
-    /// Value.
+    /// Value there; `None` breaks the line.
     pub y: Option<f64>,
     /// Interval of the value, drawn as a band (lines) or a whisker (dots).
     pub band: Option<(f64, f64)>,

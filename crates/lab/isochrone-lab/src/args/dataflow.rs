@@ -142,10 +142,10 @@ pub(crate) struct JacobiArgs {
     /// Rows of a block.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) rows: u32,
-    /// Columns.
+    /// Columns of the grid.
     #[arg(long, default_value_t = 5000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) columns: u32,
-    /// Sweeps.
+    /// Sweeps over the grid.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) sweeps: u32,
     #[command(flatten)]

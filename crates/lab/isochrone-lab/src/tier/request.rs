@@ -37,7 +37,7 @@ pub(crate) enum Program {
         rows: usize,
         /// Entries of a row, in the mean.
         entries: usize,
-        /// Products.
+        /// How many products.
         iterations: u32,
         /// What it is made from.
         seed: u64,

@@ -17,7 +17,7 @@ pub(crate) enum StructureName {
     #[value(name = "skiplist")]
     #[serde(rename = "skiplist")]
     SkipList,
-    /// EM3D.
+    /// EM3D: electromagnetic waves on a bipartite graph.
     Em3d,
     /// Barnes-Hut N-body.
     BarnesHut,

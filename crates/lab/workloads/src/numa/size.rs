@@ -95,7 +95,7 @@ pub enum Size {
     Jacobi {
         /// The grid.
         grid: Grid,
-        /// Sweeps.
+        /// How often it is swept.
         sweeps: usize,
     },
     /// An image.

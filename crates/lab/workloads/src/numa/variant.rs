@@ -65,7 +65,7 @@ pub enum Variant {
     NoSwitchRoof,
     /// A core keeps 10 lines in flight.
     Outstanding10,
-    /// 40.
+    /// A core keeps 40 lines in flight.
     Outstanding40,
     /// A core keeps 10 near and far lines in flight, and 20 local ones.
     OutstandingFar10,

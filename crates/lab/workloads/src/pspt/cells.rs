@@ -106,7 +106,7 @@ pub struct Cell {
     pub mode: Mode,
     /// Whether workers share cores.
     pub smt: Smt,
-    /// Workers.
+    /// How many workers.
     pub workers: u16,
     /// Pages of a row that were simulated: a strip of the paper's grid.
     pub width: u32,

@@ -24,7 +24,7 @@ pub struct Published {
     pub fault_separated: f64,
     /// With one set of tables, 32 cores.
     pub fault_shared: f64,
-    /// Sweeps.
+    /// Sweeps over the area.
     pub iterations: f64,
     /// Pages of the area: 2 GB of 4 kB.
     pub pages: f64,

@@ -12,7 +12,7 @@ pub struct Row {
     pub id: String,
     /// The paper's, `None` where it only says how it goes.
     pub paper: Option<f64>,
-    /// Ours.
+    /// Our number, simulated.
     pub ours: Option<f64>,
     /// What is allowed, in words.
     pub tolerance: String,

@@ -26,7 +26,7 @@ impl Kernel for Empty {
 pub struct ThreeRanges {
     /// The lines.
     pub lines: Data<u64>,
-    /// Which.
+    /// Which of the lines: two that are read, one that is changed.
     pub chosen: [u8; 3],
 }
 

@@ -17,7 +17,7 @@ pub struct Graph {
     pub pattern: Pattern,
     /// Points of each step.
     pub width: u32,
-    /// Steps.
+    /// How many steps.
     pub steps: u32,
     /// Turns of [`spend`] that each task takes.
     pub turns: u64,

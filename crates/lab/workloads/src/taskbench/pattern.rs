@@ -6,7 +6,7 @@ use core::str::FromStr;
 /// A pattern of dependences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pattern {
-    /// None.
+    /// No dependence at all.
     Trivial,
     /// Itself and both neighbours.
     Stencil1d,

@@ -15,7 +15,7 @@ pub struct Spmv {
     pub rows: usize,
     /// Entries of a row, in the mean.
     pub entries: usize,
-    /// Products.
+    /// How many products are made, one after the other.
     pub iterations: u32,
     /// What the graph is made from.
     pub seed: u64,

@@ -95,7 +95,7 @@ impl MultilineOptions {
 /// One cell to be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Item {
-    /// What.
+    /// What is measured.
     pub measure: Measure,
     /// Participants beside the owner or poller.
     pub n: u32,

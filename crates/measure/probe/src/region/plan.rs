@@ -113,7 +113,7 @@ pub enum RegionPlanError {
     FewLines {
         /// Which region, in the target's order.
         region: usize,
-        /// Lines.
+        /// How many lines it has.
         lines: usize,
     },
     /// The classes are given for another number of regions

@@ -87,7 +87,7 @@ pub enum Schedule {
 /// How much is measured and when it is enough.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// What.
+    /// What is measured.
     pub kind: Kind,
     /// Lines for each pair, at least [`LINES_MIN`].
     pub lines: u32,

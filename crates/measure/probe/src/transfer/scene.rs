@@ -20,7 +20,7 @@ pub enum Operation {
 /// What one core does in one step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// Nothing.
+    /// It does nothing.
     Rest,
     /// Writes 0 into each line, which makes it modified here and invalid elsewhere.
     Write(Vec<LineAddr>),

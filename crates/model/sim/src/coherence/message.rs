@@ -57,7 +57,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Both.
+    /// Both directions, in first.
     pub const ALL: [Self; 2] = [Self::In, Self::Out];
 }
 

@@ -24,9 +24,7 @@ pub enum Lookup {
 /// A protocol for a number of cores.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Rules {
-    /// States.
     pub(super) protocol: Protocol,
-    /// Look-up.
     pub(super) lookup: Lookup,
     /// The socket of each core.
     pub(super) sockets: Vec<u16>,

@@ -12,12 +12,12 @@ use super::spec::Spec;
 pub enum Ended {
     /// A thread's work.
     Work {
-        /// Whose.
+        /// The thread that worked.
         thread: usize,
     },
     /// A time that somebody wanted to be told of.
     Time {
-        /// Who.
+        /// The thread that is told.
         thread: usize,
         /// What was given with it.
         token: u64,

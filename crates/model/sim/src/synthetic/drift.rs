@@ -42,9 +42,9 @@ pub enum Event {
 /// An event and its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scheduled {
-    /// When.
+    /// When it takes effect.
     pub when: When,
-    /// What.
+    /// What happens then.
     pub event: Event,
 }
 
@@ -55,7 +55,7 @@ pub struct Applied {
     pub at_s: f64,
     /// Loads timed before it.
     pub at_sample: u64,
-    /// What.
+    /// What has happened.
     pub event: Event,
 }
 

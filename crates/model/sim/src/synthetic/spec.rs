@@ -49,7 +49,7 @@ pub struct SyntheticSpec {
 pub struct RegionUnits {
     /// Slices or directories.
     pub slices: Vec<u16>,
-    /// Controllers.
+    /// Memory controllers.
     pub controllers: Vec<u16>,
 }
 

@@ -38,7 +38,7 @@ pub struct TransferCosts {
 /// Equation (1) of the CLa paper: `T(n, N) = q + oN + cnN` for `N` lines and `n` readers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MultiLine {
-    /// Start-up.
+    /// Start-up, once for all lines.
     pub q_cycles: f64,
     /// Each line.
     pub o_cycles: f64,
@@ -118,7 +118,7 @@ pub struct Transfer {
     pub owner: CoreId,
     /// The core that wants it.
     pub asker: CoreId,
-    /// Which.
+    /// The line that is wanted.
     pub line: LineAddr,
     /// Its state at the owner's.
     pub state: LineState,

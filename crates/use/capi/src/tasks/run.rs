@@ -36,7 +36,7 @@ pub struct IsochroneTasksCounts {
     pub remote_bytes: u64,
     /// Tasks taken from other regions.
     pub steals: u64,
-    /// 0.
+    /// Always 0 so far.
     pub reserved: [u64; 2],
 }
 

@@ -13,9 +13,9 @@ pub use share::{Share, parse_growth, parse_part};
 pub enum ColourChoice {
     /// On a terminal only.
     Auto,
-    /// Always.
+    /// Into files too.
     Always,
-    /// Never.
+    /// Not even on a terminal.
     Never,
 }
 

@@ -13,7 +13,7 @@ use serde::Serialize;
 /// Objects and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Count {
-    /// Objects.
+    /// How many objects.
     pub objects: u64,
     /// Their bytes.
     pub bytes: u64,

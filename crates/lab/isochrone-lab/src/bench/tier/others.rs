@@ -14,7 +14,6 @@ use crate::tier::request::{Answer, Policy, Program, Request, Tables};
 
 /// Entries of a row of the sparse matrix, in the mean.
 const ENTRIES: usize = 16;
-/// Products.
 const PRODUCTS: u32 = 8;
 /// Rows of a tile: 128 KiB of it.
 const WIDTH: usize = 128;

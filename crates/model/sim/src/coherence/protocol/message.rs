@@ -57,7 +57,7 @@ pub enum Found {
 /// In which state a requester ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Grant {
-    /// Shared.
+    /// Shared, not to be written.
     Shared,
     /// Shared, and the one that forwards.
     Forward,
@@ -70,7 +70,7 @@ pub enum Grant {
 /// What is said. `fresh` stands for the data: whether it is what the last store wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Word {
-    /// HREQ.
+    /// HREQ: a line is wanted.
     Request {
         /// Who wants the line.
         node: u8,
@@ -96,7 +96,7 @@ pub enum Word {
         /// To whom.
         node: u8,
     },
-    /// SNP.
+    /// SNP: a holder is asked for its copy.
     Snoop {
         /// What is asked.
         kind: SnoopKind,
@@ -117,7 +117,7 @@ pub enum Word {
         /// The completion, where it rides on the data.
         grant: Option<Grant>,
     },
-    /// NDR.
+    /// NDR: the requester may go on.
     Complete {
         /// The requester's state.
         grant: Grant,
@@ -126,7 +126,7 @@ pub enum Word {
     },
     /// NDR: a write back has arrived, or a [`Self::Forwarded`] was noted.
     Acknowledge {
-        /// Whose.
+        /// The node that wrote back or forwarded.
         node: u8,
     },
     /// The requester has everything. A device of the model, in place of QPI's conflict phase: no class,
@@ -137,9 +137,9 @@ pub enum Word {
 /// A message on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Message {
-    /// From.
+    /// Who sent it.
     pub from: Agent,
-    /// To.
+    /// Who gets it.
     pub to: Agent,
     /// What it says.
     pub word: Word,
