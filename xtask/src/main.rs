@@ -15,8 +15,9 @@ use anyhow::{Result, bail};
 
 const HELP: &str = "\
 cargo xtask ci     everything that the gate checks: tidy, format, lints, build, fuzz targets, tests, docs
-cargo xtask tidy [--draw]  the rules of the house alone (floors and arrows, unsafe, environment, file heads, line
-                   lengths, the picture in ARCHITECTURE.md, which --draw draws)
+cargo xtask tidy [--draw | --circles]  the rules of the house alone (floors and arrows, unsafe, environment, file heads,
+                   line lengths, circles of files, which --circles lists, the picture in ARCHITECTURE.md, which
+                   --draw draws)
 cargo xtask install PREFIX  libisochrone for programs in C: header, shared and static library, package file
 cargo xtask peer   our line transfers beside those of core-to-core-latency, fresh processes in turns
 cargo xtask safety [--json FILE] [NAME ...]  real programs with and without libisochrone_malloc.so

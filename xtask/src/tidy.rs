@@ -1,11 +1,14 @@
 //! The rules of the house that a compiler does not check: which crate may stand on which, what stands in which room,
-//! how a file begins, how long a line is, and that the picture of the house and the code in CONTRIBUTING.md are true.
+//! how a file begins, how long a line is, which files take from each other, and that the picture of the house and the
+//! code in CONTRIBUTING.md are true.
 
 mod arrows;
 mod bare;
+mod circles;
 mod code;
 mod files;
 mod members;
+mod modules;
 mod picture;
 mod quotes;
 mod rooms;
@@ -14,13 +17,15 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-/// Checks every rule and reports all breaches at once; with `--draw`, draws the picture of the floors before that.
+/// Checks every rule and reports all breaches at once; before that, `--draw` draws the picture of the floors and
+/// `--circles` lists all circles of files.
 pub(crate) fn run(root: &Path, mut words: impl Iterator<Item = String>) -> Result<()> {
     let members = members::of(root)?;
     match words.next().as_deref() {
         Some("--draw") => picture::draw(root, &members)?,
         None => {}
-        Some(other) => bail!("unknown word {other:?}: cargo xtask tidy [--draw]"),
+        Some("--circles") => say(&circles::shown(root, &members)?),
+        Some(other) => bail!("unknown word {other:?}: cargo xtask tidy [--draw | --circles]"),
     }
     let mut breaches = Vec::new();
     arrows::check(&members, &mut breaches);
@@ -28,10 +33,16 @@ pub(crate) fn run(root: &Path, mut words: impl Iterator<Item = String>) -> Resul
     picture::check(root, &members, &mut breaches)?;
     quotes::check(root, &mut breaches)?;
     let sources = files::sources(root)?;
+    circles::check(root, &members, &mut breaches)?;
     for source in &sources {
         files::check(source, &mut breaches);
     }
     rooms::check(&sources, &mut breaches);
     crate::readings::check(root, &mut breaches)?;
     if breaches.is_empty() { Ok(()) } else { bail!("tidy:\n{}", breaches.join("\n")) }
+}
+
+#[allow(clippy::print_stdout, reason = "a list that was asked for")]
+fn say(text: &str) {
+    print!("{text}");
 }

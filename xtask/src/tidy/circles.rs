@@ -1,0 +1,236 @@
+//! Circles of files, of which there may only be fewer.
+//!
+//! The rule: a file takes from another file of its crate when a path in it leads there. A path begins with `crate`,
+//! `super`, `self`, a module or an imported name, in a `use` or in the code, also where a macro is called. It leads to
+//! the file that declares the thing: whoever only shows it further (`pub use`) is passed through. A file lies in a
+//! circle when, from one file to the next, it takes from itself. Tests are left out, and so are methods of traits,
+//! which no path names.
+//!
+//! Counted are the files that lie in circles, not the circles: so a large circle that is cut in two counts as less.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+use super::members::Member;
+use super::modules::{Modules, Ties};
+
+/// How many files of a crate lie in circles. The number may only fall; crates without a row have none.
+const CIRCLES: &[(&str, usize)] = &[
+    ("stats", 2),
+    ("os", 5),
+    ("host", 5),
+    ("atlas-store", 3),
+    ("decode", 6),
+    ("sim", 9),
+    ("placement", 2),
+    ("probe", 6),
+    ("alloc", 15),
+    ("cla", 26),
+    ("malloc", 10),
+    ("tasks", 36),
+    ("mpi", 2),
+    ("tier", 21),
+    ("capi", 3),
+    ("cli", 19),
+    ("workloads", 12),
+    ("papers", 26),
+    ("lab", 46),
+];
+
+/// The table's place, for messages.
+const TABLE: &str = "CIRCLES in xtask/src/tidy/circles.rs";
+
+/// Checks every crate against the table.
+pub(super) fn check(root: &Path, members: &[Member], breaches: &mut Vec<String>) -> Result<()> {
+    for member in members {
+        let allowed = CIRCLES.iter().find(|(name, _)| *name == member.name);
+        let allowed = allowed.map_or(0, |(_, files)| *files);
+        breaches.extend(judged(&member.name, &found(root, member)?, allowed));
+    }
+    for (name, _) in CIRCLES.iter().filter(|(name, _)| members.iter().all(|m| m.name != *name)) {
+        breaches.push(format!("there is no crate {name}: take it off {TABLE}"));
+    }
+    Ok(())
+}
+
+/// All circles with what ties them, in words.
+pub(super) fn shown(root: &Path, members: &[Member]) -> Result<String> {
+    let mut text = String::new();
+    for member in members {
+        let circles = found(root, member)?;
+        if !circles.is_empty() {
+            text.push_str(&format!("{}: {}\n", member.name, words(&circles)));
+        }
+    }
+    Ok(text)
+}
+
+/// A circle: its files, and the ties between them.
+#[derive(Debug, PartialEq, Eq)]
+struct Circle {
+    files: BTreeSet<PathBuf>,
+    ties: Ties,
+}
+
+fn judged(name: &str, circles: &[Circle], allowed: usize) -> Option<String> {
+    let files: usize = circles.iter().map(|circle| circle.files.len()).sum();
+    match files {
+        _ if files > allowed => Some(format!(
+            "{name}: {files} files lie in circles, and {allowed} may, says {TABLE}: {}",
+            words(circles)
+        )),
+        _ if files < allowed => Some(format!(
+            "{name}: {files} files lie in circles, and {allowed} may: lower the number in {TABLE}"
+        )),
+        _ => None,
+    }
+}
+
+fn words(circles: &[Circle]) -> String {
+    let mut text = format!("{} circles", circles.len());
+    for circle in circles {
+        text.push_str(&format!("\n  of {} files", circle.files.len()));
+        for ((from, to), names) in &circle.ties {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            text.push_str(&format!(
+                "\n    {} takes from {}: {}",
+                from.display(),
+                to.display(),
+                names.join(", ")
+            ));
+        }
+    }
+    text
+}
+
+/// The circles of a crate.
+fn found(root: &Path, member: &Member) -> Result<Vec<Circle>> {
+    let mut ties = Ties::new();
+    for entry in ["src/lib.rs", "src/main.rs"] {
+        let entry = root.join(&member.folder).join(entry);
+        if entry.is_file() {
+            ties.extend(Modules::of(&entry)?.ties());
+        }
+    }
+    let within = |path: PathBuf| path.strip_prefix(root).map_or(path.clone(), Path::to_path_buf);
+    let ties = ties.into_iter().map(|((from, to), names)| ((within(from), within(to)), names));
+    Ok(circles(&ties.collect()))
+}
+
+/// Files that reach each other are in one circle.
+fn circles(ties: &Ties) -> Vec<Circle> {
+    let mut next: BTreeMap<&Path, BTreeSet<&Path>> = BTreeMap::new();
+    for (from, to) in ties.keys() {
+        next.entry(from).or_default().insert(to);
+    }
+    let reached = |from: &Path| {
+        let mut seen = BTreeSet::new();
+        let mut ahead: Vec<&Path> = next.get(from).into_iter().flatten().copied().collect();
+        while let Some(file) = ahead.pop() {
+            if seen.insert(file) {
+                ahead.extend(next.get(file).into_iter().flatten());
+            }
+        }
+        seen
+    };
+    let all: BTreeMap<&Path, BTreeSet<&Path>> =
+        next.keys().map(|file| (*file, reached(file))).collect();
+    let back = |file: &Path, to: &Path| all.get(file).is_some_and(|seen| seen.contains(to));
+    let mut found: Vec<Circle> = Vec::new();
+    for (file, seen) in &all {
+        let known = found.iter().any(|circle| circle.files.contains(*file));
+        if known || !seen.contains(file) {
+            continue;
+        }
+        let files: BTreeSet<PathBuf> =
+            seen.iter().filter(|to| back(to, file)).map(|to| to.to_path_buf()).collect();
+        let inside = |(from, to): &(PathBuf, PathBuf)| files.contains(from) && files.contains(to);
+        let ties = ties.iter().filter(|(tie, _)| inside(tie));
+        found.push(Circle { ties: ties.map(|(t, n)| (t.clone(), n.clone())).collect(), files });
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// The circles of a crate of these files, as names of files.
+    fn told(files: &[(&str, &str)]) -> Vec<Vec<String>> {
+        let tree = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let file = tree.path().join("src").join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        }
+        let member = Member {
+            name: "a".to_owned(),
+            folder: PathBuf::new(),
+            stands_on: BTreeSet::new(),
+            tested_with: BTreeSet::new(),
+        };
+        let name = |file: &PathBuf| file.strip_prefix("src").unwrap().display().to_string();
+        let circles = found(tree.path(), &member).unwrap();
+        circles.iter().map(|circle| circle.files.iter().map(name).collect()).collect()
+    }
+
+    #[test]
+    fn files_that_take_from_each_other_lie_in_a_circle() {
+        let lib = ("lib.rs", "mod a; mod b; mod c;");
+        let c = ("c.rs", "pub struct C;");
+        let pair = [["a.rs".to_owned(), "b.rs".to_owned()].to_vec()];
+        let b = ("b.rs", "use super::a::A; use crate::c::C; pub struct B(A, C);");
+        assert_eq!(told(&[lib, c, b, ("a.rs", "use crate::b::B; pub struct A(B);")]), pair);
+        assert_eq!(told(&[lib, c, b, ("a.rs", "pub struct A(super::b::B);")]), pair);
+        assert_eq!(
+            told(&[lib, c, b, ("a.rs", "pub struct A; fn f() { say!(crate::b::B) }")]),
+            pair
+        );
+        for none in [
+            "pub struct A; #[cfg(test)] mod tests { use crate::b::B; }",
+            "pub struct A; impl A { #[cfg(test)] fn f(_: crate::b::B) {} }",
+            "pub struct A; #[cfg(all(test, loom))] use crate::b::B;",
+            "pub struct A; // use crate::b::B;",
+            "use other::b::B; pub struct A(B);",
+            "pub struct A; pub(in crate::b) struct Inner; fn f(b: u8) -> u8 { b }",
+        ] {
+            assert_eq!(told(&[lib, c, b, ("a.rs", none)]), Vec::<Vec<String>>::new(), "{none}");
+        }
+    }
+
+    #[test]
+    fn who_shows_something_further_is_passed_through() {
+        let lib = ("lib.rs", "mod room;");
+        let a = ("room/a.rs", "use super::B; pub struct A(B);");
+        let facade = "mod a; mod b; pub use a::A; pub use b::*;";
+        let none = Vec::<Vec<String>>::new();
+        assert_eq!(told(&[lib, a, ("room/mod.rs", facade), ("room/b.rs", "pub struct B;")]), none);
+        let two = [["room/a.rs".to_owned(), "room/b.rs".to_owned()].to_vec()];
+        let back = ("room/b.rs", "use crate::room; pub struct B; fn f(_: room::A) {}");
+        assert_eq!(told(&[lib, a, ("room/mod.rs", facade), back]), two);
+        // A room that uses what it shows is itself in the circle, where the shown needs the room.
+        let user = "mod a; mod b; pub use a::A; pub use b::B; pub struct C(A);";
+        let a = ("room/a.rs", "use super::C; pub struct A(Box<C>);");
+        let room = [["room/a.rs".to_owned(), "room/mod.rs".to_owned()].to_vec()];
+        assert_eq!(told(&[lib, a, ("room/mod.rs", user), ("room/b.rs", "pub struct B;")]), room);
+    }
+
+    #[test]
+    fn the_number_may_only_fall() {
+        let path = |name: &str| PathBuf::from(name);
+        let ties: Ties = [("a", "b"), ("b", "a"), ("b", "c"), ("d", "d2"), ("d2", "d")]
+            .map(|(from, to)| ((path(from), path(to)), BTreeSet::from(["X".to_owned()])))
+            .into();
+        let found = circles(&ties);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert_eq!(judged("x", &found, 4), None);
+        let more = judged("x", &found, 3).unwrap();
+        assert!(more.starts_with("x: 4 files lie in circles, and 3 may"), "{more}");
+        assert!(more.contains("a takes from b: X") && !more.contains("from c"), "{more}");
+        assert!(judged("x", &found, 5).unwrap().contains("lower the number"));
+    }
+}
