@@ -12,6 +12,7 @@ mod modules;
 mod picture;
 mod quotes;
 mod rooms;
+mod tuples;
 
 use std::path::Path;
 
@@ -23,8 +24,8 @@ pub(crate) fn run(root: &Path, mut words: impl Iterator<Item = String>) -> Resul
     let members = members::of(root)?;
     match words.next().as_deref() {
         Some("--draw") => picture::draw(root, &members)?,
-        None => {}
         Some("--circles") => say(&circles::shown(root, &members)?),
+        None => {}
         Some(other) => bail!("unknown word {other:?}: cargo xtask tidy [--draw | --circles]"),
     }
     let mut breaches = Vec::new();
@@ -32,12 +33,13 @@ pub(crate) fn run(root: &Path, mut words: impl Iterator<Item = String>) -> Resul
     bare::check(root, &members, &mut breaches)?;
     picture::check(root, &members, &mut breaches)?;
     quotes::check(root, &mut breaches)?;
-    let sources = files::sources(root)?;
     circles::check(root, &members, &mut breaches)?;
+    let sources = files::sources(root)?;
     for source in &sources {
         files::check(source, &mut breaches);
     }
     rooms::check(&sources, &mut breaches);
+    tuples::check(&sources, &mut breaches);
     crate::readings::check(root, &mut breaches)?;
     if breaches.is_empty() { Ok(()) } else { bail!("tidy:\n{}", breaches.join("\n")) }
 }
