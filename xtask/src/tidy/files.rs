@@ -66,6 +66,23 @@ pub(super) fn wide_lines(text: &str) -> Vec<usize> {
     numbered.map(|(number, _)| number + 1).collect()
 }
 
+/// Comments of one word that document something, from 1. A link, code and the place of a definition are more than
+/// a word.
+pub(super) fn one_word_comments(text: &str) -> Vec<usize> {
+    let lines: Vec<Option<&str>> =
+        text.lines().map(|line| line.trim_start().strip_prefix("///")).collect();
+    let documents = |at: usize| lines.get(at).is_some_and(Option::is_some);
+    let one_word = |at: &usize| {
+        let alone = !documents(at + 1) && !(*at > 0 && documents(at - 1));
+        alone && lines[*at].is_some_and(|comment| is_a_word(comment.trim()))
+    };
+    (0..lines.len()).filter(one_word).map(|at| at + 1).collect()
+}
+
+fn is_a_word(comment: &str) -> bool {
+    !comment.contains([' ', '`', '/']) && !comment.is_empty()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,5 +113,25 @@ mod tests {
         assert!(wide_lines(&line("", 117)).is_empty());
         assert!(wide_lines(&line("http://", 200)).is_empty());
         assert_eq!(wide_lines(&line("", 118)), [2]);
+    }
+
+    #[test]
+    fn one_word_documents_nothing() {
+        for text in
+            ["/// Pages.\npages: u32,", "x\n    /// Both.\n    #[must_use]\n    pub fn and() {}"]
+        {
+            assert_eq!(one_word_comments(text).len(), 1, "{text}");
+        }
+        for text in [
+            "/// Pages of a group.",
+            "/// Pages.\n///\n/// More.",
+            "/// More\n/// pages.",
+            "/// [`Pages`].",
+            "/// include/uapi/linux/io_uring.h",
+            "// Pages.",
+            "//! Pages.",
+        ] {
+            assert!(one_word_comments(text).is_empty(), "{text}");
+        }
     }
 }
