@@ -1,4 +1,4 @@
-//! Which base a core wears: identified at use, in a millisecond, from pages whose codes are known.
+//! The current base of a core: identified at use, in a millisecond, from pages whose codes are known.
 //!
 //! Keys and classes belong to pages and stay; the base belongs to wherever the host runs the
 //! vCPU now, and changes when it moves. So before a core's latencies are used, some lines of
@@ -24,7 +24,7 @@ const IDENTIFY_SAMPLES: usize = 2048;
 const MEASURE_S: f64 = 0.012;
 /// Looks for a new base that is seen twice before the last one is taken as it is.
 const STEADY_LOOKS: u64 = 5;
-/// Share of what is seen that a known base must explain to be the one worn.
+/// Share of what is seen that a known base must explain to be the current one.
 pub(super) const IS_BASE: f64 = 0.95;
 
 /// Pages with known codes, spread over the arena.
@@ -52,7 +52,7 @@ impl ReferenceBlock {
     }
 }
 
-/// Where the reference pages lie within their classes, in the base that is worn now.
+/// Where the reference pages lie within their classes, in the current base.
 #[derive(Clone, Debug)]
 pub struct PageMeans {
     /// For each page, in the order in which their codes were learnt: cycles beyond its class.
@@ -359,14 +359,14 @@ pub fn resemblance(a: &[Vec<f64>], b: &[Vec<f64>]) -> f64 {
 
 /// What [`identify`] found.
 #[derive(Clone, Debug)]
-pub enum Worn {
+pub enum CurrentBase {
     /// Base number of the dictionary.
     Known(usize),
     /// None of them; this is what the core sees now.
     New(Sight),
 }
 
-/// Finds the base that `core` wears, among `bases`, or measures it. A base that is in no
+/// Finds the current base of `core`, among `bases`, or measures it. A base that is in no
 /// dictionary is believed once a second look sees it again: one look may have straddled a move.
 ///
 /// # Errors
@@ -379,24 +379,24 @@ pub fn identify(
     learnt: &Learnt,
     bases: &[Vec<Vec<f64>>],
     seed: u64,
-) -> Result<Worn, TargetError> {
+) -> Result<CurrentBase, TargetError> {
     let mut known = bases.to_vec();
     let mut last = None;
     for attempt in 0..STEADY_LOOKS {
         let seed = derive_seed(seed, 1 << 20 | attempt);
         match identify_once(target, core, level, references, learnt, &known, seed)? {
-            Worn::Known(i) => match last {
-                Some(sight) if i == bases.len() => return Ok(Worn::New(sight)),
-                _ => return Ok(Worn::Known(i)),
+            CurrentBase::Known(i) => match last {
+                Some(sight) if i == bases.len() => return Ok(CurrentBase::New(sight)),
+                _ => return Ok(CurrentBase::Known(i)),
             },
-            Worn::New(sight) => {
+            CurrentBase::New(sight) => {
                 known.truncate(bases.len());
                 known.push(sight.patterns.clone());
                 last = Some(sight);
             }
         }
     }
-    last.map(Worn::New).ok_or_else(|| TargetError::Unsupported("no look was taken".into()))
+    last.map(CurrentBase::New).ok_or_else(|| TargetError::Unsupported("no look was taken".into()))
 }
 
 fn identify_once(
@@ -407,7 +407,7 @@ fn identify_once(
     learnt: &Learnt,
     bases: &[Vec<Vec<f64>>],
     seed: u64,
-) -> Result<Worn, TargetError> {
+) -> Result<CurrentBase, TargetError> {
     let end = target.seconds() + MEASURE_S;
     let mut look = Look::new(learnt);
     for batch in 0_u64.. {
@@ -422,10 +422,10 @@ fn identify_once(
             .map(|(i, base)| (seen.likeness(base), i))
             .max_by(|a, b| a.0.total_cmp(&b.0));
         match best {
-            Some((likeness, i)) if likeness >= IS_BASE => return Ok(Worn::Known(i)),
+            Some((likeness, i)) if likeness >= IS_BASE => return Ok(CurrentBase::Known(i)),
             _ if target.seconds() > end => {
                 let pages = look.page_means(&references.addresses());
-                return Ok(Worn::New(Sight {
+                return Ok(CurrentBase::New(Sight {
                     patterns: seen.denoised(learnt),
                     pages,
                     noise: seen.noise,

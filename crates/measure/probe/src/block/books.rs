@@ -1,8 +1,8 @@
-//! Codebooks for decoding: a judge's base with the codes that are answers and how likely each is.
+//! Codebooks for decoding: a decoding core's base with the codes that are answers and how likely each is.
 
 use isochrone_atlas::{Codebook, PatternTable, Period, TABLE_ENTRIES};
 
-use super::judges::{DecodePlan, Judge};
+use super::decoding_core::{DecodePlan, DecodingCore};
 use super::learn::{Learnt, join_code, spread};
 use super::number::f32_of;
 use crate::target::TargetError;
@@ -14,11 +14,14 @@ pub(super) const SAME_DISTANCE: f64 = 0.04;
 /// scores of a window.
 pub(super) const ROWS_BYTES: usize = 1 << 20;
 
-/// A judge's base, ready to be decoded in.
-pub(super) fn codebook(plan: &DecodePlan<'_>, judge: &Judge) -> Result<Codebook, TargetError> {
+/// A decoding core's base, ready to be decoded in.
+pub(super) fn codebook(
+    plan: &DecodePlan<'_>,
+    decoding_core: &DecodingCore,
+) -> Result<Codebook, TargetError> {
     let learnt = plan.learnt;
     let stored: Vec<Vec<f32>> =
-        judge.patterns.iter().map(|p| p.iter().map(|v| f32_of(*v)).collect()).collect();
+        decoding_core.patterns.iter().map(|p| p.iter().map(|v| f32_of(*v)).collect()).collect();
     let shares = shares(learnt);
     let period = u16::try_from(learnt.period).ok().and_then(Period::from_lines);
     PatternTable::new(period.unwrap_or(Period::Lines64), stored.iter().map(Vec::as_slice))
@@ -29,17 +32,17 @@ pub(super) fn codebook(plan: &DecodePlan<'_>, judge: &Judge) -> Result<Codebook,
         .map_err(|e| TargetError::Unsupported(format!("the learnt form cannot be decoded: {e}")))
 }
 
-/// For each code the one that stands for it: keys alike, and classes that none of the judges can
+/// For each code the one that stands for it: keys alike, and classes that none of the decoding cores can
 /// tell apart where they run now.
-pub(super) fn canonical_codes(learnt: &Learnt, judges: &[Judge]) -> Vec<u16> {
+pub(super) fn canonical_codes(learnt: &Learnt, decoding_cores: &[DecodingCore]) -> Vec<u16> {
     if learnt.period != 64 {
         return learnt.canonical_key.iter().map(|key| u16::from(*key)).collect();
     }
     let alike = |a: usize, b: usize| {
-        judges.iter().all(|judge| {
-            let pairs = judge.patterns[a].iter().zip(&judge.patterns[b]);
+        decoding_cores.iter().all(|decoding_core| {
+            let pairs = decoding_core.patterns[a].iter().zip(&decoding_core.patterns[b]);
             let square = pairs.map(|(x, y)| (x - y).powi(2)).sum::<f64>() / 64.0;
-            square <= SAME_DISTANCE * spread(&judge.patterns)
+            square <= SAME_DISTANCE * spread(&decoding_core.patterns)
         })
     };
     (0..learnt.classes())

@@ -14,7 +14,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::base::ReferenceBlock;
 use super::books::{ROWS_BYTES, codebook};
-pub use super::judges::{DecodePlan, Judge};
+pub use super::decoding_core::{DecodePlan, DecodingCore};
 use super::lines::MAX_LINES;
 use crate::target::{Target, TargetError};
 
@@ -74,7 +74,7 @@ pub(super) fn decode(
         if engine.is_between_rounds() && !keep_going() {
             break;
         }
-        loads.core = plan.judges[engine.turn()].core;
+        loads.core = plan.decoding_cores[engine.turn()].core;
         match engine.advance(&mut loads, &mut work, u64::MAX)? {
             Step::Went | Step::Paused => {}
             Step::Elsewhere(count) => {
@@ -109,11 +109,11 @@ impl Room for Heap {
 }
 
 /// The engine as `map` uses it: lines chosen for each page, whole rounds at once, and a megabyte of rows for
-/// each judge.
+/// each decoding core.
 fn engine_for(plan: &DecodePlan<'_>, pages: usize) -> Result<Engine<Heap>, TargetError> {
     let layout = Layout {
         window: plan.window.min(pages).max(1),
-        slots: plan.judges.len(),
+        slots: plan.decoding_cores.len(),
         classes: plan.learnt.classes(),
         period: plan.learnt.period,
         rows_bytes: ROWS_BYTES,
@@ -259,9 +259,13 @@ impl<'a> Work<'a> {
     ) -> Result<Self, TargetError> {
         let (part, parts) = plan.part;
         let references = plan.references.blocks(plan.seed).into_iter().skip(part).step_by(parts);
-        let books = plan.judges.iter().map(|judge| codebook(plan, judge));
+        let books = plan.decoding_cores.iter().map(|decoding_core| codebook(plan, decoding_core));
         Ok(Self {
-            bases: plan.judges.iter().map(|judge| Base(&judge.patterns)).collect(),
+            bases: plan
+                .decoding_cores
+                .iter()
+                .map(|decoding_core| Base(&decoding_core.patterns))
+                .collect(),
             others: plan.others.iter().map(|patterns| Base(patterns)).collect(),
             books: books.collect::<Result<_, _>>()?,
             first_lines,
@@ -296,11 +300,11 @@ impl<'a> Pages for Work<'a> {
     }
 
     fn judges(&self) -> usize {
-        self.plan.judges.len()
+        self.plan.decoding_cores.len()
     }
 
     fn judge(&self, nth: usize) -> (CoreId, u32) {
-        (self.plan.judges[nth].core, u32::try_from(nth).unwrap_or(u32::MAX))
+        (self.plan.decoding_cores[nth].core, u32::try_from(nth).unwrap_or(u32::MAX))
     }
 
     fn base(&self, nth: usize) -> &Base<'a> {

@@ -6,7 +6,7 @@ use isochrone_units::{CoreId, LINES_PER_PAGE, PageAddr};
 
 use super::base::{IS_BASE, resemblance};
 use super::decode::WINDOW;
-use super::judges::Judge;
+use super::decoding_core::DecodingCore;
 use super::learn::{patterns_for, split_code};
 use super::level::LevelRun;
 use super::number::f32_of;
@@ -28,14 +28,14 @@ const HISTOGRAM_LINES: usize = 4096;
 
 impl LevelRun<'_> {
     /// Held-out pages: decoded from their probe lines, then timed in full from every core. What
-    /// was measured across a move of a judge is dropped and done again: where two controllers are
-    /// equally far from all judges, nothing tells their pages apart, and a map is scored in the
-    /// bases that it was decoded in. Also returns the cores that wore a base which no look had
+    /// was measured across a move of a decoding core is dropped and done again: where two controllers are
+    /// equally far from all decoding cores, nothing tells their pages apart, and a map is scored in the
+    /// bases that it was decoded in. Also returns the cores whose current base no look had
     /// seen: pages that were one class in all bases seen before may be two in that one.
     pub(super) fn score_all(&mut self) -> Result<(Vec<Quality>, Vec<CoreId>), TargetError> {
         for attempt in 1.. {
             let frames = self.frames(&self.heldout.clone());
-            let (decoded, judges) = self.decode_heldout()?;
+            let (decoded, decoding_cores) = self.decode_heldout()?;
             let (mut quality, mut strangers) = (Vec::new(), Vec::new());
             for core in self.cores.clone() {
                 if !self.watch.keep_going() {
@@ -57,14 +57,14 @@ impl LevelRun<'_> {
                 self.heldout.retain(|page| gone.iter().all(|g| block(g) != block(page)));
                 continue;
             }
-            if last || !strangers.is_empty() || self.still_worn(&judges)? {
+            if last || !strangers.is_empty() || self.still_current(&decoding_cores)? {
                 return Ok((quality, strangers));
             }
         }
         unreachable!("the last attempt returns")
     }
 
-    fn decode_heldout(&mut self) -> Result<(Vec<u16>, Vec<Judge>), TargetError> {
+    fn decode_heldout(&mut self) -> Result<(Vec<u16>, Vec<DecodingCore>), TargetError> {
         if self.learnt.form != Form::Pattern {
             return Ok((vec![0; self.heldout.len()], Vec::new()));
         }
@@ -76,7 +76,7 @@ impl LevelRun<'_> {
         let found = self.decode_resuming(&firsts)?;
         // A page that was lost to moves every time is scored as the first code: mostly wrong.
         let codes = found.codes[before.len()..].iter().map(|c| c.unwrap_or(0)).collect();
-        Ok((codes, found.judges))
+        Ok((codes, found.decoding_cores))
     }
 
     /// Pages to decode before the held-out ones. Alone these would all wait until the offset is known, with
@@ -148,7 +148,7 @@ impl LevelRun<'_> {
             Some((share, i)) if share >= IS_BASE => i,
             _ => {
                 let number = self.keep_base(core, now.to_vec(), 0);
-                self.wear(core, number);
+                self.note_base(core, number);
                 usize::from(number)
             }
         }

@@ -1,12 +1,12 @@
 //! One level of the block experiment: time the training pages from every core, learn form, codes and
-//! bases from them, and keep the book of which base each core wears.
+//! bases from them, and keep the book of current bases.
 
 use isochrone_atlas::{Noise, Penalties};
 use isochrone_atlas_store::contents::{Base, DriftEvent, Form, LevelMap, Quality};
 use isochrone_stats::derive_seed;
 use isochrone_units::{CoreId, LINES_PER_PAGE, Level, LineAddr, PageAddr};
 
-use super::base::{IS_BASE, References, Sight, Worn, identify, resemblance, retry};
+use super::base::{CurrentBase, IS_BASE, References, Sight, identify, resemblance, retry};
 use super::learn::{Learnt, learn, patterns_for, split_by};
 use super::lines::choose_lines;
 use super::number::f32_of;
@@ -46,7 +46,7 @@ pub(super) struct LevelRun<'a> {
     pub(super) outgrown: bool,
     pub(super) learnt: Learnt,
     pub(super) bases: Vec<(Base, Vec<Vec<f64>>)>,
-    pub(super) worn: Vec<Option<u16>>,
+    pub(super) current: Vec<Option<u16>>,
     pub(super) references: References,
     pub(super) noise: f64,
     pub(super) penalties: Penalties,
@@ -67,7 +67,7 @@ impl<'a> LevelRun<'a> {
     ) -> Self {
         let cores = target.cores().to_vec();
         let (training, heldout) = plan.choose_pages(target.pages(), level);
-        let worn = vec![None; cores.len()];
+        let current = vec![None; cores.len()];
         Self {
             target,
             plan,
@@ -82,7 +82,7 @@ impl<'a> LevelRun<'a> {
             outgrown: false,
             learnt: Learnt::nothing(),
             bases: Vec::new(),
-            worn,
+            current,
             references: References::default(),
             noise: 0.0,
             penalties: Noise::heavy_tailed(1.0).into(),
@@ -172,7 +172,7 @@ impl<'a> LevelRun<'a> {
         Ok(())
     }
 
-    /// Times the training pages from a core, in whatever base it wears now.
+    /// Times the training pages from a core, in its current base, whichever that is.
     fn look(&mut self, core: CoreId) -> Result<(), TargetError> {
         self.watch.step(&format!("{}: learning what {core} sees", self.level));
         let rounds = self.time_training(core)?;
@@ -200,7 +200,7 @@ impl<'a> LevelRun<'a> {
         for (core, stretch) in std::mem::take(&mut self.looks) {
             let patterns = patterns_for(&stretch, &self.learnt, &self.learnt.codes);
             let number = self.keep_base(core, patterns, stretch.rounds);
-            self.wear(core, number);
+            self.note_base(core, number);
             self.looks.push((core, stretch));
         }
         self.references = References::new(&self.training, &self.learnt);
@@ -304,9 +304,9 @@ impl<'a> LevelRun<'a> {
         u16::try_from(self.bases.len() - 1).unwrap_or(u16::MAX)
     }
 
-    pub(super) fn wear(&mut self, core: CoreId, number: u16) {
+    pub(super) fn note_base(&mut self, core: CoreId, number: u16) {
         if let Some(place) = self.cores.iter().position(|c| *c == core) {
-            self.worn[place] = Some(number);
+            self.current[place] = Some(number);
         }
     }
 
@@ -316,7 +316,7 @@ impl<'a> LevelRun<'a> {
         pages.iter().step_by(step).map(|p| p.line(0)).collect()
     }
 
-    /// Makes sure that the base which `core` wears is the one noted; names a change.
+    /// Makes sure that the current base of `core` is the one noted; names a change.
     pub(super) fn ensure_base(&mut self, core: CoreId) -> Result<usize, TargetError> {
         let begin = self.target.seconds();
         let dictionary: Vec<Vec<Vec<f64>>> = self.bases.iter().map(|b| b.1.clone()).collect();
@@ -324,17 +324,17 @@ impl<'a> LevelRun<'a> {
         let level = self.level;
         let references = &self.references;
         let target = &mut *self.target;
-        let worn =
+        let current =
             retry(|| identify(target, core, level, references, &self.learnt, &dictionary, seed))?;
-        let number = match worn {
-            Worn::Known(i) => u16::try_from(i).unwrap_or(u16::MAX),
-            Worn::New(sight) => {
+        let number = match current {
+            CurrentBase::Known(i) => u16::try_from(i).unwrap_or(u16::MAX),
+            CurrentBase::New(sight) => {
                 self.note_split(&sight);
                 self.keep_base(core, sight.patterns, 0)
             }
         };
         let place = self.cores.iter().position(|c| *c == core).unwrap_or(0);
-        let before = self.worn[place].replace(number);
+        let before = self.current[place].replace(number);
         let same = before.is_none_or(|b| self.alike(usize::from(b), usize::from(number)));
         if !same {
             let now = self.target.seconds();
@@ -383,7 +383,7 @@ impl<'a> LevelRun<'a> {
             classes: u8::try_from(learnt.classes()).unwrap_or(1),
             canonical_key: learnt.canonical_key.clone(),
             bases: self.bases.iter().map(|b| b.0.clone()).collect(),
-            core_base: self.worn.clone(),
+            core_base: self.current.clone(),
             probe_lines: self.probe_lines.clone(),
             noise_cycles: self.noise,
             code_share,

@@ -2,7 +2,7 @@
 //!
 //! The way of the data: a [`plan`] chooses pages; [`rounds`] times their lines again and again,
 //! cut where the vCPU moved; `survey` seeks rare pages far away; [`learn`] finds classes, base and
-//! keys; [`lines`] chooses which lines to probe first; [`base`] says which base a core wears now;
+//! keys; [`lines`] chooses which lines to probe first; [`base`] says what the current base of a core is;
 //! [`decode`] gives every page its code, `team` on several cores at the same time; [`score`] judges all of
 //! it on pages that were held out;
 //! [`moves`] brings the measuring thread back where something else moved it; [`run`] joins the
@@ -12,9 +12,9 @@ mod apart;
 pub mod base;
 mod books;
 pub mod decode;
+mod decoding_core;
 mod far;
 mod heldout;
-mod judges;
 mod keys;
 pub mod learn;
 mod level;

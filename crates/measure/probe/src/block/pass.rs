@@ -8,26 +8,26 @@ use isochrone_units::{LINES_PER_PAGE, LineAddr, PageAddr};
 use super::base::{IS_BASE, resemblance};
 use super::books::{SAME_DISTANCE, canonical_codes};
 use super::decode::Decoded;
-use super::judges::Judge;
+use super::decoding_core::DecodingCore;
 use super::learn::{Learnt, split_code, spread};
 use super::level::LevelRun;
 use super::run::UNKNOWN_CODE;
 use super::walsh::{correlate, spectrum};
 use crate::target::TargetError;
 
-/// Cores whose present bases are identified to choose judges among.
+/// Cores whose present bases are identified to choose decoding cores among.
 const JUDGES_MAX: usize = 16;
 /// A pair of codes that the chosen cores see less than this share as far apart as the best core
-/// does has that core join the judges.
+/// does has that core join the decoding cores.
 const JUDGE_SHARE: f64 = 0.5;
 /// Mean square distance of two codes, as a share of the variance of lines, that one core is enough for.
-/// A second judge has a price: a line that one core has just read is still in that core's cache when
-/// the other times it (seen on a Granite Rapids with `cldemote`: two judges on opposed sides of the
+/// A second decoding core has a price: a line that one core has just read is still in that core's cache when
+/// the other times it (seen on a Granite Rapids with `cldemote`: two decoding cores on opposed sides of the
 /// mesh gave a fifth of the pages a wrong code, one alone next to none).
 const ENOUGH: f64 = 0.1;
 /// Times in a row that a pass may decide nothing before the vCPU moves again.
 const MAX_IN_VAIN: usize = 16;
-/// Times that pages whose class no judge could tell are decoded again in a base that tells more.
+/// Times that pages whose class no decoding core could tell are decoded again in a base that tells more.
 const SECOND_THOUGHTS: u32 = 3;
 
 /// A decoding pass over pages or blocks.
@@ -35,7 +35,7 @@ pub(super) struct Pass {
     pub(super) codes: Vec<Option<u16>>,
     pub(super) cost: Decoded,
     /// Who decoded last, in which base.
-    pub(super) judges: Vec<Judge>,
+    pub(super) decoding_cores: Vec<DecodingCore>,
 }
 
 impl LevelRun<'_> {
@@ -48,16 +48,16 @@ impl LevelRun<'_> {
         let pages: Vec<PageAddr> = (0..codes.len() as u64).map(PageAddr).collect();
         let firsts = self.block_lines(&pages);
         let frames = self.frames(&pages);
-        let Pass { codes: mut found, cost, judges } = self.decode_resuming(&firsts)?;
-        let decoders = u32::try_from(judges.len()).unwrap_or(u32::MAX);
+        let Pass { codes: mut found, cost, decoding_cores } = self.decode_resuming(&firsts)?;
+        let decoders = u32::try_from(decoding_cores.len()).unwrap_or(u32::MAX);
         mend_rare(&mut found, &self.learnt);
         let step = self.learnt.period / LINES_PER_PAGE;
         for (chunk, code) in codes.chunks_mut(step).zip(&found) {
             chunk.fill(code.unwrap_or(UNKNOWN_CODE));
         }
         // What was decoded in one frame says nothing about another.
-        let judge = self.cores[0];
-        for page in self.replaced(judge, &frames, 0) {
+        let decoding_core = self.cores[0];
+        for page in self.replaced(decoding_core, &frames, 0) {
             codes[usize::try_from(page.0).unwrap_or(usize::MAX)] = UNKNOWN_CODE;
         }
         let known = codes.iter().filter(|c| **c != UNKNOWN_CODE).count();
@@ -86,11 +86,11 @@ impl LevelRun<'_> {
     }
 
     /// Decodes, identifying the bases first and again whenever one is lost on the way. Pages whose class
-    /// no judge could tell in the base of the moment are decoded again if a later one tells it.
+    /// no decoding core could tell in the base of the moment are decoded again if a later one tells it.
     pub(super) fn decode_resuming(&mut self, firsts: &[LineAddr]) -> Result<Pass, TargetError> {
         let mut codes: Vec<Option<u16>> = vec![None; firsts.len()];
         let mut cost = Decoded::default();
-        let mut judges = Vec::new();
+        let mut decoding_cores = Vec::new();
         let (mut in_vain, mut left) = (0, codes.len() + 1);
         let mut doubts = Doubts::default();
         for attempt in 0_u64.. {
@@ -100,66 +100,79 @@ impl LevelRun<'_> {
             if open.is_empty() || in_vain == MAX_IN_VAIN || !self.watch.keep_going() {
                 break;
             }
-            let jury = self.jury()?;
-            judges = self.teams(&jury).iter().flatten().map(|j| jury.all[*j].clone()).collect();
+            let candidates = self.candidates()?;
+            decoding_cores = self
+                .teams(&candidates)
+                .iter()
+                .flatten()
+                .map(|j| candidates.all[*j].clone())
+                .collect();
             let todo: Vec<LineAddr> = open.iter().map(|i| firsts[*i]).collect();
-            let done = self.decode_once(&todo, &jury, 9000 + attempt)?;
+            let done = self.decode_once(&todo, &candidates, 9000 + attempt)?;
             self.note_thread_moves(&done);
             for (i, code) in open.iter().zip(&done.codes) {
                 codes[*i] = code.filter(|c| *c != UNKNOWN_CODE);
             }
             cost.add(&done);
             if self.learnt.classes() > 1 {
-                doubts.note(&canonical_codes(&self.learnt, &judges), &open, &codes);
+                doubts.note(&canonical_codes(&self.learnt, &decoding_cores), &open, &codes);
             }
-            // A pass too short to judge its own references is judged by what is worn after it.
-            if !done.base_lost && self.still_worn(&judges)? {
+            // A pass too short to judge its own references is judged by the current base after it.
+            if !done.base_lost && self.still_current(&decoding_cores)? {
                 break;
             }
             for place in &done.unverified {
                 codes[open[*place]] = None;
             }
-            let jury = self.jury()?;
-            let now: Vec<Judge> =
-                self.teams(&jury).iter().flatten().map(|j| jury.all[*j].clone()).collect();
+            let candidates = self.candidates()?;
+            let now: Vec<DecodingCore> = self
+                .teams(&candidates)
+                .iter()
+                .flatten()
+                .map(|j| candidates.all[*j].clone())
+                .collect();
             doubts.resolve(&canonical_codes(&self.learnt, &now), &mut codes);
         }
-        Ok(Pass { codes, cost, judges })
+        Ok(Pass { codes, cost, decoding_cores })
     }
 
-    /// Whether every judge wears the base that it decoded with.
-    pub(super) fn still_worn(&mut self, judges: &[Judge]) -> Result<bool, TargetError> {
-        for judge in judges {
-            let number = self.ensure_base(judge.core)?;
-            if resemblance(&self.bases[number].1, &judge.patterns) < IS_BASE {
+    /// Whether the base with which each decoding core decoded is still its current one.
+    pub(super) fn still_current(
+        &mut self,
+        decoding_cores: &[DecodingCore],
+    ) -> Result<bool, TargetError> {
+        for decoding_core in decoding_cores {
+            let number = self.ensure_base(decoding_core.core)?;
+            if resemblance(&self.bases[number].1, &decoding_core.patterns) < IS_BASE {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// The bases that cores wear now; of them the first core, and as many others as it takes to tell all
+    /// The current bases of cores; of them the first core, and as many others as it takes to tell all
     /// codes apart that some core sees apart.
-    pub(super) fn jury(&mut self) -> Result<Jury, TargetError> {
+    pub(super) fn candidates(&mut self) -> Result<Candidates, TargetError> {
         let asked = self.cores.len().min(JUDGES_MAX);
         let mut all = Vec::new();
         for core in self.cores.clone().into_iter().take(asked) {
             let number = self.ensure_base(core)?;
-            all.push(Judge { core, patterns: self.bases[number].1.clone() });
+            all.push(DecodingCore { core, patterns: self.bases[number].1.clone() });
         }
         let seen = seen_together(&self.learnt);
-        let gaps: Vec<Vec<f64>> = all.iter().map(|judge| gaps(&judge.patterns, &seen)).collect();
+        let gaps: Vec<Vec<f64>> =
+            all.iter().map(|decoding_core| gaps(&decoding_core.patterns, &seen)).collect();
         let mut chosen = vec![0];
         let pairs = gaps.first().map_or(0, Vec::len);
         for pair in (0..pairs).map(|pair| gaps.iter().map(|g| g[pair]).collect::<Vec<f64>>()) {
             let gap = |j: usize| pair[j];
             let best = (0..all.len()).max_by(|x, y| gap(*x).total_cmp(&gap(*y))).unwrap_or(0);
             let have = chosen.iter().map(|c| gap(*c)).fold(0.0, f64::max);
-            if !Jury::tells(have, gap(best)) {
+            if !Candidates::tells(have, gap(best)) {
                 chosen.push(best);
             }
         }
-        Ok(Jury { all, gaps, chosen })
+        Ok(Candidates { all, gaps, chosen })
     }
 
     fn note_thread_moves(&mut self, done: &Decoded) {
@@ -180,16 +193,16 @@ impl LevelRun<'_> {
     }
 }
 
-/// Who could decode, in the bases worn now.
-pub(super) struct Jury {
-    pub(super) all: Vec<Judge>,
+/// Who could decode, in their current bases.
+pub(super) struct Candidates {
+    pub(super) all: Vec<DecodingCore>,
     /// For each of them how far apart it sees each pair of codes.
     pub(super) gaps: Vec<Vec<f64>>,
     /// Those who tell all codes apart together.
     pub(super) chosen: Vec<usize>,
 }
 
-impl Jury {
+impl Candidates {
     /// Whether two codes that a core sees `gap` apart are told apart by it, where the best core sees `best`.
     pub(super) fn tells(gap: f64, best: f64) -> bool {
         best <= SAME_DISTANCE || gap >= (JUDGE_SHARE.powi(2) * best).min(ENOUGH)

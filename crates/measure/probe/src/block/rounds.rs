@@ -1,4 +1,4 @@
-//! Repeated timing of whole pages, cut into stretches during which the core wore one base.
+//! Repeated timing of whole pages, cut into stretches with one current base each.
 //!
 //! A round times every line once, in a fresh random order (see `apart`). Its values, less their common level,
 //! are compared with what the stretch has seen so far: as long as the core stays where it is the
@@ -71,9 +71,9 @@ pub struct Stretch {
 pub struct BaseChange {
     /// When, on the target's clock.
     pub at_s: f64,
-    /// Index of the stretch worn before.
+    /// Index of the stretch before.
     pub from: usize,
-    /// Index of the stretch worn after.
+    /// Index of the stretch after.
     pub to: usize,
 }
 

@@ -13,9 +13,9 @@ use isochrone_stats::derive_seed;
 use isochrone_units::{LineAddr, PageAddr};
 
 use super::decode::{Decoded, decode};
-use super::judges::{DecodePlan, Judge};
+use super::decoding_core::{DecodePlan, DecodingCore};
 use super::level::LevelRun;
-use super::pass::Jury;
+use super::pass::Candidates;
 use crate::target::{Target, TargetError};
 
 /// References that each core needs for itself: fewer would leave its offset unknown for long.
@@ -89,22 +89,25 @@ impl LevelRun<'_> {
     pub(super) fn decode_once(
         &mut self,
         first_lines: &[LineAddr],
-        jury: &Jury,
+        candidates: &Candidates,
         seed: u64,
     ) -> Result<Decoded, TargetError> {
-        let teams = self.teams(jury);
-        let tellers: Vec<Judge> = teams.iter().flatten().map(|j| jury.all[*j].clone()).collect();
-        let judges: Vec<Vec<Judge>> = teams
+        let teams = self.teams(candidates);
+        let tellers: Vec<DecodingCore> =
+            teams.iter().flatten().map(|j| candidates.all[*j].clone()).collect();
+        let decoding_cores: Vec<Vec<DecodingCore>> = teams
             .iter()
-            .map(|team| team.iter().map(|judge| jury.all[*judge].clone()).collect())
+            .map(|team| {
+                team.iter().map(|decoding_core| candidates.all[*decoding_core].clone()).collect()
+            })
             .collect();
-        let others: Vec<_> = teams.iter().map(|team| jury.others(team)).collect();
-        let plans: Vec<DecodePlan<'_>> = judges
+        let others: Vec<_> = teams.iter().map(|team| candidates.others(team)).collect();
+        let plans: Vec<DecodePlan<'_>> = decoding_cores
             .iter()
             .zip(&others)
             .enumerate()
-            .map(|(part, (judges, others))| DecodePlan {
-                judges,
+            .map(|(part, (decoding_cores, others))| DecodePlan {
+                decoding_cores,
                 tellers: &tellers,
                 part: (part, teams.len()),
                 others,
@@ -128,22 +131,22 @@ impl LevelRun<'_> {
         decode(self.target, first_lines, &AtomicUsize::new(0), &plans[0], &keep_going)
     }
 
-    /// Who decodes: each core that can alone, if they do not disturb each other; else the judges in turn.
-    pub(super) fn teams(&self, jury: &Jury) -> Vec<Vec<usize>> {
-        let alone = jury.alone();
+    /// Who decodes: each core that can alone, if they do not disturb each other; else the decoding cores in turn.
+    pub(super) fn teams(&self, candidates: &Candidates) -> Vec<Vec<usize>> {
+        let alone = candidates.alone();
         let room = (self.training.len() / REFERENCES_EACH).max(1);
         if self.together != Some(true) || alone.len().min(room) < 2 {
-            return vec![jury.chosen.clone()];
+            return vec![candidates.chosen.clone()];
         }
-        alone.into_iter().take(room).map(|judge| vec![judge]).collect()
+        alone.into_iter().take(room).map(|decoding_core| vec![decoding_core]).collect()
     }
 
     /// Finds out whether decoding by several cores at the same time gives what one core gives, and sooner.
     pub(super) fn try_together(&mut self) -> Result<(), TargetError> {
         self.together = Some(false);
         let pages = usize::try_from(self.target.pages()).unwrap_or(usize::MAX);
-        let jury = self.jury()?;
-        if jury.alone().len() < 2 || pages < WORTH_TRYING || self.target.fork().is_none() {
+        let candidates = self.candidates()?;
+        if candidates.alone().len() < 2 || pages < WORTH_TRYING || self.target.fork().is_none() {
             return Ok(());
         }
         self.watch.step(&format!("{}: whether cores that decode disturb each other", self.level));
@@ -177,21 +180,21 @@ impl LevelRun<'_> {
     }
 }
 
-impl Jury {
+impl Candidates {
     /// The bases of all cores that are not in the team: they will use the codes.
     fn others(&self, team: &[usize]) -> Vec<Vec<Vec<f64>>> {
-        let others = (0..self.all.len()).filter(|judge| !team.contains(judge));
-        others.map(|judge| self.all[judge].patterns.clone()).collect()
+        let others = (0..self.all.len()).filter(|decoding_core| !team.contains(decoding_core));
+        others.map(|decoding_core| self.all[decoding_core].patterns.clone()).collect()
     }
 
-    /// The cores that see every pair of codes as far apart as judges together have to.
+    /// The cores that see every pair of codes as far apart as decoding cores together have to.
     fn alone(&self) -> Vec<usize> {
         let pairs = self.gaps.first().map_or(0, Vec::len);
         let best: Vec<f64> = (0..pairs)
             .map(|pair| self.gaps.iter().map(|gaps| gaps[pair]).fold(0.0, f64::max))
             .collect();
-        let enough = |judge: &usize| {
-            self.gaps[*judge].iter().zip(&best).all(|(gap, best)| Self::tells(*gap, *best))
+        let enough = |decoding_core: &usize| {
+            self.gaps[*decoding_core].iter().zip(&best).all(|(gap, best)| Self::tells(*gap, *best))
         };
         (0..self.all.len()).filter(enough).collect()
     }
@@ -240,10 +243,10 @@ mod tests {
             run.together = Some(false);
             let one = run.decode_resuming(&firsts).expect("it decodes");
             run.together = Some(true);
-            let jury = run.jury().expect("bases are known");
-            assert_eq!(run.teams(&jury), [[0], [1]], "each can alone");
+            let candidates = run.candidates().expect("bases are known");
+            assert_eq!(run.teams(&candidates), [[0], [1]], "each can alone");
             let both = run.decode_resuming(&firsts).expect("it decodes");
-            assert_eq!(both.judges.len(), 2);
+            assert_eq!(both.decoding_cores.len(), 2);
             assert!(both.codes.iter().all(Option::is_some));
             assert_eq!(one.codes, both.codes);
         });

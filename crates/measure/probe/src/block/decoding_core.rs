@@ -6,9 +6,9 @@ use isochrone_units::{CoreId, Level};
 use super::base::References;
 use super::learn::Learnt;
 
-/// A core that takes part in decoding, and the base that it wears.
+/// A core that takes part in decoding, and its current base.
 #[derive(Clone, Debug)]
-pub struct Judge {
+pub struct DecodingCore {
     /// The core that asks.
     pub core: CoreId,
     /// `[class][canonical index]`, cycles.
@@ -19,12 +19,12 @@ pub struct Judge {
 #[derive(Debug)]
 pub struct DecodePlan<'a> {
     /// Who asks; rounds go to them in turn.
-    pub judges: &'a [Judge],
+    pub decoding_cores: &'a [DecodingCore],
     /// All who decode some of the pages: a class that one of them can tell is one.
-    pub tellers: &'a [Judge],
+    pub tellers: &'a [DecodingCore],
     /// Which part of the references is timed: this one of so many, where others decode at the same time.
     pub part: (usize, usize),
-    /// Bases that the other cores wear: they will use the codes.
+    /// Current bases of the other cores: they will use the codes.
     pub others: &'a [Vec<Vec<f64>>],
     /// Where lines are put.
     pub level: Level,
