@@ -1,6 +1,6 @@
 //! The cores' side: the copies of one line, and what they do with a message.
 
-use super::message::{Change, Core, Effect, Kind, Message, State, Want};
+use super::message::{Change, Core, Effect, Kind, Message, Outbox, State, Want};
 use super::rules::Protocol;
 
 /// What a core waits for.
@@ -28,8 +28,18 @@ struct Copy {
 }
 
 /// All copies of one line, by core. A core that never touched it has no entry.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Copies(Vec<Copy>);
+
+impl Clone for Copies {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+
+    fn clone_from(&mut self, other: &Self) {
+        self.0.clone_from(&other.0);
+    }
+}
 
 /// What came of a core's wish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +105,7 @@ impl Copies {
         &mut self,
         protocol: Protocol,
         message: Message,
-        out: &mut Vec<Message>,
+        out: &mut impl Outbox,
     ) -> Option<Effect> {
         let Message { requester, peer, kind } = message;
         match kind {
@@ -117,20 +127,20 @@ impl Copies {
                 let copy = self.entry(requester);
                 let value = (copy.state == State::Modified).then_some(copy.value);
                 *copy = Copy::none(requester);
-                out.push(Message::between(requester, Kind::PutData(value)));
+                out.send(Message::between(requester, Kind::PutData(value)));
                 Some(Effect::Gave { core: requester })
             }
             _ => None,
         }
     }
 
-    fn snoop_read(&mut self, protocol: Protocol, to: Core, peer: Core, out: &mut Vec<Message>) {
+    fn snoop_read(&mut self, protocol: Protocol, to: Core, peer: Core, out: &mut impl Outbox) {
         let copy = self.entry(peer);
         let supplied = matches!(copy.state, State::Modified | State::Exclusive | State::Forward);
         let dirty = (copy.state == State::Modified).then_some(copy.value);
         let held = copy.state != State::Invalid;
         if supplied {
-            out.push(Message::with(
+            out.send(Message::with(
                 to,
                 peer,
                 Kind::Data { value: copy.value, grade: State::Shared },
@@ -140,7 +150,7 @@ impl Copies {
                 Protocol::Mesif => State::Forward,
             };
         }
-        out.push(Message::with(to, peer, Kind::Response { held, supplied, dirty }));
+        out.send(Message::with(to, peer, Kind::Response { held, supplied, dirty }));
     }
 
     fn snoop_own(
@@ -148,20 +158,20 @@ impl Copies {
         to: Core,
         peer: Core,
         data: bool,
-        out: &mut Vec<Message>,
+        out: &mut impl Outbox,
     ) -> Option<Effect> {
         let copy = self.entry(peer);
         let held = copy.state != State::Invalid;
         let supplied = data && held;
         if supplied {
-            out.push(Message::with(
+            out.send(Message::with(
                 to,
                 peer,
                 Kind::Data { value: copy.value, grade: State::Modified },
             ));
         }
         (copy.state, copy.value) = (State::Invalid, 0);
-        out.push(Message::with(to, peer, Kind::Response { held, supplied, dirty: None }));
+        out.send(Message::with(to, peer, Kind::Response { held, supplied, dirty: None }));
         held.then_some(Effect::Lost { core: peer })
     }
 
@@ -170,7 +180,7 @@ impl Copies {
         core: Core,
         value: u64,
         grade: State,
-        out: &mut Vec<Message>,
+        out: &mut impl Outbox,
     ) -> Option<Effect> {
         let copy = self.entry(core);
         match &mut copy.pending {
@@ -180,7 +190,7 @@ impl Copies {
             }
             _ => {
                 *copy = Copy { core, state: grade, value, pending: Pending::Nothing };
-                out.push(Message::between(core, Kind::Done));
+                out.send(Message::between(core, Kind::Done));
                 Some(Effect::Read { core, value })
             }
         }
@@ -262,7 +272,7 @@ impl Copy {
     }
 
     /// Writes, if all that it takes has come; the write is done before the line can be taken away.
-    fn owned(&mut self, out: &mut Vec<Message>) -> Option<Effect> {
+    fn owned(&mut self, out: &mut impl Outbox) -> Option<Effect> {
         let Pending::Own { change, data, grant: Some(granted) } = self.pending else {
             return None;
         };
@@ -277,7 +287,7 @@ impl Copy {
             value: change.of(word),
             pending: Pending::Nothing,
         };
-        out.push(Message::between(self.core, Kind::Done));
+        out.send(Message::between(self.core, Kind::Done));
         Some(Effect::Wrote { core: self.core })
     }
 }

@@ -1,7 +1,6 @@
 //! The engine: events in the order of virtual time.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::ops::{ControlFlow, Range};
 
 use isochrone_machine::LineCosts;
 use isochrone_stats as stats;
@@ -11,6 +10,7 @@ use super::line::LineState;
 use super::links::Links;
 use super::message::{Core, Kind, Message, State};
 use super::program::{Program, Touch};
+use super::queue::Queue;
 use super::rules::{Lookup, Protocol, Rules};
 use super::traffic::Traffic;
 use super::world::{Event, Pace, Setting, World};
@@ -73,26 +73,32 @@ pub struct Stuck {
 /// Lines of a simulated machine, and the cores that use them. The state of all lines stays from one run to
 /// the next.
 #[derive(Clone, Debug)]
-pub struct Engine<'a> {
+pub struct Engine {
     rules: Rules,
-    legs: Legs<'a>,
+    legs: Legs,
     links: Links,
     world: World,
     /// When the last answer to a request to own each line is dealt with.
     answered_ps: Vec<u64>,
-    queue: BinaryHeap<Reverse<Entry>>,
-    events: Vec<Event>,
-    free: Vec<u32>,
+    queue: Queue,
+    /// What follows an event; empty between two.
+    follow: Vec<Event>,
     now_ps: u64,
 }
 
-/// When an event takes place, its turn among those of the same moment, and where it is.
-type Entry = (u64, u64, u32);
+/// The state of all lines at the end of a run.
+#[derive(Debug, Default)]
+struct Left {
+    lines: Vec<LineState>,
+    links: Links,
+    answered_ps: Vec<u64>,
+    now_ps: u64,
+}
 
-impl<'a> Engine<'a> {
+impl Engine {
     /// Simulated cores on the cores named of the machine with these costs; lines are in memory.
     #[must_use]
-    pub fn new(costs: &'a LineCosts, cores: &[usize], protocol: Protocol, lookup: Lookup) -> Self {
+    pub fn new(costs: &LineCosts, cores: &[usize], protocol: Protocol, lookup: Lookup) -> Self {
         let rules = Rules::new(protocol, lookup, sockets(costs, cores));
         Self {
             legs: Legs::new(costs, cores, &rules),
@@ -100,16 +106,16 @@ impl<'a> Engine<'a> {
             rules,
             world: World::new(0),
             answered_ps: Vec::new(),
-            queue: BinaryHeap::new(),
-            events: Vec::new(),
-            free: Vec::new(),
+            queue: Queue::default(),
+            follow: Vec::new(),
             now_ps: 0,
         }
     }
 
     /// Puts all lines back into memory, all words 0.
     pub fn reset(&mut self) {
-        self.world = World::new(0);
+        self.world.clear();
+        self.links = Links::default();
         self.answered_ps.clear();
     }
 
@@ -127,40 +133,15 @@ impl<'a> Engine<'a> {
     /// # Panics
     /// If the program has more cores than the engine.
     pub fn run(&mut self, program: &Program, jitter: &Jitter) -> Result<Run, Stuck> {
-        assert!(program.cores.len() <= self.rules.cores(), "more programs than cores");
         self.prepare(program);
-        let mut random = stats::rng(stats::derive_seed(jitter.seed, 1));
         let mut ends_ps: Vec<Vec<u64>> =
             program.cores.iter().map(|steps| Vec::with_capacity(steps.len() + 1)).collect();
         let mut traffic = Traffic::default();
         let begin_ps = self.now_ps;
-        let mut turn = 0_u64;
-        let mut draw = |span_ns: f64| {
-            let drawn = if span_ns > 0.0 { stats::uniform(&mut random) * span_ns } else { 0.0 };
-            turn += 1;
-            let order = stats::Rng::next_u64(&mut random) << 32 | turn & 0xffff_ffff;
-            (crate::number::picoseconds(drawn), order)
-        };
-        for (core, _) in (0..).zip(&program.cores) {
-            let (late_ps, order) = draw(jitter.begin_ns);
-            self.push(begin_ps + late_ps, order, Event::Begin(core));
-        }
-        let mut follow = Vec::new();
-        while let Some(Reverse((time, _, at))) = self.queue.pop() {
-            self.now_ps = time;
-            self.free.push(at);
-            let event = self.events[at as usize];
-            self.happen(program, event, &mut follow);
-            if let Event::Begin(core) = event {
-                ends_ps[usize::from(core)].push(time);
-            }
-            for event in follow.drain(..) {
-                let poll = if let Event::Poll(_) = event { jitter.poll_ns } else { 0.0 };
-                let (late_ps, order) = draw(poll);
-                let delay = self.delay(event, &mut traffic);
-                self.push(time + delay + late_ps, order, event);
-            }
-        }
+        let _never_ended = self.play(program, jitter, &mut traffic, |core, _, time| {
+            ends_ps[usize::from(core)].push(time);
+            ControlFlow::Continue(())
+        });
         self.stuck(program)?;
         // A core comes to its first step when it begins, and to the next when it has done one.
         let steps = |ends: &Vec<u64>| -> Vec<f64> {
@@ -171,34 +152,132 @@ impl<'a> Engine<'a> {
         Ok(Run { end_ns: steps_ns.iter().map(end).collect(), steps_ns, traffic })
     }
 
+    /// [`Run::makespan_ns`] of one program under each of these seeds instead of that of `jitter`, every time on the
+    /// lines as they are now. It ends where the sum of so many runs, from 1 on, exceeds what `most_ns` says of them, and
+    /// has fewer numbers then: that others are shorter is known in less time.
+    ///
+    /// # Errors
+    /// [`Stuck`] when a core waits for ever.
+    ///
+    /// # Panics
+    /// If the program has more cores than the engine.
+    pub fn makespans_ns(
+        &mut self,
+        program: &Program,
+        jitter: &Jitter,
+        seeds: Range<u64>,
+        most_ns: impl Fn(usize) -> f64,
+    ) -> Result<Vec<f64>, Stuck> {
+        self.prepare(program);
+        let left = self.left();
+        let mut found = Vec::new();
+        let mut sum_ns = 0.0;
+        for seed in seeds {
+            self.put_back(&left);
+            let (begin_ps, mut last_ps) = (self.now_ps, self.now_ps);
+            let left_ns = most_ns(found.len() + 1) - sum_ns;
+            let flow = self.play(
+                program,
+                &Jitter { seed, ..*jitter },
+                &mut Traffic::default(),
+                |_, step, time| {
+                    if step > 0 {
+                        last_ps = time;
+                    }
+                    if nanoseconds(time - begin_ps) > left_ns {
+                        return ControlFlow::Break(());
+                    }
+                    ControlFlow::Continue(())
+                },
+            );
+            if flow.is_break() {
+                break;
+            }
+            self.stuck(program)?;
+            let ns = nanoseconds(last_ps - begin_ps);
+            sum_ns += ns;
+            found.push(ns);
+        }
+        Ok(found)
+    }
+
+    fn left(&self) -> Left {
+        Left {
+            lines: self.world.lines.clone(),
+            links: self.links.clone(),
+            answered_ps: self.answered_ps.clone(),
+            now_ps: self.now_ps,
+        }
+    }
+
+    fn put_back(&mut self, left: &Left) {
+        self.world.lines.clone_from(&left.lines);
+        self.links.clone_from(&left.links);
+        self.answered_ps.clone_from(&left.answered_ps);
+        self.now_ps = left.now_ps;
+    }
+
+    /// Makes room for a program.
     fn prepare(&mut self, program: &Program) {
+        assert!(program.cores.len() <= self.rules.cores(), "more programs than cores");
         let lines = (program.lines() as usize).max(self.world.lines.len());
         self.world.lines.resize_with(lines, LineState::default);
         self.answered_ps.resize(lines, 0);
-        self.world.begin(program);
         self.legs.note(program);
+    }
+
+    /// Runs a program that there is room for from a common beginning. `watch` is told when a core comes to which of
+    /// its steps, and may end it.
+    fn play(
+        &mut self,
+        program: &Program,
+        jitter: &Jitter,
+        traffic: &mut Traffic,
+        mut watch: impl FnMut(Core, usize, u64) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        self.world.begin(program);
         self.queue.clear();
-        self.events.clear();
-        self.free.clear();
+        let mut random = stats::rng(stats::derive_seed(jitter.seed, 1));
+        let begin_ps = self.now_ps;
+        let mut turn = 0_u64;
+        let mut draw = |span_ns: f64| {
+            let late_ps = if span_ns > 0.0 {
+                crate::number::picoseconds(stats::uniform(&mut random) * span_ns)
+            } else {
+                0
+            };
+            turn += 1;
+            (late_ps, stats::Rng::next_u64(&mut random) << 32 | turn & 0xffff_ffff)
+        };
+        for (core, _) in (0..).zip(&program.cores) {
+            let (late_ps, order) = draw(jitter.begin_ns);
+            self.queue.push(begin_ps + late_ps, order, Event::Begin(core));
+        }
+        let mut follow = std::mem::take(&mut self.follow);
+        let mut flow = ControlFlow::Continue(());
+        while let Some((time, event)) = self.queue.pop() {
+            self.now_ps = time;
+            if let Event::Begin(core) = event {
+                flow = watch(core, self.world.step_of(usize::from(core)), time);
+                if flow.is_break() {
+                    break;
+                }
+            }
+            self.happen(program, event, &mut follow);
+            for event in follow.drain(..) {
+                let poll = if let Event::Poll(_) = event { jitter.poll_ns } else { 0.0 };
+                let (late_ps, order) = draw(poll);
+                let delay = self.delay(event, traffic);
+                self.queue.push(time + delay + late_ps, order, event);
+            }
+        }
+        self.follow = follow;
+        flow
     }
 
     fn happen(&mut self, program: &Program, event: Event, follow: &mut Vec<Event>) {
         let setting = Setting { rules: &self.rules, program, pace: &self.legs };
         self.world.happen(setting, event, follow);
-    }
-
-    fn push(&mut self, time: u64, order: u64, event: Event) {
-        let at = match self.free.pop() {
-            Some(at) => {
-                self.events[at as usize] = event;
-                at
-            }
-            None => {
-                self.events.push(event);
-                u32::try_from(self.events.len() - 1).unwrap_or(u32::MAX)
-            }
-        };
-        self.queue.push(Reverse((time, order, at)));
     }
 
     /// How long it takes until an event takes place.
@@ -269,7 +348,7 @@ fn sockets(costs: &LineCosts, cores: &[usize]) -> Vec<u16> {
     sockets
 }
 
-impl Pace for Legs<'_> {
+impl Pace for Legs {
     fn streams(&self, lines: &[LineState], core: Core, missing: &[Touch]) -> bool {
         let one_by_one: u64 = missing.iter().map(|touch| self.fetch_ps(lines, core, *touch)).sum();
         let class = self.way(lines, core, missing[0]).unwrap_or_else(|| self.class(core, core));
@@ -282,7 +361,7 @@ impl Pace for Legs<'_> {
     }
 }
 
-impl Legs<'_> {
+impl Legs {
     /// The class between a core and the farthest that a line would come from, or be taken from, now.
     fn way(&self, lines: &[LineState], core: Core, touch: Touch) -> Option<super::legs::Class> {
         let line = &lines[touch.line as usize];

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use super::message::{Core, Kind, Message, State, Want};
+use super::message::{Core, Kind, Message, Outbox, State, Want};
 use super::rules::{Lookup, Protocol, Rules};
 
 /// A request in the queue.
@@ -56,12 +56,12 @@ struct Owning {
 }
 
 /// What is being served.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Active {
+    #[default]
     Nothing,
+    /// The readers are in [`Home::readers`].
     Reads {
-        /// By core.
-        readers: Vec<Reader>,
         /// Nobody may join: one of them will answer for the line, or takes it from its owner.
         closed: bool,
         /// One of them will answer for the line.
@@ -71,8 +71,8 @@ enum Active {
     Put,
 }
 
-/// The home of one line.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// The home of one line. Its lists keep their memory: a simulation is mostly of lines that are used again.
+#[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Home {
     /// The word in memory.
     memory: u64,
@@ -83,25 +83,38 @@ pub(super) struct Home {
     /// Everybody who has a copy, and perhaps some who dropped theirs; ascending.
     sharers: Vec<Core>,
     active: Active,
+    /// By core; nobody unless reads are being served.
+    readers: Vec<Reader>,
     queue: VecDeque<Request>,
 }
 
-impl Default for Home {
-    fn default() -> Self {
+impl Clone for Home {
+    fn clone(&self) -> Self {
+        let Self { memory, owner, exclusive, sharers, active, readers, queue } = self;
         Self {
-            memory: 0,
-            owner: None,
-            exclusive: false,
-            sharers: Vec::new(),
-            active: Active::Nothing,
-            queue: VecDeque::new(),
+            memory: *memory,
+            owner: *owner,
+            exclusive: *exclusive,
+            sharers: sharers.clone(),
+            active: *active,
+            readers: readers.clone(),
+            queue: queue.clone(),
         }
+    }
+
+    fn clone_from(&mut self, other: &Self) {
+        let Self { memory, owner, exclusive, sharers, active, readers, queue } = other;
+        (self.memory, self.owner, self.exclusive) = (*memory, *owner, *exclusive);
+        self.active = *active;
+        self.sharers.clone_from(sharers);
+        self.readers.clone_from(readers);
+        self.queue.clone_from(queue);
     }
 }
 
 impl Home {
     /// A message comes to the home.
-    pub(super) fn deliver(&mut self, rules: &Rules, message: Message, out: &mut Vec<Message>) {
+    pub(super) fn deliver(&mut self, rules: &Rules, message: Message, out: &mut impl Outbox) {
         let Message { requester, peer, kind } = message;
         match kind {
             Kind::Request(want) => self.queue.push_back(Request { core: requester, want }),
@@ -132,15 +145,15 @@ impl Home {
     }
 
     /// Serves what may be served now.
-    fn serve(&mut self, rules: &Rules, out: &mut Vec<Message>) {
+    fn serve(&mut self, rules: &Rules, out: &mut impl Outbox) {
         while let Some(&request) = self.queue.front() {
             let free = match (&self.active, request.want) {
                 (Active::Nothing, _) => true,
-                (Active::Reads { readers, closed, .. }, Want::Read) => {
+                (Active::Reads { closed, .. }, Want::Read) => {
                     // A core that dropped its copy without a word waits until all that was asked of
                     // its old copy has been answered.
                     let again = self.owner == Some(request.core)
-                        || readers.binary_search_by_key(&request.core, |r| r.core).is_ok();
+                        || self.readers.binary_search_by_key(&request.core, |r| r.core).is_ok();
                     !closed && !again
                 }
                 _ => false,
@@ -154,23 +167,23 @@ impl Home {
                 Want::Own { has_copy } => self.serve_own(rules, request.core, has_copy, out),
                 Want::Put => {
                     self.active = Active::Put;
-                    out.push(Message::between(request.core, Kind::PutGo));
+                    out.send(Message::between(request.core, Kind::PutGo));
                 }
             }
         }
     }
 
-    fn serve_read(&mut self, rules: &Rules, core: Core, out: &mut Vec<Message>) {
+    fn serve_read(&mut self, rules: &Rules, core: Core, out: &mut impl Outbox) {
         // Who asks to read has nothing: it dropped what it had without a word.
         self.forget(core);
         let owner = self.owner;
-        let mut asked: Vec<Core> = owner.into_iter().collect();
-        asked.extend(self.strangers(rules, core, &asked));
-        out.extend(asked.iter().map(|&peer| Message::with(core, peer, Kind::SnoopRead)));
+        let strangers = self.strangers(rules, core, owner.as_slice());
+        let asked = owner.iter().chain(&strangers);
+        asked.clone().for_each(|&peer| out.send(Message::with(core, peer, Kind::SnoopRead)));
         let reader = Reader {
             core,
             owner,
-            asked: count(&asked),
+            asked: count(asked),
             held: !self.sharers.is_empty(),
             supplied: false,
             memory: Memory::NotAsked,
@@ -183,36 +196,35 @@ impl Home {
             (Protocol::Mesif, Some(_)) => false,
             (Protocol::Mesi, Some(_)) | (Protocol::Mesif, None) => true,
         };
-        if let Active::Reads { readers, closed, .. } = &mut self.active {
-            let at = readers.partition_point(|other| other.core < core);
-            readers.insert(at, reader);
-            *closed |= alone;
-        } else {
-            self.active = Active::Reads { readers: vec![reader], closed: alone, forwarded: false };
+        let at = self.readers.partition_point(|other| other.core < core);
+        self.readers.insert(at, reader);
+        match &mut self.active {
+            Active::Reads { closed, .. } => *closed |= alone,
+            active => *active = Active::Reads { closed: alone, forwarded: false },
         }
         self.proceed(rules, core, out);
     }
 
-    fn serve_own(&mut self, rules: &Rules, core: Core, has_copy: bool, out: &mut Vec<Message>) {
+    fn serve_own(&mut self, rules: &Rules, core: Core, has_copy: bool, out: &mut impl Outbox) {
         // Whoever lost its copy since it asked is no sharer any more.
         let has_copy = has_copy && self.sharers.binary_search(&core).is_ok();
         if !has_copy {
             self.forget(core);
         }
-        let mut asked: Vec<Core> = self.sharers.iter().copied().filter(|&c| c != core).collect();
-        asked.extend(self.strangers(rules, core, &asked));
-        for &peer in &asked {
+        let strangers = self.strangers(rules, core, &self.sharers);
+        let asked = self.sharers.iter().filter(|&&sharer| sharer != core).chain(&strangers);
+        for &peer in asked.clone() {
             let data = !has_copy && self.owner == Some(peer);
-            out.push(Message::with(core, peer, Kind::SnoopOwn { data }));
+            out.send(Message::with(core, peer, Kind::SnoopOwn { data }));
         }
         let supplier = self.owner.is_some_and(|owner| owner != core);
         let memory = if has_copy || supplier { Memory::NotAsked } else { Memory::Asked };
         if memory == Memory::Asked {
-            out.push(Message::between(core, Kind::Memory { probed: false }));
+            out.send(Message::between(core, Kind::Memory { probed: false }));
         }
         self.active = Active::Own(Owning {
             core,
-            asked: count(&asked),
+            asked: count(asked),
             has_copy,
             supplied: false,
             memory,
@@ -242,12 +254,12 @@ impl Home {
         supplied: bool,
     ) -> Option<Core> {
         match &mut self.active {
-            Active::Reads { readers, .. } => {
+            Active::Reads { .. } => {
                 if supplied {
                     self.exclusive = false;
                     self.owner = self.owner.filter(|_| protocol == Protocol::Mesif);
                 }
-                let reader = find(readers, requester)?;
+                let reader = find(&mut self.readers, requester)?;
                 reader.asked -= 1;
                 reader.held |= held;
                 reader.supplied |= supplied;
@@ -264,21 +276,23 @@ impl Home {
 
     fn memory_of(&mut self, requester: Core) -> Option<&mut Memory> {
         match &mut self.active {
-            Active::Reads { readers, .. } => find(readers, requester).map(|r| &mut r.memory),
+            Active::Reads { .. } => find(&mut self.readers, requester).map(|r| &mut r.memory),
             Active::Own(owning) => Some(&mut owning.memory),
             _ => None,
         }
     }
 
     /// Does what the last answer made possible.
-    fn proceed(&mut self, rules: &Rules, requester: Core, out: &mut Vec<Message>) {
+    fn proceed(&mut self, rules: &Rules, requester: Core, out: &mut impl Outbox) {
         match self.active {
-            Active::Reads { ref readers, .. } => {
+            Active::Reads { .. } => {
                 // What an owner returns to memory may still be on its way for another reader.
-                if readers.iter().all(|reader| reader.asked == 0) {
-                    let waiting: Vec<_> = readers.iter().filter(|r| !r.supplied).collect();
-                    for core in waiting.into_iter().map(|r| r.core).collect::<Vec<_>>() {
-                        self.proceed_read(rules, core, out);
+                if self.readers.iter().all(|reader| reader.asked == 0) {
+                    for at in 0..self.readers.len() {
+                        let Reader { core, supplied, .. } = self.readers[at];
+                        if !supplied {
+                            self.proceed_read(rules, core, out);
+                        }
                     }
                 } else {
                     self.proceed_read(rules, requester, out);
@@ -290,8 +304,9 @@ impl Home {
         }
     }
 
-    fn proceed_read(&mut self, rules: &Rules, requester: Core, out: &mut Vec<Message>) {
-        let Active::Reads { readers, closed, forwarded } = &mut self.active else { return };
+    fn proceed_read(&mut self, rules: &Rules, requester: Core, out: &mut impl Outbox) {
+        let Active::Reads { closed, forwarded } = &mut self.active else { return };
+        let readers = &mut self.readers;
         let all_answered = readers.iter().all(|reader| reader.asked == 0);
         let alone = readers.len() == 1 && !self.sharers.iter().any(|&sharer| sharer != requester);
         let Some(reader) = find(readers, requester) else { return };
@@ -302,7 +317,7 @@ impl Home {
             Memory::NotAsked if all_answered => {
                 reader.memory = Memory::Asked;
                 let probed = rules.lookup == Lookup::HomeSnoop;
-                out.push(Message::between(requester, Kind::Memory { probed }));
+                out.send(Message::between(requester, Kind::Memory { probed }));
             }
             Memory::Ready => {
                 reader.memory = Memory::Sent;
@@ -315,13 +330,13 @@ impl Home {
                 *forwarded |= grade != State::Shared;
                 reader.grade = grade;
                 let value = self.memory;
-                out.push(Message::between(requester, Kind::Data { value, grade }));
+                out.send(Message::between(requester, Kind::Data { value, grade }));
             }
             Memory::NotAsked | Memory::Asked | Memory::Sent => {}
         }
     }
 
-    fn proceed_own(&mut self, requester: Core, out: &mut Vec<Message>) {
+    fn proceed_own(&mut self, requester: Core, out: &mut impl Outbox) {
         let Active::Own(owning) = &mut self.active else { return };
         if owning.asked > 0 || owning.granted {
             return;
@@ -330,22 +345,22 @@ impl Home {
         match owning.memory {
             Memory::NotAsked if !fed => {
                 owning.memory = Memory::Asked;
-                out.push(Message::between(requester, Kind::Memory { probed: false }));
+                out.send(Message::between(requester, Kind::Memory { probed: false }));
             }
             Memory::Asked => {}
             ready => {
                 owning.granted = true;
                 let value = (ready == Memory::Ready).then_some(self.memory);
                 let data = owning.supplied;
-                out.push(Message::between(requester, Kind::Grant { value, data }));
+                out.send(Message::between(requester, Kind::Grant { value, data }));
             }
         }
     }
 
     fn done(&mut self, core: Core) {
         match &mut self.active {
-            Active::Reads { readers, .. } => {
-                let grade = find(readers, core).map(|reader| {
+            Active::Reads { .. } => {
+                let grade = find(&mut self.readers, core).map(|reader| {
                     reader.done = true;
                     reader.grade
                 });
@@ -356,7 +371,8 @@ impl Home {
                 self.close_reads();
             }
             Active::Own(_) => {
-                self.sharers = vec![core];
+                self.sharers.clear();
+                self.sharers.push(core);
                 (self.owner, self.exclusive) = (Some(core), true);
                 self.active = Active::Nothing;
             }
@@ -366,9 +382,9 @@ impl Home {
 
     /// Ends reads of which everything has come, and the batch with the last of them.
     fn close_reads(&mut self) {
-        let Active::Reads { readers, .. } = &mut self.active else { return };
-        readers.retain(|reader| !(reader.done && reader.asked == 0));
-        if readers.is_empty() {
+        let Active::Reads { .. } = self.active else { return };
+        self.readers.retain(|reader| !(reader.done && reader.asked == 0));
+        if self.readers.is_empty() {
             self.active = Active::Nothing;
         }
     }
@@ -414,12 +430,12 @@ impl Home {
         self.sharers.sort_unstable();
         self.queue.iter_mut().for_each(|request| request.core = name(request.core));
         match &mut self.active {
-            Active::Reads { readers, .. } => {
-                for reader in readers.iter_mut() {
+            Active::Reads { .. } => {
+                for reader in &mut self.readers {
                     reader.core = name(reader.core);
                     reader.owner = reader.owner.map(&name);
                 }
-                readers.sort_unstable_by_key(|reader| reader.core);
+                self.readers.sort_unstable_by_key(|reader| reader.core);
             }
             Active::Own(owning) => owning.core = name(owning.core),
             Active::Nothing | Active::Put => {}
@@ -457,6 +473,6 @@ fn find(readers: &mut [Reader], core: Core) -> Option<&mut Reader> {
     Some(&mut readers[at])
 }
 
-fn count(cores: &[Core]) -> u16 {
-    u16::try_from(cores.len()).unwrap_or(u16::MAX)
+fn count<'a>(cores: impl Iterator<Item = &'a Core>) -> u16 {
+    u16::try_from(cores.count()).unwrap_or(u16::MAX)
 }

@@ -21,10 +21,12 @@ use crate::number::picoseconds;
 
 /// Cores of a machine, and what lines cost between them, in picoseconds.
 #[derive(Clone, Debug)]
-pub(super) struct Legs<'a> {
-    costs: &'a LineCosts,
-    cores: Vec<usize>,
+pub(super) struct Legs {
+    /// How many cores.
+    cores: usize,
     classes: Vec<Class>,
+    /// The class of each pair of these cores.
+    pairs: Vec<u8>,
     pub(super) local_ps: u64,
     rfo_sharer_ps: Option<u64>,
     pub(super) overlapped_ps: Option<u64>,
@@ -87,11 +89,14 @@ impl Users {
     }
 }
 
-impl<'a> Legs<'a> {
-    pub(super) fn new(costs: &'a LineCosts, cores: &[usize], rules: &Rules) -> Self {
+impl Legs {
+    pub(super) fn new(costs: &LineCosts, cores: &[usize], rules: &Rules) -> Self {
         let mut legs = Self {
-            costs,
-            cores: cores.to_vec(),
+            cores: cores.len(),
+            pairs: cores
+                .iter()
+                .flat_map(|&a| cores.iter().map(move |&b| costs.class(a, b).0))
+                .collect(),
             classes: costs.classes.iter().map(Class::of).collect(),
             local_ps: picoseconds(costs.local_ns),
             rfo_sharer_ps: costs.added.rfo_sharer_ns.map(picoseconds),
@@ -123,7 +128,7 @@ impl<'a> Legs<'a> {
     }
 
     fn index(&self, a: Core, b: Core) -> usize {
-        usize::from(self.costs.class(self.cores[usize::from(a)], self.cores[usize::from(b)]).0)
+        usize::from(self.pairs[usize::from(a) * self.cores + usize::from(b)])
     }
 
     /// A line from memory of the core's own region.

@@ -5,35 +5,46 @@
 
 use super::copies::{Asked, Copies};
 use super::home::Home;
-use super::message::{Change, Core, Effect, Kind, Message};
+use super::message::{Change, Core, Effect, Kind, Message, Outbox};
 use super::rules::Rules;
 
 /// The state of one line everywhere.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct LineState {
     pub(super) home: Home,
     pub(super) copies: Copies,
 }
 
+impl Clone for LineState {
+    fn clone(&self) -> Self {
+        Self { home: self.home.clone(), copies: self.copies.clone() }
+    }
+
+    fn clone_from(&mut self, other: &Self) {
+        self.home.clone_from(&other.home);
+        self.copies.clone_from(&other.copies);
+    }
+}
+
 impl LineState {
     /// A core reads: the word if it has a copy, or a request that must be carried.
-    pub(super) fn read(&mut self, core: Core, out: &mut Vec<Message>) -> Asked {
+    pub(super) fn read(&mut self, core: Core, out: &mut impl Outbox) -> Asked {
         Self::asked(self.copies.read(core), core, out)
     }
 
     /// A core writes.
-    pub(super) fn write(&mut self, core: Core, change: Change, out: &mut Vec<Message>) -> Asked {
+    pub(super) fn write(&mut self, core: Core, change: Change, out: &mut impl Outbox) -> Asked {
         Self::asked(self.copies.write(core, change), core, out)
     }
 
     /// A core drops its copy.
-    pub(super) fn evict(&mut self, core: Core, out: &mut Vec<Message>) -> Asked {
+    pub(super) fn evict(&mut self, core: Core, out: &mut impl Outbox) -> Asked {
         Self::asked(self.copies.evict(core), core, out)
     }
 
-    fn asked(asked: Asked, core: Core, out: &mut Vec<Message>) -> Asked {
+    fn asked(asked: Asked, core: Core, out: &mut impl Outbox) -> Asked {
         if let Asked::Miss(want) = asked {
-            out.push(Message::between(core, Kind::Request(want)));
+            out.send(Message::between(core, Kind::Request(want)));
         }
         asked
     }
@@ -53,7 +64,7 @@ impl LineState {
         &mut self,
         rules: &Rules,
         message: Message,
-        out: &mut Vec<Message>,
+        out: &mut impl Outbox,
     ) -> Option<Effect> {
         match message.kind {
             Kind::Request(_)

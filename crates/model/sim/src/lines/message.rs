@@ -122,6 +122,18 @@ impl Message {
     }
 }
 
+/// Where messages go that something causes.
+pub(super) trait Outbox {
+    /// Sends one.
+    fn send(&mut self, message: Message);
+}
+
+impl Outbox for Vec<Message> {
+    fn send(&mut self, message: Message) {
+        self.push(message);
+    }
+}
+
 /// What a message did to a core's own copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {

@@ -25,6 +25,7 @@ mod line;
 mod links;
 mod message;
 mod program;
+mod queue;
 mod rules;
 mod traffic;
 mod world;
@@ -34,6 +35,6 @@ mod tests;
 
 pub use engine::{Engine, Jitter, Run, Stuck};
 pub use message::Change;
-pub use program::{Program, Step, Touch, Until};
+pub use program::{Program, Step, Touch, Touches, Until};
 pub use rules::{Lookup, Protocol};
 pub use traffic::Traffic;

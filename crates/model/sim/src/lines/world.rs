@@ -5,7 +5,7 @@
 use super::copies::Asked;
 use super::legs::Legs;
 use super::line::LineState;
-use super::message::{Change, Core, Effect, Kind, Message, State};
+use super::message::{Change, Core, Effect, Kind, Message, Outbox, State};
 use super::program::{Program, Step, Touch};
 use super::rules::Rules;
 
@@ -49,20 +49,17 @@ pub(super) enum Event {
 }
 
 /// What a core is at.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 enum Phase {
     /// Between two events of its own.
+    #[default]
     Busy,
-    /// Fetches lines.
+    /// Fetches lines, those of [`CoreState::missing`].
     Fetching {
-        /// Lines that it lacks, in order.
-        missing: Vec<Touch>,
         /// How many were asked for.
         asked: usize,
         /// How many came.
         came: usize,
-        /// Those asked for that are on their way for an earlier claim: they are asked for again then.
-        blocked: Vec<Touch>,
         /// It asks for the next before the last has come.
         streams: bool,
     },
@@ -74,8 +71,8 @@ enum Phase {
     Ended,
 }
 
-/// One core.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// One core. Its lists keep their memory from step to step, and are empty where the core is not at what they are for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct CoreState {
     step: usize,
     phase: Phase,
@@ -85,6 +82,21 @@ struct CoreState {
     /// step before wrote as well stays held between the two, since both stores leave the store buffer
     /// together.
     held: Vec<u32>,
+    /// While it fetches: the lines that it lacks, in order.
+    missing: Vec<Touch>,
+    /// Those asked for that are on their way for an earlier claim: they are asked for again then.
+    blocked: Vec<Touch>,
+}
+
+impl CoreState {
+    /// Before its first step.
+    fn begin(&mut self) {
+        (self.step, self.phase) = (0, Phase::Busy);
+        self.ready.clear();
+        self.held.clear();
+        self.missing.clear();
+        self.blocked.clear();
+    }
 }
 
 /// How cores pace their requests; a matter of costs, so the engine's.
@@ -110,6 +122,20 @@ pub(super) struct World {
     cores: Vec<CoreState>,
     /// Snoops that wait until a core lets go of a line.
     deferred: Vec<(u32, Message)>,
+    /// Memory for the next list of held lines; always empty.
+    spare: Vec<u32>,
+}
+
+/// Messages about one line, as events that follow.
+struct Following<'a> {
+    line: u32,
+    events: &'a mut Vec<Event>,
+}
+
+impl Outbox for Following<'_> {
+    fn send(&mut self, message: Message) {
+        self.events.push(Event::Arrive { line: self.line, message });
+    }
 }
 
 /// Polls whose loads may be on their way at once: what a core's ten line-fill buffers hold.
@@ -122,16 +148,21 @@ impl World {
             lines: vec![LineState::default(); lines as usize],
             cores: Vec::new(),
             deferred: Vec::new(),
+            spare: Vec::new(),
         }
+    }
+
+    /// Takes all lines from everybody.
+    pub(super) fn clear(&mut self) {
+        let nobody = LineState::default();
+        self.lines.iter_mut().for_each(|line| line.clone_from(&nobody));
     }
 
     /// Puts every core before its first step.
     pub(super) fn begin(&mut self, program: &Program) {
-        self.cores =
-            vec![
-                CoreState { step: 0, phase: Phase::Busy, ready: Vec::new(), held: Vec::new() };
-                program.cores.len()
-            ];
+        self.cores.resize_with(program.cores.len(), CoreState::default);
+        self.cores.iter_mut().for_each(CoreState::begin);
+        self.deferred.clear();
     }
 
     /// The step that a core is at; all of them if it has ended.
@@ -150,10 +181,11 @@ impl World {
     }
 
     /// How long a core waits before it asks for its next missing line.
-    pub(super) fn issue_delay(&self, legs: &Legs<'_>, core: Core, first: bool) -> u64 {
-        match &self.cores[usize::from(core)].phase {
-            Phase::Fetching { missing, asked, streams: true, .. } => {
-                legs.pace_ps(&self.lines, core, missing[*asked], first)
+    pub(super) fn issue_delay(&self, legs: &Legs, core: Core, first: bool) -> u64 {
+        let state = &self.cores[usize::from(core)];
+        match state.phase {
+            Phase::Fetching { asked, streams: true, .. } => {
+                legs.pace_ps(&self.lines, core, state.missing[asked], first)
             }
             _ => 0,
         }
@@ -168,7 +200,7 @@ impl World {
             Event::Poll(core) => self.poll(setting, core, out),
             Event::Ahead { core, line, .. } => {
                 if self.will_poll(setting, core, line) {
-                    self.send(line, out, |state, messages| state.read(core, messages));
+                    self.read(line, core, out);
                 }
             }
             Event::Arrive { line, message } => self.arrive(setting, line, message, out),
@@ -176,8 +208,9 @@ impl World {
     }
 
     fn begin_step(&mut self, setting: Setting<'_>, core: Core, out: &mut Vec<Event>) {
+        let Self { lines, cores, .. } = self;
         let steps = &setting.program.cores[usize::from(core)];
-        let state = &mut self.cores[usize::from(core)];
+        let state = &mut cores[usize::from(core)];
         let Some(step) = steps.get(state.step) else {
             state.phase = Phase::Ended;
             return;
@@ -189,46 +222,47 @@ impl World {
             Step::Touch { private, .. } => *private,
             Step::Wait { .. } | Step::Drop { .. } | Step::Claim { .. } => 0,
         };
-        let (mut ready, mut held) = (Vec::new(), Vec::new());
+        state.ready.clear();
+        state.held.clear();
         for (line, writes) in step.lines() {
-            let copies = &self.lines[line as usize].copies;
+            let copies = &lines[line as usize].copies;
             if !serves(copies.state(core), writes) {
                 continue;
             }
             local += u32::from(!again(line));
             let waits = matches!(step, Step::Wait { until, .. } if !until.holds(copies.word(core)));
             if !waits {
-                ready.push(line);
+                state.ready.push(line);
             }
             if writes {
-                held.push(line);
+                state.held.push(line);
             }
         }
-        let state = &mut self.cores[usize::from(core)];
-        (state.ready, state.held) = (ready, held);
         out.push(Event::Perform { core, local });
     }
 
     fn perform(&mut self, setting: Setting<'_>, core: Core, out: &mut Vec<Event>) {
         let state = &mut self.cores[usize::from(core)];
-        let ready = std::mem::take(&mut state.ready);
+        let at_hand = !state.ready.is_empty();
         match &setting.program.cores[usize::from(core)][state.step] {
-            Step::Wait { .. } if !ready.is_empty() => self.next_step(setting, core, out),
+            Step::Wait { .. } if at_hand => {
+                state.ready.clear();
+                self.next_step(setting, core, out);
+            }
             Step::Wait { .. } => {
                 self.look_ahead(setting, core, out);
                 self.poll(setting, core, out);
             }
-            Step::Touch { lines, .. } => self.touch(setting, core, lines, &ready, out),
+            Step::Touch { lines, .. } => self.touch(setting, core, lines, out),
             Step::Claim { line, lines } => {
                 for line in *line..line + lines {
-                    self.send(line, out, |state, messages| {
-                        state.write(core, Change::Keep, messages)
-                    });
+                    self.write(line, core, Change::Keep, out);
                 }
                 self.next_step(setting, core, out);
             }
             Step::Drop { line } => {
-                let asked = self.send(*line, out, |state, messages| state.evict(core, messages));
+                let mut following = Following { line: *line, events: out };
+                let asked = self.lines[*line as usize].evict(core, &mut following);
                 if !matches!(asked, Asked::Miss(_)) {
                     self.next_step(setting, core, out);
                 }
@@ -237,43 +271,36 @@ impl World {
     }
 
     /// Uses what is at hand and begins to fetch the rest.
-    fn touch(
-        &mut self,
-        setting: Setting<'_>,
-        core: Core,
-        touches: &[Touch],
-        ready: &[u32],
-        out: &mut Vec<Event>,
-    ) {
-        let mut missing = Vec::new();
+    fn touch(&mut self, setting: Setting<'_>, core: Core, touches: &[Touch], out: &mut Vec<Event>) {
+        let Self { lines, cores, .. } = self;
+        let state = &mut cores[usize::from(core)];
         for &touch in touches {
             match touch.change {
-                _ if !ready.contains(&touch.line) => missing.push(touch),
+                _ if !state.ready.contains(&touch.line) => state.missing.push(touch),
                 Some(change) => {
-                    self.lines[touch.line as usize].copies.write(core, change);
+                    lines[touch.line as usize].copies.write(core, change);
                 }
                 None => {}
             }
         }
-        if missing.is_empty() {
+        state.ready.clear();
+        if state.missing.is_empty() {
             self.next_step(setting, core, out);
             return;
         }
-        self.cores[usize::from(core)].held.clear();
+        state.held.clear();
         self.release(setting, core, out);
-        let streams = missing.len() > 1 && setting.pace.streams(&self.lines, core, &missing);
-        self.cores[usize::from(core)].phase =
-            Phase::Fetching { missing, asked: 0, came: 0, blocked: Vec::new(), streams };
+        let state = &mut self.cores[usize::from(core)];
+        let streams =
+            state.missing.len() > 1 && setting.pace.streams(&self.lines, core, &state.missing);
+        state.phase = Phase::Fetching { asked: 0, came: 0, streams };
         out.push(Event::Issue { core, first: true });
     }
 
     /// Asks for the next line that is missing.
     fn issue(&mut self, setting: Setting<'_>, core: Core, out: &mut Vec<Event>) {
-        let Phase::Fetching { missing, asked, streams, .. } =
-            &mut self.cores[usize::from(core)].phase
-        else {
-            return;
-        };
+        let CoreState { phase, missing, .. } = &mut self.cores[usize::from(core)];
+        let Phase::Fetching { asked, streams, .. } = phase else { return };
         let touch = missing[*asked];
         *asked += 1;
         if *streams && *asked < missing.len() {
@@ -283,24 +310,22 @@ impl World {
     }
 
     fn fetch(&mut self, setting: Setting<'_>, core: Core, touch: Touch, out: &mut Vec<Event>) {
-        let outcome = self.send(touch.line, out, |state, messages| match touch.change {
-            Some(change) => state.write(core, change, messages),
-            None => state.read(core, messages),
-        });
-        match (outcome, &mut self.cores[usize::from(core)].phase) {
+        let outcome = match touch.change {
+            Some(change) => self.write(touch.line, core, change, out),
+            None => self.read(touch.line, core, out),
+        };
+        let state = &mut self.cores[usize::from(core)];
+        match (outcome, state.phase) {
             (Asked::Hit(_), _) => self.fetched(setting, core, out),
-            (Asked::Busy, Phase::Fetching { blocked, .. }) => blocked.push(touch),
+            (Asked::Busy, Phase::Fetching { .. }) => state.blocked.push(touch),
             _ => {}
         }
     }
 
     /// A line has come to a core: for its step, or for a claim that the step waits for.
     fn came(&mut self, setting: Setting<'_>, core: Core, line: u32, out: &mut Vec<Event>) {
-        let Phase::Fetching { missing, asked, blocked, .. } =
-            &mut self.cores[usize::from(core)].phase
-        else {
-            return;
-        };
+        let CoreState { phase, missing, blocked, .. } = &mut self.cores[usize::from(core)];
+        let Phase::Fetching { asked, .. } = phase else { return };
         if let Some(at) = blocked.iter().position(|touch| touch.line == line) {
             let touch = blocked.swap_remove(at);
             self.fetch(setting, core, touch, out);
@@ -311,13 +336,11 @@ impl World {
 
     /// A line that a step lacked has come.
     fn fetched(&mut self, setting: Setting<'_>, core: Core, out: &mut Vec<Event>) {
-        let Phase::Fetching { missing, asked, came, streams, .. } =
-            &mut self.cores[usize::from(core)].phase
-        else {
-            return;
-        };
+        let CoreState { phase, missing, .. } = &mut self.cores[usize::from(core)];
+        let Phase::Fetching { asked, came, streams } = phase else { return };
         *came += 1;
         if *came == missing.len() {
+            missing.clear();
             self.next_step(setting, core, out);
         } else if !*streams && asked == came {
             out.push(Event::Issue { core, first: false });
@@ -326,33 +349,35 @@ impl World {
 
     fn next_step(&mut self, setting: Setting<'_>, core: Core, out: &mut Vec<Event>) {
         let at = self.cores[usize::from(core)].step;
-        let held = self.kept(&setting.program.cores[usize::from(core)][at..], core);
+        let mut kept = std::mem::take(&mut self.spare);
+        self.keep(&setting.program.cores[usize::from(core)][at..], core, &mut kept);
         let state = &mut self.cores[usize::from(core)];
         state.step += 1;
         state.phase = Phase::Busy;
         out.push(Event::Begin(core));
-        let before = std::mem::replace(&mut state.held, held);
-        if before.iter().any(|line| !state.held.contains(line)) {
+        let mut before = std::mem::replace(&mut state.held, kept);
+        let lets_go = before.iter().any(|line| !state.held.contains(line));
+        before.clear();
+        self.spare = before;
+        if lets_go {
             self.release(setting, core, out);
         }
     }
 
-    /// The lines that a core keeps from the first of its steps to the second: those that both write, if
+    /// Adds the lines that a core keeps from the first of its steps to the second: those that both write, if
     /// the second needs nothing else.
-    fn kept(&self, steps: &[Step], core: Core) -> Vec<u32> {
+    fn keep(&self, steps: &[Step], core: Core, kept: &mut Vec<u32>) {
         let [Step::Touch { lines: first, .. }, Step::Touch { lines: second, .. }, ..] = steps
         else {
-            return Vec::new();
+            return;
         };
         let written = |line| first.iter().any(|t| t.line == line && t.change.is_some());
-        let kept = |touch: &Touch| {
+        let is_kept = |touch: &Touch| {
             let copy = self.lines[touch.line as usize].copies.state(core);
             touch.change.is_some() && written(touch.line) && serves(copy, true)
         };
-        if second.iter().all(kept) {
-            second.iter().map(|touch| touch.line).collect()
-        } else {
-            Vec::new()
+        if second.iter().all(is_kept) {
+            kept.extend(second.iter().map(|touch| touch.line));
         }
     }
 
@@ -360,6 +385,9 @@ impl World {
     fn release(&mut self, setting: Setting<'_>, core: Core, out: &mut Vec<Event>) {
         let held = &self.cores[usize::from(core)].held;
         let free = |entry: &(u32, Message)| entry.1.peer == core && !held.contains(&entry.0);
+        if !self.deferred.iter().any(free) {
+            return;
+        }
         let freed: Vec<_> = self.deferred.iter().copied().filter(free).collect();
         self.deferred.retain(|entry| !freed.contains(entry));
         for (line, message) in freed {
@@ -371,8 +399,7 @@ impl World {
     fn poll(&mut self, setting: Setting<'_>, core: Core, out: &mut Vec<Event>) {
         let Some(&Step::Wait { line, .. }) = self.step(setting, core) else { return };
         self.cores[usize::from(core)].phase = Phase::Polling;
-        let asked = self.send(line, out, |state, messages| state.read(core, messages));
-        if let Asked::Hit(word) = asked {
+        if let Asked::Hit(word) = self.read(line, core, out) {
             self.polled(setting, core, word, out);
         }
     }
@@ -401,9 +428,9 @@ impl World {
         if at > 0 && polled(&steps[at - 1]).is_some() {
             return;
         }
-        let run: Vec<u32> = steps[at..].iter().map_while(polled).take(AHEAD).collect();
-        for (nth, (n, &line)) in (1..).zip(run.iter().enumerate().skip(1)) {
-            if !run[..n].contains(&line) {
+        let run = || steps[at..].iter().map_while(polled).take(AHEAD);
+        for (nth, (n, line)) in (1..).zip(run().enumerate().skip(1)) {
+            if run().take(n).all(|before| before != line) {
                 out.push(Event::Ahead { core, line, nth });
             }
         }
@@ -416,11 +443,9 @@ impl World {
             self.deferred.push((line, message));
             return;
         }
-        let mut messages = Vec::new();
         let state = &mut self.lines[line as usize];
-        let effect = state.deliver(setting.rules, message, &mut messages);
-        out.extend(messages.into_iter().map(|message| Event::Arrive { line, message }));
-        match effect {
+        let mut following = Following { line, events: &mut *out };
+        match state.deliver(setting.rules, message, &mut following) {
             Some(Effect::Read { core, .. } | Effect::Wrote { core })
                 if self.waits_for(setting, core, line)
                     && self.cores[usize::from(core)].phase == Phase::Polling =>
@@ -458,16 +483,12 @@ impl World {
         matches!(self.step(setting, core), Some(&Step::Wait { line: polled, .. }) if polled == line)
     }
 
-    fn send(
-        &mut self,
-        line: u32,
-        out: &mut Vec<Event>,
-        ask: impl FnOnce(&mut LineState, &mut Vec<Message>) -> Asked,
-    ) -> Asked {
-        let mut messages = Vec::new();
-        let asked = ask(&mut self.lines[line as usize], &mut messages);
-        out.extend(messages.into_iter().map(|message| Event::Arrive { line, message }));
-        asked
+    fn read(&mut self, line: u32, core: Core, out: &mut Vec<Event>) -> Asked {
+        self.lines[line as usize].read(core, &mut Following { line, events: out })
+    }
+
+    fn write(&mut self, line: u32, core: Core, change: Change, out: &mut Vec<Event>) -> Asked {
+        self.lines[line as usize].write(core, change, &mut Following { line, events: out })
     }
 }
 

@@ -29,18 +29,22 @@ fn sandy_bridge(each: usize) -> LineCosts {
     LineCosts::new(2 * each, vec![near, far], 2.3, class)
 }
 
+fn touch(lines: impl IntoIterator<Item = Touch>) -> Step {
+    Step::Touch { lines: lines.into_iter().collect(), private: 0 }
+}
+
 fn read(line: u32) -> Step {
-    Step::Touch { lines: vec![Touch { line, change: None }], private: 0 }
+    touch([Touch { line, change: None }])
 }
 
 fn write(line: u32, value: u64) -> Step {
     let change = Some(Change::Set(value));
-    Step::Touch { lines: vec![Touch { line, change }], private: 0 }
+    touch([Touch { line, change }])
 }
 
 fn add(line: u32) -> Step {
     let change = Some(Change::Add(1));
-    Step::Touch { lines: vec![Touch { line, change }], private: 0 }
+    touch([Touch { line, change }])
 }
 
 fn wait(line: u32, value: u64) -> Step {
@@ -48,7 +52,7 @@ fn wait(line: u32, value: u64) -> Step {
 }
 
 fn many(lines: std::ops::Range<u32>) -> Step {
-    Step::Touch { lines: lines.map(|line| Touch { line, change: None }).collect(), private: 0 }
+    touch(lines.map(|line| Touch { line, change: None }))
 }
 
 /// The program in which core `n` does the `n`th list.
