@@ -8,6 +8,8 @@
 //! longer; tests hold the shortlist against it. Nothing here times anything or touches a live team.
 
 mod groups;
+mod judge;
+mod nested;
 mod rank;
 mod shortlist;
 mod sketch;
@@ -17,6 +19,7 @@ pub(crate) mod synthetic;
 mod tests;
 
 pub use groups::{Groups, LEVELS_MAX, Placed, placed};
-pub use rank::{Known, MODEL_ERROR, PAPER_ERROR, RANKS_MOST, Ranked, choose, judge, rank};
+pub use judge::judge;
+pub use rank::{Known, MODEL_ERROR, PAPER_ERROR, RANKS_LEAST, RANKS_MOST, choose};
 pub(crate) use shortlist::{DEGREE, FEW};
-pub use shortlist::{Entry, Form, is_chosen, shortlist};
+pub use shortlist::{Entry, Form, is_chosen, shortlist, variants};

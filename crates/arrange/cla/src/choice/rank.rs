@@ -2,15 +2,13 @@
 //! is taken.
 
 use super::groups::{Groups, placed};
-use super::shortlist::{Entry, Form, is_chosen, shortlist};
-use super::sketch::{acknowledged_ns, sketch_ns};
-use crate::collectives::{Collective, Options, Plan, PlanError, Shape, Tree};
+use super::judge::{Judge, looks_ns};
+use super::shortlist::{Entry, Form, is_chosen, shortlist, variants};
+use super::sketch::Sketch;
+use crate::collectives::{Collective, Options, Plan, Shape};
 use crate::costs::{of_distances, terms};
-use crate::program::{Line, Recorded, record};
-use crate::simulated::{Model, last_ns};
 use isochrone_distance::Distances;
 use isochrone_machine::LineCosts;
-use isochrone_stats as stats;
 use isochrone_units::CoreId;
 
 /// How far simulated times are from live ones, as a part of the simulated: the most that `verify model` has shown of
@@ -21,20 +19,15 @@ pub const MODEL_ERROR: f64 = 0.14;
 /// transfer as in the paper: the median distance of that model from published figures (48 %; same file).
 pub const PAPER_ERROR: f64 = 0.48;
 
+/// Ranks from which a shape is chosen: two have one way.
+pub const RANKS_LEAST: u16 = 3;
+
 /// Ranks up to which entries are simulated. Beyond, collectives that the usual rule does by a tree take its
 /// trees inside groups, unseen.
 pub const RANKS_MOST: u16 = 64;
 
-/// Entries that are simulated beside the usual rule, the best by their sketches first: each takes as long as all the
-/// sketches (docs/method/collectives.md).
-const SIMULATED: usize = 3;
-
-/// Runs of a simulated call, whose mean is its time. Ranks begin at once, and by chance a poll takes a line from the
-/// root before it has written, or not: broadcasts along a flat tree of 16 ranks took 130 ns or 410.
-const SEEDS: u64 = 4;
-
-/// Chunks of a message at most in the simulator: two show whether they flow.
-const CHUNKS_MOST: u32 = 2;
+/// Shapes that are simulated beside the usual one, the best by their sketches first (docs/method/collectives.md).
+const SIMULATED: usize = 2;
 
 /// A line in a core's own cache, ns: five cycles of a core with 3 GHz. No shape is better than another by it.
 const LOCAL_NS: f64 = 1.7;
@@ -70,131 +63,172 @@ impl Known {
     }
 }
 
-/// An entry with its time.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ranked {
-    /// The entry.
-    pub entry: Entry,
-    /// One call by itself, lines as earlier calls leave them: the mean of some simulated runs, and of broadcasts what a
-    /// parent's look at acknowledgements adds in the mean. In ns, *simulated*.
-    pub ns: f64,
-}
-
 /// The entry that a team goes by for the calls of `usual`, the plan by the usual rule.
 #[must_use]
 pub fn choose(usual: &Plan, known: &Known) -> Entry {
-    if usual.ranks() <= 2 || !is_chosen(usual.collective()) {
+    if usual.ranks() < RANKS_LEAST || !is_chosen(usual.collective()) {
         return Entry::USUAL;
     }
     let Some(costs) = &known.costs else { return inside_groups(usual, &known.groups) };
-    let ranked = rank(usual, costs, &known.groups, SIMULATED);
-    let Some((first, others)) = ranked.split_first() else { return Entry::USUAL };
-    let best = others.iter().min_by(|a, b| a.ns.total_cmp(&b.ns));
-    match best {
-        Some(best) if best.ns < first.ns * (1.0 - known.error) => best.entry,
-        _ => Entry::USUAL,
-    }
+    best(usual, costs, known).unwrap_or(Entry::USUAL)
 }
 
 /// Without a simulation: the usual rule's trees inside groups.
 fn inside_groups(usual: &Plan, groups: &Groups) -> Entry {
-    let inside = Entry { form: Form::Usual, level: Some(0) };
+    let inside = Entry::shaped(Form::Usual, Some(0));
     let tree = matches!(usual.options().shape, Shape::Tree(_));
     if tree && inside.options(usual, groups).is_some() { inside } else { Entry::USUAL }
 }
 
-/// The times of the usual rule, which comes first, and of the `most` entries that are best by their sketches;
-/// nothing where not even the usual rule can be simulated.
-#[must_use]
-pub fn rank(usual: &Plan, costs: &LineCosts, groups: &Groups, most: usize) -> Vec<Ranked> {
-    let folded = folded(usual, costs);
-    let time =
-        |entry: Entry, options| Some(Ranked { entry, ns: time_ns(usual, options, &folded)? });
-    let Some(first) = time(Entry::USUAL, usual.options().clone()) else { return Vec::new() };
-    let mut sketched: Vec<(f64, Entry, Tree)> = Vec::new();
-    for entry in shortlist(usual.collective(), groups) {
-        let Some(tree) = entry.tree(usual, groups) else { continue };
-        let same = |other: &(f64, Entry, Tree)| other.2 == tree && other.1.level == entry.level;
-        if entry != Entry::USUAL && !sketched.iter().any(same) {
-            let lines = entry.lines(groups);
-            sketched.push((sketch_ns(usual.collective(), &tree, lines, &folded), entry, tree));
-        }
+/// A way with what it takes.
+#[derive(Clone)]
+struct Way {
+    entry: Entry,
+    options: Options,
+    ns: f64,
+}
+
+/// A shape that may be worth a simulation.
+struct Sketched {
+    entry: Entry,
+    shape: Shape,
+    sketch: Sketch,
+}
+
+/// The best of the shortlist, if it gains more than the error.
+fn best(usual: &Plan, costs: &LineCosts, known: &Known) -> Option<Entry> {
+    let options = usual.options();
+    let mut judge = Judge::new(usual, costs, options.chunk_lines)?;
+    let (before, worth) = worth_simulating(usual, judge.costs(), known);
+    if usual.collective() == Collective::Allgather {
+        return surely_better(worth, before, (usual, known));
     }
-    sketched.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let others = sketched.into_iter().filter_map(|(_, entry, tree)| {
-        let options = entry.with_tree(usual, groups, tree)?;
-        (options != *usual.options()).then(|| time(entry, options)).flatten()
+    let flows = variants(Entry::USUAL, usual).iter().any(|of| of.chunk_lines.is_some());
+    let shaped = shaped_options(worth, (usual, &known.groups));
+    let shaped = if options.shape == Shape::Exchange {
+        hopeful(shaped, &mut judge, (usual, known))
+    } else {
+        shaped
+    };
+    if shaped.is_empty() && !flows {
+        return None;
+    }
+    let ns = judge.ns(options.clone(), f64::INFINITY)?;
+    let before = Way { entry: Entry::USUAL, options: options.clone(), ns };
+    let most_ns = ns * (1.0 - known.error);
+    let shaped = best_shape(shaped, &mut judge, most_ns).unwrap_or(before.clone());
+    let varied = best_variant((usual, costs), known, &judge, [&before, &shaped]);
+    Some(varied.unwrap_or(shaped.entry))
+}
+
+/// The best shape by sketches alone, if they leave no doubt. In an allgather everybody reads everybody's line in any
+/// shape: a simulation takes as long as many others, of something that is known without.
+fn surely_better(
+    worth: Vec<Sketched>,
+    before: Sketch,
+    (usual, known): (&Plan, &Known),
+) -> Option<Entry> {
+    let sure = worth.into_iter().find(|one| one.sketch.surely_gains(before, known.error))?;
+    let fits = sure.entry.with_shape(usual, &known.groups, sure.shape).is_some();
+    fits.then_some(sure.entry)
+}
+
+/// The options of the shapes that are simulated.
+fn shaped_options(
+    worth: Vec<Sketched>,
+    (usual, groups): (&Plan, &Groups),
+) -> Vec<(Entry, Options)> {
+    let options = worth.into_iter().filter_map(|Sketched { entry, shape, .. }| {
+        let options = entry.with_shape(usual, groups, shape)?;
+        (options != *usual.options()).then_some((entry, options))
     });
-    std::iter::once(first).chain(others.take(most)).collect()
+    options.take(SIMULATED).collect()
 }
 
-/// The time of such calls with some options on some costs, as [`Ranked::ns`]; `None` where there is no such plan, or it
-/// cannot be simulated.
-#[must_use]
-pub fn judge(usual: &Plan, options: Options, costs: &LineCosts) -> Option<f64> {
-    time_ns(usual, options, &folded(usual, costs))
+/// Those that one run each does not tell to be worse. Trees are seldom better than an exchange, which has more messages
+/// than any, so that its runs take longest.
+fn hopeful(
+    shaped: Vec<(Entry, Options)>,
+    judge: &mut Judge<'_>,
+    (usual, known): (&Plan, &Known),
+) -> Vec<(Entry, Options)> {
+    if shaped.is_empty() {
+        return shaped;
+    }
+    let Some(once_ns) = judge.once_ns(usual.options().clone(), f64::INFINITY) else {
+        return Vec::new();
+    };
+    let most_ns = once_ns * (1.0 - known.error) * ONE_RUN;
+    let mut hopeful = |options: &Options| judge.once_ns(options.clone(), most_ns).is_some();
+    shaped.into_iter().filter(|(_, options)| hopeful(options)).collect()
 }
 
-/// The costs of messages of several lines as if they were one: a class's whole message stands for its line, at
-/// most as much as its lines one after another. A simulation then takes as long for them as for one line.
-fn folded(usual: &Plan, costs: &LineCosts) -> LineCosts {
-    let lines = f64::from(chunk_lines(usual));
-    let mut folded = costs.clone();
-    if lines > 1.0 {
-        for class in &mut folded.classes {
-            let several = class.start_ns + lines * (class.line_ns + class.congestion_ns);
-            class.transfer_ns = several.min(lines * class.transfer_ns).max(class.transfer_ns);
-            class.congestion_ns *= lines;
+/// By what factor one run of each of two shapes may make one look worse than the other.
+const ONE_RUN: f64 = 1.2;
+
+/// The best of some shapes by the simulator, if it takes less than `most_ns`.
+fn best_shape(
+    shaped: Vec<(Entry, Options)>,
+    judge: &mut Judge<'_>,
+    mut most_ns: f64,
+) -> Option<Way> {
+    let mut best = None;
+    for (entry, options) in shaped {
+        if let Some(ns) = judge.ns(options.clone(), most_ns).filter(|ns| *ns < most_ns) {
+            most_ns = ns;
+            best = Some(Way { entry, options, ns });
         }
     }
-    folded
+    best
 }
 
-/// Lines of a chunk of the longest message.
-fn chunk_lines(usual: &Plan) -> u32 {
-    let bytes = usual.bytes().min(usual.options().chunk_bytes());
-    (bytes + Line::WORD_BYTES).div_ceil(Line::BYTES)
-}
-
-/// The time of a plan with other options on folded costs.
-fn time_ns(usual: &Plan, options: Options, costs: &LineCosts) -> Option<f64> {
-    let period = options.ring / 2;
-    let (plan, calls) = judged(usual, options).ok()?;
-    let members = plan.members();
-    let one =
-        |&epoch: &u64| record(plan.ranks(), |lines, rank| members[rank.index()].run(lines, epoch));
-    let programs: Vec<Recorded> = calls.iter().map(one).collect();
-    let cores: Vec<usize> = (0..usize::from(plan.ranks())).collect();
-    let ns = stats::mean(&last_ns(&programs, costs, &cores, &Model::default(), 0..SEEDS).ok()?)?;
-    let looks = match (plan.collective(), &plan.options().shape) {
-        (Collective::Broadcast, Shape::Tree(tree)) => acknowledged_ns(tree, costs, period),
-        _ => 0.0,
+/// The best of the chosen shape with other chunks or acknowledgements, if it is better than with the usual ones, and gains
+/// more than the error. What the first chunks take is by the simulator for the usual ones, and by sketches of both
+/// for others.
+fn best_variant(
+    (usual, costs): (&Plan, &LineCosts),
+    known: &Known,
+    judge: &Judge<'_>,
+    [before, shaped]: [&Way; 2],
+) -> Option<Entry> {
+    let collective = usual.collective();
+    let sketch = |options: &Options, costs: &LineCosts| {
+        Sketch::of(collective, &options.shape, &options.groups, costs).ns()
     };
-    Some(ns + looks)
+    let looks = |options: &Options, costs: &LineCosts| looks_ns(collective, options, costs);
+    let whole_ns = |way: &Way| judge.whole_ns(&way.options, way.ns);
+    let mut most_ns = whole_ns(shaped).min(whole_ns(before) * (1.0 - known.error));
+    let mut best = None;
+    for entry in variants(shaped.entry, usual) {
+        let shape = shaped.options.shape.clone();
+        let Some(options) = entry.with_shape(usual, &known.groups, shape) else { continue };
+        let Some(other) = Judge::new(usual, costs, options.chunk_lines) else { continue };
+        let first_ns = shaped.ns - looks(&shaped.options, judge.costs());
+        let ratio = sketch(&options, other.costs()) / sketch(&shaped.options, judge.costs());
+        let first_ns = first_ns * ratio + looks(&options, other.costs());
+        let ns = other.whole_ns(&options, first_ns);
+        if ns < most_ns {
+            (best, most_ns) = (Some(entry), ns);
+        }
+    }
+    best
 }
 
-/// The plan that is simulated, of chunks of one line, and its calls by number, the last of which counts.
-fn judged(usual: &Plan, options: Options) -> Result<(Plan, Vec<u64>), PlanError> {
-    let chunks = usual.bytes().div_ceil(options.chunk_bytes()).clamp(1, CHUNKS_MOST);
-    let bytes = (chunks * Line::PAYLOAD_BYTES).min(usual.bytes());
-    let calls = calls(usual.collective(), u64::from(options.ring), u64::from(chunks));
-    let options = Options { chunk_lines: 1, ..options };
-    let plan = Plan::new(usual.collective(), usual.ranks(), usual.root(), bytes & !7, options)?;
-    Ok((plan, calls))
-}
-
-/// A call of `chunks` chunks that neither acknowledges nor looks at acknowledgements, in rings of `ring` slots, and
-/// before it those that leave its lines as all earlier ones would: the call that used its slots before, and the one
-/// just before it, which claimed them. Where rings are too short for that, all calls from the first on.
-fn calls(collective: Collective, ring: u64, chunks: u64) -> Vec<u64> {
-    // Chunk `s` of a call is looked at where `s = 1` modulo half a ring: these calls have chunks 2, 3 and 4, or
-    // 3 to 6.
-    let call = match (ring, chunks) {
-        (8.., 1) => 2 * ring + 3,
-        (16.., 2) => ring + 2,
-        _ => return (0..=ring + 1).collect(),
-    };
-    // A barrier's flags take turns between two lines.
-    let earlier = if collective == Collective::Barrier { call - 2 } else { call - ring / chunks };
-    vec![earlier, call - 1, call]
+/// A sketch of the usual shape, and the shapes that may gain more than the error, each once, the best by their sketches
+/// first.
+fn worth_simulating(usual: &Plan, costs: &LineCosts, known: &Known) -> (Sketch, Vec<Sketched>) {
+    let (collective, groups) = (usual.collective(), &known.groups);
+    let sketch = |shape: &Shape, of: &[u16]| Sketch::of(collective, shape, of, costs);
+    let before = sketch(&usual.options().shape, &usual.options().groups);
+    let mut worth: Vec<Sketched> = Vec::new();
+    for entry in shortlist(collective, groups).into_iter().skip(1) {
+        let Some(shape) = entry.shape(usual, groups) else { continue };
+        let sketch = sketch(&shape, entry.lines(groups));
+        let same = |other: &Sketched| other.entry.level == entry.level && other.shape == shape;
+        if sketch.may_gain(before, known.error) && !worth.iter().any(same) {
+            worth.push(Sketched { entry, shape, sketch });
+        }
+    }
+    worth.sort_by(|a, b| a.sketch.ns().total_cmp(&b.sketch.ns()));
+    (before, worth)
 }

@@ -1,10 +1,11 @@
 //! The shortlist: the ways that are compared, each a small number that means the same to all ranks.
 
 use super::groups::{Groups, LEVELS_MAX};
-use crate::collectives::{Collective, Options, Plan, Shape, Tree};
+use super::nested::{Order, nested};
+use crate::collectives::{Acks, Collective, Options, Plan, Shape, Tree};
 use crate::program::Rank;
 
-/// A family of trees.
+/// A family of trees, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
     /// What the usual rule does: everybody below the root among few, degree four among many.
@@ -15,6 +16,8 @@ pub enum Form {
     Binomial,
     /// So many children at most, 2 to 8.
     Degree(u16),
+    /// Everybody to everybody, in allgather among many.
+    Exchange,
 }
 
 /// Ranks up to which the usual rule has everybody below the root.
@@ -31,59 +34,95 @@ impl Form {
             Self::Flat => 1,
             Self::Binomial => 2,
             Self::Degree(degree) => degree + 1,
+            Self::Exchange => Self::EXCHANGE,
         }
     }
+
+    /// Behind the largest degree.
+    const EXCHANGE: u16 = 10;
 
     fn of_number(number: u16) -> Option<Self> {
         match number {
             0 => Some(Self::Usual),
             1 => Some(Self::Flat),
             2 => Some(Self::Binomial),
+            Self::EXCHANGE => Some(Self::Exchange),
             more => DEGREES.contains(&(more - 1)).then_some(Self::Degree(more - 1)),
         }
     }
 
     /// The tree of `ranks` ranks in this form.
-    fn tree(self, ranks: u16, root: Rank) -> Tree {
+    pub(super) fn tree(self, ranks: u16, root: Rank) -> Tree {
         match self {
             Self::Usual if ranks > FEW => Tree::regular(ranks, root, DEGREE),
-            Self::Usual | Self::Flat => Tree::flat(ranks, root),
+            Self::Usual | Self::Flat | Self::Exchange => Tree::flat(ranks, root),
             Self::Binomial => Tree::binomial(ranks, root),
             Self::Degree(degree) => Tree::regular(ranks, root, degree),
         }
     }
+
+    /// The place below which a place of such a tree of `ranks` ranks hangs; place 0 is the root.
+    pub(super) fn parent(self, ranks: u16, place: u16) -> u16 {
+        match self {
+            Self::Usual if ranks > FEW => (place - 1) / DEGREE,
+            Self::Usual | Self::Flat | Self::Exchange => 0,
+            Self::Binomial => place & (place - 1),
+            Self::Degree(degree) => (place - 1) / degree,
+        }
+    }
 }
 
-/// One way: a form, within each group and among the groups' first ranks.
+/// Lines of the chunks of long messages that are compared with the usual ones.
+const CHUNKS: [u32; 3] = [8, 16, 32];
+
+/// One way: a form, within each group and among the groups' first ranks, and how messages flow along it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Entry {
     /// The tree of a group's ranks.
     pub form: Form,
     /// The innermost level of groups that counts, and all outside of it; none: all ranks are one group.
     pub level: Option<u8>,
+    /// Lines of a chunk, 8, 16 or 32; none: as many as usual.
+    pub chunk_lines: Option<u32>,
+    /// Whether the children of a broadcasting parent acknowledge on one line, which all add to.
+    pub counters: bool,
 }
 
 impl Entry {
     /// The usual rule, as if nothing were known.
-    pub const USUAL: Self = Self { form: Form::Usual, level: None };
+    pub const USUAL: Self = Self::shaped(Form::Usual, None);
 
     /// Slots of a ring at least where a way needs fewer of them to have no more lines than the usual one:
     /// with two, each chunk would be acknowledged before the next but one.
     const RING_LEAST: u32 = 4;
 
+    /// A form by groups, with the usual chunks and acknowledgements.
+    #[must_use]
+    pub const fn shaped(form: Form, level: Option<u8>) -> Self {
+        Self { form, level, chunk_lines: None, counters: false }
+    }
+
     /// What travels: the entry as a number.
     #[must_use]
     pub fn code(self) -> u32 {
         let level = self.level.map_or(0, |level| u32::from(level) + 1);
-        u32::from(self.form.number()) | level << 8
+        let chunk = CHUNKS.iter().position(|lines| Some(*lines) == self.chunk_lines);
+        let chunk = chunk.map_or(0, |chunk| u32::try_from(chunk).unwrap_or(0) + 1);
+        u32::from(self.form.number()) | level << 8 | chunk << 16 | u32::from(self.counters) << 24
     }
 
     /// The entry of a number; `None` where no version of this shortlist has said it.
     #[must_use]
     pub fn of_code(code: u32) -> Option<Self> {
-        let [form, level, 0, 0] = code.to_le_bytes() else { return None };
+        let [form, level, chunk, counters] = code.to_le_bytes();
         let form = Form::of_number(u16::from(form))?;
-        (usize::from(level) <= LEVELS_MAX).then_some(Self { form, level: level.checked_sub(1) })
+        let chunk_lines = match usize::from(chunk).checked_sub(1) {
+            Some(chunk) => Some(*CHUNKS.get(chunk)?),
+            None => None,
+        };
+        let known = usize::from(level) <= LEVELS_MAX && counters <= 1;
+        let level = level.checked_sub(1);
+        known.then_some(Self { form, level, chunk_lines, counters: counters == 1 })
     }
 
     /// What the entry means: the options of a plan that needs no more lines than the usual one, `usual`
@@ -93,7 +132,12 @@ impl Entry {
         if self == Self::USUAL {
             return Some(usual.options().clone());
         }
-        self.with_tree(usual, groups, self.tree(usual, groups)?)
+        self.with_shape(usual, groups, self.shape(usual, groups)?)
+    }
+
+    /// Whether ranks find one another as usual.
+    fn has_usual_shape(self) -> bool {
+        (self.form, self.level) == (Form::Usual, None)
     }
 
     /// The levels of groups that count, innermost first; `None` where there is no such level.
@@ -109,23 +153,35 @@ impl Entry {
         self.levels(groups).and_then(<[Vec<u16>]>::first).map_or(&[], Vec::as_slice)
     }
 
-    /// The tree that the entry means; `None` where there are no such groups.
-    pub(super) fn tree(self, usual: &Plan, groups: &Groups) -> Option<Tree> {
+    /// How ranks find one another; `None` where there are no such groups.
+    pub(super) fn shape(self, usual: &Plan, groups: &Groups) -> Option<Shape> {
+        if self.has_usual_shape() {
+            return Some(usual.options().shape.clone());
+        }
+        if self.form == Form::Exchange {
+            return self.level.is_none().then_some(Shape::Exchange);
+        }
         let order = match usual.collective() {
             Collective::Broadcast => Order::FarFirst,
             _ => Order::NearFirst,
         };
-        nested(usual.ranks(), usual.root(), self.levels(groups)?, self.form, order)
+        let levels = self.levels(groups)?;
+        nested(usual.ranks(), usual.root(), levels, self.form, order).map(Shape::Tree)
     }
 
-    /// The options with this tree.
-    pub(super) fn with_tree(self, usual: &Plan, groups: &Groups, tree: Tree) -> Option<Options> {
-        let lines = usual.lines();
-        let least = usual.options().ring.min(Self::RING_LEAST);
+    /// The options with this shape.
+    pub(super) fn with_shape(self, usual: &Plan, groups: &Groups, shape: Shape) -> Option<Options> {
+        let before = usual.options();
+        let groups = if self.has_usual_shape() { &before.groups } else { self.lines(groups) };
+        let chunk_lines = self.chunk_lines.unwrap_or(before.chunk_lines);
+        let (lines, least) = (usual.lines(), before.ring.min(Self::RING_LEAST));
         let mut options = Options {
-            shape: Shape::Tree(tree),
-            groups: self.lines(groups).to_vec(),
-            ..usual.options().clone()
+            shape,
+            groups: groups.to_vec(),
+            chunk_lines,
+            acks: if self.counters { Acks::Counter } else { before.acks },
+            ring: self.ring(before),
+            ..before.clone()
         };
         while options.ring >= least {
             let (ranks, root) = (usual.ranks(), usual.root());
@@ -137,62 +193,17 @@ impl Entry {
         }
         None
     }
+
+    /// Slots for as many lines as a usual ring has: as many as usual, or more of smaller chunks.
+    fn ring(self, before: &Options) -> u32 {
+        let chunk_lines = self.chunk_lines.unwrap_or(before.chunk_lines);
+        let fitting = (before.ring * before.chunk_lines / chunk_lines).max(1);
+        let power = 1 << fitting.ilog2();
+        power.min(before.ring.max(Options::RING))
+    }
 }
 
-/// In which order a rank serves its children.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Order {
-    /// What goes farthest leaves first.
-    FarFirst,
-    /// What comes from near is read first: it is there first.
-    NearFirst,
-}
-
-/// The tree in which ranks hang below the first of their innermost group, these below the first of the next
-/// one outside, and so on: in each group by `form`.
-fn nested(ranks: u16, root: Rank, levels: &[Vec<u16>], form: Form, order: Order) -> Option<Tree> {
-    if levels.is_empty() {
-        return Some(form.tree(ranks, root));
-    }
-    let mut parents = vec![None; usize::from(ranks)];
-    // All but the root, in each group in the order in which they are served.
-    let mut hung: Vec<Rank> = Vec::new();
-    let mut leaders: Vec<Rank> = (0..ranks).map(Rank).collect();
-    // The root leads wherever it is; others by rank.
-    leaders.sort_by_key(|rank| (*rank != root, rank.0));
-    let all = vec![0; usize::from(ranks)];
-    for level in levels.iter().chain([&all]) {
-        let mut members: Vec<(u16, Vec<Rank>)> = Vec::new();
-        for &leader in &leaders {
-            let group = *level.get(leader.index())?;
-            match members.iter_mut().find(|(known, _)| *known == group) {
-                Some((_, of)) => of.push(leader),
-                None => members.push((group, vec![leader])),
-            }
-        }
-        for (_, of) in &members {
-            let tree = form.tree(u16::try_from(of.len()).ok()?, Rank(0));
-            for place in tree.preorder().into_iter().skip(1) {
-                let parent = tree.parent(place)?;
-                parents[of[place.index()].index()] = Some(of[parent.index()]);
-                hung.push(of[place.index()]);
-            }
-        }
-        leaders = members.into_iter().map(|(_, of)| of[0]).collect();
-    }
-    // They were hung from the innermost level outwards.
-    if order == Order::FarFirst {
-        let level_of = |rank: Rank| {
-            let parent = parents[rank.index()].unwrap_or(rank);
-            let same = |level: &Vec<u16>| level[rank.index()] == level[parent.index()];
-            levels.iter().position(same).unwrap_or(levels.len())
-        };
-        hung.sort_by_key(|rank| std::cmp::Reverse(level_of(*rank)));
-    }
-    Tree::served_in(&parents, &hung).ok()
-}
-
-/// All ways of a collective, the usual one first, then from the innermost groups to none.
+/// All shapes of a collective, the usual one first, then from the innermost groups to none.
 #[must_use]
 pub fn shortlist(collective: Collective, groups: &Groups) -> Vec<Entry> {
     let mut entries = vec![Entry::USUAL];
@@ -203,24 +214,33 @@ pub fn shortlist(collective: Collective, groups: &Groups) -> Vec<Entry> {
     for level in levels.map(Some).chain([None]) {
         let forms = [Form::Usual, Form::Flat, Form::Binomial].into_iter();
         for form in forms.chain(DEGREES.map(Form::Degree)) {
-            let entry = Entry { form, level };
+            let entry = Entry::shaped(form, level);
             if entry != Entry::USUAL {
                 entries.push(entry);
             }
         }
     }
+    if collective == Collective::Allgather {
+        entries.push(Entry::shaped(Form::Exchange, None));
+    }
     entries
 }
 
-/// Whether the shape of a collective is chosen. Scatter and gather move each block once, and in allgather everybody
-/// reads every block, whatever the tree: the best one of 16 ranks gained 11 %, of 64 ranks 4 %.
+/// The same way with other chunks, for messages of several, and with other acknowledgements, where there are any.
+#[must_use]
+pub fn variants(of: Entry, usual: &Plan) -> Vec<Entry> {
+    let options = usual.options();
+    let several =
+        usual.collective() != Collective::Barrier && usual.bytes() > options.chunk_bytes();
+    let chunks = CHUNKS.iter().filter(|&&lines| several && lines != options.chunk_lines);
+    let chunks = chunks.map(|&lines| Entry { chunk_lines: Some(lines), ..of });
+    let acknowledged = usual.collective() == Collective::Broadcast && options.acks != Acks::Counter;
+    let counters = acknowledged.then_some(Entry { counters: true, ..of });
+    chunks.chain(counters).collect()
+}
+
+/// Whether something is chosen of a collective. Scatter and gather move each block once, whatever the tree.
 #[must_use]
 pub const fn is_chosen(collective: Collective) -> bool {
-    matches!(
-        collective,
-        Collective::Broadcast
-            | Collective::Barrier
-            | Collective::Reduce(_)
-            | Collective::Allreduce(_)
-    )
+    !matches!(collective, Collective::Scatter | Collective::Gather)
 }

@@ -98,10 +98,13 @@ pub fn record(
     ranks: u16,
     mut program: impl FnMut(&mut Record, Rank) -> Result<(), Gone>,
 ) -> Recorded {
+    let mut operations = 0;
     let one = |rank| {
-        let mut record = Record::default();
+        // Most ranks do as much as the one before.
+        let mut record = Record { operations: Vec::with_capacity(operations) };
         let ended = program(&mut record, Rank(rank));
         assert!(ended.is_ok(), "a program made up an error: {ended:?}");
+        operations = record.operations.len();
         record
     };
     Recorded { ranks: (0..ranks).map(one).collect() }

@@ -5,6 +5,7 @@
 //! the same table as those of [`crate::predicted`], and nothing else is shared with it: where the two
 //! disagree, one of them is wrong.
 
+mod hot;
 mod steps;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,8 @@ use isochrone_machine::LineCosts;
 use isochrone_sim::lines::{Engine, Stuck};
 pub use isochrone_sim::lines::{Jitter, Lookup, Protocol, Traffic};
 use isochrone_stats as stats;
+
+pub use hot::Hot;
 
 use crate::predicted::Start;
 use crate::program::{Operation, Rank, Recorded};
@@ -112,29 +115,6 @@ pub fn simulate(
     Simulator::new(program, start, costs, cores, model)?.run(seed)
 }
 
-/// Simulates the last of `calls` under many seeds, after the others under the first of them, each begun when all
-/// ranks have ended the one before, on lines that are in memory at first. Its total under each seed, ns.
-///
-/// # Errors
-/// As [`simulate`].
-pub fn last_ns(
-    calls: &[Recorded],
-    costs: &LineCosts,
-    cores: &[usize],
-    model: &Model,
-    seeds: std::ops::Range<u64>,
-) -> Result<Vec<f64>, SimulateError> {
-    let Some((last, before)) = calls.split_last() else { return Ok(Vec::new()) };
-    let mut simulator = Simulator::new(last, Start::AfterEach(before), costs, cores, model)?;
-    simulator.before(seeds.start)?;
-    let warm = simulator.engine.clone();
-    let one = |seed| {
-        simulator.engine.clone_from(&warm);
-        Ok(simulator.now(seed)?.total_ns())
-    };
-    seeds.map(one).collect()
-}
-
 /// Simulates a program under many seeds: runs that differ in who comes first where nothing says so.
 ///
 /// # Errors
@@ -187,7 +167,7 @@ struct Simulator<'a> {
     program: &'a Recorded,
     before: Vec<isochrone_sim::lines::Program>,
     now: isochrone_sim::lines::Program,
-    engine: Engine<'a>,
+    engine: Engine,
     model: &'a Model,
     /// A poll notices that its line is gone anywhere within so many ns: the model's and the table's.
     poll_ns: f64,
@@ -198,22 +178,14 @@ impl<'a> Simulator<'a> {
     fn new(
         program: &'a Recorded,
         start: Start<'a>,
-        costs: &'a LineCosts,
+        costs: &LineCosts,
         cores: &[usize],
         model: &'a Model,
     ) -> Result<Self, SimulateError> {
         let ranks = program.ranks.len();
-        let mut usable: Vec<usize> =
-            cores.iter().copied().filter(|&core| core < costs.cores()).collect();
-        usable.sort_unstable();
-        usable.dedup();
-        if usable.len() != ranks || cores.len() != ranks {
-            return Err(SimulateError::Cores { ranks, cores: usable.len() });
-        }
+        usable(ranks, costs, cores)?;
         let before = start.calls();
-        if let Some(other) = before.iter().find(|b| b.ranks.len() != ranks) {
-            return Err(SimulateError::Ranks { now: ranks, before: other.ranks.len() });
-        }
+        same_ranks(ranks, before)?;
         let before = before.iter().map(steps::of).collect();
         Ok(Self {
             program,
@@ -235,7 +207,9 @@ impl<'a> Simulator<'a> {
     fn before(&mut self, seed: u64) -> Result<(), SimulateError> {
         self.engine.reset();
         for before in &self.before {
-            self.engine.run(before, &Jitter::seed(seed)).map_err(|stuck| self.stuck(&stuck))?;
+            self.engine
+                .run(before, &Jitter::seed(seed))
+                .map_err(|what| stuck(self.program, &what))?;
         }
         Ok(())
     }
@@ -243,20 +217,41 @@ impl<'a> Simulator<'a> {
     fn now(&mut self, seed: u64) -> Result<Simulated, SimulateError> {
         let jitter = Jitter { seed, begin_ns: self.model.begin_ns, poll_ns: self.poll_ns };
         let run = self.engine.run(&self.now, &jitter);
-        let run = run.map_err(|stuck| self.stuck(&stuck))?;
+        let run = run.map_err(|what| stuck(self.program, &what))?;
         let end_ns = run.end_ns.iter().map(|end| end + self.call_ns).collect();
         Ok(Simulated { end_ns, operations_ns: run.steps_ns, traffic: run.traffic })
     }
+}
 
-    fn stuck(&self, stuck: &Stuck) -> SimulateError {
-        let rank = Rank(u16::try_from(stuck.core).unwrap_or(u16::MAX));
-        let operations = &self.program.ranks[stuck.core].operations;
-        SimulateError::Stuck {
-            rank,
-            at: stuck.step,
-            operation: operations[stuck.step.min(operations.len() - 1)],
-            waiting: stuck.waiting,
-            ranks: stuck.cores,
-        }
+/// Whether `cores` names a core of the machine with `costs` for each rank, each once.
+fn usable(ranks: usize, costs: &LineCosts, cores: &[usize]) -> Result<(), SimulateError> {
+    let mut usable: Vec<usize> =
+        cores.iter().copied().filter(|&core| core < costs.cores()).collect();
+    usable.sort_unstable();
+    usable.dedup();
+    if usable.len() != ranks || cores.len() != ranks {
+        return Err(SimulateError::Cores { ranks, cores: usable.len() });
+    }
+    Ok(())
+}
+
+/// Whether all calls are of as many ranks.
+fn same_ranks(ranks: usize, calls: &[Recorded]) -> Result<(), SimulateError> {
+    match calls.iter().find(|call| call.ranks.len() != ranks) {
+        Some(other) => Err(SimulateError::Ranks { now: ranks, before: other.ranks.len() }),
+        None => Ok(()),
+    }
+}
+
+/// Who waits for ever in a program.
+fn stuck(program: &Recorded, stuck: &Stuck) -> SimulateError {
+    let rank = Rank(u16::try_from(stuck.core).unwrap_or(u16::MAX));
+    let operations = &program.ranks[stuck.core].operations;
+    SimulateError::Stuck {
+        rank,
+        at: stuck.step,
+        operation: operations[stuck.step.min(operations.len() - 1)],
+        waiting: stuck.waiting,
+        ranks: stuck.cores,
     }
 }

@@ -1,8 +1,8 @@
 //! Operations as accesses to lines.
 
-use isochrone_sim::lines::{Change, Program, Step, Touch, Until};
+use isochrone_sim::lines::{Change, Program, Step, Touch, Touches, Until};
 
-use crate::program::{Buffer, Compare, Operation, Place, Recorded, Span};
+use crate::program::{Buffer, Compare, Line, Operation, Place, Recorded, Span};
 
 /// What the cores do that stand for the ranks of a program. Operation `n` of a rank is step `n`.
 pub(super) fn of(program: &Recorded) -> Program {
@@ -37,17 +37,18 @@ fn step(operation: &Operation, before: Option<Operation>) -> Step {
 }
 
 fn change(line: u32, change: Change) -> Step {
-    Step::Touch { lines: vec![Touch { line, change: Some(change) }], private: 0 }
+    let touch = Touch { line, change: Some(change) };
+    Step::Touch { lines: std::iter::once(touch).collect(), private: 0 }
 }
 
 /// The shared lines of a copy or a reduction, each once: first those that are only read. Words are not
 /// what is copied, so they stay.
-fn touches(src: Span, dst: Span) -> Vec<Touch> {
-    let written: Vec<u32> = dst.shared_lines().map(|line| line.0).collect();
-    let read = src.shared_lines().map(|line| line.0).filter(|line| !written.contains(line));
-    let mut touches: Vec<Touch> = read.map(|line| Touch { line, change: None }).collect();
-    touches.extend(written.iter().map(|&line| Touch { line, change: Some(Change::Keep) }));
-    touches
+fn touches(src: Span, dst: Span) -> Touches {
+    let written = |line: u32| dst.shared_lines().any(|other| other.0 == line);
+    let read = src.shared_lines().map(|line| line.0).filter(|&line| !written(line));
+    let read = read.map(|line| Touch { line, change: None });
+    let write = |line: Line| Touch { line: line.0, change: Some(Change::Keep) };
+    read.chain(dst.shared_lines().map(write)).collect()
 }
 
 /// Buffers of the caller are in the rank's own cache: one access, unless the operation before used the
