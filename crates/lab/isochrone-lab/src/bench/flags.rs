@@ -217,7 +217,7 @@ fn known_lines(
     let found = setting.atlas(scratch).map_err(|error| format!("{error:#}"))?;
     let l2 = found.contents.machine.caches.iter().find(|cache| cache.level == 2);
     let l2_bytes = l2.and_then(|cache| cache.bytes);
-    KnownLines::new(&found.path, cores, l2_bytes, clock).map_err(|error| format!("{error:#}"))
+    KnownLines::new(found.atlas, cores, l2_bytes, clock).map_err(|error| format!("{error:#}"))
 }
 
 /// What the atlas said in each block, and what was measured on the same lines.

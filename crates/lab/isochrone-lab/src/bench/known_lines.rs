@@ -42,7 +42,7 @@ pub(super) struct Distances {
 
 impl KnownLines {
     pub(super) fn new(
-        path: &std::path::Path,
+        atlas: MappedAtlas,
         cores: &[CoreId],
         l2_bytes: Option<u64>,
         clock: &Clock,
@@ -50,7 +50,6 @@ impl KnownLines {
         #[allow(clippy::cast_possible_truncation, reason = "an overhead is some sixty cycles")]
         let overhead_cycles = clock.overhead as f32;
         let l2_bytes = usize::try_from(l2_bytes.unwrap_or(1 << 20))?;
-        let atlas = MappedAtlas::open(path)?;
         Ok(Self { atlas, l2_bytes, cores: cores.to_vec(), overhead_cycles })
     }
 

@@ -21,12 +21,11 @@ use std::thread;
 use anyhow::{Context, Result, ensure};
 use clap::{Args, ValueEnum};
 use isochrone_alloc::Mode;
-use isochrone_atlas_store::load;
 use isochrone_units::CoreId;
 
 use crate::args::{PlacementArgs, parse_cores};
 use crate::output::Terminal;
-use crate::run::setup;
+use crate::run::{atlas, setup};
 use player::{Done, Player, Source};
 use pooled::PoolSource;
 use request::{Account, Played, PoolAccount, Reply, Request};
@@ -60,7 +59,7 @@ pub(crate) struct WorkloadArgs {
     seed: u64,
     #[command(flatten)]
     placement: PlacementArgs,
-    /// The atlas that pools follow.
+    /// The atlas that pools follow [default: as for every command].
     #[arg(long)]
     atlas: Option<PathBuf>,
 }
@@ -68,7 +67,7 @@ pub(crate) struct WorkloadArgs {
 /// Answers until its standard input ends.
 pub(crate) fn run(args: &WorkloadArgs, terminal: &Terminal) -> Result<ExitCode> {
     let cores = parse_cores(&args.cores).map_err(anyhow::Error::msg)?;
-    let mut players = Players::start(&cores, &source(args)?)?;
+    let mut players = Players::start(&cores, &source(args, terminal)?)?;
     say(terminal, &Reply::Ready)?;
     for line in std::io::stdin().lock().lines() {
         let reply = match serde_json::from_str(&line?) {
@@ -89,7 +88,7 @@ fn say(terminal: &Terminal, reply: &Reply) -> Result<()> {
     Ok(())
 }
 
-fn source(args: &WorkloadArgs) -> Result<Source> {
+fn source(args: &WorkloadArgs, terminal: &Terminal) -> Result<Source> {
     let mode = match args.nodes {
         NodesFrom::Malloc => return Ok(Source::Malloc),
         NodesFrom::Aware => Mode::Aware,
@@ -97,13 +96,11 @@ fn source(args: &WorkloadArgs) -> Result<Source> {
         NodesFrom::Adversarial => Mode::Adversarial,
         NodesFrom::Oracle => Mode::Oracle,
     };
-    let path: &PathBuf = args.atlas.as_ref().context("a pool needs --atlas")?;
-    let contents = load(path)?;
-    let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
+    let atlas::Found { contents, atlas, .. } = atlas::needed(args.atlas.as_deref(), terminal)?;
     let mut policy = setup::policy(mode, &args.placement, &contents);
     policy.seed = args.seed;
     Ok(Source::Pool(PoolSource {
-        atlas: bytes.into(),
+        atlas: atlas.bytes().into(),
         policy,
         arena_bytes_max: setup::arena_limit(&args.placement),
         clock_hz: contents.clock.hz,
