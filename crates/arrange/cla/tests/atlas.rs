@@ -3,60 +3,22 @@
 #![allow(clippy::tests_outside_test_module, reason = "an integration test is one")]
 
 use isochrone_atlas::Atlas;
-use isochrone_atlas_store::contents::{
-    Cell, Clock, Contents, CostTerm, Matrix, MultiLineFit, TransferMap,
-};
-use isochrone_atlas_store::encode;
+use isochrone_atlas_store::{encode, made::lines};
 use isochrone_cla::choice::{Entry, Known, choose};
 use isochrone_cla::live::{Kind, Usual, channel_plan};
 use isochrone_cla::program::Rank;
-use isochrone_machine::{Core, Machine};
 use isochrone_units::CoreId;
 
 const CORES: u16 = 16;
 
 /// What was measured between 16 cores, where lines take `far_ns` between those below 8 and the others.
 fn atlas(far_ns: f64, terms: &[&str]) -> Vec<u8> {
-    let core = |id| Core { id, ..Core::default() };
-    let machine = Machine { cores: (0..CORES).map(core).collect(), ..Machine::default() };
-    let clock = Clock { hz: 2e9, tick_cycles: 1, overhead_cycles: 0.0 };
-    let mut contents = Contents::begun(isochrone_units::Reading::Measured, machine, clock);
-    let cell = |ns: f64| Cell { lo: ns * 0.98, hi: ns * 1.02, ..Cell::single(ns) };
-    let transfer = |at: u16| {
-        let (a, b) = (at / CORES, at % CORES);
+    let transfer_ns = |a: u16, b: u16| {
         let noise = f64::from((a * 7 + b * 3) % 5) / 10.0;
-        (a != b).then(|| cell(noise + if a / 8 == b / 8 { 30.0 } else { far_ns }))
+        Some(noise + if a / 8 == b / 8 { 30.0 } else { far_ns })
     };
-    let names = || (0..CORES).map(|core| format!("core {core}")).collect();
-    contents.transfers.push(TransferMap {
-        state: "modified".into(),
-        what: "one way".into(),
-        lines: 64,
-        latency_ns: Matrix {
-            what: "x".into(),
-            rows: names(),
-            columns: names(),
-            cells: (0..CORES * CORES).map(transfer).collect(),
-        },
-        best_line_ns: Vec::new(),
-    });
-    contents.multiline.push(MultiLineFit {
-        what: "core 0 -> core 2".into(),
-        q_ns: (30.0, 29.0, 31.0),
-        o_ns: (4.0, 4.0, 4.0),
-        c_ns: None,
-        r2: 0.99,
-        points: Vec::new(),
-    });
-    contents.terms.extend(terms.iter().map(|name| CostTerm {
-        name: (*name).into(),
-        what: "x".into(),
-        with_ns: None,
-        without_ns: None,
-        ns: Some(cell(6.0)),
-        missing: None,
-    }));
-    encode(&contents).expect("it can be written")
+    let terms: Vec<(&str, f64)> = terms.iter().map(|&name| (name, 6.0)).collect();
+    encode(&lines(CORES, transfer_ns, &terms)).expect("it can be written")
 }
 
 /// The choice of 16 ranks, one on each core, for reductions to rank 3.

@@ -3,61 +3,24 @@
 #![allow(clippy::tests_outside_test_module, reason = "an integration test is one")]
 
 use isochrone_atlas::Atlas;
-use isochrone_atlas_store::contents::{
-    Bandwidth, Cell, Clock, Contents, CostTerm, Matrix, MultiLineFit, RegionMap, TransferMap,
-};
+use isochrone_atlas_store::contents::{Bandwidth, Contents, RegionMap};
 use isochrone_atlas_store::encode;
+use isochrone_atlas_store::made::{self, cell, lines};
 use isochrone_distance::{Described, Distances, FarKind, Fill, Term, common_level, groups, order};
 use isochrone_machine::{Core, Interval, Machine, Value};
 use isochrone_units::{CoreId, Reading, RegionId};
 
 const CORES: usize = 8;
 
-fn cell(ns: f64) -> Cell {
-    Cell { lo: ns - 1.0, hi: ns + 1.0, ..Cell::single(ns) }
-}
-
 /// Eight cores, evens near one another and odds too; the pair of 0 and 2, and that of 0 and 1, were not
 /// measured.
 fn contents() -> Contents {
-    let core = |id| Core { id, ..Core::default() };
-    let machine = Machine { cores: (0..8).map(core).collect(), ..Machine::default() };
-    let clock = Clock { hz: 2e9, tick_cycles: 1, overhead_cycles: 0.0 };
-    let mut contents = Contents::begun(Reading::Measured, machine, clock);
-    let transfer = |at: usize| {
-        let (a, b) = (at / CORES, at % CORES);
-        let missing = a == b || [(0, 2), (0, 1)].contains(&(a.min(b), a.max(b)));
-        (!missing).then(|| cell(if a % 2 == b % 2 { 30.0 } else { 120.0 } + (a + b) as f64 / 10.0))
+    let transfer_ns = |a: u16, b: u16| {
+        let missing = [(0, 2), (0, 1)].contains(&(a.min(b), a.max(b)));
+        let near = if a % 2 == b % 2 { 30.0 } else { 120.0 };
+        (!missing).then_some(near + f64::from(a + b) / 10.0)
     };
-    let names = || (0..CORES).map(|core| format!("core {core}")).collect();
-    contents.transfers.push(TransferMap {
-        state: "modified".into(),
-        what: "one way".into(),
-        lines: 64,
-        latency_ns: Matrix {
-            what: "x".into(),
-            rows: names(),
-            columns: names(),
-            cells: (0..CORES * CORES).map(transfer).collect(),
-        },
-        best_line_ns: Vec::new(),
-    });
-    contents.multiline.push(MultiLineFit {
-        what: "core 3 -> core 4".into(),
-        q_ns: (10.0, 9.0, 11.0),
-        o_ns: (5.0, 4.0, 6.0),
-        c_ns: None,
-        r2: 0.99,
-        points: Vec::new(),
-    });
-    contents.terms.push(CostTerm {
-        name: "left-shared".into(),
-        what: "x".into(),
-        with_ns: None,
-        without_ns: None,
-        ns: Some(cell(-2.5)),
-        missing: None,
-    });
+    let mut contents = lines(8, transfer_ns, &[("left-shared", -2.5)]);
     let latencies = (0..16).map(|at| Some(cell(if at % 4 < 2 { 90.0 } else { 140.0 }))).collect();
     contents.regions.push(RegionMap::of_chase(
         "random",
@@ -130,7 +93,7 @@ fn only_the_atlas_changes_and_the_order_does() {
     let mut other = contents();
     for (at, cell) in other.transfers[0].latency_ns.cells.iter_mut().enumerate() {
         let near = at / CORES / 4 == at % CORES / 4;
-        *cell = cell.map(|_| self::cell(if near { 30.0 } else { 120.0 }));
+        *cell = cell.map(|_| made::cell(if near { 30.0 } else { 120.0 }));
     }
     let bytes = encode(&other).unwrap();
     let atlas = Atlas::open(&bytes).unwrap();

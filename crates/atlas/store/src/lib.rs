@@ -15,6 +15,7 @@ mod experiment;
 pub mod export;
 mod groups;
 mod load;
+pub mod made;
 mod pages;
 mod save;
 mod words;
