@@ -6,6 +6,7 @@
 
 mod args;
 mod bench;
+mod calls;
 mod reproduce;
 mod schedule_file;
 mod sim;

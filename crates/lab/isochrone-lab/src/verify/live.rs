@@ -46,7 +46,7 @@ impl What {
         if matches!(self, Self::Barrier) { 0 } else { 8 }
     }
 
-    const fn kind(self) -> Kind {
+    pub(super) const fn kind(self) -> Kind {
         match self {
             Self::Broadcast => Kind::Broadcast,
             Self::Barrier => Kind::Barrier,

@@ -19,12 +19,13 @@ use isochrone_units::{CoreId, Reading};
 use serde_json::{Value, json};
 
 use crate::args::{ModelArgs, VerifyCommand};
-use crate::line_costs::measured;
+use crate::line_costs::{cores, measured};
 use crate::output::{Terminal, write_file};
 use crate::run::atlas;
 use live::{Series, What, alone, series};
 use model::{
-    Beside, MEDIAN_OFF_MOST, OfCall, RATIO_MOST, SHARE_LEAST, Verdict, block_phases, calls,
+    Beside, MEDIAN_OFF_MOST, OfCall, RATIO_MOST, SHARE_LEAST, Verdict, awaited_ns, block_phases,
+    calls,
 };
 
 /// Runs the command.
@@ -48,17 +49,11 @@ const LATE: u64 = 2000;
 
 /// Costs between the first two cores of the atlas. What a transfer takes is measured with the samples.
 fn costs(atlas: &Contents) -> Result<Costs> {
-    let table = measured(atlas)?;
-    let map = atlas.transfers.iter().find(|t| t.state == "modified");
-    let rows = map.map(|m| m.latency_ns.rows.as_slice()).unwrap_or_default();
-    let core = |at: usize| -> Result<CoreId> {
-        let digits = |c: char| !c.is_ascii_digit();
-        let name = rows.get(at).context("this needs two cores; the atlas has one")?;
-        Ok(CoreId(
-            name.trim_start_matches(digits).parse().context("a core of the atlas has no number")?,
-        ))
+    let cores = cores(atlas)?;
+    let (Some(&first), Some(&second)) = (cores.first(), cores.get(1)) else {
+        bail!("this needs two cores; the atlas has one");
     };
-    Ok(Costs { costs: table.costs, cores: [core(0)?, core(1)?] })
+    Ok(Costs { costs: measured(atlas)?.costs, cores: [first, second] })
 }
 
 /// What a call costs beside its operations, at least and at most, measured now.
@@ -71,7 +66,7 @@ fn beside(what: What, cores: [CoreId; 2], clock: &Clock) -> Result<Beside> {
     for late in [Rank(0), Rank(1)] {
         let mut found = Vec::new();
         for block in series(what, cores, LATE, Some(late), clock)?.blocks {
-            let Some(awaited_ns) = usual.awaited_ns(late, &block) else { continue };
+            let Some(awaited_ns) = awaited_ns(usual, late, &block) else { continue };
             let ns: Vec<f64> = block.samples.iter().map(|sample| sample.ns).collect();
             found.push(mean_ns(&ns, clock)? - awaited_ns);
         }

@@ -3,8 +3,6 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use isochrone_cla::collectives::{Options, Plan};
-use isochrone_cla::live::{Choose, Usual};
 use isochrone_cla::predicted::{Band, PredictError, Rules, Start, predict};
 use isochrone_cla::program::{Operation, Rank, Recorded};
 use isochrone_cla::simulated::{Model, simulate};
@@ -12,6 +10,7 @@ use isochrone_machine::{ClassCost, LineCosts, PairClass};
 use isochrone_stats as stats;
 
 use super::live::{Block, Sample, What};
+use crate::calls::{Call, ring};
 
 /// A live sample must be inside the band so often.
 pub(super) const SHARE_LEAST: f64 = 0.9;
@@ -123,34 +122,17 @@ fn written(operation: &Operation) -> Vec<u32> {
     }
 }
 
-/// A call of a ring, recorded with the calls before it.
-pub(super) struct Call {
-    now: Recorded,
-    warm: Vec<Recorded>,
-}
-
-impl Call {
-    /// What a line costs in a block, for each wait of `rank`, ns; nothing if it waits for nobody.
-    pub(super) fn awaited_ns(&self, rank: Rank, block: &Block) -> Option<f64> {
-        let operations = &self.now.ranks.get(rank.index())?.operations;
-        let waits = operations.iter().filter(|o| matches!(o, Operation::Wait { .. })).count();
-        let waits = f64::from(u32::try_from(waits).unwrap_or(u32::MAX));
-        (waits > 0.0).then(|| waits * Transfers::of(&self.now, block).mean_ns)
-    }
+/// What a line costs in a block, for each wait of `rank` in a call, ns; nothing if it waits for nobody.
+pub(super) fn awaited_ns(call: &Call, rank: Rank, block: &Block) -> Option<f64> {
+    let operations = &call.now.ranks.get(rank.index())?.operations;
+    let waits = operations.iter().filter(|o| matches!(o, Operation::Wait { .. })).count();
+    let waits = f64::from(u32::try_from(waits).unwrap_or(u32::MAX));
+    (waits > 0.0).then(|| waits * Transfers::of(&call.now, block).mean_ns)
 }
 
 /// Every call of a ring, as the team does it that is sampled.
 pub(super) fn calls(what: What) -> Result<Vec<Call>> {
-    let (collective, bytes) = (what.collective(), what.bytes());
-    let options: Options = Usual.options(collective, 2, Rank(0), bytes);
-    let ring = u64::from(options.ring);
-    let plan = Plan::new(collective, 2, Rank(0), bytes, options)?;
-    let call = |phase: u64| {
-        let call = 2 * ring + phase;
-        let warm = (0..call).map(|n| plan.record(n, n + 1)).collect();
-        Call { now: plan.record(call, call + 1), warm }
-    };
-    Ok((0..ring).map(call).collect())
+    ring(what.kind(), what.bytes() as usize)
 }
 
 /// The band of every call of a ring, in the hot state that the calls before leave, each in its own window.

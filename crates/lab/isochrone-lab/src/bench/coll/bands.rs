@@ -8,12 +8,13 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use isochrone_cla::live::{Kind, Usual, channel_plan};
+use isochrone_cla::live::Kind;
 use isochrone_cla::predicted::{Band, Rules, Start, predict};
-use isochrone_cla::program::{Combine, Element, Line, Rank, Recorded, record};
+use isochrone_cla::program::Line;
 use isochrone_machine::{ClassCost, LineCosts, PairClass};
 
 use super::yardstick::Transfer;
+use crate::calls::{self, Call};
 
 /// A load that hits the first level of cache (see `line_costs`).
 const LOCAL_CYCLES: f64 = 5.0;
@@ -41,8 +42,8 @@ fn table(transfer_ns: f64, line_ns: f64, local_ns: f64) -> LineCosts {
 /// The bands of one collective between two ranks, priced when they are asked for.
 pub(super) struct Bands {
     bytes: usize,
-    /// Every call of a ring as the library does it, and those before it.
-    ring: Vec<(Recorded, Vec<Recorded>)>,
+    /// Every call of a ring as the library does it.
+    ring: Vec<Call>,
     /// Without what a call costs beside its operations, by place in the ring and steps of a transfer and a line.
     known: BTreeMap<(usize, i64, i64), Band>,
 }
@@ -50,18 +51,7 @@ pub(super) struct Bands {
 impl Bands {
     /// With rank 0 as the root, over 64-bit integers.
     pub(super) fn of(kind: Kind, bytes: usize) -> Result<Self> {
-        let plan = channel_plan(&Usual, kind, 2, Rank(0), bytes)?;
-        let whole = u32::try_from(bytes)?;
-        let one = |call: u64| {
-            record(2, |lines, me| {
-                let member = plan.member(me);
-                let before = call * member.chunks(whole);
-                member.call(lines, before, whole, Combine::Sum(Element::I64))
-            })
-        };
-        let slots = u64::from(plan.options().ring);
-        let ring = (2 * slots..3 * slots).map(|call| (one(call), (0..call).map(one).collect()));
-        Ok(Self { bytes, ring: ring.collect(), known: BTreeMap::new() })
+        Ok(Self { bytes, ring: calls::ring(kind, bytes)?, known: BTreeMap::new() })
     }
 
     /// The band of call `number` of a channel, of which each costs `call_ns` beside its operations.
@@ -93,7 +83,7 @@ impl Bands {
         if let Some(band) = self.known.get(&key) {
             return Ok(*band);
         }
-        let (now, warm) = &self.ring[place];
+        let Call { now, warm } = &self.ring[place];
         let table = table(ns, line_ns, local_ns);
         let start = Start::AfterEach(warm);
         let band = predict(now, start, &table, &[0, 1], Rules::Timed)?.posted_band();
