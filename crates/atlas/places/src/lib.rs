@@ -78,6 +78,29 @@ fn between(words: Option<&(String, String)>) -> String {
 }
 
 impl Places {
+    /// Where programs look: at what the caller has named, then where the variables say, of which `variable` knows
+    /// the values; one that is empty counts for nothing.
+    #[must_use]
+    pub fn of(named: Option<&Path>, variable: impl Fn(&str) -> Option<OsString>) -> Self {
+        let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
+        Self {
+            named: named.map(Path::to_owned),
+            variable: variable(VARIABLE).map(PathBuf::from),
+            here: Some(PathBuf::from(HERE)),
+            cache: cache_folder(variable("XDG_CACHE_HOME"), variable("HOME")),
+        }
+    }
+
+    /// Whether there is anything at any of these places that may have an atlas: a look that takes some microseconds,
+    /// for those to whom more would be too much for nothing.
+    #[must_use]
+    pub fn may_have_one(&self) -> bool {
+        let kept = self.cache.as_deref().map(folder);
+        self.named.is_some()
+            || self.variable.is_some()
+            || self.here.iter().chain(&kept).any(|place| place.exists())
+    }
+
     /// The atlas of the machine `of` that a program goes by.
     ///
     /// # Errors
@@ -107,6 +130,24 @@ impl Places {
     }
 }
 
+impl Places {
+    /// The atlas of this machine, as libraries ask for it; nothing is described or read where there can be none.
+    ///
+    /// # Errors
+    /// In words, why one that was named, or the last of those that were there, cannot be used.
+    pub fn of_this_machine(&self, check: Check) -> Result<Option<Found>, String> {
+        if !self.may_have_one() {
+            return Ok(None);
+        }
+        let us = Identity::of_this_machine().map_err(|error| error.to_string())?;
+        let mut answer = self.find(&us, check).map_err(|refusal| refusal.to_string())?;
+        match (answer.found, answer.passed_over.pop()) {
+            (None, Some(refusal)) => Err(refusal.to_string()),
+            (found, _) => Ok(found),
+        }
+    }
+}
+
 /// The user's folder for what can be made again (XDG Base Directory Specification), from the values of
 /// `XDG_CACHE_HOME` and `HOME`; relative ones count for nothing.
 #[must_use]
@@ -118,7 +159,11 @@ pub fn cache_folder(cache_home: Option<OsString>, home: Option<OsString>) -> Opt
 /// Where the atlas of a machine is kept below the user's cache folder.
 #[must_use]
 pub fn kept(cache: &Path, hash: u64) -> PathBuf {
-    cache.join("isochrone").join(format!("{hash:016x}.atlas"))
+    folder(cache).join(format!("{hash:016x}.atlas"))
+}
+
+fn folder(cache: &Path) -> PathBuf {
+    cache.join("isochrone")
 }
 
 fn open(path: &Path, of: &Identity, check: Check) -> Result<Found, Refusal> {

@@ -127,3 +127,27 @@ fn this_machine_is_itself() {
     assert_eq!(us, Identity::of_this_machine().unwrap());
     assert!(us.has(us.hash) && us.differs_from(&us.words).is_none());
 }
+
+#[test]
+fn places_are_those_that_variables_name_and_a_look_says_whether_any_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().to_owned();
+    let variables = |name: &str| match name {
+        VARIABLE => Some("".into()),
+        "XDG_CACHE_HOME" => Some(cache.clone().into_os_string()),
+        _ => None,
+    };
+    let places = Places::of(None, variables);
+    assert_eq!((places.variable.clone(), places.cache.clone()), (None, Some(cache.clone())));
+    let places = Places { here: Some(cache.join("here")), ..places };
+    assert!(!places.may_have_one());
+    assert!(places.of_this_machine(Check::Hash).unwrap().is_none());
+    std::fs::create_dir(cache.join("isochrone")).unwrap();
+    assert!(places.may_have_one(), "one may be kept there");
+    assert!(places.of_this_machine(Check::Hash).unwrap().is_none());
+    std::fs::write(cache.join("here"), "no atlas").unwrap();
+    let why = places.of_this_machine(Check::Hash).unwrap_err();
+    assert!(why.contains("here") && why.lines().count() == 1, "{why}");
+    let named = Places::of(Some(Path::new("nowhere")), |_| None);
+    assert!(named.may_have_one() && named.of_this_machine(Check::Hash).is_err());
+}

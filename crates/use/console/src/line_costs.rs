@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use isochrone_atlas::Atlas;
 use isochrone_atlas_store::contents::{Contents, CostTerm};
-use isochrone_atlas_store::matrix_classes;
-use isochrone_cla::costs::of_machine;
-use isochrone_machine::{ClassCost, LineCosts, Machine, PairClass};
+use isochrone_atlas_store::{encode, matrix_classes};
+use isochrone_cla::costs::{of_distances, of_machine};
+use isochrone_machine::{LineCosts, Machine};
+use isochrone_units::CoreId;
 
 use crate::output::Terminal;
 use crate::run::atlas;
@@ -59,43 +61,39 @@ fn described(machine: &Machine, siblings: bool) -> Result<Table> {
 /// (4 or 5; Intel's optimisation manual, section on cache parameters). An atlas does not measure it.
 const LOCAL_CYCLES: f64 = 5.0;
 
-/// The table of this machine, as far as its atlas goes: transfers of modified lines, several lines, DRAM.
-pub fn measured(atlas: &Contents) -> Result<Table> {
+/// The table of this machine, as far as its atlas goes: transfers of modified lines, several lines, DRAM. A team that
+/// is given the same atlas chooses by the same costs.
+pub fn measured(contents: &Contents) -> Result<Table> {
+    let cores = cores(contents)?;
+    memory_ns(contents).context("the atlas has no DRAM latency")?;
+    // An atlas of an older version has no groups and no fits beside its description, and has them when it is written anew.
+    let bytes = encode(contents).context("the atlas cannot be read as one of this version")?;
+    let atlas = Atlas::open(&bytes)?;
+    let local_ns = contents.clock.ns(LOCAL_CYCLES);
+    let found = of_distances(&atlas, &cores, local_ns)
+        .context("the atlas lacks some pair of cores; measure all with `isochrone map`")?;
+    let mut assumed = vec![format!("R_L = {local_ns:.2} ns: {LOCAL_CYCLES} cycles, not measured")];
+    assumed.extend(found.assumed);
+    Ok(Table {
+        machine: contents.machine.title.clone(),
+        classes: (1..=found.costs.classes.len()).map(|n| format!("measured class {n}")).collect(),
+        costs: found.costs,
+        assumed,
+        terms: contents.terms.clone(),
+    })
+}
+
+/// The cores between which line transfers were measured, in the order of the matrix.
+pub fn cores(atlas: &Contents) -> Result<Vec<CoreId>> {
     let map = atlas.transfers.iter().find(|t| t.state == "modified");
     let map = map.context(
         "the atlas has no line transfers; measure them with `isochrone map --only transfer,multiline,block`",
     )?;
-    let matrix = &map.latency_ns;
-    let cores = matrix.rows.len();
-    let lacking = "the atlas lacks some pair of cores; measure all with `isochrone map`";
-    let found = matrix_classes(matrix).context(lacking)?;
-    let of: Option<Vec<u8>> = found.class.iter().copied().collect();
-    let of = of.context(lacking)?;
-    let memory_ns = memory_ns(atlas).context("the atlas has no DRAM latency")?;
-    let fit = atlas.multiline.first();
-    let class = |&transfer_ns: &f64| ClassCost {
-        transfer_ns,
-        memory_ns,
-        // Without a fit, one line after the other.
-        start_ns: fit.map_or(0.0, |f| f.q_ns.0),
-        line_ns: fit.map_or(transfer_ns, |f| f.o_ns.0),
-        congestion_ns: fit.and_then(|f| f.c_ns).map_or(0.0, |c| c.0),
+    let core = |name: &String| -> Result<CoreId> {
+        let number = name.trim_start_matches(|c: char| !c.is_ascii_digit());
+        Ok(CoreId(number.parse().context("a core of the atlas has no number")?))
     };
-    let classes: Vec<ClassCost> = found.means_ns.iter().map(class).collect();
-    let local_ns = atlas.clock.ns(LOCAL_CYCLES);
-    let costs = LineCosts::new(cores, classes, local_ns, |a, b| PairClass(of[a * cores + b]));
-    let mut assumed = vec![format!("R_L = {local_ns:.2} ns: {LOCAL_CYCLES} cycles, not measured")];
-    if fit.is_none() {
-        assumed
-            .push("several lines cost as much as one after the other: no fit in the atlas".into());
-    }
-    Ok(Table {
-        machine: atlas.machine.title.clone(),
-        costs,
-        classes: (1..=found.means_ns.len()).map(|n| format!("measured class {n}")).collect(),
-        assumed,
-        terms: atlas.terms.clone(),
-    })
+    map.latency_ns.rows.iter().map(core).collect()
 }
 
 /// An owner, a core near it and one that is farther away than that, by their places in the matrix of line

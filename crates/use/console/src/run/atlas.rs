@@ -11,7 +11,7 @@ use isochrone_alloc::Policy;
 use isochrone_atlas_store::contents::Contents;
 use isochrone_atlas_store::{MappedAtlas, load, save};
 use isochrone_malloc::{Instance, Settings};
-use isochrone_places::{Check, HERE, Identity, Places, VARIABLE, kept};
+use isochrone_places::{Check, HERE, Identity, Places, kept};
 use isochrone_units::CoreId;
 
 use crate::output::{self, Terminal};
@@ -64,13 +64,7 @@ pub fn needed(named: Option<&Path>, terminal: &Terminal) -> Result<Found> {
 }
 
 fn known_of(named: Option<&Path>, us: &Identity, terminal: &Terminal) -> Result<Option<Found>> {
-    let places = Places {
-        named: named.map(Path::to_owned),
-        variable: output::variable(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from),
-        here: Some(PathBuf::from(HERE)),
-        cache: output::cache_folder(),
-    };
-    let answer = places.find(us, Check::Words)?;
+    let answer = Places::of(named, output::variable).find(us, Check::Words)?;
     for refusal in answer.passed_over {
         terminal.complain(&format!("isochrone: {refusal}; it is passed over"));
     }
