@@ -37,7 +37,7 @@ const ARROWS: &[Row] = &[
     ("cla", &["stats", "units", "machine", "os", "distance", "sim"]),
     ("malloc", &["units", "os", "atlas", "alloc"]),
     ("tasks", &["stats", "units", "machine", "os", "distance", "sim"]),
-    ("mpi", &["cla"]),
+    ("mpi", &["distance", "places", "cla"]),
     ("preload", &["malloc"]),
     ("tier", &["stats", "units", "os", "distance", "sim", "cla"]),
     (
@@ -49,6 +49,7 @@ const ARROWS: &[Row] = &[
             "machine",
             "os",
             "host",
+            "atlas",
             "atlas-store",
             "distance",
             "places",
@@ -58,7 +59,7 @@ const ARROWS: &[Row] = &[
             "malloc",
         ],
     ),
-    ("capi", &["host", "atlas-store", "places", "cla", "tasks", "tier"]),
+    ("capi", &["host", "atlas-store", "distance", "places", "cla", "tasks", "tier"]),
     (
         "cli",
         &[

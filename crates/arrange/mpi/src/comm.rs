@@ -5,8 +5,10 @@
 //! agreement, and then nobody does.
 
 use crate::abi::{Handle, Mpi};
+use crate::atlas::distances;
 use crate::config::{Config, launched};
 use crate::why::Why;
+use isochrone_cla::choice::RANKS_LEAST;
 use isochrone_cla::live::{Crowd, Nearness, Place, Settings, Team};
 use isochrone_cla::program::Rank;
 use std::ffi::{c_int, c_void};
@@ -125,7 +127,7 @@ pub(crate) fn agree(
     Why::agreed(least(mpi, comm, Why::said(fit))).map_err(known)?;
     let team = match split(mpi, comm, seat.rank, config) {
         Ok(mut node) => {
-            let team = team(mpi, node);
+            let team = team(mpi, node, config);
             free(mpi, &mut node);
             team.map_err(|words| (Why::NoMemory, format!("{}: {words}", Why::NoMemory.words())))
         }
@@ -182,7 +184,7 @@ pub(crate) fn free(mpi: &Mpi, comm: &mut Handle) {
 }
 
 /// Shared memory of the ranks of `node`. Makes the same calls on all of them, whatever fails.
-fn team(mpi: &Mpi, node: Handle) -> Result<Team, String> {
+fn team(mpi: &Mpi, node: Handle, config: &Config) -> Result<Team, String> {
     let f = mpi.functions();
     let (mut rank, mut size): (c_int, c_int) = (0, 0);
     // SAFETY: a communicator of our own, and a place for the answer.
@@ -195,7 +197,9 @@ fn team(mpi: &Mpi, node: Handle) -> Result<Team, String> {
     let mut found = Err("the first rank of this node made no shared memory".to_owned());
     let settings = Settings { crowd: Some(crowd(mpi)), ..Settings::default() };
     if me.0 == 0 {
-        match Team::found(ranks, me, settings.clone()) {
+        // With fewer ranks there is no shape to choose.
+        let distances = (ranks >= RANKS_LEAST).then(|| distances(config)).flatten();
+        match Team::found(ranks, me, Settings { distances, ..settings.clone() }) {
             Ok((team, Place { process, descriptor })) => {
                 place = [process, descriptor];
                 found = Ok(team);

@@ -1,9 +1,11 @@
 //! What a process is told, and what it leaves: the record that `isochrone run --mpi` writes and the
 //! reports that it reads.
 //!
-//! The library reads one environment variable, the path of the record. Without it everything has its
-//! default and nothing is reported, so that preloading the library alone is enough.
+//! The library reads one environment variable of its own, the path of the record. Without it everything has its
+//! default and nothing is reported, so that preloading the library alone is enough. Where atlases lie is said by
+//! the variables that say so to every part of Isochrone.
 
+use isochrone_places::Places;
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -34,6 +36,8 @@ pub struct Config {
     /// Whether communicators of one rank are done in lines as well: what a call then takes is what the way
     /// through this library takes beside what ranks tell one another.
     pub alone: bool,
+    /// The atlas by which shapes are chosen; none: the one that every part of Isochrone goes by.
+    pub atlas: Option<PathBuf>,
     /// Pretends that a node ends after so many ranks: for trying what is done across nodes.
     pub ranks_per_node: Option<u32>,
     /// The folder for reports.
@@ -50,6 +54,7 @@ impl Default for Config {
             choose_lines: true,
             communicators_max: 64,
             alone: false,
+            atlas: None,
             ranks_per_node: None,
             reports: None,
         }
@@ -63,6 +68,11 @@ impl Config {
         let path = std::env::var_os(CONFIG_VARIABLE);
         let text = path.and_then(|path| std::fs::read_to_string(path).ok());
         text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+    }
+
+    /// Where an atlas may lie.
+    pub(crate) fn places(&self) -> Places {
+        Places::of(self.atlas.as_deref(), |name| std::env::var_os(name))
     }
 }
 
@@ -99,6 +109,12 @@ pub struct Report {
     pub communicators: u32,
     /// Of them, those whose lines were chosen by measurement; counted at their first ranks alone.
     pub chosen: u32,
+    /// The atlas by which shapes were chosen; said by the ranks that chose.
+    #[serde(default)]
+    pub atlas: Option<String>,
+    /// Why an atlas that is there was not used; said by the same.
+    #[serde(default)]
+    pub atlas_refused: Option<String>,
     /// Communicators that were left to the MPI, by ranks and reason, a few at most.
     pub refusals: Vec<Refusal>,
     /// Calls by name: `bcast`, `barrier`, ...

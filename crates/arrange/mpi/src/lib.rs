@@ -14,6 +14,7 @@
 
 pub mod abi;
 mod across;
+mod atlas;
 mod call;
 mod collectives;
 mod comm;

@@ -4,11 +4,13 @@
 //! there nothing here is locked. A process that has that level takes part in agreements, to say no.
 
 use crate::abi::{Handle, Layout, Mpi, Stranger, Types};
+use crate::atlas::{look_cost, outcome};
 use crate::comm::{self, Comm, Seat, State};
 use crate::config::{Config, Counts, Report, launched};
 use crate::payload::Scratch;
 use crate::tally::Tally;
 use crate::why::Why;
+use isochrone_cla::choice::RANKS_LEAST;
 use isochrone_cla::live::Kind;
 use std::cell::{Cell, UnsafeCell};
 use std::collections::HashMap;
@@ -224,7 +226,7 @@ fn settle(
         Err(Why::Many)
     } else if !inner.scratch.packs(mpi) {
         Err(Why::Packs)
-    } else if since.elapsed() < inner.cost.saturating_mul(config.costs_before) {
+    } else if since.elapsed() < cost(inner.cost, at.1, config).saturating_mul(config.costs_before) {
         Err(Why::NotYet)
     } else {
         Ok(())
@@ -249,6 +251,12 @@ fn settle(
             State::Refused
         }
     }
+}
+
+/// What taking over a communicator of `size` ranks may cost, where the last take-over cost `last`.
+fn cost(last: Duration, size: u16, config: &Config) -> Duration {
+    let chooses = size >= RANKS_LEAST && config.costs_before > 0;
+    if chooses { last + look_cost(config) } else { last }
 }
 
 /// Asks to be told when a communicator is freed.
@@ -327,6 +335,7 @@ pub(crate) fn finish() {
     unsafe { (mpi.functions().comm_rank)(mpi.world(), &raw mut rank) };
     report.rank = u32::try_from(rank).unwrap_or(0);
     mpi.version().clone_into(&mut report.mpi);
+    (report.atlas, report.atlas_refused) = outcome();
     report.calls = Kind::ALL
         .iter()
         .map(|&kind| (kind.name().to_owned(), counts[kind as usize]))

@@ -177,6 +177,24 @@ fn every_collective_of_c_inside_a_node() {
 }
 
 #[test]
+fn an_atlas_that_cannot_be_used_is_a_line_of_the_report_and_two_ranks_look_for_none() {
+    for program in Program::each("all.c") {
+        for (ranks, looks) in [(2, false), (3, true)] {
+            let config = Config { atlas: Some("/no/such/file".into()), ..at_once() };
+            let reports = program.done(ranks, config);
+            let refused = |report: &Report| {
+                report.atlas_refused.as_ref().is_some_and(|why| why.contains("/no/such/file"))
+            };
+            assert_eq!(refused(&reports[0]), looks, "{reports:?}");
+            assert!(reports.iter().skip(1).all(|report| report.atlas_refused.is_none()));
+            assert!(
+                reports.iter().all(|report| report.atlas.is_none() && report.communicators == 1)
+            );
+        }
+    }
+}
+
+#[test]
 fn across_nodes_the_mpi_works_between_their_first_ranks() {
     for program in Program::each("all.c") {
         let config = Config { ranks_per_node: Some(2), ..at_once() };

@@ -68,6 +68,11 @@ typedef struct isochrone_team_options {
 /* Flags are written by locked instructions, as in the paper; to be measured. */
 #define ISOCHRONE_LOCKED_FLAGS 1u
 
+/* Who makes a team of more than two ranks looks, once in a process, for an atlas of this machine: the one that
+   ISOCHRONE_ATLAS names, isochrone.atlas in the current folder, or the one in the user's cache folder. By it the team
+   chooses how its collectives are done. Where there is none, they are done as without; of one that cannot be used,
+   isochrone_error says why. */
+
 /* A team of threads of this process: writes `ranks` handles (1 to 1024), rank 0 first, to `teams`. */
 int isochrone_team_threads(uint32_t ranks, const isochrone_team_options *options, isochrone_team **teams);
 

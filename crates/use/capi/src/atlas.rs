@@ -1,7 +1,9 @@
 //! The atlas that this library goes by, in a program that may not know of it.
 
-use isochrone_places::{Check, Found, HERE, Identity, Places, VARIABLE, cache_folder};
-use std::path::{Path, PathBuf};
+use isochrone_distance::Distances;
+use isochrone_places::{Check, Found, Places};
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
 
 /// The atlas that was named, or the one that the environment, the current folder or the user's cache folder has.
 /// `None` where there is none.
@@ -10,17 +12,16 @@ use std::path::{Path, PathBuf};
 /// In words, why one that was named by the caller or the environment, or the last of those that were there, cannot be
 /// used.
 pub(crate) fn find(named: Option<&Path>) -> Result<Option<Found>, String> {
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let places = Places {
-        named: named.map(Path::to_owned),
-        variable: variable(VARIABLE).map(PathBuf::from),
-        here: Some(PathBuf::from(HERE)),
-        cache: cache_folder(variable("XDG_CACHE_HOME"), variable("HOME")),
+    Places::of(named, |name| std::env::var_os(name)).of_this_machine(Check::Hash)
+}
+
+/// What all teams of this process go by, with the words of [`find`]; looked for once.
+pub(crate) fn distances() -> Result<Option<Arc<dyn Distances + Send + Sync>>, String> {
+    /// It stays: a team may be there until the process ends.
+    static OURS: OnceLock<Result<Option<Found>, String>> = OnceLock::new();
+    let Some(found) = OURS.get_or_init(|| find(None)).as_ref().map_err(Clone::clone)? else {
+        return Ok(None);
     };
-    let us = Identity::of_this_machine().map_err(|error| error.to_string())?;
-    let mut answer = places.find(&us, Check::Hash).map_err(|refusal| refusal.to_string())?;
-    match (answer.found, answer.passed_over.pop()) {
-        (None, Some(refusal)) => Err(refusal.to_string()),
-        (found, _) => Ok(found),
-    }
+    let atlas = found.atlas.atlas().map_err(|error| error.to_string())?;
+    Ok(Some(Arc::new(atlas)))
 }

@@ -1,6 +1,7 @@
 //! Teams: how one is made, joined, waited for and left.
 
-use crate::status::{Failure, Status, told};
+use crate::status::{Failure, Status, note, told};
+use isochrone_cla::choice::RANKS_LEAST;
 use isochrone_cla::live::{Place, Settings, Team, TeamError};
 use isochrone_cla::program::Rank;
 use std::ffi::c_int;
@@ -92,6 +93,19 @@ unsafe fn settings(options: *const IsochroneTeamOptions) -> Result<Settings, Fai
     })
 }
 
+/// The same for the rank that makes a team: with what is known of the machine, where there is a shape to choose.
+/// Where an atlas cannot be used, the words say why, and the team goes by the rule without distances.
+fn founding(settings: Settings, ranks: u16) -> Settings {
+    if ranks < RANKS_LEAST {
+        return settings;
+    }
+    let distances = crate::atlas::distances().unwrap_or_else(|words| {
+        note(&words);
+        None
+    });
+    Settings { distances, ..settings }
+}
+
 fn boxed(team: Team) -> *mut IsochroneTeam {
     Box::into_raw(Box::new(IsochroneTeam(team)))
 }
@@ -139,7 +153,9 @@ pub unsafe extern "C" fn isochrone_team_threads(
         }
         // SAFETY: the caller vouches for the options.
         let settings = unsafe { settings(options) }?;
-        for (at, team) in Team::threads(size(ranks)?, &settings)?.into_iter().enumerate() {
+        let ranks = size(ranks)?;
+        let settings = founding(settings, ranks);
+        for (at, team) in Team::threads(ranks, &settings)?.into_iter().enumerate() {
             // SAFETY: the caller has room for as many handles as there are ranks.
             unsafe { teams.wrapping_add(at).write(boxed(team)) };
         }
@@ -164,7 +180,8 @@ pub unsafe extern "C" fn isochrone_team_found(
         if place.is_null() {
             return Err(null("place"));
         }
-        let (found, at) = Team::found(size(ranks)?, rank(me)?, settings)?;
+        let ranks = size(ranks)?;
+        let (found, at) = Team::found(ranks, rank(me)?, founding(settings, ranks))?;
         let at = IsochronePlace { process: at.process, descriptor: at.descriptor };
         // SAFETY: the caller's, and not null.
         unsafe { place.write(at) };

@@ -62,8 +62,13 @@ impl Program {
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
+        self.run_with(arguments, [])
+    }
+
+    fn run_with<const N: usize>(&self, arguments: &[&str], variables: [(&str, &str); N]) -> Output {
         let output = Command::new(&self.path)
             .args(arguments)
+            .envs(variables)
             .env("LD_LIBRARY_PATH", self.folder.path())
             .output()
             .expect("it was built");
@@ -160,6 +165,12 @@ fn what_is_wrong_of_larger_memory_is_refused_and_a_killed_worker_is_noticed() {
 #[test]
 fn usual_teams_do_every_collective_with_every_root() {
     Program::build("cc", &["-std=c99"], "tests/programs/roots.c", SHARED).run(&[]);
+}
+
+#[test]
+fn a_team_of_three_looks_for_an_atlas_and_goes_by_the_rule_without_one() {
+    let program = Program::build("cc", &["-std=c99"], "tests/programs/teams_atlas.c", SHARED);
+    program.run_with(&[], [("ISOCHRONE_ATLAS", "/no/such/file")]);
 }
 
 /// The names of the functions that C code declares.

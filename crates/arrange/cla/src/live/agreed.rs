@@ -11,7 +11,7 @@ use super::kind::Kind;
 use super::settings::CLASSES;
 use super::team::{Team, TeamError};
 use super::word::Word;
-use crate::choice::{self, Entry, Groups, Known, LEVELS_MAX, RANKS_MOST};
+use crate::choice::{self, Entry, Groups, Known, LEVELS_MAX, RANKS_LEAST, RANKS_MOST};
 use crate::collectives::{Options, Plan};
 use crate::program::{Compare, Rank};
 use isochrone_os::affinity::CoreSet;
@@ -136,7 +136,7 @@ impl Team {
     pub fn plan(&mut self, kind: Kind, root: Rank, bytes: usize) -> Result<Plan, TeamError> {
         let usual = channel_plan(self.choose(), kind, self.ranks(), root, bytes)?;
         let Some(chooser) = self.area().header().agreed.chooser() else { return Ok(usual) };
-        if self.ranks() <= 2 || !choice::is_chosen(usual.collective()) {
+        if self.ranks() < RANKS_LEAST || !choice::is_chosen(usual.collective()) {
             return Ok(usual);
         }
         let entry = self.entry(chooser, (kind, class(bytes), root), &usual)?;

@@ -38,7 +38,9 @@ pub(super) fn run(args: &RunArgs, program: &Path, terminal: &Terminal) -> Result
     let preload = library::first(&found, output::preloaded().as_deref(), scratch.path())?;
     let reports = scratch.path().join("reports");
     std::fs::create_dir(&reports).with_context(|| reports.display().to_string())?;
-    let told = Config { reports: Some(reports.clone()), ..Config::default() };
+    // Ranks may begin in other folders.
+    let atlas = args.host.atlas.as_ref().map(std::path::absolute).transpose()?;
+    let told = Config { reports: Some(reports.clone()), atlas, ..Config::default() };
     let config = scratch.path().join("mpi.json");
     std::fs::write(&config, serde_json::to_string(&told)?)
         .with_context(|| config.display().to_string())?;
@@ -101,6 +103,12 @@ fn words(record: &JobRecord) -> String {
             text,
             "  {name}: {lines} in lines, {across} in lines within nodes, {mpi} by the MPI"
         );
+    }
+    if let Some(atlas) = record.ranks.iter().find_map(|rank| rank.atlas.as_ref()) {
+        let _ = writeln!(text, "  shapes by {atlas}");
+    }
+    if let Some(why) = record.ranks.iter().find_map(|rank| rank.atlas_refused.as_ref()) {
+        let _ = writeln!(text, "  shapes by the rule without distances: {why}");
     }
     for refusal in &first.refusals {
         let Refusal { ranks, communicators, why } = refusal;
