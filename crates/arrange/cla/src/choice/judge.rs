@@ -64,6 +64,11 @@ impl<'a> Judge<'a> {
         Some(ns + looks_ns)
     }
 
+    /// What calls that nobody acknowledges take with what acknowledgements add in the mean.
+    pub(super) fn with_looks(&self, options: &Options, ns: f64) -> f64 {
+        ns + looks_ns(self.usual.collective(), options, &self.costs)
+    }
+
     /// What a message in the middle of its class takes of which the first chunks, as [`Self::ns`] has them, take
     /// `first_ns`.
     pub(super) fn whole_ns(&self, options: &Options, first_ns: f64) -> f64 {

@@ -7,6 +7,7 @@
 //! another gains more than the simulator may be wrong by. [`crate::search`] looks further and takes
 //! longer; tests hold the shortlist against it. Nothing here times anything or touches a live team.
 
+mod form;
 mod groups;
 mod judge;
 mod nested;
@@ -18,8 +19,9 @@ pub(crate) mod synthetic;
 #[cfg(test)]
 mod tests;
 
+pub use form::Form;
+pub(crate) use form::{DEGREE, FEW};
 pub use groups::{Groups, LEVELS_MAX, Placed, placed};
 pub use judge::judge;
 pub use rank::{Known, MODEL_ERROR, PAPER_ERROR, RANKS_LEAST, RANKS_MOST, choose};
-pub(crate) use shortlist::{DEGREE, FEW};
-pub use shortlist::{Entry, Form, is_chosen, shortlist, variants};
+pub use shortlist::{Entry, is_chosen, shortlist, variants};

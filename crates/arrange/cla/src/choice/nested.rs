@@ -1,6 +1,6 @@
 //! Trees by nested groups: within a group ranks hang below its first, these below the first of the next group outside.
 
-use super::shortlist::Form;
+use super::form::Form;
 use crate::collectives::Tree;
 use crate::program::Rank;
 

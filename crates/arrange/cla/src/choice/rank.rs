@@ -1,9 +1,10 @@
 //! Ranking: what each entry of the shortlist takes by the simulator, and when another than the usual rule
 //! is taken.
 
+use super::form::Form;
 use super::groups::{Groups, placed};
 use super::judge::{Judge, looks_ns};
-use super::shortlist::{Entry, Form, is_chosen, shortlist, variants};
+use super::shortlist::{Entry, is_chosen, shortlist, variants};
 use super::sketch::Sketch;
 use crate::collectives::{Collective, Options, Plan, Shape};
 use crate::costs::{of_distances, terms};
@@ -27,7 +28,7 @@ pub const RANKS_LEAST: u16 = 3;
 pub const RANKS_MOST: u16 = 64;
 
 /// Shapes that are simulated beside the usual one, the best by their sketches first (docs/method/collectives.md).
-const SIMULATED: usize = 2;
+const SIMULATED: usize = 3;
 
 /// A line in a core's own cache, ns: five cycles of a core with 3 GHz. No shape is better than another by it.
 const LOCAL_NS: f64 = 1.7;
@@ -183,8 +184,8 @@ fn best_shape(
 }
 
 /// The best of the chosen shape with other chunks or acknowledgements, if it is better than with the usual ones, and gains
-/// more than the error. What the first chunks take is by the simulator for the usual ones, and by sketches of both
-/// for others.
+/// more than the error. What its first chunks take is sketched by what they take with the usual ones; only the best is
+/// simulated.
 fn best_variant(
     (usual, costs): (&Plan, &LineCosts),
     known: &Known,
@@ -195,23 +196,22 @@ fn best_variant(
     let sketch = |options: &Options, costs: &LineCosts| {
         Sketch::of(collective, &options.shape, &options.groups, costs).ns()
     };
-    let looks = |options: &Options, costs: &LineCosts| looks_ns(collective, options, costs);
     let whole_ns = |way: &Way| judge.whole_ns(&way.options, way.ns);
-    let mut most_ns = whole_ns(shaped).min(whole_ns(before) * (1.0 - known.error));
-    let mut best = None;
-    for entry in variants(shaped.entry, usual) {
+    let most_ns = whole_ns(shaped).min(whole_ns(before) * (1.0 - known.error));
+    let varied = |entry: Entry| {
         let shape = shaped.options.shape.clone();
-        let Some(options) = entry.with_shape(usual, &known.groups, shape) else { continue };
-        let Some(other) = Judge::new(usual, costs, options.chunk_lines) else { continue };
-        let first_ns = shaped.ns - looks(&shaped.options, judge.costs());
+        let options = entry.with_shape(usual, &known.groups, shape)?;
+        let other = Judge::new(usual, costs, options.chunk_lines)?;
+        let looks_ns = looks_ns(collective, &shaped.options, judge.costs());
         let ratio = sketch(&options, other.costs()) / sketch(&shaped.options, judge.costs());
-        let first_ns = first_ns * ratio + looks(&options, other.costs());
+        let first_ns = other.with_looks(&options, (shaped.ns - looks_ns) * ratio);
         let ns = other.whole_ns(&options, first_ns);
-        if ns < most_ns {
-            (best, most_ns) = (Some(entry), ns);
-        }
-    }
-    best
+        (ns < most_ns).then_some((ns, entry, options, other))
+    };
+    let best = variants(shaped.entry, usual).into_iter().filter_map(varied);
+    let (_, entry, options, mut judge) = best.min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let first_ns = judge.ns(options.clone(), most_ns)?;
+    (judge.whole_ns(&options, first_ns) < most_ns).then_some(entry)
 }
 
 /// A sketch of the usual shape, and the shapes that may gain more than the error, each once, the best by their sketches
