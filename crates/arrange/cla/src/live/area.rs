@@ -5,35 +5,21 @@
 //! the others. Words are zero at the beginning, and a line is handed out once, until all are taken back.
 
 use super::agreed::Agreed;
+use super::error::TeamError;
+use super::layout::{Alone, AloneWord, CANDIDATES, RANKS_MAX, STAMPS};
 use super::sync::AtomicU32;
-use super::team::TeamError;
-use super::word::Word;
 use isochrone_os::shared::{Place, Shared};
 use isochrone_units::{CoreId, LineAddr};
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Ranks of one team at most.
-pub(super) const RANKS_MAX: usize = 1024;
-/// Pairs of lines that may be chosen among for flags.
-pub(super) const CANDIDATES: usize = 2048;
 /// Cores that are told apart.
 const CORES_MAX: usize = 8192;
 /// Bytes of a line.
 pub(super) const LINE_BYTES: usize = 64;
 /// "isochcla", and the version of this layout.
 const MAGIC: u64 = u64::from_le_bytes(*b"isochcl5");
-
-/// A number on a line of its own.
-#[derive(Debug)]
-#[repr(C, align(128))]
-pub(super) struct Alone(pub(super) AtomicU32);
-
-/// A line's word on a line of its own.
-#[derive(Debug)]
-#[repr(C, align(128))]
-pub(super) struct AloneWord(pub(super) Word);
 
 /// The front of the area.
 #[derive(Debug)]
@@ -50,7 +36,7 @@ pub(super) struct Header {
     /// How far the owner and the asker of a measurement are.
     pub(super) turns: [AloneWord; 2],
     /// Stamps of two ranks that compare their counters.
-    pub(super) stamps: [AloneWord; super::counters::LINES],
+    pub(super) stamps: [AloneWord; STAMPS],
     /// What each of the two has found.
     pub(super) found: [AloneWord; 2],
     /// How often any rank has come to the point where lines are taken back.

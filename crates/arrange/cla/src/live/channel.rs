@@ -1,8 +1,9 @@
 //! A channel: the lines of one collective with one root and one size class, and how far it has come.
 
-use super::area::{Area, CANDIDATES};
+use super::area::Area;
+use super::error::TeamError;
+use super::layout::CANDIDATES;
 use super::lines::{Buffers, Live};
-use super::team::TeamError;
 use super::waits::Waits;
 use crate::collectives::{Member, Plan};
 use crate::program::{Combine, Gone, Rank};

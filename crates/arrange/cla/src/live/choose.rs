@@ -1,7 +1,7 @@
 //! Which tree, which chunks: what a team asks before it opens a channel.
 
+use super::classes::{CLASSES, class};
 use super::kind::Kind;
-use super::settings::CLASSES;
 use crate::choice;
 use crate::collectives::{Collective, Options, Plan, PlanError, Tree};
 use crate::program::{Combine, Element, Line, Rank};
@@ -30,12 +30,6 @@ pub fn channel_plan(
     let bytes = CLASSES[class(bytes)].min(u32::MAX / u32::from(ranks.max(1))) & !7;
     let options = choose.options(collective, ranks, root, bytes);
     Plan::new(collective, ranks, root, bytes, options)
-}
-
-/// The class of a message: one line, a few lines, more.
-pub(super) fn class(bytes: usize) -> usize {
-    let beyond = |class: usize| usize::from(bytes > CLASSES[class] as usize);
-    beyond(0) + beyond(1)
 }
 
 /// What is done without measurements: exchanges among few, flat trees among few, trees of degree four

@@ -7,16 +7,15 @@
 //! back, whichever way it goes; and each rank begins half of the trips, so what beginning or answering takes falls
 //! out.
 
-use super::area::AloneWord;
-use super::team::{Team, TeamError};
+use super::error::TeamError;
+use super::layout::{AloneWord, STAMPS};
+use super::team::Team;
 use super::waits::Waits;
 use crate::program::{Compare, Gone, Rank};
 use isochrone_os::clock;
 use isochrone_os::line_transfer::time_stamp;
 use isochrone_stats::tick_mean;
 
-/// Lines that go to and fro: lines have different homes.
-pub(super) const LINES: usize = 32;
 /// How often each does in a turn.
 const TRIPS: u64 = 16;
 /// A stamp is sent so long after what came before it: some transfers between the farthest cores, cycles.
@@ -26,7 +25,7 @@ const STAMP_BITS: u32 = 48;
 
 /// What both ranks use for it.
 struct Both<'a> {
-    lines: &'a [AloneWord; LINES],
+    lines: &'a [AloneWord; STAMPS],
     /// How far the turns are.
     said: &'a AloneWord,
     waits: &'a Waits,

@@ -8,10 +8,11 @@
 //! copied out by the asker after it has seen the flag. Flags are set back afterwards, which is right only before
 //! the first call.
 
-use super::area::AloneWord;
+use super::error::TeamError;
 use super::kind::Kind;
+use super::layout::AloneWord;
 use super::lines::{Buffers, Live};
-use super::team::{Team, TeamError};
+use super::team::Team;
 use super::waits::Waits;
 use super::word::Word;
 use crate::program::{Buffer, Compare, Gone, Line, Lines as _, Rank, Span};

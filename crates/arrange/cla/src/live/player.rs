@@ -5,10 +5,10 @@
 //! atomic words throughout. A program without order between two ranks then has a wrong result, not an undefined
 //! one.
 
-use super::area::Area;
+use super::error::TeamError;
 use super::settings::Settings;
-use super::team::{Team, TeamError};
-use super::waits::{Waits, stop};
+use super::team::Team;
+use super::waits::{Stopper, Waits};
 use super::word::Word;
 use crate::program::{Buffer, Combine, Gone, Line, Operation, Place, Rank, Recorded, Span};
 use isochrone_os::cache::{Features, fence, flush_line};
@@ -133,17 +133,6 @@ impl Player {
     #[must_use]
     pub fn stopper(&self) -> Stopper {
         self.team.stopper()
-    }
-}
-
-/// Ends all waits of a team, from any thread.
-#[derive(Clone, Debug)]
-pub struct Stopper(pub(super) Arc<Area>);
-
-impl Stopper {
-    /// Waits end with [`Gone::Stopped`] within some [`NOTICE`](super::NOTICE).
-    pub fn stop(&self) {
-        stop(&self.0, None);
     }
 }
 

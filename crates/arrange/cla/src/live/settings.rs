@@ -1,9 +1,7 @@
 //! How a team is set up, and how much its ranks share. It makes no team.
 
 use super::choose::{Choose, Usual};
-use super::sort::Crowd;
-use super::waits::Patience;
-use crate::collectives::Options;
+use super::patience::Patience;
 use crate::program::Line;
 use isochrone_distance::Distances;
 use std::fmt;
@@ -27,6 +25,15 @@ pub struct Settings {
     /// gain more than the model may be wrong by ([`crate::choice`]). What other ranks are given does not matter,
     /// and with none, or two ranks, all go by `choose`.
     pub distances: Option<Arc<dyn Distances + Send + Sync>>,
+}
+
+/// Ranks that run on a machine, a team's among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crowd {
+    /// How many.
+    pub ranks: usize,
+    /// Cores that the machine has.
+    pub cores: usize,
 }
 
 impl fmt::Debug for Settings {
@@ -65,19 +72,13 @@ impl Settings {
     }
 }
 
-/// The classes that messages fall into, by the bytes that they hold at most: one line, a few lines, more.
-pub const CLASSES: [u32; 3] = [Line::PAYLOAD_BYTES, FEW_LINES_BYTES, 1 << 20];
-/// Bytes beside the flag of a few lines.
-const FEW_LINES_BYTES: u32 = Options::CHUNK_LINES * Line::BYTES - Line::WORD_BYTES;
-/// Bytes of a call at most, over all ranks.
-pub const BYTES_MAX: usize = 1 << 30;
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::collectives::Plan;
     use crate::live::channel::Supply;
     use crate::live::choose::channel_plan;
+    use crate::live::classes::CLASSES;
     use crate::live::kind::Kind;
     use crate::program::Rank;
 

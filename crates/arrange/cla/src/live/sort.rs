@@ -6,9 +6,12 @@
 //! times, and all ranks then take lines in the order that it found. Only words are touched, and they are 0
 //! again afterwards.
 
-use super::area::{Area, CANDIDATES};
+use super::area::Area;
 use super::channel::Supply;
-use super::team::{Team, TeamError};
+use super::error::TeamError;
+use super::layout::CANDIDATES;
+use super::settings::Crowd;
+use super::team::Team;
 use super::waits::Waits;
 use super::word::Word;
 use crate::program::{Compare, Gone, Rank};
@@ -28,15 +31,6 @@ pub enum Nearness {
     Middle,
     /// The slowest, to compare with.
     Farthest,
-}
-
-/// Ranks that run on a machine, a team's among them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Crowd {
-    /// How many.
-    pub ranks: usize,
-    /// Cores that the machine has.
-    pub cores: usize,
 }
 
 /// Sweeps over all candidates; the shortest counts, since nothing makes a hand-over too short.

@@ -3,93 +3,24 @@
 use super::agreed::Memory;
 use super::area::{ABSENT, Area, HERE, Header, LEFT};
 use super::channel::{Channel, Supply};
-use super::choose::{Choose, class};
+use super::choose::Choose;
+use super::classes::{BYTES_MAX, CLASSES, class};
+use super::error::{TeamError, length};
 use super::kind::Kind;
 use super::lines::Buffers;
 use super::plain::{Number, Plain, Reduction};
-use super::player::Stopper;
-use super::settings::{BYTES_MAX, CLASSES, Settings};
+use super::settings::Settings;
 use super::sync::Ordering;
-use super::waits::Waits;
+use super::waits::{Stopper, Waits};
 use crate::collectives::PlanError;
 use crate::program::{Combine, Element, Gone, Rank};
 use isochrone_distance::Distances;
-use isochrone_os::OsError;
 use isochrone_os::affinity::CoreSet;
 use isochrone_os::shared::{Place, Seat, register_barriers};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 mod opening;
-
-/// Why a team cannot be made, or a collective not be done.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TeamError {
-    /// The system refused something.
-    #[error(transparent)]
-    Os(#[from] OsError),
-    /// Root or sizes do not fit.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    /// A rank has ended.
-    #[error(transparent)]
-    Gone(#[from] Gone),
-    /// More ranks than a team has, or none.
-    #[error("a team of {0} ranks; it can have 1 to 1024")]
-    Ranks(u16),
-    /// No rank of this team.
-    #[error("{rank} is not one of the team's {ranks} ranks; ranks are 0 to {}", ranks.saturating_sub(1))]
-    Rank {
-        /// The rank asked for.
-        rank: Rank,
-        /// Ranks of the team.
-        ranks: u16,
-    },
-    /// Two took the same rank.
-    #[error("{0} is taken by another process or thread; give each its own rank")]
-    Taken(Rank),
-    /// Not an area of this version.
-    #[error("the shared memory is not a team's, or one of another version of this library")]
-    Foreign,
-    /// Some rank did not come.
-    #[error(
-        "{missing} of {ranks} ranks did not come within {seconds} s; start them, or wait longer"
-    )]
-    Late {
-        /// Ranks that did not come.
-        missing: u16,
-        /// Ranks of the team.
-        ranks: u16,
-        /// How long was waited.
-        seconds: u64,
-    },
-    /// A collective whose lines do not fit, though it had all of them.
-    #[error(
-        "a collective needs {wanted} lines of the team's shared memory, which has {left}; give it more"
-    )]
-    Full {
-        /// Lines wanted.
-        wanted: usize,
-        /// Lines that there are.
-        left: usize,
-    },
-    /// Lines are in use already.
-    #[error("lines are chosen before a team's first collective; make another team")]
-    Begun,
-    /// A buffer of the wrong size.
-    #[error("{what} holds {have} elements, {need} are needed")]
-    Length {
-        /// Which buffer.
-        what: &'static str,
-        /// Elements that it needs.
-        need: usize,
-        /// Elements that it has.
-        have: usize,
-    },
-    /// More bytes than one call moves.
-    #[error("{0} bytes in one call; the most is 1 GiB over all ranks: split the call")]
-    Bytes(usize),
-}
 
 /// One rank of a team.
 #[derive(Debug)]
@@ -483,7 +414,3 @@ impl Drop for Team {
 
 /// What collectives that combine nothing are given; they never look at it.
 const NOTHING: Combine = Combine::Sum(Element::I32);
-
-fn length(what: &'static str, need: usize, have: usize) -> Result<(), TeamError> {
-    if need == have { Ok(()) } else { Err(TeamError::Length { what, need, have }) }
-}

@@ -2,6 +2,7 @@
 //! others are gone.
 
 use super::area::{Area, HERE, LEFT, STOPPED};
+use super::patience::Patience;
 use super::sync::{AtomicU32, Ordering};
 use super::word::{Rest, Word, publish, sleep};
 use crate::program::{Compare, Gone, Rank};
@@ -15,31 +16,6 @@ use std::time::{Duration, Instant};
 /// How long a waiting rank may not notice that another has ended. What it waits for then fails with
 /// [`Gone`] within this time, a sleep and the kernel's cleaning up.
 pub const NOTICE: Duration = Duration::from_millis(50);
-
-/// How patiently ranks wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
-    /// Polls before anything else is done.
-    pub polls: u32,
-    /// Rounds of polls, with the work of others in between, before the core is given away.
-    pub rounds: u32,
-    /// How often the core is given away before the rank sleeps.
-    pub yields: u32,
-}
-
-impl Patience {
-    /// For ranks that have a core each: they poll for some hundred microseconds, and for some
-    /// milliseconds they give way to whoever else wants the core.
-    pub const OWN_CORE: Self = Self { polls: 1000, rounds: 4, yields: 10_000 };
-    /// For more ranks than cores: who waits keeps somebody else from working.
-    pub const SHARED_CORE: Self = Self { polls: 50, rounds: 1, yields: 50 };
-
-    /// What fits `ranks` ranks on `cores` cores.
-    #[must_use]
-    pub const fn of(ranks: usize, cores: usize) -> Self {
-        if ranks > cores { Self::SHARED_CORE } else { Self::OWN_CORE }
-    }
-}
 
 /// How one rank waits.
 #[derive(Debug)]
@@ -302,4 +278,15 @@ pub(super) fn stop(area: &Area, gone: Option<Rank>) {
     // The first reason stands.
     let stopped = &area.header().stopped.0;
     let _already = stopped.compare_exchange(0, why, Ordering::AcqRel, Ordering::Relaxed);
+}
+
+/// Ends all waits of a team, from any thread.
+#[derive(Clone, Debug)]
+pub struct Stopper(pub(super) Arc<Area>);
+
+impl Stopper {
+    /// Waits end with [`Gone::Stopped`] within some [`NOTICE`](super::NOTICE).
+    pub fn stop(&self) {
+        stop(&self.0, None);
+    }
 }

@@ -4,7 +4,8 @@
 //! last one was done. The counters of two cores need not agree, so each rank finds out how far its own is ahead of
 //! rank 0's, begins at the moment by its own counter, and tells its times by that of rank 0.
 
-use super::team::{Team, TeamError};
+use super::error::TeamError;
+use super::team::Team;
 use crate::program::Rank;
 use isochrone_os::clock;
 use isochrone_os::line_transfer::time_stamp;

@@ -1,7 +1,8 @@
 //! How a team's channels are opened, and how lines are taken back where too few are left.
 
-use super::{Team, TeamError};
+use super::Team;
 use crate::live::channel::Channel;
+use crate::live::error::TeamError;
 use crate::live::kind::Kind;
 use crate::program::{Compare, Rank};
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::choice::synthetic::Synthetic;
 use crate::collectives::{Shape, Tree};
+use crate::live::agreed::{RUNS, runs};
 use crate::live::{CLASSES, Reduction, Settings};
 use crate::program::Gone;
 use isochrone_distance::{
