@@ -50,7 +50,7 @@ pub use changes::{bic_penalty, change_points, change_points_with_sd, noise_sd_fr
 pub use cluster::{Clusters, choose_k_1d, kmeans_1d};
 pub use correlation::{pearson, pearson_f32, spearman};
 pub use least_squares::{Fit, least_squares};
-pub use location::{MAD_TO_SD, TickMean, mad, tick_mean};
+pub use location::{MAD_TO_SD, TickMean, mad, tick_mean, unlengthened};
 pub use moments::{mean, variance};
 pub use order::{Summary, median, quantile};
 pub use random::{Rng, Xoshiro256PlusPlus, below, derive_seed, normal, rng, shuffle, uniform};

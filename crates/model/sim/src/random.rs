@@ -19,6 +19,8 @@ pub(crate) enum Stream {
     Masks = 4,
     /// Patterns of presets.
     Pattern = 5,
+    /// When somebody else's work takes cores away.
+    Neighbours = 6,
 }
 
 /// A stream of random numbers.

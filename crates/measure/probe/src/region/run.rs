@@ -1,11 +1,11 @@
 //! Runs a region plan: every core chases through every region's buffer, in rounds of shuffled
 //! order, until the cells are sure enough.
 //!
-//! A cell is the median over chases of nanoseconds a load. Generic over [`RegionTarget`], so the
+//! A cell is the median over chases of nanoseconds a load, of those in which nobody took the core away. Generic over [`RegionTarget`], so the
 //! same code runs on real regions and on modelled ones.
 
 use isochrone_atlas_store::contents::{DriftEvent, RegionMap};
-use isochrone_stats::{Summary, derive_seed, rng, shuffle};
+use isochrone_stats::{Summary, derive_seed, rng, shuffle, unlengthened};
 use isochrone_units::{CoreId, RegionId};
 
 use super::plan::{Mode, RegionPlan};
@@ -14,6 +14,13 @@ use crate::transfer::series::cell;
 
 /// How often a chase is tried again when its thread was moved.
 const MOVES_MAX: u32 = 3;
+
+/// Chases that nothing lengthened, at least, for a cell to have a number; of fewer than twice as many, half.
+const UNDISTURBED_MIN: usize = 6;
+
+/// Chases that nothing lengthened lie so close together: a core that is taken away lengthens one by a millisecond
+/// or more, several times what it takes.
+const TOGETHER: f64 = 0.03;
 
 /// Buffers in memory regions, linked as a plan says, that cores can chase through.
 pub trait RegionTarget {
@@ -142,9 +149,15 @@ fn chase_ns(
 /// The widest relative half-width of a median's interval; `None` while a cell has one value.
 fn widest(series: &[Vec<Vec<f64>>]) -> Option<f64> {
     series.iter().flatten().try_fold(0.0_f64, |most, values| {
-        let summary = Summary::of(values).filter(|s| s.n > 1 && s.median > 0.0)?;
+        let kept = undisturbed(values);
+        let summary = Summary::of(&kept).filter(|s| s.n > 1 && s.median > 0.0)?;
         Some(most.max((summary.hi - summary.lo) / 2.0 / summary.median))
     })
+}
+
+/// The chases of a cell in which nobody took the core away.
+fn undisturbed(values: &[f64]) -> Vec<f64> {
+    unlengthened(values, values.len().div_ceil(2).min(UNDISTURBED_MIN), TOGETHER)
 }
 
 fn map(
@@ -154,7 +167,7 @@ fn map(
     series: &[Vec<Vec<f64>>],
 ) -> RegionMap {
     let mode = &plan.options.mode;
-    let cells = series.iter().flatten().map(|values| cell(values)).collect();
+    let cells = series.iter().flatten().map(|values| cell(&undisturbed(values))).collect();
     let (cores, regions) = (cores.iter().copied(), regions.iter().copied());
     RegionMap {
         stride_bytes: if let Mode::Stride { bytes } = mode { Some(*bytes) } else { None },

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use isochrone_sim::synthetic::{Interaction, SampleError, SyntheticMemory, Transfer};
-use isochrone_units::{CoreId, Cycles, LINES_PER_PAGE, LineAddr, LineState};
+use isochrone_units::{CoreId, Cycles, LINES_PER_PAGE, Level, LineAddr, LineState};
 
 use super::scene::{Act, Operation, Samples, Scene, Stage, check};
 use crate::target::{TargetClock, TargetError};
@@ -18,6 +18,8 @@ pub struct ModelStage {
     memory: SyntheticMemory,
     cores: Vec<CoreId>,
     directory: HashMap<LineAddr, Copies>,
+    /// How often each core had lost its lines when that was looked at last.
+    evictions: Vec<u64>,
 }
 
 /// Who holds a line.
@@ -27,6 +29,8 @@ struct Copies {
     holders: Vec<CoreId>,
     dirty: bool,
     value: u64,
+    /// Somebody else's work has pushed it out of the last cache that had it.
+    evicted: bool,
 }
 
 /// One timed thing: by whom, in which scene and part, and of what kind.
@@ -43,7 +47,8 @@ impl ModelStage {
     #[must_use]
     pub fn new(memory: SyntheticMemory) -> Self {
         let cores = (0..memory.cores()).filter_map(|core| u16::try_from(core).ok().map(CoreId));
-        Self { cores: cores.collect(), memory, directory: HashMap::new() }
+        let evictions = vec![0; memory.cores()];
+        Self { cores: cores.collect(), memory, directory: HashMap::new(), evictions }
     }
 
     /// The memory, with its truth.
@@ -65,6 +70,9 @@ impl ModelStage {
             for (part, acting) in parts.parts.iter().enumerate() {
                 let Some(act) = acting.acts.get(step) else { continue };
                 let core = acting.core;
+                if !matches!(act, Act::Rest) {
+                    self.memory.wait_for(core);
+                }
                 match act {
                     Act::Write(lines) => lines.iter().for_each(|&line| self.write(core, line, 0)),
                     Act::Own(lines) => lines.iter().for_each(|&line| self.own(core, line)),
@@ -83,6 +91,7 @@ impl ModelStage {
         }
         let waves = timed.iter().map(|timed| timed.act.samples()).max().unwrap_or(0);
         for wave in 0..waves {
+            self.forget_evicted();
             let now: Vec<Timed<'_>> =
                 timed.iter().copied().filter(|timed| wave < timed.act.samples()).collect();
             self.wave(&now, wave, &polled, scenes, played)?;
@@ -171,6 +180,10 @@ impl ModelStage {
         let held = holders.contains(&asker);
         let others: Vec<CoreId> = holders.iter().copied().filter(|&core| core != asker).collect();
         let Some(&owner) = others.first() else {
+            if copies.is_some_and(|copies| copies.evicted) {
+                let cycles = self.memory.truth_latency(asker, Level::Dram, line);
+                return cycles.map(Cost::Cycles).map_err(refused);
+            }
             return Err(nonsense(asker, line, "no other core holds it"));
         };
         let shared = held || others.len() > 1;
@@ -209,6 +222,21 @@ impl ModelStage {
                 Ok(Cost::Interaction(Interaction::RfoShared, count(others.len())))
             }
             Operation::Load | Operation::Rfo => Ok(Cost::Transfer(transfer)),
+        }
+    }
+
+    /// Takes lines from the cores that somebody else's work has pushed them out of.
+    fn forget_evicted(&mut self) {
+        for (&core, seen) in self.cores.iter().zip(&mut self.evictions) {
+            let evictions = self.memory.evictions(core);
+            if evictions == *seen {
+                continue;
+            }
+            *seen = evictions;
+            for copies in self.directory.values_mut().filter(|c| c.holders.contains(&core)) {
+                copies.holders.retain(|holder| *holder != core);
+                copies.evicted = copies.holders.is_empty();
+            }
         }
     }
 
@@ -301,12 +329,13 @@ impl ModelStage {
     }
 
     fn write(&mut self, core: CoreId, line: LineAddr, value: u64) {
-        self.directory.insert(line, Copies { holders: vec![core], dirty: true, value });
+        self.directory
+            .insert(line, Copies { holders: vec![core], dirty: true, value, evicted: false });
     }
 
     fn own(&mut self, core: CoreId, line: LineAddr) {
         let copies = self.directory.entry(line).or_default();
-        (copies.holders, copies.dirty) = (vec![core], false);
+        (copies.holders, copies.dirty, copies.evicted) = (vec![core], false, false);
     }
 
     fn read(&mut self, core: CoreId, line: LineAddr) {
@@ -323,7 +352,7 @@ impl ModelStage {
         let copies = self.directory.entry(line).or_default();
         if !copies.holders.contains(&core) {
             copies.holders.push(core);
-            copies.dirty = false;
+            (copies.dirty, copies.evicted) = (false, false);
         }
     }
 }

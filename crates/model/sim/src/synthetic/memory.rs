@@ -9,6 +9,7 @@ use isochrone_units::{CoreId, Cycles, LINES_PER_PAGE, Level, LineAddr, PageAddr}
 use crate::number::wide;
 use crate::random::{Random, Stream};
 use crate::synthetic::drift::Schedule;
+use crate::synthetic::neighbours::Timetable;
 use crate::synthetic::pages::PageTable;
 use crate::synthetic::{Applied, Event, SpecError, SyntheticSpec, Timer};
 
@@ -21,6 +22,7 @@ pub struct SyntheticMemory {
     pub(super) wears: Vec<u16>,
     pub(super) random: Random,
     schedule: Schedule,
+    neighbours: Timetable,
     applied: Vec<Applied>,
     /// Where the thread was moved during the batch under way.
     moved_to: Option<CoreId>,
@@ -89,6 +91,7 @@ impl SyntheticMemory {
             wears: spec.wears.clone(),
             random: Random::new(spec.seed, Stream::Noise),
             schedule: Schedule::new(&spec.schedule),
+            neighbours: Timetable::new(&spec.neighbours, spec.wears.len(), spec.seed),
             applied: Vec::new(),
             moved_to: None,
             now_cycles: 0.0,
@@ -179,9 +182,12 @@ impl SyntheticMemory {
         self.check(core, level, lines)?;
         self.advance(self.spec.costs.batch_cycles);
         let extra = self.prepare_cycles(level) + self.spec.costs.sample_cycles;
+        let evictions = self.evictions(core);
         for (at, (line, out)) in lines.iter().zip(out).enumerate() {
             self.apply_due();
+            let level = if self.evictions(core) == evictions { level } else { Level::Dram };
             let cycles = self.load(core, level, *line, self.disturbers(lines, at));
+            let cycles = self.held_up(core, cycles);
             *out = self.spec.timer.reading(cycles, &mut self.random);
             self.advance(cycles + self.spec.timer.overhead_cycles + extra);
             self.samples += 1;
@@ -207,6 +213,7 @@ impl SyntheticMemory {
         for line in lines {
             self.apply_due();
             let cycles = self.load(core, level, *line, false);
+            let cycles = self.held_up(core, cycles);
             self.advance(cycles);
             self.samples += 1;
             sum += cycles;
@@ -229,6 +236,26 @@ impl SyntheticMemory {
         let level = if missed { Level::Dram } else { level };
         let truth = self.latency_at(self.wears[usize::from(core.0)], level, line);
         self.disturbed(truth.unwrap_or(0.0), self.spec.noise.sd_cycles(level))
+    }
+
+    /// What something on `core` that takes `cycles` takes where the core is taken away meanwhile.
+    pub(super) fn held_up(&mut self, core: CoreId, cycles: f64) -> f64 {
+        let hz = self.spec.timer.hz;
+        cycles + self.neighbours.hold_up(core, self.now_cycles / hz, cycles / hz) * hz
+    }
+
+    /// How often somebody else's work has pushed the lines of `core` out of its caches. Lines that were put
+    /// there before the count rose are in memory.
+    #[must_use]
+    pub fn evictions(&mut self, core: CoreId) -> u64 {
+        let now_s = self.seconds();
+        self.neighbours.evictions(core, now_s)
+    }
+
+    /// Lets virtual time pass until `core` is not taken away by somebody else.
+    pub fn wait_for(&mut self, core: CoreId) {
+        let cycles = self.held_up(core, 0.0);
+        self.advance(cycles);
     }
 
     /// How long something takes this time that truly takes `cycles`.

@@ -2,8 +2,9 @@
 //!
 //! A [`SyntheticSpec`] says everything as plain data: where cores, slices and controllers sit
 //! ([`machine`]), how addresses spread over them ([`hash`]), how the arena lies in physical
-//! memory ([`pages`]), how samples are disturbed ([`noise`]), what moves when ([`drift`]), what
-//! line transfers cost ([`transfer`]). A [`SyntheticMemory`] made from it answers timed loads in
+//! memory ([`pages`]), how samples are disturbed ([`noise`]), who else uses the cores
+//! ([`neighbours`]), what moves when ([`drift`]), what line transfers cost ([`transfer`]). A
+//! [`SyntheticMemory`] made from it answers timed loads in
 //! virtual time, and `truth_*` says what an estimator ought to have found.
 //!
 //! It models latencies, not caches: a line is in the level that the caller asks for. It never
@@ -27,6 +28,7 @@ pub mod drift;
 pub mod hash;
 pub mod machine;
 pub mod memory;
+pub mod neighbours;
 pub mod noise;
 pub mod pages;
 pub mod presets;
@@ -38,6 +40,7 @@ pub use drift::{Applied, Event, Scheduled, When};
 pub use hash::AddressHash;
 pub use machine::{Geometry, Mesh, Ring, SyntheticMachine, Tables};
 pub use memory::{SampleError, SyntheticMemory};
+pub use neighbours::Neighbour;
 pub use noise::{Disturbance, FrequencyDrift, Noise, Timer};
 pub use pages::Arena;
 pub use spec::{Costs, RegionUnits, SpecError, SyntheticSpec};

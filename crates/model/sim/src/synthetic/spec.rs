@@ -3,11 +3,11 @@
 //! A spec holds no state and draws nothing; [`super::SyntheticMemory::new`] checks it and runs
 //! it. Ready-made specs are in [`super::presets`].
 
-use isochrone_units::{PAGE_BYTES, RegionId};
+use isochrone_units::{CoreId, PAGE_BYTES, RegionId};
 
 use crate::number::wide;
 use crate::synthetic::{
-    AddressHash, Arena, Event, Noise, Scheduled, SyntheticMachine, Timer, TransferCosts,
+    AddressHash, Arena, Event, Neighbour, Noise, Scheduled, SyntheticMachine, Timer, TransferCosts,
 };
 
 /// Everything about a synthetic memory.
@@ -36,6 +36,8 @@ pub struct SyntheticSpec {
     pub timer: Timer,
     /// The noise.
     pub noise: Noise,
+    /// Who else uses the cores.
+    pub neighbours: Vec<Neighbour>,
     /// What measuring costs beside the timed load.
     pub costs: Costs,
     /// What line transfers and bandwidth cost.
@@ -148,6 +150,20 @@ impl SyntheticSpec {
     #[must_use]
     pub fn with_noise(mut self, noise: Noise) -> Self {
         self.noise = noise;
+        self
+    }
+
+    /// The same with somebody else's work beside it, on each of these cores: for a share of the time, in slices of
+    /// 1 to 10 ms after which the core's lines are gone.
+    #[must_use]
+    pub fn with_neighbours(mut self, cores: impl IntoIterator<Item = CoreId>, share: f64) -> Self {
+        let slice_s = (1e-3, 10e-3);
+        self.neighbours.extend(cores.into_iter().map(|core| Neighbour {
+            core,
+            share,
+            slice_s,
+            evicts: true,
+        }));
         self
     }
 
@@ -267,6 +283,12 @@ impl SyntheticSpec {
         if let Some(disturbance) = &self.noise.disturbance {
             probability("noise.disturbance.probability", disturbance.probability)?;
         }
+        for neighbour in &self.neighbours {
+            let Neighbour { share, slice_s: (least, most), .. } = *neighbour;
+            range("neighbour.share", share, (0.0..1.0).contains(&share), "0 to less than 1")?;
+            let ordered = least > 0.0 && least <= most;
+            range("neighbour.slice_s", least, ordered, "more than 0, the shorter first")?;
+        }
         if let Some(frequency) = &self.noise.frequency {
             let period_s = frequency.period_s;
             range("noise.frequency.period_s", period_s, period_s > 0.0, "more than 0")?;
@@ -289,7 +311,7 @@ impl SyntheticSpec {
 
 #[cfg(test)]
 mod tests {
-    use isochrone_units::{CoreId, PageAddr};
+    use isochrone_units::PageAddr;
 
     use super::*;
     use crate::synthetic::When;

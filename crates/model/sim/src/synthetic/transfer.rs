@@ -226,6 +226,7 @@ impl SyntheticMemory {
         for (transfer, out) in transfers.iter().zip(out) {
             let truth = self.truth_transfer(*transfer)? + parallel;
             let cycles = self.disturbed(truth, sd);
+            let cycles = self.held_up(transfer.asker, cycles);
             longest = longest.max(cycles);
             *out = self.spec.timer.reading(cycles, &mut self.random);
         }

@@ -86,6 +86,7 @@ impl SyntheticSpec {
                 dram_prepare_cycles: 150.0,
             },
             transfers: middling_transfers(),
+            neighbours: Vec::new(),
             schedule: Vec::new(),
             machine,
         }
