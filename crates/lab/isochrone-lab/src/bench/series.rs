@@ -82,7 +82,7 @@ impl Series {
                 let Some(cost) = measure(arm)? else { return Ok(series) };
                 runs.push(Run { arm, cost });
             }
-            series.blocks.push(Block { runs, disturbance: Meter::since(meter) });
+            series.blocks.push(Block { runs, disturbance: Meter::since(meter.as_ref()) });
         }
         Ok(series)
     }

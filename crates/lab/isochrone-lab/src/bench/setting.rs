@@ -254,7 +254,7 @@ impl<'a> Setting<'a> {
         self.progress.finish();
         self.head.complete = self.keep_going();
         self.head.state_after = Some(machine_state(&SysRoot::live()));
-        self.head.disturbance = Meter::since(self.meter);
+        self.head.disturbance = Meter::since(self.meter.as_ref());
         self.head.seconds = self.begin.elapsed().as_secs_f64();
         (self.head, self.common.json.as_ref(), self.terminal)
     }
