@@ -1,6 +1,7 @@
 //! What can be asked, and what the answers are made of.
 
 use isochrone_units::{CoreId, Reading, RegionId};
+pub use isochrone_units::{Experiment, Grade};
 
 pub use isochrone_atlas::format::TermTag as Term;
 
@@ -69,34 +70,6 @@ pub struct FarCosts {
     pub latency_ns: Cost,
     /// 10^9 bytes a second after that.
     pub gb_per_s: Option<Cost>,
-}
-
-/// What an atlas measures, as far as arrangers use it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Experiment {
-    /// Latency of single lines.
-    Block,
-    /// Line transfers between cores.
-    Transfer,
-    /// Transfers of several lines.
-    MultiLine,
-    /// What the model of the CLa paper leaves out.
-    Terms,
-    /// Core-to-region latency.
-    Region,
-    /// Core-to-region bandwidth.
-    Bandwidth,
-}
-
-/// How far an experiment may be believed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Grade {
-    /// Not to be used.
-    Unusable,
-    /// Measured beside other work.
-    Disturbed,
-    /// Measured alone.
-    Quiet,
 }
 
 /// What arrangers ask of a machine.

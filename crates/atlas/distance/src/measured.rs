@@ -1,4 +1,4 @@
-//! Distances by an atlas, as far as it was measured.
+//! Distances by an atlas, as far as it was measured. What is graded below [`Grade::USABLE`] counts as not measured.
 
 use crate::costs::{
     Cost, Distances, Experiment, FarCosts, FarKind, Grade, LineCosts, RegionCosts, Term,
@@ -14,12 +14,13 @@ const MODES: [RegionMode; 4] =
 
 impl Distances for Atlas<'_> {
     fn line_costs(&self, owner: CoreId, asker: CoreId) -> Option<LineCosts> {
-        if owner == asker {
+        if owner == asker || !is_usable(self, Experiment::Transfer) {
             return None;
         }
         let reading = reading(self);
         let [start, line, congestion] = fitted(self, owner, asker);
-        let memory = self.means(asker, Level::Dram).map(|means| f64::from(means.mean_ns));
+        let memory = self.means(asker, Level::Dram).filter(|_| is_usable(self, Experiment::Block));
+        let memory = memory.map(|means| f64::from(means.mean_ns));
         Some(LineCosts {
             transfer: transfer(self, owner, asker)?,
             memory: memory.filter(|ns| !ns.is_nan()).map(|ns| Cost::single(ns, reading)),
@@ -30,13 +31,18 @@ impl Distances for Atlas<'_> {
     }
 
     fn term(&self, term: Term) -> Option<Cost> {
-        Atlas::term(self, term).map(|spread| cost(&spread, reading(self)))
+        let term = Atlas::term(self, term).filter(|_| is_usable(self, Experiment::Terms));
+        term.map(|spread| cost(&spread, reading(self)))
     }
 
     fn region(&self, core: CoreId, region: RegionId) -> Option<RegionCosts> {
+        if !is_usable(self, Experiment::Region) {
+            return None;
+        }
         let mut modes = MODES.iter();
         let latency = modes.find_map(|mode| self.region_latency(core, region, *mode))?;
-        let here = || self.bandwidths().filter(|found| found.region == region);
+        let there = is_usable(self, Experiment::Bandwidth);
+        let here = || self.bandwidths().filter(|found| there && found.region == region);
         let alone = here().find(|found| found.cores().eq([core]));
         let together =
             here().filter(|found| found.cores().len() > 1).max_by_key(|found| found.cores().len());
@@ -54,7 +60,8 @@ impl Distances for Atlas<'_> {
                 && found.cores().len() == cores.len()
                 && found.cores().all(|core| cores.contains(&core))
         };
-        let found = self.bandwidths().find(same)?;
+        let found =
+            self.bandwidths().find(same).filter(|_| is_usable(self, Experiment::Bandwidth))?;
         Some(cost(&found.gb_per_s, reading(self)))
     }
 
@@ -66,16 +73,22 @@ impl Distances for Atlas<'_> {
     }
 
     fn levels(&self) -> usize {
-        self.group_levels().count()
+        if is_usable(self, Experiment::Transfer) { self.group_levels().count() } else { 0 }
     }
 
     fn group(&self, level: usize, core: CoreId) -> Option<u16> {
-        self.group_levels().nth(level)?.group(self.place_of(core)?)
+        let mut levels = self.group_levels().filter(|_| is_usable(self, Experiment::Transfer));
+        levels.nth(level)?.group(self.place_of(core)?)
     }
 
-    fn quality(&self, _: Experiment) -> Option<Grade> {
-        None
+    fn quality(&self, of: Experiment) -> Option<Grade> {
+        self.grade(of)
     }
+}
+
+/// Whether an experiment may be gone by; what nobody graded may.
+fn is_usable(atlas: &Atlas<'_>, of: Experiment) -> bool {
+    atlas.grade(of).is_none_or(|grade| grade >= Grade::USABLE)
 }
 
 fn reading(atlas: &Atlas<'_>) -> Reading {
@@ -103,6 +116,9 @@ fn transfer(atlas: &Atlas<'_>, owner: CoreId, asker: CoreId) -> Option<Cost> {
 /// Start-up, cost a line and congestion: by the fit of the pair, else by the first one, which stands in.
 fn fitted(atlas: &Atlas<'_>, owner: CoreId, asker: CoreId) -> [Option<Cost>; 3] {
     let own = |fit: &FitRecord| (fit.owner, fit.asker) == (owner.0, asker.0);
+    if !is_usable(atlas, Experiment::Multiline) {
+        return [None; 3];
+    }
     let (fit, reading) = match (atlas.fits().find(own), atlas.fits().next()) {
         (Some(fit), _) => (fit, reading(atlas)),
         (None, Some(fit)) => (fit, Reading::Predicted),

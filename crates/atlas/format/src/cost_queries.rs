@@ -2,10 +2,10 @@
 //! of cores. What was not measured is `None`, never 0.
 
 use crate::costs::{self, BandwidthView, GroupLevel};
-use crate::format::{FitRecord, MeanRecord, TermRecord, TermTag, level_tag};
+use crate::format::{FitRecord, GradeRecord, MeanRecord, TermRecord, TermTag, level_tag};
 use crate::matrices::{Spread, spread};
 use crate::reader::Atlas;
-use isochrone_units::{CoreId, Level};
+use isochrone_units::{CoreId, Experiment, Grade, Level};
 
 impl<'a> Atlas<'a> {
     /// Fits of transfers of several lines (equation 1 of the CLa paper).
@@ -31,6 +31,14 @@ impl<'a> Atlas<'a> {
     /// Measured bandwidths, one by one.
     pub fn bandwidths(&self) -> impl Iterator<Item = BandwidthView<'a>> {
         costs::bandwidths(self.costs.bandwidths)
+    }
+
+    /// How far an experiment may be believed; `None` where it was not graded, as in atlases made before there
+    /// were grades.
+    #[must_use]
+    pub fn grade(&self, experiment: Experiment) -> Option<Grade> {
+        let mut graded = self.costs.grades.iter().map(GradeRecord::from_bytes);
+        graded.find(|record| record.experiment == Some(experiment)).map(|record| record.grade)
     }
 
     /// Levels of groups of cores at equal distance, innermost first. An atlas made before there were

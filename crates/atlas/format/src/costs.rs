@@ -5,8 +5,8 @@
 
 use crate::error::AtlasError;
 use crate::format::{
-    BANDWIDTH_BYTES, BandwidthHeader, FIT_BYTES, GROUPS_BYTES, GroupsHeader, MEAN_BYTES, NONE_U16,
-    TERM_BYTES, label_bytes,
+    BANDWIDTH_BYTES, BandwidthHeader, FIT_BYTES, GRADE_BYTES, GROUPS_BYTES, GroupsHeader,
+    MEAN_BYTES, NONE_U16, TERM_BYTES, label_bytes,
 };
 use crate::matrices::{Spread, spread};
 use isochrone_units::{CoreId, RegionId};
@@ -19,6 +19,7 @@ pub(crate) struct Costs<'a> {
     pub(crate) bandwidths: &'a [u8],
     pub(crate) means: &'a [[u8; MEAN_BYTES]],
     pub(crate) groups: &'a [u8],
+    pub(crate) grades: &'a [[u8; GRADE_BYTES]],
 }
 
 /// A measured bandwidth: which cores together, to which region.

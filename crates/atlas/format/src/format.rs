@@ -7,7 +7,9 @@
 mod costs;
 mod records;
 
-pub use costs::{BandwidthHeader, FitRecord, GroupsHeader, MeanRecord, TermRecord, TermTag};
+pub use costs::{
+    BandwidthHeader, FitRecord, GradeRecord, GroupsHeader, MeanRecord, TermRecord, TermTag,
+};
 pub use records::{
     CellRecord, CodeRecord, FormTag, IndexKind, LevelRecord, LinesRecord, MATRIX_REGION,
     MATRIX_TRANSFER, MatrixHeader, PageIndexHeader, PenaltiesRecord, PlaneHeader, PlaneKind,
@@ -21,7 +23,8 @@ pub const BYTE_ORDER: u32 = 0x0102_0304;
 /// Layouts with another major version cannot be read. 2: codes of two bytes.
 pub const MAJOR: u16 = 2;
 /// Minor versions add sections that older readers skip. 1: fits, terms, bandwidths, means, groups.
-pub const MINOR: u16 = 1;
+/// 2: grades.
+pub const MINOR: u16 = 2;
 /// Size of the header.
 pub const HEADER_BYTES: usize = 64;
 /// Size of an entry of the section table.
@@ -66,6 +69,8 @@ pub const FIT_BYTES: usize = 48;
 pub const TERM_BYTES: usize = 40;
 /// Size of a mean.
 pub const MEAN_BYTES: usize = 16;
+/// Size of a grade.
+pub const GRADE_BYTES: usize = 8;
 /// Size of a bandwidth before its cores.
 pub const BANDWIDTH_BYTES: usize = 40;
 /// Size of a level of groups before its numbers.
@@ -117,11 +122,13 @@ pub enum Section {
     Means = 17,
     /// [`GroupsHeader`]s, each with the groups of all cores; innermost level first.
     Groups = 18,
+    /// [`GradeRecord`]s.
+    Grades = 19,
 }
 
 impl Section {
     /// One more than the largest number of a section.
-    pub const COUNT: usize = 19;
+    pub const COUNT: usize = 20;
 }
 
 /// Builds a record of `N` bytes.

@@ -242,6 +242,7 @@ impl<'a> Atlas<'a> {
                 bandwidths: sections.get(Section::Bandwidths).unwrap_or(&[]),
                 means: sections.records(Section::Means, "means of levels")?,
                 groups: sections.get(Section::Groups).unwrap_or(&[]),
+                grades: sections.records(Section::Grades, "grades")?,
             },
             lines: sections.records(Section::Lines, "measured lines")?,
         };

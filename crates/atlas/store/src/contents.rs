@@ -7,8 +7,9 @@
 use crate::Experiment;
 use isochrone_atlas::Penalties;
 use isochrone_machine::{Machine, MachineState};
-use isochrone_units::{CoreId, Reading, RegionId};
+use isochrone_units::{CoreId, Grade, Reading, RegionId};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// One measured quantity with its spread. The unit is in the name of the field that holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -356,6 +357,15 @@ pub struct Fingerprint {
     pub hash: u64,
 }
 
+/// How far an experiment may be believed, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Graded {
+    /// How far.
+    pub grade: Grade,
+    /// One sentence: what the machine did meanwhile, with the figure that decided.
+    pub reason: String,
+}
+
 /// A whole atlas in memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Contents {
@@ -396,6 +406,9 @@ pub struct Contents {
     pub llc_shares: Vec<LlcShare>,
     /// Inferred floor plan.
     pub placement: Option<Placement>,
+    /// How far each experiment may be believed; nothing of those that nobody graded.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub quality: BTreeMap<Experiment, Graded>,
     /// Drift that was noticed.
     pub drift: Vec<DriftEvent>,
     /// How it was made.
@@ -425,6 +438,7 @@ impl Contents {
             bandwidth: Vec::new(),
             llc_shares: Vec::new(),
             placement: None,
+            quality: BTreeMap::new(),
             drift: Vec::new(),
             provenance: Provenance::default(),
         }

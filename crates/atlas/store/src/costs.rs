@@ -2,14 +2,15 @@
 //! means of levels, groups of cores. They repeat, in binary, what the description has as text, so that
 //! a program that arranges itself need not parse it.
 
-use crate::contents::{Contents, MultiLineFit};
+use crate::contents::{Contents, Graded, MultiLineFit};
 use crate::convert::{cell_record, level_of, number_of, single};
 use crate::error::EncodeError;
 use crate::groups::group_levels;
 use isochrone_atlas::format::{
-    BandwidthHeader, CellRecord, FitRecord, GroupsHeader, MeanRecord, NONE_U16, Section,
-    TermRecord, TermTag, label_bytes, level_tag,
+    BandwidthHeader, CellRecord, FitRecord, GradeRecord, GroupsHeader, MeanRecord, NONE_U16,
+    Section, TermRecord, TermTag, label_bytes, level_tag,
 };
+use isochrone_units::Experiment;
 
 /// Bytes for each section that has something to say.
 pub(crate) fn sections(contents: &Contents) -> Result<Vec<(Section, Vec<u8>)>, EncodeError> {
@@ -19,6 +20,7 @@ pub(crate) fn sections(contents: &Contents) -> Result<Vec<(Section, Vec<u8>)>, E
         (Section::Bandwidths, bandwidths(contents)?),
         (Section::Means, means(contents)?),
         (Section::Groups, groups(contents)?),
+        (Section::Grades, grades(contents)),
     ];
     Ok(all.into_iter().filter(|(_, bytes)| !bytes.is_empty()).collect())
 }
@@ -45,6 +47,13 @@ fn terms(contents: &Contents) -> Vec<u8> {
         Some(TermRecord { term: tag as u8, cell }.to_bytes())
     });
     known.flatten().collect()
+}
+
+fn grades(contents: &Contents) -> Vec<u8> {
+    let record = |(experiment, graded): (&Experiment, &Graded)| {
+        GradeRecord { experiment: Some(*experiment), grade: graded.grade }.to_bytes()
+    };
+    contents.quality.iter().flat_map(record).collect()
 }
 
 fn bandwidths(contents: &Contents) -> Result<Vec<u8>, EncodeError> {

@@ -299,6 +299,7 @@ pub fn genoa() -> Contents {
             symmetries: String::new(),
             rank_correlation: None,
         }),
+        quality: std::collections::BTreeMap::new(),
         drift: vec![
             event(0.25, 1, "base changed"),
             event(0.5, 0, "thread moved"),
@@ -377,6 +378,7 @@ pub fn mesh() -> Contents {
             symmetries: "quarter turns and mirror images fit as well (8 images)".into(),
             rank_correlation: Some(0.98),
         }),
+        quality: std::collections::BTreeMap::new(),
         drift: Vec::new(),
         provenance: Provenance { missing: Vec::new(), ..genoa().provenance },
         ..genoa()
@@ -446,6 +448,7 @@ pub fn hollow() -> Contents {
         multiline: vec![MultiLineFit { points: Vec::new(), ..genoa().multiline[0].clone() }],
         interactions: interactions(0),
         placement: genoa().placement.map(|p| Placement { shape: "grid".into(), ..p }),
+        quality: std::collections::BTreeMap::new(),
         drift: vec![DriftEvent { repaired_ms: None, dropped_samples: 0, ..event(0.0, 9, "x") }],
         ..genoa()
     }

@@ -5,7 +5,7 @@ use isochrone_atlas_store::Experiment;
 use isochrone_atlas_store::contents::Contents;
 use isochrone_report::fmt;
 use isochrone_report::html::{Badge, Figure, Page, Section};
-use isochrone_units::Level;
+use isochrone_units::{Grade, Level};
 
 use super::figures::{
     block::block_figure, lines, matrices, pages, placement, reading, several, tables,
@@ -17,6 +17,7 @@ use super::words;
 pub fn page(contents: &Contents, figures_json: Option<String>) -> Page {
     let machine = &contents.machine;
     let mut badges = vec![reading(contents)];
+    badges.extend(worst(contents));
     if !contents.complete {
         badges.push(Badge::Warning("incomplete".into()));
     }
@@ -30,6 +31,13 @@ pub fn page(contents: &Contents, figures_json: Option<String>) -> Page {
         json: figures_json,
         footer: footer(contents),
     }
+}
+
+/// How far the worst of the experiments may be believed.
+fn worst(contents: &Contents) -> Option<Badge> {
+    let worst = contents.quality.values().map(|graded| graded.grade).min()?;
+    let word = worst.to_string();
+    Some(if worst == Grade::Quiet { Badge::Note(word) } else { Badge::Warning(word) })
 }
 
 /// The experiments, then what they were made on and how.
@@ -66,6 +74,7 @@ fn summary(contents: &Contents) -> Vec<String> {
     if contents.transfers.iter().any(|map| measured(&map)) {
         all.extend(words::cells::transfers(contents).into_iter().next());
     }
+    all.extend(words::run::doubts(contents));
     if !contents.complete {
         all.push("The run was interrupted: what follows is what had been measured by then.".into());
     }

@@ -53,6 +53,7 @@ fn tell(experiment: Experiment, text: &mut Text, contents: &Contents) {
 fn machine(text: &mut Text, contents: &Contents) {
     let title = format!("Latency atlas of {}", words::machine::title(&contents.machine));
     text.title(&title, &words::machine::mark(contents));
+    words::run::doubts(contents).iter().for_each(|doubt| text.item(doubt));
     text.say(&words::machine::parts(&contents.machine));
     text.say(&words::machine::state(contents));
     text.say(&words::machine::clock(&contents.clock));

@@ -7,10 +7,14 @@
 
 #![no_std]
 
+mod experiment;
+mod grade;
 mod ids;
 mod ratio;
 mod reading;
 
+pub use experiment::Experiment;
+pub use grade::Grade;
 pub use ids::{CoreId, LINE_BYTES, LINES_PER_PAGE, LineAddr, PAGE_BYTES, PageAddr, RegionId};
 pub use ratio::{Ratio, Readings};
 pub use reading::{Cycles, Level, LineState, Reading, Standing};

@@ -1,10 +1,11 @@
 //! The records that say what things cost beside the matrices: fits, terms, bandwidths, means of
-//! levels, and groups of cores. Each with its encoding and decoding side by side.
+//! levels, groups of cores, and how far experiments may be believed. Each with its encoding and decoding side by side.
 
 use super::{
-    BANDWIDTH_BYTES, CELL_BYTES, CellRecord, FIT_BYTES, GROUPS_BYTES, MEAN_BYTES, Put, TERM_BYTES,
-    Take,
+    BANDWIDTH_BYTES, CELL_BYTES, CellRecord, FIT_BYTES, GRADE_BYTES, GROUPS_BYTES, MEAN_BYTES, Put,
+    TERM_BYTES, Take,
 };
+use isochrone_units::{Experiment, Grade};
 
 /// A cost that the model of the CLa paper leaves out, as files number it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -114,6 +115,34 @@ impl TermRecord {
         let mut take = Take(bytes);
         let [term, ..] = take.take::<8>();
         Self { term, cell: CellRecord::from_bytes(&take.take()) }
+    }
+}
+
+/// How far an experiment may be believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GradeRecord {
+    /// Which one; those of later versions are skipped.
+    pub experiment: Option<Experiment>,
+    /// How far.
+    pub grade: Grade,
+}
+
+impl GradeRecord {
+    /// As bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; GRADE_BYTES] {
+        let experiment = self.experiment.map_or(u8::MAX, |experiment| experiment as u8);
+        Put::new().put([experiment, self.grade as u8]).put([0; 6]).end()
+    }
+
+    /// From bytes. A grade that is none here is the worst.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8; GRADE_BYTES]) -> Self {
+        let [experiment, grade, ..] = *bytes;
+        Self {
+            experiment: Experiment::ALL.get(usize::from(experiment)).copied(),
+            grade: Grade::ALL.get(usize::from(grade)).copied().unwrap_or(Grade::Unusable),
+        }
     }
 }
 
@@ -240,6 +269,12 @@ mod tests {
         assert_eq!(TermRecord::from_bytes(&term.to_bytes()), term);
         let mean = MeanRecord { level: 1, core: 9, mean_ns: 91.5, near_quarter_ns: 85.0 };
         assert_eq!(MeanRecord::from_bytes(&mean.to_bytes()), mean);
+        for (experiment, grade) in Experiment::ALL.into_iter().zip(Grade::ALL.into_iter().cycle()) {
+            let record = GradeRecord { experiment: Some(experiment), grade };
+            assert_eq!(GradeRecord::from_bytes(&record.to_bytes()), record);
+        }
+        let later = GradeRecord::from_bytes(&[200, 200, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(later, GradeRecord { experiment: None, grade: Grade::Unusable });
         let bandwidth = BandwidthHeader { region: 1, cores: 2, cell };
         assert_eq!(BandwidthHeader::from_bytes(&bandwidth.to_bytes()), bandwidth);
         let groups = GroupsHeader { groups: 4, cores: 16, cell };

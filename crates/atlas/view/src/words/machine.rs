@@ -15,8 +15,14 @@ pub(crate) fn title(machine: &Machine) -> String {
 
 /// Its reading, with `"incomplete"` where it is.
 pub(crate) fn mark(contents: &Contents) -> String {
-    let reading = contents.reading;
-    if contents.complete { reading.to_string() } else { format!("{reading}, incomplete") }
+    let mut mark = contents.reading.to_string();
+    if let Some(worst) = contents.quality.values().map(|graded| graded.grade).min() {
+        mark += &format!(", {worst}");
+    }
+    if !contents.complete {
+        mark += ", incomplete";
+    }
+    mark
 }
 
 /// Cores, memory and caches.

@@ -3,6 +3,7 @@
 use isochrone_atlas_store::Experiment;
 use isochrone_atlas_store::contents::{Contents, DriftEvent};
 use isochrone_report::fmt;
+use isochrone_units::Grade;
 
 use super::{absent, counted, sentence};
 use crate::calendar::utc;
@@ -27,6 +28,18 @@ pub(crate) fn placement(contents: &Contents) -> Vec<String> {
         all.push(sentence(&found.symmetries));
     }
     all
+}
+
+/// What may not be believed as if it had been measured alone: a sentence for each experiment, worst first. Nothing
+/// where all were quiet.
+pub(crate) fn doubts(contents: &Contents) -> Vec<String> {
+    let of = |grade: Grade| {
+        let marked = contents.quality.iter().filter(move |(_, graded)| graded.grade == grade);
+        marked.map(|(experiment, graded)| {
+            format!("{} is {}: {}.", sentence_word(experiment.title()), graded.grade, graded.reason)
+        })
+    };
+    of(Grade::Unusable).chain(of(Grade::Disturbed)).collect()
 }
 
 /// What moved while measuring: counted by kind, and the last ones.

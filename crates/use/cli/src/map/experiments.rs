@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use isochrone_atlas_store::Experiment;
 use isochrone_atlas_store::contents::{Clock, Contents, DriftEvent, LevelMap};
+use isochrone_host::Meter;
 use isochrone_machine::Cache;
 use isochrone_os::mapping::{Backing, Mapping};
 use isochrone_placement::{ColumnLatencies, Observed, PairLatencies, infer};
@@ -21,6 +22,7 @@ use isochrone_probe::{bandwidth, capacity, multiline, region, terms, transfer};
 use isochrone_stats::derive_seed;
 use isochrone_units::{CoreId, Level, LineAddr, LineState, PageAddr, RegionId};
 
+use super::grade::grade;
 use crate::args::MapArgs;
 use crate::line_costs::remote_readers;
 use crate::progress::Progress;
@@ -97,7 +99,12 @@ pub(super) fn all(
     let mut hands = Hands { target: Some(target), clock, arena: None, codes: Vec::new() };
     for experiment in TURNS {
         if run.wants(experiment) && (experiment.is_inferred() || progress.keep_going()) {
+            let meter = Meter::start();
             one(experiment, run, &mut hands, contents, progress);
+            if !experiment.is_inferred() {
+                let graded = grade(experiment, Meter::since(meter.as_ref()), contents);
+                contents.quality.extend(graded.map(|graded| (experiment, graded)));
+            }
         }
         hands.let_go();
     }

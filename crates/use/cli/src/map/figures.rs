@@ -3,11 +3,12 @@
 use anyhow::Result;
 use isochrone_atlas::Atlas;
 use isochrone_atlas_store::contents::{
-    Contents, DriftEvent, LevelMap, LlcShare, PageBlock, Placement, Quality,
+    Contents, DriftEvent, Graded, LevelMap, LlcShare, PageBlock, Placement, Quality,
 };
 use isochrone_atlas_store::{bench_query, encode};
-use isochrone_units::{CoreId, Level, Reading};
+use isochrone_units::{CoreId, Experiment, Level, Reading};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Pages of 1 GiB: fewer would stay in the near caches and flatter the query.
 const QUERY_PAGES: u64 = 1 << 18;
@@ -38,6 +39,7 @@ pub(crate) struct Figures {
     terms: serde_json::Value,
     bandwidth: serde_json::Value,
     llc_shares: Vec<LlcShare>,
+    quality: BTreeMap<Experiment, Graded>,
     drift_events: Vec<DriftEvent>,
     placement: Option<Placement>,
     missing: Vec<String>,
@@ -220,6 +222,7 @@ pub(crate) fn figures(contents: &Contents, atlas_bytes: u64, query: QueryFigures
         terms: serde_json::json!(contents.terms),
         bandwidth: serde_json::json!(contents.bandwidth),
         llc_shares: contents.llc_shares.clone(),
+        quality: contents.quality.clone(),
         drift_events: contents.drift.clone(),
         placement: contents.placement.clone(),
         missing: contents.provenance.missing.clone(),

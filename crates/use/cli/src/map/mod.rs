@@ -2,6 +2,7 @@
 
 mod experiments;
 mod figures;
+mod grade;
 mod measure;
 mod replace;
 mod targets;

@@ -1,11 +1,11 @@
-//! What a new atlas may replace: one of this machine that has no more. Anything else stays, and the new one
+//! What a new atlas may replace: one of this machine that has no more, and nothing of a better grade. Anything else stays, and the new one
 //! goes beside it.
 
 use std::path::{Path, PathBuf};
 
 use isochrone_atlas::AtlasError;
-use isochrone_atlas_store::contents::Contents;
-use isochrone_atlas_store::{LoadError, load};
+use isochrone_atlas_store::contents::{Contents, Graded};
+use isochrone_atlas_store::{Experiment, LoadError, load};
 use isochrone_host::first_difference;
 use isochrone_machine::spans;
 
@@ -69,6 +69,11 @@ fn lacks(old: &Contents, new: &Contents) -> Option<String> {
     }
     let measured = new.measured();
     lacks.extend(old.measured().into_iter().filter(|name| !measured.contains(name)));
+    let worse = |(experiment, old): (&Experiment, &Graded)| {
+        let new = new.quality.get(experiment)?;
+        (new.grade < old.grade).then(|| format!("{} that are {}", experiment.title(), old.grade))
+    };
+    lacks.extend(old.quality.iter().filter_map(worse));
     match (old.complete && !new.complete, lacks.is_empty()) {
         (false, true) => None,
         (true, true) => Some("it is complete, and the new one was interrupted".to_owned()),
@@ -101,6 +106,7 @@ fn own(path: &Path, new: &Contents) -> PathBuf {
 mod tests {
     use super::*;
     use isochrone_atlas_store::save;
+    use isochrone_units::Grade;
     use isochrone_view::fixtures::genoa;
 
     /// What becomes of the second where the first lies, by the name that it gets.
@@ -140,6 +146,22 @@ mod tests {
         let (name, why) = beside(&whole, &one_core);
         assert_eq!(name, "a.atlas.partial");
         assert!(why.is_some_and(|why| why.contains("cores 1")));
+    }
+
+    #[test]
+    fn what_was_measured_alone_stays_where_the_new_one_was_disturbed() {
+        let graded = |grade| {
+            let mut contents = genoa();
+            let reason = "made for a test".to_owned();
+            contents.quality.insert(Experiment::Transfer, Graded { grade, reason });
+            contents
+        };
+        let (quiet, disturbed) = (graded(Grade::Quiet), graded(Grade::Disturbed));
+        let (name, why) = beside(&quiet, &disturbed);
+        assert_eq!(name, "a.atlas.partial");
+        assert!(why.is_some_and(|why| why.contains("line transfers that are quiet")));
+        assert_eq!(beside(&disturbed, &quiet), ("a.atlas".to_owned(), None));
+        assert_eq!(beside(&disturbed, &disturbed), ("a.atlas".to_owned(), None));
     }
 
     #[test]

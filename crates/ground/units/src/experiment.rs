@@ -1,12 +1,16 @@
 //! The registry of experiments: a line for each. Whoever measures, shows, compares or exports goes through it.
 //!
-//! It says what they are called. What an experiment leaves in an atlas is in `contents`, how it is made in a folder of
-//! `isochrone-probe`.
+//! It says what they are called. What an experiment leaves in an atlas is in `contents` of `isochrone-atlas-store`, how
+//! it is made in a folder of `isochrone-probe`. Files number experiments in the order of the registry: a new one goes
+//! to its end.
 
 macro_rules! registry {
     ($($experiment:ident $name:literal, $title:literal, $cores:literal, $what:literal;)*) => {
-        /// One experiment.
+        /// One experiment. With the feature `serde` it is written as its name.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+        #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+        #[repr(u8)]
         pub enum Experiment {
             $( #[doc = concat!($what, ".")] $experiment, )*
         }

@@ -1,0 +1,149 @@
+//! How far an experiment may be believed: by what else the machine did meanwhile, and by what that left of it.
+//!
+//! A neighbour that takes cores away shows here, and so does a host that does. What slows everything down all the
+//! time and leaves no trace in the system's own figures (a busy sibling in another guest, a lower clock) cannot be
+//! told from a slower machine.
+
+use isochrone_atlas_store::contents::{Contents, Form, Graded, LevelMap, Matrix};
+use isochrone_host::Disturbance;
+use isochrone_report::fmt;
+use isochrone_units::{Experiment, Grade};
+
+/// Share of the time for which somebody waited for a processor, from which on it counts.
+const PRESSURE: f64 = 0.10;
+/// The same of one of our threads.
+const WAITS: f64 = 0.02;
+/// Cells without a number, as a share, from which on an experiment is disturbed, and unusable.
+const NULLS: [f64; 2] = [0.02, 0.30];
+/// Codes of held-out pages that are right, as a share, below which a level is disturbed, and unusable.
+const CODES: [f64; 2] = [0.98, 0.80];
+
+/// The worse of what the system says and what was found; `None` where neither says anything.
+pub(super) fn grade(experiment: Experiment, seen: Disturbance, found: &Contents) -> Option<Graded> {
+    let marks = [by_system(seen), by_result(experiment, found)];
+    marks.into_iter().flatten().min_by_key(|graded| graded.grade)
+}
+
+/// By what the system says of others.
+fn by_system(seen: Disturbance) -> Option<Graded> {
+    let (others, steal) = seen.others.zip(seen.steal)?;
+    let pressure = seen.pressure.filter(|share| *share > PRESSURE);
+    let waits = seen.waits.filter(|share| *share > WAITS);
+    let is_quiet = seen.is_quiet() && pressure.is_none() && waits.is_none();
+    let mut reason = format!(
+        "others took {} of the processors' time, the host {}",
+        fmt::percent(others),
+        fmt::percent(steal)
+    );
+    if let Some(share) = pressure {
+        reason += &format!("; somebody waited for a processor {} of the time", fmt::percent(share));
+    }
+    if let Some(share) = waits {
+        reason += &format!("; a thread of ours waited {} of the time", fmt::percent(share));
+    }
+    Some(Graded { grade: if is_quiet { Grade::Quiet } else { Grade::Disturbed }, reason })
+}
+
+/// By what was found, where that tells.
+fn by_result(experiment: Experiment, found: &Contents) -> Option<Graded> {
+    match experiment {
+        Experiment::Block => {
+            found.levels.iter().filter_map(of_level).min_by_key(|graded| graded.grade)
+        }
+        Experiment::Transfer => of_cells(found.transfers.iter().map(|map| &map.latency_ns), true),
+        Experiment::Region => of_cells(found.regions.iter().map(|map| &map.latency_ns), false),
+        _ => None,
+    }
+}
+
+fn of_level(map: &LevelMap) -> Option<Graded> {
+    if map.form != Form::Pattern {
+        return None;
+    }
+    let right = map.quality.iter().filter_map(|quality| quality.key_accuracy).reduce(f64::min)?;
+    let reason = format!(
+        "{} of the codes of held-out pages in {} are right",
+        fmt::percent(right),
+        map.level
+    );
+    bounded(-right, CODES.map(|share| -share), reason)
+}
+
+/// By cells that have no number, in matrices that have any. In a square matrix of cores the diagonal has none.
+fn of_cells<'a>(matrices: impl Iterator<Item = &'a Matrix>, is_square: bool) -> Option<Graded> {
+    let (mut nulls, mut cells) = (0, 0);
+    for matrix in matrices.filter(|matrix| matrix.cells.iter().any(Option::is_some)) {
+        let diagonal = if is_square { matrix.rows.len() } else { 0 };
+        cells += matrix.cells.len() - diagonal.min(matrix.cells.len());
+        nulls += matrix.cells.iter().filter(|cell| cell.is_none()).count().saturating_sub(diagonal);
+    }
+    let share = f64::from(u32::try_from(nulls).ok()?) / f64::from(u32::try_from(cells).ok()?);
+    bounded(share, NULLS, format!("{} of the cells have no number", fmt::percent(share)))
+}
+
+/// A grade where a share lies above the first or the second of two bounds.
+fn bounded(share: f64, [disturbed, unusable]: [f64; 2], reason: String) -> Option<Graded> {
+    let grade = match share {
+        share if share > unusable => Grade::Unusable,
+        share if share > disturbed => Grade::Disturbed,
+        _ => return None,
+    };
+    Some(Graded { grade, reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isochrone_view::fixtures::genoa;
+
+    fn seen(others: f64, pressure: f64) -> Disturbance {
+        Disturbance {
+            others: Some(others),
+            steal: Some(0.0),
+            pressure: Some(pressure),
+            waits: Some(0.0),
+        }
+    }
+
+    fn of(seen: Disturbance, found: &Contents) -> (Grade, String) {
+        let graded = grade(Experiment::Block, seen, found).expect("it can be told");
+        (graded.grade, graded.reason)
+    }
+
+    #[test]
+    fn the_system_and_the_result_both_count_and_the_worse_wins() {
+        let mut found = genoa();
+        for quality in found.levels.iter_mut().flat_map(|level| &mut level.quality) {
+            quality.key_accuracy = Some(0.99);
+        }
+        assert_eq!(of(seen(0.01, 0.02), &found).0, Grade::Quiet);
+        let (grade, reason) = of(seen(0.30, 0.90), &found);
+        assert_eq!(grade, Grade::Disturbed);
+        assert!(reason.contains("30") && reason.contains("90"), "{reason}");
+        assert_eq!(of(seen(0.01, 0.50), &found).0, Grade::Disturbed);
+        found.levels[0].form = Form::Pattern;
+        found.levels[0].quality[0].key_accuracy = Some(0.6);
+        let (grade, reason) = of(seen(0.01, 0.02), &found);
+        assert_eq!(grade, Grade::Unusable);
+        assert!(reason.contains("codes"), "{reason}");
+    }
+
+    #[test]
+    fn cells_without_a_number_count_but_not_those_of_a_core_with_itself() {
+        let mut found = genoa();
+        let quiet = seen(0.0, 0.0);
+        let of =
+            |found: &Contents| grade(Experiment::Transfer, quiet, found).map(|graded| graded.grade);
+        assert_eq!(of(&found), Some(Grade::Quiet));
+        // One direction of each.
+        for map in &mut found.transfers {
+            map.latency_ns.cells[1] = None;
+        }
+        assert_eq!(of(&found), Some(Grade::Unusable));
+    }
+
+    #[test]
+    fn where_nothing_is_known_nothing_is_said() {
+        assert_eq!(grade(Experiment::Bandwidth, Disturbance::default(), &genoa()), None);
+    }
+}
