@@ -1,13 +1,13 @@
 //! Contents for tests: a small machine with every kind of section filled in.
 
 use crate::contents::{
-    Bandwidth, Base, Cell, Clock, Contents, CostTerm, DriftEvent, Fingerprint, Form, Interaction,
-    LevelMap, Matrix, MultiLineFit, PageBlock, Placement, Provenance, Quality, RegionMap,
-    TransferMap,
+    Bandwidth, Base, Cell, Clock, Contents, CostTerm, DriftEvent, Fingerprint, Form, Graded,
+    Interaction, LevelMap, Matrix, MultiLineFit, PageBlock, Placement, Provenance, Quality,
+    RegionMap, TransferMap,
 };
 use isochrone_atlas::{Noise, Penalties};
 use isochrone_machine::{Cache, CacheKind, Core, Machine, MachineState, Region, RegionKind};
-use isochrone_units::Reading;
+use isochrone_units::{Experiment, Grade, Reading};
 
 pub(crate) fn cell(median: f64) -> Cell {
     let (lo, hi) = (median * 0.998, median * 1.002);
@@ -176,6 +176,10 @@ fn transfers() -> Vec<TransferMap> {
     vec![map("modified", 50.5), map("shared", 41.0), map("cas", 60.0)]
 }
 
+fn graded() -> Graded {
+    Graded { grade: Grade::Disturbed, reason: "beside a build".to_owned() }
+}
+
 pub(crate) fn contents() -> Contents {
     Contents {
         reading: Reading::Measured,
@@ -213,6 +217,7 @@ pub(crate) fn contents() -> Contents {
             symmetries: "all".to_owned(),
             rank_correlation: None,
         }),
+        quality: [(Experiment::Transfer, graded())].into(),
         drift: vec![DriftEvent {
             at_s: 3.25,
             core: 1,
