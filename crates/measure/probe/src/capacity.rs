@@ -77,7 +77,8 @@ fn has_both_plateaus(curve: &[(u64, f64)]) -> bool {
 }
 
 /// Measures the share of each core by `chase(core, bytes)`, nanoseconds a load of a warm ring. A core
-/// whose curve has come to rest is asked no more.
+/// whose curve has come to rest is asked no more. `keep_going` is asked before each size; where it says no, cores
+/// whose curve has not passed half way have no share.
 ///
 /// # Errors
 /// Whatever `chase` refuses.
@@ -85,9 +86,10 @@ pub fn measure(
     cores: &[CoreId],
     sizes: &[u64],
     chase: &mut dyn FnMut(CoreId, u64) -> Result<f64, TargetError>,
+    keep_going: &dyn Fn() -> bool,
 ) -> Result<Vec<LlcShare>, TargetError> {
     let mut curves = vec![Vec::new(); cores.len()];
-    for bytes in sizes {
+    for bytes in sizes.iter().take_while(|_| keep_going()) {
         let open = cores.iter().zip(&mut curves).filter(|(_, curve)| !has_both_plateaus(curve));
         for (core, curve) in open {
             curve.push((*bytes, chase(*core, *bytes)?));
@@ -101,7 +103,7 @@ pub fn measure(
     Ok(cores.iter().zip(curves).map(share).collect())
 }
 
-/// Measures it on this machine, in memory of `region`. `keep_going` is asked before each ring.
+/// Measures it on this machine, in memory of `region`.
 ///
 /// # Errors
 /// [`TargetError`] when memory or a core cannot be had.
@@ -111,10 +113,11 @@ pub fn measure_live(
     region: RegionId,
     clock: TargetClock,
     seed: u64,
+    keep_going: &dyn Fn() -> bool,
 ) -> Result<Vec<LlcShare>, TargetError> {
     let Some(largest) = sizes.last() else { return Ok(Vec::new()) };
     let mut buffers = RegionBuffers::map(&[region], *largest)?;
-    measure(cores, sizes, &mut |core, bytes| {
+    let mut chase = |core, bytes| {
         let mut order: Vec<LineAddr> = (0..bytes / LINE_BYTES as u64).map(LineAddr).collect();
         shuffle(&mut order, &mut rng(derive_seed(seed, bytes)));
         let steps = order.len() as u64;
@@ -132,7 +135,8 @@ pub fn measure_live(
                 Ok(cycles) => return Ok(1e9 * cycles as f64 / clock.hz / timed as f64),
             }
         }
-    })
+    };
+    measure(cores, sizes, &mut chase, keep_going)
 }
 
 #[cfg(test)]
@@ -150,10 +154,9 @@ mod tests {
         let sizes = sizes(1 << 20, 32 << 20);
         assert_eq!((sizes[0], *sizes.last().unwrap()), (2 << 20, 48 << 20));
         let cores = [CoreId(0), CoreId(1)];
-        let found = measure(&cores, &sizes, &mut |core, bytes| {
-            Ok(modelled(f64::from(4 << 20) * f64::from(core.0 + 1), bytes))
-        })
-        .unwrap();
+        let mut chase =
+            |core: CoreId, bytes| Ok(modelled(f64::from(4 << 20) * f64::from(core.0 + 1), bytes));
+        let found = measure(&cores, &sizes, &mut chase, &|| true).unwrap();
         for (core, share) in found.iter().enumerate() {
             // Half of the loads miss where the ring is twice the capacity, but for the highest
             // plateau, which still has some hits.
@@ -167,16 +170,26 @@ mod tests {
     fn a_curve_that_rests_is_not_gone_on_with() {
         let sizes = sizes(2 << 20, 480 << 20);
         let mut asked = 0;
-        let found = measure(&[CoreId(0)], &sizes, &mut |_, bytes| {
+        let mut chase = |_, bytes| {
             asked = asked.max(bytes);
             Ok(modelled(f64::from(6 << 20), bytes))
-        })
-        .unwrap();
+        };
+        let found = measure(&[CoreId(0)], &sizes, &mut chase, &|| true).unwrap();
         assert!(asked < 192 << 20, "{asked}");
         let share = found[0].bytes.unwrap();
         assert!((8 << 20..=12 << 20).contains(&share), "{share}");
         // A flat curve, a lower plateau, is no end.
         assert!(!has_both_plateaus(&[(1, 15.0), (2, 15.0), (3, 15.1), (4, 15.0)]));
+    }
+
+    #[test]
+    fn who_is_stopped_before_half_way_has_no_share() {
+        let left = std::cell::Cell::new(3);
+        let keep_going = || left.replace(left.get() - 1) > 0;
+        let sizes = sizes(2 << 20, 480 << 20);
+        let mut chase = |_, bytes| Ok(modelled(f64::from(60 << 20), bytes));
+        let found = measure(&[CoreId(0)], &sizes, &mut chase, &keep_going).unwrap();
+        assert_eq!((found[0].bytes, found[0].curve_ns.len()), (None, 3));
     }
 
     #[test]

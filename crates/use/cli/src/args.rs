@@ -7,13 +7,14 @@ mod run;
 mod shown;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use isochrone_atlas_store::Experiment;
 
 pub(crate) use cla::ClaArgs;
-pub(crate) use isochrone_console::args::{ColourChoice, parse_bytes, parse_cores};
+pub(crate) use isochrone_console::args::{ColourChoice, parse_bytes, parse_cores, parse_time};
 use isochrone_console::partner::BUILD;
 use isochrone_console::run::usage::UsageArgs;
 pub(crate) use laboratory::LaboratoryCommand;
@@ -130,9 +131,13 @@ pub(crate) struct MapArgs {
     /// Figures as JSON, `-` for standard output.
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Less of everything: under 10 s.
+    /// Less of everything: under 10 s, whatever else the machine does.
     #[arg(long)]
     pub(crate) quick: bool,
+    /// Time for all experiments, e.g. 60s, 5m: each has its share, and what did not fit is named [default: 9s with
+    /// --quick, else as long as it takes].
+    #[arg(long, value_parser = parse_time, value_name = "TIME")]
+    pub(crate) budget: Option<Duration>,
     /// Memory whose pages are decoded, e.g. 256M, 2G [default: 1G, or 64M with --quick; at most a
     /// quarter of the machine's].
     #[arg(long, value_parser = parse_bytes)]

@@ -40,6 +40,8 @@ pub struct Progress {
     bar: ProgressBar,
     interrupt: Interrupt,
     begin: Instant,
+    /// When what is under way is to end.
+    until: Option<Instant>,
 }
 
 impl Progress {
@@ -50,7 +52,22 @@ impl Progress {
             ProgressStyle::with_template("{spinner} {wide_msg}")
                 .unwrap_or_else(|_| ProgressStyle::default_spinner()),
         );
-        Self { bar, interrupt, begin: Instant::now() }
+        Self { bar, interrupt, begin: Instant::now(), until: None }
+    }
+
+    /// What is begun from now on is to end then, or with the run where there is no time.
+    pub fn end_at(&mut self, until: Option<Instant>) {
+        self.until = until;
+    }
+
+    /// Whether the time of what is under way is over.
+    pub fn is_late(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
+    }
+
+    /// Whether the user wants the run to end.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupt.is_set()
     }
 
     /// Removes the line.
@@ -66,6 +83,6 @@ impl Watch for Progress {
     }
 
     fn keep_going(&self) -> bool {
-        !self.interrupt.is_set()
+        !self.is_interrupted() && !self.is_late()
     }
 }

@@ -1,7 +1,7 @@
 //! The experiments one after the other, each with the time that `--quick` or a full map gives it.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use isochrone_atlas_store::Experiment;
 use isochrone_atlas_store::contents::{Clock, Contents, DriftEvent, LevelMap};
@@ -49,6 +49,16 @@ pub(super) struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// When an experiment is to end: it has its share of the time, and what those before it left.
+    fn ends(&self, experiment: Experiment) -> Option<Instant> {
+        let budget = self.args.budget.or(self.args.quick.then_some(QUICK))?;
+        let wanted = || TURNS.into_iter().filter(|other| self.wants(*other));
+        let at = TURNS.into_iter().position(|other| other == experiment)?;
+        let until: u32 = wanted().filter(|other| TURNS[..=at].contains(other)).map(weight).sum();
+        let all: u32 = wanted().map(weight).sum();
+        Some(self.begin + budget * until / all.max(1))
+    }
+
     /// Whether an experiment was asked for. What takes no time always is.
     fn wants(&self, experiment: Experiment) -> bool {
         let only = &self.args.only;
@@ -67,6 +77,20 @@ const TURNS: [Experiment; Experiment::COUNT] = [
     Experiment::Placement,
 ];
 const _: () = assert!(Experiment::each_once(&TURNS));
+
+/// Time of a quick map where none was asked for: what comes after the experiments takes the rest of 10 s.
+const QUICK: Duration = Duration::from_secs(9);
+
+/// The part of the time that an experiment has beside the others: as they take it on a quiet machine of few cores.
+const fn weight(experiment: Experiment) -> u32 {
+    match experiment {
+        Experiment::Block => 12,
+        Experiment::Transfer => 6,
+        Experiment::Multiline | Experiment::Region => 4,
+        Experiment::Terms | Experiment::Bandwidth => 2,
+        Experiment::Placement => 0,
+    }
+}
 
 /// What block latency measures with, and what it leaves to later experiments.
 struct Hands {
@@ -97,17 +121,26 @@ pub(super) fn all(
 ) {
     let clock = target.clock();
     let mut hands = Hands { target: Some(target), clock, arena: None, codes: Vec::new() };
-    for experiment in TURNS {
-        if run.wants(experiment) && (experiment.is_inferred() || progress.keep_going()) {
+    for experiment in TURNS.into_iter().filter(|experiment| run.wants(*experiment)) {
+        progress.end_at(run.ends(experiment));
+        if experiment.is_inferred() || !progress.is_interrupted() {
             let meter = Meter::start();
             one(experiment, run, &mut hands, contents, progress);
             if !experiment.is_inferred() {
                 let graded = grade(experiment, Meter::since(meter.as_ref()), contents);
                 contents.quality.extend(graded.map(|graded| (experiment, graded)));
             }
+            if progress.is_late() {
+                note(
+                    contents,
+                    experiment.title(),
+                    &"cut short, since its share of the time was over",
+                );
+            }
         }
         hands.let_go();
     }
+    progress.end_at(None);
 }
 
 fn one(
@@ -150,7 +183,9 @@ fn llc_shares(run: &Run<'_>, clock: TargetClock, contents: &mut Contents, progre
     };
     let region = RegionId(machine.regions.first().map_or(0, |r| r.id));
     let seed = derive_seed(run.seed, 9);
-    match capacity::measure_live(cores, &capacity::sizes(l2, llc), region, clock, seed) {
+    let sizes = capacity::sizes(l2, llc);
+    let keep_going = || progress.keep_going();
+    match capacity::measure_live(cores, &sizes, region, clock, seed, &keep_going) {
         Ok(shares) => contents.llc_shares = shares,
         Err(error) => note(contents, "share of the last-level cache", &error),
     }

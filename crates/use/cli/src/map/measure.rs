@@ -60,7 +60,7 @@ pub(super) fn measure(args: &MapArgs, seed: u64, progress: &mut Progress) -> Res
     };
     let run = Run { args, seed, cores, clock, begin };
     experiments::all(&run, target, &mut contents, progress);
-    contents.complete = progress.keep_going();
+    contents.complete = !progress.is_interrupted();
     contents.provenance.seconds = begin.elapsed().as_secs_f64();
     contents.drift.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
     Ok(contents)
@@ -96,6 +96,7 @@ fn options(args: &MapArgs) -> Vec<String> {
     ];
     let mut words: Vec<String> =
         flags.iter().filter(|(set, _)| *set).map(|(_, word)| (*word).into()).collect();
+    words.extend(args.budget.map(|time| format!("--budget {}s", time.as_secs_f64())));
     words.extend(args.memory.map(|bytes| format!("--memory {bytes}")));
     words.push(format!("--buffer {}", args.buffer));
     words.extend(args.cores.as_ref().map(|list| format!("--cores {list}")));

@@ -3,6 +3,8 @@
 mod placement;
 mod share;
 
+use std::time::Duration;
+
 use clap::ValueEnum;
 
 pub use placement::{HostArgs, PlacementArgs};
@@ -40,6 +42,24 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     number.checked_mul(factor).ok_or_else(|| format!("`{text}` is too large"))
 }
 
+/// A time: `90`, `90s`, `1.5m`, `1h`; more than none, and at most a year.
+///
+/// # Errors
+/// In words, where it is no time.
+pub fn parse_time(text: &str) -> Result<Duration, String> {
+    let (number, factor) = match text.strip_suffix(['s', 'm', 'h']) {
+        Some(number) if text.ends_with('m') => (number, 60.0),
+        Some(number) if text.ends_with('h') => (number, 3600.0),
+        Some(number) => (number, 1.0),
+        None => (text, 1.0),
+    };
+    let seconds = number.parse::<f64>().map_or(f64::NAN, |number| number * factor);
+    let is_sound = seconds > 0.0 && seconds <= 366.0 * 86400.0;
+    is_sound
+        .then(|| Duration::from_secs_f64(seconds))
+        .ok_or_else(|| format!("`{text}` is not a time: try 60s or 5m"))
+}
+
 /// Cores: `0,2-5` as numbers, ascending, each once.
 ///
 /// # Errors
@@ -73,6 +93,16 @@ mod tests {
         assert_eq!(parse_bytes("4096"), Ok(4096));
         assert!(parse_bytes("12parsecs").is_err());
         assert!(parse_bytes("99999999999999999999G").is_err());
+    }
+
+    #[test]
+    fn times() {
+        for text in ["90", "90s", "1.5m", "0.025h"] {
+            assert_eq!(parse_time(text), Ok(Duration::from_secs(90)), "{text}");
+        }
+        for text in ["", "s", "0", "-5s", "nan", "inf", "1e300", "5 parsecs", "9999999h"] {
+            assert!(parse_time(text).is_err(), "{text}");
+        }
     }
 
     #[test]
