@@ -30,16 +30,22 @@ pub(crate) fn placement(contents: &Contents) -> Vec<String> {
     all
 }
 
-/// What may not be believed as if it had been measured alone: a sentence for each experiment, worst first. Nothing
-/// where all were quiet.
+/// What may not be believed as if it had been measured alone: a sentence for each grade, worst first, with the reason
+/// of its first experiment. Nothing where all were quiet.
 pub(crate) fn doubts(contents: &Contents) -> Vec<String> {
     let of = |grade: Grade| {
-        let marked = contents.quality.iter().filter(move |(_, graded)| graded.grade == grade);
-        marked.map(|(experiment, graded)| {
-            format!("{} is {}: {}.", sentence_word(experiment.title()), graded.grade, graded.reason)
-        })
+        let marked = contents.quality.iter().filter(|(_, graded)| graded.grade == grade);
+        let names: Vec<&str> = marked.clone().map(|(experiment, _)| experiment.title()).collect();
+        let (first, graded) = marked.clone().next()?;
+        let grade = sentence_word(grade.as_str());
+        Some(format!(
+            "{grade}: {}. {}: {}.",
+            names.join(", "),
+            sentence_word(first.title()),
+            graded.reason
+        ))
     };
-    of(Grade::Unusable).chain(of(Grade::Disturbed)).collect()
+    [Grade::Unusable, Grade::Disturbed].into_iter().filter_map(of).collect()
 }
 
 /// What moved while measuring: counted by kind, and the last ones.
@@ -107,4 +113,29 @@ pub(crate) fn provenance(contents: &Contents) -> String {
 
 fn sentence_word(word: &str) -> String {
     sentence(word).trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::genoa;
+    use isochrone_atlas_store::contents::Graded;
+
+    #[test]
+    fn doubts_name_what_is_doubted_and_why_and_quiet_is_silent() {
+        let mut contents = genoa();
+        let graded = |grade, reason: &str| Graded { grade, reason: reason.to_owned() };
+        contents.quality.insert(Experiment::Block, graded(Grade::Quiet, "alone"));
+        assert!(doubts(&contents).is_empty());
+        contents.quality.insert(Experiment::Transfer, graded(Grade::Disturbed, "a build"));
+        contents.quality.insert(Experiment::Bandwidth, graded(Grade::Disturbed, "a game"));
+        contents.quality.insert(Experiment::Region, graded(Grade::Unusable, "no cells"));
+        assert_eq!(
+            doubts(&contents),
+            [
+                "Unusable: region latency. Region latency: no cells.",
+                "Disturbed: line transfers, bandwidth. Line transfers: a build."
+            ]
+        );
+    }
 }

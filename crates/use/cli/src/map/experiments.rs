@@ -130,7 +130,7 @@ pub(super) fn all(
                 let graded = grade(experiment, Meter::since(meter.as_ref()), contents);
                 contents.quality.extend(graded.map(|graded| (experiment, graded)));
             }
-            if progress.is_late() {
+            if progress.is_late() && !experiment.is_inferred() {
                 note(
                     contents,
                     experiment.title(),
