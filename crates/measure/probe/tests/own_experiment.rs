@@ -1,5 +1,6 @@
-//! An experiment that `map` does not have: the example of CONTRIBUTING.md, word for word. It is built with the tests, so
-//! that what is written there compiles and does what it says.
+//! An experiment that `map` does not have: the example of CONTRIBUTING.md, word for word.
+//!
+//! It is built with the tests, so that what is written there compiles and does what it says.
 
 #[cfg(test)]
 mod tests {

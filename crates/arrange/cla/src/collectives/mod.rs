@@ -1,8 +1,9 @@
 //! Collectives, written once over the primitives.
 //!
-//! A collective is a file here, which states what it needs, and a row of the table in `kind.rs`. A [`Plan`] is a collective with its shape: ranks, root, bytes and [`Options`]. It says how many shared
-//! lines the program needs and gives each rank its [`Member`], which runs call after call over any
-//! [`crate::program::Lines`]. [`Figure1`] is the paper's broadcast to the letter.
+//! A collective is a file here, which states what it needs, and a row of the table in `kind.rs`. A [`Plan`] is a
+//! collective with its shape: ranks, root, bytes and [`Options`]. It says how many shared lines the program needs and
+//! gives each rank its [`Member`], which runs call after call over any [`crate::program::Lines`]. [`Figure1`] is the
+//! paper's broadcast to the letter.
 
 mod allgather;
 mod allreduce;
