@@ -189,11 +189,11 @@ fn measure(tools: &Tools, runs: usize) -> Result<Series> {
         let first = tools.ours()?;
         let peer = [tools.peer()?, tools.peer()?];
         let ours = [first, tools.ours()?];
-        series.blocks.push(Block { ours, peer, disturbance: Meter::since(meter) });
+        series.blocks.push(Block { ours, peer, disturbance: Meter::since(meter.as_ref()) });
         if number % 2 == 1 {
             let meter = Meter::start();
             let ours = [tools.ours()?, tools.ours()?, tools.ours()?, tools.ours()?];
-            series.controls.push(Control { ours, disturbance: Meter::since(meter) });
+            series.controls.push(Control { ours, disturbance: Meter::since(meter.as_ref()) });
         }
     }
     Ok(series)

@@ -13,7 +13,7 @@ pub(crate) fn wait(deadline: Instant) {
     while Instant::now() < deadline {
         let meter = Meter::start();
         sleep(LOOK);
-        if Meter::since(meter).is_quiet() {
+        if Meter::since(meter.as_ref()).is_quiet() {
             break;
         }
     }

@@ -226,7 +226,9 @@ fn settle(
         Err(Why::Many)
     } else if !inner.scratch.packs(mpi) {
         Err(Why::Packs)
-    } else if since.elapsed() < cost(inner.cost, at.1, config).saturating_mul(config.costs_before) {
+    } else if since.elapsed()
+        < cost(inner.cost, seat.size, config).saturating_mul(config.costs_before)
+    {
         Err(Why::NotYet)
     } else {
         Ok(())
