@@ -276,7 +276,8 @@ mod tests {
     use super::*;
 
     /// Nobody else was at work.
-    const OURS: Disturbance = Disturbance { others: Some(0.0), steal: Some(0.0) };
+    const OURS: Disturbance =
+        Disturbance { others: Some(0.0), steal: Some(0.0), pressure: None, waits: None };
     use crate::peer::series::Peer;
 
     fn ours(median_ns: f64) -> Ours {
