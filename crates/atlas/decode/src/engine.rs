@@ -94,6 +94,8 @@ pub struct Engine<R: Room> {
     /// Loads of known pages, and of unknown ones, that an offset must rest on.
     wanted: (f64, f64),
     loud: f64,
+    /// Units in a nat of all scores.
+    a_nat: Option<f32>,
     reference_next: usize,
     reference_reads: usize,
     /// Loads of a page's lines that are the same for all pages.
@@ -134,6 +136,7 @@ impl<R: Room> Engine<R> {
             ruled: false,
             wanted: (BELIEVED, BELIEVED),
             loud: f64::MAX,
+            a_nat: None,
             reference_next: 0,
             reference_reads: 0,
             alike: PASSES,
@@ -186,7 +189,7 @@ impl<R: Room> Engine<R> {
         self.tables.slots.iter_mut().for_each(|slot| (slot.of, slot.ready) = (None, false));
         self.tables.losses.fill(0.0);
         (self.ruled, self.whole, self.turn, self.loud) = (false, true, 0, f64::MAX);
-        self.heard = None;
+        (self.heard, self.a_nat) = (None, None);
     }
 
     /// Does one step of the work.

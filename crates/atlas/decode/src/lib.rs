@@ -35,5 +35,5 @@ pub use loads::Loads;
 pub use offset::Trust;
 pub use pages::{Decided, Pages, Reference};
 pub use patterns::Patterns;
-pub use rows::{CLOSE, Rows, Verdict};
+pub use rows::{CLOSE, Rows, Units, Verdict};
 pub use tables::{Known, Layout, Open, Pace, Room, Slot, Tables};

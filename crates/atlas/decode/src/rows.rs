@@ -3,7 +3,7 @@
 //!
 //! [`isochrone_atlas::Decoder`] looks every code's penalty up for every sample, which is right for a few pages or
 //! few codes. With a thousand codes that costs more than the load itself. Here readings are rounded to
-//! buckets, penalties to [`UNITS`] a nat, and a row holds the penalties of one bucket by canonical
+//! buckets, penalties to parts of a nat ([`Units`]), and a row holds the penalties of one bucket by canonical
 //! index; the row of line `i` is the same one, its places XORed with `i`. A page's first samples are added
 //! to the scores of all codes ([`Scores`]), in runs that become vector code; after them few codes are
 //! left, and a page keeps these alone ([`Shortlist`]). The caller gives the memory; nothing here allocates.
@@ -20,9 +20,11 @@ pub use verdict::{CLOSE, Verdict};
 
 /// The entry of a penalty table for a residual of 0.
 const MIDDLE: f32 = 128.0;
-/// Parts of a nat that scores are counted in: an error of 1/48 nat a sample, less than any density is
+/// Parts of a nat that scores are counted in at least: an error of 1/48 nat a sample, less than any density is
 /// known to.
-const UNITS: f32 = 24.0;
+const COARSE: f32 = 24.0;
+/// The same at most.
+const FINE: f32 = 96.0;
 /// Codes that are added together, so that a row is read in runs.
 const RUN: usize = 8;
 /// Codes of one class that is kept or left out as a whole.
@@ -31,8 +33,19 @@ const GROUP: usize = 64;
 const GROUPS: usize = TABLE_ENTRIES / GROUP;
 /// Score of what is no answer; far from overflow, and farther behind than anything that counts.
 const NEVER: i16 = i16::MAX / 2;
-/// Units within which a code counts.
+/// Coarse units within which a code counts.
 const ODDS: usize = 256;
+
+/// How finely penalties are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Units {
+    /// In 24ths of a nat.
+    Coarse,
+    /// As finely as a byte allows if each reading's are counted from its likeliest code, up to 96ths of a nat.
+    /// Where a decision takes a hundred loads and the clock has few readings, what is rounded adds up: it is
+    /// the same for every load of a page.
+    Fine,
+}
 
 /// One number for each code of a group, run by run.
 pub type Group<T> = [[T; RUN]; GROUP / RUN];
@@ -48,7 +61,10 @@ pub struct RowHead {
     buckets_a_cycle: f32,
     buckets: usize,
     mask: u8,
-    /// Odds of a code by how many units it is behind the best.
+    units: Units,
+    /// Units in a nat.
+    a_nat: f32,
+    /// Odds of a code by how many coarse units it is behind the best.
     odds: [f32; ODDS],
 }
 
@@ -102,6 +118,8 @@ impl RowHead {
         buckets_a_cycle: 1.0,
         buckets: 1,
         mask: 0,
+        units: Units::Coarse,
+        a_nat: COARSE,
         odds: [0.0; ODDS],
     };
 
@@ -112,14 +130,19 @@ impl RowHead {
         Extent::of(book, step_cycles).bytes()
     }
 
-    /// Takes a book. Its cells are still to be filled: see [`Self::fill`].
-    pub fn set(&mut self, book: &Codebook, step_cycles: f32) {
+    /// Takes a book. Its cells are still to be filled: see [`Self::fill`]. Rows that score the same pages have
+    /// to have the same units in a nat: those of the first of them are given as `a_nat` to the others.
+    pub fn set(&mut self, book: &Codebook, step_cycles: f32, units: Units, a_nat: Option<f32>) {
+        self.units = units;
+        self.a_nat = a_nat.unwrap_or_else(|| units_of(book, units));
+        let a_nat = self.a_nat;
         let extent = Extent::of(book, step_cycles);
         let best = book.log_prior().iter().copied().fold(f32::NEG_INFINITY, f32::max);
         self.prior.as_flattened_mut().as_flattened_mut().fill(NEVER);
         for (code, log) in book.answers().iter().zip(book.log_prior()) {
             let code = usize::from(*code);
-            self.prior[code / GROUP][code % GROUP / RUN][code % RUN] = units_i16(best - log);
+            self.prior[code / GROUP][code % GROUP / RUN][code % RUN] =
+                units_i16((best - log) * a_nat);
         }
         self.answers = book.answers().len();
         self.groups = extent.codes / GROUP;
@@ -128,7 +151,7 @@ impl RowHead {
         self.buckets = extent.buckets;
         self.mask = book.period().mask();
         for (behind, odds) in self.odds.iter_mut().enumerate() {
-            *odds = libm::expf(-count_f32(behind) / UNITS);
+            *odds = libm::expf(-count_f32(behind) / COARSE);
         }
     }
 
@@ -138,16 +161,22 @@ impl RowHead {
         self.buckets
     }
 
+    /// Units in a nat.
+    #[must_use]
+    pub const fn a_nat(&self) -> f32 {
+        self.a_nat
+    }
+
     /// Works out the rows of some buckets of the book that was set, with the same step.
     pub fn fill(&self, book: &Codebook, step_cycles: f32, buckets: Range<usize>, cells: &mut [u8]) {
         let extent = Extent::of(book, step_cycles);
         let nats = &book.penalties().nats;
         let least = nats.iter().copied().fold(f32::INFINITY, f32::min);
-        let units = nats.map(|nats| units_u8(nats - least));
+        let units = nats.map(|nats| (nats - least) * self.a_nat);
         let rows = cells.chunks_exact_mut(extent.codes * RUN).enumerate();
         for (bucket, rows) in rows.skip(buckets.start).take(buckets.len()) {
             let reading = extent.first_cycles + extent.step_cycles * count_f32(bucket);
-            fill(rows, book, &units, reading);
+            fill(rows, book, &units, (reading, self.units));
         }
     }
 
@@ -172,8 +201,13 @@ impl Rows<'_> {
     }
 
     fn odds(&self, behind: i16) -> f32 {
-        let place = usize::try_from(behind).unwrap_or(0);
-        self.head.odds.get(place).copied().unwrap_or(0.0)
+        let place = f32::from(behind.max(0)) * (COARSE / self.head.a_nat) + 0.5;
+        self.head.odds.get(place_of(place, usize::MAX)).copied().unwrap_or(0.0)
+    }
+
+    /// Nats as units, at most what is no answer.
+    fn units(&self, nats: f32) -> i16 {
+        units_i16(nats * self.head.a_nat)
     }
 
     /// The row of a reading of a line, in the arrangement of the line's lowest bits, and the rest of
@@ -192,13 +226,44 @@ impl Rows<'_> {
     }
 }
 
+/// Units in a nat with which the penalties of every reading of a book have room in a byte, as far as the
+/// distance of its lines alone says that.
+fn units_of(book: &Codebook, units: Units) -> f32 {
+    let Units::Fine = units else { return COARSE };
+    let Penalties { nats, step_cycles } = book.penalties();
+    let values = || book.values().iter().filter(|value| value.is_finite());
+    let height = values().fold(f32::NEG_INFINITY, |a, b| a.max(*b))
+        - values().fold(f32::INFINITY, |a, b| a.min(*b));
+    let reach = place_of(height / step_cycles + 2.0, nats.len()).max(1);
+    let range = nats.windows(reach).map(|some| {
+        let ends = some.iter().fold((f32::INFINITY, f32::NEG_INFINITY), |(least, most), nats| {
+            (least.min(*nats), most.max(*nats))
+        });
+        ends.1 - ends.0
+    });
+    (255.0 / range.fold(0.0, f32::max)).clamp(COARSE, FINE)
+}
+
 /// The rows of one reading: one for each arrangement of the lowest bits; runs are only reordered.
-fn fill(rows: &mut [u8], book: &Codebook, units: &[u8; PENALTY_ENTRIES], reading: f32) {
+fn fill(
+    rows: &mut [u8],
+    book: &Codebook,
+    units: &[f32; PENALTY_ENTRIES],
+    (reading, kind): (f32, Units),
+) {
     let codes = rows.len() / RUN;
     let (first, others) = rows.split_at_mut(codes);
     let steps_a_cycle = 1.0 / book.penalties().step_cycles;
-    for (cell, value) in first.iter_mut().zip(book.values()) {
-        *cell = units[Penalties::entry((reading - value) * steps_a_cycle)];
+    let of = |value: &f32| units[Penalties::entry((reading - value) * steps_a_cycle)];
+    // Only differences between codes mean something.
+    let own = &book.values()[..codes];
+    let known = own.iter().filter(|value| value.is_finite());
+    let least = match kind {
+        Units::Coarse => 0.0,
+        Units::Fine => known.map(of).fold(f32::INFINITY, f32::min),
+    };
+    for (cell, value) in first.iter_mut().zip(own) {
+        *cell = units_u8(of(value) - least);
     }
     for (low, row) in (1_usize..).zip(others.chunks_exact_mut(codes)) {
         for (run, from) in row.as_chunks_mut::<RUN>().0.iter_mut().zip(first.as_chunks::<RUN>().0) {
@@ -207,20 +272,20 @@ fn fill(rows: &mut [u8], book: &Codebook, units: &[u8; PENALTY_ENTRIES], reading
     }
 }
 
-/// Nats as units, at least 0 and at most what a cell holds.
+/// Units as a cell holds them.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "clamped to 0..=255; truncation rounds, since a half was added"
 )]
-fn units_u8(nats: f32) -> u8 {
-    (nats * UNITS + 0.5).clamp(0.0, 255.0) as u8
+fn units_u8(units: f32) -> u8 {
+    (units + 0.5).clamp(0.0, 255.0) as u8
 }
 
-/// Nats as units, at most what is no answer.
+/// Units as scores hold them, at most what is no answer.
 #[allow(clippy::cast_possible_truncation, reason = "clamped; truncation rounds down")]
-fn units_i16(nats: f32) -> i16 {
-    (nats * UNITS).clamp(0.0, f32::from(NEVER - 1)) as i16
+fn units_i16(units: f32) -> i16 {
+    units.clamp(0.0, f32::from(NEVER - 1)) as i16
 }
 
 /// A place below `count`, the nearest one.

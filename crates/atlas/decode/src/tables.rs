@@ -7,7 +7,7 @@ use core::ops::DerefMut;
 use crate::choose::{Choice, KEPT, Pairs, Read};
 use crate::offset::{CELLS, Offset, PASSES, RULER};
 use crate::patterns::CLASSES;
-use crate::rows::{Group, LISTED, RowHead, ScoreState};
+use crate::rows::{Group, LISTED, RowHead, ScoreState, Units};
 use isochrone_units::{CoreId, Cycles, LineAddr};
 
 /// References timed in a pass, as a part of the pages: the same lines of them as of other pages, since what a
@@ -24,7 +24,7 @@ const SLOTS: usize = 4;
 const BUCKETS: usize = 192;
 /// What a safe decision may lose in an engine with a budget, at most: its codes decide where a program's memory
 /// lies for as long as it runs.
-const LOSS_MOST: f32 = 0.018;
+const LOSS_MOST: f32 = 0.02;
 /// Samples that wait for an offset in an engine with a budget, of all pages together; three rounds of each page at
 /// least, and sixteen at most.
 const WAITING: usize = 8192;
@@ -80,6 +80,8 @@ pub struct Layout {
     /// Whether readings are rounded up or down by chance, as near as they are: a clock that ticks has few
     /// readings, and where rows are coarse each would be off by the same part of a cycle every time.
     pub dither: bool,
+    /// How finely penalties are counted.
+    pub units: Units,
     /// How lines are chosen.
     pub choice: Choice,
     /// How much is done between two looks at the clock.
@@ -101,6 +103,7 @@ impl Layout {
             waiting: (WAITING / window.max(1)).clamp(3 * PASSES, 16 * PASSES),
             lines_most: period,
             dither: true,
+            units: Units::Fine,
             loss_most: LOSS_MOST,
             choice: Choice::Adaptive,
             pace: Pace::SLICED,

@@ -164,7 +164,8 @@ fn a_table_of_both_decoders() {
     let seeds: u64 = std::env::var("SEEDS").map_or(20, |s| s.parse().unwrap());
     let windows = std::env::var("WINDOWS").unwrap_or_else(|_| "64 512 1024".into());
     let slices = std::env::var("SLICES").unwrap_or_else(|_| "50000 200000 1000000000000".into());
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/decoder.csv");
+    let path = std::env::var("OUT").unwrap();
+    let path = path.as_str();
     let mut table = String::from(
         "machine,level,seed,window,slice_ns,moves,arm,ended,known,right,explained,stated,loads,wrong_base,\
          base_changes,cpu_ns\n",
@@ -173,10 +174,11 @@ fn a_table_of_both_decoders() {
         let k: usize = k.parse().unwrap();
         k..k + 1
     }) {
-        for seed in 1..=seeds {
+        let seed0: u64 = std::env::var("SEED0").map_or(1, |s| s.parse().unwrap());
+        for seed in seed0..=seeds {
             for window in windows.split(' ').map(|w| w.parse().unwrap()) {
                 for slice in slices.split(' ').map(|w| w.parse().unwrap()) {
-                    for moves in [false, true] {
+                    for moves in std::env::var("MOVES").map_or(std::vec![false, true], |m| std::vec![m == "1"]) {
                         for old in [false, true] {
                             table += &run(kind, seed, window, slice, moves, old);
                         }

@@ -48,7 +48,8 @@ impl<R: Room> Engine<R> {
                 return false;
             }
         }
-        into.head.set(book, step_cycles);
+        into.head.set(book, step_cycles, self.layout.units, self.a_nat);
+        self.a_nat = Some(into.head.a_nat());
         if into.head.groups() > self.layout.groups() {
             return false;
         }

@@ -27,6 +27,8 @@ pub struct ScoreState {
     alive: u32,
     /// Samples since scores were last counted from the best.
     since: u8,
+    /// Units in a nat.
+    a_nat: f32,
 }
 
 /// The same over memory of the caller, a group of 64 codes each.
@@ -69,7 +71,8 @@ impl<'s> ScoresMut<'s> {
             *behind = *prior;
         }
         let groups = rows.head.groups.clamp(1, GROUPS);
-        *self.state = ScoreState { alive: u32::MAX >> (32 - groups), since: 0 };
+        let alive = u32::MAX >> (32 - groups);
+        *self.state = ScoreState { alive, since: 0, a_nat: rows.head.a_nat };
     }
 
     /// Adds one timed load: `line` is the line's number modulo 256, `cycles` its latency with the
@@ -97,7 +100,7 @@ impl<'s> ScoresMut<'s> {
     /// Leaves classes out that have fallen far behind, so that the next samples cost less.
     pub fn prune(&mut self) {
         let (least, best) = self.least();
-        let limit = best.saturating_add(units_i16(LEFT_BEHIND[0]));
+        let limit = best.saturating_add(units_i16(LEFT_BEHIND[0] * self.state.a_nat));
         for (group, least) in least.iter().enumerate() {
             self.state.alive &= !(u32::from(*least > limit) << group);
         }
@@ -165,7 +168,7 @@ impl<'s> ScoresMut<'s> {
     pub fn shorten(&self, list: &mut ShortlistMut<'_>) -> bool {
         let (least, best) = self.least();
         let limit = LEFT_BEHIND.into_iter().find_map(|nats| {
-            let limit = best.saturating_add(units_i16(nats)).min(NEVER - 1);
+            let limit = best.saturating_add(units_i16(nats * self.state.a_nat)).min(NEVER - 1);
             (1..=LISTED).contains(&self.count(&least, limit)).then_some(limit)
         });
         let Some(limit) = limit else { return false };
@@ -280,7 +283,7 @@ impl<'s> ShortlistMut<'s> {
     pub fn verdict(&mut self, rows: &Rows<'_>) -> Verdict {
         let listed = (*self.count).min(LISTED);
         let best = self.behind[..listed].iter().copied().fold(NEVER, i16::min);
-        let limit = best.saturating_add(units_i16(LEFT_BEHIND[0]));
+        let limit = best.saturating_add(rows.units(LEFT_BEHIND[0]));
         let mut tally = Tally::new(rows, best);
         let mut left = 0;
         for place in 0..listed {

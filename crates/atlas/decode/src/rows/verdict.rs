@@ -1,6 +1,6 @@
 //! What samples say of a page so far, and how it is put together from scores.
 
-use super::{Rows, units_i16};
+use super::Rows;
 use isochrone_atlas::Code;
 
 /// Codes close to the best that a verdict lists.
@@ -61,7 +61,7 @@ impl<'a> Tally<'a> {
         Self {
             rows,
             best,
-            limit: best.saturating_add(units_i16(NEGLIGIBLE)),
+            limit: best.saturating_add(rows.units(NEGLIGIBLE)),
             found: false,
             others: 0.0,
             verdict: Verdict { code: Code(0), close, count: 0, error: 0.0 },

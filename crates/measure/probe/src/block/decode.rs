@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use isochrone_atlas::{Codebook, Penalties};
 use isochrone_decode::{Choice, Decided, Engine, Layout, Loads, Pace, Pages, Patterns, Reference};
-use isochrone_decode::{Room, Slot, Step, Tables, Trust};
+use isochrone_decode::{Room, Slot, Step, Tables, Trust, Units};
 use isochrone_stats::{derive_seed, rng, shuffle};
 use isochrone_units::{CoreId, Cycles, Level, LineAddr};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -120,6 +120,7 @@ fn engine_for(plan: &DecodePlan<'_>, pages: usize) -> Result<Engine<Heap>, Targe
         waiting: WAITING,
         lines_most: MAX_LINES,
         dither: false,
+        units: Units::Coarse,
         loss_most: LOSS_MOST,
         choice: Choice::Adaptive,
         pace: Pace::WHOLE,
