@@ -74,7 +74,7 @@ impl Classifier<'_> {
         let Some(own) = &mut self.sides[side(level)] else { return };
         own.failures += 1;
         if proven {
-            return self.lose_base(core);
+            return self.note_move(core);
         }
         if own.failures < FAILURES {
             return self.lose_level(core, level);
@@ -125,6 +125,13 @@ impl Classifier<'_> {
             self.seats[seat].proven[side(level)] = true;
         }
         self.settle(level, true);
+    }
+
+    /// Confirmed pages say that the core wears another base: that also says why pages decoded in a guess did
+    /// not look as it says, so no guess has failed.
+    pub(super) fn note_move(&mut self, core: CoreId) {
+        self.sides.iter_mut().flatten().for_each(|own| own.failures = 0);
+        self.lose_base(core);
     }
 
     /// The core wears another base, and with it at each level.

@@ -245,7 +245,7 @@ impl Classifier<'_> {
             return Some(Stage::Choosing);
         }
         self.epoch.moved = true;
-        self.lose_base(core);
+        self.note_move(core);
         None
     }
 
