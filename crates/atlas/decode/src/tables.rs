@@ -19,9 +19,12 @@ const LEAST_REFERENCES: usize = 16;
 const GROUP_CODES: usize = 64;
 /// Slots of an engine with a budget, at most: cores whose bases are ready to decode in.
 const SLOTS: usize = 4;
-/// Buckets that readings are rounded to, at least, before there are fewer slots: less than a twentieth of
-/// the reach of residuals each.
+/// Buckets that readings are rounded to, at least, before there are fewer slots or pages: less than a twentieth of
+/// the reach of residuals each. With 80 a clock that ticks by half of the noise loses half a point of codes.
 const BUCKETS: usize = 192;
+/// Pages that a window is not made smaller than before there is but one slot: with one, two cores that decode by
+/// turns make all anew each time, and with few pages a round is hardly worth its preparation.
+const PAGES: usize = 128;
 /// What a safe decision may lose in an engine with a budget, at most: its codes decide where a program's memory
 /// lies for as long as it runs.
 const LOSS_MOST: f32 = 0.02;
@@ -116,7 +119,11 @@ impl Layout {
                 layout.rows_bytes = rows;
                 return layout;
             }
-            if layout.slots > 1 {
+            if layout.slots > 2 {
+                layout.slots -= 1;
+            } else if layout.window > PAGES {
+                layout.window /= 2;
+            } else if layout.slots > 1 {
                 layout.slots -= 1;
             } else if layout.window > 64 {
                 layout.window /= 2;

@@ -56,6 +56,8 @@ impl<R: Room> Engine<R> {
         (into.of, into.ready, into.step_cycles) = (Some(of), false, step_cycles);
         (into.offset, into.nodes, into.spread) = (Offset::NEW, nodes, spread);
         (into.at_ns, into.aged) = (0, 0);
+        // Better pages that are left over than none: their codes are a fair sample too, if not quite.
+        self.whole = true;
         self.loud = self.loud.min(loudness(spread, noise));
         self.aligns_of(slot).fill(0.0);
         let each = self.layout.pair_lines() / self.layout.slots;
