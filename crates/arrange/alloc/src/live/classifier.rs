@@ -5,8 +5,6 @@
 //! move is decoded again. It never hands out memory and never starts a thread.
 
 use super::answers::{Identity, Plan, Slice, Stats};
-#[cfg(test)]
-use super::arms::Arm;
 use super::batch::Progress;
 use super::compare::Weighing;
 use super::dice::Dice;
@@ -15,11 +13,7 @@ use super::identify::Inquiry;
 use super::level::LevelModel;
 use super::look::Look;
 use super::notes::{Notes, Queue, side};
-#[cfg(test)]
-use super::stream::OTHERS;
-#[cfg(not(test))]
-use super::stream::Stream as Arm;
-use super::stream::{Judge, Step, WINDOW};
+use super::stream::{Judge, OTHERS, Step, Stream, WINDOW};
 use super::timing::Timing;
 use crate::Worn;
 use isochrone_atlas::{Atlas, BaseContest};
@@ -68,30 +62,11 @@ pub(super) enum Doing {
     Visiting(Visit),
 }
 
-/// How levels are decoded.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Decoding {
-    /// Pages in the window.
-    pub(super) window: usize,
-    /// By the one decoder, which is compared with that in use.
-    #[cfg(test)]
-    pub(super) engine: bool,
-}
-
-impl Decoding {
-    /// As in programs.
-    const USUAL: Self = Self {
-        window: WINDOW,
-        #[cfg(test)]
-        engine: false,
-    };
-}
-
 /// One level, as far as it follows the pattern.
 #[derive(Debug)]
 pub(super) struct Side {
     pub(super) model: LevelModel,
-    pub(super) stream: Arm,
+    pub(super) stream: Stream,
     /// Pages decoded since the base was confirmed last.
     pub(super) fresh: Queue,
     /// Times that pages were decoded in vain since a base was confirmed last.
@@ -145,15 +120,10 @@ impl<'a> Classifier<'a> {
     /// # Errors
     /// [`OsError`] where there is no address space, or for an atlas that cannot be decoded with.
     pub fn new(atlas: Atlas<'a>, plan: Plan) -> Result<Self, OsError> {
-        Self::with(atlas, plan, Decoding::USUAL)
-    }
-
-    /// The same with another window, or in tests by the one decoder.
-    pub(super) fn with(atlas: Atlas<'a>, plan: Plan, decoding: Decoding) -> Result<Self, OsError> {
         let open = |level: Level| -> Result<Option<Boxed<Side>>, OsError> {
             let Some(model) = LevelModel::open(&atlas, level)? else { return Ok(None) };
             let seed = plan.seed ^ u64::from(isochrone_atlas::format::level_tag(level)) << 32;
-            let stream = Arm::new(&model, plan.pages_max, seed, decoding)?;
+            let stream = Stream::new(&model, plan.pages_max, seed, WINDOW)?;
             let fresh = Queue::new(plan.pages_max)?;
             let side = Side {
                 model,
@@ -327,8 +297,8 @@ impl<'a> Classifier<'a> {
         for level in Level::ALL {
             match self.decode(timing, seat, level, until)? {
                 Step::Went => return Ok(None),
-                Step::Paused => return Ok(Some(Slice::Paused)),
-                Step::Strange => {
+                Step::Paused | Step::Elsewhere(_) => return Ok(Some(Slice::Paused)),
+                Step::Lost => {
                     self.lose_base(core);
                     return Ok(None);
                 }
@@ -464,7 +434,6 @@ impl<'a> Classifier<'a> {
         until: u64,
     ) -> Result<Step, OsError> {
         let place = side(level);
-        #[cfg(test)]
         let others = self.others(place, self.seats[seat].worn[place]);
         let Some(own) = self.sides[place].as_deref_mut() else { return Ok(Step::Idle) };
         let seat = self.seats[seat];
@@ -472,9 +441,6 @@ impl<'a> Classifier<'a> {
         if !own.wanted || !own.is_open() || !own.stream.has_work(&self.notes) {
             return Ok(Step::Idle);
         }
-        #[cfg(not(test))]
-        let judge = Judge { core: seat.core, base };
-        #[cfg(test)]
         let judge = Judge { core: seat.core, base, others };
         let known = (&own.model, &self.notes);
         let step = own.stream.advance(timing, known, judge, until)?;
@@ -485,7 +451,6 @@ impl<'a> Classifier<'a> {
     }
 
     /// Bases that other cores wear.
-    #[cfg(test)]
     fn others(&self, place: usize, base: Option<u16>) -> ([u16; OTHERS], usize) {
         let (mut others, mut count) = ([0; OTHERS], 0);
         for other in self.seats.iter().filter_map(|seat| seat.worn[place]) {

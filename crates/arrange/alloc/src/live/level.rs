@@ -19,11 +19,6 @@ const SAME_DISTANCE: f32 = 0.04;
 const WITHIN_SHARE: f32 = 0.01;
 /// Share of pages with one code at which it is taken to be that of every page one looks at.
 const ONLY_SHARE: f32 = 0.98;
-/// Parts of the spread of all lines that an offset may be off by (one standard error): one that is
-/// off misplaces every page of a class in the same way.
-const OFFSET_PARTS: f32 = 8.0;
-/// Loads that make an offset at least and at most.
-const OFFSET_LOADS: (f32, f32) = (32.0, 2048.0);
 /// Lines of a page that are ever read.
 const MAX_LINES: usize = 16;
 /// Lines for an atlas that names none: all residues modulo 8, and nine apart.
@@ -93,7 +88,6 @@ impl LevelModel {
     }
 
     /// Classes of pages.
-    #[cfg(test)]
     pub(super) fn classes(&self) -> usize {
         usize::from(self.classes)
     }
@@ -158,26 +152,6 @@ impl LevelModel {
         // An offset of half a pattern's height would be no offset: then all are as good.
         let (sum, weight) = if kept.1 > 0.5 * all.1 { kept } else { all };
         sum / weight
-    }
-
-    /// Loads of which the mean is as sure as an offset has to be for decoding.
-    pub(super) fn offset_loads(&self, table: &PatternTable) -> f32 {
-        let ratio = OFFSET_PARTS * self.noise_cycles / self.spread(table).max(1e-3);
-        (ratio * ratio).clamp(OFFSET_LOADS.0, OFFSET_LOADS.1)
-    }
-
-    /// Standard deviation of the latencies of all lines that pages have, cycles.
-    fn spread(&self, table: &PatternTable) -> f32 {
-        let (mut sum, mut square, mut weight) = (0.0, 0.0, 0.0);
-        for line in self.lines() {
-            for (code, share) in (0..).zip(&self.shares).take(table.codes()) {
-                let value = table.latency_cycles(Code(code), *line) - table.values()[0];
-                sum += share * value;
-                square += share * value * value;
-                weight += share;
-            }
-        }
-        libm::sqrtf((square / weight - (sum / weight) * (sum / weight)).max(0.0))
     }
 
     /// The cell of the pattern that a line of a page with this code is: lines that are alike

@@ -15,11 +15,9 @@
 //! 3. [`Classifier::ask_check`], once an epoch, has the slices notice a vCPU that moved and a
 //!    frame that was replaced.
 
-mod align;
 mod answers;
 mod arena;
 mod batch;
-mod books;
 mod classifier;
 mod compare;
 mod confirm;
@@ -36,18 +34,11 @@ mod notes;
 mod number;
 mod stream;
 mod timing;
-mod watch;
 
-#[cfg(test)]
-mod arms;
 #[cfg(test)]
 mod modelled;
 #[cfg(test)]
-mod one;
-#[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod versus;
 
 pub use answers::{Event, Identity, Plan, Slice, Stats};
 pub use arena::Arena;

@@ -13,7 +13,6 @@ pub(super) const fn cycles(reading: u32) -> f32 {
 }
 
 /// A latency of which a single's precision is enough.
-#[cfg(test)]
 #[allow(clippy::cast_possible_truncation, reason = "latencies fit an f32")]
 pub(super) const fn narrow(cycles: f64) -> f32 {
     cycles as f32
