@@ -10,6 +10,11 @@ use isochrone_atlas::{Code, Codebook, CodedSample, Decoder, PatternTable, TABLE_
 /// Samples that a base is compared with in one step, some 30 microseconds: a look has as many, and of
 /// several looks some of each stand for all.
 pub(super) const COMPARED_SAMPLES: usize = 1024;
+/// Known pages from which a base is identified, or measured anew, at least.
+pub(super) const LEAST_KNOWN: usize = 32;
+/// Share of what a base predicts that must be seen for it to be the one worn. Bases of other
+/// cores have 0.6 or less on the machines seen, often less than nothing.
+pub(super) const WORN_SLOPE: f32 = 0.75;
 /// No sample.
 pub(super) const BLANK: CodedSample = CodedSample { code: Code(0), line: 0, cycles: f32::NAN };
 

@@ -2,11 +2,11 @@
 //! was decoded. What was decoded across a move is decoded again.
 
 use super::batch::Progress;
-use super::classifier::{Classifier, Doing};
-use super::compare::slope;
-use super::identify::{LEAST_KNOWN, WORN_SLOPE};
+use super::compare::{LEAST_KNOWN, WORN_SLOPE, slope};
+use super::eyes::{Eyes, Outcome, better_base};
+use super::known::Known;
 use super::look::Among;
-use super::notes::{block_of, side};
+use super::notes::side;
 use super::number::page;
 use super::timing::Timing;
 use isochrone_atlas::BaseContest;
@@ -16,168 +16,135 @@ use isochrone_units::{CoreId, Level};
 /// Times in a row that pages are decoded in vain before a level is left alone.
 const FAILURES: u32 = 2;
 
-impl Classifier<'_> {
-    pub(super) fn begin_confirming(
-        &mut self,
-        core: CoreId,
-        level: Level,
-        timing: &mut impl Timing,
-    ) {
-        timing.abandon();
-        let picks = (&self.notes, &mut self.dice);
-        if self.look.begin((core, level), (Among::Known, 1), picks) {
-            self.doing = Doing::Confirming(level);
-        } else {
-            // Nothing at all could be decoded: there is nothing to confirm.
-            self.settle(level, true);
-        }
+/// A look that confirms what was decoded at a level.
+#[derive(Debug)]
+pub(super) struct Confirmation {
+    core: CoreId,
+    level: Level,
+    stage: Stage,
+}
+
+/// How far it came.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    /// Pages are to be chosen.
+    Choosing,
+    /// They are looked at.
+    Looking,
+    /// What was seen is compared with one base after another, since the one that it confirms was a
+    /// guess.
+    Contesting(BaseContest),
+}
+
+impl Confirmation {
+    pub(super) const fn new(core: CoreId, level: Level) -> Self {
+        Self { core, level, stage: Stage::Choosing }
     }
 
-    /// Goes on with a confirming look, and judges it when it is done.
-    pub(super) fn confirm(
+    /// One step of it.
+    pub(super) fn step(
         &mut self,
+        (known, eyes): (&mut Known<'_>, &mut Eyes),
         timing: &mut impl Timing,
-        core: CoreId,
-        level: Level,
         until: u64,
-    ) -> Result<Progress, OsError> {
-        let Some(base) = self.base_of(core, level) else { return Ok(Progress::Done) };
-        match self.look_on(timing, level, until)? {
-            Progress::Done => {}
-            Progress::Paused => {
-                self.doing = Doing::Confirming(level);
-                return Ok(Progress::Paused);
+    ) -> Result<Outcome, OsError> {
+        let Self { core, level, stage } = *self;
+        match stage {
+            Stage::Choosing => {
+                timing.abandon();
+                if !eyes.begin(known, (core, level), (Among::Known, 1)) {
+                    // Nothing at all could be decoded: there is nothing to confirm.
+                    known.settle(level, true);
+                    return Ok(Outcome::Ended);
+                }
+                self.stage = Stage::Looking;
             }
-            other => return Ok(other),
+            Stage::Looking => {
+                let Some(base) = known.base_of(core, level) else { return Ok(Outcome::Ended) };
+                match eyes.look_on(known, timing, level, until)? {
+                    Progress::Done => return Ok(self.judge(known, eyes, timing, base)),
+                    Progress::Paused => return Ok(Outcome::Paused),
+                    Progress::Elsewhere => return Ok(Outcome::Elsewhere),
+                    Progress::Stale => return Ok(Outcome::Stale),
+                }
+            }
+            Stage::Contesting(contest) => return Ok(self.contest(known, eyes, contest)),
         }
-        let window = self.look.window(timing.tick_cycles());
-        let Some(own) = &self.sides[side(level)] else { return Ok(Progress::Done) };
-        let fit = slope(own.model.base(base), self.look.samples(), window);
-        if fit.is_none_or(|fit| fit.slope >= WORN_SLOPE) {
-            self.accept(core, level);
-        } else if self.look.has_room() {
-            // A single look scatters; what several say together counts.
-            self.begin_confirming(core, level, timing);
-        } else {
-            self.refute(core, level, timing.now_ns());
-        }
-        Ok(Progress::Done)
+        Ok(Outcome::Again)
     }
 
-    /// Pages do not look as the base says. If there are confirmed ones, the core has moved, and
-    /// they will show to which base. If not, the base was a wrong guess: it is guessed once more,
-    /// and after that the level is left alone for some time.
-    fn refute(&mut self, core: CoreId, level: Level, now: u64) {
-        let pages = 0..page(self.notes.pages());
-        let confirmed = pages.filter(|of| self.notes.is_confirmed(level, *of)).take(LEAST_KNOWN);
-        let proven = confirmed.count() == LEAST_KNOWN;
-        let Some(own) = &mut self.sides[side(level)] else { return };
-        own.failures += 1;
-        if proven {
-            return self.note_move(core);
+    /// The look is done: whether the base fits what was seen.
+    fn judge(
+        &mut self,
+        known: &mut Known<'_>,
+        eyes: &mut Eyes,
+        timing: &impl Timing,
+        base: u16,
+    ) -> Outcome {
+        let (core, level) = (self.core, self.level);
+        let window = eyes.look.window(timing.tick_cycles());
+        let Some(own) = &known.sides[side(level)] else { return Outcome::Ended };
+        let fit = slope(own.model.base(base), eyes.look.samples(), window);
+        if fit.is_none_or(|fit| fit.slope >= WORN_SLOPE) {
+            return self.accept(known);
         }
-        if own.failures < FAILURES {
-            return self.lose_level(core, level);
+        if eyes.look.has_room() {
+            // A single look scatters; what several say together counts.
+            self.stage = Stage::Choosing;
+            return Outcome::Again;
         }
-        self.settle(level, false);
-        self.give_up(level, now);
+        refute(known, (core, level), timing.now_ns());
+        Outcome::Ended
     }
 
     /// Known pages look as the base says. If that was found while none was known, it may still be
     /// one much like it (then the pages decoded so far are decoded again in the right one), or one
     /// that the core has left meanwhile (then pages of which nothing is known are asked again).
-    fn accept(&mut self, core: CoreId, level: Level) {
-        let Some(seat) = self.seat(core) else { return };
-        if let Some(own) = &mut self.sides[side(level)] {
+    fn accept(&mut self, known: &mut Known<'_>) -> Outcome {
+        let place = side(self.level);
+        let Some(seat) = known.seat(self.core) else { return Outcome::Ended };
+        if let Some(own) = &mut known.sides[place] {
             own.failures = 0;
         }
-        if self.seats[seat].proven[side(level)] {
-            return self.settle(level, true);
+        if known.seats[seat].proven[place] {
+            known.settle(self.level, true);
+            return Outcome::Ended;
         }
-        self.doing = Doing::Contesting(level, BaseContest::new());
+        self.stage = Stage::Contesting(BaseContest::new());
+        Outcome::Again
     }
 
     /// Compares what was seen with one base more; after the last, the base that was guessed is
     /// replaced, or verified.
-    pub(super) fn contest(&mut self, core: CoreId, level: Level, mut contest: BaseContest) {
-        let Some(base) = self.base_of(core, level) else { return };
-        if self.contest_next(level, &mut contest) {
-            self.doing = Doing::Contesting(level, contest);
-            return;
+    fn contest(&mut self, known: &mut Known<'_>, eyes: &Eyes, mut contest: BaseContest) -> Outcome {
+        let (core, level) = (self.core, self.level);
+        let Some(base) = known.base_of(core, level) else { return Outcome::Ended };
+        if eyes.contest_next(known, level, &mut contest) {
+            self.stage = Stage::Contesting(contest);
+            return Outcome::Again;
         }
-        let Some(seat) = self.seat(core) else { return };
-        let Some(better) = self.better_base(level, base, &contest) else {
-            return self.begin_verifying(core, level, base);
+        let Some(better) = better_base(known, level, base, &contest) else {
+            return Outcome::Verify(base);
         };
-        self.seats[seat].proven[side(level)] = true;
-        self.seats[seat].worn[side(level)] = Some(better);
-        self.changes = self.changes.wrapping_add(1);
-        self.settle(level, false);
-        if let Some(own) = &mut self.sides[side(level)] {
-            own.stream.start_over();
-        }
-        self.judge();
+        known.replace_guess(core, level, better);
+        Outcome::Ended
     }
+}
 
-    /// The base in which pages were decoded is the one worn.
-    pub(super) fn prove(&mut self, core: CoreId, level: Level) {
-        if let Some(seat) = self.seat(core) {
-            self.seats[seat].proven[side(level)] = true;
-        }
-        self.settle(level, true);
-    }
-
-    /// Confirmed pages say that the core wears another base: that also says why pages decoded in a guess did
-    /// not look as it says, so no guess has failed.
-    pub(super) fn note_move(&mut self, core: CoreId) {
-        self.sides.iter_mut().flatten().for_each(|own| own.failures = 0);
-        self.lose_base(core);
-    }
-
-    /// The core wears another base, and with it at each level.
-    pub(super) fn lose_base(&mut self, core: CoreId) {
-        Level::ALL.into_iter().for_each(|level| self.lose_level(core, level));
-        self.stats.moves += 1;
-    }
-
-    /// What was decoded at a level since the last good look is worth nothing.
-    pub(super) fn lose_level(&mut self, core: CoreId, level: Level) {
-        if let Some(seat) = self.seat(core) {
-            let seat = &mut self.seats[seat];
-            (seat.worn[side(level)], seat.ask_at_ns[side(level)]) = (None, 0);
-        }
-        self.settle(level, false);
-        if let Some(own) = &mut self.sides[side(level)] {
-            own.stream.start_over();
-        }
-        self.changes = self.changes.wrapping_add(1);
-    }
-
-    /// Pages decoded since the last good look are confirmed, or decoded again.
-    pub(super) fn settle(&mut self, level: Level, good: bool) {
-        let Some(own) = &mut self.sides[side(level)] else { return };
-        let block = own.model.block_pages();
-        let mut waits = own.fresh.len();
-        while let Some(of) = (waits > 0).then(|| self.fresh_page(level)).flatten() {
-            waits -= 1;
-            if good {
-                let decoded = self.notes.is_known(level, of);
-                self.notes.confirm(level, of);
-                self.stats.confirmed += u64::from(decoded);
-                self.stats.undecodable += u64::from(!decoded);
-                self.yield_page(of);
-            } else {
-                self.notes.forget(level, of);
-                let first = block_of(of, block);
-                let Some(own) = &mut self.sides[side(level)] else { return };
-                if of == first {
-                    own.stream.decode_again(first);
-                }
-            }
-        }
-    }
-
-    fn fresh_page(&mut self, level: Level) -> Option<u32> {
-        self.sides[side(level)].as_mut()?.fresh.pop()
+/// Pages do not look as the base says. If there are confirmed ones, the core has moved, and
+/// they will show to which base. If not, the base was a wrong guess: it is guessed once more,
+/// and after that the level is left alone for some time.
+fn refute(known: &mut Known<'_>, (core, level): (CoreId, Level), now: u64) {
+    let notes = &known.ledger.notes;
+    let confirmed = (0..page(notes.pages())).filter(|of| notes.is_confirmed(level, *of));
+    let proven = confirmed.take(LEAST_KNOWN).count() == LEAST_KNOWN;
+    let Some(own) = &mut known.sides[side(level)] else { return };
+    own.failures += 1;
+    if proven {
+        known.note_move(core);
+    } else if own.failures < FAILURES {
+        known.lose_level(core, level);
+    } else {
+        known.give_up(level, now);
     }
 }

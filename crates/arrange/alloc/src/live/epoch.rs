@@ -5,14 +5,14 @@
 //! are decoded once more, and told of when that gives another code.
 
 use super::batch::Progress;
-use super::classifier::{Classifier, Doing};
-use super::compare::{BLANK, COMPARED_SAMPLES, slope, some_of};
-use super::identify::WORN_SLOPE;
+use super::compare::{WORN_SLOPE, slope};
+use super::eyes::{Eyes, Outcome, better_base};
+use super::known::Known;
 use super::look::Among;
 use super::notes::{block_of, side};
 use super::number::page;
 use super::timing::Timing;
-use isochrone_atlas::{BaseContest, Codebook, CodedSample, Decoder};
+use isochrone_atlas::{BaseContest, Codebook, CodedSample, Decoder, PatternTable};
 use isochrone_os::OsError;
 use isochrone_units::{CoreId, Level, PageAddr};
 
@@ -26,11 +26,6 @@ const DECODED_AGAIN: u32 = 16;
 const LEAST_PAGES: usize = 16;
 /// Looks until a base is believed to have changed.
 const LOOKS: u32 = 3;
-/// Bases that are compared in an epoch: each costs some 30 microseconds. With more of them only
-/// one that is unlike the base worn is noticed.
-const COMPARED: usize = 16;
-/// Probability of error at which another base is believed to be worn.
-const OTHER_ERROR: f32 = 1e-3;
 /// Odds, in nats, at which a page is doubted: a few of a hundred are, of which nothing changed.
 const DOUBT_NATS: f32 = 3.0;
 /// Pages that are doubted or not in one step: some 20 microseconds.
@@ -43,10 +38,18 @@ pub struct Epoch {
     pub moved: bool,
     /// It is not known what the core wears.
     pub lost: bool,
-    /// Pages whose frame was replaced; they come from [`Classifier::next_event`].
+    /// Pages whose frame was replaced; they come from [`super::Classifier::next_event`].
     pub replaced: u32,
     /// Pages that will be decoded again, since they no longer look like their codes, or in turn.
     pub doubted: u32,
+}
+
+/// What visits leave: what the last one found, and the page at which the next one goes on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Round {
+    pub(super) epoch: Epoch,
+    /// The page whose frame is compared next.
+    next: u32,
 }
 
 /// A visit under way.
@@ -75,258 +78,186 @@ enum Stage {
     Doubting(usize),
 }
 
-impl Classifier<'_> {
-    /// Has the core that runs this visited at the next slices: whether it still wears its base,
-    /// and whether pages still have their frames. Half a millisecond of work; where the base
-    /// changed, that of [`Self::identify`] on top.
-    pub fn ask_check(&mut self, core: CoreId) {
-        self.due = Some(core);
+/// What comes after a stage: another one, or the end, at which the core wears its base or nothing is
+/// known of that.
+enum Next {
+    Stage(Stage),
+    Worn,
+    Unknown,
+    Moved,
+}
+
+impl Visit {
+    /// Of a core at the first level that counts.
+    pub(super) fn new(core: CoreId, known: &Known<'_>) -> Option<Self> {
+        let level = Level::ALL.into_iter().find(|level| known.counts(*level))?;
+        let stage = Stage::Frames(FRAMES.min(known.ledger.notes.pages()));
+        Some(Self { core, level, looks: 0, framed: false, stage })
     }
 
-    /// Visits the core that runs this at once; see [`Self::ask_check`].
-    ///
-    /// # Errors
-    /// [`OsError`] where loads cannot be timed here.
-    pub fn check(&mut self, timing: &mut impl Timing) -> Result<Epoch, OsError> {
-        let begin = timing.now_ns();
-        let core = timing.core();
-        let worn = |found: &Self| Level::ALL.map(|level| found.base_of(core, level));
-        let before = worn(self);
-        self.begin_visit(core);
-        self.finish(timing)?;
-        self.stats.busy_ns += timing.now_ns() - begin;
-        if self.epoch.moved {
-            self.identify(timing)?;
-        }
-        let unknown = |level: &Level| self.counts(*level) && self.base_of(core, *level).is_none();
-        self.epoch.lost = Level::ALL.iter().any(unknown);
-        self.epoch.moved = worn(self) != before;
-        Ok(self.epoch)
-    }
-
-    pub(super) fn begin_visit(&mut self, core: CoreId) {
-        self.epoch = Epoch::default();
-        let Some(level) = Level::ALL.into_iter().find(|level| self.counts(*level)) else { return };
-        let stage = Stage::Frames(FRAMES.min(self.notes.pages()));
-        self.look.turn_to(core);
-        self.doing = Doing::Visiting(Visit { core, level, looks: 0, framed: false, stage });
-    }
-
-    /// One step of a visit.
-    pub(super) fn visit(
+    /// One step of it.
+    pub(super) fn step(
         &mut self,
+        (known, eyes): (&mut Known<'_>, &mut Eyes),
+        round: &mut Round,
         timing: &mut impl Timing,
-        mut visit: Visit,
         until: u64,
-    ) -> Result<Progress, OsError> {
-        let (core, level) = (visit.core, visit.level);
-        visit.stage = match visit.stage {
+    ) -> Result<Outcome, OsError> {
+        let next = match self.stage {
             Stage::Frames(0) => {
-                self.look.clear();
-                Stage::Choosing
+                eyes.look.clear();
+                Next::Stage(Stage::Choosing)
             }
             Stage::Frames(left) => {
-                visit.framed |= self.compare_frames(timing);
-                Stage::Frames(left.saturating_sub(FRAMES_TOGETHER))
+                self.framed |= compare_frames(known, round, timing);
+                Next::Stage(Stage::Frames(left.saturating_sub(FRAMES_TOGETHER)))
             }
             Stage::Choosing => {
                 timing.abandon();
-                let known = self.base_of(core, level).is_some();
-                let picks = (&self.notes, &mut self.dice);
-                let among = (Among::Confirmed, LEAST_PAGES);
-                if !known || !self.look.begin((core, level), among, picks) {
-                    self.end_visit(&visit, false);
-                    return Ok(Progress::Done);
-                }
-                Stage::Looking
+                self.choose(known, eyes)
             }
-            Stage::Looking => match self.look_on(timing, level, until)? {
+            Stage::Looking => match eyes.look_on(known, timing, self.level, until)? {
                 Progress::Done => {
-                    visit.looks += 1;
-                    Stage::Comparing(BaseContest::new())
+                    self.looks += 1;
+                    Next::Stage(Stage::Comparing(BaseContest::new()))
                 }
-                Progress::Paused => {
-                    self.doing = Doing::Visiting(visit);
-                    return Ok(Progress::Paused);
-                }
+                Progress::Paused => return Ok(Outcome::Paused),
                 // That core is another visit's affair.
-                other => return Ok(other),
+                Progress::Elsewhere => return Ok(Outcome::Elsewhere),
+                Progress::Stale => return Ok(Outcome::Stale),
             },
-            Stage::Comparing(contest) => match self.compare_one(timing, &visit, contest) {
-                Some(stage) => stage,
-                None => return Ok(Progress::Done),
-            },
+            Stage::Comparing(contest) => {
+                self.compare_one(known, eyes, timing.tick_cycles(), contest)
+            }
+            Stage::Doubting(first) if first >= eyes.look.pages().len() => Next::Worn,
             Stage::Doubting(first) => {
-                if first >= self.look.pages().len() {
-                    self.end_visit(&visit, true);
-                    return Ok(Progress::Done);
-                }
-                self.epoch.doubted += self.doubt_seen(core, level, first);
-                Stage::Doubting(first + DOUBTED_TOGETHER)
+                round.epoch.doubted += self.doubt_seen(known, eyes, first);
+                Next::Stage(Stage::Doubting(first + DOUBTED_TOGETHER))
             }
         };
-        self.doing = Doing::Visiting(visit);
-        Ok(Progress::Done)
-    }
-
-    fn end_visit(&mut self, visit: &Visit, worn: bool) {
-        if !visit.framed && worn {
-            self.epoch.doubted += self.doubt_in_turn();
-        }
-    }
-
-    /// Compares the frames of the next pages with those noted; false where they may not be known.
-    fn compare_frames(&mut self, timing: &impl Timing) -> bool {
-        let first = self.checked;
-        let mut known = false;
-        if self.holds(first) {
-            let mut frames = [None; FRAMES_TOGETHER];
-            timing.frames(PageAddr(u64::from(first)), &mut frames);
-            for (of, frame) in (first..).zip(frames) {
-                known = known || frame.is_some();
-                if self.holds(of) && self.notes.set_frame(of, frame) {
-                    self.epoch.replaced += 1;
-                    self.forget_frame(of, frame);
-                }
+        match next {
+            Next::Stage(stage) => {
+                self.stage = stage;
+                return Ok(Outcome::Again);
+            }
+            Next::Worn if !self.framed => round.epoch.doubted += doubt_in_turn(known, eyes),
+            Next::Worn | Next::Unknown => {}
+            Next::Moved => {
+                round.epoch.moved = true;
+                known.note_move(self.core);
             }
         }
-        let next = first + page(FRAMES_TOGETHER);
-        self.checked = if self.holds(next) { next } else { 0 };
-        known
+        Ok(Outcome::Ended)
     }
 
-    /// A page has another frame: nothing that was known of it holds.
-    fn forget_frame(&mut self, of: u32, frame: Option<u64>) {
-        self.replaced(of);
-        for level in Level::ALL {
-            let Some(own) = &mut self.sides[side(level)] else { continue };
-            let block = own.model.block_pages();
-            let first = block_of(of, block);
-            (first..).take(block).for_each(|of| self.notes.forget(level, of));
-            if !self.notes.is_doubted(level, first) {
-                own.stream.decode_again(first);
-            }
-            (first..).take(block).for_each(|of| self.notes.set_doubted(level, of, false));
+    fn choose(&self, known: &Known<'_>, eyes: &mut Eyes) -> Next {
+        let (core, level) = (self.core, self.level);
+        let worn = known.base_of(core, level).is_some();
+        let among = (Among::Confirmed, LEAST_PAGES);
+        if worn && eyes.begin(known, (core, level), among) {
+            Next::Stage(Stage::Looking)
+        } else {
+            Next::Unknown
         }
-        self.ask_atlas(of, frame);
     }
 
     /// Compares what was seen with one base more; after the last it is decided whether the core
-    /// still wears its own, or looked once more. `None` when the visit has ended.
+    /// still wears its own, or looked once more.
     fn compare_one(
-        &mut self,
-        timing: &impl Timing,
-        visit: &Visit,
+        &self,
+        known: &Known<'_>,
+        eyes: &mut Eyes,
+        tick: u32,
         mut contest: BaseContest,
-    ) -> Option<Stage> {
-        let (core, level) = (visit.core, visit.level);
-        let base = self.base_of(core, level)?;
-        if self.contest_next(level, &mut contest) {
-            return Some(Stage::Comparing(contest));
+    ) -> Next {
+        let level = self.level;
+        let Some(base) = known.base_of(self.core, level) else { return Next::Unknown };
+        if eyes.contest_next(known, level, &mut contest) {
+            return Next::Stage(Stage::Comparing(contest));
         }
-        let window = self.look.window(timing.tick_cycles());
-        let own = self.sides[side(level)].as_ref()?;
-        let Some(fit) = slope(own.model.base(base), self.look.samples(), window) else {
+        let window = eyes.look.window(tick);
+        let Some(own) = &known.sides[side(level)] else { return Next::Unknown };
+        let Some(fit) = slope(own.model.base(base), eyes.look.samples(), window) else {
             // The base says the same of all these pages: nothing is to be seen here.
-            self.end_visit(visit, false);
-            return None;
+            return Next::Unknown;
         };
-        let better = self.better_base(level, base, &contest).is_some();
+        let better = better_base(known, level, base, &contest).is_some();
         // Far below, and not by chance: one look is enough.
         let strange = fit.slope + 5.0 * fit.error < WORN_SLOPE;
         if !better && fit.slope >= WORN_SLOPE {
-            if visit.framed {
-                self.end_visit(visit, true);
-                return None;
-            }
-            return Some(Stage::Doubting(0));
+            return if self.framed { Next::Worn } else { Next::Stage(Stage::Doubting(0)) };
         }
-        if !better && !strange && visit.looks < LOOKS {
-            return Some(Stage::Choosing);
+        if !better && !strange && self.looks < LOOKS {
+            return Next::Stage(Stage::Choosing);
         }
-        self.epoch.moved = true;
-        self.note_move(core);
-        None
-    }
-
-    /// Another base that the samples are of for certain, though they may be much like this one's.
-    pub(super) fn better_base(
-        &self,
-        level: Level,
-        base: u16,
-        contest: &BaseContest,
-    ) -> Option<u16> {
-        let own = self.sides[side(level)].as_ref()?;
-        let bases = own.model.bases();
-        let found = contest.best()?;
-        let sure = found.error < OTHER_ERROR && found.index != usize::from(base);
-        // Bases that are one but for the noise of measuring them are not worth a change.
-        let alike = own.model.are_alike(own.model.base(base), bases.get(found.index)?);
-        (sure && !alike).then(|| u16::try_from(found.index).ok()).flatten()
-    }
-
-    /// Compares what was seen with one base more. False if there is none left, or if there are so
-    /// many that none is compared.
-    pub(super) fn contest_next(&self, level: Level, contest: &mut BaseContest) -> bool {
-        let Some(own) = &self.sides[side(level)] else { return false };
-        let bases = own.model.bases();
-        let Some(next) = bases.get(contest.compared()).filter(|_| bases.len() <= COMPARED) else {
-            return false;
-        };
-        let mut room = [BLANK; COMPARED_SAMPLES];
-        contest.add(next, some_of(self.look.samples(), &mut room), own.model.noise());
-        true
+        Next::Moved
     }
 
     /// Pages of the last look, from one on, that no longer look like their codes are decoded again.
-    fn doubt_seen(&mut self, core: CoreId, level: Level, first: usize) -> u32 {
-        let Some(base) = self.base_of(core, level) else { return 0 };
-        let Some(own) = &mut self.sides[side(level)] else { return 0 };
-        let table = own.model.base(base);
+    fn doubt_seen(&self, known: &mut Known<'_>, eyes: &Eyes, first: usize) -> u32 {
+        let Some(base) = known.base_of(self.core, self.level) else { return 0 };
+        let Some(own) = &known.sides[side(self.level)] else { return 0 };
+        let (table, block) = (own.model.base(base), own.model.block_pages());
         let Some(book) = own.model.book(table) else { return 0 };
-        let offset = {
-            let kept = self.look.samples().iter();
-            let mut sum = (0.0_f32, 0.0_f32);
-            for sample in kept {
-                let off = sample.cycles - table.latency_cycles(sample.code, sample.line);
-                if off.abs() < 4.0 * own.model.noise_cycles {
-                    sum = (sum.0 + off, sum.1 + 1.0);
-                }
-            }
-            sum.0 / sum.1.max(1.0)
-        };
+        let (samples, pages) = (eyes.look.samples(), eyes.look.pages());
+        let offset = offset_of(table, samples, own.model.noise_cycles);
         let mut doubted = 0;
-        let runs = page_runs_of(self.look.samples(), self.look.pages().len());
-        for (place, run) in runs.skip(first).take(DOUBTED_TOGETHER) {
-            let of = self.look.pages()[place];
-            let first = block_of(of, own.model.block_pages());
-            if self.notes.is_doubted(level, first) || !is_strange(&book, run, offset) {
-                continue;
-            }
-            self.notes.set_doubted(level, first, true);
-            own.stream.decode_again(first);
-            doubted += 1;
-        }
-        doubted
-    }
-
-    /// Some pages are decoded again in memory, whatever they look like.
-    fn doubt_in_turn(&mut self) -> u32 {
-        let level = Level::Dram;
-        let Some(own) = &mut self.sides[side(level)] else { return 0 };
-        let mut doubted = 0;
-        for _ in 0..DECODED_AGAIN {
-            let of = self.dice.below(page(self.notes.pages()));
-            let first = block_of(of, own.model.block_pages());
-            let known = self.notes.is_confirmed(level, first);
-            if known && !self.notes.is_doubted(level, first) {
-                self.notes.set_doubted(level, first, true);
-                own.stream.decode_again(first);
+        for (place, run) in page_runs_of(samples, pages.len()).skip(first).take(DOUBTED_TOGETHER) {
+            let of = block_of(pages[place], block);
+            let waits = known.ledger.notes.is_doubted(self.level, of);
+            if !waits && is_strange(&book, run, offset) && known.doubt(self.level, of) {
                 doubted += 1;
             }
         }
         doubted
     }
+}
+
+/// Compares the frames of the next pages with those noted; false where they may not be known.
+fn compare_frames(known: &mut Known<'_>, round: &mut Round, timing: &impl Timing) -> bool {
+    let first = round.next;
+    let mut seen = false;
+    if known.ledger.holds(first) {
+        let mut frames = [None; FRAMES_TOGETHER];
+        timing.frames(PageAddr(u64::from(first)), &mut frames);
+        for (of, frame) in (first..).zip(frames) {
+            seen = seen || frame.is_some();
+            if known.ledger.holds(of) && known.ledger.notes.set_frame(of, frame) {
+                round.epoch.replaced += 1;
+                known.forget_frame(of, frame);
+            }
+        }
+    }
+    let next = first + page(FRAMES_TOGETHER);
+    round.next = if known.ledger.holds(next) { next } else { 0 };
+    seen
+}
+
+/// Some pages are decoded again in memory, whatever they look like.
+fn doubt_in_turn(known: &mut Known<'_>, eyes: &mut Eyes) -> u32 {
+    let level = Level::Dram;
+    let Some(own) = &known.sides[side(level)] else { return 0 };
+    let block = own.model.block_pages();
+    let mut doubted = 0;
+    for _ in 0..DECODED_AGAIN {
+        let of = block_of(eyes.dice.below(page(known.ledger.notes.pages())), block);
+        if known.ledger.notes.is_confirmed(level, of) && known.doubt(level, of) {
+            doubted += 1;
+        }
+    }
+    doubted
+}
+
+/// What samples of pages of known codes have in common beyond the base.
+fn offset_of(table: &PatternTable, samples: &[CodedSample], noise_cycles: f32) -> f32 {
+    let mut sum = (0.0_f32, 0.0_f32);
+    for sample in samples {
+        let off = sample.cycles - table.latency_cycles(sample.code, sample.line);
+        if off.abs() < 4.0 * noise_cycles {
+            sum = (sum.0 + off, sum.1 + 1.0);
+        }
+    }
+    sum.0 / sum.1.max(1.0)
 }
 
 /// The samples of each page of the last look, which has kept them page by page.

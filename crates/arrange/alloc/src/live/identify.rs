@@ -6,8 +6,11 @@
 
 use super::answers::Identity;
 use super::batch::Progress;
-use super::classifier::{Classifier, Doing};
-use super::compare::{BLANK, COMPARED_SAMPLES, Weighing, measured, slope, some_of};
+use super::compare::{
+    BLANK, COMPARED_SAMPLES, LEAST_KNOWN, WORN_SLOPE, Weighing, measured, slope, some_of,
+};
+use super::eyes::{Eyes, Outcome};
+use super::known::Known;
 use super::look::Among;
 use super::notes::side;
 use super::timing::Timing;
@@ -17,11 +20,6 @@ use isochrone_units::{CoreId, Level};
 
 /// Pages of which nothing is known, from which a base is identified at least.
 const LEAST_PAGES: usize = 16;
-/// Known pages from which a base is identified, or measured anew, at least.
-pub(super) const LEAST_KNOWN: usize = 32;
-/// Share of what a base predicts that must be seen for it to be the one worn. Bases of other
-/// cores have 0.6 or less on the machines seen, often less than nothing.
-pub(super) const WORN_SLOPE: f32 = 0.75;
 /// Looks until a base that fits none is believed to be new.
 const LOOKS: u32 = 4;
 /// Looks at pages of which nothing is known until the likeliest base is taken, sure or not. One is
@@ -45,8 +43,8 @@ const AGAIN_NS: u64 = 100_000_000;
 /// An inquiry under way.
 #[derive(Debug)]
 pub(super) struct Inquiry {
-    pub(super) core: CoreId,
-    pub(super) level: Level,
+    core: CoreId,
+    level: Level,
     /// The base in which pages were decoded, if these are to say nothing: whatever base they were
     /// decoded in fits them.
     verifies: Option<u16>,
@@ -72,150 +70,114 @@ enum Stage {
     Weighing { base: usize, nats: [f32; BLIND_BASES] },
 }
 
-impl Classifier<'_> {
-    /// Finds the base that the core which runs this wears at each level that counts, at once, in a
-    /// millisecond or so each. `None` of a level where no base fits, or that does not follow the
-    /// pattern. [`Self::slice`] does the same by and by.
-    ///
-    /// # Errors
-    /// [`OsError`] where loads cannot be timed here.
-    pub fn identify(&mut self, timing: &mut impl Timing) -> Result<[Option<Identity>; 2], OsError> {
-        let begin = timing.now_ns();
-        let core = timing.core();
-        for level in Level::ALL {
-            if self.counts(level) {
-                self.begin_inquiry(core, level);
-                self.finish(timing)?;
-            }
-        }
-        self.stats.busy_ns += timing.now_ns() - begin;
-        let seat = self.seat(core).and_then(|seat| self.seats.get(seat));
-        Ok(seat.map_or([None; 2], |seat| seat.found))
-    }
+/// What comes after a stage: another one, or what was found.
+#[allow(clippy::large_enum_variant, reason = "nothing below malloc allocates, so no box")]
+enum Next {
+    Stage(Stage),
+    Found(Option<Identity>),
+}
 
-    pub(super) fn begin_inquiry(&mut self, core: CoreId, level: Level) {
-        self.look.clear();
-        let stage = Stage::Choosing;
+impl Inquiry {
+    /// Of a core at a level. With `verifies` it asks once more after the first pages were decoded in a
+    /// base that was guessed: the core may have moved meanwhile.
+    pub(super) const fn new(core: CoreId, level: Level, verifies: Option<u16>) -> Self {
         let nats = [0.0; BLIND_BASES];
-        self.doing =
-            Doing::Inquiring(Inquiry { core, level, verifies: None, looks: 0, nats, stage });
+        Self { core, level, verifies, looks: 0, nats, stage: Stage::Choosing }
     }
 
-    /// Asks once more after the first pages were decoded in a base that was guessed: the core may
-    /// have moved meanwhile.
-    pub(super) fn begin_verifying(&mut self, core: CoreId, level: Level, base: u16) {
-        self.begin_inquiry(core, level);
-        if let Doing::Inquiring(inquiry) = &mut self.doing {
-            inquiry.verifies = Some(base);
-        }
-    }
-
-    /// One step of an inquiry.
-    pub(super) fn inquire(
+    /// One step of it.
+    pub(super) fn step(
         &mut self,
+        (known, eyes): (&mut Known<'_>, &mut Eyes),
         timing: &mut impl Timing,
-        mut inquiry: Inquiry,
         until: u64,
-    ) -> Result<Progress, OsError> {
-        let (core, level) = (inquiry.core, inquiry.level);
-        match inquiry.stage {
+    ) -> Result<Outcome, OsError> {
+        let peers = matches!(self.stage, Stage::Peering);
+        let next = match &mut self.stage {
             Stage::Choosing => {
                 timing.abandon();
-                // What the atlas says of frames may be old, but is worth a look.
-                let known = inquiry.verifies.is_none() && self.choose_pages(core, level);
-                inquiry.stage = if known {
-                    Stage::Looking
-                } else if self.choose_any(core, level) {
-                    Stage::Peering
-                } else {
-                    self.end_inquiry(timing, &inquiry, None);
-                    return Ok(Progress::Done);
-                };
+                self.choose(known, eyes)
             }
-            Stage::Looking | Stage::Peering => match self.look_on(timing, level, until)? {
-                Progress::Done => {
-                    let peers = matches!(inquiry.stage, Stage::Peering);
-                    inquiry.looks += 1;
-                    inquiry.stage = if peers {
-                        self.look.sort();
-                        Stage::Weighing { base: 0, nats: [f32::NEG_INFINITY; BLIND_BASES] }
-                    } else {
-                        Stage::Comparing(BaseContest::new())
-                    };
+            Stage::Looking | Stage::Peering => {
+                match eyes.look_on(known, timing, self.level, until)? {
+                    Progress::Done => {}
+                    Progress::Paused => return Ok(Outcome::Paused),
+                    Progress::Elsewhere => return Ok(Outcome::Elsewhere),
+                    Progress::Stale => return Ok(Outcome::Stale),
                 }
-                Progress::Paused => {
-                    self.doing = Doing::Inquiring(inquiry);
-                    return Ok(Progress::Paused);
-                }
-                other => return Ok(other),
-            },
+                self.looks += 1;
+                Next::Stage(if peers {
+                    eyes.look.sort();
+                    Stage::Weighing { base: 0, nats: [f32::NEG_INFINITY; BLIND_BASES] }
+                } else {
+                    Stage::Comparing(BaseContest::new())
+                })
+            }
             Stage::Comparing(contest) => {
-                let Some(stage) = self.compare_next(timing, &inquiry, contest) else {
-                    return Ok(Progress::Done);
-                };
-                inquiry.stage = stage;
+                let contest = *contest;
+                self.compare_next(known, eyes, timing.tick_cycles(), contest)
             }
             Stage::Weighing { base, nats } => {
-                let Some(stage) = self.weigh_next(timing, &mut inquiry, base, nats) else {
-                    return Ok(Progress::Done);
-                };
-                inquiry.stage = stage;
+                let (base, nats) = (*base, *nats);
+                self.weigh_next(known, eyes, timing.tick_cycles(), (base, nats))
+            }
+        };
+        match next {
+            Next::Stage(stage) => self.stage = stage,
+            Next::Found(found) => {
+                self.end(known, timing.now_ns(), found);
+                return Ok(Outcome::Ended);
             }
         }
-        self.doing = Doing::Inquiring(inquiry);
-        Ok(Progress::Done)
+        Ok(Outcome::Again)
     }
 
-    /// Chooses pages to look at of which the codes are known: confirmed ones, else those of the
+    /// Chooses pages to look at: where nothing is to be verified such of known codes, else any.
+    fn choose(&self, known: &Known<'_>, eyes: &mut Eyes) -> Next {
+        // What the atlas says of frames may be old, but is worth a look.
+        if self.verifies.is_none() && self.choose_known(known, eyes) {
+            Next::Stage(Stage::Looking)
+        } else if eyes.begin(known, (self.core, self.level), (Among::Any, LEAST_PAGES)) {
+            Next::Stage(Stage::Peering)
+        } else {
+            Next::Found(None)
+        }
+    }
+
+    /// Chooses pages of which the codes are known: confirmed ones, else those of the
     /// atlas (which may be old, but are worth a look), else any where all are alike.
-    fn choose_pages(&mut self, core: CoreId, level: Level) -> bool {
-        let Some(own) = &self.sides[side(level)] else { return false };
-        let from_atlas = self.stats.from_atlas > 0 && own.failures == 0;
+    fn choose_known(&self, known: &Known<'_>, eyes: &mut Eyes) -> bool {
+        let Some(own) = &known.sides[side(self.level)] else { return false };
+        let from_atlas = known.ledger.stats.from_atlas > 0 && own.failures == 0;
         let alike = own.model.only_code.map(|code| (Among::Alike(code), LEAST_PAGES));
-        let known = from_atlas.then_some((Among::Known, LEAST_KNOWN));
-        [Some((Among::Confirmed, LEAST_KNOWN)), known, alike]
+        let noted = from_atlas.then_some((Among::Known, LEAST_KNOWN));
+        [Some((Among::Confirmed, LEAST_KNOWN)), noted, alike]
             .into_iter()
             .flatten()
-            .any(|among| self.look.begin((core, level), among, (&self.notes, &mut self.dice)))
-    }
-
-    fn choose_any(&mut self, core: CoreId, level: Level) -> bool {
-        let picks = (&self.notes, &mut self.dice);
-        self.look.begin((core, level), (Among::Any, LEAST_PAGES), picks)
-    }
-
-    /// Goes on with a look.
-    pub(super) fn look_on(
-        &mut self,
-        timing: &mut impl Timing,
-        level: Level,
-        until: u64,
-    ) -> Result<Progress, OsError> {
-        let Some(own) = &self.sides[side(level)] else { return Ok(Progress::Elsewhere) };
-        self.look.run(timing, (&self.notes, level, own.model.period), until)
+            .any(|among| eyes.begin(known, (self.core, self.level), among))
     }
 
     /// Compares known pages with one base more; after the last the base is known, or they are
-    /// looked at again. `None` when the inquiry has ended.
+    /// looked at again.
     fn compare_next(
-        &mut self,
-        timing: &impl Timing,
-        inquiry: &Inquiry,
+        &self,
+        known: &mut Known<'_>,
+        eyes: &mut Eyes,
+        tick: u32,
         mut contest: BaseContest,
-    ) -> Option<Stage> {
-        let level = inquiry.level;
-        let own = self.sides[side(level)].as_ref()?;
+    ) -> Next {
+        let Some(own) = &mut known.sides[side(self.level)] else { return Next::Found(None) };
         if let Some(base) = own.model.bases().get(contest.compared()) {
             let mut room = [BLANK; COMPARED_SAMPLES];
-            contest.add(base, some_of(self.look.samples(), &mut room), own.model.noise());
-            return Some(Stage::Comparing(contest));
+            contest.add(base, some_of(eyes.look.samples(), &mut room), own.model.noise());
+            return Next::Stage(Stage::Comparing(contest));
         }
+        let window = eyes.look.window(tick);
+        let samples = eyes.look.samples();
         let identity = contest.best().and_then(|found| {
-            let window = self.look.window(timing.tick_cycles());
-            let own = self.sides[side(level)].as_ref()?;
             let table = own.model.bases().get(found.index)?;
             // A base that says the same of all these pages fits as well as any.
-            let fits = slope(table, self.look.samples(), window);
+            let fits = slope(table, samples, window);
             fits.is_none_or(|fit| fit.slope >= WORN_SLOPE).then(|| Identity {
                 base: u16::try_from(found.index).unwrap_or(0),
                 error: found.error,
@@ -223,120 +185,97 @@ impl Classifier<'_> {
                 is_new: false,
             })
         });
-        if identity.is_none() && inquiry.looks < LOOKS {
-            return Some(Stage::Choosing);
+        if identity.is_none() && self.looks < LOOKS {
+            return Next::Stage(Stage::Choosing);
         }
-        let identity = identity.or_else(|| self.measure_base(timing.tick_cycles(), level));
-        self.end_inquiry(timing, inquiry, identity);
-        None
-    }
-
-    /// The base as it was just seen, where it fits none.
-    fn measure_base(&mut self, tick: u32, level: Level) -> Option<Identity> {
-        if self.look.samples().is_empty() {
-            return None;
-        }
-        let window = self.look.window(tick);
-        let own = self.sides[side(level)].as_mut()?;
-        let table = measured(&own.model, self.look.samples(), window)?;
-        let base = own.model.keep(table);
-        Some(Identity { base, error: 0.0, from_known_pages: true, is_new: true })
+        Next::Found(identity.or_else(|| {
+            // The base as it was just seen, where it fits none.
+            let table = measured(&own.model, samples, window).filter(|_| !samples.is_empty())?;
+            let base = own.model.keep(table);
+            Some(Identity { base, error: 0.0, from_known_pages: true, is_new: true })
+        }))
     }
 
     /// Weighs some pages of which nothing is known under a base; after the last base the likeliest
-    /// one is taken, or pages are looked at again. `None` when the inquiry has ended.
+    /// one is taken, or pages are looked at again.
     fn weigh_next(
         &mut self,
-        timing: &impl Timing,
-        inquiry: &mut Inquiry,
-        base: usize,
-        mut nats: [f32; BLIND_BASES],
-    ) -> Option<Stage> {
-        let (core, level) = (inquiry.core, inquiry.level);
-        let own = self.sides[side(level)].as_ref()?;
-        let table = own.model.bases().get(base).filter(|_| base < BLIND_BASES);
-        if let Some(table) = table {
-            let best = inquiry.nats.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            if inquiry.nats[base] < best - OUT_NATS {
-                return Some(Stage::Weighing { base: base + 1, nats });
+        known: &Known<'_>,
+        eyes: &mut Eyes,
+        tick: u32,
+        (base, mut nats): (usize, [f32; BLIND_BASES]),
+    ) -> Next {
+        let (core, level) = (self.core, self.level);
+        let Some(own) = &known.sides[side(level)] else { return Next::Found(None) };
+        if let Some(table) = own.model.bases().get(base).filter(|_| base < BLIND_BASES) {
+            let best = self.nats.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            if self.nats[base] < best - OUT_NATS {
+                return Next::Stage(Stage::Weighing { base: base + 1, nats });
             }
-            if self.weighing.is_none() {
-                let window = self.look.window(timing.tick_cycles());
-                let own = self.sides[side(level)].as_ref()?;
-                self.weighing = Weighing::new(&own.model, table, self.look.samples(), window);
+            if eyes.weighing.is_none() {
+                let window = eyes.look.window(tick);
+                eyes.weighing = Weighing::new(&own.model, table, eyes.look.samples(), window);
             }
-            let whole = match &mut self.weighing {
-                Some(weighing) => weighing.go_on(self.look.samples()),
+            let whole = match &mut eyes.weighing {
+                Some(weighing) => weighing.go_on(eyes.look.samples()),
                 None => Some(f32::NEG_INFINITY),
             };
-            let Some(evidence) = whole else { return Some(Stage::Weighing { base, nats }) };
-            self.weighing = None;
-            let last = self.atlas.core_base(core, level);
+            let Some(evidence) = whole else {
+                return Next::Stage(Stage::Weighing { base, nats });
+            };
+            eyes.weighing = None;
+            let last = known.atlas.core_base(core, level);
             nats[base] = evidence + if last == Some(base) { WORN_LAST_NATS } else { 0.0 };
-            return Some(Stage::Weighing { base: base + 1, nats });
+            return Next::Stage(Stage::Weighing { base: base + 1, nats });
         }
-        let found = self.likeliest(level, &nats);
+        let found = likeliest(known, level, &nats);
         let sure = found.is_some_and(|found| found.error < SURE);
-        if !sure && inquiry.looks < BLIND_LOOKS && self.look.has_room() {
-            inquiry.nats = nats;
-            self.look.again(core, level, &mut self.dice);
-            return Some(Stage::Peering);
+        if !sure && self.looks < BLIND_LOOKS && eyes.look.has_room() {
+            self.nats = nats;
+            eyes.look.again(core, level, &mut eyes.dice);
+            return Next::Stage(Stage::Peering);
         }
-        self.end_inquiry(timing, inquiry, found);
-        None
+        Next::Found(found)
     }
 
-    fn likeliest(&self, level: Level, nats: &[f32; BLIND_BASES]) -> Option<Identity> {
-        let own = self.sides[side(level)].as_ref()?;
-        let bases = own.model.bases();
-        let best = (0..nats.len()).max_by(|a, b| nats[*a].total_cmp(&nats[*b]))?;
-        let worn = bases.get(best)?;
-        // Bases that predict the same, if pages had other keys, are as good: what is decoded in one
-        // of them is right for this core.
-        let differs = |place: usize| {
-            let near = nats[place] - nats[best] > NEGLIGIBLE_NATS;
-            near && place != best && !own.model.are_twins(worn, &bases[place])
-        };
-        let others = (0..bases.len().min(nats.len()))
-            .filter(|place| differs(*place))
-            .fold(0.0, |sum, place| sum + libm::expf(nats[place] - nats[best]));
-        Some(Identity {
-            base: u16::try_from(best).ok()?,
-            error: others / (1.0 + others),
-            from_known_pages: false,
-            is_new: false,
-        })
-    }
-
-    /// Notes what a core wears.
-    fn end_inquiry(&mut self, timing: &impl Timing, inquiry: &Inquiry, found: Option<Identity>) {
-        let (core, level, place) = (inquiry.core, inquiry.level, side(inquiry.level));
-        if let Some(base) = inquiry.verifies {
-            if found.is_none_or(|found| self.is_same(level, base, found.base)) {
-                return self.prove(core, level);
+    /// Notes what the core wears.
+    fn end(&self, known: &mut Known<'_>, now_ns: u64, found: Option<Identity>) {
+        let (core, level) = (self.core, self.level);
+        if let Some(base) = self.verifies {
+            if found.is_none_or(|found| is_same(known, level, base, found.base)) {
+                return known.prove(core, level);
             }
-            self.lose_level(core, level);
+            known.lose_level(core, level);
         }
-        let Some(seat) = self.seat(core) else { return };
-        let seat = &mut self.seats[seat];
-        let base = found.map(|identity| identity.base);
-        if seat.worn[place].is_some_and(|before| Some(before) != base) {
-            self.stats.moves += 1;
-        }
-        seat.worn[place] = base;
-        seat.proven[place] = found.is_some_and(|identity| identity.from_known_pages);
-        seat.found[place] = found;
-        seat.ask_at_ns[place] = timing.now_ns() + AGAIN_NS;
-        self.changes = self.changes.wrapping_add(1);
-        if self.judge_count == 0 {
-            (self.judges[0], self.judge_count) = (core, 1);
-        }
-        self.judge();
+        known.wear(core, level, found, now_ns + AGAIN_NS);
     }
+}
 
-    /// Whether pages cannot tell two bases apart.
-    fn is_same(&self, level: Level, a: u16, b: u16) -> bool {
-        let Some(own) = &self.sides[side(level)] else { return true };
-        a == b || own.model.are_twins(own.model.base(a), own.model.base(b))
-    }
+/// The base under which pages of unknown codes are likeliest.
+fn likeliest(known: &Known<'_>, level: Level, nats: &[f32; BLIND_BASES]) -> Option<Identity> {
+    let own = known.sides[side(level)].as_ref()?;
+    let bases = own.model.bases();
+    let best = (0..nats.len()).max_by(|a, b| nats[*a].total_cmp(&nats[*b]))?;
+    let worn = bases.get(best)?;
+    // Bases that predict the same, if pages had other keys, are as good: what is decoded in one
+    // of them is right for this core.
+    let differs = |place: usize| {
+        let near = nats[place] - nats[best] > NEGLIGIBLE_NATS;
+        near && place != best && !own.model.are_twins(worn, &bases[place])
+    };
+    let others = (0..bases.len().min(nats.len()))
+        .filter(|place| differs(*place))
+        .fold(0.0, |sum, place| sum + libm::expf(nats[place] - nats[best]));
+    Some(Identity {
+        base: u16::try_from(best).ok()?,
+        error: others / (1.0 + others),
+        from_known_pages: false,
+        is_new: false,
+    })
+}
+
+/// Whether pages cannot tell two bases apart.
+fn is_same(known: &Known<'_>, level: Level, a: u16, b: u16) -> bool {
+    let Some(own) = &known.sides[side(level)] else { return true };
+    a == b || own.model.are_twins(own.model.base(a), own.model.base(b))
 }

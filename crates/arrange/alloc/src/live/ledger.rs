@@ -3,67 +3,39 @@
 //!
 //! It only keeps book: nothing is timed here, and nothing is decided but whether a page has news.
 
-use super::answers::Event;
-use super::classifier::Classifier;
-use super::notes::side;
-use super::number::{index, page};
-use super::stream::Decoded;
-use super::timing::Timing;
-use isochrone_atlas::Code;
+use super::answers::{Event, Stats};
+use super::notes::{Notes, Queue};
+use super::number::index;
+use isochrone_os::OsError;
 use isochrone_units::{Level, PageAddr};
 
-impl Classifier<'_> {
-    /// Takes note of all pages of the arena below `end`. Those whose frames the atlas knows have
-    /// their codes from it.
-    pub fn add(&mut self, timing: &impl Timing, end: usize) {
-        const TOGETHER: usize = 64;
-        let first = self.notes.pages();
-        self.notes.extend(end);
-        for begin in (first..self.notes.pages()).step_by(TOGETHER) {
-            let count = TOGETHER.min(self.notes.pages() - begin);
-            let mut frames = [None; TOGETHER];
-            timing.frames(PageAddr(begin as u64), &mut frames[..count]);
-            for (of, frame) in (page(begin)..).zip(&frames[..count]) {
-                self.notes.set_frame(of, *frame);
-                self.ask_atlas(of, *frame);
-            }
-        }
-        if self.sides.iter().all(Option::is_none) {
-            (first..self.notes.pages()).for_each(|of| self.yield_page(page(of)));
-        }
-    }
+/// In an entry of the events: the page was given another frame.
+const REPLACED: u32 = 1;
 
-    /// Takes a page's codes from the atlas, if that has its frame at every level that counts.
-    pub(super) fn ask_atlas(&mut self, of: u32, frame: Option<u64>) {
-        let Some(frame) = frame else { return };
-        let mut found = [None; 2];
-        for (place, own) in self.sides.iter().enumerate() {
-            let Some(own) = own else { continue };
-            if own.model.block_pages() > 1 {
-                return;
-            }
-            let code = self.atlas.code(PageAddr(frame), own.model.level);
-            let Some(code) = code.filter(|code| *code != Code::UNKNOWN) else { return };
-            found[place] = Some(code);
-        }
-        for (own, code) in self.sides.iter_mut().zip(found) {
-            if let (Some(own), Some(code)) = (own, code) {
-                self.notes.set_code(own.model.level, of, code, own.model.period);
-                own.fresh.push(of);
-            }
-        }
-        self.stats.from_atlas += 1;
+/// Notes on pages, what is still to be told of them, and how many there were.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    pub(super) notes: Notes,
+    events: Queue,
+    pub(super) stats: Stats,
+}
+
+impl Ledger {
+    pub(super) fn new(pages_max: usize) -> Result<Self, OsError> {
+        Ok(Self {
+            notes: Notes::new(pages_max)?,
+            events: Queue::new(2 * pages_max)?,
+            stats: Stats::default(),
+        })
     }
 
     /// Whether there is an event to be taken.
-    #[must_use]
-    pub const fn has_events(&self) -> bool {
+    pub(super) const fn has_events(&self) -> bool {
         self.events.len() > 0
     }
 
     /// The next page that is ready, or was given another frame.
-    pub fn next_event(&mut self) -> Option<Event> {
-        const REPLACED: u32 = 1;
+    pub(super) fn next_event(&mut self) -> Option<Event> {
         let entry = self.events.pop()?;
         let (of, kind) = (entry / 2, entry % 2);
         let address = PageAddr(u64::from(of));
@@ -76,32 +48,13 @@ impl Classifier<'_> {
         })
     }
 
-    /// Notes the code of a block. A page that was ready and has another code now was given another
-    /// frame.
-    pub(super) fn take_decoded(&mut self, level: Level, decoded: Decoded) {
-        let Some(own) = &mut self.sides[side(level)] else { return };
-        let (block, period) = (own.model.block_pages(), own.model.period);
-        let first = decoded.first;
-        let doubted = self.notes.is_doubted(level, first);
-        let before = self.notes.code(level, first);
-        if doubted && decoded.code == Code::UNKNOWN {
-            // It could not be told: what is known stays.
-            return self.notes.set_doubted(level, first, false);
-        }
-        self.notes.set_code(level, first, decoded.code, period);
-        let changed = doubted && self.notes.code(level, first) != before;
-        for of in (first..).take(block) {
-            self.notes.set_doubted(level, of, false);
-            if changed {
-                self.replaced(of);
-            }
-        }
-        let Some(own) = &mut self.sides[side(level)] else { return };
-        if !doubted || changed {
-            (first..).take(block).for_each(|of| {
-                own.fresh.push(of);
-            });
-        }
+    /// A page's code at a level was confirmed, or that it has none.
+    pub(super) fn confirm(&mut self, level: Level, of: u32) {
+        let decoded = self.notes.is_known(level, of);
+        self.notes.confirm(level, of);
+        self.stats.confirmed += u64::from(decoded);
+        self.stats.undecodable += u64::from(!decoded);
+        self.yield_page(of);
     }
 
     /// Tells that a page was given another frame.
@@ -110,7 +63,7 @@ impl Classifier<'_> {
             self.notes.set_yielded(of, false);
             // What is told of it from here on comes after this.
             self.notes.set_told(of, true);
-            self.events.push(of * 2 + 1);
+            self.events.push(of * 2 + REPLACED);
             self.stats.replaced += 1;
         }
     }

@@ -16,7 +16,7 @@ use isochrone_os::table::{Stack, Table};
 use isochrone_units::{CoreId, Level, LineAddr};
 
 /// Pages in the window: one step of the arena.
-pub(super) const WINDOW: usize = 512;
+const WINDOW: usize = 512;
 /// Bytes that decoding one level takes, at most.
 const BUDGET: usize = 1 << 20;
 /// Bases of other cores that codes are judged by too.
@@ -70,13 +70,8 @@ struct Queues {
 }
 
 impl Stream {
-    pub(super) fn new(
-        model: &LevelModel,
-        pages_max: usize,
-        seed: u64,
-        window: usize,
-    ) -> Result<Self, OsError> {
-        let layout = layout(window, model.classes(), model.period.lines());
+    pub(super) fn new(model: &LevelModel, pages_max: usize, seed: u64) -> Result<Self, OsError> {
+        let layout = layout(WINDOW, model.classes(), model.period.lines());
         let engine = Engine::new(layout, tables(&layout)?).ok_or(OsError {
             what: "cannot decode a level",
             errno: 22,
