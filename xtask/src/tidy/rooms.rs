@@ -34,7 +34,6 @@ const ENVIRONMENT: &[Room] = &[
     ("crates/use/console/build", "what cargo tells a build script"),
     ("crates/use/cli/src/main", "words of the command line before they are parsed"),
     ("crates/use/capi/src/atlas", "where atlases lie"),
-    ("crates/arrange/alloc/src/live/versus", "how long a comparison of decoders is"),
     ("crates/arrange/mpi/src/config", "the library's own variables, and the launcher's"),
     ("crates/ground/os/src/rseq", "a test asks what glibc was told"),
     ("crates/ground/report/examples", "where a gallery goes"),

@@ -18,9 +18,10 @@ const TUPLES: &[(&str, usize)] = &[
     ("crates/arrange/alloc/src/live/compare.rs", 2),
     ("crates/arrange/alloc/src/live/level.rs", 1),
     ("crates/arrange/alloc/src/live/look.rs", 5),
-    ("crates/arrange/alloc/src/live/one.rs", 3),
-    ("crates/arrange/alloc/src/live/stream.rs", 1),
-    ("crates/arrange/cla/src/live/agreed.rs", 1),
+    ("crates/arrange/alloc/src/live/confirm.rs", 2),
+    ("crates/arrange/alloc/src/live/epoch.rs", 1),
+    ("crates/arrange/alloc/src/live/identify.rs", 2),
+    ("crates/arrange/alloc/src/live/stream.rs", 2),
     ("crates/arrange/cla/src/live/measure.rs", 2),
     ("crates/arrange/cla/src/live/sort.rs", 5),
     ("crates/arrange/cla/src/live/windows.rs", 1),
@@ -29,6 +30,7 @@ const TUPLES: &[(&str, usize)] = &[
     ("crates/atlas/decode/src/engine/prepare.rs", 2),
     ("crates/atlas/decode/src/engine/weigh.rs", 3),
     ("crates/atlas/decode/src/offset.rs", 3),
+    ("crates/atlas/decode/src/rows.rs", 1),
     ("crates/ground/report/src/scale.rs", 2),
 ];
 

@@ -10,8 +10,8 @@ pub(crate) struct Call {
     pub(crate) warm: Vec<Recorded>,
 }
 
-/// Every call of a ring between two ranks, with rank 0 as the root and over 64-bit integers: of the plan that such a team
-/// chooses by itself. A ring has been gone round twice before.
+/// Every call of a ring between two ranks, with rank 0 as the root and over 64-bit integers: of the plan that such a
+/// team chooses by itself. A ring has been gone round twice before.
 pub(crate) fn ring(kind: Kind, bytes: usize) -> Result<Vec<Call>> {
     let mut team = Team::threads(2, &Settings::default())?;
     let plan = team[0].plan(kind, Rank(0), bytes)?;

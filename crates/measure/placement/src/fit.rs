@@ -19,7 +19,7 @@ pub(super) enum Effort {
 /// Items in a space, with the line from distance to latency.
 #[derive(Clone, Debug)]
 pub(super) struct Fit {
-    /// Where.
+    /// The ring or grid that items lie in.
     pub(super) space: Space,
     /// The cell of each item.
     pub(super) cells: Vec<usize>,

@@ -66,7 +66,8 @@ const LOCAL_CYCLES: f64 = 5.0;
 pub fn measured(contents: &Contents) -> Result<Table> {
     let cores = cores(contents)?;
     memory_ns(contents).context("the atlas has no DRAM latency")?;
-    // An atlas of an older version has no groups and no fits beside its description, and has them when it is written anew.
+    // An atlas of an older version has no groups and no fits beside its description, and has them when it is written
+    // anew.
     let bytes = encode(contents).context("the atlas cannot be read as one of this version")?;
     let atlas = Atlas::open(&bytes)?;
     let local_ns = contents.clock.ns(LOCAL_CYCLES);

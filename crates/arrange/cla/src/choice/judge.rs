@@ -40,9 +40,9 @@ impl<'a> Judge<'a> {
         &self.costs
     }
 
-    /// One call by itself, lines as earlier calls leave them, with some options: the mean of some simulated runs, and of
-    /// broadcasts what a parent's look at acknowledgements adds in the mean; ns. `None` where there is no such plan, it
-    /// cannot be simulated, or takes more than `most_ns`.
+    /// One call by itself, lines as earlier calls leave them, with some options: the mean of some simulated runs, and
+    /// of broadcasts what a parent's look at acknowledgements adds in the mean; ns. `None` where there is no such
+    /// plan, it cannot be simulated, or takes more than `most_ns`.
     pub(super) fn ns(&mut self, options: Options, most_ns: f64) -> Option<f64> {
         self.mean_ns(options, SEEDS, most_ns)
     }
@@ -134,7 +134,8 @@ fn calls(collective: Collective, ring: u64, chunks: u64) -> Vec<u64> {
     let call = match (ring, chunks) {
         (8.., 1) => 2 * ring + 3,
         (16.., 2) => ring + 2,
-        // It acknowledges: each call of such a ring does, or looks. What the one before it looks for, the earliest has said.
+        // It acknowledges: each call of such a ring does, or looks. What the one before it looks for, the earliest has
+        // said.
         (8, 2) => ring + 1,
         _ => return (0..=ring + 1).collect(),
     };

@@ -102,12 +102,12 @@ fn best(usual: &Plan, costs: &LineCosts, known: &Known) -> Option<Entry> {
     let mut judge = Judge::new(usual, costs, options.chunk_lines)?;
     let (before, worth) = worth_simulating(usual, judge.costs(), known);
     if usual.collective() == Collective::Allgather {
-        return surely_better(worth, before, (usual, known));
+        return surely_better(worth, before, usual, known);
     }
     let flows = variants(Entry::USUAL, usual).iter().any(|of| of.chunk_lines.is_some());
-    let shaped = shaped_options(worth, (usual, &known.groups));
+    let shaped = shaped_options(worth, usual, &known.groups);
     let shaped = if options.shape == Shape::Exchange {
-        hopeful(shaped, &mut judge, (usual, known))
+        hopeful(shaped, &mut judge, usual, known)
     } else {
         shaped
     };
@@ -118,7 +118,7 @@ fn best(usual: &Plan, costs: &LineCosts, known: &Known) -> Option<Entry> {
     let before = Way { entry: Entry::USUAL, options: options.clone(), ns };
     let most_ns = ns * (1.0 - known.error);
     let shaped = best_shape(shaped, &mut judge, most_ns).unwrap_or(before.clone());
-    let varied = best_variant((usual, costs), known, &judge, [&before, &shaped]);
+    let varied = best_variant(usual, costs, known, &judge, &before, &shaped);
     Some(varied.unwrap_or(shaped.entry))
 }
 
@@ -127,7 +127,8 @@ fn best(usual: &Plan, costs: &LineCosts, known: &Known) -> Option<Entry> {
 fn surely_better(
     worth: Vec<Sketched>,
     before: Sketch,
-    (usual, known): (&Plan, &Known),
+    usual: &Plan,
+    known: &Known,
 ) -> Option<Entry> {
     let sure = worth.into_iter().find(|one| one.sketch.surely_gains(before, known.error))?;
     let fits = sure.entry.with_shape(usual, &known.groups, sure.shape).is_some();
@@ -135,10 +136,7 @@ fn surely_better(
 }
 
 /// The options of the shapes that are simulated.
-fn shaped_options(
-    worth: Vec<Sketched>,
-    (usual, groups): (&Plan, &Groups),
-) -> Vec<(Entry, Options)> {
+fn shaped_options(worth: Vec<Sketched>, usual: &Plan, groups: &Groups) -> Vec<(Entry, Options)> {
     let options = worth.into_iter().filter_map(|Sketched { entry, shape, .. }| {
         let options = entry.with_shape(usual, groups, shape)?;
         (options != *usual.options()).then_some((entry, options))
@@ -151,7 +149,8 @@ fn shaped_options(
 fn hopeful(
     shaped: Vec<(Entry, Options)>,
     judge: &mut Judge<'_>,
-    (usual, known): (&Plan, &Known),
+    usual: &Plan,
+    known: &Known,
 ) -> Vec<(Entry, Options)> {
     if shaped.is_empty() {
         return shaped;
@@ -183,14 +182,16 @@ fn best_shape(
     best
 }
 
-/// The best of the chosen shape with other chunks or acknowledgements, if it is better than with the usual ones, and gains
-/// more than the error. What its first chunks take is sketched by what they take with the usual ones; only the best is
-/// simulated.
+/// The best of the chosen shape with other chunks or acknowledgements, if it is better than with the usual ones, and
+/// gains more than the error. What its first chunks take is sketched by what they take with the usual ones; only the
+/// best is simulated.
 fn best_variant(
-    (usual, costs): (&Plan, &LineCosts),
+    usual: &Plan,
+    costs: &LineCosts,
     known: &Known,
     judge: &Judge<'_>,
-    [before, shaped]: [&Way; 2],
+    before: &Way,
+    shaped: &Way,
 ) -> Option<Entry> {
     let collective = usual.collective();
     let sketch = |options: &Options, costs: &LineCosts| {

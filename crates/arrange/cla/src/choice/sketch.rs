@@ -99,8 +99,8 @@ fn all_others_ns(costs: &LineCosts, rank: usize) -> f64 {
     others.map(|other| costs.pair(other, rank).transfer_ns).sum()
 }
 
-/// Rounds of an exchange: in each, a rank hears from the one that `other` says of it, of a distance that doubles, and of
-/// how many ranks there are.
+/// Rounds of an exchange: in each, a rank hears from the one that `other` says of it, of a distance that doubles, and
+/// of how many ranks there are.
 fn rounds_ns(costs: &LineCosts, other: impl Fn(usize, usize, usize) -> Option<usize>) -> f64 {
     let count = costs.cores();
     let mut ready = vec![0.0_f64; count];
@@ -160,11 +160,11 @@ fn written_ns(tree: &Tree, rank: Rank, groups: &[u16], costs: &LineCosts) -> f64
         .iter()
         .enumerate()
         .filter(|(n, child)| children[..*n].iter().all(|before| group(*before) != group(**child)));
-    firsts.map(|(_, child)| back_ns(tree, (rank, *child), groups, costs)).sum()
+    firsts.map(|(_, child)| back_ns(tree, rank, *child, groups, costs)).sum()
 }
 
 /// What `rank` takes to have the line back that the group of `first` polls, one of its children.
-fn back_ns(tree: &Tree, (rank, first): (Rank, Rank), groups: &[u16], costs: &LineCosts) -> f64 {
+fn back_ns(tree: &Tree, rank: Rank, first: Rank, groups: &[u16], costs: &LineCosts) -> f64 {
     let group = |rank: Rank| groups.get(rank.index());
     let sharers = tree.children(rank).iter().filter(|other| group(**other) == group(first));
     let each = sharers.enumerate().map(|(n, &of)| {
@@ -190,7 +190,7 @@ fn down_ns(tree: &Tree, groups: &[u16], costs: &LineCosts, polled: bool) -> f64 
         for &child in tree.children(rank) {
             if !lines.iter().any(|(known, _)| *known == group(child)) {
                 if polled || rank != tree.root() {
-                    now += back_ns(tree, (rank, child), groups, costs);
+                    now += back_ns(tree, rank, child, groups, costs);
                 }
                 lines.push((group(child), now));
             }
@@ -204,8 +204,8 @@ fn down_ns(tree: &Tree, groups: &[u16], costs: &LineCosts, polled: bool) -> f64 
     last
 }
 
-/// Up to the root. Flags alone that lie on lines of their own are polled together (`flags`); what is read of messages is
-/// combined in between.
+/// Up to the root. Flags alone that lie on lines of their own are polled together (`flags`); what is read of messages
+/// is combined in between.
 fn up_ns(tree: &Tree, costs: &LineCosts, flags: bool) -> f64 {
     let mut ready = vec![0.0_f64; usize::from(tree.ranks())];
     let overlapped = costs.added.overlapped_ack_ns.filter(|_| flags);

@@ -30,7 +30,7 @@ impl Team {
         if self.ranks() < RANKS_LEAST || !choice::is_chosen(usual.collective()) {
             return Ok(usual);
         }
-        let entry = self.entry(chooser, (kind, class(bytes), root), &usual)?;
+        let entry = self.entry(chooser, kind, class(bytes), root, &usual)?;
         if entry == Entry::USUAL {
             return Ok(usual);
         }
@@ -51,7 +51,9 @@ impl Team {
     fn entry(
         &mut self,
         chooser: Rank,
-        (kind, class, root): (Kind, usize, Rank),
+        kind: Kind,
+        class: usize,
+        root: Rank,
         usual: &Plan,
     ) -> Result<Entry, TeamError> {
         let area = std::sync::Arc::clone(self.area());

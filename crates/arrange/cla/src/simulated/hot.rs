@@ -9,7 +9,8 @@ use std::ops::Range;
 use super::{Model, SimulateError, same_ranks, steps, stuck, usable};
 use crate::program::Recorded;
 
-/// Calls that after one run are by such a part beyond what they may take are given up, after two by half of it, and so on.
+/// Calls that after one run are by such a part beyond what they may take are given up, after two by half of it, and so
+/// on.
 const GIVEN_UP: f64 = 0.3;
 
 /// Simulates calls on the cores of one machine.
@@ -37,9 +38,9 @@ impl Hot {
         })
     }
 
-    /// The mean time under these seeds of the last of `calls`, after the others under the first of them, each begun when
-    /// all ranks have ended the one before, on lines that are in memory at first; ns. `None` where it is more than
-    /// `most_ns`, or so much more after the first runs that it is given up, and without a call or a seed.
+    /// The mean time under these seeds of the last of `calls`, after the others under the first of them, each begun
+    /// when all ranks have ended the one before, on lines that are in memory at first; ns. `None` where it is more
+    /// than `most_ns`, or so much more after the first runs that it is given up, and without a call or a seed.
     ///
     /// # Errors
     /// As [`simulate`](super::simulate).

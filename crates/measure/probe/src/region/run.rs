@@ -1,8 +1,8 @@
 //! Runs a region plan: every core chases through every region's buffer, in rounds of shuffled
 //! order, until the cells are sure enough.
 //!
-//! A cell is the median over chases of nanoseconds a load, of those in which nobody took the core away. Generic over [`RegionTarget`], so the
-//! same code runs on real regions and on modelled ones.
+//! A cell is the median over chases of nanoseconds a load, of those in which nobody took the core away. Generic over
+//! [`RegionTarget`], so the same code runs on real regions and on modelled ones.
 
 use isochrone_atlas_store::contents::{DriftEvent, RegionMap};
 use isochrone_stats::{Summary, derive_seed, rng, shuffle, unlengthened};

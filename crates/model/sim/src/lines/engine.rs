@@ -153,8 +153,8 @@ impl Engine {
     }
 
     /// [`Run::makespan_ns`] of one program under each of these seeds instead of that of `jitter`, every time on the
-    /// lines as they are now. It ends where the sum of so many runs, from 1 on, exceeds what `most_ns` says of them, and
-    /// has fewer numbers then: that others are shorter is known in less time.
+    /// lines as they are now. It ends where the sum of so many runs, from 1 on, exceeds what `most_ns` says of them,
+    /// and has fewer numbers then: that others are shorter is known in less time.
     ///
     /// # Errors
     /// [`Stuck`] when a core waits for ever.

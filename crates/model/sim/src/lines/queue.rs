@@ -5,8 +5,8 @@ use super::world::Event;
 /// The turn of an event among those of its moment, and where it is.
 type Entry = (u64, u32);
 
-/// Events that are to take place, by moments. Costs are few numbers, so there are few moments at a time, and nearly half
-/// of all events take place at the one at which they are caused.
+/// Events that are to take place, by moments. Costs are few numbers, so there are few moments at a time, and nearly
+/// half of all events take place at the one at which they are caused.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
     /// The moment of the event that was taken last.

@@ -1,5 +1,5 @@
-//! What a new atlas may replace: one of this machine that has no more, and nothing of a better grade. Anything else stays, and the new one
-//! goes beside it.
+//! What a new atlas may replace: one of this machine that has no more, and nothing of a better grade. Anything else
+//! stays, and the new one goes beside it.
 
 use std::path::{Path, PathBuf};
 
