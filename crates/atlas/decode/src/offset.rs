@@ -336,7 +336,8 @@ impl Offset {
 /// The window around the median in which values count: outside of it are interrupts, and lines that
 /// were not where they had been put. Takes every second, third ... value where there are many; reorders
 /// and overwrites `values`. Everything is kept of an empty batch.
-pub(crate) fn keep_window(values: &mut [f64], tick: u32) -> (f64, f64) {
+#[must_use]
+pub fn keep_window(values: &mut [f64], tick: u32) -> (f64, f64) {
     if values.is_empty() {
         return (f64::NEG_INFINITY, f64::INFINITY);
     }

@@ -8,7 +8,7 @@
 //! to the scores of all codes ([`Scores`]), in runs that become vector code; after them few codes are
 //! left, and a page keeps these alone ([`Shortlist`]). The caller gives the memory; nothing here allocates.
 
-use isochrone_atlas::{Codebook, PENALTY_ENTRIES, Penalties, TABLE_ENTRIES};
+use isochrone_atlas::{Codebook, PENALTY_ENTRIES, PatternTable, Penalties, TABLE_ENTRIES};
 
 use core::ops::Range;
 
@@ -61,6 +61,7 @@ pub struct RowHead {
     buckets_a_cycle: f32,
     buckets: usize,
     mask: u8,
+    arrangements: Arrangements,
     units: Units,
     /// Units in a nat.
     a_nat: f32,
@@ -81,10 +82,56 @@ struct Extent {
     step_cycles: f32,
     buckets: usize,
     codes: usize,
+    arrangements: Arrangements,
+}
+
+/// Which of a line's lowest bits change the order of a row: where lines come in groups that are all alike, or
+/// all lines are, there are fewer rows.
+#[derive(Clone, Copy, Debug)]
+struct Arrangements {
+    /// Bits that matter.
+    mask: usize,
+    /// How many there are: a power of two, [`RUN`] at most.
+    count: usize,
+}
+
+impl Arrangements {
+    const ALL: Self = Self { mask: RUN - 1, count: RUN };
+
+    /// Of a base. Coarse rows have all of them whatever the base is: their step follows from their bytes.
+    fn of(values: &[f32], units: Units) -> Self {
+        let Units::Fine = units else { return Self::ALL };
+        let differs = |bit: usize| {
+            let pairs =
+                values.iter().enumerate().filter_map(|(i, a)| Some((a, values.get(i ^ bit)?)));
+            pairs.into_iter().any(|(a, b)| a.to_bits() != b.to_bits())
+        };
+        let mask = [1, 2, 4].into_iter().filter(|bit| differs(*bit)).sum::<usize>();
+        Self { mask, count: 1 << mask.count_ones() }
+    }
+
+    /// The number of the arrangement of a line.
+    const fn place(self, low: usize) -> usize {
+        let (mut place, mut next, mut bit) = (0, 1, 1);
+        while bit < RUN {
+            if self.mask & bit != 0 {
+                place += if low & bit != 0 { next } else { 0 };
+                next *= 2;
+            }
+            bit *= 2;
+        }
+        place
+    }
+}
+
+/// Arrangements of the rows of a base, counted finely: what they take is in proportion to it.
+#[must_use]
+pub fn arrangements(table: &PatternTable) -> usize {
+    Arrangements::of(&table.values()[..table.codes()], Units::Fine).count
 }
 
 impl Extent {
-    fn of(book: &Codebook, step_cycles: f32) -> Self {
+    fn of(book: &Codebook, step_cycles: f32, units: Units) -> Self {
         let values = || book.answers().iter().map(|code| book.values()[usize::from(*code)]);
         let reach = book.penalties().step_cycles * MIDDLE;
         let low = values().fold(f32::INFINITY, f32::min) - reach;
@@ -100,11 +147,13 @@ impl Extent {
         }
         let last = book.answers().last().map_or(0, |code| usize::from(*code));
         let codes = (last + 1).next_multiple_of(GROUP).max(book.period().lines());
-        Self { first_cycles: low, step_cycles, buckets, codes }
+        let known = book.values().iter().take_while(|value| value.is_finite()).count();
+        let arrangements = Arrangements::of(&book.values()[..known], units);
+        Self { first_cycles: low, step_cycles, buckets, codes, arrangements }
     }
 
     const fn bytes(&self) -> usize {
-        self.buckets * self.codes * RUN
+        self.buckets * self.codes * self.arrangements.count
     }
 }
 
@@ -118,6 +167,7 @@ impl RowHead {
         buckets_a_cycle: 1.0,
         buckets: 1,
         mask: 0,
+        arrangements: Arrangements::ALL,
         units: Units::Coarse,
         a_nat: COARSE,
         odds: [0.0; ODDS],
@@ -126,8 +176,8 @@ impl RowHead {
     /// Bytes that the rows of a book take, with readings rounded to `step_cycles` (or to the steps of
     /// its penalties, where these are wider).
     #[must_use]
-    pub fn bytes(book: &Codebook, step_cycles: f32) -> usize {
-        Extent::of(book, step_cycles).bytes()
+    pub fn bytes(book: &Codebook, step_cycles: f32, units: Units) -> usize {
+        Extent::of(book, step_cycles, units).bytes()
     }
 
     /// Takes a book. Its cells are still to be filled: see [`Self::fill`]. Rows that score the same pages have
@@ -136,7 +186,7 @@ impl RowHead {
         self.units = units;
         self.a_nat = a_nat.unwrap_or_else(|| units_of(book, units));
         let a_nat = self.a_nat;
-        let extent = Extent::of(book, step_cycles);
+        let extent = Extent::of(book, step_cycles, units);
         let best = book.log_prior().iter().copied().fold(f32::NEG_INFINITY, f32::max);
         self.prior.as_flattened_mut().as_flattened_mut().fill(NEVER);
         for (code, log) in book.answers().iter().zip(book.log_prior()) {
@@ -150,6 +200,7 @@ impl RowHead {
         self.buckets_a_cycle = 1.0 / extent.step_cycles;
         self.buckets = extent.buckets;
         self.mask = book.period().mask();
+        self.arrangements = extent.arrangements;
         for (behind, odds) in self.odds.iter_mut().enumerate() {
             *odds = libm::expf(-count_f32(behind) / COARSE);
         }
@@ -169,14 +220,48 @@ impl RowHead {
 
     /// Works out the rows of some buckets of the book that was set, with the same step.
     pub fn fill(&self, book: &Codebook, step_cycles: f32, buckets: Range<usize>, cells: &mut [u8]) {
-        let extent = Extent::of(book, step_cycles);
+        let extent = Extent::of(book, step_cycles, self.units);
         let nats = &book.penalties().nats;
         let least = nats.iter().copied().fold(f32::INFINITY, f32::min);
         let units = nats.map(|nats| (nats - least) * self.a_nat);
-        let rows = cells.chunks_exact_mut(extent.codes * RUN).enumerate();
+        let rows = cells.chunks_exact_mut(extent.codes * self.arrangements.count).enumerate();
         for (bucket, rows) in rows.skip(buckets.start).take(buckets.len()) {
             let reading = extent.first_cycles + extent.step_cycles * count_f32(bucket);
-            fill(rows, book, &units, (reading, self.units));
+            self.fill_bucket(rows, book, &units, reading);
+        }
+    }
+
+    /// The rows of one reading: one for each arrangement of the lowest bits; runs are only reordered.
+    fn fill_bucket(
+        &self,
+        rows: &mut [u8],
+        book: &Codebook,
+        units: &[f32; PENALTY_ENTRIES],
+        reading: f32,
+    ) {
+        let codes = rows.len() / self.arrangements.count;
+        let (first, others) = rows.split_at_mut(codes);
+        let steps_a_cycle = 1.0 / book.penalties().step_cycles;
+        let of = |value: &f32| units[Penalties::entry((reading - value) * steps_a_cycle)];
+        let own = &book.values()[..codes];
+        // Only differences between codes mean something.
+        let least = match self.units {
+            Units::Coarse => 0.0,
+            Units::Fine => {
+                let known = own.iter().filter(|value| value.is_finite());
+                known.map(of).fold(f32::INFINITY, f32::min)
+            }
+        };
+        for (cell, value) in first.iter_mut().zip(own) {
+            *cell = units_u8(of(value) - least);
+        }
+        for low in (1..RUN).filter(|low| low & !self.arrangements.mask == 0) {
+            let begin = (self.arrangements.place(low) - 1) * codes;
+            let Some(row) = others.get_mut(begin..begin + codes) else { continue };
+            let runs = row.as_chunks_mut::<RUN>().0.iter_mut();
+            for (run, from) in runs.zip(first.as_chunks::<RUN>().0) {
+                *run = core::array::from_fn(|place| from[place ^ (low & (RUN - 1))]);
+            }
         }
     }
 
@@ -221,7 +306,8 @@ impl Rows<'_> {
         let low = line % RUN;
         let codes = head.groups * GROUP;
         let place = (cycles - head.first_cycles) * head.buckets_a_cycle + 0.5;
-        let begin = (place_of(place, head.buckets) * RUN + low) * codes;
+        let bucket = place_of(place, head.buckets) * head.arrangements.count;
+        let begin = (bucket + head.arrangements.place(low)) * codes;
         Some((self.cells.get(begin..begin + codes)?, line - low))
     }
 }
@@ -242,34 +328,6 @@ fn units_of(book: &Codebook, units: Units) -> f32 {
         ends.1 - ends.0
     });
     (255.0 / range.fold(0.0, f32::max)).clamp(COARSE, FINE)
-}
-
-/// The rows of one reading: one for each arrangement of the lowest bits; runs are only reordered.
-fn fill(
-    rows: &mut [u8],
-    book: &Codebook,
-    units: &[f32; PENALTY_ENTRIES],
-    (reading, kind): (f32, Units),
-) {
-    let codes = rows.len() / RUN;
-    let (first, others) = rows.split_at_mut(codes);
-    let steps_a_cycle = 1.0 / book.penalties().step_cycles;
-    let of = |value: &f32| units[Penalties::entry((reading - value) * steps_a_cycle)];
-    // Only differences between codes mean something.
-    let own = &book.values()[..codes];
-    let known = own.iter().filter(|value| value.is_finite());
-    let least = match kind {
-        Units::Coarse => 0.0,
-        Units::Fine => known.map(of).fold(f32::INFINITY, f32::min),
-    };
-    for (cell, value) in first.iter_mut().zip(own) {
-        *cell = units_u8(of(value) - least);
-    }
-    for (low, row) in (1_usize..).zip(others.chunks_exact_mut(codes)) {
-        for (run, from) in row.as_chunks_mut::<RUN>().0.iter_mut().zip(first.as_chunks::<RUN>().0) {
-            *run = core::array::from_fn(|place| from[place ^ (low & (RUN - 1))]);
-        }
-    }
 }
 
 /// Units as a cell holds them.

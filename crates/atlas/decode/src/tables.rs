@@ -19,12 +19,15 @@ const LEAST_REFERENCES: usize = 16;
 const GROUP_CODES: usize = 64;
 /// Slots of an engine with a budget, at most: cores whose bases are ready to decode in.
 const SLOTS: usize = 4;
-/// Buckets that readings are rounded to, at least, before there are fewer slots or pages: less than a twentieth of
-/// the reach of residuals each. With 80 a clock that ticks by half of the noise loses half a point of codes.
-const BUCKETS: usize = 192;
+/// Buckets that readings are rounded to, at least: with 256 each is a step of the penalties where the pattern is
+/// no higher than the noise, with 192 less than a twentieth of the reach of residuals. With 80 a clock that ticks
+/// by half of the noise loses half a point of codes.
+const BUCKETS: [usize; 2] = [256, 192];
 /// Pages that a window is not made smaller than before there is but one slot: with one, two cores that decode by
-/// turns make all anew each time, and with few pages a round is hardly worth its preparation.
+/// turns make all anew each time; with few pages a round is hardly worth its preparation.
 const PAGES: usize = 128;
+/// Pages of a window at least.
+const LEAST_PAGES: usize = 64;
 /// What a safe decision may lose in an engine with a budget, at most: its codes decide where a program's memory
 /// lies for as long as it runs.
 const LOSS_MOST: f32 = 0.02;
@@ -59,6 +62,17 @@ impl Pace {
     pub const SLICED: Self = Self { loads: 32, pages: 16, cells: 2048 };
     /// All of it: for a caller who has nothing else to do.
     pub const WHOLE: Self = Self { loads: usize::MAX, pages: usize::MAX, cells: usize::MAX };
+}
+
+/// The form of a level's bases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// Classes of pages.
+    pub classes: usize,
+    /// Lines after which a pattern repeats.
+    pub period: usize,
+    /// Orders in which the rows of a base are kept: see [`crate::arrangements`].
+    pub arrangements: usize,
 }
 
 /// What an engine is for, and so how long its tables are.
@@ -96,44 +110,61 @@ impl Layout {
     /// the choice of lines first what is worth least is given up. With less than 64 KiB even the
     /// smallest is larger.
     #[must_use]
-    pub fn within(budget: usize, window: usize, classes: usize, period: usize) -> Self {
-        let mut layout = Self {
+    pub fn within(budget: usize, window: usize, form: Form) -> Self {
+        let layout = Self {
             window: window.max(1),
             slots: SLOTS,
-            classes: classes.clamp(1, CLASSES),
-            period,
+            classes: form.classes.clamp(1, CLASSES),
+            period: form.period,
             rows_bytes: 0,
-            waiting: (WAITING / window.max(1)).clamp(3 * PASSES, 16 * PASSES),
-            lines_most: period,
+            waiting: 0,
+            lines_most: form.period,
             dither: true,
             units: Units::Fine,
             loss_most: LOSS_MOST,
             choice: Choice::Adaptive,
             pace: Pace::SLICED,
         };
-        let bucket = layout.codes() * 8;
-        loop {
-            // Half of what is left besides rows at most is for pages.
-            let rows = budget.saturating_sub(layout.bytes()) / layout.slots;
-            if rows >= BUCKETS * bucket {
-                layout.rows_bytes = rows;
-                return layout;
-            }
-            if layout.slots > 2 {
-                layout.slots -= 1;
-            } else if layout.window > PAGES {
-                layout.window /= 2;
-            } else if layout.slots > 1 {
-                layout.slots -= 1;
-            } else if layout.window > 64 {
-                layout.window /= 2;
-            } else if layout.choice == Choice::Adaptive {
-                layout.choice = Choice::Fixed;
+        let bytes = BUCKETS.map(|buckets| buckets * layout.codes() * form.arrangements);
+        let several = bytes.into_iter().find_map(|rows| layout.several(budget, rows));
+        several.unwrap_or_else(|| layout.alone(budget, bytes[1]))
+    }
+
+    /// With two slots at least, and a window that is worth a round.
+    fn several(mut self, budget: usize, rows: usize) -> Option<Self> {
+        while !self.fill(budget, rows) {
+            if self.slots > 2 {
+                self.slots -= 1;
+            } else if self.window > PAGES {
+                self.window /= 2;
             } else {
-                layout.rows_bytes = rows;
-                return layout;
+                return None;
             }
         }
+        Some(self)
+    }
+
+    /// With one slot, and whatever rows there is room for.
+    fn alone(mut self, budget: usize, rows: usize) -> Self {
+        self.slots = 1;
+        while !self.fill(budget, rows) {
+            if self.window > LEAST_PAGES {
+                self.window /= 2;
+            } else if self.choice == Choice::Adaptive {
+                self.choice = Choice::Fixed;
+            } else {
+                break;
+            }
+        }
+        self
+    }
+
+    /// Gives rows what the other tables leave of the budget; whether each slot's have so many bytes.
+    fn fill(&mut self, budget: usize, rows: usize) -> bool {
+        self.waiting = (WAITING / self.window).clamp(3 * PASSES, 16 * PASSES);
+        self.rows_bytes = 0;
+        self.rows_bytes = budget.saturating_sub(self.bytes()) / self.slots;
+        self.rows_bytes >= rows
     }
 
     /// Codes of a page.
@@ -384,13 +415,21 @@ mod tests {
         for (period, most) in [(64, 16), (256, 4)] {
             for classes in 1..=most {
                 for window in [64, 512, 1024] {
-                    let layout = Layout::within(1 << 20, window, classes, period);
-                    assert!(layout.bytes() <= 1 << 20, "{layout:?}: {}", layout.bytes());
-                    assert!(layout.window >= 64.min(window) && layout.rows_bytes > 0, "{layout:?}");
+                    for arrangements in [1, 8] {
+                        let form = Form { classes, period, arrangements };
+                        let layout = Layout::within(1 << 20, window, form);
+                        assert!(layout.bytes() <= 1 << 20, "{layout:?}: {}", layout.bytes());
+                        assert!(layout.window >= 64 && layout.rows_bytes > 0, "{layout:?}");
+                    }
                 }
             }
         }
-        assert_eq!(Layout::within(1 << 20, 512, 1, 64).window, 512);
-        assert_eq!(Layout::within(1 << 20, 512, 1, 64).choice, Choice::Adaptive);
+        let of = |classes, arrangements| {
+            Layout::within(1 << 20, 512, Form { classes, period: 64, arrangements })
+        };
+        assert_eq!((of(1, 8).window, of(1, 8).choice), (512, Choice::Adaptive));
+        // Pages of flat classes take few rows, so four cores decode by turns.
+        assert_eq!((of(4, 1).window, of(4, 1).slots), (512, 4));
+        assert_eq!((of(4, 8).window, of(4, 8).slots), (128, 2));
     }
 }

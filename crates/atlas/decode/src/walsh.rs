@@ -6,8 +6,8 @@
 
 use crate::number::real;
 
-/// The transform of `values`, in place; its own inverse up to a factor of the length, a power of two.
-pub(crate) fn transform(values: &mut [f64]) {
+/// The Walsh-Hadamard transform of `values`, in place; its own inverse up to a factor of the length, a power of two.
+pub fn transform(values: &mut [f64]) {
     let mut half = 1;
     while half < values.len() {
         for block in values.chunks_exact_mut(2 * half) {

@@ -6,6 +6,7 @@ use isochrone_atlas::format::FormTag;
 use isochrone_atlas::{
     Atlas, Code, Codebook, Noise, PatternTable, Penalties, Period, TABLE_ENTRIES,
 };
+use isochrone_decode::{Form, arrangements};
 use isochrone_os::OsError;
 use isochrone_os::table::Table;
 use isochrone_units::{LINES_PER_PAGE, Level};
@@ -87,9 +88,13 @@ impl LevelModel {
         }))
     }
 
-    /// Classes of pages.
-    pub(super) fn classes(&self) -> usize {
-        usize::from(self.classes)
+    /// The form of its bases, for tables to decode it in.
+    pub(super) fn form(&self) -> Form {
+        Form {
+            classes: usize::from(self.classes),
+            period: self.period.lines(),
+            arrangements: self.bases().iter().map(arrangements).max().unwrap_or(1),
+        }
     }
 
     /// Pages that share one code.

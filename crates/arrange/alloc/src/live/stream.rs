@@ -10,7 +10,9 @@ use super::number::{narrow, page};
 use super::timing::{Timed, Timing};
 use isochrone_atlas::{Code, Codebook, PatternTable, Penalties};
 pub(super) use isochrone_decode::Step;
-use isochrone_decode::{Decided, Engine, Layout, Pages, Reference, Room, Slot, Tables, Trust};
+use isochrone_decode::{
+    Decided, Engine, Form, Layout, Pages, Reference, Room, Slot, Tables, Trust,
+};
 use isochrone_os::OsError;
 use isochrone_os::table::{Stack, Table};
 use isochrone_units::{CoreId, Level, LineAddr};
@@ -71,7 +73,7 @@ struct Queues {
 
 impl Stream {
     pub(super) fn new(model: &LevelModel, pages_max: usize, seed: u64) -> Result<Self, OsError> {
-        let layout = layout(WINDOW, model.classes(), model.period.lines());
+        let layout = layout(WINDOW, model.form());
         let engine = Engine::new(layout, tables(&layout)?).ok_or(OsError {
             what: "cannot decode a level",
             errno: 22,
@@ -137,8 +139,8 @@ impl Stream {
 }
 
 /// The layout of a level's engine: with all that is beside its tables it takes no more than the budget.
-fn layout(window: usize, classes: usize, period: usize) -> Layout {
-    Layout::within(BUDGET - besides(window), window, classes, period)
+fn layout(window: usize, form: Form) -> Layout {
+    Layout::within(BUDGET - besides(window), window, form)
 }
 
 /// Bytes of what decoding a level takes beside the engine's tables: its codebook, the verdicts that wait, itself.
@@ -306,10 +308,10 @@ mod tests {
     fn a_level_is_decoded_in_a_megabyte_whatever_its_form() {
         for (period, most) in [(64, 16), (256, 4)] {
             for classes in 1..=most {
-                for window in [64, WINDOW, 1024] {
-                    let layout = layout(window, classes, period);
-                    let bytes = layout.bytes() + besides(window);
-                    assert!(bytes <= BUDGET, "{classes} {period} {window}: {bytes}");
+                for arrangements in [1, 8] {
+                    let form = Form { classes, period, arrangements };
+                    let bytes = layout(WINDOW, form).bytes() + besides(WINDOW);
+                    assert!(bytes <= BUDGET, "{form:?}: {bytes}");
                 }
             }
         }

@@ -41,7 +41,7 @@ impl<R: Room> Engine<R> {
         let Some(book) = pages.book(nth) else { return false };
         let Some(into) = self.tables.slots.get_mut(slot) else { return false };
         let mut step_cycles = step;
-        while RowHead::bytes(book, step_cycles) > self.layout.rows_bytes {
+        while RowHead::bytes(book, step_cycles, self.layout.units) > self.layout.rows_bytes {
             step_cycles *= COARSER;
             // A layout without room for one bucket is for nothing.
             if !step_cycles.is_finite() {

@@ -49,7 +49,8 @@ impl Own {
     }
 
     fn counted(book: &Codebook, step: f32, units: Units) -> Self {
-        let mut own = Self { head: RowHead::EMPTY, cells: vec![0; RowHead::bytes(book, step)] };
+        let mut own =
+            Self { head: RowHead::EMPTY, cells: vec![0; RowHead::bytes(book, step, units)] };
         own.head.set(book, step, units, None);
         // In pieces, as a caller does who may not do it at once.
         for first in (0..own.head.buckets()).step_by(7) {
@@ -119,6 +120,34 @@ fn it_decides_as_the_plain_filter_does() {
             right += u16::from(scores.verdict(&rows).code == code);
         }
         assert!(right >= 196, "{right} of 200");
+    }
+}
+
+#[test]
+fn lines_that_come_in_groups_take_fewer_rows_and_decide_the_same() {
+    for (group, arranged) in [(1_usize, 8), (2, 4), (4, 2), (8, 1), (64, 1)] {
+        let of = |i: usize| 85.0 + f32::from(u16::try_from(i / group * 29 % 31).unwrap());
+        let patterns = [0.0, 7.0].map(|above| (0..64).map(|i| of(i) + above).collect::<Vec<f32>>());
+        let table = PatternTable::new(Period::Lines64, patterns.iter().map(Vec::as_slice)).unwrap();
+        assert_eq!(arrangements(&table), arranged);
+        let keys = table.canonical_keys(0.98).map(u16::from);
+        let book = Codebook::new(&table, &keys[..64], &[], Noise::heavy_tailed(6.0)).unwrap();
+        let own = Own::counted(&book, 0.25, Units::Fine);
+        assert_eq!(own.cells.len() * 8, RowHead::bytes(&book, 0.25, Units::Coarse) * arranged);
+        let rows = own.rows();
+        let mut dice = Dice(5);
+        for page in 0..100_u16 {
+            let code = Code(page * 37 % 128);
+            let (mut plain, mut scores) = (Decoder::new(&book), Page::new(&rows));
+            for step in 0..8_u8 {
+                let line = step.wrapping_mul(53);
+                let value = table.latency_cycles(code, line) + 6.0 * dice.gauss();
+                plain.add(&book, line, value);
+                scores.add(&rows, line, value);
+            }
+            let (a, b) = (plain.best(&book), scores.verdict(&rows));
+            assert!((a.error - b.error).abs() < 0.1, "{group}: {} {}", a.error, b.error);
+        }
     }
 }
 
