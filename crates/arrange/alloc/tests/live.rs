@@ -21,6 +21,8 @@ mod tests {
 
     const ARENA_BYTES: usize = 4 << 20;
     const L2_BYTES: usize = 1 << 20;
+    /// Tries to compare two decodings before it is left out.
+    const TRIES: usize = 3;
 
     struct Patient;
 
@@ -94,13 +96,20 @@ mod tests {
         (end, ready, worn)
     }
 
-    #[test]
-    fn two_decodings_of_the_same_pages_agree() {
+    /// Says why a test was left out. With `CI=true` what is missing is a failure.
+    #[allow(clippy::print_stderr, reason = "a test says why it was skipped")]
+    fn skip(why: &str) {
+        let in_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
+        assert!(!in_ci, "{why}");
+        eprintln!("skipped: {why}");
+    }
+
+    /// Decodes the same pages twice and compares the codes. What kept it from being compared, if anything did:
+    /// the host may move the core meanwhile.
+    fn compare_two_decodings() -> Result<(), &'static str> {
         let core = affinity::current_core();
-        let Some((bytes, overhead)) = atlas_of_this_machine(core) else { return };
-        if affinity::pin(core).is_err() {
-            return;
-        }
+        let (bytes, overhead) = atlas_of_this_machine(core).ok_or("no atlas could be measured")?;
+        affinity::pin(core).map_err(|_| "the thread cannot be pinned")?;
         let atlas = Atlas::open(&bytes).expect("it was just made");
         let arena = Arena::new(ARENA_BYTES, true).expect("4 MiB of address space");
         while arena.grow(Stride::Whole).expect("4 MiB").is_some() {}
@@ -110,13 +119,16 @@ mod tests {
         let (first_end, first, wore) = decode(atlas, &mut machine, &arena, 1);
         let (second_end, second, wears) = decode(atlas, &mut machine, &arena, 2);
         if first_end != Slice::Idle || second_end != Slice::Idle {
-            // The host moved the core to a base that the short map has not seen.
             assert!(first.len() < arena.pages() || second.len() < arena.pages());
-            return;
+            return Err("the core wears a base that the short map has not seen");
         }
         assert_eq!((first.len(), second.len()), (arena.pages(), arena.pages()));
-        if wore.llc.is_none() || wore.llc != wears.llc {
-            return; // Codes are relative to a base, and the host moved the core in between.
+        let (Some(wore), Some(wears)) = (wore.llc, wears.llc) else {
+            return Err("no base of the last-level cache is known");
+        };
+        // Beyond the last class a table has no numbers, which are never equal.
+        if !wore.iter().zip(&wears).all(|(a, b)| a.to_bits() == b.to_bits()) {
+            return Err("codes are relative to a base, and the core was moved in between");
         }
         // In memory two decodings of a restless hour may not agree: classes are a third of the
         // noise apart there. In the cache they do.
@@ -124,7 +136,20 @@ mod tests {
             |page: &&u64| first[*page].llc != Code::UNKNOWN && second[*page].llc != Code::UNKNOWN;
         let both: Vec<&u64> = first.keys().filter(known).collect();
         let same = both.iter().filter(|page| first[**page].llc == second[**page].llc).count();
-        assert!(same * 10 >= both.len() * 6, "{same} of {}", both.len());
+        assert!(same * 10 >= both.len() * 8, "{same} of {}", both.len());
+        Ok(())
+    }
+
+    #[test]
+    fn two_decodings_of_the_same_pages_agree() {
+        // A core that is moved once is likely to stay for a while then.
+        let mut compared = compare_two_decodings();
+        for _ in 1..TRIES {
+            compared = compared.or_else(|_| compare_two_decodings());
+        }
+        if let Err(why) = compared {
+            skip(why);
+        }
     }
 
     #[test]
@@ -134,12 +159,13 @@ mod tests {
         let mut machine = Machine::new(&arena, PageAddr(0), L2_BYTES, 60.0, 1);
         let mut means = LineMeans::new(1).expect("tables");
         if affinity::pin(affinity::current_core()).is_err() {
-            return;
+            return skip("the thread cannot be pinned");
         }
         for level in Level::ALL {
             let result = means.measure(&mut machine, level, &[3, 9, 200], 6);
             if let Err(error) = result {
                 assert!(error.is_unsupported() || error.errno == 11, "{error}");
+                skip(&format!("{level}: {error}"));
                 continue;
             }
             let known = (0..3).flat_map(|place| (0..64).map(move |line| (place, line)));
