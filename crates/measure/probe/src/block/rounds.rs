@@ -8,7 +8,7 @@
 //! The round in which that happens is dropped and counted, a new stretch
 //! begins, and stretches with the same pattern are joined again. Nothing is averaged over a move.
 
-use isochrone_stats::{mad, median, rng};
+use isochrone_stats::{median, rng};
 use isochrone_units::{CoreId, Cycles, LINES_PER_PAGE, Level, LineAddr, PageAddr};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -294,13 +294,7 @@ fn cleaned(mut values: Vec<f64>, tick: u32) -> Round {
 
 /// Samples outside this window are interrupts, or lines that were not where they were put.
 pub(super) fn keep_window(values: &[f64], tick: u32) -> (f64, f64) {
-    // A few thousand values say where the window lies as well as all of them.
-    let step = (values.len() / 4096).max(1);
-    let some: Vec<f64> = values.iter().step_by(step).copied().collect();
-    let centre = median(&some).unwrap_or(0.0);
-    let spread = 1.4826 * mad(&some).unwrap_or(0.0);
-    let half = (3.0 * f64::from(tick)).max(4.0 * spread);
-    (centre - half, centre + half)
+    isochrone_decode::keep_window(&mut values.to_vec(), tick)
 }
 
 /// Assigns rounds to stretches: a few rounds at a time, so that a change too small to be seen in

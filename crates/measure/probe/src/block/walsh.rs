@@ -2,22 +2,10 @@
 //!
 //! `c[k] = sum_i a[i] b[i ^ k]` for all keys `k` at once: the transform turns it into a product, as
 //! Fourier's does for shifts (B. J. Fino, V. R. Algazi, IEEE Trans. Computers C-25, 1976). It is exact,
-//! and takes 3 n log n additions where trying the keys one by one takes n^2 products.
+//! and takes 3 n log n additions where trying the keys one by one takes n^2 products. The transform is the
+//! decoder's; here a row may have several parts.
 
-/// The transform of `values`, in place; its own inverse up to a factor of the length.
-pub(super) fn transform(values: &mut [f64]) {
-    debug_assert!(values.len().is_power_of_two(), "patterns have a power of two of lines");
-    let mut half = 1;
-    while half < values.len() {
-        for block in values.chunks_exact_mut(2 * half) {
-            let (low, high) = block.split_at_mut(half);
-            for (a, b) in low.iter_mut().zip(high) {
-                (*a, *b) = (*a + *b, *a - *b);
-            }
-        }
-        half *= 2;
-    }
-}
+use isochrone_decode::transform;
 
 /// Transforms of the parts of `row`, each `period` long.
 pub(super) fn spectrum(row: &[f64], period: usize) -> Vec<f64> {
