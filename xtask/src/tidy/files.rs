@@ -73,8 +73,8 @@ pub(super) fn one_word_comments(text: &str) -> Vec<usize> {
         text.lines().map(|line| line.trim_start().strip_prefix("///")).collect();
     let documents = |at: usize| lines.get(at).is_some_and(Option::is_some);
     let one_word = |at: &usize| {
-        let alone = !documents(at + 1) && !(*at > 0 && documents(at - 1));
-        alone && lines[*at].is_some_and(|comment| is_a_word(comment.trim()))
+        let goes_on = documents(at + 1) || (*at > 0 && documents(at - 1));
+        !goes_on && lines[*at].is_some_and(|comment| is_a_word(comment.trim()))
     };
     (0..lines.len()).filter(one_word).map(|at| at + 1).collect()
 }
