@@ -30,7 +30,6 @@ const TUPLES: &[(&str, usize)] = &[
     ("crates/atlas/decode/src/engine/prepare.rs", 2),
     ("crates/atlas/decode/src/engine/weigh.rs", 3),
     ("crates/atlas/decode/src/offset.rs", 3),
-    ("crates/ground/report/src/scale.rs", 2),
 ];
 
 /// The table's place, for messages.

@@ -37,7 +37,7 @@ pub(crate) fn bounds(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)
 
 impl Extent {
     /// An axis from `lo` to `hi`; equal ends are moved apart so that a constant sits mid-axis.
-    pub(crate) fn new((lo, hi): (f64, f64), scale: Scale) -> Self {
+    pub(crate) fn new(lo: f64, hi: f64, scale: Scale) -> Self {
         let (mut lo, mut hi) = if lo <= hi { (lo, hi) } else { (hi, lo) };
         if scale == Scale::Linear {
             // Closer than one part in 10^12 is equal to the eye, and would give no tick.
@@ -66,14 +66,15 @@ impl Extent {
 
     /// The axis of a colour scale chosen from the data: at least `room` long and at least
     /// [`LEAST_SPAN`] of its values, so that noise is not painted in the colours of structure.
-    pub(crate) fn for_colours((lo, hi): (f64, f64), room: f64) -> Self {
+    pub(crate) fn for_colours(lo: f64, hi: f64, room: f64) -> Self {
         let middle = lo / 2.0 + hi / 2.0;
         let least = (LEAST_SPAN * middle.abs()).max(room);
         if hi / 2.0 - lo / 2.0 >= least / 2.0 {
-            return Self::new((lo, hi), Scale::Linear);
+            return Self::new(lo, hi, Scale::Linear);
         }
-        let ends = ((middle - least / 2.0).max(f64::MIN), (middle + least / 2.0).min(f64::MAX));
-        Self::new(ends, Scale::Linear)
+        let lo = (middle - least / 2.0).max(f64::MIN);
+        let hi = (middle + least / 2.0).min(f64::MAX);
+        Self::new(lo, hi, Scale::Linear)
     }
 
     /// Where `value` lies, 0 at `lo` and 1 at `hi`, clamped. Halves avoid overflow.
@@ -193,7 +194,7 @@ mod tests {
     use super::*;
 
     fn labels(lo: f64, hi: f64, scale: Scale, wanted: usize) -> Vec<String> {
-        Extent::new((lo, hi), scale).ticks(wanted).into_iter().map(|t| t.1).collect()
+        Extent::new(lo, hi, scale).ticks(wanted).into_iter().map(|t| t.1).collect()
     }
 
     #[test]
@@ -203,7 +204,7 @@ mod tests {
         assert_eq!(labels(0.97, 1.03, Scale::Linear, 3), ["0.98", "1.00", "1.02"]);
         assert_eq!(labels(1.0, 1000.0, Scale::Log10, 6), ["1", "10", "100", "1000"]);
         assert_eq!(labels(50.0, 1200.0, Scale::Log10, 6), ["50", "100", "200", "500", "1000"]);
-        let bytes = Extent::new((0.0, 8192.0), Scale::Linear).binary_ticks(9);
+        let bytes = Extent::new(0.0, 8192.0, Scale::Linear).binary_ticks(9);
         assert_eq!(bytes, [0.0, 1024.0, 2048.0, 3072.0, 4096.0, 5120.0, 6144.0, 7168.0, 8192.0]);
         assert_eq!(labels(1.0, 16.0, Scale::Log2, 8), ["1", "2", "4", "8", "16"]);
     }
@@ -211,7 +212,7 @@ mod tests {
     #[test]
     fn a_constant_sits_mid_axis() {
         for (value, scale) in [(5.0, Scale::Linear), (0.0, Scale::Linear), (8.0, Scale::Log2)] {
-            let axis = Extent::new((value, value), scale);
+            let axis = Extent::new(value, value, scale);
             assert!((axis.share(value) - 0.5).abs() < 1e-6, "{value}");
             assert!(axis.lo < axis.hi);
         }
@@ -219,11 +220,11 @@ mod tests {
 
     #[test]
     fn small_differences_do_not_fill_a_colour_scale() {
-        let same = Extent::for_colours((84.09, 84.10), 0.0);
+        let same = Extent::for_colours(84.09, 84.10, 0.0);
         assert!((same.share(84.09) - same.share(84.10)).abs() < 0.01);
-        let noisy = Extent::for_colours((50.0, 54.0), 16.0);
+        let noisy = Extent::for_colours(50.0, 54.0, 16.0);
         assert!((noisy.lo, noisy.hi) == (44.0, 60.0), "{noisy:?}");
-        let clear = Extent::for_colours((50.0, 90.0), 2.0);
+        let clear = Extent::for_colours(50.0, 90.0, 2.0);
         assert!((clear.lo, clear.hi) == (50.0, 90.0));
     }
 
@@ -233,7 +234,7 @@ mod tests {
         for lo in wide {
             for hi in wide {
                 for scale in [Scale::Linear, Scale::Log10, Scale::Log2] {
-                    let axis = Extent::new((lo, hi), scale).padded(0.05);
+                    let axis = Extent::new(lo, hi, scale).padded(0.05);
                     for value in wide {
                         assert!((0.0..=1.0).contains(&axis.share(value)));
                     }

@@ -131,8 +131,8 @@ impl View {
             if longest > 0.0 { (SIDE * (part / longest)).max(2.0 * RADIUS) } else { 2.0 * RADIUS }
         };
         Self {
-            x: Extent::new((x0, x1), Scale::Linear),
-            y: Extent::new((y0, y1), Scale::Linear),
+            x: Extent::new(x0, x1, Scale::Linear),
+            y: Extent::new(y0, y1, Scale::Linear),
             size: (side(wide), side(high)),
             top: top + MARGIN,
         }
@@ -158,7 +158,7 @@ fn placed(
     let top = canvas.heading(title, "");
     let view = View::new(places, outline == Outline::Grid, top);
     let values = bounds(places.iter().filter_map(|p| p.value));
-    let extent = values.map(|v| Extent::for_colours(v, 0.0));
+    let extent = values.map(|(lo, hi)| Extent::for_colours(lo, hi, 0.0));
     match outline {
         Outline::Grid => grid(&mut canvas, &view),
         Outline::Ring => ring(&mut canvas, places, &view),

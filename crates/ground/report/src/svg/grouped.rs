@@ -119,7 +119,7 @@ impl Plot {
             canvas.text(self.left, self.top + 40.0, "m", Anchor::Start, "no value");
             return;
         };
-        let heights = Extent::new((0.0, most * 1.04), Scale::Linear);
+        let heights = Extent::new(0.0, most * 1.04, Scale::Linear);
         let at = |value: f64| base - HEIGHT * heights.share(value);
         for (value, label) in heights.ticks(5) {
             canvas.line((self.left, at(value)), (self.left + self.width, at(value)), "grid");

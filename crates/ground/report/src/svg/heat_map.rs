@@ -72,13 +72,13 @@ impl HeatMap {
 
     /// The colour scale, if any cell has a value.
     pub(crate) fn extent(&self) -> Option<Extent> {
-        let found = bounds(self.values())?;
+        let (lo, hi) = bounds(self.values())?;
         let asked = self.range.filter(|r| r.0.is_finite() && r.1.is_finite());
         let widths = self.places().filter_map(|(r, c)| self.interval(r, c)).map(|i| i.1 - i.0);
         let widest = bounds(widths).map_or(0.0, |w| w.1.max(0.0));
         Some(asked.map_or_else(
-            || Extent::for_colours(found, 2.0 * widest),
-            |asked| Extent::new(asked, Scale::Linear),
+            || Extent::for_colours(lo, hi, 2.0 * widest),
+            |(lo, hi)| Extent::new(lo, hi, Scale::Linear),
         ))
     }
 

@@ -72,7 +72,7 @@ fn axis(series: &[Vec<f64>]) -> Option<(Extent, usize)> {
     if body > 0.0 && hi / 2.0 - lo / 2.0 > 1.5 * body {
         (lo, hi) = (lo.max(low - 0.2 * body), hi.min(high + 0.2 * body));
     }
-    let extent = Extent::new((lo, hi), Scale::Linear).padded(0.02);
+    let extent = Extent::new(lo, hi, Scale::Linear).padded(0.02);
     // Freedman and Diaconis (1981): width 2 IQR n^(-1/3), for the shortest series.
     let shortest = series.iter().map(Vec::len).filter(|n| *n > 0).min().unwrap_or(1);
     let iqr = quantile(&all, 0.75) - quantile(&all, 0.25);
@@ -143,7 +143,7 @@ impl Plot {
         };
         let binned: Vec<_> = sorted.iter().map(|s| shares(s, &extent, bins)).collect();
         let tallest = binned.iter().flat_map(|b| b.0.iter().copied()).fold(0.0, f64::max);
-        let heights = Extent::new((0.0, 100.0 * tallest.max(1e-6)), Scale::Linear);
+        let heights = Extent::new(0.0, 100.0 * tallest.max(1e-6), Scale::Linear);
         self.axes(canvas, &extent, &heights, unit, top);
         let plot = Drawing { left: self.left, top, width: self.width, extent, heights };
         for (i, (shares, _)) in binned.iter().enumerate() {
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn shares_add_up_to_what_lies_on_the_axis() {
         let sorted: Vec<f64> = (0..1000).map(f64::from).collect();
-        let extent = Extent::new((0.0, 899.0), Scale::Linear);
+        let extent = Extent::new(0.0, 899.0, Scale::Linear);
         let (shares, outside) = shares(&sorted, &extent, 20);
         assert_eq!(outside, 100);
         assert!((shares.iter().sum::<f64>() - 0.9).abs() < 1e-9);

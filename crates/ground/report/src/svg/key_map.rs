@@ -180,7 +180,7 @@ fn share_bars(
     colours: &[Rgb],
 ) -> f64 {
     let most = shares.iter().map(|s| s.1).fold(0.0, f64::max);
-    let axis = Extent::new((0.0, 100.0 * most), Scale::Linear);
+    let axis = Extent::new(0.0, 100.0 * most, Scale::Linear);
     let base = top + 16.0 + SHARES_HEIGHT;
     canvas.text(left, top + 8.0, "m", Anchor::Start, "share of pages by code");
     for (value, label) in axis.ticks(3) {

@@ -106,8 +106,8 @@ impl LineChart {
 fn extent(axis: &Axis, values: impl Iterator<Item = f64>) -> Option<Extent> {
     let asked = axis.range.filter(|r| r.0.is_finite() && r.1.is_finite());
     let shown = values.filter(|v| axis.scale == Scale::Linear || *v > 0.0);
-    let found = asked.or_else(|| bounds(shown))?;
-    let extent = Extent::new(found, axis.scale);
+    let (lo, hi) = asked.or_else(|| bounds(shown))?;
+    let extent = Extent::new(lo, hi, axis.scale);
     Some(extent)
 }
 

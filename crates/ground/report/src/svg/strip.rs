@@ -54,8 +54,8 @@ impl Strip {
     /// The common axis, if any row has a value; at least a twentieth of the values long, so that
     /// the noise of a flat pattern looks flat.
     pub(crate) fn extent(&self) -> Option<Extent> {
-        let found = bounds(self.rows.iter().flat_map(StripRow::present))?;
-        Some(Extent::for_colours(found, 0.0))
+        let (lo, hi) = bounds(self.rows.iter().flat_map(StripRow::present))?;
+        Some(Extent::for_colours(lo, hi, 0.0))
     }
 
     fn longest(&self) -> usize {
