@@ -24,7 +24,6 @@ const CIRCLES: &[(&str, usize)] = &[
     ("decode", 6),
     ("sim", 9),
     ("alloc", 10),
-    ("cla", 2),
     ("malloc", 10),
     ("tasks", 36),
     ("tier", 21),

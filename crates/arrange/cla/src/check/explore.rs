@@ -2,12 +2,20 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::Checked;
-use super::contents::{Content, Contents};
+use super::contents::{Content, Contents, Delivered};
 use super::fault::{Fault, FaultKind, Step};
 use super::independent::alone;
 use super::state::{Action, Program, Read, State};
 use crate::program::Rank;
+
+/// What was found in a program without a fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// States that were visited.
+    pub states: usize,
+    /// What each rank's buffers hold in the end, rank by rank: the same in every order.
+    pub delivered: Vec<Delivered>,
+}
 
 /// How a state was reached: from which other one, by which rank.
 #[derive(Clone, Copy, Debug)]

@@ -22,18 +22,10 @@ mod state;
 mod tests;
 
 pub use contents::Delivered;
+pub use explore::Checked;
 pub use fault::{Fault, FaultKind, Step};
 
 use crate::program::Recorded;
-
-/// What was found in a program without a fault.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Checked {
-    /// States that were visited.
-    pub states: usize,
-    /// What each rank's buffers hold in the end, rank by rank: the same in every order.
-    pub delivered: Vec<Delivered>,
-}
 
 /// States that are visited at most, unless something else is asked for.
 pub const STATES_MAX: usize = 2_000_000;

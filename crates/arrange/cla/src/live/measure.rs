@@ -65,9 +65,9 @@ impl Team {
         let taken = lines.len() as u64 * u64::from(loads.repeats);
         let mut cycles = Vec::new();
         if me == loads.owner {
-            own(turns, waits, lines, (steps, loads.repeats))?;
+            own(turns, waits, lines, steps, loads.repeats)?;
         } else if me == loads.asker {
-            cycles = ask(turns, waits, lines, (steps, loads.repeats, f64::from(loads.tick)))?;
+            cycles = ask(turns, waits, lines, steps, loads.repeats, f64::from(loads.tick))?;
         }
         self.steps = steps + taken;
         Ok(cycles)
@@ -204,7 +204,8 @@ fn own(
     [mine, asker]: &[AloneWord; 2],
     waits: &Waits,
     lines: &[NonNull<u8>],
-    (mut step, repeats): (u64, u32),
+    mut step: u64,
+    repeats: u32,
 ) -> Result<(), Gone> {
     for _ in 0..repeats {
         for line in lines {
@@ -226,7 +227,9 @@ fn ask(
     [owner, mine]: &[AloneWord; 2],
     waits: &Waits,
     lines: &[NonNull<u8>],
-    (mut step, repeats, tick): (u64, u32, f64),
+    mut step: u64,
+    repeats: u32,
+    tick: f64,
 ) -> Result<Vec<f64>, Gone> {
     let mut loads = vec![Vec::new(); lines.len()];
     let mut nothing = Vec::new();

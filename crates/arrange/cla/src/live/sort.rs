@@ -19,6 +19,7 @@ use isochrone_os::affinity::CoreSet;
 use isochrone_os::clock;
 use isochrone_os::shared::Shared;
 use isochrone_units::LineAddr;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -77,7 +78,7 @@ impl Team {
         if me == Rank(0) {
             let mine = CoreSet::of_this_thread().map_or(0, |cores| cores.len());
             let fits = (2..=RANKS_MOST).contains(&ranks)
-                && have_cores(usize::from(ranks), (header.cores(), mine), crowd);
+                && have_cores(usize::from(ranks), header.cores(), mine, crowd);
             header.order[0].store(if fits { 0 } else { AS_THEY_LIE }, Ordering::Relaxed);
             waits.publish(said, |word| word.store(step + 1));
         } else {
@@ -90,9 +91,9 @@ impl Team {
         let mut trips = Vec::new();
         if me == Rank(0) {
             let end = limit.and_then(|limit| Instant::now().checked_add(limit));
-            trips = asked(area, waits, (pairs, ranks), end)?;
+            trips = asked(area, waits, pairs, ranks, end)?;
         } else {
-            answered(area, waits, (pairs, me), step + 2)?;
+            answered(area, waits, pairs, me, step + 2)?;
         }
         let order = told(area, waits, me, step + 2, || sorted(&trips, nearness))?;
         self.take_lines_by(&order);
@@ -135,7 +136,7 @@ impl Team {
 }
 
 /// Whether `ranks` ranks have cores of their own: `cores` together, `mine` of them this rank's.
-fn have_cores(ranks: usize, (cores, mine): (usize, usize), crowd: Option<Crowd>) -> bool {
+fn have_cores(ranks: usize, cores: usize, mine: usize, crowd: Option<Crowd>) -> bool {
     // Ranks that are bound, each to cores of its own, leave the other cores to the others.
     let shared = |crowd: Crowd| if mine * ranks == cores { crowd.cores } else { cores };
     ranks <= cores && crowd.is_none_or(|crowd| crowd.ranks <= shared(crowd))
@@ -181,7 +182,8 @@ fn base(other: u16, sweep: u64) -> u64 {
 fn asked(
     area: &Area,
     waits: &Waits,
-    (pairs, ranks): (usize, u16),
+    pairs: usize,
+    ranks: u16,
     end: Option<Instant>,
 ) -> Result<Vec<f64>, Gone> {
     let mut means = vec![f64::INFINITY; pairs];
@@ -192,7 +194,7 @@ fn asked(
         let mut sums = vec![0.0; block.len()];
         let mut in_time = true;
         for other in 1..ranks {
-            let Some(shortest) = sweeps(area, waits, (first, block.len()), (other, end))? else {
+            let Some(shortest) = sweeps(area, waits, first..touched, other, end)? else {
                 in_time = false;
                 break;
             };
@@ -210,17 +212,18 @@ fn asked(
     Ok(means)
 }
 
-/// Rank 0: the shortest time of `count` candidates from `first` on with another rank; none where `end` came.
+/// Rank 0: the shortest time of each candidate with another rank; none where `end` came.
 fn sweeps(
     area: &Area,
     waits: &Waits,
-    (first, count): (usize, usize),
-    (other, end): (u16, Option<Instant>),
+    candidates: Range<usize>,
+    other: u16,
+    end: Option<Instant>,
 ) -> Result<Option<Vec<u64>>, Gone> {
     let late = || end.is_some_and(|end| Instant::now() >= end);
-    let mut shortest = vec![u64::MAX; count];
+    let mut shortest = vec![u64::MAX; candidates.len()];
     for sweep in 0..SWEEPS {
-        for (pair, shortest) in (first..).zip(&mut shortest) {
+        for (pair, shortest) in candidates.clone().zip(&mut shortest) {
             let word = candidate(area, pair);
             let mut value = base(other, sweep);
             let mut begin = 0;
@@ -244,7 +247,7 @@ fn sweeps(
 }
 
 /// Any other rank: answers when its turn comes, until rank 0's turn is at `over`.
-fn answered(area: &Area, waits: &Waits, (pairs, me): (usize, Rank), over: u64) -> Result<(), Gone> {
+fn answered(area: &Area, waits: &Waits, pairs: usize, me: Rank, over: u64) -> Result<(), Gone> {
     let said = &area.header().turns[0].0;
     for first in (0..pairs).step_by(BLOCK) {
         for sweep in 0..SWEEPS {
@@ -303,13 +306,13 @@ mod tests {
     fn cores_serve_the_ranks_beside_a_team_too() {
         let crowd = |ranks| Some(Crowd { ranks, cores: 4 });
         // Two that may run on the same two cores, alone and beside two others.
-        assert!(have_cores(2, (2, 2), None));
-        assert!(have_cores(2, (2, 2), crowd(2)));
-        assert!(!have_cores(2, (2, 2), crowd(4)));
+        assert!(have_cores(2, 2, 2, None));
+        assert!(have_cores(2, 2, 2, crowd(2)));
+        assert!(!have_cores(2, 2, 2, crowd(4)));
         // Two that are bound to a core each, beside two and three others on four cores.
-        assert!(have_cores(2, (2, 1), crowd(4)));
-        assert!(!have_cores(2, (2, 1), crowd(5)));
-        assert!(!have_cores(3, (2, 2), None));
+        assert!(have_cores(2, 2, 1, crowd(4)));
+        assert!(!have_cores(2, 2, 1, crowd(5)));
+        assert!(!have_cores(3, 2, 2, None));
     }
 
     /// Chooses lines in a team of two threads, of which the second comes when `comes` says so; what rank 0 found.

@@ -131,12 +131,7 @@ impl Meeting {
 
     /// The moment of the call of this number, from 1, by the counter of a rank that is `ahead` of rank 0's. Rank 0
     /// does `prepare` when all the others are there, and names it. `None` where a rank gave up.
-    pub fn moment(
-        &self,
-        me: Rank,
-        (call, ahead): (u64, i64),
-        prepare: impl FnOnce(),
-    ) -> Option<u64> {
+    pub fn moment(&self, me: Rank, call: u64, ahead: i64, prepare: impl FnOnce()) -> Option<u64> {
         if me != Rank(0) {
             self.ready.get(me.index())?.0.store(call, Ordering::Release);
             self.until(&self.named.0, call)?;
@@ -209,7 +204,7 @@ mod tests {
     fn ranks_begin_at_one_moment_each_by_its_own_counter() {
         let meeting = Meeting::new(2, 7);
         let own = |me: Rank, ahead: i64| {
-            (1..=3_u64).map(|call| meeting.moment(me, (call, ahead), || {})).collect::<Vec<_>>()
+            (1..=3_u64).map(|call| meeting.moment(me, call, ahead, || {})).collect::<Vec<_>>()
         };
         let [first, second] = std::thread::scope(|scope| {
             let second = scope.spawn(|| own(Rank(1), -100));
@@ -219,7 +214,7 @@ mod tests {
             assert_eq!(first.expect("nobody gave up") - 100, second.expect("nobody gave up"));
         }
         meeting.give_up();
-        assert_eq!(meeting.moment(Rank(1), (4, 0), || {}), None);
+        assert_eq!(meeting.moment(Rank(1), 4, 0, || {}), None);
         let (times, result) = Times::of(clock::start() + 1000, || 5);
         assert!(times.moment <= times.begin && times.begin <= times.end);
         assert_eq!(result, 5);

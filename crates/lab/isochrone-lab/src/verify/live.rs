@@ -316,7 +316,7 @@ fn one_rank(
     let mut times = Vec::with_capacity(usize::try_from(calls)?);
     let own = if me.rank() == Rank(0) { 0 } else { ahead };
     for call in 1..=calls {
-        let moment = meeting.moment(me.rank(), (call, own), || {});
+        let moment = meeting.moment(me.rank(), call, own, || {});
         let moment = moment.context("the other rank gave up")? + later;
         let (seen, done) = Times::of(moment, || what.call(&mut me, &mut word));
         done?;

@@ -211,7 +211,7 @@ fn one_rank(
                 player.reset();
             }
         };
-        let moment = meeting.moment(me, (u64::try_from(number)? + 1, ahead), prepare);
+        let moment = meeting.moment(me, u64::try_from(number)? + 1, ahead, prepare);
         let moment = moment.context("another rank gave up")?;
         let (times, done) = Times::of(moment, || player.play(calls.call(number)));
         done?;
