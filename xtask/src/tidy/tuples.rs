@@ -14,20 +14,7 @@ use super::files::Source;
 use super::modules::{attributes, of_tests};
 
 /// How many such parameters a file may have. The number may only fall; files without a row have none.
-const TUPLES: &[(&str, usize)] = &[
-    ("crates/arrange/alloc/src/live/compare.rs", 2),
-    ("crates/arrange/alloc/src/live/level.rs", 1),
-    ("crates/arrange/alloc/src/live/look.rs", 5),
-    ("crates/arrange/alloc/src/live/confirm.rs", 2),
-    ("crates/arrange/alloc/src/live/epoch.rs", 1),
-    ("crates/arrange/alloc/src/live/identify.rs", 2),
-    ("crates/arrange/alloc/src/live/stream.rs", 2),
-    ("crates/atlas/decode/src/choose.rs", 3),
-    ("crates/atlas/decode/src/engine/draw.rs", 1),
-    ("crates/atlas/decode/src/engine/prepare.rs", 2),
-    ("crates/atlas/decode/src/engine/weigh.rs", 3),
-    ("crates/atlas/decode/src/offset.rs", 3),
-];
+const TUPLES: &[(&str, usize)] = &[];
 
 /// The table's place, for messages.
 const TABLE: &str = "TUPLES in xtask/src/tidy/tuples.rs";

@@ -156,7 +156,8 @@ impl Chooser<'_> {
         &self,
         base: &B,
         lines: &mut [[u8; KEPT]],
-        (verdict, read): (&Verdict, Read),
+        verdict: &Verdict,
+        read: Read,
         fixed: &[u8],
     ) -> [u8; CHOSEN_LOUD] {
         let mut chosen = [0; CHOSEN_LOUD];
@@ -191,11 +192,11 @@ impl Chooser<'_> {
     ) -> [u8; KEPT] {
         let ((class_a, key_a), (class_b, key_b)) = (self.pairs.split(a), self.pairs.split(b));
         let Some(slot) = lines.get_mut(self.pairs.pair(a, b)) else {
-            return apart(base, (class_a, class_b), key_a ^ key_b);
+            return apart(base, class_a, class_b, key_a ^ key_b);
         };
         // Lines kept for a pair differ, so eight zeros are none.
         if *slot == [0; KEPT] {
-            *slot = apart(base, (class_a, class_b), key_a ^ key_b);
+            *slot = apart(base, class_a, class_b, key_a ^ key_b);
         }
         *slot
     }
@@ -204,7 +205,7 @@ impl Chooser<'_> {
 /// The canonical indices of class `a` at which it differs most from class `b` turned by `key`, best first:
 /// one of each eight neighbours, so that they can be read together. Where lines are alike these are eight
 /// apart, whatever key the page has.
-fn apart<B: Patterns + ?Sized>(base: &B, (a, b): (usize, usize), key: usize) -> [u8; KEPT] {
+fn apart<B: Patterns + ?Sized>(base: &B, a: usize, b: usize, key: usize) -> [u8; KEPT] {
     let difference = |i: usize| (base.cycles(a, i) - base.cycles(b, i ^ key)).abs();
     // The best of each group of neighbours, kept in order as they come.
     let mut kept = [(f64::NEG_INFINITY, 0_usize); KEPT];
@@ -238,7 +239,8 @@ pub(crate) fn loudness(spread: f64, noise: f64) -> f64 {
 /// do not correlate, is what keys that count as one may differ by.
 pub(crate) fn add_losses<B: Patterns + ?Sized>(
     base: &B,
-    (a, b): (usize, usize),
+    a: usize,
+    b: usize,
     noise: f64,
     losses: &mut [f32],
     scratch: &mut [f64],
@@ -297,7 +299,7 @@ mod tests {
             let mut losses = vec![0.0; classes * classes * 64];
             let mut scratch = [0.0; 128];
             for (a, b) in (0..classes).flat_map(|a| (0..classes).map(move |b| (a, b))) {
-                add_losses(&base, (a, b), noise, &mut losses, &mut scratch);
+                add_losses(&base, a, b, noise, &mut losses, &mut scratch);
             }
             let lines = vec![[0; KEPT]; losses.len()];
             Self { loud: loudness(spread(&base), noise), base, losses, lines }
@@ -315,7 +317,7 @@ mod tests {
 
         fn next(&mut self, verdict: &Verdict, read: Read, fixed: &[u8]) -> [u8; CHOSEN_LOUD] {
             let mut lines = core::mem::take(&mut self.lines);
-            let next = self.chooser().next(&self.base, &mut lines, (verdict, read), fixed);
+            let next = self.chooser().next(&self.base, &mut lines, verdict, read, fixed);
             self.lines = lines;
             next
         }

@@ -32,7 +32,7 @@ pub use batch::{Batch, Progress};
 pub use choose::{Choice, SAFE_ERROR};
 pub use engine::{Engine, Step};
 pub use loads::Loads;
-pub use offset::{Trust, keep_window};
+pub use offset::{Trust, Window, keep_window};
 pub use pages::{Decided, Pages, Reference};
 pub use patterns::Patterns;
 pub use rows::{CLOSE, Rows, Units, Verdict, arrangements};

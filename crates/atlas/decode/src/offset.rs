@@ -139,6 +139,15 @@ impl Alignment {
     }
 }
 
+/// Where the residuals of a pass are counted, and what they cost.
+#[derive(Debug)]
+pub(crate) struct Histogram<'h> {
+    /// Residuals so far, in cells of a cycle each.
+    pub(crate) cells: &'h mut [f32],
+    /// See [`fill_ruler`].
+    pub(crate) ruler: &'h [f32],
+}
+
 /// How far known pages may be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
@@ -160,7 +169,7 @@ pub(crate) struct Offset {
     /// Those of them that the slope rests on, since it was judged last.
     kept: f64,
     /// In which loads count, where references are not certain.
-    window: Option<(f64, f64)>,
+    window: Option<Window>,
     cross: f64,
     square: f64,
     rounds: u32,
@@ -233,17 +242,18 @@ impl Offset {
     }
 
     /// The window in which loads count.
-    pub(crate) const fn window(&self) -> Option<(f64, f64)> {
+    pub(crate) const fn window(&self) -> Option<Window> {
         self.window
     }
 
     /// Adds the loads of pages of a pass whose codes are certain; the slope counts those near what is expected,
-    /// and what they differ by on their node. `room` is as long as there are of them, `cells` are the pass's.
+    /// and what they differ by on their node. `room` is as long as there are of them, the histogram is the pass's.
     pub(crate) fn add_certain(
         &mut self,
         pass: usize,
         known: &[Known],
-        (room, cells, ruler): (&mut [f64], &mut [f32], &[f32]),
+        histogram: Histogram<'_>,
+        room: &mut [f64],
         tick: u32,
     ) {
         let Some(align) = self.align.get_mut(pass) else { return };
@@ -260,12 +270,13 @@ impl Offset {
             let origin = *align
                 .origin
                 .get_or_insert_with(|| *residuals.select_nth_unstable_by(middle, f64::total_cmp).1);
+            let Histogram { cells, ruler } = histogram;
             align.add(residuals.iter().map(|residual| residual - origin), cells, true);
             align.search(cells, ruler);
         }
         fill(residuals);
-        let (low, high) = keep_window(residuals, tick);
-        self.slope(known.iter().filter(|of| (low..=high).contains(&(of.seen - of.expected))));
+        let window = keep_window(residuals, tick);
+        self.slope(known.iter().filter(|of| window.holds(of.seen - of.expected)));
     }
 
     /// Adds the loads of pages of a pass whose codes were decoded; those in the window count.
@@ -273,12 +284,15 @@ impl Offset {
         &mut self,
         pass: usize,
         known: &[Known],
-        (cells, ruler): (&mut [f32], &[f32]),
-        (trust, wanted, fade): (Trust, f64, bool),
+        histogram: Histogram<'_>,
+        trust: Trust,
+        wanted: f64,
+        fade: bool,
     ) {
-        let (Some((low, high)), Some(align)) = (self.window, self.align.get_mut(pass)) else {
+        let (Some(window), Some(align)) = (self.window, self.align.get_mut(pass)) else {
             return;
         };
+        let Histogram { cells, ruler } = histogram;
         let likely = Self::likely(trust, wanted);
         if likely.is_finite() && !known.is_empty() {
             let origin = *align.origin.get_or_insert(align.mean);
@@ -288,7 +302,7 @@ impl Offset {
                 align.search(cells, ruler);
             }
         }
-        let kept = known.iter().filter(|of| (low..=high).contains(&of.seen));
+        let kept = known.iter().filter(|of| window.holds(of.seen));
         if let Some((shift, n)) = self.slope(kept) {
             self.add_mean(pass, shift, n, MEAN_LOADS);
         }
@@ -333,13 +347,30 @@ impl Offset {
     }
 }
 
+/// From the least value that counts to the largest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// The least value that counts.
+    pub low: f64,
+    /// The largest.
+    pub high: f64,
+}
+
+impl Window {
+    /// Whether this value counts.
+    #[must_use]
+    pub fn holds(self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+}
+
 /// The window around the median in which values count: outside of it are interrupts, and lines that
 /// were not where they had been put. Takes every second, third ... value where there are many; reorders
 /// and overwrites `values`. Everything is kept of an empty batch.
 #[must_use]
-pub fn keep_window(values: &mut [f64], tick: u32) -> (f64, f64) {
+pub fn keep_window(values: &mut [f64], tick: u32) -> Window {
     if values.is_empty() {
-        return (f64::NEG_INFINITY, f64::INFINITY);
+        return Window { low: f64::NEG_INFINITY, high: f64::INFINITY };
     }
     // A few thousand values say where the window lies as well as all of them.
     let step = (values.len() / 4096).max(1);
@@ -353,7 +384,7 @@ pub fn keep_window(values: &mut [f64], tick: u32) -> (f64, f64) {
     // 1.4826 makes the median deviation of a Gaussian its standard deviation.
     let spread = 1.4826 * median(some);
     let half = (3.0 * f64::from(tick)).max(4.0 * spread);
-    (centre - half, centre + half)
+    Window { low: centre - half, high: centre + half }
 }
 
 /// The median of values of which there are some; it reorders them.
@@ -400,7 +431,8 @@ mod tests {
         let round = loads(45.0);
         let mean = round.iter().map(|of| of.seen - of.expected).sum::<f64>() / 256.0;
         for _ in 0..40 {
-            offset.add_certain(0, &round, (&mut room, &mut cells, &ruler), 1);
+            let histogram = Histogram { cells: &mut cells, ruler: &ruler };
+            offset.add_certain(0, &round, histogram, &mut room, 1);
         }
         let cycles = offset.cycles(0, 64.0, Trust::Certain);
         assert!(mean > 7.0 + 8.0, "the mean is misled: {mean}");
@@ -423,10 +455,11 @@ mod tests {
                         Known { expected: 307.5 + above, node: 307.5, seen: 307.5 + slope * above }
                     })
                     .collect();
+                let histogram = Histogram { cells: &mut cells, ruler: &ruler };
                 if trust == Trust::Certain {
-                    offset.add_certain(0, &known, (&mut room, &mut cells, &ruler), 2);
+                    offset.add_certain(0, &known, histogram, &mut room, 2);
                 } else {
-                    offset.add_decoded(0, &known, (&mut cells, &ruler), (trust, 64.0, true));
+                    offset.add_decoded(0, &known, histogram, trust, 64.0, true);
                 }
                 heard = offset.judge(3.0, trust);
             }

@@ -1,7 +1,7 @@
 //! What the engine asks of its caller and tells it: which pages, who decodes in which base, pages of
 //! known code, chance, and where verdicts go.
 
-use crate::offset::Trust;
+use crate::offset::{Trust, Window};
 use crate::patterns::Patterns;
 use isochrone_atlas::{Code, Codebook, Penalties};
 use isochrone_units::{CoreId, Level, LineAddr};
@@ -91,7 +91,7 @@ pub trait Pages {
 
     /// What a load of this line takes on average over pages of unknown code, if judge `nth` wears its base
     /// and only loads in this window count; cycles. `None` where that is not known.
-    fn expected(&self, nth: usize, line: u8, window: (f64, f64)) -> Option<f64>;
+    fn expected(&self, nth: usize, line: u8, window: Window) -> Option<f64>;
 
     /// Puts these into random order, every order equally likely.
     fn shuffle(&mut self, order: &mut [u32]);

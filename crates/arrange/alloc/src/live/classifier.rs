@@ -286,12 +286,12 @@ impl<'a> Classifier<'a> {
         core: CoreId,
         until: u64,
     ) -> Result<Outcome, OsError> {
-        let parts = (&mut self.known, &mut self.eyes);
+        let (known, eyes) = (&mut self.known, &mut self.eyes);
         let outcome = match &mut self.doing {
             Doing::Nothing => Outcome::Ended,
-            Doing::Confirming(confirmation) => confirmation.step(parts, timing, until)?,
-            Doing::Inquiring(inquiry) => inquiry.step(parts, timing, until)?,
-            Doing::Visiting(visit) => visit.step(parts, &mut self.round, timing, until)?,
+            Doing::Confirming(confirmation) => confirmation.step(known, eyes, timing, until)?,
+            Doing::Inquiring(inquiry) => inquiry.step(known, eyes, timing, until)?,
+            Doing::Visiting(visit) => visit.step(known, eyes, &mut self.round, timing, until)?,
         };
         match outcome {
             Outcome::Again | Outcome::Paused => {}
@@ -348,7 +348,7 @@ impl<'a> Classifier<'a> {
             return Ok(Step::Idle);
         }
         let judge = Judge { core, base, others };
-        let step = own.stream.advance(timing, (&own.model, &known.ledger.notes), judge, until)?;
+        let step = own.stream.advance(timing, &own.model, &known.ledger.notes, judge, until)?;
         while let Some(decoded) = known.sides[side(level)].as_mut().and_then(|own| own.stream.pop())
         {
             known.take_decoded(level, decoded);

@@ -3,6 +3,7 @@
 //! Pure arithmetic on samples. Latencies may be shifted as a whole (another clock rate, rows of
 //! memory that are open), so every base is compared with an offset of its own.
 
+use super::kept::Window;
 use super::level::LevelModel;
 use super::number::real;
 use isochrone_atlas::{Code, Codebook, CodedSample, Decoder, PatternTable, TABLE_ENTRIES};
@@ -46,10 +47,10 @@ pub(super) struct Slope {
 pub(super) fn slope(
     table: &PatternTable,
     samples: &[CodedSample],
-    (low, high): (f32, f32),
+    window: Window,
 ) -> Option<Slope> {
     let pairs = || {
-        let kept = samples.iter().filter(|s| (low..=high).contains(&s.cycles));
+        let kept = samples.iter().filter(|s| window.holds(s.cycles));
         kept.map(|s| (table.latency_cycles(s.code, s.line), s.cycles)).filter(|p| p.0.is_finite())
     };
     let (mut x0, mut y0, mut count) = (0.0_f32, 0.0_f32, 0_usize);
@@ -90,12 +91,12 @@ impl Weighing {
         model: &LevelModel,
         table: &PatternTable,
         samples: &[CodedSample],
-        window: (f32, f32),
+        window: Window,
     ) -> Option<Self> {
         let book = model.book(table)?;
         let (mut sum, mut count) = (0.0, 0_usize);
         let mut expected = [f32::NAN; 256];
-        for sample in samples.iter().filter(|s| (window.0..=window.1).contains(&s.cycles)) {
+        for sample in samples.iter().filter(|s| window.holds(s.cycles)) {
             let slot = &mut expected[usize::from(sample.line)];
             if slot.is_nan() {
                 *slot = model.expected(table, sample.line, window);
@@ -135,10 +136,10 @@ pub(super) fn piece(book: &Codebook) -> usize {
 pub(super) fn measured(
     model: &LevelModel,
     samples: &[CodedSample],
-    (low, high): (f32, f32),
+    window: Window,
 ) -> Option<PatternTable> {
     let (mut sums, mut counts) = ([0.0_f32; TABLE_ENTRIES], [0_usize; TABLE_ENTRIES]);
-    for sample in samples.iter().filter(|s| (low..=high).contains(&s.cycles)) {
+    for sample in samples.iter().filter(|s| window.holds(s.cycles)) {
         let cell = model.cell(sample.code, sample.line);
         sums[cell] += sample.cycles;
         counts[cell] += 1;

@@ -44,7 +44,8 @@ impl Confirmation {
     /// One step of it.
     pub(super) fn step(
         &mut self,
-        (known, eyes): (&mut Known<'_>, &mut Eyes),
+        known: &mut Known<'_>,
+        eyes: &mut Eyes,
         timing: &mut impl Timing,
         until: u64,
     ) -> Result<Outcome, OsError> {
@@ -52,7 +53,7 @@ impl Confirmation {
         match stage {
             Stage::Choosing => {
                 timing.abandon();
-                if !eyes.begin(known, (core, level), (Among::Known, 1)) {
+                if !eyes.begin(known, core, level, Among::Known, 1) {
                     // Nothing at all could be decoded: there is nothing to confirm.
                     known.settle(level, true);
                     return Ok(Outcome::Ended);
@@ -93,7 +94,7 @@ impl Confirmation {
             self.stage = Stage::Choosing;
             return Outcome::Again;
         }
-        refute(known, (core, level), timing.now_ns());
+        refute(known, core, level, timing.now_ns());
         Outcome::Ended
     }
 
@@ -134,7 +135,7 @@ impl Confirmation {
 /// Pages do not look as the base says. If there are confirmed ones, the core has moved, and
 /// they will show to which base. If not, the base was a wrong guess: it is guessed once more,
 /// and after that the level is left alone for some time.
-fn refute(known: &mut Known<'_>, (core, level): (CoreId, Level), now: u64) {
+fn refute(known: &mut Known<'_>, core: CoreId, level: Level, now: u64) {
     let notes = &known.ledger.notes;
     let confirmed = (0..page(notes.pages())).filter(|of| notes.is_confirmed(level, *of));
     let proven = confirmed.take(LEAST_KNOWN).count() == LEAST_KNOWN;

@@ -98,7 +98,8 @@ impl Visit {
     /// One step of it.
     pub(super) fn step(
         &mut self,
-        (known, eyes): (&mut Known<'_>, &mut Eyes),
+        known: &mut Known<'_>,
+        eyes: &mut Eyes,
         round: &mut Round,
         timing: &mut impl Timing,
         until: u64,
@@ -153,8 +154,7 @@ impl Visit {
     fn choose(&self, known: &Known<'_>, eyes: &mut Eyes) -> Next {
         let (core, level) = (self.core, self.level);
         let worn = known.base_of(core, level).is_some();
-        let among = (Among::Confirmed, LEAST_PAGES);
-        if worn && eyes.begin(known, (core, level), among) {
+        if worn && eyes.begin(known, core, level, Among::Confirmed, LEAST_PAGES) {
             Next::Stage(Stage::Looking)
         } else {
             Next::Unknown

@@ -61,10 +61,12 @@ impl Eyes {
     pub(super) fn begin(
         &mut self,
         known: &Known<'_>,
-        of: (CoreId, Level),
-        among: (Among, usize),
+        core: CoreId,
+        level: Level,
+        among: Among,
+        least: usize,
     ) -> bool {
-        self.look.begin(of, among, (&known.ledger.notes, &mut self.dice))
+        self.look.begin(core, level, among, least, &known.ledger.notes, &mut self.dice)
     }
 
     /// Goes on with a look.
@@ -76,7 +78,7 @@ impl Eyes {
         until: u64,
     ) -> Result<Progress, OsError> {
         let Some(own) = &known.sides[side(level)] else { return Ok(Progress::Elsewhere) };
-        self.look.run(timing, (&known.ledger.notes, level, own.model.period), until)
+        self.look.run(timing, &known.ledger.notes, level, own.model.period, until)
     }
 
     /// Compares what was seen with one base more. False if there is none left, or if there are so

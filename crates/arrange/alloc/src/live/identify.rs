@@ -88,7 +88,8 @@ impl Inquiry {
     /// One step of it.
     pub(super) fn step(
         &mut self,
-        (known, eyes): (&mut Known<'_>, &mut Eyes),
+        known: &mut Known<'_>,
+        eyes: &mut Eyes,
         timing: &mut impl Timing,
         until: u64,
     ) -> Result<Outcome, OsError> {
@@ -119,7 +120,7 @@ impl Inquiry {
             }
             Stage::Weighing { base, nats } => {
                 let (base, nats) = (*base, *nats);
-                self.weigh_next(known, eyes, timing.tick_cycles(), (base, nats))
+                self.weigh_next(known, eyes, timing.tick_cycles(), base, nats)
             }
         };
         match next {
@@ -137,7 +138,7 @@ impl Inquiry {
         // What the atlas says of frames may be old, but is worth a look.
         if self.verifies.is_none() && self.choose_known(known, eyes) {
             Next::Stage(Stage::Looking)
-        } else if eyes.begin(known, (self.core, self.level), (Among::Any, LEAST_PAGES)) {
+        } else if eyes.begin(known, self.core, self.level, Among::Any, LEAST_PAGES) {
             Next::Stage(Stage::Peering)
         } else {
             Next::Found(None)
@@ -154,7 +155,7 @@ impl Inquiry {
         [Some((Among::Confirmed, LEAST_KNOWN)), noted, alike]
             .into_iter()
             .flatten()
-            .any(|among| eyes.begin(known, (self.core, self.level), among))
+            .any(|(among, least)| eyes.begin(known, self.core, self.level, among, least))
     }
 
     /// Compares known pages with one base more; after the last the base is known, or they are
@@ -203,7 +204,8 @@ impl Inquiry {
         known: &Known<'_>,
         eyes: &mut Eyes,
         tick: u32,
-        (base, mut nats): (usize, [f32; BLIND_BASES]),
+        base: usize,
+        mut nats: [f32; BLIND_BASES],
     ) -> Next {
         let (core, level) = (self.core, self.level);
         let Some(own) = &known.sides[side(level)] else { return Next::Found(None) };

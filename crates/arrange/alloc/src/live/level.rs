@@ -1,6 +1,7 @@
 //! What the atlas says of one level, made ready for use: its bases, which codes are one, how
 //! likely each is, and what residuals cost. Bases that are in no atlas join at run time.
 
+use super::kept::Window;
 use super::number::real;
 use isochrone_atlas::format::FormTag;
 use isochrone_atlas::{
@@ -144,13 +145,13 @@ impl LevelModel {
     /// What a load of this line of any page takes on average, if the core wears this base. Only of
     /// pages whose loads lie in the window: where a part of the memory lies on another node, its
     /// loads are not kept, and its pages must not count either.
-    pub(super) fn expected(&self, table: &PatternTable, line: u8, (low, high): (f32, f32)) -> f32 {
+    pub(super) fn expected(&self, table: &PatternTable, line: u8, window: Window) -> f32 {
         let (mut kept, mut all) = ((0.0, 0.0), (0.0, 0.0));
         let codes = (0..).zip(&self.shares).take(table.codes());
         for (code, share) in codes.filter(|(_, share)| **share > 0.0) {
             let cycles = table.latency_cycles(Code(code), line);
             all = (all.0 + share * cycles, all.1 + share);
-            if (low..=high).contains(&cycles) {
+            if window.holds(cycles) {
                 kept = (kept.0 + share * cycles, kept.1 + share);
             }
         }

@@ -6,7 +6,7 @@
 
 use super::batch::{Batch, Progress};
 use super::dice::Dice;
-use super::kept::{ENOUGH, keep_window};
+use super::kept::{ENOUGH, Window, keep_window};
 use super::notes::{Notes, block_of};
 use super::number::{cycles, page};
 use super::timing::Timing;
@@ -117,8 +117,8 @@ impl Look {
         self.samples.sort_unstable_by_key(|sample| sample.code);
     }
 
-    /// The samples that count: least and largest.
-    pub(super) fn window(&mut self, tick: u32) -> (f32, f32) {
+    /// Which samples count.
+    pub(super) fn window(&mut self, tick: u32) -> Window {
         let step = self.samples.len().div_ceil(self.values.len()).max(1);
         let some = self.samples.iter().step_by(step);
         let mut used = 0;
@@ -137,14 +137,17 @@ impl Look {
     /// Chooses pages and lines. False where fewer than `least` pages will do.
     pub(super) fn begin(
         &mut self,
-        (core, level): (CoreId, Level),
-        (among, least): (Among, usize),
-        (notes, dice): (&Notes, &mut Dice),
+        core: CoreId,
+        level: Level,
+        among: Among,
+        least: usize,
+        notes: &Notes,
+        dice: &mut Dice,
     ) -> bool {
         self.only = if let Among::Alike(code) = among { Some(code) } else { None };
         self.known = among != Among::Any;
         self.shape = Shape::of(level, self.known);
-        self.choose(level, among, (notes, &mut *dice), self.shape.pages);
+        self.choose(level, among, notes, dice, self.shape.pages);
         self.fill(core, level, dice);
         self.chosen >= least
     }
@@ -180,13 +183,7 @@ impl Look {
         }
     }
 
-    fn choose(
-        &mut self,
-        level: Level,
-        among: Among,
-        (notes, dice): (&Notes, &mut Dice),
-        most: usize,
-    ) {
+    fn choose(&mut self, level: Level, among: Among, notes: &Notes, dice: &mut Dice, most: usize) {
         let fits = |of: u32| match among {
             Among::Any | Among::Alike(_) => true,
             Among::Known => notes.is_known(level, of),
@@ -224,7 +221,9 @@ impl Look {
     pub(super) fn run(
         &mut self,
         timing: &mut impl Timing,
-        (notes, level, period): (&Notes, Level, Period),
+        notes: &Notes,
+        level: Level,
+        period: Period,
         until_ns: u64,
     ) -> Result<Progress, OsError> {
         let progress = self.batch.run(timing, until_ns)?;

@@ -127,8 +127,8 @@ impl LineMeans {
             *value = cycles(sample.0) - overhead;
         }
         let values = &self.values[..count];
-        let (low, high) = keep_window(values, &mut self.room, timing.tick_cycles());
-        let kept = values.iter().filter(|value| (low..=high).contains(*value));
+        let window = keep_window(values, &mut self.room, timing.tick_cycles());
+        let kept = values.iter().filter(|value| window.holds(**value));
         let (sum, number) = kept.fold((0.0_f32, 0_usize), |(s, n), v| (s + v, n + 1));
         if number == 0 {
             return;
@@ -136,7 +136,7 @@ impl LineMeans {
         let mean = sum / real(number);
         self.common = (self.common.0 + mean, self.common.1 + 1.0);
         for (place, value) in self.places[..count].iter().zip(values) {
-            if (low..=high).contains(value) {
+            if window.holds(*value) {
                 // The clock rate drifts: deviations are what is added up.
                 self.sums[index(*place)] += value - mean;
                 self.counts[index(*place)] += 1;

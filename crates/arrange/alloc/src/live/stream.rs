@@ -6,12 +6,12 @@
 use super::dice::Dice;
 use super::level::LevelModel;
 use super::notes::{Notes, Queue, block_of};
-use super::number::{narrow, page};
+use super::number::page;
 use super::timing::{Timed, Timing};
 use isochrone_atlas::{Code, Codebook, PatternTable, Penalties};
 pub(super) use isochrone_decode::Step;
 use isochrone_decode::{
-    Decided, Engine, Form, Layout, Pages, Reference, Room, Slot, Tables, Trust,
+    Decided, Engine, Form, Layout, Pages, Reference, Room, Slot, Tables, Trust, Window,
 };
 use isochrone_os::OsError;
 use isochrone_os::table::{Stack, Table};
@@ -127,7 +127,8 @@ impl Stream {
     pub(super) fn advance(
         &mut self,
         timing: &mut impl Timing,
-        (model, notes): (&LevelModel, &Notes),
+        model: &LevelModel,
+        notes: &Notes,
         judge: Judge,
         until_ns: u64,
     ) -> Result<Step, OsError> {
@@ -280,9 +281,9 @@ impl Pages for Work<'_> {
         })
     }
 
-    fn expected(&self, _: usize, line: u8, (low, high): (f64, f64)) -> Option<f64> {
+    fn expected(&self, _: usize, line: u8, window: Window) -> Option<f64> {
         let table = self.model.base(self.judge.base);
-        let cycles = self.model.expected(table, line, (narrow(low), narrow(high)));
+        let cycles = self.model.expected(table, line, window.into());
         cycles.is_finite().then(|| f64::from(cycles))
     }
 

@@ -58,7 +58,7 @@ impl<R: Room> Engine<R> {
                     self.draw_page(place, pass);
                 } else if place - self.open < count {
                     let nth = (self.reference_next + place - self.open) % pages.references();
-                    known += usize::from(self.draw_reference(pages, (nth, pass), known));
+                    known += usize::from(self.draw_reference(pages, nth, pass, known));
                 }
             }
             self.passes[pass] = begin.0..self.batch.len();
@@ -92,7 +92,8 @@ impl<R: Room> Engine<R> {
     fn draw_reference<P: Pages + ?Sized>(
         &mut self,
         pages: &mut P,
-        (nth, pass): (usize, usize),
+        nth: usize,
+        pass: usize,
         known: usize,
     ) -> bool {
         let Some(Reference { first, class, key }) = pages.reference(nth) else { return false };

@@ -121,8 +121,8 @@ impl<R: Room> Engine<R> {
             return Step::Went;
         };
         let next = match stage {
-            Stage::Rows { bucket } => self.fill_rows(pages, nth, (slot, bucket)),
-            Stage::Losses { base, pair } => Some(self.fill_losses(pages, nth, (base, pair))),
+            Stage::Rows { bucket } => self.fill_rows(pages, nth, slot, bucket),
+            Stage::Losses { base, pair } => Some(self.fill_losses(pages, nth, base, pair)),
         };
         match next {
             Some(Some(stage)) => self.phase = Phase::Preparing { slot, stage },
@@ -145,7 +145,8 @@ impl<R: Room> Engine<R> {
         &mut self,
         pages: &mut P,
         nth: usize,
-        (slot, bucket): (usize, usize),
+        slot: usize,
+        bucket: usize,
     ) -> Option<Option<Stage>> {
         let each = self.layout.rows_bytes;
         let book = pages.book(nth)?;
@@ -167,7 +168,8 @@ impl<R: Room> Engine<R> {
         &mut self,
         pages: &P,
         nth: usize,
-        (mut base, mut pair): (usize, usize),
+        mut base: usize,
+        mut pair: usize,
     ) -> Option<Stage> {
         let classes = self.layout.classes;
         let noise = pages.noise_cycles();
@@ -182,7 +184,7 @@ impl<R: Room> Engine<R> {
             let of = if base == 0 { pages.base(nth) } else { pages.other(base - 1) };
             if suits(&self.layout, of) {
                 let (losses, scratch) = (&mut self.tables.losses, &mut self.tables.scratch);
-                add_losses(of, (pair / classes, pair % classes), noise, losses, scratch);
+                add_losses(of, pair / classes, pair % classes, noise, losses, scratch);
             }
             pair += 1;
         }

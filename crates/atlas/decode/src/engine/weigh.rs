@@ -7,7 +7,7 @@ use super::{Engine, FAIR, Phase, REFERENCE, Step, group_of};
 use crate::choose::{Choice, Chooser};
 use crate::loads::Loads;
 use crate::number::{index, narrow, real};
-use crate::offset::{PASSES, Trust};
+use crate::offset::{Histogram, PASSES, Trust, Window};
 use crate::pages::{Decided, Pages};
 use crate::rows::{Rows, ScoresMut, ShortlistMut, Verdict};
 use crate::tables::{Room, Tables};
@@ -64,7 +64,7 @@ impl<R: Room> Engine<R> {
         }
         self.loads[0] += own;
         self.loads[1] += self.passes[pass].len() as u64 - own;
-        self.hear(pages, pass, (overhead, loads.tick_cycles()));
+        self.hear(pages, pass, overhead, loads.tick_cycles());
         if pass + 1 < PASSES {
             self.phase = Phase::Taking { pass: pass + 1 };
         } else {
@@ -73,7 +73,7 @@ impl<R: Room> Engine<R> {
     }
 
     /// What the loads of a pass have in common.
-    fn hear<P: Pages + ?Sized>(&mut self, pages: &P, pass: usize, (overhead, tick): (f64, u32)) {
+    fn hear<P: Pages + ?Sized>(&mut self, pages: &P, pass: usize, overhead: f64, tick: u32) {
         let (round, loads) = (self.round, self.known[pass].clone());
         let shared = if pages.passes_apart() { pass } else { 0 };
         let each = self.layout.aligns() / self.layout.slots / PASSES;
@@ -84,8 +84,9 @@ impl<R: Room> Engine<R> {
         else {
             return;
         };
+        let histogram = Histogram { cells, ruler };
         if pages.trust() == Trust::Certain {
-            return slot.offset.add_certain(shared, known, (room, cells, ruler), tick);
+            return slot.offset.add_certain(shared, known, histogram, room, tick);
         }
         if pass == 0 {
             // Some of the loads of the round, where there are more of them than room.
@@ -99,10 +100,10 @@ impl<R: Room> Engine<R> {
             slot.offset.hear_window(&mut room[..count], tick);
         }
         let window = slot.offset.window();
-        let trust = (pages.trust(), self.wanted.0, pass == 0 || shared > 0);
-        slot.offset.add_decoded(shared, known, (cells, ruler), trust);
+        let (trust, fade) = (pages.trust(), pass == 0 || shared > 0);
+        slot.offset.add_decoded(shared, known, histogram, trust, self.wanted.0, fade);
         if let Some(window) = window {
-            self.hear_unknown(pages, (pass, shared), (overhead, window));
+            self.hear_unknown(pages, pass, shared, overhead, window);
         }
     }
 
@@ -112,8 +113,10 @@ impl<R: Room> Engine<R> {
     fn hear_unknown<P: Pages + ?Sized>(
         &mut self,
         pages: &P,
-        (pass, shared): (usize, usize),
-        (overhead, (low, high)): (f64, (f64, f64)),
+        pass: usize,
+        shared: usize,
+        overhead: f64,
+        window: Window,
     ) {
         let round = self.tables.slots.get(self.round);
         let of = round.and_then(|slot| slot.of);
@@ -130,14 +133,14 @@ impl<R: Room> Engine<R> {
             let value = f64::from(raw) - overhead;
             let is_fair = what & FAIR != 0;
             let counts = (is_fair || all) && (what & !FAIR) >> 8 != REFERENCE;
-            if !counts || !(low..=high).contains(&value) {
+            if !counts || !window.holds(value) {
                 continue;
             }
             let line = what.to_le_bytes()[0];
             let place = asked.iter().position(|of| of.is_none_or(|(other, _)| other == line));
             let expected = match place.and_then(|place| asked[place]) {
                 Some((_, expected)) => Some(expected),
-                None => pages.expected(nth, line, (low, high)),
+                None => pages.expected(nth, line, window),
             };
             let Some(expected) = expected else { continue };
             if let Some(place) = place {
@@ -277,7 +280,7 @@ impl<R: Room> Engine<R> {
         };
         let lines = pair_lines.get_mut(slot * each..(slot + 1) * each).unwrap_or(&mut []);
         let base = pages.base(next);
-        page.next = chooser.next(base, lines, (verdict, page.read), pages.lines());
+        page.next = chooser.next(base, lines, verdict, page.read, pages.lines());
         page.count = chooser.reads().to_le_bytes()[0];
     }
 

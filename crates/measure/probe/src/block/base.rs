@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use isochrone_decode::Reference;
+use isochrone_decode::{Reference, Window};
 use isochrone_stats::{derive_seed, rng, shuffle};
 use isochrone_units::{CoreId, Cycles, LINES_PER_PAGE, Level, LineAddr, PageAddr};
 
@@ -181,15 +181,15 @@ impl Look {
     fn add(&mut self, cells: &[ReferenceCell], values: &[f64], learnt: &Learnt, tick: u32) {
         let nodes = learnt.nodes();
         let of = |cell: &ReferenceCell| nodes.get(usize::from(cell.1)).copied().unwrap_or(0);
-        let windows: Vec<(f64, f64)> = (0..=nodes.iter().copied().max().unwrap_or(0))
+        let windows: Vec<Window> = (0..=nodes.iter().copied().max().unwrap_or(0))
             .map(|node| {
                 let of_node = cells.iter().zip(values).filter(|(cell, _)| of(cell) == node);
                 keep_window(&of_node.map(|(_, value)| *value).collect::<Vec<f64>>(), tick)
             })
             .collect();
         for (cell, value) in cells.iter().zip(values) {
-            let ((line, class, index), (low, high)) = (cell, windows[of(cell)]);
-            if (low..=high).contains(value) {
+            let (line, class, index) = cell;
+            if windows[of(cell)].holds(*value) {
                 let class = usize::from(*class);
                 let index = usize::from(learnt.representative(usize::from(*index)));
                 self.sums[class][index] += value;

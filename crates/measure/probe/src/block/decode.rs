@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use isochrone_atlas::{Codebook, Penalties};
 use isochrone_decode::{Choice, Decided, Engine, Layout, Loads, Pace, Pages, Patterns, Reference};
-use isochrone_decode::{Room, Slot, Step, Tables, Trust, Units};
+use isochrone_decode::{Room, Slot, Step, Tables, Trust, Units, Window};
 use isochrone_stats::{derive_seed, rng, shuffle};
 use isochrone_units::{CoreId, Cycles, Level, LineAddr};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -349,7 +349,7 @@ impl<'a> Pages for Work<'a> {
     }
 
     // Reference pages are known from the start.
-    fn expected(&self, _: usize, _: u8, _: (f64, f64)) -> Option<f64> {
+    fn expected(&self, _: usize, _: u8, _: Window) -> Option<f64> {
         None
     }
 

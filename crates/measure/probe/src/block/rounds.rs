@@ -8,6 +8,7 @@
 //! The round in which that happens is dropped and counted, a new stretch
 //! begins, and stretches with the same pattern are joined again. Nothing is averaged over a move.
 
+use isochrone_decode::Window;
 use isochrone_stats::{median, rng};
 use isochrone_units::{CoreId, Cycles, LINES_PER_PAGE, Level, LineAddr, PageAddr};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -279,9 +280,9 @@ fn cleaned(mut values: Vec<f64>, tick: u32) -> Round {
             || nodes.iter().enumerate().filter(|(_, of)| **of == node).map(|(page, _)| page);
         let lines = |page: usize| page * LINES_PER_PAGE..(page + 1) * LINES_PER_PAGE;
         let of_node: Vec<f64> = pages().flat_map(|page| values[lines(page)].to_vec()).collect();
-        let (low, high) = keep_window(&of_node, tick);
+        let window = keep_window(&of_node, tick);
         for value in pages().flat_map(lines) {
-            if !(low..=high).contains(&values[value]) {
+            if !window.holds(values[value]) {
                 values[value] = f64::NAN;
             }
         }
@@ -293,7 +294,7 @@ fn cleaned(mut values: Vec<f64>, tick: u32) -> Round {
 }
 
 /// Samples outside this window are interrupts, or lines that were not where they were put.
-pub(super) fn keep_window(values: &[f64], tick: u32) -> (f64, f64) {
+pub(super) fn keep_window(values: &[f64], tick: u32) -> Window {
     isochrone_decode::keep_window(&mut values.to_vec(), tick)
 }
 
