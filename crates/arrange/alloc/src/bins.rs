@@ -1,4 +1,4 @@
-//! Bins: units that are equally far from every core, whatever base it wears.
+//! Bins: units that are equally far from every core, whatever its current base.
 //!
 //! Bins are made once, from all bases of an atlas. A core that is moved then needs another order
 //! over the bins, and no list is touched. A bin is a group of the last-level cache and a group of
@@ -109,7 +109,7 @@ pub struct Bins {
 }
 
 impl Bins {
-    /// From every base that a core may wear. A level without a base is not known.
+    /// From every base that a core may have. A level without a base is not known.
     #[must_use]
     pub fn new<L, D>(llc: L, dram: D) -> Self
     where

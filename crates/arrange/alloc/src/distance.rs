@@ -1,4 +1,4 @@
-//! How far a slot is: from what its page's codes say and what a core wears, in cycles.
+//! How far a slot is: from what its page's codes say and the current bases of a core, in cycles.
 //!
 //! Distances are true in every mode: the oblivious heap chooses as if it did not know them, and
 //! reports them as they are. What is not known is `None`.
@@ -6,7 +6,7 @@
 use crate::class::SizeClass;
 use crate::groups::INDICES;
 use crate::heap::{Heap, PAGE_LINES};
-use crate::order::Worn;
+use crate::order::CurrentBases;
 use crate::page::PageCodes;
 use crate::refill::{FREE, owner_tag};
 use crate::slot::Slot;
@@ -184,12 +184,12 @@ impl Heap<'_> {
         (!mask & class.full_mask() != 0).then_some(u16::from(owner))
     }
 
-    pub(crate) fn store_worn(&self, core: u16, worn: &Worn) {
+    pub(crate) fn store_bases(&self, core: u16, current: &CurrentBases) {
         let Some(table) = self.core(core) else { return };
         let mut known = 0;
-        for (level, cycles) in [&worn.llc, &worn.dram].into_iter().enumerate() {
+        for (level, cycles) in [&current.llc, &current.dram].into_iter().enumerate() {
             if let Some(cycles) = cycles {
-                for (place, value) in table.worn[level].iter().zip(cycles) {
+                for (place, value) in table.current[level].iter().zip(cycles) {
                     place.store(value.to_bits(), Relaxed);
                 }
                 known |= 1 << level;
@@ -200,14 +200,14 @@ impl Heap<'_> {
 }
 
 impl CoreTable {
-    /// What the core wears.
-    pub(crate) fn worn(&self) -> Worn {
+    /// The current bases of the core.
+    pub(crate) fn current_bases(&self) -> CurrentBases {
         let known = self.known.load(Relaxed);
         let level = |level: usize| {
-            let cycles = |index: usize| f32::from_bits(self.worn[level][index].load(Relaxed));
+            let cycles = |index: usize| f32::from_bits(self.current[level][index].load(Relaxed));
             (known >> level & 1 == 1).then(|| core::array::from_fn(cycles))
         };
-        Worn { llc: level(0), dram: level(1) }
+        CurrentBases { llc: level(0), dram: level(1) }
     }
 
     /// The mean over the lines of a unit, by level.
@@ -219,7 +219,7 @@ impl CoreTable {
             }
             let of = |line: u8| {
                 let index: usize = usize::from(code.0 ^ u16::from(line)) % INDICES;
-                f32::from_bits(self.worn[level][index].load(Relaxed))
+                f32::from_bits(self.current[level][index].load(Relaxed))
             };
             let sum: f32 = (first..first.saturating_add(lines)).map(of).sum();
             let mean = sum / f32::from(lines);

@@ -9,7 +9,7 @@ use crate::class::{SizeClass, UnitLines};
 use crate::groups::Classes;
 use crate::growth::scaled;
 use crate::model::{Prediction, cut, predict, shares};
-use crate::order::{Order, Wish, Worn, oracle_cut};
+use crate::order::{CurrentBases, Order, Wish, oracle_cut};
 use crate::page::{Disguise, PageCodes, PageState, PageWord};
 use crate::policy::{Mode, Policy};
 use crate::slot::Slot;
@@ -165,13 +165,13 @@ impl<'a> Heap<'a> {
         order.map_or(0, |order| order.ranks[usize::from(bin) % MAX_BINS].load(Relaxed))
     }
 
-    /// Gives a core the orders that follow from what it now wears, for all unit sizes, and keeps
-    /// what it wears for [`Self::distance`]. An oracle's orders come from [`Self::set_order`];
+    /// Gives a core the orders that follow from its current bases, for all unit sizes, and keeps
+    /// these for [`Self::distance`]. An oracle's orders come from [`Self::set_order`];
     /// here it is only told how much is near, which is what would be near by the atlas.
-    pub fn wear(&self, core: u16, worn: &Worn) {
+    pub fn set_bases(&self, core: u16, current: &CurrentBases) {
         let for_bytes = self.order_bytes();
         for unit in UnitLines::ALL {
-            self.wear_one(core, unit, worn, for_bytes);
+            self.set_bases_for(core, unit, current, for_bytes);
         }
         self.note_orders(for_bytes);
     }
@@ -179,11 +179,17 @@ impl<'a> Heap<'a> {
     /// The same for units of one size: for whoever has not the time for all. `for_bytes` comes
     /// from [`Self::order_bytes`], once for all cores and units, and [`Self::note_orders`] is told
     /// when all are done.
-    pub fn wear_one(&self, core: u16, unit: UnitLines, worn: &Worn, for_bytes: u64) {
+    pub fn set_bases_for(
+        &self,
+        core: u16,
+        unit: UnitLines,
+        current: &CurrentBases,
+        for_bytes: u64,
+    ) {
         if unit == UnitLines::One {
-            self.store_worn(core, worn);
+            self.store_bases(core, current);
         }
-        self.wear_unit(core, unit, worn, &self.wish(for_bytes));
+        self.order_unit(core, unit, current, &self.wish(for_bytes));
     }
 
     /// All orders are for so many live bytes now.
@@ -194,9 +200,9 @@ impl<'a> Heap<'a> {
     }
 
     #[inline(never)]
-    fn wear_unit(&self, core: u16, unit: UnitLines, worn: &Worn, wish: &Wish) {
+    fn order_unit(&self, core: u16, unit: UnitLines, current: &CurrentBases, wish: &Wish) {
         if self.policy.mode.is_oracle() {
-            let order = Order::new(self.bins, unit, worn, wish, None);
+            let order = Order::new(self.bins, unit, current, wish, None);
             if let Some(table) = self.order(core, unit) {
                 table.near_share.store(order.near_share.to_bits(), Relaxed);
                 self.cut_oracle(unit, table);
@@ -204,7 +210,7 @@ impl<'a> Heap<'a> {
             return;
         }
         let population = self.population(unit);
-        let order = Order::new(self.bins, unit, worn, wish, Some(&population));
+        let order = Order::new(self.bins, unit, current, wish, Some(&population));
         self.set_order(core, &order);
         if let Some(table) = self.order(core, unit)
             && order.count > 0
@@ -222,13 +228,13 @@ impl<'a> Heap<'a> {
         ratio(live_bytes, self.limit_for_bytes(live_bytes).max(1))
     }
 
-    /// Makes the orders of every core anew from what it wears: when [`Self::order_due`].
+    /// Makes the orders of every core anew from its current bases: when [`Self::order_due`].
     pub fn reorder(&self) {
         for core in 0..=u16::MAX {
             let Some(table) = self.core(core) else { break };
-            let worn = table.worn();
-            if !worn.is_unknown() {
-                self.wear(core, &worn);
+            let current = table.current_bases();
+            if !current.is_unknown() {
+                self.set_bases(core, &current);
             }
         }
     }
@@ -238,19 +244,19 @@ impl<'a> Heap<'a> {
         Wish { mode, near, live_bytes, llc_bytes, l2_bytes, tlb_bytes }
     }
 
-    /// What a core gains with so many live bytes, by what it wears and the pages that are here.
+    /// What a core gains with so many live bytes, by its current bases and the pages that are here.
     /// `None` where a level that counts is not known.
     #[must_use]
     pub fn predict(&self, core: u16, unit: UnitLines, live_bytes: u64) -> Option<Prediction> {
-        let worn = self.core(core)?.worn();
+        let current = self.core(core)?.current_bases();
         // Bins in disguise, or of measured ranks, are not the atlas's.
         let other = self.policy.mode == Mode::Oblivious || self.policy.mode.is_oracle();
         let population = (!other).then(|| self.population(unit));
-        predict(self.bins, unit, &worn, &self.wish(live_bytes), population.as_ref())
+        predict(self.bins, unit, &current, &self.wish(live_bytes), population.as_ref())
     }
 
     /// The share of units that now counts as near for a core: the policy's, or more where the
-    /// slices of those would not hold what is live. `None` before the core wears anything.
+    /// slices of those would not hold what is live. `None` before a base of the core is known.
     #[must_use]
     pub fn near_share(&self, core: u16, unit: UnitLines) -> Option<f32> {
         let share = f32::from_bits(self.order(core, unit)?.near_share.load(Relaxed));
@@ -323,7 +329,7 @@ impl<'a> Heap<'a> {
     }
 
     /// True if orders should be made again: more is live than they were made for, or less than
-    /// half of it, or the pages of the heap doubled. The caller then calls [`Self::wear`] for
+    /// half of it, or the pages of the heap doubled. The caller then calls [`Self::set_bases`] for
     /// every core, or [`Self::reorder`].
     #[must_use]
     pub fn order_due(&self) -> bool {

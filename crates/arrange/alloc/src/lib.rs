@@ -10,7 +10,7 @@
 //!
 //! ```
 //! use isochrone_alloc::{
-//!     Bins, CoreTable, Heap, Magazines, PageCodes, Policy, Shared, SizeClass, Tables, Worn,
+//!     Bins, CoreTable, CurrentBases, Heap, Magazines, PageCodes, Policy, Shared, SizeClass, Tables,
 //! };
 //! use isochrone_atlas::{Code, PatternTable, Period};
 //!
@@ -36,7 +36,7 @@
 //! // Memory is no matter: of each page the near lines only.
 //! let heap = Heap::new(tables, &bins, Policy { near: 0.125, waste: 7.0, ..Policy::default() });
 //! heap.page_ready(0, PageCodes { llc: Code(5), dram: Code::UNKNOWN });
-//! heap.wear(0, &Worn::of(Some(&base), None));
+//! heap.set_bases(0, &CurrentBases::of(Some(&base), None));
 //!
 //! let mut magazines = Magazines::new();
 //! let slot = magazines.take(&heap, 0, SizeClass::B64).unwrap();
@@ -83,7 +83,7 @@ pub use distance::{Distance, DistanceSum, Survey};
 pub use heap::Heap;
 pub use magazine::{Magazines, ThreadCounts};
 pub use model::{Prediction, predict};
-pub use order::{Order, Wish, Worn};
+pub use order::{CurrentBases, Order, Wish};
 pub use page::{PageCodes, PageState};
 pub use policy::{Mode, Policy};
 pub use refill::Drawn;

@@ -16,7 +16,7 @@ mod translations;
 use crate::bins::{Bins, MAX_BINS, UnitBins};
 use crate::class::UnitLines;
 use crate::groups::{Classes, Groups, INDICES, MAX_GROUPS, RESIDUES, low_byte, unit_cycles};
-use crate::order::{Wish, Worn};
+use crate::order::{CurrentBases, Wish};
 use crate::policy::Mode;
 use nearer::Nearer;
 use translations::{Translations, WALK_CYCLES};
@@ -56,24 +56,24 @@ impl Prediction {
     }
 }
 
-/// What a core that wears this gains by what a wish makes near. `None` where a level that any
+/// What a core with these current bases gains by what a wish makes near. `None` where a level that any
 /// access reaches is not known.
 #[must_use]
 pub fn predict(
     bins: &Bins,
     unit: UnitLines,
-    worn: &Worn,
+    current: &CurrentBases,
     wish: &Wish,
     population: Option<&[u32; MAX_BINS]>,
 ) -> Option<Prediction> {
-    let model = Model::new(bins, unit, worn, wish)?;
+    let model = Model::new(bins, unit, current, wish)?;
     let shares = shares(bins, unit, population);
     let choice = model.choose(&shares, wish);
     let everything = model.cost_of(&choice.bins[..model.known()], &shares);
     let chosen = if wish.mode == Mode::Oblivious { everything } else { choice.cost };
     let hits = chosen.hit_share.max(everything.hit_share);
     let misses = 1.0 - chosen.hit_share.min(everything.hit_share);
-    if hits > 0.0 && worn.llc.is_none() || misses > 0.0 && worn.dram.is_none() {
+    if hits > 0.0 && current.llc.is_none() || misses > 0.0 && current.dram.is_none() {
         return None;
     }
     Some(Prediction {
@@ -126,11 +126,16 @@ pub(crate) struct Model<'b> {
 
 impl<'b> Model<'b> {
     /// `None` if nothing is known of any level.
-    pub(crate) fn new(bins: &'b Bins, unit: UnitLines, worn: &Worn, wish: &Wish) -> Option<Self> {
+    pub(crate) fn new(
+        bins: &'b Bins,
+        unit: UnitLines,
+        current: &CurrentBases,
+        wish: &Wish,
+    ) -> Option<Self> {
         let of_unit = &bins.units[unit as usize];
         let lines = &bins.units[UnitLines::One as usize].llc;
         let mean = |table, classes| table_mean(table, classes);
-        let (llc_mean, dram_mean) = match (&worn.llc, &worn.dram) {
+        let (llc_mean, dram_mean) = match (&current.llc, &current.dram) {
             (None, None) => return None,
             (Some(llc), None) => {
                 let llc = mean(llc, &bins.llc);
@@ -143,11 +148,11 @@ impl<'b> Model<'b> {
             (Some(llc), Some(dram)) => (mean(llc, &bins.llc), mean(dram, &bins.dram)),
         };
         let llc_of =
-            |groups, unit| group_cycles(groups, worn.llc.as_ref(), unit, &bins.llc, llc_mean);
+            |groups, unit| group_cycles(groups, current.llc.as_ref(), unit, &bins.llc, llc_mean);
         let (room, nearer_room) = (ratio(wish.llc_bytes, wish), ratio(wish.l2_bytes, wish));
         let tlb_bytes = if wish.tlb_bytes == 0 { u64::MAX } else { wish.tlb_bytes };
         let misses = single((1.0 - room).max(0.0));
-        let by_llc = worn.llc.is_some();
+        let by_llc = current.llc.is_some();
         let nearer = match by_llc {
             true => Nearer::new(&of_unit.llc, &bins.llc, nearer_room, llc_mean),
             false => Nearer::new(&of_unit.dram, &bins.dram, nearer_room, llc_mean),
@@ -159,11 +164,11 @@ impl<'b> Model<'b> {
             capacities: capacities(lines, &bins.llc),
             members: Members::of(&of_unit.llc, &bins.llc),
             llc: llc_of(&of_unit.llc, unit),
-            dram: group_cycles(&of_unit.dram, worn.dram.as_ref(), unit, &bins.dram, dram_mean),
+            dram: group_cycles(&of_unit.dram, current.dram.as_ref(), unit, &bins.dram, dram_mean),
             nearer,
             by_llc,
             translations: Translations::new(of_unit, bins, ratio(tlb_bytes, wish)),
-            sequences: sequences(worn, misses),
+            sequences: sequences(current, misses),
             room,
         })
     }
@@ -352,8 +357,8 @@ impl Members {
 
 /// Weights of cache and memory by which bins may be sorted: as accesses reach them, and by each
 /// alone. One that is not known counts nothing; one that is known always counts a little.
-fn sequences(worn: &Worn, misses: f32) -> [[f32; 2]; 3] {
-    match (&worn.llc, &worn.dram) {
+fn sequences(current: &CurrentBases, misses: f32) -> [[f32; 2]; 3] {
+    match (&current.llc, &current.dram) {
         (Some(_), Some(_)) => [misses, 1.0, 0.0].map(|dram: f32| {
             let dram = dram.clamp(LITTLE, 1.0 - LITTLE);
             [1.0 - dram, dram]

@@ -10,18 +10,18 @@ use crate::model::{Model, counted, cut, shares, sorted};
 use crate::policy::Mode;
 use isochrone_atlas::{Code, PatternTable};
 
-/// What a core wears: its latencies in cycles by canonical index (`code ^ line`), NaN where the
+/// The current bases of a core: its latencies in cycles by canonical index (`code ^ line`), NaN where the
 /// level has no such index; `None` where nothing is known of the level.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Worn {
+pub struct CurrentBases {
     /// In the last-level cache.
     pub llc: Option<[f32; INDICES]>,
     /// In memory.
     pub dram: Option<[f32; INDICES]>,
 }
 
-impl Worn {
-    /// From the bases that a core wears.
+impl CurrentBases {
+    /// From the bases that a core has now.
     #[must_use]
     pub fn of(llc: Option<&PatternTable>, dram: Option<&PatternTable>) -> Self {
         Self { llc: llc.map(|table| *table.values()), dram: dram.map(|table| *table.values()) }
@@ -74,19 +74,19 @@ impl Order {
     pub fn new(
         bins: &Bins,
         unit: UnitLines,
-        worn: &Worn,
+        current: &CurrentBases,
         wish: &Wish,
         population: Option<&[u32; MAX_BINS]>,
     ) -> Self {
         let mut order = Self::none(unit);
-        let Some(model) = Model::new(bins, unit, worn, wish) else { return order };
+        let Some(model) = Model::new(bins, unit, current, wish) else { return order };
         let choice = model.choose(&shares(bins, unit, population), wish);
         order.bins = choice.bins;
         order.count = u16::try_from(model.known() + 1).unwrap_or(0);
         order.near = choice.near;
         order.near_share = choice.near_share;
         order.near_kinds = near_kinds(bins, &bins.units[unit as usize], order.near_bins());
-        order.kinds = kinds_by_cost(bins, worn, choice.weights);
+        order.kinds = kinds_by_cost(bins, current, choice.weights);
         order
     }
 
@@ -106,7 +106,7 @@ impl Order {
 
     /// The order of an oracle, by the ranks that were measured for its first (`side` 0) or second
     /// core. Measured ranks say nothing of slices: how much is near is told, and a heap tells it
-    /// as it would an aware core ([`crate::Heap::wear`]), so that the two may be compared.
+    /// as it would an aware core ([`crate::Heap::set_bases`]), so that the two may be compared.
     #[must_use]
     pub fn oracle(
         unit: UnitLines,
@@ -204,9 +204,9 @@ fn mean_by_kind(table: Option<&[f32; INDICES]>, classes: &Classes) -> [f32; CLAS
 }
 
 /// Kinds of pages by the mean cost of their lines, those of which nothing is known last.
-fn kinds_by_cost(bins: &Bins, worn: &Worn, weights: [f32; 2]) -> [u8; KINDS] {
-    let llc = mean_by_kind(worn.llc.as_ref(), &bins.llc);
-    let dram = mean_by_kind(worn.dram.as_ref(), &bins.dram);
+fn kinds_by_cost(bins: &Bins, current: &CurrentBases, weights: [f32; 2]) -> [u8; KINDS] {
+    let llc = mean_by_kind(current.llc.as_ref(), &bins.llc);
+    let dram = mean_by_kind(current.dram.as_ref(), &bins.dram);
     let cost = |kind: u8| {
         let (of_llc, of_dram) = (kind / KINDS_EACH, kind % KINDS_EACH);
         weights[0] * llc[usize::from(of_llc)] + weights[1] * dram[usize::from(of_dram)]

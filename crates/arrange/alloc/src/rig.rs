@@ -7,7 +7,7 @@
 
 use crate::bins::Bins;
 use crate::heap::Heap;
-use crate::order::Worn;
+use crate::order::CurrentBases;
 use crate::page::PageCodes;
 use crate::policy::Policy;
 use crate::sync::{AtomicU8, AtomicU32, AtomicU64};
@@ -48,8 +48,8 @@ pub(crate) fn dram(core: u16) -> PatternTable {
     PatternTable::new(Period::Lines64, patterns.iter().map(<[f32; 64]>::as_slice)).unwrap()
 }
 
-pub(crate) fn worn(core: u16) -> Worn {
-    Worn::of(Some(&llc(core)), Some(&dram(core)))
+pub(crate) fn current_bases(core: u16) -> CurrentBases {
+    CurrentBases::of(Some(&llc(core)), Some(&dram(core)))
 }
 
 /// What pages look like: keys and classes that differ from page to page.
@@ -95,13 +95,13 @@ impl Rig {
         Heap::new(tables, &self.bins, policy)
     }
 
-    /// A heap whose first pages are ready and whose cores wear what they wear.
+    /// A heap whose first pages are ready and whose cores have their bases.
     pub(crate) fn started(&self, policy: Policy, pages: u32) -> Heap<'_> {
         let heap = self.heap(policy);
         for page in 0..pages {
             assert!(heap.page_ready(page, codes(page)));
         }
-        (0..2).for_each(|core| heap.wear(core, &worn(core)));
+        (0..2).for_each(|core| heap.set_bases(core, &current_bases(core)));
         heap
     }
 }

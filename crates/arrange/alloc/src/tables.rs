@@ -82,7 +82,7 @@ impl Default for Shared {
     }
 }
 
-/// The orders of one core, and what it wears.
+/// The orders of one core, and its current bases.
 ///
 /// They are replaced while others read, byte by byte. A reader may see a mixture of two orders:
 /// it may then miss a bin, visit one twice, or call a unit near that no longer is. None of that
@@ -92,8 +92,8 @@ impl Default for Shared {
 #[repr(C)]
 pub struct CoreTable {
     pub(crate) orders: [OrderTable; UnitLines::ALL.len()],
-    /// Bits of the latencies worn, by level and canonical index.
-    pub(crate) worn: [[AtomicU32; INDICES]; 2],
+    /// Bits of the latencies of the current bases, by level and canonical index.
+    pub(crate) current: [[AtomicU32; INDICES]; 2],
     /// Bit by level: it is known.
     pub(crate) known: AtomicU8,
     /// What threads of this core keep for each other.
@@ -139,7 +139,7 @@ impl Default for CoreTable {
     fn default() -> Self {
         Self {
             orders: from_fn(|_| OrderTable::default()),
-            worn: from_fn(|_| from_fn(|_| AtomicU32::default())),
+            current: from_fn(|_| from_fn(|_| AtomicU32::default())),
             known: AtomicU8::default(),
             depot: Depot::default(),
         }

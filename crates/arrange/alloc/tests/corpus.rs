@@ -90,8 +90,8 @@ mod tests {
                 .fold(self, |script, page| script.then(&[14, page, how, page.wrapping_mul(29)]))
         }
 
-        /// Both cores wear what they wear.
-        fn worn(self) -> Self {
+        /// Both cores are told their bases.
+        fn with_bases(self) -> Self {
             self.then(&[11, 0]).then(&[11 | 1 << 6, 1])
         }
 
@@ -117,19 +117,22 @@ mod tests {
         let write = |name: &str, script: Script| {
             fs::write(directory.join(name), script.0).expect("a file of the corpus");
         };
-        let started = |mode, checked| Script::new(mode, checked, 16, 16).ready(12, 0).worn();
+        let started = |mode, checked| Script::new(mode, checked, 16, 16).ready(12, 0).with_bases();
         write("nothing-empty", Script::default());
         write("nothing-policy", Script::new(0, false, 0, 0));
         for (mode, name) in (0..).zip(["aware", "oblivious", "adversarial", "oracle"]) {
             write(&format!("near-{name}"), started(mode, false).work(20));
         }
         write("near-checked", started(0, true).work(20));
-        write("near-tiny-cache", Script::new(0, false, 16, 1).ready(12, 0).worn().work(10).work(9));
+        write(
+            "near-tiny-cache",
+            Script::new(0, false, 16, 1).ready(12, 0).with_bases().work(10).work(9),
+        );
         let moves = (0..6).fold(started(0, false), |script, core| {
             script.work(2).then(&[9, core]).then(&[10]).then(&[11, 0x80])
         });
         write("near-moves", moves);
-        write("full-no-pages", Script::new(0, false, 1, 1).ready(1, 0).worn().work(12));
+        write("full-no-pages", Script::new(0, false, 1, 1).ready(1, 0).with_bases().work(12));
         write("full-unknown", Script::new(2, true, 0, 0).ready(3, 2).work(12));
         let misuse = (0..20).fold(started(0, true).work(5), |script, at| {
             script.then(&[13, at, at.wrapping_mul(91)])

@@ -6,7 +6,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use isochrone_alloc::live::{Arena, Classifier, Event, LineMeans, Machine, Plan, Slice};
-    use isochrone_alloc::{PageCodes, Worn};
+    use isochrone_alloc::{CurrentBases, PageCodes};
     use isochrone_atlas::{Atlas, Code};
     use isochrone_atlas_store::contents::{Clock, Contents};
     use isochrone_atlas_store::encode;
@@ -67,13 +67,13 @@ mod tests {
     }
 
     /// Decodes the arena once; how it ended, the codes of the pages that are ready, and what the
-    /// core wore at the end.
+    /// core had at the end.
     fn decode(
         atlas: Atlas<'_>,
         machine: &mut Machine<Tail<'_>>,
         arena: &Arena,
         seed: u64,
-    ) -> (Slice, BTreeMap<u64, PageCodes>, Worn) {
+    ) -> (Slice, BTreeMap<u64, PageCodes>, CurrentBases) {
         let plan = Plan { pages_max: arena.pages_max(), seed };
         let mut classifier = Classifier::new(atlas, plan).expect("tables");
         classifier.add(machine, arena.pages());
@@ -91,9 +91,9 @@ mod tests {
                 break;
             }
         }
-        let worn = classifier.worn(affinity::current_core());
+        let current = classifier.current_bases(affinity::current_core());
         classifier.check(machine).expect("as above");
-        (end, ready, worn)
+        (end, ready, current)
     }
 
     /// Says why a test was left out. With `CI=true` what is missing is a failure.
@@ -116,18 +116,18 @@ mod tests {
         assert_eq!(arena.pages(), ARENA_BYTES / 4096);
         let tick = atlas.clock_tick_cycles();
         let mut machine = Machine::new(&arena, PageAddr(0), L2_BYTES, overhead, tick);
-        let (first_end, first, wore) = decode(atlas, &mut machine, &arena, 1);
-        let (second_end, second, wears) = decode(atlas, &mut machine, &arena, 2);
+        let (first_end, first, before) = decode(atlas, &mut machine, &arena, 1);
+        let (second_end, second, after) = decode(atlas, &mut machine, &arena, 2);
         if first_end != Slice::Idle || second_end != Slice::Idle {
             assert!(first.len() < arena.pages() || second.len() < arena.pages());
-            return Err("the core wears a base that the short map has not seen");
+            return Err("the core has a base that the short map has not seen");
         }
         assert_eq!((first.len(), second.len()), (arena.pages(), arena.pages()));
-        let (Some(wore), Some(wears)) = (wore.llc, wears.llc) else {
+        let (Some(before), Some(after)) = (before.llc, after.llc) else {
             return Err("no base of the last-level cache is known");
         };
         // Beyond the last class a table has no numbers, which are never equal.
-        if !wore.iter().zip(&wears).all(|(a, b)| a.to_bits() == b.to_bits()) {
+        if !before.iter().zip(&after).all(|(a, b)| a.to_bits() == b.to_bits()) {
             return Err("codes are relative to a base, and the core was moved in between");
         }
         // In memory two decodings of a restless hour may not agree: classes are a third of the

@@ -100,7 +100,7 @@ impl Instance<'_> {
         self.identify(hold)
     }
 
-    /// Finds what every core wears.
+    /// Finds the current bases of every core.
     fn identify(&self, hold: &mut Hold<'_>) -> Result<(), InstanceError> {
         self.look_ahead(hold);
         let work = &mut *hold.work;
@@ -110,7 +110,7 @@ impl Instance<'_> {
             affinity::pin(core)?;
             work.classifier.identify(&mut work.machine)?;
         }
-        self.wear(hold);
+        self.make_all_orders(hold);
         Ok(())
     }
 
@@ -138,7 +138,7 @@ impl Instance<'_> {
                     break;
                 }
             }
-            if classifier.worn(core).llc.is_none() || classifier.stats().confirmed == 0 {
+            if classifier.current_bases(core).llc.is_none() || classifier.stats().confirmed == 0 {
                 return Ok(Some(false));
             }
         }

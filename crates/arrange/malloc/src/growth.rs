@@ -124,7 +124,7 @@ pub(crate) struct Work {
 /// Orders on their way: one unit size of one core at a time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Orders {
-    /// What was worn when they were begun, as the classifier counts changes.
+    /// The current bases when they were begun, as the classifier counts changes.
     changes: u32,
     /// Live bytes that they are for.
     for_bytes: u64,
@@ -187,7 +187,7 @@ impl Growth {
     ) -> Result<Self, InstanceError> {
         let mut work = Work::new(atlas, arena, 0, &settings.policy)?;
         if !settings.cores.is_empty() {
-            work.classifier.set_judges(settings.cores);
+            work.classifier.set_decoding_cores(settings.cores);
         }
         Ok(Self {
             learning: Lock::new(),
@@ -319,7 +319,7 @@ impl Instance<'_> {
             && self.is_worth_it()
     }
 
-    /// Has it looked whether this core still wears its base.
+    /// Has it looked whether this core still has its base.
     fn ask_visit(&self, hold: &mut Hold<'_>, core: u16, now: u64) {
         if self.arena.pages() > 0
             && let Some(core) = self.cores().nth(usize::from(core))
@@ -416,7 +416,7 @@ impl Instance<'_> {
         false
     }
 
-    /// Gives cores whose base is known their orders, where what they wear has changed or what is
+    /// Gives cores whose base is known their orders, where that has changed or what is
     /// live has grown. True if there was no time for all.
     fn make_orders(&self, hold: &mut Hold<'_>, until: u64) -> bool {
         let Work { classifier, orders, expected_bytes, .. } = &mut *hold.work;
@@ -433,12 +433,12 @@ impl Instance<'_> {
                 orders.done = None;
                 break;
             };
-            let worn = classifier.worn(core);
-            if !worn.is_unknown()
+            let current = classifier.current_bases(core);
+            if !current.is_unknown()
                 && let Ok(place) = u16::try_from(done / units)
             {
                 let unit = UnitLines::ALL[done % units];
-                self.heap().wear_one(place, unit, &worn, orders.for_bytes);
+                self.heap().set_bases_for(place, unit, &current, orders.for_bytes);
             }
             orders.done = Some(done + 1);
             if clock::monotonic_ns() >= until {
@@ -449,7 +449,7 @@ impl Instance<'_> {
     }
 
     /// Makes all orders at once.
-    pub(crate) fn wear(&self, hold: &mut Hold<'_>) {
+    pub(crate) fn make_all_orders(&self, hold: &mut Hold<'_>) {
         hold.work.orders.changes = hold.work.classifier.changes().wrapping_sub(1);
         self.make_orders(hold, u64::MAX);
     }

@@ -314,7 +314,7 @@ impl Report {
         self.word(Word::Demoted)
     }
 
-    /// Times that a core was found to wear another base than before.
+    /// Times that a core was found to have another base than before.
     #[must_use]
     pub fn drift_events(&self) -> u64 {
         self.word(Word::Drift)

@@ -149,7 +149,7 @@ impl Chooser<'_> {
         rivals
     }
 
-    /// The lines that tell the best code from its worst rivals, for the core that wears `base`, whose lines
+    /// The lines that tell the best code from its worst rivals, for the core whose base is `base`, whose lines
     /// by pair are remembered in `lines`; `fixed` are lines to fall back on. Lines of one round are
     /// [`APART`], and at most so many are ever read.
     pub(crate) fn next<B: Patterns + ?Sized>(
@@ -182,7 +182,7 @@ impl Chooser<'_> {
         chosen
     }
 
-    /// The canonical indices of `a` at which the core that wears `base` sees `b` differ most.
+    /// The canonical indices of `a` at which the core whose base is `base` sees `b` differ most.
     fn lines_apart<B: Patterns + ?Sized>(
         &self,
         base: &B,

@@ -1,6 +1,6 @@
 //! The engine: pages stream through a window. In every round each undecided page has some of its lines
 //! timed, so that lines timed together come from different pages; a page leaves as soon as its decision is
-//! safe, and another takes its place. Rounds go to the judges in turn. Known pages run along in every
+//! safe, and another takes its place. Rounds go to the decoding cores in turn. Known pages run along in every
 //! round: they carry the offset, and they notice a virtual CPU that moved.
 //!
 //! Between two calls everything is in the engine and its tables, so it can be put aside after any step.
@@ -21,7 +21,7 @@ use crate::patterns::Patterns;
 use crate::tables::{Layout, Open, Room, Slot, Tables};
 use isochrone_units::{CoreId, Level};
 
-/// References of a judge before its offset is believed, until when samples wait: an offset that is
+/// References of a decoding core before its offset is believed, until when samples wait: an offset that is
 /// two cycles off misplaces every page of a class in the same way. A load from DRAM scatters by
 /// some 37 cycles, so that 2500 of them leave 0.75. On the synthetic Genoa with a drifting clock
 /// 1000 give 0.944 of the codes right, 2500 and 4000 more than 0.95.
@@ -49,7 +49,7 @@ pub enum Step {
     Paused,
     /// There is nothing to decode.
     Idle,
-    /// Known pages do not look as the base says: the core wears another one. What was decided since
+    /// Known pages do not look as the base says: the core has another one. What was decided since
     /// [`Pages::verified`] was last called but one is worth nothing.
     Lost,
     /// The thread was found on another core: so many loads were for nothing. The round is drawn anew.
@@ -76,7 +76,7 @@ pub struct Engine<R: Room> {
     batch: Batch,
     /// Open pages: so many entries of `standing`.
     open: usize,
-    /// Whose turn it is among the judges.
+    /// Whose turn it is among the decoding cores.
     turn: usize,
     /// The slot of the round that is drawn, and what it is for.
     round: usize,
@@ -154,7 +154,7 @@ impl<R: Room> Engine<R> {
         self.open
     }
 
-    /// Whose turn it is among the judges.
+    /// Whose turn it is among the decoding cores.
     #[must_use]
     pub const fn turn(&self) -> usize {
         self.turn
@@ -222,12 +222,12 @@ impl<R: Room> Engine<R> {
         loads: &mut L,
         pages: &mut P,
     ) -> Step {
-        if pages.lines().len() < PASSES || pages.judges() == 0 {
+        if pages.lines().len() < PASSES || pages.decoding_cores() == 0 {
             return Step::Cannot;
         }
-        self.turn %= pages.judges();
-        for nth in 0..pages.judges().min(self.layout.slots) {
-            if self.slot_of(pages.judge(nth)).is_none() {
+        self.turn %= pages.decoding_cores();
+        for nth in 0..pages.decoding_cores().min(self.layout.slots) {
+            if self.slot_of(pages.decoding_core(nth)).is_none() {
                 return if self.begin_preparing(pages, nth) { Step::Went } else { Step::Cannot };
             }
         }
@@ -237,7 +237,7 @@ impl<R: Room> Engine<R> {
         if self.open == 0 {
             return Step::Idle;
         }
-        let Some(slot) = self.slot_of(pages.judge(self.turn)) else { return Step::Cannot };
+        let Some(slot) = self.slot_of(pages.decoding_core(self.turn)) else { return Step::Cannot };
         self.wanted = self.wanted_by(pages);
         if !self.keep_fresh(slot, loads.now_ns()) {
             return Step::Cannot;
@@ -251,9 +251,9 @@ impl<R: Room> Engine<R> {
         Step::Went
     }
 
-    /// The slot that is ready for a judge.
-    fn slot_of(&self, judge: (CoreId, u32)) -> Option<usize> {
-        self.tables.slots.iter().position(|slot| slot.ready && slot.of == Some(judge))
+    /// The slot that is ready for a decoding core.
+    fn slot_of(&self, core: (CoreId, u32)) -> Option<usize> {
+        self.tables.slots.iter().position(|slot| slot.ready && slot.of == Some(core))
     }
 
     /// Measures an old offset anew; false when that was done too often in a row.
@@ -271,10 +271,11 @@ impl<R: Room> Engine<R> {
         self.tables.slots.get(slot).is_some_and(|of| of.aged < AGED_MOST)
     }
 
-    /// Loads of known pages, and of unknown ones, that an offset must rest on: of all judges the most.
+    /// Loads of known pages, and of unknown ones, that an offset must rest on: of all decoding cores the most.
     fn wanted_by<P: Pages + ?Sized>(&self, pages: &P) -> (f64, f64) {
-        let slot = |nth| Some(self.tables.slots.get(self.slot_of(pages.judge(nth))?)?.spread);
-        let spread = (0..pages.judges()).filter_map(slot).fold(f64::MAX, f64::min);
+        let slot =
+            |nth| Some(self.tables.slots.get(self.slot_of(pages.decoding_core(nth))?)?.spread);
+        let spread = (0..pages.decoding_cores()).filter_map(slot).fold(f64::MAX, f64::min);
         let (spread, noise) = (spread.max(f64::MIN_POSITIVE), pages.noise_cycles());
         let known = (BELIEVED_PARTS * noise) * (BELIEVED_PARTS * noise) / spread;
         // The codes of unknown pages scatter as lines do.
@@ -290,8 +291,9 @@ impl<R: Room> Engine<R> {
         until_ns: u64,
     ) -> Result<Step, L::Error> {
         let of = self.tables.slots.get(self.round).and_then(|slot| slot.of);
-        // A batch belongs to one core and base: another judge draws anew.
-        if of != Some(pages.judge(self.turn.min(pages.judges().saturating_sub(1)))) {
+        // A batch belongs to one core and base: another core draws anew.
+        if of != Some(pages.decoding_core(self.turn.min(pages.decoding_cores().saturating_sub(1))))
+        {
             loads.abandon();
             self.phase = Phase::Drawing;
             return Ok(Step::Went);

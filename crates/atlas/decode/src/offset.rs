@@ -1,5 +1,5 @@
 //! What the loads of one core in one base have in common beyond that base, and whether the base that
-//! they are compared with is still the one worn.
+//! they are compared with is still the current one.
 //!
 //! Clock rates drift by more than a pattern is high, so what a base says holds up to an offset. It
 //! cannot be taken from means of known pages: samples of DRAM have a long tail on one side, and where the

@@ -56,12 +56,12 @@ pub trait Pages {
     fn lines(&self) -> &[u8];
 
     /// How many cores decode, one round each in turn; 1 at least.
-    fn judges(&self) -> usize;
+    fn decoding_cores(&self) -> usize;
 
-    /// One of them: its core, and a number that stands for the base that it wears.
-    fn judge(&self, nth: usize) -> (CoreId, u32);
+    /// One of them: its core, and a number that stands for its current base.
+    fn decoding_core(&self, nth: usize) -> (CoreId, u32);
 
-    /// The base that it wears.
+    /// Its current base.
     fn base(&self, nth: usize) -> &Self::Base;
 
     /// Its codebook; `None` where nothing can be decoded in that base. All have the same answers.
@@ -89,7 +89,7 @@ pub trait Pages {
     /// One of them; `None` where that place has none now.
     fn reference(&mut self, nth: usize) -> Option<Reference>;
 
-    /// What a load of this line takes on average over pages of unknown code, if judge `nth` wears its base
+    /// What a load of this line takes on average over pages of unknown code, if decoding core `nth` still has its base
     /// and only loads in this window count; cycles. `None` where that is not known.
     fn expected(&self, nth: usize, line: u8, window: Window) -> Option<f64>;
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::bins::oracle_rank;
-use crate::rig::{Rig, codes, worn};
+use crate::rig::{Rig, codes, current_bases};
 use std::vec::Vec;
 
 /// A policy that may spend so many pages on preference.
@@ -138,7 +138,7 @@ fn an_oracle_has_as_much_near_as_an_aware_core() {
         });
         assert!(heap.page_measured(page, PageCodes::UNKNOWN, &ranks));
     }
-    heap.wear(0, &worn(0));
+    heap.set_bases(0, &current_bases(0));
     let unit = UnitLines::One;
     heap.set_order(0, &Order::oracle(unit, 0, 0.25, Some(&heap.population(unit))));
     // Near bins that have lines; there are sixteen of these.

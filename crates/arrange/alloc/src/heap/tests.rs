@@ -3,7 +3,7 @@
 use super::*;
 use crate::check::Misuse;
 use crate::distance::{DistanceSum, Survey};
-use crate::rig::{Rig, codes, llc, worn};
+use crate::rig::{Rig, codes, current_bases, llc};
 use isochrone_units::Level;
 use std::collections::BTreeSet;
 use std::vec::Vec;
@@ -180,7 +180,7 @@ fn live_bytes_beyond_the_cache_are_placed_by_memory() {
     assert_eq!(heap.dram_share(), 0.0);
     heap.sums().live_bytes.store(1 << 22, Relaxed);
     assert!(heap.order_due() && heap.dram_share() > 0.99);
-    heap.wear(0, &worn(0));
+    heap.set_bases(0, &current_bases(0));
     assert!(!heap.order_due());
     for slot in take_all(&heap, 0, SizeClass::B128, 400) {
         assert_eq!(heap.distance(slot, 0).dram, Some(337.0));
@@ -193,7 +193,7 @@ fn a_core_that_moved_takes_other_lines_of_the_same_lists() {
     let heap = rig.started(policy(Mode::Aware, 8), 8);
     let before = heap.take_for(0, SizeClass::B64).unwrap();
     assert_eq!(llc_cycles(&heap, before, 0), 32.0);
-    heap.wear(0, &worn(1));
+    heap.set_bases(0, &current_bases(1));
     assert_eq!(llc_cycles(&heap, before, 0), 46.0);
     let after = heap.take_for(0, SizeClass::B64).unwrap();
     assert_eq!(llc_cycles(&heap, after, 0), 32.0);
@@ -393,7 +393,7 @@ fn an_unknown_level_does_not_decide() {
     for page in 0..8 {
         heap.page_ready(page, PageCodes { dram: Code::UNKNOWN, ..codes(page) });
     }
-    heap.wear(0, &Worn::of(Some(&llc(0)), None));
+    heap.set_bases(0, &CurrentBases::of(Some(&llc(0)), None));
     for slot in take_all(&heap, 0, SizeClass::B64, 64) {
         assert!(llc_cycles(&heap, slot, 0) <= 34.0);
     }

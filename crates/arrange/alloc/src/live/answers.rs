@@ -29,12 +29,12 @@ pub enum Slice {
     Paused,
     /// Every page is decoded and confirmed.
     Idle,
-    /// No base of the atlas is worn here, and there are no known pages from which to measure a
+    /// No base of the atlas is the current one here, and there are no known pages from which to measure a
     /// new one: the program runs oblivious. It is tried again after some time.
     Unknown,
 }
 
-/// What a core wears at one level, and how that was found out.
+/// The current base of a core at one level, and how that was found out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Identity {
     /// Place in the dictionary; beyond it, a base that was measured in this program.

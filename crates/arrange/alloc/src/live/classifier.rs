@@ -1,6 +1,6 @@
-//! The classifier: which base each core wears, and the codes of the arena's pages.
+//! The classifier: the current base of each core, and the codes of the arena's pages.
 //!
-//! It joins the parts. A page is decoded in the base that its judge was last found to wear, and
+//! It joins the parts. A page is decoded in the base that its decoding core was last found to have, and
 //! yielded only after a look at known pages has confirmed that base: what was decoded across a
 //! move is decoded again. It never hands out memory and never starts a thread.
 
@@ -11,9 +11,9 @@ use super::eyes::{Eyes, Outcome};
 use super::identify::Inquiry;
 use super::known::{Known, Seat};
 use super::notes::side;
-use super::stream::{Judge, Step};
+use super::stream::{DecodingCore, Step};
 use super::timing::Timing;
-use crate::Worn;
+use crate::CurrentBases;
 use isochrone_atlas::Atlas;
 use isochrone_os::OsError;
 use isochrone_units::{CoreId, Level};
@@ -28,11 +28,11 @@ const PATIENCE_NS: u64 = 10_000_000;
 #[allow(clippy::large_enum_variant, reason = "nothing below malloc allocates, so no box")]
 enum Doing {
     Nothing,
-    /// Whether what was decoded at a level was decoded in the base worn.
+    /// Whether what was decoded at a level was decoded in the current base.
     Confirming(Confirmation),
-    /// Which base a core wears.
+    /// The current base of a core.
     Inquiring(Inquiry),
-    /// Whether a core still wears its base, and pages have their frames.
+    /// Whether a core still has its base, and pages have their frames.
     Visiting(Visit),
 }
 
@@ -66,9 +66,9 @@ impl<'a> Classifier<'a> {
     }
 
     /// Names the cores that will decode in turns (four at most). Classes of pages that none of
-    /// them tells apart are one class. Without this, the first core that decodes is the judge.
-    pub fn set_judges(&mut self, cores: &[CoreId]) {
-        self.known.set_judges(cores);
+    /// them tells apart are one class. Without this it is the first core that decodes.
+    pub fn set_decoding_cores(&mut self, cores: &[CoreId]) {
+        self.known.set_decoding_cores(cores);
     }
 
     /// Says whether distances in memory matter: they do where what is live misses the last-level
@@ -94,17 +94,17 @@ impl<'a> Classifier<'a> {
         self.known.ledger.next_event()
     }
 
-    /// Raised whenever what a core wears may have changed: see [`Self::worn`].
+    /// Raised whenever a current base may have changed: see [`Self::current_bases`].
     #[must_use]
     pub const fn changes(&self) -> u32 {
         self.known.changes
     }
 
-    /// What a core wears, for [`crate::Heap::wear`]; `None` of a level that does not follow the
+    /// The current bases of a core, for [`crate::Heap::set_bases`]; `None` of a level that does not follow the
     /// pattern, or of which it is not known.
     #[must_use]
-    pub fn worn(&self, core: CoreId) -> Worn {
-        self.known.worn(core)
+    pub fn current_bases(&self, core: CoreId) -> CurrentBases {
+        self.known.current_bases(core)
     }
 
     /// What classifying cost so far.
@@ -114,7 +114,7 @@ impl<'a> Classifier<'a> {
     }
 
     /// Does what is due for at most `budget_ns` (and the tens of microseconds of its last step):
-    /// finds out which base this core wears, decodes pages, confirms what was decoded, and visits
+    /// finds out the current base of this core, decodes pages, confirms what was decoded, and visits
     /// the core where [`Self::ask_check`] asked for it.
     ///
     /// # Errors
@@ -136,7 +136,7 @@ impl<'a> Classifier<'a> {
         Ok(result)
     }
 
-    /// Finds the base that the core which runs this wears at each level that counts, at once, in a
+    /// Finds the current base of the core which runs this at each level that counts, at once, in a
     /// millisecond or so each. `None` of a level where no base fits, or that does not follow the
     /// pattern. [`Self::slice`] does the same by and by.
     ///
@@ -156,7 +156,7 @@ impl<'a> Classifier<'a> {
         Ok(seat.map_or([None; 2], |seat| seat.found))
     }
 
-    /// Has the core that runs this visited at the next slices: whether it still wears its base,
+    /// Has the core that runs this visited at the next slices: whether it still has its base,
     /// and whether pages still have their frames. Half a millisecond of work; where the base
     /// changed, that of [`Self::identify`] on top.
     pub const fn ask_check(&mut self, core: CoreId) {
@@ -170,8 +170,8 @@ impl<'a> Classifier<'a> {
     pub fn check(&mut self, timing: &mut impl Timing) -> Result<Epoch, OsError> {
         let begin = timing.now_ns();
         let core = timing.core();
-        let worn = |known: &Known<'_>| Level::ALL.map(|level| known.base_of(core, level));
-        let before = worn(&self.known);
+        let current = |known: &Known<'_>| Level::ALL.map(|level| known.base_of(core, level));
+        let before = current(&self.known);
         self.begin_visit(core);
         self.finish(timing)?;
         self.known.ledger.stats.busy_ns += timing.now_ns() - begin;
@@ -181,7 +181,7 @@ impl<'a> Classifier<'a> {
         let known = &self.known;
         let unknown = |level: &Level| known.counts(*level) && known.base_of(core, *level).is_none();
         self.round.epoch.lost = Level::ALL.iter().any(unknown);
-        self.round.epoch.moved = worn(known) != before;
+        self.round.epoch.moved = current(known) != before;
         Ok(self.round.epoch)
     }
 
@@ -258,10 +258,11 @@ impl<'a> Classifier<'a> {
             self.due = None;
             return self.begin_visit(core);
         }
-        let Seat { worn, ask_at_ns, .. } = self.known.seats[seat];
+        let Seat { current, ask_at_ns, .. } = self.known.seats[seat];
         let known = &self.known;
         let counting = || Level::ALL.into_iter().filter(|level| known.counts(*level));
-        let asks = |level: &Level| worn[side(*level)].is_none() && now >= ask_at_ns[side(*level)];
+        let asks =
+            |level: &Level| current[side(*level)].is_none() && now >= ask_at_ns[side(*level)];
         if let Some(level) = counting().find(asks) {
             return self.begin_inquiry(core, level, None);
         }
@@ -273,7 +274,7 @@ impl<'a> Classifier<'a> {
                 waits >= CONFIRM_PAGES || (idle && waits > 0)
             })
         };
-        if let Some(level) = counting().find(|at| worn[side(*at)].is_some() && waits(at)) {
+        if let Some(level) = counting().find(|at| current[side(*at)].is_some() && waits(at)) {
             self.eyes.turn_to(core);
             self.doing = Doing::Confirming(Confirmation::new(core, level));
         }
@@ -319,8 +320,8 @@ impl<'a> Classifier<'a> {
 
     /// What is left where there is nothing to decode.
     fn rest(&self, seat: usize) -> Slice {
-        let worn = self.known.seats[seat].worn;
-        let known = |level: &Level| self.known.counts(*level) && worn[side(*level)].is_some();
+        let current = self.known.seats[seat].current;
+        let known = |level: &Level| self.known.counts(*level) && current[side(*level)].is_some();
         if !matches!(self.doing, Doing::Nothing) {
             // Another core looks at pages; it will not be long.
             Slice::Paused
@@ -340,15 +341,15 @@ impl<'a> Classifier<'a> {
         until: u64,
     ) -> Result<Step, OsError> {
         let known = &mut self.known;
-        let Seat { core, worn, .. } = known.seats[seat];
+        let Seat { core, current, .. } = known.seats[seat];
         let others = known.others(level, seat);
         let Some(own) = known.sides[side(level)].as_deref_mut() else { return Ok(Step::Idle) };
-        let Some(base) = worn[side(level)] else { return Ok(Step::Idle) };
+        let Some(base) = current[side(level)] else { return Ok(Step::Idle) };
         if !own.counts() || !own.stream.has_work(&known.ledger.notes) {
             return Ok(Step::Idle);
         }
-        let judge = Judge { core, base, others };
-        let step = own.stream.advance(timing, &own.model, &known.ledger.notes, judge, until)?;
+        let by = DecodingCore { core, base, others };
+        let step = own.stream.advance(timing, &own.model, &known.ledger.notes, by, until)?;
         while let Some(decoded) = known.sides[side(level)].as_mut().and_then(|own| own.stream.pop())
         {
             known.take_decoded(level, decoded);

@@ -13,9 +13,9 @@ use isochrone_atlas::{Code, Codebook, CodedSample, Decoder, PatternTable, TABLE_
 pub(super) const COMPARED_SAMPLES: usize = 1024;
 /// Known pages from which a base is identified, or measured anew, at least.
 pub(super) const LEAST_KNOWN: usize = 32;
-/// Share of what a base predicts that must be seen for it to be the one worn. Bases of other
+/// Share of what a base predicts that must be seen for it to be the current one. Bases of other
 /// cores have 0.6 or less on the machines seen, often less than nothing.
-pub(super) const WORN_SLOPE: f32 = 0.75;
+pub(super) const CURRENT_SLOPE: f32 = 0.75;
 /// No sample.
 pub(super) const BLANK: CodedSample = CodedSample { code: Code(0), line: 0, cycles: f32::NAN };
 
@@ -36,7 +36,7 @@ pub(super) fn some_of<'a>(
 /// How far differences between lines are what a base says.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Slope {
-    /// Cycles seen for a cycle predicted: 1 for the base that is worn, about 0 for a strange one.
+    /// Cycles seen for a cycle predicted: 1 for the current base, about 0 for a strange one.
     pub(super) slope: f32,
     /// Standard error of it.
     pub(super) error: f32,

@@ -2,7 +2,7 @@
 //! was decoded. What was decoded across a move is decoded again.
 
 use super::batch::Progress;
-use super::compare::{LEAST_KNOWN, WORN_SLOPE, slope};
+use super::compare::{CURRENT_SLOPE, LEAST_KNOWN, slope};
 use super::eyes::{Eyes, Outcome, better_base};
 use super::known::Known;
 use super::look::Among;
@@ -86,7 +86,7 @@ impl Confirmation {
         let window = eyes.look.window(timing.tick_cycles());
         let Some(own) = &known.sides[side(level)] else { return Outcome::Ended };
         let fit = slope(own.model.base(base), eyes.look.samples(), window);
-        if fit.is_none_or(|fit| fit.slope >= WORN_SLOPE) {
+        if fit.is_none_or(|fit| fit.slope >= CURRENT_SLOPE) {
             return self.accept(known);
         }
         if eyes.look.has_room() {

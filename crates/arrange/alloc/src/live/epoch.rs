@@ -1,11 +1,11 @@
-//! Epochs: whether a core still wears its base, and whether pages still have their frames.
+//! Epochs: whether a core still has its base, and whether pages still have their frames.
 //!
 //! A base that changed is identified again at once. A page whose frame is seen to be another one
 //! is told of at once; where frames may not be known, pages that no longer look like their codes
 //! are decoded once more, and told of when that gives another code.
 
 use super::batch::Progress;
-use super::compare::{WORN_SLOPE, slope};
+use super::compare::{CURRENT_SLOPE, slope};
 use super::eyes::{Eyes, Outcome, better_base};
 use super::known::Known;
 use super::look::Among;
@@ -34,9 +34,9 @@ const DOUBTED_TOGETHER: usize = 32;
 /// What a visit found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Epoch {
-    /// The core wears another base now: its orders have to be made anew.
+    /// The core has another base now: its orders have to be made anew.
     pub moved: bool,
-    /// It is not known what the core wears.
+    /// The current base of the core is not known.
     pub lost: bool,
     /// Pages whose frame was replaced; they come from [`super::Classifier::next_event`].
     pub replaced: u32,
@@ -78,11 +78,11 @@ enum Stage {
     Doubting(usize),
 }
 
-/// What comes after a stage: another one, or the end, at which the core wears its base or nothing is
+/// What comes after a stage: another one, or the end, at which the core has its base or nothing is
 /// known of that.
 enum Next {
     Stage(Stage),
-    Worn,
+    Same,
     Unknown,
     Moved,
 }
@@ -130,7 +130,7 @@ impl Visit {
             Stage::Comparing(contest) => {
                 self.compare_one(known, eyes, timing.tick_cycles(), contest)
             }
-            Stage::Doubting(first) if first >= eyes.look.pages().len() => Next::Worn,
+            Stage::Doubting(first) if first >= eyes.look.pages().len() => Next::Same,
             Stage::Doubting(first) => {
                 round.epoch.doubted += self.doubt_seen(known, eyes, first);
                 Next::Stage(Stage::Doubting(first + DOUBTED_TOGETHER))
@@ -141,8 +141,8 @@ impl Visit {
                 self.stage = stage;
                 return Ok(Outcome::Again);
             }
-            Next::Worn if !self.framed => round.epoch.doubted += doubt_in_turn(known, eyes),
-            Next::Worn | Next::Unknown => {}
+            Next::Same if !self.framed => round.epoch.doubted += doubt_in_turn(known, eyes),
+            Next::Same | Next::Unknown => {}
             Next::Moved => {
                 round.epoch.moved = true;
                 known.note_move(self.core);
@@ -153,8 +153,8 @@ impl Visit {
 
     fn choose(&self, known: &Known<'_>, eyes: &mut Eyes) -> Next {
         let (core, level) = (self.core, self.level);
-        let worn = known.base_of(core, level).is_some();
-        if worn && eyes.begin(known, core, level, Among::Confirmed, LEAST_PAGES) {
+        let is_known = known.base_of(core, level).is_some();
+        if is_known && eyes.begin(known, core, level, Among::Confirmed, LEAST_PAGES) {
             Next::Stage(Stage::Looking)
         } else {
             Next::Unknown
@@ -162,7 +162,7 @@ impl Visit {
     }
 
     /// Compares what was seen with one base more; after the last it is decided whether the core
-    /// still wears its own, or looked once more.
+    /// still has its own, or looked once more.
     fn compare_one(
         &self,
         known: &Known<'_>,
@@ -183,9 +183,9 @@ impl Visit {
         };
         let better = better_base(known, level, base, &contest).is_some();
         // Far below, and not by chance: one look is enough.
-        let strange = fit.slope + 5.0 * fit.error < WORN_SLOPE;
-        if !better && fit.slope >= WORN_SLOPE {
-            return if self.framed { Next::Worn } else { Next::Stage(Stage::Doubting(0)) };
+        let strange = fit.slope + 5.0 * fit.error < CURRENT_SLOPE;
+        if !better && fit.slope >= CURRENT_SLOPE {
+            return if self.framed { Next::Same } else { Next::Stage(Stage::Doubting(0)) };
         }
         if !better && !strange && self.looks < LOOKS {
             return Next::Stage(Stage::Choosing);

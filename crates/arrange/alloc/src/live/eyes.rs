@@ -1,6 +1,6 @@
 //! The one pair of eyes of a classifier: looks at pages from one core at a time, and what was seen.
 //!
-//! Whoever finds something out about a core (which base it wears, whether it still does, whether pages
+//! Whoever finds something out about a core (its current base, whether it still has it, whether pages
 //! look as their codes say) does it through these, one after another. They change nothing that is known.
 
 use super::batch::Progress;
@@ -15,9 +15,9 @@ use isochrone_os::OsError;
 use isochrone_units::{CoreId, Level};
 
 /// Bases that are compared beyond an inquiry: each costs some 30 microseconds. With more of them only
-/// one that is unlike the base worn is noticed.
+/// one that is unlike the current base is noticed.
 const COMPARED: usize = 16;
-/// Probability of error at which another base is believed to be worn.
+/// Probability of error at which another base is believed to be the current one.
 const OTHER_ERROR: f32 = 1e-3;
 
 /// What came of a step of what is under way besides decoding.
@@ -29,7 +29,7 @@ pub(super) enum Outcome {
     Paused,
     /// It has ended.
     Ended,
-    /// A base that was guessed fits; pages of which nothing is known are to say whether it is worn still.
+    /// A base that was guessed fits; pages of which nothing is known are to say whether it still is the current one.
     Verify(u16),
     /// The thread is on another core: nothing of it can be used.
     Elsewhere,

@@ -1,4 +1,4 @@
-//! Which base a core wears: by pages whose codes are known, or, at first, by pages of which nothing
+//! The current base of a core: by pages whose codes are known, or, at first, by pages of which nothing
 //! is known. A base that fits none of the atlas's is measured anew from known pages.
 //!
 //! An inquiry is a millisecond of work or so in steps of some tens of microseconds, which can be
@@ -7,7 +7,7 @@
 use super::answers::Identity;
 use super::batch::Progress;
 use super::compare::{
-    BLANK, COMPARED_SAMPLES, LEAST_KNOWN, WORN_SLOPE, Weighing, measured, slope, some_of,
+    BLANK, COMPARED_SAMPLES, CURRENT_SLOPE, LEAST_KNOWN, Weighing, measured, slope, some_of,
 };
 use super::eyes::{Eyes, Outcome};
 use super::known::Known;
@@ -27,11 +27,11 @@ const LOOKS: u32 = 4;
 const BLIND_LOOKS: u32 = 12;
 /// Odds, in nats, by which the base that the atlas saw last on a core is preferred before any
 /// sample.
-const WORN_LAST_NATS: f32 = 1.0;
+const SEEN_LAST_NATS: f32 = 1.0;
 /// Probability of error at which a base is believed before any page is known.
 const SURE: f32 = 0.02;
 /// Bases that are compared while no page is known: the first of the atlas, which are those that
-/// cores wore first. Each costs a tenth of a millisecond.
+/// cores had first. Each costs a tenth of a millisecond.
 const BLIND_BASES: usize = 64;
 /// A base that is this far behind after one look is not weighed in the next.
 const OUT_NATS: f32 = 40.0;
@@ -179,7 +179,7 @@ impl Inquiry {
             let table = own.model.bases().get(found.index)?;
             // A base that says the same of all these pages fits as well as any.
             let fits = slope(table, samples, window);
-            fits.is_none_or(|fit| fit.slope >= WORN_SLOPE).then(|| Identity {
+            fits.is_none_or(|fit| fit.slope >= CURRENT_SLOPE).then(|| Identity {
                 base: u16::try_from(found.index).unwrap_or(0),
                 error: found.error,
                 from_known_pages: true,
@@ -227,7 +227,7 @@ impl Inquiry {
             };
             eyes.weighing = None;
             let last = known.atlas.core_base(core, level);
-            nats[base] = evidence + if last == Some(base) { WORN_LAST_NATS } else { 0.0 };
+            nats[base] = evidence + if last == Some(base) { SEEN_LAST_NATS } else { 0.0 };
             return Next::Stage(Stage::Weighing { base: base + 1, nats });
         }
         let found = likeliest(known, level, &nats);
@@ -240,7 +240,7 @@ impl Inquiry {
         Next::Found(found)
     }
 
-    /// Notes what the core wears.
+    /// Notes the current base of the core.
     fn end(&self, known: &mut Known<'_>, now_ns: u64, found: Option<Identity>) {
         let (core, level) = (self.core, self.level);
         if let Some(base) = self.verifies {
@@ -249,7 +249,7 @@ impl Inquiry {
             }
             known.lose_level(core, level);
         }
-        known.wear(core, level, found, now_ns + AGAIN_NS);
+        known.set_base(core, level, found, now_ns + AGAIN_NS);
     }
 }
 
@@ -258,12 +258,12 @@ fn likeliest(known: &Known<'_>, level: Level, nats: &[f32; BLIND_BASES]) -> Opti
     let own = known.sides[side(level)].as_ref()?;
     let bases = own.model.bases();
     let best = (0..nats.len()).max_by(|a, b| nats[*a].total_cmp(&nats[*b]))?;
-    let worn = bases.get(best)?;
+    let table = bases.get(best)?;
     // Bases that predict the same, if pages had other keys, are as good: what is decoded in one
     // of them is right for this core.
     let differs = |place: usize| {
         let near = nats[place] - nats[best] > NEGLIGIBLE_NATS;
-        near && place != best && !own.model.are_twins(worn, &bases[place])
+        near && place != best && !own.model.are_twins(table, &bases[place])
     };
     let others = (0..bases.len().min(nats.len()))
         .filter(|place| differs(*place))

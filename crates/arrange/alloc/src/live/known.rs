@@ -1,4 +1,4 @@
-//! What is known of levels, cores and pages: which base each core wears, and what was decoded in it.
+//! What is known of levels, cores and pages: the current base of each core, and what was decoded in it.
 //!
 //! It is told what looks and decoding have found, and keeps one consistent with the other: where a base
 //! is lost, what was decoded in it is decoded again. It times nothing, and decides nothing about a base.
@@ -10,15 +10,15 @@ use super::notes::{Queue, block_of, side};
 use super::number::page;
 use super::stream::{Decoded, OTHERS, Stream};
 use super::timing::Timing;
-use crate::Worn;
+use crate::CurrentBases;
 use isochrone_atlas::{Atlas, Code};
 use isochrone_os::OsError;
 use isochrone_os::boxed::Boxed;
 use isochrone_os::table::Table;
 use isochrone_units::{CoreId, Level, PageAddr};
 
-/// Judges at most.
-const JUDGES: usize = 4;
+/// Decoding cores at most.
+const DECODING_CORES: usize = 4;
 /// Time after which a level that was given up is tried once more; twice as long each time.
 const RETRY_NS: u64 = 1_000_000_000;
 /// Times that this time doubles at most.
@@ -28,7 +28,8 @@ const DOUBLINGS: u32 = 6;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seat {
     pub(super) core: CoreId,
-    pub(super) worn: [Option<u16>; 2],
+    /// Its current bases, by level.
+    pub(super) current: [Option<u16>; 2],
     /// Whether known pages said so.
     pub(super) proven: [bool; 2],
     /// What the last inquiry found.
@@ -89,10 +90,10 @@ pub(super) struct Known<'a> {
     pub(super) sides: [Option<Boxed<Side>>; 2],
     pub(super) seats: Table<Seat>,
     pub(super) ledger: Ledger,
-    /// Raised whenever what a core wears may have changed.
+    /// Raised whenever the current base of a core may have changed.
     pub(super) changes: u32,
-    judges: [CoreId; JUDGES],
-    judge_count: usize,
+    decoding_cores: [CoreId; DECODING_CORES],
+    decoding_count: usize,
 }
 
 impl<'a> Known<'a> {
@@ -101,7 +102,7 @@ impl<'a> Known<'a> {
         let mut cores = atlas.cores();
         let seats = Table::made(atlas.cores().len(), |_| Seat {
             core: cores.next().unwrap_or(CoreId(u16::MAX)),
-            worn: [None; 2],
+            current: [None; 2],
             proven: [false; 2],
             found: [None; 2],
             ask_at_ns: [0; 2],
@@ -111,30 +112,30 @@ impl<'a> Known<'a> {
             seats,
             ledger: Ledger::new(plan.pages_max)?,
             changes: 0,
-            judges: [CoreId(u16::MAX); JUDGES],
-            judge_count: 0,
+            decoding_cores: [CoreId(u16::MAX); DECODING_CORES],
+            decoding_count: 0,
             atlas,
         })
     }
 
     /// Names the cores that will decode in turns.
-    pub(super) fn set_judges(&mut self, cores: &[CoreId]) {
-        self.judge_count = 0;
-        for core in cores.iter().take(JUDGES) {
-            self.judges[self.judge_count] = *core;
-            self.judge_count += 1;
+    pub(super) fn set_decoding_cores(&mut self, cores: &[CoreId]) {
+        self.decoding_count = 0;
+        for core in cores.iter().take(DECODING_CORES) {
+            self.decoding_cores[self.decoding_count] = *core;
+            self.decoding_count += 1;
         }
-        self.judge();
+        self.merge_classes();
     }
 
-    /// What codes the judges can tell apart, anew.
-    pub(super) fn judge(&mut self) {
-        let judges = &self.judges[..self.judge_count];
+    /// Classes that no decoding core tells apart are one, anew.
+    pub(super) fn merge_classes(&mut self) {
+        let decoding = &self.decoding_cores[..self.decoding_count];
         for own in self.sides.iter_mut().flatten() {
             let place = side(own.model.level);
-            let worn = self.seats.iter().filter(|seat| judges.contains(&seat.core));
-            let bases = worn.filter_map(|seat| seat.worn[place]);
-            if own.model.judge_by(bases) {
+            let seats = self.seats.iter().filter(|seat| decoding.contains(&seat.core));
+            let bases = seats.filter_map(|seat| seat.current[place]);
+            if own.model.merge_classes_by(bases) {
                 own.stream.start_over();
             }
         }
@@ -153,13 +154,13 @@ impl<'a> Known<'a> {
         self.sides[side(level)].as_ref().is_some_and(|own| own.counts())
     }
 
-    /// What a core wears.
-    pub(super) fn worn(&self, core: CoreId) -> Worn {
+    /// The current bases of a core.
+    pub(super) fn current_bases(&self, core: CoreId) -> CurrentBases {
         let table = |level: Level| {
             let own = self.sides[side(level)].as_ref()?;
             Some(own.model.base(self.base_of(core, level)?))
         };
-        Worn::of(table(Level::Llc), table(Level::Dram))
+        CurrentBases::of(table(Level::Llc), table(Level::Dram))
     }
 
     /// What classifying cost so far.
@@ -173,15 +174,15 @@ impl<'a> Known<'a> {
     }
 
     pub(super) fn base_of(&self, core: CoreId, level: Level) -> Option<u16> {
-        self.seats[self.seat(core)?].worn[side(level)]
+        self.seats[self.seat(core)?].current[side(level)]
     }
 
-    /// Bases that other cores wear than the one of this seat.
+    /// Current bases of other cores than the one of this seat.
     pub(super) fn others(&self, level: Level, seat: usize) -> ([u16; OTHERS], usize) {
         let place = side(level);
-        let own = self.seats[seat].worn[place];
+        let own = self.seats[seat].current[place];
         let (mut others, mut count) = ([0; OTHERS], 0);
-        for other in self.seats.iter().filter_map(|seat| seat.worn[place]) {
+        for other in self.seats.iter().filter_map(|seat| seat.current[place]) {
             if Some(other) != own && count < OTHERS && !others[..count].contains(&other) {
                 others[count] = other;
                 count += 1;
@@ -304,7 +305,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// The base in which pages were decoded is the one worn.
+    /// The base in which pages were decoded is the current one.
     pub(super) fn prove(&mut self, core: CoreId, level: Level) {
         if let Some(seat) = self.seat(core) {
             self.seats[seat].proven[side(level)] = true;
@@ -313,7 +314,7 @@ impl<'a> Known<'a> {
     }
 
     /// What an inquiry has found of a core; another may come after `ask_at_ns`.
-    pub(super) fn wear(
+    pub(super) fn set_base(
         &mut self,
         core: CoreId,
         level: Level,
@@ -324,42 +325,42 @@ impl<'a> Known<'a> {
         let Some(seat) = self.seat(core) else { return };
         let seat = &mut self.seats[seat];
         let base = found.map(|identity| identity.base);
-        if seat.worn[place].is_some_and(|before| Some(before) != base) {
+        if seat.current[place].is_some_and(|before| Some(before) != base) {
             self.ledger.stats.moves += 1;
         }
-        seat.worn[place] = base;
+        seat.current[place] = base;
         seat.proven[place] = found.is_some_and(|identity| identity.from_known_pages);
         seat.found[place] = found;
         seat.ask_at_ns[place] = ask_at_ns;
         self.changes = self.changes.wrapping_add(1);
-        if self.judge_count == 0 {
-            (self.judges[0], self.judge_count) = (core, 1);
+        if self.decoding_count == 0 {
+            (self.decoding_cores[0], self.decoding_count) = (core, 1);
         }
-        self.judge();
+        self.merge_classes();
     }
 
     /// A guessed base is replaced by one that fits better: what was decoded in it is decoded again.
     pub(super) fn replace_guess(&mut self, core: CoreId, level: Level, better: u16) {
         if let Some(seat) = self.seat(core) {
             let seat = &mut self.seats[seat];
-            (seat.proven[side(level)], seat.worn[side(level)]) = (true, Some(better));
+            (seat.proven[side(level)], seat.current[side(level)]) = (true, Some(better));
         }
         self.changes = self.changes.wrapping_add(1);
         self.settle(level, false);
         if let Some(own) = &mut self.sides[side(level)] {
             own.stream.start_over();
         }
-        self.judge();
+        self.merge_classes();
     }
 
-    /// Confirmed pages say that the core wears another base: that also says why pages decoded in a guess did
+    /// Confirmed pages say that the core has another base: that also says why pages decoded in a guess did
     /// not look as it says, so no guess has failed.
     pub(super) fn note_move(&mut self, core: CoreId) {
         self.sides.iter_mut().flatten().for_each(|own| own.failures = 0);
         self.lose_base(core);
     }
 
-    /// The core wears another base, and with it at each level.
+    /// The core has another base, and with it at each level.
     pub(super) fn lose_base(&mut self, core: CoreId) {
         Level::ALL.into_iter().for_each(|level| self.lose_level(core, level));
         self.ledger.stats.moves += 1;
@@ -369,7 +370,7 @@ impl<'a> Known<'a> {
     pub(super) fn lose_level(&mut self, core: CoreId, level: Level) {
         if let Some(seat) = self.seat(core) {
             let seat = &mut self.seats[seat];
-            (seat.worn[side(level)], seat.ask_at_ns[side(level)]) = (None, 0);
+            (seat.current[side(level)], seat.ask_at_ns[side(level)]) = (None, 0);
         }
         self.settle(level, false);
         if let Some(own) = &mut self.sides[side(level)] {
@@ -386,11 +387,11 @@ impl<'a> Known<'a> {
         own.given_up += 1;
         own.stream.start_over();
         for seat in &mut *self.seats {
-            seat.worn[side(level)] = None;
+            seat.current[side(level)] = None;
             seat.ask_at_ns[side(level)] = 0;
         }
         self.changes = self.changes.wrapping_add(1);
-        self.judge();
+        self.merge_classes();
         self.want_memory(false);
     }
 

@@ -38,7 +38,7 @@ pub(super) struct LevelModel {
     count: usize,
     /// Code by code the one that stands for it, as the atlas has it.
     canonical: [u16; TABLE_ENTRIES],
-    /// The same, and classes that no judge can tell apart are one.
+    /// The same, and classes that no decoding core can tell apart are one.
     merged: [u16; TABLE_ENTRIES],
     shares: [f32; TABLE_ENTRIES],
     /// The code that practically all pages have, where there is one: then nothing has to be decoded
@@ -142,7 +142,7 @@ impl LevelModel {
         &self.penalties
     }
 
-    /// What a load of this line of any page takes on average, if the core wears this base. Only of
+    /// What a load of this line of any page takes on average, if this is the current base. Only of
     /// pages whose loads lie in the window: where a part of the memory lies on another node, its
     /// loads are not kept, and its pages must not count either.
     pub(super) fn expected(&self, table: &PatternTable, line: u8, window: Window) -> f32 {
@@ -185,16 +185,16 @@ impl LevelModel {
         PatternTable::new(self.period, patterns).ok()
     }
 
-    /// Makes classes one that none of these bases, the judges', tells apart. True if that changed
+    /// Makes classes one that none of these bases, the decoding cores', tells apart. True if that changed
     /// which codes are answers.
-    pub(super) fn judge_by(&mut self, judges: impl Iterator<Item = u16> + Clone) -> bool {
+    pub(super) fn merge_classes_by(&mut self, bases: impl Iterator<Item = u16> + Clone) -> bool {
         let before = self.merged;
         self.merged = self.canonical;
         if self.period != Period::Lines64 {
             return false;
         }
         for class in (1..self.classes).rev() {
-            let stands = (0..class).find(|other| self.alike(*other, class, judges.clone()));
+            let stands = (0..class).find(|other| self.alike(*other, class, bases.clone()));
             let Some(stands) = stands else { continue };
             for key in 0..64 {
                 let key_stands = self.canonical[key];
@@ -226,12 +226,12 @@ impl LevelModel {
         square / real(codes) <= SAME_DISTANCE * spread
     }
 
-    fn alike(&self, a: u8, b: u8, judges: impl Iterator<Item = u16>) -> bool {
+    fn alike(&self, a: u8, b: u8, bases: impl Iterator<Item = u16>) -> bool {
         let at = |class: u8| usize::from(class) * 64..usize::from(class) * 64 + 64;
         let mut any = false;
-        for judge in judges {
+        for base in bases {
             any = true;
-            let table = self.base(judge);
+            let table = self.base(base);
             let pairs = table.values()[at(a)].iter().zip(&table.values()[at(b)]);
             let square = pairs.map(|(x, y)| (x - y) * (x - y)).sum::<f32>() / 64.0;
             let spread = spread_of(&table.values()[..table.codes()], 64);

@@ -1,4 +1,4 @@
-//! A look at some pages from one core, to see which base it wears.
+//! A look at some pages from one core, to see its current base.
 //!
 //! Pages are chosen at random, lines of one page do not neighbour each other (a load brings the
 //! next line along), consecutive loads go to different pages, and no page's lines come at a stride

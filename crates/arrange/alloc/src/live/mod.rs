@@ -1,5 +1,5 @@
 //! The part of the allocator that looks at the machine: an arena of memory, the codes of its
-//! pages, and the base that each core wears now.
+//! pages, and the current base of each core.
 //!
 //! Everything here works in small steps that can be put aside, allocates nothing (tables come
 //! from the kernel, once) and times loads through one small trait ([`Timing`]), so that the same
@@ -9,7 +9,7 @@
 //! The order of events in a program:
 //!
 //! 1. [`Arena::grow`] gives pages; [`Classifier::add`] takes note of them.
-//! 2. [`Classifier::slice`], again and again, finds the base that this core wears, before any page
+//! 2. [`Classifier::slice`], again and again, finds the current base of this core, before any page
 //!    is known, then decodes pages; [`Classifier::next_event`] yields those whose codes were
 //!    confirmed since, level by level.
 //! 3. [`Classifier::ask_check`], once an epoch, has the slices notice a vCPU that moved and a

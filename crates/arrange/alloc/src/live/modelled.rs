@@ -32,12 +32,12 @@ impl Modelled {
         level: Level,
         of: PageAddr,
         code: Code,
-        worn: &[f32; TABLE_ENTRIES],
+        base: &[f32; TABLE_ENTRIES],
     ) -> f64 {
         let truth = |line| self.memory.truth_latency(self.core, level, line).unwrap();
         let square: f64 = (0..64_u8)
             .map(|i| {
-                let predicted = f64::from(worn[usize::from(code.0 ^ u16::from(i))]);
+                let predicted = f64::from(base[usize::from(code.0 ^ u16::from(i))]);
                 (predicted - truth(of.line(i))).powi(2) / 64.0
             })
             .sum();
@@ -168,7 +168,7 @@ fn level_of(memory: &SyntheticMemory, level: Level, physical: &[u16]) -> LevelMa
     for page in (0..memory.pages()).map(PageAddr) {
         share[usize::from(code_of(memory, level, page, &canonical))] += 1.0;
     }
-    let worn = |core| {
+    let core_base = |core| {
         let now = memory.truth_wears(CoreId(core))?;
         let place = physical.iter().position(|p| *p == now)?;
         u16::try_from(place).ok()
@@ -183,7 +183,7 @@ fn level_of(memory: &SyntheticMemory, level: Level, physical: &[u16]) -> LevelMa
         classes: u8::try_from(bases[0].patterns.len()).unwrap(),
         canonical_key: canonical,
         bases,
-        core_base: (0..u16::try_from(memory.cores()).unwrap()).map(worn).collect(),
+        core_base: (0..u16::try_from(memory.cores()).unwrap()).map(core_base).collect(),
         probe_lines: vec![0, 9, 18, 27, 36, 45, 54, 63, 4, 14, 40, 50],
         noise_cycles: noise,
         code_share: share,

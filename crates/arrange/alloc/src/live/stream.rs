@@ -1,6 +1,6 @@
 //! Decoding of one level: the one decoder (`isochrone_decode`), driven over the pages of the arena.
 //!
-//! It gives the engine pages, the bases that cores wear, pages whose codes are known and seeded chance, and
+//! It gives the engine pages, the current bases of cores, pages whose codes are known and seeded chance, and
 //! keeps its verdicts until somebody takes them. The tables are the kernel's, at most [`BUDGET`] bytes.
 
 use super::dice::Dice;
@@ -21,17 +21,17 @@ use isochrone_units::{CoreId, Level, LineAddr};
 const WINDOW: usize = 512;
 /// Bytes that decoding one level takes, at most.
 const BUDGET: usize = 1 << 20;
-/// Bases of other cores that codes are judged by too.
+/// Bases of other cores that codes are weighed by too.
 pub(super) const OTHERS: usize = 4;
 /// What a decision may lose above which a page that was read often enough stays unknown.
 const HOPELESS_LOSS: f32 = 0.25;
 
 /// Who decodes, in which base.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Judge {
+pub(super) struct DecodingCore {
     pub(super) core: CoreId,
     pub(super) base: u16,
-    /// Bases that other cores wear, `count` of them.
+    /// Current bases of other cores, `count` of them.
     pub(super) others: ([u16; OTHERS], usize),
 }
 
@@ -129,11 +129,11 @@ impl Stream {
         timing: &mut impl Timing,
         model: &LevelModel,
         notes: &Notes,
-        judge: Judge,
+        by: DecodingCore,
         until_ns: u64,
     ) -> Result<Step, OsError> {
         let Self { engine, queues, book } = self;
-        let mut work = Work { model, notes, judge, queues, book };
+        let mut work = Work { model, notes, by, queues, book };
         let mut loads = Timed(timing);
         engine.advance(&mut loads, &mut work, until_ns)
     }
@@ -179,7 +179,7 @@ fn tables(layout: &Layout) -> Result<Tables<Kernel>, OsError> {
 struct Work<'a> {
     model: &'a LevelModel,
     notes: &'a Notes,
-    judge: Judge,
+    by: DecodingCore,
     queues: &'a mut Queues,
     book: &'a mut Table<Option<(u16, Codebook)>>,
 }
@@ -204,20 +204,20 @@ impl Pages for Work<'_> {
     }
 
     // Whichever core runs this decodes.
-    fn judges(&self) -> usize {
+    fn decoding_cores(&self) -> usize {
         1
     }
 
-    fn judge(&self, _: usize) -> (CoreId, u32) {
-        (self.judge.core, u32::from(self.judge.base))
+    fn decoding_core(&self, _: usize) -> (CoreId, u32) {
+        (self.by.core, u32::from(self.by.base))
     }
 
     fn base(&self, _: usize) -> &PatternTable {
-        self.model.base(self.judge.base)
+        self.model.base(self.by.base)
     }
 
     fn book(&mut self, _: usize) -> Option<&Codebook> {
-        let base = self.judge.base;
+        let base = self.by.base;
         let slot = self.book.first_mut()?;
         if slot.as_ref().is_none_or(|(of, _)| *of != base) {
             *slot = self.model.book(self.model.base(base)).map(|book| (base, book));
@@ -226,11 +226,11 @@ impl Pages for Work<'_> {
     }
 
     fn others(&self) -> usize {
-        self.judge.others.1
+        self.by.others.1
     }
 
     fn other(&self, nth: usize) -> &PatternTable {
-        self.model.base(self.judge.others.0.get(nth).copied().unwrap_or(self.judge.base))
+        self.model.base(self.by.others.0.get(nth).copied().unwrap_or(self.by.base))
     }
 
     fn next(&mut self) -> Option<(u32, LineAddr)> {
@@ -282,7 +282,7 @@ impl Pages for Work<'_> {
     }
 
     fn expected(&self, _: usize, line: u8, window: Window) -> Option<f64> {
-        let table = self.model.base(self.judge.base);
+        let table = self.model.base(self.by.base);
         let cycles = self.model.expected(table, line, window.into());
         cycles.is_finite().then(|| f64::from(cycles))
     }

@@ -59,11 +59,11 @@ fn collect(found: &mut Classifier<'_>, pages: &mut Pages) -> Vec<u64> {
 /// Share of the differences between lines that codes and base explain: LLC, DRAM. A page whose
 /// code is not known explains nothing.
 fn explained(found: &Classifier<'_>, machine: &Modelled, pages: &Pages) -> [f64; 2] {
-    let worn = found.worn(machine.core);
+    let current = found.current_bases(machine.core);
     Level::ALL.map(|level| {
         let table = match level {
-            Level::Llc => worn.llc.unwrap(),
-            Level::Dram => worn.dram.unwrap(),
+            Level::Llc => current.llc.unwrap(),
+            Level::Dram => current.dram.unwrap(),
         };
         let misfits = pages.iter().map(|(page, codes)| {
             let code = if level == Level::Llc { codes.0 } else { codes.1 };
@@ -228,9 +228,9 @@ fn a_base_of_no_atlas_is_never_taken_for_another() {
         found.add(&machine, 1024);
         decode(&mut found, &mut machine, &mut pages);
         // The level is left alone, unless the base is one of the atlas's by another name.
-        let worn = found.worn(CoreId(0));
+        let current = found.current_bases(CoreId(0));
         for level in Level::ALL {
-            let table = if level == Level::Llc { worn.llc } else { worn.dram };
+            let table = if level == Level::Llc { current.llc } else { current.dram };
             let known = |codes: &(Code, Code)| {
                 if level == Level::Llc { codes.0 } else { codes.1 }
             };

@@ -5,7 +5,7 @@ use super::*;
 use crate::page::{PageCodes, PageState};
 use crate::policy::{Mode, Policy};
 use crate::refill::FREE;
-use crate::rig::{Rig, codes, worn};
+use crate::rig::{Rig, codes, current_bases};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::vec::Vec;
@@ -22,7 +22,7 @@ enum Step {
     Flush { thread: usize },
     Ready { pages: u32 },
     Recode { page: u32, known: bool },
-    Wear { core: u16, other: bool },
+    SetBases { core: u16, other: bool },
     Rebin { class: SizeClass },
 }
 
@@ -42,7 +42,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => thread.prop_map(|thread| Step::Flush { thread }),
         2 => (1..6_u32).prop_map(|pages| Step::Ready { pages }),
         2 => (0..PAGES, any::<bool>()).prop_map(|(page, known)| Step::Recode { page, known }),
-        1 => (0..2_u16, any::<bool>()).prop_map(|(core, other)| Step::Wear { core, other }),
+        1 => (0..2_u16, any::<bool>()).prop_map(|(core, other)| Step::SetBases { core, other }),
         1 => class().prop_map(|class| Step::Rebin { class }),
     ]
 }
@@ -156,7 +156,9 @@ impl<'a> Model<'a> {
                 let codes = if known { codes(page ^ 1) } else { PageCodes::UNKNOWN };
                 assert_eq!(self.heap.recode(page, codes), page < self.ready);
             }
-            Step::Wear { core, other } => self.heap.wear(core, &worn(core ^ u16::from(other))),
+            Step::SetBases { core, other } => {
+                self.heap.set_bases(core, &current_bases(core ^ u16::from(other)));
+            }
             Step::Rebin { class } => {
                 self.heap.rebin_unknown(class, 64);
             }
@@ -371,7 +373,7 @@ fn without_an_order_a_thread_that_moves_keeps_everything() {
     magazines.take(&heap, 1, SizeClass::B64).unwrap();
     assert_eq!(magazines.at_hand(SizeClass::B64), at_hand - 1);
     // As soon as there is one, it counts.
-    (0..2).for_each(|core| heap.wear(core, &worn(core)));
+    (0..2).for_each(|core| heap.set_bases(core, &current_bases(core)));
     magazines.renew(&heap);
     let unknown = magazines.take(&heap, 1, SizeClass::B64).unwrap();
     magazines.put(&heap, 1, unknown).unwrap();
@@ -454,7 +456,7 @@ fn churn(heap: &Heap<'_>, exchange: &[std::sync::Mutex<Option<Slot>>], thread: u
             heap.recode(page, if round % 128 == 0 { PageCodes::UNKNOWN } else { codes(page) });
         }
         if round % 1000 == 0 {
-            heap.wear(core, &worn(thread % 2));
+            heap.set_bases(core, &current_bases(thread % 2));
         }
     }
     magazines.flush(heap);

@@ -12,7 +12,7 @@ const MIB: u64 = 1 << 20;
 #[derive(Debug)]
 struct Machine {
     bins: Bins,
-    worn: Worn,
+    current: CurrentBases,
 }
 
 impl Machine {
@@ -21,21 +21,21 @@ impl Machine {
         let llc = PatternTable::new(Period::Lines64, [pattern.as_slice()]).unwrap();
         let classes: Vec<Vec<f32>> = dram.iter().map(|&cycles| std::vec![cycles; 64]).collect();
         let dram = PatternTable::new(Period::Lines64, classes.iter().map(Vec::as_slice)).unwrap();
-        let worn = Worn::of(Some(&llc), Some(&dram));
-        Self { bins: Bins::new([llc].into_iter(), [dram].into_iter()), worn }
+        let current = CurrentBases::of(Some(&llc), Some(&dram));
+        Self { bins: Bins::new([llc].into_iter(), [dram].into_iter()), current }
     }
 
     fn predict(&self, unit: UnitLines, wish: &Wish) -> Prediction {
-        predict(&self.bins, unit, &self.worn, wish, None).unwrap()
+        predict(&self.bins, unit, &self.current, wish, None).unwrap()
     }
 
     fn order(&self, wish: &Wish) -> Order {
-        Order::new(&self.bins, UnitLines::One, &self.worn, wish, None)
+        Order::new(&self.bins, UnitLines::One, &self.current, wish, None)
     }
 
     /// Groups of the near bins that have lines as latencies, cache and memory, whole cycles.
     fn near(&self, wish: &Wish) -> Vec<(f32, f32)> {
-        let model = Model::new(&self.bins, UnitLines::One, &self.worn, wish).unwrap();
+        let model = Model::new(&self.bins, UnitLines::One, &self.current, wish).unwrap();
         let shares = shares(&self.bins, UnitLines::One, None);
         let of = |&bin: &u8| {
             let (l, d) = model.of_unit.groups_of(bin);
@@ -112,7 +112,7 @@ fn what_fits_the_second_level_cache_gains_nothing_and_loses_nothing() {
     close(prediction.near_share, 1.0);
     close(prediction.gain(), 1.0);
     // The near half alone: half of it at a quarter of 40 cycles, half at 30.
-    let model = Model::new(&machine.bins, UnitLines::One, &machine.worn, &small).unwrap();
+    let model = Model::new(&machine.bins, UnitLines::One, &machine.current, &small).unwrap();
     let shares = shares(&machine.bins, UnitLines::One, None);
     let near = model.sequence([1.0, LITTLE]);
     close(single(model.cost_of(&near[..3], &shares).cycles), 20.0);
@@ -138,7 +138,7 @@ fn half_of_twice_the_memory_is_better_than_a_quarter_of_four_times_where_transla
     let narrow = Wish { tlb_bytes: 4 * MIB, ..large };
     // A quarter lies in 8 MiB of pages: half of the loads wait for a walk, 32 + 45 / 2 = 54.5. Half
     // lies in 4 MiB: (30 + 34 + 38 + 42) / 4 = 36. All of it: 44.
-    let model = Model::new(&machine.bins, UnitLines::One, &machine.worn, &narrow).unwrap();
+    let model = Model::new(&machine.bins, UnitLines::One, &machine.current, &narrow).unwrap();
     let shares = shares(&machine.bins, UnitLines::One, None);
     let near = model.sequence([1.0, LITTLE]);
     let quarter = cut(&near[..model.known()], &shares, 0.25).0;
@@ -175,7 +175,7 @@ fn pages_that_are_near_as_a_whole_need_no_more_translations() {
 fn the_cost_of_a_set_that_is_too_small_is_as_computed_by_hand() {
     let machine = two_by_two();
     let wish = wish(768 << 10);
-    let model = Model::new(&machine.bins, UnitLines::One, &machine.worn, &wish).unwrap();
+    let model = Model::new(&machine.bins, UnitLines::One, &machine.current, &wish).unwrap();
     let shares = shares(&machine.bins, UnitLines::One, None);
     let order = model.sequence([1.0, LITTLE]);
     // Between its two bins lies that of units whose memory is not known; there are none.
@@ -214,19 +214,21 @@ fn the_adversary_takes_the_mirror_image() {
 #[test]
 fn a_level_that_is_not_known_predicts_nothing_that_reaches_it() {
     let machine = two_by_two();
-    let half = Worn { dram: None, ..machine.worn.clone() };
-    let of = |worn: &Worn, live| predict(&machine.bins, UnitLines::One, worn, &wish(live), None);
+    let half = CurrentBases { dram: None, ..machine.current.clone() };
+    let of = |current: &CurrentBases, live| {
+        predict(&machine.bins, UnitLines::One, current, &wish(live), None)
+    };
     assert!(of(&half, MIB / 2).is_some());
     assert_eq!(of(&half, 2 * MIB), None);
     // It chooses all the same: memory is taken to be far, and alike, so that any third of the
     // lines in the far slice fills it.
     let order = Order::new(&machine.bins, UnitLines::One, &half, &wish(2 * MIB), None);
     close(order.near_share(), 0.75);
-    let half = Worn { llc: None, ..machine.worn.clone() };
+    let half = CurrentBases { llc: None, ..machine.current.clone() };
     assert_eq!(of(&half, 2 * MIB), None);
     let order = Order::new(&machine.bins, UnitLines::One, &half, &wish(2 * MIB), None);
     close(order.near_share(), 0.5);
-    assert_eq!(of(&Worn::default(), MIB), None);
+    assert_eq!(of(&CurrentBases::default(), MIB), None);
 }
 
 #[test]
@@ -253,7 +255,8 @@ fn counted_units_decide_over_expected_ones() {
         }
     }
     let wish = wish(4 * MIB);
-    let order = Order::new(&machine.bins, UnitLines::One, &machine.worn, &wish, Some(&population));
+    let order =
+        Order::new(&machine.bins, UnitLines::One, &machine.current, &wish, Some(&population));
     assert_eq!(order.bins().len(), bins);
     assert!(order.near_share() > 0.9, "{}", order.near_share());
 }
@@ -287,18 +290,18 @@ proptest! {
         let (live_bytes, llc_bytes) = (live_kib << 10, llc_kib << 10);
         let (l2_bytes, tlb_bytes) = (llc_bytes / 4, tlb_kib << 10);
         let wish = Wish { mode: Mode::Aware, near, live_bytes, llc_bytes, l2_bytes, tlb_bytes };
-        let aware = predict(&machine.bins, unit, &machine.worn, &wish, population.as_ref()).unwrap();
+        let aware = predict(&machine.bins, unit, &machine.current, &wish, population.as_ref()).unwrap();
         prop_assert!(aware.cycles <= aware.oblivious_cycles * 1.000_001, "{aware:?}");
         prop_assert!(aware.near_share >= near - SHARE_TOLERANCE - 1e-5, "{aware:?}");
         prop_assert!((0.0..=1.0).contains(&aware.llc_hit_share));
         // All bins are there once, whatever is near.
-        let order = Order::new(&machine.bins, unit, &machine.worn, &wish, population.as_ref());
+        let order = Order::new(&machine.bins, unit, &machine.current, &wish, population.as_ref());
         let mut bins = order.bins().to_vec();
         prop_assert_eq!(usize::from(*bins.last().unwrap()), bins.len() - 1);
         bins.sort_unstable();
         prop_assert!(bins.iter().enumerate().all(|(at, &bin)| usize::from(bin) == at));
         let adversarial = Wish { mode: Mode::Adversarial, ..wish };
-        let far = predict(&machine.bins, unit, &machine.worn, &adversarial, population.as_ref());
+        let far = predict(&machine.bins, unit, &machine.current, &adversarial, population.as_ref());
         prop_assert!(far.unwrap().near_share >= aware.near_share - SHARE_TOLERANCE - 1e-5);
     }
 
@@ -312,7 +315,7 @@ proptest! {
         let live_bytes = crate::growth::scaled(MIB, near * single(filled));
         let wish = Wish { mode: Mode::Aware, near, live_bytes, llc_bytes: MIB, l2_bytes: 0, tlb_bytes: 0 };
         let order = machine.order(&wish);
-        let model = Model::new(&machine.bins, UnitLines::One, &machine.worn, &wish).unwrap();
+        let model = Model::new(&machine.bins, UnitLines::One, &machine.current, &wish).unwrap();
         let shares = shares(&machine.bins, UnitLines::One, None);
         let nearest = model.sequence([1.0 - LITTLE, LITTLE]);
         let (count, share) = cut(&nearest[..model.known()], &shares, near);
@@ -327,7 +330,7 @@ proptest! {
     fn more_live_bytes_never_predict_more_hits(machine in machine(), near in 0.05..1.0_f32) {
         let hits = (1..64_u64).map(|live| {
             let wish = Wish { near, ..wish(live * MIB / 8) };
-            let model = Model::new(&machine.bins, UnitLines::One, &machine.worn, &wish).unwrap();
+            let model = Model::new(&machine.bins, UnitLines::One, &machine.current, &wish).unwrap();
             let shares = shares(&machine.bins, UnitLines::One, None);
             model.cost_of(&model.sequence([1.0, 0.0])[..model.known()], &shares).hit_share
         });

@@ -5,8 +5,8 @@
 //! public interface.
 
 use isochrone_alloc::{
-    Bins, CoreTable, Heap, Magazines, Mode, Order, PageCodes, PageState, Policy, Shared, SizeClass,
-    Slot, Tables, UnitLines, Worn, oracle_rank,
+    Bins, CoreTable, CurrentBases, Heap, Magazines, Mode, Order, PageCodes, PageState, Policy,
+    Shared, SizeClass, Slot, Tables, UnitLines, oracle_rank,
 };
 use isochrone_atlas::{Code, PatternTable, Period};
 use std::collections::BTreeMap;
@@ -78,12 +78,12 @@ fn bases(core: u16) -> [PatternTable; 2] {
     [table(&[&llc]), table(&dram.each_ref().map(<[f32; 64]>::as_slice))]
 }
 
-fn worn(choice: u8) -> Worn {
+fn current_bases(choice: u8) -> CurrentBases {
     let [llc, dram] = bases(u16::from(choice));
     match choice / 2 % 4 {
-        0 | 1 => Worn::of(Some(&llc), Some(&dram)),
-        2 => Worn::of(Some(&llc), None),
-        _ => Worn::default(),
+        0 | 1 => CurrentBases::of(Some(&llc), Some(&dram)),
+        2 => CurrentBases::of(Some(&llc), None),
+        _ => CurrentBases::default(),
     }
 }
 
@@ -175,7 +175,7 @@ impl Model<'_> {
         if choice & 0x80 != 0 {
             self.heap.reorder();
         } else {
-            self.heap.wear(core, &worn(choice));
+            self.heap.set_bases(core, &current_bases(choice));
         }
         for unit in UnitLines::ALL {
             if self.heap.policy().mode == Mode::Oracle {

@@ -19,9 +19,9 @@ const VAIN_NS: u64 = 100_000_000;
 /// many as that time makes.
 const VAIN_SLICES: u32 = 8192;
 /// Pages that end without a code before that counts: on a quiet machine nearly all do under a base
-/// that nobody wears.
+/// that no core has.
 const VAIN_PAGES: u64 = 256;
-/// Pages without a code for each that has one, at most, where a base is worn. A few have one by chance.
+/// Pages without a code for each that has one, at most, where a core has a base of it. A few have one by chance.
 const VAIN_SHARE: u64 = 8;
 /// Pages that have a code before a base counts as recognised: as many as one is identified from.
 const LEARNT_PAGES: u64 = 32;

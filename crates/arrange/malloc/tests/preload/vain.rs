@@ -8,7 +8,7 @@ use crate::atlas::{atlas, level};
 use crate::support::{Rig, program};
 
 /// An atlas of no machine that there is: in the last-level cache one line of eight is a hundred times
-/// farther than the others. No core ever wears its base.
+/// farther than the others. No core ever has its base.
 fn strange_atlas() -> Vec<u8> {
     let pattern = (0..64).map(|line| if line % 8 == 0 { 4000.0 } else { 40.0 }).collect();
     atlas(LevelMap {
@@ -31,7 +31,7 @@ fn watched(rig: &Rig, arguments: &[&str]) -> (String, Report) {
     (text, rig.largest())
 }
 
-/// A rig with an atlas that no core wears; it is worth learning from a few KiB on.
+/// A rig with an atlas whose bases no core has; it is worth learning from a few KiB on.
 fn strange() -> Rig {
     Rig::of_atlas(&strange_atlas()).with(|config| config.policy.l2_bytes = 1 << 20)
 }

@@ -34,7 +34,7 @@ impl<R: Room> Engine<R> {
     /// every page has one line, pages that stand side by side not the same of their group; lines of one
     /// page are never neighbours.
     pub(super) fn draw<P: Pages + ?Sized>(&mut self, pages: &mut P) {
-        let (core, level) = (pages.judge(self.turn).0, pages.level());
+        let (core, level) = (pages.decoding_core(self.turn).0, pages.level());
         self.batch.begin(core, level);
         let all = self.open + references(self.open);
         if self.ordered != all {

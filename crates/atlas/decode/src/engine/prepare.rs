@@ -23,7 +23,7 @@ pub(super) enum Stage {
 }
 
 impl<R: Room> Engine<R> {
-    /// Gives a slot to a judge. False where nothing can be decoded in its base.
+    /// Gives a slot to a decoding core. False where nothing can be decoded in its base.
     pub(super) fn begin_preparing<P: Pages + ?Sized>(&mut self, pages: &mut P, nth: usize) -> bool {
         if !suits(&self.layout, pages.base(nth)) {
             return false;
@@ -34,7 +34,7 @@ impl<R: Room> Engine<R> {
         }
         let slot = self.free_slot(pages);
         self.drop_samples(slot);
-        let (of, noise) = (pages.judge(nth), pages.noise_cycles());
+        let (of, noise) = (pages.decoding_core(nth), pages.noise_cycles());
         let base = pages.base(nth);
         let (nodes, spread) = (node_means(base), spread(base));
         let step = pages.penalties().step_cycles;
@@ -67,13 +67,14 @@ impl<R: Room> Engine<R> {
         true
     }
 
-    /// A slot that none of the judges has.
+    /// A slot that none of the decoding cores has.
     fn free_slot<P: Pages + ?Sized>(&mut self, pages: &P) -> usize {
         let slots = &self.tables.slots;
         let count = self.layout.slots.min(slots.len()).max(1);
         let taken = |slot: usize| {
             let of = slots.get(slot).and_then(|slot| slot.of);
-            of.is_some() && (0..pages.judges()).any(|nth| of == Some(pages.judge(nth)))
+            of.is_some()
+                && (0..pages.decoding_cores()).any(|nth| of == Some(pages.decoding_core(nth)))
         };
         let empty = (0..count).find(|slot| slots.get(*slot).is_some_and(|slot| slot.of.is_none()));
         let free = (self.next_slot..self.next_slot + count).map(|slot| slot % count);
@@ -82,7 +83,7 @@ impl<R: Room> Engine<R> {
         slot
     }
 
-    /// Drops samples that wait for the offset of a slot: another judge gets it.
+    /// Drops samples that wait for the offset of a slot: another core gets it.
     fn drop_samples(&mut self, slot: usize) {
         let each = self.layout.waiting;
         for place in 0..self.open {
@@ -111,9 +112,9 @@ impl<R: Room> Engine<R> {
         stage: Stage,
     ) -> Step {
         let of = self.tables.slots.get(slot).and_then(|slot| slot.of);
-        let nth = (0..pages.judges()).find(|nth| of == Some(pages.judge(*nth)));
+        let nth = (0..pages.decoding_cores()).find(|nth| of == Some(pages.decoding_core(*nth)));
         let Some(nth) = nth else {
-            // Its judge has gone.
+            // Its decoding core has gone.
             if let Some(slot) = self.tables.slots.get_mut(slot) {
                 slot.of = None;
             }

@@ -120,8 +120,8 @@ impl<R: Room> Engine<R> {
     ) {
         let round = self.tables.slots.get(self.round);
         let of = round.and_then(|slot| slot.of);
-        let judge = (0..pages.judges()).find(|nth| of == Some(pages.judge(*nth)));
-        let (Some(nth), Some(slot)) = (judge, round) else { return };
+        let core = (0..pages.decoding_cores()).find(|nth| of == Some(pages.decoding_core(*nth)));
+        let (Some(nth), Some(slot)) = (core, round) else { return };
         let enough = self.open >= ENOUGH_PAGES.min(self.layout.window);
         let none = self.known.iter().all(Range::is_empty);
         let all = !slot.offset.is_believed(self.wanted) && ((self.whole && enough) || none);
@@ -164,8 +164,8 @@ impl<R: Room> Engine<R> {
         let slot = self.tables.slots.get_mut(self.round);
         let heard = slot.map(|slot| slot.offset.judge(noise, trust));
         self.heard = heard.flatten();
-        let believed = (0..pages.judges()).all(|nth| {
-            let slot = self.slot_of(pages.judge(nth));
+        let believed = (0..pages.decoding_cores()).all(|nth| {
+            let slot = self.slot_of(pages.decoding_core(nth));
             slot.is_some_and(|slot| self.tables.slots[slot].is_believed(self.wanted))
         });
         if believed {
@@ -199,7 +199,7 @@ impl<R: Room> Engine<R> {
             self.phase = Phase::Closing { at };
             return Step::Went;
         }
-        self.turn = (self.turn + 1) % pages.judges().max(1);
+        self.turn = (self.turn + 1) % pages.decoding_cores().max(1);
         self.phase = Phase::Drawing;
         match self.heard.take() {
             Some(true) => return Step::Lost,
@@ -258,11 +258,11 @@ impl<R: Room> Engine<R> {
         false
     }
 
-    /// Which lines of a page are read next, by the judge whose turn comes.
+    /// Which lines of a page are read next, by the decoding core whose turn comes.
     fn choose<P: Pages + ?Sized>(&mut self, pages: &P, place: usize, verdict: &Verdict) {
-        let next = (self.turn + 1) % pages.judges().max(1);
+        let next = (self.turn + 1) % pages.decoding_cores().max(1);
         let entry = self.entry_of(place);
-        let slot = self.slot_of(pages.judge(next));
+        let slot = self.slot_of(pages.decoding_core(next));
         let each = self.layout.pair_lines() / self.layout.slots;
         let Tables { losses, pair_lines, open, .. } = &mut self.tables;
         let page = &mut open[entry];

@@ -1,14 +1,14 @@
 //! How far the lines are that a team's flags may lie on, by the atlas: their pages are decoded with the bases
-//! that the ranks' cores wear, and a line's distance is the sum of its latencies from all of them.
+//! that the ranks' cores have, and a line's distance is the sum of its latencies from all of them.
 //!
-//! Nothing is timed between cores here. Where the atlas has no pattern, or the cores wear none of its bases,
+//! Nothing is timed between cores here. Where the atlas has no pattern, or the cores have none of its bases,
 //! there is no answer.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use isochrone_alloc::live::{Classifier, Event, Machine, Plan};
-use isochrone_alloc::{PageCodes, Worn};
+use isochrone_alloc::{CurrentBases, PageCodes};
 use isochrone_atlas::Code;
 use isochrone_atlas_store::MappedAtlas;
 use isochrone_cla::live::Team;
@@ -59,35 +59,36 @@ impl KnownLines {
         let (memory, lines) = team.candidates();
         let found = self.decode(memory, &lines);
         affinity::restore(&before)?;
-        let (codes, worn) = found?;
+        let (codes, current) = found?;
         let code = |line: &LineAddr| codes.get(&(line.0 / LINES_PER_PAGE as u64)).copied();
         let known = lines.iter().filter(|line| code(line).is_some_and(|c| c.llc != Code::UNKNOWN));
         let decoded = count(known.count()) / count(lines.len().max(1));
-        let of = |get: &dyn Fn(&Worn, LineAddr) -> Option<f32>| {
+        let of = |get: &dyn Fn(&CurrentBases, LineAddr) -> Option<f32>| {
             let all: Vec<Option<f64>> = lines
                 .iter()
-                .map(|&line| worn.iter().map(|worn| get(worn, line).map(f64::from)).sum())
+                .map(|&line| current.iter().map(|current| get(current, line).map(f64::from)).sum())
                 .collect();
             completed(&all)
         };
-        let llc = |worn: &Worn, line| at(worn.llc.as_ref()?, code(&line)?.llc, line);
-        let dram = |worn: &Worn, line| at(worn.dram.as_ref()?, code(&line)?.dram, line);
+        let llc = |current: &CurrentBases, line| at(current.llc.as_ref()?, code(&line)?.llc, line);
+        let dram =
+            |current: &CurrentBases, line| at(current.dram.as_ref()?, code(&line)?.dram, line);
         Ok(Distances { llc: of(&llc), dram: of(&dram), decoded })
     }
 
-    /// The codes of the pages in which the lines lie, and what each core wears.
+    /// The codes of the pages in which the lines lie, and the current bases of each core.
     fn decode(
         &self,
         memory: &Shared,
         lines: &[LineAddr],
-    ) -> Result<(BTreeMap<u64, PageCodes>, Vec<Worn>)> {
+    ) -> Result<(BTreeMap<u64, PageCodes>, Vec<CurrentBases>)> {
         let atlas = self.atlas.atlas()?;
         let last = lines.iter().map(|line| line.0 / LINES_PER_PAGE as u64).max();
         let pages = usize::try_from(last.context("a team without lines")? + 1)?;
         let mut machine =
             Machine::over(memory, self.l2_bytes, self.overhead_cycles, atlas.clock_tick_cycles());
         let mut classifier = Classifier::new(atlas, Plan { pages_max: pages, seed: 1 })?;
-        classifier.set_judges(&self.cores);
+        classifier.set_decoding_cores(&self.cores);
         classifier.add(&machine, pages);
         let mut codes = BTreeMap::new();
         for turn in 0..TURNS {
@@ -113,7 +114,7 @@ impl KnownLines {
             affinity::pin(core)?;
             classifier.identify(&mut machine)?;
         }
-        Ok((codes, self.cores.iter().map(|&core| classifier.worn(core)).collect()))
+        Ok((codes, self.cores.iter().map(|&core| classifier.current_bases(core)).collect()))
     }
 }
 

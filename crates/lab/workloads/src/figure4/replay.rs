@@ -7,8 +7,8 @@
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 use isochrone_alloc::{
-    Bins, CoreTable, Heap, Magazines, Mode, Order, PageCodes, Policy, Shared, SizeClass, Slot,
-    Tables, UnitLines, Wish, Worn,
+    Bins, CoreTable, CurrentBases, Heap, Magazines, Mode, Order, PageCodes, Policy, Shared,
+    SizeClass, Slot, Tables, UnitLines, Wish,
 };
 use isochrone_atlas::{Code, PatternTable, Period};
 use isochrone_units::{LINE_BYTES, LINES_PER_PAGE};
@@ -95,7 +95,7 @@ impl Owned {
         })
     }
 
-    /// A heap without pages, in which every core wears its own base.
+    /// A heap without pages, in which every core has its own base.
     fn heap(&self, run: &Run<'_>) -> Heap<'_> {
         let tables = Tables {
             pages: &self.pages,
@@ -112,10 +112,10 @@ impl Owned {
         let wish =
             Wish { mode, near, live_bytes: u64::MAX, llc_bytes: 0, l2_bytes: 0, tlb_bytes: 0 };
         for (core, base) in (0_u16..).zip(&self.bases).take(self.cores.len()) {
-            let worn = Worn::of(None, Some(base));
-            heap.wear(core, &worn);
+            let current = CurrentBases::of(None, Some(base));
+            heap.set_bases(core, &current);
             for unit in UnitLines::ALL {
-                heap.set_order(core, &Order::new(&self.bins, unit, &worn, &wish, None));
+                heap.set_order(core, &Order::new(&self.bins, unit, &current, &wish, None));
             }
         }
         heap

@@ -300,11 +300,11 @@ impl<'a> Pages for Work<'a> {
         self.plan.lines
     }
 
-    fn judges(&self) -> usize {
+    fn decoding_cores(&self) -> usize {
         self.plan.decoding_cores.len()
     }
 
-    fn judge(&self, nth: usize) -> (CoreId, u32) {
+    fn decoding_core(&self, nth: usize) -> (CoreId, u32) {
         (self.plan.decoding_cores[nth].core, u32::try_from(nth).unwrap_or(u32::MAX))
     }
 

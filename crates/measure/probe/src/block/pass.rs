@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn only_codes_that_pages_have_need_a_judge() {
+    fn only_codes_that_pages_have_need_a_decoding_core() {
         let learnt = Learnt {
             keyed: true,
             canonical_key: (0..64).collect(),

@@ -272,7 +272,8 @@ mod tests {
         drop(target);
         assert_eq!(CoreSet::of_this_thread().unwrap(), before, "the thread is set free again");
         let cells = &report.map.latency_ns.cells;
-        assert_eq!((cells.len(), cells[0].unwrap().n), (cores.len(), 3));
+        assert_eq!((cells.len(), report.series_ns[0][0].len()), (cores.len(), 3));
+        // Beside other tests a cell of three chases may have no number.
         assert!(cells.iter().flatten().all(|cell| cell.median > 0.0));
         assert_eq!(report.map.stride_bytes, Some(192));
     }

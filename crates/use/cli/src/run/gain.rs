@@ -3,7 +3,7 @@
 //! Where every page has the same near lines, these share a part of the cache's sets, and the model
 //! says that taking nothing else gains nothing. A program is then better left alone.
 
-use isochrone_alloc::{Bins, Mode, Policy, UnitLines, Wish, Worn, predict};
+use isochrone_alloc::{Bins, CurrentBases, Mode, Policy, UnitLines, Wish, predict};
 use isochrone_atlas::Atlas;
 use isochrone_units::{CoreId, Level};
 
@@ -21,17 +21,17 @@ pub(super) fn largest(atlas: &Atlas<'_>, cores: &[CoreId], policy: &Policy) -> O
     let mut seen: Vec<[Option<usize>; 2]> = Vec::new();
     let mut largest = None;
     for core in cores {
-        let worn = Level::ALL.map(|level| atlas.core_base(*core, level));
-        if seen.contains(&worn) {
+        let current = Level::ALL.map(|level| atlas.core_base(*core, level));
+        if seen.contains(&current) {
             continue;
         }
-        seen.push(worn);
-        let table = |at: usize| atlas.base(Level::ALL[at], worn[at]?);
-        let worn = Worn::of(table(0).as_ref(), table(1).as_ref());
+        seen.push(current);
+        let table = |at: usize| atlas.base(Level::ALL[at], current[at]?);
+        let current = CurrentBases::of(table(0).as_ref(), table(1).as_ref());
         for live_bytes in amounts(policy) {
             for unit in UnitLines::ALL {
                 let wish = wish(policy, live_bytes);
-                let gain = predict(&bins, unit, &worn, &wish, None).map(|found| found.gain());
+                let gain = predict(&bins, unit, &current, &wish, None).map(|found| found.gain());
                 largest = [largest, gain].into_iter().flatten().reduce(f32::max);
             }
         }
