@@ -1,6 +1,8 @@
 //! Beside somebody else's work intervals still contain what a quiet machine shows, and what is too much
 //! disturbed has no number.
 
+#![allow(clippy::tests_outside_test_module, reason = "the whole file is tests")]
+
 use isochrone_atlas_store::contents::Cell;
 use isochrone_probe::region::{Mode, ModelRegions, RegionOptions, RegionPlan};
 use isochrone_probe::transfer::{Kind, ModelStage, Operation, Options, TransferPlan};
@@ -87,7 +89,6 @@ fn covers(run: impl Fn(f64, u64) -> Option<Cell>) {
             "{share}: {covering:.3} of the intervals cover, {width:.2} times as wide, {:.3} null",
             found.nulls()
         );
-        println!("{said}");
         assert!(covering >= 0.9 && width <= 3.0 && found.nulls() <= nulls, "{said}");
     }
 }
