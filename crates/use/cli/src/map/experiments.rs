@@ -84,7 +84,7 @@ const QUICK: Duration = Duration::from_secs(9);
 /// The part of the time that an experiment has beside the others: as they take it on a quiet machine of few cores.
 const fn weight(experiment: Experiment) -> u32 {
     match experiment {
-        Experiment::Block => 12,
+        Experiment::Block => 18,
         Experiment::Transfer => 6,
         Experiment::Multiline | Experiment::Region => 4,
         Experiment::Terms | Experiment::Bandwidth => 2,

@@ -9,7 +9,7 @@ use isochrone_host::Disturbance;
 use isochrone_report::fmt;
 use isochrone_units::{Experiment, Grade};
 
-/// Share of the time for which somebody waited for a processor, from which on it counts.
+/// Share of the time for which somebody waited for a processor, from which on it is told.
 const PRESSURE: f64 = 0.10;
 /// The same of one of our threads.
 const WAITS: f64 = 0.02;
@@ -29,16 +29,17 @@ fn by_system(seen: Disturbance) -> Option<Graded> {
     let (others, steal) = seen.others.zip(seen.steal)?;
     let pressure = seen.pressure.filter(|share| *share > PRESSURE);
     let waits = seen.waits.filter(|share| *share > WAITS);
-    let is_quiet = seen.is_quiet() && pressure.is_none() && waits.is_none();
+    // Threads of ours wait for each other where an experiment begins: alone, that is no disturbance.
+    let is_quiet = seen.is_quiet();
     let mut reason = format!(
         "others took {} of the processors' time, the host {}",
         fmt::percent(others),
         fmt::percent(steal)
     );
-    if let Some(share) = pressure {
+    if let Some(share) = pressure.filter(|_| !is_quiet) {
         reason += &format!("; somebody waited for a processor {} of the time", fmt::percent(share));
     }
-    if let Some(share) = waits {
+    if let Some(share) = waits.filter(|_| !is_quiet) {
         reason += &format!("; a thread of ours waited {} of the time", fmt::percent(share));
     }
     Some(Graded { grade: if is_quiet { Grade::Quiet } else { Grade::Disturbed }, reason })
@@ -120,7 +121,7 @@ mod tests {
         let (grade, reason) = of(seen(0.30, 0.90), &found);
         assert_eq!(grade, Grade::Disturbed);
         assert!(reason.contains("30") && reason.contains("90"), "{reason}");
-        assert_eq!(of(seen(0.01, 0.50), &found).0, Grade::Disturbed);
+        assert_eq!(of(seen(0.01, 0.50), &found).0, Grade::Quiet, "we wait for each other");
         found.levels[0].form = Form::Pattern;
         found.levels[0].quality[0].key_accuracy = Some(0.6);
         let (grade, reason) = of(seen(0.01, 0.02), &found);
