@@ -61,7 +61,7 @@ mod tests {
         assert_eq!((cpu.family, cpu.model, cpu.stepping), (Some(25), Some(17), Some(1)));
         assert_eq!(machine.cores[0].package, Some(0));
         assert_eq!(machine.cores[0].module, None, "one die is no module");
-        assert_eq!(machine.cores[0].smt_siblings, [], "this guest hides whether threads share");
+        assert!(machine.cores[0].smt_siblings.is_empty(), "this guest hides whether threads share");
         let llc = machine.last_level_cache(CoreId(1)).expect("an L3");
         assert_eq!((llc.level, llc.bytes, llc.line_bytes), (3, Some(32 << 20), Some(64)));
         assert_eq!(machine.cache(CoreId(0), 2).and_then(|cache| cache.bytes), Some(1 << 20));

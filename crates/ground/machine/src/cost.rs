@@ -63,6 +63,7 @@ impl Cost {
 
 /// A cost as descriptions store it.
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Stored {
     name: String,
     what: String,
@@ -71,6 +72,7 @@ struct Stored {
 }
 
 #[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 enum StoredValue {
     Known { value: f64, min: Option<f64>, max: Option<f64>, source: String },
@@ -102,6 +104,17 @@ impl Serialize for Cost {
         };
         let (name, what, unit) = (self.name.clone(), self.what.clone(), self.unit().into());
         Stored { name, what, unit, value }.serialize(serializer)
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Cost {
+    fn schema_name() -> alloc::borrow::Cow<'static, str> {
+        "Cost".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        Stored::json_schema(generator)
     }
 }
 

@@ -15,6 +15,7 @@ use crate::interconnect::Interconnect;
 
 /// A text that numbers come from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Source {
     /// Short name that numbers refer to.
     pub id: String,
@@ -24,6 +25,7 @@ pub struct Source {
 
 /// Where a part of the description as a whole comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Origin {
     /// The part: `"cores"`, `"distances"`, `"floor plan"`.
     pub what: String,
@@ -33,6 +35,7 @@ pub struct Origin {
 
 /// A point of a floor plan, in cells of the drawing: x to the right, y downwards.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Place {
     /// Cells from the left edge.
     pub x: f64,
@@ -42,6 +45,7 @@ pub struct Place {
 
 /// A logical processor.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Core {
     /// Its number, as the system (or the paper) counts.
     pub id: u16,
@@ -59,6 +63,7 @@ pub struct Core {
 
 /// What a region's memory is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RegionKind {
     /// DDR memory.
@@ -78,6 +83,7 @@ pub enum RegionKind {
 
 /// A memory region (a NUMA node).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Region {
     /// Its number, as the system (or the description) counts.
     pub id: u16,
@@ -93,6 +99,7 @@ pub struct Region {
 
 /// What a cache holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum CacheKind {
     /// Data only.
@@ -106,6 +113,7 @@ pub enum CacheKind {
 
 /// One cache (one instance, not one kind).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cache {
     /// 1 is nearest to the core.
     pub level: u8,
@@ -125,6 +133,7 @@ pub struct Cache {
 
 /// A memory controller.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Controller {
     /// What it is called.
     pub name: String,
@@ -138,6 +147,7 @@ pub struct Controller {
 
 /// What the processor calls itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cpu {
     /// `"GenuineIntel"`, `"AuthenticAMD"`.
     pub vendor: Option<String>,
@@ -153,6 +163,7 @@ pub struct Cpu {
 
 /// A machine: the one that runs this program, or one described by a paper.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Machine {
     /// Short name, usable as a file name.
     pub name: String,

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 /// The numbers that a paper prints under its picture, under the names that it gives them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GridLabels {
     /// The cores that the labels are about.
     pub cores: Vec<u16>,
@@ -39,6 +40,7 @@ impl GridLabels {
 
 /// One number for each core.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Grid {
     /// What it is called, unique in its machine.
     pub name: String,

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// One stop of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RingStop {
     /// The core with this number.
@@ -24,6 +25,7 @@ pub enum RingStop {
 
 /// How the parts of a machine are joined.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Interconnect {
     /// A ring.

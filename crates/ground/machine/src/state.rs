@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 /// The pool of huge pages of one size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HugePages {
     /// Size of one page.
     pub page_bytes: u64,
@@ -22,6 +23,7 @@ pub struct HugePages {
 
 /// The state of a machine at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MachineState {
     /// The hypervisor's name; `"unnamed"` if the processor says that there is one and nothing
     /// names it; `None` on bare metal or where the system does not say.

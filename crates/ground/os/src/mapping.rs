@@ -24,6 +24,9 @@ use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
+/// Memory that is made present at once, and then again: some 10 ms each where huge pages are to be had.
+const PART_BYTES: usize = 16 * HUGE_PAGE_BYTES;
+
 /// The pages that back a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backing {
@@ -61,6 +64,19 @@ impl Mapping {
     /// # Errors
     /// [`OsError`] where there is no memory, or the pool has not enough pages.
     pub fn anonymous(bytes: usize, wanted: Backing) -> Result<Self, OsError> {
+        Self::anonymous_while(bytes, wanted, &mut || true)
+    }
+
+    /// As [`Self::anonymous`], in parts of some tens of MiB, since a large memory takes long: `go_on` is asked before
+    /// each but the first, and what is not there when it says no is left out of the mapping, which is shorter then.
+    ///
+    /// # Errors
+    /// As [`Self::anonymous`].
+    pub fn anonymous_while(
+        bytes: usize,
+        wanted: Backing,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Self, OsError> {
         let unit = if wanted == Backing::Small { PAGE_BYTES } else { HUGE_PAGE_BYTES };
         let bytes = round_up(bytes, unit)?;
         let base = match wanted {
@@ -69,22 +85,26 @@ impl Mapping {
         };
         let mut mapping =
             Self { base, bytes, backing: Backing::Small, huge_share: Some(0.0), memfd: None };
+        // Both are refused where transparent huge pages are not built in; the share tells.
+        let _ = match wanted {
+            Backing::HugeTlb2M => Ok(()),
+            Backing::Transparent2M => mapping.advise(Advice::LinuxHugepage),
+            Backing::Small => mapping.advise(Advice::LinuxNoHugepage),
+        };
+        let (mut present, mut huge) = (0, Some(0));
+        while present < bytes && (present == 0 || go_on()) {
+            let end = bytes.min(present + PART_BYTES);
+            mapping.populate_part(present..end)?;
+            if wanted == Backing::Transparent2M {
+                huge = huge.and_then(|huge| Some(huge + mapping.collapse(present..end)?));
+            }
+            present = end;
+        }
+        mapping.cut(present);
         match wanted {
-            Backing::HugeTlb2M => {
-                mapping.populate()?;
-                (mapping.backing, mapping.huge_share) = (wanted, Some(1.0));
-            }
-            Backing::Transparent2M => {
-                // Refused where transparent huge pages are not built in; the share tells.
-                let _ = mapping.advise(Advice::LinuxHugepage);
-                mapping.populate()?;
-                mapping.collapse();
-            }
-            Backing::Small => {
-                // Refused where transparent huge pages are not built in, and then not needed.
-                let _ = mapping.advise(Advice::LinuxNoHugepage);
-                mapping.populate()?;
-            }
+            Backing::HugeTlb2M => (mapping.backing, mapping.huge_share) = (wanted, Some(1.0)),
+            Backing::Transparent2M => mapping.note_huge(huge),
+            Backing::Small => {}
         }
         Ok(mapping)
     }
@@ -289,26 +309,43 @@ impl Mapping {
         }
     }
 
-    /// Makes huge pages where there are none yet, and finds out where there are some now.
-    fn collapse(&mut self) {
-        if self.collapse_range(0, self.bytes).is_ok() {
-            (self.backing, self.huge_share) = (Backing::Transparent2M, Some(1.0));
-            return;
+    /// Makes huge pages where there are none yet: how many blocks of these bytes have them now, or `None` where
+    /// nobody can tell (before Linux 6.1).
+    fn collapse(&self, bytes: Range<usize>) -> Option<usize> {
+        if self.collapse_range(bytes.start, bytes.len()).is_ok() {
+            return Some(bytes.len() / HUGE_PAGE_BYTES);
         }
-        let (mut huge, mut blocks) = (0_u32, 0_u32);
-        for offset in (0..self.bytes).step_by(HUGE_PAGE_BYTES) {
-            blocks += 1;
+        let mut huge = 0;
+        for offset in bytes.step_by(HUGE_PAGE_BYTES) {
             match self.collapse_range(offset, HUGE_PAGE_BYTES) {
                 Ok(()) => huge += 1,
-                // Before Linux 6.1 nobody can tell.
-                Err(libc::EINVAL) => return self.huge_share = None,
+                Err(libc::EINVAL) => return None,
                 Err(_) => {}
             }
         }
-        self.huge_share = Some(f64::from(huge) / f64::from(blocks));
-        if huge == blocks {
+        Some(huge)
+    }
+
+    /// Notes how many blocks have huge pages.
+    #[allow(clippy::cast_precision_loss, reason = "blocks of 2 MiB are far fewer than 2^53")]
+    fn note_huge(&mut self, huge: Option<usize>) {
+        let blocks = self.bytes / HUGE_PAGE_BYTES;
+        self.huge_share = huge.map(|huge| huge as f64 / blocks as f64);
+        if huge == Some(blocks) {
             self.backing = Backing::Transparent2M;
         }
+    }
+
+    /// Gives back what lies behind the first `bytes`, a whole number of pages and more than none.
+    fn cut(&mut self, bytes: usize) {
+        if bytes == self.bytes {
+            return;
+        }
+        let behind = self.address().cast::<u8>().wrapping_add(bytes).cast();
+        // SAFETY: the range is the end of this value's, and nobody has seen it yet.
+        let result = unsafe { rustix::mm::munmap(behind, self.bytes - bytes) };
+        debug_assert!(result.is_ok(), "a range that was mapped can be unmapped");
+        self.bytes = bytes;
     }
 
     /// Succeeds if huge pages back the whole range afterwards (madvise(2), `MADV_COLLAPSE`).

@@ -48,14 +48,15 @@ impl<'a> Triad<'a> {
         Self { a, b, c }
     }
 
-    /// One pass; returns the bytes moved by the stated count.
-    #[inline(never)]
-    pub fn pass(&mut self) -> u64 {
-        for ((a, b), c) in self.a.iter_mut().zip(&*self.b).zip(&*self.c) {
-            *a = b + SCALAR * c;
+    /// One pass, in pieces of so many elements, at least 1; after each `done` is told the bytes that it moved by the
+    /// stated count.
+    pub fn pass(&mut self, elements: usize, mut done: impl FnMut(u64)) {
+        let each = elements.max(1);
+        let inputs = self.b.chunks(each).zip(self.c.chunks(each));
+        for (a, (b, c)) in self.a.chunks_mut(each).zip(inputs) {
+            piece(a, b, c);
+            done(a.len() as u64 * TRIAD_BYTES);
         }
-        core::hint::black_box(self.a.as_ptr());
-        self.a.len() as u64 * TRIAD_BYTES
     }
 
     /// Whether every element is what the triad makes of it.
@@ -64,6 +65,14 @@ impl<'a> Triad<'a> {
         let right = |((a, b), c): ((&f64, &f64), &f64)| (*a - (b + SCALAR * c)).abs() < 1e-12;
         self.a.iter().zip(&*self.b).zip(&*self.c).all(right)
     }
+}
+
+#[inline(never)]
+fn piece(a: &mut [f64], b: &[f64], c: &[f64]) {
+    for ((a, b), c) in a.iter_mut().zip(b).zip(c) {
+        *a = b + SCALAR * c;
+    }
+    core::hint::black_box(a.as_ptr());
 }
 
 #[cfg(test)]
@@ -81,12 +90,17 @@ mod tests {
         let mut mapping = Mapping::anonymous(4096, Backing::Small).unwrap();
         let mut triad = Triad::new(mapping.numbers().unwrap());
         assert!(!triad.is_right());
-        assert_eq!(triad.pass(), 170 * TRIAD_BYTES);
+        let (mut pieces, mut last) = (0, 0);
+        triad.pass(32, |bytes| (pieces, last) = (pieces + 1, bytes));
+        assert_eq!((pieces, last), (6, 10 * TRIAD_BYTES), "170 elements");
         assert!(triad.is_right());
+        let mut all = 0;
+        triad.pass(0, |bytes| all += bytes);
+        assert_eq!(all, 170 * TRIAD_BYTES);
     }
 
     #[test]
     fn memory_too_small_for_three_numbers_moves_nothing() {
-        assert_eq!(Triad::new(&mut [0.0; 2]).pass(), 0);
+        Triad::new(&mut [0.0; 2]).pass(32, |_| panic!("nothing is moved"));
     }
 }

@@ -1,5 +1,5 @@
-//! Turns numbers into something to read: tables, SVG figures, one self-contained HTML page and
-//! pictures for the terminal.
+//! Turns numbers into something to read: tables, SVG figures, one self-contained HTML page,
+//! pictures for the terminal, and JSON with the name of its format.
 //!
 //! This crate knows numbers and words, not parts: of Isochrone it depends on the units alone, so a
 //! new part is reported without touching it. It never measures, never touches a file, a clock or
@@ -45,6 +45,8 @@ mod cast;
 mod colour;
 pub mod fmt;
 pub mod html;
+pub mod json;
+pub mod lines;
 mod png;
 mod scale;
 pub mod svg;

@@ -1,12 +1,15 @@
 //! Tables that are read in a terminal and on a page: the same rows, numbers aligned right,
 //! missing numbers as a dash. It never rounds: a number comes with its text.
 
+mod layout;
+
 use std::fmt::Write as _;
 
-use comfy_table::{CellAlignment, ContentArrangement, ContentLineStyle, LineStyle, TableStyle};
-
 use crate::fmt::MISSING;
+use crate::lines::wrap;
 use crate::svg::escape;
+use crate::term::clean;
+use layout::{MARGIN, Need, Place, parts};
 
 /// One cell.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,6 +54,11 @@ impl Cell {
     pub fn missing() -> Self {
         Self { text: MISSING.into(), kind: Kind::Missing }
     }
+
+    fn lines(&self, width: usize) -> Vec<String> {
+        let text = clean(&self.text);
+        if self.kind == Kind::Text { wrap(&text, width) } else { vec![text] }
+    }
 }
 
 impl From<&str> for Cell {
@@ -65,18 +73,28 @@ impl From<String> for Cell {
     }
 }
 
-/// A table.
+/// A table. Its columns stand in the order in which a reader wants them: in a narrow terminal the last ones go
+/// first, into a part of their own.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     headers: Vec<String>,
     rows: Vec<Vec<Cell>>,
+    keys: usize,
 }
 
 impl Table {
     /// A table with these column headers.
     #[must_use]
     pub fn new<S: Into<String>>(headers: impl IntoIterator<Item = S>) -> Self {
-        Self { headers: headers.into_iter().map(Into::into).collect(), rows: Vec::new() }
+        Self { headers: headers.into_iter().map(Into::into).collect(), rows: Vec::new(), keys: 1 }
+    }
+
+    /// How many columns at the left say which row it is, if not one: they stand in every part of a table that is
+    /// too wide for its terminal.
+    #[must_use]
+    pub fn keyed(mut self, keys: usize) -> Self {
+        self.keys = keys;
+        self
     }
 
     /// Adds a row. Cells beyond the headers are kept under empty headers; absent ones are empty.
@@ -112,33 +130,49 @@ impl Table {
         !kinds.is_empty() && kinds.iter().all(|k| *k != Kind::Text)
     }
 
-    /// The table as lines of at most `width` characters, without a trailing line break. Long
-    /// words are wrapped within their column.
+    /// The table as lines of at most `width` characters, without a trailing line break. Cells of words are
+    /// wrapped between words; neither a word nor a number is broken. What has no room stands below, in a further
+    /// table with the same first columns.
     #[must_use]
     pub fn to_terminal(&self, width: u16) -> String {
-        const RULE: TableStyle = TableStyle::new()
-            .header_lines(ContentLineStyle::none())
-            .header_separator(LineStyle::none().fill('─').junction('─'))
-            .content_lines(ContentLineStyle::none());
-        let mut table = comfy_table::Table::new();
-        table.load_style(RULE);
-        table.set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_width(width.max(20));
-        let columns = self.columns();
-        let cell = |text: &str, right: bool| {
-            let side = if right { CellAlignment::Right } else { CellAlignment::Left };
-            comfy_table::Cell::new(crate::term::clean(text)).set_alignment(side)
-        };
-        table.set_header((0..columns).map(|c| cell(self.header(c), self.is_numeric(c))));
+        let needs: Vec<Need> = (0..self.columns()).map(|column| self.need(column)).collect();
+        let parts = parts(&needs, self.keys, width.into());
+        parts.iter().map(|part| self.part(part)).collect::<Vec<_>>().join("\n\n")
+    }
+
+    fn need(&self, column: usize) -> Need {
+        let header = Need::of_words(&clean(self.header(column)));
+        let cells = self.rows.iter().filter_map(|row| row.get(column));
+        cells.fold(header, |need, cell| {
+            let text = clean(&cell.text);
+            need.and(match cell.kind {
+                Kind::Text => Need::of_words(&text),
+                Kind::Number(_) | Kind::Missing => Need::of_number(&text),
+            })
+        })
+    }
+
+    /// Columns beside one another: headers, a rule, the rows.
+    fn part(&self, places: &[Place]) -> String {
+        let headers = places.iter().map(|place| {
+            let lines = wrap(&clean(self.header(place.column)), place.width);
+            Lines { lines, width: place.width, right: self.is_numeric(place.column) }
+        });
+        let mut out = beside(headers.collect());
+        let rule: usize = places.iter().map(|place| place.width + MARGIN).sum();
+        out.push('\n');
+        out.push_str(&"─".repeat(rule));
         for row in &self.rows {
-            table.add_row((0..columns).map(|c| {
-                row.get(c).map_or_else(
-                    || cell("", false),
-                    |content| cell(&content.text, content.kind != Kind::Text),
-                )
-            }));
+            let cells = places.iter().map(|place| {
+                let cell = row.get(place.column);
+                let lines = cell.map_or_else(Vec::new, |cell| cell.lines(place.width));
+                let right = cell.is_some_and(|cell| cell.kind != Kind::Text);
+                Lines { lines, width: place.width, right }
+            });
+            out.push('\n');
+            out.push_str(&beside(cells.collect()));
         }
-        table.trim_fmt()
+        out
     }
 
     /// The table as an HTML element.
@@ -160,6 +194,39 @@ impl Table {
         html.push_str("</tbody></table></div>");
         html
     }
+}
+
+/// The rule of the first table in a text that is wider than it should be, since a word or a number in it is: what tests
+/// of texts look for.
+#[must_use]
+pub fn too_wide(text: &str, width: u16) -> Option<&str> {
+    let mut rules = text.lines().filter(|line| line.starts_with('─'));
+    rules.find(|rule| rule.chars().count() > usize::from(width))
+}
+
+/// A cell in its column.
+struct Lines {
+    lines: Vec<String>,
+    width: usize,
+    right: bool,
+}
+
+/// Cells beside one another, without spaces at the ends of lines.
+fn beside(cells: Vec<Lines>) -> String {
+    let height = cells.iter().map(|cell| cell.lines.len()).max().unwrap_or(0).max(1);
+    let line = |at: usize| {
+        let mut line = String::new();
+        for Lines { lines, width, right } in &cells {
+            let text = lines.get(at).map_or("", String::as_str);
+            _ = match right {
+                true => write!(line, " {text:>width$} "),
+                false => write!(line, " {text:<width$} "),
+            };
+        }
+        line.truncate(line.trim_end().len());
+        line
+    };
+    (0..height).map(line).collect::<Vec<_>>().join("\n")
 }
 
 fn html_cell(cell: Option<&Cell>, column: usize) -> String {
@@ -205,6 +272,48 @@ mod tests {
         let text = table.to_terminal(30);
         assert!(text.lines().count() > 3);
         assert!(text.lines().all(|l| l.chars().count() <= 30), "{text}");
+    }
+
+    /// A part has as many columns as fit, and the next one begins with the keys again.
+    #[test]
+    fn columns_without_room_stand_in_a_second_part() {
+        let mut table = Table::new(["tables", "workers", "lock", "interrupts a batch"]).keyed(2);
+        table.row(["shared".into(), "2".into(), Cell::number(1.0, "1.00"), Cell::missing()]);
+        let text = table.to_terminal(30);
+        let parts: Vec<&str> = text.split("\n\n").collect();
+        assert_eq!(parts.len(), 2, "{text}");
+        for (part, has) in parts.iter().zip(["lock", "interrupts"]) {
+            let head = part.lines().next().unwrap();
+            assert!(head.contains("tables") && head.contains("workers") && head.contains(has));
+        }
+        assert_eq!(table.to_terminal(80).split("\n\n").count(), 1);
+        assert_eq!(too_wide(&text, 30), None);
+        assert!(too_wide(&table.to_terminal(20), 20).is_some(), "the keys and a column more");
+    }
+
+    proptest::proptest! {
+        /// However narrow the terminal is, every word and every number stands whole in a line.
+        #[test]
+        fn nothing_is_broken_at_any_width(
+            words in proptest::collection::vec("[a-z]{1,14}( [a-z0-9]{1,9}){0,12}", 1..8),
+            numbers in proptest::collection::vec(0.0_f64..1e6, 1..8),
+            keys in 0_usize..4,
+            width in 20_u16..140,
+        ) {
+            let columns = words.len() + numbers.len();
+            let mut table = Table::new((0..columns).map(|c| format!("header {c}"))).keyed(keys);
+            let number = |n: &f64| Cell::number(*n, format!("{n:.3} [{n:.1}, {n:.2}]"));
+            table.row(words.iter().map(|w| Cell::from(w.as_str())).chain(numbers.iter().map(number)));
+            let text = table.to_terminal(width);
+            let found: Vec<&str> = text.split_whitespace().collect();
+            for word in words.iter().flat_map(|words| words.split(' ')) {
+                proptest::prop_assert!(found.contains(&word), "{}", text);
+            }
+            for n in &numbers {
+                let whole = format!("{n:.3} [{n:.1}, {n:.2}]");
+                proptest::prop_assert!(text.lines().any(|line| line.contains(&whole)), "{}", text);
+            }
+        }
     }
 
     #[test]

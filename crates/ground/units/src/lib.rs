@@ -12,9 +12,11 @@ mod grade;
 mod ids;
 mod ratio;
 mod reading;
+mod size;
 
 pub use experiment::Experiment;
 pub use grade::Grade;
 pub use ids::{CoreId, LINE_BYTES, LINES_PER_PAGE, LineAddr, PAGE_BYTES, PageAddr, RegionId};
 pub use ratio::{Ratio, Readings};
 pub use reading::{Cycles, Level, LineState, Reading, Standing};
+pub use size::{SizeError, parse_size, scaled_bytes};

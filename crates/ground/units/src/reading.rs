@@ -8,6 +8,7 @@ use core::fmt;
 /// With the feature `serde` it is written as its word, and any other word is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Reading {
     /// Timed on the machine that the program ran on.
@@ -45,6 +46,7 @@ impl fmt::Display for Reading {
 /// How far a number that goes into a model may be believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Standing {
     /// Published, reported, or following from such numbers by a stated rule.

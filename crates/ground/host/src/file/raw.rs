@@ -192,7 +192,7 @@ pub(super) struct RawLabels {
     pub(super) delta: Option<Spanned<f64>>,
 }
 
-/// A size: a number of bytes, or text such as `"32 KiB"`.
+/// A size: a number of bytes, or text such as `"32 KiB"` or `"37.5 MiB"`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bytes(pub(super) i64);
 
@@ -208,7 +208,7 @@ impl Visitor<'_> for BytesVisitor {
     type Value = Bytes;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number of bytes, or text such as \"32 KiB\", \"20 MiB\" or \"8 GiB\"")
+        f.write_str("a number of bytes, or text such as \"32 KiB\", \"37.5 MiB\" or \"8 GiB\"")
     }
 
     fn visit_i64<E: de::Error>(self, value: i64) -> Result<Bytes, E> {
@@ -225,7 +225,7 @@ impl Visitor<'_> for BytesVisitor {
             "TiB" => 40,
             _ => return Err(wrong()),
         };
-        let number: i64 = number.parse().map_err(|_| wrong())?;
-        number.checked_mul(1 << shift).map(Bytes).ok_or_else(wrong)
+        let bytes = isochrone_units::scaled_bytes(number, shift).map_err(|_| wrong())?;
+        i64::try_from(bytes).map(Bytes).map_err(|_| wrong())
     }
 }

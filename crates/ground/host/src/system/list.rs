@@ -44,15 +44,9 @@ pub(super) fn kibibytes(text: &str) -> Option<u64> {
     text.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// `"32K"`, `"8192K"` or `"32M"`, as cache sizes are written, in bytes.
+/// `"32K"`, `"8192K"`, `"32M"` or `"37.5 MiB"`, as cache sizes are written, in bytes.
 pub(super) fn cache_bytes(text: &str) -> Option<u64> {
-    let scale = match text.chars().last()? {
-        'K' => 1 << 10,
-        'M' => 1 << 20,
-        'G' => 1 << 30,
-        _ => return text.parse().ok(),
-    };
-    text[..text.len() - 1].parse::<u64>().ok()?.checked_mul(scale)
+    isochrone_units::parse_size(text).ok()
 }
 
 #[cfg(test)]
@@ -79,6 +73,7 @@ mod tests {
         assert_eq!(kibibytes("12"), None);
         assert_eq!(cache_bytes("32K"), Some(32768));
         assert_eq!(cache_bytes("20M"), Some(20 << 20));
+        assert_eq!(cache_bytes("37.5 MiB"), Some(75 << 19));
         assert_eq!(cache_bytes("é"), None);
         assert_eq!(cache_bytes(""), None);
     }

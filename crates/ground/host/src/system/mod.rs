@@ -5,6 +5,7 @@
 
 mod caches;
 mod cgroup;
+mod clocks;
 mod cpuinfo;
 mod hypervisor;
 mod interrupts;
@@ -14,6 +15,7 @@ mod regions;
 mod root;
 mod state;
 mod topology;
+mod turn;
 
 pub use interrupts::tlb_shootdowns;
 pub use list::parse_list;
@@ -21,6 +23,7 @@ pub use meter::{Disturbance, Meter};
 pub use root::SysRoot;
 pub use state::machine_state;
 pub use topology::this_machine;
+pub use turn::Turn;
 
 /// Why this machine could not be described.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

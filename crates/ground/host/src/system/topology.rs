@@ -51,17 +51,23 @@ pub(super) fn online(root: &SysRoot, listed: &[u16]) -> Result<Vec<u16>, HostErr
 
 fn core(root: &SysRoot, id: u16, regions: &[Region], modules: &BTreeMap<u16, u16>) -> Core {
     let folder = format!("sys/devices/system/cpu/cpu{id}/topology");
-    let list = |file: &str| parse_list(&root.line(format!("{folder}/{file}"))?);
-    // `core_cpus_list` is the newer name of the same file (Linux 5.3).
-    let threads = list("core_cpus_list").or_else(|| list("thread_siblings_list"));
     Core {
         id,
         region: regions.iter().find(|region| region.cores.contains(&id)).map_or(0, |r| r.id),
         module: modules.get(&id).copied(),
         package: root.number(format!("{folder}/physical_package_id")),
-        smt_siblings: threads.unwrap_or_default().into_iter().filter(|&core| core != id).collect(),
+        smt_siblings: siblings(root, id),
         place: None,
     }
+}
+
+/// The other threads of a core; none where the system does not say.
+pub(super) fn siblings(root: &SysRoot, id: u16) -> Vec<u16> {
+    let folder = format!("sys/devices/system/cpu/cpu{id}/topology");
+    let list = |file: &str| parse_list(&root.line(format!("{folder}/{file}"))?);
+    // `core_cpus_list` is the newer name of the same file (Linux 5.3).
+    let threads = list("core_cpus_list").or_else(|| list("thread_siblings_list"));
+    threads.unwrap_or_default().into_iter().filter(|&core| core != id).collect()
 }
 
 /// Dies as modules, numbered over the whole machine; empty where each package has one die.

@@ -42,6 +42,23 @@ fn memory_is_aligned_zeroed_present_and_as_long_as_asked() {
 }
 
 #[test]
+fn what_is_not_wanted_any_more_is_left_out() {
+    for wanted in [Backing::Small, Backing::Transparent2M] {
+        let mut asked = 0;
+        let mapping = Mapping::anonymous_while(3 * PART_BYTES, wanted, &mut || {
+            asked += 1;
+            asked < 2
+        });
+        let mapping = mapping.expect("some MiB");
+        assert_eq!((asked, mapping.len()), (2, 2 * PART_BYTES));
+        assert_eq!(smaps_kib(&mapping, "Rss") * 1024, 2 * PART_BYTES as u64);
+        assert!(mapping.huge_share().is_none_or(|share| share <= 1.0));
+        let least = Mapping::anonymous_while(3 * PART_BYTES, wanted, &mut || false);
+        assert_eq!(least.expect("some MiB").len(), PART_BYTES, "a mapping is never empty");
+    }
+}
+
+#[test]
 fn what_is_said_of_huge_pages_is_what_the_kernel_says() {
     let small = Mapping::anonymous(8 << 20, Backing::Small).expect("8 MiB");
     assert_eq!((small.backing(), small.huge_share()), (Backing::Small, Some(0.0)));
