@@ -29,6 +29,7 @@ mod described;
 mod groups;
 mod measured;
 mod order;
+mod suits;
 
 pub use costs::{
     Cost, Distances, Experiment, FarCosts, FarKind, Grade, LineCosts, RegionCosts, Term, Unknown,
@@ -36,3 +37,4 @@ pub use costs::{
 pub use described::{CostNames, Described, OTHER_PACKAGE, SAME_PACKAGE};
 pub use groups::{common_level, groups};
 pub use order::{Fill, order};
+pub use suits::{Memory, Suits, memory, suits};

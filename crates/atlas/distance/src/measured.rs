@@ -17,13 +17,10 @@ impl Distances for Atlas<'_> {
         if owner == asker || !is_usable(self, Experiment::Transfer) {
             return None;
         }
-        let reading = reading(self);
         let [start, line, congestion] = fitted(self, owner, asker);
-        let memory = self.means(asker, Level::Dram).filter(|_| is_usable(self, Experiment::Block));
-        let memory = memory.map(|means| f64::from(means.mean_ns));
         Some(LineCosts {
             transfer: transfer(self, owner, asker)?,
-            memory: memory.filter(|ns| !ns.is_nan()).map(|ns| Cost::single(ns, reading)),
+            memory: memory(self, asker),
             start,
             line,
             congestion,
@@ -89,6 +86,17 @@ impl Distances for Atlas<'_> {
 /// Whether an experiment may be gone by; what nobody graded may.
 fn is_usable(atlas: &Atlas<'_>, of: Experiment) -> bool {
     atlas.grade(of).is_none_or(|grade| grade >= Grade::USABLE)
+}
+
+/// A line from memory: the mean of decoded pages, or where no page was, a dependent chase in the nearest region.
+fn memory(atlas: &Atlas<'_>, asker: CoreId) -> Option<Cost> {
+    let means = atlas.means(asker, Level::Dram).filter(|_| is_usable(atlas, Experiment::Block));
+    let lines = means.map(|means| f64::from(means.mean_ns)).filter(|ns| !ns.is_nan());
+    lines.map(|ns| Cost::single(ns, reading(atlas))).or_else(|| {
+        let there = MODES.iter().filter(|_| is_usable(atlas, Experiment::Region));
+        let chase = there.filter_map(|mode| atlas.nearest_region_latency(asker, *mode)).next()?;
+        Some(cost(&chase, reading(atlas)))
+    })
 }
 
 fn reading(atlas: &Atlas<'_>) -> Reading {

@@ -47,7 +47,12 @@ fn a_measured_pair_is_itself_and_another_costs_what_its_group_does() {
     assert!((own.transfer.value - 120.7).abs() < 1e-4);
     assert_eq!(own.start.unwrap().value, 10.0);
     assert_eq!(own.line.unwrap().reading, Reading::Measured);
-    assert!(own.congestion.is_none() && own.memory.is_none());
+    assert!(own.congestion.is_none());
+    assert_eq!(
+        own.memory.unwrap().value,
+        90.0,
+        "no page was decoded: a chase in core 4's nearest region"
+    );
     for (a, b, ns) in [(0, 2, 30.0), (2, 0, 30.0), (0, 1, 120.0)] {
         let other = atlas.line_costs(CoreId(a), CoreId(b)).unwrap();
         assert_eq!(other.transfer.reading, Reading::Predicted, "{a} {b}");

@@ -33,12 +33,15 @@ impl<'a> Atlas<'a> {
         costs::bandwidths(self.costs.bandwidths)
     }
 
-    /// How far an experiment may be believed; `None` where it was not graded, as in atlases made before there
-    /// were grades.
+    /// How far an experiment may be believed, the worst of what is said of it; `None` where it was not graded, as in
+    /// atlases made before there were grades.
     #[must_use]
     pub fn grade(&self, experiment: Experiment) -> Option<Grade> {
-        let mut graded = self.costs.grades.iter().map(GradeRecord::from_bytes);
-        graded.find(|record| record.experiment == Some(experiment)).map(|record| record.grade)
+        let graded = self.costs.grades.iter().map(GradeRecord::from_bytes);
+        graded
+            .filter(|record| record.experiment == Some(experiment))
+            .map(|record| record.grade)
+            .min()
     }
 
     /// Levels of groups of cores at equal distance, innermost first. An atlas made before there were

@@ -76,20 +76,35 @@ impl<'a> Matrices<'a> {
         })
     }
 
+    /// The lowest latency of a region from `core`.
+    pub(crate) fn nearest_region(&self, core: u16, mode: RegionMode) -> Option<Spread> {
+        let matrix = self.matrix(MATRIX_REGION, mode as u8)?;
+        let cells = matrix.cells.chunks_exact(matrix.columns.len().max(1));
+        let (_, row) = matrix.rows.iter().zip(cells).find(|(id, _)| **id == core.to_le_bytes())?;
+        let known = row.iter().filter_map(|cell| spread(&CellRecord::from_bytes(cell)));
+        known.min_by(|a, b| a.median_ns.total_cmp(&b.median_ns))
+    }
+
     /// The cell of the first matrix of this kind and tag.
     fn cell(&self, kind: u8, tag: u8, row: u16, column: u16) -> Option<CellRecord> {
         if row == NONE_U16 || column == NONE_U16 {
             return None;
         }
+        let matrix = self.matrix(kind, tag)?;
+        let row = matrix.rows.iter().position(|id| *id == row.to_le_bytes())?;
+        let column = matrix.columns.iter().position(|id| *id == column.to_le_bytes())?;
+        let cell = matrix.cells.get(row * matrix.columns.len() + column)?;
+        Some(CellRecord::from_bytes(cell))
+    }
+
+    /// The first matrix of this kind and tag.
+    fn matrix(&self, kind: u8, tag: u8) -> Option<MatrixView<'a>> {
         let mut rest = self.0;
         loop {
             let (matrix, after) = split(rest)?;
             rest = after;
             if (matrix.head.kind, matrix.head.tag) == (kind, tag) {
-                let row = matrix.rows.iter().position(|id| *id == row.to_le_bytes())?;
-                let column = matrix.columns.iter().position(|id| *id == column.to_le_bytes())?;
-                let cell = matrix.cells.get(row * matrix.columns.len() + column)?;
-                return Some(CellRecord::from_bytes(cell));
+                return Some(matrix);
             }
         }
     }

@@ -529,6 +529,12 @@ impl<'a> Atlas<'a> {
         self.matrices.region(core.0, region.0, mode)
     }
 
+    /// Latency of the region that is nearest to `core`, of those whose latency from it is known.
+    #[must_use]
+    pub fn nearest_region_latency(&self, core: CoreId, mode: RegionMode) -> Option<Spread> {
+        self.matrices.nearest_region(core.0, mode)
+    }
+
     /// Time of a line transfer from its owner to the core that asks.
     #[must_use]
     pub fn transfer(

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 
 /// One measured quantity with its spread. The unit is in the name of the field that holds it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cell {
     /// Median over samples (or over lines, where the field says so).
     pub median: f64,
@@ -38,6 +39,7 @@ impl Cell {
 
 /// The clock that timed the samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Clock {
     /// Rate of the time-stamp counter.
     pub hz: f64,
@@ -57,6 +59,7 @@ impl Clock {
 
 /// How a level's latencies are described.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
     /// `latency(core, page, i) = base[core][class(page)][i ^ key(page)]` holds.
@@ -69,6 +72,7 @@ pub enum Form {
 
 /// One base: what a core that "wears" it sees, in cycles.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Base {
     /// The core on which it was learnt.
     pub core: u16,
@@ -80,6 +84,7 @@ pub struct Base {
 
 /// How well a level's form predicts pages that were not used to learn it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Quality {
     /// Share of the variance of held-out pages explained: the code decoded from the probe
     /// lines, the prediction scored on a second, full pass over the page.
@@ -121,6 +126,7 @@ pub struct Quality {
 
 /// One level (LLC or DRAM) of the block experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LevelMap {
     /// `"llc"` or `"dram"`.
     pub level: String,
@@ -169,6 +175,7 @@ pub struct PageBlock {
 
 /// A rectangular matrix of cells.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Matrix {
     /// What a cell is, with its unit: `"core-to-region latency, ns"`.
     pub what: String,
@@ -182,6 +189,7 @@ pub struct Matrix {
 
 /// Core-to-region latency by dependent chase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RegionMap {
     /// `"in-order"`, `"random"`, `"stride"` or `"one-class"` (lines of one class of the atlas).
     pub mode: String,
@@ -215,6 +223,7 @@ impl RegionMap {
 
 /// Line transfers between pairs of cores, in one coherence state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TransferMap {
     /// `"modified"`, `"exclusive"`, `"shared"`, or `"cas"` (compare-and-swap ping-pong).
     pub state: String,
@@ -230,6 +239,7 @@ pub struct TransferMap {
 
 /// Equation (1) of the CLa paper, T = q + oN + cnN, fitted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MultiLineFit {
     /// Which cores: `"core 0 -> core 1"`.
     pub what: String,
@@ -247,6 +257,7 @@ pub struct MultiLineFit {
 
 /// One interaction of section 2 of the CLa paper, for one number of participants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interaction {
     /// `"contention"`, `"congestion"`, `"n-readers"`, `"n-writers"`, `"rfo-shared"`.
     pub kind: String,
@@ -260,6 +271,7 @@ pub struct Interaction {
 
 /// A cost that the model of the CLa paper leaves out: what something costs with it, and without it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CostTerm {
     /// `"first-remote-reader"`, `"overlapped-ack"`, `"rfo-sharer"`, `"adjacent-line"`, `"adjacent-write"`,
     /// `"left-shared"`, `"left-read"`.
@@ -278,6 +290,7 @@ pub struct CostTerm {
 
 /// Triad bandwidth of a group of cores to one region.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bandwidth {
     /// Cores that ran together.
     pub cores: Vec<u16>,
@@ -289,6 +302,7 @@ pub struct Bandwidth {
 
 /// Where cores and controllers seem to sit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Placement {
     /// `"ring"`, `"grid"` or `"cannot tell"`.
     pub shape: String,
@@ -304,6 +318,7 @@ pub struct Placement {
 
 /// A vCPU that moved, a page whose frame was replaced, a thread moved behind our back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DriftEvent {
     /// Seconds since the start of the run.
     pub at_s: f64,
@@ -321,6 +336,7 @@ pub struct DriftEvent {
 
 /// How the atlas came to be.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Provenance {
     /// Version of the program.
     pub version: String,
@@ -338,6 +354,7 @@ pub struct Provenance {
 
 /// How much of the last-level cache a core really gets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LlcShare {
     /// The core.
     pub core: u16,
@@ -350,6 +367,7 @@ pub struct LlcShare {
 
 /// What identifies the machine that was measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fingerprint {
     /// CPU model, core count, caches, hypervisor, memory.
     pub words: Vec<String>,
@@ -359,6 +377,7 @@ pub struct Fingerprint {
 
 /// How far an experiment may be believed, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Graded {
     /// How far.
     pub grade: Grade,
@@ -368,6 +387,7 @@ pub struct Graded {
 
 /// A whole atlas in memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Contents {
     /// Measured or simulated; an atlas of another reading is neither written nor read.
     pub reading: Reading,

@@ -25,6 +25,7 @@ const MOVED_SHARE: f64 = 0.10;
 
 /// Pages that both atlases know.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PageChange {
     /// The level.
     pub level: String,
@@ -49,6 +50,7 @@ fn share(part: u64, whole: u64) -> f64 {
 
 /// Everything that two atlases differ in.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Diff {
     /// Words of the machines' fingerprints that only one has: `"- old"`, `"+ new"`. With any, the
     /// two are different machines and the rest says little.

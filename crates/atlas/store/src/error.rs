@@ -94,6 +94,20 @@ pub enum SaveError {
     /// Something that is not a regular file has that name
     #[error("{}: exists and is not a regular file; choose another name", .0.display())]
     NotAFile(PathBuf),
+    /// A link that another user may have laid for this one
+    #[error(
+        "{}: user {owner} made this link in a folder where everybody may, so it is not followed; remove the link or \
+         choose another name", link.display()
+    )]
+    PlantedLink {
+        /// The link.
+        link: PathBuf,
+        /// Whose it is.
+        owner: u32,
+    },
+    /// An atlas, which no text replaces
+    #[error("{}: is an atlas, which no text replaces; name another file", .0.display())]
+    Atlas(PathBuf),
     /// The system refused for another reason
     #[error("{}: cannot be written: {source}", path.display())]
     Io {
@@ -130,6 +144,9 @@ impl SaveError {
 /// Why a file was not read as an atlas.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
+    /// There is no such file
+    #[error("{}: no atlas: run `isochrone map`", .0.display())]
+    NoAtlas(PathBuf),
     /// The file cannot be read
     #[error("{}: cannot be read: {source}", path.display())]
     Io {
@@ -158,8 +175,17 @@ pub enum LoadError {
 }
 
 impl LoadError {
+    /// A file that cannot be read, sorted by what its reader can do.
+    pub(crate) fn from_io(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::NotFound => Self::NoAtlas(path),
+            _ => Self::Io { path, source },
+        }
+    }
+
     /// Names the file in an error about its bytes.
-    pub(crate) fn in_file(self, path: &std::path::Path) -> Self {
+    pub(crate) fn in_file(self, path: &Path) -> Self {
         match self {
             Self::Atlas(source) => Self::Refused { path: path.to_owned(), source },
             other => other,

@@ -17,7 +17,7 @@ use std::path::Path;
 /// # Errors
 /// [`LoadError`] with the reason for which the file is refused.
 pub fn load(path: &Path) -> Result<Contents, LoadError> {
-    let io = |source| LoadError::Io { path: path.to_owned(), source };
+    let io = |source| LoadError::from_io(path, source);
     let mut file = File::open(path).map_err(io)?;
     let mut bytes = Vec::new();
     // What is no atlas may be a disk, or have no end (/dev/zero).
@@ -76,7 +76,7 @@ impl MappedAtlas {
     /// # Errors
     /// [`LoadError`] with the reason for which the file is refused.
     pub fn open(path: &Path) -> Result<Self, LoadError> {
-        let io = |source| LoadError::Io { path: path.to_owned(), source };
+        let io = |source| LoadError::from_io(path, source);
         let file = File::open(path).map_err(io)?;
         #[allow(unsafe_code, reason = "the one mapping of this crate")]
         // SAFETY: the mapping is read-only and private to this value. A map is sound only while

@@ -1,6 +1,9 @@
 //! Atlases of machines that were made up, for the tests of whoever reads an atlas: nothing was measured.
 
-use crate::contents::{Cell, Clock, Contents, CostTerm, Matrix, MultiLineFit, TransferMap};
+use crate::contents::{
+    Base, Cell, Clock, Contents, CostTerm, Form, LevelMap, Matrix, MultiLineFit, Quality,
+    TransferMap,
+};
 use isochrone_machine::{Core, Machine};
 use isochrone_units::Reading;
 
@@ -8,6 +11,14 @@ use isochrone_units::Reading;
 #[must_use]
 pub fn cell(ns: f64) -> Cell {
     Cell { lo: ns - 1.0, hi: ns + 1.0, ..Cell::single(ns) }
+}
+
+/// What lines cost between sixteen cores in two halves: `near_ns` within each, `far_ns` from one to the other, and what
+/// one more sharer and one more acknowledgement cost.
+#[must_use]
+pub fn halves(near_ns: f64, far_ns: f64) -> Contents {
+    let between = |a: u16, b: u16| Some(if a / 8 == b / 8 { near_ns } else { far_ns });
+    lines(16, between, &[("rfo-sharer", 6.0), ("overlapped-ack", 6.0)])
 }
 
 /// What lines cost between `cores` cores: a transfer for each pair that `transfer_ns` knows, one fit of several lines
@@ -58,4 +69,27 @@ pub fn lines(
         missing: None,
     }));
     contents
+}
+
+/// A level of memory that is equally far from every core of these contents, and every line of it.
+#[must_use]
+pub fn flat_level(level: &str, mean_ns: f64, contents: &Contents) -> LevelMap {
+    let cores = contents.machine.cores.len();
+    LevelMap {
+        level: level.into(),
+        form: Form::Flat,
+        reason: "made up".into(),
+        method: "made up".into(),
+        period: 64,
+        classes: 1,
+        canonical_key: vec![0; 64],
+        bases: vec![Base { core: 0, patterns: vec![vec![100.0; 64]], rounds: 1 }],
+        core_base: vec![Some(0); cores],
+        probe_lines: Vec::new(),
+        noise_cycles: 1.0,
+        code_share: Vec::new(),
+        quality: vec![Quality { mean_ns: Some(mean_ns), ..Quality::default() }; cores],
+        lines: Vec::new(),
+        penalties: None,
+    }
 }

@@ -7,10 +7,12 @@
 use crate::contents::Contents;
 use crate::encode::encode;
 use crate::error::{SaveError, directory};
+use crate::links::refuse_planted;
+use isochrone_atlas::format::MAGIC;
 use rustix::fs::{Access, AtFlags, CWD, access, linkat};
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
-use std::io::{self, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -45,11 +47,13 @@ pub struct Destination {
 }
 
 impl Destination {
-    /// A regular file, there or not. A link is followed, so that it keeps pointing to what is written.
+    /// A regular file, there or not. A link is followed, so that it keeps pointing to what is written; not so one
+    /// that another user made where everybody may (`links`).
     ///
     /// # Errors
     /// [`SaveError`] if nothing can be written in its directory, or the name is that of something else.
     pub fn file(path: &Path) -> Result<Self, SaveError> {
+        refuse_planted(path)?;
         let path = resolve(path)?;
         let file = tempfile::tempfile_in(directory(&path))
             .map_err(|source| SaveError::from_io(path.clone(), source))?;
@@ -57,14 +61,20 @@ impl Destination {
     }
 
     /// A regular file, a device or a pipe. The last two are opened when there is something for them: opening a
-    /// pipe waits for its reader, and closing it tells the reader that all was said.
+    /// pipe waits for its reader, and closing it tells the reader that all was said. An atlas is no place for text.
     ///
     /// # Errors
-    /// [`SaveError`] if nothing can be written there.
+    /// [`SaveError`] if nothing can be written there, or an atlas would be lost by it.
     pub fn text(path: &Path) -> Result<Self, SaveError> {
         if !takes_bytes(path) {
-            return Self::file(path);
+            let destination = Self::file(path)?;
+            return if is_atlas(path) {
+                Err(SaveError::Atlas(path.to_owned()))
+            } else {
+                Ok(destination)
+            };
         }
+        refuse_planted(path)?;
         access(path, Access::WRITE_OK)
             .map_err(|source| SaveError::from_io(path.to_owned(), source.into()))?;
         Ok(Self { path: path.to_owned(), file: None })
@@ -122,6 +132,7 @@ impl Destination {
     fn fill(self, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), SaveError> {
         let fail = |source| SaveError::from_io(self.path.clone(), source);
         let Some(mut file) = self.file else {
+            refuse_planted(&self.path)?;
             let opened = File::options().write(true).open(&self.path);
             return opened.and_then(|mut device| write(&mut device)).map_err(fail);
         };
@@ -176,6 +187,13 @@ fn hidden_name(file: &mut File, directory: &Path) -> io::Result<TempPath> {
 fn takes_bytes(path: &Path) -> bool {
     let kind = fs::metadata(path).map(|found| found.file_type());
     kind.is_ok_and(|kind| kind.is_char_device() || kind.is_fifo())
+}
+
+/// Whether a file begins as every atlas does.
+fn is_atlas(path: &Path) -> bool {
+    let mut begin = [0; MAGIC.len()];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut begin));
+    read.is_ok() && begin == MAGIC
 }
 
 /// Follows links, so that a link keeps pointing to the atlas, and refuses devices and directories,
@@ -270,6 +288,19 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
         let mode = |path| fs::metadata(path).unwrap().permissions().mode();
         assert_eq!(mode(&path), mode(&other));
+    }
+
+    #[test]
+    fn text_replaces_no_atlas() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.atlas");
+        let begun = [&MAGIC[..], b"the rest of it"].concat();
+        fs::write(&path, &begun).unwrap();
+        assert!(matches!(save_text("words", &path), Err(SaveError::Atlas(_))));
+        assert_eq!(fs::read(&path).unwrap(), begun);
+        assert_eq!(names(directory.path()), ["a.atlas"]);
+        fs::write(&path, &MAGIC[..7]).unwrap();
+        save_text("words", &path).unwrap();
     }
 
     #[test]

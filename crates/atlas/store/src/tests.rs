@@ -381,7 +381,7 @@ fn files_are_saved_loaded_and_mapped() {
         let said = fault.to_string();
         assert!(said.contains("a.atlas: truncated: 100 of"), "{said}");
     }
-    assert!(matches!(load(&directory.path().join("no")), Err(LoadError::Io { .. })));
+    assert!(matches!(load(&directory.path().join("no")), Err(LoadError::NoAtlas(_))));
     let mut faulty = contents();
     faulty.reading = Reading::Predicted;
     assert!(matches!(save(&faulty, &path), Err(SaveError::Encode(_))));

@@ -2,16 +2,11 @@
 //! paragraphs, lists. It never changes what is said, except that words from outside cannot steer
 //! the terminal, and that without colour only ASCII is left of our own signs.
 
+use isochrone_report::lines::wrap;
 use isochrone_report::term::Colour;
 
 /// Left margin of everything under a heading.
 const INDENT: usize = 2;
-/// Words that stay on the line of the number before them.
-const UNITS: [&str; 16] = [
-    "ns", "µs", "ms", "s", "%", "cycles", "B", "KiB", "MiB", "GiB", "TiB", "GB/s", "GHz", "lines",
-    "cores", "pages",
-];
-
 /// Text for a terminal.
 #[derive(Debug)]
 pub(super) struct Text {
@@ -105,38 +100,9 @@ fn plain(text: &str) -> String {
     text.replace('µ', "u").replace(['–', '─'], "-")
 }
 
-/// Lines of at most `width` characters; a longer word stands alone. A unit stays with its number.
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
-    for word in text.split(' ').filter(|word| !word.is_empty()) {
-        let bare = word.trim_end_matches([',', '.', ';', ':', ')']);
-        match words.last_mut().filter(|last| last.ends_with(|c: char| c.is_ascii_digit())) {
-            Some(number) if UNITS.contains(&bare) => *number += &format!(" {word}"),
-            _ => words.push(word.to_owned()),
-        }
-    }
-    let mut lines: Vec<String> = Vec::new();
-    for word in words {
-        let length = word.chars().count();
-        match lines.last_mut().filter(|line| line.chars().count() + 1 + length <= width) {
-            Some(line) => *line += &format!(" {word}"),
-            None => lines.push(word),
-        }
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_unit_stays_with_its_number() {
-        let lines = wrap("the mean of the lines is 14.4 ns, the nearest 12.4 ns", 30);
-        assert_eq!(lines, ["the mean of the lines is", "14.4 ns, the nearest 12.4 ns"]);
-        assert!(wrap("", 30).is_empty());
-        assert_eq!(wrap("a verylongwordindeed b", 8), ["a", "verylongwordindeed", "b"]);
-    }
 
     #[test]
     fn words_from_outside_cannot_steer_the_terminal() {

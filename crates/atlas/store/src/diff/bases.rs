@@ -16,6 +16,7 @@ const SAME_MEAN: f64 = 0.05;
 
 /// What became of the base of a core.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BaseChange {
     /// The level.
     pub level: String,

@@ -9,6 +9,7 @@ use std::fmt;
 
 /// A quantity that changed: its intervals do not overlap.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellChange {
     /// What it is, with its unit: `"random core-to-region latency, ns: core 0 to region 1"`.
     pub what: String,
