@@ -2,11 +2,11 @@
 //! best with hops. Says which other cells would explain the data as well, since a controller
 //! beyond the edge of the cores looks the same from all distances beyond it.
 
+use super::means::Means;
 use super::origin::{Cells, Fit, Sample};
 use super::space::Shape;
+use rand::RngExt;
 use rand::seq::SliceRandom;
-use rand::{RngExt, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// Fewest places with a latency: a position and three costs leave nothing to judge below.
 const FEWEST_PLACES: usize = 6;
@@ -66,6 +66,16 @@ pub fn locate_controller(
     latencies: &[Option<f64>],
     seed: u64,
 ) -> ControllerFit {
+    locate(column, places, latencies, Means::unhurried(seed))
+}
+
+/// The same by the means of a larger search.
+pub(super) fn locate(
+    column: &str,
+    places: &[Option<(f64, f64)>],
+    latencies: &[Option<f64>],
+    means: Means<'_>,
+) -> ControllerFit {
     let finite = |place: &Option<(f64, f64)>| place.filter(|p| p.0.is_finite() && p.1.is_finite());
     let places: Vec<_> = places.iter().map(finite).collect();
     let (at, sample) = merge(&places, latencies, |a, b| a == b);
@@ -78,7 +88,7 @@ pub fn locate_controller(
             "the places do not lie on a grid with steps of one".into(),
         );
     }
-    find(column, &Cells::around(&at, spans), &sample, seed)
+    find(column, &Cells::around(&at, spans), &sample, means)
 }
 
 /// The same for cores on the stops of a ring.
@@ -87,10 +97,10 @@ pub(super) fn locate_on_ring(
     stops: usize,
     stop_of: &[Option<usize>],
     latencies: &[Option<f64>],
-    seed: u64,
+    means: Means<'_>,
 ) -> ControllerFit {
     let (at, sample) = merge(stop_of, latencies, |a, b| a == b);
-    find(column, &Cells::on_ring(Shape::Ring { stops }, &at), &sample, seed)
+    find(column, &Cells::on_ring(Shape::Ring { stops }, &at), &sample, means)
 }
 
 /// One latency a place, ready to be fitted.
@@ -121,7 +131,7 @@ fn span(places: &[(f64, f64)], axis: fn(&(f64, f64)) -> f64) -> (f64, f64) {
 }
 
 /// Fits all cells, judges the best, and finds those that are as good.
-fn find(column: &str, cells: &Cells, latencies: &[f64], seed: u64) -> ControllerFit {
+fn find(column: &str, cells: &Cells, latencies: &[f64], mut means: Means<'_>) -> ControllerFit {
     let n = latencies.len();
     if n < FEWEST_PLACES {
         let why = format!("{n} places with a latency are too few, {FEWEST_PLACES} are needed");
@@ -138,8 +148,7 @@ fn find(column: &str, cells: &Cells, latencies: &[f64], seed: u64) -> Controller
     let fits = if two_costs { double } else { single };
     let best = cells.most_central(&fits, least(&fits), 1e-9 * sample.scatter);
     let fit = fits[best];
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let p_value = p_value(cells, &sample, two_costs, fit.sse, &mut rng);
+    let p_value = p_value(cells, &sample, two_costs, fit.sse, &mut means);
     let parameters = if two_costs { 5 } else { 4 };
     let as_good = region(&fits, &sample, parameters);
     let unlifted: Vec<f64> =
@@ -172,7 +181,7 @@ fn find(column: &str, cells: &Cells, latencies: &[f64], seed: u64) -> Controller
         found.candidates_without_floor.clear();
         return found.saying(&why);
     }
-    found.confidence = confidence(cells, &sample, two_costs, best, &mut rng);
+    found.confidence = confidence(cells, &sample, two_costs, best, &mut means);
     let summary = words(&found, cells);
     found.saying(&summary)
 }
@@ -215,14 +224,14 @@ fn p_value(
     sample: &Sample,
     two_costs: bool,
     real: f64,
-    rng: &mut Xoshiro256PlusPlus,
+    means: &mut Means<'_>,
 ) -> f64 {
     let weights = vec![1.0; sample.latencies.len()];
     let mut shuffled = sample.clone();
     let as_good = (0..RESAMPLES)
         .filter(|_| {
-            shuffled.latencies.shuffle(rng);
-            least(&cells.fit_all(&shuffled, &weights, two_costs)) <= real
+            shuffled.latencies.shuffle(&mut means.rng);
+            !means.keep_going() || least(&cells.fit_all(&shuffled, &weights, two_costs)) <= real
         })
         .count();
     (as_good + 1) as f64 / (RESAMPLES + 1) as f64
@@ -234,13 +243,16 @@ fn confidence(
     sample: &Sample,
     two_costs: bool,
     best: usize,
-    rng: &mut Xoshiro256PlusPlus,
+    means: &mut Means<'_>,
 ) -> f64 {
     let n = sample.latencies.len();
     let agreeing = (0..RESAMPLES)
         .filter(|_| {
+            if !means.keep_going() {
+                return false;
+            }
             let mut weights = vec![0.0; n];
-            (0..n).for_each(|_| weights[rng.random_range(0..n)] += 1.0);
+            (0..n).for_each(|_| weights[means.rng.random_range(0..n)] += 1.0);
             let fits = cells.fit_all(sample, &weights, two_costs);
             fits[best].sse <= least(&fits) + 1e-9 * sample.scatter
         })
@@ -297,6 +309,8 @@ fn untold(column: &str, places: usize, why: String) -> ControllerFit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand::SeedableRng;
+    use rand_xoshiro::Xoshiro256PlusPlus;
 
     type Places = Vec<Option<(f64, f64)>>;
 

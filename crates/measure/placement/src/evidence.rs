@@ -4,6 +4,7 @@
 use super::arrange::arrange;
 use super::fit::Effort;
 use super::line;
+use super::means::Means;
 use super::observations::Observations;
 use super::space::Space;
 use rand::Rng;
@@ -19,16 +20,16 @@ const PERMUTATIONS: u32 = 199;
 const MOST_AS_GOOD: u32 = 1;
 
 /// Share of the variance of links explained that were hidden while items were placed in `space`.
-pub(super) fn heldout_r2(observations: &Observations, space: &Space, rng: &mut impl Rng) -> f64 {
+pub(super) fn heldout_r2(observations: &Observations, space: &Space, means: &mut Means<'_>) -> f64 {
     let links = &observations.links;
     let mut order: Vec<usize> = (0..links.len()).collect();
-    order.shuffle(rng);
+    order.shuffle(&mut means.rng);
     let mut fold = vec![0; links.len()];
     order.iter().enumerate().for_each(|(at, &link)| fold[link] = at % FOLDS);
     let mut predicted = vec![0.0; links.len()];
     for hidden in 0..FOLDS {
         let known = observations.kept(|at| fold[at] != hidden);
-        let fit = arrange(&known, space, Effort::Careful, rng);
+        let fit = arrange(&known, space, Effort::Careful, means);
         for at in (0..links.len()).filter(|&at| fold[at] == hidden) {
             predicted[at] = fit.predict(&links[at]);
         }
@@ -40,16 +41,19 @@ pub(super) fn heldout_r2(observations: &Observations, space: &Space, rng: &mut i
 /// explain is kept, only what is left is permuted (Freedman and Lane 1983); the real and the
 /// permuted data are fitted by the same procedure. Stops early where p is above 0.01 for certain
 /// (Besag and Clifford 1991).
-pub(super) fn p_value(observations: &Observations, space: &Space, rng: &mut impl Rng) -> f64 {
-    let real = arrange(observations, space, Effort::Glance, rng).r2;
+pub(super) fn p_value(observations: &Observations, space: &Space, means: &mut Means<'_>) -> f64 {
+    let real = arrange(observations, space, Effort::Glance, means).r2;
     let additive = observations.additive();
     let residuals: Vec<f64> =
         observations.links.iter().zip(&additive).map(|(link, a)| link.latency - a).collect();
     let mut as_good = 0;
     for done in 1..=PERMUTATIONS {
-        let shuffled = permuted(observations, &residuals, rng);
+        if !means.keep_going() {
+            return 1.0;
+        }
+        let shuffled = permuted(observations, &residuals, &mut means.rng);
         let latencies: Vec<f64> = additive.iter().zip(shuffled).map(|(a, r)| a + r).collect();
-        let fit = arrange(&observations.with_latencies(&latencies), space, Effort::Glance, rng);
+        let fit = arrange(&observations.with_latencies(&latencies), space, Effort::Glance, means);
         as_good += u32::from(fit.r2 >= real);
         if as_good > MOST_AS_GOOD {
             return f64::from(as_good) / f64::from(done);

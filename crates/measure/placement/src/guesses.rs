@@ -3,10 +3,10 @@
 use super::assign::assign;
 use super::embed;
 use super::fit::Effort;
+use super::means::Means;
 use super::observations::Observations;
 use super::search::{Arrangement, Dense};
 use super::space::{Shape, Space};
-use rand::Rng;
 use std::f64::consts::{PI, TAU};
 
 /// First guesses, the best first.
@@ -14,11 +14,11 @@ pub(super) fn guesses(
     observations: &Observations,
     space: &Space,
     effort: Effort,
-    rng: &mut impl Rng,
+    means: &mut Means<'_>,
 ) -> Vec<Vec<usize>> {
     let n = observations.items;
     let distances = as_distances(&observations.filled(), n, space.diameter());
-    let points = embed::plane(n, &distances, rng);
+    let points = embed::plane(n, &distances, &mut means.rng);
     let glance = effort == Effort::Glance;
     let guessed: Vec<Vec<usize>> = match space.shape {
         Shape::Ring { stops } => {

@@ -1,19 +1,18 @@
 //! The decision: which shape, if any, the latencies show. Every way to "cannot tell" is here.
 
-use super::controllers::{self, ControllerFit, locate_controller};
+use super::controllers::{ControllerFit, locate, locate_on_ring};
 use super::error::PlacementError;
 use super::evidence;
 use super::findings::{Findings, ShapeFit, canonical};
 use super::fit::Fit;
 use super::latencies::{ColumnLatencies, PairLatencies};
 use super::line;
+use super::means::Means;
 use super::observations::Observations;
 use super::shapes;
 use super::space::Shape;
 use super::tiles::tiles;
 use isochrone_atlas_store::contents::Placement;
-use rand::SeedableRng;
-use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// Fewest places that can have a shape.
 const FEWEST_ITEMS: usize = 4;
@@ -29,6 +28,9 @@ const LEAST_LEAD: f64 = 0.02;
 
 /// Share of the variance of hidden links that a believable shape explains: at least half.
 const LEAST_HELDOUT: f64 = 0.5;
+
+/// Why nothing is told where there was no time.
+const STOPPED: &str = "it was stopped before it could be told";
 
 /// What was measured of a machine whose layout is sought.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,26 +50,48 @@ pub struct Observed<'a> {
 /// # Errors
 /// [`PlacementError::Cores`] when the parts speak of different numbers of cores.
 pub fn infer(observed: &Observed<'_>, seed: u64) -> Result<Findings, PlacementError> {
+    infer_while(observed, seed, &|| true)
+}
+
+/// The same while `keep_going` says so, which is asked every some ten milliseconds. Nothing is told where it says no.
+///
+/// # Errors
+/// As [`infer`].
+pub fn infer_while(
+    observed: &Observed<'_>,
+    seed: u64,
+    keep_going: &dyn Fn() -> bool,
+) -> Result<Findings, PlacementError> {
     check(observed)?;
+    let findings = inferred(observed, seed, keep_going);
+    // What was cut short on the way is no evidence, and looks like some.
+    if keep_going() {
+        return Ok(findings);
+    }
+    Ok(Findings::untold(STOPPED.to_owned()))
+}
+
+fn inferred(observed: &Observed<'_>, seed: u64, keep_going: &dyn Fn() -> bool) -> Findings {
+    let means = || Means::new(seed, keep_going);
     let mut findings = match (observed.places, observed.pairs, observed.columns) {
         (Some(_), ..) => known(observed),
         (None, Some(pairs), columns) => {
-            let from_pairs = from_pairs(pairs, seed);
+            let from_pairs = from_pairs(pairs, &mut means());
             let many = columns.filter(|c| c.columns().len() >= FEWEST_COLUMNS);
             match many {
                 Some(columns) if !from_pairs.told() => {
-                    let from_columns = from_columns(columns, seed);
+                    let from_columns = from_columns(columns, &mut means());
                     if from_columns.told() { from_columns } else { from_pairs }
                 }
                 _ => from_pairs,
             }
         }
-        (None, None, Some(columns)) => from_columns(columns, seed),
+        (None, None, Some(columns)) => from_columns(columns, &mut means()),
         (None, None, None) => Findings::untold("no latency between cores was measured".into()),
     };
-    findings.controllers = columns_of(observed, &findings, seed);
+    findings.controllers = columns_of(observed, &findings, &means);
     complete(observed, &mut findings);
-    Ok(findings)
+    findings
 }
 
 fn check(observed: &Observed<'_>) -> Result<(), PlacementError> {
@@ -123,7 +147,7 @@ fn known(observed: &Observed<'_>) -> Findings {
 }
 
 /// Places cores by the latency between them.
-fn from_pairs(pairs: &PairLatencies, seed: u64) -> Findings {
+fn from_pairs(pairs: &PairLatencies, means: &mut Means<'_>) -> Findings {
     let tiles = tiles(pairs);
     let merged = pairs.between(&tiles);
     let observations = Observations::of_pairs(&merged);
@@ -134,7 +158,7 @@ fn from_pairs(pairs: &PairLatencies, seed: u64) -> Findings {
         return findings;
     }
     findings.hierarchy_r2 = Some(evidence::hierarchy_r2(&observations));
-    judge(findings, &observations, seed)
+    judge(findings, &observations, means)
 }
 
 /// Whether there is anything to fit: places, links, and a spread beyond the noise.
@@ -176,7 +200,7 @@ fn enough(
 }
 
 /// Places cores and columns by the latency between the two.
-fn from_columns(columns: &ColumnLatencies, seed: u64) -> Findings {
+fn from_columns(columns: &ColumnLatencies, means: &mut Means<'_>) -> Findings {
     let count = columns.columns().len();
     let mut findings = Findings::untold(String::new());
     findings.tiles = (0..columns.cores()).map(|core| vec![core]).collect();
@@ -192,19 +216,18 @@ fn from_columns(columns: &ColumnLatencies, seed: u64) -> Findings {
         findings.placement.reason = reason;
         return findings;
     }
-    judge(findings, &observations, seed)
+    judge(findings, &observations, means)
 }
 
 /// Fits both shapes and believes the better one if the evidence allows.
-fn judge(mut findings: Findings, observations: &Observations, seed: u64) -> Findings {
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-    let ring = shapes::best_ring(observations, &mut rng);
-    let grid = shapes::best_grid(observations, &mut rng);
+fn judge(mut findings: Findings, observations: &Observations, means: &mut Means<'_>) -> Findings {
+    let ring = shapes::best_ring(observations, means);
+    let grid = shapes::best_grid(observations, means);
     let mut fits: Vec<(Fit, f64)> = [ring, grid]
         .into_iter()
         .flatten()
         .map(|fit| {
-            let heldout = evidence::heldout_r2(observations, &fit.space, &mut rng);
+            let heldout = evidence::heldout_r2(observations, &fit.space, means);
             (canonical(fit), heldout)
         })
         .collect();
@@ -217,7 +240,7 @@ fn judge(mut findings: Findings, observations: &Observations, seed: u64) -> Find
         findings.placement.reason = "neither a ring nor a grid has room for the cores".to_owned();
         return findings;
     };
-    findings.p_value = Some(evidence::p_value(observations, &fit.space, &mut rng));
+    findings.p_value = Some(evidence::p_value(observations, &fit.space, means));
     findings.runner_up = (shapes.len() > 1).then(|| shapes.remove(1));
     findings.best = shapes.pop();
     conclude(findings)
@@ -263,22 +286,26 @@ fn conclude(mut findings: Findings) -> Findings {
 }
 
 /// Looks for the controller of every memory column, where the cores have places.
-fn columns_of(observed: &Observed<'_>, findings: &Findings, seed: u64) -> Vec<ControllerFit> {
+fn columns_of<'a>(
+    observed: &Observed<'_>,
+    findings: &Findings,
+    means: &dyn Fn() -> Means<'a>,
+) -> Vec<ControllerFit> {
     let Some(columns) = observed.columns else { return Vec::new() };
     let each = columns.columns().iter().enumerate();
     match (observed.places, &findings.best) {
-        (Some(places), _) => each
-            .map(|(k, name)| locate_controller(name, places, &columns.column(k), seed))
-            .collect(),
+        (Some(places), _) => {
+            each.map(|(k, name)| locate(name, places, &columns.column(k), means())).collect()
+        }
         (None, Some(best)) if findings.told() => {
             let stops: Vec<Option<usize>> = best.cell_of_core.iter().copied().map(Some).collect();
             let places: Vec<Option<(f64, f64)>> =
                 stops.iter().flatten().map(|&cell| Some(best.shape.place(cell))).collect();
             let find = |name: &str, latencies: &[Option<f64>]| match best.shape {
                 Shape::Ring { stops: count } => {
-                    controllers::locate_on_ring(name, count, &stops, latencies, seed)
+                    locate_on_ring(name, count, &stops, latencies, means())
                 }
-                Shape::Grid { .. } => locate_controller(name, &places, latencies, seed),
+                Shape::Grid { .. } => locate(name, &places, latencies, means()),
             };
             each.map(|(k, name)| find(name, &columns.column(k))).collect()
         }

@@ -3,6 +3,7 @@
 //! that a change of a few items costs a few rows, not the whole matrix.
 
 use super::line::{self, Sums};
+use super::means::Means;
 use super::observations::Observations;
 use super::space::{Shape, Space};
 use rand::{Rng, RngExt};
@@ -13,6 +14,10 @@ const LEAST_GAIN: f64 = 1e-10;
 /// Longest run of ring stops that one move reverses or shifts; the first guess has the large
 /// order right.
 const LONGEST_RUN: usize = 10;
+
+/// Items and proposals between two looks at whether to go on: some milliseconds among hundreds of cores.
+const ITEMS_TOGETHER: usize = 16;
+const PROPOSALS_TOGETHER: usize = 4096;
 
 /// Latencies between items as a dense matrix, ready for the inner loop.
 #[derive(Clone, Debug)]
@@ -180,10 +185,13 @@ impl<'a> Arrangement<'a> {
 
     /// Swaps, and on a ring also turns and shifts runs of stops, until nothing gains or `sweeps`
     /// are over.
-    pub(super) fn descend(&mut self, sweeps: usize) {
+    pub(super) fn descend(&mut self, sweeps: usize, means: &Means<'_>) {
         for _ in 0..sweeps {
             let mut gained = false;
             for item in 0..self.dense.n {
+                if item % ITEMS_TOGETHER == 0 && !means.keep_going() {
+                    return;
+                }
                 for cell in 0..self.space.cells() {
                     let (moves, count) = self.swap(item, cell);
                     if cell != self.cell_of[item] {
@@ -226,17 +234,20 @@ impl<'a> Arrangement<'a> {
     }
 
     /// Simulated annealing (Kirkpatrick 1983) by swaps, keeping the best arrangement met.
-    pub(super) fn anneal(&mut self, proposals: usize, rng: &mut impl Rng) {
+    pub(super) fn anneal(&mut self, proposals: usize, means: &mut Means<'_>) {
         // From losses of 0.3 % of correlation, about one misplaced core in thirty, to none.
         const HOT: f64 = 3e-3;
         const COLD: f64 = 3e-6;
         let mut best = (self.score, self.cell_of.clone());
         for k in 0..proposals {
             let heat = HOT * (COLD / HOT).powf(k as f64 / proposals as f64);
-            let item = rng.random_range(0..self.dense.n);
-            let cell = rng.random_range(0..self.space.cells());
+            if k % PROPOSALS_TOGETHER == 0 && !means.keep_going() {
+                break;
+            }
+            let item = means.rng.random_range(0..self.dense.n);
+            let cell = means.rng.random_range(0..self.space.cells());
             let (moves, count) = self.swap(item, cell);
-            let chance: f64 = rng.random_range(f64::MIN_POSITIVE..1.0);
+            let chance: f64 = means.rng.random_range(f64::MIN_POSITIVE..1.0);
             if cell != self.cell_of[item] {
                 self.offer(&moves[..count], heat * chance.ln());
             }
@@ -322,7 +333,7 @@ mod tests {
         cells.swap(11, 13);
         let mut arrangement = Arrangement::new(&space, &dense, cells);
         assert!(arrangement.score() < 0.95);
-        arrangement.descend(20);
+        arrangement.descend(20, &Means::unhurried(1));
         assert!(arrangement.score() > 1.0 - 1e-9);
     }
 
@@ -331,7 +342,7 @@ mod tests {
         let space = Space::new(Shape::Grid { columns: 4, rows: 4 }, 1.0);
         let dense = machine(&space);
         let mut arrangement = Arrangement::new(&space, &dense, (0..16).collect());
-        arrangement.anneal(2_000, &mut Xoshiro256PlusPlus::seed_from_u64(5));
+        arrangement.anneal(2_000, &mut Means::unhurried(5));
         assert!(arrangement.score() > 1.0 - 1e-9);
     }
 }

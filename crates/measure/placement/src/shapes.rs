@@ -5,9 +5,9 @@ use super::arrange::arrange;
 use super::embed;
 use super::fit::{Effort, Fit};
 use super::guesses::as_distances;
+use super::means::Means;
 use super::observations::Observations;
 use super::space::{Shape, Space};
-use rand::Rng;
 
 /// Sizes searched carefully, and of these the ones searched with all means.
 const CAREFUL: usize = 6;
@@ -24,29 +24,29 @@ const SKEW_ROUNDS: usize = 8;
 const ELONGATION_SLACK: f64 = 2.3;
 
 /// The best ring.
-pub(super) fn best_ring(observations: &Observations, rng: &mut impl Rng) -> Option<Fit> {
+pub(super) fn best_ring(observations: &Observations, means: &mut Means<'_>) -> Option<Fit> {
     // Memory controllers and agents are stops without cores: on a Xeon Phi 5110P about a fifth.
     let n = observations.items;
     let sizes = (n..=n + (n / 4).max(1)).map(|stops| Space::new(Shape::Ring { stops }, 1.0));
-    tournament(observations, sizes.collect(), rng)
+    tournament(observations, sizes.collect(), means)
 }
 
 /// The best grid. Hops up and down may cost more or less than hops sideways.
-pub(super) fn best_grid(observations: &Observations, rng: &mut impl Rng) -> Option<Fit> {
-    let sizes = grids(observations, rng);
-    tournament(observations, sizes, rng)
+pub(super) fn best_grid(observations: &Observations, means: &mut Means<'_>) -> Option<Fit> {
+    let sizes = grids(observations, means);
+    tournament(observations, sizes, means)
 }
 
 /// Grids with room for the items and up to a third of their cells empty, not much longer or
 /// shorter than the data, with three ratios of hop costs to start from.
-fn grids(observations: &Observations, rng: &mut impl Rng) -> Vec<Space> {
+fn grids(observations: &Observations, means: &mut Means<'_>) -> Vec<Space> {
     let n = observations.items;
     let stand_in = match observations.columns {
         Some(_) => &observations.profile_distances(),
         None => observations,
     };
     let guess = 2.0 * (n as f64).sqrt();
-    let points = embed::plane(n, &as_distances(&stand_in.filled(), n, guess), rng);
+    let points = embed::plane(n, &as_distances(&stand_in.filled(), n, guess), &mut means.rng);
     let extent =
         |axis: fn(&(f64, f64)) -> f64| points.iter().map(|p| axis(p) * axis(p)).sum::<f64>().sqrt();
     let elongation = extent(|p| p.0) / extent(|p| p.1).max(1e-9);
@@ -71,21 +71,33 @@ fn grids(observations: &Observations, rng: &mut impl Rng) -> Vec<Space> {
 }
 
 /// Screens all spaces, searches the better ones, and returns the best.
-fn tournament(observations: &Observations, spaces: Vec<Space>, rng: &mut impl Rng) -> Option<Fit> {
+fn tournament(
+    observations: &Observations,
+    spaces: Vec<Space>,
+    means: &mut Means<'_>,
+) -> Option<Fit> {
     // Cores and columns by turns need more than a glance before they say anything.
     let (first, stages): (Effort, &[(Effort, usize)]) = match observations.columns {
         None => (Effort::Glance, &[(Effort::Careful, CAREFUL), (Effort::Full, FULL)]),
         Some(_) => (Effort::Careful, &[(Effort::Full, FULL)]),
     };
-    let screened = spaces.iter().map(|space| arrange(observations, space, first, rng));
-    let mut fits: Vec<Fit> = screened.collect();
+    let mut fits = Vec::new();
+    for space in &spaces {
+        if !means.keep_going() {
+            break;
+        }
+        fits.push(arrange(observations, space, first, means));
+    }
     for &(effort, keep) in stages {
         sort(&mut fits, observations);
         fits.truncate(keep);
         for fit in &mut fits {
-            let again = arrange(observations, &fit.space, effort, rng);
+            if !means.keep_going() {
+                break;
+            }
+            let again = arrange(observations, &fit.space, effort, means);
             let rounds = if effort == Effort::Full { SKEW_ROUNDS } else { 1 };
-            *fit = skewed(observations, again, rounds, rng);
+            *fit = skewed(observations, again, rounds, means);
         }
     }
     sort(&mut fits, observations);
@@ -110,14 +122,17 @@ fn length(fit: &Fit, observations: &Observations) -> f64 {
 
 /// The same grid with its own cost for hops up and down, if that describes the data better.
 /// Arrangement and ratio depend on each other, so they are found by turns.
-fn skewed(observations: &Observations, mut fit: Fit, rounds: usize, rng: &mut impl Rng) -> Fit {
+fn skewed(observations: &Observations, mut fit: Fit, rounds: usize, means: &mut Means<'_>) -> Fit {
     if matches!(fit.space.shape, Shape::Ring { .. }) || fit.r2 > 1.0 - 1e-9 {
         return fit;
     }
     for _ in 0..rounds {
+        if !means.keep_going() {
+            break;
+        }
         let Some(ratio) = hop_ratio(observations, &fit) else { return fit };
         let space = Space::new(fit.space.shape, ratio);
-        let other = arrange(observations, &space, Effort::Careful, rng);
+        let other = arrange(observations, &space, Effort::Careful, means);
         let gain = length(&fit, observations) - length(&other, observations);
         if gain > 0.0 {
             fit = other;

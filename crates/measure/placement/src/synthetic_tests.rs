@@ -410,3 +410,29 @@ fn parts_of_different_machines_are_refused() {
     let error = infer(&observed, 1).unwrap_err();
     assert!(matches!(error, PlacementError::Cores { found: 2, expected: 1, .. }));
 }
+
+#[test]
+fn a_search_that_is_stopped_tells_nothing() {
+    use std::cell::Cell;
+    let mut truth = Truth::full(Shape::Grid { columns: 5, rows: 4 }, 0.02, 6);
+    let (pairs, columns) = (truth.pairs(), truth.columns(&[3, 8]));
+    let observed = Observed {
+        cores: &truth.labels,
+        pairs: Some(&pairs),
+        columns: Some(&columns),
+        places: None,
+    };
+    let asked = Cell::new(0_u32);
+    let stopped_after = |most: u32| {
+        asked.set(0);
+        let keep_going = || asked.replace(asked.get() + 1) < most;
+        infer_while(&observed, 3, &keep_going).unwrap()
+    };
+    assert_eq!(stopped_after(u32::MAX), infer(&observed, 3).unwrap());
+    let all = asked.get();
+    for most in [0, 1, all / 4, all / 2, all - 1] {
+        let found = stopped_after(most);
+        told(&found, "cannot tell");
+        assert!(found.placement.reason.contains("stopped") && found.controllers.is_empty());
+    }
+}

@@ -6,9 +6,9 @@ use super::assign::assign;
 use super::fit::{Effort, Fit};
 use super::guesses::guesses;
 use super::line::Sums;
+use super::means::Means;
 use super::observations::Observations;
 use super::space::Space;
-use rand::Rng;
 
 /// Turns after which a start is given up; most settle in five.
 const MOST_TURNS: usize = 25;
@@ -18,26 +18,33 @@ pub(super) fn arrange(
     observations: &Observations,
     space: &Space,
     effort: Effort,
-    rng: &mut impl Rng,
+    means: &mut Means<'_>,
 ) -> Fit {
     let stand_in = observations.profile_distances();
-    let mut starts = guesses(&stand_in, space, effort, rng);
+    let mut starts = guesses(&stand_in, space, effort, means);
     let (most_starts, most_turns) = match effort {
         Effort::Glance => (1, 1),
         Effort::Careful => (2, MOST_TURNS),
         Effort::Full => (starts.len(), MOST_TURNS),
     };
     starts.truncate(most_starts);
-    let refined = starts.into_iter().map(|cells| by_turns(observations, space, cells, most_turns));
+    let refined =
+        starts.into_iter().map(|cells| by_turns(observations, space, cells, most_turns, means));
     let best = refined.min_by(|a, b| a.sse.total_cmp(&b.sse));
     best.unwrap_or_else(|| settle(observations, space, (0..observations.items).collect(), None))
 }
 
 /// Moves columns and cores by turns until nothing gains.
-fn by_turns(observations: &Observations, space: &Space, cells: Vec<usize>, turns: usize) -> Fit {
+fn by_turns(
+    observations: &Observations,
+    space: &Space,
+    cells: Vec<usize>,
+    turns: usize,
+    means: &Means<'_>,
+) -> Fit {
     let mut best = settle(observations, space, cells, None);
     for _ in 0..turns {
-        if best.hop <= 0.0 {
+        if best.hop <= 0.0 || !means.keep_going() {
             return best;
         }
         let cells = cores(observations, space, &best);

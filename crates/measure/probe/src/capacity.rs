@@ -24,6 +24,10 @@ const LEVEL_GROWTH: f64 = 0.05;
 const LEVEL_STEPS: usize = 2;
 /// Loads of a ring that are timed, at most.
 const TIMED_STEPS: u64 = 1 << 20;
+/// Loads that fill the cache between two looks at whether to go on: some 30 ms in memory.
+const PART_STEPS: u64 = 1 << 18;
+/// Times that a ring is begun again where the thread was moved.
+const TRIES: u32 = 8;
 
 /// Ring sizes, bytes: from twice the second-level cache to one and a half times the listed
 /// last-level cache, two for each doubling.
@@ -76,23 +80,31 @@ fn has_both_plateaus(curve: &[(u64, f64)]) -> bool {
         && tail.windows(2).all(rests)
 }
 
-/// Measures the share of each core by `chase(core, bytes)`, nanoseconds a load of a warm ring. A core
-/// whose curve has come to rest is asked no more. `keep_going` is asked before each size; where it says no, cores
-/// whose curve has not passed half way have no share.
+/// Chases that are asked for: the cores, one after the other, around a warm ring of so many bytes. Nanoseconds a load,
+/// in the order of the cores; fewer than cores where it was stopped.
+pub type Chase<'a> = dyn FnMut(&[CoreId], u64) -> Result<Vec<f64>, TargetError> + 'a;
+
+/// Measures the share of each core. A core whose curve has come to rest is asked no more. `keep_going` is asked before
+/// each size; where it says no, cores whose curve has not passed half way have no share.
 ///
 /// # Errors
 /// Whatever `chase` refuses.
 pub fn measure(
     cores: &[CoreId],
     sizes: &[u64],
-    chase: &mut dyn FnMut(CoreId, u64) -> Result<f64, TargetError>,
+    chase: &mut Chase<'_>,
     keep_going: &dyn Fn() -> bool,
 ) -> Result<Vec<LlcShare>, TargetError> {
     let mut curves = vec![Vec::new(); cores.len()];
     for bytes in sizes.iter().take_while(|_| keep_going()) {
-        let open = cores.iter().zip(&mut curves).filter(|(_, curve)| !has_both_plateaus(curve));
-        for (core, curve) in open {
-            curve.push((*bytes, chase(*core, *bytes)?));
+        let open: Vec<usize> =
+            (0..cores.len()).filter(|core| !has_both_plateaus(&curves[*core])).collect();
+        if open.is_empty() {
+            break;
+        }
+        let asked: Vec<CoreId> = open.iter().map(|core| cores[*core]).collect();
+        for (core, ns) in open.into_iter().zip(chase(&asked, *bytes)?) {
+            curves[core].push((*bytes, ns));
         }
     }
     let share = |(core, curve): (&CoreId, Vec<(u64, f64)>)| LlcShare {
@@ -103,10 +115,10 @@ pub fn measure(
     Ok(cores.iter().zip(curves).map(share).collect())
 }
 
-/// Measures it on this machine, in memory of `region`.
+/// Measures it on this machine, in memory of `region`. `keep_going` is asked every some ten milliseconds.
 ///
 /// # Errors
-/// [`TargetError`] when memory or a core cannot be had.
+/// [`TargetError`] when memory or a core cannot be had, [`TargetError::Stopped`] where there was not even memory.
 pub fn measure_live(
     cores: &[CoreId],
     sizes: &[u64],
@@ -116,27 +128,51 @@ pub fn measure_live(
     keep_going: &dyn Fn() -> bool,
 ) -> Result<Vec<LlcShare>, TargetError> {
     let Some(largest) = sizes.last() else { return Ok(Vec::new()) };
-    let mut buffers = RegionBuffers::map(&[region], *largest)?;
-    let mut chase = |core, bytes| {
+    let mut buffers = RegionBuffers::map_while(&[region], *largest, &mut || keep_going())?;
+    let mut chase = |cores: &[CoreId], bytes: u64| {
         let mut order: Vec<LineAddr> = (0..bytes / LINE_BYTES as u64).map(LineAddr).collect();
         shuffle(&mut order, &mut rng(derive_seed(seed, bytes)));
-        let steps = order.len() as u64;
         let orders = [order];
         let rings = buffers.link(&orders)?;
-        let mut live = LiveRegions::new(&rings, &[core], clock);
-        // Once around fills the cache, the second time counts; a moved thread begins again.
-        let mut tries = 0;
-        loop {
-            live.chase(core, 0, steps, false)?;
-            let timed = steps.min(TIMED_STEPS);
-            match live.chase(core, 0, timed, false) {
-                Err(TargetError::Moved { .. }) if tries < 8 => tries += 1,
+        let mut found = Vec::with_capacity(cores.len());
+        for core in cores {
+            match around(&mut LiveRegions::new(&rings, &[*core], clock), *core, bytes, keep_going) {
+                Ok(ns) => found.push(ns),
+                Err(TargetError::Stopped) => break,
                 Err(error) => return Err(error),
-                Ok(cycles) => return Ok(1e9 * cycles as f64 / clock.hz / timed as f64),
             }
         }
+        Ok(found)
     };
     measure(cores, sizes, &mut chase, keep_going)
+}
+
+/// Once around a ring fills the cache, the second time counts: nanoseconds a load. A moved thread begins again.
+fn around(
+    live: &mut LiveRegions<'_>,
+    core: CoreId,
+    bytes: u64,
+    keep_going: &dyn Fn() -> bool,
+) -> Result<f64, TargetError> {
+    let steps = bytes / LINE_BYTES as u64;
+    let timed = steps.min(TIMED_STEPS);
+    let mut tries = 0;
+    loop {
+        let mut left = steps;
+        while left > 0 {
+            if !keep_going() {
+                return Err(TargetError::Stopped);
+            }
+            let part = left.min(PART_STEPS);
+            live.chase(core, 0, part, false)?;
+            left -= part;
+        }
+        match live.chase(core, 0, timed, false) {
+            Err(TargetError::Moved { .. }) if tries < TRIES => tries += 1,
+            Err(error) => return Err(error),
+            Ok(cycles) => return Ok(1e9 * cycles as f64 / live.clock().hz / timed as f64),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -154,8 +190,10 @@ mod tests {
         let sizes = sizes(1 << 20, 32 << 20);
         assert_eq!((sizes[0], *sizes.last().unwrap()), (2 << 20, 48 << 20));
         let cores = [CoreId(0), CoreId(1)];
-        let mut chase =
-            |core: CoreId, bytes| Ok(modelled(f64::from(4 << 20) * f64::from(core.0 + 1), bytes));
+        let mut chase = |cores: &[CoreId], bytes| {
+            let of = |core: &CoreId| modelled(f64::from(4 << 20) * f64::from(core.0 + 1), bytes);
+            Ok(cores.iter().map(of).collect())
+        };
         let found = measure(&cores, &sizes, &mut chase, &|| true).unwrap();
         for (core, share) in found.iter().enumerate() {
             // Half of the loads miss where the ring is twice the capacity, but for the highest
@@ -170,9 +208,9 @@ mod tests {
     fn a_curve_that_rests_is_not_gone_on_with() {
         let sizes = sizes(2 << 20, 480 << 20);
         let mut asked = 0;
-        let mut chase = |_, bytes| {
+        let mut chase = |cores: &[CoreId], bytes| {
             asked = asked.max(bytes);
-            Ok(modelled(f64::from(6 << 20), bytes))
+            Ok(vec![modelled(f64::from(6 << 20), bytes); cores.len()])
         };
         let found = measure(&[CoreId(0)], &sizes, &mut chase, &|| true).unwrap();
         assert!(asked < 192 << 20, "{asked}");
@@ -187,9 +225,14 @@ mod tests {
         let left = std::cell::Cell::new(3);
         let keep_going = || left.replace(left.get() - 1) > 0;
         let sizes = sizes(2 << 20, 480 << 20);
-        let mut chase = |_, bytes| Ok(modelled(f64::from(60 << 20), bytes));
-        let found = measure(&[CoreId(0)], &sizes, &mut chase, &keep_going).unwrap();
+        // The second core is never asked for the third size.
+        let mut chase = |cores: &[CoreId], bytes| {
+            let asked = if bytes == sizes[2] { 1 } else { cores.len() };
+            Ok(vec![modelled(f64::from(60 << 20), bytes); asked])
+        };
+        let found = measure(&[CoreId(0), CoreId(1)], &sizes, &mut chase, &keep_going).unwrap();
         assert_eq!((found[0].bytes, found[0].curve_ns.len()), (None, 3));
+        assert_eq!((found[1].bytes, found[1].curve_ns.len()), (None, 2));
     }
 
     #[test]

@@ -99,9 +99,27 @@ impl LiveTarget {
     /// # Errors
     /// When there is no memory, or no core that this process may use.
     pub fn new(options: &LiveOptions) -> Result<Self, TargetError> {
+        Self::new_while(options, &mut || true)
+    }
+
+    /// The same with as much of the arena as can be mapped while `go_on` says so; what that leaves out is missing.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn new_while(
+        options: &LiveOptions,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Self, TargetError> {
         let mut missing = Vec::new();
         let wanted = if options.huge { Backing::Transparent2M } else { Backing::Small };
-        let arena = Mapping::anonymous(options.bytes, wanted).map_err(system)?;
+        let arena = Mapping::anonymous_while(options.bytes, wanted, go_on).map_err(system)?;
+        let left_out = options.bytes.saturating_sub(arena.len()) >> 20;
+        if left_out > 0 {
+            missing.push(format!(
+                "memory: {left_out} of {} MiB were left out, since there was no time to map more",
+                options.bytes >> 20
+            ));
+        }
         if options.huge && arena.backing() == Backing::Small {
             missing.push(match arena.huge_share() {
                 Some(share) => format!(
@@ -329,6 +347,14 @@ impl Target for LiveTarget {
         self.pagemap.as_ref()?.frame(self.ground.arena.virtual_page(page))
     }
 
+    fn frames(&mut self, first: PageAddr, out: &mut [Option<u64>]) {
+        out.fill(None);
+        if let Some(pagemap) = &self.pagemap {
+            // What cannot be read is not known.
+            let _ = pagemap.frames(self.ground.arena.virtual_page(first), out);
+        }
+    }
+
     fn seconds(&mut self) -> f64 {
         self.ground.seconds()
     }
@@ -386,7 +412,11 @@ impl Drop for Home {
     }
 }
 
-fn usable_cores(wanted: &[CoreId]) -> Result<Vec<CoreId>, TargetError> {
+/// The cores that a target with this wish has: those wanted, or all that this process may use.
+///
+/// # Errors
+/// Where one of those wanted may not be used, or there is none.
+pub fn usable_cores(wanted: &[CoreId]) -> Result<Vec<CoreId>, TargetError> {
     let allowed: Vec<CoreId> = CoreSet::of_this_thread().map_err(system)?.iter().collect();
     let cores: Vec<CoreId> = if wanted.is_empty() {
         allowed

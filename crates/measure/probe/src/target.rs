@@ -46,6 +46,14 @@ pub trait Target {
     /// frame was replaced and to key the atlas.
     fn frame(&mut self, page: PageAddr) -> Option<u64>;
 
+    /// The frames of the pages from `first` on, one for each slot of `out`: sooner than one after the other where
+    /// there are many.
+    fn frames(&mut self, first: PageAddr, out: &mut [Option<u64>]) {
+        for (page, slot) in (first.0..).zip(out) {
+            *slot = self.frame(PageAddr(page));
+        }
+    }
+
     /// Seconds since the target was made (virtual for a synthetic one).
     fn seconds(&mut self) -> f64;
 
@@ -67,6 +75,9 @@ pub enum TargetError {
         /// Core found at the end of the batch.
         found: u16,
     },
+    /// The user wants an end, or the time is over
+    #[error("stopped before it was done")]
+    Stopped,
     /// The level cannot be reached here, with the reason
     #[error("{0}")]
     Unsupported(String),

@@ -14,7 +14,11 @@ use isochrone_os::stream::Triad;
 use isochrone_units::{CoreId, RegionId};
 
 use super::run::TriadTarget;
+use super::track::{Piece, Track};
 use crate::target::TargetError;
+
+/// Elements after which a core looks at the clock: some 30 microseconds of work, of which looking takes a thousandth.
+const PIECE: usize = 1 << 15;
 
 /// Longest wait for all threads of a group to be ready.
 const READY_MAX: Duration = Duration::from_secs(5);
@@ -28,13 +32,6 @@ pub struct LiveTriad {
     born: Instant,
 }
 
-/// What one thread did.
-struct Ran {
-    start: Instant,
-    end: Instant,
-    bytes: u64,
-}
-
 impl LiveTriad {
     /// Arrays of `bytes_per_core` in all for each core (three of a third each), which should be
     /// several times the last-level cache. They are mapped at first use; where `bind` is false
@@ -46,7 +43,12 @@ impl LiveTriad {
 
     /// Maps what is not mapped yet, and forgets the arrays of other regions, which would only
     /// take memory.
-    fn prepare(&mut self, cores: &[CoreId], region: RegionId) -> Result<(), TargetError> {
+    fn map(
+        &mut self,
+        cores: &[CoreId],
+        region: RegionId,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Result<(), TargetError> {
         self.arrays.retain(|(_, kept), _| *kept == region);
         for &core in cores {
             if self.arrays.contains_key(&(core, region)) {
@@ -57,7 +59,12 @@ impl LiveTriad {
                 why: error.word().unwrap_or(error.what).to_owned(),
                 advice: error.advice.to_owned(),
             };
-            let mapping = Mapping::anonymous(self.bytes, Backing::Transparent2M).map_err(system)?;
+            let wanted = Backing::Transparent2M;
+            let mapping =
+                Mapping::anonymous_while(self.bytes, wanted, &mut || !stop()).map_err(system)?;
+            if mapping.len() < self.bytes {
+                return Err(TargetError::Stopped);
+            }
             if self.bind {
                 mapping.bind(region).map_err(system)?;
             }
@@ -73,16 +80,20 @@ impl TriadTarget for LiveTriad {
         cores: &[CoreId],
         region: RegionId,
         passes: u32,
-    ) -> Result<f64, TargetError> {
-        self.prepare(cores, region)?;
+    ) -> Result<Vec<Track>, TargetError> {
+        self.map(cores, region, &mut || false)?;
+        if cores.is_empty() {
+            return Err(TargetError::Unsupported("a group needs a core".to_owned()));
+        }
         let ready = AtomicUsize::new(0);
         let mine = self.arrays.iter_mut().filter(|((core, _), _)| cores.contains(core));
-        let ran: Vec<Result<Ran, TargetError>> = thread::scope(|scope| {
+        let born = self.born;
+        let ran: Vec<Result<Track, TargetError>> = thread::scope(|scope| {
             let ready = &ready;
             let threads: Vec<_> = mine
                 .map(|((core, _), mapping)| {
-                    let core = *core;
-                    scope.spawn(move || one(core, mapping, passes, ready, cores.len()))
+                    let job = Job { core: *core, passes, parties: cores.len(), born };
+                    scope.spawn(move || job.run(mapping, ready))
                 })
                 .collect();
             threads
@@ -90,15 +101,16 @@ impl TriadTarget for LiveTriad {
                 .map(|thread| thread.join().unwrap_or_else(|_| Err(died())))
                 .collect()
         });
-        let ran = ran.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let start = ran.iter().map(|one| one.start).min();
-        let end = ran.iter().map(|one| one.end).max();
-        let bytes: u64 = ran.iter().map(|one| one.bytes).sum();
-        let (Some(start), Some(end)) = (start, end) else {
-            return Err(TargetError::Unsupported("a group needs a core".to_owned()));
-        };
-        // Bytes a nanosecond are 10^9 bytes a second.
-        Ok(exact(bytes) / exact(u64::try_from((end - start).as_nanos()).unwrap_or(u64::MAX)))
+        ran.into_iter().collect()
+    }
+
+    fn prepare(
+        &mut self,
+        cores: &[CoreId],
+        region: RegionId,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Result<(), TargetError> {
+        self.map(cores, region, stop)
     }
 
     fn seconds(&mut self) -> f64 {
@@ -107,44 +119,65 @@ impl TriadTarget for LiveTriad {
 }
 
 /// One core's part of a run.
-fn one(
+struct Job {
     core: CoreId,
-    mapping: &mut Mapping,
     passes: u32,
-    ready: &AtomicUsize,
     parties: usize,
-) -> Result<Ran, TargetError> {
-    let prepared = affinity::pin(core).map_err(|error| TargetError::System {
-        what: format!("cannot run on {core}"),
-        why: error.word().unwrap_or(error.what).to_owned(),
-        advice: error.advice.to_owned(),
-    });
-    // Also a thread that could not be pinned reports, so that the others do not wait for it.
-    let numbers = mapping
-        .numbers()
-        .ok_or_else(|| TargetError::Unsupported("arrays must be private memory".to_owned()));
-    let mut triad = prepared.and(numbers).map(Triad::new);
-    ready.fetch_add(1, Ordering::AcqRel);
-    let asked = Instant::now();
-    while ready.load(Ordering::Acquire) < parties {
-        std::hint::spin_loop();
-        if asked.elapsed() > READY_MAX {
-            return Err(TargetError::System {
-                what: format!("{core} waited for the other cores of its group"),
-                why: "not all threads ran".to_owned(),
-                advice: "stop what else runs on the measured cores".to_owned(),
-            });
+    /// Where the clock of tracks begins.
+    born: Instant,
+}
+
+impl Job {
+    fn run(&self, mapping: &mut Mapping, ready: &AtomicUsize) -> Result<Track, TargetError> {
+        let core = self.core;
+        let prepared = affinity::pin(core).map_err(|error| TargetError::System {
+            what: format!("cannot run on {core}"),
+            why: error.word().unwrap_or(error.what).to_owned(),
+            advice: error.advice.to_owned(),
+        });
+        // Also a thread that could not be pinned reports, so that the others do not wait for it.
+        let numbers = mapping
+            .numbers()
+            .ok_or_else(|| TargetError::Unsupported("arrays must be private memory".to_owned()));
+        let mut track = Track::default();
+        let mut triad = prepared.and(numbers).map(|numbers| {
+            let pieces = (numbers.len() / 3).div_ceil(PIECE);
+            track.pieces.reserve(pieces * self.passes as usize);
+            Triad::new(numbers)
+        });
+        ready.fetch_add(1, Ordering::AcqRel);
+        self.wait(ready)?;
+        let triad = triad.as_mut().map_err(|error| error.clone())?;
+        track.start_s = self.now_s();
+        for _ in 0..self.passes {
+            triad.pass(PIECE, |bytes| track.pieces.push(Piece { end_s: self.now_s(), bytes }));
         }
+        let found = affinity::current_core();
+        if found != core {
+            return Err(TargetError::Moved { asked: core.0, found: found.0 });
+        }
+        Ok(track)
     }
-    let triad = triad.as_mut().map_err(|error| error.clone())?;
-    let start = Instant::now();
-    let bytes = (0..passes).map(|_| triad.pass()).sum();
-    let end = Instant::now();
-    let found = affinity::current_core();
-    if found != core {
-        return Err(TargetError::Moved { asked: core.0, found: found.0 });
+
+    /// Until all of the group are ready.
+    fn wait(&self, ready: &AtomicUsize) -> Result<(), TargetError> {
+        let asked = Instant::now();
+        while ready.load(Ordering::Acquire) < self.parties {
+            std::hint::spin_loop();
+            if asked.elapsed() > READY_MAX {
+                return Err(TargetError::System {
+                    what: format!("{} waited for the other cores of its group", self.core),
+                    why: "not all threads ran".to_owned(),
+                    advice: "stop what else runs on the measured cores".to_owned(),
+                });
+            }
+        }
+        Ok(())
     }
-    Ok(Ran { start, end, bytes })
+
+    fn now_s(&self) -> f64 {
+        self.born.elapsed().as_secs_f64()
+    }
 }
 
 fn died() -> TargetError {
@@ -153,12 +186,6 @@ fn died() -> TargetError {
         why: "it panicked".to_owned(),
         advice: "report this with the panic message".to_owned(),
     }
-}
-
-/// Bytes or nanoseconds of one run as a number.
-#[allow(clippy::cast_precision_loss, reason = "counts of one run are far below 2^53")]
-fn exact(count: u64) -> f64 {
-    count as f64
 }
 
 #[cfg(test)]
@@ -170,8 +197,15 @@ mod tests {
     fn real_cores_move_bytes_alone_and_together() {
         let cores: Vec<CoreId> = CoreSet::of_this_thread().unwrap().iter().take(2).collect();
         let mut target = LiveTriad::new(3 << 20, false);
-        assert!(target.triad(&cores[..1], RegionId(0), 2).unwrap() > 0.0);
-        assert!(target.triad(&cores, RegionId(0), 2).unwrap() > 0.0);
+        let alone = target.triad(&cores[..1], RegionId(0), 2).unwrap();
+        assert_eq!(alone.len(), 1);
+        assert!(alone[0].pieces.len() >= 2 * 4, "1 MiB or more in pieces of 256 KiB");
+        let together = target.triad(&cores, RegionId(0), 2).unwrap();
+        assert_eq!(together.len(), cores.len());
+        for track in alone.iter().chain(&together) {
+            assert!(track.pieces.is_sorted_by(|a, b| a.end_s <= b.end_s));
+            assert!(track.start_s <= track.pieces[0].end_s, "{track:?}");
+        }
         assert_eq!(target.arrays.len(), cores.len());
     }
 

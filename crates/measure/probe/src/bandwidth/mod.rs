@@ -1,14 +1,16 @@
 //! Bandwidth of groups of cores to memory regions, by the triad.
 //!
 //! [`plan`] says which groups, [`run`](mod@run) runs them on a [`TriadTarget`]: [`live`] threads
-//! or a [`model`].
+//! or a [`model`]. What a run's pieces say is told in [`track`].
 
 pub mod live;
 pub mod model;
 pub mod plan;
 pub mod run;
+pub mod track;
 
 pub use live::LiveTriad;
 pub use model::ModelTriad;
 pub use plan::{BandwidthOptions, BandwidthPlan};
 pub use run::{BandwidthReport, TriadTarget, run};
+pub use track::{Piece, Track};

@@ -1,50 +1,113 @@
 //! A modelled machine's bandwidth: what its cores can move, limited by what the region can, with
 //! noise, in virtual time.
+//!
+//! What limits the region is shared by the cores that run: while somebody else has one of them, the others have more.
 
 use isochrone_sim::synthetic::SyntheticMemory;
 use isochrone_stats::{Xoshiro256PlusPlus, normal, rng};
 use isochrone_units::{CoreId, RegionId};
 
 use super::run::TriadTarget;
+use super::track::{Piece, Track};
 use crate::target::TargetError;
 
-/// Bytes that each core moves in a pass: as many as a live core does by default.
-const PASS_GB: f64 = 0.192;
+/// Bytes of a piece: as many as a live core moves in one.
+const PIECE_BYTES: u64 = 24 << 15;
+/// Pieces of a pass: as many as a live core has by default.
+const PASS_PIECES: u32 = 244;
+/// No piece is faster than this share of its expected time, whatever the noise.
+const FASTEST: f64 = 0.1;
 
 /// The bandwidth of a synthetic memory.
 #[derive(Debug)]
-pub struct ModelTriad<'m> {
-    memory: &'m SyntheticMemory,
+pub struct ModelTriad {
+    memory: SyntheticMemory,
     sd: f64,
     random: Xoshiro256PlusPlus,
     seconds: f64,
 }
 
-impl<'m> ModelTriad<'m> {
-    /// Runs with a relative standard deviation.
+/// A core at work.
+struct Working {
+    core: CoreId,
+    track: Track,
+    now_s: f64,
+    /// Somebody else has it until then.
+    held_until_s: f64,
+    /// How fast it is in this run, over what is expected.
+    pace: f64,
+}
+
+impl ModelTriad {
+    /// Runs with a relative standard deviation of a core's pace.
     #[must_use]
-    pub fn new(memory: &'m SyntheticMemory, sd: f64, seed: u64) -> Self {
+    pub fn new(memory: SyntheticMemory, sd: f64, seed: u64) -> Self {
         Self { memory, sd, random: rng(seed), seconds: 0.0 }
+    }
+
+    /// The next piece of a core, of `running` that share the region.
+    fn piece(
+        &mut self,
+        working: &mut Working,
+        running: &[CoreId],
+        region: RegionId,
+    ) -> Result<(), TargetError> {
+        let truth = self.memory.truth_bandwidth(running, region).ok_or_else(|| {
+            TargetError::Unsupported(format!("there is no {region}; plan for those that are there"))
+        })?;
+        let each: f64 = truth / running.iter().map(|_| 1.0).sum::<f64>();
+        let seconds = bytes_of(PIECE_BYTES) / (each * working.pace * 1e9);
+        let held = self.memory.held_up_s(working.core, working.now_s, seconds);
+        working.now_s += seconds + held;
+        working.held_until_s = if held > 0.0 { working.now_s } else { 0.0 };
+        working.track.pieces.push(Piece { end_s: working.now_s, bytes: PIECE_BYTES });
+        Ok(())
     }
 }
 
-impl TriadTarget for ModelTriad<'_> {
+impl TriadTarget for ModelTriad {
     fn triad(
         &mut self,
         cores: &[CoreId],
         region: RegionId,
         passes: u32,
-    ) -> Result<f64, TargetError> {
-        let truth = self.memory.truth_bandwidth(cores, region).ok_or_else(|| {
-            TargetError::Unsupported(format!("there is no {region}; plan for those that are there"))
-        })?;
-        let found = truth * (1.0 + self.sd * normal(&mut self.random));
-        let moved = cores.iter().map(|_| PASS_GB).sum::<f64>() * f64::from(passes);
-        self.seconds += moved / found;
-        Ok(found)
+    ) -> Result<Vec<Track>, TargetError> {
+        let begin_s = self.seconds;
+        // The run's noise is common to its cores, as that of a shared channel is.
+        let pace = (1.0 + self.sd * normal(&mut self.random)).max(FASTEST);
+        let begin = |core: &CoreId| Working {
+            core: *core,
+            track: Track { start_s: begin_s, pieces: Vec::new() },
+            now_s: begin_s,
+            held_until_s: 0.0,
+            pace,
+        };
+        let mut working: Vec<Working> = cores.iter().map(begin).collect();
+        let mut done = Vec::new();
+        let pieces = PASS_PIECES as usize * passes as usize;
+        while let Some(first) =
+            (0..working.len()).min_by(|a, b| working[*a].now_s.total_cmp(&working[*b].now_s))
+        {
+            let now_s = working[first].now_s;
+            let runs = |other: &&Working| other.held_until_s <= now_s;
+            let running: Vec<CoreId> =
+                working.iter().filter(runs).map(|other| other.core).collect();
+            self.piece(&mut working[first], &running, region)?;
+            if working[first].track.pieces.len() == pieces {
+                done.push(working.swap_remove(first));
+            }
+        }
+        self.seconds = done.iter().map(|one| one.now_s).fold(begin_s, f64::max);
+        Ok(done.into_iter().map(|one| one.track).collect())
     }
 
     fn seconds(&mut self) -> f64 {
         self.seconds
     }
+}
+
+/// Bytes of a piece as a number.
+#[allow(clippy::cast_precision_loss, reason = "far below 2^53")]
+fn bytes_of(count: u64) -> f64 {
+    count as f64
 }

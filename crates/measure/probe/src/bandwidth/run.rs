@@ -8,6 +8,7 @@ use isochrone_stats::{Summary, derive_seed, rng, shuffle};
 use isochrone_units::{CoreId, RegionId};
 
 use super::plan::BandwidthPlan;
+use super::track::{Track, gb_per_s};
 use crate::target::TargetError;
 use crate::transfer::series::cell;
 
@@ -17,7 +18,7 @@ const MOVES_MAX: u32 = 3;
 /// Memory on which groups of cores can run the triad.
 pub trait TriadTarget {
     /// Runs `passes` passes of the triad on each of `cores` at once, each core on arrays of its
-    /// own in `region`: 10^9 bytes a second, from the first start to the last end.
+    /// own in `region`: what each of them did.
     ///
     /// # Errors
     /// [`TargetError::Moved`] when a thread did not stay on its core; others as they come.
@@ -26,7 +27,20 @@ pub trait TriadTarget {
         cores: &[CoreId],
         region: RegionId,
         passes: u32,
-    ) -> Result<f64, TargetError>;
+    ) -> Result<Vec<Track>, TargetError>;
+
+    /// Has the arrays ready that a run of `cores` in `region` needs, which may take longer than the run.
+    ///
+    /// # Errors
+    /// [`TargetError::Stopped`] as soon as `stop` says yes; others as they come.
+    fn prepare(
+        &mut self,
+        _cores: &[CoreId],
+        _region: RegionId,
+        _stop: &mut dyn FnMut() -> bool,
+    ) -> Result<(), TargetError> {
+        Ok(())
+    }
 
     /// Seconds since the target was made.
     fn seconds(&mut self) -> f64;
@@ -37,6 +51,8 @@ pub trait TriadTarget {
 pub struct BandwidthReport {
     /// One entry for each group and region that was measured.
     pub bandwidth: Vec<Bandwidth>,
+    /// What could not be measured, and why, in one line each.
+    pub missing: Vec<String>,
     /// Runs done again because a thread was moved.
     pub moves: u32,
     /// Whether all was measured as planned (false if the caller stopped it).
@@ -45,7 +61,7 @@ pub struct BandwidthReport {
     pub seconds: f64,
 }
 
-/// Runs the plan. `stop` is asked before every run; what was measured is kept.
+/// Runs the plan. `stop` is asked before every run, and while arrays are mapped; what was measured is kept.
 ///
 /// # Errors
 /// What the target says.
@@ -62,17 +78,26 @@ pub fn run(
         .flat_map(|group| plan.regions.iter().map(move |&region| (group, region)))
         .collect();
     let mut series: Vec<Vec<f64>> = vec![Vec::new(); pairs.len()];
+    let mut runs = vec![0_u32; pairs.len()];
     let (mut moves, mut complete) = (0, true);
     'rounds: for round in 0..options.rounds_max {
         let mut order: Vec<usize> = (0..pairs.len()).collect();
         shuffle(&mut order, &mut rng(derive_seed(options.seed, u64::from(round))));
         for at in order {
-            if stop() {
-                complete = false;
-                break 'rounds;
-            }
             let (group, region) = pairs[at];
-            series[at].push(measure(target, group, region, options.passes, &mut moves)?);
+            let prepared = match stop() {
+                true => Err(TargetError::Stopped),
+                false => target.prepare(group, region, stop),
+            };
+            match prepared {
+                Err(TargetError::Stopped) => {
+                    complete = false;
+                    break 'rounds;
+                }
+                other => other?,
+            }
+            series[at].extend(measure(target, group, region, options.passes, &mut moves)?);
+            runs[at] += 1;
         }
         let spent = target.seconds() - begun > options.budget_s;
         let sure = is_sure(&series, options.half_width);
@@ -84,8 +109,10 @@ pub fn run(
         let cores = group.iter().map(|core| core.0).collect();
         Some(Bandwidth { cores, region: region.0, gb_per_s: cell(values)? })
     });
+    let in_vain = runs.iter().zip(&series).filter(|(runs, values)| **runs > 0 && values.is_empty());
     Ok(BandwidthReport {
         bandwidth: bandwidth.collect(),
+        missing: missing(in_vain.count(), pairs.len()),
         moves,
         complete,
         seconds: target.seconds() - begun,
@@ -98,14 +125,20 @@ fn measure(
     region: RegionId,
     passes: u32,
     moves: &mut u32,
-) -> Result<f64, TargetError> {
+) -> Result<Option<f64>, TargetError> {
     for _ in 0..MOVES_MAX {
         match target.triad(group, region, passes) {
             Err(TargetError::Moved { .. }) => *moves += 1,
-            other => return other,
+            other => return Ok(gb_per_s(&other?)),
         }
     }
-    target.triad(group, region, passes)
+    Ok(gb_per_s(&target.triad(group, region, passes)?))
+}
+
+fn missing(in_vain: usize, of: usize) -> Vec<String> {
+    let why = "somebody else had one of the cores nearly all the time; stop what else runs";
+    let line = format!("bandwidth of {in_vain} of {of} groups of cores and regions: {why}");
+    if in_vain > 0 { vec![line] } else { Vec::new() }
 }
 
 fn is_sure(series: &[Vec<f64>], half_width: f64) -> bool {
@@ -128,9 +161,9 @@ mod tests {
         let cores: Vec<CoreId> = (0..60).map(CoreId).collect();
         let options = BandwidthOptions { budget_s: 1e9, ..BandwidthOptions::new(1) };
         let plan = BandwidthPlan::new(&[(RegionId(0), cores.clone())], options);
-        let mut target = ModelTriad::new(&memory, 0.03, 5);
+        let mut target = ModelTriad::new(memory.clone(), 0.03, 5);
         let report = run(&mut target, &plan, &mut || false).unwrap();
-        assert_eq!(report.bandwidth.len(), 61);
+        assert_eq!((report.bandwidth.len(), report.missing.len()), (61, 0));
         for found in &report.bandwidth {
             let group: Vec<CoreId> = found.cores.iter().copied().map(CoreId).collect();
             let off = found.gb_per_s.median / truth(&group) - 1.0;
@@ -145,7 +178,7 @@ mod tests {
             let near = [(region, vec![CoreId(0), CoreId(1)])];
             BandwidthPlan::new(&near, BandwidthOptions::new(1))
         };
-        let mut target = ModelTriad::new(&memory, 0.0, 5);
+        let mut target = ModelTriad::new(memory, 0.0, 5);
         assert!(run(&mut target, &of(RegionId(7)), &mut || false).is_err());
         let mut left = 2;
         let mut stop = || {
@@ -154,5 +187,17 @@ mod tests {
         };
         let report = run(&mut target, &of(RegionId(0)), &mut stop).unwrap();
         assert_eq!((report.bandwidth.len(), report.complete), (2, false));
+    }
+
+    #[test]
+    fn a_group_whose_cores_are_hardly_ever_free_together_has_no_number_and_is_named() {
+        let cores = [CoreId(0), CoreId(1), CoreId(2), CoreId(3)];
+        let spec = SyntheticSpec::ring_knc(1).with_pages(64).with_neighbours(cores, 0.9);
+        let options = BandwidthOptions { rounds_max: 2, ..BandwidthOptions::new(1) };
+        let plan = BandwidthPlan::new(&[(RegionId(0), cores.to_vec())], options);
+        let mut target = ModelTriad::new(SyntheticMemory::new(spec).unwrap(), 0.0, 5);
+        let report = run(&mut target, &plan, &mut || false).unwrap();
+        assert!(report.bandwidth.iter().all(|found| found.cores.len() == 1), "{report:?}");
+        assert!(report.missing[0].starts_with("bandwidth of 1 of 5 groups"), "{report:?}");
     }
 }

@@ -1,6 +1,8 @@
 //! One level of the block experiment: time the training pages from every core, learn form, codes and
 //! bases from them, and keep the book of current bases.
 
+use std::time::Duration;
+
 use isochrone_atlas::{Noise, Penalties};
 use isochrone_atlas_store::contents::{Base, DriftEvent, Form, LevelMap, Quality};
 use isochrone_stats::derive_seed;
@@ -24,6 +26,10 @@ const LOOKS: u32 = 3;
 const MOST_LOOKS: u32 = 5;
 /// Rounds of a stretch that is not the longest before it is learnt from too.
 const ENOUGH_ROUNDS: u32 = 48;
+/// Of a level's time, where there is a limit, what looks leave to what comes after them, and what scores leave to the
+/// pass over the memory.
+const LOOKS_LEAVE: f64 = 0.4;
+pub(super) const SCORES_LEAVE: f64 = 0.2;
 /// How long looks are repeated while the form does not seem to hold, in times of what one set of rounds may
 /// take: the host may be moving vCPUs, or memory, meanwhile.
 const PATIENCE: f64 = 4.0;
@@ -33,6 +39,8 @@ pub(super) struct LevelRun<'a> {
     pub(super) plan: &'a BlockPlan,
     pub(super) level: Level,
     pub(super) watch: &'a mut dyn Watch,
+    /// Time that there was for the level, if there is a limit.
+    time: Option<Duration>,
     pub(super) cores: Vec<CoreId>,
     pub(super) training: Vec<PageAddr>,
     /// Those of them, at the end, that were sought.
@@ -56,6 +64,8 @@ pub(super) struct LevelRun<'a> {
     pub(super) together: Option<bool>,
     /// One line for each thing that could not be done as wanted.
     pub(super) notes: Vec<String>,
+    /// Whether a core was left out, since there was no time.
+    pub(super) cut_short: bool,
 }
 
 impl<'a> LevelRun<'a> {
@@ -68,11 +78,13 @@ impl<'a> LevelRun<'a> {
         let cores = target.cores().to_vec();
         let (training, heldout) = plan.choose_pages(target.pages(), level);
         let current = vec![None; cores.len()];
+        let time = watch.left();
         Self {
             target,
             plan,
             level,
             watch,
+            time,
             cores,
             training,
             sought: Vec::new(),
@@ -90,7 +102,14 @@ impl<'a> LevelRun<'a> {
             drift: Vec::new(),
             together: None,
             notes: Vec::new(),
+            cut_short: false,
         }
+    }
+
+    /// Whether to go on with what has to leave a share of the level's time to others.
+    pub(super) fn may_go_on(&self, leaving: f64) -> bool {
+        let kept = self.time.map(|time| time.mul_f64(leaving));
+        self.watch.keep_going() && self.watch.left() >= kept
     }
 
     pub(super) fn all(
@@ -103,7 +122,7 @@ impl<'a> LevelRun<'a> {
         let mut quality = Vec::new();
         for attempt in 1..=LOOKS {
             self.look_and_learn(&strangers)?;
-            let again = attempt < LOOKS && self.watch.keep_going();
+            let again = attempt < LOOKS && self.may_go_on(LOOKS_LEAVE);
             (quality, strangers) = self.score_all()?;
             // A split tells what a look would be for.
             if self.outgrown {
@@ -128,13 +147,15 @@ impl<'a> LevelRun<'a> {
         let end = self.target.seconds() + PATIENCE * self.plan.max_seconds;
         for attempt in 1.. {
             for core in std::mem::take(&mut from) {
-                if self.looks.is_empty() || self.watch.keep_going() {
+                if self.looks.is_empty() || self.may_go_on(LOOKS_LEAVE) {
                     self.look(core)?;
+                } else {
+                    self.cut_short = true;
                 }
             }
             self.learn();
             let late = attempt >= LOOKS && self.target.seconds() > end;
-            if self.learnt.form != Form::PerLine || late || !self.watch.keep_going() {
+            if self.learnt.form != Form::PerLine || late || !self.may_go_on(LOOKS_LEAVE) {
                 break;
             }
             if attempt < MOST_LOOKS {
@@ -197,6 +218,8 @@ impl<'a> LevelRun<'a> {
         self.noise = first.noise();
         self.penalties = penalties(first.residuals(), self.noise, self.target.clock().tick);
         self.bases.clear();
+        // A core that was not looked at again wears none of these.
+        self.current.fill(None);
         for (core, stretch) in std::mem::take(&mut self.looks) {
             let patterns = patterns_for(&stretch, &self.learnt, &self.learnt.codes);
             let number = self.keep_base(core, patterns, stretch.rounds);
@@ -262,7 +285,14 @@ impl<'a> LevelRun<'a> {
     }
 
     pub(super) fn frames(&mut self, pages: &[PageAddr]) -> Vec<(PageAddr, Option<u64>)> {
-        pages.iter().map(|p| (*p, self.target.frame(*p))).collect()
+        let mut frames = vec![None; pages.len()];
+        let mut rest = &mut frames[..];
+        for run in pages.chunk_by(|page, next| next.0 == page.0 + 1) {
+            let (these, behind) = rest.split_at_mut(run.len());
+            self.target.frames(run[0], these);
+            rest = behind;
+        }
+        pages.iter().copied().zip(frames).collect()
     }
 
     /// Pages whose frame is no longer the one noted; each is named. `dropped` loads were for nothing.
@@ -272,13 +302,13 @@ impl<'a> LevelRun<'a> {
         before: &[(PageAddr, Option<u64>)],
         dropped: u64,
     ) -> Vec<PageAddr> {
-        let mut gone = Vec::new();
-        for (page, old) in before {
-            let new = self.target.frame(*page);
-            if old.is_some() && new != *old {
-                gone.push(*page);
-            }
-        }
+        let pages: Vec<PageAddr> = before.iter().map(|(page, _)| *page).collect();
+        let now = self.frames(&pages);
+        let both = before.iter().zip(&now);
+        let gone: Vec<PageAddr> = both
+            .filter(|((_, old), (_, new))| old.is_some() && old != new)
+            .map(|((page, _), _)| *page)
+            .collect();
         if !gone.is_empty() {
             let names: Vec<String> = gone.iter().take(4).map(|p| p.0.to_string()).collect();
             self.drift.push(DriftEvent {

@@ -132,6 +132,10 @@ impl Target for Repaired<'_> {
         self.target.frame(page)
     }
 
+    fn frames(&mut self, first: PageAddr, out: &mut [Option<u64>]) {
+        self.target.frames(first, out);
+    }
+
     fn seconds(&mut self) -> f64 {
         self.target.seconds()
     }

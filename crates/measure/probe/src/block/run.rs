@@ -8,7 +8,7 @@ use super::level::LevelRun;
 use super::moves::Repaired;
 use super::plan::BlockPlan;
 use crate::target::{Target, TargetError};
-use crate::watch::Watch;
+use crate::watch::{Share, Watch};
 
 /// The code of a page that is not known.
 pub const UNKNOWN_CODE: u16 = isochrone_atlas::Code::UNKNOWN.0;
@@ -26,6 +26,8 @@ pub struct BlockMap {
     pub drift: Vec<DriftEvent>,
     /// Levels that could not be mapped, or not as wanted, and why, in one line each.
     pub missing: Vec<String>,
+    /// Levels of which something was left out, since there was no time.
+    pub cut_short: Vec<Level>,
     /// Whether every step was done.
     pub complete: bool,
 }
@@ -44,13 +46,22 @@ pub fn map_blocks(
     let mut map = BlockMap::default();
     let pages = usize::try_from(plan.memory_pages.min(target.pages())).unwrap_or(usize::MAX);
     map.codes = [vec![UNKNOWN_CODE; pages], vec![UNKNOWN_CODE; pages]];
-    for level in &plan.levels {
+    for (level, left) in plan.levels.iter().zip((1..=plan.levels.len()).rev()) {
+        // A level takes little even where it is stopped at once; after an end was asked for, even that is too much.
+        if !watch.keep_going() {
+            map.missing.push(format!("{level} latency: not begun, since there was no time left"));
+            continue;
+        }
+        let mut share = Share::of(watch, 1.0 / left as f64);
         let mut repaired = Repaired::new(target);
-        let mut run = LevelRun::new(&mut repaired, plan, *level, watch);
+        let mut run = LevelRun::new(&mut repaired, plan, *level, &mut share);
         let found = run.all(&mut map.codes[*level as usize], methods(*level));
         let drift = std::mem::take(&mut run.drift);
         map.drift.extend(drift);
         map.missing.append(&mut run.notes);
+        if run.cut_short || !run.watch.keep_going() {
+            map.cut_short.push(*level);
+        }
         map.drift.extend(repaired.take_moves().iter().map(DriftEvent::from));
         match found {
             Ok(found) => map.levels.push(found),
@@ -69,11 +80,13 @@ pub fn map_blocks(
 /// Groups arena pages by the frames they lie in.
 fn by_frame(target: &mut dyn Target, codes: &[Vec<u16>; 2]) -> Vec<PageBlock> {
     let mut blocks = std::collections::BTreeMap::new();
-    for (page, (llc, dram)) in codes[0].iter().zip(&codes[1]).enumerate() {
+    let mut frames = vec![None; codes[0].len().min(codes[1].len())];
+    target.frames(PageAddr(0), &mut frames);
+    for (frame, (llc, dram)) in frames.into_iter().zip(codes[0].iter().zip(&codes[1])) {
         if *llc == UNKNOWN_CODE && *dram == UNKNOWN_CODE {
             continue;
         }
-        let Some(frame) = target.frame(PageAddr(page as u64)) else { continue };
+        let Some(frame) = frame else { continue };
         let block = blocks.entry(frame / 512).or_insert_with(|| PageBlock {
             first_frame: frame / 512 * 512,
             llc: Box::new([UNKNOWN_CODE; 512]),

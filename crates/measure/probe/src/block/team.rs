@@ -144,6 +144,9 @@ impl LevelRun<'_> {
     /// Finds out whether decoding by several cores at the same time gives what one core gives, and sooner.
     pub(super) fn try_together(&mut self) -> Result<(), TargetError> {
         self.together = Some(false);
+        if !self.watch.keep_going() {
+            return Ok(());
+        }
         let pages = usize::try_from(self.target.pages()).unwrap_or(usize::MAX);
         let candidates = self.candidates()?;
         if candidates.alone().len() < 2 || pages < WORTH_TRYING || self.target.fork().is_none() {
@@ -156,6 +159,11 @@ impl LevelRun<'_> {
         let again = self.decode_resuming(&firsts)?;
         self.together = Some(true);
         let all = self.decode_resuming(&firsts)?;
+        // What was cut short is no comparison.
+        if !self.watch.keep_going() {
+            self.together = Some(false);
+            return Ok(());
+        }
         let alike = |a: &[Option<u16>], b: &[Option<u16>]| {
             a.iter().zip(b).filter(|(a, b)| a == b).count() as f64 / a.len().max(1) as f64
         };

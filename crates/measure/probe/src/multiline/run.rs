@@ -1,16 +1,16 @@
 //! Runs a multi-line plan on a stage, and fits equation (1) of the CLa paper to the copies.
 //!
-//! A cell is a median over places of means over samples; what the cores do not allow is a cell
-//! without a value and with the reason.
+//! A cell is a median over places of means over samples, of repeats that nobody interrupted; what the cores do not
+//! allow is a cell without a value and with the reason.
 
 use isochrone_atlas_store::contents::{Interaction, MultiLineFit};
 use isochrone_stats::{derive_seed, least_squares, median, rng, shuffle};
 
 use super::plan::{Item, Measure, MultilinePlan};
-use crate::target::TargetError;
+use crate::target::{TargetClock, TargetError};
 use crate::transfer::plan::WARM_REPEATS;
-use crate::transfer::scene::{Act, Samples, Scene, Stage};
-use crate::transfer::series::{cell, means_ns};
+use crate::transfer::scene::{Act, Part, Samples, Scene, Stage};
+use crate::transfer::series::{INTERRUPTED, cell, quickest_s, whole_means_ns};
 
 /// How often a scene is tried again when its thread was moved.
 const MOVES_MAX: u32 = 3;
@@ -28,12 +28,17 @@ pub struct MultilineReport {
     pub moves: u32,
     /// Whether all rounds were measured (false if the caller stopped it).
     pub complete: bool,
+    /// Of what the cores allow, how much has not even one round.
+    pub left_out: usize,
 }
 
-/// `[round][place]`, nanoseconds, of one cell.
-type Series = Vec<Vec<f64>>;
+/// Share of the copies that were tried that a fit needs: with fewer its interval says little.
+const POINTS_MIN: f64 = 0.75;
 
-/// Runs the plan. `stop` is asked between cells; what was measured is kept.
+/// `[round][scene][participant that timed]` of one cell.
+type Series = Vec<Vec<Vec<Samples>>>;
+
+/// Runs the plan. `stop` is asked before each scene of a cell; whole cells before that are kept.
 ///
 /// # Errors
 /// What the stage says.
@@ -49,41 +54,67 @@ pub fn run(
         let mut order: Vec<usize> = (0..plan.items.len()).collect();
         shuffle(&mut order, &mut rng(derive_seed(plan.options.seed, u64::from(round))));
         for at in order {
-            if stop() {
-                complete = false;
-                break 'rounds;
+            match measure(stage, plan, plan.items[at], &mut moves, stop) {
+                Err(TargetError::Stopped) => {
+                    complete = false;
+                    break 'rounds;
+                }
+                measured => series[at].push(measured?),
             }
-            series[at].push(measure(stage, plan, plan.items[at], &mut moves)?);
         }
     }
-    let values: Vec<Vec<f64>> = series.iter().map(places).collect();
+    let left_out = series.iter().filter(|rounds| rounds.is_empty()).count();
+    let clock = stage.clock();
+    let found: Vec<Found> = series.iter().map(|of| found(of, &clock)).collect();
     Ok(MultilineReport {
-        fit: fit(plan, &values),
-        interactions: interactions(plan, &values),
+        fit: fit(plan, &found),
+        interactions: interactions(plan, &found),
         missing: missing(plan),
         moves,
         complete,
+        left_out,
     })
 }
 
-/// One value a place: the median over rounds.
-fn places(rounds: &Series) -> Vec<f64> {
-    let count = rounds.first().map_or(0, Vec::len);
-    let of = |place: usize| {
-        median(&rounds.iter().filter_map(|r| r.get(place).copied()).collect::<Vec<_>>())
-    };
-    (0..count).filter_map(of).collect()
+/// What was found of one cell.
+struct Found {
+    /// One value a place, nanoseconds: the median over rounds that count.
+    places: Vec<f64>,
+    /// It was measured, be it in vain.
+    tried: bool,
 }
 
-/// Measures a cell once: nanoseconds by place, means over the participants that timed.
+fn found(rounds: &Series, clock: &TargetClock) -> Found {
+    let quickest_s = quickest_s(rounds.iter().flatten().flatten());
+    let mut places: Vec<Vec<f64>> = Vec::new();
+    for round in rounds {
+        let values = round.iter().flat_map(|scene| mean_over_parts(scene, clock, quickest_s));
+        for (place, value) in values.enumerate() {
+            if place == places.len() {
+                places.push(Vec::new());
+            }
+            places[place].extend(value);
+        }
+    }
+    Found {
+        places: places.iter().filter_map(|values| median(values)).collect(),
+        tried: !rounds.is_empty(),
+    }
+}
+
+/// Measures a cell once: of each scene what those timed that timed anything.
 fn measure(
     stage: &mut dyn Stage,
     plan: &MultilinePlan,
     item: Item,
     moves: &mut u32,
-) -> Result<Vec<f64>, TargetError> {
-    let mut values = Vec::new();
+    stop: &mut dyn FnMut() -> bool,
+) -> Result<Vec<Vec<Samples>>, TargetError> {
+    let mut scenes = Vec::new();
     for scene in plan.scenes(item) {
+        if stop() {
+            return Err(TargetError::Stopped);
+        }
         let repeats = plan.options.repeats + WARM_REPEATS;
         let mut tries = 0;
         let played = loop {
@@ -95,38 +126,45 @@ fn measure(
                 other => break other?,
             }
         };
-        values.extend(mean_over_parts(stage, &scene, &played[0]));
+        scenes.push(timed(&scene, &played[0]));
     }
-    Ok(values)
+    Ok(scenes)
 }
 
-/// Means over the parts that timed something, one a timed thing.
-fn mean_over_parts(stage: &mut dyn Stage, scene: &Scene, played: &[Samples]) -> Vec<f64> {
-    let clock = stage.clock();
-    let timing = scene
-        .parts
-        .iter()
-        .zip(played)
-        .filter(|(part, _)| part.acts.iter().any(|act| Act::samples(act) > 0));
-    let means: Vec<Vec<f64>> = timing
-        .filter_map(|(_, samples)| means_ns(samples, &clock, WARM_REPEATS as usize, 1.0))
-        .collect();
-    let things = means.iter().map(Vec::len).min().unwrap_or(0);
+/// The samples of the parts that timed something.
+fn timed(scene: &Scene, played: &[Samples]) -> Vec<Samples> {
+    let times = |(part, samples): (&Part, &Samples)| {
+        let any = part.acts.iter().any(|act| Act::samples(act) > 0);
+        any.then(|| samples.after(WARM_REPEATS as usize))
+    };
+    scene.parts.iter().zip(played).filter_map(times).collect()
+}
+
+/// Means over the participants, one a timed thing; nothing of a scene in which one was interrupted too often.
+fn mean_over_parts(scene: &[Samples], clock: &TargetClock, quickest_s: f64) -> Vec<Option<f64>> {
+    let things = scene.iter().map(|samples| samples.per_repeat).min().unwrap_or(0);
+    let means = scene.iter().map(|samples| whole_means_ns(samples, clock, quickest_s));
+    let Some(means) = means.collect::<Option<Vec<_>>>() else { return vec![None; things] };
     let parts: f64 = means.iter().map(|_| 1.0).sum();
-    (0..things).map(|k| means.iter().map(|m| m[k]).sum::<f64>() / parts).collect()
+    (0..things).map(|k| Some(means.iter().map(|m| m[k]).sum::<f64>() / parts)).collect()
 }
 
 /// Fits T = q + oN + cnN (equation (1) of the CLa paper) to the medians of all copies.
-fn fit(plan: &MultilinePlan, values: &[Vec<f64>]) -> Option<MultiLineFit> {
-    let points: Vec<(u32, u32, f64)> = plan
-        .items
-        .iter()
-        .zip(values)
-        .filter_map(|(item, values)| match item.measure {
-            Measure::Copy { lines } => Some((lines, item.n, median(values)?)),
+fn fit(plan: &MultilinePlan, found: &[Found]) -> Option<MultiLineFit> {
+    let copies = || {
+        let all = plan.items.iter().zip(found).filter(|(_, found)| found.tried);
+        all.filter(|(item, _)| matches!(item.measure, Measure::Copy { .. }))
+    };
+    let points: Vec<(u32, u32, f64)> = copies()
+        .filter_map(|(item, found)| match item.measure {
+            Measure::Copy { lines } => Some((lines, item.n, median(&found.places)?)),
             _ => None,
         })
         .collect();
+    let tried: f64 = copies().map(|_| 1.0).sum();
+    if points.iter().map(|_| 1.0).sum::<f64>() < POINTS_MIN * tried {
+        return None;
+    }
     let readers = points.iter().map(|point| point.1).max()?;
     let congested = points.iter().any(|point| point.1 != points[0].1);
     let row = |&(lines, n, _): &(u32, u32, f64)| {
@@ -150,22 +188,26 @@ fn fit(plan: &MultilinePlan, values: &[Vec<f64>]) -> Option<MultiLineFit> {
 }
 
 /// All interactions of the plan, measured or not, in the order of the table.
-fn interactions(plan: &MultilinePlan, values: &[Vec<f64>]) -> Vec<Interaction> {
-    let measured = plan.items.iter().zip(values).map(|(item, values)| (*item, cell(values)));
-    let missing = plan.missing.iter().map(|item| (*item, None));
+fn interactions(plan: &MultilinePlan, found: &[Found]) -> Vec<Interaction> {
+    let one = |item: &Item, found: Option<&Found>| {
+        let ns = found.and_then(|found| cell(&found.places));
+        let in_vain = ns.is_none() && found.is_some_and(|found| found.tried);
+        let what = item.measure.what();
+        let note = if in_vain {
+            format!("{what}: {INTERRUPTED}")
+        } else {
+            note(plan, *item, ns.is_some())
+        };
+        (*item, Interaction { kind: item.measure.name().to_owned(), n: item.n, ns, note })
+    };
+    let measured = plan.items.iter().zip(found).map(|(item, found)| one(item, Some(found)));
+    let missing = plan.missing.iter().map(|item| one(item, None));
     let mut all: Vec<_> = measured
         .chain(missing)
         .filter(|(item, _)| !matches!(item.measure, Measure::Copy { .. }))
         .collect();
     all.sort_by_key(|(item, _)| *item);
-    all.into_iter()
-        .map(|(item, ns)| Interaction {
-            kind: item.measure.name().to_owned(),
-            n: item.n,
-            ns,
-            note: note(plan, item, ns.is_some()),
-        })
-        .collect()
+    all.into_iter().map(|(_, interaction)| interaction).collect()
 }
 
 fn note(plan: &MultilinePlan, item: Item, measured: bool) -> String {

@@ -34,12 +34,27 @@ impl RegionBuffers {
     /// # Errors
     /// [`TargetError::System`] when a region has no memory.
     pub fn map(regions: &[RegionId], bytes: u64) -> Result<Self, TargetError> {
+        Self::map_while(regions, bytes, &mut || true)
+    }
+
+    /// The same while `go_on` says so, which is asked every some ten milliseconds.
+    ///
+    /// # Errors
+    /// As [`Self::map`], and [`TargetError::Stopped`].
+    pub fn map_while(
+        regions: &[RegionId],
+        bytes: u64,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Self, TargetError> {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         let mut buffers =
             Self { regions: regions.to_vec(), mappings: Vec::new(), missing: Vec::new() };
         for &region in regions {
-            let mapping = Mapping::anonymous(bytes, Backing::Transparent2M)
+            let mapping = Mapping::anonymous_while(bytes, Backing::Transparent2M, go_on)
                 .map_err(|e| system(format!("cannot map a buffer for {region}"), e))?;
+            if mapping.len() < bytes {
+                return Err(TargetError::Stopped);
+            }
             if regions.len() > 1 {
                 mapping
                     .bind(region)

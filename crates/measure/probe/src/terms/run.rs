@@ -3,15 +3,18 @@
 //! Both scenes of a term are played right after one another, in an order that changes from round to round,
 //! and a line's term is the median over rounds of their difference: so what is common to both (the timer,
 //! the instruction, the core's clock at that moment) is not in it.
+//!
+//! A core that is taken away between two steps loses the lines that it was to hand over, and what is timed then is
+//! memory. Such a repeat takes much longer than it needs, and is left out.
 
 use isochrone_atlas_store::contents::CostTerm;
 use isochrone_stats::{derive_seed, median, rng, shuffle};
 
 use super::plan::{Term, TermsPlan};
-use crate::target::TargetError;
+use crate::target::{TargetClock, TargetError};
 use crate::transfer::plan::WARM_REPEATS;
-use crate::transfer::scene::{Scene, Stage};
-use crate::transfer::series::{cell, means_ns};
+use crate::transfer::scene::{Samples, Scene, Stage};
+use crate::transfer::series::{INTERRUPTED, cell, quickest_s, whole_means_ns};
 
 /// How often a scene is tried again when its thread was moved.
 const MOVES_MAX: u32 = 3;
@@ -27,12 +30,14 @@ pub struct TermsReport {
     pub moves: u32,
     /// Whether all rounds were measured (false if the caller stopped it).
     pub complete: bool,
+    /// Of what the cores allow, how much has not even one round.
+    pub left_out: usize,
 }
 
-/// `[with, without][round][line]`, nanoseconds, of one term.
-type Series = [Vec<Vec<f64>>; 2];
+/// `[with, without][round]` of one term.
+type Series = [Vec<Samples>; 2];
 
-/// Runs the plan. `stop` is asked between terms; what was measured is kept.
+/// Runs the plan. `stop` is asked before each scene; terms whose scenes were both played are kept.
 ///
 /// # Errors
 /// What the stage says.
@@ -49,33 +54,35 @@ pub fn run(
         let mut order: Vec<usize> = (0..plan.items.len()).collect();
         shuffle(&mut order, &mut random);
         for at in order {
-            if stop() {
-                complete = false;
-                break 'rounds;
-            }
             let scenes = plan.scenes(plan.items[at]);
             let mut arms = [0, 1];
             shuffle(&mut arms, &mut random);
             for arm in arms {
-                let lines = measure(stage, plan, &scenes[arm], &mut moves)?;
-                series[at][arm].push(lines);
+                if stop() {
+                    complete = false;
+                    break 'rounds;
+                }
+                let samples = measure(stage, plan, &scenes[arm], &mut moves)?;
+                series[at][arm].push(samples);
             }
         }
     }
     let of = |term: Term| plan.items.iter().position(|&item| item == term).map(|at| &series[at]);
-    let terms = Term::ALL.map(|term| record(plan, term, of(term)));
+    let clock = stage.clock();
+    let terms = Term::ALL.map(|term| record(plan, term, of(term), &clock));
     let missing =
         plan.missing.iter().map(|(term, why)| format!("{}: {why}", term.name())).collect();
-    Ok(TermsReport { terms: terms.to_vec(), missing, moves, complete })
+    let left_out = series.iter().filter(|arms| arms.iter().any(Vec::is_empty)).count();
+    Ok(TermsReport { terms: terms.to_vec(), missing, moves, complete, left_out })
 }
 
-/// Plays a scene; nanoseconds of the first part by line.
+/// Plays a scene; what the first part timed.
 fn measure(
     stage: &mut dyn Stage,
     plan: &TermsPlan,
     scene: &Scene,
     moves: &mut u32,
-) -> Result<Vec<f64>, TargetError> {
+) -> Result<Samples, TargetError> {
     let repeats = plan.options.repeats + WARM_REPEATS;
     let mut tries = 0;
     let played = loop {
@@ -87,34 +94,43 @@ fn measure(
             other => break other?,
         }
     };
-    let clock = stage.clock();
-    Ok(means_ns(&played[0][0], &clock, WARM_REPEATS as usize, 1.0).unwrap_or_default())
+    Ok(played[0][0].after(WARM_REPEATS as usize))
 }
 
-/// One value a line: the median over rounds.
+/// Nanoseconds by line of each round of one scene; nothing of a round that was interrupted too often.
+fn by_round(rounds: &[Samples], clock: &TargetClock) -> Vec<Vec<f64>> {
+    let quickest_s = quickest_s(rounds);
+    let means = |round: &Samples| whole_means_ns(round, clock, quickest_s).unwrap_or_default();
+    rounds.iter().map(means).collect()
+}
+
+/// One value a line: the median over rounds that have any.
 fn lines(rounds: &[Vec<f64>]) -> Vec<f64> {
-    let count = rounds.iter().map(Vec::len).min().unwrap_or(0);
-    let of = |line: usize| median(&rounds.iter().map(|round| round[line]).collect::<Vec<_>>());
+    let some = || rounds.iter().filter(|round| !round.is_empty());
+    let count = some().map(Vec::len).min().unwrap_or(0);
+    let of = |line: usize| median(&some().map(|round| round[line]).collect::<Vec<_>>());
     (0..count).filter_map(of).collect()
 }
 
-fn record(plan: &TermsPlan, term: Term, series: Option<&Series>) -> CostTerm {
+fn record(plan: &TermsPlan, term: Term, series: Option<&Series>, clock: &TargetClock) -> CostTerm {
     let why = plan.missing.iter().find(|(lacking, _)| *lacking == term).map(|(_, why)| why.clone());
     let none = Series::default();
-    let [with, without] = series.unwrap_or(&none);
+    let series = series.unwrap_or(&none);
+    let [with, without] = series.each_ref().map(|rounds| by_round(rounds, clock));
     let less = |(with, without): (&Vec<f64>, &Vec<f64>)| -> Vec<f64> {
         with.iter().zip(without).map(|(a, b)| (a - b) / plan.divisor(term)).collect()
     };
-    let differences: Vec<Vec<f64>> = with.iter().zip(without).map(less).collect();
+    let differences: Vec<Vec<f64>> = with.iter().zip(&without).map(less).collect();
     let ns = cell(&lines(&differences));
-    let stopped = ns.is_none().then(|| "stopped before it was measured".to_owned());
+    let in_vain = series.iter().all(|rounds| !rounds.is_empty());
+    let unmeasured = if in_vain { INTERRUPTED } else { "stopped before it was measured" };
     CostTerm {
         name: term.name().to_owned(),
         what: term.what().to_owned(),
-        with_ns: cell(&lines(with)),
-        without_ns: cell(&lines(without)),
+        with_ns: cell(&lines(&with)),
+        without_ns: cell(&lines(&without)),
         ns,
-        missing: why.or(stopped),
+        missing: why.or(ns.is_none().then(|| unmeasured.to_owned())),
     }
 }
 

@@ -89,8 +89,12 @@ impl Agreement {
 /// Compares some pairs of the widest round, together and alone.
 ///
 /// # Errors
-/// What the stage says.
-pub fn check(stage: &mut dyn Stage, plan: &TransferPlan) -> Result<Agreement, TargetError> {
+/// What the stage says, and [`TargetError::Stopped`].
+pub fn check(
+    stage: &mut dyn Stage,
+    plan: &TransferPlan,
+    stop: &mut dyn FnMut() -> bool,
+) -> Result<Agreement, TargetError> {
     let widest = plan.rounds.iter().flatten().max_by_key(|leg| leg.len());
     let Some(leg) = widest.filter(|leg| leg.len() > 1) else {
         return Ok(Agreement::trivial());
@@ -102,6 +106,9 @@ pub fn check(stage: &mut dyn Stage, plan: &TransferPlan) -> Result<Agreement, Ta
     for turn in 0..TURNS {
         // ABBA, so that a slow drift touches both alike.
         for half in [turn % 2, 1 - turn % 2] {
+            if stop() {
+                return Err(TargetError::Stopped);
+            }
             if half == 0 {
                 let medians = medians_ns(stage, plan, leg)?;
                 for (series, &pair) in together.iter_mut().zip(&chosen) {
@@ -109,6 +116,9 @@ pub fn check(stage: &mut dyn Stage, plan: &TransferPlan) -> Result<Agreement, Ta
                 }
             } else {
                 for (series, &pair) in alone.iter_mut().zip(&chosen) {
+                    if stop() {
+                        return Err(TargetError::Stopped);
+                    }
                     series.extend(medians_ns(stage, plan, &leg[pair..=pair])?);
                 }
             }

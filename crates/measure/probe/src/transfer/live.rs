@@ -237,7 +237,7 @@ impl Player {
         let first = self.pin().map(|()| Samples {
             per_repeat: 1,
             raw: (0..EMPTY_REGIONS).map(|_| Cycles(time_nothing())).collect(),
-            overhead: None,
+            ..Samples::default()
         });
         if answers.send(first).is_err() {
             return;
@@ -261,11 +261,13 @@ impl Player {
         // Again before every job: whoever moved this thread moved it once.
         self.pin()?;
         let per_repeat = job.part.acts.iter().map(Act::samples).sum();
-        let mut raw = Vec::with_capacity(per_repeat * job.repeats as usize);
+        let repeats = job.repeats as usize;
+        let mut raw = Vec::with_capacity(per_repeat * repeats);
+        let mut took_s = Vec::with_capacity(repeats);
         self.nothing.clear();
         let longest = job.part.acts.iter().map(copied).max().unwrap_or(0);
         self.copies.resize_with(self.copies.len().max(longest), SharedLine::new);
-        let played = self.play(job, &mut raw);
+        let played = self.play(job, &mut raw, &mut took_s);
         let found = affinity::current_core();
         if found != self.core {
             return Err(TargetError::Moved { asked: self.core.0, found: found.0 });
@@ -277,14 +279,20 @@ impl Player {
                 .to_owned(),
         })?;
         let nothing = tick_mean(&self.nothing, f64::from(self.tick)).map(|found| found.mean);
-        Ok(Samples { per_repeat, raw, overhead: nothing })
+        Ok(Samples { per_repeat, raw, overhead: nothing, took_s })
     }
 
-    fn play(&mut self, job: &Job, raw: &mut Vec<Cycles>) -> Result<(), Stalled> {
+    fn play(
+        &mut self,
+        job: &Job,
+        raw: &mut Vec<Cycles>,
+        took_s: &mut Vec<f64>,
+    ) -> Result<(), Stalled> {
         let arena = Arc::clone(&self.arena);
         let lines = arena.shared_lines();
         let mut step = 0;
         for _ in 0..job.repeats {
+            let begun = Instant::now();
             for act in &job.part.acts {
                 step += 1;
                 // What an act needs that is not to be timed is made ready before the meeting.
@@ -292,6 +300,7 @@ impl Player {
                 job.meeting.meet(job.place, step, self.wait_cycles)?;
                 self.act(act, lines, &order, raw)?;
             }
+            took_s.push(begun.elapsed().as_secs_f64());
         }
         Ok(())
     }

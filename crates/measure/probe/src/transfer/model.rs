@@ -4,11 +4,12 @@
 //! So a plan that does not bring lines into the states it claims gets an error here, not a
 //! number. It models no cache capacity: a line stays where it was last used.
 
-use std::collections::HashMap;
+mod directory;
 
 use isochrone_sim::synthetic::{Interaction, SampleError, SyntheticMemory, Transfer};
 use isochrone_units::{CoreId, Cycles, LINES_PER_PAGE, Level, LineAddr, LineState};
 
+use self::directory::Directory;
 use super::scene::{Act, Operation, Samples, Scene, Stage, check};
 use crate::target::{TargetClock, TargetError};
 
@@ -17,20 +18,7 @@ use crate::target::{TargetClock, TargetError};
 pub struct ModelStage {
     memory: SyntheticMemory,
     cores: Vec<CoreId>,
-    directory: HashMap<LineAddr, Copies>,
-    /// How often each core had lost its lines when that was looked at last.
-    evictions: Vec<u64>,
-}
-
-/// Who holds a line.
-#[derive(Clone, Debug, Default)]
-struct Copies {
-    /// In the order in which they got it; the first is the owner.
-    holders: Vec<CoreId>,
-    dirty: bool,
-    value: u64,
-    /// Somebody else's work has pushed it out of the last cache that had it.
-    evicted: bool,
+    directory: Directory,
 }
 
 /// One timed thing: by whom, in which scene and part, and of what kind.
@@ -47,8 +35,7 @@ impl ModelStage {
     #[must_use]
     pub fn new(memory: SyntheticMemory) -> Self {
         let cores = (0..memory.cores()).filter_map(|core| u16::try_from(core).ok().map(CoreId));
-        let evictions = vec![0; memory.cores()];
-        Self { cores: cores.collect(), memory, directory: HashMap::new(), evictions }
+        Self { cores: cores.collect(), directory: Directory::new(&memory), memory }
     }
 
     /// The memory, with its truth.
@@ -74,9 +61,15 @@ impl ModelStage {
                     self.memory.wait_for(core);
                 }
                 match act {
-                    Act::Write(lines) => lines.iter().for_each(|&line| self.write(core, line, 0)),
-                    Act::Own(lines) => lines.iter().for_each(|&line| self.own(core, line)),
-                    Act::Read(lines) => lines.iter().for_each(|&line| self.read(core, line)),
+                    Act::Write(lines) => {
+                        lines.iter().for_each(|&line| self.directory.write(core, line, 0));
+                    }
+                    Act::Own(lines) => {
+                        lines.iter().for_each(|&line| self.directory.own(core, line));
+                    }
+                    Act::Read(lines) => {
+                        lines.iter().for_each(|&line| self.directory.read(core, line));
+                    }
                     Act::Poll { line, value } => polled.push((scene, core, *line, *value)),
                     Act::Rest | Act::Pong { .. } => {}
                     Act::Time(..)
@@ -91,17 +84,17 @@ impl ModelStage {
         }
         let waves = timed.iter().map(|timed| timed.act.samples()).max().unwrap_or(0);
         for wave in 0..waves {
-            self.forget_evicted();
+            self.directory.forget_evicted(&mut self.memory);
             let now: Vec<Timed<'_>> =
                 timed.iter().copied().filter(|timed| wave < timed.act.samples()).collect();
             self.wave(&now, wave, &polled, scenes, played)?;
         }
         for (_, core, line, value) in polled {
-            let found = self.directory.get(&line).map_or(0, |copies| copies.value);
+            let found = self.directory.value(line);
             if found != value {
                 return Err(stalled(core, line, value, found));
             }
-            self.read(core, line);
+            self.directory.read(core, line);
         }
         Ok(())
     }
@@ -125,20 +118,25 @@ impl ModelStage {
             let same = count(rivals.len());
             let pollers = polled.iter().filter(|(s, _, l, _)| *s == one.scene && Some(*l) == line);
             let sample = match (one.act, line) {
-                (Act::Copy { count, .. }, _) => Some(self.memory.sample_multi_line(*count, askers)),
+                (Act::Copy { .. }, _) => {
+                    let cycles = self.copy_cycles(one, askers)?;
+                    Some(self.memory.sample_cycles(one.core, cycles))
+                }
                 (Act::Sweep(lines), _) => {
                     let cycles = self.sweep_cycles(one.core, lines)?;
-                    Some(self.memory.sample_cycles(cycles))
+                    Some(self.memory.sample_cycles(one.core, cycles))
                 }
-                (Act::Again(operation, _), Some(line)) if self.holds(one.core, line) => {
+                (Act::Again(operation, _), Some(line)) if self.directory.holds(one.core, line) => {
                     let cycles = self.again_cycles(one.core, *operation, line);
-                    Some(self.memory.sample_cycles(cycles))
+                    Some(self.memory.sample_cycles(one.core, cycles))
                 }
                 (Act::Time(operation, _) | Act::Again(operation, _), Some(line)) => {
                     let crowd = Crowd { askers, same, pollers: count(pollers.count()) };
                     match self.costs(one.core, *operation, line, crowd, &rivals)? {
-                        Cost::Interaction(kind, n) => Some(self.memory.sample_interaction(kind, n)),
-                        Cost::Cycles(cycles) => Some(self.memory.sample_cycles(cycles)),
+                        Cost::Interaction(kind, n) => {
+                            Some(self.memory.sample_interaction(one.core, kind, n))
+                        }
+                        Cost::Cycles(cycles) => Some(self.memory.sample_cycles(one.core, cycles)),
                         Cost::Transfer(transfer) => {
                             transfers.push((one, transfer));
                             None
@@ -175,16 +173,17 @@ impl ModelStage {
         crowd: Crowd,
         rivals: &[CoreId],
     ) -> Result<Cost, TargetError> {
-        let copies = self.directory.get(&line);
-        let holders = copies.map(|copies| copies.holders.as_slice()).unwrap_or_default();
+        let copies = self.directory.get(line);
+        let holders = self.directory.holders(line);
         let held = holders.contains(&asker);
         let others: Vec<CoreId> = holders.iter().copied().filter(|&core| core != asker).collect();
         let Some(&owner) = others.first() else {
-            if copies.is_some_and(|copies| copies.evicted) {
-                let cycles = self.memory.truth_latency(asker, Level::Dram, line);
-                return cycles.map(Cost::Cycles).map_err(refused);
+            if !copies.is_some_and(|copies| copies.lost) {
+                return Err(nonsense(asker, line, "no other core holds it"));
             }
-            return Err(nonsense(asker, line, "no other core holds it"));
+            let alone = || Ok(self.again_cycles(asker, operation, line));
+            let cycles = if held { alone() } else { self.memory_cycles(asker, line) };
+            return cycles.map(Cost::Cycles);
         };
         let shared = held || others.len() > 1;
         let state = match (shared, copies.is_some_and(|copies| copies.dirty)) {
@@ -202,7 +201,8 @@ impl ModelStage {
             Operation::Load if held => Err(nonsense(asker, line, "it holds it itself")),
             Operation::Load if rivals.iter().any(far) => beyond(terms.remote_reader_cycles),
             Operation::Load
-                if terms.adjacent_cycles > 0.0 && self.neighbour_is_anothers(asker, line) =>
+                if terms.adjacent_cycles > 0.0
+                    && self.directory.neighbour_is_anothers(asker, line) =>
             {
                 beyond(terms.adjacent_cycles)
             }
@@ -225,39 +225,25 @@ impl ModelStage {
         }
     }
 
-    /// Takes lines from the cores that somebody else's work has pushed them out of.
-    fn forget_evicted(&mut self) {
-        for (&core, seen) in self.cores.iter().zip(&mut self.evictions) {
-            let evictions = self.memory.evictions(core);
-            if evictions == *seen {
-                continue;
-            }
-            *seen = evictions;
-            for copies in self.directory.values_mut().filter(|c| c.holders.contains(&core)) {
-                copies.holders.retain(|holder| *holder != core);
-                copies.evicted = copies.holders.is_empty();
-            }
-        }
+    /// A load of a line that no cache has.
+    fn memory_cycles(&self, core: CoreId, line: LineAddr) -> Result<f64, TargetError> {
+        self.memory.truth_latency(core, Level::Dram, line).map_err(refused)
     }
 
-    fn holders(&self, line: LineAddr) -> &[CoreId] {
-        self.directory.get(&line).map_or(&[], |copies| &copies.holders)
-    }
-
-    fn holds(&self, core: CoreId, line: LineAddr) -> bool {
-        self.holders(line).contains(&core)
-    }
-
-    /// Whether only others have the other half of the line's pair.
-    fn neighbour_is_anothers(&self, core: CoreId, line: LineAddr) -> bool {
-        let holders = self.holders(neighbour(line));
-        !holders.is_empty() && !holders.contains(&core)
+    /// A copy of lines, of which those that no cache has come from memory one by one.
+    fn copy_cycles(&self, one: Timed<'_>, askers: u32) -> Result<f64, TargetError> {
+        let gone = one.act.lines().filter(|line| self.directory.is_in_memory(*line));
+        let gone = gone.map(|line| self.memory_cycles(one.core, line));
+        let gone: Vec<f64> = gone.collect::<Result<_, _>>()?;
+        let there = count(one.act.lines().count() - gone.len());
+        let transfers = &self.memory.spec().transfers.multi_line;
+        Ok(transfers.cycles(there, askers) + gone.iter().sum::<f64>())
     }
 
     /// An operation on a line that the core has, and others perhaps too.
     fn again_cycles(&self, core: CoreId, operation: Operation, line: LineAddr) -> f64 {
         let terms = &self.memory.spec().transfers.terms;
-        let others = self.holders(line).iter().any(|&holder| holder != core);
+        let others = self.directory.holders(line).iter().any(|&holder| holder != core);
         let left = match operation {
             Operation::Load => terms.left_read_cycles,
             Operation::Rfo => terms.left_shared_cycles,
@@ -269,10 +255,14 @@ impl ModelStage {
     fn sweep_cycles(&self, core: CoreId, lines: &[LineAddr]) -> Result<f64, TargetError> {
         let mut cycles = 0.0;
         for (place, &line) in lines.iter().enumerate() {
-            if self.holds(core, line) {
+            if self.directory.holds(core, line) {
                 return Err(nonsense(core, line, "it holds it itself"));
             }
-            let Some(&owner) = self.holders(line).first() else {
+            if self.directory.is_in_memory(line) {
+                cycles += self.memory_cycles(core, line)?;
+                continue;
+            }
+            let Some(&owner) = self.directory.holders(line).first() else {
                 return Err(nonsense(core, line, "no other core holds it"));
             };
             let state = LineState::Modified;
@@ -303,56 +293,24 @@ impl ModelStage {
         };
         let state = LineState::Modified;
         let transfer = Transfer { owner, asker: one.core, line, state };
-        let mut out = [Cycles(0)];
-        self.memory.sample_transfers(&[transfer], &mut out).map_err(refused)?;
-        let overhead = self.memory.timer().overhead_cycles;
-        let half = f64::from(out[0].0) - overhead;
-        Ok(Cycles(whole(half * 2.0 * f64::from(trips) + overhead)))
+        self.memory.sample_round_trips(transfer, trips).map_err(refused)
     }
 
     /// Who holds what after a timed thing.
     fn after(&mut self, one: &Timed<'_>, wave: usize) {
         match one.act {
             Act::Time(Operation::Load, lines) | Act::Again(Operation::Load, lines) => {
-                self.read(one.core, lines[wave]);
+                self.directory.read(one.core, lines[wave]);
             }
             Act::Time(Operation::Rfo, lines) | Act::Again(Operation::Rfo, lines) => {
-                let value = self.directory.get(&lines[wave]).map_or(0, |copies| copies.value);
-                self.write(one.core, lines[wave], value + 1);
+                let value = self.directory.value(lines[wave]);
+                self.directory.write(one.core, lines[wave], value + 1);
             }
-            Act::Ping { lines, .. } => self.write(one.core, lines[wave], 0),
+            Act::Ping { lines, .. } => self.directory.write(one.core, lines[wave], 0),
             act @ (Act::Copy { .. } | Act::Sweep(_)) => {
-                act.lines().for_each(|line| self.read(one.core, line))
+                act.lines().for_each(|line| self.directory.read(one.core, line));
             }
             _ => {}
-        }
-    }
-
-    fn write(&mut self, core: CoreId, line: LineAddr, value: u64) {
-        self.directory
-            .insert(line, Copies { holders: vec![core], dirty: true, value, evicted: false });
-    }
-
-    fn own(&mut self, core: CoreId, line: LineAddr) {
-        let copies = self.directory.entry(line).or_default();
-        (copies.holders, copies.dirty, copies.evicted) = (vec![core], false, false);
-    }
-
-    fn read(&mut self, core: CoreId, line: LineAddr) {
-        let missed = !self.holds(core, line);
-        self.share(core, line);
-        let pair = neighbour(line);
-        let prefetches = self.memory.spec().transfers.terms.pair_prefetch;
-        if prefetches && missed && !self.holders(pair).is_empty() {
-            self.share(core, pair);
-        }
-    }
-
-    fn share(&mut self, core: CoreId, line: LineAddr) {
-        let copies = self.directory.entry(line).or_default();
-        if !copies.holders.contains(&core) {
-            copies.holders.push(core);
-            (copies.dirty, copies.evicted) = (false, false);
         }
     }
 }
@@ -395,12 +353,16 @@ impl Stage for ModelStage {
             scene.parts.iter().map(samples).collect()
         };
         let mut played: Vec<Vec<Samples>> = scenes.iter().map(empty).collect();
+        self.memory.pass(self.memory.spec().costs.batch_cycles / self.memory.timer().hz);
         let steps = scenes.iter().flat_map(|scene| &scene.parts).map(|part| part.acts.len());
         let steps = steps.max().unwrap_or(0);
         for _ in 0..repeats {
+            let begun = self.memory.seconds();
             for step in 0..steps {
                 self.step(scenes, step, &mut played)?;
             }
+            let took_s = self.memory.seconds() - begun;
+            played.iter_mut().flatten().for_each(|samples| samples.took_s.push(took_s));
         }
         Ok(played)
     }
@@ -408,11 +370,6 @@ impl Stage for ModelStage {
     fn seconds(&mut self) -> f64 {
         self.memory.seconds()
     }
-}
-
-/// The other half of a line's 128-byte pair.
-const fn neighbour(line: LineAddr) -> LineAddr {
-    LineAddr(line.0 ^ 1)
 }
 
 /// The line of the `wave`-th timed thing of an act.
@@ -452,14 +409,4 @@ fn stalled(core: CoreId, line: LineAddr, wanted: u64, found: u64) -> TargetError
 /// A small count of cores as the model takes it.
 fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
-}
-
-/// Cycles rounded to whole ones.
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "clamped to the range of the target just before"
-)]
-fn whole(cycles: f64) -> u32 {
-    cycles.round().clamp(0.0, f64::from(u32::MAX)) as u32
 }

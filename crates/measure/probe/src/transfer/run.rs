@@ -39,7 +39,7 @@ pub struct TransferReport {
     pub seconds: f64,
 }
 
-/// Runs the plan. `stop` is asked between rounds; once it says yes, what was measured is kept.
+/// Runs the plan. `stop` is asked before all that cores play; once it says yes, the whole rounds before are kept.
 ///
 /// # Errors
 /// What the stage says, after [`TargetError::Moved`] was met a few times in a row.
@@ -52,14 +52,21 @@ pub fn run(
     let mut serial = None;
     let mut agreement = Agreement::trivial();
     if plan.options.schedule == Schedule::Parallel && plan.missing.is_none() {
-        agreement = agreement::check(stage, plan)?;
+        match agreement::check(stage, plan, stop) {
+            // Then there will be no round to be measured in parallel either.
+            Err(TargetError::Stopped) => {}
+            checked => agreement = checked?,
+        }
         if !agreement.agrees {
             serial = Some(plan.serial());
         }
     }
     let plan = serial.as_ref().unwrap_or(plan);
-    let mut runner = Runner::new(stage, plan);
-    let complete = runner.sweeps(begun, stop)?;
+    let mut runner = Runner::new(stage, plan, stop);
+    let complete = match runner.sweeps(begun) {
+        Err(TargetError::Stopped) => false,
+        ended => ended.map(|()| true)?,
+    };
     let (series, drift) = (runner.series, runner.drift);
     let half_width = widest(&series);
     Ok(TransferReport {
@@ -77,6 +84,7 @@ pub fn run(
 struct Runner<'a> {
     stage: &'a mut dyn Stage,
     plan: &'a TransferPlan,
+    stop: &'a mut dyn FnMut() -> bool,
     watch: Option<Watch>,
     series: Vec<PairSeries>,
     drift: Vec<DriftEvent>,
@@ -85,7 +93,11 @@ struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    fn new(stage: &'a mut dyn Stage, plan: &'a TransferPlan) -> Self {
+    fn new(
+        stage: &'a mut dyn Stage,
+        plan: &'a TransferPlan,
+        stop: &'a mut dyn FnMut() -> bool,
+    ) -> Self {
         let series = plan.rounds.iter().flatten().flatten().map(|exchange| PairSeries {
             owner: exchange.owner,
             asker: exchange.asker,
@@ -94,23 +106,20 @@ impl<'a> Runner<'a> {
             epochs: Vec::new(),
         });
         let series = series.collect();
-        Self { stage, plan, watch: None, series, drift: Vec::new(), epoch: 0 }
+        Self { stage, plan, stop, watch: None, series, drift: Vec::new(), epoch: 0 }
     }
 
-    /// Sweeps until it is enough; false if the caller stopped it within a sweep.
-    fn sweeps(&mut self, begun: f64, stop: &mut dyn FnMut() -> bool) -> Result<bool, TargetError> {
+    /// Sweeps until it is enough.
+    fn sweeps(&mut self, begun: f64) -> Result<(), TargetError> {
         let options = &self.plan.options;
         if self.plan.rounds.is_empty() {
-            return Ok(true);
+            return Ok(());
         }
         self.learn()?;
         for sweep in 0..options.sweeps_max {
             let mut order: Vec<usize> = (0..self.plan.rounds.len()).collect();
             shuffle(&mut order, &mut rng(derive_seed(options.seed, u64::from(sweep))));
             for round in order {
-                if stop() {
-                    return Ok(false);
-                }
                 self.round(round, sweep % 2 == 1)?;
             }
             let spent = self.stage.seconds() - begun > options.budget_s;
@@ -119,7 +128,7 @@ impl<'a> Runner<'a> {
                 break;
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Measures one round, again if the reference jumped across it, and keeps the result.
@@ -163,6 +172,9 @@ impl<'a> Runner<'a> {
 
     /// Plays exchanges at once; means by line of each.
     fn measure(&mut self, exchanges: &[Exchange]) -> Result<Vec<Vec<f64>>, TargetError> {
+        if (self.stop)() {
+            return Err(TargetError::Stopped);
+        }
         let scenes: Vec<Scene> = exchanges.iter().map(|e| self.plan.scene(e)).collect();
         let repeats = self.plan.options.repeats + WARM_REPEATS;
         let mut moves = 0;

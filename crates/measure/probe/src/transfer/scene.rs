@@ -124,12 +124,34 @@ pub struct Samples {
     /// wanders with the core's clock by more than the cells resolve. Otherwise the stage's clock
     /// has it.
     pub overhead: Option<f64>,
+    /// Seconds that each repeat took, from its first step to its last.
+    pub took_s: Vec<f64>,
 }
 
 impl Samples {
     /// The samples of the `index`-th timed thing, one a repeat.
     pub fn of(&self, index: usize) -> impl Iterator<Item = Cycles> + '_ {
         self.raw.iter().skip(index).step_by(self.per_repeat.max(1)).copied()
+    }
+
+    /// The repeats that took at most so long.
+    #[must_use]
+    pub fn within(&self, seconds: f64) -> Self {
+        let each = self.raw.chunks(self.per_repeat.max(1)).zip(&self.took_s);
+        let kept: Vec<_> = each.filter(|(_, took_s)| **took_s <= seconds).collect();
+        Self {
+            raw: kept.iter().flat_map(|(raw, _)| *raw).copied().collect(),
+            took_s: kept.iter().map(|(_, took_s)| **took_s).collect(),
+            ..*self
+        }
+    }
+
+    /// All but the first `repeats`.
+    #[must_use]
+    pub fn after(&self, repeats: usize) -> Self {
+        let raw = self.raw.iter().skip(repeats * self.per_repeat).copied().collect();
+        let took_s = self.took_s.iter().skip(repeats).copied().collect();
+        Self { raw, took_s, ..*self }
     }
 }
 
@@ -220,7 +242,10 @@ mod tests {
     #[test]
     fn samples_of_one_line_are_picked_from_every_repeat() {
         let raw = (0..6).map(Cycles).collect();
-        let samples = Samples { per_repeat: 3, raw, overhead: None };
+        let samples = Samples { per_repeat: 3, raw, overhead: None, took_s: vec![7.0, 2.0] };
         assert_eq!(samples.of(1).collect::<Vec<_>>(), [Cycles(1), Cycles(4)]);
+        assert_eq!(samples.within(5.0).of(1).collect::<Vec<_>>(), [Cycles(4)]);
+        assert_eq!(samples.after(1), samples.within(5.0));
+        assert_eq!(samples.within(1.0).raw, []);
     }
 }

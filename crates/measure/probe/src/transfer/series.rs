@@ -10,6 +10,17 @@ use isochrone_units::{CoreId, LineAddr};
 use super::scene::Samples;
 use crate::target::TargetClock;
 
+/// A repeat that takes this many times the quickest of its scene ...
+const LONG: f64 = 2.0;
+/// ... and so many seconds more was interrupted.
+const LONGER_S: f64 = 50e-6;
+/// Repeats of a scene without an interruption, at least, for a round to count.
+pub const REPEATS_MIN: usize = 4;
+
+/// Why something has no number although it was tried.
+pub const INTERRUPTED: &str =
+    "somebody else had one of the cores nearly all the time; stop what else runs";
+
 /// Everything measured of one ordered pair.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairSeries {
@@ -91,6 +102,21 @@ pub fn means_ns(
     (0..samples.per_repeat).map(one).collect()
 }
 
+/// Seconds of the quickest repeat of scenes that are alike; infinite of none.
+pub fn quickest_s<'s>(alike: impl IntoIterator<Item = &'s Samples>) -> f64 {
+    alike.into_iter().flat_map(|of| &of.took_s).copied().fold(f64::INFINITY, f64::min)
+}
+
+/// The same as [`means_ns`], of repeats that nobody interrupted: a core that is taken away between two steps loses the
+/// lines that it was to hand over, and what is timed then is memory. Such a repeat takes much longer than the quickest
+/// one needs. `None` if fewer than [`REPEATS_MIN`] are left.
+#[must_use]
+pub fn whole_means_ns(samples: &Samples, clock: &TargetClock, quickest_s: f64) -> Option<Vec<f64>> {
+    let kept = samples.within((LONG * quickest_s).max(quickest_s + LONGER_S));
+    let enough = kept.took_s.len() >= REPEATS_MIN.min(samples.took_s.len());
+    enough.then(|| means_ns(&kept, clock, 0, 1.0)).flatten()
+}
+
 /// A cell over values; `None` if there are none.
 #[must_use]
 pub fn cell(values: &[f64]) -> Option<Cell> {
@@ -112,7 +138,7 @@ mod tests {
         let mut raw = vec![Cycles(5000), Cycles(900)];
         raw.extend((0..100).map(|i| Cycles(if i % 2 == 0 { 104 } else { 130 })));
         raw.push(Cycles(90_000));
-        let samples = Samples { per_repeat: 1, raw, overhead: None };
+        let samples = Samples { per_repeat: 1, raw, ..Samples::default() };
         let means = means_ns(&samples, &CLOCK, 2, 1.0).unwrap();
         assert!((means[0] - 28.5).abs() < 1e-9, "{means:?}");
         let halves = means_ns(&samples, &CLOCK, 2, 2.0).unwrap();
@@ -121,6 +147,23 @@ mod tests {
         let measured = Samples { overhead: Some(77.0), ..samples };
         let less = means_ns(&measured, &CLOCK, 2, 1.0).unwrap();
         assert!((less[0] - 20.0).abs() < 1e-9, "the overhead measured meanwhile counts");
+    }
+
+    #[test]
+    fn repeats_that_were_interrupted_are_left_out_if_enough_are_left() {
+        // Eight repeats of two things; the last four waited for a core, and their lines came from memory.
+        let raw = |at: u32| Cycles(if at < 8 { 260 } else { 600 });
+        let took_s = |at: u32| if at < 4 { 9e-6 } else { 2e-3 };
+        let samples = Samples {
+            per_repeat: 2,
+            raw: (0..16).map(raw).collect(),
+            overhead: None,
+            took_s: (0..8).map(took_s).collect(),
+        };
+        let means = whole_means_ns(&samples, &CLOCK, quickest_s([&samples])).unwrap();
+        assert_eq!(means, [100.0, 100.0]);
+        assert_eq!(whole_means_ns(&samples.after(1), &CLOCK, 9e-6), None, "three are too few");
+        assert!(whole_means_ns(&samples.after(6), &CLOCK, 2e-3).is_some(), "all there are");
     }
 
     #[test]

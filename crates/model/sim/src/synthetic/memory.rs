@@ -241,7 +241,13 @@ impl SyntheticMemory {
     /// What something on `core` that takes `cycles` takes where the core is taken away meanwhile.
     pub(super) fn held_up(&mut self, core: CoreId, cycles: f64) -> f64 {
         let hz = self.spec.timer.hz;
-        cycles + self.neighbours.hold_up(core, self.now_cycles / hz, cycles / hz) * hz
+        cycles + self.held_up_s(core, self.now_cycles / hz, cycles / hz) * hz
+    }
+
+    /// Seconds for which something on `core` that begins at `begin_s` and would take `seconds` is held up. What
+    /// is asked of one core must begin no earlier than what was asked of it before.
+    pub fn held_up_s(&mut self, core: CoreId, begin_s: f64, seconds: f64) -> f64 {
+        self.neighbours.hold_up(core, begin_s, seconds)
     }
 
     /// How often somebody else's work has pushed the lines of `core` out of its caches. Lines that were put

@@ -21,6 +21,9 @@ pub struct Neighbour {
     pub evicts: bool,
 }
 
+/// Slices of a neighbour before virtual time begins.
+const BEFORE: f64 = 4.0;
+
 /// A neighbour's next slice, or the one under way.
 #[derive(Clone, Debug)]
 struct Slice {
@@ -50,8 +53,14 @@ impl Timetable {
     pub(crate) fn new(neighbours: &[Neighbour], cores: usize, seed: u64) -> Self {
         let begun = |neighbour: &Neighbour| {
             let mut random = Random::new(seed ^ u64::from(neighbour.core.0), Stream::Neighbours);
-            let slice = neighbour.next(0.0, &mut random);
-            Busy { neighbour: neighbour.clone(), slice, random }
+            // At work for a while already, so that the first slice may be under way.
+            let before_s = neighbour.period_s() * (BEFORE + random.uniform());
+            let slice = neighbour.next(-before_s, &mut random);
+            let mut busy = Busy { neighbour: neighbour.clone(), slice, random };
+            while busy.slice.end_s <= 0.0 {
+                busy.go_on();
+            }
+            busy
         };
         let active = neighbours.iter().filter(|neighbour| neighbour.share > 0.0);
         Self { busy: active.map(begun).collect(), evictions: vec![0; cores] }
@@ -102,12 +111,17 @@ impl Busy {
 }
 
 impl Neighbour {
+    /// From one slice to the next on average, seconds.
+    fn period_s(&self) -> f64 {
+        0.5 * (self.slice_s.0 + self.slice_s.1) / self.share
+    }
+
     /// The first slice that begins after `after_s`: between two slices the core is free for as long as the share
     /// leaves on average, half as long to one and a half times.
     fn next(&self, after_s: f64, random: &mut Random) -> Slice {
         let (least, most) = self.slice_s;
         let seconds = least + (most - least) * random.uniform();
-        let free = 0.5 * (least + most) * (1.0 - self.share) / self.share;
+        let free = self.period_s() * (1.0 - self.share);
         let begin_s = after_s + free * (0.5 + random.uniform());
         Slice { begin_s, end_s: begin_s + seconds, counted: false }
     }
@@ -143,6 +157,17 @@ mod tests {
         assert_eq!(table.evictions(CoreId(0), 10.0), 0);
         let mut quiet = self::table(0.0);
         assert_eq!(quiet.hold_up(CoreId(1), 0.0, 10.0), 0.0);
+    }
+
+    #[test]
+    fn at_the_start_a_core_may_be_taken() {
+        let taken = |seed| {
+            let slice_s = (1e-3, 10e-3);
+            let neighbour = Neighbour { core: CoreId(1), share: 0.5, slice_s, evicts: true };
+            Timetable::new(&[neighbour], 2, seed).hold_up(CoreId(1), 0.0, 0.0) > 0.0
+        };
+        let count = (0..400).filter(|seed| taken(*seed)).count();
+        assert!((150..250).contains(&count), "{count}");
     }
 
     #[test]

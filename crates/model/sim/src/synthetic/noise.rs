@@ -45,6 +45,8 @@ pub struct Noise {
     pub disturbance: Option<Disturbance>,
     /// A slow change of frequency, common to all latencies.
     pub frequency: Option<FrequencyDrift>,
+    /// The share by which everything takes longer all the time: a busy sibling, a lower clock.
+    pub slower_by: f64,
 }
 
 /// A line is timed shortly after another one of its page, and the prefetcher has brought it
@@ -112,10 +114,11 @@ impl Noise {
 
     /// By how much everything is slower at `seconds` of virtual time.
     pub(crate) fn frequency_factor(&self, seconds: f64) -> f64 {
-        self.frequency.as_ref().map_or(1.0, |drift| {
+        let swing = self.frequency.as_ref().map_or(1.0, |drift| {
             let angle = core::f64::consts::TAU * seconds / drift.period_s;
             1.0 + drift.amplitude * libm::sin(angle)
-        })
+        });
+        swing * (1.0 + self.slower_by)
     }
 }
 
@@ -186,5 +189,7 @@ mod tests {
         assert!((noise.frequency_factor(1.0) - 1.1).abs() < 1e-12);
         assert!((noise.frequency_factor(3.0) - 0.9).abs() < 1e-12);
         assert!((noise.frequency_factor(2.0) - 1.0).abs() < 1e-12);
+        let shifted = Noise { slower_by: 0.3, ..noise };
+        assert!((shifted.frequency_factor(2.0) - 1.3).abs() < 1e-12);
     }
 }

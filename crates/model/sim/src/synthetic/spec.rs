@@ -167,6 +167,14 @@ impl SyntheticSpec {
         self
     }
 
+    /// The same where everything takes longer all the time, by this share: beside a busy sibling, or at a lower
+    /// clock. The truth that is told stays that of the quiet machine.
+    #[must_use]
+    pub fn slower_by(mut self, share: f64) -> Self {
+        self.noise.slower_by = share;
+        self
+    }
+
     /// The same with a last-level cache (or without), whose hit costs this beside its hops.
     #[must_use]
     pub fn with_llc(mut self, base_cycles: Option<f64>) -> Self {
@@ -280,6 +288,8 @@ impl SyntheticSpec {
         range("timer.tick_cycles", tick, tick >= 1.0, "1 or more")?;
         probability("noise.outlier_probability", self.noise.outlier_probability)?;
         probability("noise.llc_miss_probability", self.noise.llc_miss_probability)?;
+        let slower_by = self.noise.slower_by;
+        range("noise.slower_by", slower_by, slower_by > -1.0, "more than -1")?;
         if let Some(disturbance) = &self.noise.disturbance {
             probability("noise.disturbance.probability", disturbance.probability)?;
         }

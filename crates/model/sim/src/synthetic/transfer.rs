@@ -236,24 +236,39 @@ impl SyntheticMemory {
         self.end_of_batch(asker)
     }
 
-    /// Times one transfer of `lines` lines to each of `readers` readers (raw, overhead included).
-    /// The truth is [`MultiLine::cycles`] of the spec.
-    pub fn sample_multi_line(&mut self, lines: u32, readers: u32) -> Cycles {
-        let truth = self.spec.transfers.multi_line.cycles(lines, readers);
-        self.sample_cycles(truth)
+    /// Times `trips` round trips of a line between two cores, which go on while both of them run (raw, overhead
+    /// included).
+    ///
+    /// # Errors
+    /// As for [`Self::sample`].
+    pub fn sample_round_trips(
+        &mut self,
+        transfer: Transfer,
+        trips: u32,
+    ) -> Result<Cycles, SampleError> {
+        let truth = self.truth_transfer(transfer)?;
+        self.apply_due();
+        let half = self.disturbed(truth, self.spec.transfers.sd_cycles);
+        let alone = 2.0 * f64::from(trips) * half;
+        let held = self.held_up(transfer.asker, alone);
+        let cycles = self.held_up(transfer.owner, held);
+        self.advance(cycles + self.spec.timer.overhead_cycles);
+        self.end_of_batch(transfer.asker)?;
+        Ok(self.spec.timer.reading(cycles, &mut self.random))
     }
 
-    /// Times one interaction of `n` participants (raw, overhead included). The truth is
+    /// Times one interaction of `n` participants on one of them (raw, overhead included). The truth is
     /// [`InteractionCosts::cycles`] of the spec.
-    pub fn sample_interaction(&mut self, kind: Interaction, n: u32) -> Cycles {
+    pub fn sample_interaction(&mut self, core: CoreId, kind: Interaction, n: u32) -> Cycles {
         let truth = self.spec.transfers.interactions.cycles(kind, n);
-        self.sample_cycles(truth)
+        self.sample_cycles(core, truth)
     }
 
-    /// Times something between cores that takes `truth` cycles (raw, overhead included).
-    pub fn sample_cycles(&mut self, truth: f64) -> Cycles {
+    /// Times something on a core that takes `truth` cycles (raw, overhead included).
+    pub fn sample_cycles(&mut self, core: CoreId, truth: f64) -> Cycles {
         self.apply_due();
         let cycles = self.disturbed(truth, self.spec.transfers.sd_cycles);
+        let cycles = self.held_up(core, cycles);
         self.advance(cycles + self.spec.timer.overhead_cycles);
         self.spec.timer.reading(cycles, &mut self.random)
     }

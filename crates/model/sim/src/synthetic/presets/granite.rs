@@ -74,6 +74,7 @@ impl SyntheticSpec {
             llc_miss_probability: 0.003,
             disturbance: None,
             frequency: Some(FrequencyDrift { amplitude: 0.002, period_s: 20.0 }),
+            slower_by: 0.0,
         };
         spec
     }

@@ -105,6 +105,7 @@ impl SyntheticSpec {
             llc_miss_probability: 0.3,
             disturbance: None,
             frequency: Some(FrequencyDrift { amplitude: 0.005, period_s: 20.0 }),
+            slower_by: 0.0,
         };
         // No demotion there: each sample bears its share of an eviction.
         spec.costs.llc_prepare_cycles = 500.0;
@@ -212,6 +213,7 @@ fn emerald_costs(spec: &mut SyntheticSpec, random: &mut Random) {
         llc_miss_probability: 0.005,
         disturbance: Some(Disturbance { window: 8, probability: 0.5, found_at_cycles: 16.0 }),
         frequency: Some(FrequencyDrift { amplitude: 0.003, period_s: 20.0 }),
+        slower_by: 0.0,
     };
     // Measured round trips 89 to 144 ns, median 120: 93 to 151 cycles one way, median 126. The
     // route of opposed cores is nearly the same through every home (121 cycles on average), so
