@@ -3,10 +3,12 @@
 //! It binds the calling thread to the cores in turn, since a line can only be timed by the core
 //! that is to use it, and sets the thread's cores back. No process of `isochrone run` does this.
 
+use core::time::Duration;
+
 use crate::growth::{Hold, Work};
 use crate::instance::{Instance, InstanceError};
 use isochrone_alloc::PageCodes;
-use isochrone_alloc::live::{LineMeans, Slice};
+use isochrone_alloc::live::{LineMeans, Slice, Timing as _};
 use isochrone_atlas::LevelInfo;
 use isochrone_atlas::format::FormTag;
 use isochrone_os::affinity::{self, CoreSet};
@@ -54,22 +56,31 @@ impl Drop for Bound {
 }
 
 impl Instance<'_> {
-    /// Learns memory for `bytes` of records beforehand, what preference may waste included.
+    /// Learns memory for `bytes` of records beforehand, what preference may waste included, for as
+    /// long as `within` says: the share that it has learnt.
     ///
     /// # Errors
     /// [`InstanceError`] where there is no memory, or a core cannot be had or timed.
-    pub(crate) fn prepare(&self, bytes: usize) -> Result<(), InstanceError> {
+    pub(crate) fn prepare(
+        &self,
+        bytes: usize,
+        within: Option<Duration>,
+    ) -> Result<f32, InstanceError> {
         let pages = self.pages_for(bytes);
         let _bound = Bound::new();
         let mut hold = self.growth.hold();
+        let until = within.map_or(u64::MAX, |within| {
+            let within = u64::try_from(within.as_nanos()).unwrap_or(u64::MAX);
+            hold.work.machine.now_ns().saturating_add(within)
+        });
         hold.work.expects(bytes as u64);
         while self.arena.pages() < pages && self.arena.grow(Stride::Whole)?.is_some() {}
-        let Ok(pages) = u32::try_from(self.arena.pages()) else { return Ok(()) };
+        let Ok(pages) = u32::try_from(self.arena.pages()) else { return Ok(0.0) };
         #[cfg(feature = "arms")]
         if self.heap().policy().mode.is_oracle() {
-            return self.measure(&mut hold, bytes);
+            return self.measure(&mut hold, bytes, until);
         }
-        self.decode(&mut hold, pages)
+        self.decode(&mut hold, pages, until)
     }
 
     fn pages_for(&self, bytes: usize) -> usize {
@@ -78,11 +89,11 @@ impl Instance<'_> {
         with_waste(bytes, policy.waste).saturating_add(slack).div_ceil(PAGE_BYTES)
     }
 
-    /// Decodes all pages of the arena, core by core in turn.
-    fn decode(&self, hold: &mut Hold<'_>, pages: u32) -> Result<(), InstanceError> {
+    /// Decodes all pages of the arena, core by core in turn: the share of codes that were found.
+    fn decode(&self, hold: &mut Hold<'_>, pages: u32, until: u64) -> Result<f32, InstanceError> {
         self.identify(hold)?;
         let (mut idle, mut more) = (0, true);
-        while more && idle < IDLE_TURNS {
+        while more && idle < IDLE_TURNS && hold.work.machine.now_ns() < until {
             let before = hold.work.classifier.stats().confirmed;
             more = false;
             for core in self.users() {
@@ -97,7 +108,11 @@ impl Instance<'_> {
         for page in 0..pages {
             self.heap().page_ready(page, PageCodes::UNKNOWN);
         }
-        self.identify(hold)
+        let pattern = |level: &Level| self.atlas().level(*level).is_some_and(has_pattern);
+        let codes = Level::ALL.iter().filter(|level| pattern(level)).count() * self.arena.pages();
+        let found = hold.work.classifier.stats().confirmed;
+        self.identify(hold)?;
+        Ok(if codes == 0 { 1.0 } else { share(found, codes as u64) })
     }
 
     /// Finds the current bases of every core.
@@ -121,8 +136,7 @@ impl Instance<'_> {
     /// # Errors
     /// [`InstanceError`] where there is no memory, or a core cannot be had or timed.
     pub fn recognises(&self) -> Result<Option<bool>, InstanceError> {
-        let pattern = |level: LevelInfo<'_>| level.form == FormTag::Pattern;
-        if !self.atlas().level(Level::Llc).is_some_and(pattern) {
+        if !self.atlas().level(Level::Llc).is_some_and(has_pattern) {
             return Ok(None);
         }
         let _bound = Bound::new();
@@ -176,6 +190,17 @@ impl Instance<'_> {
         let known = taken.1 > 0.0 && all.1 > 0.0;
         Ok(known.then(|| Measured { taken: taken.0 / taken.1, pool: all.0 / all.1 }))
     }
+}
+
+/// Whether pages of a level have codes.
+fn has_pattern(level: LevelInfo<'_>) -> bool {
+    level.form == FormTag::Pattern
+}
+
+/// A part of a whole, 1 at most.
+#[allow(clippy::cast_precision_loss, reason = "a share")]
+pub(crate) fn share(part: u64, whole: u64) -> f32 {
+    (part as f32 / whole as f32).min(1.0)
 }
 
 #[allow(

@@ -1,13 +1,13 @@
 //! An arm of experiments: every line of a pool measured beforehand, which is what decoding is held against.
 
-use isochrone_alloc::live::LineMeans;
+use isochrone_alloc::live::{LineMeans, Timing as _};
 use isochrone_alloc::{Order, PageCodes, UnitLines, oracle_rank};
 use isochrone_os::OsError;
 use isochrone_os::affinity;
 use isochrone_os::table::Table;
 use isochrone_units::{LINES_PER_PAGE, Level};
 
-use crate::beforehand::STEP_PAGES;
+use crate::beforehand::{STEP_PAGES, share};
 use crate::growth::Hold;
 use crate::instance::{Instance, InstanceError};
 
@@ -18,18 +18,26 @@ const REPEATS: [u32; 2] = [16, 16];
 const RANKS: usize = 16;
 
 impl Instance<'_> {
-    /// Measures every line of the arena from the first two cores.
+    /// Measures every line of the arena from the first two cores, and gives those that are not measured `until`
+    /// then the last rank: the share that was measured.
     pub(crate) fn measure(
         &self,
         hold: &mut Hold<'_>,
         live_bytes: usize,
-    ) -> Result<(), InstanceError> {
+        until: u64,
+    ) -> Result<f32, InstanceError> {
         let pages = self.arena.pages();
         let shares = level_shares(live_bytes, self.heap().policy().llc_bytes);
         let mut means = LineMeans::new(self.heap().policy().seed)?;
         let mut step = Step::new()?;
+        let mut known = 0;
         for first in (0..pages).step_by(STEP_PAGES) {
             let count = STEP_PAGES.min(pages - first);
+            if hold.work.machine.now_ns() >= until {
+                self.leave(first, count);
+                continue;
+            }
+            known += count;
             for (side, core) in self.users().take(2).enumerate() {
                 affinity::pin(core)?;
                 step.measure(hold, &mut means, first, count, shares)?;
@@ -49,7 +57,17 @@ impl Instance<'_> {
                 self.heap().set_order(self.dense(core), &order);
             }
         }
-        Ok(())
+        Ok(share(known as u64, pages.max(1) as u64))
+    }
+
+    /// Pages that nobody measures: taken last.
+    fn leave(&self, first: usize, count: usize) {
+        let last = (RANKS - 1).to_le_bytes()[0];
+        let ranks = [oracle_rank(last, last); LINES_PER_PAGE];
+        for page in first..first + count {
+            let page = u32::try_from(page).unwrap_or(u32::MAX);
+            self.heap().page_measured(page, PageCodes::UNKNOWN, &ranks);
+        }
     }
 }
 

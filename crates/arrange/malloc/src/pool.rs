@@ -12,6 +12,7 @@ use core::marker::PhantomData;
 use core::num::NonZeroU32;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, Ordering};
+use core::time::Duration;
 use isochrone_alloc::{Distance, Magazines, SizeClass, Slot, Survey};
 use isochrone_units::CoreId;
 
@@ -87,12 +88,17 @@ impl<'a, T> Pool<'a, T> {
     }
 
     /// Learns the memory for at least `records` of them beforehand, as seen from the cores of the
-    /// pool, so that no later call has to. In the oracle mode this measures every line.
+    /// pool, so that no later call has to. In the oracle mode this measures every line. It takes
+    /// `within` at most, if that is given; the share that it has learnt by then.
     ///
     /// # Errors
     /// [`InstanceError`] where the memory cannot be had or timed.
-    pub fn prepare(&mut self, records: usize) -> Result<(), InstanceError> {
-        self.instance.prepare(records.saturating_mul(Self::CLASS.bytes()))
+    pub fn prepare(
+        &mut self,
+        records: usize,
+        within: Option<Duration>,
+    ) -> Result<f32, InstanceError> {
+        self.instance.prepare(records.saturating_mul(Self::CLASS.bytes()), within)
     }
 
     /// Puts a record near the core that runs this. `None` where the pool is full: it has no more

@@ -11,6 +11,7 @@ use crate::why::Why;
 use isochrone_cla::choice::RANKS_LEAST;
 use isochrone_cla::live::{Crowd, Nearness, Place, Settings, Team};
 use isochrone_cla::program::Rank;
+use isochrone_units::CoreId;
 use std::ffi::{c_int, c_void};
 use std::time::{Duration, Instant};
 
@@ -217,6 +218,10 @@ fn team(mpi: &Mpi, node: Handle, config: &Config) -> Result<Team, String> {
     }
     if me.0 != 0 {
         found = Team::join(Place { process, descriptor }, me, settings).map_err(|e| e.to_string());
+    }
+    let pretended = config.cores.as_ref().and_then(|cores| cores.get(me.index()));
+    if let (Ok(team), Some(core)) = (&mut found, pretended) {
+        team.runs_on(&[CoreId(*core)]);
     }
     found
 }

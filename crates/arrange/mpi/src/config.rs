@@ -5,6 +5,7 @@
 //! default and nothing is reported, so that preloading the library alone is enough. Where atlases lie is said by
 //! the variables that say so to every part of Isochrone.
 
+use isochrone_cla::live::{Chosen, Team};
 use isochrone_places::Places;
 use serde::{Deserialize, Serialize};
 use std::fs::OpenOptions;
@@ -17,6 +18,7 @@ pub const CONFIG_VARIABLE: &str = "ISOCHRONE_MPI";
 
 /// What a process is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Whether collectives are done in lines at all.
@@ -40,6 +42,8 @@ pub struct Config {
     pub atlas: Option<PathBuf>,
     /// Pretends that a node ends after so many ranks: for trying what is done across nodes.
     pub ranks_per_node: Option<u32>,
+    /// Pretends that the ranks of a node run on these cores, in their order: for trying what distances choose.
+    pub cores: Option<Vec<u16>>,
     /// The folder for reports.
     pub reports: Option<PathBuf>,
 }
@@ -56,6 +60,7 @@ impl Default for Config {
             alone: false,
             atlas: None,
             ranks_per_node: None,
+            cores: None,
             reports: None,
         }
     }
@@ -78,6 +83,7 @@ impl Config {
 
 /// How often something was done in lines and by the MPI.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {
     /// In lines.
     pub lines: u64,
@@ -87,8 +93,25 @@ pub struct Counts {
     pub mpi: u64,
 }
 
+/// A shape that was chosen by distances.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ChosenShape {
+    /// Ranks of the communicator that share a node.
+    pub ranks: u32,
+    /// Of which calls: `bcast`, `barrier`, ...
+    pub call: String,
+    /// Up to how many bytes.
+    pub bytes: u32,
+    /// From or to which rank of the node.
+    pub root: u32,
+    /// How they are done, in words.
+    pub way: String,
+}
+
 /// Communicators that were left to the MPI.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Refusal {
     /// Ranks of each; 0: all communicators, whatever ranks they have.
     pub ranks: u32,
@@ -100,6 +123,7 @@ pub struct Refusal {
 
 /// What a process leaves at `MPI_Finalize`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
     /// Its rank in `MPI_COMM_WORLD`; of an MPI that is not known, what its launcher says.
     pub rank: u32,
@@ -115,6 +139,9 @@ pub struct Report {
     /// Why an atlas that is there was not used; said by the same.
     #[serde(default)]
     pub atlas_refused: Option<String>,
+    /// Shapes that were chosen by distances and are not those of the rule without, a few at most.
+    #[serde(default)]
+    pub shapes: Vec<ChosenShape>,
     /// Communicators that were left to the MPI, by ranks and reason, a few at most.
     pub refusals: Vec<Refusal>,
     /// Calls by name: `bcast`, `barrier`, ...
@@ -124,6 +151,25 @@ pub struct Report {
 impl Report {
     /// Refusals that are reported at most.
     const REFUSALS_MAX: usize = 16;
+    /// The same of shapes.
+    const SHAPES_MAX: usize = 64;
+
+    /// Notes what was chosen for a team.
+    pub(crate) fn note_shapes(&mut self, team: &mut Team) {
+        let ranks = team.ranks().into();
+        let shape = |chosen: Chosen| ChosenShape {
+            ranks,
+            call: chosen.kind.name().to_owned(),
+            bytes: chosen.bytes,
+            root: chosen.root.0.into(),
+            way: chosen.options.to_string(),
+        };
+        for shape in team.chosen().into_iter().map(shape) {
+            if self.shapes.len() < Self::SHAPES_MAX && !self.shapes.contains(&shape) {
+                self.shapes.push(shape);
+            }
+        }
+    }
 
     /// Notes a communicator of `ranks` ranks that is left to the MPI.
     pub(crate) fn refuse(&mut self, ranks: u32, why: &str) {

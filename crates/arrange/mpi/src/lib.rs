@@ -27,5 +27,5 @@ mod tally;
 mod why;
 mod world;
 
-pub use config::{CONFIG_VARIABLE, Config, Counts, Refusal, Report};
+pub use config::{CONFIG_VARIABLE, ChosenShape, Config, Counts, Refusal, Report};
 pub use process::{Buffers, By, Process, What};

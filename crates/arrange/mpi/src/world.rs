@@ -386,7 +386,9 @@ impl Inner {
         let Some(slot) = self.by_handle.remove(&handle) else { return };
         self.last = (0, 0);
         match self.slots[slot].take() {
-            Some(Comm { state: State::Across(across), .. }) => {
+            Some(Comm { state: State::Inside(mut team), .. }) => self.report.note_shapes(&mut team),
+            Some(Comm { state: State::Across(mut across), .. }) => {
+                self.report.note_shapes(&mut across.team);
                 if let Some(mut leaders) = across.leaders {
                     comm::free(mpi, &mut leaders);
                 }

@@ -95,6 +95,19 @@ uint32_t isochrone_team_ranks(const isochrone_team *team);
 /* Tells all ranks that this one gives up: their calls end with ISOCHRONE_GONE. */
 int isochrone_team_stop(isochrone_team *team);
 
+/* Says that this rank runs on these cores, by their numbers. Where an atlas of this machine is known, the first call
+   of a kind has its shape chosen by the distances between the ranks' cores; without this function they are the cores
+   that the system lets the rank run on then. It counts for nothing after the first call. */
+int isochrone_team_cores(isochrone_team *team, const uint32_t *cores, size_t count);
+
+/* Puts into `words` how the team does such calls of `bytes` bytes: the tree, with each rank's children in brackets,
+   or another shape; groups of ranks that have lines of their own; chunks; acknowledgements. The words end with a zero
+   and are cut where there is no `room` for all. `collective` is a name: "barrier", "bcast", "reduce", "allreduce",
+   "scatter", "gather", "allgather". All ranks ask in the same order as they make calls: the first to ask may wait for
+   the one that chooses. */
+int isochrone_team_plan(isochrone_team *team, const char *collective, uint32_t root, size_t bytes, char *words,
+                        size_t room);
+
 /* Leaves the team and frees the handle; a null pointer is nothing. */
 void isochrone_team_free(isochrone_team *team);
 

@@ -2,9 +2,10 @@
 
 use crate::status::{Failure, Status, note, told};
 use isochrone_cla::choice::RANKS_LEAST;
-use isochrone_cla::live::{Place, Settings, Team, TeamError};
+use isochrone_cla::live::{Kind, Place, Settings, Team, TeamError};
 use isochrone_cla::program::Rank;
-use std::ffi::c_int;
+use isochrone_units::CoreId;
+use std::ffi::{CStr, c_char, c_int};
 use std::time::Duration;
 
 /// One rank of a team, `isochrone_team` in C.
@@ -269,6 +270,85 @@ pub unsafe extern "C" fn isochrone_team_ranks(team: *const IsochroneTeam) -> u32
 pub unsafe extern "C" fn isochrone_team_stop(team: *mut IsochroneTeam) -> c_int {
     let work = |team: &mut Team| {
         team.stop();
+        Ok(())
+    };
+    // SAFETY: the caller vouches for the handle.
+    unsafe { with(team, work) }
+}
+
+/// Says on which cores this rank runs.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_team_cores(
+    team: *mut IsochroneTeam,
+    cores: *const u32,
+    count: usize,
+) -> c_int {
+    let work = |team: &mut Team| {
+        if cores.is_null() || count == 0 {
+            return Err(Failure::argument("a rank runs on one core at least"));
+        }
+        // SAFETY: the caller vouches for as many numbers.
+        let numbers = unsafe { std::slice::from_raw_parts(cores, count) };
+        let core = |number: &u32| {
+            let known = u16::try_from(*number).map(CoreId);
+            known.map_err(|_| Failure::argument(format!("core {number}; numbers end at 65535")))
+        };
+        team.runs_on(&numbers.iter().map(core).collect::<Result<Vec<_>, _>>()?);
+        Ok(())
+    };
+    // SAFETY: the caller vouches for the handle.
+    unsafe { with(team, work) }
+}
+
+/// The collective of this name.
+///
+/// # Safety
+/// `name` is null or a text of C.
+unsafe fn kind(name: *const c_char) -> Result<Kind, Failure> {
+    if name.is_null() {
+        return Err(null("collective"));
+    }
+    // SAFETY: the caller vouches for it, and it is not null.
+    let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+    let known = Kind::ALL.into_iter().find(|kind| kind.name() == name);
+    known.ok_or_else(|| {
+        let names = Kind::ALL.map(Kind::name).join(", ");
+        Failure::argument(format!("no collective is called {name}; there are {names}"))
+    })
+}
+
+/// How the team does such calls, in words.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_team_plan(
+    team: *mut IsochroneTeam,
+    collective: *const c_char,
+    root: u32,
+    bytes: usize,
+    words: *mut c_char,
+    room: usize,
+) -> c_int {
+    let work = |team: &mut Team| {
+        if words.is_null() || room == 0 {
+            return Err(Failure::argument("there is no room for words"));
+        }
+        // SAFETY: the caller vouches for the name.
+        let kind = unsafe { kind(collective) }?;
+        let (root, ranks) = (rank(root)?, team.ranks());
+        if root.0 >= ranks {
+            return Err(TeamError::Rank { rank: root, ranks }.into());
+        }
+        let plan = team.plan(kind, root, bytes)?;
+        let mut text = plan.options().to_string().into_bytes();
+        text.truncate(room - 1);
+        text.push(0);
+        // SAFETY: the caller has so much room, and the text fits it.
+        unsafe { std::ptr::copy_nonoverlapping(text.as_ptr().cast(), words, text.len()) };
         Ok(())
     };
     // SAFETY: the caller vouches for the handle.

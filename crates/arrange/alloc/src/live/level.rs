@@ -10,7 +10,7 @@ use isochrone_atlas::{
 use isochrone_decode::{Form, arrangements};
 use isochrone_os::OsError;
 use isochrone_os::table::Table;
-use isochrone_units::{LINES_PER_PAGE, Level};
+use isochrone_units::{Experiment, Grade, LINES_PER_PAGE, Level};
 
 /// Bases that a program may meet beyond those of the atlas.
 const NEW_BASES: usize = 8;
@@ -50,8 +50,11 @@ pub(super) struct LevelModel {
 }
 
 impl LevelModel {
-    /// The level, if the atlas has it and pages differ by their codes there.
+    /// The level, if the atlas has it, it may be gone by, and pages differ by their codes there.
     pub(super) fn open(atlas: &Atlas<'_>, level: Level) -> Result<Option<Self>, OsError> {
+        if atlas.grade(Experiment::Block).is_some_and(|grade| grade < Grade::USABLE) {
+            return Ok(None);
+        }
         let Some(info) = atlas.level(level) else { return Ok(None) };
         let Some(first) = atlas.base(level, 0) else { return Ok(None) };
         if info.form != FormTag::Pattern {

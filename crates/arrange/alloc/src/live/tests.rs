@@ -5,6 +5,8 @@
 use super::modelled::{Modelled, atlas_of};
 use super::{Classifier, Event, LineMeans, Plan, Slice, Timing};
 use isochrone_atlas::{Atlas, Code};
+use isochrone_atlas_store::contents::Graded;
+use isochrone_atlas_store::{Experiment, Grade, decode as decode_atlas, encode};
 use isochrone_sim::synthetic::{Event as Happening, SyntheticSpec};
 use isochrone_units::{CoreId, Level, PageAddr};
 use std::collections::BTreeMap;
@@ -96,6 +98,32 @@ fn pages_are_decoded_on_both_kinds_of_machine() {
             let shares = explained(&found, &machine, &pages);
             assert!(is_good(&name, shares), "{name} {seed}: {shares:?}");
         }
+    }
+}
+
+#[test]
+fn a_map_that_is_graded_unusable_is_not_gone_by() {
+    for (grade, gone_by) in [
+        (None, true),
+        (Some(Grade::Quiet), true),
+        (Some(Grade::Disturbed), true),
+        (Some(Grade::Unusable), false),
+    ] {
+        let [_, spec] = machines(1, 512);
+        let mut machine = Modelled::new(spec);
+        let mut contents = decode_atlas(&atlas_of(&machine.memory, &ALL_CORES, false)).unwrap();
+        let graded = |grade| (Experiment::Block, Graded { grade, reason: "made up".into() });
+        contents.quality.extend(grade.map(graded));
+        let bytes = encode(&contents).unwrap();
+        let mut found = Classifier::new(Atlas::open(&bytes).unwrap(), plan(512)).unwrap();
+        let mut pages = Pages::new();
+        found.add(&machine, 512);
+        assert_eq!(decode(&mut found, &mut machine, &mut pages), Slice::Idle);
+        let unknown = (Code::UNKNOWN, Code::UNKNOWN);
+        let coded = pages.values().filter(|codes| **codes != unknown).count();
+        assert_eq!(coded, if gone_by { 512 } else { 0 }, "{grade:?}");
+        let identified = found.identify(&mut machine).unwrap().iter().any(Option::is_some);
+        assert_eq!(identified, gone_by, "{grade:?}");
     }
 }
 

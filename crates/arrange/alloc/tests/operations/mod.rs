@@ -246,7 +246,10 @@ impl Model<'_> {
         self.threads[0].0.flush(&self.heap);
         let stats = self.heap.stats();
         assert_eq!((stats.live_bytes, stats.misuses), (0, u64::from(self.done.misused)));
-        assert_eq!(stats.assigned_bytes / PAGE + u64::from(stats.ready_pages), stats.pages.into());
+        assert_eq!(
+            stats.assigned_bytes / PAGE + u64::from(stats.ready_pages),
+            u64::from(stats.pages)
+        );
         for class in SizeClass::ALL {
             self.drain(class);
         }

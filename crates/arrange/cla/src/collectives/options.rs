@@ -3,6 +3,7 @@
 
 use super::tree::Tree;
 use crate::program::Line;
+use std::fmt;
 
 /// How ranks find one another.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -23,6 +24,16 @@ pub enum Acks {
     /// All children of a parent (and group) add to one line, as in the paper. A ring has two such lines
     /// that take turns, so that a child which is ahead does not count for one that is behind.
     Counter,
+}
+
+/// In words: a tree with each rank's children in brackets, or an exchange.
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tree(tree) => write!(f, "{tree}"),
+            Self::Exchange => f.write_str("exchange"),
+        }
+    }
 }
 
 /// What can be chosen.
@@ -46,6 +57,22 @@ pub struct Options {
     pub chunk_lines: u32,
     /// Slots of a ring, a power of two. One: every call waits for the one before it to be read.
     pub ring: u32,
+}
+
+/// In words, for people: the shape, the groups that have lines of their own, chunks and acknowledgements.
+impl fmt::Display for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.shape)?;
+        if !self.groups.is_empty() {
+            let groups: Vec<String> = self.groups.iter().map(u16::to_string).collect();
+            write!(f, "; a line for each of the groups {}", groups.join(" "))?;
+        }
+        write!(f, "; chunks of {} lines", self.chunk_lines)?;
+        match self.acks {
+            Acks::PerChild => f.write_str("; acknowledged on a line each"),
+            Acks::Counter => f.write_str("; acknowledged on one line"),
+        }
+    }
 }
 
 impl Options {

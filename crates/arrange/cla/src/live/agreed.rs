@@ -40,6 +40,8 @@ pub(super) struct Agreed {
 /// What a rank remembers of it.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
+    /// Where it was told that it runs; empty: nobody did.
+    pub(super) runs_on: Vec<CoreId>,
     /// Whether it has said where it may run.
     pub(super) said: bool,
     /// At the rank that chooses: whether it has looked what is known of the ranks' cores, and that.

@@ -7,24 +7,73 @@
 
 use super::area::Area;
 use super::choose::channel_plan;
-use super::classes::class;
+use super::classes::{CLASSES, class};
 use super::error::TeamError;
 use super::kind::Kind;
 use super::team::Team;
 use super::word::Word;
-use crate::choice::{self, Entry, Known, RANKS_LEAST};
+use crate::choice::{self, Entry, Known, RANKS_LEAST, RANKS_MOST};
 use crate::collectives::{Options, Plan};
 use crate::program::{Compare, Rank};
 use isochrone_os::affinity::CoreSet;
 use isochrone_units::CoreId;
 
+/// A way that was chosen for a team's calls of one kind and size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chosen {
+    /// The collective.
+    pub kind: Kind,
+    /// Up to how many bytes; longer ones go in pieces.
+    pub bytes: u32,
+    /// From or to which rank; 0 where there is no root.
+    pub root: Rank,
+    /// How they are done.
+    pub options: Options,
+}
+
 impl Team {
+    /// Says on which cores this rank runs. Shapes are chosen by it, in place of the cores that the system lets the rank
+    /// run on when it first makes a call that has a shape to choose; after that call it counts for nothing.
+    pub fn runs_on(&mut self, cores: &[CoreId]) {
+        let mut cores = cores.to_vec();
+        cores.sort_unstable();
+        cores.dedup();
+        self.agreed().1.runs_on = cores;
+    }
+
+    /// What was chosen so far that is not the usual rule, as this rank sees it. It waits for nobody.
+    pub fn chosen(&mut self) -> Vec<Chosen> {
+        let area = std::sync::Arc::clone(self.area());
+        if area.header().agreed.chooser().is_none() {
+            return Vec::new();
+        }
+        let ranks = self.ranks();
+        // Beyond so many ranks a choice does not depend on the root.
+        let roots = |kind: Kind| if kind.rooted() && ranks <= RANKS_MOST { ranks } else { 1 };
+        let each = |kind: Kind| {
+            let roots = (0..roots(kind)).map(Rank);
+            roots.flat_map(move |root| CLASSES.map(move |bytes| (kind, root, bytes)))
+        };
+        let mut found = Vec::new();
+        for (kind, root, bytes) in Kind::ALL.into_iter().flat_map(each) {
+            let class = class(bytes as usize);
+            let code = area.header().agreed.code(kind, class, root, ranks).load();
+            let code = code.checked_sub(1).and_then(|code| u32::try_from(code).ok());
+            let entry = code.and_then(Entry::of_code).filter(|entry| *entry != Entry::USUAL);
+            let usual = channel_plan(self.choose(), kind, ranks, root, bytes as usize).ok();
+            let way = entry.zip(usual).and_then(|(entry, usual)| self.meaning(entry, &usual));
+            found.extend(way.map(|options| Chosen { kind, bytes, root, options }));
+        }
+        found
+    }
+
     /// The plan by which the team does such calls: by its own choice, where one is made. All ranks ask in the
     /// same order as they make calls, since the first to ask may wait for the one that chooses.
     ///
     /// # Errors
     /// [`TeamError`] for a root that is no rank, and when a rank has ended.
     pub fn plan(&mut self, kind: Kind, root: Rank, bytes: usize) -> Result<Plan, TeamError> {
+        self.check_root(root)?;
         let usual = channel_plan(self.choose(), kind, self.ranks(), root, bytes)?;
         let Some(chooser) = self.area().header().agreed.chooser() else { return Ok(usual) };
         if self.ranks() < RANKS_LEAST || !choice::is_chosen(usual.collective()) {
@@ -62,7 +111,7 @@ impl Team {
         if word.load() == 0 {
             self.say_cores(&area);
             if self.rank() == chooser {
-                let code = self.chosen(&area, usual)?.code();
+                let code = self.decided(&area, usual)?.code();
                 self.publish(word, u64::from(code) + 1);
             } else {
                 self.until(word, 1)?;
@@ -79,8 +128,10 @@ impl Team {
         if std::mem::replace(&mut memory.said, true) {
             return;
         }
+        let told = std::mem::take(&mut memory.runs_on);
         let agreed = &area.header().agreed;
         match CoreSet::of_this_thread() {
+            _ if !told.is_empty() => agreed.say(me, told.into_iter()),
             Ok(cores) => agreed.say(me, cores.iter()),
             // No cores are no place: the team goes by the usual rule.
             Err(_) => agreed.say(me, std::iter::empty()),
@@ -89,7 +140,7 @@ impl Team {
     }
 
     /// Chooses, at the rank that does.
-    fn chosen(&mut self, area: &Area, usual: &Plan) -> Result<Entry, TeamError> {
+    fn decided(&mut self, area: &Area, usual: &Plan) -> Result<Entry, TeamError> {
         let agreed = &area.header().agreed;
         if self.agreed().1.known.is_none() {
             let ranks = self.ranks();

@@ -56,6 +56,7 @@ mod windows;
 mod word;
 
 pub use choose::{Choose, Usual, channel_plan};
+pub use choosing::Chosen;
 pub use classes::{BYTES_MAX, CLASSES};
 pub use error::TeamError;
 pub use isochrone_os::shared::{Place, register_barriers};

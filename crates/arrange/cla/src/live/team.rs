@@ -317,16 +317,21 @@ impl Team {
     /// The number of the channel that such calls take; opens it the first time.
     #[inline]
     fn opened(&mut self, kind: Kind, root: Rank, bytes: usize) -> Result<usize, TeamError> {
+        self.check_root(root)?;
         let ranks = self.ranks();
-        if root.0 >= ranks {
-            return Err(PlanError::Root { root: root.0, ranks }.into());
-        }
         let class = class(bytes);
         let index = (kind as usize * CLASSES.len() + class) * usize::from(ranks) + root.index();
         if self.channels[index].is_none() {
             self.open(kind, root, bytes, index)?;
         }
         Ok(index)
+    }
+
+    /// Refuses a root that is no rank.
+    #[inline]
+    pub(super) fn check_root(&self, root: Rank) -> Result<(), TeamError> {
+        let ranks = self.ranks();
+        if root.0 < ranks { Ok(()) } else { Err(PlanError::Root { root: root.0, ranks }.into()) }
     }
 
     /// Whether lines have been handed out.

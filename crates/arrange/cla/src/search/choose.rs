@@ -75,7 +75,7 @@ pub struct Choice {
     pub flat: Candidate,
     /// How it was searched, in one sentence.
     pub how: String,
-    /// No tree takes less by the levels, ns; where there are levels.
+    /// No tree takes less by the levels, ns; where there are levels, and one call is what is priced.
     pub bound_ns: Option<f64>,
 }
 
@@ -266,7 +266,11 @@ impl Question<'_> {
             return (how, None);
         }
         match isolated.exact(groups, found) {
-            Ok((how, bound_ns)) => (how, bound_ns),
+            Ok((how, bound_ns)) if self.objective == Objective::Isolated => (how, bound_ns),
+            // Levels price one call: what they bound is not the time of one more.
+            Ok((how, _)) => {
+                (format!("{how} for one call; calls in a row by each tree's own graph"), None)
+            }
             Err(error) => (format!("families of trees, each by its own graph ({error})"), None),
         }
     }

@@ -16,16 +16,6 @@ const RANKS: u16 = 12;
 /// Who makes the team.
 const FOUNDER: Rank = Rank(3);
 
-impl Team {
-    /// Says that this rank may run on these cores only, though this machine has none of them.
-    fn pretend_on(&mut self, cores: &[CoreId]) {
-        let area = Arc::clone(self.area());
-        area.header().agreed.say(self.rank(), cores.iter().copied());
-        self.agreed().1.said = true;
-        self.add(&area.header().agreed.said.0);
-    }
-}
-
 fn said(cores: &[u16]) -> Option<[u32; RUNS]> {
     runs(cores.iter().copied().map(CoreId))
 }
@@ -83,7 +73,7 @@ fn shapes(team: Vec<Team>, pretend: bool) -> Vec<Vec<Shape>> {
                 let rank = me.rank();
                 if pretend {
                     // Neighbours by number are far apart.
-                    me.pretend_on(&[CoreId(rank.0 % 2 * 8 + rank.0 / 2)]);
+                    me.runs_on(&[CoreId(rank.0 % 2 * 8 + rank.0 / 2)]);
                 }
                 let mut own = Vec::new();
                 for root in [0, 7] {
@@ -100,6 +90,16 @@ fn shapes(team: Vec<Team>, pretend: bool) -> Vec<Vec<Shape>> {
                     }
                 }
                 me.barrier().expect("nobody ends");
+                let chosen = me.chosen();
+                let told = |kind, root: u16| {
+                    let same =
+                        |c: &&Chosen| (c.kind, c.root, c.bytes) == (kind, Rank(root), CLASSES[0]);
+                    chosen.iter().find(same).map(|c| c.options.shape.clone())
+                };
+                for (at, root) in [(0, 0), (3, 7)] {
+                    let chosen = told(Kind::Broadcast, root);
+                    assert!(chosen.is_none_or(|shape| shape == own[at]), "what is told is gone by");
+                }
                 found.lock().expect("no panic").push(own);
             });
         }
@@ -208,6 +208,7 @@ fn two_ranks_choose_nothing_and_wait_for_nothing() {
     }
     let plan = team[1].plan(Kind::Broadcast, Rank(0), 8).expect("a root");
     assert_eq!(plan.options().shape, Shape::Tree(Tree::flat(2, Rank(0))));
+    assert!(team[1].plan(Kind::Broadcast, Rank(2), 8).is_err(), "no rank has that number");
 }
 
 #[test]
@@ -218,7 +219,7 @@ fn what_was_chosen_stays_when_lines_are_taken_back() {
     std::thread::scope(|scope| {
         for mut me in team {
             scope.spawn(move || {
-                me.pretend_on(&[CoreId(me.rank().0)]);
+                me.runs_on(&[CoreId(me.rank().0)]);
                 let before = me.plan(Kind::Broadcast, Rank(1), 8).expect("nobody ends");
                 assert_ne!(before.options().shape, Shape::Tree(Tree::regular(RANKS, Rank(1), 4)));
                 for round in 0..3_u64 {

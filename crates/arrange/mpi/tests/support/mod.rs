@@ -1,0 +1,144 @@
+//! Programs that are built with the MPIs that are installed, run under the library, and what they report.
+
+#![allow(clippy::print_stderr, reason = "a test says why it was skipped")]
+#![allow(dead_code, reason = "each binary of tests takes a part")]
+
+use isochrone_mpi::{CONFIG_VARIABLE, Config, Report};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// The MPIs of Debian, which lie beside each other by these suffixes.
+const MPIS: [&str; 2] = ["openmpi", "mpich"];
+
+/// Whether `program` can be started at all. With `CI=true` what is missing is a failure.
+pub(crate) fn there(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").output().is_ok();
+    if !found {
+        assert!(std::env::var_os("CI").is_none(), "{program} is not installed");
+        eprintln!(
+            "skipped: {program} is not installed (openmpi-bin libopenmpi-dev mpich libmpich-dev)"
+        );
+    }
+    found
+}
+
+/// The library that was built with this test.
+pub(crate) fn library() -> PathBuf {
+    let test = std::env::current_exe().expect("a test is a program");
+    let path = test.with_file_name("libisochrone_mpi.so");
+    assert!(path.exists(), "{} was not built", path.display());
+    path
+}
+
+/// One program, built with one MPI.
+pub(crate) struct Program {
+    pub(crate) mpi: &'static str,
+    pub(crate) folder: TempDir,
+    path: PathBuf,
+}
+
+impl Program {
+    /// Builds `source` with each MPI that is installed.
+    pub(crate) fn each(source: &str) -> Vec<Self> {
+        let compiler = if Path::new(source).extension().is_some_and(|e| e == "f90") {
+            "mpif90"
+        } else {
+            "mpicc"
+        };
+        let built = |mpi: &'static str| Self::build(mpi, &format!("{compiler}.{mpi}"), source);
+        MPIS.into_iter().filter_map(built).collect()
+    }
+
+    fn build(mpi: &'static str, compiler: &str, source: &str) -> Option<Self> {
+        if !there(compiler) || !there(&format!("mpirun.{mpi}")) {
+            return None;
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("program");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
+        let built = Command::new(compiler)
+            .arg("-O1")
+            .arg("-o")
+            .arg(&path)
+            .arg(&source)
+            .current_dir(folder.path())
+            .output()
+            .expect("it was there");
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        Some(Self { mpi, folder, path })
+    }
+
+    /// More ranks than cores, for an MPI that bears it: MPICH's ranks never give a core away.
+    pub(crate) fn crowds<T>(&self, mpich: &'static [T], openmpi: &'static [T]) -> &'static [T] {
+        if self.mpi == "mpich" { mpich } else { openmpi }
+    }
+
+    /// Runs it under the library.
+    pub(crate) fn run(&self, ranks: u32, config: Config, arguments: &[&str]) -> Output {
+        let reports = self.folder.path().join("reports");
+        let _older = std::fs::remove_dir_all(&reports);
+        std::fs::create_dir(&reports).expect("a folder");
+        let config = Config { reports: Some(reports), ..config };
+        let path = self.folder.path().join("config");
+        std::fs::write(&path, serde_json::to_string(&config).expect("plain")).expect("room");
+        self.started(ranks, &[], arguments)
+            .env("LD_PRELOAD", library())
+            .env(CONFIG_VARIABLE, path)
+            .output()
+            .expect("timeout is part of every system")
+    }
+
+    /// The launcher's command, with words in front of the program.
+    pub(crate) fn started(&self, ranks: u32, before: &[&str], arguments: &[&str]) -> Command {
+        let mut command = Command::new("timeout");
+        command.args(["60", &format!("mpirun.{}", self.mpi)]);
+        if self.mpi == "openmpi" {
+            command.args(["--oversubscribe", "--mca", "orte_enable_recovery", "1"]);
+            command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        }
+        command.args(["-n", &ranks.to_string()]).args(before).arg(&self.path).args(arguments);
+        command
+    }
+
+    /// Runs it, and sees that all ranks reached their end; returns what they reported.
+    pub(crate) fn done(&self, ranks: u32, config: Config) -> Vec<Report> {
+        self.done_with(ranks, config, &[])
+    }
+
+    pub(crate) fn done_with(&self, ranks: u32, config: Config, arguments: &[&str]) -> Vec<Report> {
+        let output = self.run(ranks, config, arguments);
+        self.ended(ranks, &output)
+    }
+
+    /// Sees that all ranks reached their end; returns what they reported.
+    pub(crate) fn ended(&self, ranks: u32, output: &Output) -> Vec<Report> {
+        let said = String::from_utf8_lossy(&output.stdout);
+        let complained = String::from_utf8_lossy(&output.stderr);
+        let done = said.lines().filter(|line| line.trim_start().starts_with("done")).count();
+        assert!(
+            output.status.success() && done == ranks as usize,
+            "{} with {ranks} ranks: {said}{complained}",
+            self.mpi
+        );
+        let reports = left(&self.folder.path().join("reports"));
+        assert_eq!(reports.len(), ranks as usize, "every rank leaves one");
+        reports
+    }
+}
+
+/// The reports in a folder, by rank.
+pub(crate) fn left(folder: &Path) -> Vec<Report> {
+    let mut reports = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let text = std::fs::read_to_string(entry.expect("an entry").path()).expect("a file");
+        reports.push(serde_json::from_str::<Report>(&text).expect("a report"));
+    }
+    reports.sort_by_key(|report| report.rank);
+    reports
+}
+
+/// Every communicator after a few calls, however long it lives.
+pub(crate) fn at_once() -> Config {
+    Config { calls_before: 4, costs_before: 0, ..Config::default() }
+}
