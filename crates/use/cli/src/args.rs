@@ -3,6 +3,7 @@
 mod cla;
 mod laboratory;
 mod predict;
+mod query;
 mod run;
 mod shown;
 
@@ -10,17 +11,24 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand};
 use isochrone_atlas_store::Experiment;
 
-pub(crate) use cla::ClaArgs;
-pub(crate) use isochrone_console::args::{ColourChoice, parse_bytes, parse_cores, parse_time};
+pub(crate) use cla::{ClaArgs, TreeAsked};
+pub(crate) use isochrone_console::args::{ColourChoice, JsonArg, REPORT};
+use isochrone_console::args::{
+    CoreList, HtmlArg, ManArgs, STDOUT, behind_equals, parse_core_list, parse_some_bytes,
+    parse_time,
+};
+use isochrone_console::codes::HELP;
 use isochrone_console::partner::BUILD;
 use isochrone_console::run::usage::UsageArgs;
 pub(crate) use laboratory::LaboratoryCommand;
 pub(crate) use predict::{
     AcksName, ObjectiveName, PredictArgs, StartName, Term, TermAsked, TermName,
 };
+pub(crate) use query::Query;
+use query::parse_query;
 pub(crate) use run::RunArgs;
 
 use crate::tier::TierCommand;
@@ -32,9 +40,7 @@ use crate::tier::TierCommand;
     name = "isochrone",
     version = BUILD,
     about,
-    after_help = "Start with `isochrone map`. Every command has examples in its own --help.\n\
-                  Exit codes: 0 done, 1 failed, 2 wrong usage, 3 interrupted (what was measured is kept),\n\
-                  126 and 127 where the laboratory, isochrone-lab, is of other sources or not there."
+    after_help = format!("Start with `isochrone map`. Every command has examples in its own --help.\n{HELP}")
 )]
 pub(crate) struct Cli {
     /// What to do.
@@ -55,25 +61,28 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  \
         isochrone map                          full map, about 40 s on two cores\n  \
         isochrone map --quick                  under 10 s\n  \
-        isochrone map --json map.json          figures for programs beside the atlas\n  \
+        isochrone map --budget 2m              in two minutes, whatever that leaves out\n  \
+        isochrone map --json=map.json          figures for programs beside the atlas\n  \
         isochrone map --awake                  keep virtual CPUs from being moved\n  \
         isochrone map --evict --seed 7         without cldemote; another random order")]
     Map(MapArgs),
     /// Show an atlas: summary in the terminal, or the HTML report again.
     #[command(after_help = "Examples:\n  \
         isochrone show isochrone.atlas\n  \
-        isochrone show isochrone.atlas --html report.html\n  \
+        isochrone show isochrone.atlas --html=report.html\n  \
+        isochrone show --json isochrone.atlas\n  \
         isochrone show isochrone.atlas --query 0:0x1a2b3c40   latency of a physical address from core 0")]
     Show(ShowArgs),
     /// Compare two atlases: what moved, beyond the intervals.
-    #[command(after_help = "Example:\n  isochrone diff monday.atlas tuesday.atlas\n\n\
-        Exit code 0 whether or not they differ; --check makes it 1 where they do.")]
+    #[command(after_help = "Examples:\n  isochrone diff monday.atlas tuesday.atlas\n  \
+        isochrone diff monday.atlas tuesday.atlas --check --json=moved.json\n\n\
+        Exit code 0 whether or not they differ; --check makes it 4 where they do.")]
     Diff(DiffArgs),
     /// Write an atlas in another form.
     #[command(after_help = "Examples:\n  \
-        isochrone export isochrone.atlas --json -\n  \
-        isochrone export isochrone.atlas --csv cells.csv\n  \
-        isochrone export isochrone.atlas --hwloc-xml topo.xml && lstopo -i topo.xml")]
+        isochrone export isochrone.atlas --json\n  \
+        isochrone export isochrone.atlas --csv=cells.csv\n  \
+        isochrone export isochrone.atlas --hwloc-xml=topo.xml && lstopo -i topo.xml")]
     Export(ExportArgs),
     /// Print a machine: this one, one of the papers', or one from a file.
     #[command(after_help = "Examples:\n  isochrone machine\n  isochrone machine --list\n  \
@@ -109,41 +118,41 @@ pub(crate) enum Command {
         /// Which shell.
         shell: clap_complete::Shell,
     },
-    /// Print the manual page (roff).
-    #[command(after_help = "Example:\n  isochrone man > /usr/share/man/man1/isochrone.1")]
-    Man,
+    /// Print the manual page (roff), or write the pages of all commands.
+    #[command(after_help = "Examples:\n  isochrone man > isochrone.1\n  \
+        isochrone man --out /usr/share/man/man1")]
+    Man(ManArgs),
 }
 
-/// What `map` takes.
+/// What `map` takes. The report is written in any case.
 #[derive(Clone, Debug, Args)]
+#[command(mut_arg("html", |arg| arg.default_value(REPORT)))]
 pub(crate) struct MapArgs {
     /// Where the atlas goes. One that has more (experiments, cores, or a run that was not interrupted) stays, and
     /// the new one is called FILE.partial; one of another machine stays too, and the new one is called by its own
-    /// machine's number.
+    /// machine's number. FILE.partial is also where the experiments that are over are kept until the end.
     #[arg(short, long, value_name = "FILE", default_value = "isochrone.atlas")]
     pub(crate) out: PathBuf,
     /// Replace whatever atlas is there.
     #[arg(long)]
     pub(crate) force: bool,
-    /// Where the HTML report goes.
-    #[arg(long, default_value = "isochrone.html")]
-    pub(crate) html: PathBuf,
-    /// Figures as JSON, `-` for standard output.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) html: HtmlArg,
+    #[command(flatten)]
+    pub(crate) json: JsonArg,
     /// Less of everything: under 10 s, whatever else the machine does.
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Time for all experiments, e.g. 60s, 5m: each has its share, and what did not fit is named [default: 9s with
-    /// --quick, else as long as it takes].
+    /// Time for all of it, e.g. 60s, 5m: each experiment has its share, and what did not fit is named [default: 10s
+    /// with --quick, else as long as it takes].
     #[arg(long, value_parser = parse_time, value_name = "TIME")]
     pub(crate) budget: Option<Duration>,
-    /// Memory whose pages are decoded, e.g. 256M, 2G [default: 1G, or 64M with --quick; at most a
-    /// quarter of the machine's].
-    #[arg(long, value_parser = parse_bytes)]
+    /// Memory whose pages are decoded, e.g. 256M, 1.5G [default: 1G, or 64M with --quick; at least 4M, at most
+    /// a quarter of the machine's].
+    #[arg(long, value_parser = parse_some_bytes, value_name = "BYTES")]
     pub(crate) memory: Option<u64>,
-    /// Buffer of the region latency chase [default: 100M].
-    #[arg(long, value_parser = parse_bytes, default_value = "100M")]
+    /// Buffer of the region latency chase.
+    #[arg(long, value_parser = parse_some_bytes, value_name = "BYTES", default_value = "100M")]
     pub(crate) buffer: u64,
     /// Put lines into the LLC by eviction even where the CPU has cldemote.
     #[arg(long)]
@@ -154,12 +163,15 @@ pub(crate) struct MapArgs {
     /// Keep the CPUs busy at idle priority while measuring, so that a host moves them less.
     #[arg(long)]
     pub(crate) awake: bool,
+    /// Refuse where another map of this machine is under way, instead of waiting for its end.
+    #[arg(long)]
+    pub(crate) no_wait: bool,
     /// Only these experiments.
     #[arg(long, value_parser = experiments(), value_delimiter = ',', value_name = "NAMES")]
     pub(crate) only: Vec<Experiment>,
     /// Only these cores, e.g. 0,2-5 [default: all that this process may use].
-    #[arg(long, value_name = "LIST")]
-    pub(crate) cores: Option<String>,
+    #[arg(long, value_name = "LIST", value_parser = parse_core_list)]
+    pub(crate) cores: Option<CoreList>,
     /// Seed of every random order [default: from the clock; it is recorded].
     #[arg(long)]
     pub(crate) seed: Option<u64>,
@@ -177,65 +189,64 @@ fn experiments() -> impl TypedValueParser<Value = Experiment> {
 
 /// What `show` takes.
 #[derive(Debug, Args)]
+#[command(mut_arg("json", behind_equals))]
 pub(crate) struct ShowArgs {
     /// The atlas.
     #[arg(default_value = "isochrone.atlas")]
     pub(crate) atlas: PathBuf,
-    /// Write the HTML report here.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
-    /// The figures of `map --json`, as far as an atlas holds them.
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) html: HtmlArg,
+    #[command(flatten)]
+    pub(crate) json: JsonArg,
     /// Latency of one physical address from one core, e.g. 0:0x1a2b3c40.
-    #[arg(long, value_name = "CORE:ADDRESS")]
-    pub(crate) query: Option<String>,
+    #[arg(long, value_name = "CORE:ADDRESS", value_parser = parse_query, conflicts_with = "html")]
+    pub(crate) query: Option<Query>,
 }
 
 /// What `diff` takes.
 #[derive(Debug, Args)]
+#[command(mut_arg("json", behind_equals))]
 pub(crate) struct DiffArgs {
     /// The older atlas.
     pub(crate) a: PathBuf,
     /// The newer atlas.
     pub(crate) b: PathBuf,
-    /// As JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Exit with 1 if they differ.
+    #[command(flatten)]
+    pub(crate) json: JsonArg,
+    /// Exit with 4 if they differ.
     #[arg(long)]
     pub(crate) check: bool,
 }
 
 /// What `export` takes.
 #[derive(Debug, Args)]
-#[group(required = true, multiple = true)]
+#[group(skip)]
+#[command(group = ArgGroup::new("forms").args(["json", "csv", "hwloc_xml"]).required(true).multiple(true))]
 pub(crate) struct ExportArgs {
     /// The atlas.
-    #[arg(default_value = "isochrone.atlas", group = "source")]
+    #[arg(default_value = "isochrone.atlas")]
     pub(crate) atlas: PathBuf,
-    /// Everything but the page codes as JSON; `-` for standard output.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    /// One row a cell; `-` for standard output.
-    #[arg(long, value_name = "FILE")]
+    #[command(flatten)]
+    pub(crate) json: JsonArg,
+    /// One row a cell: --csv=FILE, or --csv alone for standard output.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = STDOUT)]
     pub(crate) csv: Option<PathBuf>,
-    /// hwloc 2 topology with our distances; `-` for standard output.
-    #[arg(long, value_name = "FILE")]
+    /// hwloc 2 topology with our distances: --hwloc-xml=FILE, or --hwloc-xml alone for standard output.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = STDOUT)]
     pub(crate) hwloc_xml: Option<PathBuf>,
 }
 
 /// What `machine` takes.
 #[derive(Debug, Args)]
+#[command(mut_arg("json", behind_equals))]
 pub(crate) struct MachineArgs {
     /// A bundled machine's name or a TOML file; this machine if left out.
     pub(crate) name: Option<String>,
     /// List the bundled machines.
     #[arg(long)]
     pub(crate) list: bool,
-    /// As JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) json: JsonArg,
 }
 
 #[cfg(test)]

@@ -4,16 +4,20 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use isochrone_atlas_store::{diff, load};
+use isochrone_report::json::{self, Format};
 
 use crate::args::DiffArgs;
+use crate::codes;
 use crate::output::Terminal;
+use crate::written::{Place, on_stdout, write_to};
 
 /// Runs the command.
 pub(crate) fn run(args: &DiffArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let [json] = Place::open_all([args.json.asked()])?;
     let found = diff(&load(&args.a)?, &load(&args.b)?);
-    if args.json {
-        terminal.print(&serde_json::to_string_pretty(&found)?)?;
-    } else {
+    let alone = on_stdout(std::slice::from_ref(&json));
+    write_to(json, terminal, || Ok(json::pretty(Format::Diff, &found)?))?;
+    if !alone {
         if found.is_empty() {
             terminal.print("nothing differs beyond what measuring again would show")?;
         }
@@ -21,6 +25,5 @@ pub(crate) fn run(args: &DiffArgs, terminal: &Terminal) -> Result<ExitCode> {
             terminal.print(&line)?;
         }
     }
-    let differs = args.check && !found.is_empty();
-    Ok(if differs { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(codes::checked(args.check && !found.is_empty()))
 }

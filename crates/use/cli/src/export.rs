@@ -4,23 +4,26 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use isochrone_atlas_store::{export, load};
+use isochrone_report::json::{self, Format};
 
 use crate::args::ExportArgs;
-use crate::output::{Terminal, write_file};
+use crate::output::Terminal;
+use crate::written::{Place, asked, write_to};
 
 /// Runs the command.
 pub(crate) fn run(args: &ExportArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let [json, csv, hwloc] = Place::open_all([
+        args.json.asked(),
+        asked("--csv", args.csv.as_ref()),
+        asked("--hwloc-xml", args.hwloc_xml.as_ref()),
+    ])?;
     let contents = load(&args.atlas)?;
-    if let Some(path) = &args.json {
-        write_file(path, &serde_json::to_string_pretty(&contents)?, terminal)?;
-    }
-    if let Some(path) = &args.csv {
+    write_to(json, terminal, || Ok(json::pretty(Format::Atlas, &contents)?))?;
+    write_to(csv, terminal, || {
         let mut text = Vec::new();
         export::csv(&contents, &mut text)?;
-        write_file(path, &String::from_utf8_lossy(&text), terminal)?;
-    }
-    if let Some(path) = &args.hwloc_xml {
-        write_file(path, &export::hwloc_xml(&contents)?, terminal)?;
-    }
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    })?;
+    write_to(hwloc, terminal, || Ok(export::hwloc_xml(&contents)?))?;
     Ok(ExitCode::SUCCESS)
 }

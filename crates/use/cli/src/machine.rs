@@ -1,20 +1,34 @@
 //! `isochrone machine`: this machine, or one from text, with every caveat.
 
+mod caches;
+
 use std::process::ExitCode;
 
 use anyhow::Result;
 use isochrone_host::{SysRoot, bundled_machines, find_machine, machine_state, this_machine};
 use isochrone_machine::{Machine, spans};
+use isochrone_report::json::{self, Format};
 use isochrone_report::{fmt, table::Table};
 
 use crate::args::MachineArgs;
 use crate::output::Terminal;
+use crate::written::{Place, on_stdout, write_to};
 
 /// Runs the command.
 pub(crate) fn run(args: &MachineArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let [json] = Place::open_all([args.json.asked()])?;
+    let alone = on_stdout(std::slice::from_ref(&json));
     if args.list {
+        let machines = bundled_machines()?;
+        // Each says what it is, since no list can.
+        let stamped: Vec<_> =
+            machines.iter().map(|machine| json::stamped(Format::Machine, machine)).collect();
+        write_to(json, terminal, || Ok(serde_json::to_string_pretty(&stamped)?))?;
+        if alone {
+            return Ok(ExitCode::SUCCESS);
+        }
         let mut table = Table::new(["name", "machine", "cores", "regions"]);
-        for machine in bundled_machines()? {
+        for machine in &machines {
             table.row([
                 machine.name.clone().into(),
                 machine.title.clone().into(),
@@ -22,15 +36,15 @@ pub(crate) fn run(args: &MachineArgs, terminal: &Terminal) -> Result<ExitCode> {
                 machine.regions.len().to_string().into(),
             ]);
         }
-        terminal.print(&table.to_terminal(u16::try_from(terminal.width).unwrap_or(80)))?;
+        terminal.print(&table.to_terminal(terminal.columns()))?;
         return Ok(ExitCode::SUCCESS);
     }
     let machine = match &args.name {
         Some(name) => find_machine(name)?,
         None => this_machine(&SysRoot::live())?,
     };
-    if args.json {
-        terminal.print(&serde_json::to_string_pretty(&machine)?)?;
+    write_to(json, terminal, || Ok(json::pretty(Format::Machine, &machine)?))?;
+    if alone {
         return Ok(ExitCode::SUCCESS);
     }
     terminal.print(&described(&machine, terminal))?;
@@ -48,10 +62,7 @@ fn described(machine: &Machine, terminal: &Terminal) -> String {
         let bytes = region.bytes.map_or_else(|| "size unknown".into(), fmt::bytes);
         lines.push(format!("region {} {bytes}, cores {}", region.id, spans(&region.cores)));
     }
-    for cache in &machine.caches {
-        let size = cache.bytes.map_or_else(|| "size unknown".into(), fmt::bytes);
-        lines.push(format!("L{} {size} for cores {}", cache.level, spans(&cache.shared_by)));
-    }
+    lines.extend(caches::rows(machine, terminal.width));
     if !machine.costs.is_empty() {
         let mut table = Table::new(["cost", "value", "unit", "what"]);
         for cost in &machine.costs {
@@ -63,7 +74,7 @@ fn described(machine: &Machine, terminal: &Terminal) -> String {
                 cost.what.clone().into(),
             ]);
         }
-        lines.push(table.to_terminal(u16::try_from(terminal.width).unwrap_or(80)));
+        lines.push(table.to_terminal(terminal.columns()));
     }
     lines.extend(machine.caveats().into_iter().map(|c| format!("caveat: {c}")));
     lines.join("\n")

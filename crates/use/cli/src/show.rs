@@ -2,66 +2,108 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use isochrone_atlas_store::{MappedAtlas, load};
 use isochrone_report::fmt;
-use isochrone_units::{CoreId, Level, LineAddr};
+use isochrone_report::json::{self, Format};
+use isochrone_units::{LINE_BYTES, Level, LineAddr};
 use isochrone_view as view;
+use serde::Serialize;
 
-use crate::args::ShowArgs;
+use crate::args::{Query, ShowArgs};
 use crate::map::{QueryFigures, figures};
-use crate::output::{Terminal, write_file};
+use crate::output::Terminal;
+use crate::written::{Place, on_stdout, write_to};
 
 /// Runs the command.
 pub(crate) fn run(args: &ShowArgs, terminal: &Terminal) -> Result<ExitCode> {
-    if let Some(query) = &args.query {
-        terminal.print(&answer(args, query)?)?;
+    let places = Place::open_all([args.html.asked(), args.json.asked()])?;
+    let alone = on_stdout(&places);
+    let [html, json] = places;
+    if let Some(query) = args.query {
+        let answer = answer(args, query)?;
+        write_to(json, terminal, || Ok(json::pretty(Format::Line, &answer.figures())?))?;
+        if !alone {
+            terminal.print(&answer.text())?;
+        }
         return Ok(ExitCode::SUCCESS);
     }
     let contents = load(&args.atlas)?;
     let bytes = std::fs::metadata(&args.atlas)?.len();
-    if let Some(html) = &args.html {
-        write_file(html, &view::page(&contents, None).render(), terminal)?;
-    }
-    if args.json {
+    write_to(html, terminal, || Ok(view::page(&contents, None).render()))?;
+    write_to(json, terminal, || {
         let figures = figures(&contents, bytes, QueryFigures::of_atlas(&contents)?);
-        terminal.print(&serde_json::to_string_pretty(&figures)?)?;
-    } else {
+        Ok(json::pretty(Format::Map, &figures)?)
+    })?;
+    if !alone {
         terminal.print(&view::summary(&contents, terminal.colour, terminal.width))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// `CORE:ADDRESS` answered from the mapped file, as a program would.
-fn answer(args: &ShowArgs, query: &str) -> Result<String> {
-    let (core, address) = query
-        .split_once(':')
-        .with_context(|| format!("`{query}` is not CORE:ADDRESS, such as 0:0x1a2b3c40"))?;
-    let core = core.parse().with_context(|| format!("`{core}` is not a core number"))?;
-    let digits = address.trim_start_matches("0x");
-    let address = u64::from_str_radix(digits, 16)
-        .with_context(|| format!("`{address}` is not a hexadecimal physical address"))?;
+/// The latency of a line from a core, as far as an atlas has it.
+struct Answer {
+    query: Query,
+    /// Levels with ns.
+    levels: Vec<(Level, f64)>,
+}
+
+/// What `--query` writes. Fields are added, never renamed.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct LineFigures {
+    core: u16,
+    /// The address of the line's first byte, hexadecimal.
+    line: String,
+    /// As this core sees it; none where the atlas does not know.
+    llc_ns: Option<f64>,
+    dram_ns: Option<f64>,
+}
+
+/// A query answered from the mapped file, as a program would.
+fn answer(args: &ShowArgs, query: Query) -> Result<Answer> {
     let mapped = MappedAtlas::open(&args.atlas)?;
     let atlas = mapped.atlas().map_err(|e| anyhow::anyhow!("{e}"))?;
     let contents = load(&args.atlas)?;
-    let line = LineAddr(address / 64);
-    let mut text = String::new();
-    for level in Level::ALL {
-        if let Some(cycles) = atlas.latency(CoreId(core), level, line) {
-            let ns = contents.clock.ns(f64::from(cycles));
-            text.push_str(&format!(
-                "core {core}, line {:#x}, {level}: {}\n",
-                line.0 * 64,
-                fmt::ns(ns)
-            ));
-        }
-    }
-    if text.is_empty() {
+    let line = LineAddr(query.address / LINE_BYTES as u64);
+    let of = |level: Level| {
+        let cycles = atlas.latency(query.core, level, line)?;
+        Some((level, contents.clock.ns(f64::from(cycles))))
+    };
+    let levels: Vec<(Level, f64)> = Level::ALL.into_iter().filter_map(of).collect();
+    if levels.is_empty() {
         bail!(
-            "this atlas knows nothing of core {core} and {address:#x}: it holds {} pages of 4 KiB, keyed by {}",
+            "this atlas knows nothing of core {} and {:#x}: it holds {} pages of 4 KiB, keyed by {}",
+            query.core.0,
+            query.address,
             contents.pages.len() * 512,
             contents.pages_keyed_by
         );
     }
-    Ok(text)
+    Ok(Answer { query, levels })
+}
+
+impl Answer {
+    /// The address of the line's first byte.
+    fn line(&self) -> u64 {
+        self.query.address / LINE_BYTES as u64 * LINE_BYTES as u64
+    }
+
+    fn text(&self) -> String {
+        let (core, line) = (self.query.core.0, self.line());
+        let of = |(level, ns): &(Level, f64)| {
+            format!("core {core}, line {line:#x}, {level}: {}\n", fmt::ns(*ns))
+        };
+        self.levels.iter().map(of).collect()
+    }
+
+    fn figures(&self) -> LineFigures {
+        let ns = |of| self.levels.iter().find(|(level, _)| *level == of).map(|(_, ns)| *ns);
+        LineFigures {
+            core: self.query.core.0,
+            line: format!("{:#x}", self.line()),
+            llc_ns: ns(Level::Llc),
+            dram_ns: ns(Level::Dram),
+        }
+    }
 }

@@ -6,42 +6,72 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use isochrone_report::json::{self, Format};
 use isochrone_tier::live::{Check, Mode, check};
-use serde_json::{Value, json};
+use serde::Serialize;
 
+use crate::args::JsonArg;
+use crate::codes;
 use crate::output::Terminal;
+use crate::written::{Place, on_stdout, write_to};
 
 /// What `isochrone tier` does.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum TierCommand {
     /// What this kernel lacks, what that costs, and the way to mend it.
     #[command(after_help = "Examples:\n  isochrone tier check\n  isochrone tier check --json\n\n\
-                            Exit code 0 where an area can be had, 1 where it cannot.")]
+                            Exit code 0 where an area can be had, 4 where it cannot.")]
     Check(CheckArgs),
 }
 
 /// What `isochrone tier check` takes.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// As JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArg,
 }
 
 /// Runs the command.
 pub(crate) fn run(command: &TierCommand, terminal: &Terminal) -> Result<ExitCode> {
     let TierCommand::Check(args) = command;
+    let [json] = Place::open_all([args.json.asked()])?;
+    let alone = on_stdout(std::slice::from_ref(&json));
     let found = check(Path::new("/sys"));
-    let text = if args.json { serde_json::to_string_pretty(&value(&found))? } else { text(&found) };
-    terminal.print(&text)?;
-    Ok(if found.mode.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    write_to(json, terminal, || Ok(json::pretty(Format::TierCheck, &figures(&found))?))?;
+    if !alone {
+        terminal.print(&text(&found))?;
+    }
+    Ok(codes::checked(found.mode.is_none()))
 }
 
-fn value(found: &Check) -> Value {
-    let missing = found.missing.iter().map(
-        |missing| json!({ "what": missing.what, "costs": missing.costs, "mend": missing.mend }),
-    );
-    json!({ "mode": found.mode.map(Mode::as_str), "missing": missing.collect::<Vec<_>>() })
+/// What `--json` prints. Fields are added, never renamed.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Figures {
+    /// How faults are resolved: `signal` or `blocking`; none where no area can be had.
+    mode: Option<&'static str>,
+    /// What the kernel lacks.
+    missing: Vec<Lack>,
+}
+
+/// One thing that the kernel lacks.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Lack {
+    what: String,
+    /// What that costs.
+    costs: &'static str,
+    /// The way to mend it.
+    mend: &'static str,
+}
+
+fn figures(found: &Check) -> Figures {
+    let missing = found.missing.iter().map(|missing| Lack {
+        what: missing.what.clone(),
+        costs: missing.costs,
+        mend: missing.mend,
+    });
+    Figures { mode: found.mode.map(Mode::as_str), missing: missing.collect() }
 }
 
 fn text(found: &Check) -> String {
@@ -74,9 +104,9 @@ mod tests {
         for words in ["another thread", "a thing", "costs: time", "mend:  a newer kernel"] {
             assert!(text(&found).contains(words), "{words}");
         }
-        assert_eq!(value(&found)["mode"], "blocking");
-        assert_eq!(value(&found)["missing"][0]["mend"], "a newer kernel");
+        let written = figures(&found);
+        assert_eq!((written.mode, written.missing[0].mend), (Some("blocking"), "a newer kernel"));
         let none = Check { mode: None, ..found };
-        assert!(text(&none).starts_with("No area") && value(&none)["mode"].is_null());
+        assert!(text(&none).starts_with("No area") && figures(&none).mode.is_none());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use isochrone_atlas::Atlas;
 use isochrone_atlas_store::contents::{Contents, CostTerm};
 use isochrone_atlas_store::{encode, matrix_classes};
@@ -10,7 +10,7 @@ use isochrone_cla::costs::{of_distances, of_machine};
 use isochrone_machine::{LineCosts, Machine};
 use isochrone_units::CoreId;
 
-use crate::output::Terminal;
+use crate::output::{Terminal, WrongUsage};
 use crate::run::atlas;
 
 /// A cost table with where it comes from.
@@ -39,7 +39,8 @@ pub fn of(
     match machine {
         Some(name) => described(&isochrone_host::find_machine(name)?, siblings),
         None if siblings => {
-            bail!("--smt assumed needs --machine: an atlas has measured its hardware threads")
+            let why = "--smt assumed needs --machine: an atlas has measured its hardware threads";
+            Err(WrongUsage::error(why.to_owned()))
         }
         None => measured(&atlas::needed(named, terminal)?.contents),
     }
@@ -65,7 +66,6 @@ const LOCAL_CYCLES: f64 = 5.0;
 /// is given the same atlas chooses by the same costs.
 pub fn measured(contents: &Contents) -> Result<Table> {
     let cores = cores(contents)?;
-    memory_ns(contents).context("the atlas has no DRAM latency")?;
     // An atlas of an older version has no groups and no fits beside its description, and has them when it is written
     // anew.
     let bytes = encode(contents).context("the atlas cannot be read as one of this version")?;
@@ -118,10 +118,4 @@ pub fn remote_readers(atlas: &Contents) -> Result<[usize; 3], String> {
         }
     }
     Err("needs a core that is farther away than another; all cores here are equally far".to_owned())
-}
-
-fn memory_ns(atlas: &Contents) -> Option<f64> {
-    let dram = atlas.levels.iter().find(|level| level.level == "dram")?;
-    let means: Vec<f64> = dram.quality.iter().filter_map(|q| q.mean_ns).collect();
-    isochrone_stats::mean(&means)
 }

@@ -1,17 +1,18 @@
-//! Where text goes: the terminal with or without colours, and files that are whole or not there.
+//! Where words go: the terminal with or without colours; and what the environment says.
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal, Write};
+use std::fs::File;
+use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
-use isochrone_atlas_store::save_text;
+use anyhow::{Context, Result, ensure};
 use isochrone_report::term::Colour;
 
 use crate::args::ColourChoice;
+pub use crate::wrong::WrongUsage;
 
-/// Columns when the terminal does not say.
-const DEFAULT_WIDTH: usize = 80;
+/// Columns where nobody says.
+const DEFAULT_WIDTH: u16 = 80;
 
 /// What is known of the terminal.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +24,8 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Looks at standard output and the environment (`NO_COLOR`, `COLORTERM`, `COLUMNS`).
+    /// Looks at standard output, and at the environment (`NO_COLOR`, `COLORTERM`, and `COLUMNS` where standard
+    /// output is no terminal).
     pub fn detect(choice: ColourChoice) -> Self {
         let env = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
         let wanted = match choice {
@@ -37,8 +39,15 @@ impl Terminal {
             (true, true) => Colour::TrueColour,
             (true, false) => Colour::Ansi256,
         };
-        let columns = env("COLUMNS").and_then(|v| v.to_str().and_then(|v| v.parse().ok()));
-        Self { colour, width: columns.unwrap_or(DEFAULT_WIDTH).clamp(40, 200) }
+        let own = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0);
+        let told = || env("COLUMNS").and_then(|v| v.to_str().and_then(|v| v.parse().ok()));
+        let width = own.filter(|width| *width > 0).or_else(told).unwrap_or(DEFAULT_WIDTH);
+        Self { colour, width: width.clamp(40, 200).into() }
+    }
+
+    /// Columns of standard output, as tables take them.
+    pub fn columns(self) -> u16 {
+        u16::try_from(self.width).unwrap_or(DEFAULT_WIDTH)
     }
 
     /// Prints to standard output.
@@ -88,33 +97,20 @@ pub fn preloaded() -> Option<OsString> {
     std::env::var_os("LD_PRELOAD")
 }
 
-/// Writes a whole file or leaves what was there. `-` is standard output.
-pub fn write_file(path: &Path, text: &str, terminal: &Terminal) -> Result<()> {
-    if path == Path::new("-") {
-        return terminal.print(text);
-    }
-    Ok(save_text(text, path)?)
+/// The text of a file that has at most so many bytes: what is named may be a disk, or have no end (`/dev/zero`).
+///
+/// # Errors
+/// Where it cannot be read, or is larger.
+pub fn read_text(path: &Path, bytes_max: u64) -> Result<String> {
+    let read = || -> Result<String> {
+        let mut text = String::new();
+        File::open(path)?.take(bytes_max + 1).read_to_string(&mut text)?;
+        let fits = u64::try_from(text.len()).is_ok_and(|bytes| bytes <= bytes_max);
+        ensure!(fits, "it has more than {bytes_max} bytes");
+        Ok(text)
+    };
+    read().with_context(|| format!("{} cannot be read", path.display()))
 }
-
-/// What the command line asks for cannot be: exit code 2, as for what the parser refuses.
-#[derive(Debug)]
-pub struct WrongUsage(String);
-
-impl WrongUsage {
-    /// An error with these words.
-    #[must_use]
-    pub fn error(words: String) -> anyhow::Error {
-        anyhow::Error::new(Self(words))
-    }
-}
-
-impl std::fmt::Display for WrongUsage {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for WrongUsage {}
 
 /// An error and its causes in one line; a cause that its consequence already quotes is left out.
 pub fn words(error: &anyhow::Error) -> String {

@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use isochrone_cla::check::STATES_MAX;
+use isochrone_cla::collectives::Tree;
+use isochrone_cla::program::Rank;
 
 use super::shown::Shown;
 
@@ -11,13 +14,15 @@ pub(super) const AFTER_HELP: &str = "\
 Examples:
   isochrone cla examples/cla/broadcast.cla
   isochrone cla examples/cla/figure1.cla --machine xeon-e5-2660-2s --threads 4
+  isochrone cla examples/cla/figure1.cla --machine xeon-e5-2660-2s --tree -,0,0,1
   isochrone cla examples/cla/barrier.cla --machine xeon-e5-2660-2s --threads 8 --set rounds=3 --calls 3
   isochrone cla examples/cla/figure1.cla --calls 2   (refused: flags are reused)
 
 The program is predicted (T_min, T_max), simulated, checked in every order, and run by threads of this machine,
 which need not be the predicted one.
 
-The language is described in docs/method/cla-language.md. Ends with 1 when the checker finds a fault.";
+The language is described in docs/method/cla-language.md.
+Exit code 4 where the checker finds a fault, or a run leaves other bytes than it should.";
 
 /// What `cla` takes.
 #[derive(Clone, Debug, Args)]
@@ -31,36 +36,99 @@ pub(crate) struct ClaArgs {
     /// the one in the cache folder].
     #[arg(long, value_name = "FILE")]
     pub(crate) atlas: Option<PathBuf>,
-    /// How many ranks.
-    #[arg(long, default_value_t = 2)]
-    pub(crate) threads: u16,
-    /// The root.
-    #[arg(long, default_value_t = 0)]
-    pub(crate) root: u16,
+    /// How many ranks [default: as many as --tree names, else 2].
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Option<u16>,
+    /// The root [default: that of --tree, else 0].
+    #[arg(long)]
+    pub(crate) root: Option<u16>,
     /// The tree: flat, binomial, a degree such as 2, or the parents of all ranks such as -,0,0,1.
-    #[arg(long, default_value = "2")]
-    pub(crate) tree: String,
+    #[arg(long, default_value = "2", value_parser = parse_tree, allow_hyphen_values = true)]
+    pub(crate) tree: TreeAsked,
     /// A number that the program takes, e.g. --set rounds=3.
     #[arg(long = "set", value_name = "NAME=NUMBER", value_parser = setting)]
     pub(crate) values: Vec<(String, i64)>,
     /// Calls that the checker takes in every order [default: 2 where the program counts its calls, else 1].
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=CALLS_MOST))]
     pub(crate) calls: Option<u64>,
     /// States that the checker visits at most.
-    #[arg(long, default_value_t = isochrone_cla::check::STATES_MAX)]
+    #[arg(long, default_value_t = STATES_MAX, value_parser = parse_states)]
     pub(crate) states: usize,
     /// Calls that are run and timed on this machine; 0: none.
-    #[arg(long, default_value_t = 2000)]
-    pub(crate) live: usize,
+    #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u32).range(..=10_000_000))]
+    pub(crate) live: u32,
     /// Seconds after which a run that has not ended is stopped.
-    #[arg(long, default_value_t = 30)]
-    pub(crate) limit: u64,
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub(crate) limit: u32,
     #[command(flatten)]
     pub(crate) shown: Shown,
+}
+
+/// A tree as it is asked for; how many ranks it has is said beside it, but for a list of parents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum TreeAsked {
+    Flat,
+    Binomial,
+    Degree(u16),
+    Parents(Vec<Option<Rank>>),
+}
+
+/// Most calls that the checker is given: it takes them in every order.
+const CALLS_MOST: u64 = 1000;
+
+fn parse_states(text: &str) -> Result<usize, String> {
+    let states =
+        text.trim().parse::<usize>().ok().filter(|states| (1..=MOST_STATES).contains(states));
+    states.ok_or_else(|| format!("`{text}` is no number of states from 1 to {MOST_STATES}"))
+}
+
+/// States that fit into the memory of a large machine.
+const MOST_STATES: usize = 1 << 40;
+
+/// `flat`, `binomial`, `2` or `-,0,0,1`.
+fn parse_tree(text: &str) -> Result<TreeAsked, String> {
+    let wrong =
+        || format!("`{text}` is no tree: flat, binomial, a degree, or parents such as -,0,0,1");
+    match text.trim() {
+        "flat" => Ok(TreeAsked::Flat),
+        "binomial" => Ok(TreeAsked::Binomial),
+        parents if parents.contains(',') => {
+            let parent = |text: &str| match text.trim() {
+                "-" => Some(None),
+                rank => rank.parse().ok().map(|rank| Some(Rank(rank))),
+            };
+            let parents: Option<Vec<_>> = parents.split(',').map(parent).collect();
+            let parents = parents.ok_or_else(wrong)?;
+            Tree::new(&parents).map_err(|error| format!("`{text}` is no tree: {error}"))?;
+            Ok(TreeAsked::Parents(parents))
+        }
+        degree => {
+            let degree = degree.parse::<u16>().ok().filter(|degree| *degree > 0);
+            degree.map(TreeAsked::Degree).ok_or_else(wrong)
+        }
+    }
 }
 
 fn setting(text: &str) -> Result<(String, i64), String> {
     let wrong = || format!("`{text}` is not NAME=NUMBER");
     let (name, number) = text.split_once('=').ok_or_else(wrong)?;
     Ok((name.trim().to_owned(), number.trim().parse().map_err(|_| wrong())?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trees() {
+        assert_eq!(parse_tree("flat"), Ok(TreeAsked::Flat));
+        assert_eq!(parse_tree("3"), Ok(TreeAsked::Degree(3)));
+        let parents = [None, Some(Rank(0)), Some(Rank(0)), Some(Rank(1))];
+        assert_eq!(parse_tree("-,0,0,1"), Ok(TreeAsked::Parents(parents.to_vec())));
+        for wrong in
+            ["", "0", "-", "-1", "65536", "--json", "0,1", "-,-", "-,7", "-,2,1", "-,a", "-,"]
+        {
+            assert!(parse_tree(wrong).is_err(), "{wrong}");
+        }
+    }
 }

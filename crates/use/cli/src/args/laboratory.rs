@@ -9,17 +9,25 @@ use clap::{Args, Subcommand};
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum LaboratoryCommand {
     /// Laboratory: measure on this machine what each part gains and costs, beside others that do the same.
-    #[command(disable_help_flag = true)]
+    #[command(disable_help_flag = true, after_help = elsewhere("bench"))]
     Bench(Passed),
     /// Laboratory: print a paper's figures beside ours.
-    #[command(disable_help_flag = true)]
+    #[command(disable_help_flag = true, after_help = elsewhere("reproduce"))]
     Reproduce(Passed),
     /// Laboratory: run task benchmarks on a large machine in virtual time, every coherence message counted.
-    #[command(disable_help_flag = true)]
+    #[command(disable_help_flag = true, after_help = elsewhere("sim"))]
     Sim(Passed),
     /// Laboratory: is the model right? Against live calls here, or against published figures.
-    #[command(disable_help_flag = true)]
+    #[command(disable_help_flag = true, after_help = elsewhere("verify"))]
     Verify(Passed),
+}
+
+/// Where the help of such a command is.
+fn elsewhere(name: &str) -> String {
+    format!(
+        "A command of the laboratory, isochrone-lab: `isochrone {name} --help` has its own help, and \
+         isochrone-lab-{name}(1) is its manual page."
+    )
 }
 
 /// What the laboratory is given.

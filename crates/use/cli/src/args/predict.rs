@@ -61,7 +61,7 @@ pub(crate) struct PredictArgs {
     #[arg(long)]
     pub(crate) no_claims: bool,
     /// Slots of a ring, a power of two [default: as when it is run].
-    #[arg(long, value_name = "SLOTS")]
+    #[arg(long, value_name = "SLOTS", value_parser = parse_ring)]
     pub(crate) ring: Option<u32>,
     /// Use the second hardware thread of each core, whose costs no paper gives.
     #[arg(long, value_enum, value_name = "assumed")]
@@ -190,10 +190,22 @@ fn parse_threads(text: &str) -> Result<Threads, String> {
                 all.extend(from..=to);
             }
         }
+        if all.len() > MOST {
+            return Err(format!("more than {MOST} numbers of threads are named"));
+        }
     }
     Ok(Threads(all))
 }
 
+/// A power of two that a plan may have.
+fn parse_ring(text: &str) -> Result<u32, String> {
+    let ring = text.trim().parse::<u32>().ok();
+    ring.filter(|ring| ring.is_power_of_two() && *ring <= MOST_SLOTS)
+        .ok_or_else(|| format!("`{text}` is no power of two from 1 to {MOST_SLOTS}"))
+}
+
+/// Most slots of a ring, one line each, that a plan may have.
+const MOST_SLOTS: u32 = 1 << 20;
 /// A second: no line costs more.
 const MOST_NS: f64 = 1e9;
 /// Most threads that are predicted.
@@ -210,6 +222,15 @@ mod tests {
         assert!(parse_threads("1").is_err());
         assert!(parse_threads("4..2").is_err());
         assert!(parse_threads("many").is_err());
+    }
+
+    #[test]
+    fn rings() {
+        assert_eq!(parse_ring("1"), Ok(1));
+        assert_eq!(parse_ring("1048576"), Ok(1 << 20));
+        for wrong in ["", "0", "3", "-4", "2097152", "4294967296", "many"] {
+            assert!(parse_ring(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -2,11 +2,12 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
 use isochrone_alloc::Mode;
-use isochrone_console::args::{HostArgs, PlacementArgs};
+use isochrone_console::args::{HostArgs, JsonArg, PlacementArgs, parse_time};
 use isochrone_malloc::Pin;
 
 /// Examples and exit codes below `isochrone run --help`.
@@ -19,7 +20,7 @@ Examples:
   isochrone run --mode oblivious -- ./server       the same pools, random lines: the baseline
   isochrone run --near 1/8 --waste 50% -- ./solver nearer lines for more memory
   isochrone run --mpi --report -- mpirun -n 2 ./p  collectives of an MPI program in cache lines
-  isochrone run --compare -- ./solver              run it once more without, and compare
+  isochrone run --compare -- ./solver              is it faster? with and without by turns, for a minute
   isochrone run --pin compact -- ./solver          threads stay on the cores that their lines are near
 
 Nothing is placed where the atlas predicts a gain of 1.00, or no base of it is recognised while the
@@ -100,13 +101,16 @@ pub(crate) struct RunArgs {
     /// Say on standard error what was placed, for each process, when all is over.
     #[arg(long)]
     pub(crate) report: bool,
-    /// The report as JSON; `-` for standard output.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    /// Run the program once more without placement, its output thrown away, and compare time and
-    /// resident memory.
+    #[command(flatten)]
+    pub(crate) json: JsonArg,
+    /// Run the program again and again, with placement and without by turns, and say whether it is faster by more than
+    /// it differs from itself. Only the first run is heard; all read the same input, which is kept for them (a
+    /// terminal's is not read). A run that fails ends it, with its exit code.
     #[arg(long)]
     pub(crate) compare: bool,
+    /// With --compare: time for the runs after the first one, e.g. 60s, 5m [default: 60s].
+    #[arg(long, value_name = "TIME", value_parser = parse_time, requires = "compare")]
+    pub(crate) budget: Option<Duration>,
     /// Look first whether the cores wear what the atlas knows (a tenth of a second for each of the
     /// first four); where they do not, measure a quick atlas for this run, about 6 s.
     #[arg(long)]

@@ -7,26 +7,35 @@ mod tests;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use isochrone_cla::check::{Checked, Fault, FaultKind, check};
 use isochrone_cla::collectives::Tree;
 use isochrone_cla::language::{Program, Setting, parse};
-use isochrone_cla::predicted::{self, Band, Prediction, Rules, Start, predict};
+use isochrone_cla::predicted::{Band, Prediction, Rules, Start, predict};
 use isochrone_cla::program::{Rank, Recorded};
 use isochrone_cla::simulated::{Model, many};
 use isochrone_machine::LineCosts;
+use isochrone_report::json::Format;
 use serde_json::{Value, json};
 
-use crate::args::ClaArgs;
+use crate::args::{ClaArgs, TreeAsked};
+use crate::codes;
 use crate::line_costs::{self, Table};
-use crate::output::{Terminal, write_file};
+use crate::output::{Terminal, WrongUsage, read_text};
+use crate::shows::{Graph, Shows};
 use live::{Calls, Live};
 
 /// Calls before the one that is predicted, where the program counts its calls: lines are hot then.
 const WARM: u64 = 3;
 
+/// Ranks where nothing says how many.
+const RANKS: u16 = 2;
+/// More than the longest program that is parsed has.
+const PROGRAM_BYTES_MAX: u64 = 2 << 20;
+
 /// What was found.
 struct Found {
+    ranks: u16,
     prediction: Prediction,
     printed: Band,
     simulated_ns: [f64; 3],
@@ -40,50 +49,50 @@ struct Found {
 
 /// Runs the command.
 pub(crate) fn run(args: &ClaArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let shows = Shows::open(Format::Cla, args.shown.asked())?;
     let name = args.file.display().to_string();
-    let text =
-        std::fs::read_to_string(&args.file).with_context(|| format!("{name} cannot be read"))?;
+    let text = read_text(&args.file, PROGRAM_BYTES_MAX)?;
     let program = parse(&name, &text)?;
+    let tree = tree(args)?;
     let table = line_costs::of(args.machine.as_deref(), args.atlas.as_deref(), false, terminal)?;
-    let found = found(args, &program, &table.costs)?;
-    if let Some(path) = &args.shown.json {
-        let json = to_json(args, &program, &table, &found);
-        write_file(path, &serde_json::to_string_pretty(&json)?, terminal)?;
-    }
-    let title = format!("{} over {} ranks (predicted)", program.name(), args.threads);
-    if let Some(path) = &args.shown.dot {
-        write_file(
-            path,
-            &predicted::dot(&found.prediction, &found.prediction.min, &title),
-            terminal,
-        )?;
-    }
-    if let Some(path) = &args.shown.svg {
-        write_file(
-            path,
-            &predicted::svg(&found.prediction, &found.prediction.min, &title),
-            terminal,
-        )?;
-    }
-    terminal.print(&words(args, &program, &table, &found))?;
-    let right = !matches!(&found.live, Ok(Live { wrong: Some(_), .. }));
-    let good = found.checked.is_ok() && right;
-    Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let found = found(args, &program, tree, &table.costs)?;
+    let graph = || {
+        let title = format!("{} over {} ranks (predicted)", program.name(), found.ranks);
+        Ok(Graph { prediction: found.prediction.clone(), title })
+    };
+    let json = to_json(args, &program, &table, &found);
+    shows.show(&json, graph, &words(args, &program, &table, &found), terminal)?;
+    Ok(found.code())
 }
 
-fn found(args: &ClaArgs, program: &Program, costs: &LineCosts) -> Result<Found> {
-    let setting = Setting { tree: tree(args)?, values: args.values.clone() };
-    let cores: Vec<usize> = (0..usize::from(args.threads)).collect();
-    if cores.len() > costs.cores() {
-        bail!("{} ranks on {} cores; ask for fewer", cores.len(), costs.cores());
+impl Found {
+    /// A fault of the program is what is looked for; that there are too many orders to look at is a failure.
+    fn code(&self) -> ExitCode {
+        if let Err(fault) = &self.checked
+            && matches!(fault.kind, FaultKind::TooMany { .. })
+        {
+            return ExitCode::FAILURE;
+        }
+        let wrong = matches!(&self.live, Ok(Live { wrong: Some(_), .. }));
+        codes::checked(self.checked.is_err() || wrong)
     }
+}
+
+fn found(args: &ClaArgs, program: &Program, tree: Tree, costs: &LineCosts) -> Result<Found> {
+    let cores: Vec<usize> = (0..usize::from(tree.ranks())).collect();
+    if cores.len() > costs.cores() {
+        let why = format!("{} ranks on {} cores; ask for fewer", cores.len(), costs.cores());
+        return Err(WrongUsage::error(why));
+    }
+    let ranks = tree.ranks();
+    let setting = Setting { tree, values: args.values.clone() };
     let unknown = args.values.iter().find(|(name, _)| !program.values().contains(&name.as_str()));
     if let Some((name, _)) = unknown {
-        bail!(
+        return Err(WrongUsage::error(format!(
             "{} takes no number `{name}`; it takes: {}",
             program.name(),
             program.values().join(", ")
-        );
+        )));
     }
     let hot = program.counts_calls();
     let calls = args.calls.unwrap_or(if hot { 2 } else { 1 });
@@ -98,10 +107,10 @@ fn found(args: &ClaArgs, program: &Program, costs: &LineCosts) -> Result<Found> 
     let start = warm.as_ref().map_or(Start::Memory, Start::After);
     let prediction = predict(&now, start, costs, &cores, Rules::Timed)?;
     let printed = predict(&now, start, costs, &cores, Rules::Paper)?.band();
-    let runs = many(&now, start, costs, &cores, &Model::default(), 0..args.shown.seeds.max(1))?;
+    let runs = many(&now, start, costs, &cores, &Model::default(), 0..args.shown.seeds)?;
     let simulated_ns = [0.0, 0.5, 1.0].map(|q| runs.quantile_ns(q).unwrap_or(f64::NAN));
     let live = live(args, program, &setting, &checked);
-    Ok(Found { prediction, printed, simulated_ns, checked, live, calls, hot })
+    Ok(Found { ranks, prediction, printed, simulated_ns, checked, live, calls, hot })
 }
 
 /// Runs the program here, unless it is known to go wrong.
@@ -119,8 +128,9 @@ fn live(
     {
         return Err("the checker found a fault".to_owned());
     }
-    let calls = Calls::of(program, setting, args.live).map_err(|error| format!("{error:#}"))?;
-    live::play(&calls, Duration::from_secs(args.limit)).map_err(|error| format!("{error:#}"))
+    let most = usize::try_from(args.live).unwrap_or(usize::MAX);
+    let calls = Calls::of(program, setting, most).map_err(|error| format!("{error:#}"))?;
+    live::play(&calls, Duration::from_secs(args.limit.into())).map_err(|error| format!("{error:#}"))
 }
 
 /// Which share of the samples lies in the band, where that is the band of this machine.
@@ -131,34 +141,34 @@ fn inside(args: &ClaArgs, band: Band, live: &Live) -> Option<f64> {
     (args.machine.is_none() && all > 0).then(|| inside as f64 / all as f64)
 }
 
+/// The tree over as many ranks as are asked for.
 fn tree(args: &ClaArgs) -> Result<Tree> {
-    let (ranks, root) = (args.threads, Rank(args.root));
-    if ranks == 0 || root.0 >= ranks {
-        bail!("root {} of {ranks} ranks; ranks are 0 to {}", root.0, ranks.saturating_sub(1));
+    if let TreeAsked::Parents(parents) = &args.tree {
+        return named(args, Tree::new(parents)?);
     }
-    match args.tree.as_str() {
-        "flat" => Ok(Tree::flat(ranks, root)),
-        "binomial" => Ok(Tree::binomial(ranks, root)),
-        parents if parents.contains(',') => {
-            let one = |p: &str| match p.trim() {
-                "-" => Ok(None),
-                rank => rank.parse().map(|r| Some(Rank(r))),
-            };
-            let parents: Vec<Option<Rank>> = parents
-                .split(',')
-                .map(one)
-                .collect::<Result<_, _>>()
-                .context("--tree takes ranks and one `-`, such as -,0,0,1")?;
-            if parents.len() != usize::from(ranks) {
-                bail!("--tree has {} ranks, --threads {ranks}", parents.len());
-            }
-            Ok(Tree::new(&parents)?)
-        }
-        degree => match degree.parse::<u16>() {
-            Ok(degree) if degree > 0 => Ok(Tree::regular(ranks, root, degree)),
-            _ => bail!("--tree {degree}: flat, binomial, a degree, or parents such as -,0,0,1"),
-        },
+    let (ranks, root) = (args.threads.unwrap_or(RANKS), Rank(args.root.unwrap_or(0)));
+    if root.0 >= ranks {
+        let last = ranks - 1;
+        let why = format!("--root {} of {ranks} ranks: ranks are 0 to {last}", root.0);
+        return Err(WrongUsage::error(why));
     }
+    Ok(match &args.tree {
+        TreeAsked::Binomial => Tree::binomial(ranks, root),
+        TreeAsked::Degree(degree) => Tree::regular(ranks, root, *degree),
+        TreeAsked::Flat | TreeAsked::Parents(_) => Tree::flat(ranks, root),
+    })
+}
+
+/// A tree that was named rank by rank; what else is said of it must be so.
+fn named(args: &ClaArgs, tree: Tree) -> Result<Tree> {
+    let (ranks, root) = (tree.ranks(), tree.root());
+    if let Some(threads) = args.threads.filter(|threads| *threads != ranks) {
+        return Err(WrongUsage::error(format!("--tree has {ranks} ranks, --threads {threads}")));
+    }
+    if let Some(other) = args.root.filter(|other| *other != root.0) {
+        return Err(WrongUsage::error(format!("--tree begins at {}, --root is {other}", root.0)));
+    }
+    Ok(tree)
 }
 
 fn to_json(args: &ClaArgs, program: &Program, table: &Table, found: &Found) -> Value {
@@ -167,7 +177,7 @@ fn to_json(args: &ClaArgs, program: &Program, table: &Table, found: &Found) -> V
     json!({
         "program": program.name(),
         "machine": table.machine,
-        "threads": args.threads,
+        "threads": found.ranks,
         "start": if found.hot { "hot" } else { "memory" },
         "t_min_ns": band.min_ns,
         "t_max_ns": band.max_ns,
@@ -227,7 +237,7 @@ fn words(args: &ClaArgs, program: &Program, table: &Table, found: &Found) -> Str
     let band = found.prediction.band();
     let [least, median, most] = found.simulated_ns;
     let mut lines = vec![
-        format!("{}, {} ranks, {}", program.name(), args.threads, table.machine),
+        format!("{}, {} ranks, {}", program.name(), found.ranks, table.machine),
         format!(
             "predicted: {:.1} to {:.1} ns; by the printed rules {:.1} to {:.1} ns ({})",
             band.min_ns,

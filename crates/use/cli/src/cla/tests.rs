@@ -1,11 +1,12 @@
 //! The command on the paper's program and machine.
 
 use clap::Parser;
-use isochrone_cla::language::parse;
+use isochrone_cla::language::{Program, parse};
+use isochrone_machine::LineCosts;
 
-use super::{found, line_costs};
-use crate::args::{ClaArgs, Cli, ColourChoice, Command};
-use crate::output::Terminal;
+use super::{Found, line_costs, tree};
+use crate::args::{ClaArgs, Cli, ColourChoice, Command, TreeAsked};
+use crate::output::{Terminal, WrongUsage};
 
 const FIGURE_1: &str = include_str!("../../../../../examples/cla/figure1.cla");
 
@@ -15,6 +16,10 @@ fn args(rest: &str) -> ClaArgs {
         Command::Cla(args) => args,
         other => panic!("{other:?} is not cla"),
     }
+}
+
+fn found(args: &ClaArgs, program: &Program, costs: &LineCosts) -> anyhow::Result<Found> {
+    super::found(args, program, tree(args)?, costs)
 }
 
 fn plain() -> Terminal {
@@ -37,11 +42,30 @@ fn figure_1_is_predicted_simulated_and_refused_twice() {
     let twice = found(&twice, &program, &table.costs).unwrap_or_else(|e| panic!("{e:#}"));
     assert_eq!(twice.live, Err("the checker found a fault".to_owned()));
     assert!(twice.checked.is_err_and(|fault| fault.to_string().starts_with("reuse: ")));
-    let same = ClaArgs { tree: "-,0,0,1".to_owned(), ..args.clone() };
+    let same = self::args("--tree -,0,0,1 --seeds 5 --live 20");
+    assert!(matches!(same.tree, TreeAsked::Parents(_)) && same.threads.is_none());
     let same = found(&same, &program, &table.costs).unwrap_or_else(|e| panic!("{e:#}"));
     assert!((same.prediction.band().min_ns - 496.9).abs() < 1e-6);
     let unknown = ClaArgs { values: vec![("rounds".to_owned(), 1)], ..args };
     assert!(found(&unknown, &program, &table.costs).is_err());
+}
+
+#[test]
+fn a_tree_that_is_named_rank_by_rank_says_how_many_ranks_there_are_and_which_is_the_root() {
+    let ranks_and_root = |rest: &str| {
+        let found = tree(&args(rest)).unwrap_or_else(|e| panic!("{rest}: {e:#}"));
+        (found.ranks(), found.root().0)
+    };
+    assert_eq!(ranks_and_root(""), (2, 0));
+    assert_eq!(ranks_and_root("--tree flat --threads 3 --root 2"), (3, 2));
+    assert_eq!(ranks_and_root("--tree=1,-,1"), (3, 1));
+    assert_eq!(ranks_and_root("--tree -,0,0,1 --threads 4 --root 0"), (4, 0));
+    for rest in
+        ["--tree -,0,0,1 --threads 3", "--tree 1,- --root 0", "--root 2", "--threads 9 --root 9"]
+    {
+        let refused = tree(&args(rest)).err();
+        assert!(refused.is_some_and(|error| error.is::<WrongUsage>()), "{rest}");
+    }
 }
 
 /// Every example in the repository runs, on more ranks than cores as well, and leaves what it should.

@@ -3,7 +3,8 @@
 use anyhow::Result;
 use isochrone_atlas::Atlas;
 use isochrone_atlas_store::contents::{
-    Contents, DriftEvent, Graded, LevelMap, LlcShare, PageBlock, Placement, Quality,
+    Bandwidth, Contents, CostTerm, DriftEvent, Graded, Interaction, LevelMap, LlcShare, Matrix,
+    MultiLineFit, PageBlock, Placement, Quality,
 };
 use isochrone_atlas_store::{bench_query, encode};
 use isochrone_units::{CoreId, Experiment, Level, Reading};
@@ -17,6 +18,7 @@ const QUERY_SEED: u64 = 1;
 
 /// Everything that `map --json` prints.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Figures {
     reading: Reading,
     complete: bool,
@@ -34,10 +36,10 @@ pub(crate) struct Figures {
     block: Block,
     line_transfer: Option<LineTransfer>,
     region_latency: Vec<RegionFigure>,
-    multi_line: serde_json::Value,
-    interactions: serde_json::Value,
-    terms: serde_json::Value,
-    bandwidth: serde_json::Value,
+    multi_line: Vec<MultiLineFit>,
+    interactions: Vec<Interaction>,
+    terms: Vec<CostTerm>,
+    bandwidth: Vec<Bandwidth>,
     llc_shares: Vec<LlcShare>,
     quality: BTreeMap<Experiment, Graded>,
     drift_events: Vec<DriftEvent>,
@@ -48,12 +50,14 @@ pub(crate) struct Figures {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Block {
     llc: Option<BlockLevel>,
     dram: Option<BlockLevel>,
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct BlockLevel {
     form: String,
     reason: String,
@@ -80,6 +84,7 @@ struct BlockLevel {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct CoreFigure {
     core: u16,
     r2_heldout: Option<f64>,
@@ -92,6 +97,7 @@ struct CoreFigure {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct LineTransfer {
     state: String,
     median_ns: f64,
@@ -106,6 +112,7 @@ struct LineTransfer {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct StateFigure {
     state: String,
     what: String,
@@ -116,10 +123,11 @@ struct StateFigure {
 }
 
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RegionFigure {
     mode: String,
     buffer_bytes: u64,
-    cells: serde_json::Value,
+    cells: Matrix,
 }
 
 /// What the query benchmark gave.
@@ -209,18 +217,18 @@ pub(crate) fn figures(contents: &Contents, atlas_bytes: u64, query: QueryFigures
         query_chain_ns_p50: query.chain_ns_p50,
         query_dram_ns_p50: query.dram_ns_p50,
         query_pages: query.pages,
-        query_over: if query.padded {
-            "this atlas's bases over 1 GiB of made-up pages".into()
-        } else {
-            "this atlas".into()
+        query_over: match (query.pages, query.padded) {
+            (None, _) => "nothing: no query was timed".into(),
+            (Some(_), true) => "this atlas's bases over 1 GiB of made-up pages".into(),
+            (Some(_), false) => "this atlas".into(),
         },
         block: Block { llc: block(contents, Level::Llc), dram: block(contents, Level::Dram) },
         line_transfer: line_transfer(contents),
         region_latency: regions(contents),
-        multi_line: serde_json::json!(contents.multiline),
-        interactions: serde_json::json!(contents.interactions),
-        terms: serde_json::json!(contents.terms),
-        bandwidth: serde_json::json!(contents.bandwidth),
+        multi_line: contents.multiline.clone(),
+        interactions: contents.interactions.clone(),
+        terms: contents.terms.clone(),
+        bandwidth: contents.bandwidth.clone(),
         llc_shares: contents.llc_shares.clone(),
         quality: contents.quality.clone(),
         drift_events: contents.drift.clone(),
@@ -336,7 +344,7 @@ fn regions(contents: &Contents) -> Vec<RegionFigure> {
     let figure = |map: &isochrone_atlas_store::contents::RegionMap| RegionFigure {
         mode: map.mode.clone(),
         buffer_bytes: map.buffer_bytes,
-        cells: serde_json::json!(map.latency_ns),
+        cells: map.latency_ns.clone(),
     };
     contents.regions.iter().map(figure).collect()
 }

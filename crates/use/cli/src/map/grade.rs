@@ -1,8 +1,8 @@
 //! How far an experiment may be believed: by what else the machine did meanwhile, and by what that left of it.
 //!
-//! A neighbour that takes cores away shows here, and so does a host that does. What slows everything down all the
-//! time and leaves no trace in the system's own figures (a busy sibling in another guest, a lower clock) cannot be
-//! told from a slower machine.
+//! A neighbour that takes cores away shows here, and so do a host that does, a busy sibling, and a clock that the
+//! system knows to be slow. What slows everything down all the time and leaves no trace in the system's own figures (a
+//! busy sibling in another guest, a lower clock that nobody tells) cannot be told from a slower machine.
 
 use isochrone_atlas_store::contents::{Contents, Form, Graded, LevelMap, Matrix};
 use isochrone_host::Disturbance;
@@ -42,6 +42,12 @@ fn by_system(seen: Disturbance) -> Option<Graded> {
     if let Some(share) = waits.filter(|_| !is_quiet) {
         reason += &format!("; a thread of ours waited {} of the time", fmt::percent(share));
     }
+    if let Some(times) = seen.throttled.filter(|times| *times > 0) {
+        reason += &format!("; hot cores were slowed down {times} time(s)");
+    }
+    if let Some(share) = seen.clock.filter(|_| seen.is_slow()) {
+        reason += &format!("; the fastest core's clock was at {} of its base", fmt::percent(share));
+    }
     Some(Graded { grade: if is_quiet { Grade::Quiet } else { Grade::Disturbed }, reason })
 }
 
@@ -61,7 +67,12 @@ fn of_level(map: &LevelMap) -> Option<Graded> {
     if map.form != Form::Pattern {
         return None;
     }
-    let right = map.quality.iter().filter_map(|quality| quality.key_accuracy).reduce(f64::min)?;
+    let accuracies = map.quality.iter().filter_map(|quality| quality.key_accuracy);
+    let Some(right) = accuracies.reduce(f64::min) else {
+        let reason =
+            format!("the codes of pages in {} were not checked on held-out pages", map.level);
+        return Some(Graded { grade: Grade::Disturbed, reason });
+    };
     let reason = format!(
         "{} of the codes of held-out pages in {} are right",
         fmt::percent(right),
@@ -95,6 +106,8 @@ fn bounded(share: f64, [disturbed, unusable]: [f64; 2], reason: String) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
+    use isochrone_probe::region::{Mode, ModelRegions, RegionOptions, RegionPlan};
+    use isochrone_sim::synthetic::{SyntheticMemory, SyntheticSpec};
     use isochrone_view::fixtures::genoa;
 
     fn seen(others: f64, pressure: f64) -> Disturbance {
@@ -103,7 +116,77 @@ mod tests {
             steal: Some(0.0),
             pressure: Some(pressure),
             waits: Some(0.0),
+            ..Disturbance::default()
         }
+    }
+
+    /// Region latency of a modelled machine on which everything takes longer all the time, by a share.
+    fn region_latency(slower_by: f64) -> Contents {
+        let spec = SyntheticSpec::ring_e5_2660(2).with_pages(64).with_cores(1);
+        let memory = SyntheticMemory::new(spec.slower_by(slower_by)).unwrap();
+        let (regions, lines): (Vec<_>, Vec<_>) = ModelRegions::lines(&memory).into_iter().unzip();
+        let options = RegionOptions::new(Mode::OneClass { lines }, 7);
+        let plan = RegionPlan::new(regions.len(), options).unwrap();
+        let mut target = ModelRegions::new(memory, &regions, &plan.orders);
+        let report = isochrone_probe::region::run(&mut target, &plan, &mut || false).unwrap();
+        Contents { regions: vec![report.map], ..genoa() }
+    }
+
+    /// What slows the machine down all the time is in every number, and no interval can tell.
+    #[test]
+    fn a_constant_shift_is_graded_by_what_the_system_shows_and_by_nothing_else() {
+        let cell = |found: &Contents| found.regions[0].latency_ns.cells[0].expect("a number");
+        let (quiet, shifted) = (region_latency(0.0), region_latency(0.3));
+        let (truth, found) = (cell(&quiet).median, cell(&shifted));
+        assert!((found.median / truth - 1.3).abs() < 0.02 && found.lo > 1.2 * truth, "{found:?}");
+        let grade = |seen| grade(Experiment::Region, seen, &shifted).expect("it can be told");
+        let nothing = seen(0.01, 0.0);
+        assert_eq!(grade(nothing).grade, Grade::Quiet, "not detectable");
+        // A sibling's other work, a host that takes cores away, heat, a clock that is told.
+        let shows = [
+            (Disturbance { others: Some(0.5), ..nothing }, "others took 50"),
+            (Disturbance { steal: Some(0.2), ..nothing }, "the host 20"),
+            (Disturbance { throttled: Some(3), ..nothing }, "slowed down 3 time"),
+            (Disturbance { clock: Some(0.7), ..nothing }, "clock was at 70"),
+        ];
+        for (seen, words) in shows {
+            let found = grade(seen);
+            assert_eq!(found.grade, Grade::Disturbed, "{seen:?}");
+            assert!(found.reason.contains(words), "{}", found.reason);
+        }
+    }
+
+    #[test]
+    fn codes_count_in_every_level_and_unchecked_ones_are_not_quiet() {
+        let with = |at: usize, accuracy: Option<f64>| {
+            let mut found = genoa();
+            for level in &mut found.levels {
+                level.form = Form::Pattern;
+                level.quality.iter_mut().for_each(|quality| quality.key_accuracy = Some(0.99));
+            }
+            let quality = &mut found.levels[at].quality;
+            quality.iter_mut().for_each(|quality| quality.key_accuracy = accuracy);
+            (of(seen(0.01, 0.02), &found), found.levels[at].level.clone())
+        };
+        for at in [0, 1] {
+            for (accuracy, expected) in [
+                (Some(0.985), Grade::Quiet),
+                (Some(0.975), Grade::Disturbed),
+                (Some(0.79), Grade::Unusable),
+                (None, Grade::Disturbed),
+            ] {
+                let ((grade, reason), level) = with(at, accuracy);
+                assert_eq!(grade, expected, "{level} {accuracy:?}");
+                assert!(grade == Grade::Quiet || reason.contains(&level), "{reason}");
+            }
+        }
+        // One core that was scored speaks for the codes of all.
+        let mut found = genoa();
+        for quality in found.levels.iter_mut().flat_map(|level| level.quality.iter_mut().skip(1)) {
+            quality.key_accuracy = None;
+        }
+        found.levels.iter_mut().for_each(|level| level.quality[0].key_accuracy = Some(0.99));
+        assert_eq!(of(seen(0.01, 0.02), &found).0, Grade::Quiet);
     }
 
     fn of(seen: Disturbance, found: &Contents) -> (Grade, String) {

@@ -5,35 +5,56 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use isochrone_atlas_store::contents::{Clock, Contents, Fingerprint, Provenance};
-use isochrone_host::{SysRoot, fingerprint, machine_state, this_machine, total_memory_bytes};
+use isochrone_console::args::CoreList;
+use isochrone_host::{SysRoot, fingerprint, machine_state, this_machine};
 use isochrone_machine::Machine;
 use isochrone_probe::awake::Awake;
-use isochrone_probe::live::{LiveOptions, LiveTarget};
+use isochrone_probe::live::{LiveOptions, LiveTarget, usable_cores};
 use isochrone_probe::target::Target;
 use isochrone_units::{CoreId, Reading};
 
-use super::experiments::{self, Run};
-use crate::args::{MapArgs, parse_cores};
+use super::experiments;
+use super::run::Run;
+use super::size::{Memory, Size};
+use super::time::Schedule;
+use crate::args::MapArgs;
 use crate::progress::Progress;
 
-/// Memory whose pages are decoded unless told otherwise.
-const MEMORY_BYTES: u64 = 1 << 30;
-/// The same for `--quick`.
-const QUICK_MEMORY_BYTES: u64 = 64 << 20;
 /// A second-level cache where the system does not say: the largest that is common.
 const L2_BYTES: usize = 2 << 20;
 
+/// What is measured, and who is told what there is so far.
+pub(super) struct Order<'a> {
+    pub(super) args: &'a MapArgs,
+    pub(super) schedule: Schedule,
+    pub(super) seed: u64,
+    /// Is told how large all is before anything is measured.
+    pub(super) plan: &'a mut dyn FnMut(&Size),
+    /// Gets what there is after each experiment.
+    pub(super) keep: &'a mut dyn FnMut(&Contents),
+}
+
 /// Measures everything that was asked for.
-pub(super) fn measure(args: &MapArgs, seed: u64, progress: &mut Progress) -> Result<Contents> {
+pub(super) fn measure(order: Order<'_>, progress: &mut Progress) -> Result<Contents> {
     use isochrone_probe::watch::Watch as _;
+    let Order { args, schedule, seed, plan, keep } = order;
     let root = SysRoot::live();
     let mut machine = this_machine(&root).context("this machine cannot be described")?;
     let state = machine_state(&root);
+    let memory = Memory::here(args);
+    let options = live_options(args, &memory, &machine)?;
+    let cores = usable_cores(&options.cores)?;
+    machine.cores.retain(|core| cores.contains(&CoreId(core.id)));
+    let size = Size::of(args, &machine, &cores);
+    plan(&size);
+    progress.expect(size.estimates_s(&schedule));
     let begin = Instant::now();
     let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     progress.step("mapping memory");
-    let target = LiveTarget::new(&live_options(args, &machine)?)
+    progress.end_at(schedule.memory_ends().map(|time| begin + time));
+    let target = LiveTarget::new_while(&options, &mut || progress.keep_going())
         .context("memory cannot be measured here")?;
+    // Where the system refuses to pin there are fewer.
     let cores = target.cores().to_vec();
     machine.cores.retain(|core| cores.contains(&CoreId(core.id)));
     let _awake = args.awake.then(|| Awake::start(&cores));
@@ -52,42 +73,35 @@ pub(super) fn measure(args: &MapArgs, seed: u64, progress: &mut Progress) -> Res
             version: env!("CARGO_PKG_VERSION").into(),
             seed,
             started_unix_s: started.as_secs(),
-            options: options(args),
-            missing: target.missing().to_vec(),
+            options: words_of(args),
+            missing: target.missing().iter().cloned().chain(memory.note).collect(),
             ..Provenance::default()
         },
         ..Contents::begun(Reading::Measured, machine, clock)
     };
-    let run = Run { args, seed, cores, clock, begin };
-    experiments::all(&run, target, &mut contents, progress);
+    let run = Run { args, schedule, seed, cores, clock, begin };
+    experiments::all(&run, target, &mut contents, progress, keep);
     contents.complete = !progress.is_interrupted();
-    contents.provenance.seconds = begin.elapsed().as_secs_f64();
+    contents.provenance.seconds = run.seconds();
     contents.drift.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
     Ok(contents)
 }
 
-fn live_options(args: &MapArgs, machine: &Machine) -> Result<LiveOptions> {
-    let root = SysRoot::live();
-    let quarter = total_memory_bytes(&root).map_or(u64::MAX, |bytes| bytes / 4);
-    let default = if args.quick { QUICK_MEMORY_BYTES } else { MEMORY_BYTES };
-    let bytes = args.memory.unwrap_or(default).min(quarter).max(4 << 20);
-    let cores = match &args.cores {
-        Some(list) => parse_cores(list).map_err(anyhow::Error::msg)?,
-        None => Vec::new(),
-    };
+fn live_options(args: &MapArgs, memory: &Memory, machine: &Machine) -> Result<LiveOptions> {
+    let cores = args.cores.as_ref().map_or(Ok(Vec::new()), CoreList::usable)?;
     let first = machine.cores.first().map_or(0, |core| core.id);
     let l2 = machine.cache(CoreId(first), 2).and_then(|cache| cache.bytes);
     Ok(LiveOptions {
-        bytes: usize::try_from(bytes).context("so much memory cannot be addressed here")?,
+        bytes: usize::try_from(memory.bytes).context("so much memory cannot be addressed here")?,
         huge: !args.small_pages,
         evict: args.evict,
-        cores: cores.into_iter().map(CoreId).collect(),
+        cores,
         l2_bytes: l2.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(L2_BYTES),
     })
 }
 
 /// The options that shape the numbers, as words for the record.
-fn options(args: &MapArgs) -> Vec<String> {
+fn words_of(args: &MapArgs) -> Vec<String> {
     let flags = [
         (args.quick, "--quick"),
         (args.evict, "--evict"),
@@ -102,4 +116,42 @@ fn options(args: &MapArgs) -> Vec<String> {
     words.extend(args.cores.as_ref().map(|list| format!("--cores {list}")));
     words.extend(args.only.iter().map(|experiment| format!("--only {}", experiment.name())));
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    fn memory(line: &str, total: Option<u64>) -> Memory {
+        let words = ["isochrone", "map"].into_iter().chain(line.split_whitespace());
+        match Cli::parse_from(words).command {
+            Command::Map(args) => Memory::of(&args, total),
+            other => panic!("{other:?} is not map"),
+        }
+    }
+
+    #[test]
+    fn memory_that_is_capped_is_said() {
+        let all = Some(8 << 30);
+        for (line, bytes) in [
+            ("", 1 << 30),
+            ("--quick", 64 << 20),
+            ("--memory 1.5G", 3 << 29),
+            ("--memory 2G", 2 << 30),
+        ] {
+            let found = memory(line, all);
+            assert_eq!((found.bytes, found.note), (bytes, None), "{line}");
+        }
+        let most = memory("--memory 3G", all);
+        assert_eq!(most.bytes, 2 << 30);
+        let note = most.note.unwrap_or_default();
+        assert!(note.contains("--memory") && note.contains("a quarter"), "{note}");
+        let least = memory("--memory 1k", all);
+        assert_eq!(least.bytes, 4 << 20);
+        assert!(least.note.is_some_and(|note| note.contains("the least")));
+        assert_eq!(memory("--memory 1T", None).bytes, 1 << 40);
+    }
 }

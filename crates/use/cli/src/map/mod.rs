@@ -4,9 +4,16 @@ mod experiments;
 mod figures;
 mod grade;
 mod measure;
+mod plan;
 mod replace;
+mod run;
+mod size;
+mod so_far;
 mod targets;
+mod time;
+mod turn;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,35 +21,44 @@ use anyhow::{Context, Result};
 use isochrone_atlas_store::contents::Contents;
 use isochrone_atlas_store::encode;
 use isochrone_report::fmt;
+use isochrone_report::json::{self, Format};
 use isochrone_view as view;
 
-use crate::args::MapArgs;
+use crate::args::{MapArgs, REPORT};
+use crate::codes;
 use crate::output::{Terminal, cache_folder, words};
 use crate::progress::{Interrupt, Progress};
 
+use measure::Order;
+use so_far::SoFar;
 use targets::Targets;
+use time::Schedule;
 
+#[cfg(test)]
+pub(crate) use figures::Figures;
 pub(crate) use figures::{QueryFigures, figures};
-
-/// What the shell sees when a run was interrupted and its results kept.
-const INTERRUPTED: u8 = 3;
 
 /// Runs the command.
 pub(crate) fn run(args: &MapArgs, terminal: &Terminal) -> Result<ExitCode> {
     let targets = Targets::open(args, cache_folder())?;
-    let contents = measure(args)?;
+    let mut so_far = SoFar::new(targets.atlas());
+    let alone = targets.on_stdout();
+    let contents = measure(args, &targets, &mut so_far, terminal)?;
     if contents.measured().is_empty() {
         return Ok(nothing(&contents, terminal));
     }
     let bytes =
         encode(&contents).context("the atlas was measured but is not one that can be saved");
-    let (places, failed) = match bytes {
-        Ok(bytes) => keep(targets, args, &contents, &bytes, terminal),
+    let (places, mut failed) = match bytes {
+        Ok(bytes) => keep(targets, args, &contents, &bytes, &mut so_far, terminal),
         Err(error) => (String::new(), vec![error]),
     };
-    // With the figures on standard output, nothing else may stand there.
-    let figures_on_stdout = args.json.as_deref().is_some_and(|p| p.as_os_str() == "-");
-    if !figures_on_stdout {
+    if let Some(place) = so_far.place() {
+        let place = place.display();
+        failed.push(anyhow::anyhow!("what was measured before the last experiment is in {place}"));
+    }
+    // With figures or report on standard output, nothing else may stand there.
+    if !alone {
         terminal.print(&view::summary(&contents, terminal.colour, terminal.width))?;
         terminal.print(&places)?;
     }
@@ -51,7 +67,7 @@ pub(crate) fn run(args: &MapArgs, terminal: &Terminal) -> Result<ExitCode> {
     }
     Ok(match (failed.is_empty(), contents.complete) {
         (false, _) => ExitCode::FAILURE,
-        (true, false) => ExitCode::from(INTERRUPTED),
+        (true, false) => ExitCode::from(codes::INTERRUPTED),
         (true, true) => ExitCode::SUCCESS,
     })
 }
@@ -62,6 +78,7 @@ fn keep(
     args: &MapArgs,
     contents: &Contents,
     bytes: &[u8],
+    so_far: &mut SoFar,
     terminal: &Terminal,
 ) -> (String, Vec<anyhow::Error>) {
     let size = bytes.len() as u64;
@@ -69,6 +86,10 @@ fn keep(
     let (saved, texts) = targets.save(contents, bytes);
     match saved {
         Ok(saved) => {
+            so_far.end(&saved.path);
+            if let Some(why) = so_far.complaint() {
+                terminal.complain(&format!("isochrone: {why}"));
+            }
             places += &format!("\natlas   {} ({})", saved.path.display(), fmt::bytes(size));
             match saved.why {
                 Some(why) if saved.is_lost => failed.push(anyhow::Error::msg(why)),
@@ -78,14 +99,20 @@ fn keep(
         }
         Err(error) => failed.push(error),
     }
-    let text = QueryFigures::of_atlas(contents)
-        .and_then(|query| Ok(serde_json::to_string_pretty(&figures(contents, size, query))?));
+    // Who asked for an end does not wait for queries to be timed.
+    let queries = match contents.complete {
+        true => QueryFigures::of_atlas(contents),
+        false => Ok(QueryFigures::default()),
+    };
+    let text =
+        queries.and_then(|query| Ok(json::pretty(Format::Map, &figures(contents, size, query))?));
     match text {
         Ok(text) => {
             let page = view::page(contents, Some(text.clone())).render();
             let [page, figures] = texts.write(&page, &(text + "\n"), terminal);
             if page.is_ok() {
-                places += &format!("\nreport  {}", args.html.display());
+                let html = args.html.html.as_deref().unwrap_or(Path::new(REPORT));
+                places += &format!("\nreport  {}", html.display());
             }
             failed.extend([page, figures].into_iter().filter_map(Result::err));
         }
@@ -105,12 +132,33 @@ fn nothing(contents: &Contents, terminal: &Terminal) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Measures with the given arguments; also what other commands do that find no atlas.
-pub(crate) fn measure(args: &MapArgs) -> Result<Contents> {
-    let interrupt = Interrupt::install();
-    let mut progress = Progress::new(interrupt);
-    let seed = args.seed.unwrap_or_else(seed_of_the_moment);
-    let contents = measure::measure(args, seed, &mut progress);
+/// Measures, when it is our turn.
+fn measure(
+    args: &MapArgs,
+    targets: &Targets,
+    so_far: &mut SoFar,
+    terminal: &Terminal,
+) -> Result<Contents> {
+    let mut progress = Progress::new(Interrupt::install());
+    let turn = turn::take(args.no_wait, &mut progress, terminal);
+    progress.finish();
+    let _turn = turn?;
+    let mut progress = Progress::new(Interrupt::install());
+    let schedule = Schedule::of(args);
+    let contents = measure::measure(
+        Order {
+            args,
+            schedule: schedule.clone(),
+            seed: args.seed.unwrap_or_else(seed_of_the_moment),
+            plan: &mut |size| {
+                for line in plan::lines(size, &schedule, &targets.words()) {
+                    terminal.complain(&line);
+                }
+            },
+            keep: &mut |contents| so_far.keep(contents),
+        },
+        &mut progress,
+    );
     progress.finish();
     contents
 }

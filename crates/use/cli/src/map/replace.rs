@@ -9,8 +9,10 @@ use isochrone_atlas_store::{Experiment, LoadError, load};
 use isochrone_host::first_difference;
 use isochrone_machine::spans;
 
-/// Ends the name of an atlas that would have replaced one that has more.
+/// Ends the name of an atlas that would have replaced one that has more, or that is not whole yet.
 const PARTIAL: &str = ".partial";
+/// So many of them lie beside an atlas at most. Each has something that the others lack.
+const PARTIALS_MOST: u32 = 9;
 
 /// Why a file stays.
 #[derive(Debug, PartialEq)]
@@ -20,17 +22,17 @@ enum Obstacle {
 }
 
 /// Where a new atlas goes that was to go to `path`, and, where that is another place, why in one line. An atlas
-/// that has more stays, and the new one is called `*.partial`, of which there is one. An atlas of another
+/// that has more stays, and the new one is called `*.partial` (see [`beside`]). An atlas of another
 /// machine stays, and the new one is called by its own machine's number.
 pub(super) fn place_for(path: &Path, new: &Contents) -> (PathBuf, Option<String>) {
     let (place, why) = match obstacle(path, new) {
         None => return (path.to_owned(), None),
-        Some(Obstacle::HasMore(why)) => (partial(path), why),
+        Some(Obstacle::HasMore(why)) => (beside(path, new), why),
         Some(Obstacle::OtherMachine(why)) => {
             let own = own(path, new);
             match obstacle(&own, new) {
                 None => (own, why),
-                Some(_) => (partial(&own), format!("{why}, and {} has more", own.display())),
+                Some(_) => (beside(&own, new), format!("{why}, and {} has more", own.display())),
             }
         }
     };
@@ -84,10 +86,23 @@ fn lacks(old: &Contents, new: &Contents) -> Option<String> {
     }
 }
 
-/// `isochrone.atlas.partial`
-fn partial(path: &Path) -> PathBuf {
+/// Where a new atlas goes that may not replace the one at `path`: to `*.partial`, or where that has what the new one
+/// lacks to `*.partial.2`, and so on. Neither the one that was there first wins nor the one that comes: what has more
+/// stays. A run that begins anew after a crash has less than the crashed one for a while, and could end as that did.
+/// Where none of all may be replaced, the last one is.
+pub(super) fn beside(path: &Path, new: &Contents) -> PathBuf {
+    let mut places = (1..PARTIALS_MOST).map(|number| partial(path, number));
+    let free = places.find(|place| obstacle(place, new).is_none());
+    free.unwrap_or_else(|| partial(path, PARTIALS_MOST))
+}
+
+/// `isochrone.atlas.partial`, `isochrone.atlas.partial.2`
+fn partial(path: &Path, number: u32) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(PARTIAL);
+    if number > 1 {
+        name.push(format!(".{number}"));
+    }
     name.into()
 }
 
@@ -146,6 +161,28 @@ mod tests {
         let (name, why) = beside(&whole, &one_core);
         assert_eq!(name, "a.atlas.partial");
         assert!(why.is_some_and(|why| why.contains("cores 1")));
+    }
+
+    #[test]
+    fn of_those_that_are_not_whole_each_has_something_that_others_lack() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.atlas");
+        let name = |new: &Contents| {
+            let place = super::beside(&path, new);
+            save(new, &place).unwrap();
+            place.file_name().unwrap().to_str().unwrap().to_owned()
+        };
+        let part = Contents { complete: false, ..genoa() };
+        let without_terms = Contents { terms: Vec::new(), ..part.clone() };
+        let without_bandwidth = Contents { bandwidth: Vec::new(), ..part.clone() };
+        assert_eq!(name(&without_terms), "a.atlas.partial");
+        assert_eq!(name(&without_bandwidth), "a.atlas.partial.2");
+        assert_eq!(name(&without_terms), "a.atlas.partial", "as much replaces");
+        assert_eq!(name(&part), "a.atlas.partial", "and more too");
+        for number in 1..=PARTIALS_MOST {
+            save(&part, &partial(&path, number)).unwrap();
+        }
+        assert_eq!(name(&without_terms), "a.atlas.partial.9", "there is an end to it");
     }
 
     #[test]

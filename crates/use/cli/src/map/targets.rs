@@ -10,56 +10,19 @@ use isochrone_atlas_store::contents::Contents;
 
 use super::replace::place_for;
 use crate::args::MapArgs;
-use crate::output::{Terminal, WrongUsage};
+use crate::output::Terminal;
+use crate::written::{Place, on_stdout, write_to};
 use isochrone_console::run::atlas::keep;
 use isochrone_places::kept;
 
-/// Space that is taken for each file before measuring; a report of two cores has 0.4 MB, an atlas of 1 GiB of
-/// pages 1 MB.
+/// Space that is taken for the atlas before measuring; one of 1 GiB of pages has 1 MB.
 const RESERVED_BYTES: usize = 1 << 20;
-
-/// A place for text.
-#[derive(Debug)]
-enum Place {
-    Stdout,
-    At(Destination),
-}
-
-impl Place {
-    fn open(path: &Path) -> Result<Self> {
-        if path == Path::new("-") {
-            return Ok(Self::Stdout);
-        }
-        let mut destination = Destination::text(path)?;
-        destination.reserve(RESERVED_BYTES)?;
-        Ok(Self::At(destination))
-    }
-
-    fn is_at(&self, destination: &Destination) -> bool {
-        matches!(self, Self::At(own) if own.is_same(destination))
-    }
-
-    fn is_same(&self, other: &Self) -> bool {
-        match other {
-            Self::Stdout => matches!(self, Self::Stdout),
-            Self::At(other) => self.is_at(other),
-        }
-    }
-
-    fn write(self, text: &str, terminal: &Terminal) -> Result<()> {
-        match self {
-            Self::Stdout => terminal.print(text),
-            Self::At(destination) => Ok(destination.write(text.as_bytes())?),
-        }
-    }
-}
 
 /// All places of one map.
 #[derive(Debug)]
 pub(super) struct Targets {
     atlas: Destination,
-    html: Place,
-    json: Option<Place>,
+    texts: Texts,
     force: bool,
     /// The user's cache folder, for an atlas whose place is lost.
     cache: Option<PathBuf>,
@@ -79,32 +42,42 @@ impl Targets {
     /// Opens all. Nothing is changed by it, and nothing is left where the program ends before it has measured.
     ///
     /// # Errors
-    /// [`WrongUsage`] where one file is named twice; otherwise which option cannot be written, and why.
+    /// [`crate::output::WrongUsage`] where one file is named twice; otherwise which option cannot be written, and why.
     pub(super) fn open(args: &MapArgs, cache: Option<PathBuf>) -> Result<Self> {
         let refused = |option| format!("nothing is measured, since {option} cannot be written");
         let mut atlas = Destination::file(&args.out).with_context(|| refused("--out"))?;
         atlas.reserve(RESERVED_BYTES).with_context(|| refused("--out"))?;
-        let html = Place::open(&args.html).with_context(|| refused("--html"))?;
-        let json = args.json.as_deref().map(Place::open).transpose();
-        let json = json.with_context(|| refused("--json"))?;
-        if html.is_at(&atlas) {
-            return Err(one_file(("--out", &args.out), ("--html", &args.html)));
+        let places = Place::open_all([args.html.asked(), args.json.asked()])?;
+        for place in places.iter().flatten() {
+            place.refuse("--out", &args.out, &atlas)?;
         }
-        if let (Some(path), Some(json)) = (&args.json, &json) {
-            if json.is_at(&atlas) {
-                return Err(one_file(("--out", &args.out), ("--json", path)));
-            }
-            if json.is_same(&html) {
-                return Err(one_file(("--html", &args.html), ("--json", path)));
+        Ok(Self { atlas, texts: Texts { places }, force: args.force, cache })
+    }
+
+    /// Whether report or figures go to standard output.
+    pub(super) fn on_stdout(&self) -> bool {
+        self.texts.on_stdout()
+    }
+
+    /// Where the atlas is to go.
+    pub(super) fn atlas(&self) -> &Path {
+        self.atlas.path()
+    }
+
+    /// All of them in words.
+    pub(super) fn words(&self) -> String {
+        let mut words = format!("the atlas goes to {}", self.atlas.path().display());
+        for (what, place) in ["the report", "the figures"].into_iter().zip(&self.texts.places) {
+            if let Some(path) = place.as_ref().and_then(Place::file) {
+                words += &format!(", {what} to {}", path.display());
             }
         }
-        Ok(Self { atlas, html, json, force: args.force, cache })
+        words
     }
 
     /// Saves the atlas: where it was to go, beside what must stay there, or in the cache folder where its
     /// place is lost. The places of what else is to be written come back.
     pub(super) fn save(self, new: &Contents, bytes: &[u8]) -> (Result<Saved>, Texts) {
-        let texts = Texts { html: self.html, json: self.json };
         let wanted = self.atlas.path().to_owned();
         let (path, why) = if self.force { (wanted, None) } else { place_for(&wanted, new) };
         let name = path.file_name().map(OsString::from).unwrap_or_default();
@@ -117,19 +90,8 @@ impl Targets {
                     Saved { path, why: Some(why), is_lost: true }
                 }),
         };
-        (saved, texts)
+        (saved, self.texts)
     }
-}
-
-/// Two options name one file, of which the later would destroy the earlier.
-fn one_file(one: (&str, &Path), other: (&str, &Path)) -> anyhow::Error {
-    WrongUsage::error(format!(
-        "{} {} and {} {} are one file: each needs its own",
-        one.0,
-        one.1.display(),
-        other.0,
-        other.1.display()
-    ))
 }
 
 /// Keeps an atlas in the user's cache folder, under the name by which `isochrone run` finds it.
@@ -143,16 +105,21 @@ fn elsewhere(new: &Contents, cache: Option<PathBuf>) -> Result<PathBuf> {
 /// The places of report and figures.
 #[derive(Debug)]
 pub(super) struct Texts {
-    html: Place,
-    json: Option<Place>,
+    places: [Option<Place>; 2],
 }
 
 impl Texts {
+    /// Whether one of them goes to standard output.
+    pub(super) fn on_stdout(&self) -> bool {
+        on_stdout(&self.places)
+    }
+
     /// Writes report and figures, the one although the other fails.
     pub(super) fn write(self, html: &str, json: &str, terminal: &Terminal) -> [Result<()>; 2] {
-        let html = self.html.write(html, terminal).context("the report is not written");
-        let json = self.json.map_or(Ok(()), |place| place.write(json, terminal));
-        [html, json.context("the figures are not written")]
+        let [html_to, json_to] = self.places;
+        let html = write_to(html_to, terminal, || Ok(html.to_owned()));
+        let json = write_to(json_to, terminal, || Ok(json.to_owned()));
+        [html.context("the report is not written"), json.context("the figures are not written")]
     }
 }
 
@@ -160,10 +127,12 @@ impl Texts {
 mod tests {
     use super::*;
     use crate::args::{Cli, ColourChoice, Command};
+    use crate::output::WrongUsage;
     use clap::Parser;
     use isochrone_atlas_store::{encode, load};
     use isochrone_view::fixtures::genoa;
     use std::fs;
+    use std::path::Path;
 
     /// What `isochrone map` takes, in a folder.
     fn args(folder: &Path, line: &str) -> MapArgs {

@@ -8,13 +8,15 @@ mod tests;
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, ensure};
 use isochrone_cla::collectives::Options;
-use isochrone_cla::predicted::{self, Rules};
+use isochrone_cla::predicted::Rules;
+use isochrone_report::json::Format;
 
 use crate::args::PredictArgs;
 use crate::line_costs;
-use crate::output::{Terminal, WrongUsage, write_file};
+use crate::output::{Terminal, WrongUsage};
+use crate::shows::{Graph, Shows};
 
 /// Lines that are touched at most by the calls that are recorded; one takes 0.3 KB.
 const MOST_TOUCHED: u64 = 1 << 22;
@@ -23,6 +25,7 @@ const LINE_BYTES: u64 = 64;
 
 /// Runs the command.
 pub(crate) fn run(args: &PredictArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let shows = Shows::open(Format::Predict, args.shown.asked())?;
     let mut table = line_costs::of(
         args.machine.as_deref(),
         args.atlas.as_deref(),
@@ -39,26 +42,23 @@ pub(crate) fn run(args: &PredictArgs, terminal: &Terminal) -> Result<ExitCode> {
         None => (2.max(root + 1)..=cores).collect(),
     };
     if let Some(many) = threads.iter().find(|&&n| n > cores) {
-        bail!(
-            "{many} threads on the {cores} of {}; ask for at most {cores}{}",
-            table.machine,
-            if args.smt.is_none() { ", or add --smt assumed" } else { "" }
-        );
+        let or = if args.smt.is_none() { ", or add --smt assumed" } else { "" };
+        return Err(WrongUsage::error(format!(
+            "{many} threads on the {cores} of {}; ask for at most {cores}{or}",
+            table.machine
+        )));
     }
     refuse_root(args, threads.iter().copied().min().unwrap_or(cores))?;
     refuse_too_much(args, threads.iter().copied().max().unwrap_or(0))?;
+    ensure!(!threads.is_empty(), "{} has {cores} core, and a collective takes two", table.machine);
     let mut rows = Vec::with_capacity(threads.len());
     for &count in &threads {
         rows.push(row::row(args, &table, &terms.known, count)?);
     }
-    if let Some(path) = &args.shown.json {
-        let json = serde_json::to_string_pretty(&show::json(args, &table, &terms, &rows))?;
-        write_file(path, &json, terminal)?;
-    }
-    if let Some(last) = rows.iter().max_by_key(|row| row.threads) {
-        pictures(args, last, terminal)?;
-    }
-    terminal.print(&show::text(args, &table, &terms, &rows, terminal.width))?;
+    let json = show::json(args, &table, &terms, &rows);
+    let words = show::text(args, &table, &terms, &rows, terminal.columns());
+    let graph = || graph(rows.iter().max_by_key(|row| row.threads).context("no threads")?);
+    shows.show(&json, graph, &words, terminal)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -78,7 +78,7 @@ fn refuse_root(args: &PredictArgs, least: usize) -> Result<()> {
 fn refuse_too_much(args: &PredictArgs, most: usize) -> Result<()> {
     let ring = u64::from(args.ring.unwrap_or(Options::RING));
     let lines = u64::from(args.bytes).div_ceil(LINE_BYTES).max(1);
-    let touched = lines * most as u64 * (2 * ring + 1);
+    let touched = lines.saturating_mul(most as u64).saturating_mul(2 * ring + 1);
     if touched <= MOST_TOUCHED {
         return Ok(());
     }
@@ -89,10 +89,8 @@ fn refuse_too_much(args: &PredictArgs, most: usize) -> Result<()> {
     )))
 }
 
-fn pictures(args: &PredictArgs, row: &row::Row, terminal: &Terminal) -> Result<()> {
-    if args.shown.dot.is_none() && args.shown.svg.is_none() {
-        return Ok(());
-    }
+/// The graph of the chosen one.
+fn graph(row: &row::Row<'_>) -> Result<Graph> {
     let prediction = row.prediction(Rules::Timed)?;
     let title = format!(
         "{} over {} threads: T_min {:.1} ns (predicted)",
@@ -100,11 +98,5 @@ fn pictures(args: &PredictArgs, row: &row::Row, terminal: &Terminal) -> Result<(
         row.threads,
         prediction.min.total_ns
     );
-    if let Some(path) = &args.shown.dot {
-        write_file(path, &predicted::dot(&prediction, &prediction.min, &title), terminal)?;
-    }
-    if let Some(path) = &args.shown.svg {
-        write_file(path, &predicted::svg(&prediction, &prediction.min, &title), terminal)?;
-    }
-    Ok(())
+    Ok(Graph { prediction, title })
 }

@@ -4,12 +4,13 @@ use anyhow::Result;
 use isochrone_cla::collectives::{Acks, Collective, Options, Shape, Tree};
 use isochrone_cla::predicted::{Band, Prediction, Rules, Start};
 use isochrone_cla::program::{Combine, Element, Rank};
-use isochrone_cla::search::{Choice, Objective, Question, State};
+use isochrone_cla::search::{Choice, ChooseError, Objective, Question, State};
 use isochrone_cla::simulated::{Model, many};
 
 use super::terms::{self, WithTerms};
 use crate::args::{AcksName, ObjectiveName, PredictArgs, StartName, Term};
 use crate::line_costs::Table;
+use crate::output::WrongUsage;
 
 /// What was found for one number of threads.
 #[derive(Debug)]
@@ -63,7 +64,7 @@ pub(crate) fn row<'a>(
     threads: usize,
 ) -> Result<Row<'a>> {
     let question = question(args, table, threads)?;
-    let choice = question.choose()?;
+    let choice = question.choose().map_err(refused)?;
     let band = |options: &Options, rules| -> Result<Band> {
         Ok(question.predict(options.clone(), rules)?.band())
     };
@@ -83,6 +84,14 @@ pub(crate) fn row<'a>(
         choice,
         question,
     })
+}
+
+/// Sizes, rings and roots that make no plan are wrong usage.
+fn refused(error: ChooseError) -> anyhow::Error {
+    match error {
+        ChooseError::Plan(plan) => WrongUsage::error(plan.to_string()),
+        other => other.into(),
+    }
 }
 
 fn as_paper(question: &Question<'_>) -> Result<Option<AsPaper>> {
@@ -148,7 +157,7 @@ fn simulated(args: &PredictArgs, question: &Question<'_>, options: &Options) -> 
     };
     let start = warm.as_ref().map_or(Start::Memory, Start::After);
     let model = Model::default();
-    let seeds = 0..args.shown.seeds.max(1);
+    let seeds = 0..args.shown.seeds;
     let found = many(&now, start, question.costs, question.cores, &model, seeds)?;
     let quantile = |q| found.quantile_ns(q).unwrap_or(f64::NAN);
     Ok(Simulated { median_ns: quantile(0.5), least_ns: quantile(0.0), most_ns: quantile(1.0) })

@@ -1,6 +1,6 @@
 //! What `predict` prints, for people and for programs.
 
-use isochrone_cla::collectives::{Options, Shape};
+use isochrone_cla::collectives::Options;
 use isochrone_report::{fmt, table::Cell, table::Table as Printed};
 use isochrone_units::Reading;
 use serde_json::{Value, json};
@@ -72,10 +72,7 @@ pub(super) fn json(args: &PredictArgs, table: &Table, asked: &Terms, rows: &[Row
 
 /// The tree in words: each rank with its children in brackets.
 pub(crate) fn tree(options: &Options) -> String {
-    match &options.shape {
-        Shape::Exchange => "exchange".into(),
-        Shape::Tree(tree) => tree.to_string(),
-    }
+    options.shape.to_string()
 }
 
 /// What the terminal shows.
@@ -84,14 +81,14 @@ pub(super) fn text(
     table: &Table,
     asked: &Terms,
     rows: &[Row<'_>],
-    width: usize,
+    width: u16,
 ) -> String {
     let mut lines = vec![
         format!("{}, {}; predicted, nothing is measured", name(rows), table.machine),
-        bands(args, rows).to_terminal(u16::try_from(width).unwrap_or(80)),
+        bands(args, rows).to_terminal(width),
         "trees, each rank with its children in brackets:".to_owned(),
     ];
-    let room = width.saturating_sub(6).max(40);
+    let room = usize::from(width).saturating_sub(6).max(40);
     lines.extend(rows.iter().map(|row| {
         let chosen = &row.choice.chosen;
         let words = format!("{}: {}", chosen.name, tree(&chosen.options));
@@ -99,7 +96,7 @@ pub(super) fn text(
     }));
     if !args.terms.is_empty() {
         lines.push("the chosen ones with the paper's terms alone, and with more; printed: the paper's rules".into());
-        lines.push(side_by_side(rows).to_terminal(u16::try_from(width).unwrap_or(80)));
+        lines.push(side_by_side(rows).to_terminal(width));
     }
     if let Some(last) = rows.last() {
         lines.extend(searched(last, room));
@@ -134,7 +131,10 @@ fn bands(args: &PredictArgs, rows: &[Row<'_>]) -> Printed {
             cells.push(if row.band.holds(s.median_ns) { "yes" } else { "NO" }.into());
         }
         cells.extend([
-            Cell::text(format!("{:.0} to {:.0}", row.printed.min_ns, row.printed.max_ns)),
+            Cell::number(
+                row.printed.min_ns,
+                format!("{:.0} to {:.0}", row.printed.min_ns, row.printed.max_ns),
+            ),
             number(row.flat.min_ns),
             Cell::text(format!("{:.2}", choice.flat.ns / choice.chosen.ns)),
             row.second.map_or_else(Cell::missing, |band| number(band.min_ns)),
@@ -146,7 +146,7 @@ fn bands(args: &PredictArgs, rows: &[Row<'_>]) -> Printed {
 
 /// Both models side by side: the printed rules, and ours with terms switched on one by one.
 fn side_by_side(rows: &[Row<'_>]) -> Printed {
-    let mut printed = Printed::new(["threads", "terms", "T_min ns", "T_max ns"]);
+    let mut printed = Printed::new(["threads", "terms", "T_min ns", "T_max ns"]).keyed(2);
     let number = |ns: f64| Cell::number(ns, fmt::significant(ns, 4));
     for row in rows {
         let bands = row.terms.iter().map(|with| (with.terms.as_str(), with.band));

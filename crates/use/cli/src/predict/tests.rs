@@ -2,6 +2,9 @@
 
 use clap::Parser;
 use isochrone_atlas_store::contents::{Cell, CostTerm};
+use isochrone_report::table::too_wide;
+
+use isochrone_report::json::Format;
 
 use super::{line_costs, row, show, terms};
 use crate::args::{Cli, ColourChoice, Command, PredictArgs};
@@ -29,7 +32,13 @@ fn json(line: &str) -> serde_json::Value {
         .iter()
         .map(|&n| row::row(&args, &table, &terms.known, n).unwrap_or_else(|e| panic!("{n}: {e:#}")))
         .collect();
-    show::json(&args, &table, &terms, &rows)
+    for width in [60, 80, 120] {
+        let text = show::text(&args, &table, &terms, &rows, width);
+        assert_eq!(too_wide(&text, width), None, "{text}");
+    }
+    let found = show::json(&args, &table, &terms, &rows);
+    isochrone_schemas::hold(Format::Predict, &found).unwrap_or_else(|fault| panic!("{fault}"));
+    found
 }
 
 fn number(value: &serde_json::Value, field: &str) -> f64 {

@@ -3,12 +3,13 @@
 //! Everything that could make the library be ignored in silence is found out before the program
 //! starts. Failures of our own have exit code 125, so that they are told from the program's.
 
+mod compare;
 mod gain;
 mod mpi;
 mod program;
 mod words;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -16,29 +17,27 @@ use anyhow::{Context, Result};
 use isochrone_console::run::{atlas, child, library, record, setup, start, usage};
 use isochrone_malloc::{CONFIG_VARIABLE, Config, CoreList};
 use isochrone_probe::awake::Awake;
+use isochrone_report::json::{self, Format};
 use serde::Serialize;
 
+#[cfg(test)]
+pub(crate) use mpi::JobRecord;
+
 use crate::args::RunArgs;
-use crate::output::{self, Terminal, write_file};
+use crate::output::{self, Terminal};
+use crate::written::{Place, write_to};
 use child::Signals;
+use compare::{Compared, Comparison, Sides};
 use record::ProcessRecord;
 use start::Program;
-use usage::{Measured, Usage};
+use usage::Measured;
 
 /// What the shell sees where isochrone itself failed, as with env(1) and timeout(1).
 const OWN_FAILURE: u8 = 125;
 
-/// A run once more without placement.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct Comparison {
-    pub(crate) with: Usage,
-    pub(crate) without: Usage,
-    /// Peak resident memory with, over that without.
-    pub(crate) rss_ratio: Option<f64>,
-}
-
 /// What a run was and what its processes left.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct RunRecord {
     command: Vec<String>,
     code: u8,
@@ -73,8 +72,9 @@ fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
             return Ok(refusal.code);
         }
     };
+    let [json] = Place::open_all([args.json.asked()])?;
     if args.mpi {
-        return mpi::run(args, &program, terminal);
+        return mpi::run(args, &program, json, terminal);
     }
     let scratch = tempfile::Builder::new()
         .prefix("isochrone-")
@@ -105,18 +105,18 @@ fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
     let under = Under { args, program, library, config, scratch: scratch.path() };
     let signals = Signals::hold()?;
     let _awake = args.host.awake.then(|| Awake::start(under.config.cores.as_slice()));
-    let (code, compare) = match &nothing {
+    let Ran { code, processes, compare } = match &nothing {
         Some(words) => {
             terminal.complain(&format!("isochrone: {words}"));
-            (signals.run(&Program::new(under.program.as_os_str(), &args.command))?, None)
+            let code = signals.run(&Program::new(under.program.as_os_str(), &args.command))?;
+            Ran { code, processes: record::read_all(scratch.path())?, compare: None }
         }
-        None => under.run(&signals)?,
+        None => under.run(&signals, terminal)?,
     };
-    let processes = record::read_all(scratch.path())?;
     if let Some(line) = words::ended(&processes) {
         terminal.complain(&line);
     }
-    if args.report || args.compare || args.json.is_some() {
+    if args.report || args.compare || json.is_some() {
         let record = RunRecord {
             command: args.command.iter().map(|w| w.to_string_lossy().into_owned()).collect(),
             code,
@@ -128,7 +128,7 @@ fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
             processes,
             compare,
         };
-        say(args, &record, terminal)?;
+        say(args, json, &record, terminal)?;
     }
     Ok(code)
 }
@@ -139,10 +139,8 @@ fn look(name: &OsStr) -> Result<PathBuf, program::Refusal> {
     Ok(found)
 }
 
-fn say(args: &RunArgs, record: &RunRecord, terminal: &Terminal) -> Result<()> {
-    if let Some(json) = &args.json {
-        write_file(json, &(serde_json::to_string_pretty(record)? + "\n"), terminal)?;
-    }
+fn say(args: &RunArgs, json: Option<Place>, record: &RunRecord, terminal: &Terminal) -> Result<()> {
+    write_to(json, terminal, || Ok(json::pretty(Format::Run, record)? + "\n"))?;
     if args.report || args.compare {
         terminal.complain(words::report(record).trim_end());
     }
@@ -158,44 +156,41 @@ struct Under<'a> {
     scratch: &'a Path,
 }
 
+/// What a run left.
+struct Ran {
+    code: u8,
+    processes: Vec<ProcessRecord>,
+    compare: Option<Comparison>,
+}
+
 impl Under<'_> {
-    fn run(&self, signals: &Signals) -> Result<(u8, Option<Comparison>)> {
+    fn run(&self, signals: &Signals, terminal: &Terminal) -> Result<Ran> {
         let config = self.scratch.join("config");
         std::fs::write(&config, self.config.to_bytes())
             .with_context(|| config.display().to_string())?;
         let before = output::preloaded();
         let preload = library::first(&self.library, before.as_deref(), self.scratch)?;
         if self.args.compare {
-            return self.compared(signals, preload, before, &config);
+            let mut command = vec![self.program.clone().into_os_string()];
+            command.extend(self.args.command[1..].iter().cloned());
+            let with = Measured {
+                preload: Some(preload),
+                config: Some(&config),
+                command: command.clone(),
+            };
+            let without = Measured { preload: before, config: None, command };
+            let (scratch, budget) = (self.scratch, self.args.budget);
+            let found = Sides { with, without, scratch, signals, budget }.compare(*terminal)?;
+            if let Some(words) = found.failed {
+                terminal.complain(&format!("isochrone: {words}"));
+            }
+            let Compared { code, processes, comparison, .. } = found;
+            return Ok(Ran { code, processes, compare: comparison });
         }
         let program = Program::new(self.program.as_os_str(), &self.args.command)
             .with("LD_PRELOAD", Some(&preload))
             .with(CONFIG_VARIABLE, Some(config.as_os_str()));
-        Ok((signals.run(&program)?, None))
-    }
-
-    /// Once with the library, then once without.
-    fn compared(
-        &self,
-        signals: &Signals,
-        preload: OsString,
-        before: Option<OsString>,
-        config: &Path,
-    ) -> Result<(u8, Option<Comparison>)> {
-        let mut command = vec![self.program.clone().into_os_string()];
-        command.extend(self.args.command[1..].iter().cloned());
-        let out = self.scratch.join("usage.json");
-        let with =
-            Measured { preload: Some(preload), config: Some(config), command: command.clone() };
-        let code = signals.run(&Program::of(&with.command(&out, None, None)?))?;
-        let with = usage::read(&out)?;
-        let without = Measured { preload: before, config: None, command };
-        signals.run(&Program::of(&without.command(&out, None, None)?).silently())?;
-        let without = usage::read(&out)?;
-        let rss_ratio = with
-            .peak_rss_bytes
-            .zip(without.peak_rss_bytes)
-            .map(|(with, without)| with as f64 / without as f64);
-        Ok((code, Some(Comparison { with, without, rss_ratio })))
+        let code = signals.run(&program)?;
+        Ok(Ran { code, processes: record::read_all(self.scratch)?, compare: None })
     }
 }

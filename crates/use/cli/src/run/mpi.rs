@@ -8,28 +8,36 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use isochrone_mpi::{CONFIG_VARIABLE, Config, Counts, Refusal, Report};
+use isochrone_mpi::{CONFIG_VARIABLE, ChosenShape, Config, Counts, Refusal, Report};
+use isochrone_report::json::{self, Format};
 use serde::Serialize;
 
 use super::child::Signals;
 use super::library;
 use super::start::Program;
 use crate::args::RunArgs;
-use crate::output::{self, Terminal, write_file};
+use crate::output::{self, Terminal};
+use crate::written::{Place, write_to};
 
 /// What Open MPI's launcher hands on to other nodes (`mpirun(1)`, "Exported Environment Variables").
 const HANDED_ON: &str = "OMPI_MCA_mca_base_env_list";
 
 /// What a job was and what its ranks left.
 #[derive(Debug, Serialize)]
-struct JobRecord {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct JobRecord {
     command: Vec<String>,
     code: u8,
     ranks: Vec<Report>,
 }
 
 /// Runs the launcher.
-pub(super) fn run(args: &RunArgs, program: &Path, terminal: &Terminal) -> Result<u8> {
+pub(super) fn run(
+    args: &RunArgs,
+    program: &Path,
+    json: Option<Place>,
+    terminal: &Terminal,
+) -> Result<u8> {
     let scratch = tempfile::Builder::new()
         .prefix("isochrone-")
         .tempdir()
@@ -50,15 +58,13 @@ pub(super) fn run(args: &RunArgs, program: &Path, terminal: &Terminal) -> Result
         .with(CONFIG_VARIABLE, Some(config.as_os_str()))
         .with(HANDED_ON, Some(&handed_on(output::variable(HANDED_ON))));
     let code = signals.run(&program)?;
-    if args.report || args.json.is_some() {
+    if args.report || json.is_some() {
         let record = JobRecord {
             command: args.command.iter().map(|w| w.to_string_lossy().into_owned()).collect(),
             code,
             ranks: read_all(&reports)?,
         };
-        if let Some(json) = &args.json {
-            write_file(json, &(serde_json::to_string_pretty(&record)? + "\n"), terminal)?;
-        }
+        write_to(json, terminal, || Ok(json::pretty(Format::RunMpi, &record)? + "\n"))?;
         if args.report {
             terminal.complain(words(&record).trim_end());
         }
@@ -109,6 +115,10 @@ fn words(record: &JobRecord) -> String {
     }
     if let Some(why) = record.ranks.iter().find_map(|rank| rank.atlas_refused.as_ref()) {
         let _ = writeln!(text, "  shapes by the rule without distances: {why}");
+    }
+    for shape in &first.shapes {
+        let ChosenShape { ranks, call, bytes, root, way } = shape;
+        let _ = writeln!(text, "  {call} of {ranks} ranks, root {root}, up to {bytes} B: {way}");
     }
     for refusal in &first.refusals {
         let Refusal { ranks, communicators, why } = refusal;

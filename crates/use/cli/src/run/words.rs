@@ -213,14 +213,20 @@ fn distance(process: &ProcessRecord) -> String {
 fn compared(text: &mut String, comparison: &Comparison) {
     let memory = |bytes: Option<u64>| bytes.map_or_else(|| "too little to tell".into(), fmt::bytes);
     let ratio = comparison.rss_ratio.map_or_else(String::new, |r| format!(" ({})", fmt::ratio(r)));
+    let seconds = |arm: &str, once: f64| {
+        let means = comparison.series.arm(arm).map(|arm| comparison.series.block_means(arm));
+        fmt::seconds(means.and_then(|means| isochrone_stats::median(&means)).unwrap_or(once))
+    };
     _ = writeln!(
         text,
         "resident memory {} against {} with glibc{ratio}\n\
-         time {} against {} with glibc (once each: no measurement)",
+         time {} against {} with glibc\n\
+         {}",
         memory(comparison.with.peak_rss_bytes),
         memory(comparison.without.peak_rss_bytes),
-        fmt::seconds(comparison.with.seconds),
-        fmt::seconds(comparison.without.seconds)
+        seconds("with", comparison.with.seconds),
+        seconds("without", comparison.without.seconds),
+        comparison.words()
     );
 }
 

@@ -1,14 +1,19 @@
 //! Options that commands of both programs take.
 
+mod cores;
 mod placement;
 mod share;
+mod written;
 
 use std::time::Duration;
 
 use clap::ValueEnum;
+use isochrone_units::{SizeError, parse_size};
 
+pub use cores::{CoreList, parse_core_list, parse_cores};
 pub use placement::{HostArgs, PlacementArgs};
 pub use share::{Share, parse_growth, parse_part};
+pub use written::{Asked, HtmlArg, JsonArg, ManArgs, REPORT, STDOUT, asked, behind_equals};
 
 /// When to colour the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -21,25 +26,37 @@ pub enum ColourChoice {
     Never,
 }
 
-/// Bytes: `256M`, `2G`, `64k` or plain bytes.
+/// Bytes: `256M`, `2G`, `37.5 MiB`, `64k` or plain bytes.
 ///
 /// # Errors
 /// In words, where it is no size.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
-    let (number, unit) = match text.find(|c: char| !c.is_ascii_digit()) {
-        Some(at) => text.split_at(at),
-        None => (text, ""),
-    };
-    let factor: u64 = match unit.trim_end_matches("iB").trim_end_matches('B') {
-        "" => 1,
-        "k" | "K" => 1 << 10,
-        "m" | "M" => 1 << 20,
-        "g" | "G" => 1 << 30,
-        "t" | "T" => 1 << 40,
-        _ => return Err(format!("`{unit}` is no unit: use k, M, G or T")),
-    };
-    let number: u64 = number.parse().map_err(|_| format!("`{text}` is not a size: try 256M"))?;
-    number.checked_mul(factor).ok_or_else(|| format!("`{text}` is too large"))
+    parse_size(text).map_err(|error| match error {
+        SizeError::Number => format!("`{text}` is not a size: try 256M or 37.5M"),
+        SizeError::Unit => format!("`{text}` has no unit that is known: use k, M, G or T"),
+        SizeError::TooLarge => format!("`{text}` is too large"),
+    })
+}
+
+/// The same for what must be there: more than 0 bytes.
+///
+/// # Errors
+/// In words, where it is no size, or none that anything fits into.
+pub fn parse_some_bytes(text: &str) -> Result<u64, String> {
+    match parse_bytes(text)? {
+        0 => Err(format!("`{text}` is nothing: try 256M")),
+        bytes => Ok(bytes),
+    }
+}
+
+/// MiB that something takes: above 0, at most a million (a TiB).
+///
+/// # Errors
+/// In words, where it is no such number.
+pub fn parse_mib(text: &str) -> Result<f64, String> {
+    let number = text.trim().parse::<f64>().unwrap_or(f64::NAN);
+    let is_sound = number > 0.0 && number <= 1e6;
+    is_sound.then_some(number).ok_or_else(|| format!("`{text}` is no number of MiB: try 2.5"))
 }
 
 /// A time: `90`, `90s`, `1.5m`, `1h`; more than none, and at most a year.
@@ -60,28 +77,6 @@ pub fn parse_time(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("`{text}` is not a time: try 60s or 5m"))
 }
 
-/// Cores: `0,2-5` as numbers, ascending, each once.
-///
-/// # Errors
-/// In words, where it is no list of cores.
-pub fn parse_cores(text: &str) -> Result<Vec<u16>, String> {
-    let mut cores = Vec::new();
-    for part in text.split(',') {
-        let (from, to) = part.split_once('-').unwrap_or((part, part));
-        let number = |t: &str| {
-            t.trim().parse::<u16>().map_err(|_| format!("`{t}` in `{text}` is not a core number"))
-        };
-        let (from, to) = (number(from)?, number(to)?);
-        if from > to {
-            return Err(format!("`{part}` runs backwards"));
-        }
-        cores.extend(from..=to);
-    }
-    cores.sort_unstable();
-    cores.dedup();
-    Ok(cores)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,8 +86,25 @@ mod tests {
         assert_eq!(parse_bytes("100M"), Ok(100 << 20));
         assert_eq!(parse_bytes("2GiB"), Ok(2 << 30));
         assert_eq!(parse_bytes("4096"), Ok(4096));
-        assert!(parse_bytes("12parsecs").is_err());
-        assert!(parse_bytes("99999999999999999999G").is_err());
+        assert_eq!(parse_bytes("37.5 MiB"), Ok(75 << 19));
+        for (text, why) in [
+            ("", "not a size"),
+            ("12parsecs", "use k, M, G or T"),
+            ("-5M", "use k, M, G or T"),
+            ("99999999999999999999G", "too large"),
+        ] {
+            assert!(parse_bytes(text).unwrap_err().contains(why), "{text}");
+        }
+        assert_eq!(parse_some_bytes("1"), Ok(1));
+        assert!(parse_some_bytes("0").is_err() && parse_some_bytes("0.0G").is_err());
+    }
+
+    #[test]
+    fn numbers_of_mib() {
+        assert_eq!(parse_mib("2.5"), Ok(2.5));
+        for text in ["", "0", "-1", "nan", "inf", "1e300", "many"] {
+            assert!(parse_mib(text).is_err(), "{text}");
+        }
     }
 
     #[test]
@@ -103,12 +115,5 @@ mod tests {
         for text in ["", "s", "0", "-5s", "nan", "inf", "1e300", "5 parsecs", "9999999h"] {
             assert!(parse_time(text).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn core_lists() {
-        assert_eq!(parse_cores("0,2-4,3"), Ok(vec![0, 2, 3, 4]));
-        assert!(parse_cores("4-2").is_err());
-        assert!(parse_cores("a").is_err());
     }
 }

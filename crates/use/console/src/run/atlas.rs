@@ -14,9 +14,15 @@ use isochrone_malloc::{Instance, Settings};
 use isochrone_places::{Check, HERE, Identity, Places, kept};
 use isochrone_units::CoreId;
 
+use super::ended::{alone, ended};
 use crate::output::{self, Terminal};
 use crate::partner;
+use crate::progress::Forwarded;
 
+/// What is said where this machine has no atlas.
+pub const NONE: &str = "no atlas of this machine: run `isochrone map`";
+/// What is said where one is measured instead.
+const QUICK: &str = "measuring a quick one for now, about 6 s";
 /// Maps that are measured at most until one has what cores wear: a CPU that a host moves all the
 /// time wears nothing for long enough.
 const MAPS: usize = 3;
@@ -59,8 +65,7 @@ pub fn known(named: Option<&Path>, terminal: &Terminal) -> Result<Option<Found>>
 /// # Errors
 /// As [`known`], and where there is none.
 pub fn needed(named: Option<&Path>, terminal: &Terminal) -> Result<Found> {
-    known(named, terminal)?
-        .context("there is no atlas of this machine yet: measure one with `isochrone map`")
+    known(named, terminal)?.context(NONE)
 }
 
 fn known_of(named: Option<&Path>, us: &Identity, terminal: &Terminal) -> Result<Option<Found>> {
@@ -76,34 +81,98 @@ fn known_of(named: Option<&Path>, us: &Identity, terminal: &Terminal) -> Result<
 /// # Errors
 /// As [`known`], and where none can be measured.
 pub fn find(named: Option<&Path>, scratch: &Path, terminal: &Terminal) -> Result<Found> {
+    find_until(named, scratch, terminal, None)
+}
+
+/// The same for who may have had enough before an atlas is measured: then `stop` says so.
+///
+/// # Errors
+/// As [`find`], and where it was stopped.
+pub fn find_until(
+    named: Option<&Path>,
+    scratch: &Path,
+    terminal: &Terminal,
+    stop: Stop<'_>,
+) -> Result<Found> {
     let us = here()?;
     if let Some(found) = known_of(named, &us, terminal)? {
         return Ok(found);
     }
     let place = output::cache_folder().map(|folder| kept(&folder, us.hash));
-    measured(place.as_deref(), scratch, terminal)
+    measured(place.as_deref(), scratch, terminal, stop)
 }
 
 /// An atlas, measured anew, that has what these cores wear now; `None` if this one has. A host
 /// moves virtual CPUs to cores that no map has seen, and then nothing can be placed.
+///
+/// # Errors
+/// Where cores cannot be looked from, or no atlas can be measured.
 pub fn fresh(
     found: &Found,
     cores: &[CoreId],
     scratch: &Path,
     terminal: &Terminal,
 ) -> Result<Option<Found>> {
+    Ok(fresh_within(found, cores, scratch, terminal, &Limits::NONE)?.found)
+}
+
+/// Whether nobody wants it any more, for who is asked that; else a signal ends us and what is measured alike.
+pub type Stop<'a> = Option<&'a dyn Fn() -> bool>;
+
+/// What bounds a search for an atlas that has what cores wear now.
+pub struct Limits<'a> {
+    /// Asked before an atlas is measured: whether there is time for it.
+    pub time_for_a_map: &'a dyn Fn() -> bool,
+    /// Whether nobody wants it any more.
+    pub stop: Stop<'a>,
+}
+
+impl Limits<'_> {
+    /// No limits.
+    pub const NONE: Self = Self { time_for_a_map: &|| true, stop: None };
+}
+
+impl std::fmt::Debug for Limits<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Limits").finish_non_exhaustive()
+    }
+}
+
+/// What came of such a search.
+#[derive(Debug)]
+pub struct Fresh {
+    /// An atlas that was measured anew.
+    pub found: Option<Found>,
+    /// Whether the cores wear bases of it, or of the one before.
+    pub worn: bool,
+}
+
+/// The same within limits.
+///
+/// # Errors
+/// As [`fresh`], and where it was stopped.
+pub fn fresh_within(
+    found: &Found,
+    cores: &[CoreId],
+    scratch: &Path,
+    terminal: &Terminal,
+    limits: &Limits<'_>,
+) -> Result<Fresh> {
     let mut new = None;
     for _ in 0..MAPS {
         if is_worn(new.as_ref().unwrap_or(found), cores)? {
+            return Ok(Fresh { found: new, worn: true });
+        }
+        if !(limits.time_for_a_map)() {
             break;
         }
         terminal.complain(
             "isochrone: the cores see the last-level cache from where the atlas does not know it: \
              measuring anew, about 6 s",
         );
-        new = Some(quick(BLOCK, scratch)?);
+        new = Some(quick(BLOCK, scratch, limits.stop)?);
     }
-    Ok(new)
+    Ok(Fresh { found: new, worn: false })
 }
 
 /// Whether each of the cores wears a base of the atlas.
@@ -129,12 +198,13 @@ fn here() -> Result<Identity> {
 }
 
 /// A quick atlas, kept in `kept` where that can be written.
-fn measured(kept: Option<&Path>, scratch: &Path, terminal: &Terminal) -> Result<Found> {
-    terminal.complain(
-        "isochrone: no atlas of this machine yet: measuring a quick one first, about 6 s \
-         (a full one: `isochrone map`)",
-    );
-    let found = quick(BLOCK, scratch)?;
+fn measured(
+    kept: Option<&Path>,
+    scratch: &Path,
+    terminal: &Terminal,
+    stop: Stop<'_>,
+) -> Result<Found> {
+    let found = quick_for_now(BLOCK, scratch, terminal, stop)?;
     let Some(kept) = kept else { return Ok(found) };
     match keep(&found.contents, kept) {
         Ok(()) => {
@@ -150,21 +220,49 @@ fn measured(kept: Option<&Path>, scratch: &Path, terminal: &Terminal) -> Result<
     }
 }
 
-/// A quick atlas in `scratch` with the results of these experiments, as `map --only` has them.
+/// The same as [`quick`] where there is no atlas, which is said.
 ///
 /// # Errors
-/// Where it cannot be measured.
-pub fn quick(only: &str, scratch: &Path) -> Result<Found> {
+/// As [`quick`].
+pub fn quick_for_now(
+    only: &str,
+    scratch: &Path,
+    terminal: &Terminal,
+    stop: Stop<'_>,
+) -> Result<Found> {
+    terminal.complain(&format!("isochrone: {NONE}; {QUICK}"));
+    quick(only, scratch, stop)
+}
+
+/// A quick atlas in `scratch` with the results of these experiments, as `map --only` has them, unless `stop`
+/// says that nobody wants it any more.
+///
+/// # Errors
+/// Where it cannot be measured, or was stopped.
+pub fn quick(only: &str, scratch: &Path, stop: Stop<'_>) -> Result<Found> {
     let place = scratch.join(HERE);
-    let status = partner::command()?
-        .args(["map", "--force", "--quick", "--only", only, "--out"])
+    let mut map = partner::command()?;
+    map.args(["map", "--force", "--quick", "--only", only, "--out"])
         .arg(&place)
         .arg("--html")
         .arg(scratch.join("report.html"))
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .status()
-        .context("the map cannot be started")?;
+        .stdout(Stdio::null());
+    if stop.is_some() {
+        alone(&mut map);
+    }
+    let mut child = map.spawn().context("the map cannot be started")?;
+    let status = match stop {
+        None => {
+            let told = Forwarded::to(&child);
+            let status = child.wait().context("the map cannot be waited for")?;
+            drop(told);
+            status
+        }
+        Some(stop) => {
+            ended(&mut child, stop)?.context("the quick map was ended before its time")?
+        }
+    };
     ensure!(status.success(), "the quick map did not end well: try `isochrone map` alone");
     Found::new(&place)
 }

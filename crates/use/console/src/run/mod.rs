@@ -2,6 +2,7 @@
 
 pub mod atlas;
 pub mod child;
+pub mod ended;
 pub mod library;
 pub mod record;
 pub mod setup;

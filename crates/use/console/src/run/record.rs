@@ -12,6 +12,7 @@ use serde::Serialize;
 
 /// Objects and bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Count {
     /// How many objects.
     pub objects: u64,
@@ -27,6 +28,7 @@ impl From<Tally> for Count {
 
 /// Objects of one size that were placed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlacedClass {
     /// Size of the slots.
     pub slot_bytes: u64,
@@ -37,6 +39,7 @@ pub struct PlacedClass {
 
 /// Objects that were left to glibc, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Delegated {
     /// The reason, in a few words.
     pub reason: String,
@@ -47,6 +50,7 @@ pub struct Delegated {
 
 /// How far lines are from the cores they went to, with their content at one level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Distances {
     /// Mean of the slots handed out, ns.
     pub handed_out_ns: Option<f64>,
@@ -56,6 +60,7 @@ pub struct Distances {
 
 /// What was live for one core at the end.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Live {
     /// The core.
     pub core: u16,
@@ -69,6 +74,7 @@ pub struct Live {
 
 /// What one process left.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessRecord {
     /// The process's number.
     pub process: u64,

@@ -85,6 +85,7 @@ pub struct Binding {
 
 /// What an order of cores goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum By {
     /// Groups of cores at equal distance.

@@ -8,6 +8,7 @@ use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -24,6 +25,7 @@ pub struct Program {
     words: Vec<OsString>,
     changes: Vec<(OsString, Option<OsString>)>,
     silent: bool,
+    input: Option<PathBuf>,
 }
 
 impl Program {
@@ -31,7 +33,7 @@ impl Program {
     /// are these, its own name first.
     pub fn new(path: &OsStr, words: &[OsString]) -> Self {
         let (path, words) = (path.to_owned(), words.to_vec());
-        Self { path, words, changes: Vec::new(), silent: false }
+        Self { path, words, changes: Vec::new(), silent: false, input: None }
     }
 
     /// The same program with the same arguments and changes of the environment.
@@ -50,9 +52,15 @@ impl Program {
         self
     }
 
-    /// Gives it nothing to read, and throws away what it says.
+    /// Gives it nothing to read but what it is [told to](Program::reads), and throws away what it says.
     pub fn silently(mut self) -> Self {
         self.silent = true;
+        self
+    }
+
+    /// Gives it a file to read, from its beginning.
+    pub fn reads(mut self, input: &Path) -> Self {
+        self.input = Some(input.to_owned());
         self
     }
 
@@ -78,6 +86,13 @@ impl Program {
             for descriptor in 0..3 {
                 files.add_dup2(nothing.as_raw_fd(), descriptor)?;
             }
+        }
+        let input = self.input.as_ref().map(|path| {
+            File::open(path).with_context(|| format!("{} cannot be read", path.display()))
+        });
+        let input = input.transpose()?;
+        if let Some(input) = &input {
+            files.add_dup2(input.as_raw_fd(), 0)?;
         }
         let path = c_string(&self.path)?;
         posix_spawnp(&path, &files, &attributes, &words, &self.environment()?)

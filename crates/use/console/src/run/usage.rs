@@ -51,6 +51,7 @@ pub struct UsageArgs {
 
 /// What a program took, with the processes that it waited for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Usage {
     /// From its start to its end.
     pub seconds: f64,

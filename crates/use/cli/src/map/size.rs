@@ -1,0 +1,212 @@
+//! How large a map is: how much memory each part takes, and about how long.
+//!
+//! Rates are those of a quiet EPYC 9004 guest of two cores; how far another machine is from them shows as soon as its
+//! first experiment is over.
+
+use std::time::Duration;
+
+use isochrone_atlas_store::Experiment;
+use isochrone_host::{SysRoot, total_memory_bytes};
+use isochrone_machine::Machine;
+use isochrone_report::fmt;
+use isochrone_units::CoreId;
+
+use super::time::Schedule;
+use crate::args::MapArgs;
+
+/// Memory whose pages are decoded unless told otherwise.
+const MEMORY_BYTES: u64 = 1 << 30;
+/// The same for `--quick`.
+const QUICK_MEMORY_BYTES: u64 = 64 << 20;
+/// The least that shows anything.
+const MEMORY_LEAST_BYTES: u64 = 4 << 20;
+/// Of the machine's memory, what is taken at most by pages, and by the arrays of all cores together.
+const OF_MEMORY: u64 = 4;
+
+/// Triad arrays of one core, in last-level caches.
+const TRIAD_OF_LLC: u64 = 4;
+/// The same where the system does not tell the size.
+const TRIAD_BYTES: u64 = 256 << 20;
+/// Triad arrays of one core, at most.
+const TRIAD_BYTES_MAX: u64 = 512 << 20;
+/// The same for `--quick`.
+const QUICK_TRIAD_BYTES_MAX: u64 = TRIAD_BYTES_MAX / 4;
+/// Triad arrays of one core, at least.
+const TRIAD_BYTES_LEAST: u64 = 3 << 20;
+
+/// Seconds that a GiB takes until it is there.
+const MAP_GIB_S: f64 = 0.5;
+/// Seconds that a core takes at both levels of block latency; the first for `--quick`.
+const BLOCK_CORE_S: [f64; 2] = [0.7, 3.5];
+/// Seconds that a page takes to be decoded at both levels.
+const PAGE_S: f64 = 15e-6;
+/// Seconds that a core's share of a last-level cache takes, for each MiB of it.
+const LLC_MIB_S: f64 = 0.04;
+/// Line transfers: kinds, seconds of one at most, and those of a pair in all its sweeps.
+const KINDS: f64 = 4.0;
+const KIND_S: [f64; 2] = [0.5, 3.0];
+const PAIR_S: [f64; 2] = [0.3, 0.8];
+/// Seconds of several lines and of costs, with two cores, and with so many more as take part at most.
+const MULTILINE_S: [f64; 2] = [0.25, 0.6];
+const MULTILINE_CORES: f64 = 9.0;
+const TERMS_S: [f64; 2] = [0.15, 0.4];
+/// Region latency: modes, seconds of one at most, and those of a cell.
+const MODES: f64 = 4.0;
+const MODE_S: [f64; 2] = [0.3, 3.0];
+const CELL_S: [f64; 2] = [0.3, 0.6];
+/// Seconds of bandwidth beside its arrays.
+const TRIAD_S: [f64; 2] = [0.5, 3.0];
+
+/// What a map measures, and with how much memory.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Size {
+    pub(super) cores: usize,
+    pub(super) regions: usize,
+    /// Memory whose pages are decoded.
+    pub(super) memory_bytes: u64,
+    /// Buffer of each region.
+    pub(super) buffer_bytes: u64,
+    /// Last-level cache of a core, where it is known.
+    pub(super) llc_bytes: u64,
+    /// Arrays of each core.
+    pub(super) triad_bytes: u64,
+    quick: bool,
+}
+
+impl Size {
+    /// Of a map of these cores of this machine.
+    pub(super) fn of(args: &MapArgs, machine: &Machine, cores: &[CoreId]) -> Self {
+        let llc = cores.first().and_then(|core| machine.last_level_cache(*core));
+        Self {
+            cores: cores.len(),
+            regions: machine.regions.len().max(1),
+            memory_bytes: Memory::here(args).bytes,
+            buffer_bytes: args.buffer,
+            llc_bytes: llc.and_then(|cache| cache.bytes).unwrap_or(0),
+            triad_bytes: triad_bytes(machine, cores, args.quick),
+            quick: args.quick,
+        }
+    }
+
+    /// About how many seconds an experiment takes where nothing ends it.
+    pub(super) fn estimate_s(&self, experiment: Experiment) -> f64 {
+        let full = usize::from(!self.quick);
+        let (cores, regions) = (self.cores as f64, self.regions as f64);
+        let pairs = cores * (cores - 1.0) / 2.0;
+        let gib = |bytes: u64| bytes as f64 / (1_u64 << 30) as f64;
+        match experiment {
+            Experiment::Block => {
+                let pages = self.memory_bytes as f64 / 4096.0;
+                let sharers = if self.quick { 1.0 } else { cores };
+                MAP_GIB_S * gib(self.memory_bytes)
+                    + BLOCK_CORE_S[full] * cores
+                    + PAGE_S * pages / cores.clamp(1.0, 4.0)
+                    + sharers * LLC_MIB_S * 1024.0 * gib(self.llc_bytes)
+            }
+            Experiment::Transfer => KINDS * (PAIR_S[full] * pairs).min(KIND_S[full]),
+            Experiment::Multiline => MULTILINE_S[full] * (cores - 1.0).clamp(0.0, MULTILINE_CORES),
+            Experiment::Terms => TERMS_S[full] * (cores - 1.0).clamp(0.0, 2.0),
+            Experiment::Region => {
+                MAP_GIB_S * regions * gib(self.buffer_bytes)
+                    + MODES * (CELL_S[full] * cores * regions).min(MODE_S[full])
+            }
+            Experiment::Bandwidth => {
+                TRIAD_S[full] + MAP_GIB_S * cores * regions * gib(self.triad_bytes)
+            }
+            Experiment::Placement => 0.0,
+        }
+    }
+
+    /// About how many seconds each experiment of a schedule takes, its end counted.
+    pub(super) fn estimates_s(&self, schedule: &Schedule) -> Vec<f64> {
+        let ends = |experiment| schedule.share(experiment).as_ref().map(Duration::as_secs_f64);
+        let one = |experiment: &Experiment| {
+            let free = self.estimate_s(*experiment);
+            ends(*experiment).map_or(free, |share| free.min(share))
+        };
+        schedule.experiments.iter().map(one).collect()
+    }
+}
+
+/// The memory whose pages are decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Memory {
+    pub(super) bytes: u64,
+    /// Where it is not what was asked for: so, and why.
+    pub(super) note: Option<String>,
+}
+
+impl Memory {
+    /// What was asked for, on this machine.
+    pub(super) fn here(args: &MapArgs) -> Self {
+        Self::of(args, total_memory_bytes(&SysRoot::live()))
+    }
+
+    /// What was asked for, on a machine that has so much.
+    pub(super) fn of(args: &MapArgs, total: Option<u64>) -> Self {
+        let default = if args.quick { QUICK_MEMORY_BYTES } else { MEMORY_BYTES };
+        let wanted = args.memory.unwrap_or(default);
+        let bytes = wanted.min(part_of(total)).max(MEMORY_LEAST_BYTES);
+        let why =
+            if bytes == MEMORY_LEAST_BYTES { "the least" } else { "a quarter of the machine's" };
+        let note = args.memory.filter(|asked| *asked != bytes).map(|asked| {
+            let [bytes, asked] = [bytes, asked].map(fmt::bytes);
+            format!("--memory {asked}: {bytes} are decoded instead, {why}")
+        });
+        Self { bytes, note }
+    }
+}
+
+/// Arrays of one core: several times its last-level cache, and all together no more than the machine bears.
+pub(super) fn triad_bytes(machine: &Machine, cores: &[CoreId], quick: bool) -> u64 {
+    let llc = cores.first().and_then(|core| machine.last_level_cache(*core)).and_then(|c| c.bytes);
+    let most = if quick { QUICK_TRIAD_BYTES_MAX } else { TRIAD_BYTES_MAX };
+    let bytes = llc.map_or(TRIAD_BYTES, |bytes| bytes * TRIAD_OF_LLC).min(most);
+    bytes
+        .min(part_of(total_memory_bytes(&SysRoot::live())) / cores.len().max(1) as u64)
+        .max(TRIAD_BYTES_LEAST)
+}
+
+fn part_of(total: Option<u64>) -> u64 {
+    total.map_or(u64::MAX, |bytes| bytes / OF_MEMORY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size(cores: usize, quick: bool) -> Size {
+        Size {
+            cores,
+            regions: 1,
+            memory_bytes: if quick { QUICK_MEMORY_BYTES } else { MEMORY_BYTES },
+            buffer_bytes: 100 << 20,
+            llc_bytes: 32 << 20,
+            triad_bytes: 128 << 20,
+            quick,
+        }
+    }
+
+    #[test]
+    fn a_quick_map_is_short_and_more_cores_take_longer() {
+        let all_s = |size: &Size| -> f64 {
+            Experiment::ALL.into_iter().map(|experiment| size.estimate_s(experiment)).sum()
+        };
+        assert!(all_s(&size(2, true)) < 10.0);
+        let full_s = all_s(&size(2, false));
+        assert!((20.0..60.0).contains(&full_s), "{full_s}");
+        assert!(all_s(&size(64, false)) > 2.0 * full_s);
+        let one = size(1, false);
+        assert!(Experiment::ALL.into_iter().all(|experiment| one.estimate_s(experiment) >= 0.0));
+    }
+
+    #[test]
+    fn no_estimate_is_longer_than_what_there_is_for_it() {
+        let schedule = Schedule {
+            experiments: Experiment::ALL.to_vec(),
+            budget: Some(Duration::from_secs(10)),
+        };
+        let estimates = size(64, false).estimates_s(&schedule);
+        assert!(estimates.iter().sum::<f64>() <= 10.0, "{estimates:?}");
+    }
+}

@@ -1,0 +1,130 @@
+//! The time of a map: which experiments are made, in which order, and when each has to end. It reads no clock.
+
+use std::time::Duration;
+
+use isochrone_atlas_store::Experiment;
+
+use crate::args::MapArgs;
+
+/// The order in which experiments are made: each after those whose numbers it uses.
+const TURNS: [Experiment; Experiment::COUNT] = [
+    Experiment::Block,
+    Experiment::Transfer,
+    Experiment::Multiline,
+    Experiment::Terms,
+    Experiment::Region,
+    Experiment::Bandwidth,
+    Experiment::Placement,
+];
+const _: () = assert!(Experiment::each_once(&TURNS));
+
+/// Time of a quick map where none was asked for.
+const QUICK: Duration = Duration::from_secs(10);
+/// Of the time, what is left to the end: a floor plan, the report, files that are flushed to the disk...
+const END: u32 = 10;
+/// ...at most.
+const END_MOST: Duration = Duration::from_secs(5);
+/// Of the time of the experiments, what mapping memory may take before them.
+const MEMORY: u32 = 10;
+
+/// The part of the time that an experiment has beside the others: as a quick map takes it on a quiet machine of two
+/// cores, where block latency takes 6 s of 8, with room for others on a busy one.
+const fn weight(experiment: Experiment) -> u32 {
+    match experiment {
+        Experiment::Block => 30,
+        Experiment::Transfer => 6,
+        Experiment::Region => 4,
+        Experiment::Multiline => 3,
+        Experiment::Terms | Experiment::Bandwidth => 2,
+        Experiment::Placement => 0,
+    }
+}
+
+/// Experiments and their time.
+#[derive(Clone, Debug)]
+pub(super) struct Schedule {
+    /// What was asked for, in order. What takes no measuring always is.
+    pub(super) experiments: Vec<Experiment>,
+    /// The time of all, where there is a limit.
+    pub(super) budget: Option<Duration>,
+}
+
+impl Schedule {
+    /// What the command line asks for.
+    pub(super) fn of(args: &MapArgs) -> Self {
+        let only = &args.only;
+        let wants = |experiment: &Experiment| {
+            only.is_empty() || only.contains(experiment) || experiment.is_inferred()
+        };
+        Self {
+            experiments: TURNS.into_iter().filter(wants).collect(),
+            budget: args.budget.or(args.quick.then_some(QUICK)),
+        }
+    }
+
+    /// What all experiments have together.
+    fn measuring(&self) -> Option<Duration> {
+        self.budget.map(|budget| budget - self.end(budget))
+    }
+
+    fn end(&self, budget: Duration) -> Duration {
+        (budget / END).min(END_MOST)
+    }
+
+    /// When memory has to be mapped, from the beginning of the run on.
+    pub(super) fn memory_ends(&self) -> Option<Duration> {
+        self.measuring().map(|time| time / MEMORY)
+    }
+
+    /// When an experiment has to end, from the beginning of the run on: it has its share of the time, and what those
+    /// before it left. What is inferred at last may take half of what is left to the end.
+    pub(super) fn ends(&self, experiment: Experiment) -> Option<Duration> {
+        let (budget, measuring) = (self.budget?, self.measuring()?);
+        if experiment.is_inferred() {
+            return Some(budget - self.end(budget) / 2);
+        }
+        let at = self.experiments.iter().position(|other| *other == experiment)?;
+        let weights =
+            |experiments: &[Experiment]| -> u32 { experiments.iter().copied().map(weight).sum() };
+        Some(measuring * weights(&self.experiments[..=at]) / weights(&self.experiments).max(1))
+    }
+
+    /// The share that an experiment has, where there is a limit.
+    pub(super) fn share(&self, experiment: Experiment) -> Option<Duration> {
+        let all: u32 = self.experiments.iter().copied().map(weight).sum();
+        self.measuring().map(|time| time * weight(experiment) / all.max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schedule(experiments: &[Experiment], seconds: Option<u64>) -> Schedule {
+        let budget = seconds.map(Duration::from_secs);
+        Schedule { experiments: experiments.to_vec(), budget }
+    }
+
+    #[test]
+    fn shares_follow_one_another_and_the_end_has_time_too() {
+        for seconds in [1, 10, 60, 3600] {
+            let all = schedule(&TURNS, Some(seconds));
+            let ends: Vec<Duration> =
+                TURNS.iter().map(|experiment| all.ends(*experiment).unwrap()).collect();
+            assert!(ends.is_sorted() && all.memory_ends().unwrap() < ends[0], "{ends:?}");
+            let budget = Duration::from_secs(seconds);
+            assert!(ends[TURNS.len() - 1] < budget && ends[TURNS.len() - 2] > budget * 8 / 10);
+            let shares: Duration = TURNS.iter().filter_map(|one| all.share(*one)).sum();
+            assert!(shares <= budget);
+        }
+    }
+
+    #[test]
+    fn one_experiment_has_all_and_without_a_limit_none_ends() {
+        let one = schedule(&[Experiment::Region, Experiment::Placement], Some(10));
+        assert_eq!(one.ends(Experiment::Region), Some(Duration::from_secs(9)));
+        assert_eq!(one.ends(Experiment::Block), None, "it is not made");
+        let endless = schedule(&TURNS, None);
+        assert!(TURNS.iter().all(|experiment| endless.ends(*experiment).is_none()));
+    }
+}

@@ -1,0 +1,25 @@
+//! That the schemas in `docs/schemas` are those of the types that the command writes.
+
+use isochrone_atlas_store::Diff;
+use isochrone_atlas_store::contents::Contents;
+use isochrone_machine::Machine;
+use isochrone_report::json::Format;
+use isochrone_schemas::drawn;
+
+use crate::{map, run, show, tier};
+
+#[test]
+fn schemas_are_drawn_from_the_types() {
+    let all = [
+        drawn::<map::Figures>(Format::Map),
+        drawn::<show::LineFigures>(Format::Line),
+        drawn::<Contents>(Format::Atlas),
+        drawn::<Diff>(Format::Diff),
+        drawn::<Machine>(Format::Machine),
+        drawn::<tier::Figures>(Format::TierCheck),
+        drawn::<run::RunRecord>(Format::Run),
+        drawn::<run::JobRecord>(Format::RunMpi),
+    ];
+    let wrong: Vec<String> = all.into_iter().filter_map(Result::err).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,54 @@
+//! What `predict` and `cla` show: figures, a graph and words, each where it was asked for.
+
+use anyhow::Result;
+use isochrone_cla::predicted::{self, Prediction};
+use isochrone_console::output::Terminal;
+use isochrone_console::written::{Asked, Place, on_stdout, write_to};
+use isochrone_report::json::{self, Format};
+use serde_json::Value;
+
+/// Places of figures and graphs.
+pub(crate) struct Shows {
+    /// What figures are.
+    format: Format,
+    json: Option<Place>,
+    dot: Option<Place>,
+    svg: Option<Place>,
+    /// Whether one of them is standard output.
+    alone: bool,
+}
+
+/// A graph and what stands above it.
+pub(crate) struct Graph {
+    pub(crate) prediction: Prediction,
+    pub(crate) title: String,
+}
+
+impl Shows {
+    /// Opens what is asked for: figures, the graph for Graphviz, the graph as SVG.
+    pub(crate) fn open(format: Format, asked: [Asked<'_>; 3]) -> Result<Self> {
+        let places = Place::open_all(asked)?;
+        let alone = on_stdout(&places);
+        let [json, dot, svg] = places;
+        Ok(Self { format, json, dot, svg, alone })
+    }
+
+    /// Writes what is asked for, and prints the words where nothing of it is standard output. The graph is made where
+    /// it is wanted.
+    pub(crate) fn show(
+        self,
+        json: &Value,
+        graph: impl FnOnce() -> Result<Graph>,
+        words: &str,
+        terminal: &Terminal,
+    ) -> Result<()> {
+        write_to(self.json, terminal, || Ok(json::pretty(self.format, json)?))?;
+        if self.dot.is_some() || self.svg.is_some() {
+            let Graph { prediction, title } = graph()?;
+            let band = &prediction.min;
+            write_to(self.dot, terminal, || Ok(predicted::dot(&prediction, band, &title)))?;
+            write_to(self.svg, terminal, || Ok(predicted::svg(&prediction, band, &title)))?;
+        }
+        if self.alone { Ok(()) } else { terminal.print(words) }
+    }
+}
