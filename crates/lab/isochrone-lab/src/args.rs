@@ -1,6 +1,7 @@
 //! The laboratory's command line, its help and its examples, in one place; everything else takes typed values.
 
 mod bench;
+mod budget;
 mod dataflow;
 mod papers;
 mod sim;
@@ -10,7 +11,9 @@ mod tests;
 mod verify;
 
 use clap::{Parser, Subcommand};
-pub(crate) use isochrone_console::args::{ColourChoice, PlacementArgs, Share, parse_cores};
+use isochrone_console::args::ManArgs;
+pub(crate) use isochrone_console::args::{ColourChoice, JsonArg, PlacementArgs, Share};
+use isochrone_console::codes::HELP;
 use isochrone_console::partner::BUILD;
 use isochrone_console::run::usage::UsageArgs;
 
@@ -38,10 +41,8 @@ use crate::workload::WorkloadArgs;
     name = "isochrone-lab",
     version = BUILD,
     about,
-    after_help = "`isochrone bench ...` starts this program, and so on for all of its commands; `cargo lab ...` builds \
-                  and runs it.\n\
-                  Exit codes: 0 done, 1 failed, 2 wrong usage, 3 interrupted (what was measured is kept),\n\
-                  126 started by an isochrone of other sources."
+    after_help = format!("`isochrone bench ...` starts this program, and so on for all of its commands; \
+                          `cargo lab ...` builds and runs it.\n{HELP}")
 )]
 pub(crate) struct Cli {
     /// What to do.
@@ -68,11 +69,11 @@ pub(crate) enum Command {
     },
     /// Print a paper's figures beside ours.
     #[command(after_help = "Examples:\n  \
-            isochrone reproduce latency-checker --atlas isochrone.atlas --html grids.html\n  \
-            isochrone reproduce hidden-numa --bench astar.json --html figures.html\n  \
-            isochrone reproduce pspt --html pspt.html --json pspt.json\n  \
-            isochrone reproduce numa-aware-runtime --results runs.jsonl --json rows.json --html page.html\n  \
-            isochrone reproduce cla --html cla.html")]
+            isochrone reproduce latency-checker --atlas isochrone.atlas --html=grids.html\n  \
+            isochrone reproduce hidden-numa --bench astar.json --html=figures.html\n  \
+            isochrone reproduce pspt --html=pspt.html --json=pspt.json\n  \
+            isochrone reproduce numa-aware-runtime --results runs.jsonl --json=rows.json --html=page.html\n  \
+            isochrone reproduce cla --html=cla.html")]
     Reproduce(ReproduceArgs),
     /// Run task benchmarks on a large machine in virtual time, every coherence message counted.
     #[command(after_help = sim::AFTER_HELP)]
@@ -108,7 +109,8 @@ pub(crate) enum Command {
         /// Which shell.
         shell: clap_complete::Shell,
     },
-    /// Print the manual page (roff).
-    #[command(after_help = "Example:\n  isochrone-lab man > /usr/share/man/man1/isochrone-lab.1")]
-    Man,
+    /// Print the manual page (roff), or write the pages of all commands.
+    #[command(after_help = "Examples:\n  isochrone-lab man > isochrone-lab.1\n  \
+        isochrone-lab man --out /usr/share/man/man1")]
+    Man(ManArgs),
 }

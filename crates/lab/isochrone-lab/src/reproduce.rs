@@ -4,57 +4,87 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use clap::ValueEnum as _;
 use isochrone_atlas_store::contents::Contents;
 use isochrone_papers::hidden_numa::{Benched, hidden_numa};
 use isochrone_papers::latency_checker::latency_checker;
 use isochrone_papers::numa_aware::{self, Depth, Runs, numa_aware};
 use isochrone_papers::{SEED, Shown, cla, pspt};
+use isochrone_report::json;
 use isochrone_workloads::{figure4, pspt as paging};
 
 use crate::args::{DepthChoice, Paper, ReproduceArgs};
-use crate::line_costs;
-use crate::output::{Terminal, write_file};
-use crate::run::atlas;
 use crate::sim;
+use isochrone_console::line_costs;
+use isochrone_console::output::{Terminal, read_text};
+use isochrone_console::progress::Interrupt;
+use isochrone_console::run::atlas;
+use isochrone_console::written::{Place, on_stdout, write_to};
 
-/// What the shell sees when runs were interrupted and their results kept.
-const INTERRUPTED: u8 = 3;
+/// A file of `bench astar` with ten thousand blocks has a tenth of it.
+const BENCHED_BYTES_MAX: u64 = 64 << 20;
 
-/// Runs the command.
+/// Runs the command. It may be stopped at any moment: files are whole or not there.
 pub(crate) fn run(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let interrupt = Interrupt::install();
+    let reproduced = paper(args, &interrupt, terminal);
+    // While this machine is measured, whoever measures it ends first.
+    if reproduced.is_err() && interrupt.is_set() {
+        interrupt.ends_with(&stopped(args));
+    }
+    reproduced
+}
+
+/// What is said where it is stopped.
+fn stopped(args: &ReproduceArgs) -> String {
+    let name = args.paper.to_possible_value().map(|value| value.get_name().to_owned());
+    let name = name.unwrap_or_default();
+    format!("stopped: {name} is not reproduced; files that were not written yet are as they were")
+}
+
+fn paper(args: &ReproduceArgs, interrupt: &Interrupt, terminal: &Terminal) -> Result<ExitCode> {
+    let places = Place::open_all([args.html.asked(), args.json.asked()])?;
+    let simulate = || interrupt.ends_with(&stopped(args));
     match args.paper {
         Paper::LatencyChecker => {
             let contents = this_machine(args, terminal)?;
-            show(&latency_checker(Some(&contents), SEED)?, args, terminal)?;
+            simulate();
+            show(&latency_checker(Some(&contents), SEED)?, places, terminal)?;
         }
         Paper::HiddenNuma => {
             let benched = benched(args)?;
             let contents = this_machine(args, terminal)?;
+            simulate();
             let plan = figure4::Plan::paper(SEED);
-            show(&hidden_numa(Some(&contents), benched, &plan)?, args, terminal)?;
+            show(&hidden_numa(Some(&contents), benched, &plan)?, places, terminal)?;
         }
-        Paper::Pspt => show(&pspt::pspt(&paging::Plan::paper(SEED))?, args, terminal)?,
-        Paper::NumaAwareRuntime => return runtime(args, terminal),
+        Paper::Pspt => {
+            simulate();
+            show(&pspt::pspt(&paging::Plan::paper(SEED))?, places, terminal)?;
+        }
+        Paper::NumaAwareRuntime => return runtime(args, places, terminal),
         Paper::Cla => {
             let atlas = &this_machine(args, terminal)?;
+            simulate();
             let costs = line_costs::measured(atlas).ok();
             let near = costs.and_then(|table| table.costs.classes.first().cloned());
             let threads: Vec<usize> = (2..=16).collect();
-            show(&cla::cla(Some(cla::Here { atlas, near }), &threads)?, args, terminal)?;
+            show(&cla::cla(Some(cla::Here { atlas, near }), &threads)?, places, terminal)?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the files that are asked for, and prints.
-fn show(paper: &dyn Shown, args: &ReproduceArgs, terminal: &Terminal) -> Result<()> {
-    if let Some(path) = &args.html {
-        write_file(path, &paper.page().render(), terminal)?;
+/// Writes page and figures where they are asked for, and prints.
+fn show(paper: &dyn Shown, places: [Option<Place>; 2], terminal: &Terminal) -> Result<()> {
+    let alone = on_stdout(&places);
+    let [html, json] = places;
+    write_to(html, terminal, || Ok(paper.page().render()))?;
+    write_to(json, terminal, || Ok(json::pretty(paper.format(), &paper.json())?))?;
+    if alone {
+        return Ok(());
     }
-    if let Some(path) = &args.json {
-        write_file(path, &serde_json::to_string_pretty(&paper.json())?, terminal)?;
-    }
-    let width = u16::try_from(terminal.width).unwrap_or(80);
+    let width = terminal.columns();
     terminal.print(&paper.text(terminal.colour, width))
 }
 
@@ -64,12 +94,15 @@ fn benched(args: &ReproduceArgs) -> Result<Option<Benched>> {
         return Ok(None);
     };
     let name = path.display().to_string();
-    let text =
-        std::fs::read_to_string(path).with_context(|| format!("{name}: {}", Benched::ADVICE))?;
+    let text = read_text(path, BENCHED_BYTES_MAX).with_context(|| Benched::ADVICE)?;
     Benched::of(&text, &name).map(Some)
 }
 
-fn runtime(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
+fn runtime(
+    args: &ReproduceArgs,
+    places: [Option<Place>; 2],
+    terminal: &Terminal,
+) -> Result<ExitCode> {
     let (machine, spec) = sim::machine(&args.machine)?;
     let depth = match args.depth {
         DepthChoice::Quick => Depth::Quick,
@@ -79,13 +112,9 @@ fn runtime(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
     let keys = numa_aware::plan(&machine.name, depth);
     let jobs = args.jobs.map(usize::from);
     let records = sim::sweep::sweep(&machine, &spec, &keys, args.results.as_deref(), jobs)?;
-    let Some(records) = records else {
-        terminal.complain("stopped; with --results FILE finished runs are kept, and the same command does the rest");
-        return Ok(ExitCode::from(INTERRUPTED));
-    };
     let runs = Runs { machine: machine.name.clone(), records };
     let all = numa_aware(&spec, runs, numa_aware::constants::constants(&machine));
-    show(&all, args, terminal)?;
+    show(&all, places, terminal)?;
     for missed in all.missed() {
         terminal.complain(&missed);
     }
@@ -96,14 +125,11 @@ fn this_machine(args: &ReproduceArgs, terminal: &Terminal) -> Result<Contents> {
     if let Some(found) = atlas::known(args.atlas.as_deref(), terminal)? {
         return Ok(found.contents);
     }
-    terminal.complain(
-        "isochrone: no atlas of this machine yet: measuring a quick one (save one with `isochrone map`)",
-    );
     let only = match args.paper {
         Paper::Cla => "block,transfer,multiline",
         _ => "block,region",
     };
     let scratch =
         tempfile::tempdir().context("there is no place for temporary files; set TMPDIR")?;
-    Ok(atlas::quick(only, scratch.path())?.contents)
+    Ok(atlas::quick_for_now(only, scratch.path(), terminal, None)?.contents)
 }

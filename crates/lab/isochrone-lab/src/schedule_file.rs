@@ -4,21 +4,29 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use isochrone_report::json::{self, Format};
 use isochrone_tasks::{Came, Schedule, Turn, Wait};
 use isochrone_units::{Reading, RegionId};
 use serde::{Deserialize, Serialize};
 
-use crate::output::{Terminal, write_file};
+use isochrone_console::output::read_text;
 
 /// What the first field of a file says.
-const FORMAT: &str = "isochrone-schedule";
+const FORMAT: &str = Format::Schedule.name();
 /// The one that is written and read.
-const VERSION: u32 = 1;
+const VERSION: u32 = Format::Schedule.version();
+
+/// A hundred times the largest: 288 workers at the paper's sizes.
+const BYTES_MAX: u64 = 1 << 30;
 
 /// A file.
 #[derive(Debug, Serialize, Deserialize)]
-struct File {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct File {
+    /// Written in front of all others.
+    #[serde(skip_serializing)]
     format: String,
+    /// `format_version` by its older name.
     version: u32,
     /// Measured or simulated.
     reading: Reading,
@@ -32,13 +40,8 @@ struct File {
     waits: Vec<(u32, u64)>,
 }
 
-/// Writes a schedule.
-pub(crate) fn write(
-    path: &Path,
-    program: &str,
-    schedule: &Schedule,
-    terminal: &Terminal,
-) -> Result<()> {
+/// The file of a schedule of this program.
+pub(crate) fn text(program: &str, schedule: &Schedule) -> Result<String> {
     let came = |came: Came| match came {
         Came::Queued => 0,
         Came::Successor => 1,
@@ -56,13 +59,12 @@ pub(crate) fn write(
             .collect(),
         waits: schedule.waits.iter().map(|wait| (wait.own, wait.resumed_ns)).collect(),
     };
-    write_file(path, &(serde_json::to_string(&file)? + "\n"), terminal)
+    Ok(json::line(Format::Schedule, &file)? + "\n")
 }
 
 /// Reads a schedule, and of which program it is.
 pub(crate) fn read(path: &Path) -> Result<(String, Schedule)> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("the schedule {} cannot be read", path.display()))?;
+    let text = read_text(path, BYTES_MAX)?;
     parse(&text)
         .with_context(|| format!("{} is no schedule; make one with --record {0}", path.display()))
 }
@@ -108,8 +110,7 @@ mod tests {
         };
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("schedule.json");
-        write(&path, "cholesky", &schedule, &Terminal::detect(crate::args::ColourChoice::Never))
-            .unwrap();
+        std::fs::write(&path, text("cholesky", &schedule).unwrap()).unwrap();
         assert_eq!(read(&path).unwrap(), ("cholesky".to_owned(), schedule));
     }
 

@@ -11,6 +11,7 @@ pub mod numa_aware;
 pub mod pspt;
 
 use isochrone_report::html::Page;
+use isochrone_report::json::{self, Format};
 use isochrone_report::term::Colour;
 use serde_json::Value;
 
@@ -19,6 +20,9 @@ pub const SEED: u64 = 2020;
 
 /// A paper beside ours.
 pub trait Shown {
+    /// What its JSON is.
+    fn format(&self) -> Format;
+
     /// Everything for programs. Fields are added, never renamed.
     fn json(&self) -> Value;
 
@@ -27,4 +31,9 @@ pub trait Shown {
 
     /// Everything as text of at most `width` characters a line.
     fn text(&self, colour: Colour, width: u16) -> String;
+}
+
+/// The JSON that lies in a paper's page.
+fn embedded(paper: &impl Shown) -> Option<String> {
+    json::line(paper.format(), &paper.json()).ok()
 }

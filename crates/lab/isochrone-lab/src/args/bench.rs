@@ -1,10 +1,14 @@
 //! What `isochrone bench` takes.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use isochrone_console::args::{HostArgs, PlacementArgs, parse_bytes};
+use isochrone_console::args::{
+    CoreList, HostArgs, JsonArg, PlacementArgs, parse_bytes, parse_core_list, parse_mib, parse_time,
+};
 
+use super::budget::time;
 use super::dataflow::{
     CholeskyArgs, CholeskyRun, HistogramArgs, JacobiArgs, MatrixArgs, StreamclusterArgs,
 };
@@ -19,6 +23,8 @@ Every benchmark has examples in its own --help.
 Arms run in turns in random balanced blocks on the same pinned cores. Each figure is the median
 of ratios within blocks, with a 95 % bootstrap interval; `aa_control` compares an arm with itself,
 and a ratio inside it is no difference. The raw series is in the JSON.
+All of it ends within --budget, 60 s by default: every cell has a block before one has two, and what
+there was no time for is named.
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 interrupted (what was measured is kept).";
 
 /// What is compared.
@@ -26,7 +32,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 interrupted (what was measured is
 pub(crate) enum BenchCommand {
     /// Dependent chase over lines of each placement, from sizes of the L2 to DRAM.
     #[command(after_help = "Examples:\n  \
-        isochrone bench chase --json chase.json                 sizes for this machine's caches\n  \
+        isochrone bench chase --json=chase.json                 sizes for this machine's caches\n  \
         isochrone bench chase --sizes 2.5,3.5 --near 1/8        MiB of lines, of the nearest eighth")]
     Chase(ChaseArgs),
     /// Recursive data structures with nodes of one line: LRU cache, tree, skip list, EM3D,
@@ -37,27 +43,28 @@ pub(crate) enum BenchCommand {
     /// A* on the 15-puzzle, the paper's application, in both published shapes.
     #[command(after_help = "Examples:\n  \
         isochrone bench astar --cores 0,1 --awake\n  \
-        isochrone bench astar --json astar.json && isochrone reproduce hidden-numa --bench astar.json")]
+        isochrone bench astar --json=astar.json && isochrone reproduce hidden-numa --bench astar.json")]
     Astar(AstarArgs),
     /// Collectives in cache lines against the installed MPIs, in the same jobs.
     #[command(after_help = "Examples:\n  \
-        isochrone bench coll --json coll.json\n  \
+        isochrone bench coll --json=coll.json\n  \
         isochrone bench coll --only openmpi,mpich --jobs 2 --blocks 10\n  \
         isochrone bench coll --peer xhc=/opt/ompi --peer ch4-ofi=$HOME/mpich-venv\n  \
         isochrone bench coll --peer 'own=/opt/ompi/lib/libmpi.so=/opt/ompi/bin/mpirun --mca coll_sm_priority 100'")]
     Coll(CollArgs),
     /// Lines near and far for a pair of cores, and a broadcast and a barrier on each.
     #[command(after_help = "Examples:\n  \
-        isochrone bench flags --blocks 30 --json flags.json")]
+        isochrone bench flags --blocks 30 --json=flags.json")]
     Flags(FlagsArgs),
-    /// Programs of mimalloc-bench under our library and the well known ones.
+    /// Whole programs under our library and the well known ones: those of mimalloc-bench, or what this machine has.
     #[command(after_help = "Examples:\n  \
-        isochrone bench malloc --programs ~/mimalloc-bench/bin --json malloc.json")]
+        isochrone bench malloc                                   perl, python3, sqlite3, gawk\n  \
+        isochrone bench malloc --programs ~/mimalloc-bench/bin --json=malloc.json")]
     Malloc(MallocArgs),
     /// The tiled Cholesky factorisation on tasks, in the regimes of memory and scheduling.
     #[command(after_help = "Examples:\n  \
-        isochrone bench cholesky --rows 8192 --tile 512 --regime dft,naft --json cholesky.json\n  \
-        isochrone bench cholesky --peers --rows 8192 --tiles 256,384,512 --json peers.json\n  \
+        isochrone bench cholesky --rows 8192 --tile 512 --regime dft,naft --json=cholesky.json\n  \
+        isochrone bench cholesky --peers --rows 8192 --tiles 256,384,512 --json=peers.json\n  \
         isochrone bench cholesky --rows 1024 --trace trace.json    for chrome://tracing or Perfetto")]
     Cholesky(CholeskyArgs),
     /// Answers one question of `cholesky --peers`.
@@ -69,7 +76,7 @@ pub(crate) enum BenchCommand {
     Smi(MatrixArgs),
     /// PARSEC's streamcluster on tasks.
     #[command(after_help = "Examples:\n  \
-        isochrone bench streamcluster --regime dft,naft --json streamcluster.json")]
+        isochrone bench streamcluster --regime dft,naft --json=streamcluster.json")]
     Streamcluster(StreamclusterArgs),
     /// Jacobi's method with the five-point stencil on tasks, by blocks of rows.
     #[command(after_help = "Examples:\n  \
@@ -81,12 +88,12 @@ pub(crate) enum BenchCommand {
         isochrone bench inthist --regime naft --record schedule.json")]
     Inthist(HistogramArgs),
     /// How fast the simulator of large machines is.
-    #[command(after_help = "Examples:\n  isochrone bench sim --repeats 5 --json speed.json")]
+    #[command(after_help = "Examples:\n  isochrone bench sim --repeats 5 --json=speed.json")]
     Sim(SpeedArgs),
-    /// What a task costs, and how small tasks may get, against OpenMP, oneTBB and StarPU. Takes some
-    /// three minutes with all of them; slow systems get fewer steps and tasks, which the file says.
+    /// What a task costs, and how small tasks may get, against OpenMP, oneTBB and StarPU. Slow systems get fewer steps
+    /// and tasks, which the file says.
     #[command(after_help = "Examples:\n  \
-        isochrone bench taskbench --json taskbench.json             everything, some three minutes\n  \
+        isochrone bench taskbench --json=taskbench.json --budget 5m  everything, three blocks and more\n  \
         isochrone bench taskbench --patterns stencil_1d --widths 8")]
     Taskbench(TaskbenchArgs),
     /// Answers one question of `taskbench`.
@@ -98,7 +105,7 @@ pub(crate) enum BenchCommand {
     /// Memory larger than fast memory: the stencil with half of its data in fast memory, what a page
     /// costs, and the same under mmap and swap.
     #[command(after_help = "Examples:\n  \
-        isochrone bench tier --json tier.json\n  \
+        isochrone bench tier --json=tier.json\n  \
         isochrone bench tier --radii 1,5 --only curves\n  \
         isochrone bench tier --only peers --folder /var/tmp --peer umap=$PWD/libumap-peer.so")]
     Tier(TierArgs),
@@ -107,17 +114,20 @@ pub(crate) enum BenchCommand {
 /// What all benchmarks take.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CommonArgs {
-    /// Figures and raw series as JSON; `-` for standard output.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    /// Blocks: in each, every arm runs twice, in random order and back again [default: 15; 5 for
-    /// malloc].
+    #[command(flatten)]
+    pub(crate) json: JsonArg,
+    /// Time for all of it, e.g. 60s, 5m: every cell has as many blocks as fit, and what did not is named [default:
+    /// 60s; none where --blocks says how many].
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) budget: Option<Duration>,
+    /// Blocks: in each, every arm runs twice, in random order and back again [default: as many as fit, 15 at most; 5
+    /// where a run takes long].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
     pub(crate) blocks: Option<u32>,
     /// Cores to run on, e.g. 0,2-5 [default: one for each benchmark that needs one, two for
     /// astar].
-    #[arg(long, value_name = "LIST")]
-    pub(crate) cores: Option<String>,
+    #[arg(long, value_name = "LIST", value_parser = parse_core_list)]
+    pub(crate) cores: Option<CoreList>,
     /// Seed of every random order [default: from the clock; it is recorded].
     #[arg(long)]
     pub(crate) seed: Option<u64>,
@@ -125,11 +135,18 @@ pub(crate) struct CommonArgs {
     pub(crate) host: HostArgs,
 }
 
+impl CommonArgs {
+    /// The time for it; `None` where a number of blocks was asked for, however long they take.
+    pub(crate) fn time(&self) -> Option<Duration> {
+        time(self.budget, self.blocks.is_some())
+    }
+}
+
 /// What `bench chase` takes.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ChaseArgs {
     /// MiB of lines, e.g. 1,4,64 [default: sizes for this machine's caches].
-    #[arg(long, value_name = "MIB", value_delimiter = ',')]
+    #[arg(long, value_name = "MIB", value_delimiter = ',', value_parser = parse_mib)]
     pub(crate) sizes: Vec<f64>,
     #[command(flatten)]
     pub(crate) placement: PlacementArgs,
@@ -155,12 +172,13 @@ pub(crate) enum TierPart {
 /// What `bench tier` takes.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct TierArgs {
-    /// Data of the stencil, of which half fits fast memory.
-    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, default_value = "16M")]
+    /// Data of the stencil, of which half fits fast memory; at least 256k.
+    #[arg(long, value_name = "BYTES", value_parser = parse_area, default_value = "16M")]
     pub(crate) area: u64,
     /// Radii of the stencil: arithmetic for a page grows with their square. These go from a plain sweep to some
     /// eight times as much arithmetic as it takes to replace a page.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,2,3,4,5,7,10")]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1,2,3,4,5,7,10",
+          value_parser = parse_radius)]
     pub(crate) radii: Vec<usize>,
     /// Only these parts.
     #[arg(long, value_enum, value_name = "PARTS", value_delimiter = ',')]
@@ -171,7 +189,7 @@ pub(crate) struct TierArgs {
     pub(crate) folder: Option<PathBuf>,
     /// Another pager to compare with: `umap=PATH`, a library built from
     /// crates/lab/isochrone-lab/src/bench/tier/peers/umap.cpp.
-    #[arg(long, value_name = "NAME=PATH")]
+    #[arg(long, value_name = "NAME=PATH", value_parser = parse_pager)]
     pub(crate) peer: Option<String>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
@@ -184,7 +202,7 @@ pub(crate) struct StructuresArgs {
     #[arg(long, value_enum, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) only: Vec<StructureName>,
     /// MiB of nodes, e.g. 4,64 [default: one size for the LLC, one for DRAM].
-    #[arg(long, value_name = "MIB", value_delimiter = ',')]
+    #[arg(long, value_name = "MIB", value_delimiter = ',', value_parser = parse_mib)]
     pub(crate) sizes: Vec<f64>,
     #[command(flatten)]
     pub(crate) placement: PlacementArgs,
@@ -197,10 +215,11 @@ pub(crate) struct StructuresArgs {
 pub(crate) struct AstarArgs {
     /// Nodes that a search may make, e.g. 60000,1000000 [default: one number for the LLC, one for
     /// DRAM].
-    #[arg(long, value_name = "NODES", value_delimiter = ',')]
+    #[arg(long, value_name = "NODES", value_delimiter = ',', value_parser = parse_budget)]
     pub(crate) budgets: Vec<usize>,
     /// Korf's instances to search, one for each core [default: 79 and up by difficulty].
-    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',',
+          value_parser = clap::value_parser!(u8).range(1..=100))]
     pub(crate) instances: Vec<u8>,
     #[command(flatten)]
     pub(crate) placement: PlacementArgs,
@@ -216,7 +235,7 @@ pub(crate) struct CollArgs {
     pub(crate) jobs: u32,
     /// Another MPI beside the installed ones, as NAME=PREFIX, below which lib/libmpi.so.* and bin/mpirun lie, or as
     /// NAME=LIBRARY=COMMAND. `xhc` and `ch4-ofi` are set up to use what they are named after.
-    #[arg(long, value_name = "PEER")]
+    #[arg(long, value_name = "PEER", value_parser = parse_mpi)]
     pub(crate) peer: Vec<String>,
     /// Only these MPIs.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
@@ -242,7 +261,8 @@ pub(crate) struct FlagsArgs {
 /// What `bench malloc` takes.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct MallocArgs {
-    /// Folder with the built programs of mimalloc-bench; those that are not there have no figure.
+    /// Folder with the built programs of mimalloc-bench; those that are not there have no figure [default: perl,
+    /// python3, sqlite3 and gawk, as far as they are installed].
     #[arg(long, value_name = "DIR")]
     pub(crate) programs: Option<PathBuf>,
     /// Only these programs.
@@ -252,10 +272,59 @@ pub(crate) struct MallocArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) preload: Option<PathBuf>,
     /// Longest that one run of a program may take, in seconds.
-    #[arg(long, value_name = "S", default_value_t = 120)]
+    #[arg(long, value_name = "S", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..=86_400))]
     pub(crate) limit: u32,
     #[command(flatten)]
     pub(crate) placement: PlacementArgs,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }
+
+/// Data of a stencil, which has some rows.
+fn parse_area(text: &str) -> Result<u64, String> {
+    let bytes = parse_bytes(text)?;
+    let why = || format!("`{text}` is less than 256k, which a stencil needs");
+    (bytes >= LEAST_AREA).then_some(bytes).ok_or_else(why)
+}
+
+/// An MPI's name and place.
+fn parse_mpi(text: &str) -> Result<String, String> {
+    let is_one = text.split_once('=').is_some_and(|(name, at)| !name.is_empty() && !at.is_empty());
+    let why = || {
+        format!(
+            "`{text}` is neither NAME=PREFIX, as in xhc=/opt/ompi, nor NAME=LIBRARY=COMMAND, as in \
+             xhc=/opt/lib/libmpi.so=/opt/bin/mpirun"
+        )
+    };
+    is_one.then(|| text.to_owned()).ok_or_else(why)
+}
+
+/// A pager's name and library.
+fn parse_pager(text: &str) -> Result<String, String> {
+    let is_one = text.strip_prefix("umap=").is_some_and(|path| !path.is_empty());
+    is_one.then(|| text.to_owned()).ok_or_else(|| format!("`{text}` is not umap=PATH"))
+}
+
+/// 64 pages.
+const LEAST_AREA: u64 = 256 << 10;
+
+/// The radius of a stencil.
+fn parse_radius(text: &str) -> Result<usize, String> {
+    bounded(text, MOST_RADIUS, "radius")
+}
+
+/// Nodes of a search.
+fn parse_budget(text: &str) -> Result<usize, String> {
+    bounded(text, MOST_NODES, "number of nodes")
+}
+
+/// A number from 1 on.
+fn bounded(text: &str, most: usize, what: &str) -> Result<usize, String> {
+    let number = text.trim().parse::<usize>().ok().filter(|number| (1..=most).contains(number));
+    number.ok_or_else(|| format!("`{text}` is no {what} from 1 to {most}"))
+}
+
+/// A row of the stencil has not more points to either side.
+const MOST_RADIUS: usize = 512;
+/// Nodes of a line each, which fill 64 GiB.
+const MOST_NODES: usize = 1 << 30;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use isochrone_console::args::{HtmlArg, JsonArg};
 
 /// What `reproduce` takes.
 #[derive(Debug, Args)]
@@ -29,12 +30,10 @@ pub(crate) struct ReproduceArgs {
     /// Runs at once [default: one for each core of this machine].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
-    /// Figures as one HTML page.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
-    /// As JSON.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) html: HtmlArg,
+    #[command(flatten)]
+    pub(crate) json: JsonArg,
 }
 
 /// How much of a grid is run.

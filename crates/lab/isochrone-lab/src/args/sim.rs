@@ -1,16 +1,20 @@
 //! What `isochrone sim` takes.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use isochrone_console::args::{HtmlArg, JsonArg, parse_time};
 use isochrone_tasks::Regime;
 use isochrone_workloads::numa::{Bench, Variant};
+
+use super::budget::time;
 
 /// Examples below `isochrone sim --help`.
 pub(super) const AFTER_HELP: &str = "\
 Examples:
   isochrone sim cholesky --machine bullion-s-16s --regime naft --threads 288
-  isochrone sim smi --regime di --json smi.json --html smi.html
+  isochrone sim smi --regime di --json=smi.json --html=smi.html
   isochrone sim jacobi --machine my-machine.toml --size small
   isochrone sim cholesky --variant inout-twice,panels
   isochrone sim cholesky --size small --record s.json; isochrone sim cholesky --size small --replay s.json
@@ -30,7 +34,7 @@ pub(crate) enum SimCommand {
     Cholesky(SimArgs),
     /// Symmetric matrix inversion, the same matrix.
     #[command(
-        after_help = "Examples:\n  isochrone sim smi --regime di --json smi.json --html smi.html"
+        after_help = "Examples:\n  isochrone sim smi --regime di --json=smi.json --html=smi.html"
     )]
     Smi(SimArgs),
     /// PARSEC's streamcluster, one step of the paper's five.
@@ -90,12 +94,10 @@ pub(crate) struct SimArgs {
     /// Seed of every random choice; the same one gives the same run.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Everything as JSON; `-` for standard output.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
-    /// Figures as one HTML page.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) json: JsonArg,
+    #[command(flatten)]
+    pub(crate) html: HtmlArg,
     /// Writes the schedule: who ran which task when.
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
@@ -117,12 +119,22 @@ pub(crate) struct SpeedArgs {
     /// How large the inputs are.
     #[arg(long, value_enum, default_value_t = SizeChoice::Paper)]
     pub(crate) size: SizeChoice,
-    /// Runs of each case.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=1000))]
-    pub(crate) repeats: u16,
-    /// As JSON; `-` for standard output.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<PathBuf>,
+    /// Runs of each case [default: 3].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) repeats: Option<u16>,
+    /// Time for all of it, e.g. 60s, 5m: every case has as many runs as fit, and what did not is named [default: 60s;
+    /// none where --repeats says how many].
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) budget: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) json: JsonArg,
+}
+
+impl SpeedArgs {
+    /// The time for it; `None` where a number of runs was asked for, however long they take.
+    pub(crate) fn time(&self) -> Option<Duration> {
+        time(self.budget, self.repeats.is_some())
+    }
 }
 
 /// What a sweep takes.

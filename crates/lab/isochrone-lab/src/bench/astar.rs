@@ -5,26 +5,30 @@
 //! every arm; the checksums say that these were the same nodes. Beside the pools stand allocators
 //! under the same program, our library with `isochrone run`'s defaults among them.
 
+use isochrone_report::json::Format;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result};
 use isochrone_alloc::Mode;
+use isochrone_console::turns::{Ratio, Verdict};
 use isochrone_malloc::Pin;
 use isochrone_report::fmt;
-use isochrone_report::table::{Cell, Table};
+use isochrone_report::table::{Cell as Text, Table};
 use isochrone_units::LINE_BYTES;
 use serde::Serialize;
 
 use super::Findings;
 use super::Setting;
+use super::contest::{Contest, learning_ms};
 use super::field::{Field, Outcome};
 use super::peers::PEERS;
-use super::ratio::{Ratio, Verdict};
+use super::rounds::{Cell, rounds};
 use super::workers::ArmSpec;
 use crate::args::AstarArgs;
-use crate::run::atlas::Found;
-use crate::run::{library, setup};
 use crate::workload::request::{AstarShape, Request};
+use isochrone_console::output::WrongUsage;
+use isochrone_console::run::atlas::Found;
+use isochrone_console::run::{library, setup};
 
 /// Blocks unless told otherwise.
 const BLOCKS: u32 = 15;
@@ -38,6 +42,7 @@ const OURS: &str = "isochrone run";
 
 /// One shape, one number of cores, one budget.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Figure {
     shape: AstarShape,
     cores: Vec<u16>,
@@ -54,6 +59,7 @@ struct Figure {
 
 /// All of them.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Figures {
     runs: Vec<Figure>,
     /// What the paper says of its 60 in-order cores, to stand beside.
@@ -62,6 +68,7 @@ pub(super) struct Figures {
 
 /// Figure 4a of the paper (section 5.2).
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Published {
     least_gain: f64,
     most_gain: f64,
@@ -80,36 +87,35 @@ pub(super) fn measure(args: &AstarArgs, setting: &mut Setting<'_>) -> Result<Fig
     setting.refresh(&mut found, &cores, scratch.path())?;
     let instances =
         if args.instances.is_empty() { INSTANCES.to_vec() } else { args.instances.clone() };
-    ensure!(
-        instances.len() >= cores.len(),
-        "--instances: {} are named for {} cores; name one for each",
-        instances.len(),
-        cores.len()
-    );
+    if instances.len() < cores.len() {
+        return Err(WrongUsage::error(format!(
+            "--instances: {} are named for {} cores; name one for each",
+            instances.len(),
+            cores.len()
+        )));
+    }
     let extra = others(args, &found, scratch.path(), setting)?;
-    let mut figures = Figures::default();
     let mut counts = vec![1, cores.len()];
     counts.dedup();
+    let mut cells: Vec<Plan> = Vec::new();
     for shape in [AstarShape::Hashed, AstarShape::Linear] {
         for budget in budgets(args, shape, setting) {
             for count in &counts {
-                if !setting.keep_going() {
-                    return Ok(figures);
-                }
-                let placement = &args.placement;
                 let seed = setting.seed();
-                let mut field = Field::new(placement, found.path.clone(), &cores[..*count], seed);
+                let mut field =
+                    Field::new(&args.placement, found.path.clone(), &cores[..*count], seed);
                 extra.iter().cloned().for_each(|arm| field.add(arm));
-                let plan = Plan { shape, budget, instances: instances[..*count].to_vec() };
-                let blocks = args.common.blocks.unwrap_or(BLOCKS);
-                match plan.run(&field, blocks, setting) {
-                    Ok(found) => figures.runs.extend(found),
-                    Err(_) if !setting.keep_going() => {}
-                    Err(error) => setting.miss(&format!("{}: {error:#}", plan.words())),
-                }
+                let instances = instances[..*count].to_vec();
+                let contest = Contest::new(setting);
+                cells.push(Plan { shape, budget, instances, field, searches: None, contest });
             }
         }
     }
+    let mut all: Vec<&mut dyn Cell<()>> =
+        cells.iter_mut().map(|cell| cell as &mut dyn Cell<()>).collect();
+    rounds(&mut all, args.common.blocks.unwrap_or(BLOCKS), &mut (), setting);
+    let mut figures = Figures::default();
+    figures.runs.extend(cells.into_iter().filter_map(|cell| cell.figure(setting)));
     Ok(figures)
 }
 
@@ -160,71 +166,95 @@ fn budgets(args: &AstarArgs, shape: AstarShape, setting: &Setting<'_>) -> Vec<us
     budgets
 }
 
-/// What all arms do.
+/// What all arms do, and what came of it so far.
 struct Plan {
     shape: AstarShape,
     budget: usize,
     instances: Vec<u8>,
+    field: Field,
+    /// Of one run, once that is known.
+    searches: Option<u32>,
+    contest: Contest,
 }
 
 impl Plan {
-    fn words(&self) -> String {
+    fn figure(self, setting: &mut Setting<'_>) -> Option<Figure> {
+        let what = self.what();
+        if self.contest.series.blocks.is_empty() {
+            return None;
+        }
+        let outcome = self.contest.outcome(&what, setting);
+        if !outcome.same_work {
+            setting.miss(&format!("{what}: the arms did not expand the same nodes"));
+            return None;
+        }
+        Some(Figure {
+            shape: self.shape,
+            cores: self.field.common.cores.clone(),
+            instances: self.instances,
+            budget: self.budget,
+            mib: (self.budget * LINE_BYTES) as f64 / f64::from(1 << 20),
+            searches: self.searches.unwrap_or(0),
+            nodes_per_s: outcome.oblivious_ns.map(|ns| 1e9 / ns),
+            outcome,
+        })
+    }
+}
+
+impl Cell<()> for Plan {
+    fn what(&self) -> String {
         let shape = match self.shape {
             AstarShape::Hashed => "hashed",
             AstarShape::Linear => "linear",
         };
         let cores = self.instances.len();
-        format!("{shape}, {} nodes, {cores} core{}", self.budget, if cores == 1 { "" } else { "s" })
+        let many = if cores == 1 { "" } else { "s" };
+        format!("{shape} of {} nodes on {cores} core{many}", self.budget)
     }
 
-    fn request(&self, epoch: u64, searches: u32) -> Request {
-        Request::Astar {
-            shape: self.shape,
-            epoch,
-            budget: self.budget,
-            instances: self.instances.clone(),
-            searches,
-        }
+    fn blocks(&self) -> usize {
+        self.contest.series.blocks.len()
     }
 
-    fn run(&self, field: &Field, blocks: u32, setting: &mut Setting<'_>) -> Result<Option<Figure>> {
-        let what = self.words();
+    fn block(&mut self, (): &mut (), setting: &mut Setting<'_>) -> Result<()> {
+        let what = self.what();
         setting.step(&format!("{what}: starting the arms"));
-        let mut team = field.start(setting)?;
-        let searches = team.searches(&|searches| self.request(u64::MAX, searches))?;
-        let outcome =
-            team.compete(setting, blocks, &what, &|epoch| self.request(epoch, searches))?;
-        if outcome.series.blocks.is_empty() {
-            return Ok(None);
-        }
-        if !outcome.same_work {
-            bail!("the arms did not expand the same nodes");
-        }
-        Ok(Some(Figure {
-            shape: self.shape,
-            cores: field.common.cores.clone(),
-            instances: self.instances.clone(),
-            budget: self.budget,
-            mib: (self.budget * LINE_BYTES) as f64 / f64::from(1 << 20),
+        let learning_ms = learning_ms(setting.share());
+        let mut team = self.field.start(&self.contest.series.arms, setting)?;
+        let (shape, budget, instances) = (self.shape, self.budget, &self.instances);
+        let request = |epoch, searches| Request::Astar {
+            shape,
+            epoch,
+            budget,
+            instances: instances.clone(),
             searches,
-            nodes_per_s: outcome.oblivious_ns.map(|ns| 1e9 / ns),
-            outcome,
-        }))
+            learning_ms,
+        };
+        let searches = match self.searches {
+            Some(searches) => searches,
+            None => team.searches(&|searches| request(u64::MAX, searches))?,
+        };
+        self.searches = Some(searches);
+        self.contest.block(team, setting, &what, &|epoch| request(epoch, searches))
     }
 }
 
 impl Findings for Figures {
+    const FORMAT: Format = Format::BenchAstar;
+
     fn text(&self, width: u16) -> String {
         let mut text = String::from("speed over the oblivious pool; memory over glibc\n");
         let mut table = Table::new([
             "shape", "cores", "MiB", "nodes/s", "aware", "oracle", "far", "A/A", "memory",
-        ]);
-        let mut others = Table::new(["shape", "cores", "MiB", "allocator", "speed", "memory"]);
+        ])
+        .keyed(3);
+        let mut others =
+            Table::new(["shape", "cores", "MiB", "allocator", "speed", "memory"]).keyed(4);
         for figure in &self.runs {
             table.row(figure.row());
             for (name, ratio) in &figure.outcome.over_oblivious {
                 let mut row = figure.head();
-                row.push(Cell::text(name.clone()));
+                row.push(Text::text(name.clone()));
                 row.push(ratio_cell(*ratio));
                 row.push(figure.memory(name));
                 others.row(row);
@@ -252,21 +282,21 @@ impl Findings for Figures {
     }
 }
 
-fn ratio_cell(ratio: Option<Ratio>) -> Cell {
-    Cell::maybe(ratio.map(|r| r.median), |r| format!("{r:.3}"))
+fn ratio_cell(ratio: Option<Ratio>) -> Text {
+    Text::maybe(ratio.map(|r| r.median), |r| format!("{r:.3}"))
 }
 
 impl Figure {
-    fn head(&self) -> Vec<Cell> {
+    fn head(&self) -> Vec<Text> {
         vec![
-            Cell::text(self.shape_word()),
-            Cell::number(self.cores.len() as f64, self.cores.len().to_string()),
-            Cell::number(self.mib, fmt::significant(self.mib, 3)),
+            Text::text(self.shape_word()),
+            Text::number(self.cores.len() as f64, self.cores.len().to_string()),
+            Text::number(self.mib, fmt::significant(self.mib, 3)),
         ]
     }
 
-    fn memory(&self, arm: &str) -> Cell {
-        Cell::maybe(self.outcome.arms.get(arm).and_then(|arm| arm.rss_ratio), fmt::ratio)
+    fn memory(&self, arm: &str) -> Text {
+        Text::maybe(self.outcome.arms.get(arm).and_then(|arm| arm.rss_ratio), fmt::ratio)
     }
 
     /// What the ratio says beside its control.
@@ -292,15 +322,40 @@ impl Figure {
         }
     }
 
-    fn row(&self) -> Vec<Cell> {
+    fn row(&self) -> Vec<Text> {
         let outcome = &self.outcome;
         let mut row = self.head();
-        row.push(Cell::maybe(self.nodes_per_s, |n| fmt::significant(n, 3)));
+        row.push(Text::maybe(self.nodes_per_s, |n| fmt::significant(n, 3)));
         row.push(ratio_cell(outcome.aware_over_oblivious));
         row.push(ratio_cell(outcome.oracle_over_oblivious));
         row.push(ratio_cell(outcome.adversarial_over_oblivious));
         row.push(ratio_cell(outcome.aa_control));
         row.push(self.memory("aware"));
         row
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::field::{AGAIN, BASE};
+    use super::super::fixtures::{fits, series};
+    use super::*;
+
+    #[test]
+    fn tables_fit_a_terminal() {
+        let arms = [BASE, AGAIN, "aware", "oracle", "adversarial", "glibc", OURS, "mimalloc"];
+        let figure = Figure {
+            shape: AstarShape::Hashed,
+            cores: vec![0, 1],
+            instances: vec![88, 82],
+            budget: 1 << 20,
+            mib: 64.0,
+            searches: 1,
+            nodes_per_s: Some(1.234e7),
+            outcome: Outcome::of(series(&arms, 6), BTreeMap::new(), true, 1),
+        };
+        fits(&Figures { runs: vec![figure], ..Figures::default() });
     }
 }

@@ -1,9 +1,11 @@
 //! `isochrone bench cholesky|smi|streamcluster|jacobi|inthist`: the five benchmarks of the paper on
 //! NUMA-aware task runtimes, in its regimes and ours, on this machine.
 
+use isochrone_report::json::Format;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
+use isochrone_console::turns::{Ratio, Series};
 use isochrone_report::fmt;
 use isochrone_report::table::{Cell, Table};
 use isochrone_tasks::live::{Config, Runtime};
@@ -16,12 +18,10 @@ use isochrone_workloads::dataflow::streamcluster::Parameters;
 use serde::Serialize;
 
 use super::Findings;
-use super::ratio::Ratio;
-use super::series::Series;
 use super::setting::Setting;
 use crate::args::{DataflowArgs, HistogramArgs, JacobiArgs, MatrixArgs, StreamclusterArgs};
-use crate::output::write_file;
 use crate::schedule_file;
+use isochrone_console::written::{Place, asked};
 
 /// Blocks unless told otherwise.
 const BLOCKS: u32 = 5;
@@ -32,6 +32,7 @@ const AGAIN: &str = "again";
 
 /// The figures of one benchmark.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Figures {
     problem: String,
     threads: usize,
@@ -56,6 +57,7 @@ pub(super) struct Figures {
 
 /// A run that followed a schedule.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Replayed {
     /// Of what run the schedule is.
     program: String,
@@ -68,6 +70,7 @@ struct Replayed {
 
 /// One regime.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct RegimeFigures {
     regime: &'static str,
     seconds: Option<f64>,
@@ -86,6 +89,7 @@ struct RegimeFigures {
 
 /// A ratio beside that of an arm with itself.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Controlled {
     #[serde(flatten)]
     ratio: Ratio,
@@ -153,6 +157,10 @@ struct Ran {
 }
 
 fn measure(problem: Problem, args: &DataflowArgs, setting: &mut Setting<'_>) -> Result<Figures> {
+    let [record, trace] = Place::open_all([
+        asked("--record", args.record.as_ref()),
+        asked("--trace", args.trace.as_ref()),
+    ])?;
     let topology = Topology::of(setting.machine());
     let cores = setting.cores(args.threads.map_or(usize::MAX, usize::from))?;
     let workers = args.threads.map_or(cores.len(), usize::from);
@@ -189,15 +197,16 @@ fn measure(problem: Problem, args: &DataflowArgs, setting: &mut Setting<'_>) -> 
         }
         Ok(seconds)
     })?;
+    // What was asked for beside the comparison is made however long that has taken.
     let replayed = args.replay.as_deref().map(|path| bench.replay(path, regimes[0])).transpose()?;
-    if let Some(path) = &args.record {
+    if let Some(place) = record {
         setting.step("a schedule");
         let (program, schedule) = bench.record(regimes[0])?;
-        schedule_file::write(path, &program, &schedule, setting.terminal())?;
+        place.write(&schedule_file::text(&program, &schedule)?, setting.terminal())?;
     }
-    if let Some(path) = &args.trace {
+    if let Some(place) = trace {
         setting.step("traces");
-        write_file(path, &bench.trace(&regimes)?, setting.terminal())?;
+        place.write(&bench.trace(&regimes)?, setting.terminal())?;
     }
     ensure!(worst.verified, "a run gave a wrong answer: residual {}", worst.residual);
     let figures = regimes.iter().zip(last);
@@ -311,6 +320,8 @@ impl Bench<'_> {
 }
 
 impl Findings for Figures {
+    const FORMAT: Format = Format::BenchTasks;
+
     fn text(&self, width: u16) -> String {
         let mut table = Table::new([
             "regime",
@@ -331,7 +342,7 @@ impl Findings for Figures {
                 Cell::text(figure.regime),
                 Cell::maybe(figure.seconds, fmt::seconds),
                 Cell::maybe(figure.gflops, three),
-                over.map_or_else(Cell::missing, |ratio| Cell::text(ratio.to_string())),
+                over.map_or_else(Cell::missing, |r| Cell::number(r.median, r.to_string())),
                 Cell::number(figure.tasks as f64, fmt::count(figure.tasks)),
                 Cell::number(figure.ns_per_task, three(figure.ns_per_task)),
                 bytes(figure.local_bytes),
@@ -375,4 +386,43 @@ impl Findings for Figures {
 fn steals(by_distance: &[u64]) -> String {
     let words: Vec<String> = by_distance.iter().skip(1).map(u64::to_string).collect();
     words.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::{fits, ratio};
+    use super::*;
+
+    #[test]
+    fn tables_fit_a_terminal() {
+        let over = || ratio().map(|ratio| Controlled { ratio, control: Some(ratio) });
+        let regime = |regime: Regime| RegimeFigures {
+            regime: regime.name(),
+            seconds: Some(1.234),
+            gflops: Some(123.4),
+            over_first: over(),
+            tasks: 1_234_567,
+            ns_per_task: 123_456.7,
+            local_bytes: 123_456_789,
+            remote_bytes: 123_456_789,
+            spread_bytes: 0,
+            steals: vec![0, 12_345, 1234, 123],
+            verified: true,
+            residual: 0.125,
+        };
+        fits(&Figures {
+            problem: "cholesky, 4096 rows in tiles of 256".to_owned(),
+            threads: 16,
+            regions: 4,
+            oversubscribed: true,
+            first_touch: "blocks".to_owned(),
+            verified: true,
+            residual: 0.125,
+            footprint_checked: Some(true),
+            regimes: Regime::ALL.map(regime).into(),
+            naft_over_dft: over(),
+            replayed: None,
+            series: None,
+        });
+    }
 }

@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 use isochrone_atlas_store::contents::Contents;
+use isochrone_console::turns::{Ratio, Series, Verdict};
 use isochrone_machine::Machine;
 use isochrone_units::{CoreId, LINE_BYTES, Level};
 use serde::Serialize;
 
 use super::Setting;
-use super::ratio::Ratio;
-use super::series::Series;
-use super::workers::{ArmSpec, Common, Findings, Worker};
+use super::budget::Stop;
+use super::workers::{ArmSpec, Common, Worker};
 use crate::args::PlacementArgs;
 use crate::workload::NodesFrom;
 use crate::workload::request::{Account, PoolAccount, Request, StructureName};
@@ -35,6 +35,7 @@ const OPERATIONS: std::ops::RangeInclusive<u64> = 64..=1 << 32;
 
 /// Which memory nodes lie in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Plateau {
     L2,
@@ -44,6 +45,7 @@ pub(crate) enum Plateau {
 
 /// Between which costs of a load the plateaus lie.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Plateaus {
     /// A chase through half of the L2, measured.
     pub(crate) l2_ns: f64,
@@ -72,6 +74,7 @@ impl Plateaus {
 
 /// What an arm's memory and start cost.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct ArmCost {
     /// What the nodes made resident, over what they did under glibc.
     pub(crate) rss_ratio: Option<f64>,
@@ -79,6 +82,8 @@ pub(crate) struct ArmCost {
     /// Of its pools, the slowest of them; `null` for allocators, whose start is in the run.
     pub(crate) startup_us: Option<f64>,
     pub(crate) classification_us: Option<f64>,
+    /// The part of its pools' memory that was learnt, the least of them: 1 but where the time for that was over.
+    pub(crate) learnt_share: Option<f64>,
     pub(crate) arena_bytes: Option<u64>,
     /// What the atlas says of its lines, and of all lines of its pools: nanoseconds.
     pub(crate) nodes_ns: BTreeMap<&'static str, f64>,
@@ -90,6 +95,7 @@ pub(crate) struct ArmCost {
 
 /// What came out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Outcome {
     pub(crate) aware_over_oblivious: Option<Ratio>,
     pub(crate) oracle_over_oblivious: Option<Ratio>,
@@ -147,23 +153,27 @@ impl Field {
     }
 
     /// Starts one worker, of the arm that all are compared with.
-    pub(crate) fn start_base(&self) -> Result<Team> {
+    pub(crate) fn start_base(&self, stop: &Stop) -> Result<Team> {
         let arm = self.arms.first().context("no arm")?;
         let mut team = Team::default();
-        let mut worker = Worker::start(arm, &self.common)?;
+        let mut worker = Worker::start(arm, &self.common, stop)?;
         let empty = worker.account()?;
         team.add(&arm.name, worker, empty);
         Ok(team)
     }
 
-    /// Starts the workers. An arm that cannot start is named and left out, unless everything is
-    /// compared with it.
-    pub(crate) fn start(&self, setting: &mut Setting<'_>) -> Result<Team> {
+    /// Starts the workers of a block. At the first one an arm that cannot start is named and left out, unless
+    /// everything is compared with it; later on the arms are those that there were then, `names`.
+    pub(crate) fn start(&self, names: &[String], setting: &mut Setting<'_>) -> Result<Team> {
         let mut team = Team::default();
-        for arm in &self.arms {
-            match Worker::start(arm, &self.common).and_then(|mut w| Ok((w.account()?, w))) {
+        let stop = setting.stop();
+        let begins = names.is_empty();
+        let known = |arm: &&ArmSpec| begins || names.contains(&arm.name);
+        for arm in self.arms.iter().filter(known) {
+            let started = Worker::start(arm, &self.common, &stop);
+            match started.and_then(|mut w| Ok((w.account()?, w))) {
                 Ok((empty, worker)) => team.add(&arm.name, worker, empty),
-                Err(error) if arm.name == BASE => return Err(error),
+                Err(error) if arm.name == BASE || !begins || stop.is_set() => return Err(error),
                 Err(error) => setting.miss(&format!("{}: {error:#}", arm.name)),
             }
         }
@@ -176,6 +186,7 @@ impl Field {
         team: &mut Team,
         caches: Caches,
         contents: &Contents,
+        learning_ms: Option<u64>,
     ) -> Result<Plateaus> {
         let core = *self.common.cores.first().context("no core")?;
         let place = contents.machine.cores.iter().position(|c| c.id == core);
@@ -184,7 +195,7 @@ impl Field {
             map.quality.get(place?)?.mean_ns
         };
         Ok(Plateaus {
-            l2_ns: team.chase_ns(lines_in(caches.l2 / 2))?,
+            l2_ns: team.chase_ns(lines_in(caches.l2 / 2), learning_ms)?,
             llc_ns: mean(Level::Llc),
             dram_ns: mean(Level::Dram),
             llc_share_bytes: contents
@@ -220,8 +231,8 @@ pub(crate) fn lines_in(bytes: u64) -> usize {
 /// Workers that were started.
 #[derive(Default)]
 pub(crate) struct Team {
-    names: Vec<String>,
-    workers: Vec<Worker>,
+    pub(super) names: Vec<String>,
+    pub(super) workers: Vec<Worker>,
     empty: Vec<Account>,
 }
 
@@ -233,18 +244,19 @@ impl Team {
     }
 
     /// What a load costs in a chase over so many lines, in the arm that all are compared with:
-    /// the cheapest of some runs.
-    pub(crate) fn chase_ns(&mut self, lines: usize) -> Result<f64> {
+    /// the cheapest of some runs. Pools learn new memory for so many milliseconds at most.
+    pub(crate) fn chase_ns(&mut self, lines: usize, learning_ms: Option<u64>) -> Result<f64> {
         let operations = (lines as u64).max(1 << 18);
         let mut least = f64::INFINITY;
-        for epoch in 0..3 {
+        for warm in [operations, 0, 0] {
             let request = Request::Structure {
                 name: StructureName::Chase,
                 lines,
                 seed: 1,
-                epoch,
-                warm: operations,
+                epoch: u64::MAX,
+                warm,
                 operations,
+                learning_ms,
             };
             let played = self.workers[0].work(&request)?;
             let ns = cost_ns(&played.seconds, &played.operations).context("nothing was done")?;
@@ -287,35 +299,8 @@ impl Team {
         Ok(searches)
     }
 
-    /// Lets the arms take turns at a request that is made for each epoch.
-    pub(crate) fn compete(
-        mut self,
-        setting: &mut Setting<'_>,
-        blocks: u32,
-        what: &str,
-        request: &dyn Fn(u64) -> Request,
-    ) -> Result<Outcome> {
-        let names = self.names.clone();
-        let mut runs = vec![0_u64; names.len()];
-        let mut findings = Findings::default();
-        let workers = &mut self.workers;
-        let series =
-            setting.series(&names, "nanoseconds an operation", blocks, what, &mut |arm| {
-                let epoch = runs[arm] / 2;
-                runs[arm] += 1;
-                let played = workers[arm].work(&request(epoch))?;
-                let cost = cost_ns(&played.seconds, &played.operations)
-                    .with_context(|| format!("{} did nothing", names[arm]))?;
-                findings.note(arm, played.checksums);
-                Ok(cost)
-            })?;
-        let accounts: Vec<Option<Account>> =
-            self.workers.iter_mut().map(|worker| worker.account().ok()).collect();
-        let arms = self.costs(&accounts);
-        Ok(Outcome::of(series, arms, findings.agree(), setting.seed()))
-    }
-
-    fn costs(&self, accounts: &[Option<Account>]) -> BTreeMap<String, ArmCost> {
+    /// What each arm cost, given what its worker holds now.
+    pub(super) fn costs(&self, accounts: &[Option<Account>]) -> BTreeMap<String, ArmCost> {
         let grown = |place: usize| {
             let (now, empty) = (accounts.get(place)?.as_ref()?, self.empty.get(place)?);
             now.peak_rss_bytes?.checked_sub(empty.rss_bytes?)
@@ -330,6 +315,7 @@ impl Team {
                 rss_bytes: rss,
                 startup_us: most(|pool| pool.startup_us),
                 classification_us: most(|pool| pool.classification_us),
+                learnt_share: pools.iter().map(|p| p.learnt_share).min_by(f64::total_cmp),
                 arena_bytes: (!pools.is_empty()).then(|| pools.iter().map(|p| p.arena_bytes).sum()),
                 nodes_ns: by_level(pools, |pool| pool.nodes_ns),
                 pool_ns: by_level(pools, |pool| pool.pool_ns),
@@ -364,7 +350,7 @@ fn measured(pools: &[PoolAccount], which: usize) -> Option<f64> {
 }
 
 /// Nanoseconds an operation: the mean over cores, each in its own time.
-fn cost_ns(seconds: &[f64], operations: &[u64]) -> Option<f64> {
+pub(super) fn cost_ns(seconds: &[f64], operations: &[u64]) -> Option<f64> {
     let costs: Vec<f64> = seconds
         .iter()
         .zip(operations)
@@ -376,7 +362,12 @@ fn cost_ns(seconds: &[f64], operations: &[u64]) -> Option<f64> {
 }
 
 impl Outcome {
-    fn of(series: Series, arms: BTreeMap<String, ArmCost>, same_work: bool, seed: u64) -> Self {
+    pub(super) fn of(
+        series: Series,
+        arms: BTreeMap<String, ArmCost>,
+        same_work: bool,
+        seed: u64,
+    ) -> Self {
         let over = |arm: &str| Ratio::of(&series, arm, BASE, seed);
         let (aware, oracle, control) = (over("aware"), over("oracle"), over(AGAIN));
         let named = [BASE, AGAIN, "aware", "oracle", "adversarial"];
@@ -415,7 +406,7 @@ fn share_of_oracle(
     control: Option<Ratio>,
 ) -> Option<f64> {
     let (aware, oracle) = (aware?, oracle?);
-    let gains = oracle.verdict(control) == super::ratio::Verdict::Gain;
+    let gains = oracle.verdict(control) == Verdict::Gain;
     gains.then(|| (aware.median - 1.0) / (oracle.median - 1.0))
 }
 
@@ -450,8 +441,9 @@ mod tests {
     #[test]
     fn the_oracles_share_needs_an_oracle_that_gains() {
         let readings = Readings::One(Reading::Measured);
-        let ratio =
-            |median: f64| Some(Ratio { median, lo: median - 0.01, hi: median + 0.01, readings });
+        let ratio = |median: f64| {
+            Some(Ratio { median, lo: median - 0.01, hi: median + 0.01, blocks: 9, readings })
+        };
         let share = share_of_oracle(ratio(1.09), ratio(1.10), ratio(1.0));
         assert!(share.is_some_and(|share| (share - 0.9).abs() < 1e-9));
         assert_eq!(share_of_oracle(ratio(1.09), ratio(1.005), ratio(1.0)), None);

@@ -5,11 +5,16 @@
 //! farthest, or those that the atlas calls nearest. Then calls are timed in windows, as `verify model` does.
 //! Every block makes a new team.
 
+#[cfg(test)]
+mod tests;
+
+use isochrone_report::json::Format;
 use std::cell::RefCell;
 use std::fmt::Write as _;
 
 use anyhow::{Context, Result, ensure};
 use isochrone_cla::live::Nearness;
+use isochrone_console::turns::{Costs, Ratio};
 use isochrone_os::clock::Clock;
 use isochrone_report::fmt;
 use isochrone_report::table::{Cell, Table};
@@ -21,7 +26,6 @@ use super::Findings;
 use super::Setting;
 use super::known_lines::{Distances, KnownLines};
 use super::locked::{self, Locked};
-use super::ratio::{Costs, Ratio};
 use crate::args::FlagsArgs;
 use crate::verify::live::{Block, Lines, What, block};
 
@@ -34,6 +38,7 @@ const CALLS: [What; 2] = [What::Broadcast, What::Barrier];
 
 /// The arms: the middle stands for lines that nobody chose, and is there twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 enum Arm {
     Nearest,
@@ -68,6 +73,7 @@ type Blocks = [Vec<Option<f64>>; ARMS];
 
 /// Round trips over all candidates, ns: the medians over blocks.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Trips {
     candidates: usize,
     best_ns: f64,
@@ -82,6 +88,7 @@ struct Trips {
 
 /// One collective on the lines of each arm.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Collective {
     collective: &'static str,
     nearest_ns: Option<f64>,
@@ -103,6 +110,7 @@ struct Collective {
 
 /// What the atlas says of the lines, against what measuring says.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct ByAtlas {
     /// Blocks in which the atlas had an answer, and all in which it was asked.
     answered: usize,
@@ -129,6 +137,7 @@ const ALL_EQUAL: &str = "all lines are equally far";
 
 /// All figures.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Figures {
     metric: &'static str,
     round_trip: Trips,
@@ -162,15 +171,21 @@ pub(super) fn measure(args: &FlagsArgs, setting: &mut Setting<'_>) -> Result<Fig
     let (mut trips, mut against) = (Vec::new(), Against::default());
     let mut locked = locked::Blocks::default();
     let mut late = 0;
-    for number in 0..args.common.blocks.unwrap_or(BLOCKS) {
-        if !setting.keep_going() {
-            break;
-        }
+    let blocks = args.common.blocks.unwrap_or(BLOCKS);
+    let mut made = 0;
+    let stop = setting.stop();
+    // The first block is made to its end, unless somebody does not want it: without it there is nothing to say.
+    let over = |made: u32| if made == 0 { stop.is_interrupted() } else { stop.is_set() };
+    'blocks: while made < blocks {
+        let number = made;
         setting.step(&format!("block {}", number + 1));
         let mut order: Vec<(usize, usize)> =
             (0..CALLS.len()).flat_map(|c| (0..ARMS).map(move |arm| (c, arm))).collect();
         shuffle(&mut order, &mut rng(derive_seed(seed, u64::from(number))));
         for (call, arm) in order {
+            if over(made) {
+                break 'blocks;
+            }
             let asked = Arm::ALL[arm].nearness();
             let lines = asked.map_or(Lines::Known(&by_atlas), Lines::Measured);
             let found = block(CALLS[call], &cores, args.windows, lines, None, &clock)?;
@@ -188,7 +203,9 @@ pub(super) fn measure(args: &FlagsArgs, setting: &mut Setting<'_>) -> Result<Fig
             trips.push(found.trips_ns);
         }
         locked.add(cores, &clock, derive_seed(seed, u64::from(number)))?;
+        made += 1;
     }
+    setting.made("all calls on all lines", made as usize, blocks);
     let collectives: Vec<Collective> =
         CALLS.into_iter().zip(times).map(|(what, blocks)| Collective::of(what, blocks)).collect();
     let atlas_is_better =
@@ -375,13 +392,14 @@ fn ns(ns: Option<f64>) -> Cell {
 }
 
 fn ratio(ratio: Option<Ratio>) -> Cell {
-    Cell::text(ratio.map_or_else(|| NONE.to_owned(), |ratio| ratio.to_string()))
+    ratio.map_or_else(|| Cell::text(NONE), |ratio| Cell::number(ratio.median, ratio.to_string()))
 }
 
 /// Both ways to write a flag.
 fn locked_table(locked: &[Locked]) -> Table {
     let mut table =
-        Table::new(["flags", "calls", "by stores", "locked", "locked over stores", "control"]);
+        Table::new(["flags", "calls", "by stores", "locked", "locked over stores", "control"])
+            .keyed(2);
     for one in locked {
         table.row([
             Cell::text(one.collective),
@@ -396,6 +414,8 @@ fn locked_table(locked: &[Locked]) -> Table {
 }
 
 impl Findings for Figures {
+    const FORMAT: Format = Format::BenchFlags;
+
     fn text(&self, width: u16) -> String {
         let trips = &self.round_trip;
         let mut text = format!(
@@ -436,40 +456,5 @@ impl Findings for Figures {
         let _ = writeln!(text, "{}", locked_table(&self.locked).to_terminal(width));
         let _ = writeln!(text, "{} late windows were left out", self.late_windows);
         text
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::verify::live::LineTimes;
-
-    /// What an atlas says of four lines whose round trips were measured.
-    fn by_atlas(llc: [f64; 4], dram: [f64; 4]) -> ByAtlas {
-        let trips_ns = vec![60.0, 70.0, 80.0, 90.0];
-        let block = Block {
-            samples: Vec::new(),
-            late: 0,
-            lines: [LineTimes::default(), LineTimes::default()],
-            ahead_ns: [0.0; 2],
-            polls_ns: Vec::new(),
-            trips_ns,
-            distances: llc.to_vec(),
-        };
-        let mut against = Against::default();
-        let found = Distances { llc: llc.to_vec(), dram: dram.to_vec(), decoded: 1.0 };
-        against.add(&block, &Ok(found));
-        against.figures()
-    }
-
-    #[test]
-    fn lines_that_are_all_equally_far_have_no_correlation_and_a_reason() {
-        let found = by_atlas([5.0; 4], [1.0, 2.0, 3.0, 4.0]);
-        assert_eq!(found.rank_correlation_llc, None);
-        assert_eq!(found.rank_correlation_note, Some(ALL_EQUAL));
-        assert!(found.text().contains("cache none (all lines are equally far), in memory 1.00"));
-        let found = by_atlas([1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 2.0, 1.0]);
-        assert_eq!(found.rank_correlation_note, None);
-        assert!(found.text().contains("cache 1.00, in memory -1.00"), "{}", found.text());
     }
 }

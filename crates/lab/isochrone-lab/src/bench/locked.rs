@@ -7,13 +7,12 @@ use std::thread;
 use anyhow::{Context, Result, bail};
 use isochrone_cla::live::{Nearness, Settings, Team, TeamError};
 use isochrone_cla::program::Rank;
+use isochrone_console::turns::{Costs, Ratio};
 use isochrone_os::affinity::pin;
 use isochrone_os::clock::{self, Clock};
 use isochrone_stats::{median, rng, shuffle};
 use isochrone_units::CoreId;
 use serde::Serialize;
-
-use super::ratio::{Costs, Ratio};
 
 /// Timed calls of a block, and as many before them that are not.
 const CALLS: u16 = 1000;
@@ -59,6 +58,7 @@ impl Calls {
 
 /// One kind of calls under both ways to write a flag.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Locked {
     pub(super) collective: &'static str,
     pub(super) calls: &'static str,

@@ -2,13 +2,18 @@
 //!
 //! A benchmark says what its arms are and what a run of one costs; turns, ratios, intervals, the
 //! record of the machine and the file are the same for all. What cannot be measured here is named
-//! in one line and is `null`, and the rest goes on.
+//! in one line and is `null`, and the rest goes on. What there is no time for is named, too: cells have a block each
+//! before one has two.
 
 mod astar;
+mod budget;
 mod cholesky;
 mod coll;
+mod contest;
 mod dataflow;
 mod field;
+#[cfg(test)]
+mod fixtures;
 mod flags;
 mod known_lines;
 mod locked;
@@ -16,9 +21,10 @@ mod malloc;
 mod nodes;
 mod peers;
 mod process;
-mod ratio;
 mod recipe;
-mod series;
+mod rounds;
+#[cfg(test)]
+mod schemas;
 mod setting;
 mod taskbench;
 mod tier;
@@ -27,18 +33,22 @@ mod workers;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use isochrone_console::turns::BLOCKS_LEAST;
+use isochrone_report::json::{self, Format};
+use isochrone_report::lines::fit;
 use serde::Serialize;
 
 use crate::args::BenchCommand;
-use crate::output::{Terminal, write_file};
+pub(crate) use budget::{LeftOut, Stop, words};
 pub(crate) use coll::{RankArgs, coll_rank};
-use setting::{Head, Setting};
-
-/// What the shell sees when a run was interrupted and its results kept.
-const INTERRUPTED: u8 = 3;
+use isochrone_console::codes;
+use isochrone_console::output::Terminal;
+use isochrone_console::written::{Place, write_to};
+use setting::{End, Head, Setting};
 
 /// The file.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Report<'a, F: Serialize> {
     #[serde(flatten)]
     head: &'a Head,
@@ -48,6 +58,9 @@ struct Report<'a, F: Serialize> {
 
 /// What a benchmark found: a record for the file, tables for people.
 trait Findings: Serialize {
+    /// What its file is.
+    const FORMAT: Format;
+
     /// Tables of at most `width` characters, and what they say in words.
     fn text(&self, width: u16) -> String;
 }
@@ -138,19 +151,26 @@ fn measured<F: Findings>(
     finish(setting, &figures, &text)
 }
 
-fn finish<F: Serialize>(setting: Setting<'_>, figures: &F, text: &str) -> Result<ExitCode> {
-    let (head, json, terminal) = setting.end();
-    if let Some(path) = json {
-        let report = Report { head: &head, figures };
-        write_file(path, &(serde_json::to_string_pretty(&report)? + "\n"), terminal)?;
-    }
+fn finish<F: Findings>(setting: Setting<'_>, figures: &F, text: &str) -> Result<ExitCode> {
+    let End { head, json, terminal, interrupted } = setting.end();
     // With the figures on standard output, nothing else may stand there.
-    if json.is_none_or(|path| path.as_os_str() != "-") {
-        terminal.print(text)?;
-        for missing in &head.missing {
-            terminal.print(&format!("missing: {missing}"))?;
+    let alone = json.as_ref().is_some_and(Place::is_stdout);
+    write_to(json, terminal, || {
+        let report = Report { head: &head, figures };
+        Ok(json::pretty(F::FORMAT, &report)? + "\n")
+    })?;
+    if !alone {
+        let mut lines = vec![text.trim_end().to_owned()];
+        if text.contains(" block)") || text.contains(" blocks)") {
+            lines.push(format!(
+                "behind a figure: its blocks, too few for an interval, which takes {BLOCKS_LEAST}"
+            ));
         }
-        terminal.print(&head.words())?;
+        lines.extend(head.missing.iter().map(|missing| format!("missing: {missing}")));
+        // Who was interrupted had less time.
+        lines.extend(words(&head.left_out, head.budget_s.filter(|_| !interrupted)));
+        lines.push(head.words(interrupted));
+        terminal.print(&fit(&lines.join("\n"), terminal.width))?;
     }
-    Ok(if head.complete { ExitCode::SUCCESS } else { ExitCode::from(INTERRUPTED) })
+    Ok(if interrupted { ExitCode::from(codes::INTERRUPTED) } else { ExitCode::SUCCESS })
 }

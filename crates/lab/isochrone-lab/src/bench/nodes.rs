@@ -2,21 +2,26 @@
 //! another, every arm on the same cores.
 
 use anyhow::{Context, Result};
+use isochrone_console::turns::{Ratio, Verdict};
 use isochrone_report::fmt;
-use isochrone_report::table::{Cell, Table};
+use isochrone_report::json::Format;
+use isochrone_report::table::{Cell as Text, Table};
 use isochrone_units::{CoreId, LINE_BYTES};
 use serde::Serialize;
 
 use super::Findings;
 use super::Setting;
-use super::field::{Caches, Field, GLIBC, Outcome, Plateau, Plateaus};
-use super::ratio::{Ratio, Verdict};
+use super::contest::{Contest, learning_ms};
+use super::field::{Caches, Field, GLIBC, Outcome, Plateau, Plateaus, Team};
+use super::rounds::{Cell, rounds};
 use crate::args::{ChaseArgs, CommonArgs, PlacementArgs, StructuresArgs};
-use crate::run::atlas::Found;
 use crate::workload::request::{Request, StructureName};
+use isochrone_console::run::atlas::Found;
 
 /// Blocks unless told otherwise.
 const BLOCKS: u32 = 15;
+/// Finding the plateaus has the time of one cell of so many.
+const PLATEAU_PART: usize = 10;
 /// The structures of `bench structures`, in the order of its table.
 const STRUCTURES: [StructureName; 6] = [
     StructureName::Lru,
@@ -29,6 +34,7 @@ const STRUCTURES: [StructureName; 6] = [
 
 /// One structure of one size.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Figure {
     name: StructureName,
     mib: f64,
@@ -46,6 +52,7 @@ struct Figure {
 
 /// All of them.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Figures {
     plateaus: Option<Plateaus>,
     sizes: Vec<Figure>,
@@ -88,6 +95,7 @@ struct Ground {
     found: Found,
     core: CoreId,
     blocks: u32,
+    plateaus: Plateaus,
     /// Keeps an atlas that is kept nowhere else.
     scratch: tempfile::TempDir,
 }
@@ -105,7 +113,13 @@ impl Ground {
         setting.refresh(&mut found, &cores, scratch.path())?;
         let field = Field::new(placement, found.path.clone(), &cores, setting.seed());
         let blocks = common.blocks.unwrap_or(BLOCKS);
-        Ok(Self { field, found, core, blocks, scratch })
+        setting.step("starting the arms");
+        let caches = Caches::of(setting.machine(), core);
+        let mut team = field.start_base(&setting.stop())?;
+        setting.share_with(PLATEAU_PART);
+        let learning = learning_ms(setting.share());
+        let plateaus = field.plateaus(&mut team, caches, &found.contents, learning)?;
+        Ok(Self { field, found, core, blocks, plateaus, scratch })
     }
 
     fn measure(
@@ -113,26 +127,13 @@ impl Ground {
         all: &[(StructureName, f64)],
         setting: &mut Setting<'_>,
     ) -> Result<Figures> {
-        setting.step("starting the arms");
-        let mut figures = Figures::default();
-        let caches = Caches::of(setting.machine(), self.core);
-        let mut team = self.field.start_base()?;
-        let plateaus = self.field.plateaus(&mut team, caches, &self.found.contents)?;
-        drop(team);
-        figures.plateaus = Some(plateaus);
-        for (name, size) in all {
-            if !setting.keep_going() {
-                break;
-            }
-            self.refresh(setting)?;
-            match self.one(*name, *size, plateaus, setting) {
-                Ok(Some(figure)) => figures.sizes.push(figure),
-                Ok(None) => {}
-                Err(_) if !setting.keep_going() => {}
-                Err(error) => setting.miss(&format!("{} of {size} MiB: {error:#}", word(*name))),
-            }
-        }
-        Ok(figures)
+        let mut sizes: Vec<Size> =
+            all.iter().map(|(name, mib)| Size::new(*name, *mib, setting)).collect();
+        let mut cells: Vec<&mut dyn Cell<Self>> =
+            sizes.iter_mut().map(|size| size as &mut dyn Cell<Self>).collect();
+        rounds(&mut cells, self.blocks, self, setting);
+        let figures = sizes.into_iter().filter_map(|size| size.figure(self.plateaus, setting));
+        Ok(Figures { sizes: figures.collect(), plateaus: Some(self.plateaus) })
     }
 
     /// A host may have moved the core since the last size.
@@ -141,21 +142,52 @@ impl Ground {
         self.field.common.atlas = self.found.path.clone();
         Ok(())
     }
+}
 
-    fn one(
-        &self,
-        name: StructureName,
-        size: f64,
-        plateaus: Plateaus,
-        setting: &mut Setting<'_>,
-    ) -> Result<Option<Figure>> {
-        let lines = lines_of(size);
-        let what = format!("{} of {size} MiB", word(name));
-        setting.step(&format!("{what}: starting the arms"));
-        // Workers of this size alone: their memory is then that of this size.
-        let mut team = self.field.start(setting)?;
-        let chase_ns = team.chase_ns(lines)?;
+/// One structure of one size, under way.
+struct Size {
+    name: StructureName,
+    mib: f64,
+    lines: usize,
+    /// Of what it holds.
+    seed: u64,
+    chase_ns: Option<f64>,
+    /// Of one run, once that is known.
+    operations: Option<u64>,
+    contest: Contest,
+}
+
+impl Size {
+    fn new(name: StructureName, mib: f64, setting: &mut Setting<'_>) -> Self {
         let seed = setting.seed();
+        Self {
+            name,
+            mib,
+            lines: lines_of(mib),
+            seed,
+            chase_ns: None,
+            operations: None,
+            contest: Contest::new(setting),
+        }
+    }
+
+    /// How much is a run, and what a chase over as many lines costs.
+    fn begin(
+        &mut self,
+        team: &mut Team,
+        learning_ms: Option<u64>,
+        setting: &mut Setting<'_>,
+    ) -> Result<u64> {
+        if let Some(operations) = self.operations {
+            return Ok(operations);
+        }
+        setting.step(&format!("{}: how much is a run", self.what()));
+        let (name, lines, seed) = (self.name, self.lines, self.seed);
+        let is_chase = name == StructureName::Chase;
+        if !is_chase {
+            self.chase_ns = Some(team.chase_ns(lines, learning_ms)?);
+        }
+        let least = if is_chase { lines as u64 } else { 0 };
         let request = |epoch, warm, operations| Request::Structure {
             name,
             lines,
@@ -163,36 +195,67 @@ impl Ground {
             epoch,
             warm,
             operations,
+            learning_ms,
         };
-        let (least, lap) = match name {
-            StructureName::Chase => (lines as u64, lines as u64),
-            _ => (0, 0),
-        };
-        setting.step(&format!("{what}: how much is a run"));
         let operations = team.operations(least, &request)?;
-        let outcome = team.compete(setting, self.blocks, &what, &|epoch| {
-            request(epoch, lap.max(operations / 2), operations)
-        })?;
-        if outcome.series.blocks.is_empty() {
-            return Ok(None);
+        self.operations = Some(operations);
+        Ok(operations)
+    }
+
+    fn figure(self, plateaus: Plateaus, setting: &mut Setting<'_>) -> Option<Figure> {
+        let what = self.what();
+        if self.contest.series.blocks.is_empty() {
+            return None;
         }
+        let outcome = self.contest.outcome(&what, setting);
         if !outcome.same_work {
             setting
                 .miss(&format!("{what}: the arms did not find the same; do not use its figures"));
         }
-        // Other guests may take the cache between a first chase and the series.
-        let measured = outcome.oblivious_ns.filter(|_| name == StructureName::Chase);
-        let level = plateaus.of(measured.unwrap_or(chase_ns));
-        Ok(Some(Figure {
-            name,
-            mib: size,
-            lines,
+        // Other guests may take the cache between a first chase and the series: a chase is its own measure.
+        let chase_ns = self.chase_ns.or(outcome.oblivious_ns);
+        let level = chase_ns.and_then(|ns| plateaus.of(ns));
+        Some(Figure {
+            name: self.name,
+            mib: self.mib,
+            lines: self.lines,
             level,
-            chase_ns: Some(chase_ns),
+            chase_ns,
             predicted_over_oblivious: outcome.predicted(level),
-            operations,
+            operations: self.operations.unwrap_or(0),
             outcome,
-        }))
+        })
+    }
+}
+
+impl Cell<Ground> for Size {
+    fn what(&self) -> String {
+        format!("{} of {} MiB", word(self.name), self.mib)
+    }
+
+    fn blocks(&self) -> usize {
+        self.contest.series.blocks.len()
+    }
+
+    fn block(&mut self, ground: &mut Ground, setting: &mut Setting<'_>) -> Result<()> {
+        ground.refresh(setting)?;
+        let what = self.what();
+        setting.step(&format!("{what}: starting the arms"));
+        let learning = learning_ms(setting.share());
+        // Workers of this size alone: their memory is then that of this size.
+        let mut team = ground.field.start(&self.contest.series.arms, setting)?;
+        let operations = self.begin(&mut team, learning, setting)?;
+        let (name, lines, seed) = (self.name, self.lines, self.seed);
+        let lap = if name == StructureName::Chase { lines as u64 } else { 0 };
+        self.contest.block(team, setting, &what, &|epoch| Request::Structure {
+            name,
+            lines,
+            seed,
+            epoch,
+            warm: lap.max(operations / 2),
+            operations,
+            learning_ms: learning,
+        })
     }
 }
 
@@ -209,17 +272,21 @@ fn word(name: StructureName) -> String {
 }
 
 impl Findings for Figures {
+    const FORMAT: Format = Format::BenchStructures;
+
     fn text(&self, width: u16) -> String {
         let chase = self.sizes.iter().all(|figure| figure.name == StructureName::Chase);
         let names = ["MiB", "level", "ns/op", "aware", "oracle", "far", "A/A", "atlas", "memory"];
-        let mut table = Table::new((!chase).then_some("structure").into_iter().chain(names));
+        let keys = if chase { 1 } else { 2 };
+        let mut table =
+            Table::new((!chase).then_some("structure").into_iter().chain(names)).keyed(keys);
         for figure in &self.sizes {
-            let name = (!chase).then(|| Cell::text(word(figure.name)));
+            let name = (!chase).then(|| Text::text(word(figure.name)));
             table.row(name.into_iter().chain(figure.row()));
         }
         let mut text = String::from(
             "Speed over the oblivious pool: near lines (aware), measured ones (oracle), far ones; \
-             A/A is the\noblivious pool once more, atlas what the atlas predicts for a chase; \
+             A/A is the oblivious pool once more, atlas what the atlas predicts for a chase; \
              memory is over glibc.\n",
         );
         text.push_str(&table.to_terminal(width));
@@ -229,7 +296,7 @@ impl Findings for Figures {
 }
 
 impl Figure {
-    fn row(&self) -> Vec<Cell> {
+    fn row(&self) -> Vec<Text> {
         let outcome = &self.outcome;
         let level = match self.level {
             Some(Plateau::L2) => "l2",
@@ -237,18 +304,18 @@ impl Figure {
             Some(Plateau::Dram) => "dram",
             None => "?",
         };
-        let ratio = |ratio: Option<Ratio>| Cell::maybe(ratio.map(|r| r.median), three);
+        let ratio = |ratio: Option<Ratio>| Text::maybe(ratio.map(|r| r.median), three);
         let memory = outcome.arms.get("aware").and_then(|arm| arm.rss_ratio);
         vec![
-            Cell::number(self.mib, fmt::significant(self.mib, 3)),
-            Cell::text(level),
-            Cell::maybe(outcome.oblivious_ns, |ns| fmt::significant(ns, 3)),
+            Text::number(self.mib, fmt::significant(self.mib, 3)),
+            Text::text(level),
+            Text::maybe(outcome.oblivious_ns, |ns| fmt::significant(ns, 3)),
             ratio(outcome.aware_over_oblivious),
             ratio(outcome.oracle_over_oblivious),
             ratio(outcome.adversarial_over_oblivious),
             ratio(outcome.aa_control),
-            Cell::maybe(self.predicted_over_oblivious, three),
-            Cell::maybe(memory, fmt::ratio),
+            Text::maybe(self.predicted_over_oblivious, three),
+            Text::maybe(memory, fmt::ratio),
         ]
     }
 
@@ -260,6 +327,7 @@ impl Figure {
             Verdict::Gain => "near lines gain",
             Verdict::Loss => "near lines lose",
             Verdict::NoDifference => "no difference",
+            Verdict::TooFew => "too few blocks to tell",
         };
         let control = outcome.aa_control.map_or_else(String::new, |r| format!(", control {r}"));
         let share = outcome
@@ -274,4 +342,33 @@ impl Figure {
 
 fn three(ratio: f64) -> String {
     format!("{ratio:.3}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::field::{AGAIN, BASE};
+    use super::super::fixtures::{fits, series};
+    use super::*;
+
+    #[test]
+    fn tables_fit_a_terminal() {
+        let figure = |name| {
+            let arms = [BASE, AGAIN, "aware", "oracle", "adversarial", GLIBC];
+            Figure {
+                name,
+                mib: 38.5,
+                lines: 1 << 20,
+                level: Some(Plateau::Dram),
+                chase_ns: Some(135.4),
+                predicted_over_oblivious: Some(1.0321),
+                operations: 1 << 20,
+                outcome: Outcome::of(series(&arms, 6), BTreeMap::new(), true, 1),
+            }
+        };
+        for name in [StructureName::Chase, StructureName::BarnesHut] {
+            fits(&Figures { plateaus: None, sizes: vec![figure(name)] });
+        }
+    }
 }

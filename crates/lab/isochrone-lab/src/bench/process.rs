@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// How often one looks whether a process is over.
-const LOOK: Duration = Duration::from_millis(2);
+use super::budget::Stop;
+use isochrone_console::run::ended::{alone, ended};
 
 /// A program that will run on `cores` only, as `taskset` lists them.
 pub(super) fn on_cores(cores: &str, program: &Path) -> Command {
@@ -16,27 +16,24 @@ pub(super) fn on_cores(cores: &str, program: &Path) -> Command {
     command
 }
 
-/// Runs a command, at most so long; what it said.
+/// Runs a command, at most so long, and no longer than it is wanted; what it said.
 pub(super) fn ask(
     command: &mut Command,
     name: &str,
     question: &str,
     limit: Duration,
+    stop: &Stop,
 ) -> Result<String> {
-    let mut child = command
+    let mut child = alone(command)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .with_context(|| format!("{name} cannot start (taskset is in util-linux)"))?;
     let begin = Instant::now();
-    while child.try_wait()?.is_none() {
-        if begin.elapsed() > limit {
-            let _ = child.kill();
-            let _ = child.wait();
-            bail!("{name} took more than {} s for {question}", limit.as_secs());
-        }
-        std::thread::sleep(LOOK);
+    if ended(&mut child, &|| stop.is_set() || begin.elapsed() > limit)?.is_none() {
+        ensure!(!stop.is_set(), "{name} was ended before its time");
+        bail!("{name} took more than {} s for {question}", limit.as_secs());
     }
     let output = child.wait_with_output()?;
     ensure!(

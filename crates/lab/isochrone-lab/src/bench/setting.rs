@@ -1,10 +1,10 @@
 //! What all benchmarks share: the cores, the seed, the machine's state before and after, what was
 //! missing, progress, and the wish to stop.
 
-use std::path::{Path, PathBuf};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use isochrone_host::{SysRoot, fingerprint, machine_state, this_machine};
 use isochrone_machine::{Machine, MachineState};
 use isochrone_os::affinity::CoreSet;
@@ -14,21 +14,34 @@ use isochrone_stats::derive_seed;
 use isochrone_units::{CoreId, Reading};
 use serde::Serialize;
 
-use super::series::{Series, Turns};
-use crate::args::{CommonArgs, Share, parse_cores};
-use crate::output::Terminal;
-use crate::progress::{Interrupt, Progress};
-use crate::run::atlas::{self, Found};
+use super::budget::{LeftOut, Stop};
+use crate::args::{CommonArgs, Share};
+use isochrone_console::output::Terminal;
+use isochrone_console::progress::{Interrupt, Progress};
+use isochrone_console::run::atlas::{self, Found, Limits};
+use isochrone_console::turns::Series;
+use isochrone_console::written::Place;
 use isochrone_host::{Disturbance, Meter};
+
+/// The part of the time in which it is found out whether cores see what the atlas says, and an atlas is measured anew
+/// where they do not.
+const LOOKING: f64 = 0.25;
+/// What measuring an atlas anew takes, seconds.
+const MAP_S: f64 = 10.0;
 
 /// What stands at the head of every file.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Head {
     pub(crate) bench: &'static str,
     pub(crate) reading: Reading,
     pub(crate) version: &'static str,
-    /// False where the run was interrupted.
+    /// False where the run was interrupted, or its time was over before all was done.
     pub(crate) complete: bool,
+    /// The time that it had; `null` where there was no limit.
+    pub(crate) budget_s: Option<f64>,
+    /// What there was no time for.
+    pub(crate) left_out: Vec<LeftOut>,
     /// In which order arms ran, in words.
     pub(crate) order: &'static str,
     pub(crate) seed: u64,
@@ -51,9 +64,9 @@ pub(crate) struct Head {
 
 impl Head {
     /// One line below the tables.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn words(&self, interrupted: bool) -> String {
         let share = |share: Option<f64>| share.map_or("?".into(), isochrone_report::fmt::percent);
-        let ending = if self.complete { "" } else { "; interrupted: incomplete" };
+        let ending = if interrupted { "; interrupted: incomplete" } else { "" };
         format!(
             "measured on {}, cores {}, in {:.0} s, seed {}; others took {} of the processors, \
              the host {}{ending}",
@@ -71,14 +84,29 @@ impl Head {
 pub(crate) struct Setting<'a> {
     common: &'a CommonArgs,
     terminal: &'a Terminal,
+    /// Where the figures go: opened before anything is measured.
+    json: Option<Place>,
     machine: Machine,
     head: Head,
-    interrupt: Interrupt,
+    stop: Stop,
     progress: Progress,
     meter: Option<Meter>,
     begin: Instant,
     streams: u64,
     awake: Option<Awake>,
+    /// Time that it took to look whether the atlas holds.
+    looking: Duration,
+    /// Cells that are to have a block in the time that is left, the one at hand among them.
+    sharing: u32,
+}
+
+/// What a benchmark ends with.
+pub(crate) struct End<'a> {
+    pub(crate) head: Head,
+    /// Where the file goes.
+    pub(crate) json: Option<Place>,
+    pub(crate) terminal: &'a Terminal,
+    pub(crate) interrupted: bool,
 }
 
 impl<'a> Setting<'a> {
@@ -87,6 +115,7 @@ impl<'a> Setting<'a> {
         common: &'a CommonArgs,
         terminal: &'a Terminal,
     ) -> Result<Self> {
+        let [json] = Place::open_all([common.json.asked()])?;
         let root = SysRoot::live();
         let machine = this_machine(&root).context("this machine cannot be described")?;
         let state = machine_state(&root);
@@ -95,11 +124,15 @@ impl<'a> Setting<'a> {
         let seed =
             common.seed.unwrap_or_else(|| now.as_secs() << 20 ^ u64::from(now.subsec_nanos()));
         let interrupt = Interrupt::install();
+        let (begin, budget) = (Instant::now(), common.time());
+        let stop = Stop::new(interrupt.clone(), budget.map(|budget| begin + budget));
         let head = Head {
             bench,
             reading: Reading::Measured,
             version: env!("CARGO_PKG_VERSION"),
             complete: false,
+            budget_s: budget.map(|budget| budget.as_secs_f64()),
+            left_out: Vec::new(),
             order: "blocks: every arm once in random order, then once more backwards",
             seed,
             cores: Vec::new(),
@@ -118,14 +151,17 @@ impl<'a> Setting<'a> {
         Ok(Self {
             common,
             terminal,
+            json,
             machine,
             head,
-            progress: Progress::new(interrupt.clone()),
-            interrupt,
+            progress: Progress::new(interrupt),
+            stop,
             meter: Meter::start(),
-            begin: Instant::now(),
+            begin,
             streams: 0,
             awake: None,
+            looking: Duration::ZERO,
+            sharing: 1,
         })
     }
 
@@ -151,20 +187,10 @@ impl<'a> Setting<'a> {
     /// The cores that were asked for, or the first `most` that this process may use; they are
     /// kept awake from here on, if that was asked for.
     pub(crate) fn cores(&mut self, most: usize) -> Result<Vec<CoreId>> {
-        let allowed = CoreSet::of_this_thread()?;
         let cores: Vec<CoreId> = match &self.common.cores {
-            Some(list) => {
-                parse_cores(list).map_err(anyhow::Error::msg)?.into_iter().map(CoreId).collect()
-            }
-            None => allowed.iter().take(most).collect(),
+            Some(list) => list.usable()?,
+            None => CoreSet::of_this_thread()?.iter().take(most).collect(),
         };
-        for core in &cores {
-            ensure!(
-                allowed.contains(*core),
-                "--cores: this process may not run on core {}; choose another",
-                core.0
-            );
-        }
         self.head.cores = cores.iter().map(|core| core.0).collect();
         if self.common.host.awake && self.awake.is_none() {
             self.awake = Some(Awake::start(&cores));
@@ -175,20 +201,44 @@ impl<'a> Setting<'a> {
     /// This machine's atlas.
     pub(crate) fn atlas(&mut self, scratch: &Path) -> Result<Found> {
         let named = self.common.host.atlas.as_deref();
-        atlas::find(named, scratch, self.terminal)
+        let stop = self.stop.clone();
+        atlas::find_until(named, scratch, self.terminal, Some(&|| stop.is_set()))
     }
 
     /// Measures an atlas anew if this one has not what these cores wear now: pools that cannot tell
-    /// what cores wear would be compared with themselves.
+    /// what cores wear would be compared with themselves. On a machine whose host moves cores all the time
+    /// that would take all of the time: so it has a part of it.
     pub(crate) fn refresh(
         &mut self,
         found: &mut Found,
         cores: &[CoreId],
         scratch: &Path,
     ) -> Result<()> {
+        let first = self.looking == Duration::ZERO;
+        if !first && self.looking.as_secs_f64() > LOOKING * self.begin.elapsed().as_secs_f64() {
+            return Ok(());
+        }
         self.step("do the cores see what the atlas says?");
-        if let Some(new) = atlas::fresh(found, cores, scratch, self.terminal)? {
+        let (begin, before, budget) = (Instant::now(), self.looking, self.head.budget_s);
+        let stop = self.stop.clone();
+        let stopped = || stop.is_set();
+        let limits = Limits {
+            time_for_a_map: &|| {
+                let looking = (before + begin.elapsed()).as_secs_f64();
+                budget.is_none_or(|budget| looking + MAP_S <= (LOOKING * budget).max(MAP_S))
+            },
+            stop: Some(&stopped),
+        };
+        let fresh = atlas::fresh_within(found, cores, scratch, self.terminal, &limits)?;
+        self.looking += begin.elapsed();
+        if let Some(new) = fresh.found {
             *found = new;
+        }
+        if !fresh.worn {
+            self.miss(
+                "the host moves the cores: they see what no atlas has that was measured in time, and pools know \
+                 little of their lines",
+            );
         }
         Ok(())
     }
@@ -198,19 +248,44 @@ impl<'a> Setting<'a> {
         self.terminal
     }
 
-    /// Notes what is missing.
+    /// Notes what is missing, once.
     pub(crate) fn miss(&mut self, what: &str) {
-        self.head.missing.push(what.to_owned());
+        if !self.head.missing.iter().any(|known| known == what) {
+            self.head.missing.push(what.to_owned());
+        }
     }
 
-    /// Whether the user still wants it.
+    /// Whether there is time, and the user still wants it.
     pub(crate) fn keep_going(&self) -> bool {
-        !self.interrupt.is_set()
+        !self.stop.is_set()
     }
 
     /// The same for who waits for something long.
-    pub(crate) fn interrupt(&self) -> Interrupt {
-        self.interrupt.clone()
+    pub(crate) fn stop(&self) -> Stop {
+        self.stop.clone()
+    }
+
+    /// What is begun now has as much of the time that is left as this many others, itself among them.
+    pub(crate) fn share_with(&mut self, cells: usize) {
+        self.sharing = u32::try_from(cells).unwrap_or(u32::MAX).max(1);
+    }
+
+    /// The time for what was begun; `None` where there is no limit.
+    pub(crate) fn share(&self) -> Option<Duration> {
+        Some(self.stop.left()? / self.sharing)
+    }
+
+    /// Notes how many blocks something has, of those that were asked for.
+    pub(crate) fn made(&mut self, what: &str, blocks: usize, wanted: u32) {
+        self.did(what, blocks, wanted, "blocks");
+    }
+
+    /// Notes how often something was done, of what was asked for.
+    pub(crate) fn did(&mut self, what: &str, done: usize, wanted: u32, of: &'static str) {
+        let done = u32::try_from(done).unwrap_or(u32::MAX);
+        if done < wanted {
+            self.head.left_out.push(LeftOut { what: what.to_owned(), done, wanted, of });
+        }
     }
 
     /// Says what is going on, on a terminal.
@@ -220,7 +295,7 @@ impl<'a> Setting<'a> {
 
     /// Columns of the terminal.
     pub(crate) fn width(&self) -> u16 {
-        u16::try_from(self.terminal.width).unwrap_or(80)
+        self.terminal.columns()
     }
 
     /// Lets arms take turns. Whole blocks before an interruption are kept; a run that fails
@@ -234,28 +309,44 @@ impl<'a> Setting<'a> {
         measure: &mut dyn FnMut(usize) -> Result<f64>,
     ) -> Result<Series> {
         let seed = self.seed();
-        let interrupt = self.interrupt.clone();
-        let progress = &mut self.progress;
+        let mut series = Series::new(arms, cost);
+        for _ in 0..blocks {
+            if arms.is_empty() || !self.block(&mut series, seed, what, measure)? {
+                break;
+            }
+        }
+        self.made(what, series.blocks.len(), blocks);
+        Ok(series)
+    }
+
+    /// Adds one block to a series, in an order by its seed; false where it was stopped.
+    pub(crate) fn block(
+        &mut self,
+        series: &mut Series,
+        seed: u64,
+        what: &str,
+        measure: &mut dyn FnMut(usize) -> Result<f64>,
+    ) -> Result<bool> {
+        let (stop, progress) = (&self.stop, &mut self.progress);
         let mut before = |words: &str| {
             progress.step(&format!("{what}, {words}"));
-            !interrupt.is_set()
+            !stop.is_set()
         };
-        let turns = Turns { blocks, seed, before: &mut before };
-        let interrupt = self.interrupt.clone();
-        Series::take(arms, cost, turns, &mut |arm| match measure(arm) {
-            Err(_) if interrupt.is_set() => Ok(None),
+        series.add(seed, &mut before, &mut |arm| match measure(arm) {
+            Err(_) if stop.is_set() => Ok(None),
             result => result.map(Some),
         })
     }
 
-    /// Ends it: the head of the file, where the file goes, and the terminal.
-    pub(crate) fn end(mut self) -> (Head, Option<&'a PathBuf>, &'a Terminal) {
+    /// Ends it.
+    pub(crate) fn end(mut self) -> End<'a> {
         self.awake = None;
         self.progress.finish();
-        self.head.complete = self.keep_going();
+        let interrupted = self.stop.is_interrupted();
+        self.head.complete = !interrupted && self.head.left_out.is_empty();
         self.head.state_after = Some(machine_state(&SysRoot::live()));
         self.head.disturbance = Meter::since(self.meter.as_ref());
         self.head.seconds = self.begin.elapsed().as_secs_f64();
-        (self.head, self.common.json.as_ref(), self.terminal)
+        End { head: self.head, json: self.json, terminal: self.terminal, interrupted }
     }
 }

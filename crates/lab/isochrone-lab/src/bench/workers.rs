@@ -4,15 +4,26 @@
 //! the same cores and say what they found, so an arm that did other work is found out.
 
 use std::io::{BufRead, BufReader, Write};
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::ValueEnum;
 use isochrone_malloc::CONFIG_VARIABLE;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use super::budget::Stop;
 use crate::workload::NodesFrom;
 use crate::workload::request::{Account, Played, Reply, Request};
+use isochrone_console::run::ended::{alone, end, ended};
+
+/// Between two looks whether a worker is still wanted, milliseconds.
+const LOOK_MS: u8 = 100;
+/// Time to end after the last answer.
+const FAREWELL: Duration = Duration::from_secs(5);
 
 /// An arm that works in a process of its own.
 #[derive(Clone, Debug)]
@@ -46,6 +57,7 @@ pub(crate) struct Worker {
     child: Child,
     ask: Option<ChildStdin>,
     hear: BufReader<ChildStdout>,
+    stop: Stop,
 }
 
 impl ArmSpec {
@@ -62,8 +74,8 @@ impl ArmSpec {
 }
 
 impl Worker {
-    /// Starts one and waits until it can be asked.
-    pub(crate) fn start(arm: &ArmSpec, common: &Common) -> Result<Self> {
+    /// Starts one and waits until it can be asked. It is ended where `stop` says so, whatever it does.
+    pub(crate) fn start(arm: &ArmSpec, common: &Common, stop: &Stop) -> Result<Self> {
         let nodes = arm.nodes.to_possible_value().context("an arm without a name")?;
         let cores: Vec<String> = common.cores.iter().map(ToString::to_string).collect();
         let mut command = Command::new(std::env::current_exe()?);
@@ -93,20 +105,39 @@ impl Worker {
         if let Some(path) = &arm.config {
             command.env(CONFIG_VARIABLE, path);
         }
-        let mut child = command.spawn().with_context(|| format!("{} cannot start", arm.name))?;
+        let mut child =
+            alone(&mut command).spawn().with_context(|| format!("{} cannot start", arm.name))?;
         let ask = child.stdin.take();
         let hear = BufReader::new(child.stdout.take().context("a worker without an output")?);
-        let mut worker = Self { name: arm.name.clone(), child, ask, hear };
+        let (name, stop) = (arm.name.clone(), stop.clone());
+        let mut worker = Self { name, child, ask, hear, stop };
         let ready = worker.answer()?;
         ensure!(ready == Reply::Ready, "{} did not begin: {ready:?}", arm.name);
         Ok(worker)
     }
 
     fn answer(&mut self) -> Result<Reply> {
+        self.wait()?;
         let mut line = String::new();
         let bytes = self.hear.read_line(&mut line)?;
         ensure!(bytes > 0, "the process of {} has ended", self.name);
         Ok(serde_json::from_str(&line)?)
+    }
+
+    /// Until it has said something, or has ended. An answer is one line, so that nothing of it is here already.
+    fn wait(&mut self) -> Result<()> {
+        loop {
+            if self.stop.is_set() {
+                end(&mut self.child);
+                bail!("{} was ended before its time", self.name);
+            }
+            let mut heard = [PollFd::new(self.hear.get_ref().as_fd(), PollFlags::POLLIN)];
+            match poll(&mut heard, PollTimeout::from(LOOK_MS)) {
+                Ok(0) | Err(Errno::EINTR) => {}
+                Ok(_) => return Ok(()),
+                Err(error) => return Err(error).context("workers cannot be waited for"),
+            }
+        }
     }
 
     fn asked(&mut self, request: &Request) -> Result<Reply> {
@@ -138,9 +169,11 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // It ends when nobody asks any more.
+        // It ends when nobody asks any more, at once if it has nothing to do.
         self.ask = None;
-        let _ = self.child.wait();
+        let begin = Instant::now();
+        let late = || self.stop.is_set() || begin.elapsed() > FAREWELL;
+        let _ = ended(&mut self.child, &late);
     }
 }
 

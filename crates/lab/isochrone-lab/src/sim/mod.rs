@@ -15,12 +15,14 @@ use isochrone_host::find_machine;
 use isochrone_machine::Machine;
 use isochrone_papers::numa_aware::constants::constants;
 use isochrone_papers::numa_aware::record::Key;
+use isochrone_report::json::{self, Format};
 use isochrone_sim::coherence::NumaSpec;
 use isochrone_workloads::numa::Bench;
 
 use crate::args::{SimArgs, SimCommand};
-use crate::output::{Terminal, write_file};
 use crate::schedule_file;
+use isochrone_console::output::Terminal;
+use isochrone_console::written::{Place, asked, on_stdout, write_to};
 
 /// Runs the command.
 pub(crate) fn run(command: &SimCommand, terminal: &Terminal) -> Result<ExitCode> {
@@ -42,6 +44,13 @@ pub(crate) fn machine(name: &str) -> Result<(Machine, NumaSpec)> {
 }
 
 fn one(bench: Bench, args: &SimArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let places = Place::open_all([
+        args.html.asked(),
+        args.json.asked(),
+        asked("--record", args.record.as_ref()),
+    ])?;
+    let alone = on_stdout(&places);
+    let [html, json, recorded] = places;
     let (machine, spec) = machine(&args.machine)?;
     let most = u16::try_from(spec.cores()).unwrap_or(u16::MAX);
     let key = Key {
@@ -55,18 +64,15 @@ fn one(bench: Bench, args: &SimArgs, terminal: &Terminal) -> Result<ExitCode> {
         case.record = args.record.is_some();
         case.follow = follow.map(|(_, schedule)| schedule);
     })?;
-    if let Some((path, schedule)) = args.record.as_ref().zip(schedule) {
-        schedule_file::write(path, &key.words(), &schedule, terminal)?;
+    if let Some((place, schedule)) = recorded.zip(schedule) {
+        place.write(&schedule_file::text(&key.words(), &schedule)?, terminal)?;
     }
     let free = constants(&machine);
-    if let Some(path) = &args.html {
-        write_file(path, &words::to_page(&record, &free).render(), terminal)?;
-    }
-    if let Some(path) = &args.json {
-        let text = serde_json::to_string_pretty(&words::to_json(&record, &free))? + "\n";
-        write_file(path, &text, terminal)?;
-    }
-    if args.json.as_ref().is_none_or(|path| path.as_os_str() != "-") {
+    write_to(html, terminal, || Ok(words::to_page(&record, &free).render()))?;
+    write_to(json, terminal, || {
+        Ok(json::pretty(Format::Sim, &words::to_json(&record, &free))? + "\n")
+    })?;
+    if !alone {
         terminal.print(&words::to_text(&record, &free, terminal))?;
     }
     Ok(if record.verified { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -2,11 +2,19 @@
 //! it simulates is not.
 
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use isochrone_machine::Machine;
 use isochrone_papers::numa_aware::record::{Key, Record, real};
 use isochrone_report::fmt;
+use isochrone_report::json::{self as written, Format};
+use isochrone_report::lines::fit;
 use isochrone_report::table::{Cell, Table};
+use isochrone_sim::coherence::NumaSpec;
 use isochrone_tasks::Regime;
 use isochrone_units::Reading;
 use isochrone_workloads::numa::{Bench, Variant};
@@ -14,12 +22,19 @@ use serde_json::{Value, json};
 
 use super::made;
 use crate::args::SpeedArgs;
-use crate::output::{Terminal, write_file};
+use crate::bench::{LeftOut, Stop, words};
+use isochrone_console::codes;
+use isochrone_console::output::Terminal;
+use isochrone_console::progress::Interrupt;
+use isochrone_console::written::{Place, write_to};
+
+/// Between two looks whether a run is still wanted.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// One case, several times.
-struct Speed {
-    key: Key,
-    runs: Vec<Record>,
+pub(super) struct Speed {
+    pub(super) key: Key,
+    pub(super) runs: Vec<Record>,
 }
 
 impl Speed {
@@ -45,6 +60,12 @@ impl Speed {
         real(run.state_bytes) / (real(run.data_bytes) / f64::from(1 << 30))
     }
 
+    fn left_out(&self, wanted: u32) -> Option<LeftOut> {
+        let done = u32::try_from(self.runs.len()).unwrap_or(u32::MAX);
+        let what = format!("{} under {}", self.key.bench, self.key.regime);
+        (done < wanted).then_some(LeftOut { what, done, wanted, of: "runs" })
+    }
+
     fn json(&self) -> Value {
         let spread =
             |[least, median, most]: [f64; 3]| json!({ "median": median, "lo": least, "hi": most });
@@ -60,42 +81,96 @@ impl Speed {
     }
 }
 
+/// Runs of each case, unless told otherwise.
+const REPEATS: u16 = 3;
+
 /// Runs the command.
 pub(crate) fn run(args: &SpeedArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let [place] = Place::open_all([args.json.asked()])?;
+    let alone = place.as_ref().is_some_and(Place::is_stdout);
     let (machine, spec) = super::machine(&args.machine)?;
-    let threads = u16::try_from(spec.cores()).unwrap_or(u16::MAX);
-    let benches = if args.bench.is_empty() { vec![Bench::Cholesky] } else { args.bench.clone() };
-    let mut all = Vec::new();
-    for bench in benches {
-        for regime in [Regime::Dft, Regime::Di, Regime::Naft] {
-            let own: &[Variant] = if regime == Regime::Naft { &[Variant::InoutTwice] } else { &[] };
-            let key = Key {
-                paper_size: args.size.is_paper(),
-                ..Key::new(&machine.name, bench, regime, threads).with(own)
-            };
-            let runs = (0..args.repeats).map(|_| made::make(&machine, &spec, &key));
-            all.push(Speed { runs: runs.collect::<Result<_>>()?, key });
+    let mut all: Vec<Speed> =
+        cases(args, &machine, &spec).map(|key| Speed { key, runs: Vec::new() }).collect();
+    let repeats = args.repeats.unwrap_or(REPEATS);
+    let budget = args.time();
+    let stop = Stop::new(Interrupt::install(), budget.map(|budget| Instant::now() + budget));
+    let simulator = Arc::new((machine, spec));
+    'runs: for _ in 0..repeats {
+        for speed in &mut all {
+            match one(&simulator, &speed.key, &stop)? {
+                Some(record) => speed.runs.push(record),
+                None => break 'runs,
+            }
         }
     }
+    let left_out: Vec<LeftOut> =
+        all.iter().filter_map(|speed| speed.left_out(repeats.into())).collect();
+    all.retain(|speed| !speed.runs.is_empty());
     let verified = all.iter().all(|speed| speed.runs.iter().all(|run| run.verified));
-    if let Some(path) = &args.json {
+    let budget_s = budget.map(|budget| budget.as_secs_f64());
+    write_to(place, terminal, || {
         let report = json!({
             "reading": Reading::Measured,
             "what": "time of one core of this machine that the simulator takes",
-            "machine": machine.name,
+            "machine": simulator.0.name,
             "verified": verified,
-            "repeats": args.repeats,
+            "complete": left_out.is_empty(),
+            "repeats": repeats,
+            "budget_s": budget_s,
+            "left_out": left_out,
             "runs": all.iter().map(Speed::json).collect::<Vec<_>>(),
         });
-        write_file(path, &(serde_json::to_string_pretty(&report)? + "\n"), terminal)?;
+        Ok(written::pretty(Format::BenchSim, &report)? + "\n")
+    })?;
+    if !alone {
+        let lines = [Some(table(&all).to_terminal(terminal.columns())), words(&left_out, budget_s)];
+        let lines: Vec<String> = lines.into_iter().flatten().collect();
+        terminal.print(&fit(&lines.join("\n"), terminal.width))?;
     }
-    if args.json.as_ref().is_none_or(|path| path.as_os_str() != "-") {
-        terminal.print(&table(&all, terminal))?;
-    }
-    Ok(if verified { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(match (stop.is_interrupted(), verified) {
+        (true, _) => ExitCode::from(codes::INTERRUPTED),
+        (false, true) => ExitCode::SUCCESS,
+        (false, false) => ExitCode::FAILURE,
+    })
 }
 
-fn table(all: &[Speed], terminal: &Terminal) -> String {
+/// Every benchmark in every regime of the paper.
+fn cases(args: &SpeedArgs, machine: &Machine, spec: &NumaSpec) -> impl Iterator<Item = Key> {
+    let threads = u16::try_from(spec.cores()).unwrap_or(u16::MAX);
+    let benches = if args.bench.is_empty() { vec![Bench::Cholesky] } else { args.bench.clone() };
+    let (name, paper_size) = (machine.name.clone(), args.size.is_paper());
+    benches.into_iter().flat_map(move |bench| {
+        let name = name.clone();
+        [Regime::Dft, Regime::Di, Regime::Naft].into_iter().map(move |regime| {
+            let own: &[Variant] = if regime == Regime::Naft { &[Variant::InoutTwice] } else { &[] };
+            Key { paper_size, ..Key::new(&name, bench, regime, threads).with(own) }
+        })
+    })
+}
+
+/// One run, in a thread of its own: nothing of it is looked at before it ends, and where that is too late it ends with
+/// the program.
+fn one(simulator: &Arc<(Machine, NumaSpec)>, key: &Key, stop: &Stop) -> Result<Option<Record>> {
+    if stop.is_set() {
+        return Ok(None);
+    }
+    let (tell, hear) = channel();
+    let (simulator, key) = (Arc::clone(simulator), key.clone());
+    thread::spawn(move || {
+        // Nobody hears what comes too late.
+        let _ = tell.send(made::make(&simulator.0, &simulator.1, &key));
+    });
+    loop {
+        match hear.recv_timeout(LOOK) {
+            Ok(record) => return record.map(Some),
+            Err(RecvTimeoutError::Disconnected) => bail!("a simulated run panicked"),
+            Err(RecvTimeoutError::Timeout) if stop.is_set() => return Ok(None),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+}
+
+pub(super) fn table(all: &[Speed]) -> Table {
     let mut table = Table::new([
         "benchmark",
         "regime",
@@ -105,7 +180,8 @@ fn table(all: &[Speed], terminal: &Terminal) -> String {
         "least to most",
         "events/s",
         "state for each GiB",
-    ]);
+    ])
+    .keyed(3);
     for speed in all {
         let number = |value: f64| Cell::number(value, fmt::significant(value, 3));
         let touches = speed.touches_per_s();
@@ -122,10 +198,10 @@ fn table(all: &[Speed], terminal: &Terminal) -> String {
             number(f64::from(speed.key.threads)),
             number(speed.spread(|run| run.host_seconds)[1]),
             number(touches[1]),
-            range.join(" to ").into(),
+            Cell::number(touches[1], range.join(" to ")),
             number(speed.events_per_s()[1]),
             fmt::bytes(state).into(),
         ]);
     }
-    table.to_terminal(u16::try_from(terminal.width).unwrap_or(80))
+    table
 }

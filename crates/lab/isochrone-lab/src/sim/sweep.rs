@@ -11,22 +11,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use isochrone_atlas_store::refuse_planted;
 use isochrone_machine::Machine;
 use isochrone_papers::numa_aware::THREADS;
 use isochrone_papers::numa_aware::record::{Key, Record, parse_variants};
 use isochrone_report::fmt;
+use isochrone_report::json::{self, Format};
 use isochrone_report::table::{Cell, Table};
 use isochrone_sim::coherence::NumaSpec;
 use isochrone_tasks::Regime;
 use isochrone_workloads::numa::{Bench, Variant};
+use serde_json::Value;
 
 use super::made;
 use crate::args::SweepArgs;
-use crate::output::Terminal;
-use crate::progress::Interrupt;
-
-/// What the shell sees when a sweep was interrupted and its results kept.
-const INTERRUPTED: u8 = 3;
+use isochrone_console::output::Terminal;
+use isochrone_console::progress::Interrupt;
 
 /// Runs the command.
 pub(super) fn run(args: &SweepArgs, terminal: &Terminal) -> Result<ExitCode> {
@@ -35,21 +35,14 @@ pub(super) fn run(args: &SweepArgs, terminal: &Terminal) -> Result<ExitCode> {
         for variant in Variant::ALL {
             table.row([variant.name().into(), variant.says().into()]);
         }
-        let width = u16::try_from(terminal.width).unwrap_or(80);
-        terminal.print(&table.to_terminal(width))?;
+        terminal.print(&table.to_terminal(terminal.columns()))?;
         return Ok(ExitCode::SUCCESS);
     }
     let (machine, spec) = super::machine(&args.machine)?;
     let keys = keys(args, &machine.name)?;
     let jobs = args.jobs.map(usize::from);
-    let Some(records) = sweep(&machine, &spec, &keys, Some(&args.out), jobs)? else {
-        terminal.complain(&format!(
-            "stopped; what is finished stands in {}, and the same command does the rest",
-            args.out.display()
-        ));
-        return Ok(ExitCode::from(INTERRUPTED));
-    };
-    terminal.print(&table(&records, terminal))?;
+    let records = sweep(&machine, &spec, &keys, Some(&args.out), jobs)?;
+    terminal.print(&table(&records).to_terminal(terminal.columns()))?;
     let all = records.values().all(|record| record.verified);
     Ok(if all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -82,32 +75,30 @@ fn keys(args: &SweepArgs, machine: &str) -> Result<Vec<Key>> {
     Ok(keys)
 }
 
-/// Runs all `keys` that the results file does not have. `None` if it was stopped.
+/// Runs all `keys` that the results file does not have. Who stops it ends the process: a run takes minutes, and those
+/// that are over stand in the file.
 pub(crate) fn sweep(
     machine: &Machine,
     spec: &NumaSpec,
     keys: &[Key],
     file: Option<&Path>,
     jobs: Option<usize>,
-) -> Result<Option<BTreeMap<Key, Record>>> {
+) -> Result<BTreeMap<Key, Record>> {
     let mut known = file.map(read).transpose()?.unwrap_or_default();
     known.retain(|key, _| keys.contains(key));
     let missing: Vec<&Key> = keys.iter().filter(|key| !known.contains_key(*key)).collect();
-    let interrupt = Interrupt::install();
+    Interrupt::install().ends_with(&stopped(file));
     let bar = progress(keys.len(), known.len());
     let known = Mutex::new((known, file.map(append).transpose()?));
     let next = AtomicUsize::new(0);
     let work = || -> Result<()> {
         while let Some(key) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if interrupt.is_set() {
-                break;
-            }
             bar.set_message(key.words());
             let record = made::make(machine, spec, key).with_context(|| key.words())?;
             let Ok(mut known) = known.lock() else { break };
             if let Some(file) = &mut known.1 {
                 // One write for a whole line: a kill leaves it out or in, and half a line is skipped.
-                file.write_all((serde_json::to_string(&record)? + "\n").as_bytes())?;
+                file.write_all((json::line(Format::SimRecord, &record)? + "\n").as_bytes())?;
             }
             known.0.insert((*key).clone(), record);
             bar.inc(1);
@@ -124,7 +115,20 @@ pub(crate) fn sweep(
     })?;
     bar.finish_and_clear();
     let (known, _) = known.into_inner().map_err(|_| anyhow::anyhow!("a run panicked"))?;
-    Ok((!interrupt.is_set() || known.len() == keys.len()).then_some(known))
+    Ok(known)
+}
+
+/// What is said where a sweep is stopped.
+fn stopped(file: Option<&Path>) -> String {
+    match file {
+        Some(file) => format!(
+            "stopped: what is finished stands in {}, and the same command does the rest",
+            file.display()
+        ),
+        None => "stopped: nothing is kept; with --results FILE the runs that are over would be, and the same command \
+                 would do the rest"
+            .to_owned(),
+    }
 }
 
 fn progress(all: usize, done: usize) -> ProgressBar {
@@ -144,13 +148,21 @@ pub(crate) fn read(path: &Path) -> Result<BTreeMap<Key, Record>> {
     }
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read {}; name another file", path.display()))?;
-    let records = text.lines().filter_map(|line| serde_json::from_str::<Record>(line).ok());
-    Ok(records.map(|record| (record.key.clone(), record)).collect())
+    Ok(text.lines().filter_map(record).map(|record| (record.key.clone(), record)).collect())
+}
+
+/// The record of a line; one that says no version is of the first.
+fn record(line: &str) -> Option<Record> {
+    let line: Value = serde_json::from_str(line).ok()?;
+    let version = line.get("format_version").map_or(Some(1), Value::as_u64)?;
+    let ours = version == u64::from(Format::SimRecord.version());
+    ours.then(|| serde_json::from_value(line).ok()).flatten()
 }
 
 /// Opens the results file for appending, after a whole line.
 fn append(path: &Path) -> Result<File> {
     let advice = || format!("cannot write {}; name a place that can be written", path.display());
+    refuse_planted(path)?;
     let half = std::fs::read(path).is_ok_and(|text| text.last().is_some_and(|end| *end != b'\n'));
     let mut file = OpenOptions::new().create(true).append(true).open(path).with_context(advice)?;
     if half {
@@ -159,7 +171,7 @@ fn append(path: &Path) -> Result<File> {
     Ok(file)
 }
 
-fn table(records: &BTreeMap<Key, Record>, terminal: &Terminal) -> String {
+pub(super) fn table(records: &BTreeMap<Key, Record>) -> Table {
     let mut table = Table::new([
         "benchmark",
         "regime",
@@ -172,7 +184,8 @@ fn table(records: &BTreeMap<Key, Record>, terminal: &Terminal) -> String {
         "uneven",
         "mode",
         "host s",
-    ]);
+    ])
+    .keyed(5);
     for (key, record) in records {
         let number = |value: f64| Cell::number(value, fmt::significant(value, 4));
         table.row([
@@ -189,5 +202,5 @@ fn table(records: &BTreeMap<Key, Record>, terminal: &Terminal) -> String {
             number(record.host_seconds),
         ]);
     }
-    table.to_terminal(u16::try_from(terminal.width).unwrap_or(80))
+    table
 }

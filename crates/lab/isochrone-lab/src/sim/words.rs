@@ -7,12 +7,13 @@ use isochrone_papers::numa_aware::constants::{self, FITTED_CELLS, constants_tabl
 use isochrone_papers::numa_aware::record::{Record, real};
 use isochrone_report::fmt;
 use isochrone_report::html::{Badge, Figure, Page, Section};
+use isochrone_report::json::{self, Format};
 use isochrone_report::table::{Cell, Table};
 use isochrone_sim::coherence::{Class, Direction};
 use isochrone_units::Reading;
 use serde_json::{Value, json};
 
-use crate::output::Terminal;
+use isochrone_console::output::Terminal;
 
 /// The run for programs.
 pub(super) fn to_json(record: &Record, free: &[Constant]) -> Value {
@@ -186,7 +187,7 @@ fn head(record: &Record, free: &[Constant]) -> String {
 
 /// The run for people.
 pub(super) fn to_text(record: &Record, free: &[Constant], terminal: &Terminal) -> String {
-    let width = u16::try_from(terminal.width).unwrap_or(80);
+    let width = terminal.columns();
     let mut out = head(record, free) + "\n";
     for (name, value) in facts(record) {
         _ = writeln!(out, "{name:<24}{value}");
@@ -244,7 +245,7 @@ pub(super) fn to_page(record: &Record, free: &[Constant]) -> Page {
                 ..Section::default()
             },
         ],
-        json: serde_json::to_string(&to_json(record, free)).ok(),
+        json: json::line(Format::Sim, &to_json(record, free)).ok(),
         footer: format!("isochrone {}, seed {}", env!("CARGO_PKG_VERSION"), record.key.seed),
         ..Page::default()
     }

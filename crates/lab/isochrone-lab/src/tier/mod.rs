@@ -18,7 +18,7 @@ use isochrone_tier::prefetch::Prefetch;
 use isochrone_units::{CoreId, RegionId};
 use isochrone_workloads::tiered::Outcome;
 
-use crate::output::Terminal;
+use isochrone_console::output::Terminal;
 use request::{Answer, FarTier, Moves, Program, Request, Tables, Times};
 
 /// What the hidden command takes.

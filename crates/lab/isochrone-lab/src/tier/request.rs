@@ -80,6 +80,7 @@ impl Program {
 
 /// Whose page tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Tables {
     Shared,
@@ -88,6 +89,7 @@ pub(crate) enum Tables {
 
 /// Which group goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Policy {
     Fifo,

@@ -13,15 +13,19 @@ use isochrone_atlas_store::contents::Contents;
 use isochrone_cla::program::Rank;
 use isochrone_machine::LineCosts;
 use isochrone_os::clock::Clock;
-use isochrone_report::{fmt, table::Cell, table::Table};
+use isochrone_report::json::{self as written, Format};
+use isochrone_report::{fmt, lines::fit, table::Cell, table::Table};
 use isochrone_stats as stats;
 use isochrone_units::{CoreId, Reading};
 use serde_json::{Value, json};
 
 use crate::args::{ModelArgs, VerifyCommand};
-use crate::line_costs::{cores, measured};
-use crate::output::{Terminal, write_file};
-use crate::run::atlas;
+use isochrone_console::codes;
+use isochrone_console::line_costs::{cores, measured};
+use isochrone_console::output::Terminal;
+use isochrone_console::progress::Interrupt;
+use isochrone_console::run::atlas;
+use isochrone_console::written::{Place, write_to};
 use live::{Series, What, alone, series};
 use model::{
     Beside, MEDIAN_OFF_MOST, OfCall, RATIO_MOST, SHARE_LEAST, Verdict, awaited_ns, block_phases,
@@ -32,7 +36,7 @@ use model::{
 pub(crate) fn run(command: &VerifyCommand, terminal: &Terminal) -> Result<ExitCode> {
     match command {
         VerifyCommand::Model(args) => check_model(args, terminal),
-        VerifyCommand::Published { json } => published::run(json.as_deref(), terminal),
+        VerifyCommand::Published(json) => published::run(json, terminal),
     }
 }
 
@@ -138,34 +142,41 @@ impl Seen {
 }
 
 fn check_model(args: &ModelArgs, terminal: &Terminal) -> Result<ExitCode> {
-    if args.windows == 0 {
-        bail!("no windows, no samples; give --windows at least 1000");
-    }
+    let [place] = Place::open_all([args.json.asked()])?;
+    let alone = place.as_ref().is_some_and(Place::is_stdout);
+    let interrupt = Interrupt::install();
     let atlas = atlas::needed(args.atlas.as_deref(), terminal)?.contents;
     let clock = Clock::calibrate();
     let found = costs(&atlas)?;
     let mut verdicts = Vec::new();
     let mut seen = Seen::default();
-    for what in What::ALL {
+    for (done, what) in What::ALL.into_iter().enumerate() {
+        // A verdict on some collectives is none on the model, so nothing is kept.
+        interrupt.ends_with(&format!(
+            "stopped: {done} of {} collectives were measured, and the model is not verified",
+            What::ALL.len()
+        ));
         let beside = beside(what, found.cores, &clock)?;
         let live = series(what, found.cores, args.windows, None, &clock)?;
         seen.add(&live);
         verdicts.push(verdict(what, live, &found.costs, beside, args.scale)?);
     }
     let faults: Vec<String> = verdicts.iter().flat_map(Verdict::faults).collect();
-    if let Some(path) = &args.json {
+    write_to(place, terminal, || {
         let json = to_json(args, &found, &verdicts, &seen);
-        write_file(path, &serde_json::to_string_pretty(&json)?, terminal)?;
+        Ok(written::pretty(Format::VerifyModel, &json)?)
+    })?;
+    if !alone {
+        let said = text(args, &found, &verdicts, &seen, terminal.columns());
+        terminal.print(&fit(&said, terminal.width))?;
+        if faults.is_empty() {
+            terminal.print("the model holds")?;
+        }
+        for fault in &faults {
+            terminal.print(&format!("the model is wrong: {fault}"))?;
+        }
     }
-    terminal.print(&text(args, &found, &verdicts, &seen, terminal.width))?;
-    if faults.is_empty() {
-        terminal.print("the model holds")?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    for fault in &faults {
-        terminal.print(&format!("the model is wrong: {fault}"))?;
-    }
-    Ok(ExitCode::FAILURE)
+    Ok(codes::checked(!faults.is_empty()))
 }
 
 fn of_call(call: &OfCall) -> Value {
@@ -222,13 +233,38 @@ fn to_json(args: &ModelArgs, found: &Costs, verdicts: &[Verdict], seen: &Seen) -
     })
 }
 
-fn text(
-    args: &ModelArgs,
-    found: &Costs,
-    verdicts: &[Verdict],
-    seen: &Seen,
-    width: usize,
-) -> String {
+fn text(args: &ModelArgs, found: &Costs, verdicts: &[Verdict], seen: &Seen, width: u16) -> String {
+    let [a, b] = found.cores.map(|c| c.0);
+    let [least, middle, most] = seen.transfer_ns();
+    let scaled = if (args.scale - 1.0).abs() > f64::EPSILON {
+        format!(", all costs times {}", args.scale)
+    } else {
+        String::new()
+    };
+    [
+        format!(
+            "2 ranks on cores {a} and {b}: a line crosses in {middle:.1} ns, {least:.1} to {most:.1} for nine \
+             in ten (measured before and after each block){scaled}",
+        ),
+        "T_min, T_max: predicted, medians over calls; live, and what a call costs beside its operations \
+         (call: of one rank alone; late: of a rank that comes last): measured"
+            .to_owned(),
+        table(verdicts).to_terminal(width),
+        format!(
+            "it holds where {:.0} % of the live samples are inside and the simulated median is within {:.0} % of \
+             the live one; a band is worth something where T_max is at most {RATIO_MOST} T_min; {} late \
+             windows were left out, {} of {} blocks done again because a core was moved",
+            100.0 * SHARE_LEAST,
+            100.0 * MEDIAN_OFF_MOST,
+            seen.late,
+            seen.moved,
+            seen.moved + seen.blocks
+        ),
+    ]
+    .join("\n")
+}
+
+fn table(verdicts: &[Verdict]) -> Table {
     let mut table = Table::new([
         "collective",
         "T_min ns",
@@ -248,7 +284,7 @@ fn text(
             Cell::text(v.what.collective().name()),
             ns(v.band.min_ns),
             ns(v.band.max_ns),
-            Cell::text(format!("{:.2}", v.ratio[0])),
+            Cell::number(v.ratio[0], format!("{:.2}", v.ratio[0])),
             ns(v.live_ns[0]),
             ns(v.live_ns[1]),
             ns(v.live_ns[2]),
@@ -258,32 +294,5 @@ fn text(
             Cell::text(fmt::percent(v.share())),
         ]);
     }
-    let [a, b] = found.cores.map(|c| c.0);
-    let [least, middle, most] = seen.transfer_ns();
-    let scaled = if (args.scale - 1.0).abs() > f64::EPSILON {
-        format!(", all costs times {}", args.scale)
-    } else {
-        String::new()
-    };
-    [
-        format!(
-            "2 ranks on cores {a} and {b}: a line crosses in {middle:.1} ns, {least:.1} to {most:.1} for nine \
-             in ten (measured before and after each block){scaled}",
-        ),
-        "T_min, T_max: predicted, medians over calls; live, and what a call costs beside its operations \
-         (call: of one rank alone; late: of a rank that comes last): measured"
-            .to_owned(),
-        table.to_terminal(u16::try_from(width).unwrap_or(80)),
-        format!(
-            "it holds where {:.0} % of the live samples are inside and the simulated median is within {:.0} % of \
-             the live one; a band is worth something where T_max is at most {RATIO_MOST} T_min; {} late \
-             windows were left out, {} of {} blocks done again because a core was moved",
-            100.0 * SHARE_LEAST,
-            100.0 * MEDIAN_OFF_MOST,
-            seen.late,
-            seen.moved,
-            seen.moved + seen.blocks
-        ),
-    ]
-    .join("\n")
+    table
 }

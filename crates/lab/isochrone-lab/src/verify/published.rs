@@ -1,16 +1,20 @@
 //! The model against published figures, point by point, with and without each added term.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use isochrone_cla::published::{FIGURES, Fitted, Terms, fit};
-use isochrone_report::{fmt, table::Cell, table::Table};
+use isochrone_cla::published::{FIGURES, Fitted, Terms, fit as fit_to};
+use isochrone_report::json::{self as written, Format};
+use isochrone_report::{fmt, lines::fit, table::Cell, table::Table};
 use isochrone_stats as stats;
 use isochrone_units::Reading;
 use serde_json::{Value, json};
 
-use crate::output::{Terminal, write_file};
+use crate::args::JsonArg;
+use isochrone_console::codes;
+use isochrone_console::output::Terminal;
+use isochrone_console::progress::Interrupt;
+use isochrone_console::written::{Place, write_to};
 
 /// The median error over all figures that were not fitted is at most this.
 const ERROR_MOST: f64 = 0.2;
@@ -23,20 +27,29 @@ struct Case {
 }
 
 /// Runs the command.
-pub(super) fn run(json: Option<&Path>, terminal: &Terminal) -> Result<ExitCode> {
+pub(super) fn run(args: &JsonArg, terminal: &Terminal) -> Result<ExitCode> {
+    let [json] = Place::open_all([args.asked()])?;
+    let alone = json.as_ref().is_some_and(Place::is_stdout);
+    let words = "stopped: the published figures are not compared, and nothing was written";
+    Interrupt::install().ends_with(words);
     let mut cases = Vec::new();
     for figures in &FIGURES {
         for (name, terms) in Terms::ablation() {
-            cases.push(Case { machine: figures.name, terms: name, fitted: fit(figures, terms)? });
+            cases.push(Case {
+                machine: figures.name,
+                terms: name,
+                fitted: fit_to(figures, terms)?,
+            });
         }
     }
-    if let Some(path) = json {
-        write_file(path, &serde_json::to_string_pretty(&to_json(&cases))?, terminal)?;
-    }
-    let width = u16::try_from(terminal.width).unwrap_or(80);
+    write_to(json, terminal, || Ok(written::pretty(Format::VerifyPublished, &to_json(&cases))?))?;
     let error = median_error(&cases, Terms::ablation()[0].0);
-    terminal.print(&text(&cases, error, width))?;
-    Ok(if error <= ERROR_MOST { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    if !alone {
+        terminal.print(&fit(&text(&cases, error, terminal.columns()), terminal.width))?;
+    }
+    // No error at all is one as well: NaN compares with nothing.
+    let holds = error <= ERROR_MOST;
+    Ok(codes::checked(!holds))
 }
 
 fn median_error(cases: &[Case], terms: &str) -> f64 {
@@ -105,7 +118,8 @@ fn text(cases: &[Case], error: f64, width: u16) -> String {
 }
 
 fn points(fitted: &Fitted) -> Table {
-    let mut table = Table::new(["ranks", "who", "published ns", "predicted ns", "error", ""]);
+    let mut table =
+        Table::new(["ranks", "who", "published ns", "predicted ns", "error", ""]).keyed(2);
     for p in &fitted.points {
         table.row([
             Cell::text(p.ranks.to_string()),
@@ -117,4 +131,21 @@ fn points(fitted: &Fitted) -> Table {
         ]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use isochrone_report::table::too_wide;
+
+    use super::*;
+
+    #[test]
+    fn tables_fit_a_terminal() {
+        let (name, terms) = Terms::ablation()[0];
+        let fitted = fit_to(&FIGURES[0], terms).unwrap_or_else(|error| panic!("{error:#}"));
+        let cases = [Case { machine: FIGURES[0].name, terms: name, fitted }];
+        for width in [60, 80, 120] {
+            assert_eq!(too_wide(&text(&cases, 0.1, width), width), None);
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! That the verdict notices a wrong model, on samples that a machine with known costs would give.
 
 use isochrone_machine::{AddedTerms, ClassCost, LineCosts, PairClass};
+use isochrone_report::table::too_wide;
 
 use super::live::{Block, LineTimes, Sample, What};
 use super::model::{Beside, Phase, RATIO_MOST, Transfers, Verdict, block_phases, calls, phases};
@@ -52,6 +53,10 @@ fn a_right_model_holds_and_one_scaled_by_half_or_two_does_not() {
             Verdict::of(what, &[(samples.clone(), phases)], Beside::default())
         };
         let right = verdict(1.0);
+        for width in [60, 80, 120] {
+            let text = super::table(&[verdict(1.0)]).to_terminal(width);
+            assert_eq!(too_wide(&text, width), None);
+        }
         assert!(right.faults().is_empty(), "{right:?}");
         for factor in [0.5, 2.0] {
             let wrong = verdict(factor);

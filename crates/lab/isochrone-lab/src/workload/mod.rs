@@ -23,9 +23,9 @@ use clap::{Args, ValueEnum};
 use isochrone_alloc::Mode;
 use isochrone_units::CoreId;
 
-use crate::args::{PlacementArgs, parse_cores};
-use crate::output::Terminal;
-use crate::run::{atlas, setup};
+use isochrone_console::args::{PlacementArgs, parse_cores};
+use isochrone_console::output::Terminal;
+use isochrone_console::run::{atlas, setup};
 use player::{Done, Player, Source};
 use pooled::PoolSource;
 use request::{Account, Played, PoolAccount, Reply, Request};

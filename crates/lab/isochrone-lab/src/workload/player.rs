@@ -103,14 +103,15 @@ impl Player {
             Source::Malloc => return S::boxed(self, request),
             Source::Pool(source) => source,
         };
-        let (mut nodes, costs) =
-            match source.nodes::<S>(request.lines(), std::slice::from_ref(&self.core)) {
-                Ok(made) => made,
-                Err(error) => {
-                    self.together.wait();
-                    return Err(error);
-                }
-            };
+        let cores = std::slice::from_ref(&self.core);
+        let (mut nodes, costs) = match source.nodes::<S>(request.lines(), cores, request.learning())
+        {
+            Ok(made) => made,
+            Err(error) => {
+                self.together.wait();
+                return Err(error);
+            }
+        };
         let account = |nodes: &Pooled<'_, S>| Some(source.account(nodes, costs, self.core));
         let mut now = request.clone();
         loop {

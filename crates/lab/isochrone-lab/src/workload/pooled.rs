@@ -85,14 +85,17 @@ pub(crate) struct PoolSource {
 pub(crate) struct Costs {
     startup: Duration,
     classification: Duration,
+    learnt: f32,
 }
 
 impl PoolSource {
-    /// A pool that has learnt the memory for so many nodes, to be used on these cores.
+    /// A pool that has learnt the memory for so many nodes, to be used on these cores, as far as it could within
+    /// that time.
     pub(crate) fn nodes<'a, S: Shape>(
         &'a self,
         lines: usize,
         cores: &'a [CoreId],
+        within: Option<Duration>,
     ) -> Result<(Pooled<'a, S>, Costs)> {
         let begin = Instant::now();
         let settings = Settings {
@@ -105,8 +108,9 @@ impl PoolSource {
         let mut pool = Pool::new(&settings).context("no pool can be made")?;
         let startup = begin.elapsed();
         let begin = Instant::now();
-        pool.prepare(lines + SPARE_NODES).context("the pool's memory cannot be learnt")?;
-        Ok((Pooled(pool), Costs { startup, classification: begin.elapsed() }))
+        let learnt = pool.prepare(lines + SPARE_NODES, within);
+        let learnt = learnt.context("the pool's memory cannot be learnt")?;
+        Ok((Pooled(pool), Costs { startup, classification: begin.elapsed(), learnt }))
     }
 
     /// What a pool cost and how far its nodes are from a core.
@@ -125,6 +129,7 @@ impl PoolSource {
             measured_ns: measured.map(|found| [ns(found.taken), ns(found.pool)]),
             startup_us: costs.startup.as_secs_f64() * 1e6,
             classification_us: costs.classification.as_secs_f64() * 1e6,
+            learnt_share: f64::from(costs.learnt),
             arena_bytes: nodes.0.instance().arena_bytes() as u64,
             nodes_ns: by_level(&|level| survey.taken.mean(level)),
             pool_ns: by_level(&|level| survey.pool.mean(level)),

@@ -1,10 +1,13 @@
 //! What a benchmark asks a worker process for, and what it hears: lines of JSON, one each.
 
+use std::time::Duration;
+
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
 /// The structures, by the names of tables and options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum StructureName {
     /// A chain of lines: each load waits for the one before.
@@ -27,6 +30,7 @@ pub(crate) enum StructureName {
 
 /// The published shapes of A*.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum AstarShape {
     /// Hash table and bucket queue.
@@ -49,6 +53,8 @@ pub(crate) enum Request {
         /// Operations before those that are timed.
         warm: u64,
         operations: u64,
+        /// Most milliseconds in which a pool learns new memory.
+        learning_ms: Option<u64>,
     },
     /// Searches from the start, one board a core, again and again; in new memory where the epoch
     /// differs from that of the request before.
@@ -61,6 +67,8 @@ pub(crate) enum Request {
         instances: Vec<u8>,
         /// Searches that are timed together.
         searches: u32,
+        /// Most milliseconds in which a pool learns new memory.
+        learning_ms: Option<u64>,
     },
     /// What the worker holds and what it cost.
     Account,
@@ -73,6 +81,16 @@ impl Request {
             Self::Structure { lines, .. } => *lines,
             Self::Astar { budget, .. } => *budget,
             Self::Account => 0,
+        }
+    }
+
+    /// How long a pool may learn new memory.
+    pub(crate) fn learning(&self) -> Option<Duration> {
+        match self {
+            Self::Structure { learning_ms, .. } | Self::Astar { learning_ms, .. } => {
+                learning_ms.map(Duration::from_millis)
+            }
+            Self::Account => None,
         }
     }
 
@@ -119,8 +137,10 @@ pub(crate) struct PoolAccount {
     pub(crate) startup_us: f64,
     /// Mapping and learning the memory.
     pub(crate) classification_us: f64,
-    /// The memory learnt.
+    /// Its memory.
     pub(crate) arena_bytes: u64,
+    /// The part of it that was learnt, 1 but where the time for that was over.
+    pub(crate) learnt_share: f64,
     /// What its nodes have and what lines at random would have, nanoseconds, in the LLC and in
     /// DRAM, as the atlas says. Taken while the structure last asked for was there.
     pub(crate) nodes_ns: [Option<f64>; 2],
@@ -156,6 +176,7 @@ mod tests {
             epoch,
             warm: 0,
             operations,
+            learning_ms: None,
         };
         let first = request(10, 1, 5);
         assert!(request(10, 1, 9).has_memory_of(&first));
@@ -168,6 +189,7 @@ mod tests {
             budget,
             instances: vec![1],
             searches: 1,
+            learning_ms: Some(epoch),
         };
         assert!(search(9, 1).has_memory_of(&search(9, 1)));
         assert!(!search(9, 2).has_memory_of(&search(9, 1)));
@@ -184,6 +206,7 @@ mod tests {
                 epoch: 1,
                 warm: 2,
                 operations: 3,
+                learning_ms: None,
             },
             Request::Astar {
                 shape: AstarShape::Linear,
@@ -191,6 +214,7 @@ mod tests {
                 budget: 7,
                 instances: vec![79, 12],
                 searches: 2,
+                learning_ms: Some(250),
             },
             Request::Account,
         ];

@@ -18,6 +18,7 @@ use isochrone_cla::predicted::{Prediction, Rules, Start, predict};
 use isochrone_cla::program::{Rank, Recorded, record};
 use isochrone_machine::{ClassCost, Cost, LineCosts, Machine};
 use isochrone_report::html::Page;
+use isochrone_report::json::Format;
 use isochrone_report::term::Colour;
 use isochrone_units::{Ratio, Reading};
 use serde_json::{Value, json};
@@ -144,6 +145,10 @@ fn latencies(machine: &Machine, near: Option<&ClassCost>) -> Vec<Beside> {
 }
 
 impl Shown for Reproduction {
+    fn format(&self) -> Format {
+        Format::CacheLines
+    }
+
     fn json(&self) -> Value {
         to_json(self)
     }

@@ -7,7 +7,7 @@ use isochrone_report::table::Table;
 use isochrone_units::Reading;
 
 use super::tables::{FIGURE_3, INTRODUCTION, beside, figure3, summary};
-use super::{Reproduction, Row, to_json};
+use super::{Reproduction, Row};
 
 /// The reproduction as a page.
 pub(super) fn to_page(all: &Reproduction) -> Page {
@@ -26,7 +26,7 @@ pub(super) fn to_page(all: &Reproduction) -> Page {
         summary: std::iter::once(INTRODUCTION.to_owned()).chain(summary(all)).collect(),
         facts: all.machine.iter().map(|m| ("This machine".to_owned(), m.clone())).collect(),
         sections: vec![costs(all), graph(all), curve(all)],
-        json: serde_json::to_string(&to_json(all)).ok(),
+        json: crate::embedded(all),
         footer: format!("isochrone {}", env!("CARGO_PKG_VERSION")),
     }
 }

@@ -52,7 +52,7 @@ pub(super) fn figure3(all: &Reproduction) -> Table {
         "flat simulated",
     ]);
     for row in &all.figure3 {
-        let band = |min: f64, max: f64| Cell::text(format!("{min:.0} to {max:.0}"));
+        let band = |min: f64, max: f64| Cell::number(min, format!("{min:.0} to {max:.0}"));
         table.row([
             Cell::text(row.threads.to_string()),
             band(row.printed.min_ns, row.printed.max_ns),

@@ -1,5 +1,8 @@
 //! That the paper's numbers stand where they should, and that ours follow from them.
 
+use crate::Shown as _;
+use isochrone_report::table::too_wide;
+
 use super::{cla, most_over_flat, page::to_page, tables::to_terminal, to_json};
 
 #[test]
@@ -16,12 +19,16 @@ fn published_numbers_stand_beside_ours() {
         assert!(row.printed.min_ns <= row.flat_ns, "{row:?}");
     }
     let json = to_json(&all);
+    isochrone_schemas::hold(all.format(), &json).expect("as its schema says");
     let ratio = json["flat_over_chosen_at_most"].as_f64();
     assert_eq!(ratio, Some(most_over_flat(&all).value()));
     assert!(ratio >= Some(1.0), "the flat tree is one of the candidates");
     assert_eq!(json["figure3"].as_array().map(Vec::len), Some(5));
     let text = to_terminal(&all, 100);
     assert!(text.contains("no atlas") && text.contains("Table 1"), "{text}");
+    for width in [60, 80, 120] {
+        assert_eq!(too_wide(&to_terminal(&all, width), width), None);
+    }
     let page = to_page(&all).render();
     assert!(page.contains("Figure 2") && page.contains("<svg"), "a page with pictures");
 }

@@ -18,6 +18,7 @@ use anyhow::{Context, Result};
 use isochrone_atlas_store::contents::Contents;
 use isochrone_machine::Machine;
 use isochrone_report::html::Page;
+use isochrone_report::json::Format;
 use isochrone_report::term::Colour;
 use isochrone_workloads::figure4::{
     Curve, Database, Figure4, HopRange, Plan, Recorded, SearchPlan, Variation, figure4, hop_range,
@@ -94,6 +95,10 @@ impl Reproduction {
 }
 
 impl Shown for Reproduction {
+    fn format(&self) -> Format {
+        Format::HiddenNuma
+    }
+
     fn json(&self) -> Value {
         json::to_json(self)
     }

@@ -8,7 +8,7 @@ use isochrone_workloads::figure4::{Curve, PUBLISHED};
 use super::terminal::{
     BENCHED, FIGURE_2, FIGURE_4A, FIGURE_4B, INTRODUCTION, NO_BENCH, NOT_COUNTED, summary,
 };
-use super::{Ends, Reproduction, json, shape, tables};
+use super::{Ends, Reproduction, shape, tables};
 use crate::latency_checker::pictures;
 use crate::latency_checker::terminal::NO_ATLAS;
 
@@ -25,7 +25,7 @@ pub(super) fn to_page(all: &Reproduction) -> Page {
         summary: std::iter::once(INTRODUCTION.to_owned()).chain(summary(all)).collect(),
         facts: vec![("Seed".to_owned(), all.seed.to_string())],
         sections: vec![blocks(all), gains(all), misses(all), model(all), this_machine(all)],
-        json: serde_json::to_string(&json::to_json(all)).ok(),
+        json: crate::embedded(all),
         footer: format!("isochrone {}, seed {}", env!("CARGO_PKG_VERSION"), all.seed),
     }
 }

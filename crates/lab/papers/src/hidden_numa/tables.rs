@@ -16,7 +16,8 @@ fn percent(gain: f64) -> String {
 /// Figure 2: how far apart blocks are.
 pub(super) fn figure2(all: &Reproduction) -> Table {
     let mut table =
-        Table::new(["machine", "level", "reading", "slowest over fastest", "one block, two cores"]);
+        Table::new(["machine", "level", "reading", "slowest over fastest", "one block, two cores"])
+            .keyed(3);
     table.row([
         "Xeon Phi 5110P, 60 cores".into(),
         "memory".into(),
@@ -133,7 +134,8 @@ pub(super) fn benched(benched: &Benched) -> Table {
         "aware over oblivious",
         "oracle",
         "A/A control",
-    ]);
+    ])
+    .keyed(3);
     for run in &benched.runs {
         let ratio = |ratio: Option<super::benched::Interval>| {
             ratio.map_or_else(Cell::missing, |r| {

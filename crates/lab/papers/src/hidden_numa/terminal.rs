@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
+use isochrone_report::lines::wrapped;
 use isochrone_report::term::{self, Colour};
 use isochrone_workloads::figure4::{Curve, PUBLISHED};
 
 use super::{Ends, Reproduction, shape, tables};
 use crate::latency_checker::terminal::{NO_ATLAS, blocks_strip};
-use crate::latency_checker::words::{signed, wrapped};
+use crate::latency_checker::words::signed;
 
 pub(super) const INTRODUCTION: &str = "Figures of \"Exploiting Hidden Non-uniformity of Uniform \
     Memory Access on Manycore CPUs\" (Euro-Par 2014 Workshops). Figures 1 and 3 are drawings. \

@@ -1,5 +1,6 @@
 //! The reproduction over a small plan: what must stand in it, in every form.
 
+use isochrone_report::table::too_wide;
 use isochrone_workloads::figure4::{Plan, SearchPlan};
 
 use super::json::to_json;
@@ -31,7 +32,11 @@ fn every_figure_stands_under_its_own_reading() {
     assert!(text.contains("isochrone bench astar"), "how to get the measured side:\n{text}");
     assert!(text.contains("isochrone map"), "how to get an atlas:\n{text}");
     assert!(!text.contains("NaN"), "{text}");
+    for width in [60, 80, 120] {
+        assert_eq!(too_wide(&to_terminal(&all, Colour::None, width), width), None);
+    }
     let json = to_json(&all);
+    isochrone_schemas::hold(Format::HiddenNuma, &json).expect("as its schema says");
     assert!(json["figure4"]["measured"].is_null() && json["figure2"]["measured"].is_null());
     let curves = json["figure4"]["simulated"].as_array().expect("curves");
     assert_eq!(curves.len(), 2);

@@ -31,6 +31,7 @@ use anyhow::Context as _;
 use isochrone_atlas_store::contents::Contents;
 use isochrone_machine::Machine;
 use isochrone_report::html::Page;
+use isochrone_report::json::Format;
 use isochrone_report::term::Colour;
 use serde_json::Value;
 
@@ -74,6 +75,10 @@ pub fn latency_checker(atlas: Option<&Contents>, seed: u64) -> anyhow::Result<Re
 }
 
 impl Shown for Reproduction {
+    fn format(&self) -> Format {
+        Format::LatencyChecker
+    }
+
     fn json(&self) -> Value {
         json::to_json(self)
     }

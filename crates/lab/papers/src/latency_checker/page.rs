@@ -9,7 +9,7 @@ use isochrone_units::Reading;
 use super::cells::GridResult;
 use super::measured::Measured;
 use super::terminal::{INTRODUCTION, NO_ATLAS, summary};
-use super::{Reproduction, json, pictures, simulate, tables, terminal};
+use super::{Reproduction, pictures, simulate, tables, terminal};
 
 /// The reproduction as a page.
 pub(super) fn to_page(all: &Reproduction) -> Page {
@@ -24,7 +24,7 @@ pub(super) fn to_page(all: &Reproduction) -> Page {
     sections.push(placement_section(all));
     sections.push(machine_section(all));
     sections.push(remarks_section(all));
-    let json = serde_json::to_string(&json::to_json(all)).ok();
+    let json = crate::embedded(all);
     Page {
         title: "The Latency Checker poster, beside its simulation and this machine".to_owned(),
         subtitle: "T. Yuki, T. Endo: Toward Latency-Aware Data Arrangement on Many-Core \

@@ -86,7 +86,8 @@ pub(super) fn cells(grid: &GridResult) -> Table {
         "95 % interval",
         "apart, ns",
         "note",
-    ]);
+    ])
+    .keyed(3);
     for cell in &grid.cells {
         table.row(row(cell));
     }
@@ -102,7 +103,7 @@ fn row(cell: &GridCell) -> [Cell; 8] {
         whole(cell.at.map(|at| at.1)),
         number(cell.published, words::cell),
         number(cell.simulated.map(|s| s.ns), |v| format!("{v:.2}")),
-        cell.simulated.map_or_else(Cell::missing, |s| interval(s).into()),
+        cell.simulated.map_or_else(Cell::missing, |s| Cell::number(s.lo_ns, interval(s))),
         number(cell.error_ns(), |v| words::signed(v, 2)),
         cell.note().into(),
     ]
@@ -118,7 +119,8 @@ pub(super) fn regions(measured: &Measured) -> Table {
         format!("{reading}, ns"),
         "95 % interval".to_owned(),
         "chases".to_owned(),
-    ]);
+    ])
+    .keyed(3);
     for grid in &measured.regions {
         for (at, cell) in grid.cells.iter().enumerate() {
             let columns = grid.columns.len().max(1);
@@ -128,7 +130,9 @@ pub(super) fn regions(measured: &Measured) -> Table {
                 label(&grid.rows, at / columns).into(),
                 label(&grid.columns, at % columns).into(),
                 number(cell.map(|c| c.median), |v| format!("{v:.2}")),
-                cell.map_or_else(Cell::missing, |c| format!("{:.2} to {:.2}", c.lo, c.hi).into()),
+                cell.map_or_else(Cell::missing, |c| {
+                    Cell::number(c.lo, format!("{:.2} to {:.2}", c.lo, c.hi))
+                }),
                 Cell::maybe(cell.map(|c| f64::from(c.n)), |v| format!("{v:.0}")),
             ]);
         }
@@ -146,7 +150,8 @@ pub(super) fn levels(measured: &Measured) -> Table {
         "nearest quarter, ns".to_owned(),
         "p90 over p10".to_owned(),
         "explained on held-out pages".to_owned(),
-    ]);
+    ])
+    .keyed(2);
     for level in &measured.levels {
         table.row([
             level.level.to_uppercase().into(),
@@ -162,7 +167,8 @@ pub(super) fn levels(measured: &Measured) -> Table {
 
 /// Ranges of all grids beside one another, each under its own reading; no row mixes two.
 pub(super) fn ranges(grids: &[GridResult], measured: Option<&Measured>) -> Table {
-    let mut table = Table::new(["grid", "reading", "cells", "least, ns", "most, ns", "delta, ns"]);
+    let mut table =
+        Table::new(["grid", "reading", "cells", "least, ns", "most, ns", "delta, ns"]).keyed(2);
     let mut row = |name: String, reading: Reading, values: Vec<f64>| {
         let count = values.len();
         let range = super::cells::extremes(values.into_iter());

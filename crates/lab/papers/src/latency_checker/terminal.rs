@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 
 use isochrone_report::fmt;
+use isochrone_report::lines::wrapped;
 use isochrone_report::svg::{Strip, StripRow};
 use isochrone_report::term::{self, Colour};
 use isochrone_units::{LINES_PER_PAGE, Reading};
@@ -22,19 +23,19 @@ const GUTTER: usize = 3;
 /// The reproduction as text of at most `width` characters where grids allow it.
 pub(super) fn to_terminal(all: &Reproduction, colour: Colour, width: u16) -> String {
     let mut out = String::new();
-    _ = writeln!(out, "{}\n", words::wrapped(INTRODUCTION, width.into(), 0));
+    _ = writeln!(out, "{}\n", wrapped(INTRODUCTION, width.into(), 0));
     for grid in &all.grids {
         _ = writeln!(out, "{}", one_grid(grid, width));
     }
     match &all.measured {
         Some(measured) => _ = writeln!(out, "{}", this_machine(measured, colour, width)),
-        None => _ = writeln!(out, "{}\n", words::wrapped(NO_ATLAS, width.into(), 0)),
+        None => _ = writeln!(out, "{}\n", wrapped(NO_ATLAS, width.into(), 0)),
     }
     _ = writeln!(out, "All grids, each under its own reading\n");
     let ranges = tables::ranges(&all.grids, all.measured.as_ref());
     _ = writeln!(out, "{}\n", ranges.to_terminal(width));
     for sentence in summary(all) {
-        _ = writeln!(out, "{}", words::wrapped(&sentence, width.into(), 0));
+        _ = writeln!(out, "{}", wrapped(&sentence, width.into(), 0));
     }
     out
 }
@@ -44,7 +45,7 @@ pub(super) const INTRODUCTION: &str = "The grids of the Latency Checker poster (
     cells stand as the text of the poster has them; simulated cells were measured by Isochrone's \
     region experiment on a modelled machine; nothing of another machine was measured here.";
 pub(crate) const NO_ATLAS: &str =
-    "This machine: there is no atlas; make one with `isochrone map` and give it with --atlas.";
+    "This machine: there is no atlas: run `isochrone map` and give it with --atlas.";
 
 const FIGURE_2: &str = "Figure 2 of the Euro-Par paper for this machine: relative latency of \
     consecutive blocks from each core.";
@@ -107,7 +108,7 @@ fn one_grid(grid: &GridResult, width: u16) -> String {
         _ = writeln!(out, "{}\n", side_by_side(&panels, room));
     }
     if let Some(listed) = listed(grid) {
-        _ = writeln!(out, "{}\n", words::wrapped(&listed, room, 2));
+        _ = writeln!(out, "{}\n", wrapped(&listed, room, 2));
     }
     for table in [tables::scores(grid), tables::printed(grid), tables::constants(&grid.constants)] {
         if !table.is_empty() {
@@ -119,7 +120,7 @@ fn one_grid(grid: &GridResult, width: u16) -> String {
     });
     let notes = std::iter::once(tables::count_words(grid)).chain(grid.notes.iter().cloned());
     for note in notes.chain(located) {
-        _ = writeln!(out, "{}", words::wrapped(&note, room, 0));
+        _ = writeln!(out, "{}", wrapped(&note, room, 0));
     }
     out
 }
@@ -275,7 +276,7 @@ fn this_machine(measured: &Measured, colour: Colour, width: u16) -> String {
         _ = writeln!(out, "\n{}", table.to_terminal(width));
     }
     if !measured.figures.is_empty() {
-        _ = writeln!(out, "\n{}", words::wrapped(FIGURE_2, width.into(), 0));
+        _ = writeln!(out, "\n{}", wrapped(FIGURE_2, width.into(), 0));
     }
     for blocks in &measured.figures {
         let strip = blocks_strip(blocks);

@@ -8,6 +8,7 @@ use isochrone_atlas_store::contents::{
     Base, Cell as Measure, Clock, Contents, Form, LevelMap, PageBlock, Quality, RegionMap,
 };
 use isochrone_machine::{Core, Machine, Region};
+use isochrone_report::table::too_wide;
 use isochrone_units::{CoreId, Level, Reading, RegionId};
 
 use super::cells::{Cell, Role, Score};
@@ -187,6 +188,7 @@ fn one_seed_is_one_output_and_another_only_another_noise() {
 fn nothing_simulated_is_called_measured() {
     let all = bare();
     let json = to_json(all);
+    isochrone_schemas::hold(Format::LatencyChecker, &json).expect("as its schema says");
     assert_eq!(json["measured"], Value::Null);
     let readings = |value: &Value| {
         let mut seen = BTreeMap::new();
@@ -206,7 +208,9 @@ fn nothing_simulated_is_called_measured() {
     let simulated = Contents { reading: Reading::Simulated, ..contents() };
     let all = with(&simulated);
     assert!(!to_page(&all).render().contains("badge measured"));
-    assert_eq!(to_json(&all)["measured"]["reading"], "simulated");
+    let json = to_json(&all);
+    isochrone_schemas::hold(Format::LatencyChecker, &json).expect("as its schema says");
+    assert_eq!(json["measured"]["reading"], "simulated");
 }
 
 #[test]
@@ -238,6 +242,7 @@ fn rows_have_their_fields_and_missing_is_null() {
 #[test]
 fn text_fits_the_terminal_and_keeps_the_layout() {
     let all = with(&contents());
+    assert_eq!(too_wide(&to_terminal(&all, Colour::None, 60), 60), None);
     for width in [80, 100, 160, 240] {
         let text = to_terminal(&all, Colour::None, width);
         let longest = text.lines().map(|line| line.chars().count()).max().unwrap();

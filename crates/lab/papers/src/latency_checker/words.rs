@@ -29,26 +29,6 @@ pub(super) fn place((x, y): Place) -> String {
     format!("column {x}, row {y}")
 }
 
-/// Words broken into lines of at most `width` characters, later ones indented by `indent`.
-pub(crate) fn wrapped(text: &str, width: usize, indent: usize) -> String {
-    let mut out = String::new();
-    let mut used = 0;
-    for word in text.split_whitespace() {
-        let length = word.chars().count();
-        if used > 0 && used + 1 + length > width {
-            out.push('\n');
-            out.push_str(&" ".repeat(indent));
-            used = indent;
-        } else if used > 0 {
-            out.push(' ');
-            used += 1;
-        }
-        out.push_str(word);
-        used += length;
-    }
-    out
-}
-
 /// A share of variance as a percentage; a model that does worse than the mean explains none.
 pub(crate) fn explained(share: f64) -> String {
     if share < 0.0 { "none".to_owned() } else { format!("{:.1} %", 100.0 * share) }
@@ -59,9 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_break_between_words() {
-        assert_eq!(wrapped("one two three", 7, 2), "one two\n  three");
-        assert_eq!(wrapped("", 7, 2), "");
+    fn numbers_are_written_as_the_poster_does() {
         assert_eq!((signed(-0.04, 1), signed(-0.06, 1)), ("0.0".into(), "-0.1".into()));
         assert_eq!(place((4.0, -1.0)), "column 4, row -1");
         assert_eq!(

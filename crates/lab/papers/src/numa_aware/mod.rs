@@ -17,6 +17,7 @@ mod tests;
 
 use isochrone_machine::Constant;
 use isochrone_report::html::Page;
+use isochrone_report::json::Format;
 use isochrone_report::term::Colour;
 use isochrone_sim::coherence::{Distance, NumaSpec};
 use isochrone_units::Reading;
@@ -86,6 +87,10 @@ impl Reproduction {
 }
 
 impl Shown for Reproduction {
+    fn format(&self) -> Format {
+        Format::NumaAwareRuntime
+    }
+
     fn json(&self) -> Value {
         to_json(self)
     }

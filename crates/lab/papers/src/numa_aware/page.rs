@@ -57,7 +57,7 @@ pub(super) fn to_page(all: &Reproduction) -> Page {
         summary: terminal::head(all),
         facts: vec![("Machine".to_owned(), all.runs.machine.clone())],
         sections,
-        json: serde_json::to_string(&super::to_json(all)).ok(),
+        json: crate::embedded(all),
         footer: format!("isochrone {}", env!("CARGO_PKG_VERSION")),
     }
 }

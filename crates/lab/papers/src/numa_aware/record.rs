@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// What is run.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Key {
     /// The benchmark.
     pub bench: String,
@@ -90,6 +91,7 @@ pub struct Ready {
 
 /// A finished run, and everything that was counted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Record {
     /// What was run.
     #[serde(flatten)]

@@ -8,6 +8,7 @@ use isochrone_workloads::numa::Variant;
 
 /// One cell of a row.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Cell {
     pub(crate) what: String,
     /// The paper's number; `None` where it gives none.
@@ -20,6 +21,7 @@ pub(crate) struct Cell {
 
 /// One row.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub(crate) struct Row {
     /// Its name in the judging list.
     pub(crate) id: String,

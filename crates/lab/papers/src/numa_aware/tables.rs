@@ -46,8 +46,8 @@ pub(super) fn table_2(all: &Reproduction) -> Table {
             (*name).into(),
             number(ns.mean),
             number(latency[0]),
-            format!("{} to {}", short(ns.least), short(ns.most)).into(),
-            format!("{} to {}", latency[1], latency[2]).into(),
+            Cell::number(ns.least, format!("{} to {}", short(ns.least), short(ns.most))),
+            Cell::number(latency[1], format!("{} to {}", latency[1], latency[2])),
             number(gbs.mean),
             number(bandwidth[0]),
         ]);
@@ -103,7 +103,8 @@ pub(super) fn seeds(runs: &Runs) -> Table {
         "s: least",
         "median",
         "most",
-    ]);
+    ])
+    .keyed(2);
     for bench in Bench::ALL {
         for threads in FIGURE_THREADS {
             let all = runs.seeds(bench, Regime::Dft, threads, &[]);
@@ -153,7 +154,8 @@ pub(super) fn variants(runs: &Runs) -> Table {
         "DWB against DI, %",
         "mode",
         "partitioning, s of one core here, measured",
-    ]);
+    ])
+    .keyed(3);
     for bench in Bench::ALL {
         let base = runs.one(bench, Regime::Di, ALL_THREADS);
         let percent = |ours: f64, base: f64| 100.0 * (ours / base - 1.0);

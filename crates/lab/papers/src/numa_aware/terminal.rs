@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
+use isochrone_report::lines::wrapped;
 use isochrone_tasks::Regime;
 use isochrone_workloads::numa::Bench;
 
 use super::constants::{FITTED_CELLS, constants_table};
 use super::{Reproduction, tables};
-use crate::latency_checker::words::wrapped;
 
 /// What stands above everything.
 pub(super) fn head(all: &Reproduction) -> Vec<String> {

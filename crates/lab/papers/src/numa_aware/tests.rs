@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use isochrone_machine::Machine;
+use isochrone_report::table::too_wide;
 use isochrone_report::term::Colour;
 use isochrone_tasks::Regime;
 use isochrone_workloads::numa::{Bench, Variant};
@@ -115,12 +116,16 @@ fn every_table_and_figure_stands_in_text_page_and_json() {
     let (machine, spec) = bundled();
     let constants = super::constants::constants(&machine);
     let all = numa_aware(&spec, runs(900), constants);
+    for width in [60, 80, 120] {
+        assert_eq!(too_wide(&all.text(Colour::None, width), width), None);
+    }
     let text = all.text(Colour::None, 160);
     for words in ["Free constants", "Table 2", "Table 3a", "Table 3b", "Figure 2", "(must)"] {
         assert!(text.contains(words), "{words}:\n{text}");
     }
     assert!(!text.contains("NaN"), "{text}");
     let json = all.json();
+    isochrone_schemas::hold(all.format(), &json).expect("as its schema says");
     let rows = json["rows"].as_array().expect("rows");
     for row in rows {
         for field in ["id", "paper", "ours", "tolerance", "must", "note"] {

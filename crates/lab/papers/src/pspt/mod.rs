@@ -11,6 +11,7 @@ mod tests;
 
 use anyhow::{Context, Result};
 use isochrone_report::html::Page;
+use isochrone_report::json::Format;
 use isochrone_report::term::Colour;
 use isochrone_workloads::pspt::{Mode, Plan, Row, Simulated, Smt, cores_of, rows, simulate};
 use serde_json::Value;
@@ -58,6 +59,10 @@ impl Reproduction {
 }
 
 impl Shown for Reproduction {
+    fn format(&self) -> Format {
+        Format::Pspt
+    }
+
     fn json(&self) -> Value {
         json::to_json(self)
     }

@@ -7,7 +7,7 @@ use isochrone_units::Reading;
 use isochrone_workloads::pspt::{Mode, Smt};
 
 use super::terminal::{FIGURE_6, FIGURE_7, FIGURE_8, INTRODUCTION, ROWS, TABLES, summary};
-use super::{MODES, Reproduction, json, settings, tables};
+use super::{MODES, Reproduction, settings, tables};
 
 /// The reproduction as a page.
 pub(super) fn to_page(all: &Reproduction) -> Page {
@@ -34,7 +34,7 @@ pub(super) fn to_page(all: &Reproduction) -> Page {
         summary: std::iter::once(INTRODUCTION.to_owned()).chain(summary(all)).collect(),
         facts: vec![("Seed".to_owned(), seed.to_string())],
         sections,
-        json: serde_json::to_string(&json::to_json(all)).ok(),
+        json: crate::embedded(all),
         footer: format!("isochrone {}, seed {seed}", env!("CARGO_PKG_VERSION")),
     }
 }

@@ -86,7 +86,7 @@ pub(super) fn runtimes(all: &Reproduction, smt: Smt, steps: [u16; 6]) -> Table {
 
 /// Tables I and II.
 pub(super) fn overheads(all: &Reproduction) -> Table {
-    let mut table = Table::new(["threads", "", "paper, %", "ours, simulated, %"]);
+    let mut table = Table::new(["threads", "", "paper, %", "ours, simulated, %"]).keyed(2);
     for published in PUBLISHED.tables {
         let mode = if published.prefetch { Mode::Prefetch } else { Mode::Pspt };
         for (workers, percent) in published.cells {

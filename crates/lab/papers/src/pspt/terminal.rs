@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
+use isochrone_report::lines::wrapped;
 use isochrone_workloads::pspt::Mode;
 
 use super::{Reproduction, settings, tables};
-use crate::latency_checker::words::wrapped;
 
 pub(super) const INTRODUCTION: &str = "Figures 6 to 8 and Tables I and II of \"Partially Separated \
     Page Tables for Efficient Operating System Assisted Hierarchical Memory Management on \

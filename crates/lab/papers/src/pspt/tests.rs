@@ -1,5 +1,6 @@
 //! The outputs of a small plan.
 
+use isochrone_report::table::too_wide;
 use isochrone_workloads::pspt::Plan;
 
 use super::json::to_json;
@@ -24,6 +25,7 @@ fn small() -> Reproduction {
 fn every_row_says_what_it_compares_and_whether_it_holds() {
     let all = small();
     let json = to_json(&all);
+    isochrone_schemas::hold(Format::Pspt, &json).expect("as its schema says");
     let rows = json["rows"].as_array().unwrap();
     assert_eq!(rows.len(), all.rows.len());
     for row in rows {
@@ -40,6 +42,9 @@ fn every_row_says_what_it_compares_and_whether_it_holds() {
 #[test]
 fn the_text_and_the_page_have_all_figures() {
     let all = small();
+    for width in [60, 80, 120] {
+        assert_eq!(too_wide(&to_terminal(&all, width), width), None);
+    }
     let text = to_terminal(&all, 100);
     for words in ["Figure 6", "Figure 7", "Tables I and II", "Figure 8", "fitted on PSPT"] {
         assert!(text.contains(words), "{words}");

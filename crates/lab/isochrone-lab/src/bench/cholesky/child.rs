@@ -13,7 +13,7 @@ use isochrone_workloads::dataflow::{FirstTouch, tile};
 
 use super::foreign::{FAER, Kernels, OpenBlas, Peer};
 use crate::args::{CholeskyRun, KernelsChoice};
-use crate::output::Terminal;
+use isochrone_console::output::Terminal;
 
 /// Tiles along one side of the matrix that is factored first and does not count.
 const WARM_TILES: u32 = 4;

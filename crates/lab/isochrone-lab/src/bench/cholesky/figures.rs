@@ -1,7 +1,9 @@
 //! What `bench cholesky --peers` found: GFLOP/s, and ours over the best peer.
 
+use isochrone_report::json::Format;
 use std::collections::BTreeMap;
 
+use isochrone_console::turns::{Ratio, Series};
 use isochrone_report::fmt;
 use isochrone_report::table::{Cell, Table};
 use isochrone_workloads::dataflow::cholesky::flops;
@@ -9,14 +11,13 @@ use serde::Serialize;
 
 use super::Asker;
 use crate::bench::Findings;
-use crate::bench::ratio::Ratio;
-use crate::bench::series::Series;
 
 /// Ours a second time.
 const AGAIN: &str = "again";
 
 /// The figures.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(in crate::bench) struct Figures {
     rows: u32,
     threads: usize,
@@ -37,6 +38,7 @@ pub(in crate::bench) struct Figures {
 
 /// One system.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct SystemFigures {
     pub(super) name: String,
     pub(super) ours: bool,
@@ -50,6 +52,7 @@ pub(super) struct SystemFigures {
 }
 
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Controlled {
     #[serde(flatten)]
     ratio: Ratio,
@@ -123,8 +126,11 @@ impl Figures {
 }
 
 impl Findings for Figures {
+    const FORMAT: Format = Format::BenchCholesky;
+
     fn text(&self, width: u16) -> String {
-        let mut table = Table::new(["system", "tile", "time", "GFLOP/s", "over best peer"]);
+        let mut table =
+            Table::new(["system", "tile", "time", "GFLOP/s", "over best peer"]).keyed(2);
         let three = |x: f64| fmt::significant(x, 3);
         for system in &self.systems {
             let over = system.over_best_peer;
@@ -133,7 +139,7 @@ impl Findings for Figures {
                 Cell::number(f64::from(system.tile), system.tile.to_string()),
                 Cell::maybe(system.seconds, fmt::seconds),
                 Cell::maybe(system.gflops, three),
-                over.map_or_else(Cell::missing, |ratio| Cell::text(ratio.to_string())),
+                over.map_or_else(Cell::missing, |r| Cell::number(r.median, r.to_string())),
             ]);
         }
         let told = match &self.openblas_coretype {
@@ -157,5 +163,31 @@ impl Findings for Figures {
             table.to_terminal(width),
             three(self.residual),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::fixtures::{fits, ratio};
+
+    #[test]
+    fn tables_fit_a_terminal() {
+        let mut system = SystemFigures::new("libgomp, OpenBLAS kernels", false, 512, Vec::new());
+        (system.seconds, system.gflops) = (Some(1.234), Some(123.4));
+        system.over_best_peer = ratio();
+        fits(&Figures {
+            rows: 8192,
+            threads: 16,
+            openblas_core: Some("SkylakeX".to_owned()),
+            openblas_coretype: None,
+            verified: true,
+            residual: 0.5,
+            systems: vec![system],
+            best_ours: None,
+            best_peer: None,
+            over_best_peer: None,
+            series: None,
+        });
     }
 }

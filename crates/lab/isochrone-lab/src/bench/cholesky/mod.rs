@@ -15,14 +15,17 @@ use anyhow::{Context, Result, ensure};
 use clap::ValueEnum as _;
 
 use self::figures::{Figures, SystemFigures};
+use super::budget::Stop;
 use super::process::{ask, on_cores};
 use super::recipe::Recipe;
 use super::setting::Setting;
 use crate::args::{CholeskyArgs, KernelsChoice};
-use crate::output;
+use isochrone_console::output::{self, WrongUsage};
 
 /// Blocks unless told otherwise.
-const BLOCKS: u32 = 3;
+const BLOCKS: u32 = 5;
+/// The part of the time in which systems find their tiles.
+const SWEEPING: f64 = 0.4;
 /// A factorisation that takes longer has failed.
 const LIMIT: Duration = Duration::from_secs(120);
 /// The variable by which OpenBLAS is told what kind of core it has.
@@ -75,6 +78,7 @@ struct Asker<'a> {
     seed: u64,
     scratch: &'a Path,
     core_type: Option<String>,
+    stop: Stop,
 }
 
 /// What a child answered.
@@ -86,10 +90,10 @@ struct Answer {
 
 pub(super) fn measure(args: &CholeskyArgs, setting: &mut Setting<'_>) -> Result<Figures> {
     let common = &args.matrix.run;
-    ensure!(
-        common.regime.is_empty() && !common.check_footprint && common.trace.is_none(),
-        "--peers compares systems in one regime: leave --regime, --check-footprint and --trace out"
-    );
+    if !common.regime.is_empty() || common.check_footprint || common.trace.is_some() {
+        let why = "--peers compares systems in one regime: leave --regime, --check-footprint and --trace out";
+        return Err(WrongUsage::error(why.to_owned()));
+    }
     let cores = setting.cores(common.threads.map_or(usize::MAX, usize::from))?;
     let workers = common.threads.map_or(cores.len(), usize::from);
     let list: Vec<String> = cores.iter().map(|core| core.0.to_string()).collect();
@@ -102,6 +106,7 @@ pub(super) fn measure(args: &CholeskyArgs, setting: &mut Setting<'_>) -> Result<
         seed: setting.seed(),
         scratch: scratch.path(),
         core_type: None,
+        stop: setting.stop(),
     };
     let mut core = None;
     let mut systems = systems(scratch.path(), setting)?;
@@ -118,8 +123,8 @@ pub(super) fn measure(args: &CholeskyArgs, setting: &mut Setting<'_>) -> Result<
         args.only.is_empty() || args.only.iter().any(|word| system.name.contains(word.as_str()))
     };
     systems.retain(wanted);
-    let sweeps = asker.sweep(&mut systems, setting)?;
     ensure!(systems.iter().any(|system| system.ours), "--only leaves none of ours");
+    let sweeps = asker.sweep(&mut systems, setting)?;
     // Ours that was fastest is measured twice: what a system is over itself.
     let best =
         sweeps.iter().filter(|sweep| sweep.ours).min_by(|a, b| a.best().total_cmp(&b.best()));
@@ -195,7 +200,7 @@ impl Asker<'_> {
             command.env(CORE_TYPE, core_type);
         }
         let question = format!("{tiles} x {tiles} tiles of {}", system.width);
-        let text = ask(&mut command, &system.name, &question, LIMIT)?;
+        let text = ask(&mut command, &system.name, &question, LIMIT, &self.stop)?;
         let ran = text.lines().find_map(|line| line.strip_prefix("ran ")?.split_once(' '));
         let (seconds, residual) = ran.context("it ended without an answer")?;
         let core = text.lines().find_map(|line| line.strip_prefix("core ")).map(str::to_owned);
@@ -228,43 +233,59 @@ impl Asker<'_> {
         best.map(|(_, core_type, core)| (core_type, core)).context("no run of OpenBLAS")
     }
 
-    /// Gives every system its best tile; what was tried.
+    /// Gives every system its best tile; what was tried. Every system has its first tile before one tries a second, and
+    /// those that there is no time for are left out.
     fn sweep(
         &self,
         systems: &mut Vec<System>,
         setting: &mut Setting<'_>,
     ) -> Result<Vec<SystemFigures>> {
-        let mut all = Vec::new();
-        let mut failed = Vec::new();
-        for system in systems.iter_mut() {
-            let mut tried: Vec<(u32, f64)> = Vec::new();
-            // OpenBLAS has blocks of its own.
-            let some = usize::from(system.word.as_os_str() == "openblas");
-            let widths = &self.args.tiles[..if some == 1 { 1 } else { self.args.tiles.len() }];
-            for width in widths {
-                if !setting.keep_going() {
+        let time = self.stop.part(SWEEPING);
+        let mut tried: Vec<Vec<(u32, f64)>> = vec![Vec::new(); systems.len()];
+        let mut failed = vec![false; systems.len()];
+        for (turn, width) in self.args.tiles.iter().enumerate() {
+            for (at, system) in systems.iter_mut().enumerate() {
+                // OpenBLAS has blocks of its own.
+                let once = system.word.as_os_str() == "openblas";
+                if failed[at] || (once && turn > 0) {
+                    continue;
+                }
+                let over = if turn == 0 { self.stop.is_set() } else { time.is_set() };
+                if over {
                     break;
                 }
                 setting.step(&format!("{}, tiles of {width}", system.name));
                 system.width = *width;
                 match self.ask(system) {
-                    Ok(answer) => tried.push((*width, answer.seconds)),
+                    Ok(answer) => tried[at].push((*width, answer.seconds)),
+                    Err(_) if self.stop.is_set() => {}
                     Err(why) if system.ours => return Err(why),
                     Err(why) => {
                         setting.miss(&format!("{why:#}"));
-                        break;
+                        failed[at] = true;
                     }
                 }
             }
-            let best = tried.iter().min_by(|a, b| a.1.total_cmp(&b.1));
-            match best {
-                Some((width, _)) => system.width = *width,
-                None => failed.push(system.name.clone()),
-            }
-            all.push(SystemFigures::new(&system.name, system.ours, system.width, tried));
         }
-        systems.retain(|system| !failed.contains(&system.name));
-        all.retain(|figures| !failed.contains(&figures.name));
+        let mut all = Vec::new();
+        for (system, tried) in systems.iter_mut().zip(&tried) {
+            let best = tried.iter().min_by(|a, b| a.1.total_cmp(&b.1));
+            if let Some((width, _)) = best {
+                system.width = *width;
+                let once = system.word.as_os_str() == "openblas";
+                let widths = if once { 1 } else { self.args.tiles.len() };
+                let wanted = u32::try_from(widths).unwrap_or(u32::MAX);
+                setting.did(&system.name, tried.len(), wanted, "tiles");
+                all.push(SystemFigures::new(
+                    &system.name,
+                    system.ours,
+                    system.width,
+                    tried.clone(),
+                ));
+            }
+        }
+        let mut found = tried.iter().map(|tried| !tried.is_empty());
+        systems.retain(|_| found.next().unwrap_or(false));
         Ok(all)
     }
 }

@@ -1,10 +1,12 @@
 //! What jobs measured, cell by cell: ours, each MPI, their ratio, and the goals.
 
+use isochrone_report::json::Format;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anyhow::Result;
 use isochrone_cla::predicted::Band;
+use isochrone_console::turns::{Costs, Ratio, Verdict};
 use isochrone_report::fmt;
 use isochrone_report::table::{Cell as TableCell, Table};
 use isochrone_stats::median;
@@ -15,13 +17,13 @@ use super::peers::{Peer, XHC};
 use super::rank::{Arm, Cell, CellTimes, Job, Mode, cells};
 use super::yardstick::Transfer;
 use crate::bench::Findings;
-use crate::bench::ratio::{Costs, Ratio, Verdict};
 
 /// Seed of bootstraps.
 const SEED: u64 = 11;
 
 /// One MPI in one cell.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Against {
     peer_ns: f64,
     /// Ours in the same jobs.
@@ -34,6 +36,7 @@ struct Against {
 
 /// One cell of the table.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct CellFigures {
     #[serde(flatten)]
     cell: Cell,
@@ -58,6 +61,7 @@ struct CellFigures {
 
 /// Calls that were held against a band.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Held {
     samples: usize,
     below: usize,
@@ -70,6 +74,7 @@ struct Held {
 
 /// A goal and whether it was met, against the best peer of each cell.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Goal {
     goal: String,
     wanted: f64,
@@ -79,6 +84,7 @@ struct Goal {
 
 /// All figures.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Figures {
     ranks: u16,
     metric: &'static str,
@@ -115,6 +121,11 @@ impl Figures {
             moved_rounds: 0,
             jobs: BTreeMap::new(),
         }
+    }
+
+    /// Blocks of all jobs of a peer.
+    pub(super) fn blocks_of(&self, peer: &str) -> usize {
+        self.jobs.get(peer).into_iter().flatten().map(|job| job.rounds.len()).sum()
     }
 
     /// A peer that could not be measured.
@@ -208,6 +219,8 @@ impl Figures {
 }
 
 impl Findings for Figures {
+    const FORMAT: Format = Format::BenchColl;
+
     fn text(&self, width: u16) -> String {
         let mut table = Table::new([
             "collective",
@@ -220,12 +233,16 @@ impl Findings for Figures {
             "T_min",
             "T_max",
             "inside",
-        ]);
+        ])
+        .keyed(3);
         let number = |ns: Option<f64>| {
             ns.map_or_else(|| TableCell::text(""), |ns| TableCell::number(ns, fmt::ns(ns)))
         };
         for cell in &self.cells {
-            let ratio = cell.ratio.map_or_else(|| "?".to_owned(), |ratio| ratio.to_string());
+            let faster = cell.ratio;
+            let faster = faster.map_or_else(TableCell::missing, |ratio| {
+                TableCell::number(ratio.median, ratio.to_string())
+            });
             table.row([
                 TableCell::text(&cell.cell.op),
                 TableCell::number(cell.cell.bytes as f64, cell.cell.bytes.to_string()),
@@ -233,7 +250,7 @@ impl Findings for Figures {
                 TableCell::number(cell.ours_ns, fmt::ns(cell.ours_ns)),
                 TableCell::number(cell.peer_ns, fmt::ns(cell.peer_ns)),
                 TableCell::text(&cell.best_peer),
-                TableCell::text(ratio),
+                faster,
                 number(cell.t_min_ns),
                 number(cell.t_max_ns),
                 TableCell::text(cell.inside_band.map_or_else(String::new, fmt::percent)),
@@ -368,6 +385,20 @@ fn goals(cells: &[CellFigures]) -> Vec<Goal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::fixtures::fits;
+
+    #[test]
+    fn tables_fit_a_terminal() {
+        let times = |(_, cell): (_, Cell)| CellTimes {
+            cell,
+            block_ns: Arm::ALL.map(|arm| (arm, vec![Some(1234.5); 6])).into(),
+            samples: Vec::new(),
+        };
+        let cells = cells().into_iter().map(times).collect();
+        let mut figures = Figures::new(&[], &[XHC]);
+        figures.add("openmpi-sm", Job { cells, ..Job::default() });
+        fits(&figures);
+    }
 
     #[test]
     fn a_round_without_a_time_takes_no_other_with_it() {

@@ -20,9 +20,9 @@ use isochrone_units::CoreId;
 
 use super::Setting;
 use crate::args::CollArgs;
-use crate::output::{Terminal, preloaded};
-use crate::run::library;
 pub(super) use figures::Figures;
+use isochrone_console::output::{Terminal, preloaded};
+use isochrone_console::run::library;
 use peers::{Launch, Peer};
 pub(crate) use rank::RankArgs;
 
@@ -30,6 +30,8 @@ pub(crate) use rank::RankArgs;
 const BLOCKS: u32 = 20;
 /// Ranks of a job.
 const RANKS: usize = 2;
+/// What comes after the jobs takes no longer than so many of them.
+const PRICING: usize = 1;
 
 /// One process of a job.
 pub(crate) fn coll_rank(args: &RankArgs, terminal: &Terminal) -> Result<ExitCode> {
@@ -63,6 +65,15 @@ pub(super) fn measure(args: &CollArgs, setting: &mut Setting<'_>) -> Result<Figu
     let mut figures = Figures::new(&peers, &absent);
     let place = Place { cores: &cores, preload: &preload, scratch: scratch.path() };
     jobs(args, setting, &peers, &place, &mut figures)?;
+    let blocks = args.common.blocks.unwrap_or(BLOCKS);
+    for peer in &peers {
+        let made = figures.blocks_of(&peer.name);
+        if made == 0 && setting.keep_going() {
+            // It failed, which is said already.
+            continue;
+        }
+        setting.made(&format!("jobs of {}", peer.name), made, args.jobs * blocks);
+    }
     figures.hold_against_bands()?;
     Ok(figures)
 }
@@ -83,6 +94,7 @@ fn jobs(
     figures: &mut Figures,
 ) -> Result<()> {
     let seed = setting.seed();
+    let blocks = args.common.blocks.unwrap_or(BLOCKS);
     let mut failed = Vec::new();
     for round in 0..args.jobs {
         // There and back again, so that a drift weighs the same on all.
@@ -97,12 +109,17 @@ fn jobs(
             }
             setting.step(&format!("job {} of {}: {}", round + 1, args.jobs, peers[peer].name));
             let number = u64::from(round) * peers.len() as u64 + peer as u64;
+            let all = u64::from(args.jobs) * peers.len() as u64;
+            // Pricing the bands of the calls comes after the jobs.
+            setting.share_with(usize::try_from(all - number).unwrap_or(1) + PRICING);
             let launch = Launch {
                 cores: place.cores,
                 seed: derive_seed(seed, number),
-                blocks: args.common.blocks.unwrap_or(BLOCKS),
+                blocks,
+                seconds: setting.share(),
                 preload: place.preload,
                 scratch: place.scratch,
+                stop: setting.stop(),
             };
             match peers[peer].job(&launch) {
                 Ok(job) => figures.add(&peers[peer].name, job),

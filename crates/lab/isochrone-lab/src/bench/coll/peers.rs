@@ -1,8 +1,10 @@
 //! The MPIs that collectives are compared with, and how a job of one is started.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use isochrone_mpi::{CONFIG_VARIABLE, Config};
@@ -10,10 +12,13 @@ use isochrone_units::CoreId;
 use serde::Serialize;
 
 use super::rank::Job;
-use crate::run::library;
+use crate::bench::Stop;
+use isochrone_console::run::ended::{alone, ended};
+use isochrone_console::run::library;
 
 /// An MPI in one setting.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Peer {
     pub(crate) name: String,
     /// What starts a job, with its options.
@@ -119,7 +124,7 @@ impl Peer {
     /// One job: every cell, in blocks.
     pub(crate) fn job(&self, launch: &Launch<'_>) -> Result<Job> {
         let out = launch.scratch.join("job.json");
-        let config = launch.scratch.join("mpi.json");
+        let (config, said) = (launch.scratch.join("mpi.json"), launch.scratch.join("said.txt"));
         // Every call is done in lines from the start, whatever its size: that is what is compared.
         let at_once = Config { calls_before: 0, costs_before: 0, ..Config::default() };
         let told = Config { bytes_max: 1 << 20, alone: true, ..at_once };
@@ -133,6 +138,7 @@ impl Peer {
             .arg(std::env::current_exe()?)
             .args(["coll-rank", "--library", &self.library, "--cores", &cores.join(",")])
             .args(["--seed", &launch.seed.to_string(), "--blocks", &launch.blocks.to_string()])
+            .args(launch.seconds.map(|time| format!("--seconds={}", time.as_secs_f64())))
             .arg("--out")
             .arg(&out)
             .env("LD_PRELOAD", launch.preload)
@@ -140,14 +146,17 @@ impl Peer {
             // Open MPI starts nothing for root otherwise, as in a container.
             .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
             .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
-            .stdin(Stdio::null());
-        let output = command.output().with_context(|| self.command[0].clone())?;
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::from(File::create(&said)?));
+        let mut child = alone(&mut command).spawn().with_context(|| self.command[0].clone())?;
+        let status = ended(&mut child, &|| launch.stop.is_set())?;
+        let status = status.with_context(|| format!("a job of {} was ended", self.name))?;
         ensure!(
-            output.status.success(),
-            "a job of {} failed ({}): {}",
+            status.success(),
+            "a job of {} failed ({status}): {}",
             self.name,
-            output.status,
-            String::from_utf8_lossy(&output.stderr).trim()
+            String::from_utf8_lossy(&std::fs::read(&said)?).trim()
         );
         let text = std::fs::read_to_string(&out).with_context(|| out.display().to_string())?;
         std::fs::remove_file(&out)?;
@@ -160,8 +169,12 @@ pub(crate) struct Launch<'a> {
     pub(crate) cores: &'a [CoreId],
     pub(crate) seed: u64,
     pub(crate) blocks: u32,
+    /// The time of the job; nothing where it has no end.
+    pub(crate) seconds: Option<Duration>,
     pub(crate) preload: &'a OsString,
     pub(crate) scratch: &'a Path,
+    /// Ends it before.
+    pub(crate) stop: Stop,
 }
 
 /// The library that is compared: the one that was named, or the one beside this program.

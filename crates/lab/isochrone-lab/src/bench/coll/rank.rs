@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail, ensure};
 use clap::Args;
@@ -21,8 +22,9 @@ use isochrone_units::CoreId;
 use serde::{Deserialize, Serialize};
 
 use super::yardstick::{Transfer, Yardstick};
-use crate::args::parse_cores;
-use crate::output::{Terminal, write_file};
+use isochrone_console::args::parse_cores;
+use isochrone_console::output::Terminal;
+use isochrone_console::written::Place;
 
 /// What the hidden command takes.
 #[derive(Clone, Debug, Args)]
@@ -39,6 +41,9 @@ pub(crate) struct RankArgs {
     /// Blocks of each cell and arm.
     #[arg(long)]
     blocks: u32,
+    /// The time for all of them; where it is over, no further block is begun.
+    #[arg(long)]
+    seconds: Option<f64>,
     /// Where rank 0 leaves its figures.
     #[arg(long)]
     out: PathBuf,
@@ -46,6 +51,7 @@ pub(crate) struct RankArgs {
 
 /// How calls follow one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Mode {
     /// Each call begins at a time stamp of its own; roots take turns.
@@ -58,6 +64,7 @@ pub(crate) enum Mode {
 
 /// What is timed in one kind of block.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Cell {
     /// `bcast`, `barrier`, ...
     pub(crate) op: String,
@@ -67,6 +74,7 @@ pub(crate) struct Cell {
 
 /// Who did it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Arm {
     Ours,
@@ -88,6 +96,7 @@ impl Arm {
 
 /// The figures of one job.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Job {
     pub(crate) mpi: String,
     pub(crate) cells: Vec<CellTimes>,
@@ -101,6 +110,7 @@ pub(crate) struct Job {
 
 /// The times of one cell in one job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct CellTimes {
     pub(crate) cell: Cell,
     /// Nanoseconds of a call, the median of each block, by arm, in the order of blocks; null where no call of a
@@ -112,6 +122,7 @@ pub(crate) struct CellTimes {
 
 /// Single calls of ours in one round.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Samples {
     /// Which round.
     pub(crate) round: usize,
@@ -176,10 +187,12 @@ pub(crate) fn run(args: &RankArgs, terminal: &Terminal) -> Result<ExitCode> {
     let cores = parse_cores(&args.cores).map_err(anyhow::Error::msg)?;
     let core = cores.get(usize::from(process.rank()));
     affinity::pin(CoreId(*core.ok_or_else(|| anyhow!("--cores: one for each process"))?))?;
+    let begin = Instant::now();
     let mut bench = Bench::new(process)?;
-    let job = bench.job(args.seed, args.blocks)?;
+    let until = args.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let job = bench.job(args.seed, args.blocks, until.map(|time| begin + time))?;
     if bench.process.rank() == 0 {
-        write_file(&args.out, &serde_json::to_string(&job)?, terminal)?;
+        Place::open("--out", &args.out)?.write(&serde_json::to_string(&job)?, terminal)?;
     }
     bench.process.end();
     Ok(ExitCode::SUCCESS)
@@ -236,7 +249,7 @@ impl Bench {
         })
     }
 
-    fn job(&mut self, seed: u64, blocks: u32) -> Result<Job> {
+    fn job(&mut self, seed: u64, blocks: u32, until: Option<Instant>) -> Result<Job> {
         let cells = cells();
         let mut times: Vec<CellTimes> = cells
             .iter()
@@ -260,7 +273,11 @@ impl Bench {
         }
         let mut rounds = Vec::new();
         let mut before = self.transfer()?;
+        let begun = Instant::now();
         for round in 0..blocks {
+            if round > 0 && self.is_over(until, begun.elapsed() / round)? {
+                break;
+            }
             let alone = self.alone(&cells)?;
             let mut order: Vec<(usize, Arm)> =
                 (0..cells.len()).flat_map(|cell| Arm::ALL.map(|arm| (cell, arm))).collect();
@@ -301,6 +318,14 @@ impl Bench {
             together.map(|((ns, call), _)| (**ns, **call)).unzip();
         let apart = kept.len() - ns.len();
         times.samples.push(Samples { round: round as usize, ns, calls, apart, call_ns: alone });
+    }
+
+    /// Whether there is no time for another block, which takes so long: as rank 0 says.
+    fn is_over(&self, until: Option<Instant>, block: Duration) -> Result<bool> {
+        let over = until.is_some_and(|until| Instant::now() + block > until);
+        let mut said = [u64::from(over)];
+        self.process.tell(&mut said).map_err(mpi)?;
+        Ok(said[0] != 0)
     }
 
     /// What a line takes now.

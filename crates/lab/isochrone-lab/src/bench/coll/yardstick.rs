@@ -15,6 +15,7 @@ use super::rank::{SIZES, mpi};
 
 /// A transfer over the lines that were looked at, ns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Transfer {
     pub(crate) least_ns: f64,
     pub(crate) median_ns: f64,
@@ -27,6 +28,7 @@ pub(crate) struct Transfer {
 
 /// What a message of several lines takes, copied out as collectives do it, over the slots that were looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Message {
     pub(crate) bytes: usize,
     /// All its lines, the shortest copy of all: a core may load those after the flag before it knows what the flag

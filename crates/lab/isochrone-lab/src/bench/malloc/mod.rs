@@ -1,42 +1,53 @@
 //! `isochrone bench malloc`: whole programs under each allocator, each run a process of its own.
 //!
-//! The programs are prebuilt and named by a folder; nothing is downloaded or built here. An arm is
-//! an allocator preloaded into the program; glibc is what it has without. All arms run on the same
-//! cores.
+//! The programs are prebuilt and named by a folder, or those that this machine has for other purposes; nothing is
+//! downloaded or built here. An arm is an allocator preloaded into the program; glibc is what it has without. All arms
+//! run on the same cores.
 
 mod programs;
 
+use isochrone_report::json::Format;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use isochrone_alloc::Mode;
+use isochrone_console::turns::{Ratio, Series, Verdict, geometric_mean};
 use isochrone_malloc::Pin;
 use isochrone_report::fmt;
-use isochrone_report::table::{Cell, Table};
+use isochrone_report::table::{Cell as Text, Table};
 use serde::Serialize;
 
 use super::Findings;
 use super::Setting;
+use super::budget::Stop;
 use super::peers::PEERS;
-use super::ratio::{Ratio, Verdict, geometric_mean};
-use super::series::Series;
+use super::rounds::{Cell, rounds};
 use crate::args::MallocArgs;
-use crate::run::record::{ProcessRecord, read_all};
-use crate::run::usage::{self, Measured};
-use crate::run::{library, setup};
-use programs::{PROGRAMS, Program};
+use isochrone_console::output::{WrongUsage, search_path};
+use isochrone_console::run::ended::{alone, ended};
+use isochrone_console::run::record::{ProcessRecord, read_all};
+use isochrone_console::run::usage::{self, Measured};
+use isochrone_console::run::{library, setup};
+use programs::{COMMON, PROGRAMS, Program};
 
 /// Blocks unless told otherwise: a run takes seconds, not milliseconds.
-const BLOCKS: u32 = 3;
+const BLOCKS: u32 = 5;
 const BASE: &str = "glibc";
 const AGAIN: &str = "glibc again";
 const OURS: &str = "isochrone";
+/// What is said where no folder was named.
+const MORE: &str = "the programs of mimalloc-bench: build them (github.com/daanx/mimalloc-bench, folder bench) and \
+                    name their folder with --programs; these are what this machine has";
+/// What is said where there is no program at all.
+const NOTHING: &str = "there is no program to run: build those of mimalloc-bench (github.com/daanx/mimalloc-bench, \
+                       folder bench) and name their folder with --programs, or install perl, python3, sqlite3 or gawk";
 
 /// One arm against glibc.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Against {
     /// How many times faster than glibc.
     over_glibc: Option<Ratio>,
@@ -46,6 +57,7 @@ struct Against {
 
 /// One program.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct ProgramFigures {
     program: String,
     arguments: Vec<String>,
@@ -61,6 +73,7 @@ struct ProgramFigures {
 
 /// All programs.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Figures {
     /// By program; `null` for those that are not there or failed.
     programs: BTreeMap<String, Option<ProgramFigures>>,
@@ -78,62 +91,88 @@ struct Arm {
 }
 
 pub(super) fn measure(args: &MallocArgs, setting: &mut Setting<'_>) -> Result<Figures> {
+    let folder = args.programs.as_deref().map(|folder| {
+        folder.canonicalize().with_context(|| format!("--programs {}", folder.display()))
+    });
+    let folder = folder.transpose()?;
+    let wanted = chosen(folder.is_some(), &args.only)?;
     let mut figures = Figures::default();
-    let Some(folder) = &args.programs else {
-        setting.miss(
-            "no programs: build those of mimalloc-bench (github.com/daanx/mimalloc-bench, folder \
-             bench) and name their folder with --programs",
-        );
-        figures.programs.extend(PROGRAMS.iter().map(|p| (p.name.to_owned(), None)));
-        return Ok(figures);
-    };
-    let folder = folder.canonicalize().with_context(|| folder.display().to_string())?;
-    let wanted = chosen(&args.only)?;
-    let field = Field::new(args, setting, folder)?;
+    let mut files = Vec::new();
     for program in wanted {
-        if !setting.keep_going() {
-            break;
+        figures.programs.insert(program.name.to_owned(), None);
+        match place(folder.as_deref(), program) {
+            Ok(file) => files.push((program, file)),
+            Err(why) => setting.miss(&why),
         }
-        let found = match field.missing(program) {
-            Some(why) => {
-                setting.miss(&why);
-                None
-            }
-            None => match field.program(program, setting) {
-                Ok(found) => found,
-                Err(error) => {
-                    setting.miss(&format!("{}: {error:#}", program.name));
-                    None
-                }
-            },
-        };
-        figures.programs.insert(program.name.to_owned(), found);
+    }
+    if files.is_empty() {
+        return Err(WrongUsage::error(NOTHING.to_owned()));
+    }
+    if folder.is_none() {
+        setting.miss(MORE);
+    }
+    let mut field = Field::new(args, setting, folder)?;
+    let under_way = |(program, file)| UnderWay::new(program, file, &field, setting);
+    let mut under_way: Vec<UnderWay> = files.into_iter().map(under_way).collect();
+    let blocks = args.common.blocks.unwrap_or(BLOCKS);
+    let mut cells: Vec<&mut dyn Cell<Field>> =
+        under_way.iter_mut().map(|program| program as &mut dyn Cell<Field>).collect();
+    rounds(&mut cells, blocks, &mut field, setting);
+    for program in under_way {
+        let name = program.program.name.to_owned();
+        figures.programs.insert(name, program.figures(&field, setting));
     }
     figures.summarise(&field.arms);
     Ok(figures)
 }
 
-fn chosen(only: &[String]) -> Result<Vec<&'static Program>> {
-    let names = || PROGRAMS.iter().map(|program| program.name);
+/// The programs that are asked for: those of a folder, or those that most machines have.
+fn chosen(of_a_folder: bool, only: &[String]) -> Result<Vec<&'static Program>> {
+    let all: &[Program] = if of_a_folder { &PROGRAMS } else { &COMMON };
+    let names = || all.iter().map(|program| program.name);
     if let Some(unknown) = only.iter().find(|name| !names().any(|known| known == *name)) {
-        bail!(
-            "there is no program `{unknown}`; there are {}",
-            names().collect::<Vec<_>>().join(", ")
+        let (there, more) = (
+            names().collect::<Vec<_>>().join(", "),
+            if of_a_folder { "" } else { "; more with --programs DIR" },
         );
+        return Err(WrongUsage::error(format!(
+            "--only: there is no program `{unknown}`; there are {there}{more}"
+        )));
     }
     let wanted = |p: &&Program| only.is_empty() || only.iter().any(|name| name == p.name);
-    Ok(PROGRAMS.iter().filter(wanted).collect())
+    Ok(all.iter().filter(wanted).collect())
+}
+
+/// A program's file, or why it cannot be run.
+fn place(folder: Option<&Path>, program: &Program) -> Result<PathBuf, String> {
+    let name = program.name;
+    let Some(folder) = folder else {
+        let folders = search_path();
+        let find = |file: &str| {
+            let mut places = std::env::split_paths(&folders).map(|folder| folder.join(file));
+            let found = places.find(|place| place.is_file());
+            found.ok_or_else(|| format!("{name}: {file} is not installed"))
+        };
+        return find(name).and_then(|_| find(program.file));
+    };
+    let files = std::iter::once(program.file).chain(program.input);
+    let missing: Vec<&str> = files.filter(|file| !folder.join(file).is_file()).collect();
+    if missing.is_empty() {
+        return Ok(folder.join(program.file));
+    }
+    Err(format!("{name}: not in the folder of programs: {}", missing.join(", ")))
 }
 
 /// What all programs are run with.
 struct Field {
-    folder: PathBuf,
+    /// Where the programs lie, if not where this machine keeps its own.
+    folder: Option<PathBuf>,
     arms: Vec<Arm>,
     config: PathBuf,
     scratch: tempfile::TempDir,
     cores: Vec<u16>,
-    blocks: u32,
     limit_s: u32,
+    stop: Stop,
 }
 
 /// What one run gave.
@@ -144,7 +183,7 @@ struct Outcome {
 }
 
 impl Field {
-    fn new(args: &MallocArgs, setting: &mut Setting<'_>, folder: PathBuf) -> Result<Self> {
+    fn new(args: &MallocArgs, setting: &mut Setting<'_>, folder: Option<PathBuf>) -> Result<Self> {
         let scratch = tempfile::tempdir().context("there is no place for temporary files")?;
         let found = setting.atlas(scratch.path())?;
         let placement = &args.placement;
@@ -176,69 +215,13 @@ impl Field {
             config: place,
             scratch,
             cores: cores.iter().map(|core| core.0).collect(),
-            blocks: args.common.blocks.unwrap_or(BLOCKS),
             limit_s: args.limit,
+            stop: setting.stop(),
         })
     }
 
-    /// Why a program cannot be run, if it cannot.
-    fn missing(&self, program: &Program) -> Option<String> {
-        let files = std::iter::once(program.name).chain(program.input);
-        let absent = |file: &&str| !self.folder.join(file).is_file();
-        let missing: Vec<&str> = files.filter(absent).collect();
-        (!missing.is_empty()).then(|| {
-            format!("{}: not in the folder of programs: {}", program.name, missing.join(", "))
-        })
-    }
-
-    fn program(
-        &self,
-        program: &'static Program,
-        setting: &mut Setting<'_>,
-    ) -> Result<Option<ProgramFigures>> {
-        let names: Vec<String> = self.arms.iter().map(|arm| arm.name.clone()).collect();
-        let mut memory: Vec<(usize, Option<u64>)> = Vec::new();
-        let mut last = Vec::new();
-        let unit = match program.cost {
-            programs::Cost::Elapsed => "seconds",
-            programs::Cost::Printed { .. } => "seconds for a fixed number of operations, printed",
-            programs::Cost::Rate { .. } => "nanoseconds an operation, printed",
-        };
-        let time = setting.series(&names, unit, self.blocks, program.name, &mut |arm| {
-            let outcome = self.once(program, &self.arms[arm])?;
-            memory.push((arm, outcome.rss));
-            if self.arms[arm].name == OURS {
-                last = outcome.records;
-            }
-            Ok(outcome.cost)
-        })?;
-        if time.blocks.is_empty() {
-            return Ok(None);
-        }
-        let memory = time.with_costs(&memory, "peak resident bytes");
-        let seed = setting.seed();
-        let arms = names.iter().filter(|name| *name != BASE && *name != AGAIN).map(|name| {
-            // Memory is the other way round: above 1 it is worse than glibc's.
-            let rss_ratio = memory.as_ref().and_then(|m| Ratio::of(m, BASE, name, seed));
-            (name.clone(), Against { over_glibc: Ratio::of(&time, name, BASE, seed), rss_ratio })
-        });
-        let sum = |of: fn(&ProcessRecord) -> f64| {
-            (!last.is_empty()).then(|| last.iter().map(of).sum::<f64>())
-        };
-        Ok(Some(ProgramFigures {
-            program: program.name.to_owned(),
-            arguments: program.arguments_on(self.cores.len()),
-            arms: arms.collect(),
-            aa_control: Ratio::of(&time, AGAIN, BASE, seed),
-            startup_us: sum(|record| record.startup_us),
-            classification_us: sum(|record| record.classification_us),
-            placed_share: last.iter().find_map(|record| record.placed_share),
-            memory: memory.unwrap_or_else(|| Series { blocks: Vec::new(), ..time.clone() }),
-            time,
-        }))
-    }
-
-    fn once(&self, program: &Program, arm: &Arm) -> Result<Outcome> {
+    fn once(&self, of: &UnderWay, arm: &Arm) -> Result<Outcome> {
+        let program = of.program;
         let out = self.scratch.path().join("usage.json");
         let printed = self.scratch.path().join("output.txt");
         for record in std::fs::read_dir(self.scratch.path())?.flatten() {
@@ -250,15 +233,17 @@ impl Field {
             Some(path) => Some(library::first(path, None, self.scratch.path())?),
             None => None,
         };
-        let mut words = vec![self.folder.join(program.name).into_os_string()];
+        let mut words = vec![of.file.clone().into_os_string()];
         words.extend(program.arguments_on(self.cores.len()).into_iter().map(Into::into));
         let ours = arm.name == OURS;
         let measured =
             Measured { preload, config: ours.then_some(self.config.as_path()), command: words };
-        let input =
-            program.input.map_or_else(|| PathBuf::from("/dev/null"), |f| self.folder.join(f));
+        let folder = self.folder.as_deref().unwrap_or(self.scratch.path());
+        let input = program.input.map_or_else(|| PathBuf::from("/dev/null"), |f| folder.join(f));
         let mut command = measured.command(&out, Some(&self.cores), Some(self.limit_s))?;
-        run_quietly(&mut command, &self.folder, &input, &printed)
+        let quiet = Quiet { folder, input: &input, printed: &printed };
+        quiet
+            .run(&mut command, &self.stop)
             .with_context(|| format!("{} under {}", program.name, arm.name))?;
         let usage = usage::read(&out)?;
         ensure!(
@@ -279,16 +264,116 @@ impl Field {
     }
 }
 
-fn run_quietly(command: &mut Command, folder: &Path, input: &Path, printed: &Path) -> Result<()> {
-    let output = File::create(printed)?;
-    let status = command
-        .current_dir(folder)
-        .stdin(Stdio::from(File::open(input).with_context(|| input.display().to_string())?))
-        .stdout(Stdio::from(output.try_clone()?))
-        .stderr(Stdio::from(output))
-        .status()?;
-    ensure!(status.code().is_some(), "the run was killed");
-    Ok(())
+/// One program under way.
+struct UnderWay {
+    program: &'static Program,
+    file: PathBuf,
+    seed: u64,
+    time: Series,
+    /// Of every run, by arm, in the order of time.
+    memory: Vec<(usize, Option<u64>)>,
+    /// What the last run under our library left.
+    last: Vec<ProcessRecord>,
+}
+
+impl UnderWay {
+    fn new(
+        program: &'static Program,
+        file: PathBuf,
+        field: &Field,
+        setting: &mut Setting<'_>,
+    ) -> Self {
+        let names: Vec<String> = field.arms.iter().map(|arm| arm.name.clone()).collect();
+        let unit = match program.cost {
+            programs::Cost::Elapsed => "seconds",
+            programs::Cost::Printed { .. } => "seconds for a fixed number of operations, printed",
+            programs::Cost::Rate { .. } => "nanoseconds an operation, printed",
+        };
+        let (time, seed) = (Series::new(&names, unit), setting.seed());
+        Self { program, file, seed, time, memory: Vec::new(), last: Vec::new() }
+    }
+
+    fn figures(self, field: &Field, setting: &mut Setting<'_>) -> Option<ProgramFigures> {
+        let Self { program, time, memory, last, .. } = self;
+        if time.blocks.is_empty() {
+            return None;
+        }
+        let memory = time.with_costs(&memory, "peak resident bytes");
+        let seed = setting.seed();
+        let names = time.arms.iter().filter(|name| *name != BASE && *name != AGAIN);
+        let arms = names.map(|name| {
+            // Memory is the other way round: above 1 it is worse than glibc's.
+            let rss_ratio = memory.as_ref().and_then(|m| Ratio::of(m, BASE, name, seed));
+            (name.clone(), Against { over_glibc: Ratio::of(&time, name, BASE, seed), rss_ratio })
+        });
+        let arms = arms.collect();
+        let sum = |of: fn(&ProcessRecord) -> f64| {
+            (!last.is_empty()).then(|| last.iter().map(of).sum::<f64>())
+        };
+        Some(ProgramFigures {
+            program: program.name.to_owned(),
+            arguments: program.arguments_on(field.cores.len()),
+            arms,
+            aa_control: Ratio::of(&time, AGAIN, BASE, seed),
+            startup_us: sum(|record| record.startup_us),
+            classification_us: sum(|record| record.classification_us),
+            placed_share: last.iter().find_map(|record| record.placed_share),
+            memory: memory.unwrap_or_else(|| Series { blocks: Vec::new(), ..time.clone() }),
+            time,
+        })
+    }
+}
+
+impl Cell<Field> for UnderWay {
+    fn what(&self) -> String {
+        self.program.name.to_owned()
+    }
+
+    fn blocks(&self) -> usize {
+        self.time.blocks.len()
+    }
+
+    fn block(&mut self, field: &mut Field, setting: &mut Setting<'_>) -> Result<()> {
+        // Taken out while its runs are made.
+        let mut time = std::mem::replace(&mut self.time, Series::new(&[], ""));
+        let (seed, what) = (self.seed, self.what());
+        let made = setting.block(&mut time, seed, &what, &mut |arm| {
+            let outcome = field.once(self, &field.arms[arm])?;
+            self.memory.push((arm, outcome.rss));
+            if field.arms[arm].name == OURS {
+                self.last = outcome.records;
+            }
+            Ok(outcome.cost)
+        });
+        self.time = time;
+        // A block that counts for nothing leaves no memory either.
+        let counted: usize = self.time.blocks.iter().map(|block| block.runs.len()).sum();
+        self.memory.truncate(counted);
+        made.map(|_| ())
+    }
+}
+
+/// Where a program runs without a terminal.
+struct Quiet<'a> {
+    folder: &'a Path,
+    input: &'a Path,
+    printed: &'a Path,
+}
+
+impl Quiet<'_> {
+    fn run(&self, command: &mut Command, stop: &Stop) -> Result<()> {
+        let output = File::create(self.printed)?;
+        let input = File::open(self.input).with_context(|| self.input.display().to_string())?;
+        command
+            .current_dir(self.folder)
+            .stdin(Stdio::from(input))
+            .stdout(Stdio::from(output.try_clone()?))
+            .stderr(Stdio::from(output));
+        let status = ended(&mut alone(command).spawn()?, &|| stop.is_set())?;
+        let status = status.context("it was ended before its time")?;
+        ensure!(status.code().is_some(), "the run was killed");
+        Ok(())
+    }
 }
 
 impl Figures {
@@ -308,6 +393,8 @@ impl Figures {
 }
 
 impl Findings for Figures {
+    const FORMAT: Format = Format::BenchMalloc;
+
     fn text(&self, width: u16) -> String {
         let arms: Vec<&String> = self.geometric_mean.keys().collect();
         let mut headers = vec!["speed over glibc".to_owned()];
@@ -315,21 +402,22 @@ impl Findings for Figures {
         headers.extend(["A/A control", "memory", "placed"].map(String::from));
         let mut table = Table::new(headers);
         for (name, program) in &self.programs {
-            let mut row = vec![Cell::text(name.clone())];
+            let mut row = vec![Text::text(name.clone())];
             let of = |arm: &String| program.as_ref().and_then(|p| p.arms.get(arm));
-            let ratio = |ratio: Option<Ratio>| Cell::maybe(ratio.map(|r| r.median), fmt::ratio);
+            let ratio = |ratio: Option<Ratio>| Text::maybe(ratio.map(|r| r.median), fmt::ratio);
             row.extend(arms.iter().map(|arm| ratio(of(arm).and_then(|a| a.over_glibc))));
             row.push(
-                program.as_ref().and_then(|p| p.aa_control).map_or_else(Cell::missing, |aa| {
-                    Cell::number(aa.median, format!("[{:.3}, {:.3}]", aa.lo, aa.hi))
-                }),
+                program
+                    .as_ref()
+                    .and_then(|p| p.aa_control)
+                    .map_or_else(Text::missing, |aa| Text::number(aa.median, aa.to_string())),
             );
             row.push(ratio(of(&OURS.to_owned()).and_then(|a| a.rss_ratio)));
-            row.push(Cell::maybe(program.as_ref().and_then(|p| p.placed_share), fmt::percent));
+            row.push(Text::maybe(program.as_ref().and_then(|p| p.placed_share), fmt::percent));
             table.row(row);
         }
-        let mut mean = vec![Cell::text("geometric mean")];
-        mean.extend(arms.iter().map(|a| Cell::maybe(self.geometric_mean[*a], fmt::ratio)));
+        let mut mean = vec![Text::text("geometric mean")];
+        mean.extend(arms.iter().map(|a| Text::maybe(self.geometric_mean[*a], fmt::ratio)));
         table.row(mean);
         let mut text = table.to_terminal(width);
         text.push_str(&self.losses());
@@ -344,6 +432,13 @@ impl Figures {
             let ratio = program.arms.get(OURS).and_then(|against| against.over_glibc);
             ratio.is_some_and(|ratio| ratio.verdict(program.aa_control) == Verdict::Loss)
         };
+        let few = |program: &ProgramFigures| {
+            let ratio = program.arms.get(OURS).and_then(|against| against.over_glibc);
+            ratio.is_some_and(|ratio| !ratio.has_interval())
+        };
+        if self.programs.values().flatten().any(few) {
+            return "\ntoo few blocks to say where isochrone is slower than glibc".to_owned();
+        }
         let names: Vec<&str> =
             self.programs.values().flatten().filter(lost).map(|p| p.program.as_str()).collect();
         match (names.is_empty(), &self.worst) {
@@ -355,5 +450,33 @@ impl Figures {
                 fmt::ratio(*by)
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixtures::{fits, ratio, series};
+    use super::*;
+
+    #[test]
+    fn tables_fit_a_terminal() {
+        let arm = |name: &str| Arm { name: name.to_owned(), preload: None };
+        let arms = [BASE, AGAIN, OURS, "mimalloc", "jemalloc", "tcmalloc"].map(arm);
+        let against = Against { over_glibc: ratio(), rss_ratio: ratio() };
+        let found = ProgramFigures {
+            program: "cache-scratch".to_owned(),
+            arguments: Vec::new(),
+            arms: arms.iter().skip(2).map(|arm| (arm.name.clone(), against.clone())).collect(),
+            aa_control: ratio(),
+            startup_us: None,
+            classification_us: None,
+            placed_share: Some(0.9876),
+            time: series(&[BASE], 6),
+            memory: series(&[BASE], 6),
+        };
+        let programs = [("cache-scratch".to_owned(), Some(found)), ("larson".to_owned(), None)];
+        let mut figures = Figures { programs: programs.into(), ..Figures::default() };
+        figures.summarise(&arms);
+        fits(&figures);
     }
 }

@@ -1,5 +1,5 @@
 //! The programs of mimalloc-bench that build without a network, with the arguments that its own
-//! script gives them, and what of their output is the result.
+//! script gives them, and what of their output is the result; and programs that most machines have.
 //!
 //! Their sources are not ours and are neither built nor kept here. Two arguments are shorter than
 //! the script's, in every arm alike: the seconds of larson and xmalloc-test, and rptest's loops.
@@ -26,8 +26,10 @@ pub(super) enum Cost {
 /// A program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Program {
-    /// Its name, that of its file too.
+    /// Its name.
     pub(super) name: &'static str,
+    /// That of its file.
+    pub(super) file: &'static str,
     /// Its arguments; `N` is the number of cores.
     pub(super) arguments: &'static [&'static str],
     /// What is read by it on standard input, beside the program.
@@ -36,8 +38,50 @@ pub(super) struct Program {
 }
 
 const fn elapsed(name: &'static str, arguments: &'static [&'static str]) -> Program {
-    Program { name, arguments, input: None, cost: Cost::Elapsed }
+    Program { name, file: name, arguments, input: None, cost: Cost::Elapsed }
 }
+
+/// Interpreters and a data base that most machines have, with work that allocates: for who has no folder of programs.
+/// Each takes some tenths of a second.
+pub(super) const COMMON: [Program; 4] = [
+    elapsed(
+        "perl",
+        &[
+            "-e",
+            "for my $round (1..3) { my %h; $h{$_ % 20000} .= \"x$_\" for 1..120000; \
+             my @a = sort map { \"$_ $h{$_}\" } keys %h; }",
+        ],
+    ),
+    // Its own arenas would hide the allocator.
+    Program {
+        file: "env",
+        ..elapsed(
+            "python3",
+            &[
+                "PYTHONMALLOC=malloc",
+                "python3",
+                "-c",
+                "for r in range(3):\n d = {str(i): [i, str(i * r)] for i in range(60000)}\n \
+                 l = sorted(d.values(), key=lambda v: v[1])",
+            ],
+        )
+    },
+    elapsed(
+        "sqlite3",
+        &[
+            ":memory:",
+            "create table t(a integer primary key, b text); \
+             with recursive n(i) as (select 1 union all select i + 1 from n where i < 60000) \
+             insert into t select i, hex(i * 7919 % 65521) || i from n; \
+             create index x on t(b); select count(*) from t join t u on t.b = u.b;",
+        ],
+    ),
+    elapsed(
+        "gawk",
+        &["BEGIN { for (i = 0; i < 400000; i++) a[i % 30000] = a[i % 30000] (i % 10); \
+           for (k in a) n += length(a[k]); print n }"],
+    ),
+];
 
 /// All of them, in the order of the script.
 pub(super) const PROGRAMS: [Program; 14] = [

@@ -9,7 +9,7 @@ use isochrone_tasks::{Regime, Topology};
 use isochrone_workloads::taskbench::{Empty, Graph, Overlapping, Points, ThreeRanges, addresses};
 
 use crate::args::TaskbenchRun;
-use crate::output::Terminal;
+use isochrone_console::output::Terminal;
 
 /// Answers one question.
 pub(in crate::bench) fn run(question: &TaskbenchRun, terminal: &Terminal) -> Result<()> {

@@ -1,13 +1,14 @@
 //! What `bench taskbench` writes and prints.
 
+use isochrone_report::json::Format;
 use std::collections::BTreeMap;
 
+use isochrone_console::turns::{Costs, Ratio};
 use isochrone_report::fmt;
 use isochrone_report::table::{Cell, Table};
 use isochrone_stats::bootstrap_median_ci;
 use serde::Serialize;
 
-use super::super::ratio::{Costs, Ratio};
 use super::system::{AGAIN, OURS, Ranges};
 use crate::args::TaskbenchArgs;
 use crate::bench::Findings;
@@ -44,21 +45,24 @@ const LEVEL: f64 = 0.95;
 
 /// A median over blocks with its interval.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Median {
     median: f64,
     lo: f64,
     hi: f64,
+    blocks: usize,
 }
 
 impl Median {
     fn of(values: &[f64], seed: u64) -> Option<Self> {
         let found = bootstrap_median_ci(values, RESAMPLES, LEVEL, seed)?;
-        Some(Self { median: found.median, lo: found.lo, hi: found.hi })
+        Some(Self { median: found.median, lo: found.lo, hi: found.hi, blocks: values.len() })
     }
 }
 
 /// What an empty task costs.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Cost {
     ns_per_task_nodep: Option<f64>,
     ns_per_task_3dep: Option<f64>,
@@ -109,6 +113,7 @@ impl Cost {
 
 /// The best peer's METG over ours: above 1 ours is smaller.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Against {
     pattern: &'static str,
     width: u32,
@@ -121,6 +126,7 @@ struct Against {
 
 /// The file.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(in crate::bench) struct Figures {
     /// Every graph of every run ended with the serial number; a run that does not is an error.
     verified: bool,
@@ -181,6 +187,8 @@ impl Figures {
 }
 
 impl Findings for Figures {
+    const FORMAT: Format = Format::BenchTaskbench;
+
     fn text(&self, width: u16) -> String {
         let ns =
             |value: Option<f64>| Cell::maybe(value, |ns| format!("{} ns", fmt::significant(ns, 3)));
@@ -201,7 +209,7 @@ impl Findings for Figures {
         let head = ["pattern".to_owned(), "points".to_owned()];
         let heads = head.into_iter().chain(names.iter().map(|name| (*name).clone()));
         let ratio = "best peer / ours".to_owned();
-        let mut metg = Table::new(heads.chain([ratio]).collect::<Vec<String>>());
+        let mut metg = Table::new(heads.chain([ratio]).collect::<Vec<String>>()).keyed(2);
         for against in &self.over_best_peer {
             let (pattern, points) = (against.pattern, against.width);
             let of = |name: &String| self.metg_us.get(name)?.get(pattern)?.get(&points)?.as_ref();
@@ -212,7 +220,7 @@ impl Findings for Figures {
             let mut row =
                 vec![Cell::text(pattern), Cell::number(f64::from(points), points.to_string())];
             row.extend(names.iter().map(us));
-            row.push(Cell::text(against.ratio.to_string()));
+            row.push(Cell::number(against.ratio.median, against.ratio.to_string()));
             metg.row(row);
         }
         format!(
@@ -256,4 +264,34 @@ fn against(blocks: &BTreeMap<String, Sizes>, seed: u64) -> Vec<Against> {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::args::{BenchCommand, Cli, Command};
+    use crate::bench::fixtures::fits;
+
+    #[test]
+    fn tables_fit_a_terminal() {
+        let cli = Cli::try_parse_from(["isochrone-lab", "bench", "taskbench"]).unwrap();
+        let Command::Bench { command: BenchCommand::Taskbench(args) } = cli.command else {
+            panic!("another command")
+        };
+        let empty = EmptyCost { ns: 1234.5, others: 0.4567, tasks: 1_000_000 };
+        let answers = |name: &str| {
+            let costs = [Ranges::None, Ranges::Three, Ranges::Overlapping]
+                .map(|ranges| ((name.to_owned(), ranges), vec![empty; 6]));
+            Answers {
+                name: name.to_owned(),
+                cost: Cost::of(&costs.into(), name, 1),
+                sizes: [("stencil_1d", [(64, vec![12.34; 6])].into())].into(),
+                steps: [("stencil_1d", [(64, 1000)].into())].into(),
+            }
+        };
+        let all = [OURS, AGAIN, "libgomp", "libomp", "onetbb", "starpu"].map(answers);
+        fits(&Figures::new(16, &args, all.into(), 1));
+    }
 }

@@ -22,12 +22,16 @@ use isochrone_workloads::taskbench::{Graph, Pattern, spend};
 use self::figures::{Answers, Cost, EmptyCost, Figures, Sizes, Steps};
 use self::metg::{Point, Search};
 use self::pace::Pace;
-use self::system::{Ranges, System, systems};
+use self::system::{OURS, Ranges, System, systems};
 use super::setting::Setting;
 use crate::args::TaskbenchArgs;
 
 /// Blocks unless told otherwise.
-const BLOCKS: u32 = 3;
+const BLOCKS: u32 = 5;
+/// Questions of one search for the smallest size, about.
+const SEARCH: usize = 6;
+/// Questions of empty tasks to one system: each kind has one that says how long they take.
+const EMPTY: usize = 6;
 /// Turns of the generator that its rate is measured with.
 const RATE_TURNS: u64 = 4_000_000;
 /// Turns of a task at which the first search begins.
@@ -42,10 +46,12 @@ pub(super) fn measure(args: &TaskbenchArgs, setting: &mut Setting<'_>) -> Result
     let list: Vec<String> = cores.iter().map(|core| core.0.to_string()).collect();
     let scratch = tempfile::tempdir().context("there is no place for temporary files")?;
     setting.step("compiling peers");
-    let (systems, missing) = systems(scratch.path(), &list.join(","), &args.peers)?;
+    let stop = setting.stop();
+    let (systems, missing) = systems(scratch.path(), &list.join(","), &args.peers, &stop)?;
     missing.iter().for_each(|line| setting.miss(line));
     let patterns =
         if args.patterns.is_empty() { Pattern::ALL.to_vec() } else { args.patterns.clone() };
+    let questions = systems.len() * (EMPTY + SEARCH * patterns.len() * args.widths.len());
     let mut bench = Bench {
         args,
         workers,
@@ -55,15 +61,17 @@ pub(super) fn measure(args: &TaskbenchArgs, setting: &mut Setting<'_>) -> Result
         near: BTreeMap::new(),
         steps: BTreeMap::new(),
         costs: BTreeMap::new(),
-        pace: Pace::default(),
+        pace: Pace::new(questions, stop.left()),
         failures: BTreeMap::new(),
     };
     let seed = setting.seed();
-    for block in 0..args.common.blocks.unwrap_or(BLOCKS) {
+    let blocks = args.common.blocks.unwrap_or(BLOCKS);
+    for block in 0..blocks {
         if !bench.block(block, seed, setting)? {
             break;
         }
     }
+    bench.note(blocks, setting);
     for (name, why) in &bench.failures {
         setting.miss(&format!("{name}: {why}"));
     }
@@ -125,6 +133,26 @@ impl Bench<'_> {
             }
         }
         Ok(true)
+    }
+
+    /// Notes what each graph has. Only blocks count in which every system was asked.
+    fn note(&mut self, blocks: u32, setting: &mut Setting<'_>) {
+        let asked = self.systems.iter().filter(|s| !self.failures.contains_key(&s.name));
+        let names: Vec<String> = asked.map(|system| system.name.clone()).collect();
+        let empty = (OURS.to_owned(), Ranges::Three);
+        let made = self.costs.get(&empty).map_or(0, Vec::len);
+        setting.made("empty tasks", made, blocks);
+        for (at, pattern) in self.patterns.clone().iter().enumerate() {
+            for width in &self.args.widths {
+                let key = |name: &String| (name.clone(), at, *width);
+                let of = |name| self.found.get(&key(name)).map_or(0, Vec::len);
+                let made = names.iter().map(of).min().unwrap_or(0);
+                for name in &names {
+                    self.found.entry(key(name)).or_default().truncate(made);
+                }
+                setting.made(&format!("{} of {width} points", pattern.name()), made, blocks);
+            }
+        }
     }
 
     /// An error of a peer is noted, one of ours is an error; a stop by the user is neither.

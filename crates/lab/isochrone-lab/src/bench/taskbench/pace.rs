@@ -2,12 +2,15 @@
 //! fewer of them.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::Key;
 use super::system::{EmptyRun, Ranges};
 
-/// Seconds that one question should take, with its first run that does not count.
-const QUESTION_S: f64 = 0.3;
+/// Seconds that one question should take, with its first run that does not count: at least, and at most.
+const QUESTION_S: (f64, f64) = (0.03, 0.3);
+/// Blocks that are to fit, and the part of the time that questions have of it: the rest starts processes.
+const FITTING: (f64, f64) = (3.0, 0.5);
 /// Runs that count, where there is time for them; the median is taken.
 const RUNS: usize = 3;
 /// Steps of a graph, at least.
@@ -16,8 +19,10 @@ const LEAST_STEPS: u32 = 50;
 const LEAST_TASKS: u64 = 20_000;
 
 /// What questions took so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Pace {
+    /// Seconds that one question should take.
+    question_s: f64,
     /// Seconds of all workers that a task takes beside its work.
     graphs: BTreeMap<Key, f64>,
     /// Seconds of an empty task, by system and kind.
@@ -25,6 +30,15 @@ pub(super) struct Pace {
 }
 
 impl Pace {
+    /// Where a block has so many questions, in the time that there is.
+    pub(super) fn new(questions: usize, time: Option<Duration>) -> Self {
+        let (least, most) = QUESTION_S;
+        let (blocks, part) = FITTING;
+        let each = |time: Duration| part * time.as_secs_f64() / (blocks * questions.max(1) as f64);
+        let question_s = time.map_or(most, |time| each(time).clamp(least, most));
+        Self { question_s, graphs: BTreeMap::new(), empties: BTreeMap::new() }
+    }
+
     /// Steps and counting runs of a graph of tasks with `work` seconds each, at most `most` steps.
     pub(super) fn graph(&self, key: &Key, most: u32, work: f64, workers: usize) -> (u32, usize) {
         let alike = || self.graphs.iter().filter(|(other, _)| other.0 == key.0);
@@ -33,7 +47,7 @@ impl Pace {
             return (most.min(LEAST_STEPS), 1);
         };
         let step = (beside.max(0.0) + work) * f64::from(key.2) / workers as f64;
-        let affordable = QUESTION_S / step.max(1e-12);
+        let affordable = self.question_s / step.max(1e-12);
         if f64::from(most) * (RUNS + 1) as f64 <= affordable {
             return (most, RUNS);
         }
@@ -61,7 +75,7 @@ impl Pace {
     /// Empty tasks and counting runs, at most `most` tasks.
     pub(super) fn empty(&self, key: &(String, Ranges), most: u64) -> (u64, usize) {
         let each = self.empties.get(key).copied().unwrap_or(0.0).max(1e-12);
-        let affordable = QUESTION_S / each;
+        let affordable = self.question_s / each;
         if most as f64 * (RUNS + 1) as f64 <= affordable {
             return (most, RUNS);
         }
@@ -90,7 +104,7 @@ mod tests {
 
     #[test]
     fn who_is_fast_gets_all_steps_and_who_is_slow_fewer() {
-        let mut pace = Pace::default();
+        let mut pace = Pace::new(10, None);
         assert_eq!(pace.graph(&key("a", 64), 1000, 0.0, 2), (LEAST_STEPS, 1), "nothing is known");
         pace.note_graph(&key("a", 64), 1e-6);
         assert_eq!(pace.graph(&key("a", 64), 1000, 1e-6, 2), (1000, RUNS));
@@ -105,8 +119,15 @@ mod tests {
     }
 
     #[test]
+    fn in_little_time_questions_are_short() {
+        let question = |seconds| Pace::new(100, Some(Duration::from_secs(seconds))).question_s;
+        assert_eq!((question(1), question(3600)), QUESTION_S);
+        assert!((question(60) - 0.1).abs() < 1e-9);
+    }
+
+    #[test]
     fn empty_tasks_are_as_many_as_fit() {
-        let mut pace = Pace::default();
+        let mut pace = Pace::new(10, None);
         let kind = ("a".to_owned(), Ranges::Three);
         assert!(!pace.knows_empty(&kind));
         let ran = |seconds| vec![EmptyRun { seconds, others: 0.5 }];

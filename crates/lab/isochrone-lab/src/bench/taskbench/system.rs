@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use isochrone_workloads::taskbench::Graph;
 
+use crate::bench::Stop;
 use crate::bench::process::{ask, on_cores};
 use crate::bench::recipe::Recipe;
 
@@ -56,6 +57,7 @@ pub(super) struct System {
     /// Where programs may leave what they find out about the machine.
     home: PathBuf,
     cores: String,
+    stop: Stop,
 }
 
 /// The name of our own arm, and of its repetition.
@@ -83,6 +85,7 @@ pub(super) fn systems(
     scratch: &Path,
     cores: &str,
     named: &[(String, PathBuf)],
+    stop: &Stop,
 ) -> Result<(Vec<System>, Vec<String>)> {
     let system = |name: &str, program: PathBuf, before: &'static [&'static str]| System {
         name: name.to_owned(),
@@ -90,6 +93,7 @@ pub(super) fn systems(
         before,
         home: scratch.to_path_buf(),
         cores: cores.to_owned(),
+        stop: stop.clone(),
     };
     let own = std::env::current_exe()?;
     let ask: &[&str] = &["bench", "taskbench-run"];
@@ -168,6 +172,6 @@ impl System {
             .env("OMP_PROC_BIND", "true")
             .env("STARPU_HOME", &self.home)
             .env("STARPU_SILENT", "1");
-        ask(&mut command, &self.name, &question.join(" "), LIMIT)
+        ask(&mut command, &self.name, &question.join(" "), LIMIT, &self.stop)
     }
 }

@@ -8,20 +8,19 @@ use anyhow::{Context, Result, bail, ensure};
 use isochrone_tier::regions::Regions;
 use isochrone_units::CoreId;
 
-use crate::progress::Interrupt;
+use crate::bench::Stop;
 use crate::tier::request::{Answer, FarTier, Grid, Moves, Of, Policy, Program, Request, Tables};
+use isochrone_console::run::ended::{alone, ended};
 
 /// The longest that a run may take; then it is ended, and the benchmark with it.
 const LIMIT: Duration = Duration::from_secs(300);
-/// Between two looks whether it has ended.
-const LOOK: Duration = Duration::from_millis(2);
 
 /// Who runs.
 #[derive(Debug)]
 pub(super) struct Runner {
     cores: Vec<u16>,
     regions: Regions,
-    interrupt: Interrupt,
+    stop: Stop,
     references: Vec<(Program, u64)>,
     /// Runs whose result was compared, and whether all were right.
     pub(super) runs: u64,
@@ -29,9 +28,9 @@ pub(super) struct Runner {
 }
 
 impl Runner {
-    pub(super) fn new(cores: &[CoreId], regions: Regions, interrupt: Interrupt) -> Self {
+    pub(super) fn new(cores: &[CoreId], regions: Regions, stop: Stop) -> Self {
         let cores = cores.iter().map(|core| core.0).collect();
-        Self { cores, regions, interrupt, references: Vec::new(), runs: 0, verified: true }
+        Self { cores, regions, stop, references: Vec::new(), runs: 0, verified: true }
     }
 
     /// Cores that may be used.
@@ -88,32 +87,30 @@ impl Runner {
         digest
     }
 
-    /// Waits for a run, and ends one that does not, or that nobody wants any more.
+    /// Waits for a run, and ends one that does not end, or that nobody wants any more.
     fn ended(&self, child: &mut Child) -> Result<ExitStatus> {
         let begin = Instant::now();
-        while begin.elapsed() < LIMIT && !self.interrupt.is_set() {
-            if let Some(status) = child.try_wait()? {
-                return Ok(status);
+        let over = || self.stop.is_set() || begin.elapsed() > LIMIT;
+        match ended(child, &over)? {
+            Some(status) => Ok(status),
+            None if self.stop.is_set() => bail!("an arm was ended before its time"),
+            None => {
+                bail!("an arm did not end within {} s; try a smaller --area", LIMIT.as_secs())
             }
-            std::thread::sleep(LOOK);
         }
-        child.kill()?;
-        child.wait()?;
-        ensure!(!self.interrupt.is_set(), "interrupted");
-        bail!("an arm did not end within {} s; try a smaller --area", LIMIT.as_secs())
     }
 
     /// Runs it and checks the result.
     pub(super) fn run(&mut self, request: &Request) -> Result<Answer> {
         let program = std::env::current_exe().context("finding this program")?;
-        let mut child = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(["tier-arm", &serde_json::to_string(request)?])
             .envs(variables(request))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .context("starting an arm")?;
+            .stderr(Stdio::piped());
+        let mut child = alone(&mut command).spawn().context("starting an arm")?;
         let status = self.ended(&mut child)?;
         let (mut answer, mut words) = (String::new(), String::new());
         // Both are short: they wait in the pipes.

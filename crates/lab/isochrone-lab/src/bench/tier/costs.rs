@@ -5,8 +5,9 @@ use isochrone_os::clock::Clock;
 use serde::Serialize;
 
 use super::arm::Runner;
+use crate::bench::Stop;
 use crate::bench::setting::Setting;
-use crate::tier::request::{Answer, Policy, Program, Tables, Timing};
+use crate::tier::request::{Answer, Policy, Program, Request, Tables, Timing};
 
 /// Pages touched: more than any buffer of translations has entries.
 const PAGES: usize = 4096;
@@ -15,6 +16,7 @@ const BATCHES: [u32; 4] = [1, 16, 32, 64];
 
 /// The middle of several runs, least and most.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Spread {
     pub(super) median: f64,
     pub(super) least: f64,
@@ -37,6 +39,7 @@ impl Spread {
 
 /// One way of replacing.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Batched {
     pub(super) batch: u32,
     /// Evict and fill, for one page, with one worker.
@@ -45,6 +48,7 @@ pub(super) struct Batched {
 
 /// Microseconds of a fault.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct FaultCosts {
     /// A page that nobody has: zeros.
     pub(super) missing_us: Option<Spread>,
@@ -57,6 +61,7 @@ pub(super) struct FaultCosts {
 
 /// Where the time of one replaced page goes, microseconds.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Breakdown {
     pub(super) tables: Tables,
     pub(super) workers: u16,
@@ -77,6 +82,7 @@ pub(super) struct Breakdown {
 
 /// Interrupts for a batch against the number of running workers, a + b N.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Slope {
     pub(super) a: f64,
     pub(super) b: f64,
@@ -86,6 +92,7 @@ pub(super) struct Slope {
 
 /// The same for both kinds of tables.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Slopes {
     pub(super) shared: Option<Slope>,
     pub(super) separated: Option<Slope>,
@@ -115,11 +122,15 @@ const NOT_COUNTED: &str = "this kernel does not say how often it interrupted cor
 
 /// All costs.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Costs {
     pub(super) faults: FaultCosts,
     pub(super) breakdown: Vec<Breakdown>,
     pub(super) slopes: Slopes,
 }
+
+/// The part of the time that costs have: what is compared is over them.
+const PART: f64 = 0.2;
 
 pub(super) fn measure(
     runner: &mut Runner,
@@ -127,49 +138,98 @@ pub(super) fn measure(
     setting: &mut Setting<'_>,
 ) -> Result<Costs> {
     let clock = Clock::calibrate();
-    setting.step("costs of faults");
-    let faults = faults(runner, repeats, &clock)?;
-    setting.step("where the time of a replaced page goes");
-    let breakdown = breakdown(runner, repeats, &clock)?;
+    setting.step("what a page costs");
+    let (faults, pages) = (Faults::of(runner), Pages::of(runner));
+    let requests: Vec<&Request> = faults.requests().chain(pages.requests()).collect();
+    let answers = asked(runner, &requests, repeats, &setting.stop())?;
+    let fewest = answers.iter().map(Vec::len).min().unwrap_or(0);
+    setting.did("what a page costs", fewest, repeats, "repeats");
+    let (of_faults, of_pages) = answers.split_at(faults.requests().count());
+    let breakdown = pages.breakdown(of_pages, &clock);
     let slopes = Slopes::of(&breakdown);
     if let Some(why) = slopes.missing {
         setting.miss(&format!("interrupts against workers: {why}"));
     }
-    Ok(Costs { faults, breakdown, slopes })
+    Ok(Costs { faults: faults.costs(of_faults, &clock), breakdown, slopes })
 }
 
-fn repeat(
+/// Answers to each of the requests: all have one before one has two.
+fn asked(
     runner: &mut Runner,
+    requests: &[&Request],
     repeats: u32,
-    request: &crate::tier::request::Request,
-    cost: impl Fn(&Answer) -> f64,
-) -> Result<Option<Spread>> {
-    let values: Result<Vec<f64>> =
-        (0..repeats).map(|_| runner.run(request).map(|answer| cost(&answer))).collect();
-    Ok(Spread::of(values?))
+    stop: &Stop,
+) -> Result<Vec<Vec<Answer>>> {
+    let part = stop.part(PART);
+    let mut answers = vec![Vec::new(); requests.len()];
+    for turn in 0..repeats {
+        for (request, answers) in requests.iter().zip(&mut answers) {
+            if stop.is_set() || (turn > 0 && part.is_set()) {
+                break;
+            }
+            match runner.run(request) {
+                Err(_) if stop.is_set() => break,
+                answer => answers.push(answer?),
+            }
+        }
+    }
+    Ok(answers)
 }
 
-fn faults(runner: &mut Runner, repeats: u32, clock: &Clock) -> Result<FaultCosts> {
-    let touch = |warm, second| Program::Touch { pages: PAGES, warm, second };
-    let of_a_page = |answer: &Answer| answer.ns as f64 / PAGES as f64 / 1e3;
-    let missing = runner.request(touch(false, false), 1, 1.0);
-    let missing_us = repeat(runner, repeats, &missing, of_a_page)?;
-    let two = u16::try_from(runner.cores().len()).unwrap_or(1) >= 2;
-    let minor = runner.request(touch(false, true), 2, 1.0);
-    let minor_us = if two { repeat(runner, repeats, &minor, of_a_page)? } else { None };
-    let moved = runner.with_movers(runner.request(touch(true, false), 1, 0.5));
-    let map = |answer: &Answer| {
-        us(clock, answer.mover_times.fill.1) / (answer.prefetched as f64).max(1.0)
-    };
-    let prefetched_map_us = if two { repeat(runner, repeats, &moved, map)? } else { None };
-    let mut evict_and_fill = Vec::new();
-    for batch in BATCHES {
-        let mut request = runner.request(touch(true, false), 1, 0.5);
-        request.batch = batch;
-        let cycle = |answer: &Answer| answer.ns as f64 / (answer.missing as f64).max(1.0) / 1e3;
-        evict_and_fill.push(Batched { batch, us: repeat(runner, repeats, &request, cycle)? });
+fn spread(answers: &[Answer], cost: impl Fn(&Answer) -> f64) -> Option<Spread> {
+    Spread::of(answers.iter().map(cost).collect())
+}
+
+/// What is asked of faults.
+struct Faults {
+    missing: Request,
+    /// Both need two cores.
+    minor_and_moved: Option<[Request; 2]>,
+    /// One for each number of pages that are evicted together.
+    batched: Vec<Request>,
+}
+
+impl Faults {
+    fn of(runner: &Runner) -> Self {
+        let touch = |warm, second| Program::Touch { pages: PAGES, warm, second };
+        let minor = runner.request(touch(false, true), 2, 1.0);
+        let moved = runner.with_movers(runner.request(touch(true, false), 1, 0.5));
+        let batched = BATCHES.map(|batch| {
+            let half = runner.request(touch(true, false), 1, 0.5);
+            Request { batch, ..half }
+        });
+        Self {
+            missing: runner.request(touch(false, false), 1, 1.0),
+            minor_and_moved: (runner.cores().len() >= 2).then_some([minor, moved]),
+            batched: batched.to_vec(),
+        }
     }
-    Ok(FaultCosts { missing_us, minor_us, prefetched_map_us, evict_and_fill })
+
+    fn requests(&self) -> impl Iterator<Item = &Request> {
+        let two = self.minor_and_moved.iter().flatten();
+        std::iter::once(&self.missing).chain(two).chain(&self.batched)
+    }
+
+    /// Given answers in the order of the requests.
+    fn costs(&self, answers: &[Vec<Answer>], clock: &Clock) -> FaultCosts {
+        let of_a_page = |answer: &Answer| answer.ns as f64 / PAGES as f64 / 1e3;
+        let map = |answer: &Answer| {
+            us(clock, answer.mover_times.fill.1) / (answer.prefetched as f64).max(1.0)
+        };
+        let cycle = |answer: &Answer| answer.ns as f64 / (answer.missing as f64).max(1.0) / 1e3;
+        let (single, batched) = answers.split_at(answers.len() - self.batched.len());
+        let batched = self.batched.iter().zip(batched);
+        let row = |(request, answers): (&Request, &Vec<Answer>)| Batched {
+            batch: request.batch,
+            us: spread(answers, cycle),
+        };
+        FaultCosts {
+            missing_us: single.first().and_then(|answers| spread(answers, of_a_page)),
+            minor_us: single.get(1).and_then(|answers| spread(answers, of_a_page)),
+            prefetched_map_us: single.get(2).and_then(|answers| spread(answers, map)),
+            evict_and_fill: batched.map(row).collect(),
+        }
+    }
 }
 
 fn us(clock: &Clock, cycles: u64) -> f64 {
@@ -200,44 +260,61 @@ fn parts(answer: &Answer, clock: &Clock) -> Parts {
     }
 }
 
-fn breakdown(runner: &mut Runner, repeats: u32, clock: &Clock) -> Result<Vec<Breakdown>> {
-    let mut rows = Vec::new();
-    let most = u16::try_from(runner.cores().len()).unwrap_or(1).min(2);
-    for tables in [Tables::Shared, Tables::Separated] {
-        for batch in [1, 32] {
-            let mut alone = None;
-            for workers in 1..=most {
-                let program = Program::Touch { pages: PAGES, warm: true, second: false };
-                let mut request = runner.request(program, workers, 0.5);
-                (request.tables, request.batch, request.policy) = (tables, batch, Policy::Fifo);
-                let mut all = Vec::new();
-                for _ in 0..repeats {
-                    all.push(parts(&runner.run(&request)?, clock));
+/// What is asked of replaced pages: with one worker first, then with two.
+struct Pages(Vec<Request>);
+
+impl Pages {
+    fn of(runner: &Runner) -> Self {
+        let most = u16::try_from(runner.cores().len()).unwrap_or(1).min(2);
+        let mut all = Vec::new();
+        for tables in [Tables::Shared, Tables::Separated] {
+            for batch in [1, 32] {
+                for workers in 1..=most {
+                    let program = Program::Touch { pages: PAGES, warm: true, second: false };
+                    let half = runner.request(program, workers, 0.5);
+                    all.push(Request { tables, batch, policy: Policy::Fifo, ..half });
                 }
-                let median = |of: &dyn Fn(&Parts) -> f64| {
-                    Spread::of(all.iter().map(of).collect()).map_or(f64::NAN, |s| s.median)
-                };
-                let (wait, table) = (median(&|p| p.wait), median(&|p| p.table));
-                let (copy, total) = (median(&|p| p.copy), median(&|p| p.total));
-                let counted = all.iter().all(|p| p.interrupts.is_some());
-                let own = *alone.get_or_insert(table);
-                rows.push(Breakdown {
-                    tables,
-                    workers,
-                    batch,
-                    lock: wait,
-                    page_table: own.min(table),
-                    shootdown: (workers > 1).then_some((table - own).max(0.0)),
-                    copy,
-                    other: total - wait - table - copy,
-                    total,
-                    interrupts_per_batch: counted
-                        .then(|| median(&|p| p.interrupts.unwrap_or(f64::NAN))),
-                });
             }
         }
+        Self(all)
     }
-    Ok(rows)
+
+    fn requests(&self) -> impl Iterator<Item = &Request> {
+        self.0.iter()
+    }
+
+    /// Given answers in the order of the requests. Those without an answer have no row.
+    fn breakdown(&self, answers: &[Vec<Answer>], clock: &Clock) -> Vec<Breakdown> {
+        let mut alone = None;
+        let mut rows = Vec::new();
+        for (request, answers) in self.0.iter().zip(answers).filter(|(_, all)| !all.is_empty()) {
+            let all: Vec<Parts> = answers.iter().map(|answer| parts(answer, clock)).collect();
+            let median = |of: &dyn Fn(&Parts) -> f64| {
+                Spread::of(all.iter().map(of).collect()).map_or(f64::NAN, |s| s.median)
+            };
+            let (wait, table) = (median(&|p| p.wait), median(&|p| p.table));
+            let (copy, total) = (median(&|p| p.copy), median(&|p| p.total));
+            let counted = all.iter().all(|p| p.interrupts.is_some());
+            if request.workers == 1 {
+                alone = Some(table);
+            }
+            let own = alone.unwrap_or(table);
+            rows.push(Breakdown {
+                tables: request.tables,
+                workers: request.workers,
+                batch: request.batch,
+                lock: wait,
+                page_table: own.min(table),
+                shootdown: (request.workers > 1).then_some((table - own).max(0.0)),
+                copy,
+                other: total - wait - table - copy,
+                total,
+                interrupts_per_batch: counted
+                    .then(|| median(&|p| p.interrupts.unwrap_or(f64::NAN))),
+            });
+        }
+        rows
+    }
 }
 
 /// Through one worker and two: what this machine has cores for. The emulated machine of the gate has 33.

@@ -2,13 +2,13 @@
 //! for a page to much.
 
 use anyhow::Result;
+use isochrone_console::turns::{Costs, Ratio, Series};
 use serde::Serialize;
 
 use super::Extent;
 use super::arm::Runner;
 use super::costs::Spread;
-use crate::bench::ratio::{Costs, Ratio};
-use crate::bench::series::Series;
+use crate::bench::rounds::Cell;
 use crate::bench::setting::Setting;
 use crate::tier::request::{Answer, Grid, Policy, Program, Request, Tables};
 
@@ -19,6 +19,7 @@ const FORMULA: f64 = 0.02;
 
 /// A ratio of times beside that of an arm with itself.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Controlled {
     #[serde(flatten)]
     pub(super) ratio: Ratio,
@@ -29,6 +30,7 @@ pub(super) struct Controlled {
 
 /// One amount of arithmetic.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Point {
     pub(super) radius: usize,
     pub(super) workers: u16,
@@ -50,6 +52,7 @@ pub(super) struct Point {
 
 /// What prefetching reached, over all runs with movers.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Prefetching {
     /// Marked pages that a worker touched before they left, of all; the middle page of each window is one.
     pub(super) accuracy: Option<f64>,
@@ -61,6 +64,7 @@ pub(super) struct Prefetching {
 
 /// Faults of the paper's order, counted.
 #[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Formula {
     /// 25 P, over all workers.
     pub(super) expected: f64,
@@ -70,6 +74,7 @@ pub(super) struct Formula {
 
 /// The serpentine sweep beside the paper's order.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Serpentine {
     /// Pages fetched, over those of the paper's order.
     pub(super) fetched: f64,
@@ -102,67 +107,110 @@ const fn iterations(radius: usize) -> u32 {
     }
 }
 
-pub(super) fn point(
-    runner: &mut Runner,
+/// One amount of arithmetic, under way.
+pub(super) struct Curve {
     radius: usize,
     workers: u16,
-    extent: Extent,
-    moving: Moving,
-    setting: &mut Setting<'_>,
-) -> Result<Point> {
-    let grid = grid(extent.pages, radius, iterations(radius));
-    let program = Program::Stencil(grid);
-    let half = runner.request(program.clone(), workers, 0.5);
-    let memory = runner.request(program, workers, 1.0);
-    let regular = Request { tables: Tables::Shared, policy: Policy::Fifo, ..half.clone() };
-    let movers = runner.with_movers(half.clone());
-    let crowded = movers.oversubscribed;
-    let arms = [
-        ("in memory", memory.clone()),
-        ("in memory again", memory),
-        ("regular", regular),
-        ("pspt", half),
-        ("pspt and movers", movers),
-    ];
-    let names: Vec<String> = arms.iter().map(|(name, _)| (*name).to_owned()).collect();
-    let mut moved: Vec<Answer> = Vec::new();
-    let what = format!("radius {radius}, {workers} workers");
-    let series = setting.series(&names, "s", extent.blocks, &what, &mut |arm| {
-        let answer = runner.run(&arms[arm].1)?;
-        let seconds = answer.ns as f64 / 1e9;
-        if arm == 4 {
-            moved.push(answer);
+    grid: Grid,
+    arms: Vec<Request>,
+    seed: u64,
+    series: Series,
+    /// Of all runs with movers.
+    moved: Vec<Answer>,
+}
+
+/// The arm that all others are over, the same again, and the arms with half of the data in fast memory.
+const ARMS: [&str; 5] = ["in memory", "in memory again", "regular", "pspt", "pspt and movers"];
+/// Which of them has movers.
+const MOVERS: usize = 4;
+
+impl Curve {
+    pub(super) fn new(
+        runner: &Runner,
+        radius: usize,
+        workers: u16,
+        extent: Extent,
+        setting: &mut Setting<'_>,
+    ) -> Self {
+        let grid = grid(extent.pages, radius, iterations(radius));
+        let program = Program::Stencil(grid);
+        let half = runner.request(program.clone(), workers, 0.5);
+        let memory = runner.request(program, workers, 1.0);
+        let regular = Request { tables: Tables::Shared, policy: Policy::Fifo, ..half.clone() };
+        let movers = runner.with_movers(half.clone());
+        Self {
+            radius,
+            workers,
+            grid,
+            arms: vec![memory.clone(), memory, regular, half, movers],
+            seed: setting.seed(),
+            series: Series::new(&ARMS.map(str::to_owned), "s"),
+            moved: Vec::new(),
         }
-        Ok(seconds)
-    })?;
-    let seed = setting.seed();
-    let over = |arm: &str| Ratio::of(&series, "in memory", arm, seed);
-    let control = over("in memory again");
-    let one = |arm: &str, oversubscribed| {
-        over(arm).map(|ratio| Controlled { ratio, control, oversubscribed })
-    };
-    let total = pages(grid) * f64::from(grid.iterations);
-    let mean = |arm: usize| Spread::of(series.block_means(arm)).map_or(f64::NAN, |s| s.median);
-    let t_compute = mean(0) * 1e6 * f64::from(workers) / total;
-    let moves = total * moving.batched / f64::from(workers) / 1e6;
-    let bounds: Vec<f64> = series.block_means(0).iter().map(|memory| memory.max(moves)).collect();
-    // What ran, over what would be if nothing but the larger of the two took time.
-    let with_movers = series.block_means(4);
-    let over_bound = Ratio::paired(Costs::measured(&with_movers), Costs::predicted(&bounds), seed);
-    let over_bound = over_bound.map(|ratio| Controlled { ratio, control, oversubscribed: crowded });
-    Ok(Point {
-        radius,
-        workers,
-        t_compute,
-        intensity: t_compute / moving.single,
-        intensity_batched: t_compute / moving.batched,
-        regular: one("regular", false),
-        pspt: one("pspt", false),
-        pspt_movers: one("pspt and movers", crowded),
-        movers_over_bound: over_bound,
-        prefetch: prefetching(&moved, total),
-        series,
-    })
+    }
+
+    /// What came out, given what a page costs to replace; nothing without a block.
+    pub(super) fn point(self, moving: Moving, setting: &mut Setting<'_>) -> Option<Point> {
+        let Self { radius, workers, grid, arms, series, moved, .. } = self;
+        if series.blocks.is_empty() {
+            return None;
+        }
+        let (seed, crowded) = (setting.seed(), arms[MOVERS].oversubscribed);
+        let over = |arm: &str| Ratio::of(&series, ARMS[0], arm, seed);
+        let control = over(ARMS[1]);
+        let one = |arm: &str, oversubscribed| {
+            over(arm).map(|ratio| Controlled { ratio, control, oversubscribed })
+        };
+        let total = pages(grid) * f64::from(grid.iterations);
+        let mean = |arm: usize| Spread::of(series.block_means(arm)).map_or(f64::NAN, |s| s.median);
+        let t_compute = mean(0) * 1e6 * f64::from(workers) / total;
+        let moves = total * moving.batched / f64::from(workers) / 1e6;
+        let bounds: Vec<f64> =
+            series.block_means(0).iter().map(|memory| memory.max(moves)).collect();
+        // What ran, over what would be if nothing but the larger of the two took time.
+        let with_movers = series.block_means(MOVERS);
+        let over_bound =
+            Ratio::paired(Costs::measured(&with_movers), Costs::predicted(&bounds), seed);
+        let over_bound =
+            over_bound.map(|ratio| Controlled { ratio, control, oversubscribed: crowded });
+        Some(Point {
+            radius,
+            workers,
+            t_compute,
+            intensity: t_compute / moving.single,
+            intensity_batched: t_compute / moving.batched,
+            regular: one("regular", false),
+            pspt: one("pspt", false),
+            pspt_movers: one("pspt and movers", crowded),
+            movers_over_bound: over_bound,
+            prefetch: prefetching(&moved, total),
+            series,
+        })
+    }
+}
+
+impl Cell<Runner> for Curve {
+    fn what(&self) -> String {
+        format!("radius {} on {} workers", self.radius, self.workers)
+    }
+
+    fn blocks(&self) -> usize {
+        self.series.blocks.len()
+    }
+
+    fn block(&mut self, runner: &mut Runner, setting: &mut Setting<'_>) -> Result<()> {
+        let what = self.what();
+        let (arms, moved) = (&self.arms, &mut self.moved);
+        setting.block(&mut self.series, self.seed, &what, &mut |arm| {
+            let answer = runner.run(&arms[arm])?;
+            let seconds = answer.ns as f64 / 1e9;
+            if arm == MOVERS {
+                moved.push(answer);
+            }
+            Ok(seconds)
+        })?;
+        Ok(())
+    }
 }
 
 fn prefetching(all: &[Answer], needed: f64) -> Option<Prefetching> {
@@ -190,27 +238,63 @@ pub(super) fn formula(runner: &mut Runner, size: usize) -> Result<Formula> {
     Ok(Formula { expected, seen, within: (seen / expected - 1.0).abs() <= FORMULA })
 }
 
-pub(super) fn serpentine(
-    runner: &mut Runner,
-    size: usize,
-    blocks: u32,
-    setting: &mut Setting<'_>,
-) -> Result<Serpentine> {
-    let order = |serpentine| {
-        let grid = Grid { serpentine, ..grid(size, 1, ITERATIONS) };
-        Request { policy: Policy::Fifo, ..runner.request(Program::Stencil(grid), 1, 0.5) }
-    };
-    let arms = [order(false), order(false), order(true)];
-    let names = ["one direction", "again", "serpentine"].map(str::to_owned);
-    let mut fetched = [0.0; 3];
-    let series = setting.series(&names, "s", blocks, "serpentine", &mut |arm| {
-        let answer = runner.run(&arms[arm])?;
-        fetched[arm] += answer.missing as f64;
-        Ok(answer.ns as f64 / 1e9)
-    })?;
-    let seed = setting.seed();
-    let control = Ratio::of(&series, "again", "one direction", seed);
-    let faster = Ratio::of(&series, "serpentine", "one direction", seed);
-    let faster = faster.map(|ratio| Controlled { ratio, control, oversubscribed: false });
-    Ok(Serpentine { fetched: fetched[2] / fetched[0], faster })
+/// The serpentine sweep, under way.
+pub(super) struct Sweeps {
+    arms: [Request; 3],
+    seed: u64,
+    series: Series,
+    fetched: [f64; 3],
+}
+
+impl Sweeps {
+    pub(super) fn new(runner: &Runner, size: usize, setting: &mut Setting<'_>) -> Self {
+        let order = |serpentine| {
+            let grid = Grid { serpentine, ..grid(size, 1, ITERATIONS) };
+            Request { policy: Policy::Fifo, ..runner.request(Program::Stencil(grid), 1, 0.5) }
+        };
+        let names = ["one direction", "again", "serpentine"].map(str::to_owned);
+        Self {
+            arms: [order(false), order(false), order(true)],
+            seed: setting.seed(),
+            series: Series::new(&names, "s"),
+            fetched: [0.0; 3],
+        }
+    }
+
+    /// What came out; nothing without a block.
+    pub(super) fn serpentine(&self, setting: &mut Setting<'_>) -> Option<Serpentine> {
+        if self.series.blocks.is_empty() {
+            return None;
+        }
+        let seed = setting.seed();
+        let control = Ratio::of(&self.series, "again", "one direction", seed);
+        let faster = Ratio::of(&self.series, "serpentine", "one direction", seed);
+        let faster = faster.map(|ratio| Controlled { ratio, control, oversubscribed: false });
+        Some(Serpentine { fetched: self.fetched[2] / self.fetched[0], faster })
+    }
+}
+
+impl Cell<Runner> for Sweeps {
+    fn what(&self) -> String {
+        "serpentine".to_owned()
+    }
+
+    fn blocks(&self) -> usize {
+        self.series.blocks.len()
+    }
+
+    fn block(&mut self, runner: &mut Runner, setting: &mut Setting<'_>) -> Result<()> {
+        let mut fetched = self.fetched;
+        let arms = &self.arms;
+        let whole = setting.block(&mut self.series, self.seed, "serpentine", &mut |arm| {
+            let answer = runner.run(&arms[arm])?;
+            fetched[arm] += answer.missing as f64;
+            Ok(answer.ns as f64 / 1e9)
+        })?;
+        // Each arm as often as the others, or what little there is.
+        if whole || self.fetched[2] == 0.0 {
+            self.fetched = fetched;
+        }
+        Ok(())
+    }
 }

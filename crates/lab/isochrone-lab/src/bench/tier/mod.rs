@@ -16,9 +16,10 @@ use serde::Serialize;
 
 use self::arm::Runner;
 use self::costs::{Breakdown, FaultCosts, Slopes};
-use self::curves::{Controlled, Formula, Moving, Point, Serpentine};
-use self::others::Other;
-use self::peers::Pair;
+use self::curves::{Controlled, Curve, Formula, Moving, Point, Serpentine, Sweeps};
+use self::others::{Other, Workload};
+use self::peers::{Beside, Pair};
+use super::rounds::{Cell, rounds};
 use super::setting::Setting;
 use crate::args::{TierArgs, TierPart};
 
@@ -27,6 +28,7 @@ const BLOCKS: u32 = 5;
 
 /// All figures.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Figures {
     /// Whether every run gave the bits of plain memory.
     verified: bool,
@@ -64,18 +66,16 @@ pub(super) struct Figures {
 struct Extent {
     /// Pages of data.
     pages: usize,
-    /// Blocks of each comparison.
-    blocks: u32,
 }
 
 pub(super) fn measure(args: &TierArgs, setting: &mut Setting<'_>) -> Result<Figures> {
     let cores = setting.cores(2)?;
     let regions = by_distance(&cores, setting)?;
-    let mut runner = Runner::new(&cores, regions, setting.interrupt());
+    let mut runner = Runner::new(&cores, regions, setting.stop());
     let blocks = args.common.blocks.unwrap_or(BLOCKS);
-    let wanted = |part| args.only.is_empty() || args.only.contains(&part);
-    let pages = usize::try_from(args.area / 4096).context("the area is too large")?.max(64);
-    let extent = Extent { pages, blocks };
+    let pages = usize::try_from(args.area / 4096).context("the area is too large")?;
+    let extent = Extent { pages };
+    let mut parts = Parts::asked(args, &runner, extent, setting)?;
     // Curves are over these costs, so they are always measured.
     let costs = costs::measure(&mut runner, blocks, setting)?;
     let cycle = |batch| {
@@ -83,46 +83,105 @@ pub(super) fn measure(args: &TierArgs, setting: &mut Setting<'_>) -> Result<Figu
         Some(row.us?.median)
     };
     let (single, batched) = (cycle(1), cycle(32));
-    let mut figures = Figures {
-        verified: false,
-        runs: 0,
+    let synchronous_faults = match &parts.sweeps {
+        Some(_) if setting.keep_going() => {
+            setting.step("synchronous faults");
+            formula(&mut runner, pages, setting)?
+        }
+        _ => None,
+    };
+    rounds(&mut parts.by_turns(), blocks, &mut runner, setting);
+    let moving = single.zip(batched).map(|(single, batched)| Moving { single, batched });
+    let curves = parts.curves.into_iter();
+    let curves: Vec<Point> = curves.filter_map(|curve| curve.point(moving?, setting)).collect();
+    let plain = curves.iter().find(|point| (point.radius, point.workers) == (1, 1));
+    let (intensity, t_compute) = plain.map(|point| (point.intensity, point.t_compute)).unzip();
+    let serpentine = parts.sweeps.and_then(|sweeps| sweeps.serpentine(setting));
+    let workloads = parts.workloads.into_iter().filter_map(|w| w.other(setting)).collect();
+    let peers: Vec<Pair> = parts.beside.into_iter().map(|beside| beside.pair(setting)).collect();
+    let of_umap = peers.iter().find(|pair| (pair.peer, pair.radius) == ("umap", 1));
+    Ok(Figures {
+        verified: runner.verified,
+        runs: runner.runs,
         far: "memory",
         fast_region: regions.fast.map(|region| region.0),
         far_region: regions.far.map(|region| region.0),
         pages,
-        intensity: None,
-        t_compute: None,
+        intensity,
+        t_compute,
         t_move: single,
         t_move_batched: batched,
         ipi_slope: costs.slopes,
         fault_costs: Some(costs.faults),
         breakdown: costs.breakdown,
-        curves: Vec::new(),
-        synchronous_faults: None,
-        serpentine: None,
-        workloads: Vec::new(),
-        peers: Vec::new(),
-        umap: None,
-    };
-    if let (true, Some(single), Some(batched)) = (wanted(TierPart::Curves), single, batched) {
-        let moving = Moving { single, batched };
-        curves(args, &mut runner, extent, moving, &mut figures, setting)?;
+        curves,
+        synchronous_faults,
+        serpentine,
+        workloads,
+        umap: of_umap.and_then(|pair| pair.faster),
+        peers,
+    })
+}
+
+/// Counts synchronous faults once, if there is time.
+fn formula(runner: &mut Runner, pages: usize, setting: &Setting<'_>) -> Result<Option<Formula>> {
+    match curves::formula(runner, pages) {
+        Err(_) if !setting.keep_going() => Ok(None),
+        found => found.map(Some),
     }
-    if wanted(TierPart::Faults) && setting.keep_going() {
-        setting.step("synchronous faults");
-        figures.synchronous_faults = Some(curves::formula(&mut runner, pages)?);
-        figures.serpentine = Some(curves::serpentine(&mut runner, pages, blocks, setting)?);
+}
+
+/// What was asked for, part by part.
+#[derive(Default)]
+struct Parts {
+    curves: Vec<Curve>,
+    sweeps: Option<Sweeps>,
+    workloads: Vec<Workload>,
+    beside: Vec<Beside>,
+}
+
+impl Parts {
+    fn asked(
+        args: &TierArgs,
+        runner: &Runner,
+        extent: Extent,
+        setting: &mut Setting<'_>,
+    ) -> Result<Self> {
+        let wanted = |part| args.only.is_empty() || args.only.contains(&part);
+        let mut parts = Self::default();
+        if wanted(TierPart::Curves) {
+            for workers in team_sizes(runner) {
+                for radius in &args.radii {
+                    parts.curves.push(Curve::new(runner, *radius, workers, extent, setting));
+                }
+            }
+        }
+        if wanted(TierPart::Faults) {
+            parts.sweeps = Some(Sweeps::new(runner, extent.pages, setting));
+        }
+        if wanted(TierPart::Workloads) {
+            for name in ["spmv", "cholesky"] {
+                for workers in team_sizes(runner) {
+                    parts.workloads.push(Workload::new(runner, name, workers, extent, setting));
+                }
+            }
+        }
+        if wanted(TierPart::Peers) {
+            parts.beside = peers::pairs(args, runner, extent, setting)?;
+        }
+        Ok(parts)
     }
-    if wanted(TierPart::Workloads) {
-        others(&mut runner, extent, &mut figures, setting)?;
+
+    /// A cell of each part, then another of each: so that none has to wait for all of another.
+    fn by_turns(&mut self) -> Vec<&mut dyn Cell<Runner>> {
+        let mut all: Vec<(usize, &mut dyn Cell<Runner>)> = Vec::new();
+        all.extend(self.curves.iter_mut().enumerate().map(|(n, c)| (n, c as &mut dyn Cell<_>)));
+        all.extend(self.sweeps.iter_mut().map(|c| (0, c as &mut dyn Cell<_>)));
+        all.extend(self.workloads.iter_mut().enumerate().map(|(n, c)| (n, c as &mut dyn Cell<_>)));
+        all.extend(self.beside.iter_mut().enumerate().map(|(n, c)| (n, c as &mut dyn Cell<_>)));
+        all.sort_by_key(|(turn, _)| *turn);
+        all.into_iter().map(|(_, cell)| cell).collect()
     }
-    if wanted(TierPart::Peers) {
-        figures.peers = peers::measure(args, &mut runner, extent, setting)?;
-        let of_umap = figures.peers.iter().find(|pair| (pair.peer, pair.radius) == ("umap", 1));
-        figures.umap = of_umap.and_then(|pair| pair.faster);
-    }
-    (figures.verified, figures.runs) = (runner.verified, runner.runs);
-    Ok(figures)
 }
 
 /// Where there are several regions, those of fast and far memory by the atlas.
@@ -149,47 +208,4 @@ fn team_sizes(runner: &Runner) -> Vec<u16> {
     let mut workers = vec![1, most];
     workers.dedup();
     workers
-}
-
-fn curves(
-    args: &TierArgs,
-    runner: &mut Runner,
-    extent: Extent,
-    moving: Moving,
-    figures: &mut Figures,
-    setting: &mut Setting<'_>,
-) -> Result<()> {
-    for workers in team_sizes(runner) {
-        for radius in &args.radii {
-            if !setting.keep_going() {
-                return Ok(());
-            }
-            let point = curves::point(runner, *radius, workers, extent, moving, setting)?;
-            if (point.radius, point.workers) == (1, 1) {
-                figures.intensity = Some(point.intensity);
-                figures.t_compute = Some(point.t_compute);
-            }
-            figures.curves.push(point);
-        }
-    }
-    Ok(())
-}
-
-fn others(
-    runner: &mut Runner,
-    extent: Extent,
-    figures: &mut Figures,
-    setting: &mut Setting<'_>,
-) -> Result<()> {
-    let workers = team_sizes(runner);
-    for workload in ["spmv", "cholesky"] {
-        for workers in &workers {
-            if !setting.keep_going() {
-                return Ok(());
-            }
-            let other = others::measure(runner, workload, *workers, extent, setting)?;
-            figures.workloads.push(other);
-        }
-    }
-    Ok(())
 }

@@ -2,13 +2,13 @@
 //! power-law graph, whose reuse is skewed, and the tile Cholesky factorisation, which reuses a panel.
 
 use anyhow::Result;
+use isochrone_console::turns::{Ratio, Series};
 use serde::Serialize;
 
 use super::Extent;
 use super::arm::Runner;
 use super::curves::Controlled;
-use crate::bench::ratio::Ratio;
-use crate::bench::series::Series;
+use crate::bench::rounds::Cell;
 use crate::bench::setting::Setting;
 use crate::tier::request::{Answer, Policy, Program, Request, Tables};
 
@@ -20,6 +20,7 @@ const WIDTH: usize = 128;
 
 /// One way of running it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Way {
     pub(super) name: &'static str,
     pub(super) tables: Tables,
@@ -35,6 +36,7 @@ pub(super) struct Way {
 
 /// One program.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Other {
     pub(super) workload: &'static str,
     pub(super) workers: u16,
@@ -62,55 +64,95 @@ fn program(workload: &str, bytes: usize, seed: u64) -> Program {
     Program::Cholesky { tiles, width: WIDTH, seed }
 }
 
-pub(super) fn measure(
-    runner: &mut Runner,
-    workload: &'static str,
+/// One program, under way.
+pub(super) struct Workload {
+    name: &'static str,
     workers: u16,
-    extent: Extent,
-    setting: &mut Setting<'_>,
-) -> Result<Other> {
-    let seed = setting.seed();
-    let program = program(workload, extent.pages * 4096, seed);
-    let bytes = program.tiered().map_or(0, |program| program.bytes(4096));
-    let memory = runner.request(program.clone(), workers, 1.0);
-    let half = runner.request(program, workers, 0.5);
-    let mut arms = vec![memory.clone(), memory];
-    for (_, tables, policy, movers) in WAYS {
-        // What is only read of a matrix need not be written back.
-        let request = Request { tables, policy, clean: true, ..half.clone() };
-        arms.push(if movers { runner.with_movers(request) } else { request });
-    }
-    let names: Vec<String> = ["in memory", "again"]
-        .into_iter()
-        .chain(WAYS.map(|way| way.0))
-        .map(str::to_owned)
-        .collect();
-    let mut answers: Vec<Vec<Answer>> = vec![Vec::new(); arms.len()];
-    let what = format!("{workload}, {workers} workers");
-    let series = setting.series(&names, "s", extent.blocks, &what, &mut |arm| {
-        let answer = runner.run(&arms[arm])?;
-        let seconds = answer.ns as f64 / 1e9;
-        answers[arm].push(answer);
-        Ok(seconds)
-    })?;
-    let control = Ratio::of(&series, "in memory", "again", seed);
-    let ways = WAYS.iter().zip(arms.iter().zip(&answers).skip(2));
-    let ways = ways.map(|(way, (arm, answers))| {
-        let (name, tables, policy, movers) = *way;
-        let oversubscribed = arm.oversubscribed;
-        let over = Ratio::of(&series, "in memory", name, seed);
-        let mean = |of: fn(&Answer) -> u64| {
-            answers.iter().map(of).sum::<u64>() as f64 / answers.len().max(1) as f64
-        };
-        Way {
-            name,
-            tables,
-            policy,
-            movers,
-            over_memory: over.map(|ratio| Controlled { ratio, control, oversubscribed }),
-            missing: mean(|answer| answer.missing),
-            prefetched: mean(|answer| answer.prefetched),
+    bytes: usize,
+    arms: Vec<Request>,
+    seed: u64,
+    series: Series,
+    answers: Vec<Vec<Answer>>,
+}
+
+impl Workload {
+    pub(super) fn new(
+        runner: &Runner,
+        name: &'static str,
+        workers: u16,
+        extent: Extent,
+        setting: &mut Setting<'_>,
+    ) -> Self {
+        let seed = setting.seed();
+        let program = program(name, extent.pages * 4096, seed);
+        let bytes = program.tiered().map_or(0, |program| program.bytes(4096));
+        let memory = runner.request(program.clone(), workers, 1.0);
+        let half = runner.request(program, workers, 0.5);
+        let mut arms = vec![memory.clone(), memory];
+        for (_, tables, policy, movers) in WAYS {
+            // What is only read of a matrix need not be written back.
+            let request = Request { tables, policy, clean: true, ..half.clone() };
+            arms.push(if movers { runner.with_movers(request) } else { request });
         }
-    });
-    Ok(Other { workload, workers, bytes, ways: ways.collect(), series })
+        let names: Vec<String> = ["in memory", "again"]
+            .into_iter()
+            .chain(WAYS.map(|way| way.0))
+            .map(str::to_owned)
+            .collect();
+        let answers = vec![Vec::new(); arms.len()];
+        let series = Series::new(&names, "s");
+        Self { name, workers, bytes, arms, seed: setting.seed(), series, answers }
+    }
+
+    /// What came out; nothing without a block.
+    pub(super) fn other(self, setting: &mut Setting<'_>) -> Option<Other> {
+        let Self { name, workers, bytes, arms, series, answers, .. } = self;
+        if series.blocks.is_empty() {
+            return None;
+        }
+        let seed = setting.seed();
+        let control = Ratio::of(&series, "in memory", "again", seed);
+        let ways = WAYS.iter().zip(arms.iter().zip(&answers).skip(2));
+        let ways = ways.map(|(way, (arm, answers))| {
+            let (name, tables, policy, movers) = *way;
+            let oversubscribed = arm.oversubscribed;
+            let over = Ratio::of(&series, "in memory", name, seed);
+            let mean = |of: fn(&Answer) -> u64| {
+                answers.iter().map(of).sum::<u64>() as f64 / answers.len().max(1) as f64
+            };
+            Way {
+                name,
+                tables,
+                policy,
+                movers,
+                over_memory: over.map(|ratio| Controlled { ratio, control, oversubscribed }),
+                missing: mean(|answer| answer.missing),
+                prefetched: mean(|answer| answer.prefetched),
+            }
+        });
+        let ways = ways.collect();
+        Some(Other { workload: name, workers, bytes, ways, series })
+    }
+}
+
+impl Cell<Runner> for Workload {
+    fn what(&self) -> String {
+        format!("{} on {} workers", self.name, self.workers)
+    }
+
+    fn blocks(&self) -> usize {
+        self.series.blocks.len()
+    }
+
+    fn block(&mut self, runner: &mut Runner, setting: &mut Setting<'_>) -> Result<()> {
+        let what = self.what();
+        let (arms, answers) = (&self.arms, &mut self.answers);
+        setting.block(&mut self.series, self.seed, &what, &mut |arm| {
+            let answer = runner.run(&arms[arm])?;
+            let seconds = answer.ns as f64 / 1e9;
+            answers[arm].push(answer);
+            Ok(seconds)
+        })?;
+        Ok(())
+    }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use isochrone_console::turns::{Ratio, Series};
 use serde::Serialize;
 
 use super::Extent;
@@ -14,11 +15,10 @@ use super::arm::Runner;
 use super::curves::{Controlled, grid};
 use super::swap::Swap;
 use crate::args::TierArgs;
-use crate::bench::ratio::Ratio;
-use crate::bench::series::Series;
+use crate::bench::rounds::Cell;
 use crate::bench::setting::Setting;
-use crate::output;
 use crate::tier::request::{FarTier, Moves, Of, Plain, Program, Request};
+use isochrone_console::output;
 
 /// What a process needs beside its data, left to it on top of the limit.
 const BESIDE: u64 = 6 << 20;
@@ -36,6 +36,7 @@ const GROUPS_AT_ONCE: u32 = 8;
 
 /// A pair on one medium.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Pair {
     pub(super) peer: &'static str,
     pub(super) far: &'static str,
@@ -171,127 +172,131 @@ fn umap(args: &TierArgs) -> Result<Option<PathBuf>> {
         .transpose()
 }
 
-/// All pairs.
-pub(super) fn measure(
+/// Everybody that ours is compared with.
+pub(super) fn pairs(
     args: &TierArgs,
-    runner: &mut Runner,
+    runner: &Runner,
     extent: Extent,
     setting: &mut Setting<'_>,
-) -> Result<Vec<Pair>> {
+) -> Result<Vec<Beside>> {
     let folder = args.folder.clone().unwrap_or_else(output::temporary_folder);
     let folder =
         std::fs::canonicalize(&folder).with_context(|| format!("--folder {}", folder.display()))?;
     let umap = umap(args)?;
-    let mut pairs = Vec::new();
+    let mut all = Vec::new();
     for name in Name::ALL {
-        if !setting.keep_going() {
-            break;
-        }
-        setting.step(&format!("beside {}", name.as_str()));
-        let far = name.far(&folder);
-        match ready(name, &folder, extent.pages, umap.as_deref()) {
-            Ok(ready) => {
-                for radius in RADII {
-                    if !setting.keep_going() {
-                        continue;
-                    }
-                    let found = pair(
-                        runner,
-                        &Other { name, far: &far, ready: &ready },
-                        radius,
-                        extent,
-                        setting,
-                    );
-                    pairs.push(match found {
-                        // A kernel that finds nothing to swap out in time ends a program at its limit.
-                        Err(error) if setting.keep_going() => {
-                            let why = format!("{error:#}");
-                            setting.miss(&format!("beside {}: {why}", name.as_str()));
-                            Pair::missing(name, &far, radius, why)
-                        }
-                        found => found?,
-                    });
-                }
-            }
-            Err(error) => {
-                let why = format!("{error:#}");
-                setting.miss(&format!("beside {}: {why}", name.as_str()));
-                pairs.extend(RADII.map(|radius| Pair::missing(name, &far, radius, why.clone())));
-            }
+        for radius in RADII {
+            let medium = Medium { folder: folder.clone(), pages: extent.pages, umap: umap.clone() };
+            all.push(Beside::new(runner, name, radius, medium, setting));
         }
     }
-    Ok(pairs)
+    Ok(all)
 }
 
-impl Pair {
-    /// One that could not be measured.
-    fn missing(name: Name, far: &FarTier, radius: usize, why: String) -> Self {
-        Self {
-            peer: name.as_str(),
-            far: far.as_str(),
-            radius,
-            faster: None,
-            faster_with_movers: None,
-            missing: Some(why),
-            series: None,
-        }
-    }
+/// Where a peer has its data.
+struct Medium {
+    folder: PathBuf,
+    pages: usize,
+    umap: Option<PathBuf>,
 }
 
-/// A peer that is ready, beside our far tier on the same medium.
-struct Other<'a> {
+/// A pair, under way.
+pub(super) struct Beside {
     name: Name,
-    far: &'a FarTier,
-    ready: &'a Ready,
+    far: FarTier,
+    radius: usize,
+    medium: Medium,
+    ours: Request,
+    movers: Request,
+    seed: u64,
+    series: Series,
+    /// Why there is no figure.
+    missing: Option<String>,
 }
 
-fn pair(
-    runner: &mut Runner,
-    other: &Other<'_>,
-    radius: usize,
-    extent: Extent,
-    setting: &mut Setting<'_>,
-) -> Result<Pair> {
-    let &Other { name, far, ready } = other;
-    let peer = name.as_str();
-    let program = Program::Stencil(grid(extent.pages, radius, 6));
-    // Far from memory a transfer is slow to begin: large groups, several of them by one call, and nothing
-    // written back that was only read.
-    let ours = Request {
-        far: far.clone(),
-        group_pages: GROUP_PAGES,
-        batch: GROUPS_AT_ONCE,
-        chunk: GROUPS_AT_ONCE,
-        cluster: GROUPS_AT_ONCE,
-        clean: true,
-        ..runner.request(program, 1, 0.5)
-    };
-    // Two movers of one core: while one waits for what it reads, the other writes.
-    let moves = Some(Moves { movers: 2, window: 4 * GROUPS_AT_ONCE, reserve: 8 * GROUPS_AT_ONCE });
-    let movers = Request { moves, cluster: 1, ..runner.with_movers(ours.clone()) };
-    let group = ready.group.as_ref().map(|group| group.0.clone());
-    let plain = Some(Plain { memory: ready.memory.clone(), group });
-    let theirs = Request { plain, ..ours.clone() };
-    let crowded = movers.oversubscribed;
-    let arms = [theirs.clone(), theirs, ours, movers];
-    let names = [peer, "again", "ours", "ours with movers"].map(str::to_owned);
-    let what = format!("beside {peer}, radius {radius}");
-    let series = setting.series(&names, "s", extent.blocks, &what, &mut |arm| {
-        Ok(runner.run(&arms[arm])?.ns as f64 / 1e9)
-    })?;
-    let seed = setting.seed();
-    let over = |arm: &str| Ratio::of(&series, arm, peer, seed);
-    let control = over("again");
-    let one = |arm: &str, oversubscribed| {
-        over(arm).map(|ratio| Controlled { ratio, control, oversubscribed })
-    };
-    Ok(Pair {
-        peer,
-        far: far.as_str(),
-        radius,
-        faster: one("ours", false),
-        faster_with_movers: one("ours with movers", crowded),
-        missing: None,
-        series: Some(series),
-    })
+impl Beside {
+    fn new(
+        runner: &Runner,
+        name: Name,
+        radius: usize,
+        medium: Medium,
+        setting: &mut Setting<'_>,
+    ) -> Self {
+        let far = name.far(&medium.folder);
+        let program = Program::Stencil(grid(medium.pages, radius, 6));
+        // Far from memory a transfer is slow to begin: large groups, several of them by one call, and nothing
+        // written back that was only read.
+        let ours = Request {
+            far: far.clone(),
+            group_pages: GROUP_PAGES,
+            batch: GROUPS_AT_ONCE,
+            chunk: GROUPS_AT_ONCE,
+            cluster: GROUPS_AT_ONCE,
+            clean: true,
+            ..runner.request(program, 1, 0.5)
+        };
+        // Two movers of one core: while one waits for what it reads, the other writes.
+        let moves =
+            Some(Moves { movers: 2, window: 4 * GROUPS_AT_ONCE, reserve: 8 * GROUPS_AT_ONCE });
+        let movers = Request { moves, cluster: 1, ..runner.with_movers(ours.clone()) };
+        let arms = [name.as_str(), "again", "ours", "ours with movers"].map(str::to_owned);
+        let series = Series::new(&arms, "s");
+        let seed = setting.seed();
+        Self { name, far, radius, medium, ours, movers, seed, series, missing: None }
+    }
+
+    /// What came out.
+    pub(super) fn pair(self, setting: &mut Setting<'_>) -> Pair {
+        let (peer, seed) = (self.name.as_str(), setting.seed());
+        let over = |arm: &str| Ratio::of(&self.series, arm, peer, seed);
+        let control = over("again");
+        let one = |arm: &str, oversubscribed| {
+            over(arm).map(|ratio| Controlled { ratio, control, oversubscribed })
+        };
+        Pair {
+            peer,
+            far: self.far.as_str(),
+            radius: self.radius,
+            faster: one("ours", false),
+            faster_with_movers: one("ours with movers", self.movers.oversubscribed),
+            missing: self.missing,
+            series: (!self.series.blocks.is_empty()).then_some(self.series),
+        }
+    }
+
+    fn made_ready(&mut self) -> Result<Ready> {
+        let Medium { folder, pages, umap } = &self.medium;
+        ready(self.name, folder, *pages, umap.as_deref())
+    }
+}
+
+impl Cell<Runner> for Beside {
+    /// One name for all radii: what is missing is missing for all of them.
+    fn what(&self) -> String {
+        format!("beside {}", self.name.as_str())
+    }
+
+    fn blocks(&self) -> usize {
+        self.series.blocks.len()
+    }
+
+    /// Swap and groups are there for this block alone: for others they would be a disturbance.
+    fn block(&mut self, runner: &mut Runner, setting: &mut Setting<'_>) -> Result<()> {
+        let what = format!("{}, radius {}", self.what(), self.radius);
+        setting.step(&what);
+        let made = self.made_ready().and_then(|ready| {
+            let group = ready.group.as_ref().map(|group| group.0.clone());
+            let plain = Some(Plain { memory: ready.memory.clone(), group });
+            let theirs = Request { plain, ..self.ours.clone() };
+            let arms = [theirs.clone(), theirs, self.ours.clone(), self.movers.clone()];
+            setting.block(&mut self.series, self.seed, &what, &mut |arm| {
+                Ok(runner.run(&arms[arm])?.ns as f64 / 1e9)
+            })
+        });
+        // A kernel that finds nothing to swap out in time ends a program at its limit.
+        if let (Err(error), true) = (&made, setting.keep_going()) {
+            self.missing = Some(format!("{error:#}"));
+        }
+        made.map(|_| ())
+    }
 }

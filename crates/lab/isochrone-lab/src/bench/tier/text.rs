@@ -1,6 +1,7 @@
 //! The figures as text.
 
 use crate::bench::Findings;
+use isochrone_report::json::Format;
 use std::fmt::Write as _;
 
 use isochrone_report::fmt;
@@ -11,20 +12,29 @@ use super::costs::Spread;
 use super::curves::Controlled;
 use crate::tier::request::Tables;
 
+/// Behind a ratio of more workers and movers than cores.
+const CROWDED: &str = "*";
+
 fn us(value: f64) -> Cell {
     Cell::number(value, format!("{value:.2}"))
 }
 
 fn spread(value: Option<Spread>) -> Cell {
     value.map_or_else(Cell::missing, |s| {
-        Cell::number(s.median, format!("{:.2} [{:.2}, {:.2}]", s.median, s.least, s.most))
+        // Of one run there is no spread to show.
+        let spread = if s.least < s.most {
+            format!(" [{:.2}, {:.2}]", s.least, s.most)
+        } else {
+            String::new()
+        };
+        Cell::number(s.median, format!("{:.2}{spread}", s.median))
     })
 }
 
 fn ratio(value: Option<Controlled>) -> Cell {
     value.map_or_else(Cell::missing, |c| {
-        let mark = if c.oversubscribed { " oversubscribed" } else { "" };
-        Cell::number(c.ratio.median, format!("{}{mark}", c.ratio))
+        let mark = if c.oversubscribed { CROWDED } else { "" };
+        Cell::number(c.ratio.median, format!("{}{mark}", c.ratio.interval()))
     })
 }
 
@@ -36,6 +46,8 @@ const fn tables_word(tables: Tables) -> &'static str {
 }
 
 impl Findings for Figures {
+    const FORMAT: Format = Format::BenchTier;
+
     fn text(&self, width: u16) -> String {
         let mut out = String::new();
         let mut table = |head: &str, table: Table| {
@@ -48,6 +60,12 @@ impl Findings for Figures {
         table("Half of the data in fast memory, time over all in memory:", self.points());
         table("Other programs with half of their data in fast memory:", self.programs());
         table("Beside others, how many times faster ours is:", self.pairs());
+        if out.contains(CROWDED) {
+            _ = writeln!(
+                out,
+                "{CROWDED} more workers and movers than cores: the ratio says little."
+            );
+        }
         for sentence in self.sentences() {
             _ = writeln!(out, "{sentence}");
         }
@@ -80,7 +98,8 @@ impl Figures {
             "other",
             "all",
             "interrupts a batch",
-        ]);
+        ])
+        .keyed(3);
         for row in &self.breakdown {
             table.row([
                 tables_word(row.tables).into(),
@@ -109,9 +128,11 @@ impl Figures {
             "PSPT",
             "PSPT and movers",
             "control",
-            "movers over bound",
+            // Where the two numbers were read: no cell has room for it.
+            "movers over bound, measured over predicted",
             "coverage",
-        ]);
+        ])
+        .keyed(2);
         for p in &self.curves {
             let control = p.pspt.and_then(|c| c.control);
             table.row([
@@ -141,7 +162,8 @@ impl Figures {
             "control",
             "fetched",
             "brought",
-        ]);
+        ])
+        .keyed(4);
         for program in &self.workloads {
             for way in &program.ways {
                 let control = way.over_memory.and_then(|c| c.control);
@@ -161,7 +183,8 @@ impl Figures {
     }
 
     fn pairs(&self) -> Table {
-        let mut table = Table::new(["peer", "far", "radius", "ours", "with a mover", "control"]);
+        let mut table =
+            Table::new(["peer", "far", "radius", "ours", "with a mover", "control"]).keyed(3);
         for pair in &self.peers {
             let control = pair.faster.and_then(|c| c.control);
             table.row([
@@ -210,5 +233,104 @@ impl Figures {
         let verdict = if self.verified { "all right" } else { "NOT ALL RIGHT" };
         all.push(format!("{} runs compared bit for bit with plain memory: {verdict}.", self.runs));
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::costs::{Batched, Breakdown, FaultCosts, Slopes};
+    use super::super::curves::{Point, Prefetching};
+    use super::super::others::{Other, Way};
+    use super::super::peers::Pair;
+    use super::*;
+    use crate::bench::fixtures::{fits, ratio, series};
+    use crate::tier::request::Policy;
+
+    fn controlled() -> Option<Controlled> {
+        ratio().map(|ratio| Controlled { ratio, control: Some(ratio), oversubscribed: true })
+    }
+
+    fn points() -> Vec<Point> {
+        let prefetch = Prefetching { accuracy: None, coverage: 0.9876, lateness: 0.01 };
+        vec![Point {
+            radius: 10,
+            workers: 16,
+            t_compute: 123.45,
+            intensity: 12.34,
+            intensity_batched: 23.45,
+            regular: controlled(),
+            pspt: controlled(),
+            pspt_movers: controlled(),
+            movers_over_bound: controlled(),
+            prefetch: Some(prefetch),
+            series: series(&["a"], 6),
+        }]
+    }
+
+    fn workloads() -> Vec<Other> {
+        let way = Way {
+            name: "processes, core-fifo, movers",
+            tables: Tables::Separated,
+            policy: Policy::CoreFifo,
+            movers: true,
+            over_memory: controlled(),
+            missing: 12_345.0,
+            prefetched: 12_345.0,
+        };
+        let series = series(&["a"], 6);
+        vec![Other { workload: "cholesky", workers: 16, bytes: 16 << 20, ways: vec![way], series }]
+    }
+
+    #[test]
+    fn tables_fit_a_terminal() {
+        let us = Some(Spread { median: 123.45, least: 100.0, most: 1234.56 });
+        let faults = FaultCosts {
+            missing_us: us,
+            minor_us: us,
+            prefetched_map_us: us,
+            evict_and_fill: vec![Batched { batch: 64, us }],
+        };
+        let row = Breakdown {
+            tables: Tables::Separated,
+            workers: 16,
+            batch: 32,
+            lock: 1.23,
+            page_table: 12.34,
+            shootdown: Some(1.23),
+            copy: 12.34,
+            other: 1.23,
+            total: 123.45,
+            interrupts_per_batch: Some(12.34),
+        };
+        let pair = Pair {
+            peer: "mmap",
+            far: "memory",
+            radius: 5,
+            faster: controlled(),
+            faster_with_movers: controlled(),
+            missing: None,
+            series: None,
+        };
+        fits(&Figures {
+            verified: true,
+            runs: 320,
+            far: "memory",
+            fast_region: None,
+            far_region: None,
+            pages: 4096,
+            intensity: None,
+            t_compute: None,
+            t_move: None,
+            t_move_batched: None,
+            ipi_slope: Slopes::default(),
+            fault_costs: Some(faults),
+            breakdown: vec![row],
+            curves: points(),
+            synchronous_faults: None,
+            serpentine: None,
+            workloads: workloads(),
+            peers: vec![pair],
+            umap: None,
+        });
     }
 }
