@@ -54,3 +54,26 @@ pub(crate) fn wrong<P: Parser>(without: fn(&str) -> bool, others: &[&str]) -> Ve
     }
     wrong
 }
+
+/// Options that name a place for text and have another form than all others: a file, or none for what the option
+/// stands for alone.
+pub(crate) fn other_forms(root: &clap::Command) -> Vec<String> {
+    let mut root = root.clone();
+    root.build();
+    let mut wrong = Vec::new();
+    for command in all(&root) {
+        for arg in command.get_arguments() {
+            let alone = match arg.get_long() {
+                Some("json" | "csv" | "hwloc-xml" | "dot" | "svg") => "-",
+                Some("html") => "isochrone.html",
+                _ => continue,
+            };
+            let takes = arg.get_num_args().map(|count| (count.min_values(), count.max_values()));
+            let has_default = format!("{arg:?}").contains(&format!("{alone:?}"));
+            if takes != Some((0, 1)) || !has_default {
+                wrong.push(format!("{} {arg}", command.get_name()));
+            }
+        }
+    }
+    wrong
+}

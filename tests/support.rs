@@ -65,7 +65,7 @@ pub(crate) fn map() -> &'static Map {
         let (output, summary, err) = run(&folder, &args);
         assert!(output.status.success(), "{err}");
         let text = std::fs::read_to_string(folder.join("map.json")).expect("figures are written");
-        let figures = serde_json::from_str(&text).expect("figures are JSON");
+        let figures = json(&text);
         Map { folder, summary, figures }
     })
 }
@@ -98,6 +98,11 @@ pub(crate) fn mpi_library() -> PathBuf {
     let test = std::env::current_exe().expect("a test is a program");
     let places = [here, test.with_file_name("libisochrone_mpi.so")];
     places.into_iter().find(|path| path.exists()).expect("it was built with this test")
+}
+
+/// What a command wrote as JSON, as its schema says.
+pub(crate) fn json(text: &str) -> serde_json::Value {
+    isochrone_schemas::parse(text).unwrap_or_else(|fault| panic!("{fault}\n{text}"))
 }
 
 /// Says why a test shows nothing here. With `CI=true` that is a failure.

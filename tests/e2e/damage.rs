@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{folder, map, run};
+use crate::support::{folder, isochrone, map, run};
 
 fn refused(name: &str, bytes: &[u8]) -> String {
     let folder = folder(name);
@@ -30,9 +30,35 @@ fn a_damaged_atlas_is_refused_with_the_reason() {
 
 #[test]
 fn a_missing_atlas_says_how_to_make_one() {
-    let (output, _, err) = run(&folder("missing"), &["show", "nowhere.atlas"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(err.contains("nowhere.atlas"), "{err}");
+    let folder = folder("missing");
+    let nowhere = folder.join("cache");
+    let program = include_str!("../../examples/cla/figure1.cla");
+    fs::write(folder.join("figure1.cla"), program).expect("written");
+    for line in [
+        "show nowhere.atlas",
+        "show --json",
+        "show nowhere.atlas --query 0:0",
+        "diff nowhere.atlas nowhere.atlas",
+        "export --json",
+        "predict bcast --threads 2",
+        "predict bcast --threads 2 --atlas nowhere.atlas",
+        "cla figure1.cla",
+        "run --preload figure1.cla --atlas nowhere.atlas -- true",
+        "verify model",
+        "reproduce cla --atlas nowhere.atlas",
+    ] {
+        let args = line.split_whitespace();
+        let output = isochrone(&folder).args(args).env("XDG_CACHE_HOME", &nowhere).output();
+        let output = output.expect("it runs");
+        let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        // The laboratory is built with the whole workspace.
+        if err.contains("-p isochrone-lab") {
+            continue;
+        }
+        assert!(matches!(output.status.code(), Some(1 | 125)), "{line}: {err}");
+        assert!(err.contains("no atlas") && err.contains("run `isochrone map`"), "{line}: {err}");
+        assert_eq!(err.lines().count(), 1, "{line}: {err}");
+    }
 }
 
 #[test]
@@ -58,7 +84,7 @@ fn a_place_that_cannot_be_written_is_said_before_measuring() {
 #[test]
 fn a_core_that_is_not_there_is_named() {
     let (output, _, err) = run(&folder("cores"), &["map", "--quick", "--cores", "4095"]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     assert!(err.contains("4095"), "{err}");
 }
 

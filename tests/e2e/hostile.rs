@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use crate::support::{folder, run};
 
 /// Wrong usage, by the parser or behind it.
-const WRONG: [&str; 17] = [
+const WRONG: [&str; 38] = [
     "predict bcast --machine M --threads 4 --root 99",
     "predict bcast --machine M --threads 4,2 --root 3",
     "predict barrier --machine M --threads 4 --root 4",
@@ -24,21 +24,37 @@ const WRONG: [&str; 17] = [
     "predict nothing --machine M",
     "sim jacobi --size small --threads 0",
     "sim jacobi --size small --variant nothing",
-];
-
-/// What cannot be done, or only just.
-const OTHERS: [&str; 35] = [
-    "predict bcast --machine M --root 5",
-    "predict bcast --machine M --threads 16 --root 15",
     "predict bcast --machine M --threads 2..1024",
     "predict bcast --machine M --threads 4 --ring 0",
     "predict bcast --machine M --threads 4 --ring 3",
-    "predict bcast --machine M --threads 4 --ring 4096",
-    "predict allgather --machine M --threads 4 --ring 1",
-    "predict allreduce --machine M --threads 4 --ring 1 --objective steady",
-    "predict bcast --machine M --threads 4 --root 3 --ring 1 --objective steady --start memory",
     "predict bcast --machine M --threads 4 --bytes 0 --simulate --seeds 0",
     "predict reduce --machine M --threads 4 --bytes 12",
+    "predict allgather --machine M --threads 4 --ring 1",
+    "predict bcast --machine no-such-machine",
+    "predict bcast --smt assumed",
+    "machine no-such-machine",
+    "show words --query 0:zz",
+    "show words --query 65536:0",
+    "show words --query :",
+    "show words --json=",
+    "show words --json --html=-",
+    "map --memory 0",
+    "map --buffer 0",
+    "map --cores 5-2",
+    "map --cores 4095",
+    "verify model --windows 0",
+    "bench chase --sizes nan",
+    "bench tier --area 0",
+];
+
+/// What cannot be done, or only just.
+const OTHERS: [&str; 28] = [
+    "predict bcast --machine M --root 5",
+    "predict bcast --machine M --threads 16 --root 15",
+    "predict bcast --machine M --threads 4 --ring 4096",
+    "predict allreduce --machine M --threads 4 --ring 1 --objective steady",
+    "predict bcast --machine M --threads 4 --root 3 --ring 1 --objective steady --start memory",
+    "predict bcast --machine M --threads 4 --bytes 0 --simulate --seeds 1",
     "predict gather --machine M --threads 3 --bytes 1 --root 2 --acks counter --acks-in-call",
     "predict bcast --machine M --threads 4 --term overlapped-ack=1e9 --term rfo-sharer=1e9 --simulate --seeds 1",
     "predict bcast --machine M --threads 4 --term measured",
@@ -60,9 +76,7 @@ const OTHERS: [&str; 35] = [
     "show /dev/zero",
     "show words",
     "show ./",
-    "show words --query 0:zz",
-    "show words --query 65536:0",
-    "show words --query :",
+    "cla /dev/zero",
 ];
 
 #[test]

@@ -1,9 +1,11 @@
-//! Ctrl-C keeps what was measured; a killed run leaves no half file.
+//! Ctrl-C and termination keep what was measured, whenever they come; a killed run leaves no half file, and what was
+//! over before the kill.
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Stdio};
-use std::time::Duration;
+use std::process::{Child, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -18,6 +20,12 @@ fn start(folder: &Path) -> Child {
         .expect("the binary starts")
 }
 
+fn start_silently(folder: &Path, args: &[&str]) -> Child {
+    let mut command = isochrone(folder);
+    command.args(args).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().expect("the binary starts")
+}
+
 fn signal(child: &Child, signal: Signal) {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process id");
     kill_process(pid, signal).expect("the process is there");
@@ -25,7 +33,28 @@ fn signal(child: &Child, signal: Signal) {
 
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("a folder");
-    entries.map(|e| e.expect("an entry").file_name().to_string_lossy().into_owned()).collect()
+    let name = |e: std::io::Result<fs::DirEntry>| e.map(|e| e.file_name());
+    let mut names: Vec<String> =
+        entries.map(|e| name(e).expect("an entry").to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// The end of a run that was asked to end. One that does not end is killed.
+fn end(child: &mut Child) -> ExitStatus {
+    /// Far more than it takes on any machine: this finds hangs, and measures nothing.
+    const HANGS: Duration = Duration::from_secs(60);
+    let asked = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().expect("it can be asked") {
+            return status;
+        }
+        if asked.elapsed() > HANGS {
+            child.kill().expect("it can be killed");
+            panic!("it goes on {HANGS:?} after it was asked to end");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 #[test]
@@ -37,9 +66,7 @@ fn ctrl_c_keeps_what_was_measured_and_says_incomplete() {
     signal(&child, Signal::INT);
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
-    let mut left = names(&folder);
-    left.sort();
-    assert_eq!(left, ["isochrone.atlas", "isochrone.html"]);
+    assert_eq!(names(&folder), ["isochrone.atlas", "isochrone.html"]);
     let (output, out, err) = run(&folder, &["show", "isochrone.atlas"]);
     assert!(output.status.success(), "{err}");
     assert!(out.contains("incomplete"), "{out}");
@@ -59,9 +86,7 @@ fn ctrl_c_leaves_a_complete_atlas_as_it_is() {
     assert_eq!(output.status.code(), Some(3), "{err}");
     assert!(err.contains("isochrone.atlas stays") && err.contains("interrupted"), "{err}");
     assert!(fs::read(folder.join("isochrone.atlas")).expect("an atlas") == whole);
-    let mut left = names(&folder);
-    left.sort();
-    assert_eq!(left, ["isochrone.atlas", "isochrone.atlas.partial", "isochrone.html"]);
+    assert_eq!(names(&folder), ["isochrone.atlas", "isochrone.atlas.partial", "isochrone.html"]);
 }
 
 #[test]
@@ -74,4 +99,56 @@ fn a_killed_run_leaves_nothing() {
     let status = child.wait().expect("it ends");
     assert!(!status.success());
     assert!(names(&folder).is_empty(), "{:?}", names(&folder));
+}
+
+#[test]
+fn termination_is_answered_whenever_it_comes() {
+    let folder = folder("terminated");
+    let _machine = machine();
+    // Before the first experiment, in block latency, and in what comes behind it.
+    for after_ms in [100, 700, 2000, 4000, 7000] {
+        let args = ["map", "--budget", "10s", "--memory", "64M", "--force", "--json", "map.json"];
+        let mut child = start_silently(&folder, &args);
+        std::thread::sleep(Duration::from_millis(after_ms));
+        signal(&child, Signal::TERM);
+        let status = end(&mut child);
+        let left = names(&folder);
+        match status.code() {
+            // All that was measured is there, and nothing else.
+            Some(0 | 3) => assert_eq!(left, ["isochrone.atlas", "isochrone.html", "map.json"]),
+            // Nothing was measured yet, or it had not even begun.
+            Some(1) => assert!(left.is_empty(), "after {after_ms} ms: {left:?}"),
+            _ => {
+                assert_eq!(status.signal(), Some(Signal::TERM.as_raw()), "{status}");
+                assert!(left.is_empty(), "after {after_ms} ms: {left:?}");
+            }
+        }
+        left.iter().for_each(|name| fs::remove_file(folder.join(name)).expect("it is there"));
+    }
+}
+
+#[test]
+fn a_killed_run_leaves_the_experiments_that_were_over() {
+    let folder = folder("killed");
+    let _machine = machine();
+    let args = ["map", "--quick", "--memory", "16M", "--seed", "3"];
+    let mut child = start_silently(&folder, &args);
+    let partial = folder.join("isochrone.atlas.partial");
+    while !partial.exists() {
+        assert!(child.try_wait().expect("it can be asked").is_none(), "it saves before it ends");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().expect("it is there");
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.signal(), Some(Signal::KILL.as_raw()));
+    assert_eq!(names(&folder), ["isochrone.atlas.partial"]);
+    let (output, out, err) = run(&folder, &["show", "isochrone.atlas.partial"]);
+    assert!(output.status.success(), "{err}");
+    assert!(out.contains("incomplete"), "{out}");
+    // The next one leaves the whole and nothing of its own beside it; what was there stays where its grades are better.
+    let (output, _, err) = run(&folder, &args);
+    assert_eq!(output.status.code(), Some(0), "{err}");
+    let mut left = names(&folder);
+    left.retain(|name| name != "isochrone.atlas.partial");
+    assert_eq!(left, ["isochrone.atlas", "isochrone.html"]);
 }

@@ -2,11 +2,14 @@
 
 #![allow(clippy::tests_outside_test_module, reason = "this whole binary is tests")]
 
+mod arguments;
 mod damage;
+mod formats;
 mod hostile;
 mod interrupt;
 mod kept;
 mod laboratory;
+mod line;
 mod look;
 mod mpi;
 mod privileges;
@@ -14,6 +17,9 @@ mod report;
 mod run;
 #[path = "../support.rs"]
 mod support;
+mod turn;
+#[path = "../words.rs"]
+mod words;
 
 use std::path::PathBuf;
 

@@ -2,9 +2,7 @@
 
 use std::process::Command;
 
-use serde_json::Value;
-
-use crate::support::{folder, isochrone, mpi_library, tool};
+use crate::support::{folder, isochrone, json, mpi_library, tool};
 
 const PROGRAM: &str = r#"
 #include <mpi.h>
@@ -54,7 +52,7 @@ fn an_mpi_program_runs_in_lines() {
         assert_eq!(String::from_utf8_lossy(&output.stdout), "wrong: 0\n", "{mpi}");
         assert!(err.contains("in lines"), "{mpi}: {err}");
         let text = std::fs::read_to_string(here.join("job.json")).expect("it was written");
-        let record: Value = serde_json::from_str(&text).expect("JSON");
+        let record = json(&text);
         let ranks = record["ranks"].as_array().expect("a list");
         assert_eq!(ranks.len(), 2, "{record}");
         for rank in ranks {

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use crate::support::{machine, tool};
+use crate::support::{json, machine, tool};
 
 #[test]
 fn an_ordinary_user_gets_a_map_without_frames() {
@@ -28,9 +28,8 @@ fn an_ordinary_user_gets_a_map_without_frames() {
         .output()
         .expect("setpriv starts");
     let err = String::from_utf8_lossy(&output.stderr).into_owned();
-    let figures: serde_json::Value =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}\n{err}"));
     assert!(output.status.success(), "{err}");
+    let figures = json(&String::from_utf8_lossy(&output.stdout));
     let missing = figures["missing"].to_string();
     assert!(missing.contains("frames"), "{missing}");
     assert!(figures["atlas_bytes_per_page"].is_null(), "no pages without frames");

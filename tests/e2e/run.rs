@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{folder, isochrone, library, map, mapped_machine, run, tool};
+use crate::support::{folder, isochrone, json, library, map, mapped_machine, run, tool};
 
 /// `isochrone run` with the library of this build and the map of this machine, which places whatever
 /// the map promises.
@@ -75,7 +75,7 @@ fn small_objects_are_placed_and_the_report_says_so() {
         assert!(err.contains(words), "{words} is missing:\n{err}");
     }
     let text = fs::read_to_string(here.join("report.json")).expect("it was written");
-    let record: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let record = json(&text);
     assert_eq!((&record["code"], &record["mode"]), (&0.into(), &"aware".into()));
     let processes = record["processes"].as_array().expect("a list");
     let most = |p: &&serde_json::Value| p["placeable"]["bytes"].as_u64();
@@ -202,7 +202,7 @@ fn where_the_atlas_predicts_no_gain_nothing_is_placed_unless_it_is_forced() {
         "isochrone: nothing is placed: the atlas predicts a gain of 1.00 (--force places all the same)\n"
     );
     let text = fs::read_to_string(here.join("run.json")).expect("it was written");
-    let record: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let record = json(&text);
     assert!(record["nothing_placed"].as_str().is_some_and(|why| why.contains("1.00")), "{text}");
     let (code, out, err) = run(&["--force"], &["sh", "-c", "echo $LD_PRELOAD; exit 7"]);
     assert!(code == Some(7) && out.contains("libisochrone") && err.is_empty(), "{out}{err}");
@@ -305,17 +305,54 @@ fn without_an_atlas_one_is_measured_and_kept() {
 }
 
 #[test]
-fn a_run_is_compared_with_one_without() {
+fn runs_are_compared_by_turns_and_the_program_is_heard_once() {
     let Some(_) = tool("perl") else { return };
     let here = folder("run-compare");
     let _machine = mapped_machine();
-    let args = ["--compare", "--json", "run.json"];
-    let output = under(&here, &args).args(BUSY).output().expect("it runs");
-    let (out, err) = said(&output);
-    assert_eq!(out, "300000\n", "the second run's output is thrown away");
+    let args = ["--compare", "--budget", "4s", "--json", "run.json"];
+    // Every run reads the same; what is left in the folder says how many there were.
+    let script = r#"open F, ">>runs"; print F "x\n"; close F; my $l = <STDIN>;
+        die "no input" unless $l eq "this\n"; my @a = map { "x" x 24 . $_ } 1..300000; print "heard $l""#;
+    let mut child = under(&here, &args)
+        .args(["perl", "-e", script])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    child.stdin.take().expect("a pipe").write_all(b"this\n").expect("it reads");
+    let (out, err) = said(&child.wait_with_output().expect("it ends"));
+    assert_eq!(out, "heard this\n", "the other runs' output is thrown away: {err}");
     assert!(err.contains("resident memory") && err.contains("with glibc"), "{err}");
     let text = fs::read_to_string(here.join("run.json")).expect("it was written");
-    let record: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-    let ratio = record["compare"]["rss_ratio"].as_f64();
+    let record = json(&text);
+    let compare = &record["compare"];
+    let ratio = compare["rss_ratio"].as_f64();
     assert!(ratio.is_some_and(|r| r > 0.5 && r < 20.0), "{text}");
+    let verdicts = ["faster", "slower", "no_difference", "too_few_runs"];
+    assert!(verdicts.iter().any(|word| compare["verdict"] == *word), "{text}");
+    let runs: usize = compare["series"]["blocks"]
+        .as_array()
+        .expect("blocks")
+        .iter()
+        .map(|block| block["runs"].as_array().expect("runs").len())
+        .sum();
+    let made = fs::read_to_string(here.join("runs")).expect("it ran").lines().count();
+    // The first run is not compared, and a block that had no time for its end counts for nothing.
+    assert!(made > runs && made <= runs + 1 + 5, "{made} runs, {runs} that count: {text}");
+}
+
+#[test]
+fn a_program_that_fails_is_not_compared_and_its_code_comes_back() {
+    let here = folder("run-compare-fails");
+    let run = |script: &str| {
+        let mut command = under(&here, &["--compare", "--budget", "60s"]);
+        let output = command.args(["sh", "-c", script]).current_dir(&here).output();
+        let output = output.expect("it runs");
+        (output.status.code(), said(&output).1)
+    };
+    let (code, err) = run("exit 7");
+    assert!(code == Some(7) && err.contains("ended with 7: nothing is compared"), "{err}");
+    let (code, err) = run("[ -e once ] && exit 5; touch once");
+    assert!(code == Some(5) && err.contains("ended with 5, and the first one with 0"), "{err}");
 }

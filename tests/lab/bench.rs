@@ -3,10 +3,13 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::support::{folder, isochrone, library, map, mapped_machine};
+use crate::support::{folder, isochrone, json, library, map, mapped_machine, tool};
 
 fn bench(here: &Path, words: &[&str]) -> Value {
     let atlas = map().folder.join("isochrone.atlas");
@@ -19,8 +22,7 @@ fn bench(here: &Path, words: &[&str]) -> Value {
         .expect("it runs");
     let err = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{err}");
-    serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|e| panic!("only JSON on stdout: {e}\n{err}"))
+    json(&String::from_utf8_lossy(&output.stdout))
 }
 
 fn is_ratio(value: &Value) -> bool {
@@ -68,12 +70,101 @@ fn structures_and_searches_find_the_same_in_every_arm() {
     }
 }
 
+/// Runs a benchmark whose time is known; its exit code and what it wrote.
+fn within(here: &Path, budget: &str, words: &[&str]) -> (Option<i32>, Value) {
+    let output = isochrone(here)
+        .arg("bench")
+        .args(words)
+        .args(["--budget", budget, "--seed", "5", "--json", "out.json"])
+        .output()
+        .expect("it runs");
+    let [out, err] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    let text =
+        fs::read_to_string(here.join("out.json")).unwrap_or_else(|e| panic!("{e}: {out}{err}"));
+    assert!(out.contains("measured on"), "the table is printed all the same: {out}{err}");
+    (output.status.code(), serde_json::from_str(&text).expect("JSON"))
+}
+
 #[test]
-fn malloc_needs_programs_and_says_how_to_get_them() {
-    let here = folder("bench-malloc-none");
-    let found = bench(&here, &["malloc"]);
-    assert!(found["programs"]["cfrac"].is_null() && found["programs"].get("larson").is_some());
+fn where_the_time_is_over_what_was_done_is_shown_and_the_rest_is_named() {
+    let here = folder("bench-budget");
+    let _machine = crate::support::machine();
+    let words = ["tier", "--area", "1M", "--radii", "1", "--only", "curves"];
+    let (code, found) = within(&here, "2s", &[&words[..], &["--blocks", "10000"]].concat());
+    assert_eq!((code, &found["complete"]), (Some(0), &false.into()), "{}", found["left_out"]);
+    assert_eq!(found["budget_s"], 2.0);
+    let left = found["left_out"].as_array().expect("a list");
+    let cell = left.iter().find(|left| left["of"] == "blocks").expect("a cell");
+    assert!(cell["done"].as_u64() < cell["wanted"].as_u64() && cell["wanted"] == 10_000, "{cell}");
+}
+
+#[test]
+fn a_signal_ends_it_with_all_that_it_started_and_keeps_what_was_done() {
+    let here = folder("bench-signal");
+    let _machine = crate::support::machine();
+    let words = ["bench", "tier", "--area", "1M", "--radii", "1", "--only", "curves"];
+    let child = isochrone(&here)
+        .args(words)
+        .args(["--blocks", "10000", "--json", "out.json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    std::thread::sleep(Duration::from_secs(3));
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process id");
+    kill_process(pid, Signal::TERM).expect("the process is there");
+    // Whoever is left holds the pipes open, and this would wait for ever.
+    let output = child.wait_with_output().expect("it ends");
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(3), "{out}");
+    assert!(out.contains("interrupted: incomplete"), "{out}");
+    let text = fs::read_to_string(here.join("out.json")).expect("it was written");
+    let found: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!((&found["complete"], &found["budget_s"]), (&false.into(), &Value::Null));
+}
+
+#[test]
+fn every_cell_has_a_block_before_one_has_many() {
+    let here = folder("bench-breadth");
+    let _machine = mapped_machine();
+    let atlas = map().folder.join("isochrone.atlas").display().to_string();
+    let words = ["chase", "--sizes", "0.25,0.5,1", "--blocks", "400", "--atlas", &atlas];
+    let (code, found) = within(&here, "20s", &words);
+    assert_eq!(code, Some(0));
+    let blocks = |size: &Value| size["series"]["blocks"].as_array().map_or(0, Vec::len);
+    let made: Vec<usize> = found["sizes"].as_array().expect("a list").iter().map(blocks).collect();
+    let (least, most) = (made.iter().min(), made.iter().max());
+    assert!(made.len() == 3 || most == Some(&1), "{made:?}: {}", found["missing"]);
+    assert!(least.zip(most).is_none_or(|(least, most)| most - least <= 1), "{made:?}");
+}
+
+#[test]
+fn malloc_takes_programs_of_this_machine_where_none_are_named() {
+    let Some(_) = tool("perl") else { return };
+    let here = folder("bench-malloc-own");
+    let _machine = mapped_machine();
+    let preload = library().to_str().expect("a path");
+    let found = bench(&here, &["malloc", "--only", "perl", "--preload", preload]);
+    assert!(is_ratio(&found["programs"]["perl"]["arms"]["isochrone"]["over_glibc"]), "{found}");
     assert!(found["missing"].to_string().contains("--programs"), "{}", found["missing"]);
+}
+
+#[test]
+fn malloc_without_a_program_is_wrong_usage_and_says_what_to_give() {
+    let here = folder("bench-malloc-none");
+    let refused = |words: &[&str], path: &str| {
+        let mut command = isochrone(&here);
+        let output = command.args(["bench", "malloc"]).args(words).env("PATH", path).output();
+        let output = output.expect("it runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for (words, path) in [(&[][..], "/nowhere"), (&["--programs", "."], "/usr/bin:/bin")] {
+        let (code, err) = refused(words, path);
+        assert!(code == Some(2) && err.contains("--programs"), "{code:?} {err}");
+        assert_eq!(err.lines().count(), 1, "{err}");
+    }
+    let (code, err) = refused(&["--only", "vi"], "/usr/bin:/bin");
+    assert!(code == Some(2) && err.contains("there is no program `vi`"), "{code:?} {err}");
 }
 
 #[test]
@@ -118,7 +209,7 @@ fn a_stencil_at_twice_the_fast_tier_has_the_bits_of_plain_memory() {
         .expect("it runs");
     let err = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{err}");
-    let found: Value = serde_json::from_slice(&output.stdout).expect("only JSON on stdout");
+    let found = json(&String::from_utf8_lossy(&output.stdout));
     let read = (&found["reading"], &found["verified"], &found["seed"], &found["far"]);
     assert_eq!(read, (&"measured".into(), &true.into(), &5.into(), &"memory".into()), "{err}");
     for name in ["intensity", "t_compute", "t_move"] {

@@ -2,12 +2,17 @@
 
 #![allow(clippy::tests_outside_test_module, reason = "this whole binary is tests")]
 
+mod arguments;
 mod bench;
 mod coll;
+mod formats;
 mod start;
+mod stop;
 #[path = "../support.rs"]
 #[allow(dead_code, reason = "what only the tests of the command use")]
 mod support;
+#[path = "../words.rs"]
+mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::support::{folder, isochrone, run};
+use crate::support::{folder, isochrone, json, run};
 
 #[test]
 fn the_command_starts_it() {
@@ -55,6 +55,6 @@ fn what_needs_an_atlas_has_the_command_measure_one() {
     assert!(output.status.success(), "{err}");
     assert!(err.contains("measuring a quick one"), "{err}");
     let text = std::fs::read_to_string(here.join("grids.json")).expect("it was written");
-    let grids: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let grids = json(&text);
     assert_eq!(grids["measured"]["reading"], "measured", "{out}");
 }

@@ -1,113 +1,115 @@
-//! The gate, step by step; each step is a command that a developer can run alone.
+//! The gate, step by step; each step is a command that a developer can run alone. It ends with what each step took.
+
+mod full;
+mod steps;
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-/// Name, program, arguments, extra environment.
-type Step =
-    (&'static str, &'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
+use super::schemas;
+use steps::Step;
 
-/// The preloaded library is a workspace of its own (see its manifest).
-const PRELOAD: &str = "crates/arrange/preload/Cargo.toml";
+/// How much is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    /// What every change must pass.
+    Usual,
+    /// Everything: what must have passed before a piece of work is called done.
+    Full,
+}
 
-const STEPS: &[Step] = &[
-    ("format", "cargo", &["fmt", "--all", "--check"], &[]),
-    (
-        "lints",
-        "cargo",
-        &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"],
-        &[],
-    ),
-    ("build", "cargo", &["build", "--release", "--locked"], &[]),
-    ("preload format", "cargo", &["fmt", "--manifest-path", PRELOAD, "--check"], &[]),
-    (
-        "preload lints",
-        "cargo",
-        &[
-            "clippy",
-            "--release",
-            "--manifest-path",
-            PRELOAD,
-            "--target-dir",
-            "target",
-            "--locked",
-            "--",
-            "-D",
-            "warnings",
-        ],
-        &[],
-    ),
-    ("preload", "cargo", &["preload", "--locked"], &[]),
-    // Whoever fuzzes has a nightly compiler; that the targets fit the crates needs none.
-    (
-        "fuzz targets",
-        "cargo",
-        &["check", "--manifest-path", "fuzz/Cargo.toml", "--target-dir", "target/fuzz", "--locked"],
-        &[],
-    ),
-    ("tests", "cargo", &["test", "--workspace", "--locked"], &[]),
-    (
-        "loom",
-        "cargo",
-        &[
-            "test",
-            "-p",
-            "isochrone-alloc",
-            "-p",
-            "isochrone-tier",
-            "-p",
-            "isochrone-tasks",
-            "-p",
-            "isochrone-cla",
-            "--lib",
-            "--release",
-            "--locked",
-            "--",
-            "loom_tests",
-        ],
-        &[("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom")],
-    ),
-    ("machine of 16 regions", "cargo", &["xtask", "vm"], &[]),
-    (
-        "docs",
-        "cargo",
-        &["doc", "--workspace", "--no-deps", "--locked"],
-        &[("RUSTDOCFLAGS", "-D warnings")],
-    ),
-];
+impl Extent {
+    fn of(mut words: impl Iterator<Item = String>) -> Result<Self> {
+        match (words.next().as_deref(), words.next()) {
+            (None, _) => Ok(Self::Usual),
+            (Some("--full"), None) => Ok(Self::Full),
+            (Some(other), _) => bail!("unknown word {other:?}: cargo xtask ci [--full]"),
+        }
+    }
+
+    fn steps(self) -> impl Iterator<Item = &'static Step> {
+        let more = if self == Self::Full { full::STEPS } else { &[] };
+        steps::STEPS.iter().chain(more)
+    }
+}
 
 /// Runs every step in order and stops at the first that fails. The last line counts the tests of
 /// all binaries together.
-pub(crate) fn run(root: &Path) -> Result<()> {
-    super::tidy::run(root, std::iter::empty())?;
+pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()> {
+    let extent = Extent::of(words)?;
     let mut tests = Tests::default();
-    for (name, program, arguments, environment) in STEPS {
-        let begin = Instant::now();
-        say(&format!("== {name}: {program} {}", arguments.join(" ")));
-        let mut child = Command::new(program)
-            .args(*arguments)
-            .envs(environment.iter().copied())
-            .current_dir(root)
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("{program} cannot be started"))?;
-        for line in BufReader::new(child.stdout.take().context("output")?).lines() {
-            let line = line?;
-            tests.count(&line);
-            say(&line);
-        }
-        let status = child.wait()?;
-        if !status.success() {
-            bail!("{name} failed ({status}); run `{program} {}` alone", arguments.join(" "));
-        }
-        say(&format!("== {name}: passed in {:.0} s", begin.elapsed().as_secs_f64()));
+    let mut times = Times::default();
+    let outcome = all(root, extent, &mut tests, &mut times);
+    say(&times.table());
+    outcome?;
+    if extent == Extent::Usual {
+        say("a subset: `cargo xtask ci --full` runs what takes longer as well (CONTRIBUTING.md)");
     }
     say(&format!("{} passed, {} failed, {} skipped", tests.passed, tests.failed, tests.ignored));
     Ok(())
+}
+
+fn all(root: &Path, extent: Extent, tests: &mut Tests, times: &mut Times) -> Result<()> {
+    times.of("rules of the house", || super::tidy::run(root, std::iter::empty()))?;
+    schemas::forget()?;
+    for step in extent.steps() {
+        times.of(step.name, || one(root, step, tests))?;
+    }
+    Ok(())
+}
+
+fn one(root: &Path, step: &Step, tests: &mut Tests) -> Result<()> {
+    let Step { name, program, arguments, environment, then } = step;
+    let begin = Instant::now();
+    say(&format!("== {name}: {}", step.words()));
+    let mut child = Command::new(program)
+        .args(*arguments)
+        .envs(environment.iter().copied())
+        .current_dir(root)
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("{program} cannot be started"))?;
+    for line in BufReader::new(child.stdout.take().context("output")?).lines() {
+        let line = line?;
+        tests.count(&line);
+        say(&line);
+    }
+    let status = child.wait()?;
+    if !status.success() {
+        bail!("{name} failed ({status}); run `{}` alone", step.words());
+    }
+    then(root)?;
+    say(&format!("== {name}: passed in {:.0} s", begin.elapsed().as_secs_f64()));
+    Ok(())
+}
+
+/// What each step took.
+#[derive(Debug, Default)]
+struct Times(Vec<(&'static str, Duration)>);
+
+impl Times {
+    fn of<T>(&mut self, name: &'static str, step: impl FnOnce() -> Result<T>) -> Result<T> {
+        let begin = Instant::now();
+        let outcome = step();
+        self.0.push((name, begin.elapsed()));
+        outcome
+    }
+
+    /// A line for each step, and their sum.
+    fn table(&self) -> String {
+        let width = self.0.iter().map(|(name, _)| name.len()).max().unwrap_or(0).max("all".len());
+        let all = self.0.iter().map(|(_, time)| time).sum();
+        let sum = ("all", all);
+        let rows = self.0.iter().chain([&sum]).map(|(name, time)| {
+            let seconds = time.as_secs();
+            format!("{name:<width$}  {:>3} min {:>2} s", seconds / 60, seconds % 60)
+        });
+        rows.collect::<Vec<_>>().join("\n")
+    }
 }
 
 /// Tests of all binaries so far.
@@ -143,6 +145,25 @@ pub(crate) fn say(line: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_extent_is_the_usual_one_or_full() {
+        let of = |words: &[&str]| Extent::of(words.iter().map(|word| (*word).to_owned()));
+        assert_eq!(of(&[]).expect("usual"), Extent::Usual);
+        assert_eq!(of(&["--full"]).expect("full"), Extent::Full);
+        assert!(of(&["--ful"]).is_err() && of(&["--full", "x"]).is_err());
+        assert!(Extent::Full.steps().count() > Extent::Usual.steps().count());
+    }
+
+    #[test]
+    fn times_stand_below_one_another_with_their_sum() {
+        let times =
+            Times(vec![("a step", Duration::from_secs(61)), ("b", Duration::from_secs(600))]);
+        assert_eq!(
+            times.table(),
+            "a step    1 min  1 s\nb        10 min  0 s\nall      11 min  1 s"
+        );
+    }
 
     #[test]
     fn closing_lines_add_up() {

@@ -8,29 +8,37 @@ mod install;
 mod peer;
 mod readings;
 mod safety;
+mod schemas;
 mod tidy;
 mod vm;
 
 use anyhow::{Result, bail};
 
 const HELP: &str = "\
-cargo xtask ci     everything that the gate checks: tidy, format, lints, build, fuzz targets, tests, docs
+cargo xtask ci [--full]  the gate: tidy, format, lints, build, fuzz targets, tests, docs, and what each took; --full:
+                   what takes longer as well
 cargo xtask tidy [--draw | --circles]  the rules of the house alone (floors and arrows, unsafe, environment, file heads,
                    line lengths, circles of files, which --circles lists, the picture in ARCHITECTURE.md, which
                    --draw draws)
 cargo xtask install PREFIX  libisochrone for programs in C: header, shared and static library, package file
 cargo xtask peer   our line transfers beside those of core-to-core-latency, fresh processes in turns
 cargo xtask safety [--json FILE] [NAME ...]  real programs with and without libisochrone_malloc.so
+cargo xtask schemas  draws docs/schemas anew from the types that are written as JSON
 cargo xtask vm [WORD ...]  boots an emulated machine with 16 regions and runs tests/vm on it (qemu-system-x86)";
 
 fn main() -> Result<()> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     match std::env::args().nth(1).as_deref() {
-        Some("ci") => ci::run(&root),
+        Some("ci") => ci::run(&root, std::env::args().skip(2)),
         Some("tidy") => tidy::run(&root, std::env::args().skip(2)),
         Some("install") => install::run(&root, std::env::args().skip(2)),
         Some("peer") => peer::run(&root, std::env::args().skip(2)),
         Some("safety") => safety::run(&root, std::env::args().skip(2)),
+        Some("schemas") => {
+            let drawn = schemas::draw(&root)?;
+            drawn.iter().for_each(|name| ci::say(&format!("docs/schemas/{name}: drawn anew")));
+            Ok(())
+        }
         Some("vm") => vm::run(&root, &std::env::args().skip(2).collect::<Vec<_>>()),
         other => bail!("unknown task {other:?}\n{HELP}"),
     }

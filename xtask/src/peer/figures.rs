@@ -276,8 +276,14 @@ mod tests {
     use super::*;
 
     /// Nobody else was at work.
-    const OURS: Disturbance =
-        Disturbance { others: Some(0.0), steal: Some(0.0), pressure: None, waits: None };
+    const OURS: Disturbance = Disturbance {
+        others: Some(0.0),
+        steal: Some(0.0),
+        pressure: None,
+        waits: None,
+        throttled: None,
+        clock: None,
+    };
     use crate::peer::series::Peer;
 
     fn ours(median_ns: f64) -> Ours {

@@ -10,6 +10,7 @@ pub(crate) fn lines(figures: &Figures, series: &Series) -> Vec<String> {
     for placement in &figures.placements {
         lines.extend(of_placement(placement));
     }
+    lines.extend(beside(figures, series));
     lines.extend(left_out(figures, series));
     lines.push(match figures.control {
         Some(ratio) => format!(
@@ -27,6 +28,38 @@ pub(crate) fn lines(figures: &Figures, series: &Series) -> Vec<String> {
     ];
     lines.extend(changes.map(|(name, c)| change(name, c)));
     lines
+}
+
+/// What both show of a pair of cores, and what one of them cannot, one below the other. Figures are those of the
+/// placement with most blocks; the rest is what the peer's version prints, by its own description.
+fn beside(figures: &Figures, series: &Series) -> Vec<String> {
+    let Some(p) = figures.placements.iter().max_by_key(|p| p.blocks) else { return Vec::new() };
+    let lines = series.blocks.first().map_or(0, |block| block.ours[0].lines);
+    let figure = |ns: Estimate| format!("{} ns", interval(ns, 1));
+    let rows = [
+        ("compare-and-swap, half a round trip", figure(p.ours_ns), figure(p.peer_ns)),
+        ("seconds of a process", number(p.ours_process_s), number(p.peer_process_s)),
+        ("seconds for a median within 1 %", seconds(p.ours_certain_s), seconds(p.peer_certain_s)),
+        ("lines that a process times", format!("{lines}, with percentiles"), "1".into()),
+        ("interval of a cell", "95 %, of the median".into(), "deviation of samples".into()),
+        ("lost time slices", "left out and counted".into(), "in the mean".into()),
+        ("a core that the host moved", "noticed, named in the file".into(), NO.into()),
+        ("states of a line, each direction", "modified, exclusive, shared".into(), NO.into()),
+        ("one writer and one reader, by clock", NO.into(), "mode 3".into()),
+        ("blocks, regions, bandwidth", "yes".into(), NO.into()),
+        ("systems", "Linux".into(), "Linux, macOS, Windows".into()),
+    ];
+    let line = |what: &str, ours: &str, peer: &str| format!("  {what:<36} {ours:<27} {peer}");
+    let mut table = vec![line("Side by side", "isochrone", "core-to-core-latency")];
+    table.extend(rows.iter().map(|(what, ours, peer)| line(what, ours, peer)));
+    table
+}
+
+/// What a tool does not show.
+const NO: &str = "not shown";
+
+fn number(seconds: f64) -> String {
+    format!("{seconds:.2} s")
 }
 
 fn interval(e: Estimate, digits: usize) -> String {

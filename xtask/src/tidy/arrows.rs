@@ -16,6 +16,7 @@ type Row = (&'static str, &'static [&'static str]);
 /// Every crate, in the order of the floors. What only tests need is not listed here.
 const ARROWS: &[Row] = &[
     ("report", &["units"]),
+    ("schemas", &["report"]),
     ("stats", &[]),
     ("units", &[]),
     ("machine", &["units"]),
@@ -37,7 +38,7 @@ const ARROWS: &[Row] = &[
     ("cla", &["stats", "units", "machine", "os", "distance", "sim"]),
     ("malloc", &["units", "os", "atlas", "alloc"]),
     ("tasks", &["stats", "units", "machine", "os", "distance", "sim"]),
-    ("mpi", &["distance", "places", "cla"]),
+    ("mpi", &["units", "distance", "places", "cla"]),
     ("preload", &["malloc"]),
     ("tier", &["stats", "units", "os", "distance", "sim", "cla"]),
     (
@@ -59,7 +60,7 @@ const ARROWS: &[Row] = &[
             "malloc",
         ],
     ),
-    ("capi", &["host", "atlas-store", "distance", "places", "cla", "tasks", "tier"]),
+    ("capi", &["units", "host", "atlas-store", "distance", "places", "cla", "tasks", "tier"]),
     (
         "cli",
         &[

@@ -28,10 +28,10 @@ const CIRCLES: &[(&str, usize)] = &[
     ("tasks", 36),
     ("tier", 21),
     ("capi", 3),
-    ("cli", 19),
+    ("cli", 17),
     ("workloads", 12),
     ("papers", 26),
-    ("lab", 46),
+    ("lab", 27),
 ];
 
 /// The table's place, for messages.

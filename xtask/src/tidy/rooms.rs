@@ -32,7 +32,7 @@ const UNSAFE: &[Room] = &[
 const ENVIRONMENT: &[Room] = &[
     ("crates/use/console/src/output", "for both programs"),
     ("crates/use/console/build", "what cargo tells a build script"),
-    ("crates/use/cli/src/main", "words of the command line before they are parsed"),
+    ("crates/use/cli/src/lib", "words of the command line before they are parsed"),
     ("crates/use/capi/src/atlas", "where atlases lie"),
     ("crates/arrange/mpi/src/config", "the library's own variables, and the launcher's"),
     ("crates/ground/os/src/rseq", "a test asks what glibc was told"),

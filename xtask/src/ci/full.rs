@@ -1,0 +1,221 @@
+//! The steps that take longer than a change can wait for: they are run before a piece of work is called done.
+//!
+//! Tests that are ignored run here, but for those that `LEFT_OUT` names with its reason. The emulated machine runs
+//! all of its checks in the usual gate already.
+
+use super::steps::Step;
+
+/// Ignored tests that no step runs, and why.
+#[cfg(test)]
+const LEFT_OUT: &[(&str, &str)] = &[
+    ("how_long_choices_take", "prints times, and checks nothing"),
+    ("three_ranks", "meets loom's limit of branches; shuttle runs more ranks in the usual gate"),
+    ("child_process", "what the children of other tests do"),
+    ("chooser", "what the child of another test does"),
+    ("held_out_pages_say_it_in_400_runs", "half an hour; four runs are in the usual gate"),
+    ("loads_a_page_by_what_is_known_before", "prints figures, and checks nothing"),
+    ("write_corpus", "writes stored files anew, where a format was changed on purpose"),
+];
+
+pub(super) const STEPS: &[Step] = &[
+    Step {
+        name: "packaged build",
+        arguments: &[
+            "build",
+            "--profile",
+            "dist",
+            "--locked",
+            "-p",
+            "isochrone",
+            "-p",
+            "isochrone-lab",
+        ],
+        ..Step::CARGO
+    },
+    Step {
+        name: "longer tests",
+        arguments: &[
+            "test",
+            "--release",
+            "--locked",
+            "-p",
+            "isochrone-sim",
+            "-p",
+            "isochrone-tasks",
+            "-p",
+            "isochrone-malloc",
+            "--",
+            "--ignored",
+        ],
+        ..Step::CARGO
+    },
+    Step {
+        name: "loom, longer",
+        arguments: &[
+            "test",
+            "-p",
+            "isochrone-cla",
+            "--lib",
+            "--release",
+            "--locked",
+            "--",
+            "--ignored",
+            "nobody_who_sleeps_for_two_is_forgotten",
+        ],
+        environment: &[("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom")],
+        ..Step::CARGO
+    },
+    Step {
+        name: "shuttle",
+        arguments: &[
+            "test",
+            "-p",
+            "isochrone-tasks",
+            "--lib",
+            "--release",
+            "--locked",
+            "--",
+            "shuttle_tests",
+        ],
+        environment: &[("RUSTFLAGS", "--cfg shuttle"), ("CARGO_TARGET_DIR", "target/shuttle")],
+        ..Step::CARGO
+    },
+    Step {
+        name: "other cases of property tests",
+        arguments: &["test", "--workspace", "--lib", "--locked"],
+        environment: &[("PROPTEST_RNG_SEED", "2027"), ("PROPTEST_CASES", "2048")],
+        ..Step::CARGO
+    },
+    Step { name: "real programs", arguments: &["xtask", "safety"], ..Step::CARGO },
+    // Needs `rustup toolchain install nightly`, as what follows does.
+    Step {
+        name: "allocator under AddressSanitizer",
+        arguments: &[
+            "+nightly",
+            "test",
+            "-p",
+            "isochrone-malloc",
+            "--test",
+            "operations",
+            "--target",
+            "x86_64-unknown-linux-gnu",
+            "--target-dir",
+            "target/asan",
+            "--",
+            "--include-ignored",
+        ],
+        environment: &[("RUSTFLAGS", "-Zsanitizer=address --cfg asan")],
+        ..Step::CARGO
+    },
+    // Processes are forked there, and left out.
+    Step {
+        name: "tasks under AddressSanitizer",
+        arguments: &[
+            "+nightly",
+            "test",
+            "-p",
+            "isochrone-tasks",
+            "--target",
+            "x86_64-unknown-linux-gnu",
+            "--target-dir",
+            "target/asan",
+            "--lib",
+            "--test",
+            "live",
+            "--test",
+            "serial",
+            "--test=simulated",
+        ],
+        environment: &[("RUSTFLAGS", "-Zsanitizer=address")],
+        ..Step::CARGO
+    },
+    // Needs `cargo install cargo-fuzz`.
+    Step {
+        name: "fuzz alloc_ops",
+        arguments: &["+nightly", "fuzz", "run", "alloc_ops", "--", "-max_total_time=180"],
+        ..Step::CARGO
+    },
+    Step {
+        name: "fuzz atlas_reader",
+        arguments: &["+nightly", "fuzz", "run", "atlas_reader", "--", "-max_total_time=180"],
+        ..Step::CARGO
+    },
+    Step {
+        name: "fuzz cla_program",
+        arguments: &[
+            "+nightly",
+            "fuzz",
+            "run",
+            "cla_program",
+            "fuzz/corpus/cla_program",
+            "examples/cla",
+            "--",
+            "-max_total_time=180",
+        ],
+        ..Step::CARGO
+    },
+    Step {
+        name: "fuzz machine_toml",
+        arguments: &["+nightly", "fuzz", "run", "machine_toml", "--", "-max_total_time=180"],
+        ..Step::CARGO
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::{Path, PathBuf};
+
+    /// Sources with ignored tests, each with their names.
+    fn ignored(folder: &Path, found: &mut Vec<(PathBuf, Vec<String>)>) {
+        for entry in folder.read_dir().expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() && !path.ends_with("target") {
+                ignored(&path, found);
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                let text = std::fs::read_to_string(&path).expect("a source");
+                let names: Vec<String> = text
+                    .split("#[ignore = ")
+                    .skip(1)
+                    .filter_map(|rest| {
+                        rest.split_once("\n")?.1.split_once("fn ")?.1.split_once('(')
+                    })
+                    .map(|(name, _)| name.to_owned())
+                    .collect();
+                found.push((path, names));
+            }
+        }
+    }
+
+    /// Whether a step runs the ignored tests of this file, or this one.
+    fn runs(file: &Path, test: &str) -> bool {
+        let manifest =
+            file.ancestors().map(|folder| folder.join("Cargo.toml")).find(|m| m.exists());
+        let text = std::fs::read_to_string(manifest.expect("a crate")).expect("a manifest");
+        let package = text.lines().find_map(|line| line.strip_prefix("name = ")).expect("a name");
+        let of_package = |step: &&Step| {
+            step.arguments.iter().any(|word| *word == package.trim_matches('"'))
+                && step.arguments.iter().any(|word| word.ends_with("ignored"))
+        };
+        STEPS.iter().filter(of_package).any(|step| {
+            let last = step.arguments.last().copied().unwrap_or_default();
+            last.starts_with("--") || test == last
+        })
+    }
+
+    #[test]
+    fn every_ignored_test_is_run_by_a_step_or_left_out_with_a_reason() {
+        let mut files = Vec::new();
+        ignored(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates"), &mut files);
+        let mut seen = Vec::new();
+        for (file, names) in &files {
+            for name in names {
+                let left_out = LEFT_OUT.iter().any(|(test, _)| test == name);
+                assert!(left_out != runs(file, name), "{name} of {}", file.display());
+                seen.push(name.as_str());
+            }
+        }
+        assert!(LEFT_OUT.iter().all(|(test, _)| seen.contains(test)), "{seen:?}");
+        assert!(seen.len() >= 12, "{seen:?}");
+    }
+}

@@ -1,0 +1,132 @@
+//! The steps of the gate that every change must pass, in their order.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::schemas;
+
+/// A command, and what is looked at when it has passed.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub(super) name: &'static str,
+    pub(super) program: &'static str,
+    pub(super) arguments: &'static [&'static str],
+    /// Variables beside those that are there.
+    pub(super) environment: &'static [(&'static str, &'static str)],
+    pub(super) then: fn(&Path) -> Result<()>,
+}
+
+impl Step {
+    /// A command of cargo's, after which nothing is looked at.
+    pub(super) const CARGO: Self =
+        Self { name: "", program: "cargo", arguments: &[], environment: &[], then: |_| Ok(()) };
+
+    /// The command as it is typed.
+    pub(super) fn words(&self) -> String {
+        let variables = self.environment.iter().map(|(name, value)| match value.contains(' ') {
+            true => format!("{name}=\"{value}\""),
+            false => format!("{name}={value}"),
+        });
+        let words = self.arguments.iter().map(|word| (*word).to_owned());
+        let all = variables.chain([self.program.to_owned()]).chain(words);
+        all.collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// The preloaded library is a workspace of its own (see its manifest).
+const PRELOAD: &str = "crates/arrange/preload/Cargo.toml";
+
+pub(super) const STEPS: &[Step] = &[
+    Step { name: "format", arguments: &["fmt", "--all", "--check"], ..Step::CARGO },
+    Step {
+        name: "lints",
+        arguments: &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"],
+        ..Step::CARGO
+    },
+    Step { name: "build", arguments: &["build", "--release", "--locked"], ..Step::CARGO },
+    Step {
+        name: "preload format",
+        arguments: &["fmt", "--manifest-path", PRELOAD, "--check"],
+        ..Step::CARGO
+    },
+    Step {
+        name: "preload lints",
+        arguments: &[
+            "clippy",
+            "--release",
+            "--manifest-path",
+            PRELOAD,
+            "--target-dir",
+            "target",
+            "--locked",
+            "--",
+            "-D",
+            "warnings",
+        ],
+        ..Step::CARGO
+    },
+    Step { name: "preload", arguments: &["preload", "--locked"], ..Step::CARGO },
+    // Whoever fuzzes has a nightly compiler; that the targets fit the crates needs none.
+    Step {
+        name: "fuzz targets",
+        arguments: &[
+            "check",
+            "--manifest-path",
+            "fuzz/Cargo.toml",
+            "--target-dir",
+            "target/fuzz",
+            "--locked",
+        ],
+        ..Step::CARGO
+    },
+    Step {
+        name: "tests",
+        arguments: &["test", "--workspace", "--locked"],
+        then: schemas::all_seen,
+        ..Step::CARGO
+    },
+    Step {
+        name: "loom",
+        arguments: &[
+            "test",
+            "-p",
+            "isochrone-alloc",
+            "-p",
+            "isochrone-tier",
+            "-p",
+            "isochrone-tasks",
+            "-p",
+            "isochrone-cla",
+            "--lib",
+            "--release",
+            "--locked",
+            "--",
+            "loom_tests",
+        ],
+        environment: &[("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom")],
+        ..Step::CARGO
+    },
+    Step { name: "machine of 16 regions", arguments: &["xtask", "vm"], ..Step::CARGO },
+    Step {
+        name: "docs",
+        arguments: &["doc", "--workspace", "--no-deps", "--locked"],
+        environment: &[("RUSTDOCFLAGS", "-D warnings")],
+        ..Step::CARGO
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_is_shown_as_it_is_typed() {
+        let loom = STEPS.iter().find(|step| step.name == "loom").expect("a step");
+        let words = loom.words();
+        assert!(
+            words.starts_with("RUSTFLAGS=\"--cfg loom\" CARGO_TARGET_DIR=target/loom cargo test")
+        );
+        assert!(words.ends_with("-- loom_tests"), "{words}");
+    }
+}
