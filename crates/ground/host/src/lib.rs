@@ -15,6 +15,6 @@ pub use bundled::{bundled_machines, bundled_names, find_machine};
 pub use file::{MachineFileError, machine_from_toml};
 pub use fingerprint::{counted_hash, fingerprint, first_difference};
 pub use system::{
-    Disturbance, HostError, Meter, SysRoot, Turn, is_root, machine_state, page_bytes, parse_list,
-    this_machine, tlb_shootdowns, total_memory_bytes,
+    Disturbance, HostError, Meter, Reach, SysRoot, Turn, is_root, machine_state, page_bytes,
+    parse_list, reach, region_free_bytes, this_machine, tlb_shootdowns, total_memory_bytes,
 };

@@ -167,6 +167,11 @@ source = "paper"
             "[2, 2, 4]]\nsource = \"paper\"\n[[grids]]",
             "core 2 is drawn twice",
         );
+        refused(
+            "unit = \"ns\"\nlist",
+            "unit = \"ns\"\nregion = 9\nlist",
+            "region 9 is not described",
+        );
         refused("[7, 2]]", "[0, 2]]", "core 0 has two numbers");
         refused("[7, 2]]", "[70, 2]]", "core 70 is not described");
         refused("stops = \"c0 m0", "stops = \"c0 c0", "stop \"c0\" is there twice");

@@ -174,6 +174,14 @@ mod tests {
             assert!((min - max - delta).abs() < 2e-6);
         }
         caveat(&all2all, "all2all-mcdram: 58 of 68");
+        assert_eq!((ddr4.region, mcdram.region), (Some(0), Some(1)));
+        for (name, number) in [("region 0 bandwidth", 90.0), ("region 1 bandwidth", 400.0)] {
+            let cost = all2all.cost(name).expect("it is there");
+            let assumed = cost.assumed().expect("the poster does not say it");
+            let (low, high) = cost.sweep().expect("it has a range");
+            assert!(low < number && number < high && assumed.number == number, "{cost:?}");
+            caveat(&all2all, &format!("{name} (triad of all cores together"));
+        }
         let quadrant = machine("xeon-phi-7285-quadrant");
         for grid in &quadrant.grids {
             assert_eq!((grid.drawn(), grid.unreadable().len()), (68, 68));

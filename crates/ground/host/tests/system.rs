@@ -9,7 +9,7 @@ mod tests {
     use std::path::Path;
 
     use isochrone_host::{
-        HostError, SysRoot, fingerprint, is_root, machine_state, page_bytes, this_machine,
+        HostError, SysRoot, fingerprint, is_root, machine_state, page_bytes, reach, this_machine,
         total_memory_bytes,
     };
     use isochrone_machine::{CacheKind, HugePages};
@@ -179,6 +179,77 @@ mod tests {
         let machine = this_machine(&tree.root).expect("described");
         assert_eq!(machine.regions[0].cores, [0, 1]);
         assert!(machine.notes[0].contains("cores 1"), "{:?}", machine.notes);
+    }
+
+    #[test]
+    fn regions_without_memory_or_without_cores_keep_their_numbers() {
+        let tree = tree("two-socket.txt");
+        tree.write("sys/devices/system/node/node1/meminfo", "Node 1 MemTotal:        0 kB\n");
+        tree.write("sys/devices/system/node/node2/cpulist", "\n");
+        tree.write("sys/devices/system/node/node3/cpulist", "4-7,12-15\n");
+        let machine = this_machine(&tree.root).expect("described");
+        assert_eq!(
+            machine.regions.iter().map(|region| region.id).collect::<Vec<_>>(),
+            [0, 1, 2, 3]
+        );
+        assert_eq!(
+            (machine.regions[1].bytes, &machine.regions[1].cores[..]),
+            (Some(0), &[2, 3, 10, 11][..])
+        );
+        assert_eq!(machine.regions[2].cores, [0_u16; 0]);
+        assert_eq!(machine.distance(RegionId(1), RegionId(2)), Some(21));
+        let found = reach(&machine, &machine_state(&tree.root));
+        assert_eq!(found.cores, [0, 1, 2, 3, 8, 9, 10, 11].map(CoreId), "affinity and cpuset");
+        assert_eq!(found.regions, [0, 2].map(RegionId), "3 is not allowed, 1 has no memory");
+        let lines = [found.cores_left_out, found.regions_left_out].concat();
+        assert!(lines[0].starts_with("cores 4-7,12-15: "), "{lines:?}");
+        assert_eq!(lines[1], "region 1: no memory there");
+        assert!(lines[2].starts_with("region 3: this process may not take memory"), "{lines:?}");
+    }
+
+    #[test]
+    fn a_cpuset_of_either_version_bounds_regions_as_well() {
+        let tree = tree("two-socket.txt");
+        tree.write("sys/fs/cgroup/user.slice/cpuset.mems.effective", "1-3\n");
+        assert_eq!(machine_state(&tree.root).allowed_regions, Some(vec![1, 2]), "both hold");
+        tree.remove("proc/self/status");
+        assert_eq!(machine_state(&tree.root).allowed_regions, Some(vec![1, 2, 3]));
+        let old = self::tree("guest.txt");
+        old.write("proc/self/status", "Mems_allowed_list:\t0-3\n");
+        old.write("sys/fs/cgroup/cpuset/cpuset.mems", "2\n");
+        assert_eq!(machine_state(&old.root).allowed_regions, Some(vec![2]));
+    }
+
+    #[test]
+    fn a_core_that_is_switched_off_is_none_and_is_said() {
+        let tree = tree("two-socket.txt");
+        tree.write("sys/devices/system/cpu/present", "0-15\n");
+        assert_eq!(this_machine(&tree.root).expect("described").notes, Vec::<String>::new());
+        tree.write("sys/devices/system/cpu/online", "0-8,10-15\n");
+        let machine = this_machine(&tree.root).expect("described");
+        assert_eq!((machine.cores.len(), machine.core(CoreId(9))), (15, None));
+        assert_eq!(machine.regions[0].cores, [0, 1, 8]);
+        assert_eq!(machine.notes, ["cores that are switched off: 9"]);
+        let state = machine_state(&tree.root);
+        assert_eq!(state.allowed_cores, Some(vec![0, 1, 2, 3, 8, 10, 11]), "affinity has 9");
+        assert_eq!(reach(&machine, &state).cores, [0, 1, 2, 3, 8, 10, 11].map(CoreId));
+    }
+
+    #[test]
+    fn without_sys_one_line_says_what_is_unknown() {
+        let tree = tree("sparse.txt");
+        let machine = this_machine(&tree.root).expect("described");
+        assert_eq!(machine.unknown.len(), 1, "{:?}", machine.unknown);
+        assert!(machine.unknown[0].contains("caches"), "{:?}", machine.unknown);
+        assert!(machine.caveats().iter().any(|line| line.starts_with("unknown: caches")));
+        assert!(!machine.notes[0].contains("may use"), "{:?}", machine.notes);
+        // What the kernel says of the process is there all the same.
+        tree.write("proc/self/status", "Cpus_allowed_list:\t1\nMems_allowed_list:\t0-1\n");
+        let machine = this_machine(&tree.root).expect("described");
+        assert!(machine.notes[0].contains("any of regions 0-1"), "{:?}", machine.notes);
+        let found = reach(&machine, &machine_state(&tree.root));
+        assert_eq!((found.cores, found.regions), (vec![CoreId(1)], vec![RegionId(0)]));
+        assert!(this_machine(&self::tree("guest.txt").root).expect("described").unknown.is_empty());
     }
 
     #[test]

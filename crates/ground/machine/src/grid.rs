@@ -9,6 +9,8 @@ use alloc::vec::Vec;
 use isochrone_units::CoreId;
 use serde::{Deserialize, Serialize};
 
+use crate::value::Interval;
+
 /// The numbers that a paper prints under its picture, under the names that it gives them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -52,6 +54,8 @@ pub struct Grid {
     pub mode: Option<String>,
     /// The memory that was read: `"MCDRAM"`.
     pub memory: Option<String>,
+    /// The region whose memory was read, where that is known.
+    pub region: Option<u16>,
     /// Cells in a row of the drawing; `None` where the layout is not known and the cells are
     /// only listed by core.
     pub columns: Option<u16>,
@@ -80,6 +84,20 @@ impl Grid {
             .iter()
             .zip(&self.cells)
             .filter_map(|(core, cell)| Some((CoreId((*core)?), (*cell)?)))
+    }
+
+    /// What stands for a core whose cell is not readable: the mean of the cells that are, and between which numbers it
+    /// lies by the cells and by what is printed below the picture. `None` where no cell is readable.
+    #[must_use]
+    pub fn middle(&self) -> Option<(f64, Interval)> {
+        let (low, high) = self.extremes(&[])?;
+        let cells = self.readings().count();
+        let sum: f64 = self.readings().map(|(_, value)| value).sum();
+        // Whichever of the two the paper calls the smaller one.
+        let printed =
+            self.labels.iter().flat_map(|labels| labels.min.into_iter().chain(labels.max));
+        let (low, high) = printed.fold((low, high), |(low, high), n| (low.min(n), high.max(n)));
+        Some((sum / cells as f64, Interval::between(low, high)))
     }
 
     /// How many cores are drawn.
@@ -130,6 +148,14 @@ mod tests {
         assert_eq!(grid.extremes(&[]), Some((4.0, 5.0)));
         assert_eq!(grid.extremes(&[3]), Some((5.0, 5.0)));
         assert_eq!(grid.extremes(&[2]), None);
+    }
+
+    #[test]
+    fn a_cell_that_is_not_readable_lies_where_the_others_and_the_print_say() {
+        let labels = GridLabels { min: Some(7.0), max: Some(3.5), ..GridLabels::default() };
+        let grid = Grid { labels: vec![labels], ..grid() };
+        assert_eq!(grid.middle(), Some((4.5, Interval::between(3.5, 7.0))));
+        assert_eq!(Grid::default().middle(), None);
     }
 
     #[test]

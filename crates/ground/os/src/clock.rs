@@ -55,9 +55,9 @@ pub struct Clock {
     /// The rate lies in `hz - hz_error ..= hz + hz_error`: the two clocks were not read at one
     /// instant, and this is the most that it can have cost.
     pub hz_error: f64,
-    /// The counter moves in multiples of so many cycles.
+    /// The counter moves in steps of so many cycles, rounded up: a step need not be a whole number.
     pub tick: u32,
-    /// Cycles that timing nothing takes, as a mean: a single reading is a multiple of `tick`.
+    /// Cycles that timing nothing takes, as a mean: a single reading is some steps of the counter.
     pub overhead: f64,
 }
 
@@ -129,17 +129,44 @@ fn tick() -> u32 {
     common_step(&mut differences)
 }
 
-/// The largest step of which 15 differences in 16 are multiples. Not of all of them: AMD's counter
+/// The largest step of which 15 differences in 16 are multiples, rounded up. Not of all of them: AMD's counter
 /// adds 1 to a read that would repeat the one before, and a thread that goes on on another core
 /// meets a counter that need not be whole steps ahead.
 fn common_step(differences: &mut [u32]) -> u32 {
     differences.sort_unstable();
     let median = differences.get(differences.len() / 2).copied().unwrap_or(1);
+    let enough = |whole: usize| whole * 16 >= differences.len() * 15;
     let is_common = |step: &u32| {
-        let whole = differences.iter().filter(|&&difference| difference % step == 0).count();
-        whole * 16 >= differences.len() * 15
+        enough(differences.iter().filter(|&&difference| difference % step == 0).count())
     };
-    (2..=median).rev().find(is_common).unwrap_or(1)
+    let whole = (2..=median).rev().find(is_common);
+    whole.or_else(|| uneven_step(differences, median)).unwrap_or(1)
+}
+
+/// Parts of a cycle by which uneven steps are tried.
+const PARTS: u32 = 32;
+/// The least uneven step that is looked for: a fifth of all differences lie within a cycle of multiples of ten by
+/// chance.
+const UNEVEN_LEAST: u32 = 10;
+
+/// The largest step that is no whole number of cycles, rounded up. The counter of an EPYC 7003 with 2.445 GHz shows
+/// 100 MHz times 24.45, cut to whole cycles, so that reads are 24, 25, 49, 73 or 74 apart. Differences of many steps
+/// are left out: parts of a cycle add up.
+fn uneven_step(differences: &[u32], median: u32) -> Option<u32> {
+    let within = |step: u32, difference: u32| {
+        let (scaled, near) = (u64::from(difference) * u64::from(PARTS), u64::from(step) / 2);
+        let off = (scaled + near) % u64::from(step);
+        off.abs_diff(near) <= u64::from(PARTS)
+    };
+    let is_common = |step: &u32| {
+        let few = differences.iter().filter(|&&d| u64::from(d) * 2 <= u64::from(*step));
+        let (all, whole) = few.fold((0, 0), |(all, whole), &difference| {
+            (all + 1, whole + usize::from(within(*step, difference)))
+        });
+        all * 2 >= differences.len() && whole * 16 >= all * 15
+    };
+    let step = (UNEVEN_LEAST * PARTS..=median * PARTS).rev().find(is_common)?;
+    Some(step.div_ceil(PARTS))
 }
 
 /// Short pseudo-random waits. They let what is timed begin anywhere within a step of the counter
@@ -196,21 +223,26 @@ mod tests {
     use std::vec::Vec;
 
     #[test]
-    fn the_tick_divides_differences() {
+    fn differences_are_some_steps() {
         std::thread::spawn(|| {
             // Between the counters of two cores there may be any difference.
             crate::affinity::pin(crate::affinity::current_core()).expect("it runs there");
-            let tick = u64::from(tick());
+            let tick = tick();
             let mut waits = Waits::new();
             let mut reads = Vec::new();
             for _ in 0..1000 {
                 waits.wait();
                 reads.push(start());
             }
-            let whole = reads.windows(2).filter(|pair| (pair[1] - pair[0]) % tick == 0).count();
-            assert!(whole >= 900, "{whole} of 999 differences are multiples of {tick}");
-            let empty = (0..1000).filter(|_| u64::from(arch::timed_nothing()) % tick == 0).count();
-            assert!(empty >= 900, "{empty} of 1000 empty regions are multiples of {tick}");
+            // A step may be up to a cycle shorter than the whole number that is told, and reads are cut to cycles.
+            let is_near = |elapsed: u64| {
+                let steps = elapsed.div_ceil(u64::from(tick));
+                steps * u64::from(tick) - elapsed <= steps + 1
+            };
+            let near = reads.windows(2).filter(|pair| is_near(pair[1] - pair[0])).count();
+            assert!(near >= 900, "{near} of 999 differences are some steps of {tick}");
+            let empty = (0..1000).filter(|_| is_near(u64::from(arch::timed_nothing()))).count();
+            assert!(empty >= 900, "{empty} of 1000 empty regions are some steps of {tick}");
         })
         .join()
         .expect("no assertion failed");
@@ -229,6 +261,29 @@ mod tests {
         assert_eq!(steps(1, &[]), 1);
         assert_eq!(common_step(&mut [0; 8]), 1);
         assert_eq!(common_step(&mut []), 1);
+    }
+
+    #[test]
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "half a million cycles"
+    )]
+    fn a_step_that_is_no_whole_number_of_cycles_is_found() {
+        for (step, told) in [(24.45, 25), (26.5, 27), (36.7, 37), (12.3, 13)] {
+            let read = |at: f64| (((at / step).floor() * step).floor()) as u32;
+            let mut waits = Waits::new();
+            let mut all: Vec<u32> = (0..512)
+                .map(|i| {
+                    waits.wait();
+                    let begin = f64::from(i) * 1013.7;
+                    read(begin + 60.0 + (waits.state >> 57) as f64) - read(begin)
+                })
+                .collect();
+            assert_eq!(common_step(&mut all), told, "{step}");
+        }
+        let mut any: Vec<u32> = (0..512).map(|i| 60 + i * 37 % 101).collect();
+        assert_eq!(common_step(&mut any), 1);
     }
 
     #[test]

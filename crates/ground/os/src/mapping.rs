@@ -77,34 +77,35 @@ impl Mapping {
         wanted: Backing,
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<Self, OsError> {
-        let unit = if wanted == Backing::Small { PAGE_BYTES } else { HUGE_PAGE_BYTES };
+        let (unit, source) = match wanted {
+            Backing::Transparent2M => {
+                let mut mapping = Self::untouched(bytes)?;
+                mapping.populate_while(go_on)?;
+                return Ok(mapping);
+            }
+            Backing::HugeTlb2M => (HUGE_PAGE_BYTES, Source::Pool),
+            Backing::Small => (PAGE_BYTES, Source::Private),
+        };
         let bytes = round_up(bytes, unit)?;
-        let base = match wanted {
-            Backing::HugeTlb2M => map(ptr::null_mut(), bytes, Source::Pool)?,
-            Backing::Transparent2M | Backing::Small => map_aligned(bytes, Source::Private)?,
+        let base = match source {
+            Source::Pool => map(ptr::null_mut(), bytes, source)?,
+            _ => map_aligned(bytes, source)?,
         };
         let mut mapping =
             Self { base, bytes, backing: Backing::Small, huge_share: Some(0.0), memfd: None };
-        // Both are refused where transparent huge pages are not built in; the share tells.
-        let _ = match wanted {
-            Backing::HugeTlb2M => Ok(()),
-            Backing::Transparent2M => mapping.advise(Advice::LinuxHugepage),
-            Backing::Small => mapping.advise(Advice::LinuxNoHugepage),
-        };
-        let (mut present, mut huge) = (0, Some(0));
+        if wanted == Backing::Small {
+            // Refused where transparent huge pages are not built in, and then not needed.
+            let _ = mapping.advise(Advice::LinuxNoHugepage);
+        }
+        let mut present = 0;
         while present < bytes && (present == 0 || go_on()) {
             let end = bytes.min(present + PART_BYTES);
             mapping.populate_part(present..end)?;
-            if wanted == Backing::Transparent2M {
-                huge = huge.and_then(|huge| Some(huge + mapping.collapse(present..end)?));
-            }
             present = end;
         }
         mapping.cut(present);
-        match wanted {
-            Backing::HugeTlb2M => (mapping.backing, mapping.huge_share) = (wanted, Some(1.0)),
-            Backing::Transparent2M => mapping.note_huge(huge),
-            Backing::Small => {}
+        if wanted == Backing::HugeTlb2M {
+            (mapping.backing, mapping.huge_share) = (wanted, Some(1.0));
         }
         Ok(mapping)
     }
@@ -122,6 +123,40 @@ impl Mapping {
         // Refused where transparent huge pages are not built in, and then not needed.
         let _ = mapping.advise(Advice::LinuxNoHugepage);
         Ok(mapping)
+    }
+
+    /// Maps address space for `bytes` (rounded up to whole pages), of huge pages where they can be had, whose pages
+    /// come when a thread touches them or calls [`Self::populate_part`]: so each thread has its own where it runs, and
+    /// a region can be chosen ([`Self::bind`]) before there is anything to be moved.
+    ///
+    /// # Errors
+    /// [`OsError`] where there is no address space.
+    pub fn untouched(bytes: usize) -> Result<Self, OsError> {
+        let bytes = round_up(bytes, HUGE_PAGE_BYTES)?;
+        let base = map_aligned(bytes, Source::Private)?;
+        let mapping = Self { base, bytes, backing: Backing::Small, huge_share: None, memfd: None };
+        // Refused where transparent huge pages are not built in.
+        let _ = mapping.advise(Advice::LinuxHugepage);
+        Ok(mapping)
+    }
+
+    /// Makes the pages of a mapping of [`Self::untouched`] present, in parts of some tens of MiB, huge ones where they
+    /// can be had; `go_on` is asked before each but the first, and what is not there when it says no is left out of the
+    /// mapping, which is shorter then.
+    ///
+    /// # Errors
+    /// [`OsError`] where there is no memory.
+    pub fn populate_while(&mut self, go_on: &mut dyn FnMut() -> bool) -> Result<(), OsError> {
+        let (mut present, mut huge) = (0, Some(0));
+        while present < self.bytes && (present == 0 || go_on()) {
+            let end = self.bytes.min(present + PART_BYTES);
+            self.populate_part(present..end)?;
+            huge = huge.and_then(|huge| Some(huge + self.collapse(present..end)?));
+            present = end;
+        }
+        self.cut(present);
+        self.note_huge(huge);
+        Ok(())
     }
 
     /// Maps `bytes` (rounded up to whole pages) of new memory that other processes can map too:
@@ -342,7 +377,7 @@ impl Mapping {
             return;
         }
         let behind = self.address().cast::<u8>().wrapping_add(bytes).cast();
-        // SAFETY: the range is the end of this value's, and nobody has seen it yet.
+        // SAFETY: the range is the end of this value's, which is borrowed exclusively: nobody sees it.
         let result = unsafe { rustix::mm::munmap(behind, self.bytes - bytes) };
         debug_assert!(result.is_ok(), "a range that was mapped can be unmapped");
         self.bytes = bytes;

@@ -65,7 +65,7 @@ fn pairs(n: usize, dice: &mut Dice) -> HeatMap {
         cells,
         intervals: if n <= 8 { intervals } else { Vec::new() },
         missing: "same core".into(),
-        range: None,
+        ..HeatMap::default()
     }
 }
 

@@ -91,10 +91,20 @@ pub fn bytes(count: u64) -> String {
     }
 }
 
-/// A share as percent: `0.243` is `24.3 %`.
+/// A share as percent: `0.243` is `24.3 %`, to a hundredth of one. What rounds to nothing is `0 %`.
 #[must_use]
 pub fn percent(share: f64) -> String {
-    if share.is_finite() { format!("{} %", significant(share * 100.0, 3)) } else { MISSING.into() }
+    if !share.is_finite() {
+        return MISSING.into();
+    }
+    let percents = share * 100.0;
+    if percents.abs() < 0.005 {
+        "0 %".into()
+    } else if percents.abs() < 1.0 {
+        format!("{percents:.2} %")
+    } else {
+        format!("{} %", significant(percents, 3))
+    }
 }
 
 /// A ratio: `1.18×`.
@@ -157,6 +167,8 @@ mod tests {
         assert_eq!(cycles(1234.0), "1230 cycles");
         assert_eq!(percent(0.2431), "24.3 %");
         assert_eq!(percent(1.0), "100 %");
+        assert_eq!(percent(0.004_28), "0.43 %");
+        assert_eq!([percent(-1e-14), percent(0.0)], ["0 %", "0 %"]);
         assert_eq!(ratio(1.18), "1.18×");
         assert_eq!(significant(99.96, 3), "100");
         assert_eq!(significant(-0.01234, 3), "-0.0123");

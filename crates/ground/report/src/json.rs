@@ -51,6 +51,7 @@ registry! {
     Atlas "isochrone-atlas" 1, "The records of an atlas, by `export --json`";
     Diff "isochrone-diff" 1, "What differs between two atlases, by `diff --json`";
     Machine "isochrone-machine" 1, "A machine as it is described, by `machine --json`";
+    Suits "isochrone-suits" 1, "Which region suits which array, by `machine --suits --json`";
     Predict "isochrone-predict" 1, "Bands of a collective, by `predict --json`";
     Cla "isochrone-cla" 1, "A program in cache lines, by `cla --json`";
     TierCheck "isochrone-tier-check" 1, "What the kernel lacks, by `tier check --json`";
@@ -69,6 +70,7 @@ registry! {
     Schedule "isochrone-schedule" 1, "The schedule of a task program, by `--record`";
     Sim "isochrone-sim" 1, "A simulated run, by `sim --json`";
     SimRecord "isochrone-sim-record" 1, "A line of a results file, by `sim sweep` and `reproduce --results`";
+    Scale "isochrone-scale" 1, "A map of a synthetic machine, by `scale --json`";
     VerifyModel "isochrone-verify-model" 1, "The model beside live calls, by `verify model --json`";
     VerifyPublished "isochrone-verify-published" 1, "The model beside published figures, by `verify published --json`";
     LatencyChecker "isochrone-reproduce-latency-checker" 1, "`reproduce latency-checker --json`";

@@ -1,4 +1,5 @@
-//! Prose and cells in lines of a given width. Words are never broken, and a number keeps its unit.
+//! Prose and cells in lines of a given width. Words are never broken, and a number keeps its unit. A list of numbers
+//! that is longer than a line is broken behind its commas.
 
 /// Words that stay on the line of the number before them.
 const UNITS: [&str; 16] = [
@@ -24,12 +25,27 @@ pub(crate) fn longest_piece(text: &str) -> usize {
     pieces(text).iter().map(|piece| piece.chars().count()).max().unwrap_or(0)
 }
 
+/// A piece, or what of a list fits into `width` characters each: a machine of hundreds of cores has lists of 300.
+fn broken(piece: String, width: usize) -> Vec<String> {
+    if piece.chars().count() <= width || !piece.contains(',') {
+        return vec![piece];
+    }
+    let mut parts: Vec<String> = Vec::new();
+    for item in piece.split_inclusive(',') {
+        match parts.last_mut() {
+            Some(part) if part.chars().count() + item.chars().count() <= width => *part += item,
+            _ => parts.push(item.to_owned()),
+        }
+    }
+    parts
+}
+
 /// Lines of at most `width` characters; a longer word stands alone. A unit stays with its number.
 #[must_use]
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut used = 0;
-    for piece in pieces(text) {
+    for piece in pieces(text).into_iter().flat_map(|piece| broken(piece, width)) {
         let length = piece.chars().count();
         match lines.last_mut().filter(|_| used + 1 + length <= width) {
             Some(line) => {
@@ -80,6 +96,16 @@ mod tests {
         assert_eq!(lines, ["the mean of the lines is", "14.4 ns, the nearest 12.4 ns"]);
         assert!(wrap("", 30).is_empty());
         assert_eq!(wrap("a verylongwordindeed b", 8), ["a", "verylongwordindeed", "b"]);
+    }
+
+    #[test]
+    fn a_list_longer_than_a_line_is_broken_behind_its_commas() {
+        let list: Vec<String> = (0..96).map(|nth| (4 * nth).to_string()).collect();
+        let text = format!("Most by cores {} to region 6.", list.join(","));
+        let lines = wrap(&text, 60);
+        assert!(lines.iter().all(|line| line.chars().count() <= 60), "{lines:?}");
+        assert!(lines.concat().contains(&list.join(",")), "nothing is put into it: {lines:?}");
+        assert_eq!(wrap("cores 0-3,8 are near", 60), ["cores 0-3,8 are near"]);
     }
 
     #[test]

@@ -181,7 +181,7 @@ impl Table {
         let mut html = String::from("<div class=\"scroll\"><table><thead><tr>");
         for column in 0..self.columns() {
             let class = if self.is_numeric(column) { " class=\"n\"" } else { "" };
-            _ = write!(html, "<th scope=\"col\"{class}>{}</th>", escape(self.header(column)));
+            _ = write!(html, "<th scope=\"col\"{class}>{}</th>", breakable(self.header(column)));
         }
         html.push_str("</tr></thead><tbody>");
         for row in &self.rows {
@@ -231,13 +231,33 @@ fn beside(cells: Vec<Lines>) -> String {
 
 fn html_cell(cell: Option<&Cell>, column: usize) -> String {
     let Some(cell) = cell else { return "<td></td>".into() };
-    let text = escape(&cell.text);
+    let text = breakable(&cell.text);
     match cell.kind {
         Kind::Text if column == 0 => format!("<th scope=\"row\">{text}</th>"),
         Kind::Text => format!("<td>{text}</td>"),
+        // What is written is the number itself in most tables; then it is not said twice.
+        Kind::Number(value) if is_written(value, &cell.text) => {
+            format!("<td class=\"n\">{text}</td>")
+        }
         Kind::Number(value) => format!("<td class=\"n\" data-v=\"{value}\">{text}</td>"),
         Kind::Missing => format!("<td class=\"n none\" title=\"no value\">{text}</td>"),
     }
+}
+
+/// Words longer than this may be broken behind their commas.
+const LONG_WORD: usize = 16;
+
+/// Text for a page, in which a long list of numbers may be broken into lines. What is copied from there is the list.
+fn breakable(text: &str) -> String {
+    let safe = escape(text);
+    let long = |word: &str| word.contains(',') && word.chars().count() > LONG_WORD;
+    if text.split([' ', '\u{a0}']).any(long) { safe.replace(',', ",<wbr>") } else { safe }
+}
+
+/// Whether a text is a number, rounded at most.
+fn is_written(value: f64, text: &str) -> bool {
+    let near = |read: f64| (read - value).abs() <= value.abs() * 1e-3;
+    text.parse().is_ok_and(near)
 }
 
 #[cfg(test)]
@@ -322,7 +342,19 @@ mod tests {
         let tree = roxmltree::Document::parse(&html).unwrap();
         let cells = |name| tree.descendants().filter(|n| n.has_tag_name(name)).count();
         assert_eq!((cells("tr"), cells("th"), cells("td")), (4, 3 + 3, 6));
-        assert!(html.contains("<td class=\"n\" data-v=\"59.8\">59.8</td>"));
+        assert!(html.contains("<td class=\"n\">59.8</td>"));
+        let mut units = Table::new(["what", "time"]);
+        units.row(["a".into(), Cell::number(59.8, "59.8 ns")]);
+        units.row(["b".into(), Cell::number(12_345.0, "12\u{2009}345")]);
+        let units = units.to_html();
+        assert!(units.contains("<td class=\"n\" data-v=\"59.8\">59.8 ns</td>"));
+        assert!(units.contains("data-v=\"12345\""));
+        let mut lists = Table::new(["what", "cores"]);
+        lists.row(["a".into(), Cell::text("0-3,8,10-15")]);
+        lists.row(["b".into(), Cell::text("0-3,192-195,200-203")]);
+        let lists = lists.to_html();
+        assert!(lists.contains(">0-3,8,10-15<"));
+        assert!(lists.contains(">0-3,<wbr>192-195,<wbr>200-203<"));
         assert!(html.contains("core &lt;0&gt;"));
         assert!(html.contains("<td class=\"n none\" title=\"no value\">–</td>"));
     }

@@ -8,7 +8,7 @@ use crate::cast::index;
 use crate::colour::{Rgb, ramp};
 use crate::fmt::significant;
 use crate::scale::Extent;
-use crate::svg::{HeatMap, Strip};
+use crate::svg::{Cluster, HeatMap, Strip};
 
 /// What colours the terminal takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,7 +28,9 @@ const SHADES: &[u8; 8] = b".:-=+*#@";
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// A missing number in a picture.
 const HATCH: char = '/';
-const LONGEST_LABEL: usize = 18;
+const LONGEST_LABEL: usize = 24;
+/// Rows of a matrix that has clusters to pool them by; more do not fit on a screen.
+const TALLEST: usize = 40;
 /// Widest picture: beyond this nobody reads a line.
 const WIDEST: usize = 500;
 
@@ -90,27 +92,109 @@ fn key(extent: Option<&Extent>, unit: &str, colour: Colour) -> String {
     format!("{lo} [{bar}] {hi} {}   {HATCH} missing", clean(unit))
 }
 
+/// Writes the key under the marks, whose labels are `left` characters wide, or further left where it would not fit.
+fn under(
+    out: &mut String,
+    extent: Option<&Extent>,
+    unit: &str,
+    colour: Colour,
+    left: usize,
+    width: usize,
+) {
+    let length = key(extent, unit, Colour::None).chars().count();
+    let indent = left.min(width.saturating_sub(length + 1));
+    _ = write!(out, "{:indent$} {}", "", key(extent, unit, colour));
+}
+
 /// A matrix, at most `width` characters wide. Numbers are written into the cells where they fit;
-/// larger matrices are shaded, and where even one character a cell is too much, a mark is the
-/// mean of a square of cells, which is said.
+/// larger matrices are shaded. Where even one character a cell is too much, or there are more rows than a screen has, a
+/// mark is the mean of a cluster of rows and one of columns, or of a square of cells where there are no clusters. That
+/// is said. An axis that has room is never pooled.
 #[must_use]
 pub fn heat_map(map: &HeatMap, colour: Colour, width: usize) -> String {
     let width = width.clamp(20, WIDEST);
-    let extent = map.extent();
+    let pooled = pooled(map, width);
+    let drawn = pooled.as_ref().unwrap_or(map);
+    let extent = drawn.extent();
     let name = |labels: &[String]| labels.iter().map(|l| clean(l).chars().count()).max();
-    let left = name(&map.rows).unwrap_or(0).min(LONGEST_LABEL);
-    let cell = name(&map.columns).unwrap_or(0).clamp(6, 10) + 1;
-    let columns = map.columns.len();
+    let left = name(&drawn.rows).unwrap_or(0).min(LONGEST_LABEL);
+    let cell = name(&drawn.columns).unwrap_or(0).clamp(6, 10) + 1;
+    let columns = drawn.columns.len();
     let mut out = String::new();
     let heading = format!("{} ({})", clean(&map.title), clean(&map.unit));
     _ = writeln!(out, "{heading}");
-    if left + 1 + columns * cell <= width && columns <= 20 && map.rows.len() <= 40 {
-        written(&mut out, map, extent.as_ref(), colour, left, cell);
+    let square = pooled.is_some() && drawn.rows == drawn.columns;
+    if !square && left + 1 + columns * cell <= width && columns <= 20 && drawn.rows.len() <= 40 {
+        written(&mut out, drawn, extent.as_ref(), colour, left, cell);
     } else {
-        shaded(&mut out, map, extent.as_ref(), colour, left, width);
+        shaded(&mut out, drawn, extent.as_ref(), colour, left, width);
     }
-    _ = write!(out, "{:left$} {}", "", key(extent.as_ref(), &map.unit, colour));
+    if pooled.is_some() {
+        let order = if square { "; columns are in the order of the rows" } else { "" };
+        let words = format!("each mark is the mean of its clusters{order}");
+        for line in crate::lines::wrap(&words, width.saturating_sub(left + 1).max(20)) {
+            _ = writeln!(out, "{:left$} {line}", "");
+        }
+    }
+    under(&mut out, extent.as_ref(), &map.unit, colour, left, width);
     out
+}
+
+/// The matrix with a row a cluster, and a column a cluster, where it has more of them than fit; `None` where nothing is
+/// to be pooled or it has no clusters. The innermost level that fits is taken.
+fn pooled(map: &HeatMap, width: usize) -> Option<HeatMap> {
+    let room = width.saturating_sub(LONGEST_LABEL + 1).max(1);
+    let rows = pooling(&map.row_clusters, map.rows.len(), TALLEST.min(room));
+    // A mark of two characters is a square.
+    let columns = pooling(&map.column_clusters, map.columns.len(), room / 2);
+    if rows.is_none() && columns.is_none() {
+        return None;
+    }
+    // Both sides of a matrix of pairs are pooled alike.
+    let (rows, columns) = if map.row_clusters == map.column_clusters {
+        let coarser = [rows, columns].into_iter().flatten().min_by_key(|level| level.len());
+        (coarser, coarser)
+    } else {
+        (rows, columns)
+    };
+    let (row_names, row_of) = side(rows, &map.rows);
+    let (column_names, column_of) = side(columns, &map.columns);
+    let mut sums = vec![(0.0, 0.0); row_names.len() * column_names.len()];
+    for (row, to_row) in row_of.iter().enumerate() {
+        for (column, to_column) in column_of.iter().enumerate() {
+            if let Some(value) = map.cell(row, column) {
+                let sum = &mut sums[to_row * column_names.len() + to_column];
+                *sum = (sum.0 + value, sum.1 + 1.0);
+            }
+        }
+    }
+    Some(HeatMap {
+        title: map.title.clone(),
+        unit: map.unit.clone(),
+        rows: row_names,
+        columns: column_names,
+        cells: sums.into_iter().map(|(sum, n)| (n > 0.0).then(|| sum / n)).collect(),
+        missing: map.missing.clone(),
+        ..HeatMap::default()
+    })
+}
+
+/// The level by which a side is pooled: the innermost that fits, else the outermost. `None` where all fit as they are.
+fn pooling(levels: &[Vec<Cluster>], cells: usize, room: usize) -> Option<&[Cluster]> {
+    if cells <= room {
+        return None;
+    }
+    levels.iter().find(|level| level.len() <= room).or(levels.last()).map(Vec::as_slice)
+}
+
+/// The names of a pooled side, and which of these each row or column belongs to.
+fn side(clusters: Option<&[Cluster]>, labels: &[String]) -> (Vec<String>, Vec<usize>) {
+    let Some(clusters) = clusters else {
+        return (labels.to_vec(), (0..labels.len()).collect());
+    };
+    let names = clusters.iter().map(|cluster| cluster.label.clone()).collect();
+    let of = clusters.iter().enumerate().flat_map(|(nth, one)| std::iter::repeat_n(nth, one.cells));
+    (names, of.take(labels.len()).collect())
 }
 
 /// Cells with their numbers.
@@ -151,7 +235,7 @@ fn written(
     }
 }
 
-/// Cells as marks; squares of cells are averaged where there are too many.
+/// Cells as marks. Where there are too many columns some are averaged, and as many rows of a square matrix.
 fn shaded(
     out: &mut String,
     map: &HeatMap,
@@ -161,15 +245,23 @@ fn shaded(
     width: usize,
 ) {
     let room = width.saturating_sub(left + 1).max(1);
-    let group = map.columns.len().div_ceil(room).max(1);
-    // Two characters make a square; one where two do not fit.
-    let mark = if map.columns.len().div_ceil(group) * 2 <= room { 2 } else { 1 };
-    for top in (0..map.rows.len()).step_by(group) {
+    let across = map.columns.len().div_ceil(room).max(1);
+    let square = map.rows == map.columns;
+    let down = if square { across } else { 1 };
+    // Two characters make a square; three leave room for the numbers of a few columns.
+    let columns = map.columns.len().div_ceil(across);
+    let mark =
+        (1..=if square { 2 } else { 3 }).rev().find(|mark| columns * mark <= room).unwrap_or(1);
+    let numbers = numbers(&map.columns, mark).filter(|_| across == 1);
+    if let Some(numbers) = &numbers {
+        _ = writeln!(out, "{:left$} {numbers}", "");
+    }
+    for top in (0..map.rows.len()).step_by(down) {
         _ = write!(out, "{:left$} ", label(&map.rows[top], left));
-        for first in (0..map.columns.len()).step_by(group) {
-            let square =
-                (top..top + group).flat_map(|r| (first..first + group).map(move |c| (r, c)));
-            let inside = square.filter(|(r, c)| *r < map.rows.len() && *c < map.columns.len());
+        for first in (0..map.columns.len()).step_by(across) {
+            let block =
+                (top..top + down).flat_map(|r| (first..first + across).map(move |c| (r, c)));
+            let inside = block.filter(|(r, c)| *r < map.rows.len() && *c < map.columns.len());
             let values: Vec<f64> = inside.filter_map(|(r, c)| map.cell(r, c)).collect();
             let mean = values.iter().map(|v| v / values.len() as f64).sum::<f64>();
             match extent.filter(|_| !values.is_empty()) {
@@ -184,9 +276,30 @@ fn shaded(
         }
         out.push('\n');
     }
-    if group > 1 {
-        _ = writeln!(out, "{:left$} each mark is the mean of {group} x {group} cells", "");
+    let mean = format!("each mark is the mean of {down} x {across} cells");
+    let ends = map.columns.first().zip(map.columns.last());
+    let ends = ends.map(|(first, last)| format!("columns are {} to {}", clean(first), clean(last)));
+    let said = [(across > 1).then_some(mean), ends.filter(|_| !square && numbers.is_none())];
+    for words in said.into_iter().flatten() {
+        let indent = left.min(width.saturating_sub(words.chars().count() + 1));
+        _ = writeln!(out, "{:indent$} {words}", "");
     }
+}
+
+/// What columns are by their common word and their numbers, `mark` characters each, where each ends with a number that
+/// leaves a space: `"region"` over `" 0 1 2"`.
+fn numbers(columns: &[String], mark: usize) -> Option<String> {
+    let digits = |label: &str| label.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    let (word, _) = columns.first().map(|label| label.split_at(digits(label)))?;
+    let mut line = String::new();
+    for label in columns {
+        let (before, number) = label.split_at(digits(label));
+        if before != word || number.is_empty() || number.len() >= mark {
+            return None;
+        }
+        _ = write!(line, "{number:>mark$}");
+    }
+    Some(format!("{line}  {}", clean(word.trim_end())))
 }
 
 /// Patterns of lines, a row each: one mark a line, or the mean of some lines where `width` is
@@ -228,7 +341,7 @@ pub fn strip(strip: &Strip, colour: Colour, width: usize) -> String {
     if group > 1 {
         _ = writeln!(out, "{:left$} each mark is the mean of {group} lines", "");
     }
-    _ = write!(out, "{:left$} {}", "", key(extent.as_ref(), &strip.unit, colour));
+    under(&mut out, extent.as_ref(), &strip.unit, colour, left, width);
     out
 }
 
@@ -311,6 +424,52 @@ mod tests {
         assert!(text.is_ascii());
         assert!(text.lines().all(|l| l.len() <= 80));
         assert!(text.contains("each mark is the mean of 5 x 5 cells"), "{text}");
+    }
+
+    fn clustered(cells: &[usize]) -> Vec<Cluster> {
+        let label = |nth| format!("cluster {nth}");
+        cells
+            .iter()
+            .enumerate()
+            .map(|(nth, cells)| Cluster { label: label(nth), cells: *cells })
+            .collect()
+    }
+
+    #[test]
+    fn what_has_clusters_is_pooled_by_them_and_says_so() {
+        let levels = vec![clustered(&[4; 72]), clustered(&[36; 8]), clustered(&[144, 144])];
+        let map = HeatMap { row_clusters: levels.clone(), column_clusters: levels, ..matrix(288) };
+        let text = heat_map(&map, Colour::None, 80);
+        assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+        assert_eq!(text.lines().filter(|line| line.starts_with("cluster ")).count(), 8, "{text}");
+        assert!(text.contains("the mean of its clusters; columns are in the order of"), "{text}");
+        let wide = heat_map(&map, Colour::None, 200);
+        assert_eq!(wide.lines().filter(|line| line.starts_with("cluster ")).count(), 8, "rows too");
+    }
+
+    #[test]
+    fn rows_that_have_no_clusters_stand_for_themselves() {
+        let mut map = matrix(288);
+        map.rows = (0..16).map(|region| format!("region {region}")).collect();
+        map.column_clusters = vec![clustered(&[36; 8])];
+        map.cells.truncate(16 * 288);
+        let text = heat_map(&map, Colour::None, 100);
+        assert_eq!(text.lines().filter(|line| line.starts_with("region ")).count(), 16, "{text}");
+        map.column_clusters.clear();
+        let text = heat_map(&map, Colour::None, 100);
+        assert_eq!(text.lines().filter(|line| line.starts_with("region ")).count(), 16, "{text}");
+        assert!(text.contains("each mark is the mean of 1 x "), "{text}");
+    }
+
+    #[test]
+    fn a_few_narrow_columns_have_their_numbers() {
+        let mut map = matrix(288);
+        map.columns = (0..16).map(|region| format!("region {region}")).collect();
+        map.row_clusters = vec![clustered(&[12; 24])];
+        map.cells.truncate(288 * 16);
+        let text = heat_map(&map, Colour::None, 80);
+        assert!(text.contains("  0  1  2  3") && text.contains(" 15  region"), "{text}");
+        assert_eq!(text.lines().filter(|line| line.starts_with("cluster ")).count(), 24, "{text}");
     }
 
     #[test]

@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use isochrone_machine::Machine;
+use isochrone_units::RegionId;
 use toml::Spanned;
 
 use super::MachineFileError;
@@ -155,6 +157,19 @@ impl<'a> Checker<'a> {
             false => Ok(()),
             true => Err(self.at(span.unwrap_or(0..0), problem())),
         }
+    }
+
+    /// The region that something belongs to: one that is described.
+    pub(super) fn region(
+        &self,
+        id: &Spanned<u16>,
+        machine: &Machine,
+    ) -> Result<u16, MachineFileError> {
+        let number = *id.get_ref();
+        let found = machine.region(RegionId(number)).map(|_| number);
+        found.ok_or_else(|| {
+            self.wrong(id, format!("region {number} is not described under [[regions]]"))
+        })
     }
 
     /// A finite number that is not negative.

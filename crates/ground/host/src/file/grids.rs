@@ -68,6 +68,7 @@ pub(super) fn grids(
             unit: grid.unit.clone(),
             mode: grid.mode.clone(),
             memory: grid.memory.clone(),
+            region: grid.region.as_ref().map(|id| check.region(id, machine)).transpose()?,
             columns,
             labels: labels.collect::<Result<_, _>>()?,
             cores,

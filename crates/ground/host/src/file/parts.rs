@@ -215,17 +215,11 @@ pub(super) fn controllers(
         let count: u16 = check.count("a number of controllers", &group.count)?;
         let total = machine.controllers.len() + usize::from(count);
         check.at_most("controllers", MAX_CONTROLLERS, total, Some(group.count.span()))?;
-        let region = group.region.as_ref();
-        if let Some(region) = region
-            && !machine.regions.iter().any(|known| known.id == *region.get_ref())
-        {
-            let problem = format!("region {} is not described under [[regions]]", region.get_ref());
-            return Err(check.wrong(region, problem));
-        }
+        let region = group.region.as_ref().map(|id| check.region(id, machine)).transpose()?;
         let source = check.source(&group.source)?;
         machine.controllers.extend((0..count).map(|index| Controller {
             name: format!("{} {index}", group.name),
-            region: region.map(|region| *region.get_ref()),
+            region,
             place: None,
             source: Some(source.clone()),
         }));

@@ -174,6 +174,7 @@ pub(super) struct RawGrid {
     pub(super) unit: String,
     pub(super) mode: Option<String>,
     pub(super) memory: Option<String>,
+    pub(super) region: Option<Spanned<u16>>,
     pub(super) rows: Option<Rows>,
     pub(super) list: Option<Vec<(Spanned<u16>, Spanned<f64>)>>,
     #[serde(default)]

@@ -15,6 +15,7 @@ const NO_LIMIT_BYTES: u64 = 1 << 60;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Limits {
     pub(super) cores: Option<Vec<u16>>,
+    pub(super) regions: Option<Vec<u16>>,
     pub(super) memory_max_bytes: Option<u64>,
     pub(super) cpu_quota_cores: Option<f64>,
 }
@@ -24,7 +25,10 @@ pub(super) fn read(root: &SysRoot) -> Limits {
     for hierarchy in hierarchies(root) {
         let folders = hierarchy.folders.iter();
         if hierarchy.has("cpuset") && limits.cores.is_none() {
-            limits.cores = folders.clone().find_map(|folder| cores(root, folder));
+            limits.cores = folders.clone().find_map(|folder| numbers(root, folder, CORES));
+        }
+        if hierarchy.has("cpuset") && limits.regions.is_none() {
+            limits.regions = folders.clone().find_map(|folder| numbers(root, folder, REGIONS));
         }
         if hierarchy.has("memory") {
             let tightest = folders.clone().filter_map(|folder| memory(root, folder)).min();
@@ -110,10 +114,15 @@ fn folders(point: &Path, mounted: &str, group: &str) -> Vec<PathBuf> {
     inside.ancestors().map(|part| point.join(part)).collect()
 }
 
-fn cores(root: &SysRoot, folder: &Path) -> Option<Vec<u16>> {
-    let names = ["cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus"];
+/// Files of a cpuset that list cores: what holds (version 2, then 1), and what was asked for.
+const CORES: [&str; 3] = ["cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus"];
+/// The same of regions.
+const REGIONS: [&str; 3] = ["cpuset.mems.effective", "cpuset.effective_mems", "cpuset.mems"];
+
+/// The first list of these files that is not empty.
+fn numbers(root: &SysRoot, folder: &Path, names: [&str; 3]) -> Option<Vec<u16>> {
     let lists = names.iter().filter_map(|name| root.line(folder.join(name)));
-    lists.filter_map(|list| parse_list(&list)).find(|cores| !cores.is_empty())
+    lists.filter_map(|list| parse_list(&list)).find(|numbers| !numbers.is_empty())
 }
 
 fn memory(root: &SysRoot, folder: &Path) -> Option<u64> {

@@ -50,14 +50,41 @@ pub(super) fn read(root: &SysRoot, cores: &[u16]) -> Regions {
 fn one_region(root: &SysRoot, cores: &[u16]) -> Regions {
     let bytes = total_memory_bytes(root);
     let region = Region { bytes, cores: cores.to_vec(), ..Region::default() };
-    let note = "the system lists no memory regions; all memory is taken for one region";
-    Regions { regions: vec![region], distances: None, notes: vec![note.into()] }
+    let mut note =
+        "the system lists no memory regions; all memory is taken for one region".to_owned();
+    // The kernel lists regions of a process even where nobody mounted the folder that describes them.
+    let allowed = allowed(root).unwrap_or_default();
+    if allowed.len() > 1 {
+        let names = isochrone_machine::spans(&allowed);
+        note += &format!("; it may lie in any of regions {names}, which this process may use");
+    }
+    Regions { regions: vec![region], distances: None, notes: vec![note] }
+}
+
+/// Regions that this process may take memory from, as far as the kernel says so of the process.
+pub(super) fn allowed(root: &SysRoot) -> Option<Vec<u16>> {
+    let status = root.text("proc/self/status")?;
+    parse_list(&field(&status, "Mems_allowed_list")?)
 }
 
 fn node_bytes(root: &SysRoot, id: u16) -> Option<u64> {
+    node_field(root, id, "MemTotal")
+}
+
+fn node_field(root: &SysRoot, id: u16, name: &str) -> Option<u64> {
     let text = root.text(format!("{NODES}/node{id}/meminfo"))?;
     // "Node 0 MemTotal:  4286680 kB"
-    kibibytes(&field(&text, &format!("Node {id} MemTotal"))?)
+    kibibytes(&field(&text, &format!("Node {id} {name}"))?)
+}
+
+/// Bytes of a region that nobody uses now, the kernel's caches not counted; where the system lists no regions, what
+/// programs can have of all memory. `None` where it tells neither.
+#[must_use]
+pub fn region_free_bytes(root: &SysRoot, id: u16) -> Option<u64> {
+    node_field(root, id, "MemFree").or_else(|| {
+        let text = root.text("proc/meminfo")?;
+        kibibytes(&field(&text, "MemAvailable")?)
+    })
 }
 
 /// A node's own total only counts pages that the kernel has taken into use; in a guest whose

@@ -7,6 +7,7 @@ use super::cgroup;
 use super::cpuinfo;
 use super::hypervisor;
 use super::list::{field, parse_list};
+use super::regions;
 use super::root::SysRoot;
 use super::topology::online;
 
@@ -18,35 +19,42 @@ const CLOCK: &str = "sys/devices/system/clocksource/clocksource0/current_clockso
 pub fn machine_state(root: &SysRoot) -> MachineState {
     let info = cpuinfo::read(root);
     let status = root.text("proc/self/status").unwrap_or_default();
-    let allowed = |key| field(&status, key).and_then(|list| parse_list(&list));
+    let affinity = field(&status, "Cpus_allowed_list").and_then(|list| parse_list(&list));
     let limits = cgroup::read(root);
+    // Masks of affinity keep cores that are switched off.
+    let online = online(root, &info.cores).ok();
     let isolated = root.line(format!("{CPUS}/isolated")).and_then(|list| parse_list(&list));
     MachineState {
         hypervisor: hypervisor::name(root, &info),
         kernel: root.line("proc/sys/kernel/osrelease"),
         clocksource: root.line(CLOCK),
-        governors: governors(root, &online(root, &info.cores).unwrap_or_default()),
+        governors: governors(root, online.as_deref().unwrap_or_default()),
         microcode: info.microcode,
         turbo: turbo(root),
         thp: root.line("sys/kernel/mm/transparent_hugepage/enabled").and_then(|t| chosen(&t)),
         huge_pages: huge_pages(root),
         autonuma: root.number("proc/sys/kernel/numa_balancing").map(|mode: u32| mode != 0),
         isolated_cores: isolated.unwrap_or_default(),
-        allowed_cores: both(allowed("Cpus_allowed_list"), limits.cores),
-        allowed_regions: allowed("Mems_allowed_list"),
+        allowed_cores: both(affinity, limits.cores)
+            .map(|allowed| within(allowed, online.as_deref())),
+        allowed_regions: both(regions::allowed(root), limits.regions),
         memory_max_bytes: limits.memory_max_bytes,
         cpu_quota_cores: limits.cpu_quota_cores,
         loadavg: root.line("proc/loadavg").and_then(|line| loadavg(&line)),
     }
 }
 
+/// Those of the cores that are online, where that is known.
+fn within(cores: Vec<u16>, online: Option<&[u16]>) -> Vec<u16> {
+    let is_online = |core: &u16| online.is_none_or(|online| online.contains(core));
+    cores.into_iter().filter(is_online).collect()
+}
+
 /// What both lists allow; the one that exists where the other is missing.
-fn both(affinity: Option<Vec<u16>>, group: Option<Vec<u16>>) -> Option<Vec<u16>> {
-    match (affinity, group) {
-        (Some(cores), Some(group)) => {
-            Some(cores.into_iter().filter(|core| group.contains(core)).collect())
-        }
-        (cores, group) => cores.or(group),
+fn both(own: Option<Vec<u16>>, group: Option<Vec<u16>>) -> Option<Vec<u16>> {
+    match (own, group) {
+        (Some(own), Some(group)) => Some(own.into_iter().filter(|id| group.contains(id)).collect()),
+        (own, group) => own.or(group),
     }
 }
 

@@ -8,6 +8,9 @@ use super::list::parse_list;
 use super::root::SysRoot;
 use super::{HostError, caches, cpuinfo, regions, total_memory_bytes};
 
+const CPUS: &str = "sys/devices/system/cpu";
+const ONLINE: &str = "sys/devices/system/cpu/online";
+
 /// Describes the machine below `root`: the cores that are online, whether or not this process
 /// may use them (that is in [`super::machine_state`]).
 ///
@@ -16,7 +19,8 @@ use super::{HostError, caches, cpuinfo, regions, total_memory_bytes};
 pub fn this_machine(root: &SysRoot) -> Result<Machine, HostError> {
     let info = cpuinfo::read(root);
     let ids = online(root, &info.cores)?;
-    let found = regions::read(root, &ids);
+    let mut found = regions::read(root, &ids);
+    found.notes.extend(switched_off(root, &ids));
     let modules = modules(root, &ids);
     let cores = ids.iter().map(|&id| core(root, id, &found.regions, &modules)).collect();
     let model = info.cpu.model_name.clone().unwrap_or_else(|| "unnamed processor".to_owned());
@@ -31,13 +35,13 @@ pub fn this_machine(root: &SysRoot) -> Result<Machine, HostError> {
         distances: found.distances,
         regions: found.regions,
         notes: found.notes,
+        unknown: unknown(root).into_iter().collect(),
         ..Machine::default()
     })
 }
 
 /// The online cores, ascending.
 pub(super) fn online(root: &SysRoot, listed: &[u16]) -> Result<Vec<u16>, HostError> {
-    const ONLINE: &str = "sys/devices/system/cpu/online";
     let name = |relative: &str| root.path(relative).display().to_string();
     match root.line(ONLINE) {
         Some(text) => match parse_list(&text) {
@@ -47,6 +51,26 @@ pub(super) fn online(root: &SysRoot, listed: &[u16]) -> Result<Vec<u16>, HostErr
         None if !listed.is_empty() => Ok(listed.to_vec()),
         None => Err(HostError::NoCores { online: name(ONLINE), cpuinfo: name("proc/cpuinfo") }),
     }
+}
+
+/// Cores that are there and switched off, in one line.
+fn switched_off(root: &SysRoot, online: &[u16]) -> Option<String> {
+    let present = parse_list(&root.line(format!("{CPUS}/present"))?)?;
+    let off: Vec<u16> = present.into_iter().filter(|core| !online.contains(core)).collect();
+    let names = isochrone_machine::spans(&off);
+    (!off.is_empty()).then(|| format!("cores that are switched off: {names}"))
+}
+
+/// What nobody can know without `/sys`, in one line.
+fn unknown(root: &SysRoot) -> Option<String> {
+    let is_there = root.path(CPUS).is_dir();
+    (!is_there).then(|| {
+        let cpus = root.path(CPUS);
+        format!(
+            "caches, packages, threads of one core and the regions of cores and memory: {} is not there",
+            cpus.display()
+        )
+    })
 }
 
 fn core(root: &SysRoot, id: u16, regions: &[Region], modules: &BTreeMap<u16, u16>) -> Core {

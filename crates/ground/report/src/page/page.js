@@ -33,7 +33,8 @@
   const key = (row, column) => {
     const cell = row.cells[column];
     if (!cell || cell.classList.contains("none")) return null;
-    return cell.dataset.v === undefined ? cell.textContent : Number(cell.dataset.v);
+    const text = cell.dataset.v === undefined ? cell.textContent : cell.dataset.v;
+    return cell.classList.contains("n") ? Number(text) : text;
   };
   const compare = (a, b) => {
     if (a === null || b === null) return (a === null) - (b === null);

@@ -3,6 +3,7 @@
 //! hatched, never coloured.
 
 use super::canvas::{Anchor, Canvas, Paint, num, shorten, text_width, thinning};
+use super::clusters::{self, Axis, Cluster};
 use super::legend;
 use crate::cast::index;
 use crate::colour::ramp;
@@ -16,6 +17,10 @@ const WRITTEN_SIDE: usize = 20;
 const ELEMENT_CELLS: usize = 64 * 64;
 const MATRIX_WIDTH: f64 = 740.0;
 const MATRIX_HEIGHT: f64 = 700.0;
+/// What is left of the widest figure beside the longest labels.
+const SHEET: f64 = 768.0;
+/// A label of a row needs this height, and one of a column that is written upwards this width.
+const LINE: f64 = 14.0;
 const LONGEST_LABEL: f64 = 150.0;
 
 /// A matrix of numbers.
@@ -43,6 +48,10 @@ pub struct HeatMap {
     pub range: Option<(f64, f64)>,
     /// Why cells are missing: `"same core"`. `"not measured"` if empty.
     pub missing: String,
+    /// Clusters of rows, nested, innermost first; may be empty. Each level covers the rows from the first on.
+    pub row_clusters: Vec<Vec<Cluster>>,
+    /// Clusters of columns, in the same form.
+    pub column_clusters: Vec<Vec<Cluster>>,
 }
 
 impl HeatMap {
@@ -112,33 +121,56 @@ impl Layout {
     }
 }
 
-fn widest(labels: &[String]) -> f64 {
-    labels.iter().map(|l| text_width(l, 12.0)).fold(0.0, f64::max).min(LONGEST_LABEL)
+fn widest<'l>(labels: impl IntoIterator<Item = &'l String>) -> f64 {
+    labels.into_iter().map(|l| text_width(l, 12.0)).fold(0.0, f64::max).min(LONGEST_LABEL)
+}
+
+/// How far one side of a matrix may be longer than the other for its cells to be squares.
+const SQUARE_UP_TO: usize = 4;
+
+/// Sides of the cells of a matrix that has too many for numbers: squares, unless a side is much shorter. Large matrices
+/// take what the sheet has beside their labels.
+fn cell_of(map: &HeatMap, widest: f64) -> (f64, f64) {
+    let (rows, columns) = (map.rows.len().max(1), map.columns.len().max(1));
+    let room = (MATRIX_WIDTH / columns as f64, MATRIX_HEIGHT / rows as f64);
+    let dots = |cells: usize| (SHEET / cells as f64).floor();
+    let high = room.1.min(24.0).max(dots(rows).min(2.0));
+    let (short, long) = (rows.min(columns), rows.max(columns));
+    if short > 8 && long <= SQUARE_UP_TO * short {
+        let side = room.0.min(24.0).min(high).max(dots(long).min(2.0));
+        (side, side)
+    } else {
+        (room.0.min(widest), high)
+    }
 }
 
 fn layout(map: &HeatMap, heading: f64) -> Layout {
-    let (rows, columns) = (map.rows.len().max(1), map.columns.len().max(1));
-    let written = rows <= WRITTEN_SIDE && columns <= WRITTEN_SIDE;
-    let room = (MATRIX_WIDTH / columns as f64, MATRIX_HEIGHT / rows as f64);
+    let sides = (map.rows.len().max(1), map.columns.len().max(1));
+    let written = sides.0 <= WRITTEN_SIDE && sides.1 <= WRITTEN_SIDE;
+    let room = (MATRIX_WIDTH / sides.1 as f64, MATRIX_HEIGHT / sides.0 as f64);
     let widest_cell = if map.intervals.is_empty() { 72.0 } else { 104.0 };
     let cell = if written {
         (room.0.min(widest_cell), room.1.clamp(24.0, 44.0))
-    } else if rows > 8 && columns > 8 {
-        let side = room.0.min(room.1).min(24.0);
-        (side, side)
     } else {
-        (room.0.min(widest_cell), room.1.min(24.0))
+        cell_of(map, widest_cell)
     };
     // Whole pixels keep the dots of large matrices free of moire.
     let whole = |side: f64| if side >= 1.0 { side.floor() } else { side };
     let cell = (whole(cell.0), whole(cell.1));
-    let widest_column = widest(&map.columns);
-    let every = thinning(cell.0, widest_column.min(40.0) + 4.0);
-    let upright = widest_column + 4.0 <= cell.0 * every as f64;
+    let rows = clusters::axis(&map.rows, &map.row_clusters, cell.1, LINE);
+    let columns = clusters::axis(&map.columns, &map.column_clusters, cell.0, LINE);
+    let widest_column = widest(columns.names());
+    let upright = match &columns {
+        Axis::Each(_) => {
+            let every = thinning(cell.0, widest_column.min(40.0) + 4.0);
+            widest_column + 4.0 <= cell.0 * every as f64
+        }
+        Axis::Clusters(level) => clusters::least(level) * cell.0 >= widest_column + 4.0,
+    };
     let row_title = if map.row_title.is_empty() { 0.0 } else { 20.0 };
     let column_title = if map.column_title.is_empty() { 0.0 } else { 20.0 };
     Layout {
-        left: row_title + widest(&map.rows) + 10.0,
+        left: row_title + widest(rows.names()) + 10.0,
         top: heading + column_title + if upright { 20.0 } else { widest_column + 12.0 },
         cell,
         written,
@@ -159,6 +191,7 @@ pub fn heat_map(map: &HeatMap) -> String {
     } else {
         picture(&mut canvas, map, &layout, extent.as_ref());
     }
+    borders(&mut canvas, map, &layout);
     let bottom = layout.at(map.rows.len(), 0).1;
     let missing = map.places().any(|(r, c)| map.cell(r, c).is_none());
     let beyond = extent.as_ref().map_or((false, false), |e| {
@@ -176,17 +209,16 @@ pub fn heat_map(map: &HeatMap) -> String {
 }
 
 fn labels(canvas: &mut Canvas, map: &HeatMap, layout: &Layout, heading: f64) {
-    let every = thinning(layout.cell.1, 14.0);
-    for (r, label) in map.rows.iter().enumerate().step_by(every) {
-        let y = layout.at(r, 0).1 + layout.cell.1 / 2.0 + 4.0;
+    for (at, label) in clusters::axis(&map.rows, &map.row_clusters, layout.cell.1, LINE)
+        .labels(layout.cell.1, LINE)
+    {
         let label = shorten(label, 12.0, LONGEST_LABEL);
-        canvas.text(layout.left - 8.0, y, "l", Anchor::End, &label);
+        canvas.text(layout.left - 8.0, layout.top + at + 4.0, "l", Anchor::End, &label);
     }
-    let widest_column = widest(&map.columns);
-    let room = if layout.upright { widest_column.min(40.0) + 4.0 } else { 14.0 };
-    let every = thinning(layout.cell.0, room);
-    for (c, label) in map.columns.iter().enumerate().step_by(every) {
-        let x = layout.at(0, c).0 + layout.cell.0 / 2.0;
+    let columns = clusters::axis(&map.columns, &map.column_clusters, layout.cell.0, LINE);
+    let room = if layout.upright { widest(columns.names()).min(40.0) + 4.0 } else { LINE };
+    for (at, label) in columns.labels(layout.cell.0, room) {
+        let x = layout.left + at;
         let label = shorten(label, 12.0, LONGEST_LABEL);
         if layout.upright {
             canvas.text(x, layout.top - 8.0, "l", Anchor::Middle, &label);
@@ -254,6 +286,19 @@ fn write_value(
             canvas.text(x, middle + 12.0, small, Anchor::Middle, &range);
         }
         None => canvas.text(x, middle + 4.0, large, Anchor::Middle, &text),
+    }
+}
+
+/// Borders of clusters, thinner the further in they lie. Those that would lie too close are left out.
+fn borders(canvas: &mut Canvas, map: &HeatMap, layout: &Layout) {
+    let (right, bottom) = layout.at(map.rows.len(), map.columns.len());
+    for (at, class) in clusters::borders(&map.row_clusters, layout.cell.1) {
+        let y = layout.top + at;
+        canvas.line((layout.left, y), (right, y), class);
+    }
+    for (at, class) in clusters::borders(&map.column_clusters, layout.cell.0) {
+        let x = layout.left + at;
+        canvas.line((x, layout.top), (x, bottom), class);
     }
 }
 

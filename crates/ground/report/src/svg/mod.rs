@@ -8,6 +8,7 @@
 //! itself, and any input gives well-formed XML.
 
 mod canvas;
+mod clusters;
 mod floor_plan;
 mod grouped;
 mod heat_map;
@@ -19,6 +20,7 @@ mod strip;
 
 pub use crate::scale::Scale;
 pub(crate) use canvas::escape;
+pub use clusters::Cluster;
 pub use floor_plan::{FloorPlan, Outline, Place, PlaceKind, Verdict, floor_plan};
 pub use grouped::{Group, GroupMark, GroupPanel, Grouped, grouped};
 pub use heat_map::{HeatMap, heat_map};

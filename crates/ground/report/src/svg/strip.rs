@@ -10,7 +10,7 @@ use crate::scale::{Extent, bounds};
 
 /// Above this many rows only the ribbons are drawn.
 const BAR_ROWS: usize = 12;
-const LABEL_WIDTH: f64 = 130.0;
+const LABEL_WIDTH: f64 = 150.0;
 
 /// Patterns of lines.
 #[derive(Clone, Debug, Default, PartialEq)]
