@@ -3,8 +3,8 @@
 use crate::costs::{
     Cost, Distances, Experiment, FarCosts, FarKind, Grade, LineCosts, RegionCosts, Term,
 };
-use isochrone_machine::Machine;
-use isochrone_units::{CoreId, RegionId};
+use isochrone_machine::{Grid, Machine};
+use isochrone_units::{CoreId, Reading, RegionId};
 
 /// Names of a pair's costs in a description: one line from a cache, one from memory, and `q`, `o`, `c`
 /// of several lines.
@@ -40,8 +40,25 @@ pub const OTHER_PACKAGE: CostNames = CostNames {
     congestion: "inter c",
 };
 
-/// A machine that is described by text. Cores of one package are one group. It knows nothing of regions
-/// and far memory: descriptions have no such numbers by core.
+/// Names of what a region is to cores that are so far from it.
+struct Apart {
+    latency: &'static str,
+    bandwidth: &'static str,
+}
+
+/// At the region.
+const LOCAL: Apart = Apart { latency: "local latency", bandwidth: "local bandwidth" };
+/// In the same module.
+const NEAR: Apart = Apart { latency: "near latency", bandwidth: "near bandwidth" };
+/// In another module.
+const FAR: Apart = Apart { latency: "far latency", bandwidth: "far bandwidth" };
+
+/// A machine that is described by text. Cores of one package are one group.
+///
+/// A region's latency is that of the grid that was read from it (a core whose cell is not readable has the mean of the
+/// others), or the cost `region N latency`; its bandwidth is `region N bandwidth`, which all cores move together. Where
+/// there is none for a region, `local`, `near` and `far` latency and bandwidth go by where the core is: at the region,
+/// in the same module, elsewhere; bandwidth is then that of the cores of one region. Far memory is not described.
 #[derive(Clone, Copy, Debug)]
 pub struct Described<'a>(pub &'a Machine);
 
@@ -53,6 +70,42 @@ impl Described<'_> {
         let (value, interval) = (known.number, &known.interval);
         let (lo, hi) = (interval.low.unwrap_or(value), interval.high.unwrap_or(value));
         Some(Cost { value, lo, hi, reading: known.reading })
+    }
+
+    /// The cost of a region that the description names by its number: `region 1 bandwidth`.
+    fn cost_of(&self, region: RegionId, what: &str) -> Option<Cost> {
+        let is_it = |name: &str| {
+            let numbered = name.strip_prefix("region ").and_then(|rest| rest.split_once(' '));
+            numbered.is_some_and(|(id, word)| id.parse() == Ok(region.0) && word == what)
+        };
+        let found = self.0.costs.iter().find(|cost| is_it(&cost.name))?;
+        self.cost(&found.name)
+    }
+
+    fn latency(&self, core: CoreId, region: RegionId) -> Option<Cost> {
+        let in_grid = || {
+            let is_it = |grid: &&Grid| grid.region == Some(region.0) && grid.unit == "ns";
+            let grid = self.0.grids.iter().find(is_it)?;
+            if let Some(ns) = grid.value_of(core) {
+                return Some(Cost::single(ns, Reading::Published));
+            }
+            let (value, within) = grid.middle()?;
+            let (lo, hi) = within.ends()?;
+            Some(Cost { value, lo, hi, reading: Reading::Predicted })
+        };
+        let by_number = || self.cost_of(region, "latency");
+        in_grid().or_else(by_number).or_else(|| self.cost(self.apart(core, region)?.latency))
+    }
+
+    /// Where a core is, seen from a region.
+    fn apart(&self, core: CoreId, region: RegionId) -> Option<&'static Apart> {
+        let core = self.0.core(core)?;
+        if core.region == region.0 {
+            return Some(&LOCAL);
+        }
+        let theirs = self.0.region(region)?.cores.first()?;
+        let module = self.0.core(CoreId(*theirs))?.module;
+        Some(if module.is_some() && module == core.module { &NEAR } else { &FAR })
     }
 
     fn package(&self, core: CoreId) -> Option<u16> {
@@ -78,8 +131,28 @@ impl Distances for Described<'_> {
         None
     }
 
-    fn region(&self, _: CoreId, _: RegionId) -> Option<RegionCosts> {
-        None
+    fn region(&self, core: CoreId, region: RegionId) -> Option<RegionCosts> {
+        self.0.core(core)?;
+        self.0.region(region)?;
+        Some(RegionCosts {
+            latency_ns: self.latency(core, region)?,
+            gb_per_s: None,
+            gb_per_s_together: self.cost_of(region, "bandwidth"),
+        })
+    }
+
+    fn bandwidth(&self, cores: &[CoreId], region: RegionId) -> Option<Cost> {
+        let machine = self.0;
+        if let Some(of_all) = self.cost_of(region, "bandwidth") {
+            let are_all = machine.core_ids().all(|core| cores.contains(&core));
+            return are_all.then_some(of_all);
+        }
+        // Those of one region, all of them.
+        let home = machine.region(machine.region_of(*cores.first()?)?)?;
+        let are_all = home.cores.iter().all(|core| cores.contains(&CoreId(*core)));
+        let are_these = cores.iter().all(|core| home.cores.contains(&core.0));
+        let apart = self.apart(*cores.first()?, region)?;
+        (are_all && are_these).then(|| self.cost(apart.bandwidth))?
     }
 
     fn far(&self, _: CoreId, _: FarKind) -> Option<FarCosts> {

@@ -37,4 +37,4 @@ pub use costs::{
 pub use described::{CostNames, Described, OTHER_PACKAGE, SAME_PACKAGE};
 pub use groups::{common_level, groups};
 pub use order::{Fill, order};
-pub use suits::{Memory, Suits, memory, suits};
+pub use suits::{Memory, Pages, Step, bandwidth_of, latency_of, memory, steps, steps_with_turns};

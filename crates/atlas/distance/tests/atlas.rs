@@ -6,8 +6,11 @@ use isochrone_atlas::Atlas;
 use isochrone_atlas_store::contents::{Bandwidth, Contents, RegionMap};
 use isochrone_atlas_store::encode;
 use isochrone_atlas_store::made::{self, cell, lines};
-use isochrone_distance::{Described, Distances, FarKind, Fill, Term, common_level, groups, order};
-use isochrone_machine::{Core, Interval, Machine, Value};
+use isochrone_distance::{
+    Described, Distances, FarKind, Fill, Term, bandwidth_of, common_level, groups, latency_of,
+    memory, order,
+};
+use isochrone_machine::{Core, Cost, Grid, Interval, Machine, Region, Value};
 use isochrone_units::{CoreId, Reading, RegionId};
 
 const CORES: usize = 8;
@@ -127,4 +130,102 @@ fn a_described_machine_says_what_its_text_says() {
     assert_eq!((costs.value, costs.lo, costs.hi), (94.0, 80.0, 120.0));
     assert_eq!(costs.reading, Reading::Predicted, "nobody published an assumed number");
     assert!(described.line_costs(CoreId(0), CoreId(2)).is_none());
+}
+
+#[test]
+fn cores_that_were_not_measured_together_move_no_more_than_all_do_and_than_each_alone() {
+    let mut contents = contents();
+    let alone = |core| Bandwidth { cores: vec![core], region: 1, gb_per_s: cell(12.0) };
+    contents.bandwidth.extend([1, 2, 3].map(alone));
+    let bytes = encode(&contents).unwrap();
+    let atlas = Atlas::open(&bytes).unwrap();
+    let of = |cores: &[u16]| {
+        let cores: Vec<CoreId> = cores.iter().copied().map(CoreId).collect();
+        bandwidth_of(&atlas, &cores, RegionId(1)).map(|found| (found.value, found.reading))
+    };
+    assert_eq!(of(&[4]), Some((12.0, Reading::Measured)));
+    assert_eq!(of(&[0, 1, 2, 3, 4, 5, 6, 7]), Some((40.0, Reading::Measured)));
+    assert_eq!(of(&[1, 2]), Some((24.0, Reading::Predicted)));
+    assert_eq!(of(&[1, 2, 3, 4]), Some((40.0, Reading::Predicted)));
+    assert_eq!(of(&[0, 1]), Some((40.0, Reading::Predicted)), "nobody measured core 0 alone");
+    assert_eq!(of(&[]), None);
+    let mean = latency_of(&atlas, &[CoreId(0), CoreId(1)], RegionId(1)).unwrap();
+    assert!((mean.value - 115.0).abs() < 1.0, "90 and 140: {mean:?}");
+    assert!(memory(&atlas, &[CoreId(0)], RegionId(0)).is_none(), "its bandwidth is not known");
+}
+
+fn known(name: &str, number: f64) -> Cost {
+    Cost { name: name.into(), what: "x".into(), value: Ok(Value::published(number, "x", "x")) }
+}
+
+#[test]
+fn a_region_is_described_by_its_number_and_by_a_grid() {
+    let core = |id| Core { id, ..Core::default() };
+    let region = |id| Region { id, cores: vec![0, 1, 2], ..Region::default() };
+    let grid = Grid {
+        unit: "ns".into(),
+        region: Some(12),
+        cores: vec![Some(0), Some(1), Some(2)],
+        cells: vec![Some(160.0), Some(170.0), None],
+        ..Grid::default()
+    };
+    let machine = Machine {
+        cores: [0, 1, 2].map(core).to_vec(),
+        regions: [0, 12].map(region).to_vec(),
+        costs: [
+            ("region 0 latency", 100.0),
+            ("region 0 bandwidth", 90.0),
+            ("region 12 bandwidth", 300.0),
+        ]
+        .map(|(name, number)| known(name, number))
+        .to_vec(),
+        grids: vec![grid],
+        ..Machine::default()
+    };
+    let described = Described(&machine);
+    let ns = |core, region| {
+        described.region(CoreId(core), RegionId(region)).map(|found| found.latency_ns)
+    };
+    assert_eq!(ns(1, 0).map(|ns| (ns.value, ns.reading)), Some((100.0, Reading::Published)));
+    assert_eq!(ns(1, 12).map(|ns| (ns.value, ns.reading)), Some((170.0, Reading::Published)));
+    let unreadable = ns(2, 12).unwrap();
+    assert_eq!((unreadable.value, unreadable.lo, unreadable.hi), (165.0, 160.0, 170.0));
+    assert_eq!(unreadable.reading, Reading::Predicted);
+    assert!(ns(1, 1).is_none() && ns(3, 0).is_none(), "neither is there");
+    let all = [2, 1, 0].map(CoreId);
+    assert_eq!(described.bandwidth(&all, RegionId(12)).map(|found| found.value), Some(300.0));
+    assert!(described.bandwidth(&all[1..], RegionId(12)).is_none(), "that is of all cores");
+    let part = bandwidth_of(&described, &all[1..], RegionId(12)).unwrap();
+    assert_eq!((part.value, part.reading), (300.0, Reading::Predicted));
+}
+
+#[test]
+fn a_region_is_described_by_how_far_its_cores_are() {
+    let at = |id: u16| Core { id, region: id / 2, module: Some(id / 4), ..Core::default() };
+    let region = |id: u16| Region { id, cores: vec![2 * id, 2 * id + 1], ..Region::default() };
+    let names = ["local", "near", "far"];
+    let costs = (0..).zip(names).flat_map(|(nth, name)| {
+        let number = f64::from(nth + 1) * 100.0;
+        [
+            known(&format!("{name} latency"), number),
+            known(&format!("{name} bandwidth"), 1e4 / number),
+        ]
+    });
+    let machine = Machine {
+        cores: (0..8).map(at).collect(),
+        regions: (0..4).map(region).collect(),
+        costs: costs.collect(),
+        ..Machine::default()
+    };
+    let described = Described(&machine);
+    let (socket, apart) = ([2, 3].map(CoreId), [1, 2].map(CoreId));
+    for (region, ns, gb) in [(1, 100.0, 100.0), (0, 200.0, 50.0), (2, 300.0, 1e4 / 300.0)] {
+        let found = memory(&described, &socket, RegionId(region)).unwrap();
+        assert_eq!((found.latency_ns.value, found.gb_per_s.value), (ns, gb), "{region}");
+    }
+    assert!(
+        memory(&described, &apart, RegionId(1)).is_none(),
+        "nobody published it of two sockets"
+    );
+    assert!(memory(&described, &socket[..1], RegionId(1)).is_none(), "nor of one core");
 }

@@ -1,9 +1,10 @@
 //! What an atlas says of costs beside its matrices: fits, terms, means of levels, bandwidths, and groups
 //! of cores. What was not measured is `None`, never 0.
 
-use crate::costs::{self, BandwidthView, GroupLevel};
+use crate::costs::{self, BandwidthView, GroupLevel, HistogramView};
 use crate::format::{FitRecord, GradeRecord, MeanRecord, TermRecord, TermTag, level_tag};
 use crate::matrices::{Spread, spread};
+use crate::packed::PackedMatrix;
 use crate::reader::Atlas;
 use isochrone_units::{CoreId, Experiment, Grade, Level};
 
@@ -48,5 +49,16 @@ impl<'a> Atlas<'a> {
     /// any has none.
     pub fn group_levels(&self) -> impl Iterator<Item = GroupLevel<'a>> {
         costs::group_levels(self.costs.groups)
+    }
+
+    /// Packed matrices in the order of the description: core to region, then core to core. None in a file before minor
+    /// version 3, whose description has them.
+    pub fn packed_matrices(&self) -> impl Iterator<Item = PackedMatrix<'a>> {
+        self.matrices.packed()
+    }
+
+    /// Latencies of single lines, for pictures.
+    pub fn histograms(&self) -> impl Iterator<Item = HistogramView<'a>> {
+        costs::histograms(self.costs.histograms)
     }
 }

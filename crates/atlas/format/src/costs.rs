@@ -5,8 +5,8 @@
 
 use crate::error::AtlasError;
 use crate::format::{
-    BANDWIDTH_BYTES, BandwidthHeader, FIT_BYTES, GRADE_BYTES, GROUPS_BYTES, GroupsHeader,
-    MEAN_BYTES, NONE_U16, TERM_BYTES, label_bytes,
+    ALIGN, BANDWIDTH_BYTES, BandwidthHeader, FIT_BYTES, GRADE_BYTES, GROUPS_BYTES, GroupsHeader,
+    HISTOGRAM_BYTES, HistogramHeader, MEAN_BYTES, NONE_U16, TERM_BYTES, label_bytes,
 };
 use crate::matrices::{Spread, spread};
 use isochrone_units::{CoreId, RegionId};
@@ -20,6 +20,24 @@ pub(crate) struct Costs<'a> {
     pub(crate) means: &'a [[u8; MEAN_BYTES]],
     pub(crate) groups: &'a [u8],
     pub(crate) grades: &'a [[u8; GRADE_BYTES]],
+    pub(crate) histograms: &'a [u8],
+}
+
+/// Latencies of single lines as one core saw them at one level.
+#[derive(Clone, Copy, Debug)]
+pub struct HistogramView<'a> {
+    /// The level, as [`crate::format::level_tag`].
+    pub level: u8,
+    /// The core's place in the list of cores.
+    pub place: u16,
+    cycles: &'a [[u8; 4]],
+}
+
+impl<'a> HistogramView<'a> {
+    /// The latencies, cycles.
+    pub fn cycles(&self) -> impl ExactSizeIterator<Item = f32> + use<'a> {
+        self.cycles.iter().map(|value| f32::from_le_bytes(*value))
+    }
 }
 
 /// A measured bandwidth: which cores together, to which region.
@@ -68,6 +86,10 @@ impl Costs<'_> {
         while !rest.is_empty() {
             (_, rest) = split_bandwidth(rest).ok_or(short("bandwidths"))?;
         }
+        let mut rest = self.histograms;
+        while !rest.is_empty() {
+            (_, rest) = split_histogram(rest).ok_or(short("histograms"))?;
+        }
         let mut rest = self.groups;
         while !rest.is_empty() {
             let (level, after) = split_groups(rest).ok_or(short("groups of cores"))?;
@@ -93,6 +115,26 @@ pub(crate) fn bandwidths(mut rest: &[u8]) -> impl Iterator<Item = BandwidthView<
         Some(found)
     })
     .flatten()
+}
+
+/// Histograms, one by one.
+pub(crate) fn histograms(mut rest: &[u8]) -> impl Iterator<Item = HistogramView<'_>> {
+    core::iter::from_fn(move || {
+        let (found, after) = split_histogram(rest)?;
+        rest = after;
+        Some(found)
+    })
+}
+
+/// Takes one histogram off the front.
+fn split_histogram(bytes: &[u8]) -> Option<(HistogramView<'_>, &[u8])> {
+    let (head, rest) = bytes.split_first_chunk::<HISTOGRAM_BYTES>()?;
+    let head = HistogramHeader::from_bytes(head);
+    let lines = usize::try_from(head.lines).ok()?;
+    let padded = lines.checked_mul(4)?.checked_next_multiple_of(ALIGN)?;
+    let (cycles, rest) = rest.split_at_checked(padded)?;
+    let cycles = cycles.as_chunks().0.get(..lines)?;
+    Some((HistogramView { level: head.level, place: head.place, cycles }, rest))
 }
 
 /// Levels of groups, innermost first.

@@ -5,10 +5,15 @@
 //! file knows layouts only: `reader` validates, `isochrone-atlas-store` writes.
 
 mod costs;
+mod packed;
 mod records;
 
 pub use costs::{
     BandwidthHeader, FitRecord, GradeRecord, GroupsHeader, MeanRecord, TermRecord, TermTag,
+};
+pub use packed::{
+    CELL_BITS, DISTANCE_OCTAVES, ExactRecord, HistogramHeader, MEDIAN_OCTAVES, Packed,
+    PackedHeader, Scale, distances,
 };
 pub use records::{
     CellRecord, CodeRecord, FormTag, IndexKind, LevelRecord, LinesRecord, MATRIX_REGION,
@@ -23,8 +28,8 @@ pub const BYTE_ORDER: u32 = 0x0102_0304;
 /// Layouts with another major version cannot be read. 2: codes of two bytes.
 pub const MAJOR: u16 = 2;
 /// Minor versions add sections that older readers skip. 1: fits, terms, bandwidths, means, groups.
-/// 2: grades.
-pub const MINOR: u16 = 2;
+/// 2: grades. 3: packed matrices, histograms, packed descriptions; what sections have, the description has no more.
+pub const MINOR: u16 = 3;
 /// Size of the header.
 pub const HEADER_BYTES: usize = 64;
 /// Size of an entry of the section table.
@@ -75,6 +80,12 @@ pub const GRADE_BYTES: usize = 8;
 pub const BANDWIDTH_BYTES: usize = 40;
 /// Size of a level of groups before its numbers.
 pub const GROUPS_BYTES: usize = 40;
+/// Size of a packed matrix before its labels.
+pub const PACKED_BYTES: usize = 24;
+/// Size of a cell with all its digits.
+pub const EXACT_BYTES: usize = 56;
+/// Size of a histogram before its latencies.
+pub const HISTOGRAM_BYTES: usize = 8;
 
 /// Bytes that the row and column numbers of a matrix take, padded.
 #[must_use]
@@ -86,7 +97,7 @@ pub const fn label_bytes(labels: usize) -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Section {
-    /// JSON text: everything but pages and measured lines.
+    /// JSON text: everything that no other section has.
     Meta = 1,
     /// Core numbers, `u16` each.
     Cores = 2,
@@ -124,11 +135,17 @@ pub enum Section {
     Groups = 18,
     /// [`GradeRecord`]s.
     Grades = 19,
+    /// [`PackedHeader`]s, each with its labels and cells, in the order of the description.
+    PackedMatrices = 20,
+    /// [`HistogramHeader`]s, each with its latencies.
+    Histograms = 21,
+    /// The description as a compressed block, where it is long.
+    PackedMeta = 22,
 }
 
 impl Section {
     /// One more than the largest number of a section.
-    pub const COUNT: usize = 20;
+    pub const COUNT: usize = 23;
 }
 
 /// Builds a record of `N` bytes.

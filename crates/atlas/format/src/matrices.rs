@@ -1,13 +1,15 @@
 //! Looks up cells of the matrices: core to region, core to core.
 //!
-//! Matrices are few and queries of them rare, so they are walked from the first. A cell that was
-//! not measured is `None`, never 0.
+//! Matrices are few and queries of them rare, so they are walked from the first. Those of files before minor version 3
+//! have 32 bytes a cell, later ones are [packed](crate::packed). A cell that was not measured is `None`, never 0.
 
 use crate::error::AtlasError;
 use crate::format::{
     CELL_BYTES, CellRecord, MATRIX_BYTES, MATRIX_REGION, MATRIX_TRANSFER, MatrixHeader, NONE_U16,
     RegionMode, TransferKind, label_bytes,
 };
+use crate::model::narrow;
+use crate::packed::{PackedCell, PackedMatrix, packed_matrices};
 
 /// One measured quantity with its spread, nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,18 +45,64 @@ struct MatrixView<'a> {
     cells: &'a [[u8; CELL_BYTES]],
 }
 
+/// A matrix as either section has it.
+#[derive(Clone, Copy)]
+enum Found<'a> {
+    Packed(PackedMatrix<'a>),
+    Plain(MatrixView<'a>),
+}
+
+impl<'a> Found<'a> {
+    const fn labels(&self) -> (&'a [[u8; 2]], &'a [[u8; 2]]) {
+        match self {
+            Self::Packed(matrix) => (matrix.rows, matrix.columns),
+            Self::Plain(matrix) => (matrix.rows, matrix.columns),
+        }
+    }
+
+    fn cell(&self, row: usize, column: usize) -> Option<CellRecord> {
+        match self {
+            Self::Packed(matrix) => {
+                let PackedCell { values, n } = matrix.cell(row, column)?;
+                Some(CellRecord { values: values.map(narrow), n })
+            }
+            Self::Plain(matrix) => {
+                let cell = matrix.cells.get(row * matrix.columns.len() + column)?;
+                Some(CellRecord::from_bytes(cell))
+            }
+        }
+    }
+}
+
 /// All matrices of an atlas.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Matrices<'a>(&'a [u8]);
+pub(crate) struct Matrices<'a> {
+    plain: &'a [u8],
+    packed: &'a [u8],
+}
 
 impl<'a> Matrices<'a> {
-    pub(crate) fn open(bytes: &'a [u8]) -> Result<Self, AtlasError> {
-        let mut rest = bytes;
+    pub(crate) fn open(plain: &'a [u8], packed: &'a [u8]) -> Result<Self, AtlasError> {
+        let wrong = |why| AtlasError::Inconsistent { part: "matrices", why };
+        let mut rest = plain;
         while !rest.is_empty() {
-            (_, rest) = split(rest)
-                .ok_or(AtlasError::Inconsistent { part: "matrices", why: "one is cut short" })?;
+            (_, rest) = split(rest).ok_or(wrong("one is cut short"))?;
         }
-        Ok(Self(bytes))
+        let mut rest = packed;
+        while !rest.is_empty() {
+            let (matrix, after) =
+                PackedMatrix::split(rest).ok_or(wrong("a packed one is cut short"))?;
+            if !matrix.is_sorted() {
+                return Err(wrong("exact cells are not sorted, or outside"));
+            }
+            rest = after;
+        }
+        Ok(Self { plain, packed })
+    }
+
+    /// Packed matrices, one by one; none in files before minor version 3.
+    pub(crate) fn packed(&self) -> impl Iterator<Item = PackedMatrix<'a>> + use<'a> {
+        packed_matrices(self.packed)
     }
 
     pub(crate) fn region(&self, core: u16, region: u16, mode: RegionMode) -> Option<Spread> {
@@ -79,9 +127,9 @@ impl<'a> Matrices<'a> {
     /// The lowest latency of a region from `core`.
     pub(crate) fn nearest_region(&self, core: u16, mode: RegionMode) -> Option<Spread> {
         let matrix = self.matrix(MATRIX_REGION, mode as u8)?;
-        let cells = matrix.cells.chunks_exact(matrix.columns.len().max(1));
-        let (_, row) = matrix.rows.iter().zip(cells).find(|(id, _)| **id == core.to_le_bytes())?;
-        let known = row.iter().filter_map(|cell| spread(&CellRecord::from_bytes(cell)));
+        let (rows, columns) = matrix.labels();
+        let row = rows.iter().position(|id| *id == core.to_le_bytes())?;
+        let known = (0..columns.len()).filter_map(|column| spread(&matrix.cell(row, column)?));
         known.min_by(|a, b| a.median_ns.total_cmp(&b.median_ns))
     }
 
@@ -91,15 +139,20 @@ impl<'a> Matrices<'a> {
             return None;
         }
         let matrix = self.matrix(kind, tag)?;
-        let row = matrix.rows.iter().position(|id| *id == row.to_le_bytes())?;
-        let column = matrix.columns.iter().position(|id| *id == column.to_le_bytes())?;
-        let cell = matrix.cells.get(row * matrix.columns.len() + column)?;
-        Some(CellRecord::from_bytes(cell))
+        let (rows, columns) = matrix.labels();
+        let row = rows.iter().position(|id| *id == row.to_le_bytes())?;
+        let column = columns.iter().position(|id| *id == column.to_le_bytes())?;
+        matrix.cell(row, column)
     }
 
     /// The first matrix of this kind and tag.
-    fn matrix(&self, kind: u8, tag: u8) -> Option<MatrixView<'a>> {
-        let mut rest = self.0;
+    fn matrix(&self, kind: u8, tag: u8) -> Option<Found<'a>> {
+        let packed = self.packed().find(|found| (found.head.kind, found.head.tag) == (kind, tag));
+        packed.map(Found::Packed).or_else(|| self.plain(kind, tag).map(Found::Plain))
+    }
+
+    fn plain(&self, kind: u8, tag: u8) -> Option<MatrixView<'a>> {
+        let mut rest = self.plain;
         loop {
             let (matrix, after) = split(rest)?;
             rest = after;

@@ -29,7 +29,8 @@ pub struct Atlas<'a> {
     codes: &'a [[u8; CODE_BYTES]],
     core_base: &'a [[u8; 2]],
     pages: Option<PageTable<'a>>,
-    matrices: Matrices<'a>,
+    pub(crate) matrices: Matrices<'a>,
+    packed_meta: Option<&'a [u8]>,
     pub(crate) costs: Costs<'a>,
     lines: &'a [[u8; LINES_BYTES]],
 }
@@ -235,7 +236,11 @@ impl<'a> Atlas<'a> {
             codes: sections.records(Section::Codes, "codes")?,
             core_base: sections.records(Section::CoreBase, "bases of cores")?,
             pages: open_pages(&sections)?,
-            matrices: Matrices::open(sections.get(Section::Matrices).unwrap_or(&[]))?,
+            matrices: Matrices::open(
+                sections.get(Section::Matrices).unwrap_or(&[]),
+                sections.get(Section::PackedMatrices).unwrap_or(&[]),
+            )?,
+            packed_meta: sections.get(Section::PackedMeta),
             costs: Costs {
                 fits: sections.records(Section::Fits, "fits")?,
                 terms: sections.records(Section::Terms, "terms")?,
@@ -243,6 +248,7 @@ impl<'a> Atlas<'a> {
                 means: sections.records(Section::Means, "means of levels")?,
                 groups: sections.get(Section::Groups).unwrap_or(&[]),
                 grades: sections.records(Section::Grades, "grades")?,
+                histograms: sections.get(Section::Histograms).unwrap_or(&[]),
             },
             lines: sections.records(Section::Lines, "measured lines")?,
         };
@@ -348,10 +354,17 @@ impl<'a> Atlas<'a> {
         PatternTable::from_values(info.period, info.classes, values)
     }
 
-    /// The description as JSON text: everything but pages and measured lines.
+    /// The description as JSON text: everything that no other section has. Nothing of worth where
+    /// [`Self::packed_meta`] has it.
     #[must_use]
     pub fn meta(&self) -> &'a str {
         core::str::from_utf8(self.meta).unwrap_or_default()
+    }
+
+    /// A long description, as the compressed block that it is stored as: length of the text as `u32`, then LZ4.
+    #[must_use]
+    pub const fn packed_meta(&self) -> Option<&'a [u8]> {
+        self.packed_meta
     }
 
     /// True if the run that made it was not interrupted.

@@ -122,6 +122,25 @@ pub struct Quality {
     pub heldout_pages: u32,
     /// Latencies of single lines (means over repeats), cycles, for the histogram. At most 4096.
     pub histogram_cycles: Vec<f32>,
+    /// How the core is known where it was not learnt in full but verified by a few loads. `mean_ns` is
+    /// the mean of these then, and what is scored on held-out pages is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<Verified>,
+}
+
+/// A core that was verified by a few loads of pages whose codes other cores learnt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Verified {
+    /// Whether its base was measured from its own loads of such pages; else another core was seen in it.
+    pub own_base: bool,
+    /// Share of what repeats between two loads of the same lines that the base and the codes explain,
+    /// on loads that were not used to find the base; `None` where nothing repeats beyond the noise.
+    pub explained: Option<f64>,
+    /// Standard error of that share.
+    pub error: Option<f64>,
+    /// Timed loads behind it.
+    pub loads: u64,
 }
 
 /// One level (LLC or DRAM) of the block experiment.
@@ -199,6 +218,9 @@ pub struct RegionMap {
     pub stride_bytes: Option<u64>,
     /// Rows are cores, columns regions; nanoseconds a load.
     pub latency_ns: Matrix,
+    /// Cores that there was no time for; others stand for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<u16>,
 }
 
 impl RegionMap {
@@ -217,7 +239,8 @@ impl RegionMap {
             columns: regions.into_iter().map(|region| region.to_string()).collect(),
             cells,
         };
-        Self { mode: mode.to_owned(), buffer_bytes, stride_bytes: None, latency_ns }
+        let left_out = Vec::new();
+        Self { mode: mode.to_owned(), buffer_bytes, stride_bytes: None, latency_ns, left_out }
     }
 }
 
@@ -235,6 +258,27 @@ pub struct TransferMap {
     pub latency_ns: Matrix,
     /// For each pair the fastest line, nanoseconds; same layout.
     pub best_line_ns: Vec<Option<f64>>,
+    /// Where pairs were left out: what those say that were measured. Empty where every pair has a number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub strata: Vec<PairStratum>,
+}
+
+/// Pairs of cores that have the same in common, some of which were measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PairStratum {
+    /// What they have in common: `"threads of one core"`, `"cores of one cache"`, `"cores of one region"`, or the two
+    /// regions in which they sit.
+    pub what: String,
+    /// How many pairs there are, both directions counted as one.
+    pub pairs: u32,
+    /// How many of them have a number.
+    pub measured: u32,
+    /// Median of those, nanoseconds; `None` where none has.
+    pub median_ns: Option<f64>,
+    /// A pair without a number lies within so many nanoseconds of the median in 95 of 100 cases, by the spread of those
+    /// that have one; `None` of fewer than three.
+    pub error_ns: Option<f64>,
 }
 
 /// Equation (1) of the CLa paper, T = q + oN + cnN, fitted.
@@ -469,6 +513,12 @@ impl Contents {
     #[must_use]
     pub fn measured(&self) -> Vec<String> {
         Experiment::SHOWN.into_iter().flat_map(|experiment| self.measured_by(experiment)).collect()
+    }
+
+    /// Whether there is a number of what this experiment measures.
+    #[must_use]
+    pub fn has(&self, experiment: Experiment) -> bool {
+        !self.measured_by(experiment).is_empty()
     }
 
     fn measured_by(&self, experiment: Experiment) -> Vec<String> {

@@ -4,16 +4,15 @@
 //! are opened once as any reader would, so that a file that was saved can be read. It never
 //! touches the disk: `save` does.
 
-use crate::contents::{Contents, Form, LevelMap, Matrix};
-use crate::convert::{cell_record, level_of, number_of, single};
-use crate::costs;
+use crate::contents::{Contents, Form, LevelMap};
+use crate::convert::{level_of, single};
 use crate::error::EncodeError;
 use crate::pages::encode_pages;
+use crate::{costs, description, matrices};
 use isochrone_atlas::format::{
-    ALIGN, BYTE_ORDER, CHECKSUM_AT, CellRecord, CodeRecord, FLAG_COMPLETE, FLAG_MEASURED, FormTag,
-    HEADER_BYTES, Header, LevelRecord, LinesRecord, MAGIC, MAJOR, MATRIX_REGION, MATRIX_TRANSFER,
-    MINOR, MatrixHeader, NONE_U16, PenaltiesRecord, RegionMode, SECTION_BYTES, Section,
-    SectionEntry, TransferKind, checksum, label_bytes, level_tag,
+    ALIGN, BYTE_ORDER, CHECKSUM_AT, CodeRecord, FLAG_COMPLETE, FLAG_MEASURED, FormTag,
+    HEADER_BYTES, Header, LevelRecord, LinesRecord, MAGIC, MAJOR, MINOR, NONE_U16, PenaltiesRecord,
+    SECTION_BYTES, Section, SectionEntry, checksum, level_tag,
 };
 use isochrone_atlas::{Atlas, PatternTable, Period};
 use isochrone_units::Reading;
@@ -26,7 +25,7 @@ pub(crate) const MAX_LINES_RECORDS: usize = 65_536;
 /// # Errors
 /// [`EncodeError`] if a list contradicts another or a number is not finite.
 pub fn encode(contents: &Contents) -> Result<Vec<u8>, EncodeError> {
-    let mut sections: Vec<(Section, Vec<u8>)> = vec![(Section::Meta, meta(contents)?)];
+    let mut sections = description::sections(contents)?;
     let ids = contents.machine.cores.iter().flat_map(|core| core.id.to_le_bytes());
     sections.push((Section::Cores, ids.collect()));
     encode_levels(contents, &mut sections)?;
@@ -36,10 +35,11 @@ pub fn encode(contents: &Contents) -> Result<Vec<u8>, EncodeError> {
         sections.push((Section::DramCodes, pages.dram));
         sections.extend(pages.words.map(|words| (Section::PageWords, words)));
     }
-    sections.push((Section::Matrices, matrices(contents)?));
+    sections.push((Section::PackedMatrices, matrices::section(contents)?));
     sections.push((Section::Lines, lines(contents)?));
     sections.push((Section::Penalties, penalties(contents)?));
     sections.extend(costs::sections(contents)?);
+    sections.push((Section::Histograms, description::histograms(contents)?));
     let bytes = assemble(contents, &sections)?;
     Atlas::open(&bytes).map_err(EncodeError::Unreadable)?;
     Ok(bytes)
@@ -89,22 +89,6 @@ fn assemble(contents: &Contents, sections: &[(Section, Vec<u8>)]) -> Result<Vec<
     let sum = checksum(&bytes);
     bytes[CHECKSUM_AT].copy_from_slice(&sum.to_le_bytes());
     Ok(bytes)
-}
-
-/// The text part: all but pages, measured lines and penalties, which have sections of their own.
-fn meta(contents: &Contents) -> Result<Vec<u8>, EncodeError> {
-    let mut rest = Contents { pages: Vec::new(), ..contents.clone() };
-    for level in &mut rest.levels {
-        level.lines.clear();
-        level.penalties = None;
-    }
-    let text = serde_json::to_vec(&rest)?;
-    // JSON has no NaN: it would come back as null and the file could not be read.
-    match serde_json::from_slice::<Contents>(&text) {
-        Ok(back) if back == rest => Ok(text),
-        Ok(_) => Err(EncodeError::NotFinite("a number changes on its way through text".to_owned())),
-        Err(fault) => Err(EncodeError::NotFinite(fault.to_string())),
-    }
 }
 
 fn encode_levels(
@@ -235,50 +219,6 @@ fn keyed_by(words: &str) -> Result<u32, EncodeError> {
             expected: "none, guest frames or host frames",
         }),
     }
-}
-
-fn matrices(contents: &Contents) -> Result<Vec<u8>, EncodeError> {
-    let mut bytes = Vec::new();
-    for map in &contents.regions {
-        // A mode that the format has no number for stays in the text part.
-        if let Some(mode) = RegionMode::ALL.into_iter().find(|mode| mode.as_str() == map.mode) {
-            matrix(MATRIX_REGION, mode as u8, &map.latency_ns, &[], &mut bytes)?;
-        }
-    }
-    for map in &contents.transfers {
-        if let Some(kind) = TransferKind::ALL.into_iter().find(|kind| kind.as_str() == map.state) {
-            let best = &map.best_line_ns;
-            matrix(MATRIX_TRANSFER, kind as u8, &map.latency_ns, best, &mut bytes)?;
-        }
-    }
-    Ok(bytes)
-}
-
-fn matrix(
-    kind: u8,
-    tag: u8,
-    matrix: &Matrix,
-    best: &[Option<f64>],
-    bytes: &mut Vec<u8>,
-) -> Result<(), EncodeError> {
-    let counts = [matrix.rows.len(), matrix.columns.len()].map(u16::try_from);
-    let [Ok(rows), Ok(columns)] = counts else { return Err(EncodeError::TooLarge("matrix")) };
-    let cells = matrix.rows.len() * matrix.columns.len();
-    length(|| format!("matrix \"{}\"", matrix.what), matrix.cells.len(), cells)?;
-    if !best.is_empty() {
-        length(|| format!("best lines of \"{}\"", matrix.what), best.len(), cells)?;
-    }
-    bytes.extend(MatrixHeader { kind, tag, rows, columns }.to_bytes());
-    let labels = matrix.rows.iter().chain(&matrix.columns);
-    let mut ids: Vec<u8> = labels.flat_map(|label| number_of(label).to_le_bytes()).collect();
-    ids.resize(label_bytes(matrix.rows.len() + matrix.columns.len()), 0);
-    bytes.extend(ids);
-    for (index, cell) in matrix.cells.iter().enumerate() {
-        let best = best.get(index).copied().flatten().map_or(f32::NAN, single);
-        let record = cell.map_or(CellRecord::MISSING, |cell| cell_record(&cell, best));
-        bytes.extend(record.to_bytes());
-    }
-    Ok(())
 }
 
 fn lines(contents: &Contents) -> Result<Vec<u8>, EncodeError> {

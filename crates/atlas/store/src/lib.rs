@@ -8,6 +8,7 @@ mod bench;
 pub mod contents;
 mod convert;
 mod costs;
+mod description;
 mod diff;
 mod encode;
 mod error;
@@ -16,6 +17,7 @@ mod groups;
 mod links;
 mod load;
 pub mod made;
+mod matrices;
 mod pages;
 mod save;
 mod words;
@@ -24,6 +26,8 @@ mod words;
 mod damage;
 #[cfg(test)]
 mod samples;
+#[cfg(test)]
+mod sizes;
 #[cfg(test)]
 mod tests;
 

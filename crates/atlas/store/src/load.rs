@@ -3,6 +3,7 @@
 //! A file is refused with its reason before anything of it is used. It never repairs.
 
 use crate::contents::{Contents, PageBlock};
+use crate::description;
 use crate::error::LoadError;
 use isochrone_atlas::format::{HEADER_BYTES, level_tag};
 use isochrone_atlas::{Atlas, AtlasError};
@@ -35,7 +36,7 @@ pub fn load(path: &Path) -> Result<Contents, LoadError> {
 /// [`LoadError`] with the reason for which the bytes are refused.
 pub fn decode(bytes: &[u8]) -> Result<Contents, LoadError> {
     let atlas = Atlas::open(bytes)?;
-    let mut contents: Contents = serde_json::from_str(atlas.meta())?;
+    let mut contents = description::read(&atlas)?;
     let told = if atlas.is_measured() { Reading::Measured } else { Reading::Simulated };
     if contents.complete != atlas.is_complete() || contents.reading != told {
         return Err(LoadError::Inconsistent("header and description differ"));

@@ -7,6 +7,10 @@ use crate::contents::{
 use isochrone_machine::{Core, Machine};
 use isochrone_units::Reading;
 
+mod wide;
+
+pub use wide::wide;
+
 /// A number with an interval of 1 to either side.
 #[must_use]
 pub fn cell(ns: f64) -> Cell {
@@ -51,6 +55,7 @@ pub fn lines(
                 .collect(),
         },
         best_line_ns: Vec::new(),
+        strata: Vec::new(),
     });
     contents.multiline.push(MultiLineFit {
         what: "core 3 -> core 4".into(),

@@ -150,6 +150,7 @@ fn regions() -> Vec<RegionMap> {
         mode: mode.to_owned(),
         buffer_bytes: 100 << 20,
         stride_bytes: (mode == "stride").then_some(256),
+        left_out: Vec::new(),
         latency_ns: matrix(
             "core-to-region latency, ns",
             &["core 0", "core 1"],
@@ -172,6 +173,7 @@ fn transfers() -> Vec<TransferMap> {
             &[None, Some(ns), Some(ns + 1.0), None],
         ),
         best_line_ns: vec![None, Some(ns - 5.0), None, None],
+        strata: Vec::new(),
     };
     vec![map("modified", 50.5), map("shared", 41.0), map("cas", 60.0)]
 }

@@ -100,6 +100,7 @@ fn quality(mean_cycles: f64, near: f64, first: bool) -> Quality {
         decoded_pages: if first { 4096 } else { 0 },
         heldout_pages: 64,
         histogram_cycles: (0..512).map(line).collect(),
+        verified: None,
     }
 }
 
@@ -199,6 +200,7 @@ fn transfers(n: u16, state: &str, latency: impl Fn(u16, u16) -> Option<f64>) -> 
         what: if state == "cas" { "half round trip" } else { "one way (a timed load)" }.into(),
         lines: 64,
         best_line_ns: cells.iter().map(|c| c.map(|c| c.p5)).collect(),
+        strata: Vec::new(),
         latency_ns: matrix("line transfer, ns", names("core", n), names("core", n), cells),
     }
 }
@@ -210,6 +212,7 @@ fn region(cores: u16, regions: u16, mode: &str, latency: impl Fn(u16, u16) -> f6
         mode: mode.into(),
         buffer_bytes: 100 << 20,
         stride_bytes: (mode == "stride").then_some(4096),
+        left_out: Vec::new(),
         latency_ns: matrix("latency, ns", names("core", cores), names("region", regions), cells),
     }
 }
@@ -457,6 +460,7 @@ pub fn hollow() -> Contents {
 /// All of them.
 pub fn all() -> Vec<(&'static str, Contents)> {
     vec![
+        ("wide", isochrone_atlas_store::made::wide(128, 2)),
         ("genoa", genoa()),
         ("mesh", mesh()),
         ("per line", per_line()),

@@ -9,6 +9,7 @@
 //! [`figures`] draws them; [`summary()`] and [`page()`] only put these in order.
 
 mod calendar;
+mod clusters;
 mod figures;
 mod level;
 mod page;
@@ -24,3 +25,4 @@ mod tests;
 pub use figures::block::block_figure;
 pub use page::page;
 pub use summary::summary;
+pub use words::machine::state_rows;

@@ -7,15 +7,24 @@ use isochrone_report::fmt;
 use isochrone_report::html::{Badge, Figure, Page, Section};
 use isochrone_units::{Grade, Level};
 
+use super::clusters::Clusters;
 use super::figures::{
     block::block_figure, lines, matrices, pages, placement, reading, several, tables,
 };
 use super::level::LevelView;
 use super::words;
 
-/// The report of an atlas. `figures_json` is embedded for programs.
+/// Longest JSON that a page carries; a report shall open at once.
+const JSON_BYTES: usize = 512 << 10;
+
+/// The report of an atlas. `figures_json` is embedded for programs, unless it is so long that the page says where it is
+/// to be had instead.
 pub fn page(contents: &Contents, figures_json: Option<String>) -> Page {
     let machine = &contents.machine;
+    let (json, left_out): (Option<String>, Option<String>) = match figures_json {
+        Some(json) if json.len() > JSON_BYTES => (None, Some(json)),
+        other => (other, None),
+    };
     let mut badges = vec![reading(contents)];
     badges.extend(worst(contents));
     if !contents.complete {
@@ -28,8 +37,8 @@ pub fn page(contents: &Contents, figures_json: Option<String>) -> Page {
         summary: summary(contents),
         facts: facts(contents),
         sections: sections(contents),
-        json: figures_json,
-        footer: footer(contents),
+        json,
+        footer: footer(contents) + &left_out.map_or(String::new(), |json| json_words(&json)),
     }
 }
 
@@ -42,16 +51,20 @@ fn worst(contents: &Contents) -> Option<Badge> {
 
 /// The experiments, then what they were made on and how.
 fn sections(contents: &Contents) -> Vec<Section> {
-    let found = Experiment::SHOWN.into_iter().flat_map(|experiment| of(experiment, contents));
+    let clusters = Clusters::of(contents);
+    let found =
+        Experiment::SHOWN.into_iter().flat_map(|experiment| of(experiment, contents, &clusters));
     found.chain([of_machine(contents), of_drift(contents), of_run(contents)]).collect()
 }
 
 /// The sections of an experiment.
-fn of(experiment: Experiment, contents: &Contents) -> Vec<Section> {
+fn of(experiment: Experiment, contents: &Contents, clusters: &Clusters) -> Vec<Section> {
     match experiment {
-        Experiment::Block => vec![of_lines(contents), of_pages(contents), of_blocks(contents)],
-        Experiment::Transfer => vec![of_cores(contents)],
-        Experiment::Region => vec![of_regions(contents)],
+        Experiment::Block => {
+            vec![of_lines(contents, clusters), of_pages(contents), of_blocks(contents)]
+        }
+        Experiment::Transfer => vec![of_cores(contents, clusters)],
+        Experiment::Region => vec![of_regions(contents, clusters)],
         Experiment::Multiline => vec![of_several(contents)],
         // Its figure stands with those of several lines.
         Experiment::Terms => Vec::new(),
@@ -112,6 +125,12 @@ fn footer(contents: &Contents) -> String {
     format!("isochrone {}, seed {}, {}.", from.version, from.seed, words::machine::mark(contents))
 }
 
+/// Where JSON is that a page does not carry.
+fn json_words(json: &str) -> String {
+    let size = fmt::bytes(json.len() as u64);
+    format!(" Its numbers as JSON ({size}) are left out here: `isochrone show --json` writes them.")
+}
+
 fn section(contents: &Contents, id: &str, heading: &str, prose: Vec<String>) -> Section {
     Section {
         id: id.into(),
@@ -137,7 +156,7 @@ fn with(mut section: Section, figures: Vec<Figure>) -> Section {
     section
 }
 
-fn of_lines(contents: &Contents) -> Section {
+fn of_lines(contents: &Contents, clusters: &Clusters) -> Section {
     let mut prose = vec![
         "A core does not reach every 64-byte line in the same time: lines are spread over slices \
          of the last-level cache and over memory channels, and some of these are nearer to it. \
@@ -155,7 +174,7 @@ fn of_lines(contents: &Contents) -> Section {
         said.extend(words::lines::bases(view));
         prose.push(said.join(" "));
         figures.extend(lines::strip_figure(contents, view));
-        figures.extend(lines::class_figure(contents, view));
+        figures.extend(lines::class_figure(contents, view, clusters));
     }
     figures.extend(lines::histogram_figure(contents));
     figures.extend(lines::quality_figure(contents));
@@ -207,8 +226,8 @@ fn of_blocks(contents: &Contents) -> Section {
     with(Section { badge, ..plain }, figures)
 }
 
-fn of_cores(contents: &Contents) -> Section {
-    let figures = matrices::transfer_figures(contents);
+fn of_cores(contents: &Contents, clusters: &Clusters) -> Section {
+    let mut figures = matrices::transfer_figures(contents, clusters);
     let prose = if figures.is_empty() {
         words::cells::transfers(contents)
     } else {
@@ -217,14 +236,16 @@ fn of_cores(contents: &Contents) -> Section {
              home decides too, so every cell is a median over many lines."
                 .to_owned(),
         ];
+        all.extend(clusters.words());
         all.extend(matrices::transfers_missing(contents));
+        figures.extend(matrices::cluster_figure(contents, clusters));
         all
     };
     with(section(contents, "cores", "From core to core", prose), figures)
 }
 
-fn of_regions(contents: &Contents) -> Section {
-    let figures = matrices::region_figures(contents);
+fn of_regions(contents: &Contents, clusters: &Clusters) -> Section {
+    let figures = matrices::region_figures(contents, clusters);
     let prose = if figures.is_empty() {
         words::cells::regions(contents)
     } else {

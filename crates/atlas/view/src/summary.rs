@@ -7,6 +7,7 @@ use isochrone_atlas_store::contents::Contents;
 use isochrone_report::svg::{HeatMap, Strip};
 use isochrone_report::term::{self, Colour};
 
+use super::clusters::Clusters;
 use super::figures::{lines, matrices};
 use super::level::LevelView;
 use super::text::Text;
@@ -20,20 +21,21 @@ const TALL: usize = 20;
 /// The summary of an atlas for a terminal of `width` columns.
 pub fn summary(contents: &Contents, colour: Colour, width: usize) -> String {
     let mut text = Text::new(colour, width);
+    let clusters = Clusters::of(contents);
     machine(&mut text, contents);
     for experiment in Experiment::SHOWN {
-        tell(experiment, &mut text, contents);
+        tell(experiment, &mut text, contents, &clusters);
     }
     run(&mut text, contents);
     text.finish()
 }
 
 /// What an experiment found, or why it found nothing.
-fn tell(experiment: Experiment, text: &mut Text, contents: &Contents) {
+fn tell(experiment: Experiment, text: &mut Text, contents: &Contents, clusters: &Clusters) {
     match experiment {
-        Experiment::Block => blocks(text, contents),
-        Experiment::Transfer => between_cores(text, contents),
-        Experiment::Region => to_regions(text, contents),
+        Experiment::Block => blocks(text, contents, clusters),
+        Experiment::Transfer => between_cores(text, contents, clusters),
+        Experiment::Region => to_regions(text, contents, clusters),
         Experiment::Multiline => several(text, contents),
         Experiment::Terms => {
             text.heading("What the model of collectives leaves out");
@@ -59,9 +61,9 @@ fn machine(text: &mut Text, contents: &Contents) {
     text.say(&words::machine::clock(&contents.clock));
 }
 
-fn blocks(text: &mut Text, contents: &Contents) {
+fn blocks(text: &mut Text, contents: &Contents, clusters: &Clusters) {
     for view in LevelView::all(contents) {
-        level(text, &view);
+        level(text, &view, clusters);
     }
     if contents.levels.is_empty() {
         text.heading("Lines in the LLC and in DRAM");
@@ -74,7 +76,7 @@ fn blocks(text: &mut Text, contents: &Contents) {
     }
 }
 
-fn level(text: &mut Text, view: &LevelView<'_>) {
+fn level(text: &mut Text, view: &LevelView<'_>, clusters: &Clusters) {
     let by = match view.map.method.as_str() {
         "" => String::new(),
         method => format!(" (put there by {method})"),
@@ -83,7 +85,7 @@ fn level(text: &mut Text, view: &LevelView<'_>) {
     for sentence in words::lines::level(view) {
         text.say(&sentence);
     }
-    match lines::class_map(view) {
+    match lines::class_map(view, clusters) {
         // Where pages differ as a whole, what lines do inside a page hardly shows beside it.
         Some(map) => matrix(text, map),
         None => strip(text, view),
@@ -101,7 +103,7 @@ fn strip(text: &mut Text, view: &LevelView<'_>) {
     }
 }
 
-fn between_cores(text: &mut Text, contents: &Contents) {
+fn between_cores(text: &mut Text, contents: &Contents, clusters: &Clusters) {
     text.heading("From core to core");
     for sentence in words::cells::transfers(contents) {
         text.say(&sentence);
@@ -109,17 +111,20 @@ fn between_cores(text: &mut Text, contents: &Contents) {
     // One picture: the state in which both directions are told apart, if it was measured.
     let maps = || contents.transfers.iter().filter(|map| more_than_one(&map.latency_ns));
     let best = maps().find(|map| map.state == "modified").or_else(|| maps().next());
-    if let Some(map) = best.and_then(matrices::transfer_map) {
+    if let Some(map) = best.and_then(|map| matrices::transfer_map(map, clusters)) {
+        if let Some(words) = clusters.words() {
+            text.say(&words);
+        }
         matrix(text, map);
     }
 }
 
-fn to_regions(text: &mut Text, contents: &Contents) {
+fn to_regions(text: &mut Text, contents: &Contents, clusters: &Clusters) {
     text.heading("From core to region");
     for sentence in words::cells::regions(contents) {
         text.say(&sentence);
     }
-    let map = matrices::region_maps(contents).into_iter().next();
+    let map = matrices::region_maps(contents, clusters).into_iter().next();
     if let Some(map) = map.filter(|map| map.cells.iter().flatten().count() > 1) {
         matrix(text, map);
     }
@@ -157,9 +162,10 @@ fn more_than_one(matrix: &isochrone_atlas_store::contents::Matrix) -> bool {
     words::cells::measured(matrix).len() > 1
 }
 
-/// A matrix; one that is tall and narrow lies on its side.
+/// A matrix; one that is tall and narrow lies on its side. With clusters it is not tall: they are its rows.
 fn matrix(text: &mut Text, map: HeatMap) {
-    let turned = map.rows.len() > TALL && map.columns.len() * 2 < map.rows.len();
+    let tall = map.row_clusters.is_empty() && map.rows.len() > TALL;
+    let turned = tall && map.columns.len() * 2 < map.rows.len();
     let map = if turned { on_its_side(map) } else { map };
     text.picture(&term::heat_map(&map, text.colour(), text.room()));
 }

@@ -286,3 +286,64 @@ fn every_number_keeps_its_reading() {
         "line by line nothing is predicted"
     );
 }
+
+/// What a report of 384 cores in 16 regions may take.
+const REPORT_BYTES_MAX: usize = 3_000_000;
+
+#[test]
+fn hundreds_of_cores_are_shown_by_their_clusters_and_regions_each_for_itself() {
+    let contents = isochrone_atlas_store::made::wide(384, 16);
+    for width in [60, 80, 160] {
+        let text = summary(&contents, Colour::None, width);
+        assert!(text.lines().all(|line| line.chars().count() <= width), "{width}: {text}");
+        let named = match width {
+            60 => "columns are region 0 to region 15",
+            _ => " 0  1  2  3  4  5  6  7  8  9 10 11 12 13 14 15  region",
+        };
+        has(&text, named);
+        let clusters = text.lines().filter(|line| line.trim().starts_with("cores 12-23,204-215 "));
+        assert_eq!(clusters.count(), 2, "one of core to core, one of core to region: {text}");
+    }
+    let words = flowing(&contents);
+    has(&words, "48 clusters of 8 (25.0 ns");
+    has(&words, "16 clusters of 24 (64.0 ns");
+    has(&words, "each mark is the mean of its clusters; columns are in the order of the rows");
+    has(&words, "40 more rows are in the report.");
+}
+
+#[test]
+fn a_report_of_hundreds_of_cores_is_small_and_says_what_it_leaves_out() {
+    let contents = isochrone_atlas_store::made::wide(384, 16);
+    let json = format!("{{\"x\":\"{}\"}}", "y".repeat(1 << 20));
+    let page = page(&contents, Some(json));
+    assert!(page.json.is_none());
+    has(&page.footer, "as JSON (1.00 MiB) are left out here: `isochrone show --json` writes them");
+    let pairs = &section(&page, "cores").figures;
+    assert_eq!(pairs.len(), 5, "four states, and the clusters");
+    for figure in &pairs[..4] {
+        has(&figure.svg, ">cores 0-3,192-195<");
+        has(&figure.svg, "class=\"cut\"");
+        has(&figure.svg, "data:image/png");
+        has(&figure.caption, "`isochrone export --csv` has every cell with its interval");
+        assert_eq!(figure.table.as_ref().map(isochrone_report::table::Table::len), Some(16));
+    }
+    assert_eq!(
+        pairs[4].table.as_ref().map(isochrone_report::table::Table::len),
+        Some(2 + 16 + 48 + 192)
+    );
+    let regions = &section(&page, "regions").figures;
+    for region in (0..16).map(|region| format!(">region {region}<")) {
+        assert!(regions.iter().all(|figure| figure.svg.contains(&region)), "{region}");
+    }
+    let html = page.render();
+    assert!(html.len() < REPORT_BYTES_MAX, "{} bytes", html.len());
+}
+
+#[test]
+fn a_machine_of_few_cores_keeps_its_order() {
+    let contents = isochrone_atlas_store::made::halves(25.0, 200.0);
+    let page = page(&contents, None);
+    let cores = section(&page, "cores");
+    assert_eq!(cores.figures.len(), 1, "no table of clusters");
+    assert!(!cores.figures[0].svg.contains("class=\"cut"));
+}

@@ -171,6 +171,11 @@ fn quality_rows(group: &str, row: &str, quality: &Quality, out: &mut impl Write)
     for (quantity, unit, value) in values {
         number(Key { table: "quality", group, row, column: "", quantity, unit }, value, out)?;
     }
+    let Some(verified) = quality.verified else { return Ok(()) };
+    for (quantity, value) in [("verified", verified.explained), ("verified_error", verified.error)]
+    {
+        number(Key { table: "quality", group, row, column: "", quantity, unit: "" }, value, out)?;
+    }
     Ok(())
 }
 

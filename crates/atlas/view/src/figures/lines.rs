@@ -11,6 +11,7 @@ use isochrone_report::table::{Cell, Table};
 use isochrone_stats::quantile;
 
 use super::{name, ns, percent, reading, spread, whole};
+use crate::clusters::Clusters;
 use crate::level::{LevelView, ends};
 use crate::words;
 
@@ -53,7 +54,7 @@ pub(crate) fn base_strip(view: &LevelView<'_>) -> Option<Strip> {
 }
 
 /// Mean latency of each class of pages from each core; `None` where there is one class.
-pub(crate) fn class_map(view: &LevelView<'_>) -> Option<HeatMap> {
+pub(crate) fn class_map(view: &LevelView<'_>, clusters: &Clusters) -> Option<HeatMap> {
     let classes = usize::from(view.map.classes);
     if classes < 2 || view.map.form != Form::Pattern {
         return None;
@@ -66,7 +67,7 @@ pub(crate) fn class_map(view: &LevelView<'_>) -> Option<HeatMap> {
     if cells.iter().all(Option::is_none) || !means_differ(view) {
         return None;
     }
-    Some(HeatMap {
+    Some(clusters.arrange(HeatMap {
         title: format!("{}: mean latency of each class of pages", view.name()),
         unit: "ns".into(),
         rows: view.cores().map(|(_, core)| format!("core {core}")).collect(),
@@ -74,7 +75,7 @@ pub(crate) fn class_map(view: &LevelView<'_>) -> Option<HeatMap> {
         cells,
         missing: "no base is known".into(),
         ..HeatMap::default()
-    })
+    }))
 }
 
 /// Whether classes differ by how far they are, and not by their patterns alone.
@@ -142,8 +143,12 @@ fn base_table(view: &LevelView<'_>) -> Table {
 }
 
 /// The classes of pages from each core.
-pub(crate) fn class_figure(contents: &Contents, view: &LevelView<'_>) -> Option<Figure> {
-    let map = class_map(view)?;
+pub(crate) fn class_figure(
+    contents: &Contents,
+    view: &LevelView<'_>,
+    clusters: &Clusters,
+) -> Option<Figure> {
+    let map = class_map(view, clusters)?;
     let decoded = view.code_shares().1;
     let of = if decoded { "all decoded pages" } else { "the pages that were learnt from" };
     let share = |(class, share): (usize, &f64)| format!("{} class {class}", fmt::percent(*share));

@@ -2,20 +2,24 @@
 //! mode.
 
 use isochrone_atlas_store::contents::{Cell as Value, Contents, Matrix, RegionMap, TransferMap};
+use isochrone_machine::spans;
 use isochrone_report::fmt;
 use isochrone_report::html::Figure;
-use isochrone_report::svg::{self, HeatMap};
+use isochrone_report::svg::{self, Cluster, HeatMap};
 use isochrone_report::table::{Cell, Table};
 use isochrone_stats::median;
 
 use super::{name, ns, reading, whole};
+use crate::clusters::Clusters;
 use crate::level::ends;
 use crate::words::cells::{measured, mode_title, transfer_missing, transfer_title};
 
 /// Up to this many cells each has a row with its interval.
 const LONG_TABLE: usize = 400;
-/// Up to this many columns the table is the matrix; beyond, each row is summed up.
-const WIDE_TABLE: usize = 128;
+/// Up to this many cells the table is the matrix; beyond, clusters are summed up, or rows where there are none.
+const WIDE_TABLE: usize = 64 * 64;
+/// Cells of a table of clusters.
+const CLUSTER_TABLE: usize = 1024;
 
 fn heat_map(matrix: &Matrix) -> HeatMap {
     let cells = || matrix.cells.iter();
@@ -29,8 +33,8 @@ fn heat_map(matrix: &Matrix) -> HeatMap {
     }
 }
 
-/// Core to core in one state; `None` if nothing was measured.
-pub(crate) fn transfer_map(map: &TransferMap) -> Option<HeatMap> {
+/// Core to core in one state, in the order of clusters; `None` if nothing was measured.
+pub(crate) fn transfer_map(map: &TransferMap, clusters: &Clusters) -> Option<HeatMap> {
     if measured(&map.latency_ns).is_empty() {
         return None;
     }
@@ -38,32 +42,69 @@ pub(crate) fn transfer_map(map: &TransferMap) -> Option<HeatMap> {
         "cas" => ("one core", "the other"),
         _ => ("owner", "core that asks"),
     };
-    Some(HeatMap {
+    Some(clusters.arrange(HeatMap {
         title: transfer_title(map),
         row_title: rows.into(),
         column_title: columns.into(),
-        missing: "same core".into(),
+        missing: missing(&map.latency_ns),
         ..heat_map(&map.latency_ns)
+    }))
+}
+
+/// Why cells of a matrix of pairs have no number.
+fn missing(matrix: &Matrix) -> String {
+    let columns = matrix.columns.len().max(1);
+    let unknown = matrix.cells.iter().enumerate().filter(|(_, cell)| cell.is_none());
+    let all_same = unknown
+        .map(|(at, _)| at)
+        .all(|at| matrix.rows.get(at / columns) == matrix.columns.get(at % columns));
+    if all_same { "same core" } else { "same core, or not measured" }.to_owned()
+}
+
+/// The clusters by which matrices are ordered, each with its cores; `None` where transfers tell none. Regions have a
+/// table of their own.
+pub(crate) fn cluster_figure(contents: &Contents, clusters: &Clusters) -> Option<Figure> {
+    let head = ["level", "cluster", "how many", "cores", "transfer inside, ns"];
+    let mut table = Table::new(head);
+    // The outermost first: it has the fewest.
+    for (level, found) in clusters.levels.iter().rev().enumerate() {
+        for (nth, members) in clusters.members(found).iter().enumerate() {
+            table.row([
+                whole(level as u64 + 1),
+                whole(nth as u64),
+                whole(members.len() as u64),
+                Cell::text(spans(members)),
+                ns(found.transfer_ns.map(|cell| cell.median)),
+            ]);
+        }
+    }
+    (clusters.measured && !table.is_empty()).then(|| Figure {
+        caption: "Clusters of cores, the largest first. A transfer inside is one between cores that no smaller cluster \
+                  joins."
+            .into(),
+        badge: Some(reading(contents)),
+        table: Some(table),
+        ..Figure::default()
     })
 }
 
 /// Core-to-core figures, one a state that was measured.
-pub(crate) fn transfer_figures(contents: &Contents) -> Vec<Figure> {
+pub(crate) fn transfer_figures(contents: &Contents, clusters: &Clusters) -> Vec<Figure> {
     let figure = |map: &TransferMap| {
-        let drawn = transfer_map(map)?;
-        let more = match map.latency_ns.cells.len() <= LONG_TABLE {
-            true => "The fastest line of a pair is in the table: flags belong there.",
-            false => "`isochrone export --csv` has the interval of every cell.",
+        let drawn = transfer_map(map, clusters)?;
+        let more = match left_out(&map.latency_ns) {
+            "" => " The fastest line of a pair is in the table: flags belong there.",
+            words => words,
         };
         let what = map.what.split(": not measured").next().unwrap_or_default();
         Some(Figure {
             svg: svg::heat_map(&drawn),
             caption: format!(
-                "State {}: {what}, the median over {} lines with its 95 % interval. {more}",
+                "State {}: {what}, the median over {} lines with its 95 % interval.{more}",
                 map.state, map.lines
             ),
             badge: Some(reading(contents)),
-            table: Some(table(&map.latency_ns, Some(&map.best_line_ns))),
+            table: Some(table(&map.latency_ns, &drawn, Some(&map.best_line_ns))),
             open: measured(&map.latency_ns).len() <= 8,
         })
     };
@@ -83,16 +124,17 @@ fn region_modes(contents: &Contents) -> Vec<&RegionMap> {
 
 /// Core to region, one map a mode. Where there is one region, modes that go to memory share a
 /// map, a column each: a matrix of one column shows no difference between modes.
-pub(crate) fn region_maps(contents: &Contents) -> Vec<HeatMap> {
+pub(crate) fn region_maps(contents: &Contents, clusters: &Clusters) -> Vec<HeatMap> {
     let modes = region_modes(contents);
     // In order the prefetcher hides memory: that is another scale altogether.
     let to_memory: Vec<&RegionMap> =
         modes.iter().copied().filter(|map| map.mode != "in-order").collect();
     if one_region(&modes) && to_memory.len() > 1 {
-        return vec![joined(&to_memory)];
+        return vec![clusters.arrange(joined(&to_memory))];
     }
     let title = |map: &RegionMap| format!("Core to region: {}", mode_title(map));
-    modes.iter().map(|map| HeatMap { title: title(map), ..heat_map(&map.latency_ns) }).collect()
+    let map = |map: &&RegionMap| HeatMap { title: title(map), ..heat_map(&map.latency_ns) };
+    modes.iter().map(map).map(|map| clusters.arrange(map)).collect()
 }
 
 /// Whether all modes are of the same cores and the same single region.
@@ -118,8 +160,8 @@ fn joined(maps: &[&RegionMap]) -> HeatMap {
 }
 
 /// Core-to-region figures: one for all modes, or one a mode.
-pub(crate) fn region_figures(contents: &Contents) -> Vec<Figure> {
-    let (modes, maps) = (region_modes(contents), region_maps(contents));
+pub(crate) fn region_figures(contents: &Contents, clusters: &Clusters) -> Vec<Figure> {
+    let (modes, maps) = (region_modes(contents), region_maps(contents, clusters));
     let figure = |map: &HeatMap, caption: String, table: Table, open: bool| Figure {
         svg: svg::heat_map(map),
         caption,
@@ -134,8 +176,9 @@ pub(crate) fn region_figures(contents: &Contents) -> Vec<Figure> {
         return vec![figure(map, caption, mode_table(&modes), open)];
     }
     let drawn = modes.iter().zip(&maps).map(|(mode, map)| {
-        let caption = format!("{what}, through {}.", fmt::bytes(mode.buffer_bytes));
-        figure(map, caption, table(&mode.latency_ns, None), false)
+        let more = left_out(&mode.latency_ns);
+        let caption = format!("{what}, through {}.{more}", fmt::bytes(mode.buffer_bytes));
+        figure(map, caption, table(&mode.latency_ns, map, None), false)
     });
     drawn.collect()
 }
@@ -162,16 +205,63 @@ fn numbers(cell: &Value) -> impl Iterator<Item = Cell> + use<> {
     latencies.into_iter().chain([whole(u64::from(cell.n))])
 }
 
-/// The numbers of a matrix, in the form that its size allows.
-fn table(matrix: &Matrix, best: Option<&[Option<f64>]>) -> Table {
+/// The numbers of a matrix, in the form that its size allows. `drawn` is the same in the order of clusters.
+fn table(matrix: &Matrix, drawn: &HeatMap, best: Option<&[Option<f64>]>) -> Table {
     let cells = matrix.rows.len() * matrix.columns.len();
     if cells <= LONG_TABLE {
         long_table(matrix, best)
-    } else if matrix.columns.len() <= WIDE_TABLE {
+    } else if cells <= WIDE_TABLE {
         wide_table(matrix)
     } else {
-        row_table(matrix)
+        cluster_table(drawn).unwrap_or_else(|| row_table(matrix))
     }
+}
+
+/// What the table of a matrix leaves out, and where that is to be had.
+fn left_out(matrix: &Matrix) -> &'static str {
+    let cells = matrix.rows.len() * matrix.columns.len();
+    if cells <= LONG_TABLE {
+        ""
+    } else if cells <= WIDE_TABLE {
+        " `isochrone export --csv` has the interval of every cell."
+    } else {
+        " The table sums up; `isochrone export --csv` has every cell with its interval."
+    }
+}
+
+/// Medians over clusters of rows, and of columns where these are clusters too; those of the innermost level that makes
+/// a table one can read. `None` where there are no clusters.
+fn cluster_table(map: &HeatMap) -> Option<Table> {
+    let each = |labels: &[String]| -> Vec<Cluster> {
+        labels.iter().map(|label| Cluster { label: label.clone(), cells: 1 }).collect()
+    };
+    let levels = map.row_clusters.iter().enumerate().map(|(nth, rows)| {
+        let columns = map.column_clusters.get(nth).cloned();
+        (rows, columns.unwrap_or_else(|| each(&map.columns)))
+    });
+    let levels: Vec<_> = levels.collect();
+    let fits =
+        |level: &&(&Vec<Cluster>, Vec<Cluster>)| level.0.len() * level.1.len() <= CLUSTER_TABLE;
+    let (rows, columns) = levels.iter().find(fits).or(levels.last())?;
+    let head = columns.iter().map(|column| column.label.clone());
+    let mut table = Table::new(["median, ns".to_owned()].into_iter().chain(head));
+    let mut top = 0;
+    for row in *rows {
+        let mut left = 0;
+        let medians = columns.iter().map(|column| {
+            let first = left;
+            left += column.cells;
+            let inside = (top..top + row.cells)
+                .flat_map(|r| (first..left).map(move |c| r * map.columns.len() + c))
+                .collect::<Vec<usize>>();
+            let known = inside.into_iter().filter_map(|at| map.cells.get(at).copied().flatten());
+            ns(median(&known.filter(|ns| ns.is_finite()).collect::<Vec<f64>>()))
+        });
+        let medians: Vec<Cell> = medians.collect();
+        table.row([name(&row.label)].into_iter().chain(medians));
+        top += row.cells;
+    }
+    Some(table)
 }
 
 /// One row a cell, with everything that is known of it.
@@ -203,9 +293,10 @@ fn wide_table(matrix: &Matrix) -> Table {
 /// Every row in a few numbers.
 fn row_table(matrix: &Matrix) -> Table {
     let mut table = Table::new(["from", "cells", "nearest, ns", "median, ns", "farthest, ns"]);
-    let found = measured(matrix);
-    for (row, label) in matrix.rows.iter().enumerate() {
-        let values: Vec<f64> = found.iter().filter(|f| f.0 == row).map(|f| f.2.median).collect();
+    let columns = matrix.columns.len().max(1);
+    for (label, cells) in matrix.rows.iter().zip(matrix.cells.chunks(columns)) {
+        let medians = cells.iter().flatten().map(|cell| cell.median);
+        let values: Vec<f64> = medians.filter(|ns| ns.is_finite()).collect();
         let ends = ends(&values);
         table.row([
             name(label),

@@ -8,7 +8,7 @@ use isochrone_report::table::{Cell, Table};
 
 use super::{ns, reading, whole};
 use crate::calendar::utc;
-use crate::words::machine::{governors, huge_pages, title};
+use crate::words::machine::{state_rows, title};
 
 fn figure(contents: &Contents, caption: &str, table: Table) -> Figure {
     Figure {
@@ -97,30 +97,9 @@ fn cache_table(machine: &Machine) -> Table {
 /// The state of the machine while it was measured; `None` where none was recorded.
 pub(crate) fn state_figure(contents: &Contents) -> Option<Figure> {
     let state = contents.state.as_ref()?;
-    let yes = |set: bool| if set { "yes" } else { "no" }.to_owned();
-    let load = |l: [f64; 3]| l.map(|v| format!("{v:.2}")).join(", ");
-    let isolated = match state.isolated_cores.as_slice() {
-        [] => "none".to_owned(),
-        cores => spans(cores),
-    };
-    let rows = vec![
-        ("hypervisor", state.hypervisor.clone()),
-        ("kernel", state.kernel.clone()),
-        ("microcode", state.microcode.clone()),
-        ("clock source", state.clocksource.clone()),
-        ("time-stamp counter", frequency(contents)),
-        ("frequency governor", governors(state)),
-        ("turbo", state.turbo.map(yes)),
-        ("huge pages", huge_pages(state)),
-        ("kernel moves pages by itself", state.autonuma.map(yes)),
-        ("isolated cores", Some(isolated)),
-        ("cores allowed", state.allowed_cores.as_deref().map(spans)),
-        ("regions allowed", state.allowed_regions.as_deref().map(spans)),
-        ("memory limit", state.memory_max_bytes.map(fmt::bytes)),
-        ("limit of processor time", state.cpu_quota_cores.map(|c| format!("{c:.2} cores"))),
-        ("load averages", state.loadavg.map(load)),
-    ];
-    let rows = rows.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let clock = [("time-stamp counter", frequency(contents))];
+    let rows = state_rows(state).into_iter().chain(clock);
+    let rows = rows.map(|(name, value)| (name.to_owned(), value)).collect();
     let caption = "The machine's state while it was measured; a dash is what is not set or could not be read.";
     Some(figure(contents, caption, pairs(["what", "state"], rows)))
 }

@@ -55,7 +55,7 @@ fn transfer(map: &TransferMap) -> String {
     if found.is_empty() {
         return format!("{title}: {}.", transfer_missing(map));
     }
-    let ways: Vec<(usize, usize, Cell)> = if symmetric(&found) {
+    let ways: Vec<(usize, usize, Cell)> = if symmetric(matrix) {
         found.into_iter().filter(|(r, c, _)| r < c).collect()
     } else {
         found
@@ -89,11 +89,12 @@ pub(crate) fn transfer_missing(map: &TransferMap) -> String {
 }
 
 /// Whether a matrix says the same both ways.
-fn symmetric(found: &[(usize, usize, Cell)]) -> bool {
-    let there =
-        |row, column| found.iter().find(|f| (f.0, f.1) == (row, column)).map(|f| f.2.median);
-    // The other way is looked up cell by cell, so large matrices are judged by a part of them.
-    found.iter().take(64).all(|(r, c, cell)| there(*c, *r) == Some(cell.median))
+fn symmetric(matrix: &Matrix) -> bool {
+    let cores = matrix.rows.len();
+    let ns =
+        |row: usize, column: usize| Some(matrix.cells.get(row * cores + column)?.as_ref()?.median);
+    let mut pairs = (0..cores).flat_map(|row| (0..row).map(move |column| (row, column)));
+    matrix.rows == matrix.columns && pairs.all(|(row, column)| ns(row, column) == ns(column, row))
 }
 
 /// Smallest to largest with the median, and which cells these are.

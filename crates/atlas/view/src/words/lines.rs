@@ -244,9 +244,43 @@ pub(crate) fn score(view: &LevelView<'_>) -> Option<String> {
         .map_or(String::new(), |share| format!(" (its own noise leaves {share} to be explained)"));
     let right = span(&gather(|q| q.key_accuracy), fmt::percent)
         .map_or(String::new(), |share| format!("; {share} of the codes are right"));
+    let others = all.iter().filter(|quality| quality.verified.is_some()).count();
+    let shares = gather(|q| q.verified?.explained);
+    let verified = span(&shares, fmt::percent).map_or(String::new(), |share| {
+        let cores = counted(others, "more core");
+        format!(" A few loads verified {cores}: the map explains {share} of what repeats there.")
+    });
     Some(format!(
-        "On {} the map of {} explains {explained} of the variance of a second pass{ceiling}{right}.",
+        "On {} the map of {} explains {explained} of the variance of a second pass{ceiling}{right}.{verified}",
         counted(pages as usize, "held-out page"),
         place(view),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use isochrone_atlas_store::contents::{Contents, Verified};
+    use isochrone_units::Level;
+
+    use super::*;
+    use crate::fixtures::genoa;
+
+    #[test]
+    fn cores_that_were_verified_are_told_from_those_that_were_scored() {
+        let mut contents = genoa();
+        let said =
+            |contents: &Contents| score(&LevelView::find(contents, Level::Llc).unwrap()).unwrap();
+        assert!(said(&contents).ends_with("of the codes are right."), "{}", said(&contents));
+        contents.levels[0].quality[1] = Quality {
+            verified: Some(Verified {
+                explained: Some(0.97),
+                error: Some(0.01),
+                ..Verified::default()
+            }),
+            ..Quality::default()
+        };
+        let end =
+            " A few loads verified 1 more core: the map explains 97.0 % of what repeats there.";
+        assert!(said(&contents).ends_with(end), "{}", said(&contents));
+    }
 }

@@ -1,7 +1,7 @@
 //! Which machine was measured, in which state, by which clock.
 
 use isochrone_atlas_store::contents::{Clock, Contents};
-use isochrone_machine::{CacheKind, Machine, MachineState};
+use isochrone_machine::{CacheKind, Machine, MachineState, spans};
 use isochrone_report::fmt;
 use isochrone_units::CoreId;
 
@@ -77,6 +77,33 @@ pub(crate) fn state(contents: &Contents) -> String {
     let governor = governors(state).map(|name| format!("governor {name}"));
     let parts: Vec<String> = [Some(host), kernel, pages, governor].into_iter().flatten().collect();
     super::sentence(&parts.join("; "))
+}
+
+/// The state of a machine, a row for each thing that is told; `None` is what is not set or could not be read.
+#[must_use]
+pub fn state_rows(state: &MachineState) -> Vec<(&'static str, Option<String>)> {
+    let yes = |set: bool| if set { "yes" } else { "no" }.to_owned();
+    let load = |l: [f64; 3]| l.map(|v| format!("{v:.2}")).join(", ");
+    let isolated = match state.isolated_cores.as_slice() {
+        [] => "none".to_owned(),
+        cores => spans(cores),
+    };
+    vec![
+        ("hypervisor", state.hypervisor.clone()),
+        ("kernel", state.kernel.clone()),
+        ("microcode", state.microcode.clone()),
+        ("clock source", state.clocksource.clone()),
+        ("frequency governor", governors(state)),
+        ("turbo", state.turbo.map(yes)),
+        ("huge pages", huge_pages(state)),
+        ("kernel moves pages by itself", state.autonuma.map(yes)),
+        ("isolated cores", Some(isolated)),
+        ("cores allowed", state.allowed_cores.as_deref().map(spans)),
+        ("regions allowed", state.allowed_regions.as_deref().map(spans)),
+        ("memory limit", state.memory_max_bytes.map(fmt::bytes)),
+        ("limit of processor time", state.cpu_quota_cores.map(|c| format!("{c:.2} cores"))),
+        ("load averages", state.loadavg.map(load)),
+    ]
 }
 
 /// What huge pages there are.

@@ -1,0 +1,159 @@
+//! Cores of a large machine in the order of their clusters, so that what is near one another stands side by side. A
+//! machine of few cores keeps its order: each of them has its own row and name.
+//!
+//! Clusters are the groups of cores at equal distance that the atlas tells; where it tells none, the regions that cores
+//! lie in. It arranges, and never draws.
+
+use isochrone_atlas_store::contents::{Cell as Value, Contents};
+use isochrone_atlas_store::group_levels;
+use isochrone_report::svg::{Cluster, HeatMap};
+
+use super::words::{self, cells::interval};
+
+/// Up to this many cores have their own order.
+const FEW: usize = 20;
+
+/// One level of clusters.
+#[derive(Debug)]
+pub(crate) struct Level {
+    /// For each core of the machine, in its order, its cluster.
+    pub(crate) of: Vec<Option<u16>>,
+    /// Transfer of a line inside, beyond the levels further in; unknown for regions.
+    pub(crate) transfer_ns: Option<Value>,
+}
+
+/// The clusters of a machine's cores.
+#[derive(Debug)]
+pub(crate) struct Clusters {
+    ids: Vec<u16>,
+    /// Innermost first; none that has all cores in one, or each in its own.
+    pub(crate) levels: Vec<Level>,
+    /// Whether line transfers tell them, and not the regions.
+    pub(crate) measured: bool,
+}
+
+impl Clusters {
+    /// The clusters of an atlas's machine.
+    pub(crate) fn of(contents: &Contents) -> Self {
+        let ids: Vec<u16> = contents.machine.cores.iter().map(|core| core.id).collect();
+        if ids.len() <= FEW {
+            return Self { ids, levels: Vec::new(), measured: false };
+        }
+        let found = group_levels(contents)
+            .into_iter()
+            .map(|level| Level { of: level.group, transfer_ns: Some(level.transfer_ns) })
+            .filter(Level::parts)
+            .collect::<Vec<Level>>();
+        let measured = !found.is_empty();
+        let regions = || {
+            let of = contents.machine.cores.iter().map(|core| Some(core.region)).collect();
+            Some(Level { of, transfer_ns: None }).filter(Level::parts)
+        };
+        let levels = if measured { found } else { regions().into_iter().collect() };
+        Self { ids, levels, measured }
+    }
+
+    /// Cores of each cluster of a level, in the order of its numbers.
+    pub(crate) fn members(&self, level: &Level) -> Vec<Vec<u16>> {
+        let mut all = vec![Vec::new(); level.count()];
+        for (id, of) in self.ids.iter().zip(&level.of) {
+            if let Some(members) = of.and_then(|of| all.get_mut(usize::from(of))) {
+                members.push(*id);
+            }
+        }
+        all.retain(|members| !members.is_empty());
+        all
+    }
+
+    /// A matrix with its rows and columns in the order of clusters, as far as these are cores.
+    pub(crate) fn arrange(&self, map: HeatMap) -> HeatMap {
+        if self.levels.is_empty() {
+            return map;
+        }
+        let (rows, row_clusters) = self.side(&map.rows);
+        let (columns, column_clusters) = self.side(&map.columns);
+        let width = map.columns.len();
+        let at =
+            || rows.iter().flat_map(|row| columns.iter().map(move |column| row * width + column));
+        let named = |labels: &[String], order: &[usize]| {
+            order.iter().map(|at| labels[*at].clone()).collect::<Vec<String>>()
+        };
+        HeatMap {
+            cells: at().map(|at| map.cells.get(at).copied().flatten()).collect(),
+            intervals: match map.intervals.is_empty() {
+                true => Vec::new(),
+                false => at().map(|at| map.intervals.get(at).copied().flatten()).collect(),
+            },
+            rows: named(&map.rows, &rows),
+            columns: named(&map.columns, &columns),
+            row_clusters,
+            column_clusters,
+            ..map
+        }
+    }
+
+    /// The order of one side, and its clusters; that of its labels, and none, where these are no cores.
+    fn side(&self, labels: &[String]) -> (Vec<usize>, Vec<Vec<Cluster>>) {
+        let mut order: Vec<usize> = (0..labels.len()).collect();
+        let core = |label: &String| label.strip_prefix("core ")?.parse::<u16>().ok();
+        let cores: Option<Vec<u16>> = labels.iter().map(core).collect();
+        let Some(cores) = cores.filter(|cores| cores.len() > FEW) else {
+            return (order, Vec::new());
+        };
+        let place = |core: u16| self.ids.iter().position(|id| *id == core);
+        let places: Vec<Option<usize>> = cores.iter().map(|core| place(*core)).collect();
+        // What is in no cluster stands last.
+        let of = |level: &Level, at: usize| {
+            places[at].and_then(|place| level.of.get(place).copied().flatten()).unwrap_or(u16::MAX)
+        };
+        order.sort_by_key(|at| {
+            self.levels.iter().rev().map(|level| of(level, *at)).collect::<Vec<u16>>()
+        });
+        let clusters = |level: &Level| {
+            let together = order.chunk_by(|a, b| of(level, *a) == of(level, *b));
+            together
+                .map(|run| {
+                    let members: Vec<u16> = run.iter().map(|at| cores[*at]).collect();
+                    Cluster { label: words::cores(&members), cells: run.len() }
+                })
+                .collect()
+        };
+        let levels = self.levels.iter().map(clusters).collect();
+        (order, levels)
+    }
+
+    /// What clusters there are, in a sentence; `None` where the machine keeps its order.
+    pub(crate) fn words(&self) -> Option<String> {
+        let each: Vec<String> = self.levels.iter().map(|level| self.level_words(level)).collect();
+        let each = words::and(&each);
+        match (self.levels.is_empty(), self.measured) {
+            (true, _) => None,
+            (false, true) => Some(format!(
+                "By their transfers cores fall into {each}. They are shown in this order."
+            )),
+            (false, false) => Some(format!(
+                "Line transfers tell no clusters of cores; they are shown by the {each} that they lie in."
+            )),
+        }
+    }
+
+    fn level_words(&self, level: &Level) -> String {
+        let sizes: Vec<f64> =
+            self.members(level).iter().map(|members| members.len() as f64).collect();
+        let of = words::span(&sizes, |size| size.to_string()).unwrap_or_default();
+        let Some(cell) = level.transfer_ns else { return format!("{} regions", level.count()) };
+        format!("{} clusters of {of} ({} inside)", level.count(), interval(&cell))
+    }
+}
+
+impl Level {
+    /// How many clusters it has.
+    pub(crate) fn count(&self) -> usize {
+        self.of.iter().flatten().max().map_or(0, |last| usize::from(*last) + 1)
+    }
+
+    /// Whether it parts the cores: not all in one, nor each alone.
+    fn parts(&self) -> bool {
+        (2..self.of.len()).contains(&self.count())
+    }
+}
