@@ -9,10 +9,12 @@
 //! large as the share.
 
 use isochrone_atlas_store::contents::LlcShare;
+use isochrone_machine::{Machine, spans};
 use isochrone_stats::{derive_seed, rng, shuffle};
 use isochrone_units::{CoreId, LINE_BYTES, LineAddr, RegionId};
 
 use crate::region::{LiveRegions, RegionBuffers, RegionTarget};
+use crate::sample::Sample;
 use crate::target::{TargetClock, TargetError};
 
 /// Times that memory must be slower than the cache for there to be two plateaus.
@@ -28,6 +30,57 @@ const TIMED_STEPS: u64 = 1 << 20;
 const PART_STEPS: u64 = 1 << 18;
 /// Times that a ring is begun again where the thread was moved.
 const TRIES: u32 = 8;
+
+/// Cores whose shares are measured one after the other, in memory of one region.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// The region of the cores, or the first with memory where theirs has none.
+    pub region: RegionId,
+    /// The cores.
+    pub cores: Vec<CoreId>,
+    /// Ring sizes, bytes.
+    pub sizes: Vec<u64>,
+}
+
+/// Which cores' shares are measured: of a large machine some of each cache and region, since what cores share is
+/// measured once. Cores whose caches have no known sizes are left out.
+#[must_use]
+pub fn turns(machine: &Machine, cores: &[CoreId]) -> Vec<Turn> {
+    let mut turns: Vec<Turn> = Vec::new();
+    for core in Sample::SHARERS.of(machine, cores) {
+        let bytes = |level| machine.cache(core, level).and_then(|cache| cache.bytes);
+        let llc = machine.last_level_cache(core).and_then(|cache| cache.bytes);
+        let (Some(l2), Some(llc)) = (bytes(2), llc) else { continue };
+        let (region, sizes) = (memory_of(machine, core), sizes(l2, llc));
+        match turns.iter_mut().find(|turn| turn.region == region && turn.sizes == sizes) {
+            Some(turn) => turn.cores.push(core),
+            None => turns.push(Turn { region, cores: vec![core], sizes }),
+        }
+    }
+    turns
+}
+
+/// What is said of cores whose share is not measured; `None` where there are none.
+#[must_use]
+pub fn left_out(turns: &[Turn], cores: &[CoreId]) -> Option<String> {
+    let asked: Vec<u16> = turns.iter().flat_map(|turn| &turn.cores).map(|core| core.0).collect();
+    (asked.len() < cores.len()).then(|| {
+        format!(
+            "measured on {} of {} cores ({}), which stand for their caches and regions",
+            asked.len(),
+            cores.len(),
+            spans(&asked),
+        )
+    })
+}
+
+fn memory_of(machine: &Machine, core: CoreId) -> RegionId {
+    let has_memory =
+        |region: &RegionId| machine.region(*region).is_some_and(|region| region.bytes != Some(0));
+    let first = machine.regions.iter().map(|region| RegionId(region.id)).find(has_memory);
+    let own = machine.region_of(core).filter(has_memory);
+    own.or(first).unwrap_or(RegionId(0))
+}
 
 /// Ring sizes, bytes: from twice the second-level cache to one and a half times the listed
 /// last-level cache, two for each doubling.
@@ -177,6 +230,8 @@ fn around(
 
 #[cfg(test)]
 mod tests {
+    use isochrone_machine::{Cache, Core, Region};
+
     use super::*;
 
     /// A cache with random replacement of `capacity` bytes: 15 ns in it, 135 ns beyond.
@@ -233,6 +288,55 @@ mod tests {
         let found = measure(&[CoreId(0), CoreId(1)], &sizes, &mut chase, &keep_going).unwrap();
         assert_eq!((found[0].bytes, found[0].curve_ns.len()), (None, 3));
         assert_eq!((found[1].bytes, found[1].curve_ns.len()), (None, 2));
+    }
+
+    /// So many cores in caches of 16 cores, and regions of 32.
+    fn machine(cores: u16) -> Machine {
+        let of = |size: u16, number: u16| -> Vec<u16> {
+            (0..cores).filter(|core| core / size == number).collect()
+        };
+        let l3 = |number: u16| Cache {
+            level: 3,
+            bytes: Some(32 << 20),
+            shared_by: of(16, number),
+            ..Cache::default()
+        };
+        let l2 =
+            |core: u16| Cache { level: 2, bytes: Some(1 << 20), shared_by: vec![core], ..l3(0) };
+        let region =
+            |id: u16| Region { id, bytes: Some(1 << 30), cores: of(32, id), ..Region::default() };
+        Machine {
+            cores: (0..cores).map(|id| Core { id, region: id / 32, ..Core::default() }).collect(),
+            caches: (0..cores).map(l2).chain((0..cores.div_ceil(16)).map(l3)).collect(),
+            regions: (0..cores.div_ceil(32)).map(region).collect(),
+            ..Machine::default()
+        }
+    }
+
+    #[test]
+    fn one_core_of_each_cache_is_asked_in_memory_of_its_region() {
+        let cores = |count: u16| (0..count).map(CoreId).collect::<Vec<_>>();
+        let few = turns(&machine(2), &cores(2));
+        let sizes = sizes(1 << 20, 32 << 20);
+        assert_eq!(few, [Turn { region: RegionId(0), cores: cores(2), sizes: sizes.clone() }]);
+        assert_eq!(left_out(&few, &cores(2)), None);
+
+        let mut many = machine(64);
+        let turn = |region, cores: [u16; 2]| Turn {
+            region: RegionId(region),
+            cores: cores.map(CoreId).to_vec(),
+            sizes: sizes.clone(),
+        };
+        let found = turns(&many, &cores(64));
+        assert_eq!(found, [turn(0, [0, 16]), turn(1, [32, 48])]);
+        let line = left_out(&found, &cores(64)).unwrap();
+        assert!(line.starts_with("measured on 4 of 64 cores (0,16,32,48)"), "{line}");
+        // A region without memory, and a cache whose size is not told.
+        many.regions[0].bytes = Some(0);
+        many.caches.retain(|cache| cache.shared_by != [16]);
+        let found = turns(&many, &cores(64));
+        assert_eq!(found.iter().map(|turn| turn.region.0).collect::<Vec<_>>(), [1]);
+        assert_eq!(found[0].cores, [0, 32, 48].map(CoreId));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! pure data and the same plan runs on a machine and on a model of one. Samples come in batches,
 //! so that dynamic dispatch costs nothing.
 
+use isochrone_os::OsError;
 use isochrone_units::{CoreId, Cycles, Level, LineAddr, PageAddr};
 
 /// The clock of a target.
@@ -91,4 +92,15 @@ pub enum TargetError {
         /// The way out.
         advice: String,
     },
+}
+
+impl TargetError {
+    /// What the system refused when this was tried.
+    pub(crate) fn refused(what: String, error: OsError) -> Self {
+        Self::System {
+            what,
+            why: error.word().unwrap_or(error.what).to_owned(),
+            advice: error.advice.to_owned(),
+        }
+    }
 }

@@ -82,9 +82,18 @@ impl TriadTarget for ModelTriad {
             held_until_s: 0.0,
             pace,
         };
+        let pieces = PASS_PIECES as usize * passes as usize;
+        if let (true, Some(first)) = (self.memory.spec().neighbours.is_empty(), cores.first()) {
+            // Nobody takes a core away: all do the same.
+            let mut one = begin(first);
+            for _ in 0..pieces {
+                self.piece(&mut one, cores, region)?;
+            }
+            self.seconds = one.now_s;
+            return Ok(vec![one.track; cores.len()]);
+        }
         let mut working: Vec<Working> = cores.iter().map(begin).collect();
         let mut done = Vec::new();
-        let pieces = PASS_PIECES as usize * passes as usize;
         while let Some(first) =
             (0..working.len()).min_by(|a, b| working[*a].now_s.total_cmp(&working[*b].now_s))
         {

@@ -1,7 +1,10 @@
-//! Runs a bandwidth plan: every group on every region, in rounds of shuffled order.
+//! Runs a bandwidth plan, region by region, so that arrays are there once: every group on its memory, in rounds of
+//! shuffled order.
 //!
 //! Bytes are those of the stated count (24 for each element of the triad: two read, one written;
 //! the write-allocate read is not counted). Generic over [`TriadTarget`].
+
+use std::collections::BTreeMap;
 
 use isochrone_atlas_store::contents::Bandwidth;
 use isochrone_stats::{Summary, derive_seed, rng, shuffle};
@@ -42,6 +45,9 @@ pub trait TriadTarget {
         Ok(())
     }
 
+    /// Gives the arrays of a region back, which is done with.
+    fn give_back(&mut self, _region: RegionId) {}
+
     /// Seconds since the target was made.
     fn seconds(&mut self) -> f64;
 }
@@ -55,68 +61,156 @@ pub struct BandwidthReport {
     pub missing: Vec<String>,
     /// Runs done again because a thread was moved.
     pub moves: u32,
-    /// Whether all was measured as planned (false if the caller stopped it).
+    /// Whether all was measured as planned (false if the caller stopped it, or a region's time was over before each
+    /// group had run once).
     pub complete: bool,
     /// Seconds that it took.
     pub seconds: f64,
 }
 
-/// Runs the plan. `stop` is asked before every run, and while arrays are mapped; what was measured is kept.
+/// Runs the plan: all groups on the memory of one region, then of the next. `stop` is asked before every run, and while
+/// arrays are mapped; what was measured is kept. A group that cannot run on a region has no number there, and the
+/// others run all the same.
 ///
 /// # Errors
-/// What the target says.
+/// What the target says, where no group can run on any region.
 pub fn run(
     target: &mut dyn TriadTarget,
     plan: &BandwidthPlan,
     stop: &mut dyn FnMut() -> bool,
 ) -> Result<BandwidthReport, TargetError> {
-    let options = &plan.options;
     let begun = target.seconds();
-    let pairs: Vec<(&Vec<CoreId>, RegionId)> = plan
-        .groups
-        .iter()
-        .flat_map(|group| plan.regions.iter().map(move |&region| (group, region)))
-        .collect();
-    let mut series: Vec<Vec<f64>> = vec![Vec::new(); pairs.len()];
-    let mut runs = vec![0_u32; pairs.len()];
-    let (mut moves, mut complete) = (0, true);
-    'rounds: for round in 0..options.rounds_max {
-        let mut order: Vec<usize> = (0..pairs.len()).collect();
-        shuffle(&mut order, &mut rng(derive_seed(options.seed, u64::from(round))));
-        for at in order {
-            let (group, region) = pairs[at];
-            let prepared = match stop() {
-                true => Err(TargetError::Stopped),
-                false => target.prepare(group, region, stop),
-            };
-            match prepared {
-                Err(TargetError::Stopped) => {
-                    complete = false;
-                    break 'rounds;
-                }
-                other => other?,
+    let regions = plan.regions.len();
+    let groups = plan.groups.len();
+    let cells = vec![vec![Found::default(); groups]; regions];
+    let mut runner = Runner { target, plan, stop, cells, moves: 0, stopped: false };
+    let mut order: Vec<usize> = (0..regions).collect();
+    shuffle(&mut order, &mut rng(plan.options.seed));
+    for (turn, region) in order.into_iter().enumerate() {
+        let share = (turn + 1) as f64 / regions.max(1) as f64;
+        runner.region(region, begun + share * plan.options.budget_s);
+        runner.target.give_back(plan.regions[region]);
+    }
+    let seconds = runner.target.seconds() - begun;
+    runner.report(seconds)
+}
+
+/// What was found of a group in a region.
+#[derive(Clone, Debug, Default)]
+struct Found {
+    gb_per_s: Vec<f64>,
+    runs: u32,
+    refused: Option<TargetError>,
+}
+
+struct Runner<'a> {
+    target: &'a mut dyn TriadTarget,
+    plan: &'a BandwidthPlan,
+    stop: &'a mut dyn FnMut() -> bool,
+    /// `[region][group]`.
+    cells: Vec<Vec<Found>>,
+    moves: u32,
+    stopped: bool,
+}
+
+impl Runner<'_> {
+    /// All groups on the memory of one region, in rounds.
+    fn region(&mut self, region: usize, end_s: f64) {
+        let options = &self.plan.options;
+        for round in 0..options.rounds_max {
+            // The first round has the groups first that tell most, so that it may end anywhere.
+            let mut order = self.plan.orders[region].clone();
+            if round > 0 {
+                let random = derive_seed(options.seed, u64::from(round));
+                shuffle(&mut order, &mut rng(derive_seed(random, region as u64)));
             }
-            series[at].extend(measure(target, group, region, options.passes, &mut moves)?);
-            runs[at] += 1;
-        }
-        let spent = target.seconds() - begun > options.budget_s;
-        let sure = is_sure(&series, options.half_width);
-        if spent || sure && round + 1 >= options.rounds_min {
-            break;
+            for group in order {
+                if self.ends(end_s) {
+                    return;
+                }
+                self.cell(region, group);
+            }
+            let series = self.cells[region].iter().filter(|found| found.refused.is_none());
+            let sure = is_sure(series.map(|found| &found.gb_per_s), options.half_width);
+            if sure && round + 1 >= options.rounds_min {
+                break;
+            }
         }
     }
-    let bandwidth = pairs.iter().zip(&series).filter_map(|((group, region), values)| {
-        let cores = group.iter().map(|core| core.0).collect();
-        Some(Bandwidth { cores, region: region.0, gb_per_s: cell(values)? })
-    });
-    let in_vain = runs.iter().zip(&series).filter(|(runs, values)| **runs > 0 && values.is_empty());
-    Ok(BandwidthReport {
-        bandwidth: bandwidth.collect(),
-        missing: missing(in_vain.count(), pairs.len()),
-        moves,
-        complete,
-        seconds: target.seconds() - begun,
-    })
+
+    fn ends(&mut self, end_s: f64) -> bool {
+        self.stopped |= (self.stop)();
+        self.stopped || self.target.seconds() > end_s
+    }
+
+    /// One run of a group on a region, unless it was refused before.
+    fn cell(&mut self, region: usize, group: usize) {
+        let found = &mut self.cells[region][group];
+        if found.refused.is_some() {
+            return;
+        }
+        let (id, cores) = (self.plan.regions[region], &self.plan.groups[group]);
+        let prepared = self.target.prepare(cores, id, self.stop);
+        let measured = prepared.and_then(|()| {
+            measure(self.target, cores, id, self.plan.options.passes, &mut self.moves)
+        });
+        match measured {
+            Ok(value) => {
+                found.gb_per_s.extend(value);
+                found.runs += 1;
+            }
+            Err(TargetError::Stopped) => self.stopped = true,
+            Err(error) => found.refused = Some(error),
+        }
+    }
+
+    fn report(self, seconds: f64) -> Result<BandwidthReport, TargetError> {
+        let plan = self.plan;
+        let mut bandwidth = Vec::new();
+        // Group by group, as they are listed.
+        for (at, group) in plan.groups.iter().enumerate() {
+            for (region, found) in plan.regions.iter().zip(&self.cells) {
+                let cores: Vec<u16> = group.iter().map(|core| core.0).collect();
+                let cell = cell(&found[at].gb_per_s);
+                bandwidth.extend(cell.map(|gb_per_s| Bandwidth {
+                    cores,
+                    region: region.0,
+                    gb_per_s,
+                }));
+            }
+        }
+        let cells = || self.cells.iter().flatten();
+        if let Some(error) = cells().find_map(|found| found.refused.clone())
+            && bandwidth.is_empty()
+        {
+            return Err(error);
+        }
+        let is_tried = |found: &Found| found.runs > 0 || found.refused.is_some();
+        Ok(BandwidthReport {
+            missing: self.missing(),
+            bandwidth,
+            moves: self.moves,
+            complete: !self.stopped && cells().all(is_tried),
+            seconds,
+        })
+    }
+
+    fn missing(&self) -> Vec<String> {
+        let cells = || self.cells.iter().flatten();
+        let of = cells().count();
+        let line = |count: usize, why: &str| {
+            format!("bandwidth of {count} of {of} groups of cores and regions: {why}")
+        };
+        let in_vain = cells().filter(|found| found.runs > 0 && found.gb_per_s.is_empty()).count();
+        let why = "somebody else had one of the cores nearly all the time; stop what else runs";
+        let mut refused: BTreeMap<String, usize> = BTreeMap::new();
+        for error in cells().filter_map(|found| found.refused.as_ref()) {
+            *refused.entry(error.to_string()).or_default() += 1;
+        }
+        let lines = refused.iter().map(|(why, count)| line(*count, why));
+        let in_vain = (in_vain > 0).then(|| line(in_vain, why));
+        self.plan.missing.iter().cloned().chain(in_vain).chain(lines).collect()
+    }
 }
 
 fn measure(
@@ -135,14 +229,8 @@ fn measure(
     Ok(gb_per_s(&target.triad(group, region, passes)?))
 }
 
-fn missing(in_vain: usize, of: usize) -> Vec<String> {
-    let why = "somebody else had one of the cores nearly all the time; stop what else runs";
-    let line = format!("bandwidth of {in_vain} of {of} groups of cores and regions: {why}");
-    if in_vain > 0 { vec![line] } else { Vec::new() }
-}
-
-fn is_sure(series: &[Vec<f64>], half_width: f64) -> bool {
-    series.iter().all(|values| {
+fn is_sure<'s>(mut series: impl Iterator<Item = &'s Vec<f64>>, half_width: f64) -> bool {
+    series.all(|values| {
         Summary::of(values).is_some_and(|s| (s.hi - s.lo) / 2.0 < half_width * s.median)
     })
 }
@@ -187,6 +275,72 @@ mod tests {
         };
         let report = run(&mut target, &of(RegionId(0)), &mut stop).unwrap();
         assert_eq!((report.bandwidth.len(), report.complete), (2, false));
+    }
+
+    /// Two of its regions cannot be used.
+    struct Broken(ModelTriad, Vec<RegionId>);
+
+    impl TriadTarget for Broken {
+        fn triad(
+            &mut self,
+            cores: &[CoreId],
+            region: RegionId,
+            passes: u32,
+        ) -> Result<Vec<Track>, TargetError> {
+            if region.0 % 2 == 1 {
+                return Err(TargetError::Unsupported("it has no memory".to_owned()));
+            }
+            assert!(!self.1.contains(&region), "arrays are given back once");
+            self.0.triad(cores, region, passes)
+        }
+
+        fn give_back(&mut self, region: RegionId) {
+            self.1.push(region);
+        }
+
+        fn seconds(&mut self) -> f64 {
+            self.0.seconds()
+        }
+    }
+
+    fn four_regions(options: BandwidthOptions) -> (Broken, BandwidthPlan) {
+        let spec = SyntheticSpec::mesh_knm_snc4(2).with_pages(64).with_small_pages();
+        let target = ModelTriad::new(SyntheticMemory::new(spec).unwrap(), 0.01, 5);
+        let cores = |region: u16| (region * 16..region * 16 + 16).map(CoreId).collect();
+        let near: Vec<_> = (0..4).map(|region| (RegionId(region), cores(region))).collect();
+        (Broken(target, Vec::new()), BandwidthPlan::new(&near, options))
+    }
+
+    #[test]
+    fn a_region_that_fails_costs_its_cells_and_a_line() {
+        let options = BandwidthOptions { budget_s: 1e9, ..BandwidthOptions::new(1) };
+        let (mut target, plan) = four_regions(options);
+        let report = run(&mut target, &plan, &mut || false).unwrap();
+        assert_eq!(report.bandwidth.len(), 2 * plan.groups.len());
+        assert!(report.bandwidth.iter().all(|found| found.region % 2 == 0) && report.complete);
+        let groups = plan.groups.len();
+        let line = format!("bandwidth of {} of {} groups", 2 * groups, 4 * groups);
+        assert!(report.missing[0].starts_with(&line), "{:?}", report.missing);
+        assert!(report.missing[0].ends_with("it has no memory"));
+        assert_eq!(target.1.len(), 4, "each region's arrays are given back");
+    }
+
+    #[test]
+    fn every_region_has_its_part_of_the_time() {
+        let (mut target, plan) =
+            four_regions(BandwidthOptions { budget_s: 1e9, ..BandwidthOptions::new(1) });
+        target.triad(&plan.groups[0], RegionId(0), 2).unwrap();
+        let budget_s = 40.0 * target.seconds();
+        let (mut target, plan) =
+            four_regions(BandwidthOptions { budget_s, ..BandwidthOptions::new(1) });
+        let report = run(&mut target, &plan, &mut || false).unwrap();
+        assert!(!report.complete && report.seconds < 1.3 * budget_s, "{}", report.seconds);
+        for region in [0, 2] {
+            let own: Vec<u16> = (region * 16..region * 16 + 16).collect();
+            let here = |found: &&Bandwidth| found.region == region;
+            assert!(report.bandwidth.iter().filter(here).any(|found| found.cores == own));
+            assert!(report.bandwidth.iter().filter(here).any(|found| found.cores.len() == 64));
+        }
     }
 
     #[test]

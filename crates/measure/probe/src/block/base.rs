@@ -24,6 +24,8 @@ const IDENTIFY_SAMPLES: usize = 2048;
 const MEASURE_S: f64 = 0.012;
 /// Looks for a new base that is seen twice before the last one is taken as it is.
 const STEADY_LOOKS: u64 = 5;
+/// Blocks of each class that each needs where several identify bases at the same time.
+const EACH_CLASS: usize = 2;
 /// Share of what is seen that a known base must explain to be the current one.
 pub(super) const IS_BASE: f64 = 0.95;
 
@@ -32,6 +34,8 @@ pub(super) const IS_BASE: f64 = 0.95;
 pub struct References {
     /// For each page, its class and the canonical index of its line 0, and the page.
     pages: Vec<(PageAddr, u16, usize)>,
+    /// So many of them, the first, are a fair sample of all pages.
+    fair: usize,
     /// Pages that share a code.
     per_block: usize,
 }
@@ -95,7 +99,8 @@ impl References {
             let first = (i % per_block) * LINES_PER_PAGE;
             (*page, u16::try_from(class).unwrap_or(0), first ^ key)
         };
-        Self { pages: pages.iter().enumerate().map(place).collect(), per_block }
+        let fair = pages.len().min(learnt.fair_codes().len() * per_block);
+        Self { pages: pages.iter().enumerate().map(place).collect(), fair, per_block }
     }
 
     /// The pages, in the order in which their codes were learnt.
@@ -123,13 +128,57 @@ impl References {
         let mut cells = Vec::with_capacity(count);
         while cells.len() < count && !self.pages.is_empty() {
             for (page, i) in batches(self.pages.len(), &mut rng).into_iter().flatten() {
-                let (page, class, first) = self.pages[page as usize];
-                let canonical = u16::try_from(first ^ usize::from(i)).unwrap_or(0);
-                cells.push((page.line(i), class, canonical));
+                cells.push(self.cell(page, i));
             }
         }
         cells.truncate(count);
         cells
+    }
+
+    /// An eighth of the lines, no two of them neighbours, in random order.
+    pub(super) fn batch(&self, seed: u64) -> Vec<ReferenceCell> {
+        let batch = batches(self.pages.len(), &mut rng(seed)).swap_remove(0);
+        batch.into_iter().map(|(page, i)| self.cell(page, i)).collect()
+    }
+
+    fn cell(&self, page: u32, i: u8) -> ReferenceCell {
+        let (page, class, first) = self.pages[page as usize];
+        let canonical = u16::try_from(first ^ usize::from(i)).unwrap_or(0);
+        (page.line(i), class, canonical)
+    }
+
+    /// Those that are a fair sample of all pages.
+    pub(super) fn fair(&self) -> Self {
+        let count = if self.fair == 0 { self.pages.len() } else { self.fair };
+        Self { pages: self.pages[..count].to_vec(), ..*self }
+    }
+
+    /// Dealt out to so many, or fewer, who time theirs at the same time: each has pages of every class, and
+    /// `least` pages or more.
+    pub(super) fn dealt(&self, most: usize, least: usize) -> Vec<Self> {
+        let mut classes: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
+        for (block, pages) in self.pages.chunks_exact(self.per_block).enumerate() {
+            classes.entry(pages[0].1).or_default().push(block);
+        }
+        let fewest = classes.values().map(Vec::len).min().unwrap_or(0);
+        let count = most.min(fewest / EACH_CLASS).min(self.pages.len() / least.max(1)).max(1);
+        let mut parts: Vec<Vec<usize>> = vec![Vec::new(); count];
+        // Classes go on where the one before ended, so that parts differ by one block at most.
+        for (nth, block) in classes.into_values().flatten().enumerate() {
+            parts[nth % count].push(block);
+        }
+        let part = |mut blocks: Vec<usize>| {
+            blocks.sort_unstable();
+            let first = |block: &usize| block * self.per_block;
+            let fair = blocks.iter().filter(|block| first(block) < self.fair).count();
+            let pages = |block: &usize| self.pages[first(block)..][..self.per_block].to_vec();
+            Self {
+                pages: blocks.iter().flat_map(pages).collect(),
+                fair: fair * self.per_block,
+                per_block: self.per_block,
+            }
+        };
+        parts.into_iter().map(part).collect()
     }
 
     /// Times `count` lines, and returns them with their values, the timer's cost taken off.
@@ -142,20 +191,51 @@ impl References {
         seed: u64,
     ) -> Result<(Vec<ReferenceCell>, Vec<f64>), TargetError> {
         let cells = self.draw(count, seed);
-        let lines: Vec<LineAddr> = cells.iter().map(|c| c.0).collect();
-        let mut raw = vec![Cycles(0); lines.len()];
         // A batch is an eighth of the pages' lines: neighbours must not meet.
         let together = (self.pages.len() * LINES_PER_PAGE / APART).max(1);
-        for (lines, raw) in lines.chunks(together).zip(raw.chunks_mut(together)) {
-            target.sample(core, level, lines, raw)?;
+        let mut values = Vec::with_capacity(cells.len());
+        for batch in cells.chunks(together) {
+            values.extend(time_batch(target, core, level, batch)?);
         }
-        let overhead = target.clock().overhead;
-        Ok((cells, raw.iter().map(|c| f64::from(c.0) - overhead).collect()))
+        Ok((cells, values))
     }
+}
+
+/// Times lines no two of which are neighbours; cycles, the timer's cost taken off.
+pub(super) fn time_batch(
+    target: &mut dyn Target,
+    core: CoreId,
+    level: Level,
+    cells: &[ReferenceCell],
+) -> Result<Vec<f64>, TargetError> {
+    let lines: Vec<LineAddr> = cells.iter().map(|c| c.0).collect();
+    let mut raw = vec![Cycles(0); lines.len()];
+    target.sample(core, level, &lines, &mut raw)?;
+    let overhead = target.clock().overhead;
+    Ok(raw.iter().map(|c| f64::from(c.0) - overhead).collect())
 }
 
 /// A line with its class and canonical index.
 pub(super) type ReferenceCell = (LineAddr, u16, u16);
+
+/// For each value whether it can be a load from where the line was put: whether it lies in the window of its page's
+/// node.
+pub(super) fn in_window(
+    cells: &[ReferenceCell],
+    values: &[f64],
+    learnt: &Learnt,
+    tick: u32,
+) -> Vec<bool> {
+    let nodes = learnt.nodes();
+    let of = |cell: &ReferenceCell| nodes.get(usize::from(cell.1)).copied().unwrap_or(0);
+    let windows: Vec<Window> = (0..=nodes.iter().copied().max().unwrap_or(0))
+        .map(|node| {
+            let of_node = cells.iter().zip(values).filter(|(cell, _)| of(cell) == node);
+            keep_window(&of_node.map(|(_, value)| *value).collect::<Vec<f64>>(), tick)
+        })
+        .collect();
+    cells.iter().zip(values).map(|(cell, value)| windows[of(cell)].holds(*value)).collect()
+}
 
 /// Reference values sorted into canonical cells.
 #[derive(Clone, Debug)]
@@ -179,24 +259,15 @@ impl Look {
     }
 
     fn add(&mut self, cells: &[ReferenceCell], values: &[f64], learnt: &Learnt, tick: u32) {
-        let nodes = learnt.nodes();
-        let of = |cell: &ReferenceCell| nodes.get(usize::from(cell.1)).copied().unwrap_or(0);
-        let windows: Vec<Window> = (0..=nodes.iter().copied().max().unwrap_or(0))
-            .map(|node| {
-                let of_node = cells.iter().zip(values).filter(|(cell, _)| of(cell) == node);
-                keep_window(&of_node.map(|(_, value)| *value).collect::<Vec<f64>>(), tick)
-            })
-            .collect();
-        for (cell, value) in cells.iter().zip(values) {
+        let kept = in_window(cells, values, learnt, tick);
+        for ((cell, value), _) in cells.iter().zip(values).zip(kept).filter(|(_, kept)| *kept) {
             let (line, class, index) = cell;
-            if windows[of(cell)].holds(*value) {
-                let class = usize::from(*class);
-                let index = usize::from(learnt.representative(usize::from(*index)));
-                self.sums[class][index] += value;
-                self.counts[class][index] += 1;
-                self.squares += value * value;
-                self.values.push((line.page(), class, index, *value));
-            }
+            let class = usize::from(*class);
+            let index = usize::from(learnt.representative(usize::from(*index)));
+            self.sums[class][index] += value;
+            self.counts[class][index] += 1;
+            self.squares += value * value;
+            self.values.push((line.page(), class, index, *value));
         }
     }
 
@@ -399,7 +470,8 @@ pub fn identify(
     last.map(CurrentBase::New).ok_or_else(|| TargetError::Unsupported("no look was taken".into()))
 }
 
-fn identify_once(
+/// One look: a base of the dictionary as soon as it explains what is seen, else what was seen meanwhile.
+pub(super) fn identify_once(
     target: &mut dyn Target,
     core: CoreId,
     level: Level,

@@ -8,7 +8,7 @@ use super::base::{IS_BASE, resemblance};
 use super::decode::WINDOW;
 use super::decoding_core::DecodingCore;
 use super::learn::{patterns_for, split_code};
-use super::level::{LevelRun, SCORES_LEAVE};
+use super::level::LevelRun;
 use super::number::f32_of;
 use super::plan::{BlockPlan, PAGES_PER_BLOCK};
 use super::rounds::Stretch;
@@ -38,8 +38,12 @@ impl LevelRun<'_> {
             let (decoded, decoding_cores) = self.decode_heldout()?;
             let (mut quality, mut strangers) = (Vec::new(), Vec::new());
             for core in self.cores.clone() {
+                if !self.learners.contains(&core) {
+                    quality.push(Quality::default());
+                    continue;
+                }
                 // The first is what a level is judged by.
-                let leaving = if quality.is_empty() { 0.0 } else { SCORES_LEAVE };
+                let leaving = if quality.is_empty() { 0.0 } else { self.scores_leave() };
                 if !self.may_go_on(leaving) {
                     self.cut_short = true;
                     quality.push(Quality::default());
@@ -52,7 +56,7 @@ impl LevelRun<'_> {
                     strangers.push(core);
                 }
             }
-            let last = attempt == SCORINGS || !self.may_go_on(SCORES_LEAVE);
+            let last = attempt == SCORINGS || !self.may_go_on(self.scores_leave());
             let loads = decoded.len() * self.learnt.period;
             let gone = self.replaced(self.cores[0], &frames, loads as u64);
             if !gone.is_empty() && !last {

@@ -25,7 +25,7 @@ pub(super) const MAX_CLASSES: usize = 16;
 /// Shapes that are looked for: a few pages on a third node may take some, and are then given up.
 const GROWN: usize = 24;
 /// Share of the repeatable variance that the form must explain to be called the form.
-const FORM_HOLDS: f64 = 0.8;
+pub(super) const FORM_HOLDS: f64 = 0.8;
 /// Standard errors by which two halves of the data must correlate to call anything a pattern.
 const SIGNIFICANT_Z: f64 = 5.0;
 /// A shape inside pages that carries less than this share of the repeatable variance is not

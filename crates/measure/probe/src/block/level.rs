@@ -10,6 +10,7 @@ use isochrone_units::{CoreId, LINES_PER_PAGE, Level, LineAddr, PageAddr};
 
 use super::base::{CurrentBase, IS_BASE, References, Sight, identify, resemblance, retry};
 use super::learn::{Learnt, learn, patterns_for, split_by};
+use super::left_out::LeftOut;
 use super::lines::choose_lines;
 use super::number::f32_of;
 use super::plan::{BlockPlan, PAGES_PER_BLOCK};
@@ -30,6 +31,8 @@ const ENOUGH_ROUNDS: u32 = 48;
 /// pass over the memory.
 const LOOKS_LEAVE: f64 = 0.4;
 pub(super) const SCORES_LEAVE: f64 = 0.2;
+/// What scores leave to cores that are verified besides.
+const OTHERS_HAVE: f64 = 0.15;
 /// How long looks are repeated while the form does not seem to hold, in times of what one set of rounds may
 /// take: the host may be moving vCPUs, or memory, meanwhile.
 const PATIENCE: f64 = 4.0;
@@ -42,6 +45,8 @@ pub(super) struct LevelRun<'a> {
     /// Time that there was for the level, if there is a limit.
     time: Option<Duration>,
     pub(super) cores: Vec<CoreId>,
+    /// Those of them that are learnt in full. The others are verified.
+    pub(super) learners: Vec<CoreId>,
     pub(super) training: Vec<PageAddr>,
     /// Those of them, at the end, that were sought.
     sought: Vec<PageAddr>,
@@ -66,6 +71,10 @@ pub(super) struct LevelRun<'a> {
     pub(super) notes: Vec<String>,
     /// Whether a core was left out, since there was no time.
     pub(super) cut_short: bool,
+    /// How many cores are verified at the same time; `None` until it was tried.
+    pub(super) width: Option<usize>,
+    /// Cores that have no base, and why.
+    pub(super) left_out: LeftOut,
 }
 
 impl<'a> LevelRun<'a> {
@@ -76,6 +85,7 @@ impl<'a> LevelRun<'a> {
         watch: &'a mut dyn Watch,
     ) -> Self {
         let cores = target.cores().to_vec();
+        let learners = plan.learners(&cores);
         let (training, heldout) = plan.choose_pages(target.pages(), level);
         let current = vec![None; cores.len()];
         let time = watch.left();
@@ -86,6 +96,7 @@ impl<'a> LevelRun<'a> {
             watch,
             time,
             cores,
+            learners,
             training,
             sought: Vec::new(),
             heldout,
@@ -103,6 +114,8 @@ impl<'a> LevelRun<'a> {
             together: None,
             notes: Vec::new(),
             cut_short: false,
+            width: None,
+            left_out: LeftOut::default(),
         }
     }
 
@@ -112,18 +125,34 @@ impl<'a> LevelRun<'a> {
         self.watch.keep_going() && self.watch.left() >= kept
     }
 
+    /// What scores leave of the level's time to what comes after them.
+    pub(super) fn scores_leave(&self) -> f64 {
+        let others = self.learners.len() < self.cores.len();
+        SCORES_LEAVE + if others { OTHERS_HAVE } else { 0.0 }
+    }
+
     pub(super) fn all(
         &mut self,
         codes: &mut [u16],
         method: String,
     ) -> Result<LevelMap, TargetError> {
         self.seek_far_pages()?;
-        let mut strangers = self.cores.clone();
+        let mut strangers = self.learners.clone();
         let mut quality = Vec::new();
         for attempt in 1..=LOOKS {
             self.look_and_learn(&strangers)?;
             let again = attempt < LOOKS && self.may_go_on(LOOKS_LEAVE);
             (quality, strangers) = self.score_all()?;
+            // What will be learnt again has nothing to say of others yet.
+            if !again || (strangers.is_empty() && !self.outgrown) {
+                let unlike = self.verify_others(&mut quality)?;
+                if again && !self.outgrown {
+                    // They decode too, if it takes them to tell codes apart.
+                    let second = 1.min(self.learners.len());
+                    self.learners.splice(second..second, unlike.iter().copied());
+                    strangers.extend(unlike);
+                }
+            }
             // A split tells what a look would be for.
             if self.outgrown {
                 strangers.clear();
@@ -136,6 +165,7 @@ impl<'a> LevelRun<'a> {
                 break;
             }
         }
+        self.note_verified(&quality);
         Ok(self.level_map(method, quality))
     }
 
@@ -159,7 +189,7 @@ impl<'a> LevelRun<'a> {
                 break;
             }
             if attempt < MOST_LOOKS {
-                from = self.cores.clone();
+                from = self.learners.clone();
                 self.looks.clear();
             } else {
                 break;
@@ -197,12 +227,19 @@ impl<'a> LevelRun<'a> {
     fn look(&mut self, core: CoreId) -> Result<(), TargetError> {
         self.watch.step(&format!("{}: learning what {core} sees", self.level));
         let rounds = self.time_training(core)?;
-        for (i, stretch) in rounds.stretches.into_iter().enumerate() {
-            if i == 0 || stretch.rounds >= ENOUGH_ROUNDS {
-                self.looks.push((core, stretch));
-            }
-        }
+        let stretches = rounds.stretches.into_iter().enumerate();
+        let enough = stretches.filter(|(i, stretch)| *i == 0 || stretch.rounds >= ENOUGH_ROUNDS);
+        let found = enough.map(|(_, stretch)| (core, stretch));
+        // Of the looks that shapes are learnt from, one must be of a core that the others could not speak for.
+        let place = if self.is_unlike(core) { 1.min(self.looks.len()) } else { self.looks.len() };
+        self.looks.splice(place..place, found);
         Ok(())
+    }
+
+    /// Whether a core is learnt since those that were to be learnt do not speak for it.
+    fn is_unlike(&self, core: CoreId) -> bool {
+        let planned = self.plan.learners(&self.cores);
+        self.learners.contains(&core) && !planned.contains(&core)
     }
 
     /// Learns form, codes and the dictionary of bases from all looks so far.
@@ -381,7 +418,7 @@ impl<'a> LevelRun<'a> {
     }
 
     /// Keeps what a new base says of classes, where it says that one of them is two.
-    fn note_split(&mut self, sight: &Sight) {
+    pub(super) fn note_split(&mut self, sight: &Sight) {
         let noise = sight.noise / sight.pages.loads.max(1.0).sqrt();
         let mut finer = self.learnt.clone();
         split_by(&mut finer, &sight.pages.cycles, noise);

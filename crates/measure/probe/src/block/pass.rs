@@ -153,9 +153,8 @@ impl LevelRun<'_> {
     /// The current bases of cores; of them the first core, and as many others as it takes to tell all
     /// codes apart that some core sees apart.
     pub(super) fn candidates(&mut self) -> Result<Candidates, TargetError> {
-        let asked = self.cores.len().min(JUDGES_MAX);
         let mut all = Vec::new();
-        for core in self.cores.clone().into_iter().take(asked) {
+        for core in self.learners.clone().into_iter().take(JUDGES_MAX) {
             let number = self.ensure_base(core)?;
             all.push(DecodingCore { core, patterns: self.bases[number].1.clone() });
         }

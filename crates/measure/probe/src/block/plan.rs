@@ -1,7 +1,10 @@
 //! The block experiment as pure data: what is timed, in which order, how often.
 
+use isochrone_machine::Machine;
 use isochrone_stats::{derive_seed, rng, shuffle};
-use isochrone_units::{Level, PageAddr};
+use isochrone_units::{CoreId, Level, PageAddr};
+
+use crate::sample::{Sample, in_turns};
 
 /// Pages that are chosen together, so that a period of 256 lines can be seen.
 pub const PAGES_PER_BLOCK: u64 = 4;
@@ -11,6 +14,11 @@ pub const PAGES_PER_BLOCK: u64 = 4;
 pub struct BlockPlan {
     /// Levels, in order.
     pub levels: Vec<Level>,
+    /// Cores that are learnt in full; the others are verified by a few loads. Empty where all are learnt.
+    pub learnt_cores: Vec<CoreId>,
+    /// The order in which cores are verified, those that come one after the other at the same time; cores that are not
+    /// in it come last.
+    pub verified_cores: Vec<CoreId>,
     /// Pages whose every line is timed to learn the form: LLC, DRAM. Where a hash over slices repeats
     /// after eight pages, on two nodes, there are sixteen classes to see.
     pub training_pages: [u64; 2],
@@ -36,6 +44,8 @@ impl BlockPlan {
     pub fn full(memory_pages: u64, seed: u64) -> Self {
         Self {
             levels: Level::ALL.to_vec(),
+            learnt_cores: Vec::new(),
+            verified_cores: Vec::new(),
             training_pages: [384, 128],
             heldout_pages: 128,
             training_rounds: [160, 160],
@@ -58,6 +68,37 @@ impl BlockPlan {
             max_seconds: 1.0,
             ..Self::full(memory_pages, seed)
         }
+    }
+
+    /// The same where only some cores of this machine are learnt in full, and the others of a target verified.
+    #[must_use]
+    pub fn learning(self, sample: Sample, machine: &Machine, cores: &[CoreId]) -> Self {
+        let learnt_cores = sample.of(machine, cores);
+        Self { learnt_cores, verified_cores: in_turns(machine, cores), ..self }
+    }
+
+    /// Of a target's cores those that are learnt in full, in the order in which they are; the first core always is.
+    #[must_use]
+    pub fn learners(&self, cores: &[CoreId]) -> Vec<CoreId> {
+        let chosen =
+            |core: &CoreId| cores.first() == Some(core) || self.learnt_cores.contains(core);
+        if self.learnt_cores.is_empty() || cores.iter().all(chosen) {
+            return cores.to_vec();
+        }
+        let wanted = self.learnt_cores.iter().filter(|core| cores.contains(core));
+        let mut learners: Vec<CoreId> = wanted.copied().collect();
+        // A level is judged by its first core.
+        learners.retain(|core| cores.first() != Some(core));
+        learners.splice(0..0, cores.first().copied());
+        learners
+    }
+
+    /// Puts cores into the order in which they are verified.
+    pub(super) fn in_order(&self, cores: &mut [CoreId]) {
+        cores.sort_by_key(|core| {
+            let place = self.verified_cores.iter().position(|other| other == core);
+            place.unwrap_or(usize::MAX)
+        });
     }
 
     /// Rounds for `level` out of a pair.
@@ -93,6 +134,18 @@ impl BlockPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_core_is_always_learnt_and_all_are_where_none_is_named() {
+        let cores = |numbers: &[u16]| numbers.iter().map(|n| CoreId(*n)).collect::<Vec<_>>();
+        let plan =
+            |learnt: &[u16]| BlockPlan { learnt_cores: cores(learnt), ..BlockPlan::quick(64, 1) };
+        let all = cores(&[2, 3, 4, 5]);
+        assert_eq!(plan(&[]).learners(&all), all);
+        assert_eq!(plan(&[5, 4, 3]).learners(&all), all, "all of them, in the target's order");
+        assert_eq!(plan(&[5, 2, 3]).learners(&all), cores(&[2, 5, 3]));
+        assert_eq!(plan(&[9, 4]).learners(&all), cores(&[2, 4]), "there is no core 9");
+    }
 
     #[test]
     fn training_and_heldout_pages_never_meet() {

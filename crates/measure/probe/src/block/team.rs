@@ -5,15 +5,14 @@
 //! apart. Pages go to whoever is free. Whether that is as good as one core alone is tried on the first pages,
 //! and is not assumed.
 
-use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
 
 use isochrone_stats::derive_seed;
 use isochrone_units::{LineAddr, PageAddr};
 
 use super::decode::{Decoded, decode};
 use super::decoding_core::{DecodePlan, DecodingCore};
+use super::forks::{Together, on_forks};
 use super::level::LevelRun;
 use super::pass::Candidates;
 use crate::target::{Target, TargetError};
@@ -28,8 +27,6 @@ const WORTH_TRYING: usize = 4 * TRIED;
 /// Standard errors by which codes must differ more than one core's differ from its own before cores are
 /// said to disturb each other.
 const DISTURBED_Z: f64 = 4.0;
-/// How often the thread that waits looks whether it should stop the others.
-const LOOK: Duration = Duration::from_millis(2);
 
 /// Decodes with one thread for each plan; `None` where the target cannot be sampled by several.
 pub(super) fn decode_together(
@@ -38,38 +35,30 @@ pub(super) fn decode_together(
     plans: &[DecodePlan<'_>],
     keep_going: &dyn Fn() -> bool,
 ) -> Option<Result<Decoded, TargetError>> {
-    let mut forks = plans.iter().map(|_| target.fork()).collect::<Option<Vec<_>>>()?;
-    let begin = forks.first_mut()?.seconds();
-    let (queue, going) = (AtomicUsize::new(0), AtomicBool::new(true));
-    let work = |fork: &mut dyn Target, plan: &DecodePlan<'_>| {
-        let done = decode(fork, first_lines, &queue, plan, &|| going.load(Ordering::Relaxed));
+    let queue = AtomicUsize::new(0);
+    let work = |number: usize, fork: &mut dyn Target, going: &AtomicBool| {
+        let done =
+            decode(fork, first_lines, &queue, &plans[number], &|| going.load(Ordering::Relaxed));
         // Who lost its base, or cannot go on, has to be looked after before the others go on.
         if done.as_ref().map_or(true, |done| done.base_lost) {
             going.store(false, Ordering::Relaxed);
         }
-        (done, fork.seconds())
+        Share { done, end: fork.seconds() }
     };
-    let done: Vec<_> = std::thread::scope(|scope| {
-        let work = &work;
-        let threads: Vec<_> = forks
-            .iter_mut()
-            .zip(plans)
-            .map(|(fork, plan)| scope.spawn(move || work(fork.as_mut(), plan)))
-            .collect();
-        while !threads.iter().all(|thread| thread.is_finished()) {
-            if !keep_going() {
-                going.store(false, Ordering::Relaxed);
-            }
-            std::thread::sleep(LOOK);
-        }
-        threads.into_iter().map(|t| t.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
-    });
-    let end = done.iter().map(|(_, end)| *end).fold(begin, f64::max);
-    Some(done.into_iter().map(|(done, _)| done).collect::<Result<Vec<_>, _>>().map(|done| {
+    let Together { done: shares, begin } = on_forks(target, plans.len(), keep_going, &work)?;
+    let end = shares.iter().map(|share| share.end).fold(begin, f64::max);
+    let done = shares.into_iter().map(|share| share.done).collect::<Result<Vec<_>, _>>();
+    Some(done.map(|done| {
         let mut all = Decoded { codes: vec![None; first_lines.len()], ..Decoded::default() };
         done.into_iter().for_each(|share| all.join(share));
         Decoded { total_s: end - begin, ..all }
     }))
+}
+
+/// What one thread decoded, and when it was done.
+struct Share {
+    done: Result<Decoded, TargetError>,
+    end: f64,
 }
 
 impl Decoded {

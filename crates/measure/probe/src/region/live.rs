@@ -2,13 +2,14 @@
 //! to the core that chases.
 //!
 //! Buffers are mapped first and linked later, so that a caller can look at their pages (and pick
-//! the lines of one class) in between. Whether the thread stayed is checked after every chase.
+//! the lines of one class) in between. A region that can have none is left out, and said. Whether the thread stayed is
+//! checked after every chase.
 
 use std::time::Instant;
 
-use isochrone_os::OsError;
+use isochrone_host::{SysRoot, region_free_bytes};
 use isochrone_os::affinity::{self, CoreSet};
-use isochrone_os::mapping::{Backing, Mapping};
+use isochrone_os::mapping::Mapping;
 use isochrone_os::timed::{Cursor, Ring, link};
 use isochrone_units::{CoreId, LineAddr, RegionId};
 
@@ -19,20 +20,24 @@ use crate::target::{TargetClock, TargetError};
 /// and the walker's translations are still those of another.
 const WARM_STEPS: u64 = 256;
 
-/// One buffer in each region.
+/// A region must have so many times the buffer's bytes free: where it has not, whoever binds memory to it may be
+/// ended by the system.
+const FREE_BUFFERS: u64 = 2;
+
+/// One buffer in each region that can have one.
 #[derive(Debug)]
 pub struct RegionBuffers {
     regions: Vec<RegionId>,
-    mappings: Vec<Mapping>,
+    mappings: Vec<Option<Mapping>>,
     missing: Vec<String>,
 }
 
 impl RegionBuffers {
     /// Maps `bytes` in each of `regions`. Where there is only one region nothing is bound. Huge
-    /// pages where they can be had; what is missing is said in [`Self::missing`].
+    /// pages where they can be had; what is missing is said in [`Self::missing`], a region that can have no buffer too.
     ///
     /// # Errors
-    /// [`TargetError::System`] when a region has no memory.
+    /// [`TargetError::System`] when no region can have one.
     pub fn map(regions: &[RegionId], bytes: u64) -> Result<Self, TargetError> {
         Self::map_while(regions, bytes, &mut || true)
     }
@@ -46,37 +51,46 @@ impl RegionBuffers {
         bytes: u64,
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<Self, TargetError> {
-        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         let mut buffers =
             Self { regions: regions.to_vec(), mappings: Vec::new(), missing: Vec::new() };
+        let mut refused = None;
         for &region in regions {
-            let mapping = Mapping::anonymous_while(bytes, Backing::Transparent2M, go_on)
-                .map_err(|e| system(format!("cannot map a buffer for {region}"), e))?;
-            if mapping.len() < bytes {
-                return Err(TargetError::Stopped);
-            }
-            if regions.len() > 1 {
-                mapping
-                    .bind(region)
-                    .map_err(|e| system(format!("cannot bind a buffer to {region}"), e))?;
-            }
-            if mapping.huge_share().is_some_and(|share| share < 1.0) {
+            let mapped = if regions.len() > 1 {
+                has_room(region, bytes).and_then(|()| buffer(bytes, Some(region), go_on))
+            } else {
+                buffer(bytes, None, go_on)
+            };
+            let mapping = match mapped {
+                Err(TargetError::Stopped) => return Err(TargetError::Stopped),
+                Err(error) => {
+                    buffers.missing.push(error.to_string());
+                    refused = Some(error);
+                    None
+                }
+                Ok(mapping) => Some(mapping),
+            };
+            let is_small =
+                |mapping: &Mapping| mapping.huge_share().is_some_and(|share| share < 1.0);
+            if mapping.as_ref().is_some_and(is_small) {
                 buffers.missing.push(format!(
                     "huge pages for the buffer of {region}: its latency includes translation"
                 ));
             }
             buffers.mappings.push(mapping);
         }
-        Ok(buffers)
+        match refused {
+            Some(error) if buffers.mappings.iter().all(Option::is_none) => Err(error),
+            _ => Ok(buffers),
+        }
     }
 
     /// A buffer that is there already, all of it in `region`.
     #[must_use]
     pub fn of(region: RegionId, mapping: Mapping) -> Self {
-        Self { regions: vec![region], mappings: vec![mapping], missing: Vec::new() }
+        Self { regions: vec![region], mappings: vec![Some(mapping)], missing: Vec::new() }
     }
 
-    /// How many regions have a buffer.
+    /// How many regions there are, with a buffer or without.
     #[must_use]
     pub fn count(&self) -> usize {
         self.mappings.len()
@@ -85,7 +99,7 @@ impl RegionBuffers {
     /// The buffer of the `index`-th region, to be looked at before it is linked.
     #[must_use]
     pub fn mapping(&self, index: usize) -> Option<&Mapping> {
-        self.mappings.get(index)
+        self.mappings.get(index)?.as_ref()
     }
 
     /// What could not be had, one line each.
@@ -113,10 +127,45 @@ impl RegionBuffers {
             .mappings
             .iter_mut()
             .zip(orders)
-            .map(|(mapping, order)| link(mapping, order))
+            .map(|(mapping, order)| {
+                mapping.as_mut().map(|mapping| link(mapping, order)).transpose()
+            })
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| TargetError::Unsupported(error.to_string()))?;
         Ok(RegionRings { regions: self.regions.clone(), rings, orders })
+    }
+}
+
+/// A buffer, bound to its region before it has pages, so that none has to be moved.
+fn buffer(
+    bytes: u64,
+    region: Option<RegionId>,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Result<Mapping, TargetError> {
+    let name =
+        region.map_or_else(|| "a buffer".to_owned(), |region| format!("a buffer for {region}"));
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let no_map = |e| TargetError::refused(format!("cannot map {name}"), e);
+    let mut mapping = Mapping::untouched(bytes).map_err(no_map)?;
+    if let Some(region) = region {
+        mapping
+            .bind(region)
+            .map_err(|e| TargetError::refused(format!("cannot bind a buffer to {region}"), e))?;
+    }
+    mapping.populate_while(go_on).map_err(no_map)?;
+    if mapping.len() < bytes { Err(TargetError::Stopped) } else { Ok(mapping) }
+}
+
+/// Whether a region has room for a buffer, as far as the system tells.
+fn has_room(region: RegionId, bytes: u64) -> Result<(), TargetError> {
+    let free = region_free_bytes(&SysRoot::live(), region.0);
+    match free.filter(|free| free / FREE_BUFFERS < bytes) {
+        None => Ok(()),
+        Some(free) => Err(TargetError::System {
+            what: format!("cannot map a buffer for {region}"),
+            why: format!("{} MiB of it are free", free >> 20),
+            advice: format!("free some, or use a buffer of less than {} MiB", bytes >> 20),
+        }),
     }
 }
 
@@ -124,7 +173,7 @@ impl RegionBuffers {
 #[derive(Debug)]
 pub struct RegionRings<'b> {
     regions: Vec<RegionId>,
-    rings: Vec<Ring<'b>>,
+    rings: Vec<Option<Ring<'b>>>,
     orders: &'b [Vec<LineAddr>],
 }
 
@@ -132,7 +181,7 @@ pub struct RegionRings<'b> {
 #[derive(Debug)]
 pub struct LiveRegions<'r> {
     rings: &'r RegionRings<'r>,
-    walkers: Vec<Walker<'r>>,
+    walkers: Vec<Option<Walker<'r>>>,
     cores: Vec<CoreId>,
     clock: TargetClock,
     here: Option<CoreId>,
@@ -155,8 +204,8 @@ impl<'r> LiveRegions<'r> {
         let mut cores = cores.to_vec();
         cores.sort_unstable();
         cores.dedup();
-        let walkers =
-            rings.rings.iter().map(|ring| Walker { cursor: ring.cursor(), place: 0 }).collect();
+        let walker = |ring: &'r Ring<'r>| Walker { cursor: ring.cursor(), place: 0 };
+        let walkers = rings.rings.iter().map(|ring| ring.as_ref().map(walker)).collect();
         Self {
             rings,
             walkers,
@@ -170,20 +219,26 @@ impl<'r> LiveRegions<'r> {
 
     fn go_to(&mut self, core: CoreId) -> Result<(), TargetError> {
         if self.here != Some(core) {
-            affinity::pin(core).map_err(|e| system(format!("cannot run on {core}"), e))?;
+            affinity::pin(core)
+                .map_err(|e| TargetError::refused(format!("cannot run on {core}"), e))?;
             self.here = Some(core);
         }
         Ok(())
     }
 
+    /// The walk through the buffer of a region.
+    fn walker(&mut self, region: usize) -> Result<&mut Walker<'r>, TargetError> {
+        let none = || TargetError::Unsupported("a region has no buffer".to_owned());
+        self.walkers[region].as_mut().ok_or_else(none)
+    }
+
     /// Puts the next `steps` lines of a walk out of all caches.
-    fn flush(&self, region: usize, steps: u64) -> Result<(), TargetError> {
+    fn flush(&self, region: usize, place: usize, steps: u64) -> Result<(), TargetError> {
         let order = &self.rings.orders[region];
-        let place = self.walkers[region].place;
+        let Some(ring) = &self.rings.rings[region] else { return Ok(()) };
         let steps = usize::try_from(steps).unwrap_or(usize::MAX).min(order.len());
         let ahead = &order[place..order.len().min(place + steps)];
         let around = &order[..steps - ahead.len()];
-        let ring = &self.rings.rings[region];
         ring.flush(ahead)
             .and_then(|()| ring.flush(around))
             .map_err(|error| TargetError::Unsupported(error.to_string()))
@@ -210,6 +265,10 @@ impl RegionTarget for LiveRegions<'_> {
         self.clock
     }
 
+    fn has_buffer(&self, region: usize) -> bool {
+        self.walkers.get(region).is_some_and(Option::is_some)
+    }
+
     fn chase(
         &mut self,
         core: CoreId,
@@ -219,13 +278,14 @@ impl RegionTarget for LiveRegions<'_> {
     ) -> Result<u64, TargetError> {
         self.go_to(core)?;
         let length = self.rings.orders[region].len();
-        let walker = &mut self.walkers[region];
+        let walker = self.walker(region)?;
         walker.cursor.walk(WARM_STEPS);
         walker.advance(WARM_STEPS, length);
+        let place = walker.place;
         if flush {
-            self.flush(region, steps)?;
+            self.flush(region, place, steps)?;
         }
-        let walker = &mut self.walkers[region];
+        let walker = self.walker(region)?;
         let cycles = walker.cursor.chase(steps);
         walker.advance(steps, length);
         let found = affinity::current_core();
@@ -247,14 +307,6 @@ impl Drop for LiveRegions<'_> {
             // Nothing can be done about a refusal, and it harms nobody: the thread stays pinned.
             let _ = affinity::restore(before);
         }
-    }
-}
-
-fn system(what: String, error: OsError) -> TargetError {
-    TargetError::System {
-        what,
-        why: error.word().unwrap_or(error.what).to_owned(),
-        advice: error.advice.to_owned(),
     }
 }
 
@@ -281,7 +333,7 @@ mod tests {
         let before = CoreSet::of_this_thread().unwrap();
         let mut target = LiveRegions::new(&rings, &cores, clock);
         let report = run(&mut target, &plan, &mut || false).unwrap();
-        for walker in &target.walkers {
+        for walker in target.walkers.iter().flatten() {
             assert_eq!(walker.cursor.line(), plan.orders[0][walker.place]);
         }
         drop(target);
@@ -291,6 +343,35 @@ mod tests {
         // Beside other tests a cell of three chases may have no number.
         assert!(cells.iter().flatten().all(|cell| cell.median > 0.0));
         assert_eq!(report.map.stride_bytes, Some(192));
+    }
+
+    #[test]
+    fn a_region_that_is_not_there_is_left_out_and_said() {
+        let none = RegionId(999);
+        let refused = RegionBuffers::map(&[none, RegionId(998)], 1 << 20).unwrap_err();
+        assert!(refused.to_string().contains("cannot bind a buffer to region 99"), "{refused}");
+        let Ok(mut buffers) = RegionBuffers::map(&[RegionId(0), none], 1 << 20) else {
+            // Memory cannot be bound here at all.
+            return;
+        };
+        let lines: Vec<&String> =
+            buffers.missing().iter().filter(|line| line.contains("999")).collect();
+        assert_eq!((lines.len(), buffers.count()), (1, 2));
+        assert!(buffers.mapping(0).is_some() && buffers.mapping(1).is_none());
+        let options = RegionOptions {
+            buffer_bytes: 1 << 20,
+            rounds_min: 2,
+            rounds_max: 2,
+            ..RegionOptions::new(Mode::Random, 4)
+        };
+        let plan = RegionPlan::new(2, options).unwrap();
+        let rings = buffers.link(&plan.orders).unwrap();
+        let core = CoreSet::of_this_thread().unwrap().iter().next().unwrap();
+        let clock = TargetClock { hz: 2e9, tick: 1, overhead: 0.0 };
+        let mut target = LiveRegions::new(&rings, &[core], clock);
+        let report = run(&mut target, &plan, &mut || false).unwrap();
+        assert_eq!((report.series_ns[0][0].len(), report.series_ns[0][1].len()), (2, 0));
+        assert!(report.map.latency_ns.cells[1].is_none());
     }
 
     #[test]

@@ -10,5 +10,5 @@ pub mod run;
 
 pub use live::{LiveRegions, RegionBuffers, RegionRings};
 pub use model::ModelRegions;
-pub use plan::{BUFFER_BYTES, Mode, RegionOptions, RegionPlan, RegionPlanError};
+pub use plan::{BUFFER_BYTES, Mode, RegionOptions, RegionPlan, RegionPlanError, budget_s};
 pub use run::{RegionReport, RegionTarget, run};

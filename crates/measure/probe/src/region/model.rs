@@ -161,6 +161,133 @@ mod tests {
         );
     }
 
+    /// One region of it cannot be chased through, and one has no buffer.
+    struct Broken(ModelRegions);
+
+    impl RegionTarget for Broken {
+        fn cores(&self) -> &[CoreId] {
+            self.0.cores()
+        }
+
+        fn regions(&self) -> &[RegionId] {
+            self.0.regions()
+        }
+
+        fn clock(&self) -> TargetClock {
+            self.0.clock()
+        }
+
+        fn has_buffer(&self, region: usize) -> bool {
+            region != 2
+        }
+
+        fn chase(
+            &mut self,
+            core: CoreId,
+            region: usize,
+            steps: u64,
+            flush: bool,
+        ) -> Result<u64, TargetError> {
+            match region {
+                1 => Err(TargetError::Unsupported("it is gone".to_owned())),
+                2 => panic!("it has no buffer"),
+                _ => self.0.chase(core, region, steps, flush),
+            }
+        }
+
+        fn seconds(&mut self) -> f64 {
+            self.0.seconds()
+        }
+    }
+
+    /// Four regions and so many cores, with so much virtual time.
+    fn four_regions(cores: u16, budget_s: f64) -> (ModelRegions, RegionPlan) {
+        let spec = SyntheticSpec::mesh_knm_snc4(2).with_pages(128).with_small_pages();
+        let memory = SyntheticMemory::new(spec.with_cores(cores)).unwrap();
+        let (regions, lines): (Vec<_>, Vec<_>) = ModelRegions::lines(&memory).into_iter().unzip();
+        let options = RegionOptions {
+            steps: 1024,
+            budget_s,
+            rounds_min: 8,
+            rounds_max: 8,
+            ..RegionOptions::new(Mode::OneClass { lines }, 11)
+        };
+        let plan = RegionPlan::new(regions.len(), options).unwrap();
+        (ModelRegions::new(memory, &regions, &plan.orders), plan)
+    }
+
+    #[test]
+    fn a_region_that_fails_leaves_the_others() {
+        for cores in [2, 40] {
+            let (target, plan) = four_regions(cores, 1e9);
+            let report = run(&mut Broken(target), &plan, &mut || false).unwrap();
+            for (at, cell) in report.map.latency_ns.cells.iter().enumerate() {
+                assert_eq!(cell.is_some(), matches!(at % 4, 0 | 3), "{at}");
+            }
+            assert!(report.complete && report.missing.len() == 1, "{:?}", report.missing);
+            let line = &report.missing[0];
+            assert!(line.contains(&format!("{cores} cells (core ")), "{line}");
+            assert!(line.ends_with("and region 1 first): it is gone"), "{line}");
+        }
+    }
+
+    #[test]
+    fn where_all_fails_there_is_an_error() {
+        struct Gone(ModelRegions);
+        impl RegionTarget for Gone {
+            fn cores(&self) -> &[CoreId] {
+                self.0.cores()
+            }
+            fn regions(&self) -> &[RegionId] {
+                self.0.regions()
+            }
+            fn clock(&self) -> TargetClock {
+                self.0.clock()
+            }
+            fn chase(&mut self, _: CoreId, _: usize, _: u64, _: bool) -> Result<u64, TargetError> {
+                Err(TargetError::Unsupported("nothing is there".to_owned()))
+            }
+            fn seconds(&mut self) -> f64 {
+                self.0.seconds()
+            }
+        }
+        let (target, plan) = four_regions(2, 1e9);
+        let refused = run(&mut Gone(target), &plan, &mut || false).unwrap_err();
+        assert_eq!(refused.to_string(), "nothing is there");
+    }
+
+    /// Whatever the number of cells, it ends in time, and what is measured is near the truth.
+    #[test]
+    fn time_that_holds_some_cores_is_kept_and_cores_are_left_out() {
+        let chase_s = |cores: u16| {
+            let (mut target, plan) = four_regions(cores, 1e9);
+            target.chase(CoreId(0), 0, plan.options.steps, false).unwrap();
+            target.seconds()
+        };
+        for cores in [40, 68] {
+            let budget_s = 10.0 * 4.0 * 6.0 * chase_s(cores);
+            let (mut target, mut plan) = four_regions(cores, budget_s);
+            let all: Vec<CoreId> = (0..cores).map(CoreId).collect();
+            plan.options.seats = Some(crate::seats::Seats::unknown(&all));
+            let report = run(&mut target, &plan, &mut || false).unwrap();
+            let columns = target.regions().len();
+            let cells = &report.map.latency_ns.cells;
+            let measured = cells.chunks(columns).filter(|row| row.iter().any(Option::is_some));
+            let measured = measured.count();
+            assert!((8..usize::from(cores)).contains(&measured), "{measured} of {cores}");
+            assert!(report.complete && report.seconds < 1.05 * budget_s, "{}", report.seconds);
+            let line = format!("from {measured} of {cores} cores");
+            assert!(report.missing[0].contains(&line), "{:?}", report.missing);
+            let hz = target.memory().timer().hz;
+            for (at, cell) in cells.iter().enumerate() {
+                let Some(found) = cell else { continue };
+                let (core, region) = (target.cores()[at / columns], target.regions()[at % columns]);
+                let truth = target.memory().truth_region_latency(core, region).unwrap() * 1e9 / hz;
+                assert!((found.median / truth - 1.0).abs() < 0.03, "{found:?} against {truth}");
+            }
+        }
+    }
+
     #[test]
     fn stopping_keeps_what_was_measured() {
         let memory = SyntheticMemory::new(SyntheticSpec::ring_e5_2660(2).with_pages(128)).unwrap();

@@ -8,8 +8,50 @@
 use isochrone_stats::{derive_seed, rng, shuffle};
 use isochrone_units::{LINE_BYTES, LineAddr};
 
+use crate::seats::Seats;
+
 /// Bytes of a buffer unless told otherwise (as the Latency Checker).
 pub const BUFFER_BYTES: u64 = 100 << 20;
+
+/// Seconds of one order of lines at least, and for each core: a map has up to four orders, and gives them a twelfth of
+/// its time (20 s of 4 min with 384 cores).
+const BUDGET_S: f64 = 3.0;
+const BUDGET_CORE_S: f64 = 0.013;
+/// The same of a quick map, which has no more time for more cores.
+const QUICK_BUDGET_S: f64 = 0.3;
+
+/// Seconds that a map gives one order of lines.
+#[must_use]
+pub fn budget_s(cores: usize, quick: bool) -> f64 {
+    if quick { QUICK_BUDGET_S } else { BUDGET_S.max(BUDGET_CORE_S * cores as f64) }
+}
+
+/// Cells of which nothing is tried first: they fit any time.
+const CELLS_FEW: usize = 64;
+/// Rounds that have to fit into the time: with fewer, a cell that was disturbed twice has no number.
+const ROUNDS_FIT: f64 = 6.0;
+/// Of the time that is left, what they are planned to take.
+const SHARE: f64 = 0.9;
+/// By what the loads of a chase are divided where all cores do not fit with more.
+const LESS: [u64; 3] = [1, 2, 4];
+
+/// What chases take: seconds of the whole one, and of the one with the fewest loads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pace {
+    /// With the loads of the plan.
+    pub whole_s: f64,
+    /// With a quarter of them.
+    pub least_s: f64,
+}
+
+/// What fits into the time: loads of a chase, and how many of the cores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fit {
+    /// Loads in one chase.
+    pub steps: u64,
+    /// Cores that are measured; at least one.
+    pub cores: usize,
+}
 
 /// Which lines are chased through, and in which order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,8 +102,11 @@ pub struct RegionOptions {
     /// Enough when the 95 % interval's half-width of every cell's median, over its median, is
     /// below this.
     pub half_width: f64,
-    /// Seconds after which no further round begins, even before [`Self::rounds_min`].
+    /// Seconds after which no further chase begins, even before [`Self::rounds_min`].
     pub budget_s: f64,
+    /// Where the cores sit: where there is no time for all of them, those that stand for most of the others are
+    /// measured. Of cores of which nothing is said the first ones are.
+    pub seats: Option<Seats>,
     /// Put the lines out of all caches before each chase. Without it the caches keep what fits,
     /// and a stride or a class through 100 MiB may fit.
     pub flush: bool,
@@ -81,6 +126,7 @@ impl RegionOptions {
             rounds_max: 400,
             half_width: 0.005,
             budget_s: 2.0,
+            seats: None,
             flush: true,
             seed,
         }
@@ -162,6 +208,40 @@ impl RegionPlan {
         Ok(Self { options, orders })
     }
 
+    /// Whether all of so many cells fit into any time.
+    #[must_use]
+    pub const fn is_small(cells: usize) -> bool {
+        cells <= CELLS_FEW
+    }
+
+    /// Loads of the shortest chase.
+    #[must_use]
+    pub fn least_steps(&self) -> u64 {
+        (self.options.steps / LESS[LESS.len() - 1]).max(1)
+    }
+
+    /// What fits into so many seconds of `cores` and `regions`: all cores with as many loads a chase as possible, or
+    /// with the fewest loads as many cores as possible.
+    #[must_use]
+    pub fn fit(&self, cores: usize, regions: usize, pace: Pace, left_s: f64) -> Fit {
+        let rounds_s = SHARE * left_s.max(0.0) / ROUNDS_FIT;
+        let chase_s = |less: u64| {
+            // Loads take time in proportion, and the rest of a chase does not.
+            let share = (1.0 / less as f64 - 0.25) / 0.75;
+            (pace.least_s + share * (pace.whole_s - pace.least_s).max(0.0)).max(1e-12)
+        };
+        let core_s = |less: u64| regions.max(1) as f64 * chase_s(less);
+        let all = LESS.into_iter().find(|less| cores as f64 * core_s(*less) <= rounds_s);
+        let least = LESS[LESS.len() - 1];
+        let cores = match all {
+            Some(_) => cores,
+            None => {
+                (1..=cores).take_while(|n| *n as f64 * core_s(least) <= rounds_s).count().max(1)
+            }
+        };
+        Fit { steps: (self.options.steps / all.unwrap_or(least)).max(1), cores }
+    }
+
     /// Bytes of the lines that are chased through, in the region with the fewest: what a cache
     /// would have to hold to spoil the measurement where lines are not flushed.
     #[must_use]
@@ -199,6 +279,21 @@ mod tests {
         let class = plan(Mode::OneClass { lines }).unwrap();
         assert_eq!((class.orders[1].len(), class.footprint_bytes()), (20, 640));
         assert_eq!((random.options.steps, class.options.steps), (4096, 10), "once around");
+    }
+
+    #[test]
+    fn with_more_cells_chases_become_shorter_and_then_cores_fewer() {
+        let plan = plan(Mode::Random).unwrap();
+        let pace = Pace { whole_s: 1e-3, least_s: 0.4e-3 };
+        let fit = |cores, regions| plan.fit(cores, regions, pace, 6.0);
+        assert_eq!(fit(16, 2), Fit { steps: 4096, cores: 16 });
+        assert_eq!(fit(600, 2), Fit { steps: 2048, cores: 600 });
+        assert_eq!(fit(1000, 2), Fit { steps: 1024, cores: 1000 });
+        let some = fit(384, 16);
+        assert_eq!(some.steps, 1024);
+        // Six rounds of these take no more than nine tenths of the time.
+        assert!((130..=141).contains(&some.cores), "{some:?}");
+        assert_eq!(plan.fit(384, 16, pace, -1.0).cores, 1);
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Runs a region plan: every core chases through every region's buffer, in rounds of shuffled
-//! order, until the cells are sure enough.
+//! order, until the cells are sure enough. Where there is no time for all cores, some stand for the others.
 //!
 //! A cell is the median over chases of nanoseconds a load, of those in which nobody took the core away. Generic over
 //! [`RegionTarget`], so the same code runs on real regions and on modelled ones.
@@ -8,7 +8,8 @@ use isochrone_atlas_store::contents::{DriftEvent, RegionMap};
 use isochrone_stats::{Summary, derive_seed, rng, shuffle, unlengthened};
 use isochrone_units::{CoreId, RegionId};
 
-use super::plan::{Mode, RegionPlan};
+use super::plan::{Mode, Pace, RegionPlan};
+use crate::seats::Seats;
 use crate::target::{TargetClock, TargetError};
 use crate::transfer::series::cell;
 
@@ -32,6 +33,11 @@ pub trait RegionTarget {
 
     /// The clock behind the cycles.
     fn clock(&self) -> TargetClock;
+
+    /// Whether the `region`-th region has a buffer; where it has none, its cells have no number.
+    fn has_buffer(&self, _region: usize) -> bool {
+        true
+    }
 
     /// Follows `steps` links in the buffer of the `region`-th region from where the last chase
     /// there ended, and returns the raw cycles that took. With `flush`, the lines are first put
@@ -63,65 +69,245 @@ pub struct RegionReport {
     /// The widest relative half-width of a cell's interval at the end; `None` before the second
     /// round.
     pub half_width: Option<f64>,
-    /// Whether every cell was measured as planned (false if the caller stopped it).
+    /// Cores that there was no time for, and cells that could not be measured and why, in one line each.
+    pub missing: Vec<String>,
+    /// Whether every cell was measured as planned (false if the caller stopped it, or time was over in the first
+    /// round).
     pub complete: bool,
     /// Seconds that it took.
     pub seconds: f64,
 }
 
-/// Runs the plan. `stop` is asked before every chase; what was measured is kept.
+/// Runs the plan. `stop` is asked before every chase; once it says yes, or the plan's time is over, what was measured
+/// is kept. A cell that cannot be measured has no number, and the others are measured all the same.
 ///
 /// # Errors
-/// What the target says, after [`TargetError::Moved`] was met a few times in a row.
+/// What the target says, where no cell can be measured; [`TargetError::Moved`] after it was met a few times in a row.
 pub fn run(
     target: &mut dyn RegionTarget,
     plan: &RegionPlan,
     stop: &mut dyn FnMut() -> bool,
 ) -> Result<RegionReport, TargetError> {
-    let options = &plan.options;
     let begun = target.seconds();
-    let cores = target.cores().to_vec();
-    let regions = target.regions().len();
-    let mut report_drift = Vec::new();
-    let mut series = vec![vec![Vec::new(); regions]; cores.len()];
-    let mut complete = true;
-    'rounds: for round in 0..options.rounds_max {
-        let mut order: Vec<(usize, usize)> =
-            (0..cores.len()).flat_map(|core| (0..regions).map(move |r| (core, r))).collect();
-        shuffle(&mut order, &mut rng(derive_seed(options.seed, u64::from(round))));
-        for (core, region) in order {
-            if stop() {
-                complete = false;
-                break 'rounds;
-            }
-            let value = chase_ns(target, plan, cores[core], region, &mut report_drift)?;
-            series[core][region].push(value);
-        }
-        let sure = widest(&series).is_some_and(|width| width < options.half_width);
-        let spent = target.seconds() - begun > options.budget_s;
-        if spent || sure && round + 1 >= options.rounds_min {
-            break;
+    let mut runner = Runner::new(target, plan, stop, begun + plan.options.budget_s);
+    let ended = runner.begin().and_then(|()| runner.rounds());
+    match ended {
+        Ok(()) | Err(TargetError::Stopped) => {}
+        Err(error) => return Err(error),
+    }
+    runner.report(begun)
+}
+
+struct Runner<'a> {
+    target: &'a mut dyn RegionTarget,
+    plan: &'a RegionPlan,
+    stop: &'a mut dyn FnMut() -> bool,
+    end_s: f64,
+    stopped: bool,
+    cores: Vec<CoreId>,
+    /// Loads of a chase.
+    steps: u64,
+    /// Cores that there is time for, by their places.
+    held: Vec<usize>,
+    series_ns: Vec<Vec<Vec<f64>>>,
+    /// `[core][region]`: it cannot be measured.
+    given_up: Vec<Vec<bool>>,
+    /// Why, by the cells.
+    refused: Vec<Refused>,
+    drift: Vec<DriftEvent>,
+    /// Whole rounds.
+    rounds: u32,
+}
+
+/// A reason for which cells have no number.
+struct Refused {
+    error: TargetError,
+    first: (CoreId, RegionId),
+    cells: usize,
+}
+
+impl<'a> Runner<'a> {
+    fn new(
+        target: &'a mut dyn RegionTarget,
+        plan: &'a RegionPlan,
+        stop: &'a mut dyn FnMut() -> bool,
+        end_s: f64,
+    ) -> Self {
+        let cores = target.cores().to_vec();
+        let regions = target.regions().len();
+        let lacks: Vec<bool> = (0..regions).map(|region| !target.has_buffer(region)).collect();
+        Self {
+            stop,
+            end_s,
+            stopped: false,
+            steps: plan.options.steps,
+            held: (0..cores.len()).collect(),
+            series_ns: vec![vec![Vec::new(); regions]; cores.len()],
+            given_up: vec![lacks; cores.len()],
+            refused: Vec::new(),
+            drift: Vec::new(),
+            rounds: 0,
+            cores,
+            target,
+            plan,
         }
     }
-    Ok(RegionReport {
-        map: map(plan, &cores, target.regions(), &series),
-        half_width: widest(&series),
-        series_ns: series,
-        drift: report_drift,
-        complete,
-        seconds: target.seconds() - begun,
-    })
+
+    /// Tries what chases take where there are many cells, and sees what fits.
+    fn begin(&mut self) -> Result<(), TargetError> {
+        let Some(&first) = spread(self.plan, &self.cores).first() else { return Ok(()) };
+        let regions: Vec<usize> =
+            (0..self.given_up[first].len()).filter(|r| !self.given_up[first][*r]).collect();
+        if RegionPlan::is_small(self.cores.len() * regions.len()) {
+            return Ok(());
+        }
+        let (whole, least) = (self.plan.options.steps, self.plan.least_steps());
+        let mut took_s = Vec::new();
+        // The first one brings the thread there.
+        for steps in [least, least, whole] {
+            let before_s = self.target.seconds();
+            self.steps = steps;
+            for &region in &regions {
+                self.chase(first, region)?;
+            }
+            took_s.push((self.target.seconds() - before_s) / regions.len() as f64);
+        }
+        let pace = Pace { least_s: took_s[1], whole_s: took_s[2] };
+        let left_s = self.end_s - self.target.seconds();
+        let fit = self.plan.fit(self.cores.len(), regions.len(), pace, left_s);
+        self.steps = fit.steps;
+        self.held = spread(self.plan, &self.cores);
+        self.held.truncate(fit.cores);
+        Ok(())
+    }
+
+    /// Rounds until it is enough.
+    fn rounds(&mut self) -> Result<(), TargetError> {
+        let options = &self.plan.options;
+        let regions = self.target.regions().len();
+        for round in 0..options.rounds_max {
+            let mut order: Vec<(usize, usize)> =
+                self.held.iter().flat_map(|&core| (0..regions).map(move |r| (core, r))).collect();
+            shuffle(&mut order, &mut rng(derive_seed(options.seed, u64::from(round))));
+            for (core, region) in order {
+                let value = self.chase(core, region)?;
+                self.series_ns[core][region].extend(value);
+            }
+            self.rounds += 1;
+            let sure = self.widest().is_some_and(|width| width < options.half_width);
+            let spent = self.target.seconds() > self.end_s;
+            if spent || sure && round + 1 >= options.rounds_min {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// One chase, nanoseconds a load; nothing of a cell that was given up.
+    fn chase(&mut self, core: usize, region: usize) -> Result<Option<f64>, TargetError> {
+        if self.given_up[core][region] {
+            return Ok(None);
+        }
+        self.stopped |= (self.stop)();
+        if self.stopped || self.target.seconds() > self.end_s {
+            return Err(TargetError::Stopped);
+        }
+        let (steps, asked) = (self.steps, self.cores[core]);
+        match chase_ns(self.target, self.plan, steps, asked, region, &mut self.drift) {
+            Err(error @ (TargetError::System { .. } | TargetError::Unsupported(_))) => {
+                self.given_up[core][region] = true;
+                self.refuse(error, (self.cores[core], self.target.regions()[region]));
+                Ok(None)
+            }
+            value => value.map(Some),
+        }
+    }
+
+    fn refuse(&mut self, error: TargetError, cell: (CoreId, RegionId)) {
+        match self.refused.iter_mut().find(|refused| refused.error == error) {
+            Some(refused) => refused.cells += 1,
+            None => self.refused.push(Refused { error, first: cell, cells: 1 }),
+        }
+    }
+
+    /// The widest relative half-width of a median's interval; `None` while a cell has one value.
+    fn widest(&self) -> Option<f64> {
+        let cells = self
+            .held
+            .iter()
+            .flat_map(|&core| self.series_ns[core].iter().zip(&self.given_up[core]));
+        let open = cells.filter(|(_, given_up)| !**given_up);
+        open.map(|(values, _)| values).try_fold(0.0_f64, |most, values| {
+            let kept = undisturbed(values);
+            let summary = Summary::of(&kept).filter(|s| s.n > 1 && s.median > 0.0)?;
+            Some(most.max((summary.hi - summary.lo) / 2.0 / summary.median))
+        })
+    }
+
+    fn report(mut self, begun: f64) -> Result<RegionReport, TargetError> {
+        let is_vain = self.series_ns.iter().flatten().all(Vec::is_empty);
+        if is_vain && !self.refused.is_empty() {
+            return Err(self.refused.swap_remove(0).error);
+        }
+        Ok(RegionReport {
+            map: self.map(),
+            half_width: self.widest(),
+            missing: self.missing(),
+            complete: !self.stopped && self.rounds > 0,
+            seconds: self.target.seconds() - begun,
+            series_ns: self.series_ns,
+            drift: self.drift,
+        })
+    }
+
+    fn map(&self) -> RegionMap {
+        let mut is_held = vec![false; self.cores.len()];
+        self.held.iter().for_each(|&at| is_held[at] = true);
+        let left_out = self.cores.iter().zip(is_held).filter(|(_, is_held)| !is_held);
+        RegionMap {
+            left_out: left_out.map(|(core, _)| core.0).collect(),
+            ..map(self.plan, &self.cores, self.target.regions(), &self.series_ns)
+        }
+    }
+
+    fn missing(&self) -> Vec<String> {
+        let mode = self.plan.options.mode.name();
+        let (held, all) = (self.held.len(), self.cores.len());
+        let sampled = (held < all).then(|| {
+            format!(
+                "region latency ({mode}): measured from {held} of {all} cores, those first that stand for a region or \
+                 a last-level cache, since there was no time for all; the others have no number"
+            )
+        });
+        let refused = self.refused.iter().map(|Refused { error, first, cells }| {
+            let (core, region) = first;
+            format!("region latency ({mode}): {cells} cells ({core} and {region} first): {error}")
+        });
+        sampled.into_iter().chain(refused).collect()
+    }
+}
+
+/// The places of cores, those first that stand for most of the others.
+fn spread(plan: &RegionPlan, cores: &[CoreId]) -> Vec<usize> {
+    let seats = plan.options.seats.as_ref();
+    let order = seats.map_or_else(Vec::new, Seats::spread);
+    let place = |at: &usize| cores.binary_search(&seats?.all()[*at].core).ok();
+    let mut places: Vec<usize> = order.iter().filter_map(place).collect();
+    let mut known = vec![false; cores.len()];
+    places.iter().for_each(|&at| known[at] = true);
+    places.extend((0..cores.len()).filter(|at| !known[*at]));
+    places
 }
 
 /// One chase, nanoseconds a load.
 fn chase_ns(
     target: &mut dyn RegionTarget,
     plan: &RegionPlan,
+    steps: u64,
     core: CoreId,
     region: usize,
     drift: &mut Vec<DriftEvent>,
 ) -> Result<f64, TargetError> {
-    let steps = plan.options.steps;
     let mut moves = 0;
     let cycles = loop {
         match target.chase(core, region, steps, plan.options.flush) {
@@ -144,15 +330,6 @@ fn chase_ns(
     };
     let clock = target.clock();
     Ok((real(cycles) - clock.overhead) / real(steps) * 1e9 / clock.hz)
-}
-
-/// The widest relative half-width of a median's interval; `None` while a cell has one value.
-fn widest(series: &[Vec<Vec<f64>>]) -> Option<f64> {
-    series.iter().flatten().try_fold(0.0_f64, |most, values| {
-        let kept = undisturbed(values);
-        let summary = Summary::of(&kept).filter(|s| s.n > 1 && s.median > 0.0)?;
-        Some(most.max((summary.hi - summary.lo) / 2.0 / summary.median))
-    })
 }
 
 /// The chases of a cell in which nobody took the core away.

@@ -210,14 +210,14 @@ impl TermsPlan {
         }
     }
 
-    /// Lines of one place come from as many cores as there are.
+    /// Lines of one place come from as many cores as there are, up to one each.
     fn overlapped_ack(&self, with: bool) -> Scene {
         let acks = if with { self.options.acks as usize } else { 1 };
         let places: Vec<&[LineAddr]> =
             self.lines.chunks(self.options.acks as usize).map(|place| &place[..acks]).collect();
         let looks = places.iter().map(|place| Act::Sweep(place.to_vec()));
         let looking: Vec<Act> = [Act::Rest].into_iter().chain(looks).collect();
-        let writers = &self.cores[1..];
+        let writers = &self.cores[1..self.cores.len().min(1 + self.options.acks as usize)];
         let steps = looking.len();
         let writes = |writer: usize| {
             let own = |place: &&[LineAddr]| {

@@ -4,25 +4,20 @@
 //! the two series are compared. Disjoint pairs share no core and no line, but they share links,
 //! caches and power, and on some machines that shows. Decides nothing but yes or no.
 
-use isochrone_stats::{mann_whitney_u, median};
+use isochrone_stats::median;
 use isochrone_units::CoreId;
 
 use super::plan::{Exchange, TransferPlan, WARM_REPEATS};
 use super::scene::{Scene, Stage};
 use super::series::means_ns;
+use crate::shift::{Shift, TURNS};
 use crate::target::TargetError;
 
 /// Pairs that are measured alone too.
 const PAIRS: usize = 4;
 
-/// Measurements of each kind: with 8 against 8 the rank test can reach p = 0.0002.
-const TURNS: usize = 8;
-
-/// Chance, over all pairs, of crying wolf.
-const LEVEL: f64 = 0.01;
-
-/// A shift below this share is no difference: it is what the cells themselves resolve.
-const RESOLUTION: f64 = 0.01;
+/// The fewest that can tell: with 6 against 6 it can reach 0.0022, below the level of one of four pairs.
+const TURNS_MIN: usize = 6;
 
 /// One pair, together and alone.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,8 +37,7 @@ pub struct PairCheck {
 impl PairCheck {
     /// Whether the two differ, one of `pairs` tests.
     fn differs(&self, pairs: f64) -> bool {
-        let shift = (self.together_ns / self.alone_ns - 1.0).abs();
-        self.p < LEVEL / pairs && shift > RESOLUTION
+        Shift { together: self.together_ns, alone: self.alone_ns, p: self.p }.differs(pairs)
     }
 }
 
@@ -54,13 +48,15 @@ pub struct Agreement {
     pub checks: Vec<PairCheck>,
     /// Whether parallel may stand for serial.
     pub agrees: bool,
+    /// There was no time to try it.
+    pub hurried: bool,
 }
 
 impl Agreement {
     /// What is true where every round holds one pair.
     #[must_use]
     pub const fn trivial() -> Self {
-        Self { checks: Vec::new(), agrees: true }
+        Self { checks: Vec::new(), agrees: true, hurried: false }
     }
 
     /// In one sentence.
@@ -69,6 +65,9 @@ impl Agreement {
         let shift = |c: &PairCheck| (c.together_ns / c.alone_ns - 1.0) * 100.0;
         let worst = self.checks.iter().max_by(|a, b| shift(a).abs().total_cmp(&shift(b).abs()));
         let Some(worst) = worst else {
+            if self.hurried {
+                return "there was no time to measure pairs alone as well".to_owned();
+            }
             return "no two pairs were measured together".to_owned();
         };
         let (verdict, then) = if self.agrees {
@@ -86,14 +85,15 @@ impl Agreement {
     }
 }
 
-/// Compares some pairs of the widest round, together and alone.
+/// Compares some pairs of the widest round, together and alone. `ends` is told the time before all that cores play;
+/// once it says yes, what was measured until then decides, if it is enough to.
 ///
 /// # Errors
-/// What the stage says, and [`TargetError::Stopped`].
+/// What the stage says.
 pub fn check(
     stage: &mut dyn Stage,
     plan: &TransferPlan,
-    stop: &mut dyn FnMut() -> bool,
+    ends: &mut dyn FnMut(f64) -> bool,
 ) -> Result<Agreement, TargetError> {
     let widest = plan.rounds.iter().flatten().max_by_key(|leg| leg.len());
     let Some(leg) = widest.filter(|leg| leg.len() > 1) else {
@@ -103,11 +103,11 @@ pub fn check(
     let chosen: Vec<usize> = (0..leg.len()).step_by(step).collect();
     let mut together = vec![Vec::new(); chosen.len()];
     let mut alone = vec![Vec::new(); chosen.len()];
-    for turn in 0..TURNS {
+    'turns: for turn in 0..TURNS {
         // ABBA, so that a slow drift touches both alike.
         for half in [turn % 2, 1 - turn % 2] {
-            if stop() {
-                return Err(TargetError::Stopped);
+            if ends(stage.seconds()) {
+                break 'turns;
             }
             if half == 0 {
                 let medians = medians_ns(stage, plan, leg)?;
@@ -116,13 +116,16 @@ pub fn check(
                 }
             } else {
                 for (series, &pair) in alone.iter_mut().zip(&chosen) {
-                    if stop() {
-                        return Err(TargetError::Stopped);
+                    if ends(stage.seconds()) {
+                        break 'turns;
                     }
                     series.extend(medians_ns(stage, plan, &leg[pair..=pair])?);
                 }
             }
         }
+    }
+    if together.iter().chain(&alone).any(|series| series.len() < TURNS_MIN) {
+        return Ok(Agreement { hurried: true, ..Agreement::trivial() });
     }
     let checks: Vec<PairCheck> = chosen
         .iter()
@@ -131,17 +134,12 @@ pub fn check(
         .collect();
     let pairs: f64 = checks.iter().map(|_| 1.0).sum();
     let agrees = !checks.iter().any(|check| check.differs(pairs));
-    Ok(Agreement { checks, agrees })
+    Ok(Agreement { checks, agrees, hurried: false })
 }
 
 fn compare(exchange: &Exchange, together: &[f64], alone: &[f64]) -> Option<PairCheck> {
-    Some(PairCheck {
-        owner: exchange.owner,
-        asker: exchange.asker,
-        together_ns: median(together)?,
-        alone_ns: median(alone)?,
-        p: mann_whitney_u(together, alone)?.p,
-    })
+    let Shift { together: together_ns, alone: alone_ns, p } = Shift::of(together, alone)?;
+    Some(PairCheck { owner: exchange.owner, asker: exchange.asker, together_ns, alone_ns, p })
 }
 
 /// Plays exchanges at once; the median over lines of each.

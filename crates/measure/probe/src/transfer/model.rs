@@ -109,11 +109,13 @@ impl ModelStage {
         played: &mut [Vec<Samples>],
     ) -> Result<(), TargetError> {
         let mut transfers: Vec<(Timed<'_>, Transfer)> = Vec::new();
-        for &one in timed {
-            let beside = timed.iter().filter(|other| other.scene == one.scene);
-            let askers = count(beside.clone().count());
+        // Scene by scene, as they come.
+        let scenes_of = timed.chunk_by(|a, b| a.scene == b.scene);
+        for (beside, &one) in scenes_of.flat_map(|scene| scene.iter().map(move |one| (scene, one)))
+        {
+            let askers = count(beside.len());
             let line = line_of(one.act, wave);
-            let same = beside.filter(|other| line_of(other.act, wave) == line);
+            let same = beside.iter().filter(|other| line_of(other.act, wave) == line);
             let rivals: Vec<CoreId> = same.map(|other| other.core).collect();
             let same = count(rivals.len());
             let pollers = polled.iter().filter(|(s, _, l, _)| *s == one.scene && Some(*l) == line);

@@ -1,17 +1,17 @@
 //! What the line-transfer experiment does: which pairs, in which rounds, on which lines, in which
 //! coherence state. Pure data; the same plan runs on any stage.
 
-use isochrone_units::{CoreId, LINES_PER_PAGE, LineAddr, LineState};
+use isochrone_units::{CoreId, LineAddr, LineState};
 
+pub use super::lanes::{LINES_MIN, Layout, PlanError, lanes};
+use super::sample;
 use super::scene::{Act, Operation, Part, Scene};
 use super::tournament::{self, Pair};
+use crate::seats::Seats;
 
 /// Lines for each pair unless told otherwise: one of every index in a page, so that every home of
 /// a page's lines is met equally often (research: one line is a sample of one home).
 pub const LINES_PER_PAIR: u32 = 64;
-
-/// The fewest lines for a pair that still give 5th and 95th percentiles over homes.
-pub const LINES_MIN: u32 = 32;
 
 /// Round trips in one sample of the compare-and-swap mode: long enough that the timer does not
 /// matter, short enough that a sample which something interrupted can be told and left out.
@@ -75,6 +75,20 @@ impl Kind {
     }
 }
 
+/// Seconds of one kind of transfers at least, and for each round of a tournament. A map has four kinds, and gives them
+/// a ninth of its time (30 s of 4 min with 384 cores).
+const BUDGET_S: f64 = 3.0;
+const BUDGET_ROUND_S: f64 = 0.02;
+/// The same of a quick map, which has no more time for more cores.
+const QUICK_BUDGET_S: f64 = 0.5;
+
+/// Seconds that a map gives one kind of transfers.
+#[must_use]
+pub fn budget_s(cores: usize, quick: bool) -> f64 {
+    let rounds = f64::from(u32::try_from(cores).unwrap_or(u32::MAX));
+    if quick { QUICK_BUDGET_S } else { BUDGET_S.max(BUDGET_ROUND_S * rounds) }
+}
+
 /// Whether pairs without a common core are measured together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Schedule {
@@ -99,10 +113,13 @@ pub struct Options {
     pub sweeps_max: u32,
     /// Enough when the 95 % half-width of every pair's median, over its median, is below this.
     pub half_width: f64,
-    /// Seconds after which no further sweep begins, even before [`Self::sweeps_min`].
+    /// Seconds after which nothing more is measured, even before [`Self::sweeps_min`] and within a sweep.
     pub budget_s: f64,
     /// Parallel or serial.
     pub schedule: Schedule,
+    /// Where the cores sit, so that a sample of their pairs has some of each kind; of cores of which nothing is said
+    /// all pairs are of one kind.
+    pub seats: Option<Seats>,
     /// Seed of the order of rounds.
     pub seed: u64,
     /// The lines to use; otherwise see [`Layout`].
@@ -110,7 +127,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// What `isochrone map` uses unless told otherwise.
+    /// What `isochrone map` uses unless told otherwise. [`budget_s`] says what a map of more cores takes.
     #[must_use]
     pub fn new(kind: Kind, seed: u64) -> Self {
         let repeats = match kind {
@@ -126,6 +143,7 @@ impl Options {
             half_width: 0.005,
             budget_s: 2.0,
             schedule: Schedule::Parallel,
+            seats: None,
             seed,
             pool: None,
         }
@@ -155,33 +173,18 @@ pub struct TransferPlan {
     pub cores: Vec<CoreId>,
     /// How much and when it is enough.
     pub options: Options,
-    /// The rounds of one sweep.
+    /// The rounds of one sweep; of a serial plan those that are worth most come first.
     pub rounds: Vec<Round>,
+    /// Where the cores sit.
+    pub seats: Seats,
+    /// How many rounds a serial plan needs at least to have some pairs of each kind and to join all cores.
+    pub least: usize,
     /// Lines by lane; the last lane belongs to the reference.
     pub lanes: Vec<Vec<LineAddr>>,
     /// Measured again and again between the rounds, to notice drift.
     pub reference: Option<Exchange>,
     /// Why there is nothing to do, where there is nothing.
     pub missing: Option<String>,
-}
-
-/// Why no plan can be made.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PlanError {
-    /// Too few lines for each pair
-    #[error("{asked} lines a pair cannot show the spread over homes; use {LINES_MIN} or more")]
-    FewLines {
-        /// Lines asked for.
-        asked: u32,
-    },
-    /// The arena or the given pool has too few lines
-    #[error("{needed} lines are needed and {given} are there; use a larger arena or fewer lines")]
-    SmallArena {
-        /// Lines needed.
-        needed: u64,
-        /// Lines there.
-        given: u64,
-    },
 }
 
 impl TransferPlan {
@@ -193,7 +196,11 @@ impl TransferPlan {
         if options.lines < LINES_MIN {
             return Err(PlanError::FewLines { asked: options.lines });
         }
-        let rounds = rounds(cores, options.kind, options.schedule);
+        let seats = options.seats.clone().unwrap_or_else(|| Seats::unknown(cores));
+        let Rounds { rounds, least } = match options.schedule {
+            Schedule::Parallel => parallel(cores, options.kind),
+            Schedule::Serial => serial(cores, options.kind, &seats, options.seed),
+        };
         let widest = rounds.iter().flatten().map(Vec::len).max().unwrap_or(0);
         // Where there is one pair only, it is its own reference.
         let alone = rounds.len() == 1 && widest == 1;
@@ -216,19 +223,27 @@ impl TransferPlan {
                  may be used"
             )),
         };
-        Ok(Self { cores: cores.to_vec(), options, rounds, lanes, reference, missing })
+        Ok(Self { cores: cores.to_vec(), options, rounds, seats, least, lanes, reference, missing })
     }
 
     /// The same plan, one pair at a time.
     #[must_use]
     pub fn serial(&self) -> Self {
-        let kind = self.options.kind;
+        let Rounds { rounds, least } =
+            serial(&self.cores, self.options.kind, &self.seats, self.options.seed);
         // All pairs now use the first lane; the reference keeps its own.
         Self {
-            rounds: rounds(&self.cores, kind, Schedule::Serial),
+            rounds,
+            least,
             options: Options { schedule: Schedule::Serial, ..self.options.clone() },
             ..self.clone()
         }
+    }
+
+    /// Pairs of cores that one sweep measures.
+    #[must_use]
+    pub fn pairs(&self) -> usize {
+        self.rounds.iter().filter_map(|round| round.first()).map(Vec::len).sum()
     }
 
     /// What the cores of an exchange do, step by step.
@@ -279,93 +294,61 @@ pub fn scene(kind: Kind, exchange: &Exchange, lines: &[LineAddr]) -> Scene {
     Scene { parts }
 }
 
-/// Rounds of exchanges among cores.
-fn rounds(cores: &[CoreId], kind: Kind, schedule: Schedule) -> Vec<Round> {
-    let legs = |pairs: Vec<(Pair, Option<usize>)>| -> Round {
-        let leg = |swap: bool| {
-            pairs
-                .iter()
-                .enumerate()
-                .map(|(lane, &((a, b), helper))| {
-                    let (owner, asker) = if swap { (b, a) } else { (a, b) };
-                    Exchange {
-                        owner: cores[owner],
-                        asker: cores[asker],
-                        helper: helper.map(|third| cores[third]),
-                        lane,
-                    }
-                })
-                .collect()
-        };
-        if kind.is_symmetric() { vec![leg(false)] } else { vec![leg(false), leg(true)] }
-    };
-    if kind.needs_helper() {
-        let mut helped = tournament::rounds_with_helpers(cores.len());
-        if schedule == Schedule::Serial {
-            helped = helped.into_iter().flatten().map(|one| vec![one]).collect();
-        }
-        let with = |round: Vec<tournament::Helped>| {
-            legs(round.into_iter().map(|h| (h.pair, Some(h.helper))).collect())
-        };
-        return helped.into_iter().map(with).collect();
-    }
-    let plain = match schedule {
-        Schedule::Parallel => tournament::rounds(cores.len()),
-        Schedule::Serial => tournament::one_by_one(cores.len()),
-    };
-    let without = |round: Vec<Pair>| legs(round.into_iter().map(|pair| (pair, None)).collect());
-    plain.into_iter().map(without).collect()
+/// Rounds, and how many of them are needed at least.
+struct Rounds {
+    rounds: Vec<Round>,
+    least: usize,
 }
 
-/// Where lines lie when none are given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
-    /// Far apart, so that a timed load cannot be helped by what another one brought along.
-    Spread,
-    /// Whole pages. A page has each distance of the pattern equally often, so that the median over
-    /// its lines does not depend on which page it is; spread lines are a random draw of homes, and
-    /// the medians of two runs then differ by that draw. Only for lines that are used one by one.
-    Pages,
-}
+/// A pair with the third core that it needs, if it needs one.
+type Meeting = (Pair, Option<usize>);
 
-/// `lanes` disjoint sets of `each` lines.
-///
-/// # Errors
-/// [`PlanError::SmallArena`] when there are not so many.
-pub fn lanes(
-    lanes: usize,
-    each: u32,
-    arena_lines: u64,
-    pool: Option<&[LineAddr]>,
-    layout: Layout,
-) -> Result<Vec<Vec<LineAddr>>, PlanError> {
-    let each = each as usize;
-    let needed = (lanes * each) as u64;
-    let given = pool.map_or(arena_lines, |lines| lines.len() as u64);
-    if given < needed {
-        return Err(PlanError::SmallArena { needed, given });
-    }
-    let slots: Vec<LineAddr> = match pool {
-        Some(lines) => lines[..lanes * each].to_vec(),
-        None if layout == Layout::Pages => (0..needed).map(LineAddr).collect(),
-        None => (0..needed).map(|slot| spread(slot, arena_lines)).collect(),
+/// Rounds of a tournament.
+fn parallel(cores: &[CoreId], kind: Kind) -> Rounds {
+    let round = |met: Vec<Meeting>| legs(cores, kind, &met);
+    let rounds: Vec<Round> = if kind.needs_helper() {
+        let with = |helped: &tournament::Helped| (helped.pair, Some(helped.helper));
+        let helped = tournament::rounds_with_helpers(cores.len());
+        helped.iter().map(|met| round(met.iter().map(with).collect())).collect()
+    } else {
+        let plain = tournament::rounds(cores.len());
+        plain.iter().map(|met| round(met.iter().map(|&pair| (pair, None)).collect())).collect()
     };
-    Ok(slots.chunks(each.max(1)).map(<[LineAddr]>::to_vec).collect())
+    Rounds { least: rounds.len(), rounds }
 }
 
-/// The `slot`-th line when lines are spread over an arena: each next one on the next page and at
-/// the next index, so that no two of them share a page for long and all indices come equally often.
-fn spread(slot: u64, arena_lines: u64) -> LineAddr {
-    let per_page = LINES_PER_PAGE as u64;
-    let pages = arena_lines / per_page;
-    if pages < per_page {
-        // 37 is odd, so this is a permutation of any power-of-two number of lines; an arena of
-        // another size is too small to be spread over and is used in order.
-        let scattered = slot * 37 % arena_lines;
-        return LineAddr(if arena_lines.is_power_of_two() { scattered } else { slot });
+/// Rounds of one pair each. Who needs a third core has the next one.
+fn serial(cores: &[CoreId], kind: Kind, seats: &Seats, seed: u64) -> Rounds {
+    if kind.needs_helper() && cores.len() < 3 {
+        return Rounds { rounds: Vec::new(), least: 0 };
     }
-    let pages = pages - pages % per_page;
-    LineAddr(slot % pages * per_page + (slot + slot / pages) % per_page)
+    let order = sample::order(seats, seed);
+    let after = |pair: Pair| {
+        let mut next = (1..=cores.len()).map(|step| (pair.0 + step) % cores.len());
+        next.find(|&third| third != pair.0 && third != pair.1)
+    };
+    let met = |&pair: &Pair| (pair, after(pair).filter(|_| kind.needs_helper()));
+    let rounds = order.pairs.iter().map(|pair| legs(cores, kind, &[met(pair)])).collect();
+    Rounds { rounds, least: order.least }
+}
+
+/// Both directions of pairs that meet at the same time; one where they are the same.
+fn legs(cores: &[CoreId], kind: Kind, met: &[Meeting]) -> Round {
+    let leg = |swap: bool| {
+        met.iter()
+            .enumerate()
+            .map(|(lane, &((a, b), helper))| {
+                let (owner, asker) = if swap { (b, a) } else { (a, b) };
+                Exchange {
+                    owner: cores[owner],
+                    asker: cores[asker],
+                    helper: helper.map(|third| cores[third]),
+                    lane,
+                }
+            })
+            .collect()
+    };
+    if kind.is_symmetric() { vec![leg(false)] } else { vec![leg(false), leg(true)] }
 }
 
 #[cfg(test)]
@@ -401,25 +384,6 @@ mod tests {
         for leg in plan.rounds.iter().flatten() {
             let lanes: BTreeSet<_> = leg.iter().map(|exchange| exchange.lane).collect();
             assert_eq!(lanes.len(), leg.len());
-        }
-    }
-
-    #[test]
-    fn the_lines_of_a_lane_lie_on_different_pages_and_hold_every_index_once() {
-        for lane in lanes(5, 64, 512 * 64, None, Layout::Spread).unwrap() {
-            let pages: BTreeSet<_> = lane.iter().map(|line| line.page()).collect();
-            let indices: BTreeSet<_> = lane.iter().map(|line| line.index_in_page()).collect();
-            assert_eq!((pages.len(), indices.len()), (64, 64));
-        }
-    }
-
-    #[test]
-    fn spread_lines_are_distinct_up_to_a_full_arena() {
-        for arena in [64, 256, 100, 64 * 64, 64 * 200] {
-            let most = if arena == 64 * 200 { 64 * 192 } else { arena };
-            let lines: BTreeSet<_> = (0..most).map(|slot| spread(slot, arena)).collect();
-            assert_eq!(lines.len() as u64, most, "arena of {arena}");
-            assert!(lines.iter().all(|line| line.0 < arena));
         }
     }
 

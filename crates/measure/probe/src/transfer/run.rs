@@ -1,22 +1,31 @@
 //! Runs a line-transfer plan on a stage: sweeps over all rounds in shuffled order until the cells
-//! are sure enough, with the reference measured after every round.
+//! are sure enough, with the reference measured between the rounds.
 //!
-//! A round across which the reference jumped is done again once, and the jump is told. Knows
+//! Rounds across which the reference jumped are done again once, and the jump is told. How much is measured of a pair
+//! follows from what plays take here ([`super::effort`]), and nothing begins once the time is over: what was measured
+//! until then is kept, and what its spread says of the rest is told ([`super::strata`]). Knows
 //! nothing of threads; how cores play a scene is the stage's part.
 
-use isochrone_atlas_store::contents::{DriftEvent, Matrix, TransferMap};
-use isochrone_stats::{derive_seed, median, rng, shuffle};
+use std::borrow::Cow;
+
+use isochrone_atlas_store::contents::{Cell, DriftEvent, Matrix, TransferMap};
+use isochrone_stats::median;
 use isochrone_units::CoreId;
 
 use super::agreement::{self, Agreement};
-use super::plan::{Exchange, Schedule, TransferPlan, WARM_REPEATS};
-use super::scene::{Scene, Stage};
-use super::series::{PairSeries, cell, means_ns};
-use super::watch::{LEARN, Verdict, Watch};
+use super::effort::{Effort, Pace, ROUNDS_FEW, Tried, fitted, with_effort, without_rounds};
+use super::plan::{Exchange, Schedule, TransferPlan};
+use super::runner::{Ending, Runner, places, widest};
+use super::scene::Stage;
+use super::series::{PairSeries, cell};
+use super::strata::{sentence, strata};
 use crate::target::TargetError;
 
-/// How often a batch is tried again when its thread was moved.
-const MOVES_MAX: u32 = 3;
+/// Legs of a serial plan that are tried.
+const LEGS_TRIED: usize = 16;
+
+/// Of the time, what the comparison of parallel and serial may take.
+const CHECK_SHARE: f64 = 0.3;
 
 /// What the experiment found.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +48,8 @@ pub struct TransferReport {
     pub seconds: f64,
 }
 
-/// Runs the plan. `stop` is asked before all that cores play; once it says yes, the whole rounds before are kept.
+/// Runs the plan. `stop` is asked before all that cores play; once it says yes, or the plan's time is over, the whole
+/// rounds before are kept.
 ///
 /// # Errors
 /// What the stage says, after [`TargetError::Moved`] was met a few times in a row.
@@ -49,245 +59,157 @@ pub fn run(
     stop: &mut dyn FnMut() -> bool,
 ) -> Result<TransferReport, TargetError> {
     let begun = stage.seconds();
-    let mut serial = None;
-    let mut agreement = Agreement::trivial();
-    if plan.options.schedule == Schedule::Parallel && plan.missing.is_none() {
-        match agreement::check(stage, plan, stop) {
-            // Then there will be no round to be measured in parallel either.
-            Err(TargetError::Stopped) => {}
-            checked => agreement = checked?,
-        }
-        if !agreement.agrees {
-            serial = Some(plan.serial());
-        }
-    }
-    let plan = serial.as_ref().unwrap_or(plan);
-    let mut runner = Runner::new(stage, plan, stop);
-    let complete = match runner.sweeps(begun) {
-        Err(TargetError::Stopped) => false,
-        ended => ended.map(|()| true)?,
+    let end_s = begun + plan.options.budget_s;
+    let mut ending = Ending { stop, end_s, stopped: false };
+    let (plan, agreement) = match settle(stage, plan, &mut ending) {
+        Err(TargetError::Stopped) => (Cow::Borrowed(plan), Agreement::trivial()),
+        settled => settled?,
     };
-    let (series, drift) = (runner.series, runner.drift);
-    let half_width = widest(&series);
+    let mut runner = Runner::new(stage, &plan, &mut ending);
+    match runner.sweeps() {
+        Err(TargetError::Stopped) => {}
+        ended => ended?,
+    }
+    let dead = runner.dead();
+    let Runner { series, drift, sweeps, refused, .. } = runner;
+    let is_vain = series.iter().all(|pair| pair.sweeps_ns.is_empty());
+    if let Some(refused) = refused.clone().filter(|_| is_vain) {
+        return Err(refused);
+    }
+    let complete = !ending.stopped && (sweeps > 0 || plan.rounds.is_empty());
+    let map = map(&plan, &series);
+    let mut lacks = missing(&plan, &map, &agreement, complete);
+    let state = plan.options.kind.state_name();
+    let dead = dead.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let line = |error| match dead.as_str() {
+        "" => format!("line transfers ({state}): some pairs were refused: {error}"),
+        cores => format!("line transfers ({state}): {cores} were left out: {error}"),
+    };
+    lacks.extend(refused.map(line));
     Ok(TransferReport {
-        map: map(plan, &series),
+        map,
+        half_width: widest(&series),
         series,
         drift,
         agreement,
-        missing: plan.missing.iter().cloned().collect(),
-        half_width,
+        missing: lacks,
         complete,
         seconds: stage.seconds() - begun,
     })
 }
 
-struct Runner<'a> {
-    stage: &'a mut dyn Stage,
-    plan: &'a TransferPlan,
-    stop: &'a mut dyn FnMut() -> bool,
-    watch: Option<Watch>,
-    series: Vec<PairSeries>,
-    drift: Vec<DriftEvent>,
-    /// How often the reference changed for good.
-    epoch: u32,
+/// The plan as far as time allows it, and whether pairs may be measured together.
+fn settle<'p>(
+    stage: &mut dyn Stage,
+    plan: &'p TransferPlan,
+    ending: &mut Ending<'_>,
+) -> Result<(Cow<'p, TransferPlan>, Agreement), TargetError> {
+    if plan.options.schedule == Schedule::Serial || plan.missing.is_some() {
+        return Ok((fit(stage, Cow::Borrowed(plan), ending)?, Agreement::trivial()));
+    }
+    let parallel = fit(stage, Cow::Borrowed(plan), ending)?;
+    let now_s = stage.seconds();
+    let check_end_s = now_s + CHECK_SHARE * (ending.end_s - now_s);
+    let mut ends = |now_s| ending.is_before(now_s, check_end_s);
+    let agreement = match agreement::check(stage, &parallel, &mut ends) {
+        Err(TargetError::System { .. }) => Agreement { hurried: true, ..Agreement::trivial() },
+        checked => checked?,
+    };
+    if agreement.agrees {
+        return Ok((parallel, agreement));
+    }
+    Ok((fit(stage, Cow::Owned(plan.serial()), ending)?, agreement))
 }
 
-impl<'a> Runner<'a> {
-    fn new(
-        stage: &'a mut dyn Stage,
-        plan: &'a TransferPlan,
-        stop: &'a mut dyn FnMut() -> bool,
-    ) -> Self {
-        let series = plan.rounds.iter().flatten().flatten().map(|exchange| PairSeries {
-            owner: exchange.owner,
-            asker: exchange.asker,
-            lines: plan.lanes[exchange.lane].clone(),
-            sweeps_ns: Vec::new(),
-            epochs: Vec::new(),
-        });
-        let series = series.collect();
-        Self { stage, plan, stop, watch: None, series, drift: Vec::new(), epoch: 0 }
+/// A plan as far as it fits into the time that is left, by what plays take: the widest leg of a tournament, or legs
+/// from all over a serial plan, since near pairs are quicker than far ones.
+fn fit<'p>(
+    stage: &mut dyn Stage,
+    plan: Cow<'p, TransferPlan>,
+    ending: &mut Ending<'_>,
+) -> Result<Cow<'p, TransferPlan>, TargetError> {
+    let rounds = plan.rounds.len();
+    if rounds <= ROUNDS_FEW {
+        return Ok(plan);
     }
-
-    /// Sweeps until it is enough.
-    fn sweeps(&mut self, begun: f64) -> Result<(), TargetError> {
-        let options = &self.plan.options;
-        if self.plan.rounds.is_empty() {
-            return Ok(());
-        }
-        self.learn()?;
-        for sweep in 0..options.sweeps_max {
-            let mut order: Vec<usize> = (0..self.plan.rounds.len()).collect();
-            shuffle(&mut order, &mut rng(derive_seed(options.seed, u64::from(sweep))));
-            for round in order {
-                self.round(round, sweep % 2 == 1)?;
-            }
-            let spent = self.stage.seconds() - begun > options.budget_s;
-            let sure = widest(&self.series).is_some_and(|width| width < options.half_width);
-            if spent || sure && sweep + 1 >= options.sweeps_min {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Measures one round, again if the reference jumped across it, and keeps the result.
-    fn round(&mut self, round: usize, backward: bool) -> Result<(), TargetError> {
-        let mut measured = self.legs(round, backward)?;
-        if let Some(event) = self.judge(&measured)? {
-            let done_again = measured.iter().map(|(_, lines)| lines.len() as u64).sum::<u64>();
-            let dropped_samples = done_again * u64::from(self.plan.options.repeats);
-            self.drift.push(DriftEvent { dropped_samples, ..event });
-            measured = self.legs(round, backward)?;
-        }
-        for (exchange, lines) in measured {
-            let series = &mut self.series;
-            let found = series
-                .iter_mut()
-                .find(|pair| pair.owner == exchange.owner && pair.asker == exchange.asker);
-            if let Some(pair) = found {
-                pair.push(self.epoch, lines);
-            }
-        }
-        Ok(())
-    }
-
-    /// Both directions of a round, line means by exchange.
-    fn legs(
-        &mut self,
-        round: usize,
-        backward: bool,
-    ) -> Result<Vec<(Exchange, Vec<f64>)>, TargetError> {
-        let plan = self.plan;
-        let mut legs: Vec<_> = plan.rounds[round].iter().collect();
-        if backward {
-            legs.reverse();
-        }
-        let mut measured = Vec::new();
-        for leg in legs {
-            measured.extend(leg.iter().copied().zip(self.measure(leg)?));
-        }
-        Ok(measured)
-    }
-
-    /// Plays exchanges at once; means by line of each.
-    fn measure(&mut self, exchanges: &[Exchange]) -> Result<Vec<Vec<f64>>, TargetError> {
-        if (self.stop)() {
-            return Err(TargetError::Stopped);
-        }
-        let scenes: Vec<Scene> = exchanges.iter().map(|e| self.plan.scene(e)).collect();
-        let repeats = self.plan.options.repeats + WARM_REPEATS;
-        let mut moves = 0;
-        let played = loop {
-            match self.stage.play(&scenes, repeats) {
-                Err(TargetError::Moved { asked, found }) if moves < MOVES_MAX => {
-                    moves += 1;
-                    let event = self.moved(asked, found, &scenes);
-                    self.drift.push(event);
+    let serial = plan.options.schedule == Schedule::Serial;
+    let legs: Vec<&Vec<Exchange>> = if serial {
+        plan.rounds.iter().step_by(rounds.div_ceil(LEGS_TRIED)).filter_map(|r| r.first()).collect()
+    } else {
+        plan.rounds.iter().flatten().max_by_key(|leg| leg.len()).into_iter().collect()
+    };
+    let [much, .., little] = Effort::all(&plan.options);
+    let bare = without_rounds(&plan);
+    let mut tried = Vec::new();
+    // The first one only wakes the cores.
+    for effort in [little, little, much] {
+        let before_s = stage.seconds();
+        let trial = with_effort(&bare, effort);
+        for leg in &legs {
+            match Runner::new(stage, &trial, ending).measure(leg) {
+                // The run will find out by whom.
+                Err(TargetError::System { .. }) => {
+                    return Ok(Cow::Owned(with_effort(&plan, little)));
                 }
-                other => break other?,
-            }
-        };
-        let clock = self.stage.clock();
-        let divisor = self.plan.options.kind.divisor();
-        let means = |samples| means_ns(samples, &clock, WARM_REPEATS as usize, divisor);
-        Ok(played.iter().map(|parts| means(&parts[0]).unwrap_or_default()).collect())
-    }
-
-    /// The event of a thread that was moved in the middle of a batch.
-    fn moved(&mut self, asked: u16, found: u16, scenes: &[Scene]) -> DriftEvent {
-        let acts = scenes.iter().flat_map(|scene| &scene.parts).flat_map(|part| &part.acts);
-        let samples: usize = acts.map(super::scene::Act::samples).sum();
-        DriftEvent {
-            at_s: self.stage.seconds(),
-            core: asked,
-            kind: "thread moved".to_owned(),
-            what: format!(
-                "the thread of core {asked} was found on core {found}; it was pinned again and \
-                 the batch done again"
-            ),
-            dropped_samples: samples as u64 * u64::from(self.plan.options.repeats),
-            repaired_ms: None,
+                measured => measured?,
+            };
         }
+        let seconds = (stage.seconds() - before_s) / legs.len().max(1) as f64;
+        tried.push(Tried { effort, seconds });
     }
-
-    /// Learns what is usual for the reference.
-    fn learn(&mut self) -> Result<(), TargetError> {
-        let first = (0..LEARN).map(|_| self.reference()).collect::<Result<Vec<_>, _>>()?;
-        self.watch = Watch::learn(&first);
-        Ok(())
-    }
-
-    fn reference(&mut self) -> Result<Vec<f64>, TargetError> {
-        let Some(reference) = self.plan.reference else { return Ok(Vec::new()) };
-        Ok(self.measure(&[reference])?.pop().unwrap_or_default())
-    }
-
-    /// Looks at the reference again, after a round that gave `measured`; an event if it jumped.
-    fn judge(
-        &mut self,
-        measured: &[(Exchange, Vec<f64>)],
-    ) -> Result<Option<DriftEvent>, TargetError> {
-        // Where the reference is itself the only pair, the round has just measured it.
-        let itself = measured.iter().find(|(exchange, _)| Some(*exchange) == self.plan.reference);
-        let now = match itself {
-            Some((_, lines)) => lines.clone(),
-            None => self.reference()?,
-        };
-        let judge = |watch: &mut Option<Watch>, now: &[f64]| {
-            watch.as_mut().map_or(Verdict::Steady, |watch| watch.judge(now))
-        };
-        let Verdict::Jumped { sigmas } = judge(&mut self.watch, &now) else { return Ok(None) };
-        let noticed = self.stage.seconds();
-        // A second look tells a lasting change from a passing disturbance.
-        let again = self.reference()?;
-        let lasting = judge(&mut self.watch, &again) != Verdict::Steady;
-        if lasting {
-            self.epoch += 1;
-            self.learn()?;
-        }
-        let core = self.plan.reference.map_or(0, |reference| reference.asker.0);
-        let (kind, then) = if lasting {
-            ("base changed", "the new values were learnt and the round done again")
-        } else {
-            ("disturbed", "it came back, and the round was done again")
-        };
-        Ok(Some(DriftEvent {
-            at_s: noticed,
-            core,
-            kind: kind.to_owned(),
-            what: format!(
-                "the reference pair's line latencies ({}) moved by {sigmas:.0} standard \
-                 deviations; {then}",
-                self.plan.options.kind.state_name()
-            ),
-            dropped_samples: 0,
-            repaired_ms: lasting.then(|| (self.stage.seconds() - noticed) * 1e3),
-        }))
-    }
+    let pace = Pace::of(tried[1], tried[2]);
+    let left_s = ending.end_s - stage.seconds();
+    Ok(Cow::Owned(fitted(&plan, pace, left_s, serial)))
 }
 
-/// The widest relative half-width of all pairs; `None` while one has too few sweeps.
-fn widest(series: &[PairSeries]) -> Option<f64> {
-    series
-        .iter()
-        .map(PairSeries::half_width)
-        .try_fold(0.0_f64, |most, width| Some(most.max(width?)))
+/// A line for each thing that could not be measured, and for what stands in for pairs that were not.
+fn missing(
+    plan: &TransferPlan,
+    map: &TransferMap,
+    agreement: &Agreement,
+    complete: bool,
+) -> Vec<String> {
+    let state = plan.options.kind.state_name();
+    let why = match (agreement.agrees, complete) {
+        (true, true) => "one at a time",
+        (false, true) => "one at a time, since pairs that are measured together disturb each other",
+        (_, false) => "since it was stopped or its time was over",
+    };
+    let unchecked = agreement.hurried.then(|| {
+        format!(
+            "line transfers ({state}): whether pairs disturb each other when they are measured together could not be \
+             tried in its time"
+        )
+    });
+    let left_out = sentence(state, why, &map.strata);
+    plan.missing.iter().cloned().chain(unchecked).chain(left_out).collect()
 }
 
 /// The matrix over all ordered pairs.
 fn map(plan: &TransferPlan, series: &[PairSeries]) -> TransferMap {
     let kind = plan.options.kind;
     let symmetric = matches!(kind, super::plan::Kind::Cas { .. });
-    let lines_of = |owner: CoreId, asker: CoreId| {
-        let is = |pair: &&PairSeries| {
-            (pair.owner, pair.asker) == (owner, asker)
-                || symmetric && (pair.owner, pair.asker) == (asker, owner)
-        };
-        series.iter().find(is).map(PairSeries::line_ns).unwrap_or_default()
+    let places = places(series);
+    let found: Vec<(Option<Cell>, Option<f64>)> = series
+        .iter()
+        .map(|pair| {
+            let lines = pair.line_ns();
+            (cell(&lines), lines.into_iter().reduce(f64::min))
+        })
+        .collect();
+    let of = |owner: CoreId, asker: CoreId| {
+        let other = || places.get(&(asker, owner)).filter(|_| symmetric);
+        let place = places.get(&(owner, asker)).or_else(other);
+        place.map_or((None, None), |at| found[*at])
     };
     let pairs = || plan.cores.iter().flat_map(|&o| plan.cores.iter().map(move |&a| (o, a)));
     let labels = || plan.cores.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let latency_ns = Matrix {
+        what: format!("line transfer, {}, median over lines, ns", kind.state_name()),
+        rows: labels(),
+        columns: labels(),
+        cells: pairs().map(|(owner, asker)| of(owner, asker).0).collect(),
+    };
     TransferMap {
         state: kind.state_name().to_owned(),
         what: plan.missing.as_ref().map_or_else(
@@ -295,15 +217,9 @@ fn map(plan: &TransferPlan, series: &[PairSeries]) -> TransferMap {
             |why| format!("{}: not measured, {why}", kind.cell_name()),
         ),
         lines: plan.options.lines,
-        latency_ns: Matrix {
-            what: format!("line transfer, {}, median over lines, ns", kind.state_name()),
-            rows: labels(),
-            columns: labels(),
-            cells: pairs().map(|(owner, asker)| cell(&lines_of(owner, asker))).collect(),
-        },
-        best_line_ns: pairs()
-            .map(|(owner, asker)| lines_of(owner, asker).into_iter().reduce(f64::min))
-            .collect(),
+        strata: strata(&plan.seats, &latency_ns),
+        latency_ns,
+        best_line_ns: pairs().map(|(owner, asker)| of(owner, asker).1).collect(),
     }
 }
 

@@ -4,6 +4,8 @@
 //! next. So a scene says which states lines go through without saying how, and the same scene
 //! runs on threads or on a model of a machine. It never says how often: that is the plan's part.
 
+use std::collections::BTreeSet;
+
 use isochrone_units::{CoreId, Cycles, LineAddr};
 
 use crate::target::{TargetClock, TargetError};
@@ -179,23 +181,22 @@ pub trait Stage {
     fn seconds(&mut self) -> f64;
 }
 
-/// Checks what every stage asks of its scenes: cores that exist and play once, parts of equal
+/// Checks what every stage asks of its scenes: cores that exist (`cores` ascend) and play once, parts of equal
 /// length, lines of the arena.
 ///
 /// # Errors
 /// [`TargetError::Unsupported`] with what is wrong.
 pub fn check(scenes: &[Scene], cores: &[CoreId], lines: u64) -> Result<(), TargetError> {
-    let mut seen: Vec<CoreId> = Vec::new();
+    let mut seen: BTreeSet<CoreId> = BTreeSet::new();
     for scene in scenes {
         let steps = scene.parts.first().map_or(0, |part| part.acts.len());
         for part in &scene.parts {
-            if !cores.contains(&part.core) {
+            if cores.binary_search(&part.core).is_err() {
                 return Err(wrong(format!("{} is not on this stage", part.core)));
             }
-            if seen.contains(&part.core) {
+            if !seen.insert(part.core) {
                 return Err(wrong(format!("{} is asked to play twice at once", part.core)));
             }
-            seen.push(part.core);
             if part.acts.len() != steps {
                 return Err(wrong(format!(
                     "{} has {} acts, not {steps}",

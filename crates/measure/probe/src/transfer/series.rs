@@ -3,6 +3,8 @@
 //! Single samples are multiples of the clock's step, so a line's value is a mean, not a median
 //! (see `isochrone_stats::tick_mean`). What was timed too much is taken off here and nowhere else.
 
+use std::sync::Arc;
+
 use isochrone_atlas_store::contents::Cell;
 use isochrone_stats::{Summary, median, tick_mean};
 use isochrone_units::{CoreId, LineAddr};
@@ -28,8 +30,8 @@ pub struct PairSeries {
     pub owner: CoreId,
     /// Asks for it.
     pub asker: CoreId,
-    /// The lines.
-    pub lines: Vec<LineAddr>,
+    /// The lines, which all pairs of a lane have.
+    pub lines: Arc<[LineAddr]>,
     /// `[sweep][line]`, mean nanoseconds.
     pub sweeps_ns: Vec<Vec<f64>>,
     /// For each sweep how often the reference had changed for good before it.
@@ -55,8 +57,12 @@ impl PairSeries {
     /// One value a line: the median over the settled sweeps. Empty before the first sweep.
     #[must_use]
     pub fn line_ns(&self) -> Vec<f64> {
+        let settled: Vec<&Vec<f64>> = self.settled().collect();
+        let mut values = Vec::with_capacity(settled.len());
         let of = |line: usize| {
-            median(&self.settled().filter_map(|s| s.get(line).copied()).collect::<Vec<_>>())
+            values.clear();
+            values.extend(settled.iter().filter_map(|sweep| sweep.get(line).copied()));
+            median(&values)
         };
         (0..self.lines.len()).filter_map(of).collect()
     }
@@ -74,12 +80,17 @@ impl PairSeries {
 /// than three values or a mean that is not positive.
 #[must_use]
 pub fn relative_half_width(values: &[f64]) -> Option<f64> {
-    // Student's t for 2, 3, ... degrees of freedom at 97.5 %; 2.26 (9) and less from there on.
-    const T: [f64; 8] = [4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
     let summary = Summary::of(values).filter(|s| s.n >= 3 && s.mean > 0.0)?;
-    let t = T[(summary.n - 3).min(T.len() - 1)];
     let count: f64 = values.iter().map(|_| 1.0).sum();
-    Some(t * summary.sd / count.sqrt() / summary.mean)
+    Some(student_t(summary.n - 1) * summary.sd / count.sqrt() / summary.mean)
+}
+
+/// Student's t at 97.5 %: how many standard errors half of a 95 % interval has. From 9 degrees of freedom on that of
+/// 9, which is a little wide.
+#[must_use]
+pub fn student_t(degrees: usize) -> f64 {
+    const T: [f64; 9] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
+    T[degrees.clamp(1, T.len()) - 1]
 }
 
 /// Mean nanoseconds of each timed thing, the first `warm` repeats left out and the timer's cost
@@ -178,7 +189,7 @@ mod tests {
         let mut series = PairSeries {
             owner: CoreId(0),
             asker: CoreId(1),
-            lines: vec![LineAddr(0), LineAddr(1)],
+            lines: Arc::new([LineAddr(0), LineAddr(1)]),
             sweeps_ns: Vec::new(),
             epochs: Vec::new(),
         };

@@ -3,6 +3,8 @@
 use isochrone_sim::synthetic::{Scheduled, SyntheticMemory, SyntheticSpec, Transfer, When};
 use isochrone_units::{CoreId, LineState};
 
+mod many;
+
 use super::model::ModelStage;
 use super::plan::{Kind, Options, Schedule, TransferPlan};
 use super::run::{TransferReport, run};

@@ -38,12 +38,6 @@ pub fn rounds(players: usize) -> Vec<Vec<Pair>> {
         .collect()
 }
 
-/// Every pair once, one pair a round.
-#[must_use]
-pub fn one_by_one(players: usize) -> Vec<Vec<Pair>> {
-    rounds(players).into_iter().flatten().map(|pair| vec![pair]).collect()
-}
-
 /// The rounds of [`rounds`], each cut in two so that the cores of one half help the pairs of the
 /// other: at most twice as many rounds. Empty where there is no third core.
 #[must_use]
@@ -63,8 +57,9 @@ pub fn rounds_with_helpers(players: usize) -> Vec<Vec<Helped>> {
 
 /// Gives each of `pairs` a helper that no pair and no other helper of this round is.
 fn help(players: usize, pairs: &[Pair]) -> Vec<Helped> {
-    let busy = |player: &usize| pairs.iter().any(|&(a, b)| a == *player || b == *player);
-    let free = (0..players).filter(|player| !busy(player));
+    let mut busy = vec![false; players];
+    pairs.iter().for_each(|&(a, b)| (busy[a], busy[b]) = (true, true));
+    let free = (0..players).filter(|&player| !busy[player]);
     pairs.iter().zip(free).map(|(&pair, helper)| Helped { pair, helper }).collect()
 }
 
@@ -120,12 +115,5 @@ mod tests {
             assert_eq!(met, all_pairs(players), "{players} players");
             assert!(plan.len() <= 2 * rounds(players).len());
         }
-    }
-
-    #[test]
-    fn one_by_one_holds_every_pair_alone() {
-        let plan = one_by_one(7);
-        assert!(plan.iter().all(|round| round.len() == 1));
-        assert_eq!(plan.into_iter().flatten().collect::<BTreeSet<_>>(), all_pairs(7));
     }
 }

@@ -4,14 +4,19 @@
 //! says of every place that it is the synthetic machine's own. Latencies are left out: finding
 //! them is the estimator's work.
 
-use isochrone_machine::{Controller, Core, Interconnect, Machine, Place, Region, RingStop, Source};
+use isochrone_machine::{
+    Cache, CacheKind, Controller, Core, Interconnect, Machine, Place, Region, RingStop, Source,
+};
 use isochrone_units::{Level, PAGE_BYTES};
 
 use crate::number::{float, narrow, wide};
-use crate::synthetic::{Geometry, Mesh, RegionUnits, Ring, SyntheticSpec};
+use crate::synthetic::{Clusters, Geometry, Mesh, RegionUnits, Ring, SyntheticSpec};
 
 /// The one source of everything here.
 const SOURCE: &str = "synthetic";
+/// Caches of a machine of clusters, which its latencies do not depend on: a core's own, and the cluster's.
+const L2_BYTES: u64 = 1 << 20;
+const L3_BYTES: u64 = 32 << 20;
 
 impl SyntheticSpec {
     /// What a system would say about this machine.
@@ -36,6 +41,10 @@ impl SyntheticSpec {
             regions: (0..narrow(wide(self.regions.len()))).map(region).collect(),
             memory_bytes: Some(region_bytes * wide(self.regions.len())),
             interconnect: Some(self.interconnect()),
+            caches: match &self.machine.geometry {
+                Geometry::Clusters(clusters) => self.caches(clusters),
+                Geometry::Ring(_) | Geometry::Mesh(_) | Geometry::Tables(_) => Vec::new(),
+            },
             controllers: (0..narrow(wide(self.machine.controllers())))
                 .map(|index| self.controller(index))
                 .collect(),
@@ -49,13 +58,19 @@ impl SyntheticSpec {
     fn core(&self, id: u16, physical: u16) -> Core {
         let place = match &self.machine.geometry {
             Geometry::Mesh(mesh) => Some(place(&mesh.cores[usize::from(physical)])),
-            Geometry::Ring(_) | Geometry::Tables(_) => None,
+            Geometry::Ring(_) | Geometry::Tables(_) | Geometry::Clusters(_) => None,
+        };
+        let package = match &self.machine.geometry {
+            Geometry::Clusters(clusters) => {
+                clusters.regions[usize::from(clusters.region_of(physical))].group
+            }
+            Geometry::Ring(_) | Geometry::Mesh(_) | Geometry::Tables(_) => 0,
         };
         let on_same = (0..).zip(&self.wears).filter(|(other, on)| **on == physical && *other != id);
         Core {
             id,
             region: self.nearest_region(physical),
-            package: Some(0),
+            package: Some(package),
             smt_siblings: on_same.map(|(other, _)| other).collect(),
             place,
             ..Core::default()
@@ -63,6 +78,9 @@ impl SyntheticSpec {
     }
 
     fn nearest_region(&self, physical: u16) -> u16 {
+        if let Geometry::Clusters(clusters) = &self.machine.geometry {
+            return clusters.region_of(physical);
+        }
         let mean = |units: &RegionUnits| {
             let pairs = units.slices.iter().flat_map(|slice| {
                 units.controllers.iter().map(move |controller| (*slice, *controller))
@@ -77,6 +95,26 @@ impl SyntheticSpec {
         means.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(region, _)| region)
     }
 
+    /// Of each core and of each cluster.
+    fn caches(&self, clusters: &Clusters) -> Vec<Cache> {
+        let cache = |level: u8, bytes: u64, shared_by: Vec<u16>| Cache {
+            level,
+            kind: CacheKind::Unified,
+            bytes: Some(bytes),
+            line_bytes: None,
+            ways: None,
+            shared_by,
+            source: Some(SOURCE.to_owned()),
+        };
+        let cores =
+            || (0..).zip(&self.wears).map(|(id, on)| (id, clusters.cores[usize::from(*on)].group));
+        let own = cores().map(|(id, _)| cache(2, L2_BYTES, vec![id]));
+        let of = |cluster: u16| cores().filter(move |(_, of)| *of == cluster).map(|(id, _)| id);
+        let all = (0..narrow(wide(clusters.clusters.len()))).map(|cluster| of(cluster).collect());
+        let shared = all.filter(|cores: &Vec<u16>| !cores.is_empty());
+        own.chain(shared.map(|cores| cache(3, L3_BYTES, cores))).collect()
+    }
+
     fn controller(&self, index: u16) -> Controller {
         let serves = |units: &RegionUnits| units.controllers.contains(&index);
         Controller {
@@ -84,7 +122,7 @@ impl SyntheticSpec {
             region: (0..).zip(&self.regions).find(|(_, units)| serves(units)).map(|(id, _)| id),
             place: match &self.machine.geometry {
                 Geometry::Mesh(mesh) => Some(place(&mesh.controllers[usize::from(index)])),
-                Geometry::Ring(_) | Geometry::Tables(_) => None,
+                Geometry::Ring(_) | Geometry::Tables(_) | Geometry::Clusters(_) => None,
             },
             source: Some(SOURCE.to_owned()),
         }
@@ -105,6 +143,10 @@ impl SyntheticSpec {
                 size_assumed: None,
                 source,
             },
+            Geometry::Clusters(_) => {
+                let what = "clusters of cores in regions, regions in sockets".to_owned();
+                Interconnect::Other { what, source }
+            }
             Geometry::Tables(_) => {
                 let what = "none: latencies are given by tables".to_owned();
                 Interconnect::Other { what, source }

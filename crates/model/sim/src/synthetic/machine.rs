@@ -8,6 +8,8 @@
 
 use isochrone_units::Level;
 
+use crate::synthetic::clusters::Clusters;
+
 /// Units of one kind that a machine may have: their numbers and sums of hops fit 16 bits.
 const MOST_UNITS: usize = 4096;
 
@@ -29,6 +31,8 @@ pub enum Geometry {
     Ring(Ring),
     /// A two-dimensional mesh with Manhattan routes.
     Mesh(Mesh),
+    /// Cores in clusters, regions and sockets.
+    Clusters(Clusters),
     /// Latencies given one by one.
     Tables(Tables),
 }
@@ -79,6 +83,7 @@ impl SyntheticMachine {
         match &self.geometry {
             Geometry::Ring(ring) => ring.cores.len(),
             Geometry::Mesh(mesh) => mesh.cores.len(),
+            Geometry::Clusters(clusters) => clusters.cores.len(),
             Geometry::Tables(tables) => tables.llc_cycles.len(),
         }
     }
@@ -89,6 +94,7 @@ impl SyntheticMachine {
         match &self.geometry {
             Geometry::Ring(ring) => ring.slices.len(),
             Geometry::Mesh(mesh) => mesh.slices.len(),
+            Geometry::Clusters(clusters) => clusters.slices.len(),
             Geometry::Tables(tables) => tables.home_cycles.len(),
         }
     }
@@ -99,6 +105,7 @@ impl SyntheticMachine {
         match &self.geometry {
             Geometry::Ring(ring) => ring.controllers.len(),
             Geometry::Mesh(mesh) => mesh.controllers.len(),
+            Geometry::Clusters(clusters) => clusters.controllers.len(),
             Geometry::Tables(tables) => tables.dram_cycles.first().map_or(0, Vec::len),
         }
     }
@@ -120,6 +127,7 @@ impl SyntheticMachine {
     fn llc_route(&self, core: usize, slice: usize) -> f64 {
         match &self.geometry {
             Geometry::Tables(tables) => tables.llc_cycles[core][slice],
+            Geometry::Clusters(clusters) => clusters.llc_route(core, slice),
             _ => 2.0 * self.core_to_slice(core, slice),
         }
     }
@@ -134,6 +142,7 @@ impl SyntheticMachine {
                 let [c, s, m] = [g.cores[core], g.slices[slice], g.controllers[controller]];
                 g.hop_cycles * f64::from(hops(c, s) + hops(s, m) + hops(m, c))
             }
+            Geometry::Clusters(clusters) => clusters.dram_route(core, slice, controller),
             Geometry::Tables(tables) => tables.dram_cycles[core][controller][slice],
         }
     }
@@ -143,6 +152,7 @@ impl SyntheticMachine {
         match &self.geometry {
             Geometry::Ring(r) => r.hop_cycles * f64::from(r.hops(r.cores[core], r.slices[slice])),
             Geometry::Mesh(g) => g.hop_cycles * f64::from(hops(g.cores[core], g.slices[slice])),
+            Geometry::Clusters(clusters) => clusters.to_home(core, slice),
             Geometry::Tables(tables) => 0.5 * tables.llc_cycles[core][slice],
         }
     }
@@ -151,8 +161,8 @@ impl SyntheticMachine {
         match &self.geometry {
             Geometry::Ring(r) => r.hop_cycles * f64::from(r.hops(r.cores[from], r.cores[to])),
             Geometry::Mesh(g) => g.hop_cycles * f64::from(hops(g.cores[from], g.cores[to])),
-            // A table of loads does not say how far cores are from one another.
-            Geometry::Tables(_) => 0.0,
+            // A table of loads does not say how far cores are from one another; clusters say it of whole routes.
+            Geometry::Tables(_) | Geometry::Clusters(_) => 0.0,
         }
     }
 
@@ -161,6 +171,9 @@ impl SyntheticMachine {
     #[must_use]
     pub fn forward_route(&self, owner: u16, asker: u16, slice: u16) -> f64 {
         let [owner, asker, slice] = [owner, asker, slice].map(usize::from);
+        if let Geometry::Clusters(clusters) = &self.geometry {
+            return clusters.forward_route(owner, asker, slice);
+        }
         self.core_to_slice(asker, slice)
             + self.core_to_slice(owner, slice)
             + self.core_to_core(owner, asker)
@@ -197,6 +210,7 @@ impl SyntheticMachine {
                 Some(format!("stop {off} is not on a ring of {} stops", ring.stops))
             }
             Geometry::Mesh(_) => None,
+            Geometry::Clusters(clusters) => clusters.defect(),
             Geometry::Tables(tables) => {
                 let (slices, controllers) = (self.slices(), self.controllers());
                 let whole = tables.dram_cycles.len() == tables.llc_cycles.len()

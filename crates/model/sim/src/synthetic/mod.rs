@@ -23,6 +23,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod clusters;
 mod description;
 pub mod drift;
 pub mod hash;
@@ -36,6 +37,7 @@ pub mod spec;
 pub mod transfer;
 pub mod truth;
 
+pub use clusters::{Clusters, Seat};
 pub use drift::{Applied, Event, Scheduled, When};
 pub use hash::AddressHash;
 pub use machine::{Geometry, Mesh, Ring, SyntheticMachine, Tables};

@@ -47,12 +47,14 @@ pub struct SyntheticSpec {
 }
 
 /// The units behind one region's memory, as indices into the machine's.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RegionUnits {
     /// Slices or directories.
     pub slices: Vec<u16>,
     /// Memory controllers.
     pub controllers: Vec<u16>,
+    /// What its memory can move, 10^9 bytes a second; [`TransferCosts::region_gb_per_s`] where it is not given.
+    pub gb_per_s: Option<f64>,
 }
 
 /// Virtual time spent beside the timed load, in cycles.

@@ -6,7 +6,7 @@
 
 use isochrone_units::{CoreId, Cycles, LineAddr, LineState, RegionId};
 
-use crate::number::{float, narrow, wide};
+use crate::number::float;
 use crate::synthetic::{SampleError, SyntheticMemory};
 
 /// Costs of everything between cores.
@@ -31,7 +31,7 @@ pub struct TransferCosts {
     pub terms: TermCosts,
     /// What one core can move, 10^9 bytes a second.
     pub core_gb_per_s: f64,
-    /// What one region's memory can move, 10^9 bytes a second.
+    /// What one region's memory can move, 10^9 bytes a second, where the region has no number of its own.
     pub region_gb_per_s: f64,
 }
 
@@ -278,8 +278,9 @@ impl SyntheticMemory {
     #[must_use]
     pub fn truth_bandwidth(&self, cores: &[CoreId], region: RegionId) -> Option<f64> {
         let costs = &self.spec.transfers;
-        let exists = region.0 < narrow(wide(self.spec.regions.len()));
-        exists.then(|| (float(cores.len()) * costs.core_gb_per_s).min(costs.region_gb_per_s))
+        let own = self.spec.regions.get(usize::from(region.0))?.gb_per_s;
+        let most = own.unwrap_or(costs.region_gb_per_s);
+        Some((float(cores.len()) * costs.core_gb_per_s).min(most))
     }
 }
 

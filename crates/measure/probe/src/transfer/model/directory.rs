@@ -67,6 +67,9 @@ impl Directory {
 
     /// Takes lines from the cores that somebody else's work has pushed them out of.
     pub(super) fn forget_evicted(&mut self, memory: &mut SyntheticMemory) {
+        if memory.spec().neighbours.is_empty() {
+            return;
+        }
         for (core, seen) in (0..).map(CoreId).zip(&mut self.evictions) {
             let evictions = memory.evictions(core);
             if evictions == *seen {

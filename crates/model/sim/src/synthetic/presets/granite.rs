@@ -59,6 +59,7 @@ impl SyntheticSpec {
             .map(|node| RegionUnits {
                 slices: units(node, SEQUENCE),
                 controllers: units(node, CHANNELS),
+                gb_per_s: None,
             })
             .collect();
         spec.arena.huge = false;

@@ -30,6 +30,7 @@ impl SyntheticSpec {
             .map(|q| RegionUnits {
                 slices: within(&mesh.slices, q),
                 controllers: within(&mesh.controllers, q),
+                gb_per_s: None,
             })
             .collect();
         spec.timer.hz = 1.3e9; // Intel ARK, Xeon Phi 7285: 1.30 GHz.

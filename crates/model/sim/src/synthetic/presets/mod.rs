@@ -5,6 +5,7 @@
 //! noise) and not a die: hop costs and places that no source states are assumed, and said to be
 //! where they stand. All have "like" behaviour under a seed: two seeds are two specimens.
 
+mod clusters;
 mod granite;
 mod meshes;
 mod patterns;
@@ -67,7 +68,11 @@ impl SyntheticSpec {
             name: name.to_owned(),
             seed,
             wears: all(machine.cores()),
-            regions: vec![RegionUnits { slices: all(slices), controllers: all(controllers) }],
+            regions: vec![RegionUnits {
+                slices: all(slices),
+                controllers: all(controllers),
+                gb_per_s: None,
+            }],
             slice_hash: AddressHash::Permuted { masks: masks.clone(), salt: seed },
             controller_hash: AddressHash::Permuted { masks, salt: !seed },
             period_lines,

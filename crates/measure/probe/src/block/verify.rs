@@ -1,0 +1,243 @@
+//! Cores that are not learnt in full: each is given a base by a few loads of pages whose codes are known.
+//!
+//! Codes belong to pages, so a few cores can learn them for all. What is left of another core is its base: one
+//! that is known, or its own, which reference pages tell in some ten milliseconds (`base`). Whether the codes hold
+//! for that core too is asked of other loads (`explained`). A core that they do not hold for is learnt in full if
+//! there is time, and else has no base; so has one that there was no time for. Each is named.
+
+use isochrone_atlas_store::contents::{Form, Quality, Verified};
+use isochrone_machine::spans;
+use isochrone_stats::derive_seed;
+use isochrone_units::{CoreId, Level};
+
+use super::base::{CurrentBase, IS_BASE, References, identify, identify_once, resemblance};
+use super::explained::{Explained, Question};
+use super::learn::{FORM_HOLDS, Learnt};
+use super::left_out::{LeftOut, Refused, Unlike};
+use super::level::{LevelRun, SCORES_LEAVE};
+use crate::target::{Target, TargetError};
+
+/// Times that a core is asked: it may have been moved between its base and what the base explains.
+const TRIES: u64 = 2;
+/// Standard errors by which a base must explain too little for that to be believed.
+const ERRORS: f64 = 3.0;
+/// Cores that the codes do not hold for and that are learnt in full, at most, after cores were verified.
+const STRANGERS: usize = 8;
+
+/// What is known while cores are verified.
+#[derive(Clone, Copy)]
+pub(super) struct Verifier<'a> {
+    pub(super) level: Level,
+    pub(super) learnt: &'a Learnt,
+    pub(super) references: &'a References,
+    /// Bases that a core may have.
+    pub(super) bases: &'a [Vec<Vec<f64>>],
+    pub(super) seed: u64,
+}
+
+/// What a few loads say of a core.
+#[derive(Clone, Debug)]
+pub(super) struct Verdict {
+    pub(super) base: CurrentBase,
+    pub(super) explained: Explained,
+}
+
+impl Verdict {
+    /// Whether the codes of pages hold for the core.
+    pub(super) fn holds(&self) -> bool {
+        self.explained.may_reach(FORM_HOLDS, ERRORS)
+    }
+}
+
+impl Verifier<'_> {
+    /// The base of a core, and how much of what it sees then the base explains.
+    pub(super) fn verdict(
+        &self,
+        target: &mut dyn Target,
+        core: CoreId,
+    ) -> Result<Verdict, TargetError> {
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            let seed = derive_seed(self.seed, u64::from(core.0) * TRIES + attempt);
+            let found = self.attempt(target, core, seed)?;
+            if found.holds() || attempt == TRIES {
+                return Ok(found);
+            }
+        }
+    }
+
+    fn attempt(
+        &self,
+        target: &mut dyn Target,
+        core: CoreId,
+        seed: u64,
+    ) -> Result<Verdict, TargetError> {
+        let Self { level, learnt, references, bases, .. } = *self;
+        // Where lines do not differ, one look tells how far they are, and none is like another.
+        let base = if learnt.form == Form::Flat {
+            identify_once(target, core, level, references, learnt, &[], seed)?
+        } else {
+            identify(target, core, level, references, learnt, bases, seed)?
+        };
+        let patterns = match &base {
+            CurrentBase::Known(number) => &bases[*number],
+            CurrentBase::New(sight) => &sight.patterns,
+        };
+        let seed = derive_seed(seed, 1);
+        let references = &references.fair();
+        let question = Question { core, level, references, learnt, base: patterns, seed };
+        let explained = question.ask(target)?;
+        Ok(Verdict { base, explained })
+    }
+}
+
+impl LevelRun<'_> {
+    /// Gives each core that was not learnt in full a base and says in `quality` how it is known. Returns those that
+    /// the codes do not hold for, as many as may be learnt in full.
+    pub(super) fn verify_others(
+        &mut self,
+        quality: &mut [Quality],
+    ) -> Result<Vec<CoreId>, TargetError> {
+        self.left_out = LeftOut::default();
+        let others = self.others();
+        if self.learnt.form == Form::PerLine {
+            self.left_out.formless = others.iter().map(|core| core.0).collect();
+            return Ok(Vec::new());
+        }
+        let known = self.bases.len();
+        let mut asked = self.abreast(&others)?;
+        let mut strangers = Vec::new();
+        for core in others {
+            let found = match asked.remove(&core.0) {
+                Some(Ok(verdict)) if verdict.holds() => Ok(verdict),
+                // Who does not fit beside others is asked alone before it is believed.
+                _ if self.may_go_on(SCORES_LEAVE) => {
+                    self.watch.step(&format!("{}: verifying {core}", self.level));
+                    self.verdict(core)
+                }
+                _ => {
+                    self.cut_short = true;
+                    self.left_out.late.push(core.0);
+                    continue;
+                }
+            };
+            if !self.take(core, found, known, quality) {
+                strangers.push(core);
+            }
+        }
+        strangers.truncate(STRANGERS);
+        Ok(strangers)
+    }
+
+    /// The cores that are verified: those that were not to be learnt, and those that there was no time to learn. None
+    /// where all were to be.
+    fn others(&self) -> Vec<CoreId> {
+        let cores = self.cores.iter().zip(&self.current);
+        let others = cores.filter(|(core, base)| !self.learners.contains(core) || base.is_none());
+        if self.learners.len() == self.cores.len() {
+            return Vec::new();
+        }
+        let mut others: Vec<CoreId> = others.map(|(core, _)| *core).collect();
+        self.plan.in_order(&mut others);
+        others
+    }
+
+    /// Seed of all orders while cores are verified.
+    pub(super) fn verifying_seed(&self) -> u64 {
+        derive_seed(self.plan.seed, 11_000 + self.level as u64)
+    }
+
+    fn verdict(&mut self, core: CoreId) -> Result<Verdict, TargetError> {
+        let bases: Vec<Vec<Vec<f64>>> = self.bases.iter().map(|base| base.1.clone()).collect();
+        let (references, learnt) = (&self.references, &self.learnt);
+        let seed = self.verifying_seed();
+        let verifier = Verifier { level: self.level, learnt, references, bases: &bases, seed };
+        verifier.verdict(self.target, core)
+    }
+
+    /// Keeps what a few loads said of a core; false where the codes do not hold for it. `known` bases were known to all
+    /// who were asked: the same new one may have been seen by several.
+    fn take(
+        &mut self,
+        core: CoreId,
+        verdict: Result<Verdict, TargetError>,
+        known: usize,
+        quality: &mut [Quality],
+    ) -> bool {
+        let Some(place) = self.cores.iter().position(|other| *other == core) else { return true };
+        let verdict = match verdict {
+            Ok(verdict) => verdict,
+            Err(error) => {
+                self.left_out.refused.push(Refused { core: core.0, why: error.to_string() });
+                return true;
+            }
+        };
+        if let CurrentBase::New(sight) = &verdict.base {
+            // Two classes that this core alone can tell leave much unexplained: they are learnt, and it is asked again.
+            self.note_split(sight);
+        }
+        if !verdict.holds() {
+            let share = verdict.explained.share;
+            self.left_out.unlike.push(Unlike { core: core.0, share });
+            return false;
+        }
+        let (number, own_base) = match verdict.base {
+            CurrentBase::Known(number) => (u16::try_from(number).unwrap_or(u16::MAX), false),
+            CurrentBase::New(sight) => match self.seen_since(known, &sight.patterns) {
+                Some(number) => (number, false),
+                None => (self.keep_base(core, sight.patterns, 0), true),
+            },
+        };
+        self.note_base(core, number);
+        let found = &verdict.explained;
+        let mean_ns = Some(found.mean_cycles * 1e9 / self.target.clock().hz);
+        let quality = &mut quality[place];
+        quality.mean_ns = quality.mean_ns.or(mean_ns);
+        quality.verified = Some(verified(found, own_base));
+        true
+    }
+
+    /// The number of a base like this one among those that were found after so many. Flat ones are not compared: how
+    /// far lines are is all that they say.
+    fn seen_since(&self, known: usize, patterns: &[Vec<f64>]) -> Option<u16> {
+        if self.learnt.form == Form::Flat {
+            return None;
+        }
+        let alike = |number: &usize| resemblance(&self.bases[*number].1, patterns) >= IS_BASE;
+        (known..self.bases.len()).find(alike).and_then(|number| u16::try_from(number).ok())
+    }
+
+    /// One line for what was verified, and one for each reason why cores have no base.
+    pub(super) fn note_verified(&mut self, quality: &[Quality]) {
+        let what = format!("{} latency", self.level);
+        let known: Vec<&Verified> =
+            quality.iter().filter_map(|core| core.verified.as_ref()).collect();
+        if !known.is_empty() {
+            let mut learnt: Vec<u16> = self.looks.iter().map(|(core, _)| core.0).collect();
+            learnt.sort_unstable();
+            learnt.dedup();
+            let own = known.iter().filter(|core| core.own_base).count();
+            let worst = known.iter().filter_map(|core| core.explained).reduce(f64::min);
+            let worst = worst.map_or(String::new(), |share| {
+                format!("; at least {:.0} % of what repeats is explained", 100.0 * share)
+            });
+            self.notes.push(format!(
+                "{what}: {} of {} cores were learnt in full ({}), {} were verified by a few loads, {own} of them in a \
+                 base of their own{worst}",
+                learnt.len(),
+                self.cores.len(),
+                spans(&learnt),
+                known.len(),
+            ));
+        }
+        let left_out = std::mem::take(&mut self.left_out);
+        self.notes.extend(left_out.lines().iter().map(|line| format!("{what}: {line}")));
+    }
+}
+
+fn verified(found: &Explained, own_base: bool) -> Verified {
+    let share = found.repeats.then_some(found.share);
+    let error = share.map(|_| found.error);
+    Verified { own_base, explained: share, error, loads: found.loads }
+}
