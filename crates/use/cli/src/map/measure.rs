@@ -1,24 +1,26 @@
 //! Puts the experiments in order and their results into one atlas. An experiment that cannot be
 //! done is named in one line, and the rest goes on.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::cell::Cell;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use isochrone_atlas_store::contents::{Clock, Contents, Fingerprint, Provenance};
 use isochrone_console::args::CoreList;
-use isochrone_host::{SysRoot, fingerprint, machine_state, this_machine};
+use isochrone_host::{
+    Reach, SysRoot, fingerprint, machine_state, reach, this_machine, total_memory_bytes,
+};
 use isochrone_machine::Machine;
+use isochrone_os::clock::thread_cpu_ns;
 use isochrone_probe::awake::Awake;
 use isochrone_probe::live::{LiveOptions, LiveTarget, usable_cores};
 use isochrone_probe::target::Target;
+use isochrone_survey::{LiveGround, Memory, Run, Schedule, Size, Wishes};
 use isochrone_units::{CoreId, Reading};
 
-use super::experiments;
-use super::run::Run;
-use super::size::{Memory, Size};
-use super::time::Schedule;
+use super::timed::Timed;
 use crate::args::MapArgs;
-use crate::progress::Progress;
+use isochrone_console::progress::Progress;
 
 /// A second-level cache where the system does not say: the largest that is common.
 const L2_BYTES: usize = 2 << 20;
@@ -41,11 +43,15 @@ pub(super) fn measure(order: Order<'_>, progress: &mut Progress) -> Result<Conte
     let root = SysRoot::live();
     let mut machine = this_machine(&root).context("this machine cannot be described")?;
     let state = machine_state(&root);
-    let memory = Memory::here(args);
+    let reach = reach(&machine, &state);
+    let limits = [total_memory_bytes(&root), state.memory_max_bytes];
+    let (wishes, total_bytes) = (wishes(args), limits.into_iter().flatten().min());
+    let memory = Memory::of(&wishes, total_bytes);
     let options = live_options(args, &memory, &machine)?;
     let cores = usable_cores(&options.cores)?;
     machine.cores.retain(|core| cores.contains(&CoreId(core.id)));
-    let size = Size::of(args, &machine, &cores);
+    let mut size = Size::of(&wishes, &machine, &cores, total_bytes);
+    size.regions = reach.regions.len().max(1);
     plan(&size);
     progress.expect(size.estimates_s(&schedule));
     let begin = Instant::now();
@@ -74,17 +80,43 @@ pub(super) fn measure(order: Order<'_>, progress: &mut Progress) -> Result<Conte
             seed,
             started_unix_s: started.as_secs(),
             options: words_of(args),
-            missing: target.missing().iter().cloned().chain(memory.note).collect(),
+            missing: missing(args, &machine, &reach)
+                .chain(target.missing().iter().cloned())
+                .chain(memory.note)
+                .collect(),
             ..Provenance::default()
         },
         ..Contents::begun(Reading::Measured, machine, clock)
     };
-    let run = Run { args, schedule, seed, cores, clock, begin };
-    experiments::all(&run, target, &mut contents, progress, keep);
+    let planned_s = Cell::new(0.0);
+    let run = Run { wishes, schedule, seed, cores, reach, clock, total_bytes, cpu_s, planned_s };
+    let mut ground = LiveGround::new(target, begin);
+    isochrone_survey::all(&run, &mut ground, &mut contents, &mut Timed { progress, begin }, keep);
     contents.complete = !progress.is_interrupted();
-    contents.provenance.seconds = run.seconds();
+    contents.provenance.seconds = begin.elapsed().as_secs_f64();
     contents.drift.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
     Ok(contents)
+}
+
+/// What is not known of the machine, and which cores are not measured though nobody chose others.
+fn missing<'a>(
+    args: &MapArgs,
+    machine: &'a Machine,
+    reach: &'a Reach,
+) -> impl Iterator<Item = String> {
+    let unknown = machine.unknown.iter().map(|what| format!("unknown: {what}"));
+    let cores = if args.cores.is_none() { &reach.cores_left_out[..] } else { &[] };
+    unknown.chain(cores.iter().cloned())
+}
+
+/// Seconds of processor time of this thread.
+fn cpu_s() -> f64 {
+    Duration::from_nanos(thread_cpu_ns()).as_secs_f64()
+}
+
+/// How much of everything is asked for.
+fn wishes(args: &MapArgs) -> Wishes {
+    Wishes { quick: args.quick, memory: args.memory, buffer: args.buffer }
 }
 
 fn live_options(args: &MapArgs, memory: &Memory, machine: &Machine) -> Result<LiveOptions> {
@@ -128,7 +160,7 @@ mod tests {
     fn memory(line: &str, total: Option<u64>) -> Memory {
         let words = ["isochrone", "map"].into_iter().chain(line.split_whitespace());
         match Cli::parse_from(words).command {
-            Command::Map(args) => Memory::of(&args, total),
+            Command::Map(args) => Memory::of(&wishes(&args), total),
             other => panic!("{other:?} is not map"),
         }
     }

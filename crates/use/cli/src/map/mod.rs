@@ -1,16 +1,11 @@
 //! `isochrone map`: measure, save the atlas, write the report, say what was found.
 
-mod experiments;
-mod figures;
-mod grade;
 mod measure;
 mod plan;
 mod replace;
-mod run;
-mod size;
 mod so_far;
 mod targets;
-mod time;
+mod timed;
 mod turn;
 
 use std::path::Path;
@@ -22,21 +17,18 @@ use isochrone_atlas_store::contents::Contents;
 use isochrone_atlas_store::encode;
 use isochrone_report::fmt;
 use isochrone_report::json::{self, Format};
+use isochrone_survey::Schedule;
+use isochrone_survey::figures::{QueryFigures, figures};
 use isochrone_view as view;
 
 use crate::args::{MapArgs, REPORT};
-use crate::codes;
-use crate::output::{Terminal, cache_folder, words};
-use crate::progress::{Interrupt, Progress};
+use isochrone_console::codes;
+use isochrone_console::output::{Terminal, cache_folder, words};
+use isochrone_console::progress::{Interrupt, Progress};
 
 use measure::Order;
 use so_far::SoFar;
 use targets::Targets;
-use time::Schedule;
-
-#[cfg(test)]
-pub(crate) use figures::Figures;
-pub(crate) use figures::{QueryFigures, figures};
 
 /// Runs the command.
 pub(crate) fn run(args: &MapArgs, terminal: &Terminal) -> Result<ExitCode> {
@@ -144,15 +136,16 @@ fn measure(
     progress.finish();
     let _turn = turn?;
     let mut progress = Progress::new(Interrupt::install());
-    let schedule = Schedule::of(args);
+    let schedule = Schedule::of(&args.only, args.budget, args.quick);
     let contents = measure::measure(
         Order {
             args,
             schedule: schedule.clone(),
             seed: args.seed.unwrap_or_else(seed_of_the_moment),
             plan: &mut |size| {
-                for line in plan::lines(size, &schedule, &targets.words()) {
-                    terminal.complain(&line);
+                let plan = plan::lines(size, &schedule, &targets.words());
+                for line in plan.iter().filter(|_| !args.quiet) {
+                    terminal.complain(line);
                 }
             },
             keep: &mut |contents| so_far.keep(contents),

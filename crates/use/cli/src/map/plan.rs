@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use isochrone_report::fmt;
-
-use super::size::Size;
-use super::time::Schedule;
+use isochrone_survey::{Schedule, Size};
 
 /// The lines.
 pub(super) fn lines(size: &Size, schedule: &Schedule, places: &str) -> [String; 3] {

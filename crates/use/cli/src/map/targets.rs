@@ -10,9 +10,9 @@ use isochrone_atlas_store::contents::Contents;
 
 use super::replace::place_for;
 use crate::args::MapArgs;
-use crate::output::Terminal;
-use crate::written::{Place, on_stdout, write_to};
+use isochrone_console::output::Terminal;
 use isochrone_console::run::atlas::keep;
+use isochrone_console::written::{Place, on_stdout, write_to};
 use isochrone_places::kept;
 
 /// Space that is taken for the atlas before measuring; one of 1 GiB of pages has 1 MB.
@@ -42,7 +42,8 @@ impl Targets {
     /// Opens all. Nothing is changed by it, and nothing is left where the program ends before it has measured.
     ///
     /// # Errors
-    /// [`crate::output::WrongUsage`] where one file is named twice; otherwise which option cannot be written, and why.
+    /// [`isochrone_console::output::WrongUsage`] where one file is named twice; otherwise which option cannot be written,
+    /// and why.
     pub(super) fn open(args: &MapArgs, cache: Option<PathBuf>) -> Result<Self> {
         let refused = |option| format!("nothing is measured, since {option} cannot be written");
         let mut atlas = Destination::file(&args.out).with_context(|| refused("--out"))?;
@@ -127,9 +128,9 @@ impl Texts {
 mod tests {
     use super::*;
     use crate::args::{Cli, ColourChoice, Command};
-    use crate::output::WrongUsage;
     use clap::Parser;
     use isochrone_atlas_store::{encode, load};
+    use isochrone_console::output::WrongUsage;
     use isochrone_view::fixtures::genoa;
     use std::fs;
     use std::path::Path;

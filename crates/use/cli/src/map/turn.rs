@@ -6,8 +6,8 @@ use anyhow::{Result, bail};
 use isochrone_host::{SysRoot, Turn};
 use isochrone_probe::watch::Watch as _;
 
-use crate::output::Terminal;
-use crate::progress::Progress;
+use isochrone_console::output::Terminal;
+use isochrone_console::progress::Progress;
 
 /// How often it is looked whether the other one has ended: what waits shall take nothing from what measures.
 const LOOK: Duration = Duration::from_millis(200);

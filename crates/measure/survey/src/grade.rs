@@ -4,7 +4,9 @@
 //! system knows to be slow. What slows everything down all the time and leaves no trace in the system's own figures (a
 //! busy sibling in another guest, a lower clock that nobody tells) cannot be told from a slower machine.
 
-use isochrone_atlas_store::contents::{Contents, Form, Graded, LevelMap, Matrix};
+use isochrone_atlas_store::contents::{
+    Contents, Form, Graded, LevelMap, Matrix, PairStratum, RegionMap, TransferMap,
+};
 use isochrone_host::Disturbance;
 use isochrone_report::fmt;
 use isochrone_units::{Experiment, Grade};
@@ -19,7 +21,7 @@ const NULLS: [f64; 2] = [0.02, 0.30];
 const CODES: [f64; 2] = [0.98, 0.80];
 
 /// The worse of what the system says and what was found; `None` where neither says anything.
-pub(super) fn grade(experiment: Experiment, seen: Disturbance, found: &Contents) -> Option<Graded> {
+pub(crate) fn grade(experiment: Experiment, seen: Disturbance, found: &Contents) -> Option<Graded> {
     let marks = [by_system(seen), by_result(experiment, found)];
     marks.into_iter().flatten().min_by_key(|graded| graded.grade)
 }
@@ -57,8 +59,8 @@ fn by_result(experiment: Experiment, found: &Contents) -> Option<Graded> {
         Experiment::Block => {
             found.levels.iter().filter_map(of_level).min_by_key(|graded| graded.grade)
         }
-        Experiment::Transfer => of_cells(found.transfers.iter().map(|map| &map.latency_ns), true),
-        Experiment::Region => of_cells(found.regions.iter().map(|map| &map.latency_ns), false),
+        Experiment::Transfer => of_cells(found.transfers.iter().map(pairs)),
+        Experiment::Region => of_cells(found.regions.iter().map(chases)),
         _ => None,
     }
 }
@@ -81,15 +83,54 @@ fn of_level(map: &LevelMap) -> Option<Graded> {
     bounded(-right, CODES.map(|share| -share), reason)
 }
 
-/// By cells that have no number, in matrices that have any. In a square matrix of cores the diagonal has none.
-fn of_cells<'a>(matrices: impl Iterator<Item = &'a Matrix>, is_square: bool) -> Option<Graded> {
-    let (mut nulls, mut cells) = (0, 0);
-    for matrix in matrices.filter(|matrix| matrix.cells.iter().any(Option::is_some)) {
-        let diagonal = if is_square { matrix.rows.len() } else { 0 };
-        cells += matrix.cells.len() - diagonal.min(matrix.cells.len());
-        nulls += matrix.cells.iter().filter(|cell| cell.is_none()).count().saturating_sub(diagonal);
+/// Cells that should have a number, and those of them that have none.
+#[derive(Clone, Copy, Default)]
+struct Nulls {
+    nulls: usize,
+    cells: usize,
+}
+
+/// The pairs of different cores. Where the others of their kind say how far each pair may be from them, pairs were left
+/// out by plan, and only cores without any number count.
+fn pairs(map: &TransferMap) -> Nulls {
+    let cores = map.latency_ns.rows.len();
+    let told =
+        |stratum: &PairStratum| stratum.measured == stratum.pairs || stratum.error_ns.is_some();
+    if map.strata.is_empty() || !map.strata.iter().all(told) {
+        let nulls = nulls(&map.latency_ns).saturating_sub(cores);
+        return Nulls { nulls, cells: map.latency_ns.cells.len().saturating_sub(cores) };
     }
-    let share = f64::from(u32::try_from(nulls).ok()?) / f64::from(u32::try_from(cells).ok()?);
+    let mut has_any = vec![false; cores];
+    for (at, _) in map.latency_ns.cells.iter().enumerate().filter(|(_, cell)| cell.is_some()) {
+        (has_any[at / cores], has_any[at % cores]) = (true, true);
+    }
+    Nulls { nulls: has_any.iter().filter(|any| !**any).count(), cells: cores }
+}
+
+/// The cells of cores that there was time for. A region in which no core has any has no memory to be had, which says
+/// nothing of the others.
+fn chases(map: &RegionMap) -> Nulls {
+    let Matrix { rows, columns, cells, .. } = &map.latency_ns;
+    let wide = columns.len().max(1);
+    let is_empty = |column: &usize| cells.iter().skip(*column).step_by(wide).all(Option::is_none);
+    let lost = (0..columns.len()).filter(is_empty).count();
+    let cells = rows.len().saturating_sub(map.left_out.len()) * (columns.len() - lost);
+    let numbers = map.latency_ns.cells.iter().flatten().count();
+    Nulls { nulls: cells.saturating_sub(numbers), cells }
+}
+
+fn nulls(matrix: &Matrix) -> usize {
+    matrix.cells.iter().filter(|cell| cell.is_none()).count()
+}
+
+/// By cells that have no number, in matrices that have any.
+fn of_cells(matrices: impl Iterator<Item = Nulls>) -> Option<Graded> {
+    let all = matrices.filter(|of| of.nulls < of.cells).fold(Nulls::default(), |sum, of| Nulls {
+        nulls: sum.nulls + of.nulls,
+        cells: sum.cells + of.cells,
+    });
+    let [nulls, cells] = [all.nulls, all.cells].map(u32::try_from);
+    let share = f64::from(nulls.ok()?) / f64::from(cells.ok()?);
     bounded(share, NULLS, format!("{} of the cells have no number", fmt::percent(share)))
 }
 
@@ -223,6 +264,55 @@ mod tests {
         for map in &mut found.transfers {
             map.latency_ns.cells[1] = None;
         }
+        assert_eq!(of(&found), Some(Grade::Unusable));
+        // The same where the others of their kind tell how far those may be.
+        for map in &mut found.transfers {
+            map.strata = vec![PairStratum {
+                what: "cores of one region".to_owned(),
+                pairs: 6,
+                measured: 5,
+                median_ns: Some(50.0),
+                error_ns: Some(2.0),
+            }];
+        }
+        assert_eq!(of(&found), Some(Grade::Quiet));
+    }
+
+    #[test]
+    fn cores_and_regions_that_were_left_out_do_not_count_and_lost_cells_do() {
+        let mut map = region_latency(0.0).regions.swap_remove(0);
+        let cell = map.latency_ns.cells[0];
+        let matrix = &mut map.latency_ns;
+        (matrix.rows, matrix.columns) = (vec![String::new(); 4], vec![String::new(); 3]);
+        matrix.cells = vec![None; 12];
+        // The last core has none, and no core has the last region.
+        [0, 1, 3, 4, 6, 7].into_iter().for_each(|at| matrix.cells[at] = cell);
+        let share = |map: &RegionMap| {
+            let Nulls { nulls, cells } = chases(map);
+            (nulls, cells)
+        };
+        assert_eq!(share(&map), (2, 8));
+        map.left_out = vec![3];
+        assert_eq!(share(&map), (0, 6));
+        map.latency_ns.cells[4] = None;
+        assert_eq!(share(&map), (1, 6));
+    }
+
+    #[test]
+    fn a_region_that_was_left_out_says_nothing_of_the_others() {
+        let mut found = region_latency(0.0);
+        let quiet = seen(0.0, 0.0);
+        let of =
+            |found: &Contents| grade(Experiment::Region, quiet, found).map(|graded| graded.grade);
+        let latency = &mut found.regions[0].latency_ns;
+        let (rows, width) = (latency.rows.len(), latency.columns.len());
+        assert!(rows == 1 && width > 1, "{rows} x {width}");
+        latency.cells[0] = None;
+        assert_eq!(of(&found), Some(Grade::Quiet));
+        // Another core, which reached none but the first region.
+        let latency = &mut found.regions[0].latency_ns;
+        latency.rows.push("1".to_owned());
+        latency.cells.extend([latency.cells[1]].into_iter().chain((1..width).map(|_| None)));
         assert_eq!(of(&found), Some(Grade::Unusable));
     }
 

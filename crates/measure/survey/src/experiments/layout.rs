@@ -3,15 +3,14 @@
 use isochrone_atlas_store::Experiment;
 use isochrone_atlas_store::contents::Contents;
 use isochrone_placement::{ColumnLatencies, Observed, PairLatencies, infer_while};
-use isochrone_probe::watch::Watch as _;
 use isochrone_stats::derive_seed;
 
-use super::super::run::{Run, note};
-use crate::progress::Progress;
+use crate::course::Course;
+use crate::run::{Run, note};
 
 /// Infers it from what was measured before.
-pub(super) fn place(run: &Run<'_>, contents: &mut Contents, progress: &mut Progress) {
-    progress.step("where cores and controllers seem to sit");
+pub(super) fn place(run: &Run, contents: &mut Contents, course: &mut dyn Course) {
+    course.step("where cores and controllers seem to sit");
     let labels: Vec<String> = run.cores.iter().map(|c| format!("core {}", c.0)).collect();
     let pairs = contents.transfers.first().and_then(|map| {
         let cells: Vec<Option<f64>> =
@@ -30,7 +29,7 @@ pub(super) fn place(run: &Run<'_>, contents: &mut Contents, progress: &mut Progr
     });
     let observed =
         Observed { cores: &labels, pairs: pairs.as_ref(), columns: columns.as_ref(), places: None };
-    let keep_going = || progress.keep_going();
+    let keep_going = || course.keep_going();
     match infer_while(&observed, derive_seed(run.seed, 8), &keep_going) {
         Ok(findings) => contents.placement = Some(findings.placement),
         Err(error) => note(contents, Experiment::Placement.title(), &error),

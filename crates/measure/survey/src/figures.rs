@@ -1,10 +1,10 @@
-//! The figures of `map --json`. Their names are a contract: fields are added, never renamed.
+//! The figures of a map, as `map --json` writes them. Their names are a contract: fields are added, never renamed.
 
 use anyhow::Result;
 use isochrone_atlas::Atlas;
 use isochrone_atlas_store::contents::{
     Bandwidth, Contents, CostTerm, DriftEvent, Graded, Interaction, LevelMap, LlcShare, Matrix,
-    MultiLineFit, PageBlock, Placement, Quality,
+    MultiLineFit, PageBlock, Placement, Quality, Verified,
 };
 use isochrone_atlas_store::{bench_query, encode};
 use isochrone_units::{CoreId, Experiment, Level, Reading};
@@ -18,8 +18,8 @@ const QUERY_SEED: u64 = 1;
 
 /// Everything that `map --json` prints.
 #[derive(Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct Figures {
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Figures {
     reading: Reading,
     complete: bool,
     cores: usize,
@@ -50,14 +50,14 @@ pub(crate) struct Figures {
 }
 
 #[derive(Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct Block {
     llc: Option<BlockLevel>,
     dram: Option<BlockLevel>,
 }
 
 #[derive(Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct BlockLevel {
     form: String,
     reason: String,
@@ -84,7 +84,7 @@ struct BlockLevel {
 }
 
 #[derive(Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct CoreFigure {
     core: u16,
     r2_heldout: Option<f64>,
@@ -94,10 +94,13 @@ struct CoreFigure {
     spread_p90_p10: Option<f64>,
     mean_ns: Option<f64>,
     near_quarter_ns: Option<f64>,
+    /// Where the core was not learnt in full: how it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verified: Option<Verified>,
 }
 
 #[derive(Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct LineTransfer {
     state: String,
     median_ns: f64,
@@ -112,7 +115,7 @@ struct LineTransfer {
 }
 
 #[derive(Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct StateFigure {
     state: String,
     what: String,
@@ -123,7 +126,7 @@ struct StateFigure {
 }
 
 #[derive(Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct RegionFigure {
     mode: String,
     buffer_bytes: u64,
@@ -132,7 +135,7 @@ struct RegionFigure {
 
 /// What the query benchmark gave.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct QueryFigures {
+pub struct QueryFigures {
     ns_p50: Option<f64>,
     chain_ns_p50: Option<f64>,
     /// The same as the first for the codes of the other level.
@@ -146,7 +149,10 @@ pub(crate) struct QueryFigures {
 impl QueryFigures {
     /// Times dependent random queries over this atlas; where it has fewer pages than 1 GiB, over
     /// one with its bases and codes repeated to that size.
-    pub(crate) fn of_atlas(contents: &Contents) -> Result<Self> {
+    ///
+    /// # Errors
+    /// Where the atlas is not one that can be written.
+    pub fn of_atlas(contents: &Contents) -> Result<Self> {
         let own = contents.pages.len() as u64 * 512;
         let padded = own < QUERY_PAGES;
         let fault = |error| anyhow::anyhow!("{error}");
@@ -200,8 +206,9 @@ fn padded_to(contents: &Contents, pages: u64) -> Contents {
     Contents { pages, ..contents.clone() }
 }
 
-/// Gathers the figures.
-pub(crate) fn figures(contents: &Contents, atlas_bytes: u64, query: QueryFigures) -> Figures {
+/// Gathers the figures of an atlas that takes so many bytes.
+#[must_use]
+pub fn figures(contents: &Contents, atlas_bytes: u64, query: QueryFigures) -> Figures {
     let pages = contents.pages.len() as u64 * 512;
     Figures {
         reading: contents.reading,
@@ -285,6 +292,7 @@ fn core(core: u16, quality: &Quality) -> CoreFigure {
         spread_p90_p10: quality.spread_p90_p10,
         mean_ns: quality.mean_ns,
         near_quarter_ns: quality.near_quarter_ns,
+        verified: quality.verified,
     }
 }
 

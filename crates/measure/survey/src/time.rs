@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use isochrone_atlas_store::Experiment;
 
-use crate::args::MapArgs;
-
 /// The order in which experiments are made: each after those whose numbers it uses.
 const TURNS: [Experiment; Experiment::COUNT] = [
     Experiment::Block,
@@ -42,23 +40,23 @@ const fn weight(experiment: Experiment) -> u32 {
 
 /// Experiments and their time.
 #[derive(Clone, Debug)]
-pub(super) struct Schedule {
+pub struct Schedule {
     /// What was asked for, in order. What takes no measuring always is.
-    pub(super) experiments: Vec<Experiment>,
+    pub experiments: Vec<Experiment>,
     /// The time of all, where there is a limit.
-    pub(super) budget: Option<Duration>,
+    pub budget: Option<Duration>,
 }
 
 impl Schedule {
-    /// What the command line asks for.
-    pub(super) fn of(args: &MapArgs) -> Self {
-        let only = &args.only;
+    /// Of what is asked for: these experiments, or all where none is named, in so much time.
+    #[must_use]
+    pub fn of(only: &[Experiment], budget: Option<Duration>, quick: bool) -> Self {
         let wants = |experiment: &Experiment| {
             only.is_empty() || only.contains(experiment) || experiment.is_inferred()
         };
         Self {
             experiments: TURNS.into_iter().filter(wants).collect(),
-            budget: args.budget.or(args.quick.then_some(QUICK)),
+            budget: budget.or(quick.then_some(QUICK)),
         }
     }
 
@@ -72,13 +70,15 @@ impl Schedule {
     }
 
     /// When memory has to be mapped, from the beginning of the run on.
-    pub(super) fn memory_ends(&self) -> Option<Duration> {
+    #[must_use]
+    pub fn memory_ends(&self) -> Option<Duration> {
         self.measuring().map(|time| time / MEMORY)
     }
 
     /// When an experiment has to end, from the beginning of the run on: it has its share of the time, and what those
     /// before it left. What is inferred at last may take half of what is left to the end.
-    pub(super) fn ends(&self, experiment: Experiment) -> Option<Duration> {
+    #[must_use]
+    pub fn ends(&self, experiment: Experiment) -> Option<Duration> {
         let (budget, measuring) = (self.budget?, self.measuring()?);
         if experiment.is_inferred() {
             return Some(budget - self.end(budget) / 2);
@@ -90,7 +90,8 @@ impl Schedule {
     }
 
     /// The share that an experiment has, where there is a limit.
-    pub(super) fn share(&self, experiment: Experiment) -> Option<Duration> {
+    #[must_use]
+    pub fn share(&self, experiment: Experiment) -> Option<Duration> {
         let all: u32 = self.experiments.iter().copied().map(weight).sum();
         self.measuring().map(|time| time * weight(experiment) / all.max(1))
     }
