@@ -52,6 +52,7 @@ pub use config::{
 };
 pub use global::IsochroneAlloc;
 pub use instance::{Instance, InstanceError, Settings};
+pub use pin::place;
 pub use pool::{Handle, Pool};
 pub use process::{begin, die, end};
 pub use report::{CLASSES, LiveOfCore, REPORT_BYTES, REPORT_SUFFIX, Reason, Report, Tally};

@@ -87,10 +87,7 @@ pub(crate) fn bind(config: &Config) -> Place {
         return Place(None);
     }
     let choose = |threads: &Threads| {
-        let mut order = (0..cores.len()).map(|nth| match config.pin {
-            Pin::Spread => spread(nth, cores.len()),
-            _ => nth,
-        });
+        let mut order = (0..cores.len()).map(|nth| place(config.pin, nth, cores.len()));
         u16::try_from(order.find(|&place| threads.get(place) == Some(&0))?).ok()
     };
     let claimed = table().claim(PROCESS.load(Ordering::Relaxed), choose);
@@ -134,6 +131,12 @@ fn is_bound_by_program(cores: &[CoreId]) -> bool {
     let mut bound = cores.iter().enumerate().filter(|&(place, _)| used(place));
     let inherited = bound.any(|(_, &core)| set == CoreSet::only(core));
     !inherited && !cores.iter().all(|&core| set.contains(core))
+}
+
+/// The place in a list of `count` cores to which the `nth` thread goes: the rule where no distances are known.
+#[must_use]
+pub fn place(pin: Pin, nth: usize, count: usize) -> usize {
+    if pin == Pin::Spread { spread(nth, count) } else { nth }
 }
 
 /// The `nth` place of a list of `count` such that places come far apart: their numbers with the

@@ -2,6 +2,7 @@
 
 mod cla;
 mod laboratory;
+mod pin;
 mod predict;
 mod query;
 mod run;
@@ -10,20 +11,20 @@ mod shown;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args, Parser, Subcommand};
 use isochrone_atlas_store::Experiment;
 
 pub(crate) use cla::{ClaArgs, TreeAsked};
 pub(crate) use isochrone_console::args::{ColourChoice, JsonArg, REPORT};
 use isochrone_console::args::{
-    CoreList, HtmlArg, ManArgs, STDOUT, behind_equals, parse_core_list, parse_some_bytes,
-    parse_time,
+    CoreList, HtmlArg, ManArgs, STDOUT, behind_equals, experiments, parse_core_list,
+    parse_some_bytes, parse_time,
 };
 use isochrone_console::codes::HELP;
 use isochrone_console::partner::BUILD;
 use isochrone_console::run::usage::UsageArgs;
 pub(crate) use laboratory::LaboratoryCommand;
+pub(crate) use pin::{FormName, PinArgs};
 pub(crate) use predict::{
     AcksName, ObjectiveName, PredictArgs, StartName, Term, TermAsked, TermName,
 };
@@ -86,12 +87,19 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// Print a machine: this one, one of the papers', or one from a file.
     #[command(after_help = "Examples:\n  isochrone machine\n  isochrone machine --list\n  \
-        isochrone machine bullion-s-16s\n  isochrone machine my-machine.toml --json")]
+        isochrone machine bullion-s-16s\n  isochrone machine my-machine.toml --json\n  \
+        isochrone machine --suits                          which region suits which array here, by the atlas\n  \
+        isochrone machine --suits --cores 0-15 --json\n  \
+        isochrone machine xeon-phi-7285-all2all --suits    and on a described machine")]
     Machine(MachineArgs),
     /// Run a program with its small objects on the lines near the core that asks, or an MPI job with its
     /// collectives in cache lines.
     #[command(after_help = run::AFTER_HELP)]
     Run(RunArgs),
+    /// Print how threads or ranks are bound to cores in the order of the atlas, as taskset, numactl, OpenMP, Slurm and
+    /// both MPIs take it; with --memory, in which region memory is best.
+    #[command(after_help = pin::AFTER_HELP)]
+    Pin(PinArgs),
     /// Predict a collective on any machine: the tree, and between which times it takes.
     #[command(after_help = predict::AFTER_HELP)]
     Predict(PredictArgs),
@@ -166,6 +174,9 @@ pub(crate) struct MapArgs {
     /// Refuse where another map of this machine is under way, instead of waiting for its end.
     #[arg(long)]
     pub(crate) no_wait: bool,
+    /// Do not say first what is measured and about how long that takes.
+    #[arg(long)]
+    pub(crate) quiet: bool,
     /// Only these experiments.
     #[arg(long, value_parser = experiments(), value_delimiter = ',', value_name = "NAMES")]
     pub(crate) only: Vec<Experiment>,
@@ -175,16 +186,6 @@ pub(crate) struct MapArgs {
     /// Seed of every random order [default: from the clock; it is recorded].
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-}
-
-/// The experiments that can be asked for, by the names and words of their registry.
-fn experiments() -> impl TypedValueParser<Value = Experiment> {
-    let asked = || Experiment::ALL.into_iter().filter(|experiment| !experiment.is_inferred());
-    let value =
-        |experiment: Experiment| PossibleValue::new(experiment.name()).help(experiment.what());
-    PossibleValuesParser::new(asked().map(value)).try_map(move |name| {
-        asked().find(|experiment| experiment.name() == name).ok_or("it is none of the experiments")
-    })
 }
 
 /// What `show` takes.
@@ -245,6 +246,17 @@ pub(crate) struct MachineArgs {
     /// List the bundled machines.
     #[arg(long)]
     pub(crate) list: bool,
+    /// Instead: which region suits an array whose accesses wait for one another, which one that keeps many lines under
+    /// way, and from how many lines on; also of pages of two regions by turns. Of this machine by its atlas.
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) suits: bool,
+    /// With --suits: for these cores together, e.g. 0,2-5 [default: all of them, and those of each region].
+    #[arg(long, value_name = "LIST", value_parser = parse_core_list, requires = "suits")]
+    pub(crate) cores: Option<CoreList>,
+    /// With --suits: this machine's atlas [default: ISOCHRONE_ATLAS, else isochrone.atlas, else the one in the cache
+    /// folder].
+    #[arg(long, value_name = "FILE", requires = "suits", conflicts_with = "name")]
+    pub(crate) atlas: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) json: JsonArg,
 }

@@ -7,9 +7,9 @@ use isochrone_atlas_store::{diff, load};
 use isochrone_report::json::{self, Format};
 
 use crate::args::DiffArgs;
-use crate::codes;
-use crate::output::Terminal;
-use crate::written::{Place, on_stdout, write_to};
+use isochrone_console::codes;
+use isochrone_console::output::Terminal;
+use isochrone_console::written::{Place, on_stdout, write_to};
 
 /// Runs the command.
 pub(crate) fn run(args: &DiffArgs, terminal: &Terminal) -> Result<ExitCode> {

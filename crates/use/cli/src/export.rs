@@ -7,8 +7,8 @@ use isochrone_atlas_store::{export, load};
 use isochrone_report::json::{self, Format};
 
 use crate::args::ExportArgs;
-use crate::output::Terminal;
-use crate::written::{Place, asked, write_to};
+use isochrone_console::output::Terminal;
+use isochrone_console::written::{Place, asked, write_to};
 
 /// Runs the command.
 pub(crate) fn run(args: &ExportArgs, terminal: &Terminal) -> Result<ExitCode> {

@@ -10,6 +10,7 @@ mod diff;
 mod export;
 mod machine;
 mod map;
+mod pin;
 mod predict;
 mod run;
 #[cfg(test)]
@@ -25,7 +26,7 @@ use anyhow::Result;
 use clap::{CommandFactory, Parser};
 use isochrone_console::partner::{self, Partner};
 use isochrone_console::run::usage;
-use isochrone_console::{codes, line_costs, output, pages, progress, written};
+use isochrone_console::{codes, output, pages};
 
 use args::{Cli, Command};
 use output::Terminal;
@@ -62,6 +63,7 @@ fn dispatch(command: Command, terminal: &Terminal) -> Result<ExitCode> {
         Command::Export(args) => export::run(&args, terminal),
         Command::Machine(args) => machine::run(&args, terminal),
         Command::Run(args) => Ok(run::run(&args, terminal)),
+        Command::Pin(args) => pin::run(&args, terminal),
         Command::Predict(args) => predict::run(&args, terminal),
         Command::Cla(args) => cla::run(&args, terminal),
         Command::Tier { command } => tier::run(&command, terminal),

@@ -1,21 +1,26 @@
 //! `isochrone machine`: this machine, or one from text, with every caveat.
 
 mod caches;
+pub(crate) mod suits;
 
 use std::process::ExitCode;
 
 use anyhow::Result;
 use isochrone_host::{SysRoot, bundled_machines, find_machine, machine_state, this_machine};
-use isochrone_machine::{Machine, spans};
+use isochrone_machine::{Machine, MachineState, spans};
 use isochrone_report::json::{self, Format};
 use isochrone_report::{fmt, table::Table};
+use isochrone_view::state_rows;
 
 use crate::args::MachineArgs;
-use crate::output::Terminal;
-use crate::written::{Place, on_stdout, write_to};
+use isochrone_console::output::Terminal;
+use isochrone_console::written::{Place, on_stdout, write_to};
 
 /// Runs the command.
 pub(crate) fn run(args: &MachineArgs, terminal: &Terminal) -> Result<ExitCode> {
+    if args.suits {
+        return suits::run(args, terminal);
+    }
     let [json] = Place::open_all([args.json.asked()])?;
     let alone = on_stdout(std::slice::from_ref(&json));
     if args.list {
@@ -49,10 +54,16 @@ pub(crate) fn run(args: &MachineArgs, terminal: &Terminal) -> Result<ExitCode> {
     }
     terminal.print(&described(&machine, terminal))?;
     if args.name.is_none() {
-        let state = machine_state(&SysRoot::live());
-        terminal.print(&format!("state\n{}", serde_json::to_string_pretty(&state)?))?;
+        terminal.print(&state(&machine_state(&SysRoot::live())))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is known of the machine's state, a line each.
+fn state(state: &MachineState) -> String {
+    let known = state_rows(state).into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let lines: Vec<String> = known.map(|(name, value)| format!("{name}: {value}")).collect();
+    lines.join("\n")
 }
 
 fn described(machine: &Machine, terminal: &Terminal) -> String {

@@ -5,17 +5,19 @@ use isochrone_atlas_store::contents::Contents;
 use isochrone_machine::Machine;
 use isochrone_report::json::Format;
 use isochrone_schemas::drawn;
+use isochrone_survey::figures::Figures;
 
-use crate::{map, run, show, tier};
+use crate::{machine, run, show, tier};
 
 #[test]
 fn schemas_are_drawn_from_the_types() {
     let all = [
-        drawn::<map::Figures>(Format::Map),
+        drawn::<Figures>(Format::Map),
         drawn::<show::LineFigures>(Format::Line),
         drawn::<Contents>(Format::Atlas),
         drawn::<Diff>(Format::Diff),
         drawn::<Machine>(Format::Machine),
+        drawn::<machine::suits::Figures>(Format::Suits),
         drawn::<tier::Figures>(Format::TierCheck),
         drawn::<run::RunRecord>(Format::Run),
         drawn::<run::JobRecord>(Format::RunMpi),

@@ -6,14 +6,14 @@ use anyhow::{Result, bail};
 use isochrone_atlas_store::{MappedAtlas, load};
 use isochrone_report::fmt;
 use isochrone_report::json::{self, Format};
+use isochrone_survey::figures::{QueryFigures, figures};
 use isochrone_units::{LINE_BYTES, Level, LineAddr};
 use isochrone_view as view;
 use serde::Serialize;
 
 use crate::args::{Query, ShowArgs};
-use crate::map::{QueryFigures, figures};
-use crate::output::Terminal;
-use crate::written::{Place, on_stdout, write_to};
+use isochrone_console::output::Terminal;
+use isochrone_console::written::{Place, on_stdout, write_to};
 
 /// Runs the command.
 pub(crate) fn run(args: &ShowArgs, terminal: &Terminal) -> Result<ExitCode> {

@@ -10,10 +10,10 @@ use isochrone_report::json::{self, Format};
 use isochrone_tier::live::{Check, Mode, check};
 use serde::Serialize;
 
-use crate::args::JsonArg;
-use crate::codes;
-use crate::output::Terminal;
-use crate::written::{Place, on_stdout, write_to};
+use isochrone_console::args::JsonArg;
+use isochrone_console::codes;
+use isochrone_console::output::Terminal;
+use isochrone_console::written::{Place, on_stdout, write_to};
 
 /// What `isochrone tier` does.
 #[derive(Clone, Debug, Subcommand)]

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use isochrone_atlas::Atlas;
 use isochrone_atlas_store::contents::{Contents, CostTerm};
-use isochrone_atlas_store::{encode, matrix_classes};
+use isochrone_atlas_store::encode;
 use isochrone_cla::costs::{of_distances, of_machine};
 use isochrone_machine::{LineCosts, Machine};
 use isochrone_units::CoreId;
@@ -95,27 +95,4 @@ pub fn cores(atlas: &Contents) -> Result<Vec<CoreId>> {
         Ok(CoreId(number.parse().context("a core of the atlas has no number")?))
     };
     map.latency_ns.rows.iter().map(core).collect()
-}
-
-/// An owner, a core near it and one that is farther away than that, by their places in the matrix of line
-/// transfers; why there are none, where there are none.
-pub fn remote_readers(atlas: &Contents) -> Result<[usize; 3], String> {
-    let map = atlas.transfers.iter().find(|t| t.state == "modified");
-    let map = map.ok_or("needs the line transfers of the same map")?;
-    let cores = map.latency_ns.rows.len();
-    let found =
-        matrix_classes(&map.latency_ns).ok_or("needs the line transfers of pairs of cores")?;
-    let class = |a: usize, b: usize| found.class[a * cores + b];
-    let others = |owner: usize| (0..cores).filter(move |&core| core != owner);
-    let others = |owner: usize| others(owner).filter(move |&core| class(owner, core).is_some());
-    for owner in 0..cores {
-        let near = others(owner).min_by_key(|&core| class(owner, core));
-        let far = others(owner).max_by_key(|&core| class(owner, core));
-        if let (Some(near), Some(far)) = (near, far)
-            && class(owner, near) < class(owner, far)
-        {
-            return Ok([owner, near, far]);
-        }
-    }
-    Err("needs a core that is farther away than another; all cores here are equally far".to_owned())
 }

@@ -17,6 +17,9 @@ pub(crate) enum LaboratoryCommand {
     /// Laboratory: run task benchmarks on a large machine in virtual time, every coherence message counted.
     #[command(disable_help_flag = true, after_help = elsewhere("sim"))]
     Sim(Passed),
+    /// Laboratory: make a whole map of a synthetic machine of hundreds of cores, in virtual time.
+    #[command(disable_help_flag = true, after_help = elsewhere("scale"))]
+    Scale(Passed),
     /// Laboratory: is the model right? Against live calls here, or against published figures.
     #[command(disable_help_flag = true, after_help = elsewhere("verify"))]
     Verify(Passed),

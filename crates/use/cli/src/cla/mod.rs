@@ -19,10 +19,10 @@ use isochrone_report::json::Format;
 use serde_json::{Value, json};
 
 use crate::args::{ClaArgs, TreeAsked};
-use crate::codes;
-use crate::line_costs::{self, Table};
-use crate::output::{Terminal, WrongUsage, read_text};
 use crate::shows::{Graph, Shows};
+use isochrone_console::codes;
+use isochrone_console::line_costs::{self, Table};
+use isochrone_console::output::{Terminal, WrongUsage, read_text};
 use live::{Calls, Live};
 
 /// Calls before the one that is predicted, where the program counts its calls: lines are hot then.

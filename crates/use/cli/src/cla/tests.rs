@@ -6,7 +6,7 @@ use isochrone_machine::LineCosts;
 
 use super::{Found, line_costs, tree};
 use crate::args::{ClaArgs, Cli, ColourChoice, Command, TreeAsked};
-use crate::output::{Terminal, WrongUsage};
+use isochrone_console::output::{Terminal, WrongUsage};
 
 const FIGURE_1: &str = include_str!("../../../../../examples/cla/figure1.cla");
 

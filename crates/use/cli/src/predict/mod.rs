@@ -14,9 +14,9 @@ use isochrone_cla::predicted::Rules;
 use isochrone_report::json::Format;
 
 use crate::args::PredictArgs;
-use crate::line_costs;
-use crate::output::{Terminal, WrongUsage};
 use crate::shows::{Graph, Shows};
+use isochrone_console::line_costs;
+use isochrone_console::output::{Terminal, WrongUsage};
 
 /// Lines that are touched at most by the calls that are recorded; one takes 0.3 KB.
 const MOST_TOUCHED: u64 = 1 << 22;

@@ -9,8 +9,8 @@ use isochrone_cla::simulated::{Model, many};
 
 use super::terms::{self, WithTerms};
 use crate::args::{AcksName, ObjectiveName, PredictArgs, StartName, Term};
-use crate::line_costs::Table;
-use crate::output::WrongUsage;
+use isochrone_console::line_costs::Table;
+use isochrone_console::output::WrongUsage;
 
 /// What was found for one number of threads.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::row::Row;
 use super::terms::{self, Terms};
 use crate::args::{PredictArgs, StartName};
-use crate::line_costs::Table;
+use isochrone_console::line_costs::Table;
 
 /// The JSON of the command. Fields are added, never renamed.
 pub(super) fn json(args: &PredictArgs, table: &Table, asked: &Terms, rows: &[Row<'_>]) -> Value {

@@ -10,7 +10,7 @@ use isochrone_machine::AddedTerms;
 use isochrone_report::fmt;
 
 use crate::args::{Term, TermAsked, TermName};
-use crate::line_costs::Table;
+use isochrone_console::line_costs::Table;
 
 /// A band with some terms on, by our rules.
 #[derive(Clone, Debug, PartialEq)]

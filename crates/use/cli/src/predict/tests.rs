@@ -8,7 +8,7 @@ use isochrone_report::json::Format;
 
 use super::{line_costs, row, show, terms};
 use crate::args::{Cli, ColourChoice, Command, PredictArgs};
-use crate::output::Terminal;
+use isochrone_console::output::Terminal;
 
 fn args(line: &str) -> PredictArgs {
     let cli = Cli::try_parse_from(line.split_whitespace()).unwrap_or_else(|e| panic!("{e}"));

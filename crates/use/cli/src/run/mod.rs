@@ -24,10 +24,10 @@ use serde::Serialize;
 pub(crate) use mpi::JobRecord;
 
 use crate::args::RunArgs;
-use crate::output::{self, Terminal};
-use crate::written::{Place, write_to};
 use child::Signals;
 use compare::{Compared, Comparison, Sides};
+use isochrone_console::output::{self, Terminal};
+use isochrone_console::written::{Place, write_to};
 use record::ProcessRecord;
 use start::Program;
 use usage::Measured;

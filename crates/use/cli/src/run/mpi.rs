@@ -16,8 +16,8 @@ use super::child::Signals;
 use super::library;
 use super::start::Program;
 use crate::args::RunArgs;
-use crate::output::{self, Terminal};
-use crate::written::{Place, write_to};
+use isochrone_console::output::{self, Terminal};
+use isochrone_console::written::{Place, write_to};
 
 /// What Open MPI's launcher hands on to other nodes (`mpirun(1)`, "Exported Environment Variables").
 const HANDED_ON: &str = "OMPI_MCA_mca_base_env_list";

@@ -41,6 +41,11 @@ pub fn parse_core_list(text: &str) -> Result<CoreList, String> {
 }
 
 impl CoreList {
+    /// The cores, ascending.
+    pub fn cores(&self) -> impl Iterator<Item = CoreId> + '_ {
+        self.0.iter().copied().map(CoreId)
+    }
+
     /// The cores, where this process may run on all of them.
     ///
     /// # Errors
@@ -55,7 +60,7 @@ impl CoreList {
     fn among(&self, allowed: &[u16]) -> Result<Vec<CoreId>> {
         let not: Vec<u16> = self.0.iter().copied().filter(|core| !allowed.contains(core)).collect();
         if not.is_empty() {
-            return Ok(self.0.iter().copied().map(CoreId).collect());
+            return Ok(self.cores().collect());
         }
         Err(WrongUsage::error(format!(
             "--cores {self}: this process may not run on {}; it may run on {}",

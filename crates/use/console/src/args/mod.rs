@@ -1,6 +1,7 @@
 //! Options that commands of both programs take.
 
 mod cores;
+mod experiments;
 mod placement;
 mod share;
 mod written;
@@ -11,6 +12,7 @@ use clap::ValueEnum;
 use isochrone_units::{SizeError, parse_size};
 
 pub use cores::{CoreList, parse_core_list, parse_cores};
+pub use experiments::experiments;
 pub use placement::{HostArgs, PlacementArgs};
 pub use share::{Share, parse_growth, parse_part};
 pub use written::{Asked, HtmlArg, JsonArg, ManArgs, REPORT, STDOUT, asked, behind_equals};

@@ -242,7 +242,7 @@ pub fn quick_for_now(
 pub fn quick(only: &str, scratch: &Path, stop: Stop<'_>) -> Result<Found> {
     let place = scratch.join(HERE);
     let mut map = partner::command()?;
-    map.args(["map", "--force", "--quick", "--only", only, "--out"])
+    map.args(["map", "--quiet", "--force", "--quick", "--only", only, "--out"])
         .arg(&place)
         .arg("--html")
         .arg(scratch.join("report.html"))

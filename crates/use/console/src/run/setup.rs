@@ -8,7 +8,10 @@ use isochrone_alloc::{Mode, Policy};
 use isochrone_atlas_store::contents::Contents;
 use isochrone_distance::{Distances, Fill, groups, order};
 use isochrone_host::{SysRoot, machine_state, total_memory_bytes};
-use isochrone_malloc::{BINDINGS_BYTES, CORES_MAX, Config, CoreList, PathBytes, Pin, START_BYTES};
+use isochrone_malloc::{
+    BINDINGS_BYTES, CORES_MAX, Config, CoreList, PathBytes, Pin, START_BYTES, place,
+};
+use isochrone_os::affinity::CoreSet;
 use isochrone_units::CoreId;
 use serde::Serialize;
 
@@ -58,9 +61,15 @@ pub fn arena_limit(args: &PlacementArgs) -> u64 {
     args.arena_limit.or(all.map(|bytes| bytes / 4)).unwrap_or(1 << 30)
 }
 
+/// The cores that this process may use, by their numbers, where there is no atlas.
+pub fn allowed_cores() -> Result<Vec<CoreId>> {
+    let allowed = CoreSet::of_this_thread().context("the cores of this process are not known")?;
+    Ok(allowed.iter().take(CORES_MAX).collect())
+}
+
 /// The cores of the atlas that this process may use.
 pub fn cores(contents: &Contents) -> Result<Vec<CoreId>> {
-    let allowed = isochrone_os::affinity::CoreSet::of_this_thread();
+    let allowed = CoreSet::of_this_thread();
     let known = contents.machine.cores.iter().map(|core| CoreId(core.id));
     let usable = |core: &CoreId| allowed.as_ref().map_or(true, |set| set.contains(*core));
     let cores: Vec<CoreId> = known.filter(usable).take(CORES_MAX).collect();
@@ -81,6 +90,14 @@ pub struct Binding {
     pub pin: Pin,
     /// By what; nothing where threads are not bound.
     pub by: Option<By>,
+}
+
+impl Binding {
+    /// The cores in the order in which the library binds threads to them.
+    pub fn in_order(&self) -> impl Iterator<Item = CoreId> + '_ {
+        let count = self.cores.len();
+        (0..count).filter_map(move |nth| self.cores.get(place(self.pin, nth, count)).copied())
+    }
 }
 
 /// What an order of cores goes by.
@@ -179,6 +196,7 @@ mod tests {
             lines: 64,
             latency_ns,
             best_line_ns: Vec::new(),
+            strata: Vec::new(),
         };
         let contents = Contents {
             transfers: vec![transfers],
@@ -218,5 +236,11 @@ mod tests {
             );
         }
         assert_eq!(bound(Pin::None, |a, b| a % 2 == b % 2), (numbers, Pin::None, None));
+        let in_order = |pin| {
+            let found = binding(pin, (0..CORES).map(CoreId).collect(), &Unknown);
+            found.in_order().map(|core| core.0).collect::<Vec<_>>()
+        };
+        assert_eq!(in_order(Pin::Compact), [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(in_order(Pin::Spread), [0, 4, 2, 6, 1, 5, 3, 7]);
     }
 }
