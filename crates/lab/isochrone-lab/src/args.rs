@@ -4,6 +4,7 @@ mod bench;
 mod budget;
 mod dataflow;
 mod papers;
+mod scale;
 mod sim;
 mod taskbench;
 #[cfg(test)]
@@ -26,6 +27,7 @@ pub(crate) use dataflow::{
     StreamclusterArgs,
 };
 pub(crate) use papers::{DepthChoice, Paper, ReproduceArgs};
+pub(crate) use scale::ScaleArgs;
 pub(crate) use sim::{SimArgs, SimCommand, SpeedArgs, SweepArgs};
 pub(crate) use taskbench::{TaskbenchArgs, TaskbenchRun};
 pub(crate) use verify::{ModelArgs, VerifyCommand};
@@ -82,6 +84,9 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: SimCommand,
     },
+    /// Make a whole map of a synthetic machine of hundreds of cores, in virtual time, and hold it against its truth.
+    #[command(after_help = scale::AFTER_HELP)]
+    Scale(ScaleArgs),
     /// Is the model right? Against live calls here, or against published figures.
     #[command(after_help = verify::AFTER_HELP)]
     Verify {

@@ -7,6 +7,7 @@ mod args;
 mod bench;
 mod calls;
 mod reproduce;
+mod scale;
 mod schedule_file;
 mod sim;
 mod tier;
@@ -53,6 +54,7 @@ fn dispatch(command: Command, terminal: &Terminal) -> Result<ExitCode> {
         Command::Bench { command } => bench::run(&command, terminal),
         Command::Verify { command } => verify::run(&command, terminal),
         Command::Reproduce(args) => reproduce::run(&args, terminal),
+        Command::Scale(args) => scale::run(&args, terminal),
         Command::Sim { command } => sim::run(&command, terminal),
         Command::Usage(args) => run::usage::run(&args),
         Command::Workload(args) => workload::run(&args, terminal),

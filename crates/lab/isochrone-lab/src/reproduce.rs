@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum as _;
+use isochrone_atlas_store::Experiment;
 use isochrone_atlas_store::contents::Contents;
 use isochrone_papers::hidden_numa::{Benched, hidden_numa};
 use isochrone_papers::latency_checker::latency_checker;
@@ -121,15 +122,28 @@ fn runtime(
     Ok(ExitCode::SUCCESS)
 }
 
+/// What a paper shows of this machine.
+fn needs(paper: Paper) -> &'static [Experiment] {
+    match paper {
+        Paper::Cla => &[Experiment::Block, Experiment::Transfer, Experiment::Multiline],
+        _ => &[Experiment::Block, Experiment::Region],
+    }
+}
+
 fn this_machine(args: &ReproduceArgs, terminal: &Terminal) -> Result<Contents> {
+    let needs = needs(args.paper);
     if let Some(found) = atlas::known(args.atlas.as_deref(), terminal)? {
+        for lack in needs.iter().filter(|experiment| !found.contents.has(**experiment)) {
+            terminal.complain(&format!(
+                "isochrone: {} has no {}, which stays empty here: run `isochrone map`",
+                found.path.display(),
+                lack.title()
+            ));
+        }
         return Ok(found.contents);
     }
-    let only = match args.paper {
-        Paper::Cla => "block,transfer,multiline",
-        _ => "block,region",
-    };
+    let names: Vec<&str> = needs.iter().map(|experiment| experiment.name()).collect();
     let scratch =
         tempfile::tempdir().context("there is no place for temporary files; set TMPDIR")?;
-    Ok(atlas::quick_for_now(only, scratch.path(), terminal, None)?.contents)
+    Ok(atlas::quick_for_now(&names.join(","), scratch.path(), terminal, None)?.contents)
 }

@@ -113,6 +113,7 @@ fn spec(scene: &Scene, seed: u64) -> anyhow::Result<SyntheticSpec> {
         regions.push(RegionUnits {
             slices: units(mesh.slices.len(), home.directories.len()),
             controllers: units(mesh.controllers.len(), home.controllers.len()),
+            gb_per_s: None,
         });
         mesh.slices.extend(raster.all(&home.directories));
         mesh.controllers.extend(raster.all(&home.controllers));

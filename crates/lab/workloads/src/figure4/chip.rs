@@ -103,7 +103,7 @@ impl Chip {
     pub(super) fn hop_cycles(&self) -> f64 {
         match &self.silicon.geometry {
             Geometry::Ring(ring) => ring.hop_cycles,
-            Geometry::Mesh(_) | Geometry::Tables(_) => 0.0,
+            Geometry::Mesh(_) | Geometry::Clusters(_) | Geometry::Tables(_) => 0.0,
         }
     }
 
