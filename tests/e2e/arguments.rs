@@ -16,8 +16,8 @@ use crate::support::folder;
 use crate::words::{Words, read_all};
 
 /// Commands that measure nothing and start nothing.
-const PURE: [&str; 9] =
-    ["predict", "cla", "machine", "show", "diff", "export", "man", "completions", "tier"];
+const PURE: [&str; 10] =
+    ["predict", "cla", "machine", "pin", "show", "diff", "export", "man", "completions", "tier"];
 /// How long one line may take: what takes longer is stopped, and has not gone wrong.
 const LONGEST: Duration = Duration::from_secs(4);
 /// Address space of a line, in KiB: what takes more ends by a signal.

@@ -99,6 +99,8 @@ fn machines_of_the_papers_print_with_their_caveats() {
     let (output, out, _) = run(here, &["machine", "xeon-phi-5110p"]);
     assert!(output.status.success());
     assert!(out.contains("caveat"), "{out}");
+    let (_, out, _) = run(here, &["machine"]);
+    assert!(out.contains("\ncores allowed: ") && !out.contains('{'), "{out}");
     let (output, out, _) = run(here, &["machine", "--json"]);
     assert!(output.status.success());
     let value = json(&out);

@@ -12,9 +12,11 @@ mod laboratory;
 mod line;
 mod look;
 mod mpi;
+mod pin;
 mod privileges;
 mod report;
 mod run;
+mod suits;
 #[path = "../support.rs"]
 mod support;
 mod turn;

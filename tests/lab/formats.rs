@@ -62,6 +62,17 @@ fn simulated_runs_write_what_their_schemas_say() {
 }
 
 #[test]
+fn a_map_in_virtual_time_is_written_as_its_schema_says() {
+    let here = folder("formats-scale");
+    let machine = ["scale", "--cores", "2", "--regions", "1", "--quick", "--budget", "1s"];
+    let found = written(&here, &[&machine[..], &["--only", "transfer"]].concat());
+    assert_eq!(
+        (&found["format"], &found["reading"]),
+        (&"isochrone-scale".into(), &"simulated".into())
+    );
+}
+
+#[test]
 fn what_is_held_against_published_figures_is_written_as_its_schema_says() {
     let here = folder("formats-published");
     let (output, _, err) = run(&here, &["verify", "published", "--json", "published.json"]);

@@ -53,8 +53,26 @@ fn what_needs_an_atlas_has_the_command_measure_one() {
         .expect("it runs");
     let [out, err] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
     assert!(output.status.success(), "{err}");
-    assert!(err.contains("measuring a quick one"), "{err}");
+    assert!(err.contains("measuring a quick one") && !err.contains("region: pages"), "{err}");
     let text = std::fs::read_to_string(here.join("grids.json")).expect("it was written");
     let grids = json(&text);
     assert_eq!(grids["measured"]["reading"], "measured", "{out}");
+}
+
+#[test]
+fn what_an_atlas_lacks_of_a_paper_is_said() {
+    let here = folder("lab-lacks");
+    let _machine = crate::support::machine();
+    let run = |words: &[&str]| {
+        let output = isochrone(&here).args(words).output().expect("it runs");
+        let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{err}");
+        err
+    };
+    let places = ["--out", "block.atlas", "--html=block.html"];
+    run(&[&["map", "--quick", "--only", "block"][..], &places].concat());
+    let words = ["--atlas", "block.atlas", "--json", "grids.json"];
+    let err = run(&[&["reproduce", "latency-checker"][..], &words].concat());
+    assert!(err.contains("block.atlas has no region latency"), "{err}");
+    assert!(!err.contains("has no block latency"), "{err}");
 }

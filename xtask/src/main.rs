@@ -4,6 +4,7 @@
 //! Nothing here is needed to build or use Isochrone.
 
 mod ci;
+mod field;
 mod install;
 mod peer;
 mod readings;
@@ -20,17 +21,22 @@ cargo xtask ci [--full]  the gate: tidy, format, lints, build, fuzz targets, tes
 cargo xtask tidy [--draw | --circles]  the rules of the house alone (floors and arrows, unsafe, environment, file heads,
                    line lengths, circles of files, which --circles lists, the picture in ARCHITECTURE.md, which
                    --draw draws)
+cargo xtask field [--out FOLDER] [--minutes 40] [--bin FOLDER]  the whole battery of measurements, resumable; --pack
+                   FILE.tar: an archive with all programs, for a machine without cargo
 cargo xtask install PREFIX  libisochrone for programs in C: header, shared and static library, package file
 cargo xtask peer   our line transfers beside those of core-to-core-latency, fresh processes in turns
 cargo xtask safety [--json FILE] [NAME ...]  real programs with and without libisochrone_malloc.so
 cargo xtask schemas  draws docs/schemas anew from the types that are written as JSON
-cargo xtask vm [WORD ...]  boots an emulated machine with 16 regions and runs tests/vm on it (qemu-system-x86)";
+cargo xtask vm [--machine NAMES] [WORD ...]  boots emulated machines (qemu-system-x86): tests/vm on 16 regions, and the
+                   two programs on odd shapes; NAMES: all, or checks16, cpuset, memoryless, offline, nosys, regions16,
+                   cores64; words choose checks";
 
 fn main() -> Result<()> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     match std::env::args().nth(1).as_deref() {
         Some("ci") => ci::run(&root, std::env::args().skip(2)),
         Some("tidy") => tidy::run(&root, std::env::args().skip(2)),
+        Some("field") => field::run(&root, std::env::args().skip(2)),
         Some("install") => install::run(&root, std::env::args().skip(2)),
         Some("peer") => peer::run(&root, std::env::args().skip(2)),
         Some("safety") => safety::run(&root, std::env::args().skip(2)),
@@ -39,7 +45,7 @@ fn main() -> Result<()> {
             drawn.iter().for_each(|name| ci::say(&format!("docs/schemas/{name}: drawn anew")));
             Ok(())
         }
-        Some("vm") => vm::run(&root, &std::env::args().skip(2).collect::<Vec<_>>()),
+        Some("vm") => vm::run(&root, std::env::args().skip(2)),
         other => bail!("unknown task {other:?}\n{HELP}"),
     }
 }

@@ -99,7 +99,6 @@ pub(super) const STEPS: &[Step] = &[
             "-p",
             "isochrone-cla",
             "--lib",
-            "--release",
             "--locked",
             "--",
             "loom_tests",
@@ -107,7 +106,7 @@ pub(super) const STEPS: &[Step] = &[
         environment: &[("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom")],
         ..Step::CARGO
     },
-    Step { name: "machine of 16 regions", arguments: &["xtask", "vm"], ..Step::CARGO },
+    Step { name: "emulated machines", arguments: &["xtask", "vm"], ..Step::CARGO },
     Step {
         name: "docs",
         arguments: &["doc", "--workspace", "--no-deps", "--locked"],

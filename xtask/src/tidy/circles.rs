@@ -28,7 +28,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("tasks", 36),
     ("tier", 21),
     ("capi", 3),
-    ("cli", 17),
+    ("cli", 3),
     ("workloads", 12),
     ("papers", 26),
     ("lab", 27),

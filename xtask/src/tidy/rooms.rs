@@ -37,6 +37,7 @@ const ENVIRONMENT: &[Room] = &[
     ("crates/arrange/mpi/src/config", "the library's own variables, and the launcher's"),
     ("crates/ground/os/src/rseq", "a test asks what glibc was told"),
     ("crates/ground/report/examples", "where a gallery goes"),
+    ("crates/atlas/view/examples", "where pages to look at go"),
     ("crates/arrange/alloc/tests/live", "whether a test may be left out"),
     ("crates/arrange/cla/tests", "what a test tells its processes"),
     ("crates/arrange/malloc/tests", "programs of the system"),

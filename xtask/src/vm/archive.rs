@@ -1,5 +1,7 @@
-//! The first file system of the machine: one program, as `/init`, in the kernel's cpio format
+//! The first file system of the machine, in the kernel's cpio format
 //! (Documentation/driver-api/early-userspace/buffer-format.rst, "newc").
+
+use std::path::Path;
 
 use anyhow::{Context, Result};
 
@@ -8,13 +10,47 @@ const PROGRAM: u32 = 0o100_755;
 /// A folder that anybody may enter.
 const FOLDER: u32 = 0o040_755;
 
-/// An archive whose only program is `/init`, with the folders that it mounts the kernel's files on.
-pub(super) fn with_init(program: &[u8]) -> Result<Vec<u8>> {
-    let mut out = Vec::with_capacity(program.len() + 1024);
-    for folder in ["proc", "sys", "dev", "tmp"] {
+/// A file of the archive.
+#[derive(Clone, Debug)]
+pub(super) struct File {
+    /// From the root, without the first slash.
+    path: String,
+    content: Vec<u8>,
+}
+
+impl File {
+    /// A file at `path` that may be run, with the content of one that is here.
+    pub(super) fn program(path: &str, from: &Path) -> Result<Self> {
+        let content = std::fs::read(from).with_context(|| from.display().to_string())?;
+        Ok(Self { path: path.to_owned(), content })
+    }
+
+    /// A file at `path` with this text.
+    pub(super) fn text(path: &str, text: String) -> Self {
+        Self { path: path.to_owned(), content: text.into_bytes() }
+    }
+
+    /// The folders above it, the uppermost first.
+    fn folders(&self) -> impl Iterator<Item = &str> {
+        self.path.match_indices('/').map(|(at, _)| &self.path[..at])
+    }
+}
+
+/// An archive of these files, with their folders and those that the kernel's files are mounted on.
+pub(super) fn of(files: &[File]) -> Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(files.iter().map(|file| file.content.len() + 1024).sum());
+    let mut folders = vec!["proc", "sys", "dev", "tmp"];
+    for folder in files.iter().flat_map(File::folders) {
+        if !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    for folder in folders {
         entry(&mut out, folder, FOLDER, &[])?;
     }
-    entry(&mut out, "init", PROGRAM, program)?;
+    for file in files {
+        entry(&mut out, &file.path, PROGRAM, &file.content)?;
+    }
     entry(&mut out, "TRAILER!!!", 0, &[])?;
     Ok(out)
 }
@@ -44,6 +80,19 @@ fn pad(out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn folders_come_once_and_before_what_is_in_them() {
+        let file = |path| File::text(path, "x".to_owned());
+        let out = of(&[file("lib/a/b"), file("lib/c"), file("init")]).unwrap();
+        let text = String::from_utf8_lossy(&out);
+        let at = |name: &str| text.find(&format!("{name}\0")).expect("an entry");
+        assert!(
+            at("lib") < at("lib/a") && at("lib/a") < at("lib/a/b") && at("lib/a/b") < at("lib/c")
+        );
+        assert_eq!(text.matches("lib\0").count(), 1);
+        assert!(at("lib/c") < at("init") && at("init") < at("TRAILER!!!"));
+    }
 
     #[test]
     fn an_archive_has_its_parts_where_the_format_says() {

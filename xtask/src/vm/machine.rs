@@ -8,70 +8,94 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// Regions, two to a module.
-const REGIONS: u16 = 16;
-/// Two cores a region, and one more: 32 workers and one who evicts.
-const CORES: u16 = 2 * REGIONS + 1;
-const REGION_MIB: u16 = 160;
-/// A boot and all checks take about a minute; after this something hangs.
-const LIMIT: Duration = Duration::from_secs(300);
+use super::shape::Shape;
 
-/// Boots, passes the console on, and returns when the machine has switched itself off.
-pub(super) fn boot(kernel: &Path, archive: &Path, only: &[String]) -> Result<()> {
-    let mut child = Command::new("qemu-system-x86_64")
-        .args(arguments(kernel, archive, only))
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("qemu-system-x86_64 cannot be started: install the package qemu-system-x86")?;
-    let outcome = watch(&mut child);
-    let _ = child.kill();
-    child.wait()?;
-    outcome
+/// A machine that is to be booted.
+#[derive(Debug)]
+pub(super) struct Boot<'a> {
+    pub(super) kernel: &'a Path,
+    pub(super) archive: &'a Path,
+    pub(super) shape: &'a Shape,
+    /// Where what the machine brings out on its second console goes.
+    pub(super) brought: &'a Path,
+    /// Arguments of the first process.
+    pub(super) words: &'a [String],
 }
 
-fn arguments(kernel: &Path, archive: &Path, only: &[String]) -> Vec<String> {
-    let memory = format!("{}M", u32::from(REGIONS) * u32::from(REGION_MIB));
-    let mut all: Vec<String> = [
-        "-accel",
-        "tcg,thread=multi",
-        "-cpu",
-        "max",
-        "-nodefaults",
-        "-nographic",
-        "-no-reboot",
-        "-serial",
-        "stdio",
-        "-m",
-        &memory,
-    ]
-    .map(str::to_owned)
-    .to_vec();
-    all.extend(["-smp".to_owned(), CORES.to_string()]);
-    for region in 0..REGIONS {
-        let last = if region + 1 == REGIONS { CORES - 1 } else { 2 * region + 1 };
-        all.push("-object".to_owned());
-        all.push(format!("memory-backend-ram,id=m{region},size={REGION_MIB}M"));
-        all.push("-numa".to_owned());
-        all.push(format!("node,nodeid={region},memdev=m{region},cpus={}-{last}", 2 * region));
+impl Boot<'_> {
+    /// Boots, passes the console on, and returns when the machine has switched itself off.
+    pub(super) fn run(&self) -> Result<()> {
+        let mut child = Command::new("qemu-system-x86_64")
+            .args(self.arguments())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("qemu-system-x86_64 cannot be started: install the package qemu-system-x86")?;
+        let outcome = watch(&mut child, self.shape.limit);
+        let _ = child.kill();
+        child.wait()?;
+        outcome
     }
-    for a in 0..REGIONS {
-        for b in (0..REGIONS).filter(|b| *b != a) {
-            let distance = if a / 2 == b / 2 { 15 } else { 40 };
+
+    fn arguments(&self) -> Vec<String> {
+        let Self { kernel, archive, shape, brought, words } = self;
+        let mib: u32 = shape.nodes.iter().map(|node| node.mib).sum();
+        let mut all: Vec<String> = [
+            "-accel",
+            "tcg,thread=multi",
+            "-cpu",
+            "max",
+            "-nodefaults",
+            "-nographic",
+            "-no-reboot",
+            "-serial",
+            "stdio",
+        ]
+        .map(str::to_owned)
+        .to_vec();
+        all.extend(["-serial".to_owned(), format!("file:{}", brought.display())]);
+        all.extend(["-m".to_owned(), format!("{mib}M"), "-smp".to_owned()]);
+        all.push(shape.cores().to_string());
+        all.extend(nodes(shape));
+        let console =
+            "console=ttyS0 quiet panic=-1 nowatchdog numa_balancing=disable mitigations=off";
+        // What stands behind the dashes are arguments of the first process.
+        let console = &format!("{console} -- {}", words.join(" "));
+        let [kernel, archive] = [kernel, archive].map(|path| path.to_string_lossy().into_owned());
+        all.extend(
+            ["-kernel", &kernel, "-initrd", &archive, "-append", console].map(str::to_owned),
+        );
+        all
+    }
+}
+
+/// Regions with their memory and cores, and the distances between them.
+fn nodes(shape: &Shape) -> Vec<String> {
+    let mut all = Vec::new();
+    for (id, node) in shape.nodes.iter().enumerate() {
+        let mut words = format!("node,nodeid={id}");
+        if node.mib > 0 {
+            all.push("-object".to_owned());
+            all.push(format!("memory-backend-ram,id=m{id},size={}M", node.mib));
+            words += &format!(",memdev=m{id}");
+        }
+        if let Some((first, last)) = node.cores {
+            words += &format!(",cpus={first}-{last}");
+        }
+        all.extend(["-numa".to_owned(), words]);
+    }
+    let ids = || (0..).zip(&shape.nodes).map(|(id, _)| id);
+    for a in ids() {
+        for b in ids().filter(|b| *b != a) {
             all.push("-numa".to_owned());
-            all.push(format!("dist,src={a},dst={b},val={distance}"));
+            all.push(format!("dist,src={a},dst={b},val={}", Shape::distance(a, b)));
         }
     }
-    let words = "console=ttyS0 quiet panic=-1 nowatchdog numa_balancing=disable mitigations=off";
-    // What stands behind the dashes are arguments of the first process.
-    let words = &format!("{words} -- {}", only.join(" "));
-    let [kernel, archive] = [kernel, archive].map(|path| path.to_string_lossy().into_owned());
-    all.extend(["-kernel", &kernel, "-initrd", &archive, "-append", words].map(str::to_owned));
     all
 }
 
 /// Reads the console to its end; the last line of the checks says how they went.
-fn watch(child: &mut Child) -> Result<()> {
+fn watch(child: &mut Child, limit: Duration) -> Result<()> {
     let console = child.stdout.take().context("the console")?;
     let (send, lines) = mpsc::channel();
     std::thread::spawn(move || {
@@ -80,7 +104,7 @@ fn watch(child: &mut Child) -> Result<()> {
             .map_while(Result::ok)
             .all(|line| send.send(line).is_ok())
     });
-    let end = Instant::now() + LIMIT;
+    let end = Instant::now() + limit;
     let mut verdict = None;
     loop {
         match lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
@@ -91,7 +115,7 @@ fn watch(child: &mut Child) -> Result<()> {
                 verdict = summary(line).or(verdict);
             }
             Err(mpsc::RecvTimeoutError::Disconnected) => break,
-            Err(mpsc::RecvTimeoutError::Timeout) => bail!("the machine did not end in {LIMIT:?}"),
+            Err(mpsc::RecvTimeoutError::Timeout) => bail!("the machine did not end in {limit:?}"),
         }
     }
     let (passed, failed) =
@@ -115,6 +139,16 @@ fn summary(line: &str) -> Option<(u32, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_emulator_is_told_of_every_region_as_it_is() {
+        let of = |name| nodes(&Shape::named(name).expect("it is there")).join(" ");
+        let odd = of("memoryless");
+        assert!(odd.contains("-numa node,nodeid=1,cpus=2-3 "), "{odd}");
+        assert!(odd.contains("-numa node,nodeid=3,memdev=m3 ") && !odd.contains("id=m1"), "{odd}");
+        assert!(odd.contains("dist,src=1,dst=0,val=15") && odd.contains("src=3,dst=0,val=40"));
+        assert!(of("checks16").contains("nodeid=15,memdev=m15,cpus=30-32"));
+    }
 
     #[test]
     fn only_the_closing_line_is_a_verdict() {

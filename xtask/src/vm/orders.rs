@@ -1,0 +1,110 @@
+//! What the first process of an emulated machine does, as lines of text: `tests/vm/src/orders.rs` obeys them.
+
+use super::shape::{Cpuset, Shape};
+
+/// Where programs lie and where they write.
+const ISOCHRONE: &str = "/bin/isochrone";
+/// Seconds of a command that only reads or writes files. One takes a second; under emulation of many cores ten.
+const SHORT_S: u32 = 120;
+/// Seconds of a benchmark or a map beside its budget: loading, mapping, writing.
+const BESIDE_S: u32 = 120;
+/// Seconds of the benchmark.
+const BENCH_S: u32 = 60;
+
+/// Files that are brought out, by the name of their order.
+pub(super) const BROUGHT: [&str; 6] = ["machine", "map", "show", "export", "run", "jacobi"];
+
+/// All lines for a machine.
+pub(super) fn of(shape: &Shape) -> String {
+    let mut lines = vec!["mount proc /proc".to_owned()];
+    lines.extend(shape.sys.then(|| "mount sysfs /sys".to_owned()));
+    lines.extend(["mount devtmpfs /dev", "mount tmpfs /tmp"].map(str::to_owned));
+    lines.extend(
+        shape.off.iter().map(|core| format!("write /sys/devices/system/cpu/cpu{core}/online 0")),
+    );
+    lines.extend(shape.cpuset.iter().flat_map(enter));
+    lines.extend(programs(shape));
+    lines.join("\n") + "\n"
+}
+
+/// The first process goes into a cpuset of its own, and all that it starts with it
+/// (Documentation/admin-guide/cgroup-v2.rst, "Cpuset").
+fn enter(set: &Cpuset) -> [String; 6] {
+    const ALL: &str = "/sys/fs/cgroup";
+    let (cores, regions) = (set.cores, set.regions);
+    [
+        format!("mount cgroup2 {ALL}"),
+        format!("write {ALL}/cgroup.subtree_control +cpuset"),
+        format!("folder {ALL}/job"),
+        format!("write {ALL}/job/cpuset.cpus {}-{}", cores.0, cores.1),
+        format!("write {ALL}/job/cpuset.mems {}-{}", regions.0, regions.1),
+        format!("write {ALL}/job/cgroup.procs 1"),
+    ]
+}
+
+/// Every command, and what it leaves.
+fn programs(shape: &Shape) -> Vec<String> {
+    let run = |seconds: u32, words: &str| format!("run {seconds} {ISOCHRONE} {words}");
+    let bring = |name: &str| format!("bring {name} /tmp/{name}.json");
+    let map_s = shape.map_s;
+    let map = format!(
+        "map --quick --budget {map_s}s --buffer 16M --memory 32M --out /tmp/a.atlas --html=/tmp/a.html \
+         --json=/tmp/map.json"
+    );
+    vec![
+        run(SHORT_S, "machine --json=/tmp/machine.json"),
+        bring("machine"),
+        run(map_s + BESIDE_S, &map),
+        bring("map"),
+        run(SHORT_S, "show /tmp/a.atlas"),
+        run(SHORT_S, "show /tmp/a.atlas --json=/tmp/show.json"),
+        bring("show"),
+        run(SHORT_S, "export /tmp/a.atlas --csv=/tmp/cells.csv --hwloc-xml=/tmp/topology.xml"),
+        run(SHORT_S, "export /tmp/a.atlas --json=/tmp/export.json"),
+        bring("export"),
+        run(
+            SHORT_S,
+            &format!(
+                "run --atlas /tmp/a.atlas --force --json=/tmp/run.json -- {ISOCHRONE} machine --list"
+            ),
+        ),
+        bring("run"),
+        run(
+            BENCH_S + BESIDE_S,
+            &format!(
+                "bench jacobi --row-blocks 16 --rows 4 --columns 512 --sweeps 2 --blocks 2 --budget {BENCH_S}s \
+                 --atlas /tmp/a.atlas --json=/tmp/jacobi.json"
+            ),
+        ),
+        bring("jacobi"),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_is_written_by_a_command_and_brought_out() {
+        for shape in Shape::all() {
+            let text = of(&shape);
+            for name in BROUGHT {
+                let [written, brought] =
+                    [format!("--json=/tmp/{name}.json"), format!("bring {name} /tmp/{name}.json")];
+                assert!(text.find(&written) < text.find(&brought), "{}: {name}", shape.name);
+                assert!(text.contains(&written), "{}: {name}", shape.name);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_odd_about_a_machine_comes_before_its_programs() {
+        let of = |name| of(&Shape::named(name).expect("it is there"));
+        assert!(!of("nosys").contains("sysfs") && of("offline").contains("mount sysfs /sys"));
+        let (offline, cpuset) = (of("offline"), of("cpuset"));
+        assert!(offline.find("cpu2/online 0") < offline.find("run "), "{offline}");
+        assert!(offline.contains("cpu2/online 0"));
+        assert!(cpuset.contains("cpuset.cpus 2-5\n") && cpuset.contains("cpuset.mems 1-2\n"));
+        assert!(cpuset.find("cgroup.procs 1") < cpuset.find("run "), "{cpuset}");
+    }
+}
