@@ -43,6 +43,12 @@ fn ask_everything(bytes: &[u8]) {
         let _ = atlas.means(core, Level::Dram);
         let _ = atlas.region_latency(core, RegionId(0), RegionMode::Random);
     }
+    for matrix in atlas.packed_matrices() {
+        for (row, column) in [(0, 0), (1, 0), (matrix.rows(), 1), (matrix.rows() / 2, 3)] {
+            let _ = matrix.cell(row, column);
+        }
+    }
+    atlas.histograms().for_each(|found| found.cycles().for_each(drop));
     atlas.fits().for_each(drop);
     atlas.bandwidths().for_each(|found| found.cores().for_each(drop));
     for term in TermTag::ALL {
