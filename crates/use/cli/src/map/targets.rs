@@ -42,7 +42,8 @@ impl Targets {
     /// Opens all. Nothing is changed by it, and nothing is left where the program ends before it has measured.
     ///
     /// # Errors
-    /// [`isochrone_console::output::WrongUsage`] where one file is named twice; otherwise which option cannot be written,
+    /// [`isochrone_console::output::WrongUsage`] where one file is named twice; otherwise which option cannot be
+    /// written,
     /// and why.
     pub(super) fn open(args: &MapArgs, cache: Option<PathBuf>) -> Result<Self> {
         let refused = |option| format!("nothing is measured, since {option} cannot be written");
