@@ -1,7 +1,8 @@
 //! How much is measured of each pair where the time does not hold all that was asked for. Pure.
 //!
 //! What a play takes is tried first, at the least effort and at the whole one: the widest play, or some pairs where one
-//! at a time is measured. The rule: the most
+//! at a time is measured. That few rounds fit is not taken for granted: one play of round trips over many lines is a
+//! tenth of a second, a fifth of what a quick map has for its kind. The rule: the most
 //! effort with which [`SWEEPS`] sweeps fit into [`SHARE`] of the time that is left. Where not even the least effort
 //! does, a parallel plan is measured as far as the time goes, and of a serial plan as many pairs are taken as fit, but
 //! no fewer than join all cores.
@@ -12,8 +13,8 @@ use super::plan::{Kind, LINES_MIN, Options, TransferPlan, WARM_REPEATS};
 pub const SWEEPS: f64 = 3.0;
 /// Of the time that is left, what the sweeps are planned to take.
 pub const SHARE: f64 = 0.9;
-/// So few rounds are not tried first: they fit any time.
-pub const ROUNDS_FEW: usize = 8;
+/// So few rounds are not tried first: a trial would take as long as a sweep.
+pub const ROUNDS_FEW: usize = 1;
 /// How often the reference is looked at in a sweep, at most.
 const LOOKS: usize = 64;
 /// Repeats at least, beside those that are not counted.
