@@ -35,6 +35,7 @@ mod bootstrap;
 mod changes;
 mod cluster;
 mod correlation;
+mod further;
 mod least_squares;
 mod location;
 mod moments;
@@ -49,6 +50,7 @@ pub use bootstrap::{Interval, bootstrap_median_ci, bootstrap_paired_ratio_ci, bo
 pub use changes::{bic_penalty, change_points, change_points_with_sd, noise_sd_from_differences};
 pub use cluster::{Clusters, choose_k_1d, kmeans_1d};
 pub use correlation::{pearson, pearson_f32, spearman};
+pub use further::{further, student_t};
 pub use least_squares::{Fit, least_squares};
 pub use location::{MAD_TO_SD, TickMean, mad, tick_mean, unlengthened};
 pub use moments::{mean, variance};

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use isochrone_atlas_store::contents::Cell;
-use isochrone_stats::{Summary, median, tick_mean};
+use isochrone_stats::{Summary, median, student_t, tick_mean};
 use isochrone_units::{CoreId, LineAddr};
 
 use super::scene::Samples;
@@ -83,14 +83,6 @@ pub fn relative_half_width(values: &[f64]) -> Option<f64> {
     let summary = Summary::of(values).filter(|s| s.n >= 3 && s.mean > 0.0)?;
     let count: f64 = values.iter().map(|_| 1.0).sum();
     Some(student_t(summary.n - 1) * summary.sd / count.sqrt() / summary.mean)
-}
-
-/// Student's t at 97.5 %: how many standard errors half of a 95 % interval has. From 9 degrees of freedom on that of
-/// 9, which is a little wide.
-#[must_use]
-pub fn student_t(degrees: usize) -> f64 {
-    const T: [f64; 9] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262];
-    T[degrees.clamp(1, T.len()) - 1]
 }
 
 /// Mean nanoseconds of each timed thing, the first `warm` repeats left out and the timer's cost

@@ -1,22 +1,14 @@
 //! What a sample of pairs says of those that were not measured.
 //!
 //! A pair that was not measured is taken to cost what others cost that have as much in common. How far that may be
-//! from the truth follows from the spread among those: with Student's t, that of a further draw from a normal
-//! distribution around a median that is itself uncertain, `t * s * sqrt(1 + 1/n)`. Costs are not normal where a
-//! stratum has several distances: so it is no less than what 95 of 100 measured ones keep.
+//! from the truth follows from the spread among those ([`isochrone_stats::further`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use isochrone_atlas_store::contents::{Matrix, PairStratum};
-use isochrone_stats::{mean, median, quantile};
+use isochrone_stats::{further, mean, median};
 
-use super::series::student_t;
 use crate::seats::{Seats, Stratum};
-
-/// Of pairs that were not measured, how many lie within the bound.
-const LEVEL: f64 = 0.95;
-/// Pairs of a stratum with a number, at least, for a bound.
-const PAIRS_MIN: usize = 3;
 
 /// What was found of each stratum, the nearest first; nothing where every pair has a number, or none has.
 #[must_use]
@@ -56,24 +48,9 @@ impl Found {
             pairs: count(self.pairs),
             measured: count(self.measured_ns.len()),
             median_ns: median(&self.measured_ns),
-            error_ns: error_ns(&self.measured_ns),
+            error_ns: further(&self.measured_ns),
         }
     }
-}
-
-/// Within so much of the median of `values` a further one lies in 95 of 100 cases; `None` of fewer than three.
-#[must_use]
-pub fn error_ns(values: &[f64]) -> Option<f64> {
-    let centre = median(values).filter(|_| values.len() >= PAIRS_MIN)?;
-    let count = values.len() as f64;
-    let squares: f64 = values.iter().map(|value| (value - centre) * (value - centre)).sum();
-    let sd = (squares / (count - 1.0)).sqrt();
-    let normal = student_t(values.len() - 1) * sd * (1.0 + 1.0 / count).sqrt();
-    let mut apart: Vec<f64> = values.iter().map(|value| (value - centre).abs()).collect();
-    apart.sort_by(f64::total_cmp);
-    // So many of n + 1 that are as good as one another.
-    let found = quantile(&apart, (LEVEL * (count + 1.0) / count).min(1.0))?;
-    Some(normal.max(found))
 }
 
 /// One line for what was not measured, of strata that have such pairs.
@@ -111,32 +88,7 @@ pub fn sentence(state: &str, why: &str, strata: &[PairStratum]) -> Option<String
 mod tests {
     use super::*;
     use isochrone_atlas_store::contents::Cell;
-    use isochrone_stats::{normal, rng, uniform};
     use isochrone_units::CoreId;
-
-    #[test]
-    fn the_bound_holds_for_nineteen_of_twenty_whatever_the_shape() {
-        let (mut one, mut two, mut three) = (rng(1), rng(2), rng(3));
-        let mut normals = || 100.0 + 5.0 * normal(&mut one);
-        let mut even = || 100.0 + 20.0 * uniform(&mut two);
-        let mut two_distances = || if uniform(&mut three) < 0.5 { 90.0 } else { 140.0 };
-        let shapes: [&mut dyn FnMut() -> f64; 3] = [&mut normals, &mut even, &mut two_distances];
-        for draw in shapes {
-            for n in [4, 16, 60] {
-                let (mut inside, mut of) = (0, 0);
-                for _ in 0..2000 {
-                    let sample: Vec<f64> = (0..n).map(|_| draw()).collect();
-                    let bound = error_ns(&sample).unwrap();
-                    let centre = median(&sample).unwrap();
-                    inside += u32::from((draw() - centre).abs() <= bound);
-                    of += 1;
-                }
-                let share = f64::from(inside) / f64::from(of);
-                assert!(share > 0.92, "{share} of {n}");
-            }
-        }
-        assert_eq!(error_ns(&[1.0, 2.0]), None);
-    }
 
     fn matrix(cores: usize, known: impl Fn(usize, usize) -> bool) -> Matrix {
         let names = || (0..cores).map(|core| format!("core {core}")).collect();

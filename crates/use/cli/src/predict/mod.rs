@@ -25,6 +25,9 @@ const LINE_BYTES: u64 = 64;
 
 /// Runs the command.
 pub(crate) fn run(args: &PredictArgs, terminal: &Terminal) -> Result<ExitCode> {
+    if let Some(least) = args.threads.as_ref().and_then(|threads| threads.0.iter().min()) {
+        refuse_root(args, *least)?;
+    }
     let shows = Shows::open(Format::Predict, args.shown.asked())?;
     let mut table = line_costs::of(
         args.machine.as_deref(),
