@@ -173,7 +173,9 @@ pub struct LevelMap {
     pub code_share: Vec<f32>,
     /// How well it predicts; one per core, in the machine's order.
     pub quality: Vec<Quality>,
-    /// Where `form` is [`Form::PerLine`]: measured lines, `(frame, core, 64 latencies in cycles)`.
+    /// Where `form` is [`Form::PerLine`]: measured lines, `(frame, core, 64 latencies in cycles)`; a line that was not
+    /// timed often enough is no number, in JSON null.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<(u64, u16, Vec<Option<f32>>)>"))]
     pub lines: Vec<(u64, u16, Vec<f32>)>,
     /// What residuals of single loads cost, from their density; `None` where none was kept. Not
     /// part of the JSON text.
