@@ -66,7 +66,8 @@ fn a_small_machine_is_mapped_whole_and_one_seed_finds_the_same() {
 #[test]
 fn lines_in_memory_are_as_far_as_their_region_is() {
     for regions in [2, 4] {
-        let line = format!("--cores 8 --regions {regions} --quick --budget 100s --only block --seed 3");
+        let line =
+            format!("--cores 8 --regions {regions} --quick --budget 100s --only block --seed 3");
         let found = figures(&line);
         let errors = found.errors.iter().find(|errors| errors.what() == LINES_IN_MEMORY);
         let errors = errors.expect("it is measured");

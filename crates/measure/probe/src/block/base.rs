@@ -250,7 +250,13 @@ impl Look {
         }
     }
 
-    pub(super) fn add(&mut self, cells: &[ReferenceCell], values: &[f64], learnt: &Learnt, tick: u32) {
+    pub(super) fn add(
+        &mut self,
+        cells: &[ReferenceCell],
+        values: &[f64],
+        learnt: &Learnt,
+        tick: u32,
+    ) {
         let kept = in_window(cells, values, learnt, tick);
         for ((cell, value), _) in cells.iter().zip(values).zip(kept).filter(|(_, kept)| *kept) {
             let (line, class, index) = cell;

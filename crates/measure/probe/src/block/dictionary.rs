@@ -9,7 +9,7 @@ use isochrone_units::{CoreId, Level};
 
 use super::base::{Look, References, Sight, retry};
 use super::far::FAR_SHARE;
-use super::fit::{Fit, IS_BASE, SAME_MEAN, farther, resemblance};
+use super::fit::{Fit, SAME_MEAN, farther, is_one, resemblance};
 use super::learn::Learnt;
 use crate::target::{Target, TargetError};
 
@@ -21,6 +21,14 @@ const MEASURE_S: f64 = 0.012;
 /// Looks for a new base that is seen twice before the last one is taken as it is.
 const STEADY_LOOKS: u64 = 5;
 
+/// Share that a base must explain of another one, or of what is seen elsewhere, to have its pattern. It is nearer to all
+/// of it than what a base must explain that is as far: cores beside each other see almost the same pattern, from
+/// distances of their own.
+const SAME_PATTERN: f64 = 0.98;
+/// By how much less of what was seen a base may explain than another one and be as likely: a fifth of what a base may
+/// leave over.
+const AS_LIKELY: f64 = 0.01;
+
 /// What is known of the bases that a core may have.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Dictionary<'a> {
@@ -31,23 +39,29 @@ pub(super) struct Dictionary<'a> {
 }
 
 impl Dictionary<'_> {
-    /// What the fits of its bases say; `error` is that of the mean of what was seen. Of bases with the pattern that was
-    /// seen and as far, the one that explains most; where there is none, of those that are elsewhere. The base that
-    /// the core wore is not left for less than what tells nodes of a machine apart, since means wander
-    /// with the clock and with what others do.
+    /// What the fits of its bases say; `error` is that of the mean of what was seen. The pattern that explains most is
+    /// the one, and of bases that have it the one that is as far. The base that the core wore is not left
+    /// for less than what tells nodes of a machine apart, since means wander with the clock and with what others do.
+    /// Nothing, where a pattern is seen at another distance and is not certain.
     fn found(&self, fits: &[Fit], error: f64) -> Option<Found> {
-        let best = |a: &usize, b: &usize| fits[*a].likeness.total_cmp(&fits[*b].likeness);
-        let share = |base: usize| if self.wore == Some(base) { FAR_SHARE } else { SAME_MEAN };
-        let is_as_far = |base: &usize| fits[*base].is_as_far(share(*base), error);
-        let fitting = || (0..fits.len()).filter(|base| fits[*base].has_pattern());
-        if let Some(base) = fitting().filter(is_as_far).max_by(best) {
-            return Some(Found::Known(base));
+        let by_likeness = |a: &usize, b: &usize| fits[*a].likeness.total_cmp(&fits[*b].likeness);
+        let all = || 0..fits.len();
+        let like = all().filter(|base| fits[*base].has_pattern()).max_by(by_likeness)?;
+        let is_as_far = |base: &usize| {
+            let share = if self.wore == Some(*base) { FAR_SHARE } else { SAME_MEAN };
+            fits[*base].is_as_far(share, error)
+        };
+        if is_as_far(&like) {
+            return Some(Found::Known(like));
         }
-        let like = fitting().max_by(best)?;
-        // What one look says of a pattern is less than what is known of two.
-        let twin = |base: &usize| resemblance(&self.bases[*base], &self.bases[like]) >= IS_BASE;
-        let known = (0..fits.len()).filter(is_as_far).filter(twin).max_by(best);
-        Some(known.map_or(Found::Farther { like, by: fits[like].farther }, Found::Known))
+        let has_the_pattern = |base: &usize| {
+            fits[*base].likeness >= fits[like].likeness - AS_LIKELY
+                || resemblance(&self.bases[*base], &self.bases[like]) >= SAME_PATTERN
+        };
+        let known = all().filter(is_as_far).filter(has_the_pattern).max_by(by_likeness);
+        let farther = Found::Farther { like, by: fits[like].farther };
+        let is_certain = fits[like].likeness >= SAME_PATTERN;
+        known.map(Found::Known).or(is_certain.then_some(farther))
     }
 }
 
@@ -80,25 +94,14 @@ pub(super) struct Farther {
     pub(super) patterns: Vec<Vec<f64>>,
 }
 
+impl Farther {
+    /// Whether another look saw the same.
+    fn is(&self, other: &Self) -> bool {
+        self.like == other.like && is_one(&self.patterns, &other.patterns, SAME_MEAN)
+    }
+}
+
 impl CurrentBase {
-    /// What the core sees now, if it is in no dictionary.
-    fn unknown(&self) -> Option<&Vec<Vec<f64>>> {
-        match self {
-            Self::Known(_) => None,
-            Self::Farther(farther) => Some(&farther.patterns),
-            Self::New(sight) => Some(&sight.patterns),
-        }
-    }
-
-    /// The same, if it is in no dictionary, as far as it was seen later.
-    fn at(self, patterns: Vec<Vec<f64>>) -> Self {
-        match self {
-            Self::Known(number) => Self::Known(number),
-            Self::Farther(farther) => Self::Farther(Farther { patterns, ..farther }),
-            Self::New(sight) => Self::New(Sight { patterns, ..sight }),
-        }
-    }
-
     /// What the core sees now.
     pub(super) fn patterns<'a>(&'a self, dictionary: &Dictionary<'a>) -> &'a [Vec<f64>] {
         match self {
@@ -128,18 +131,25 @@ pub(super) fn identify(
     let mut last = None;
     for attempt in 0..STEADY_LOOKS {
         let seed = derive_seed(seed, 1 << 20 | attempt);
-        // What the look before saw is what the core had last.
+        // What the look before measured is what the core had last.
         let wore = if bases.len() > count { Some(count) } else { dictionary.wore };
         let known = Dictionary { bases: &bases, wore };
         let found = identify_once(target, core, level, references, learnt, known, seed)?;
         let seen = match (found, last) {
             (CurrentBase::Known(base), Some(seen)) if base == count => return Ok(seen),
             (CurrentBase::Known(base), _) => return Ok(CurrentBase::Known(base)),
-            (CurrentBase::Farther(now), Some(seen)) if now.like == count => seen.at(now.patterns),
+            (CurrentBase::Farther(now), Some(CurrentBase::Farther(before))) if now.is(&before) => {
+                return Ok(CurrentBase::Farther(now));
+            }
+            (CurrentBase::Farther(now), Some(CurrentBase::New(sight))) if now.like == count => {
+                CurrentBase::New(Sight { patterns: now.patterns, ..sight })
+            }
             (found, _) => found,
         };
         bases.truncate(count);
-        bases.extend(seen.unknown().cloned());
+        if let CurrentBase::New(sight) = &seen {
+            bases.push(sight.patterns.clone());
+        }
         last = Some(seen);
     }
     last.ok_or_else(|| TargetError::Unsupported("no look was taken".into()))
@@ -202,7 +212,8 @@ mod tests {
     fn of_one_pattern_in_two_regions_the_base_that_is_as_far_is_the_one() {
         let bases = [base(276.0, 0), base(186.0, 0), base(187.0, 0), base(186.0, 7)];
         let likeness = [0.999, 0.97, 0.98, 0.2];
-        let fit = |at: usize, mean: f64| Fit { likeness: likeness[at], farther: 186.0 - mean, mean };
+        let fit =
+            |at: usize, mean: f64| Fit { likeness: likeness[at], farther: 186.0 - mean, mean };
         let fits = [fit(0, 276.0), fit(1, 186.0), fit(2, 187.0), fit(3, 186.0)];
         assert_eq!(found(&bases, None, &fits), Some(Found::Known(2)));
         let far = Some(Found::Farther { like: 0, by: -90.0 });
@@ -218,6 +229,7 @@ mod tests {
         let near = Fit { likeness: 0.948, farther: 0.3, mean: 186.0 };
         assert_eq!(found(&bases, Some(1), &[far, near]), Some(Found::Known(1)));
         assert_eq!(found(&bases, None, &[far, near]), Some(Found::Known(1)));
+        assert_eq!(found(&bases[..1], None, &[far]), None, "that may be a neighbour's");
     }
 
     #[test]
