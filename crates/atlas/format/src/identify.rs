@@ -39,9 +39,9 @@ pub struct BaseMatch {
 /// Rounds of reweighting of the offset; it settles to a tenth of its own error in three.
 const OFFSET_ROUNDS: usize = 3;
 
-/// What latencies are usually shifted by, as a share of a base's mean. Offsets have a Cauchy density of that width: where
-/// patterns differ they decide nothing, since its tails give any offset for a few nats; between bases of one pattern
-/// they decide all.
+/// What latencies are usually shifted by, as a share of a base's mean. Offsets have a Cauchy density of that width.
+/// Where patterns differ they decide nothing, since its tails give any offset for a few nats; between bases of one
+/// pattern they decide all.
 const USUAL_SHIFT: f64 = 0.05;
 
 /// Compares the samples with each base of a dictionary. `None` without bases or samples.

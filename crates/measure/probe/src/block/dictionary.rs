@@ -21,9 +21,9 @@ const MEASURE_S: f64 = 0.012;
 /// Looks for a new base that is seen twice before the last one is taken as it is.
 const STEADY_LOOKS: u64 = 5;
 
-/// Share that a base must explain of another one, or of what is seen elsewhere, to have its pattern. It is nearer to all
-/// of it than what a base must explain that is as far: cores beside each other see almost the same pattern, from
-/// distances of their own.
+/// Share that a base must explain of another one, or of what is seen elsewhere, to have its pattern. It is more than
+/// what a base must explain that is as far: cores beside each other see almost the same pattern, from distances of
+/// their own.
 const SAME_PATTERN: f64 = 0.98;
 /// By how much less of what was seen a base may explain than another one and be as likely: a fifth of what a base may
 /// leave over.

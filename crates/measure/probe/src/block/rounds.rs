@@ -444,7 +444,7 @@ fn slope(values: &[f64], pattern: &[f64], noise: f64) -> (f64, f64) {
     if square > 0.0 { (cross / square, noise / square.sqrt()) } else { (0.0, f64::INFINITY) }
 }
 
-/// Whether two stretches saw one base, in lines within their pages and in pages, and as far. Pages must differ by a share
+/// Whether two stretches saw one base, as far, in lines within their pages and in pages. Pages must differ by a share
 /// of what lines differ by as well: means of pages wander by a cycle where translations, or other users of
 /// the caches, come and go, on a machine on which they hardly differ.
 fn same_base(a: &Stretch, b: &Stretch) -> bool {
