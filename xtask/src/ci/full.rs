@@ -14,7 +14,9 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("chooser", "what the child of another test does"),
     ("held_out_pages_say_it_in_400_runs", "half an hour; four runs are in the usual gate"),
     ("loads_a_page_by_what_is_known_before", "prints figures, and checks nothing"),
+    ("what_many_cores_cost", "prints figures, and checks nothing"),
     ("write_corpus", "writes stored files anew, where a format was changed on purpose"),
+    ("write_packed_corpus", "writes stored files anew, where a format was changed on purpose"),
 ];
 
 pub(super) const STEPS: &[Step] = &[
