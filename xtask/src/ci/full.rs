@@ -10,15 +10,13 @@ use super::steps::Step;
 const LEFT_OUT: &[(&str, &str)] = &[
     ("how_long_choices_take", "prints times, and checks nothing"),
     ("three_ranks", "meets loom's limit of branches; shuttle runs more ranks in the usual gate"),
-    (
-        "lines_in_memory_are_as_far_as_their_region_is",
-        "fails until a base is told from one that is farther by a constant",
-    ),
     ("child_process", "what the children of other tests do"),
     ("chooser", "what the child of another test does"),
     ("held_out_pages_say_it_in_400_runs", "half an hour; four runs are in the usual gate"),
     ("loads_a_page_by_what_is_known_before", "prints figures, and checks nothing"),
+    ("what_many_cores_cost", "prints figures, and checks nothing"),
     ("write_corpus", "writes stored files anew, where a format was changed on purpose"),
+    ("write_packed_corpus", "writes stored files anew, where a format was changed on purpose"),
 ];
 
 pub(super) const STEPS: &[Step] = &[

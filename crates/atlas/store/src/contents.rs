@@ -132,7 +132,8 @@ pub struct Quality {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Verified {
-    /// Whether its base was measured from its own loads of such pages; else another core was seen in it.
+    /// Whether its base was measured from its own loads of such pages; else another core was seen in it, or in its
+    /// pattern at another distance.
     pub own_base: bool,
     /// Share of what repeats between two loads of the same lines that the base and the codes explain,
     /// on loads that were not used to find the base; `None` where nothing repeats beyond the noise.

@@ -1,33 +1,25 @@
-//! The current base of a core: identified at use, in a millisecond, from pages whose codes are known.
+//! What is seen of reference pages: lines of known codes, sorted into the cells of a base.
 //!
 //! Keys and classes belong to pages and stay; the base belongs to wherever the host runs the
 //! vCPU now, and changes when it moves. So before a core's latencies are used, some lines of
-//! reference pages are timed and compared with the dictionary of bases seen. A base that is not
-//! in the dictionary is measured from the same reference pages; no page has to be decoded again.
+//! reference pages are timed and compared with the bases that are known (`dictionary`). A base that is none of them
+//! is measured from the same reference pages; no page has to be decoded again.
 
 use std::collections::BTreeMap;
 
 use isochrone_decode::{Reference, Window};
-use isochrone_stats::{derive_seed, rng, shuffle};
+use isochrone_stats::{rng, shuffle};
 use isochrone_units::{CoreId, Cycles, LINES_PER_PAGE, Level, LineAddr, PageAddr};
 
 use super::apart::{APART, batches};
 use super::far::group_means;
+use super::fit::{Compared, Fit};
 use super::learn::{Learnt, class_means, split_code};
 use super::rounds::keep_window;
 use crate::target::{Target, TargetError};
 
-/// Timed loads that identify a base: 0.1 to 0.5 ms.
-const IDENTIFY_SAMPLES: usize = 2048;
-/// Seconds of them that measure one anew, where none of the dictionary fits: 40,000 loads from
-/// DRAM, so that the mean of a class of pages is known to a thirtieth of the distance of classes.
-const MEASURE_S: f64 = 0.012;
-/// Looks for a new base that is seen twice before the last one is taken as it is.
-const STEADY_LOOKS: u64 = 5;
 /// Blocks of each class that each needs where several identify bases at the same time.
 const EACH_CLASS: usize = 2;
-/// Share of what is seen that a known base must explain to be the current one.
-pub(super) const IS_BASE: f64 = 0.95;
 
 /// Pages with known codes, spread over the arena.
 #[derive(Clone, Debug, Default)]
@@ -104,7 +96,7 @@ impl References {
     }
 
     /// The pages, in the order in which their codes were learnt.
-    fn addresses(&self) -> Vec<PageAddr> {
+    pub(super) fn addresses(&self) -> Vec<PageAddr> {
         self.pages.iter().map(|page| page.0).collect()
     }
 
@@ -239,7 +231,7 @@ pub(super) fn in_window(
 
 /// Reference values sorted into canonical cells.
 #[derive(Clone, Debug)]
-struct Look {
+pub(super) struct Look {
     sums: Vec<Vec<f64>>,
     counts: Vec<Vec<u32>>,
     squares: f64,
@@ -248,7 +240,7 @@ struct Look {
 }
 
 impl Look {
-    fn new(learnt: &Learnt) -> Self {
+    pub(super) fn new(learnt: &Learnt) -> Self {
         let classes = learnt.classes();
         Self {
             sums: vec![vec![0.0; learnt.period]; classes],
@@ -258,7 +250,13 @@ impl Look {
         }
     }
 
-    fn add(&mut self, cells: &[ReferenceCell], values: &[f64], learnt: &Learnt, tick: u32) {
+    pub(super) fn add(
+        &mut self,
+        cells: &[ReferenceCell],
+        values: &[f64],
+        learnt: &Learnt,
+        tick: u32,
+    ) {
         let kept = in_window(cells, values, learnt, tick);
         for ((cell, value), _) in cells.iter().zip(values).zip(kept).filter(|(_, kept)| *kept) {
             let (line, class, index) = cell;
@@ -272,7 +270,7 @@ impl Look {
     }
 
     /// How far each of `pages` lies from what its class's pattern says of its lines.
-    fn page_means(&self, pages: &[PageAddr]) -> PageMeans {
+    pub(super) fn page_means(&self, pages: &[PageAddr]) -> PageMeans {
         let mut sums: BTreeMap<PageAddr, (f64, f64)> = BTreeMap::new();
         for (page, class, index, value) in &self.values {
             let mean = self.sums[*class][*index] / f64::from(self.counts[*class][*index]);
@@ -286,7 +284,7 @@ impl Look {
         PageMeans { cycles: pages.iter().map(mean).collect(), loads: fewest }
     }
 
-    fn seen(&self, learnt: &Learnt) -> Seen {
+    pub(super) fn seen(&self, learnt: &Learnt) -> Seen {
         let total: u32 = self.counts.iter().flatten().sum();
         let between: f64 = self
             .sums
@@ -321,10 +319,9 @@ impl Look {
 }
 
 impl Seen {
-    /// Share of what was seen that a known base explains, a common offset allowed for, corrected
-    /// for the noise of this look; 0 where the look saw nothing but noise.
-    #[must_use]
-    pub fn likeness(&self, base: &[Vec<f64>]) -> f64 {
+    /// How a known base fits what was seen, corrected for the noise of this look; it explains nothing where the look
+    /// saw nothing but noise.
+    pub(super) fn fit(&self, base: &[Vec<f64>]) -> Fit {
         let nodes = group_means(&class_means(base));
         let mut cells = Vec::new();
         for (class, node) in nodes.iter().enumerate() {
@@ -338,14 +335,20 @@ impl Seen {
             }));
         }
         let noise = self.noise.powi(2) * cells.len().saturating_sub(1) as f64;
-        explained(&cells, noise)
+        Fit::of(&cells, noise)
+    }
+
+    /// Standard error of the mean of what was seen, cycles.
+    pub(super) fn mean_error(&self) -> f64 {
+        let loads: u32 = self.counts.iter().flatten().sum();
+        self.noise / f64::from(loads.max(1)).sqrt()
     }
 }
 
 impl Seen {
     /// The base that this look saw: class means and the shapes of classes, each drawn towards flat
     /// by as much of its variance as is noise (James and Stein's shrinkage).
-    fn denoised(&self, learnt: &Learnt) -> Vec<Vec<f64>> {
+    pub(super) fn denoised(&self, learnt: &Learnt) -> Vec<Vec<f64>> {
         let classes: Vec<f64> = (0..self.patterns.len()).map(|c| self.class_mean(c)).collect();
         let count = learnt.shapes.iter().max().map_or(1, |most| most + 1);
         let shapes: Vec<Vec<f64>> =
@@ -391,122 +394,6 @@ impl Seen {
         };
         sum / f64::max(weight, 1.0)
     }
-}
-
-/// What was seen of a cell of the pattern, and what a base says of it.
-struct Compared {
-    seen: f64,
-    base: f64,
-    /// Mean of the base over the classes of the cell's node: what nodes differ by is taken off.
-    node: f64,
-    weight: f64,
-}
-
-/// `1 - |seen - base - offset|^2 / |seen - node - mean|^2`, weighted, `noise` taken off both.
-fn explained(cells: &[Compared], noise: f64) -> f64 {
-    let total: f64 = cells.iter().map(|c| c.weight).sum();
-    let mean = |of: &dyn Fn(&Compared) -> f64| {
-        cells.iter().map(|c| c.weight * of(c)).sum::<f64>() / total.max(f64::MIN_POSITIVE)
-    };
-    let (centre, offset) = (mean(&|c| c.seen - c.node), mean(&|c| c.seen - c.base));
-    let energy = total * mean(&|c| (c.seen - c.node - centre).powi(2)) - noise;
-    let left = total * mean(&|c| (c.seen - c.base - offset).powi(2)) - noise;
-    if energy <= noise * 0.2 { 0.0 } else { 1.0 - left.max(0.0) / energy }
-}
-
-/// Share of base `a` that base `b` explains, a common offset allowed for; 1 for flat ones.
-#[must_use]
-pub fn resemblance(a: &[Vec<f64>], b: &[Vec<f64>]) -> f64 {
-    let nodes = group_means(&class_means(a));
-    let mut cells = Vec::new();
-    for ((a, b), node) in a.iter().zip(b).zip(&nodes) {
-        let pairs = a.iter().zip(b);
-        cells.extend(pairs.map(|(a, b)| Compared { seen: *a, base: *b, node: *node, weight: 1.0 }));
-    }
-    let flat = cells.iter().all(|cell| (cell.seen - cell.node).abs() < 1e-4);
-    let same = cells.iter().all(|cell| (cell.seen - cell.base).abs() < 0.1 * cell.seen.abs());
-    if flat { f64::from(u8::from(same)) } else { explained(&cells, 0.0) }
-}
-
-/// What [`identify`] found.
-#[derive(Clone, Debug)]
-pub enum CurrentBase {
-    /// Base number of the dictionary.
-    Known(usize),
-    /// None of them; this is what the core sees now.
-    New(Sight),
-}
-
-/// Finds the current base of `core`, among `bases`, or measures it. A base that is in no
-/// dictionary is believed once a second look sees it again: one look may have straddled a move.
-///
-/// # Errors
-/// Whatever the target refuses; a thread found on another core is tried again, eight times.
-pub fn identify(
-    target: &mut dyn Target,
-    core: CoreId,
-    level: Level,
-    references: &References,
-    learnt: &Learnt,
-    bases: &[Vec<Vec<f64>>],
-    seed: u64,
-) -> Result<CurrentBase, TargetError> {
-    let mut known = bases.to_vec();
-    let mut last = None;
-    for attempt in 0..STEADY_LOOKS {
-        let seed = derive_seed(seed, 1 << 20 | attempt);
-        match identify_once(target, core, level, references, learnt, &known, seed)? {
-            CurrentBase::Known(i) => match last {
-                Some(sight) if i == bases.len() => return Ok(CurrentBase::New(sight)),
-                _ => return Ok(CurrentBase::Known(i)),
-            },
-            CurrentBase::New(sight) => {
-                known.truncate(bases.len());
-                known.push(sight.patterns.clone());
-                last = Some(sight);
-            }
-        }
-    }
-    last.map(CurrentBase::New).ok_or_else(|| TargetError::Unsupported("no look was taken".into()))
-}
-
-/// One look: a base of the dictionary as soon as it explains what is seen, else what was seen meanwhile.
-pub(super) fn identify_once(
-    target: &mut dyn Target,
-    core: CoreId,
-    level: Level,
-    references: &References,
-    learnt: &Learnt,
-    bases: &[Vec<Vec<f64>>],
-    seed: u64,
-) -> Result<CurrentBase, TargetError> {
-    let end = target.seconds() + MEASURE_S;
-    let mut look = Look::new(learnt);
-    for batch in 0_u64.. {
-        let seed = derive_seed(seed, batch);
-        let (cells, values) =
-            retry(|| references.time(target, core, level, IDENTIFY_SAMPLES, seed))?;
-        look.add(&cells, &values, learnt, target.clock().tick);
-        let seen = look.seen(learnt);
-        let best = bases
-            .iter()
-            .enumerate()
-            .map(|(i, base)| (seen.likeness(base), i))
-            .max_by(|a, b| a.0.total_cmp(&b.0));
-        match best {
-            Some((likeness, i)) if likeness >= IS_BASE => return Ok(CurrentBase::Known(i)),
-            _ if target.seconds() > end => {
-                let pages = look.page_means(&references.addresses());
-                return Ok(CurrentBase::New(Sight {
-                    patterns: seen.denoised(learnt),
-                    pages,
-                    noise: seen.noise,
-                }));
-            }
-            _ => {}
-        }
-    }
-    unreachable!("time passes on every target")
 }
 
 /// Does a batch again when the thread was moved during it, at most eight times.

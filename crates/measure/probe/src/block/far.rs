@@ -5,7 +5,7 @@
 //! do. What tells pages and bases apart must not drown in that difference, so it is taken off first.
 
 /// Gap between neighbouring means, as a share of the mean of all, at which pages lie on another node.
-const FAR_SHARE: f64 = 0.12;
+pub(super) const FAR_SHARE: f64 = 0.12;
 
 /// For each of `means` the number of its group, nearest first.
 pub(super) fn far_groups(means: &[f64]) -> Vec<usize> {

@@ -4,9 +4,9 @@ use isochrone_atlas_store::contents::{Form, Quality};
 use isochrone_stats::{derive_seed, rng, shuffle};
 use isochrone_units::{CoreId, LINES_PER_PAGE, PageAddr};
 
-use super::base::{IS_BASE, resemblance};
 use super::decode::WINDOW;
 use super::decoding_core::DecodingCore;
+use super::fit::{IS_BASE, resemblance};
 use super::learn::{patterns_for, split_code};
 use super::level::LevelRun;
 use super::number::f32_of;
@@ -145,7 +145,8 @@ impl LevelRun<'_> {
         looks.into_iter().any(|(_, patterns)| resemblance(patterns, base) >= IS_BASE)
     }
 
-    /// The dictionary's base that fits what the companions saw, else what they saw.
+    /// The dictionary's base with the pattern that the companions saw, which is all that a score asks for; else what
+    /// they saw.
     fn best_base(&mut self, core: CoreId, now: &[Vec<f64>]) -> usize {
         let likeness = |base: &Vec<Vec<f64>>| resemblance(now, base);
         let best = (0..self.bases.len())

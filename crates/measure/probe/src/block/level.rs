@@ -8,7 +8,10 @@ use isochrone_atlas_store::contents::{Base, DriftEvent, Form, LevelMap, Quality}
 use isochrone_stats::derive_seed;
 use isochrone_units::{CoreId, LINES_PER_PAGE, Level, LineAddr, PageAddr};
 
-use super::base::{CurrentBase, IS_BASE, References, Sight, identify, resemblance, retry};
+use super::base::{References, Sight, retry};
+use super::dictionary::{CurrentBase, Dictionary, Farther, identify};
+use super::far::FAR_SHARE;
+use super::fit::is_one;
 use super::learn::{Learnt, learn, patterns_for, split_by};
 use super::left_out::LeftOut;
 use super::lines::choose_lines;
@@ -371,6 +374,12 @@ impl<'a> LevelRun<'a> {
         u16::try_from(self.bases.len() - 1).unwrap_or(u16::MAX)
     }
 
+    /// Keeps a known pattern at another distance. What was learnt of the pattern stands behind it.
+    pub(super) fn keep_farther(&mut self, core: CoreId, found: Farther) -> u16 {
+        let rounds = self.bases[found.like].0.rounds;
+        self.keep_base(core, found.patterns, rounds)
+    }
+
     pub(super) fn note_base(&mut self, core: CoreId, number: u16) {
         if let Some(place) = self.cores.iter().position(|c| *c == core) {
             self.current[place] = Some(number);
@@ -386,21 +395,23 @@ impl<'a> LevelRun<'a> {
     /// Makes sure that the current base of `core` is the one noted; names a change.
     pub(super) fn ensure_base(&mut self, core: CoreId) -> Result<usize, TargetError> {
         let begin = self.target.seconds();
-        let dictionary: Vec<Vec<Vec<f64>>> = self.bases.iter().map(|b| b.1.clone()).collect();
+        let place = self.cores.iter().position(|c| *c == core).unwrap_or(0);
+        let bases: Vec<Vec<Vec<f64>>> = self.bases.iter().map(|b| b.1.clone()).collect();
+        let dictionary = Dictionary { bases: &bases, wore: self.current[place].map(usize::from) };
         let seed = derive_seed(self.plan.seed, 7000 + self.drift.len() as u64);
         let level = self.level;
         let references = &self.references;
         let target = &mut *self.target;
         let current =
-            retry(|| identify(target, core, level, references, &self.learnt, &dictionary, seed))?;
+            retry(|| identify(target, core, level, references, &self.learnt, dictionary, seed))?;
         let number = match current {
             CurrentBase::Known(i) => u16::try_from(i).unwrap_or(u16::MAX),
+            CurrentBase::Farther(found) => self.keep_farther(core, found),
             CurrentBase::New(sight) => {
                 self.note_split(&sight);
                 self.keep_base(core, sight.patterns, 0)
             }
         };
-        let place = self.cores.iter().position(|c| *c == core).unwrap_or(0);
         let before = self.current[place].replace(number);
         let same = before.is_none_or(|b| self.alike(usize::from(b), usize::from(number)));
         if !same {
@@ -428,8 +439,9 @@ impl<'a> LevelRun<'a> {
         }
     }
 
+    /// Whether two bases are one, but for what a mean wanders by.
     fn alike(&self, a: usize, b: usize) -> bool {
-        a == b || resemblance(&self.bases[a].1, &self.bases[b].1) >= IS_BASE
+        a == b || is_one(&self.bases[a].1, &self.bases[b].1, FAR_SHARE)
     }
 
     fn level_map(&mut self, method: String, quality: Vec<Quality>) -> LevelMap {

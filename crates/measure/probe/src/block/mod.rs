@@ -2,7 +2,7 @@
 //!
 //! The way of the data: a [`plan`] chooses pages; [`rounds`] times their lines again and again,
 //! cut where the vCPU moved; `survey` seeks rare pages far away; [`learn`] finds classes, base and
-//! keys; [`lines`] chooses which lines to probe first; [`base`] says what the current base of a core is;
+//! keys; [`lines`] chooses which lines to probe first; `dictionary` says what the current base of a core is;
 //! `verify` asks the cores that were not learnt in full, `abreast` several at the same time;
 //! [`decode`] gives every page its code, `team` on several cores at the same time; [`score`] judges all of
 //! it on pages that were held out;
@@ -15,8 +15,10 @@ pub mod base;
 mod books;
 pub mod decode;
 mod decoding_core;
+mod dictionary;
 mod explained;
 mod far;
+mod fit;
 mod forks;
 mod heldout;
 mod keys;
@@ -42,6 +44,8 @@ mod walsh;
 pub use plan::BlockPlan;
 pub use run::{BlockMap, UNKNOWN_CODE, map_blocks};
 
+#[cfg(test)]
+mod region_tests;
 #[cfg(test)]
 mod sampled_tests;
 #[cfg(test)]

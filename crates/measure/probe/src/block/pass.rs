@@ -5,10 +5,10 @@ use isochrone_atlas_store::contents::{DriftEvent, Quality};
 use isochrone_decode::SAFE_ERROR;
 use isochrone_units::{LINES_PER_PAGE, LineAddr, PageAddr};
 
-use super::base::{IS_BASE, resemblance};
 use super::books::{SAME_DISTANCE, canonical_codes};
 use super::decode::Decoded;
 use super::decoding_core::DecodingCore;
+use super::fit::{IS_BASE, resemblance};
 use super::learn::{Learnt, split_code, spread};
 use super::level::LevelRun;
 use super::run::UNKNOWN_CODE;
@@ -136,7 +136,8 @@ impl LevelRun<'_> {
         Ok(Pass { codes, cost, decoding_cores })
     }
 
-    /// Whether the base with which each decoding core decoded is still its current one.
+    /// Whether the base with which each decoding core decoded is still its current one, or one with its pattern: how
+    /// far all lines are says nothing of codes.
     pub(super) fn still_current(
         &mut self,
         decoding_cores: &[DecodingCore],

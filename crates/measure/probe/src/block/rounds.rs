@@ -14,7 +14,7 @@ use isochrone_units::{CoreId, Cycles, LINES_PER_PAGE, Level, LineAddr, PageAddr}
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::apart::batches;
-use super::far::far_groups;
+use super::far::{FAR_SHARE, far_groups};
 use super::number::f32_of;
 use crate::target::{Target, TargetClock, TargetError};
 
@@ -444,7 +444,7 @@ fn slope(values: &[f64], pattern: &[f64], noise: f64) -> (f64, f64) {
     if square > 0.0 { (cross / square, noise / square.sqrt()) } else { (0.0, f64::INFINITY) }
 }
 
-/// Whether two stretches saw one base, in lines within their pages and in pages. Pages must differ by a share
+/// Whether two stretches saw one base, as far, in lines within their pages and in pages. Pages must differ by a share
 /// of what lines differ by as well: means of pages wander by a cycle where translations, or other users of
 /// the caches, come and go, on a machine on which they hardly differ.
 fn same_base(a: &Stretch, b: &Stretch) -> bool {
@@ -454,7 +454,13 @@ fn same_base(a: &Stretch, b: &Stretch) -> bool {
     let lines = Compared::of(halves.each_ref().map(|half| &half.0[..]), noise);
     let pages =
         Compared::of(halves.each_ref().map(|half| &half.1[..]), noise / LINES_PER_PAGE as f64);
-    lines.is_same(0.0) && pages.is_same(lines.energy / LINES_PER_PAGE as f64)
+    lines.is_same(0.0) && pages.is_same(lines.energy / LINES_PER_PAGE as f64) && as_far(a, b)
+}
+
+/// Whether all lines of two stretches are as far, but for less than what tells nodes of a machine apart: the clock
+/// wanders, and so does what others do.
+fn as_far(a: &Stretch, b: &Stretch) -> bool {
+    (a.level() - b.level()).abs() <= FAR_SHARE * a.level().abs().max(b.level().abs())
 }
 
 /// Two patterns: the squares of their difference and of themselves, summed. Both are products of independent
@@ -498,6 +504,10 @@ mod tests {
 
     /// Sixteen rounds of lines whose pattern is `high` cycles to either side, on pages `far` apart.
     fn rounds(high: f64, far: f64, turned: usize, seed: u64) -> Stretch {
+        rounds_at(40.0, high, far, turned, seed)
+    }
+
+    fn rounds_at(level: f64, high: f64, far: f64, turned: usize, seed: u64) -> Stretch {
         let mut rng = rng(seed);
         let mut stretch = Stretch::new(PAGES * LINES_PER_PAGE);
         let pages: Vec<f64> = (0..PAGES).map(|_| far * (uniform(&mut rng) - 0.5)).collect();
@@ -508,7 +518,7 @@ mod tests {
             let deviation = (0..PAGES * LINES_PER_PAGE)
                 .map(|i| line(i % LINES_PER_PAGE) + pages[i / LINES_PER_PAGE] + noise[i])
                 .collect();
-            stretch.add(&Round { deviation, level: 40.0 });
+            stretch.add(&Round { deviation, level });
         }
         stretch
     }
@@ -528,5 +538,13 @@ mod tests {
         let flat = rounds(0.0, 12.0, 0, 4);
         assert!(same_base(&flat, &rounds(0.0, 12.0, 0, 4)));
         assert!(!same_base(&flat, &rounds(0.0, 12.0, 0, 5)), "nothing but pages");
+    }
+
+    #[test]
+    fn one_pattern_on_another_node_is_another_base_and_one_that_wanders_is_not() {
+        let here = rounds(4.0, 0.0, 0, 1);
+        assert!(same_base(&here, &rounds_at(42.0, 4.0, 0.0, 0, 2)));
+        assert!(!same_base(&here, &rounds_at(60.0, 4.0, 0.0, 0, 2)));
+        assert!(!same_base(&rounds_at(60.0, 0.0, 0.0, 0, 3), &rounds(0.0, 0.0, 0, 4)), "flat");
     }
 }

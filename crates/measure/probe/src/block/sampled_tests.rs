@@ -10,7 +10,7 @@ use isochrone_sim::synthetic::{
 use isochrone_stats::pearson;
 use isochrone_units::{CoreId, Cycles, Level, LineAddr, PageAddr};
 
-use super::base::resemblance;
+use super::fit::resemblance;
 use super::level::LevelRun;
 use super::{BlockMap, BlockPlan, UNKNOWN_CODE, map_blocks};
 use crate::sample::Sample;

@@ -10,8 +10,10 @@ use isochrone_machine::spans;
 use isochrone_stats::derive_seed;
 use isochrone_units::{CoreId, Level};
 
-use super::base::{CurrentBase, IS_BASE, References, identify, identify_once, resemblance};
+use super::base::References;
+use super::dictionary::{CurrentBase, Dictionary, identify, identify_once};
 use super::explained::{Explained, Question};
+use super::fit::{SAME_MEAN, is_one};
 use super::learn::{FORM_HOLDS, Learnt};
 use super::left_out::{LeftOut, Refused, Unlike};
 use super::level::{LevelRun, SCORES_LEAVE};
@@ -74,16 +76,14 @@ impl Verifier<'_> {
         seed: u64,
     ) -> Result<Verdict, TargetError> {
         let Self { level, learnt, references, bases, .. } = *self;
+        let dictionary = Dictionary { bases, wore: None };
         // Where lines do not differ, one look tells how far they are, and none is like another.
         let base = if learnt.form == Form::Flat {
-            identify_once(target, core, level, references, learnt, &[], seed)?
+            identify_once(target, core, level, references, learnt, Dictionary::default(), seed)?
         } else {
-            identify(target, core, level, references, learnt, bases, seed)?
+            identify(target, core, level, references, learnt, dictionary, seed)?
         };
-        let patterns = match &base {
-            CurrentBase::Known(number) => &bases[*number],
-            CurrentBase::New(sight) => &sight.patterns,
-        };
+        let patterns = base.patterns(&dictionary);
         let seed = derive_seed(seed, 1);
         let references = &references.fair();
         let question = Question { core, level, references, learnt, base: patterns, seed };
@@ -184,6 +184,10 @@ impl LevelRun<'_> {
         }
         let (number, own_base) = match verdict.base {
             CurrentBase::Known(number) => (u16::try_from(number).unwrap_or(u16::MAX), false),
+            CurrentBase::Farther(found) => match self.seen_since(known, &found.patterns) {
+                Some(number) => (number, false),
+                None => (self.keep_farther(core, found), false),
+            },
             CurrentBase::New(sight) => match self.seen_since(known, &sight.patterns) {
                 Some(number) => (number, false),
                 None => (self.keep_base(core, sight.patterns, 0), true),
@@ -198,14 +202,23 @@ impl LevelRun<'_> {
         true
     }
 
-    /// The number of a base like this one among those that were found after so many. Flat ones are not compared: how
-    /// far lines are is all that they say.
+    /// The number of a base like this one, and as far, among those that were found after so many. Flat ones are not
+    /// compared: how far lines are is all that they say.
     fn seen_since(&self, known: usize, patterns: &[Vec<f64>]) -> Option<u16> {
         if self.learnt.form == Form::Flat {
             return None;
         }
-        let alike = |number: &usize| resemblance(&self.bases[*number].1, patterns) >= IS_BASE;
+        let alike = |number: &usize| is_one(&self.bases[*number].1, patterns, SAME_MEAN);
         (known..self.bases.len()).find(alike).and_then(|number| u16::try_from(number).ok())
+    }
+
+    /// Bases that are a known pattern at another distance, found where cores were verified.
+    fn distances(&self, quality: &[Quality]) -> usize {
+        let cores = self.cores.iter().zip(quality);
+        let verified = cores.filter_map(|(core, found)| Some((core.0, found.verified.as_ref()?)));
+        let known: Vec<u16> =
+            verified.filter(|(_, found)| !found.own_base).map(|(core, _)| core).collect();
+        self.bases.iter().filter(|(base, _)| known.contains(&base.core)).count()
     }
 
     /// One line for what was verified, and one for each reason why cores have no base.
@@ -218,13 +231,17 @@ impl LevelRun<'_> {
             learnt.sort_unstable();
             learnt.dedup();
             let own = known.iter().filter(|core| core.own_base).count();
+            let elsewhere = match self.distances(quality) {
+                0 => String::new(),
+                count => format!("; known patterns were seen at {count} more distances"),
+            };
             let worst = known.iter().filter_map(|core| core.explained).reduce(f64::min);
             let worst = worst.map_or(String::new(), |share| {
                 format!("; at least {:.0} % of what repeats is explained", 100.0 * share)
             });
             self.notes.push(format!(
                 "{what}: {} of {} cores were learnt in full ({}), {} were verified by a few loads, {own} of them in a \
-                 base of their own{worst}",
+                 base of their own{elsewhere}{worst}",
                 learnt.len(),
                 self.cores.len(),
                 spans(&learnt),
