@@ -14,8 +14,11 @@ mod machine;
 mod orders;
 mod shape;
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::available_parallelism;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
@@ -28,16 +31,21 @@ use shape::{Does, Shape};
 /// Machines of the usual gate: the checks, and the smallest that has cores and regions that may not be used.
 const USUAL: [&str; 2] = ["checks16", "cpuset"];
 
-/// Which machines, and of the checks only those whose names hold one of the words.
+/// Machines at once, unless told otherwise: each takes the time of one core, and memory that it touches.
+const JOBS: usize = 2;
+
+/// Which machines, how many at once, and of the checks only those whose names hold one of the words.
 #[derive(Debug)]
 struct Asked {
     shapes: Vec<Shape>,
+    jobs: usize,
     only: Vec<String>,
 }
 
 impl Asked {
     fn read(mut words: impl Iterator<Item = String>) -> Result<Self> {
         let (mut shapes, mut only) = (Vec::new(), Vec::new());
+        let mut jobs = available_parallelism().map_or(1, NonZeroUsize::get).min(JOBS);
         while let Some(word) = words.next() {
             match word.as_str() {
                 "--machine" => {
@@ -49,6 +57,10 @@ impl Asked {
                         }
                     }
                 }
+                "--jobs" => {
+                    let number = words.next().and_then(|number| number.parse().ok());
+                    jobs = number.context("--jobs NUMBER of machines at once")?;
+                }
                 _ => only.push(word),
             }
         }
@@ -57,84 +69,95 @@ impl Asked {
             let names = if only.is_empty() { &USUAL[..] } else { &USUAL[..1] };
             shapes = names.iter().map(|name| Shape::named(name)).collect::<Result<_>>()?;
         }
-        Ok(Self { shapes, only })
+        Ok(Self { shapes, jobs, only })
     }
 }
 
-/// Builds what runs there, boots one machine after the other, and fails if anything failed on any of them.
+/// Builds what runs there, boots the machines, and fails if anything failed on any of them.
 pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()> {
-    let Asked { shapes, only } = Asked::read(words)?;
+    let Asked { shapes, jobs, only } = Asked::read(words)?;
     let folder = root.join("target/vm");
     std::fs::create_dir_all(&folder)?;
     let kernel = kernel::find(&folder)?;
-    let init = File::program("init", &build(root, &folder)?)?;
     let has_programs = shapes.iter().any(|shape| shape.does == Does::Programs);
-    let carried = if has_programs { carried::files(root)? } else { Vec::new() };
-    let mut failed = Vec::new();
-    for shape in &shapes {
-        say(&format!("vm: == {}: {}", shape.name, shape.what));
-        let begin = Instant::now();
-        let place = folder.join(shape.name);
-        std::fs::create_dir_all(&place)?;
-        let mut files = vec![init.clone()];
-        if shape.does == Does::Programs {
-            files.extend(carried.iter().cloned());
-            files.push(File::text("orders", orders::of(shape)));
-        }
-        let outcome = one(&kernel, &place, shape, &files, &only);
-        let seconds = begin.elapsed().as_secs();
-        match outcome {
-            Ok(()) => say(&format!("vm: == {}: passed in {seconds} s", shape.name)),
-            Err(error) => {
-                say(&format!("vm: == {}: FAILED after {seconds} s: {error:#}", shape.name));
-                failed.push(shape.name);
-            }
-        }
-    }
+    let begin = Instant::now();
+    let files = carried::files(root, &folder, has_programs)?;
+    say(&format!("vm: built in {} s", begin.elapsed().as_secs()));
+    let bench = Bench { folder: &folder, kernel: &kernel, files: &files, only: &only };
+    let failed = bench.all(&shapes, jobs);
     ensure!(failed.is_empty(), "these emulated machines failed: {}", failed.join(", "));
     Ok(())
 }
 
-/// Boots one machine and judges what it brings out, which stays in `place`.
-fn one(kernel: &Path, place: &Path, shape: &Shape, files: &[File], only: &[String]) -> Result<()> {
-    let archive = place.join("files.cpio");
-    std::fs::write(&archive, archive::of(files)?)?;
-    let console = place.join("brought.txt");
-    let boot = Boot { kernel, archive: &archive, shape, brought: &console, words: only };
-    let ran = boot.run();
-    std::fs::remove_file(&archive)?;
-    if shape.does == Does::Checks {
-        return ran;
-    }
-    // What came out is judged even where a command failed: it says more.
-    let found = brought::read(&console, place)?;
-    let verdicts = judge::all(shape, &found);
-    for (what, verdict) in &verdicts {
-        match verdict {
-            Ok(seen) => say(&format!("vm: ok      {what}: {seen}")),
-            Err(error) => say(&format!("vm: FAILED  {what}: {error:#}")),
-        }
-    }
-    ran?;
-    let wrong = verdicts.iter().filter(|(_, verdict)| verdict.is_err()).count();
-    ensure!(wrong == 0, "{wrong} of {} findings are not as configured", verdicts.len());
-    Ok(())
+/// What every machine is tried with.
+struct Bench<'a> {
+    /// Where each has a folder.
+    folder: &'a Path,
+    kernel: &'a Path,
+    files: &'a [File],
+    only: &'a [String],
 }
 
-/// The first process as one static program.
-fn build(root: &Path, folder: &Path) -> Result<PathBuf> {
-    const TARGET: &str = "x86_64-unknown-linux-gnu";
-    let arguments =
-        ["build", "--release", "--locked", "--package", "isochrone-vm-tests", "--target", TARGET];
-    let status = Command::new("cargo")
-        .args(arguments)
-        .env("RUSTFLAGS", "-C target-feature=+crt-static")
-        .env("CARGO_TARGET_DIR", folder)
-        .current_dir(root)
-        .status()
-        .context("cargo cannot be started")?;
-    ensure!(status.success(), "the checks do not build");
-    Ok(folder.join(TARGET).join("release/isochrone-vm-tests"))
+impl Bench<'_> {
+    /// So many at once, in their order; the names of those that failed.
+    fn all(&self, shapes: &[Shape], jobs: usize) -> Vec<&'static str> {
+        let (next, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        let work = || {
+            // Relaxed: each takes a number of its own, and nothing else is handed over.
+            while let Some(shape) = shapes.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if !self.passes(shape) {
+                    failed.lock().unwrap_or_else(PoisonError::into_inner).push(shape.name);
+                }
+            }
+        };
+        std::thread::scope(|scope| (0..jobs.max(1)).for_each(|_| drop(scope.spawn(work))));
+        failed.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn passes(&self, shape: &Shape) -> bool {
+        let name = shape.name;
+        say(&format!("vm {name}: == {}", shape.what));
+        let begin = Instant::now();
+        let outcome = self.one(shape);
+        let seconds = begin.elapsed().as_secs();
+        match &outcome {
+            Ok(()) => say(&format!("vm {name}: == passed in {seconds} s")),
+            Err(error) => say(&format!("vm {name}: == FAILED after {seconds} s: {error:#}")),
+        }
+        outcome.is_ok()
+    }
+
+    /// Boots one machine and judges what it brings out, which stays in its folder.
+    fn one(&self, shape: &Shape) -> Result<()> {
+        let place = self.folder.join(shape.name);
+        std::fs::create_dir_all(&place)?;
+        let mut files = self.files.to_vec();
+        if shape.does == Does::Programs {
+            files.push(File::text("orders", orders::of(shape)));
+        }
+        let (archive, console) = (place.join("files.cpio"), place.join("brought.txt"));
+        std::fs::write(&archive, archive::of(&files)?)?;
+        let Self { kernel, only: words, .. } = self;
+        let boot = Boot { kernel, archive: &archive, shape, brought: &console, words };
+        let ran = boot.run();
+        std::fs::remove_file(&archive)?;
+        if shape.does == Does::Checks {
+            return ran;
+        }
+        // What came out is judged even where a command failed: it says more.
+        let found = brought::read(&console, &place)?;
+        let verdicts = judge::all(shape, &found);
+        for (what, verdict) in &verdicts {
+            match verdict {
+                Ok(seen) => say(&format!("vm {}: ok      {what}: {seen}", shape.name)),
+                Err(error) => say(&format!("vm {}: FAILED  {what}: {error:#}", shape.name)),
+            }
+        }
+        ran?;
+        let wrong = verdicts.iter().filter(|(_, verdict)| verdict.is_err()).count();
+        ensure!(wrong == 0, "{wrong} of {} findings are not as configured", verdicts.len());
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -154,5 +177,6 @@ mod tests {
         assert_eq!(asked("--machine cores64,nosys").unwrap(), is("cores64 nosys", ""));
         assert_eq!(asked("--machine all").unwrap().0.split(' ').count(), Shape::all().len());
         assert!(asked("--machine").is_err() && asked("--machine cores65").is_err());
+        assert!(asked("--jobs 1").is_ok() && asked("--jobs").is_err());
     }
 }

@@ -1,5 +1,5 @@
-//! What an emulated machine has on its disk: the two programs as they are built for people, the library that is
-//! preloaded, and the shared libraries that they need, where the loader looks for them.
+//! What an emulated machine has on its disk: the first process, the two programs with the library that is preloaded,
+//! and the shared libraries that they need, where the loader looks for them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,22 +8,28 @@ use anyhow::{Context, Result, ensure};
 
 use super::archive::File;
 
+/// What is built as the first process.
+const FIRST: &str = "isochrone-vm-tests";
 /// The programs, in `/bin`.
 const PROGRAMS: [&str; 2] = ["isochrone", "isochrone-lab"];
 const PRELOAD: &str = "libisochrone_malloc.so";
 
-/// Builds both programs and the library, and reads them with all that they need.
-pub(super) fn files(root: &Path) -> Result<Vec<File>> {
-    cargo(root, &["build", "--release", "--locked", "-p", "isochrone", "-p", "isochrone-lab"])?;
-    cargo(root, &["preload", "--locked"])?;
+/// The first process; `with_programs` the two programs and the library too. `folder` is for what is made of them.
+pub(super) fn files(root: &Path, folder: &Path, with_programs: bool) -> Result<Vec<File>> {
+    build(root)?;
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let built = target.join("release");
-    let mut files = Vec::new();
-    let mut needed = Vec::new();
-    for name in PROGRAMS.iter().chain([&PRELOAD]) {
-        files.push(File::program(&format!("bin/{name}"), &built.join(name))?);
-        needed.extend(libraries(&built.join(name))?);
+    let mut places = vec![("init".to_owned(), target.join("debug").join(FIRST))];
+    if with_programs {
+        cargo(root, &["preload", "--locked"])?;
+        let of = |name: &str| (format!("bin/{name}"), target.join("debug").join(name));
+        places.extend(PROGRAMS.map(of));
+        places.push((format!("bin/{PRELOAD}"), target.join("release").join(PRELOAD)));
+    }
+    let (mut files, mut needed) = (Vec::new(), Vec::new());
+    for (place, built) in places {
+        files.push(File::program(&place, &stripped(&built, folder)?)?);
+        needed.extend(libraries(&built)?);
     }
     needed.sort_unstable();
     needed.dedup();
@@ -33,11 +39,32 @@ pub(super) fn files(root: &Path) -> Result<Vec<File>> {
     Ok(files)
 }
 
+/// Builds all programs as tests have them: no time is judged there. Features are unified over what is built together,
+/// and with a test among it they are those of `cargo test --workspace`. So after the tests of the gate all libraries
+/// are there.
+fn build(root: &Path) -> Result<()> {
+    let mut words = vec!["build", "--workspace", "--locked", "--test", "e2e"];
+    for name in PROGRAMS.iter().chain([&FIRST]) {
+        words.extend(["--bin", name]);
+    }
+    cargo(root, &words)
+}
+
 fn cargo(root: &Path, words: &[&str]) -> Result<()> {
     let status = Command::new("cargo").args(words).current_dir(root).status();
     let status = status.context("cargo cannot be started")?;
     ensure!(status.success(), "`cargo {}` failed", words.join(" "));
     Ok(())
+}
+
+/// A copy without what only debuggers read, which is most of it: a machine of little memory unpacks it.
+fn stripped(program: &Path, folder: &Path) -> Result<PathBuf> {
+    let copy = folder.join(program.file_name().context("a program without a name")?);
+    let status =
+        Command::new("strip").arg("--strip-debug").arg("-o").arg(&copy).arg(program).status();
+    let status = status.context("strip cannot be started: install the package binutils")?;
+    ensure!(status.success(), "strip does not understand {}", program.display());
+    Ok(copy)
 }
 
 /// The shared libraries of a program and the loader itself, as the loader finds them here.

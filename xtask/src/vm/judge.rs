@@ -13,6 +13,8 @@ pub(super) type Verdict = (&'static str, Result<String>);
 
 /// Of what share of a region's memory the system must know: the kernel keeps the rest for itself.
 const LEAST_SHARE: f64 = 0.4;
+/// Kinds of line transfers, in the order in which they are measured.
+const KINDS: [&str; 4] = ["cas", "modified", "exclusive", "shared"];
 
 /// Every finding on a machine.
 pub(super) fn all(shape: &Shape, found: &Found) -> Vec<Verdict> {
@@ -34,6 +36,7 @@ pub(super) fn all(shape: &Shape, found: &Found) -> Vec<Verdict> {
         ("map: region latency", on("map", region_latency)),
         ("map: bandwidth", on("map", bandwidth)),
         ("map: line transfers", on("map", transfers)),
+        ("map: what is missing is said once", on("map", missing)),
         ("show: cores and regions", on("show", counts)),
         ("export: what was allowed", on("export", allowed)),
         ("run: a report", on("run", |_, run| Ok(format!("{} fields", object(run)?.len())))),
@@ -146,11 +149,13 @@ fn experiments(_: &Shape, map: &Value) -> Result<String> {
     Ok(format!("{} graded, {} lines of what is missing", graded.len(), missing.len()))
 }
 
-/// Whether a line says that an experiment was cut short by its time: on a slow machine that is no fault.
+/// Whether a line says that an experiment had no time, or that its cores were taken away: on a slow machine that is no
+/// fault.
 fn is_cut(map: &Value, title: &str) -> Result<bool> {
+    const WHY: [&str; 2] = ["its share of the time was over", "somebody else had one of the cores"];
     let cut = |line: &Value| {
         let line = line.as_str().unwrap_or_default();
-        line.starts_with(title) && line.contains("its share of the time was over")
+        line.starts_with(title) && WHY.iter().any(|why| line.contains(why))
     };
     Ok(array(map, "missing")?.iter().any(cut))
 }
@@ -204,13 +209,39 @@ fn bandwidth(shape: &Shape, map: &Value) -> Result<String> {
     Ok(format!("{} groups", list.len()))
 }
 
+/// Pairs of some kind; a kind of which no pair has a number is named in a line.
 fn transfers(shape: &Shape, map: &Value) -> Result<String> {
-    let pairs = map["line_transfer"]["pairs"].as_u64().unwrap_or(0);
+    let (transfers, lines) = (&map["line_transfer"], array(map, "missing")?);
     let cores = shape.allowed().len() as u64;
     let all = cores * (cores - 1);
-    let is_sound = pairs <= all && (pairs > 0 || is_cut(map, "line transfers")?);
-    ensure!(is_sound, "{pairs} cells of {all}: {}", map["missing"]);
-    Ok(format!("{pairs} cells of {all}"))
+    let pairs = transfers["pairs"].as_u64().unwrap_or(0);
+    ensure!(pairs <= all, "{pairs} cells of {all}");
+    let mut measured = Vec::new();
+    for kind in KINDS {
+        let of_kind = |state: &Value| state["state"] == kind && state["median_ns"].is_number();
+        if array(transfers, "states")?.iter().any(of_kind) {
+            measured.push(kind);
+            continue;
+        }
+        let says = |line: &Value| {
+            let line = line.as_str().unwrap_or_default();
+            line.starts_with("line transfers") && line.contains(kind)
+        };
+        ensure!(lines.iter().any(says), "nothing is said of {kind}: {lines:?}");
+    }
+    ensure!(!measured.is_empty(), "none: {lines:?}");
+    Ok(format!("{}; {pairs} cells of {all} of the first", measured.join(", ")))
+}
+
+/// One line for each thing that could not be measured.
+fn missing(_: &Shape, map: &Value) -> Result<String> {
+    let lines = array(map, "missing")?;
+    for (at, line) in lines.iter().enumerate() {
+        let text = line.as_str().unwrap_or_default();
+        ensure!(!text.is_empty() && !text.contains('\n'), "no line: {line}");
+        ensure!(!lines[..at].contains(line), "said twice: {text}");
+    }
+    Ok(format!("{} lines", lines.len()))
 }
 
 fn allowed(shape: &Shape, atlas: &Value) -> Result<String> {
@@ -294,6 +325,26 @@ mod tests {
         cut["missing"].as_array_mut().expect("lines").push(over.into());
         judge(&cut).expect("there was no time");
         assert!(judge(&map([Some(0), Some(1), Some(2), None], line)).is_err(), "0 is not");
+    }
+
+    #[test]
+    fn transfers_are_there_of_some_kind_and_what_is_not_is_said() {
+        let map = |medians: [Option<f64>; 4], line: &str| {
+            let kinds = KINDS.iter().zip(medians);
+            let states: Vec<Value> =
+                kinds.map(|(kind, ns)| json!({"state": kind, "median_ns": ns})).collect();
+            json!({"line_transfer": {"pairs": 12, "states": states}, "missing": [line]})
+        };
+        let judge = |map: &Value| transfers(&shape("cpuset"), map);
+        judge(&map([Some(1.0); 4], "x")).expect("all");
+        let cut = [None, Some(1.0), Some(1.0), Some(1.0)];
+        judge(&map(cut, "line transfers, cas: 12 of 12 pairs were left out")).expect("said");
+        assert!(judge(&map(cut, "x")).is_err(), "not said");
+        assert!(
+            judge(&map([None; 4], "line transfers: cas, modified, exclusive, shared")).is_err()
+        );
+        let more = json!({"line_transfer": {"pairs": 13, "states": []}, "missing": []});
+        assert!(judge(&more).is_err(), "four cores have twelve");
     }
 
     #[test]

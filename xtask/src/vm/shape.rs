@@ -101,8 +101,10 @@ impl Shape {
         offline.off = &[2];
         let mut nosys = Self::regular("nosys", "4 cores, /sys is not mounted", 2, 2, 512);
         nosys.sys = false;
-        let regions = Self::regular("regions16", "16 regions of 2 cores", 16, 2, 256);
-        let cores = Self::regular("cores64", "64 cores in 2 regions", 2, 32, 2048);
+        let mut regions = Self::regular("regions16", "16 regions of 2 cores", 16, 2, 256);
+        let mut cores = Self::regular("cores64", "64 cores in 2 regions", 2, 32, 2048);
+        // Block latency of many emulated cores takes longer than its share, and others are to have some.
+        (regions.map_s, cores.map_s) = (180, 180);
         vec![checks, cpuset, memoryless, offline, nosys, regions, cores]
     }
 

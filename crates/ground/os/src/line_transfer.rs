@@ -22,6 +22,11 @@ pub const WORDS: usize = LINE_BYTES / size_of::<u64>();
 /// Turns of a waiting loop between two looks at the clock: a read of the time-stamp counter costs
 /// some 10 ns, and a deadline only has to be noticed in milliseconds.
 const TURNS_PER_LOOK: u32 = 256;
+/// Looks at the clock between two pauses of a loop that is timed itself. Who waits for some microseconds waits for
+/// a core that does not run: an emulator or a host may let it run while this one pauses.
+const LOOKS_PER_PAUSE_SWAP: u32 = 4;
+/// The same of a loop that only loads, whose turns are shorter.
+const LOOKS_PER_PAUSE_POLL: u32 = 64;
 
 /// A cache line that threads share. All bit patterns are valid, so any memory can be seen as one.
 #[repr(C, align(64))]
@@ -165,12 +170,15 @@ impl SharedLine {
     /// [`Stalled`] when the deadline passes first.
     pub fn poll_for(&self, value: u64, deadline: Deadline) -> Result<(), Stalled> {
         loop {
-            for _ in 0..TURNS_PER_LOOK {
-                if self.load() == value {
-                    return Ok(());
+            for _ in 0..LOOKS_PER_PAUSE_POLL {
+                for _ in 0..TURNS_PER_LOOK {
+                    if self.load() == value {
+                        return Ok(());
+                    }
                 }
+                deadline.check()?;
             }
-            deadline.check()?;
+            spin_loop();
         }
     }
 }
@@ -293,16 +301,19 @@ pub fn pong(line: &SharedLine, trips: u32, deadline: Deadline) -> Result<(), Sta
 #[inline(always)]
 fn swap(line: &SharedLine, from: u64, to: u64, deadline: Deadline) -> Result<(), Stalled> {
     loop {
-        for _ in 0..TURNS_PER_LOOK {
-            // Relaxed: the word carries no other data, and a locked operation is a full fence on
-            // x86 in any case. The peer tool core-to-core-latency does the same (bench/cas.rs).
-            let swapped =
-                line.words[0].compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
-            if swapped.is_ok() {
-                return Ok(());
+        for _ in 0..LOOKS_PER_PAUSE_SWAP {
+            for _ in 0..TURNS_PER_LOOK {
+                // Relaxed: the word carries no other data, and a locked operation is a full fence on
+                // x86 in any case. The peer tool core-to-core-latency does the same (bench/cas.rs).
+                let swapped =
+                    line.words[0].compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
+                if swapped.is_ok() {
+                    return Ok(());
+                }
             }
+            deadline.check()?;
         }
-        deadline.check()?;
+        spin_loop();
     }
 }
 

@@ -43,6 +43,8 @@ pub struct BandwidthOptions {
     /// Seconds after which no further run begins, even before [`Self::rounds_min`]; each region has its part of them,
     /// and what those before it left.
     pub budget_s: f64,
+    /// The same in the first round of a region: on a slow machine that may take longer. The budget where that is more.
+    pub patience_s: f64,
     /// Where the cores sit, so that those that run alone stand for the others where not all can; of cores of which
     /// nothing is said the first ones do.
     pub seats: Option<Seats>,
@@ -60,6 +62,7 @@ impl BandwidthOptions {
             rounds_max: 40,
             half_width: 0.02,
             budget_s: BUDGET_S,
+            patience_s: 0.0,
             seats: None,
             seed,
         }

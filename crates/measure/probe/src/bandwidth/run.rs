@@ -10,10 +10,10 @@ use isochrone_atlas_store::contents::Bandwidth;
 use isochrone_stats::{Summary, derive_seed, rng, shuffle};
 use isochrone_units::{CoreId, RegionId};
 
-use super::plan::BandwidthPlan;
+use super::plan::{BandwidthOptions, BandwidthPlan};
 use super::track::{Track, gb_per_s};
 use crate::target::TargetError;
-use crate::transfer::series::cell;
+use crate::transfer::series::{INTERRUPTED, cell};
 
 /// How often a run is tried again when a thread was moved.
 const MOVES_MAX: u32 = 3;
@@ -61,6 +61,8 @@ pub struct BandwidthReport {
     pub missing: Vec<String>,
     /// Runs done again because a thread was moved.
     pub moves: u32,
+    /// Groups of cores and regions that there was no time for.
+    pub left_out: usize,
     /// Whether all was measured as planned (false if the caller stopped it, or a region's time was over before each
     /// group had run once).
     pub complete: bool,
@@ -88,7 +90,9 @@ pub fn run(
     shuffle(&mut order, &mut rng(plan.options.seed));
     for (turn, region) in order.into_iter().enumerate() {
         let share = (turn + 1) as f64 / regions.max(1) as f64;
-        runner.region(region, begun + share * plan.options.budget_s);
+        let BandwidthOptions { budget_s, patience_s, .. } = plan.options;
+        let ends_s = [budget_s.max(patience_s), budget_s].map(|seconds| begun + share * seconds);
+        runner.region(region, ends_s);
         runner.target.give_back(plan.regions[region]);
     }
     let seconds = runner.target.seconds() - begun;
@@ -114,8 +118,8 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    /// All groups on the memory of one region, in rounds.
-    fn region(&mut self, region: usize, end_s: f64) {
+    /// All groups on the memory of one region, in rounds: the first one, and all, end by these seconds.
+    fn region(&mut self, region: usize, [first_s, all_s]: [f64; 2]) {
         let options = &self.plan.options;
         for round in 0..options.rounds_max {
             // The first round has the groups first that tell most, so that it may end anywhere.
@@ -125,7 +129,7 @@ impl Runner<'_> {
                 shuffle(&mut order, &mut rng(derive_seed(random, region as u64)));
             }
             for group in order {
-                if self.ends(end_s) {
+                if self.ends(if round == 0 { first_s } else { all_s }) {
                     return;
                 }
                 self.cell(region, group);
@@ -185,12 +189,13 @@ impl Runner<'_> {
         {
             return Err(error);
         }
-        let is_tried = |found: &Found| found.runs > 0 || found.refused.is_some();
+        let left_out = cells().filter(|found| found.runs == 0 && found.refused.is_none()).count();
         Ok(BandwidthReport {
             missing: self.missing(),
             bandwidth,
             moves: self.moves,
-            complete: !self.stopped && cells().all(is_tried),
+            left_out,
+            complete: !self.stopped && left_out == 0,
             seconds,
         })
     }
@@ -202,13 +207,12 @@ impl Runner<'_> {
             format!("bandwidth of {count} of {of} groups of cores and regions: {why}")
         };
         let in_vain = cells().filter(|found| found.runs > 0 && found.gb_per_s.is_empty()).count();
-        let why = "somebody else had one of the cores nearly all the time; stop what else runs";
         let mut refused: BTreeMap<String, usize> = BTreeMap::new();
         for error in cells().filter_map(|found| found.refused.as_ref()) {
             *refused.entry(error.to_string()).or_default() += 1;
         }
         let lines = refused.iter().map(|(why, count)| line(*count, why));
-        let in_vain = (in_vain > 0).then(|| line(in_vain, why));
+        let in_vain = (in_vain > 0).then(|| line(in_vain, INTERRUPTED));
         self.plan.missing.iter().cloned().chain(in_vain).chain(lines).collect()
     }
 }
@@ -239,7 +243,6 @@ fn is_sure<'s>(mut series: impl Iterator<Item = &'s Vec<f64>>, half_width: f64) 
 mod tests {
     use super::*;
     use crate::bandwidth::model::ModelTriad;
-    use crate::bandwidth::plan::BandwidthOptions;
     use isochrone_sim::synthetic::{SyntheticMemory, SyntheticSpec};
 
     #[test]

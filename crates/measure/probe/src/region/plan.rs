@@ -104,6 +104,8 @@ pub struct RegionOptions {
     pub half_width: f64,
     /// Seconds after which no further chase begins, even before [`Self::rounds_min`].
     pub budget_s: f64,
+    /// The same in the first round: on a slow machine that may take longer. The budget where that is more.
+    pub patience_s: f64,
     /// Where the cores sit: where there is no time for all of them, those that stand for most of the others are
     /// measured. Of cores of which nothing is said the first ones are.
     pub seats: Option<Seats>,
@@ -126,6 +128,7 @@ impl RegionOptions {
             rounds_max: 400,
             half_width: 0.005,
             budget_s: 2.0,
+            patience_s: 0.0,
             seats: None,
             flush: true,
             seed,

@@ -8,10 +8,10 @@ use isochrone_atlas_store::contents::{DriftEvent, RegionMap};
 use isochrone_stats::{Summary, derive_seed, rng, shuffle, unlengthened};
 use isochrone_units::{CoreId, RegionId};
 
-use super::plan::{Mode, Pace, RegionPlan};
+use super::plan::{Mode, Pace, RegionOptions, RegionPlan};
 use crate::seats::Seats;
 use crate::target::{TargetClock, TargetError};
-use crate::transfer::series::cell;
+use crate::transfer::series::{INTERRUPTED, cell};
 
 /// How often a chase is tried again when its thread was moved.
 const MOVES_MAX: u32 = 3;
@@ -89,7 +89,7 @@ pub fn run(
     stop: &mut dyn FnMut() -> bool,
 ) -> Result<RegionReport, TargetError> {
     let begun = target.seconds();
-    let mut runner = Runner::new(target, plan, stop, begun + plan.options.budget_s);
+    let mut runner = Runner::new(target, plan, stop, begun);
     let ended = runner.begin().and_then(|()| runner.rounds());
     match ended {
         Ok(()) | Err(TargetError::Stopped) => {}
@@ -103,6 +103,8 @@ struct Runner<'a> {
     plan: &'a RegionPlan,
     stop: &'a mut dyn FnMut() -> bool,
     end_s: f64,
+    /// The end of the first round.
+    latest_s: f64,
     stopped: bool,
     cores: Vec<CoreId>,
     /// Loads of a chase.
@@ -131,14 +133,16 @@ impl<'a> Runner<'a> {
         target: &'a mut dyn RegionTarget,
         plan: &'a RegionPlan,
         stop: &'a mut dyn FnMut() -> bool,
-        end_s: f64,
+        begun_s: f64,
     ) -> Self {
+        let RegionOptions { budget_s, patience_s, .. } = plan.options;
         let cores = target.cores().to_vec();
         let regions = target.regions().len();
         let lacks: Vec<bool> = (0..regions).map(|region| !target.has_buffer(region)).collect();
         Self {
             stop,
-            end_s,
+            end_s: begun_s + budget_s,
+            latest_s: begun_s + budget_s.max(patience_s),
             stopped: false,
             steps: plan.options.steps,
             held: (0..cores.len()).collect(),
@@ -209,7 +213,8 @@ impl<'a> Runner<'a> {
             return Ok(None);
         }
         self.stopped |= (self.stop)();
-        if self.stopped || self.target.seconds() > self.end_s {
+        let end_s = if self.rounds == 0 { self.latest_s } else { self.end_s };
+        if self.stopped || self.target.seconds() > end_s {
             return Err(TargetError::Stopped);
         }
         let (steps, asked) = (self.steps, self.cores[core]);
@@ -283,7 +288,12 @@ impl<'a> Runner<'a> {
             let (core, region) = first;
             format!("region latency ({mode}): {cells} cells ({core} and {region} first): {error}")
         });
-        sampled.into_iter().chain(refused).collect()
+        let vain = self.series_ns.iter().flatten();
+        let vain =
+            vain.filter(|values| !values.is_empty() && undisturbed(values).is_empty()).count();
+        let in_vain =
+            (vain > 0).then(|| format!("region latency ({mode}): {vain} cells: {INTERRUPTED}"));
+        sampled.into_iter().chain(in_vain).chain(refused).collect()
     }
 }
 

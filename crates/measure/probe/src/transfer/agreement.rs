@@ -50,13 +50,15 @@ pub struct Agreement {
     pub agrees: bool,
     /// There was no time to try it.
     pub hurried: bool,
+    /// It was not tried, since pairs that are measured together take too long.
+    pub in_vain: bool,
 }
 
 impl Agreement {
     /// What is true where every round holds one pair.
     #[must_use]
     pub const fn trivial() -> Self {
-        Self { checks: Vec::new(), agrees: true, hurried: false }
+        Self { checks: Vec::new(), agrees: true, hurried: false, in_vain: false }
     }
 
     /// In one sentence.
@@ -65,6 +67,9 @@ impl Agreement {
         let shift = |c: &PairCheck| (c.together_ns / c.alone_ns - 1.0) * 100.0;
         let worst = self.checks.iter().max_by(|a, b| shift(a).abs().total_cmp(&shift(b).abs()));
         let Some(worst) = worst else {
+            if self.in_vain {
+                return "pairs that are measured together take too long".to_owned();
+            }
             if self.hurried {
                 return "there was no time to measure pairs alone as well".to_owned();
             }
@@ -134,7 +139,7 @@ pub fn check(
         .collect();
     let pairs: f64 = checks.iter().map(|_| 1.0).sum();
     let agrees = !checks.iter().any(|check| check.differs(pairs));
-    Ok(Agreement { checks, agrees, hurried: false })
+    Ok(Agreement { checks, agrees, ..Agreement::trivial() })
 }
 
 fn compare(exchange: &Exchange, together: &[f64], alone: &[f64]) -> Option<PairCheck> {

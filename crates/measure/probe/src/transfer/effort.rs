@@ -95,6 +95,12 @@ impl Pace {
         Self { fixed_s: (little.seconds - work_s * little.effort.work()).max(0.0), work_s }
     }
 
+    /// From a play of a little alone: as if all of it were operations.
+    #[must_use]
+    pub fn at_most(little: Tried) -> Self {
+        Self { fixed_s: 0.0, work_s: little.seconds / little.effort.work() }
+    }
+
     /// Seconds of a play.
     #[must_use]
     pub fn seconds(&self, effort: Effort) -> f64 {
@@ -139,25 +145,57 @@ pub fn without_rounds(plan: &TransferPlan) -> TransferPlan {
     }
 }
 
-/// The plan as far as it fits into so many seconds. A serial plan may have fewer pairs then.
-#[must_use]
-pub fn fitted(plan: &TransferPlan, pace: Pace, left_s: f64, serial: bool) -> TransferPlan {
-    let all = plan.rounds.len();
-    let looks = all.div_ceil(rounds_a_look(all)) as f64;
-    let legs: usize = plan.rounds.iter().map(Vec::len).sum();
-    let plays_a_round = (legs as f64 + looks) / all.max(1) as f64;
-    let fit = |effort: &Effort| {
-        whole(SHARE * left_s / (SWEEPS * plays_a_round * pace.seconds(*effort)).max(1e-12))
-    };
-    let needed = if serial { plan.least.min(all) } else { all };
-    let efforts = Effort::all(&plan.options);
-    let chosen = efforts.iter().find(|effort| fit(effort) >= needed);
-    let effort = *chosen.unwrap_or(&efforts[efforts.len() - 1]);
-    let mut fitted = with_effort(plan, effort);
-    if serial {
-        fitted.rounds.truncate(fit(&effort).max(needed));
+/// What sweeps over a plan take.
+#[derive(Debug)]
+pub struct Fit<'p> {
+    plan: &'p TransferPlan,
+    pace: Pace,
+    /// Whether pairs are measured one at a time.
+    serial: bool,
+    plays_a_round: f64,
+}
+
+impl<'p> Fit<'p> {
+    /// Of a plan whose plays take so long.
+    #[must_use]
+    pub fn new(plan: &'p TransferPlan, pace: Pace, serial: bool) -> Self {
+        let all = plan.rounds.len();
+        let looks = all.div_ceil(rounds_a_look(all)) as f64;
+        let legs: usize = plan.rounds.iter().map(Vec::len).sum();
+        Self { plan, pace, serial, plays_a_round: (legs as f64 + looks) / all.max(1) as f64 }
     }
-    fitted
+
+    /// Rounds of so much effort of which enough sweeps fit.
+    fn rounds(&self, effort: Effort, left_s: f64) -> usize {
+        let sweeps_s = SWEEPS * self.plays_a_round * self.pace.seconds(effort);
+        whole(SHARE * left_s / sweeps_s.max(1e-12))
+    }
+
+    /// Rounds without which it is not worth it.
+    fn needed(&self) -> usize {
+        let all = self.plan.rounds.len();
+        if self.serial { self.plan.least.min(all) } else { all }
+    }
+
+    /// Whether so many seconds hold what is needed, with the least effort.
+    #[must_use]
+    pub fn holds(&self, left_s: f64) -> bool {
+        let [.., least] = Effort::all(&self.plan.options);
+        self.rounds(least, left_s) >= self.needed()
+    }
+
+    /// The plan as far as it fits into so many seconds. A serial plan may have fewer pairs then.
+    #[must_use]
+    pub fn fitted(&self, left_s: f64) -> TransferPlan {
+        let efforts = Effort::all(&self.plan.options);
+        let chosen = efforts.iter().find(|effort| self.rounds(**effort, left_s) >= self.needed());
+        let effort = *chosen.unwrap_or(&efforts[efforts.len() - 1]);
+        let mut fitted = with_effort(self.plan, effort);
+        if self.serial {
+            fitted.rounds.truncate(self.rounds(effort, left_s).max(self.needed()));
+        }
+        fitted
+    }
 }
 
 /// How many whole ones a number has.
@@ -222,7 +260,7 @@ mod tests {
     fn with_more_cores_a_pair_gets_less_until_three_sweeps_fit() {
         for (cores, lines, repeats) in [(16, 64, 64), (192, 64, 16), (384, 32, 16)] {
             let parallel = plan(cores, LOAD, Schedule::Parallel);
-            let fitted = fitted(&parallel, PACE, 4.0, false);
+            let fitted = Fit::new(&parallel, PACE, false).fitted(4.0);
             assert_eq!(fitted.rounds.len(), parallel.rounds.len());
             let found = (fitted.options.lines, fitted.options.repeats);
             assert_eq!(found, (lines, repeats), "{cores} cores");
@@ -235,11 +273,13 @@ mod tests {
     fn a_serial_plan_takes_as_many_pairs_as_fit_and_no_fewer_than_join_all() {
         let serial = plan(192, LOAD, Schedule::Serial);
         let all = serial.rounds.len();
-        let some = fitted(&serial, PACE, 20.0, true);
+        let fit = Fit::new(&serial, PACE, true);
+        let some = fit.fitted(20.0);
         assert!((serial.least..all).contains(&some.rounds.len()), "{}", some.rounds.len());
         assert!(SWEEPS * sweep_s(&some) < 20.0);
         assert_eq!(some.rounds[..], serial.rounds[..some.rounds.len()], "those worth most");
-        assert_eq!(fitted(&serial, PACE, 0.0, true).rounds.len(), serial.least);
-        assert_eq!(fitted(&serial, PACE, 1e9, true), serial);
+        assert_eq!(fit.fitted(0.0).rounds.len(), serial.least);
+        assert!(fit.holds(20.0) && !fit.holds(0.0));
+        assert_eq!(fit.fitted(1e9), serial);
     }
 }

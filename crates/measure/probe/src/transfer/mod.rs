@@ -2,11 +2,12 @@
 //!
 //! [`plan`] says who exchanges which lines in which round, [`run`](mod@run) runs that on a
 //! [`Stage`], and a stage is either [`live`] threads or a model. How a cell comes about is told
-//! in [`series`]; whether parallel rounds may stand for serial ones is tried in [`agreement`]. Where time does not
-//! hold everything, [`effort`] says how much is measured of a pair, [`sample`] which pairs come first, and [`strata`]
-//! what they say of the others.
+//! in [`series`]; whether parallel rounds may stand for serial ones is tried in [`agreement`], and whether they
+//! save any time in `crowd`. Where time does not hold everything, [`effort`] says how much is measured of a pair,
+//! [`sample`] which pairs come first, and [`strata`] what they say of the others.
 
 pub mod agreement;
+mod crowd;
 pub mod effort;
 pub mod lanes;
 pub mod live;

@@ -115,6 +115,9 @@ pub struct Options {
     pub half_width: f64,
     /// Seconds after which nothing more is measured, even before [`Self::sweeps_min`] and within a sweep.
     pub budget_s: f64,
+    /// The same as long as there was no whole sweep: on a slow machine the first one may take longer. The budget where
+    /// that is more.
+    pub patience_s: f64,
     /// Parallel or serial.
     pub schedule: Schedule,
     /// Where the cores sit, so that a sample of their pairs has some of each kind; of cores of which nothing is said
@@ -142,6 +145,7 @@ impl Options {
             sweeps_max: 40,
             half_width: 0.005,
             budget_s: 2.0,
+            patience_s: 0.0,
             schedule: Schedule::Parallel,
             seats: None,
             seed,

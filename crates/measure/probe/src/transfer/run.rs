@@ -13,7 +13,8 @@ use isochrone_stats::median;
 use isochrone_units::CoreId;
 
 use super::agreement::{self, Agreement};
-use super::effort::{Effort, Pace, ROUNDS_FEW, Tried, fitted, with_effort, without_rounds};
+use super::crowd;
+use super::effort::{Effort, Fit, Pace, ROUNDS_FEW, Tried, with_effort, without_rounds};
 use super::plan::{Exchange, Schedule, TransferPlan};
 use super::runner::{Ending, Runner, places, widest};
 use super::scene::Stage;
@@ -23,6 +24,9 @@ use crate::target::TargetError;
 
 /// Legs of a serial plan that are tried.
 const LEGS_TRIED: usize = 16;
+
+/// Of the time, what a trial of legs may take, but for the last leg.
+const TRIAL_SHARE: f64 = 0.1;
 
 /// Of the time, what the comparison of parallel and serial may take.
 const CHECK_SHARE: f64 = 0.3;
@@ -59,8 +63,7 @@ pub fn run(
     stop: &mut dyn FnMut() -> bool,
 ) -> Result<TransferReport, TargetError> {
     let begun = stage.seconds();
-    let end_s = begun + plan.options.budget_s;
-    let mut ending = Ending { stop, end_s, stopped: false };
+    let mut ending = Ending::of(&plan.options, begun, stop);
     let (plan, agreement) = match settle(stage, plan, &mut ending) {
         Err(TargetError::Stopped) => (Cow::Borrowed(plan), Agreement::trivial()),
         settled => settled?,
@@ -107,9 +110,13 @@ fn settle<'p>(
     if plan.options.schedule == Schedule::Serial || plan.missing.is_some() {
         return Ok((fit(stage, Cow::Borrowed(plan), ending)?, Agreement::trivial()));
     }
+    if crowd::is_in_vain(stage, plan, ending)? {
+        let agreement = Agreement { agrees: false, in_vain: true, ..Agreement::trivial() };
+        return Ok((fit(stage, Cow::Owned(plan.serial()), ending)?, agreement));
+    }
     let parallel = fit(stage, Cow::Borrowed(plan), ending)?;
     let now_s = stage.seconds();
-    let check_end_s = now_s + CHECK_SHARE * (ending.end_s - now_s);
+    let check_end_s = now_s + CHECK_SHARE * ending.left_s(now_s);
     let mut ends = |now_s| ending.is_before(now_s, check_end_s);
     let agreement = match agreement::check(stage, &parallel, &mut ends) {
         Err(TargetError::System { .. }) => Agreement { hurried: true, ..Agreement::trivial() },
@@ -138,28 +145,57 @@ fn fit<'p>(
     } else {
         plan.rounds.iter().flatten().max_by_key(|leg| leg.len()).into_iter().collect()
     };
+    let Some(pace) = pace(stage, &plan, &legs, ending)? else {
+        let [.., little] = Effort::all(&plan.options);
+        return Ok(Cow::Owned(with_effort(&plan, little)));
+    };
+    let now_s = stage.seconds();
+    let fit = Fit::new(&plan, pace, serial);
+    let usual = Some(ending.left_s(now_s)).filter(|left_s| fit.holds(*left_s));
+    Ok(Cow::Owned(fit.fitted(usual.unwrap_or_else(|| ending.most_left_s(now_s)))))
+}
+
+/// What plays of these legs take; `None` where the system refuses one: the run will find out by whom.
+fn pace(
+    stage: &mut dyn Stage,
+    plan: &TransferPlan,
+    legs: &[&Vec<Exchange>],
+    ending: &mut Ending<'_>,
+) -> Result<Option<Pace>, TargetError> {
+    let bare = without_rounds(plan);
+    let mut trial = |effort| tried(stage, &with_effort(&bare, effort), legs, effort, ending);
     let [much, .., little] = Effort::all(&plan.options);
-    let bare = without_rounds(&plan);
-    let mut tried = Vec::new();
     // The first one only wakes the cores.
-    for effort in [little, little, much] {
-        let before_s = stage.seconds();
-        let trial = with_effort(&bare, effort);
-        for leg in &legs {
-            match Runner::new(stage, &trial, ending).measure(leg) {
-                // The run will find out by whom.
-                Err(TargetError::System { .. }) => {
-                    return Ok(Cow::Owned(with_effort(&plan, little)));
-                }
-                measured => measured?,
-            };
-        }
-        let seconds = (stage.seconds() - before_s) / legs.len().max(1) as f64;
-        tried.push(Tried { effort, seconds });
+    let (Some(_), Some(little)) = (trial(little)?, trial(little)?) else { return Ok(None) };
+    let most = Pace::at_most(little);
+    if most.seconds(much) * legs.len() as f64 > plan.options.budget_s {
+        return Ok(Some(most));
     }
-    let pace = Pace::of(tried[1], tried[2]);
-    let left_s = ending.end_s - stage.seconds();
-    Ok(Cow::Owned(fitted(&plan, pace, left_s, serial)))
+    Ok(trial(much)?.map(|much| Pace::of(little, much)))
+}
+
+/// Plays legs, as many as a part of the time holds; what one took, or `None` where the system refuses one.
+fn tried(
+    stage: &mut dyn Stage,
+    plan: &TransferPlan,
+    legs: &[&Vec<Exchange>],
+    effort: Effort,
+    ending: &mut Ending<'_>,
+) -> Result<Option<Tried>, TargetError> {
+    let begun_s = stage.seconds();
+    let enough_s = TRIAL_SHARE * ending.most_left_s(begun_s);
+    let (mut played, mut seconds) = (0.0, 0.0);
+    for leg in legs {
+        match Runner::new(stage, plan, ending).measure(leg) {
+            Err(TargetError::System { .. }) => return Ok(None),
+            measured => measured?,
+        };
+        (played, seconds) = (played + 1.0, stage.seconds() - begun_s);
+        if seconds > enough_s {
+            break;
+        }
+    }
+    Ok(Some(Tried { effort, seconds: seconds / f64::max(played, 1.0) }))
 }
 
 /// A line for each thing that could not be measured, and for what stands in for pairs that were not.
@@ -172,6 +208,9 @@ fn missing(
     let state = plan.options.kind.state_name();
     let why = match (agreement.agrees, complete) {
         (true, true) => "one at a time",
+        (false, true) if agreement.in_vain => {
+            "one at a time, since pairs that are measured together take too long"
+        }
         (false, true) => "one at a time, since pairs that are measured together disturb each other",
         (_, false) => "since it was stopped or its time was over",
     };

@@ -9,7 +9,7 @@ use isochrone_stats::{derive_seed, rng, shuffle};
 use isochrone_units::{CoreId, LineAddr};
 
 use super::effort::rounds_a_look;
-use super::plan::{Exchange, TransferPlan, WARM_REPEATS};
+use super::plan::{Exchange, Options, TransferPlan, WARM_REPEATS};
 use super::scene::{Scene, Stage};
 use super::series::{PairSeries, means_ns};
 use super::watch::{LEARN, Verdict, Watch};
@@ -23,18 +23,40 @@ const REFUSALS_MAX: usize = 2;
 
 /// When a run ends: the caller says so, or its time is over.
 pub(super) struct Ending<'a> {
-    pub(super) stop: &'a mut dyn FnMut() -> bool,
-    pub(super) end_s: f64,
+    stop: &'a mut dyn FnMut() -> bool,
+    /// When its time is over.
+    end_s: f64,
+    /// The same before the first whole sweep: where plays are slow, that has to have been.
+    latest_s: f64,
+    has_swept: bool,
     /// The caller has said so.
     pub(super) stopped: bool,
 }
 
-impl Ending<'_> {
-    pub(super) fn has_come(&mut self, now_s: f64) -> bool {
-        self.is_before(now_s, self.end_s)
+impl<'a> Ending<'a> {
+    /// The end of a run that begins now.
+    pub(super) fn of(options: &Options, begun_s: f64, stop: &'a mut dyn FnMut() -> bool) -> Self {
+        let end_s = begun_s + options.budget_s;
+        let latest_s = begun_s + options.patience_s.max(options.budget_s);
+        Self { stop, end_s, latest_s, has_swept: false, stopped: false }
     }
 
-    /// Whether it has come, or a time before it.
+    /// Seconds until the time is over; negative after it.
+    pub(super) fn left_s(&self, now_s: f64) -> f64 {
+        self.end_s - now_s
+    }
+
+    /// The same as long as there was no whole sweep.
+    pub(super) fn most_left_s(&self, now_s: f64) -> f64 {
+        self.latest_s - now_s
+    }
+
+    pub(super) fn has_come(&mut self, now_s: f64) -> bool {
+        let end_s = if self.has_swept { self.end_s } else { self.latest_s };
+        self.is_before(now_s, end_s)
+    }
+
+    /// Whether the caller wants it, or this time is over.
     pub(super) fn is_before(&mut self, now_s: f64, end_s: f64) -> bool {
         self.stopped |= (self.stop)();
         self.stopped || now_s > end_s
@@ -126,9 +148,10 @@ impl<'a, 'e> Runner<'a, 'e> {
                 self.rounds(batch, sweep % 2 == 1)?;
             }
             self.sweeps += 1;
+            self.ending.has_swept = true;
             let sure = widest(&self.series).is_some_and(|width| width < options.half_width);
-            let now_s = self.stage.seconds();
-            if now_s > self.ending.end_s || sure && sweep + 1 >= options.sweeps_min {
+            let is_over = self.ending.left_s(self.stage.seconds()) < 0.0;
+            if is_over || sure && sweep + 1 >= options.sweeps_min {
                 break;
             }
         }

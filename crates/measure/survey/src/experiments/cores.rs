@@ -60,9 +60,12 @@ pub(super) fn transfers(
         course.step(&format!("line transfers: {}", kind.state_name()));
         let what = format!("{}, {}", Experiment::Transfer.title(), kind.state_name());
         let share_s = course.left().map(|left| left.as_secs_f64() * share);
-        let budget_s = share_s.map_or(budget_s, |share_s| share_s.min(budget_s));
-        let seats = Some(seats.clone());
-        let options = Options { budget_s, seats, ..Options::new(kind, derive_seed(run.seed, 3)) };
+        let options = Options {
+            budget_s: share_s.map_or(budget_s, |share_s| share_s.min(budget_s)),
+            patience_s: share_s.unwrap_or(budget_s),
+            seats: Some(seats.clone()),
+            ..Options::new(kind, derive_seed(run.seed, 3))
+        };
         let plan = run.planned(|| TransferPlan::new(&run.cores, scenery.lines, options));
         let plan = match plan {
             Ok(plan) => plan,
@@ -72,7 +75,8 @@ pub(super) fn transfers(
             Ok(report) => {
                 contents.provenance.missing.extend(report.missing);
                 keep_drift(contents, since, report.drift);
-                if !report.complete {
+                // Where some pairs were measured, what is said of the others says that they were left out.
+                if !report.complete && report.map.strata.is_empty() {
                     let (left_out, of) = pairs(&report.map);
                     Cut { what: &what, left_out, of, lack: "pairs were left out" }
                         .note(contents, course);

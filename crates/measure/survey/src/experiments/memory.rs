@@ -105,6 +105,7 @@ fn chase(
     let options = RegionOptions {
         buffer_bytes: run.wishes.buffer,
         budget_s: within(region::budget_s(run.cores.len(), run.wishes.quick), watch),
+        patience_s: patience_s(watch),
         seats: Some(seats),
         flush,
         ..RegionOptions::new(mode, derive_seed(run.seed, 6))
@@ -123,6 +124,11 @@ fn chase(
 /// No more seconds than a watch has left.
 fn within(seconds: f64, watch: &dyn Watch) -> f64 {
     watch.left().map_or(seconds, |left| left.as_secs_f64().min(seconds))
+}
+
+/// All that a watch has left: a first round may take it on a slow machine. Nothing where there is no limit.
+fn patience_s(watch: &dyn Watch) -> f64 {
+    watch.left().map_or(0.0, |left| left.as_secs_f64())
 }
 
 /// The nearest class of pages alone, chosen from what the block experiment found: with the memory
@@ -174,6 +180,7 @@ pub(super) fn triad(
     let seats = Seats::of(&contents.machine, &run.cores);
     let mut options = BandwidthOptions {
         budget_s: within(bandwidth::budget_s(cores_of.len(), run.wishes.quick), course),
+        patience_s: patience_s(course),
         seats: Some(seats.clone()),
         ..BandwidthOptions::new(derive_seed(run.seed, 7))
     };
@@ -191,7 +198,7 @@ pub(super) fn triad(
             contents.provenance.missing.extend(report.missing);
             if !report.complete {
                 let of = plan.groups.len() * plan.regions.len();
-                let left_out = of.saturating_sub(contents.bandwidth.len());
+                let left_out = report.left_out;
                 let what = Experiment::Bandwidth.title();
                 Cut { what, left_out, of, lack: "groups were left out" }.note(contents, course);
             }

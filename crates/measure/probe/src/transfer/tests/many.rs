@@ -31,6 +31,9 @@ struct Table {
     cores: Vec<CoreId>,
     /// What a transfer costs more for each other pair at the same time.
     disturbed_ns: f64,
+    /// What each play takes besides, and whether pairs that play at once take it in turns.
+    slow_s: f64,
+    in_turns: bool,
     /// It never answers.
     dead: Option<CoreId>,
     now_s: f64,
@@ -42,8 +45,17 @@ impl Table {
     fn new(machine: &Machine) -> Self {
         let cores = ids(machine);
         let seats = Seats::of(machine, &cores);
-        let random = rng(9);
-        Self { seats, cores, disturbed_ns: 0.0, dead: None, now_s: 0.0, plays: 0, random }
+        Self {
+            seats,
+            cores,
+            disturbed_ns: 0.0,
+            slow_s: 0.0,
+            in_turns: false,
+            dead: None,
+            now_s: 0.0,
+            plays: 0,
+            random: rng(9),
+        }
     }
 
     /// What a pair costs: its kind's cost, and a share of it that is the pair's own.
@@ -100,7 +112,8 @@ impl Stage for Table {
             played.push(vec![of_asker, Samples::default(), Samples::default()]);
         }
         let parts: usize = scenes.iter().map(|scene| scene.parts.len()).sum();
-        self.now_s += PLAY_S + PLAY_CORE_S * parts as f64 + longest_ns / 1e9;
+        let turns = if self.in_turns { scenes.len() as f64 } else { 1.0 };
+        self.now_s += PLAY_S + self.slow_s * turns + PLAY_CORE_S * parts as f64 + longest_ns / 1e9;
         Ok(played)
     }
 
@@ -266,6 +279,32 @@ fn time_that_ends_within_the_first_sweep_ends_it_and_what_was_measured_is_kept()
         assert!(found.len() > cores * 10, "{cores}: {}", found.len());
         assert!(inside(&stage, &report) > 0.95, "{cores}");
         assert!(report.missing.iter().any(|line| line.contains("its time was over")));
+    }
+}
+
+/// As under an emulator, or a limit on processor time: the time of a quick map does not hold a single sweep.
+#[test]
+fn a_slow_machine_has_one_sweep_if_it_is_given_time_and_one_pair_at_a_time_where_more_save_none() {
+    let machine = machine(2, 2, 8);
+    let measure = |in_turns: bool, patience_s: f64| {
+        let mut stage = Table::new(&machine);
+        (stage.slow_s, stage.in_turns) = (0.05, in_turns);
+        let seats = Some(stage.seats.clone());
+        let options = Options { budget_s: 0.5, patience_s, seats, ..Options::new(LOAD, 3) };
+        let plan = TransferPlan::new(&stage.cores, stage.lines(), options).unwrap();
+        let report = run(&mut stage, &plan, &mut || false).unwrap();
+        (found(&report).len(), report)
+    };
+    let all = 64 * 63 / 2;
+    for (in_turns, patience_s, pairs) in
+        [(false, 0.0, 0..all), (false, 60.0, all..all + 1), (true, 60.0, 100..all)]
+    {
+        let (found, report) = measure(in_turns, patience_s);
+        assert!(pairs.contains(&found), "{in_turns} {patience_s}: {found}");
+        assert_eq!(report.agreement.in_vain, in_turns);
+        assert!(report.seconds < f64::max(patience_s, 0.5) + 0.2, "{} s", report.seconds);
+        let said = |words: &str| report.missing.iter().any(|line| line.contains(words));
+        assert_eq!(said("together take too long"), in_turns, "{:?}", report.missing);
     }
 }
 
