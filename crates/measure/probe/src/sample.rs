@@ -82,7 +82,7 @@ fn evenly(cores: &[CoreId], count: usize) -> Vec<CoreId> {
 
 #[cfg(test)]
 mod tests {
-    use isochrone_machine::{Cache, Region};
+    use isochrone_machine::{Cache, Core, Region};
 
     use super::*;
 
