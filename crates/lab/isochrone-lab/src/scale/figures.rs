@@ -30,8 +30,8 @@ pub(crate) struct Figures {
     pub(super) seed: u64,
     /// Seconds of the whole map on the synthetic machine.
     pub(super) virtual_seconds: f64,
-    /// The same with the processor time of this machine for plans, between what is timed, and for what is inferred: what
-    /// a live map takes.
+    /// The same with the processor time of this machine for plans, between what is timed, and for what is inferred, as
+    /// a live map takes it.
     pub(super) whole_seconds: f64,
     /// Processor time of this machine for plans.
     pub(super) planning_cpu_seconds: f64,
