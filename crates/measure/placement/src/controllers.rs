@@ -4,6 +4,7 @@
 
 use super::means::Means;
 use super::origin::{Cells, Fit, Sample};
+use super::sample::draw;
 use super::space::Shape;
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -146,9 +147,12 @@ fn find(column: &str, cells: &Cells, latencies: &[f64], mut means: Means<'_>) ->
     let gain = n as f64 * (least_single.max(1e-12) / least_double.max(1e-12)).ln();
     let two_costs = cells.plane() && gain > (n as f64).ln() && least_single > 1e-9 * sample.scatter;
     let fits = if two_costs { double } else { single };
-    let best = cells.most_central(&fits, least(&fits), 1e-9 * sample.scatter);
+    let best = best_of(cells, &sample, &fits);
     let fit = fits[best];
-    let p_value = p_value(cells, &sample, two_costs, fit.sse, &mut means);
+    // Chance is judged by some of many places: all of them take minutes.
+    let chosen = draw(n, &mut means.rng);
+    let judged = Judged::of(cells, &sample, chosen.as_deref());
+    let p_value = judged.p_value(two_costs, &mut means);
     let parameters = if two_costs { 5 } else { 4 };
     let as_good = region(&fits, &sample, parameters);
     let unlifted: Vec<f64> =
@@ -181,7 +185,7 @@ fn find(column: &str, cells: &Cells, latencies: &[f64], mut means: Means<'_>) ->
         found.candidates_without_floor.clear();
         return found.saying(&why);
     }
-    found.confidence = confidence(cells, &sample, two_costs, best, &mut means);
+    found.confidence = judged.confidence(two_costs, best, &mut means);
     let summary = words(&found, cells);
     found.saying(&summary)
 }
@@ -191,6 +195,11 @@ impl ControllerFit {
         self.summary = format!("{}: {what}", self.column);
         self
     }
+}
+
+/// The cell that fits best; of those that fit equally well, the one nearest to the middle.
+fn best_of(cells: &Cells, sample: &Sample, fits: &[Fit]) -> usize {
+    cells.most_central(fits, least(fits), 1e-9 * sample.scatter)
 }
 
 fn least(fits: &[Fit]) -> f64 {
@@ -218,46 +227,53 @@ fn region(fits: &[Fit], sample: &Sample, parameters: usize) -> Vec<usize> {
     (0..fits.len()).filter(|&cell| fits[cell].sse <= bound).collect()
 }
 
-/// Share of shuffles of the latencies over the places that fit as well somewhere.
-fn p_value(
-    cells: &Cells,
-    sample: &Sample,
-    two_costs: bool,
-    real: f64,
-    means: &mut Means<'_>,
-) -> f64 {
-    let weights = vec![1.0; sample.latencies.len()];
-    let mut shuffled = sample.clone();
-    let as_good = (0..RESAMPLES)
-        .filter(|_| {
-            shuffled.latencies.shuffle(&mut means.rng);
-            !means.keep_going() || least(&cells.fit_all(&shuffled, &weights, two_costs)) <= real
-        })
-        .count();
-    (as_good + 1) as f64 / (RESAMPLES + 1) as f64
+/// Places by which chance is judged: all of them, or some.
+struct Judged {
+    cells: Cells,
+    sample: Sample,
 }
 
-/// Share of resamples of the places in which `best` is still as good as any.
-fn confidence(
-    cells: &Cells,
-    sample: &Sample,
-    two_costs: bool,
-    best: usize,
-    means: &mut Means<'_>,
-) -> f64 {
-    let n = sample.latencies.len();
-    let agreeing = (0..RESAMPLES)
-        .filter(|_| {
-            if !means.keep_going() {
-                return false;
-            }
-            let mut weights = vec![0.0; n];
-            (0..n).for_each(|_| weights[means.rng.random_range(0..n)] += 1.0);
-            let fits = cells.fit_all(sample, &weights, two_costs);
-            fits[best].sse <= least(&fits) + 1e-9 * sample.scatter
-        })
-        .count();
-    agreeing as f64 / RESAMPLES as f64
+impl Judged {
+    fn of(cells: &Cells, sample: &Sample, chosen: Option<&[usize]>) -> Self {
+        let Some(chosen) = chosen else {
+            return Self { cells: cells.clone(), sample: sample.clone() };
+        };
+        let latencies: Vec<f64> = chosen.iter().map(|&place| sample.latencies[place]).collect();
+        Self { cells: cells.seen_from(chosen), sample: Sample::new(&latencies, sample.floor) }
+    }
+
+    /// Share of shuffles of the latencies over the places that fit as well somewhere.
+    fn p_value(&self, two_costs: bool, means: &mut Means<'_>) -> f64 {
+        let weights = vec![1.0; self.sample.latencies.len()];
+        let fits = |sample: &Sample| self.cells.fit_all(sample, &weights, two_costs);
+        let own = fits(&self.sample);
+        let real = own[best_of(&self.cells, &self.sample, &own)].sse;
+        let mut shuffled = self.sample.clone();
+        let as_good = (0..RESAMPLES)
+            .filter(|_| {
+                shuffled.latencies.shuffle(&mut means.rng);
+                !means.keep_going() || least(&fits(&shuffled)) <= real
+            })
+            .count();
+        (as_good + 1) as f64 / (RESAMPLES + 1) as f64
+    }
+
+    /// Share of resamples of the places in which `best` is still as good as any.
+    fn confidence(&self, two_costs: bool, best: usize, means: &mut Means<'_>) -> f64 {
+        let n = self.sample.latencies.len();
+        let agreeing = (0..RESAMPLES)
+            .filter(|_| {
+                if !means.keep_going() {
+                    return false;
+                }
+                let mut weights = vec![0.0; n];
+                (0..n).for_each(|_| weights[means.rng.random_range(0..n)] += 1.0);
+                let fits = self.cells.fit_all(&self.sample, &weights, two_costs);
+                fits[best].sse <= least(&fits) + 1e-9 * self.sample.scatter
+            })
+            .count();
+        agreeing as f64 / RESAMPLES as f64
+    }
 }
 
 /// What was found, in words.

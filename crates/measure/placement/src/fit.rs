@@ -60,6 +60,15 @@ impl Fit {
             .scored(observations)
     }
 
+    /// Adds to each cell's cost what an item there is wrong by, squared: it is `above` the latency at distance 0 from
+    /// what lies in cell `from`.
+    pub(super) fn add_costs(&self, costs: &mut [f64], from: usize, above: f64) {
+        for (cost, distance) in costs.iter_mut().zip(self.space.from(from)) {
+            let residual = above - self.hop * distance;
+            *cost += residual * residual;
+        }
+    }
+
     /// Fills in the sums of squares. A fit by which the far is faster explains nothing.
     pub(super) fn scored(mut self, observations: &Observations) -> Self {
         let latencies = observations.latencies();

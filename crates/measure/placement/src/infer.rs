@@ -9,6 +9,7 @@ use super::latencies::{ColumnLatencies, PairLatencies};
 use super::line;
 use super::means::Means;
 use super::observations::Observations;
+use super::sample;
 use super::shapes;
 use super::space::Shape;
 use super::tiles::tiles;
@@ -19,6 +20,9 @@ const FEWEST_ITEMS: usize = 4;
 
 /// Fewest memory columns from which cores can be placed on a plane: two circles meet twice.
 const FEWEST_COLUMNS: usize = 3;
+
+/// Fewest latencies of a place: with fewer it may be anywhere.
+const FEWEST_LINKS: usize = 3;
 
 /// Largest p at which a fit is believed.
 const LARGEST_P: f64 = 0.01;
@@ -175,14 +179,7 @@ fn enough(
             format!("{cores} cores in {items} tiles have no layout: {FEWEST_ITEMS} are needed")
         });
     }
-    let mut seen = vec![0; items];
-    for link in &observations.links {
-        seen[link.a] += 1;
-        if observations.columns.is_none() {
-            seen[link.b] += 1;
-        }
-    }
-    if seen.iter().any(|&count| count < 3) {
+    if observations.fewest_links() < FEWEST_LINKS {
         return Err("a core has fewer than three latencies, which leaves it anywhere".to_owned());
     }
     let latencies = observations.latencies();
@@ -219,39 +216,58 @@ fn from_columns(columns: &ColumnLatencies, means: &mut Means<'_>) -> Findings {
     judge(findings, &observations, means)
 }
 
-/// Fits both shapes and believes the better one if the evidence allows.
+/// Fits both shapes and believes the better one if the evidence allows. Of many places a sample is fitted and judged,
+/// and the others are placed by it.
 fn judge(mut findings: Findings, observations: &Observations, means: &mut Means<'_>) -> Findings {
-    let ring = shapes::best_ring(observations, means);
-    let grid = shapes::best_grid(observations, means);
+    let drawn = sample::draw(observations.items, &mut means.rng);
+    let of_sample = drawn.as_ref().map(|chosen| observations.of_items(chosen));
+    let searched = of_sample.as_ref().unwrap_or(observations);
+    if searched.fewest_links() < FEWEST_LINKS {
+        let (some, all) = (searched.items, observations.items);
+        findings.placement.reason =
+            format!("too few latencies are known between {some} of the {all} places");
+        return findings;
+    }
+    let ring = shapes::best_ring(searched, means);
+    let grid = shapes::best_grid(searched, means);
     let mut fits: Vec<(Fit, f64)> = [ring, grid]
         .into_iter()
         .flatten()
         .map(|fit| {
-            let heldout = evidence::heldout_r2(observations, &fit.space, means);
-            (canonical(fit), heldout)
+            let heldout = evidence::heldout_r2(searched, &fit.space, means);
+            (fit, heldout)
         })
         .collect();
     fits.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let mut shapes: Vec<ShapeFit> = fits
-        .iter()
-        .map(|(fit, heldout)| ShapeFit::new(fit, observations, &findings.tiles, *heldout))
-        .collect();
     let Some((fit, _)) = fits.first() else {
         findings.placement.reason = "neither a ring nor a grid has room for the cores".to_owned();
         return findings;
     };
-    findings.p_value = Some(evidence::p_value(observations, &fit.space, means));
-    findings.runner_up = (shapes.len() > 1).then(|| shapes.remove(1));
-    findings.best = shapes.pop();
-    conclude(findings)
+    findings.p_value = Some(evidence::p_value(searched, &fit.space, means));
+    let shapes = fits.into_iter().map(|(fit, heldout)| {
+        let all = match &drawn {
+            Some(chosen) => shapes::spread(observations, chosen, &fit, means),
+            None => fit,
+        };
+        ShapeFit::new(&canonical(all), observations, &findings.tiles, heldout)
+    });
+    let mut shapes = shapes.collect::<Vec<_>>().into_iter();
+    (findings.best, findings.runner_up) = (shapes.next(), shapes.next());
+    conclude(findings, searched.items)
 }
 
-/// Turns the figures into a verdict and a reason.
-fn conclude(mut findings: Findings) -> Findings {
+/// Turns the figures into a verdict and a reason. They come from so many places.
+fn conclude(mut findings: Findings, searched: usize) -> Findings {
     let (Some(best), Some(p)) = (&findings.best, findings.p_value) else { return findings };
     let percent = |share: f64| format!("{:.1} %", 100.0 * share.max(0.0));
+    let places = findings.tiles.len();
+    let by = if searched < places {
+        format!(" (of {searched} of {places} places)")
+    } else {
+        String::new()
+    };
     let explains = format!(
-        "{} explains {} of the variance of latencies hidden from it",
+        "{} explains {} of the variance of latencies hidden from it{by}",
         best.shape,
         percent(best.heldout_r2)
     );
@@ -259,7 +275,7 @@ fn conclude(mut findings: Findings) -> Findings {
     let other =
         rival.map_or(String::new(), |r| format!(" ({} {})", r.shape, percent(r.heldout_r2)));
     let doubt = if p > LARGEST_P {
-        Some(format!("{} fits no better than shuffled latencies do (p = {p:.2})", best.shape))
+        Some(format!("{} fits no better than shuffled latencies do (p = {p:.2}){by}", best.shape))
     } else if best.heldout_r2 < LEAST_HELDOUT {
         Some(format!("{explains}{other}, too little to believe"))
     } else if rival.is_some_and(|r| best.heldout_r2 - r.heldout_r2 < LEAST_LEAD) {

@@ -3,9 +3,8 @@
 
 use super::error::PlacementError;
 
-/// Most cores, columns or cells of a layout that one call handles: a search over more would take
-/// minutes, and a socket has fewer.
-pub(super) const MOST_ITEMS: usize = 512;
+/// Most cores or columns that one call handles: the tables of more take hundreds of megabytes.
+pub(super) const MOST_ITEMS: usize = 1024;
 
 /// Core-to-core latency, the same in both directions.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,7 +3,7 @@
 //! reason. Works on numbers only; it never measures and never reads the machine's own tables.
 //!
 //! ```text
-//! latencies -> tiles merged -> best ring, best grid -> evidence -> places -> controllers
+//! latencies -> tiles merged -> a sample of many -> best ring, best grid -> evidence -> places of all -> controllers
 //! ```
 
 mod arrange;
@@ -21,12 +21,15 @@ mod line;
 mod means;
 mod observations;
 mod origin;
+mod sample;
 mod search;
 mod shapes;
 mod space;
 mod tiles;
 mod unfold;
 
+#[cfg(test)]
+mod many_tests;
 #[cfg(test)]
 mod poster_tests;
 #[cfg(test)]

@@ -20,6 +20,8 @@ pub(super) struct Link {
 pub(super) struct Observations {
     /// Items to place.
     pub(super) items: usize,
+    /// Items that need a cell: more than these where they are a sample.
+    pub(super) whole: usize,
     /// Columns to place with them; `None` where links join items.
     pub(super) columns: Option<usize>,
     /// The links, in a fixed order.
@@ -36,7 +38,7 @@ impl Observations {
                 links.extend(pairs.get(a, b).map(|latency| Link { a, b, latency }));
             }
         }
-        Self { items: n, columns: None, links }
+        Self { items: n, whole: n, columns: None, links }
     }
 
     /// Links from items to columns, each column less its mean: what tells a region on another
@@ -51,7 +53,8 @@ impl Observations {
             let each = column.into_iter().enumerate();
             links.extend(each.filter_map(|(a, l)| Some(Link { a, b, latency: l? - mean })));
         }
-        Self { items: columns.cores(), columns: Some(k), links }
+        let n = columns.cores();
+        Self { items: n, whole: n, columns: Some(k), links }
     }
 
     /// The latencies in the order of the links.
@@ -64,6 +67,7 @@ impl Observations {
         let links = self.links.iter().zip(latencies);
         Self {
             items: self.items,
+            whole: self.whole,
             columns: self.columns,
             links: links.map(|(link, &latency)| Link { latency, ..*link }).collect(),
         }
@@ -74,9 +78,38 @@ impl Observations {
         let links = self.links.iter().enumerate().filter(|&(at, _)| keep(at));
         Self {
             items: self.items,
+            whole: self.whole,
             columns: self.columns,
             links: links.map(|(_, link)| *link).collect(),
         }
+    }
+
+    /// The links of some items, which are numbered in the order of `chosen`.
+    pub(super) fn of_items(&self, chosen: &[usize]) -> Self {
+        let mut place = vec![None; self.items];
+        chosen.iter().enumerate().for_each(|(at, &item)| place[item] = Some(at));
+        let far = |b: usize| if self.columns.is_some() { Some(b) } else { place[b] };
+        let links = self.links.iter();
+        let links =
+            links.filter_map(|link| Some(Link { a: place[link.a]?, b: far(link.b)?, ..*link }));
+        Self {
+            items: chosen.len(),
+            whole: self.whole,
+            columns: self.columns,
+            links: links.collect(),
+        }
+    }
+
+    /// How many links the item with the fewest has.
+    pub(super) fn fewest_links(&self) -> usize {
+        let mut seen = vec![0; self.items];
+        for link in &self.links {
+            seen[link.a] += 1;
+            if self.columns.is_none() {
+                seen[link.b] += 1;
+            }
+        }
+        seen.into_iter().min().unwrap_or(0)
     }
 
     /// What each core and each column by itself explains: `mean + effect of a + effect of b`. A
@@ -119,7 +152,7 @@ impl Observations {
                 }
             }
         }
-        Self { items: self.items, columns: None, links }
+        Self { items: self.items, whole: self.whole, columns: None, links }
     }
 }
 

@@ -89,6 +89,12 @@ impl Cells {
         Self { places, hops, plane: false, centre: (0.0, 0.0), inner: [(0.0, 0.0); 2] }
     }
 
+    /// The same candidates, seen from some of the places.
+    pub(super) fn seen_from(&self, chosen: &[usize]) -> Self {
+        let of = |hops: &Vec<(f64, f64)>| chosen.iter().map(|&place| hops[place]).collect();
+        Self { hops: self.hops.iter().map(of).collect(), ..self.clone() }
+    }
+
     /// Whether the cells lie on a plane (else on a ring).
     pub(super) fn plane(&self) -> bool {
         self.plane

@@ -15,6 +15,10 @@ const LEAST_GAIN: f64 = 1e-10;
 /// order right.
 const LONGEST_RUN: usize = 10;
 
+/// Cells for each item from which on few are filled, and the hops that are near.
+const SPARSE: usize = 2;
+const NEAR_HOPS: f64 = 3.0;
+
 /// Items and proposals between two looks at whether to go on: some milliseconds among hundreds of cores.
 const ITEMS_TOGETHER: usize = 16;
 const PROPOSALS_TOGETHER: usize = 4096;
@@ -184,29 +188,49 @@ impl<'a> Arrangement<'a> {
     }
 
     /// Swaps, and on a ring also turns and shifts runs of stops, until nothing gains or `sweeps`
-    /// are over.
+    /// are over. Few items in many cells go anywhere in the first sweep, and then to cells nearby: they drift, and what
+    /// is far gains nothing any more.
     pub(super) fn descend(&mut self, sweeps: usize, means: &Means<'_>) {
-        for _ in 0..sweeps {
-            let mut gained = false;
-            for item in 0..self.dense.n {
-                if item % ITEMS_TOGETHER == 0 && !means.keep_going() {
-                    return;
-                }
-                for cell in 0..self.space.cells() {
-                    let (moves, count) = self.swap(item, cell);
-                    if cell != self.cell_of[item] {
-                        gained |= self.offer(&moves[..count], LEAST_GAIN);
-                    }
-                }
-            }
-            if matches!(self.space.shape, Shape::Ring { .. }) {
-                gained |= self.move_runs();
-            }
-            self.recount();
-            if !gained || self.score > 1.0 - LEAST_GAIN {
+        let is_sparse = self.space.cells() > SPARSE * self.dense.n;
+        for sweep in 0..sweeps {
+            let reach = if is_sparse && sweep > 0 { NEAR_HOPS } else { f64::INFINITY };
+            if !self.sweep(reach, means) {
                 return;
             }
         }
+    }
+
+    /// The same with cells nearby alone, for items that have almost found theirs.
+    pub(super) fn settle(&mut self, sweeps: usize, means: &Means<'_>) {
+        for _ in 0..sweeps {
+            if !self.sweep(NEAR_HOPS, means) {
+                return;
+            }
+        }
+    }
+
+    /// All moves to cells within so many hops once; whether there may be more to gain.
+    fn sweep(&mut self, reach: f64, means: &Means<'_>) -> bool {
+        let mut gained = false;
+        for item in 0..self.dense.n {
+            if item % ITEMS_TOGETHER == 0 && !means.keep_going() {
+                return false;
+            }
+            for cell in 0..self.space.cells() {
+                if self.space.distance(self.cell_of[item], cell) > reach {
+                    continue;
+                }
+                let (moves, count) = self.swap(item, cell);
+                if cell != self.cell_of[item] {
+                    gained |= self.offer(&moves[..count], LEAST_GAIN);
+                }
+            }
+        }
+        if matches!(self.space.shape, Shape::Ring { .. }) {
+            gained |= self.move_runs();
+        }
+        self.recount();
+        gained && self.score <= 1.0 - LEAST_GAIN
     }
 
     /// Reverses every short run of stops (2-opt) and shifts it by one either way (or-opt).

@@ -6,10 +6,10 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A machine: the true cell of every core, and the latencies between them.
-struct Truth {
+pub(super) struct Truth {
     shape: Shape,
-    cells: Vec<usize>,
-    labels: Vec<String>,
+    pub(super) cells: Vec<usize>,
+    pub(super) labels: Vec<String>,
     hop: (f64, f64),
     noise: f64,
     rng: Xoshiro256PlusPlus,
@@ -26,7 +26,7 @@ impl Truth {
         Self { shape, cells, labels, hop: (2.0, 2.0), noise, rng }
     }
 
-    fn full(shape: Shape, noise: f64, seed: u64) -> Self {
+    pub(super) fn full(shape: Shape, noise: f64, seed: u64) -> Self {
         Self::new(shape, &(0..shape.cells()).collect::<Vec<_>>(), noise, seed)
     }
 
@@ -47,7 +47,7 @@ impl Truth {
         (sum - 6.0) * self.noise * self.spread()
     }
 
-    fn pairs(&mut self) -> PairLatencies {
+    pub(super) fn pairs(&mut self) -> PairLatencies {
         let n = self.cells.len();
         let mut cells = vec![None; n * n];
         for a in 0..n {
@@ -62,7 +62,7 @@ impl Truth {
         PairLatencies::new(n, &cells).unwrap()
     }
 
-    fn columns(&mut self, at: &[usize]) -> ColumnLatencies {
+    pub(super) fn columns(&mut self, at: &[usize]) -> ColumnLatencies {
         let names = (0..at.len()).map(|k| format!("slice {k}")).collect();
         let mut cells = Vec::new();
         for core in 0..self.cells.len() {
@@ -74,14 +74,14 @@ impl Truth {
         ColumnLatencies::new(self.cells.len(), names, cells).unwrap()
     }
 
-    fn found(&mut self) -> Findings {
+    pub(super) fn found(&mut self) -> Findings {
         let pairs = self.pairs();
         let observed = Observed { cores: &self.labels, pairs: Some(&pairs), ..Observed::default() };
         infer(&observed, 7).unwrap()
     }
 
     /// Spearman correlation of found and true distances.
-    fn agreement(&self, found: &Findings) -> f64 {
+    pub(super) fn agreement(&self, found: &Findings) -> f64 {
         let best = found.best.as_ref().unwrap();
         let (mut there, mut here) = (Vec::new(), Vec::new());
         for a in 0..self.cells.len() {
@@ -95,7 +95,7 @@ impl Truth {
     }
 
     /// Whether all distances in hops are the true ones: the layout is exact up to its images.
-    fn exact(&self, found: &Findings) -> bool {
+    pub(super) fn exact(&self, found: &Findings) -> bool {
         let best = found.best.as_ref().unwrap();
         let n = self.cells.len();
         let pairs = (0..n).flat_map(|a| (0..n).map(move |b| (a, b)));
@@ -107,7 +107,7 @@ impl Truth {
     }
 }
 
-fn told(found: &Findings, shape: &str) {
+pub(super) fn told(found: &Findings, shape: &str) {
     assert_eq!(found.placement.shape, shape, "{}", found.placement.reason);
 }
 

@@ -13,6 +13,9 @@ use super::space::Space;
 /// Turns after which a start is given up; most settle in five.
 const MOST_TURNS: usize = 25;
 
+/// The same where a sample has told the columns' cells: what is left is small.
+const SPREAD_TURNS: usize = 3;
+
 /// Arranges cores and columns in `space`. Columns may share cells with cores and one another.
 pub(super) fn arrange(
     observations: &Observations,
@@ -32,6 +35,12 @@ pub(super) fn arrange(
         starts.into_iter().map(|cells| by_turns(observations, space, cells, most_turns, means));
     let best = refined.min_by(|a, b| a.sse.total_cmp(&b.sse));
     best.unwrap_or_else(|| settle(observations, space, (0..observations.items).collect(), None))
+}
+
+/// The same fit for all cores, of which some were placed.
+pub(super) fn spread(observations: &Observations, fit: &Fit, means: &Means<'_>) -> Fit {
+    let cells = cores(observations, &fit.space, fit);
+    by_turns(observations, &fit.space, cells, SPREAD_TURNS, means)
 }
 
 /// Moves columns and cores by turns until nothing gains.
@@ -108,12 +117,9 @@ fn cores(observations: &Observations, space: &Space, fit: &Fit) -> Vec<usize> {
     let cells = space.cells();
     let mut cost = vec![0.0; observations.items * cells];
     for link in &observations.links {
-        let from = space.from(fit.column_cells[link.b]);
         let above = link.latency - fit.bases[link.b];
-        for (total, distance) in cost[link.a * cells..(link.a + 1) * cells].iter_mut().zip(from) {
-            let residual = above - fit.hop * distance;
-            *total += residual * residual;
-        }
+        let row = &mut cost[link.a * cells..(link.a + 1) * cells];
+        fit.add_costs(row, fit.column_cells[link.b], above);
     }
     assign(observations.items, cells, &cost)
 }

@@ -3,8 +3,12 @@
 //! What is learnt in full takes seconds a core, so on a machine of hundreds of cores some are learnt and the others
 //! verified. Pure data: it knows what the system tells of the machine, and measures nothing.
 
-use isochrone_machine::{Core, Machine};
+use std::collections::{BTreeMap, BTreeSet};
+
+use isochrone_machine::Machine;
 use isochrone_units::CoreId;
+
+use crate::seats::{Seat, Seats};
 
 /// How many cores stand for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,90 +40,39 @@ impl Sample {
     /// cores of one cache lie as far apart in the order of `cores` as they can.
     #[must_use]
     pub fn of(&self, machine: &Machine, cores: &[CoreId]) -> Vec<CoreId> {
-        let groups = groups(machine, cores);
+        let seats = Seats::of(machine, cores);
+        let groups = groups(machine, &seats);
         let each = self.each.max(self.least.div_ceil(groups.len().max(1)));
-        if groups.iter().all(|group| group.cores.len() <= each) && cores.len() <= self.most {
+        if groups.iter().all(|group| group.len() <= each) && cores.len() <= self.most {
             return cores.to_vec();
         }
-        let mut chosen = by_turns(machine, &groups, each);
+        let picked: BTreeSet<CoreId> = groups.iter().flat_map(|group| apart(group, each)).collect();
+        let mut chosen = seats.only(&picked).in_turns();
         chosen.truncate(self.most);
         chosen
     }
 }
 
-/// All of `cores`, so that those which come one after the other have little in common: regions and caches take turns,
-/// and sibling threads come last.
-#[must_use]
-pub fn in_turns(machine: &Machine, cores: &[CoreId]) -> Vec<CoreId> {
-    by_turns(machine, &groups(machine, cores), cores.len())
-}
-
-/// Cores of one last-level cache in one region.
-struct Group {
-    region: Option<u16>,
-    cache: Option<usize>,
-    cores: Vec<CoreId>,
-}
-
-/// In the order of their first cores.
-fn groups(machine: &Machine, cores: &[CoreId]) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
-    for core in cores {
-        let region = machine.region_of(*core).map(|region| region.0);
-        let cache = cache(machine, *core);
-        match groups.iter_mut().find(|group| group.region == region && group.cache == cache) {
-            Some(group) => group.cores.push(*core),
-            None => groups.push(Group { region, cache, cores: vec![*core] }),
-        }
+/// Cores of one last-level cache in one region; those of a region of which no cache is known are together.
+fn groups(machine: &Machine, seats: &Seats) -> Vec<Vec<Seat>> {
+    let mut groups: BTreeMap<_, Vec<Seat>> = BTreeMap::new();
+    for seat in seats.all() {
+        let cache = machine.last_level_cache(seat.core).map(|_| seat.cache);
+        groups.entry((seat.region, cache)).or_default().push(*seat);
     }
-    groups
-}
-
-/// Which of the machine's caches is the last one of a core.
-fn cache(machine: &Machine, core: CoreId) -> Option<usize> {
-    let last = machine.last_level_cache(core)?;
-    machine.caches.iter().position(|cache| std::ptr::eq(cache, last))
-}
-
-/// Of each group so many cores: the first of all groups, then the second of all.
-fn by_turns(machine: &Machine, groups: &[Group], each: usize) -> Vec<CoreId> {
-    let picked: Vec<Vec<CoreId>> = groups.iter().map(|group| apart(machine, group, each)).collect();
-    let order: Vec<usize> = turns(groups).concat();
-    (0..each)
-        .flat_map(|nth| {
-            order.iter().filter_map(|group| picked[*group].get(nth).copied()).collect::<Vec<_>>()
-        })
-        .collect()
-}
-
-/// Groups by turns: the first of each region, then the second of each region, and so on.
-fn turns(groups: &[Group]) -> Vec<Vec<usize>> {
-    let mut turns: Vec<Vec<usize>> = Vec::new();
-    for (number, group) in groups.iter().enumerate() {
-        let before = groups[..number].iter().filter(|other| other.region == group.region).count();
-        if turns.len() <= before {
-            turns.push(Vec::new());
-        }
-        turns[before].push(number);
-    }
-    turns
+    groups.into_values().collect()
 }
 
 /// So many cores of a group, evenly spread over it, the first one first; threads that have a sibling before them only
 /// where there are no others.
-fn apart(machine: &Machine, group: &Group, count: usize) -> Vec<CoreId> {
-    let (first, second): (Vec<CoreId>, Vec<CoreId>) = group
-        .cores
-        .iter()
-        .partition(|core| !has_sibling_before(machine.core(**core), &group.cores));
-    let mut spread = evenly(&first, count);
-    spread.extend(evenly(&second, count.saturating_sub(spread.len())));
+fn apart(group: &[Seat], count: usize) -> Vec<CoreId> {
+    let mut physical = BTreeSet::new();
+    let (first, second): (Vec<Seat>, Vec<Seat>) =
+        group.iter().partition(|seat| physical.insert(seat.physical));
+    let cores = |seats: Vec<Seat>| seats.iter().map(|seat| seat.core).collect::<Vec<_>>();
+    let mut spread = evenly(&cores(first), count);
+    spread.extend(evenly(&cores(second), count.saturating_sub(spread.len())));
     spread
-}
-
-fn has_sibling_before(core: Option<&Core>, among: &[CoreId]) -> bool {
-    let Some(core) = core else { return false };
-    core.smt_siblings.iter().any(|other| *other < core.id && among.contains(&CoreId(*other)))
 }
 
 fn evenly(cores: &[CoreId], count: usize) -> Vec<CoreId> {
@@ -129,7 +82,7 @@ fn evenly(cores: &[CoreId], count: usize) -> Vec<CoreId> {
 
 #[cfg(test)]
 mod tests {
-    use isochrone_machine::{Cache, Region};
+    use isochrone_machine::{Cache, Core, Region};
 
     use super::*;
 
@@ -208,7 +161,7 @@ mod tests {
         let chosen = of(TWO, &machine(64, 8, 32, true));
         assert_eq!(chosen, [0, 8, 16, 24, 4, 12, 20, 28]);
         let all: Vec<CoreId> = machine(8, 2, 4, true).core_ids().collect();
-        let order = in_turns(&machine(8, 2, 4, true), &all);
+        let order = Seats::of(&machine(8, 2, 4, true), &all).in_turns();
         assert_eq!(order, [0, 2, 1, 3, 4, 6, 5, 7].map(CoreId));
         let one = Sample { each: 3, least: 1, most: 16 };
         // Caches of one core: both its threads, and no third.

@@ -3,7 +3,7 @@
 //! From this follow the kinds of pairs of which a sample is drawn, and which cores stand for the others where there is
 //! no time for all of them. What is found never depends on it: it decides what is measured first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use isochrone_machine::Machine;
 use isochrone_units::{CoreId, RegionId};
@@ -98,6 +98,13 @@ impl Seats {
         &self.seats
     }
 
+    /// Some of them, in the same order.
+    #[must_use]
+    pub fn only(&self, cores: &BTreeSet<CoreId>) -> Self {
+        let seats = self.seats.iter().copied().filter(|seat| cores.contains(&seat.core));
+        Self { seats: seats.collect() }
+    }
+
     /// What two cores have in common, by their places in the list.
     #[must_use]
     pub fn stratum(&self, a: usize, b: usize) -> Stratum {
@@ -114,8 +121,14 @@ impl Seats {
         }
     }
 
-    /// All cores by their places, those first that stand for most of the others: one of each region, then one of each
-    /// last-level cache, then the others by turns.
+    /// All cores in the order of [`Self::spread`], so that those which come one after the other have little in common.
+    #[must_use]
+    pub fn in_turns(&self) -> Vec<CoreId> {
+        self.spread().into_iter().map(|at| self.seats[at].core).collect()
+    }
+
+    /// All cores by their places, those first that stand for most of the others: one of each region, the first core's
+    /// before others, then one of each last-level cache, then the others by turns.
     #[must_use]
     pub fn spread(&self) -> Vec<usize> {
         let mut threads: BTreeMap<u16, usize> = BTreeMap::new();
@@ -127,6 +140,10 @@ impl Seats {
         let mut in_cache: BTreeMap<(RegionId, u16), usize> = BTreeMap::new();
         let mut caches: BTreeMap<RegionId, usize> = BTreeMap::new();
         let mut cache_place: BTreeMap<(RegionId, u16), usize> = BTreeMap::new();
+        let mut region_place: BTreeMap<RegionId, usize> = BTreeMap::new();
+        for (at, seat) in self.seats.iter().enumerate() {
+            region_place.entry(seat.region).or_insert(at);
+        }
         let mut turns = vec![(0, 0); self.seats.len()];
         for at in by_thread {
             let Seat { region, cache, .. } = self.seats[at];
@@ -135,7 +152,7 @@ impl Seats {
             turns[at] = (next(&mut in_cache, (region, cache)), place);
         }
         let mut order: Vec<usize> = (0..self.seats.len()).collect();
-        order.sort_by_key(|&at| (turns[at], self.seats[at].region, at));
+        order.sort_by_key(|&at| (turns[at], region_place[&self.seats[at].region], at));
         order
     }
 }

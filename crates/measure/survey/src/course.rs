@@ -13,6 +13,12 @@ pub trait Course: Watch {
     /// The next experiment begins; the first is under way from the beginning.
     fn next_part(&mut self);
 
+    /// Whether to go on after so many seconds of thought since the last look at anything timed. On a machine they have
+    /// passed by themselves; a model's clock stands still meanwhile.
+    fn keep_going_after(&self, _thought_s: f64) -> bool {
+        self.keep_going()
+    }
+
     /// Whether the user wants the run to end.
     fn is_interrupted(&self) -> bool;
 }

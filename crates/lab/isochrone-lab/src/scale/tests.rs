@@ -11,7 +11,8 @@ use super::*;
 use crate::args::{Cli, Command};
 
 /// What depends on the processor of this machine.
-const OF_THIS_MACHINE: [&str; 6] = [
+const OF_THIS_MACHINE: [&str; 7] = [
+    "whole_seconds",
     "planning_cpu_seconds",
     "between_cpu_seconds",
     "inference_cpu_seconds",

@@ -140,8 +140,7 @@ fn singles(all: &[CoreId], seats: Option<&Seats>, most: usize) -> Vec<CoreId> {
     }
     let unknown = Seats::unknown(all);
     let seats = seats.unwrap_or(&unknown);
-    let order = seats.spread();
-    let cores = order.into_iter().map(|at| seats.all()[at].core);
+    let cores = seats.in_turns().into_iter();
     let mut found: Vec<CoreId> =
         cores.filter(|core| all.binary_search(core).is_ok()).take(most).collect();
     found.sort_unstable();

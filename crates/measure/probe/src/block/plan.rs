@@ -4,7 +4,8 @@ use isochrone_machine::Machine;
 use isochrone_stats::{derive_seed, rng, shuffle};
 use isochrone_units::{CoreId, Level, PageAddr};
 
-use crate::sample::{Sample, in_turns};
+use crate::sample::Sample;
+use crate::seats::Seats;
 
 /// Pages that are chosen together, so that a period of 256 lines can be seen.
 pub const PAGES_PER_BLOCK: u64 = 4;
@@ -74,7 +75,7 @@ impl BlockPlan {
     #[must_use]
     pub fn learning(self, sample: Sample, machine: &Machine, cores: &[CoreId]) -> Self {
         let learnt_cores = sample.of(machine, cores);
-        Self { learnt_cores, verified_cores: in_turns(machine, cores), ..self }
+        Self { learnt_cores, verified_cores: Seats::of(machine, cores).in_turns(), ..self }
     }
 
     /// Of a target's cores those that are learnt in full, in the order in which they are; the first core always is.

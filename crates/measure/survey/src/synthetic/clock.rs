@@ -98,6 +98,11 @@ impl Course for VirtualCourse<'_> {
 
     fn next_part(&mut self) {}
 
+    fn keep_going_after(&self, thought_s: f64) -> bool {
+        let thought = Duration::from_nanos(nanoseconds(thought_s));
+        self.here.keep_going() && self.left().is_none_or(|left| left > thought)
+    }
+
     fn is_interrupted(&self) -> bool {
         !self.here.keep_going()
     }
@@ -117,6 +122,7 @@ mod tests {
         course.end_at(Some(Duration::from_secs(3)));
         clock.pass(2.5);
         assert_eq!(course.left(), Some(Duration::from_millis(500)));
+        assert!(course.keep_going_after(0.4) && !course.keep_going_after(0.6), "thought counts");
         clock.pass(0.5);
         assert!(!course.keep_going() && !course.is_interrupted());
     }

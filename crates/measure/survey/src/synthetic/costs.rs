@@ -9,6 +9,9 @@ use crate::size::MAP_GIB_S;
 pub(super) const HAND_OVER_S: f64 = 4e-6;
 /// Seconds for which the parts of a scene meet before each step: a head start and the news of it.
 pub(super) const MEETING_S: f64 = 0.5e-6;
+/// Seconds in which the one thread that gathers samples takes a mean of each line from them, for each sample: of
+/// hundreds of cores that exchange lines at once, this takes longer than the lines do.
+pub(super) const GATHER_S: f64 = 10e-9;
 /// Seconds until the measuring thread runs on another core.
 pub(super) const MOVE_S: f64 = 20e-6;
 /// Seconds until a thread is there.

@@ -13,7 +13,7 @@ use isochrone_stats::{Rng as _, Xoshiro256PlusPlus, derive_seed, rng};
 use isochrone_units::{CoreId, Cycles, LINES_PER_PAGE, PAGE_BYTES};
 
 use super::clock::VirtualClock;
-use super::costs::{HAND_OVER_S, MEETING_S};
+use super::costs::{GATHER_S, HAND_OVER_S, MEETING_S};
 
 /// Errors in the table from which noise is drawn: one for each number of 16 bits.
 const NOISES: usize = 1 << 16;
@@ -132,7 +132,10 @@ impl VirtualStage {
         }
         let each: Vec<f64> = (0..repeats as usize).map(|repeat| took_s[repeat.min(1)]).collect();
         let parts: usize = scenes.iter().map(|scene| scene.parts.len()).sum();
+        let samples: usize =
+            played.iter().flatten().map(|samples: &Samples| samples.raw.len()).sum();
         self.clock.pass(HAND_OVER_S * parts as f64 + each.iter().sum::<f64>());
+        self.clock.pass(GATHER_S * samples as f64);
         let all = played.iter_mut().flatten();
         all.for_each(|samples: &mut Samples| samples.took_s.clone_from(&each));
         Ok(played)
