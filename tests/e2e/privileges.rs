@@ -33,5 +33,7 @@ fn an_ordinary_user_gets_a_map_without_frames() {
     let missing = figures["missing"].to_string();
     assert!(missing.contains("frames"), "{missing}");
     assert!(figures["atlas_bytes_per_page"].is_null(), "no pages without frames");
-    assert!(figures["block"]["llc"]["mean_ns"].is_number());
+    // Beside other tests a quick map may have no time left for a level; it says so then.
+    let is_known = figures["block"]["llc"]["mean_ns"].is_number();
+    assert!(is_known || missing.contains("block latency (llc)"), "{missing}");
 }
