@@ -64,8 +64,11 @@ fn collectives_are_compared_cell_by_cell() {
     for cell in cells {
         assert!(cell["ours_ns"].as_f64().is_some_and(|ns| ns > 0.0), "{cell}");
         assert!(cell["peer_ns"].as_f64().is_some_and(|ns| ns > 0.0), "{cell}");
-        assert!(["median", "lo", "hi"].iter().all(|of| cell["ratio"][of].is_number()), "{cell}");
         let inside = cell["inside_band"].as_f64();
+        // A host that moves the cores may leave no isolated call in one of the two blocks: then there is no ratio.
+        let has_ratio = ["median", "lo", "hi"].iter().all(|of| cell["ratio"][of].is_number());
+        let is_moved = cell["mode"] == "isolated" && cell["held"]["samples"] == 0;
+        assert!(has_ratio || is_moved, "{cell}");
         if cell["mode"] == "isolated" {
             // No share is judged, and there is none where no call began in time or a core was always moved.
             let held = cell["held"]["samples"].as_u64().unwrap_or(0);
