@@ -64,18 +64,5 @@ fn too_few_latencies_between_many_cores_place_none() {
 #[test]
 fn a_controller_among_many_cores_is_found() {
     let shape = Shape::Grid { columns: 12, rows: 10 };
-    let mut truth = Truth::full(shape, 0.01, 6);
-    let (pairs, columns) = (truth.pairs(), truth.columns(&[14]));
-    let observed = Observed {
-        cores: &truth.labels,
-        pairs: Some(&pairs),
-        columns: Some(&columns),
-        places: None,
-    };
-    let found = infer(&observed, 1).unwrap();
-    told(&found, "grid");
-    let best = found.best.as_ref().unwrap();
-    let core = truth.cells.iter().position(|&cell| cell == 14).unwrap();
-    let place = best.shape.place(best.cell_of_core[core]);
-    assert_eq!(found.controllers[0].best, Some(place), "{}", found.controllers[0].summary);
+    Truth::full(shape, 0.01, 6).finds_controller(14, "grid");
 }

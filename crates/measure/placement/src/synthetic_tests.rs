@@ -74,6 +74,23 @@ impl Truth {
         ColumnLatencies::new(self.cells.len(), names, cells).unwrap()
     }
 
+    /// Asserts that the controller in the cell of a core is found there, on a machine of this shape.
+    pub(super) fn finds_controller(&mut self, cell: usize, name: &str) {
+        let (pairs, columns) = (self.pairs(), self.columns(&[cell]));
+        let observed = Observed {
+            cores: &self.labels,
+            pairs: Some(&pairs),
+            columns: Some(&columns),
+            places: None,
+        };
+        let found = infer(&observed, 1).unwrap();
+        told(&found, name);
+        let core = self.cells.iter().position(|&at| at == cell).unwrap();
+        let best = found.best.as_ref().unwrap();
+        let place = best.shape.place(best.cell_of_core[core]);
+        assert_eq!(found.controllers[0].best, Some(place), "{}", found.controllers[0].summary);
+    }
+
     pub(super) fn found(&mut self) -> Findings {
         let pairs = self.pairs();
         let observed = Observed { cores: &self.labels, pairs: Some(&pairs), ..Observed::default() };
@@ -363,18 +380,7 @@ fn controllers_are_found_among_placed_cores() {
 fn a_controller_on_a_ring_is_at_its_stop() {
     let used: Vec<usize> = (0..24).filter(|s| s % 4 != 1).collect();
     let mut truth = Truth::new(Shape::Ring { stops: 24 }, &used, 0.005, 6);
-    let (pairs, columns) = (truth.pairs(), truth.columns(&[7]));
-    let observed = Observed {
-        cores: &truth.labels,
-        pairs: Some(&pairs),
-        columns: Some(&columns),
-        places: None,
-    };
-    let found = infer(&observed, 1).unwrap();
-    told(&found, "ring");
-    let core = truth.cells.iter().position(|&cell| cell == 7).unwrap();
-    let best = found.best.unwrap();
-    assert_eq!(found.controllers[0].best, Some(best.shape.place(best.cell_of_core[core])));
+    truth.finds_controller(7, "ring");
 }
 
 #[test]
