@@ -1,7 +1,9 @@
-/* Allocates and frees until what it is given comes from glibc, which its statistics show, or the time in
- * seconds is over. Objects from before must keep their bytes and be freed in the end. */
+/* Allocates and frees until its input is closed, or the time in seconds is over; then it says whether what it is
+ * given comes from glibc, which its statistics show. Objects from before must keep their bytes and be freed in
+ * the end. */
 #include <dirent.h>
 #include <malloc.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +34,11 @@ static int is_glibcs(void) {
     return after - before >= SOME * SIZE;
 }
 
+static int is_told(void) {
+    struct pollfd input = {.fd = 0, .events = POLLIN};
+    return poll(&input, 1, 0) > 0;
+}
+
 static int tasks(void) {
     int count = 0;
     DIR *folder = opendir("/proc/self/task");
@@ -46,8 +53,9 @@ int main(int count, char **arguments) {
     pthread_t thread[16];
     for (int i = 0; i < OLD; i++) memset(old[i] = malloc(SIZE), i, SIZE);
     for (int i = 0; i < threads; i++) pthread_create(&thread[i], 0, works, 0);
+    while (!is_told() && time(0) < end) is_glibcs();
     int in_a_row = 0;
-    while (in_a_row < 3 && time(0) < end) in_a_row = is_glibcs() ? in_a_row + 1 : 0;
+    while (in_a_row < 3 && is_glibcs()) in_a_row++;
     stop = 1;
     for (int i = 0; i < threads; i++) pthread_join(thread[i], 0);
     for (int i = 0; i < 1000 && tasks() > 1; i++) usleep(10000);
