@@ -3,7 +3,6 @@
 
 use anyhow::Result;
 use isochrone_console::run::atlas::{self, Found};
-use isochrone_host::{SysRoot, this_machine};
 use isochrone_machine::spans;
 use isochrone_units::CoreId;
 
@@ -24,10 +23,7 @@ pub(super) fn lines(
         Some(found) => Set::of(&found.atlas.atlas()?, &found.contents.machine, cores),
         None => Set::default(),
     };
-    let regions = match found {
-        Some(found) => found.contents.machine.regions.len(),
-        None => this_machine(&SysRoot::live())?.regions.len(),
-    };
+    let regions = super::machine(found)?.regions.len();
     if let Some(why) = unchosen(&set, found.is_some(), regions) {
         terminal.complain(&format!("isochrone: {why}"));
         return Ok(vec![format!("{} --localalloc", forms::numactl(cores))]);
