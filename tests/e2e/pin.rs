@@ -1,5 +1,5 @@
-//! `isochrone pin`: every form, pasted into a shell with a program behind it that says where it runs; Slurm's where this
-//! machine is a node of a cluster.
+//! `isochrone pin`: every form, pasted into a shell with a program behind it that says where it runs; Slurm's where
+//! this machine is a node of a cluster.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,7 +1,8 @@
 //! An order of cores as others take it: text from numbers. It runs nothing and prints nothing.
 //!
 //! Sources: taskset(1); numactl(8); the OpenMP API, environment variables `OMP_PROC_BIND` and `OMP_PLACES`; srun(1),
-//! `--cpu-bind=map_cpu` and `--mincpus`; mpirun(1) of Open MPI 4.1, "Rankfiles"; the manual of MPICH's Hydra, `-bind-to user:`.
+//! `--cpu-bind=map_cpu` and `--mincpus`; mpirun(1) of Open MPI 4.1, "Rankfiles"; the manual of MPICH's Hydra,
+//! `-bind-to user:`.
 
 use isochrone_machine::spans;
 use isochrone_units::CoreId;

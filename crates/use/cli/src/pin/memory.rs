@@ -13,9 +13,10 @@ use isochrone_console::output::Terminal;
 /// What is done where nothing can be chosen by distances.
 const WHERE_THREADS_RUN: &str = "memory is taken where its threads run";
 
-/// The beginnings of commands, each below a line that says for what.
+/// The beginnings of commands on a machine of so many regions, each below a line that says for what.
 pub(super) fn lines(
     found: Option<&Found>,
+    regions: usize,
     cores: &[CoreId],
     terminal: &Terminal,
 ) -> Result<Vec<String>> {
@@ -23,7 +24,6 @@ pub(super) fn lines(
         Some(found) => Set::of(&found.atlas.atlas()?, &found.contents.machine, cores),
         None => Set::default(),
     };
-    let regions = super::machine(found)?.regions.len();
     if let Some(why) = unchosen(&set, found.is_some(), regions) {
         terminal.complain(&format!("isochrone: {why}"));
         return Ok(vec![format!("{} --localalloc", forms::numactl(cores))]);

@@ -27,9 +27,10 @@ const BY_NUMBERS: &str =
 pub(crate) fn run(args: &PinArgs, terminal: &Terminal) -> Result<ExitCode> {
     let found = atlas::known(args.atlas.as_deref(), terminal)?;
     let cores = cores(args, found.as_ref(), terminal)?;
+    let machine = machine(found.as_ref())?;
     let lines = match args.memory {
-        true => memory::lines(found.as_ref(), &cores, terminal)?,
-        false => forms::lines(args.form, &cores, machine(found.as_ref())?.cores.len()),
+        true => memory::lines(found.as_ref(), machine.regions.len(), &cores, terminal)?,
+        false => forms::lines(args.form, &cores, machine.cores.len()),
     };
     terminal.print(&lines.join("\n"))?;
     Ok(ExitCode::SUCCESS)
