@@ -3,6 +3,7 @@
 //! look tells whose near lines are whose far ones. The bars start at the row's mean, not at 0.
 
 use super::canvas::{Anchor, Canvas, FULL_WIDTH, Paint, shorten, text_width, thinning};
+use super::dots::dots;
 use super::legend;
 use crate::colour::ramp;
 use crate::fmt::significant;
@@ -134,15 +135,12 @@ fn ribbon(
     row: &StripRow,
     extent: Option<&Extent>,
 ) {
-    for (i, value) in row.values.iter().enumerate() {
-        let at = (at.0 + i as f64 * cell.0, at.1);
-        match (value.filter(|v| v.is_finite()), extent) {
-            (Some(value), Some(extent)) => {
-                canvas.rect(at, cell, Paint::Fill(ramp(extent.share(value))), "");
-            }
-            _ => canvas.rect(at, cell, Paint::Hatch, ""),
-        }
+    let value = |value: &Option<f64>| extent.and(*value).filter(|v| v.is_finite());
+    for (i, _) in row.values.iter().enumerate().filter(|(_, v)| value(v).is_none()) {
+        canvas.rect((at.0 + i as f64 * cell.0, at.1), cell, Paint::Hatch, "");
     }
+    let (columns, values) = (row.values.len(), row.values.iter().map(value));
+    dots(canvas, (at, (columns as f64 * cell.0, cell.1)), columns, values, extent);
 }
 
 /// One row drawn as bars.
@@ -240,7 +238,7 @@ mod tests {
     fn many_rows_become_ribbons() {
         let text = strip(&sample(60, 64));
         assert_eq!(hinted(&text), 0);
-        assert!(text.matches("<rect").count() >= 60 * 64);
+        assert_eq!(text.matches("<image").count(), 60, "one picture a row");
         assert!(text.contains(">core 59<"));
     }
 
