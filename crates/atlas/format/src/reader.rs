@@ -7,7 +7,7 @@ use crate::costs::Costs;
 use crate::error::AtlasError;
 use crate::format::{
     self, CODE_BYTES, CodeRecord, FLAG_COMPLETE, FLAG_MEASURED, FormTag, HEADER_BYTES, Header,
-    LEVEL_BYTES, LINES_BYTES, LevelRecord, LinesRecord, MAJOR, MAX_SECTIONS, NONE_U16,
+    LEVEL_BYTES, LINES_BYTES, LevelRecord, LinesRecord, MAJOR, MAJOR_FIRST, MAX_SECTIONS, NONE_U16,
     PENALTIES_BYTES, PenaltiesRecord, RegionMode, SECTION_BYTES, Section, SectionEntry,
     TransferKind,
 };
@@ -144,8 +144,8 @@ fn check_header(bytes: &[u8], hash: bool) -> Result<Header, AtlasError> {
     if header.major > MAJOR {
         return Err(AtlasError::Future { found: header.major, known: MAJOR });
     }
-    if header.major < MAJOR {
-        return Err(AtlasError::Past { found: header.major, known: MAJOR });
+    if header.major < MAJOR_FIRST {
+        return Err(AtlasError::Past { found: header.major, known: MAJOR_FIRST });
     }
     Ok(header)
 }

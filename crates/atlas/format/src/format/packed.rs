@@ -295,6 +295,8 @@ impl Scale {
         let Packed::Values(seen) = self.unpack(word) else { return false };
         let [median, lo, hi, ..] = *values;
         let rounding = median * ROUNDING;
+        // A median below the least octave would come back as that octave.
+        let is_near = (seen[0] - median).abs() <= median / 4096.0;
         let outward = seen[1] <= lo + rounding && seen[2] >= hi - rounding;
         let fine = median / 2048.0;
         let near = |nth: usize| {
@@ -303,7 +305,7 @@ impl Scale {
             let moved = (seen - value).abs();
             moved <= (value - median).abs() / 16.0 + least + fine || seen.is_nan() && value.is_nan()
         };
-        outward && (0..DISTANCES.len()).all(near)
+        is_near && outward && (0..DISTANCES.len()).all(near)
     }
 }
 
@@ -437,6 +439,15 @@ mod tests {
         }
         assert_eq!(head.cells(), Some(next));
         assert_eq!(PackedHeader { columns: 4, ..head }.cells(), None);
+    }
+
+    #[test]
+    fn a_median_below_the_least_octave_is_not_packed() {
+        // With the ends that it would come back with, nothing else tells the two apart.
+        for median in [1.0, 15.9] {
+            assert_eq!(SCALE.pack(&[median, 15.0, 17.0, 15.0, 17.0, f64::NAN]), None, "{median}");
+        }
+        assert!(SCALE.pack(&[16.0, 15.0, 17.0, 15.0, 17.0, f64::NAN]).is_some());
     }
 
     #[test]
