@@ -104,7 +104,8 @@ impl Space {
     /// [`OsError`] where the kernel knows no huge pages.
     pub fn huge(&self, offset: usize, bytes: usize, wanted: bool) -> Result<(), OsError> {
         let advice = if wanted { Advice::LinuxHugepage } else { Advice::LinuxNoHugepage };
-        Self::advise(self.pages(offset, bytes)?, advice)
+        let (address, bytes) = self.pages(offset, bytes)?;
+        Self::advise(address, bytes, advice)
     }
 
     /// Lets the pages of a part be used, or not at all: whoever touches them then is sent SIGSEGV.
@@ -134,10 +135,11 @@ impl Space {
     pub fn release(&self, offset: usize, bytes: usize) -> Result<(), OsError> {
         // A shared page is gone only when its hole is punched.
         let advice = if self.shared { Advice::LinuxRemove } else { Advice::LinuxDontNeed };
-        Self::advise(self.pages_alone(offset, bytes)?, advice)
+        let (address, bytes) = self.pages_alone(offset, bytes)?;
+        Self::advise(address, bytes, advice)
     }
 
-    fn advise((address, bytes): (usize, usize), advice: Advice) -> Result<(), OsError> {
+    fn advise(address: usize, bytes: usize, advice: Advice) -> Result<(), OsError> {
         if bytes == 0 {
             return Ok(());
         }
