@@ -1,8 +1,10 @@
-//! `isochrone pin`: every form but Slurm's, pasted into a shell with a program behind it that says where it runs.
+//! `isochrone pin`: every form, pasted into a shell with a program behind it that says where it runs; Slurm's where
+//! this machine is a node of a cluster.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::command;
 use crate::support::{folder, isochrone, map, mapped_machine, run, tool};
 
 /// Threads of an OpenMP program, each with the core that it is on.
@@ -116,6 +118,41 @@ fn ranks_of_both_mpis_are_on_the_cores_in_their_order() {
             let line = line(form, order).replace(started, named);
             assert_eq!(by_rank(&pasted(&here, &line, &own)), cores(order), "{line}");
         }
+    }
+}
+
+/// Whether a cluster gives out this machine, which no package installs.
+fn is_a_node() -> bool {
+    let asked = Command::new("sinfo").args(["--noheader", "--states=idle"]).output();
+    asked.is_ok_and(|out| out.status.success() && !out.stdout.is_empty())
+}
+
+#[test]
+fn tasks_of_a_slurm_job_are_on_the_cores_in_their_order() {
+    let Some(taskset) = tool("taskset") else { return };
+    let all = cores("compact");
+    let here = folder("pin-slurm");
+    let own = r#"sh -c 'echo "$SLURM_PROCID $(taskset -cp $$ | sed "s/.*: //")"'"#;
+    let job = |line: &str, cores: &[String]| {
+        assert!(line.contains(&format!("--mincpus={} ", all.len())), "{line}");
+        if is_a_node() {
+            assert_eq!(by_rank(&pasted(&here, line, own)), cores, "{line}");
+        }
+    };
+    for order in ["compact", "spread"] {
+        job(&line("slurm", order), &cores(order));
+    }
+    // A core that is not among the first is given to a step of one task, too.
+    for core in &all {
+        let words = ["pin", "1", "--form", "slurm"];
+        let output = Command::new(&taskset)
+            .args(["-c", core])
+            .arg(command())
+            .args(words)
+            .current_dir(&map().folder)
+            .output()
+            .expect("it runs");
+        job(String::from_utf8_lossy(&output.stdout).trim(), std::slice::from_ref(core));
     }
 }
 

@@ -80,9 +80,13 @@ fn small_objects_are_placed_and_the_report_says_so() {
     let processes = record["processes"].as_array().expect("a list");
     let most = |p: &&serde_json::Value| p["placeable"]["bytes"].as_u64();
     let process = processes.iter().max_by_key(most).expect("a process");
-    let share = process["placed_share"].as_f64().expect("something could be placed");
-    assert!(share >= 0.9, "{share} of the bytes that could be placed were\n{text}");
-    // A quick atlas may not hold what the cores see now; then that is said.
+    // A quick atlas may not hold what the cores see now; then placing ends, and that is said.
+    let bytes = |count: &serde_json::Value| count["bytes"].as_u64().unwrap_or(0);
+    let reasons = process["delegated"].as_array().expect("a list");
+    let unknown = reasons.iter().find(|one| one["reason"] == "unknown_base").map_or(0, bytes);
+    let (placed, all) = (bytes(&process["placed"]), bytes(&process["placeable"]));
+    assert!(placed > 0 && (placed + unknown) * 10 >= all * 9, "{placed} of {all} bytes\n{text}");
+    assert!(process["placed_share"].is_number(), "{text}");
     let classified = process["classified_pages"].as_u64().is_some_and(|pages| pages > 0);
     assert!(classified || err.contains("no base of the atlas"), "{err}\n{text}");
     assert!(process["startup_us"].is_number() && process["drift_events"].is_number(), "{text}");

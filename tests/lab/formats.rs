@@ -65,11 +65,19 @@ fn simulated_runs_write_what_their_schemas_say() {
 fn a_map_in_virtual_time_is_written_as_its_schema_says() {
     let here = folder("formats-scale");
     let machine = ["scale", "--cores", "2", "--regions", "1", "--quick", "--budget", "1s"];
-    let found = written(&here, &[&machine[..], &["--only", "transfer"]].concat());
+    let transfers = [&machine[..], &["--only", "transfer", "--out"]].concat();
+    let found = written(&here, &[&transfers[..], &["map.atlas"]].concat());
     assert_eq!(
         (&found["format"], &found["reading"]),
         (&"isochrone-scale".into(), &"simulated".into())
     );
+    let kept = isochrone_atlas_store::load(&here.join("map.atlas")).expect("the atlas was kept");
+    assert_eq!(kept.reading, isochrone_units::Reading::Simulated);
+    let one = [&transfers[..], &["figures", "--json", "figures"]].concat();
+    let (output, _, err) = run(&here, &one);
+    assert_eq!(output.status.code(), Some(2), "{err}");
+    let (output, _, err) = run(&here, &[&transfers[..], &["nowhere/map.atlas"]].concat());
+    assert!(!output.status.success() && err.contains("--out cannot be written"), "{err}");
 }
 
 #[test]

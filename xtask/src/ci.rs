@@ -1,11 +1,12 @@
 //! The gate, step by step; each step is a command that a developer can run alone. It ends with what each step took.
 
+mod again;
 mod full;
 mod steps;
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -50,6 +51,9 @@ pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()
         say("a subset: `cargo xtask ci --full` runs what takes longer as well (CONTRIBUTING.md)");
     }
     say(&format!("{} passed, {} failed, {} skipped", tests.passed, tests.failed, tests.ignored));
+    if !tests.names.is_empty() {
+        say(&format!("failed beside others, passed alone: {}", tests.names.join(", ")));
+    }
     Ok(())
 }
 
@@ -63,11 +67,33 @@ fn all(root: &Path, extent: Extent, tests: &mut Tests, times: &mut Times) -> Res
 }
 
 fn one(root: &Path, step: &Step, tests: &mut Tests) -> Result<()> {
-    let Step { name, program, arguments, environment, then } = step;
+    let Step { name, then, again, .. } = step;
     let begin = Instant::now();
     say(&format!("== {name}: {}", step.words()));
+    let known = tests.names.len();
+    let status = run_and_count(root, step, &[], tests)?;
+    if !status.success() {
+        if !again {
+            bail!("{name} failed ({status}); run `{}` alone", step.words());
+        }
+        again::alone(root, step, tests, known)?;
+    }
+    then(root)?;
+    say(&format!("== {name}: passed in {:.0} s", begin.elapsed().as_secs_f64()));
+    Ok(())
+}
+
+/// Runs a step's command with `more` words, hands its output on and counts the tests in it.
+fn run_and_count(
+    root: &Path,
+    step: &Step,
+    more: &[String],
+    tests: &mut Tests,
+) -> Result<ExitStatus> {
+    let Step { program, arguments, environment, .. } = step;
     let mut child = Command::new(program)
         .args(*arguments)
+        .args(more)
         // Nobody builds upon what the gate has built: what is kept for that takes a tenth of a cold build.
         .env("CARGO_INCREMENTAL", "0")
         .envs(environment.iter().copied())
@@ -80,13 +106,7 @@ fn one(root: &Path, step: &Step, tests: &mut Tests) -> Result<()> {
         tests.count(&line);
         say(&line);
     }
-    let status = child.wait()?;
-    if !status.success() {
-        bail!("{name} failed ({status}); run `{}` alone", step.words());
-    }
-    then(root)?;
-    say(&format!("== {name}: passed in {:.0} s", begin.elapsed().as_secs_f64()));
-    Ok(())
+    Ok(child.wait()?)
 }
 
 /// What each step took.
@@ -120,11 +140,17 @@ struct Tests {
     passed: u64,
     failed: u64,
     ignored: u64,
+    /// Those that failed, in the order in which they did.
+    names: Vec<String>,
 }
 
 impl Tests {
-    /// Adds a closing line of a test binary: `test result: ok. 3 passed; 0 failed; ...`.
+    /// Adds a closing line of a test binary, `test result: ok. 3 passed; 0 failed; ...`, or the
+    /// name of a test that failed.
     fn count(&mut self, line: &str) {
+        if let Some(name) = line.strip_prefix("test ").and_then(|l| l.strip_suffix(" ... FAILED")) {
+            self.names.push(name.to_owned());
+        }
         let Some(result) = line.strip_prefix("test result: ") else { return };
         for part in result.split([';', '.']) {
             let mut words = part.split_whitespace();
@@ -175,6 +201,8 @@ mod tests {
             "test result: FAILED. 2 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out",
         );
         tests.count("test a_test ... ok");
+        tests.count("test a::b ... FAILED");
         assert_eq!((tests.passed, tests.failed, tests.ignored), (20, 3, 1));
+        assert_eq!(tests.names, ["a::b"]);
     }
 }

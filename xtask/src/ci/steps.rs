@@ -15,12 +15,20 @@ pub(super) struct Step {
     /// Variables beside those that are there.
     pub(super) environment: &'static [(&'static str, &'static str)],
     pub(super) then: fn(&Path) -> Result<()>,
+    /// Whether a few tests that fail are run once more, alone (see [`super::again`]).
+    pub(super) again: bool,
 }
 
 impl Step {
     /// A command of cargo's, after which nothing is looked at.
-    pub(super) const CARGO: Self =
-        Self { name: "", program: "cargo", arguments: &[], environment: &[], then: |_| Ok(()) };
+    pub(super) const CARGO: Self = Self {
+        name: "",
+        program: "cargo",
+        arguments: &[],
+        environment: &[],
+        then: |_| Ok(()),
+        again: false,
+    };
 
     /// The command as it is typed.
     pub(super) fn words(&self) -> String {
@@ -82,8 +90,9 @@ pub(super) const STEPS: &[Step] = &[
     },
     Step {
         name: "tests",
-        arguments: &["test", "--workspace", "--locked"],
+        arguments: &["test", "--workspace", "--locked", "--no-fail-fast"],
         then: schemas::all_seen,
+        again: true,
         ..Step::CARGO
     },
     Step {

@@ -4,6 +4,7 @@
 //! It derives and never measures: where a number is derived from a base rather than measured on
 //! held-out pages, it says so.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use isochrone_atlas::Code;
@@ -35,18 +36,30 @@ impl Near {
     }
 }
 
+/// Which codes pages have.
+#[derive(Clone, Debug)]
+pub(super) struct CodeShares {
+    /// Each code that occurs, with its share of the pages.
+    pub(super) all: Vec<(u16, f64)>,
+    /// Whether the pages are all decoded ones of the atlas, or those that were learnt from.
+    pub(super) decoded: bool,
+}
+
 /// One level of an atlas.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct LevelView<'a> {
     contents: &'a Contents,
     /// The record behind the answers.
     pub(super) map: &'a LevelMap,
+    /// Counted once: every core asks, and there are as many pages as memory has.
+    shares: OnceCell<CodeShares>,
 }
 
 impl<'a> LevelView<'a> {
     /// All levels, in the atlas's order.
     pub(super) fn all(contents: &'a Contents) -> Vec<Self> {
-        contents.levels.iter().map(|map| Self { contents, map }).collect()
+        let view = |map| Self { contents, map, shares: OnceCell::new() };
+        contents.levels.iter().map(view).collect()
     }
 
     /// One level.
@@ -124,8 +137,12 @@ impl<'a> LevelView<'a> {
     }
 
     /// Share of the pages by code: of all decoded pages where the atlas has them, else of the
-    /// pages that were learnt from. The flag says which.
-    pub(super) fn code_shares(&self) -> (Vec<(u16, f64)>, bool) {
+    /// pages that were learnt from.
+    pub(super) fn code_shares(&self) -> &CodeShares {
+        self.shares.get_or_init(|| self.count_codes())
+    }
+
+    fn count_codes(&self) -> CodeShares {
         let codes = usize::from(self.map.classes) * usize::from(self.map.period);
         let mut counts = vec![0.0_f64; codes.max(self.map.code_share.len()).max(1)];
         for code in self.codes().filter_map(|(_, code)| code) {
@@ -141,19 +158,19 @@ impl<'a> LevelView<'a> {
         }
         let total: f64 = counts.iter().sum();
         let shares = (0..).zip(counts).filter(|(_, n)| *n > 0.0);
-        (shares.map(|(code, n)| (code, n / total)).collect(), decoded)
+        CodeShares { all: shares.map(|(code, n)| (code, n / total)).collect(), decoded }
     }
 
     /// The code of nearly all pages, if there is one.
     pub(super) fn dominant(&self) -> Option<u16> {
-        let (shares, _) = self.code_shares();
-        shares.into_iter().find(|(_, share)| *share >= NEARLY_ALL).map(|(code, _)| code)
+        let shares = &self.code_shares().all;
+        shares.iter().find(|(_, share)| *share >= NEARLY_ALL).map(|(code, _)| *code)
     }
 
     /// Share of the pages by class.
     pub(super) fn class_shares(&self) -> Vec<f64> {
         let mut shares = vec![0.0; usize::from(self.map.classes).max(1)];
-        for (code, share) in self.code_shares().0 {
+        for &(code, share) in &self.code_shares().all {
             if let Some(sum) = shares.get_mut(self.split(code).0) {
                 *sum += share;
             }
@@ -171,8 +188,8 @@ impl<'a> LevelView<'a> {
     pub(super) fn used_keys(&self) -> usize {
         let canonical = |key: usize| self.map.canonical_key.get(key).copied();
         let least = 0.1 / self.distinct_keys().max(1) as f64;
-        let often = self.code_shares().0.into_iter().filter(|(_, share)| *share >= least);
-        let keys = often.map(|(code, _)| self.split(code).1);
+        let often = self.code_shares().all.iter().filter(|(_, share)| *share >= least);
+        let keys = often.map(|(code, _)| self.split(*code).1);
         keys.filter_map(canonical).collect::<BTreeSet<u8>>().len()
     }
 
@@ -329,13 +346,13 @@ mod tests {
     fn shares_leave_unknown_pages_out() {
         let mut contents = genoa();
         let dram = level(&contents, Level::Dram);
-        let (shares, decoded) = dram.code_shares();
-        assert!(decoded && shares.len() == 3);
+        let CodeShares { all: shares, decoded } = dram.code_shares();
+        assert!(*decoded && shares.len() == 3);
         assert!((shares.iter().map(|s| s.1).sum::<f64>() - 1.0).abs() < 1e-9);
         assert_eq!(dram.codes().filter(|c| c.1.is_none()).count(), 1);
         contents.pages.clear();
         let dram = level(&contents, Level::Dram);
-        assert!(!dram.code_shares().1);
+        assert!(!dram.code_shares().decoded);
         assert_eq!(dram.class_shares(), [0.25, 0.25, 0.5]);
     }
 

@@ -67,3 +67,31 @@ fn a_budget_is_kept_in_virtual_time_and_what_is_left_out_is_said() {
     let missing = &found.contents.provenance.missing;
     assert!(missing.iter().any(|line| line.contains("left out")), "{missing:?}");
 }
+
+#[test]
+fn a_full_map_of_hundreds_of_cores_has_the_bandwidth_of_its_groups() {
+    for (cores, regions) in [(128, 2), (384, 16)] {
+        let order = Order {
+            spec: SyntheticSpec::clusters(cores, regions, 3),
+            wishes: Wishes { quick: false, memory: Some(16 << 20), buffer: 8 << 20 },
+            schedule: Schedule::of(&[Experiment::Bandwidth], None, false),
+            seed: 3,
+            cpu_s: || 0.0,
+        };
+        let truth = Truth::new(&order.spec).expect("it is sound");
+        let found = survey(order, &mut Silent).expect("the machine is sound");
+        // Single cores of each cache, the cores of each region, and all: on each region.
+        let singles = (64 / regions).max(regions);
+        let groups = f64::from((singles + regions + 1) * regions);
+        let bandwidth = &found.contents.bandwidth;
+        let share = bandwidth.len() as f64 / groups;
+        assert!(share > 0.9, "{share} of {groups}: {:?}", found.contents.provenance.missing);
+        let covered = bandwidth.iter().filter(|one| {
+            let cores: Vec<CoreId> = one.cores.iter().copied().map(CoreId).collect();
+            let truth = truth.gb_per_s(&cores, RegionId(one.region)).expect("a truth");
+            (one.gb_per_s.lo..=one.gb_per_s.hi).contains(&truth)
+        });
+        let covered = covered.count() as f64 / bandwidth.len() as f64;
+        assert!(covered > 0.9, "{covered} of intervals");
+    }
+}

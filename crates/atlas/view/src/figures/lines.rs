@@ -149,7 +149,7 @@ pub(crate) fn class_figure(
     clusters: &Clusters,
 ) -> Option<Figure> {
     let map = class_map(view, clusters)?;
-    let decoded = view.code_shares().1;
+    let decoded = view.code_shares().decoded;
     let of = if decoded { "all decoded pages" } else { "the pages that were learnt from" };
     let share = |(class, share): (usize, &f64)| format!("{} class {class}", fmt::percent(*share));
     let shares: Vec<String> = view.class_shares().iter().enumerate().map(share).collect();

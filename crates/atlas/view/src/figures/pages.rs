@@ -36,18 +36,18 @@ pub(crate) fn key_map(contents: &Contents, view: &LevelView<'_>) -> Pages {
     }
     let all: Vec<(u64, Option<u16>)> = view.codes().collect();
     if all.is_empty() {
-        let shares = view.code_shares().0.len();
+        let shares = view.code_shares().all.len();
         return Pages::Words(format!(
             "No page of {place} is in the atlas (physical frames were not readable, or the run \
              ended before); {} occurred among the pages that were learnt from.",
             words::counted(shares, "code")
         ));
     }
-    let shares = view.code_shares().0;
+    let shares = &view.code_shares().all;
     if let Some(dominant) = view.dominant() {
         return Pages::Words(alike(view, &place, dominant, &all));
     }
-    Pages::Map(Box::new(map(contents, view, &name, &all, &shares)))
+    Pages::Map(Box::new(map(contents, view, &name, &all, shares)))
 }
 
 /// Nothing to draw: nearly all pages have one code.

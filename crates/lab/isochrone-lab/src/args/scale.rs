@@ -1,5 +1,6 @@
 //! What `isochrone-lab scale` takes.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -13,6 +14,7 @@ Examples:
   isochrone-lab scale --cores 128 --regions 2 --quick
   isochrone-lab scale --cores 576 --regions 16 --only transfer,region
   isochrone-lab scale --cores 64 --regions 4 --crowded --budget 5m
+  isochrone-lab scale --cores 128 --regions 2 --out large.atlas && isochrone show large.atlas
 
 Nothing here is measured: the experiments of `isochrone map` run on a synthetic machine, in its virtual time, in
 the same order and with the same shares of it. What is found is held against the truth. Goals are printed beside what
@@ -47,6 +49,9 @@ pub(crate) struct ScaleArgs {
     /// Seed of the machine and of every random order; the same one finds the same.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Where the atlas is kept; it is thrown away otherwise.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) json: JsonArg,
 }

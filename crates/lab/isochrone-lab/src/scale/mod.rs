@@ -10,10 +10,13 @@ mod sizes;
 #[cfg(test)]
 mod tests;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use isochrone_atlas_store::contents::Contents;
+use isochrone_atlas_store::{Destination, encode};
 use isochrone_os::clock::thread_cpu_ns;
 use isochrone_probe::region::BUFFER_BYTES;
 use isochrone_probe::watch::Watch;
@@ -42,6 +45,7 @@ pub(crate) fn run(args: &ScaleArgs, terminal: &Terminal) -> Result<ExitCode> {
         return Err(WrongUsage::error(why));
     }
     let [place] = Place::open_all([args.json.asked()])?;
+    let kept = args.out.as_deref().map(|path| kept(path, place.as_ref())).transpose()?;
     let alone = place.as_ref().is_some_and(Place::is_stdout);
     let interrupt = Interrupt::install();
     let mut progress = Progress::new(interrupt.clone());
@@ -51,7 +55,10 @@ pub(crate) fn run(args: &ScaleArgs, terminal: &Terminal) -> Result<ExitCode> {
         terminal.complain("isochrone-lab: stopped: the map is not whole, and nothing was written");
         return Ok(ExitCode::from(codes::INTERRUPTED));
     }
-    let figures = made?;
+    let (figures, contents) = made?;
+    if let Some(kept) = kept {
+        kept.write(&encode(&contents)?)?;
+    }
     write_to(place, terminal, || Ok(json::pretty(Format::Scale, &figures)? + "\n"))?;
     if !alone {
         terminal.print(&fit(&figures.text(terminal.columns()), terminal.width))?;
@@ -60,7 +67,11 @@ pub(crate) fn run(args: &ScaleArgs, terminal: &Terminal) -> Result<ExitCode> {
 }
 
 /// The map, and what became of it.
-fn made(args: &ScaleArgs, watch: &mut dyn Watch, terminal: &Terminal) -> Result<Figures> {
+fn made(
+    args: &ScaleArgs,
+    watch: &mut dyn Watch,
+    terminal: &Terminal,
+) -> Result<(Figures, Contents)> {
     let order = order(args);
     let surveyed = survey(order.clone(), watch)?;
     watch.step("what it is written as");
@@ -68,7 +79,16 @@ fn made(args: &ScaleArgs, watch: &mut dyn Watch, terminal: &Terminal) -> Result<
     watch.step("how far it is from the truth");
     let blocks = blocks::errors(&order, &surveyed)?;
     let errors = errors::of(&order, &surveyed, blocks)?;
-    Ok(Figures::of(args, surveyed, sizes, errors))
+    let contents = surveyed.contents.clone();
+    Ok((Figures::of(args, surveyed, sizes, errors), contents))
+}
+
+/// The place of the atlas, tried before anything is surveyed.
+fn kept(path: &Path, json: Option<&Place>) -> Result<Destination> {
+    if json.and_then(Place::file) == Some(path) {
+        return Err(WrongUsage::error(format!("--out and --json are both {}", path.display())));
+    }
+    Destination::file(path).context("nothing is done, since --out cannot be written")
 }
 
 /// What is surveyed.

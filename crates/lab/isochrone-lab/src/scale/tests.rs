@@ -28,7 +28,8 @@ fn figures(line: &str) -> Figures {
     let words = ["isochrone-lab", "scale"].into_iter().chain(line.split_whitespace());
     match Cli::parse_from(words).command {
         Command::Scale(args) => {
-            made(&args, &mut Silent, &Terminal::detect(ColourChoice::Never)).expect("it is mapped")
+            let terminal = Terminal::detect(ColourChoice::Never);
+            made(&args, &mut Silent, &terminal).expect("it is mapped").0
         }
         other => panic!("{other:?} is not scale"),
     }

@@ -3,6 +3,7 @@
 //! [`plan`] says which groups, [`run`](mod@run) runs them on a [`TriadTarget`]: [`live`] threads
 //! or a [`model`]. What a run's pieces say is told in [`track`].
 
+mod interval;
 pub mod live;
 pub mod model;
 pub mod plan;

@@ -13,8 +13,8 @@ use crate::target::TargetError;
 
 /// Bytes of a piece: as many as a live core moves in one.
 const PIECE_BYTES: u64 = 24 << 15;
-/// Pieces of a pass: as many as a live core has by default.
-const PASS_PIECES: u32 = 244;
+/// Arrays of a core that is given none of its own: as large as those of a core with a cache of 48 MB.
+const ARRAYS_BYTES: u64 = 244 * PIECE_BYTES;
 /// No piece is faster than this share of its expected time, whatever the noise.
 const FASTEST: f64 = 0.1;
 
@@ -30,6 +30,8 @@ pub struct ModelTriad {
 /// A core at work.
 struct Working {
     core: CoreId,
+    /// Pieces that it has yet to do.
+    left: u64,
     track: Track,
     now_s: f64,
     /// Somebody else has it until then.
@@ -60,8 +62,75 @@ impl ModelTriad {
         let held = self.memory.held_up_s(working.core, working.now_s, seconds);
         working.now_s += seconds + held;
         working.held_until_s = if held > 0.0 { working.now_s } else { 0.0 };
+        working.left -= 1;
         working.track.pieces.push(Piece { end_s: working.now_s, bytes: PIECE_BYTES });
         Ok(())
+    }
+}
+
+impl ModelTriad {
+    /// Runs `passes` passes of arrays of these bytes on each of `cores` at once, each core its own, of
+    /// 1 byte at least: what each did.
+    ///
+    /// # Errors
+    /// [`TargetError::Unsupported`] where there is no such region.
+    pub fn sized(
+        &mut self,
+        cores: &[CoreId],
+        region: RegionId,
+        passes: u32,
+        bytes: &[u64],
+    ) -> Result<Vec<Track>, TargetError> {
+        let mut working = self.begin(cores, passes, bytes);
+        let is_even = working.windows(2).all(|two| two[0].left == two[1].left);
+        if !(is_even && self.memory.spec().neighbours.is_empty()) {
+            return self.beside_others(working, region);
+        }
+        // Nobody takes a core away: all do the same.
+        let Some(mut one) = working.pop() else { return Ok(Vec::new()) };
+        while one.left > 0 {
+            self.piece(&mut one, cores, region)?;
+        }
+        self.seconds = one.now_s;
+        Ok(vec![one.track; cores.len()])
+    }
+
+    fn begin(&mut self, cores: &[CoreId], passes: u32, bytes: &[u64]) -> Vec<Working> {
+        // The run's noise is common to its cores, as that of a shared channel is.
+        let pace = (1.0 + self.sd * normal(&mut self.random)).max(FASTEST);
+        let begin_s = self.seconds;
+        let each = cores.iter().zip(bytes).map(|(core, bytes)| Working {
+            core: *core,
+            left: bytes.div_ceil(PIECE_BYTES) * u64::from(passes),
+            track: Track { start_s: begin_s, pieces: Vec::new() },
+            now_s: begin_s,
+            held_until_s: 0.0,
+            pace,
+        });
+        each.collect()
+    }
+
+    /// Each core its next piece, whoever is first.
+    fn beside_others(
+        &mut self,
+        mut working: Vec<Working>,
+        region: RegionId,
+    ) -> Result<Vec<Track>, TargetError> {
+        let mut done = Vec::new();
+        while let Some(first) =
+            (0..working.len()).min_by(|a, b| working[*a].now_s.total_cmp(&working[*b].now_s))
+        {
+            let now_s = working[first].now_s;
+            let runs = |other: &&Working| other.held_until_s <= now_s;
+            let running: Vec<CoreId> =
+                working.iter().filter(runs).map(|other| other.core).collect();
+            self.piece(&mut working[first], &running, region)?;
+            if working[first].left == 0 {
+                done.push(working.swap_remove(first));
+            }
+        }
+        self.seconds = done.iter().map(|one| one.now_s).fold(self.seconds, f64::max);
+        Ok(done.into_iter().map(|one| one.track).collect())
     }
 }
 
@@ -72,42 +141,7 @@ impl TriadTarget for ModelTriad {
         region: RegionId,
         passes: u32,
     ) -> Result<Vec<Track>, TargetError> {
-        let begin_s = self.seconds;
-        // The run's noise is common to its cores, as that of a shared channel is.
-        let pace = (1.0 + self.sd * normal(&mut self.random)).max(FASTEST);
-        let begin = |core: &CoreId| Working {
-            core: *core,
-            track: Track { start_s: begin_s, pieces: Vec::new() },
-            now_s: begin_s,
-            held_until_s: 0.0,
-            pace,
-        };
-        let pieces = PASS_PIECES as usize * passes as usize;
-        if let (true, Some(first)) = (self.memory.spec().neighbours.is_empty(), cores.first()) {
-            // Nobody takes a core away: all do the same.
-            let mut one = begin(first);
-            for _ in 0..pieces {
-                self.piece(&mut one, cores, region)?;
-            }
-            self.seconds = one.now_s;
-            return Ok(vec![one.track; cores.len()]);
-        }
-        let mut working: Vec<Working> = cores.iter().map(begin).collect();
-        let mut done = Vec::new();
-        while let Some(first) =
-            (0..working.len()).min_by(|a, b| working[*a].now_s.total_cmp(&working[*b].now_s))
-        {
-            let now_s = working[first].now_s;
-            let runs = |other: &&Working| other.held_until_s <= now_s;
-            let running: Vec<CoreId> =
-                working.iter().filter(runs).map(|other| other.core).collect();
-            self.piece(&mut working[first], &running, region)?;
-            if working[first].track.pieces.len() == pieces {
-                done.push(working.swap_remove(first));
-            }
-        }
-        self.seconds = done.iter().map(|one| one.now_s).fold(begin_s, f64::max);
-        Ok(done.into_iter().map(|one| one.track).collect())
+        self.sized(cores, region, passes, &vec![ARRAYS_BYTES; cores.len()])
     }
 
     fn seconds(&mut self) -> f64 {

@@ -8,17 +8,17 @@ use isochrone_units::{CoreId, RegionId};
 use crate::seats::Seats;
 
 /// Single cores times regions, at most: where there are more, some cores stand for the others, one of each region at
-/// least.
-const SINGLE_CELLS: usize = 256;
+/// least. Most of a core's time is spent on making its arrays present, some 80 ms: these take 5 s.
+const SINGLE_CELLS: usize = 64;
 /// Of a region's free bytes, what the arrays of a group take at most.
 const OF_FREE: u64 = 4;
 /// Arrays of one core, at least: what does not fit into a second-level cache.
 const BYTES_LEAST: u64 = 3 << 20;
 
-/// Seconds of the experiment at least, and for each region: a map gives it a 24th of its time (10 s of 4 min with 16
-/// regions).
-const BUDGET_S: f64 = 3.0;
-const BUDGET_REGION_S: f64 = 0.6;
+/// Seconds of the experiment at least, and for each region: so long does one round over all groups take with 2 regions,
+/// and with 16. A map gives it an eighth of its time (32 s of 4 min with 16 regions).
+const BUDGET_S: f64 = 6.0;
+const BUDGET_REGION_S: f64 = 2.0;
 /// The same of a quick map, which has no more time for more regions.
 const QUICK_BUDGET_S: f64 = 0.5;
 
@@ -180,7 +180,8 @@ impl ArraySizes {
     }
 
     /// Bytes of each core of a group, in its order, in a region that has so many free where that is known; `None`
-    /// where it has too few.
+    /// where it has too few. All of a group have as much as the one that shares its cache with fewest: who had less to
+    /// do would be done early, and the others' last part would count as the group's.
     #[must_use]
     pub fn of(&self, group: &[CoreId], free_bytes: Option<u64>) -> Option<Vec<u64>> {
         let seats: BTreeMap<CoreId, _> = self.seats.all().iter().map(|s| (s.core, s)).collect();
@@ -193,9 +194,9 @@ impl ArraySizes {
             Some(_) => self.alone_bytes / sharers[&cache(core)],
             None => self.alone_bytes,
         };
-        let wanted: Vec<u64> = group.iter().map(|core| of(core).max(BYTES_LEAST)).collect();
+        let wanted = group.iter().map(of).fold(BYTES_LEAST, u64::max);
         let most = free_bytes.map_or(u64::MAX, |free| free / OF_FREE) / group.len().max(1) as u64;
-        (most >= BYTES_LEAST).then(|| wanted.into_iter().map(|bytes| bytes.min(most)).collect())
+        (most >= BYTES_LEAST).then(|| vec![wanted.min(most); group.len()])
     }
 }
 
@@ -262,5 +263,8 @@ mod tests {
         assert_eq!(total(&all, None), Some((4 * 128) << 20), "four caches");
         assert_eq!(total(&all, Some(1 << 30)), Some(256 << 20));
         assert_eq!(total(&all, Some(100 << 20)), None);
+        // The second cache has one core only: the others have as much to do.
+        let uneven = [all[0], all[1], all[2], all[3], all[4]];
+        assert_eq!(sizes.of(&uneven, None), Some(vec![128 << 20; 5]));
     }
 }

@@ -28,12 +28,13 @@ pub(super) struct VirtualTriad {
 }
 
 impl VirtualTriad {
+    /// Bytes of each core's arrays, which are there.
     fn map(
         &mut self,
         cores: &[CoreId],
         region: RegionId,
         stop: &mut dyn FnMut() -> bool,
-    ) -> Result<(), TargetError> {
+    ) -> Result<Vec<u64>, TargetError> {
         if self.region.replace(region) != Some(region) {
             self.present.clear();
         }
@@ -43,7 +44,7 @@ impl VirtualTriad {
             advice: "give the region more memory".to_owned(),
         })?;
         let (mut most, mut all) = (0, 0);
-        for (&core, bytes) in cores.iter().zip(sizes) {
+        for (&core, &bytes) in cores.iter().zip(&sizes) {
             let present = self.present.entry(core).or_default();
             let lacking = bytes.saturating_sub(*present);
             *present += lacking;
@@ -54,7 +55,7 @@ impl VirtualTriad {
             return Err(TargetError::Stopped);
         }
         self.clock.pass(mapping_s(most).max(mapping_s(all) / TOGETHER));
-        Ok(())
+        Ok(sizes)
     }
 }
 
@@ -65,10 +66,10 @@ impl TriadTarget for VirtualTriad {
         region: RegionId,
         passes: u32,
     ) -> Result<Vec<Track>, TargetError> {
-        self.map(cores, region, &mut || false)?;
+        let bytes = self.map(cores, region, &mut || false)?;
         let begun_s = self.inner.seconds();
         let inner = &mut self.inner;
-        let tracks = self.clock.modelled(|| inner.triad(cores, region, passes));
+        let tracks = self.clock.modelled(|| inner.sized(cores, region, passes, &bytes));
         self.clock.pass(self.inner.seconds() - begun_s + THREAD_S * cores.len() as f64);
         tracks
     }
@@ -79,7 +80,7 @@ impl TriadTarget for VirtualTriad {
         region: RegionId,
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<(), TargetError> {
-        self.map(cores, region, stop)
+        self.map(cores, region, stop).map(|_| ())
     }
 
     fn give_back(&mut self, _: RegionId) {

@@ -1,7 +1,8 @@
 //! An order of cores as others take it: text from numbers. It runs nothing and prints nothing.
 //!
 //! Sources: taskset(1); numactl(8); the OpenMP API, environment variables `OMP_PROC_BIND` and `OMP_PLACES`; srun(1),
-//! `--cpu-bind=map_cpu`; mpirun(1) of Open MPI 4.1, "Rankfiles"; the manual of MPICH's Hydra, `-bind-to user:`.
+//! `--cpu-bind=map_cpu` and `--mincpus`; mpirun(1) of Open MPI 4.1, "Rankfiles"; the manual of MPICH's Hydra,
+//! `-bind-to user:`.
 
 use isochrone_machine::spans;
 use isochrone_units::CoreId;
@@ -21,15 +22,15 @@ const ALL: [FormName; 6] = [
     FormName::Mpich,
 ];
 
-/// The beginnings of commands by which `cores` are taken, a line for each form.
-pub(super) fn lines(form: FormName, cores: &[CoreId]) -> Vec<String> {
+/// The beginnings of commands by which `cores` are taken, of `all` that the machine has; a line for each form.
+pub(super) fn lines(form: FormName, cores: &[CoreId], all: usize) -> Vec<String> {
     match form {
-        FormName::All => ALL.iter().map(|form| line(*form, cores)).collect(),
-        one => vec![line(one, cores)],
+        FormName::All => ALL.iter().map(|form| line(*form, cores, all)).collect(),
+        one => vec![line(one, cores, all)],
     }
 }
 
-fn line(form: FormName, cores: &[CoreId]) -> String {
+fn line(form: FormName, cores: &[CoreId], all: usize) -> String {
     let count = cores.len();
     match form {
         FormName::Taskset => format!("taskset -c {}", set(cores)),
@@ -39,15 +40,17 @@ fn line(form: FormName, cores: &[CoreId]) -> String {
             "OMP_NUM_THREADS={count} OMP_PROC_BIND=close OMP_PLACES='{}'",
             listed(cores, |core| format!("{{{core}}}"))
         ),
+        // A task is refused on a core that is not the step's own, and Slurm gives a step the first cores, as many as
+        // it has tasks. A step that wants all that the node has is given those that are listed too.
         FormName::Slurm => format!(
-            "srun --nodes=1 --ntasks={count} --cpu-bind=map_cpu:{}",
+            "srun --nodes=1 --ntasks={count} --mincpus={all} --cpu-bind=map_cpu:{}",
             listed(cores, |core| core.to_string())
         ),
         FormName::Openmpi => openmpi(cores),
         FormName::Mpich => {
             format!("mpiexec -n {count} -bind-to user:{}", listed(cores, |core| core.to_string()))
         }
-        FormName::All => lines(form, cores).join("\n"),
+        FormName::All => lines(form, cores, all).join("\n"),
     }
 }
 
@@ -86,12 +89,12 @@ mod tests {
     fn sets_are_ranges_and_orders_are_kept() {
         let cores = [0, 2, 1, 7].map(CoreId);
         assert_eq!(
-            lines(FormName::All, &cores),
+            lines(FormName::All, &cores, 8),
             [
                 "taskset -c 0-2,7",
                 "numactl --physcpubind=0-2,7",
                 "OMP_NUM_THREADS=4 OMP_PROC_BIND=close OMP_PLACES='{0},{2},{1},{7}'",
-                "srun --nodes=1 --ntasks=4 --cpu-bind=map_cpu:0,2,1,7",
+                "srun --nodes=1 --ntasks=4 --mincpus=8 --cpu-bind=map_cpu:0,2,1,7",
                 "printf 'rank %d=localhost slot=%d\\n' 0 0 1 2 2 1 3 7 > isochrone.rankfile && mpirun --mca \
                  rmaps_rank_file_physical 1 --rankfile isochrone.rankfile -np 4",
                 "mpiexec -n 4 -bind-to user:0,2,1,7",
@@ -102,8 +105,8 @@ mod tests {
     #[test]
     fn every_form_alone_is_its_line_of_all() {
         let cores = [3, 1].map(CoreId);
-        let all = lines(FormName::All, &cores);
-        let alone: Vec<String> = ALL.iter().flat_map(|form| lines(*form, &cores)).collect();
+        let all = lines(FormName::All, &cores, 4);
+        let alone: Vec<String> = ALL.iter().flat_map(|form| lines(*form, &cores, 4)).collect();
         assert_eq!(alone, all);
         assert!(all.iter().all(|line| !line.contains('\n')), "{all:?}");
     }

@@ -3,7 +3,6 @@
 
 use anyhow::Result;
 use isochrone_console::run::atlas::{self, Found};
-use isochrone_host::{SysRoot, this_machine};
 use isochrone_machine::spans;
 use isochrone_units::CoreId;
 
@@ -14,19 +13,16 @@ use isochrone_console::output::Terminal;
 /// What is done where nothing can be chosen by distances.
 const WHERE_THREADS_RUN: &str = "memory is taken where its threads run";
 
-/// The beginnings of commands, each below a line that says for what.
+/// The beginnings of commands on a machine of so many regions, each below a line that says for what.
 pub(super) fn lines(
     found: Option<&Found>,
+    regions: usize,
     cores: &[CoreId],
     terminal: &Terminal,
 ) -> Result<Vec<String>> {
     let set = match found {
         Some(found) => Set::of(&found.atlas.atlas()?, &found.contents.machine, cores),
         None => Set::default(),
-    };
-    let regions = match found {
-        Some(found) => found.contents.machine.regions.len(),
-        None => this_machine(&SysRoot::live())?.regions.len(),
     };
     if let Some(why) = unchosen(&set, found.is_some(), regions) {
         terminal.complain(&format!("isochrone: {why}"));

@@ -5,13 +5,15 @@
 mod forms;
 mod memory;
 
+use std::borrow::Cow;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use isochrone_console::run::atlas::{self, Found};
 use isochrone_console::run::setup::{self, Binding, By};
 use isochrone_distance::Unknown;
-use isochrone_machine::spans;
+use isochrone_host::{SysRoot, this_machine};
+use isochrone_machine::{Machine, spans};
 use isochrone_units::CoreId;
 
 use crate::args::PinArgs;
@@ -25,12 +27,21 @@ const BY_NUMBERS: &str =
 pub(crate) fn run(args: &PinArgs, terminal: &Terminal) -> Result<ExitCode> {
     let found = atlas::known(args.atlas.as_deref(), terminal)?;
     let cores = cores(args, found.as_ref(), terminal)?;
+    let machine = machine(found.as_ref())?;
     let lines = match args.memory {
-        true => memory::lines(found.as_ref(), &cores, terminal)?,
-        false => forms::lines(args.form, &cores),
+        true => memory::lines(found.as_ref(), machine.regions.len(), &cores, terminal)?,
+        false => forms::lines(args.form, &cores, machine.cores.len()),
     };
     terminal.print(&lines.join("\n"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The machine that the atlas is of, or without one this machine.
+fn machine(found: Option<&Found>) -> Result<Cow<'_, Machine>> {
+    Ok(match found {
+        Some(found) => Cow::Borrowed(&found.contents.machine),
+        None => Cow::Owned(this_machine(&SysRoot::live())?),
+    })
 }
 
 /// The cores that are asked for, in their order.
