@@ -3,6 +3,7 @@
 //!
 //! Nothing here is needed to build or use Isochrone.
 
+mod arm;
 mod ci;
 mod field;
 mod install;
@@ -16,6 +17,8 @@ mod vm;
 use anyhow::{Result, bail};
 
 const HELP: &str = "\
+cargo xtask arm [--full]  builds everything that ships for aarch64-unknown-linux-gnu; --full: and runs the unit tests of
+                   crates that time nothing, under qemu-user
 cargo xtask ci [--full]  the gate: tidy, format, lints, build, fuzz targets, tests, docs, and what each took; --full:
                    what takes longer as well
 cargo xtask tidy [--draw | --circles]  the rules of the house alone (floors and arrows, unsafe, environment, file heads,
@@ -34,6 +37,7 @@ cargo xtask vm [--machine NAMES] [WORD ...]  boots emulated machines (qemu-syste
 fn main() -> Result<()> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     match std::env::args().nth(1).as_deref() {
+        Some("arm") => arm::run(&root, std::env::args().skip(2)),
         Some("ci") => ci::run(&root, std::env::args().skip(2)),
         Some("tidy") => tidy::run(&root, std::env::args().skip(2)),
         Some("field") => field::run(&root, std::env::args().skip(2)),

@@ -93,6 +93,7 @@ pub(super) const STEPS: &[Step] = &[
         arguments: &["xtask", "vm", "--machine", "memoryless,offline,nosys,regions16,cores64"],
         ..Step::CARGO
     },
+    Step { name: "aarch64 under qemu-user", arguments: &["xtask", "arm", "--full"], ..Step::CARGO },
     Step { name: "real programs", arguments: &["xtask", "safety"], ..Step::CARGO },
     // Needs `rustup toolchain install nightly`, as what follows does.
     Step {

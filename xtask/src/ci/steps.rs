@@ -116,6 +116,7 @@ pub(super) const STEPS: &[Step] = &[
         ..Step::CARGO
     },
     Step { name: "emulated machines", arguments: &["xtask", "vm"], ..Step::CARGO },
+    Step { name: "aarch64", arguments: &["xtask", "arm"], ..Step::CARGO },
     Step {
         name: "docs",
         arguments: &["doc", "--workspace", "--no-deps", "--locked"],

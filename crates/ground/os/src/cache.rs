@@ -5,7 +5,13 @@
 
 use crate::arch;
 use crate::error::OsError;
-use core::sync::atomic::{AtomicU8, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+
+/// Bit 7 says that the others are known. All-in-one, so that `Relaxed` is enough: a
+/// thread sees all of it or nothing and asks again, with the same answer.
+static KNOWN: AtomicU8 = AtomicU8::new(0);
+/// The bit of [`Features::clflush`], the lowest.
+const CLFLUSH: u8 = 1;
 
 /// The instructions and properties of this CPU that measuring depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,9 +47,6 @@ impl Features {
     /// The features of the CPU that runs this. Asked of the CPU once, then remembered.
     #[must_use]
     pub fn detect() -> Self {
-        /// Bit 7 says that the others are known. All-in-one, so that `Relaxed` is enough: a
-        /// thread sees all of it or nothing and asks again, with the same answer.
-        static KNOWN: AtomicU8 = AtomicU8::new(0);
         match KNOWN.load(Ordering::Relaxed) {
             0 => {
                 let found = arch::features();
@@ -52,6 +55,25 @@ impl Features {
             }
             bits => Self::from_bits(bits),
         }
+    }
+
+    /// The same for whoever flushes in a program of ours: what is permitted may still be refused, so the first call
+    /// tries it where nothing else tells. A guest in another program's process calls [`Self::detect`] instead, and
+    /// goes by an atlas whose maker has tried.
+    #[must_use]
+    pub fn tried() -> Self {
+        /// Whether it was tried. Relaxed: twice does no harm, and finds the same.
+        static TRIED: AtomicBool = AtomicBool::new(false);
+        let found = Self::detect();
+        if !found.clflush || TRIED.load(Ordering::Relaxed) {
+            return found;
+        }
+        let works = arch::try_flush();
+        if !works {
+            KNOWN.fetch_and(!CLFLUSH, Ordering::Relaxed);
+        }
+        TRIED.store(true, Ordering::Relaxed);
+        Self { clflush: works, ..found }
     }
 
     fn to_bits(self) -> u8 {
@@ -86,7 +108,7 @@ impl Features {
             return Ok(());
         }
         Err(OsError::unsupported(
-            "cannot flush cache lines: this CPU has no clflush",
+            arch::NO_FLUSH,
             "measure DRAM with a chase through more memory than the caches hold",
         ))
     }
@@ -104,6 +126,12 @@ impl Features {
             "put lines into the last-level cache by eviction instead",
         ))
     }
+}
+
+/// Bytes that a flush of one line puts out: those of the smallest line of this CPU's caches.
+#[must_use]
+pub fn line_bytes() -> usize {
+    arch::line_bytes()
 }
 
 /// Puts a line out of every cache of the machine; complete after the next [`fence`].
@@ -153,6 +181,9 @@ mod tests {
     fn remembered_features_are_those_of_the_cpu() {
         let (first, second) = (Features::detect(), Features::detect());
         assert_eq!((first, second), (arch::features(), arch::features()));
+        assert_eq!(Features::tried(), first, "Linux lets programs flush");
+        // An emulator may say 32.
+        assert!(line_bytes().is_power_of_two() && (16..=2048).contains(&line_bytes()));
     }
 
     #[test]

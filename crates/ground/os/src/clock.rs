@@ -2,11 +2,12 @@
 //! what timing nothing costs.
 //!
 //! It never corrects for a changing core clock: the counter runs at one rate ([`is_invariant`]),
-//! and callers keep the core warm. On CPUs without a counter that this crate knows, it counts the
-//! nanoseconds of the system's clock instead.
+//! and callers keep the core warm. On AArch64 the counter is the generic timer's, whose counts are called cycles
+//! here too. On CPUs without a counter that this crate knows, it counts the nanoseconds of the system's clock instead.
 
 use crate::arch;
 use crate::cache::Features;
+use core::sync::atomic::{AtomicU8, Ordering};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Reads the counter before something that is timed. What came before is complete, and what
@@ -47,6 +48,37 @@ pub fn thread_cpu_ns() -> u64 {
     part(now.tv_sec) * 1_000_000_000 + part(now.tv_nsec)
 }
 
+/// The coarsest step of a counter by which single loads are timed, ns. With 10 ns (an EPYC's 26 cycles, 100 MHz)
+/// means over some tens of samples were seen to tell patterns that are 12 cycles high; with 40 (25 MHz) the pattern
+/// of a page would be a third of a step.
+const STEP_NS_MOST: f64 = 12.5;
+
+/// Whether single loads can be timed: the counter's steps, as measured once, are small enough.
+#[must_use]
+pub fn times_loads() -> bool {
+    /// 0: not known yet. Relaxed: a number that means nothing else; who looks too early measures again.
+    static FINE: AtomicU8 = AtomicU8::new(0);
+    const NO: u8 = 1;
+    const YES: u8 = 2;
+    if !arch::TIMED_LOADS || arch::COUNTER_IS_FINE {
+        return arch::TIMED_LOADS;
+    }
+    match FINE.load(Ordering::Relaxed) {
+        0 => {
+            let hz = arch::nominal_hz().map_or(0.0, as_f64);
+            let fine = is_fine(tick(), hz);
+            FINE.store(if fine { YES } else { NO }, Ordering::Relaxed);
+            fine
+        }
+        known => known == YES,
+    }
+}
+
+/// Whether steps of so many counts at this rate are small enough.
+fn is_fine(tick: u32, hz: f64) -> bool {
+    f64::from(tick) * 1e9 <= STEP_NS_MOST * hz
+}
+
 /// What is known of the counter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clock {
@@ -65,8 +97,9 @@ impl Clock {
     /// Measures the counter, in about 20 ms of busy waiting on the core that runs this.
     #[must_use]
     pub fn calibrate() -> Self {
-        let (hz, hz_error) = rate(CALIBRATION_NS);
-        Self { hz, hz_error, tick: tick(), overhead: overhead() }
+        let (hz, error) = rate(CALIBRATION_NS);
+        let tick = tick();
+        Self { hz, hz_error: error.hz(tick), tick, overhead: overhead(tick) }
     }
 
     /// Cycles as nanoseconds.
@@ -104,8 +137,23 @@ fn instant() -> Instant {
     (0..32).map(|_| read()).min_by_key(|instant| instant.width).unwrap_or_else(read)
 }
 
-/// Cycles a second, and the error that the brackets allow.
-fn rate(interval_ns: u64) -> (f64, f64) {
+/// What two instants can be off by.
+#[derive(Clone, Copy)]
+struct Off {
+    /// Widths of both brackets, cycles.
+    widths: u64,
+    seconds: f64,
+}
+
+impl Off {
+    /// Of the rate: half of each bracket, and no less than a step of the counter. A coarse one may show brackets of 0.
+    fn hz(self, tick: u32) -> f64 {
+        (as_f64(self.widths) * 0.5).max(f64::from(tick)) / self.seconds
+    }
+}
+
+/// Cycles a second, and what that can be off by.
+fn rate(interval_ns: u64) -> (f64, Off) {
     let begin = instant();
     while monotonic_ns() < begin.ns + interval_ns {
         core::hint::spin_loop();
@@ -113,7 +161,7 @@ fn rate(interval_ns: u64) -> (f64, f64) {
     let end = instant();
     let seconds = as_f64(end.ns - begin.ns) * 1e-9;
     let hz = as_f64(end.cycles.saturating_sub(begin.cycles)) / seconds;
-    (hz, as_f64(begin.width + end.width) * 0.5 / seconds)
+    (hz, Off { widths: begin.width + end.width, seconds })
 }
 
 /// The step of the counter, found from reads at odd distances.
@@ -126,7 +174,10 @@ fn tick() -> u32 {
         let elapsed = arch::stop().saturating_sub(before);
         *difference = u32::try_from(elapsed).unwrap_or(0);
     }
-    common_step(&mut differences)
+    differences.sort_unstable();
+    // Two reads within one step tell nothing of its length. Most pairs are that where steps are long.
+    let within = differences.partition_point(|&difference| difference == 0);
+    common_step(&mut differences[within..])
 }
 
 /// The largest step of which 15 differences in 16 are multiples, rounded up. Not of all of them: AMD's counter
@@ -191,21 +242,22 @@ impl Waits {
 }
 
 /// The mean of empty timed regions.
-fn overhead() -> f64 {
+fn overhead(tick: u32) -> f64 {
     let mut samples = [0; OVERHEAD_READS];
     let mut waits = Waits::new();
     for sample in &mut samples {
         waits.wait();
         *sample = arch::timed_nothing();
     }
-    mean_without_outliers(&mut samples)
+    mean_without_outliers(&mut samples, tick)
 }
 
-/// The mean of the samples that are at most twice the median: an interrupt takes thousands of
-/// cycles, a step of the counter less than one empty region.
-fn mean_without_outliers(samples: &mut [u32]) -> f64 {
+/// The mean of the samples that are at most twice the median, or two steps: an interrupt takes thousands of cycles. A
+/// step is less than one empty region, or most regions lie within one and read 0.
+fn mean_without_outliers(samples: &mut [u32], tick: u32) -> f64 {
     samples.sort_unstable();
     let limit = samples.get(samples.len() / 2).map_or(0, |median| median.saturating_mul(2));
+    let limit = limit.max(tick.saturating_mul(2));
     let kept = samples.partition_point(|&sample| sample <= limit);
     let sum: u64 = samples[..kept].iter().copied().map(u64::from).sum();
     as_f64(sum) / as_f64(kept as u64)
@@ -287,6 +339,21 @@ mod tests {
     }
 
     #[test]
+    fn steps_decide_whether_loads_are_timed() {
+        assert!(is_fine(1, 1e9) && is_fine(1, 100e6) && is_fine(26, 2.6e9));
+        assert!(!is_fine(1, 62.5e6) && !is_fine(1, 25e6));
+        assert!(!is_fine(40, 1e9), "a counter of 1 GHz that goes by forties is one of 25 MHz");
+        assert!(!is_fine(1, 0.0), "nobody says the rate");
+    }
+
+    #[test]
+    fn a_rate_is_never_more_certain_than_a_step() {
+        let off = |widths| Off { widths, seconds: 0.02 };
+        assert!((off(0).hz(1) - 50.0).abs() < 1e-9);
+        assert!((off(400).hz(26) - 10_000.0).abs() < 1e-9);
+    }
+
+    #[test]
     fn the_overhead_lies_among_the_empty_regions() {
         let clock = Clock::calibrate();
         let mut empty: Vec<u32> = (0..1001).map(|_| arch::timed_nothing()).collect();
@@ -309,7 +376,10 @@ mod tests {
     fn outliers_leave_the_mean_alone() {
         let mut samples = [52, 78, 52, 52, 90_000, 78, 52, 52, 52, 78];
         let expected = (6.0 * 52.0 + 3.0 * 78.0) / 9.0;
-        assert!((mean_without_outliers(&mut samples) - expected).abs() < 1e-9);
+        assert!((mean_without_outliers(&mut samples, 26) - expected).abs() < 1e-9);
+        let mut coarse = [0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 4000, 0];
+        let mean = mean_without_outliers(&mut coarse, 1);
+        assert!((mean - 2.0 / 11.0).abs() < 1e-9, "{mean}: regions that meet a step count");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! `CAP_SYS_ADMIN` the kernel reports every frame as 0, which here is `None`, never a number.
 
 use crate::error::OsError;
+use crate::pages::pages_in_kernel_page;
 use isochrone_units::PageAddr;
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, open};
@@ -60,24 +61,49 @@ impl Pagemap {
     /// [`OsError`] where the read fails; `out` is all `None` from there on.
     pub fn frames(&self, first: PageAddr, out: &mut [Option<u64>]) -> Result<(), OsError> {
         out.fill(None);
+        let in_one = pages_in_kernel_page() as u64;
         let mut page = first.0;
         for slots in out.chunks_mut(BATCH) {
             let mut bytes = [0_u8; BATCH * 8];
-            let read = rustix::io::pread(&self.file, &mut bytes[..slots.len() * 8], page * 8)
-                .map_err(|errno| {
+            let span = Entries::of(page, slots.len() as u64, in_one);
+            let room = usize::try_from(span.count).unwrap_or(BATCH).min(BATCH) * 8;
+            let read = rustix::io::pread(&self.file, &mut bytes[..room], span.first * 8).map_err(
+                |errno| {
                     OsError::of(
                         "cannot read /proc/self/pagemap",
                         errno,
                         "give a range of pages that lies in this process's address space",
                     )
-                })?;
+                },
+            )?;
             let (entries, _) = bytes[..read].as_chunks();
-            for (slot, entry) in slots.iter_mut().zip(entries) {
-                *slot = frame_of(u64::from_le_bytes(*entry));
+            for (slot, number) in slots.iter_mut().zip(page..) {
+                let entry = entries.get(span.place(number));
+                let frame = entry.and_then(|entry| frame_of(u64::from_le_bytes(*entry)));
+                *slot = frame.map(|frame| frame * in_one + number % in_one);
             }
             page += slots.len() as u64;
         }
         Ok(())
+    }
+}
+
+/// Entries of the page map that tell of a range of pages: one for each page of the kernel's.
+struct Entries {
+    first: u64,
+    count: u64,
+    in_one: u64,
+}
+
+impl Entries {
+    fn of(page: u64, pages: u64, in_one: u64) -> Self {
+        let first = page / in_one;
+        Self { first, count: (page + pages).div_ceil(in_one) - first, in_one }
+    }
+
+    /// Which of them tells of a page.
+    fn place(&self, page: u64) -> usize {
+        usize::try_from(page / self.in_one - self.first).unwrap_or(usize::MAX)
     }
 }
 
@@ -108,6 +134,15 @@ mod tests {
         assert_eq!(frame_of(1 << 63), None);
         // A swapped page: bit 62, with the swap's place where a frame would stand.
         assert_eq!(frame_of(1 << 62 | 0x1234), None);
+    }
+
+    #[test]
+    fn a_page_of_the_kernel_s_tells_of_all_pages_in_it() {
+        let small = Entries::of(7, 512, 1);
+        assert_eq!((small.first, small.count, small.place(9)), (7, 512, 2));
+        let long = Entries::of(7, 12, 4);
+        assert_eq!((long.first, long.count), (1, 4), "7 to 18 lie in 4-7, 8-11, 12-15, 16-19");
+        assert_eq!((long.place(7), long.place(8), long.place(18)), (0, 1, 3));
     }
 
     #[test]

@@ -186,7 +186,7 @@ impl SharedLine {
 /// Whether [`SharedLine::flush`] works on this CPU.
 #[must_use]
 pub fn can_flush() -> bool {
-    Features::detect().clflush
+    Features::tried().clflush
 }
 
 impl Mapping {
@@ -223,8 +223,8 @@ pub fn time_nothing() -> u32 {
 pub fn time_load(line: &SharedLine) -> u32 {
     arch::fence();
     if arch::TIMED_LOADS {
-        // SAFETY: the line is live and aligned, and an aligned load of 8 bytes is atomic on the
-        // CPUs that time loads (Intel SDM volume 3, 9.1.1), so a writer elsewhere is no race.
+        // SAFETY: the line is live and aligned, and an aligned load of 8 bytes is atomic on the CPUs that time loads
+        // (Intel SDM volume 3, 9.1.1; Arm ARM, B2.2.1), so a writer elsewhere is no race.
         return unsafe { arch::timed_load(line.words.as_ptr().cast()) };
     }
     let start = arch::start();
@@ -303,8 +303,9 @@ fn swap(line: &SharedLine, from: u64, to: u64, deadline: Deadline) -> Result<(),
     loop {
         for _ in 0..LOOKS_PER_PAUSE_SWAP {
             for _ in 0..TURNS_PER_LOOK {
-                // Relaxed: the word carries no other data, and a locked operation is a full fence on
-                // x86 in any case. The peer tool core-to-core-latency does the same (bench/cas.rs).
+                // Relaxed: the word carries no other data. On x86 it is a full fence in any case; on Arm one word is
+                // coherent, and `arch::stop` waits for the load of the swap that succeeded. The peer tool
+                // core-to-core-latency does the same (bench/cas.rs).
                 let swapped =
                     line.words[0].compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
                 if swapped.is_ok() {

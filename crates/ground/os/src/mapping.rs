@@ -12,6 +12,7 @@ pub use crate::span::HUGE_PAGE_BYTES;
 pub(crate) use regions::{Policy, query_regions, set_policy};
 
 use crate::error::OsError;
+use crate::pages::kernel_page_bytes;
 use crate::span::at_huge_boundary;
 use crate::syscall::syscall;
 use core::ffi::c_void;
@@ -84,7 +85,7 @@ impl Mapping {
                 return Ok(mapping);
             }
             Backing::HugeTlb2M => (HUGE_PAGE_BYTES, Source::Pool),
-            Backing::Small => (PAGE_BYTES, Source::Private),
+            Backing::Small => (kernel_page_bytes(), Source::Private),
         };
         let bytes = round_up(bytes, unit)?;
         let base = match source {
@@ -116,7 +117,7 @@ impl Mapping {
     /// # Errors
     /// [`OsError`] where there is no address space.
     pub fn absent(bytes: usize) -> Result<Self, OsError> {
-        let bytes = round_up(bytes, PAGE_BYTES)?;
+        let bytes = round_up(bytes, kernel_page_bytes())?;
         let base = map_aligned(bytes, Source::Private)?;
         let mapping =
             Self { base, bytes, backing: Backing::Small, huge_share: Some(0.0), memfd: None };
@@ -165,7 +166,7 @@ impl Mapping {
     /// # Errors
     /// [`OsError`] where there is no memory or no file descriptor left.
     pub fn shared_memfd(bytes: usize) -> Result<Self, OsError> {
-        let bytes = round_up(bytes, PAGE_BYTES)?;
+        let bytes = round_up(bytes, kernel_page_bytes())?;
         let memfd = memfd_create(c"isochrone", MemfdFlags::CLOEXEC).map_err(|errno| {
             OsError::of("cannot make shared memory", errno, "close files, or raise ulimit -n")
         })?;
@@ -322,8 +323,9 @@ impl Mapping {
     /// # Errors
     /// [`OsError`] where there is no memory.
     pub fn populate_part(&self, bytes: Range<usize>) -> Result<(), OsError> {
-        let end = bytes.end.next_multiple_of(PAGE_BYTES).min(self.bytes);
-        let start = (bytes.start / PAGE_BYTES * PAGE_BYTES).min(end);
+        let page = kernel_page_bytes();
+        let end = bytes.end.next_multiple_of(page).min(self.bytes);
+        let start = (bytes.start / page * page).min(end);
         let place = self.address().cast::<u8>().wrapping_add(start).cast();
         // SAFETY: the range is this value's; populating changes no content. Unlike a plain touch
         // it gives an error, not a signal, where memory is short.
@@ -420,7 +422,7 @@ fn round_up(bytes: usize, unit: usize) -> Result<usize, OsError> {
 
 /// Maps at a 2 MiB boundary.
 fn map_aligned(bytes: usize, source: Source<'_>) -> Result<NonNull<u8>, OsError> {
-    let bytes = round_up(bytes, PAGE_BYTES)?;
+    let bytes = round_up(bytes, kernel_page_bytes())?;
     let access = ProtFlags::READ | ProtFlags::WRITE;
     let what = "cannot map memory";
     let base = at_huge_boundary(bytes, access, MapFlags::PRIVATE, what, ADVICE)?;

@@ -11,6 +11,7 @@
 use crate::error::OsError;
 use crate::frames::page_of;
 use crate::mapping::HUGE_PAGE_BYTES;
+use crate::pages::kernel_page_bytes;
 use crate::span::at_huge_boundary;
 use crate::syscall::syscall;
 use crate::timed::{Memory, sealed};
@@ -49,7 +50,7 @@ pub struct Tail<'a> {
 pub enum Stride {
     /// To the next 2 MiB boundary, in a huge page where it begins at one.
     Whole,
-    /// One small page, in two microseconds; ten where a host has to find memory for it.
+    /// One small page of the kernel's, in two microseconds; ten where a host has to find memory for it.
     Part,
 }
 
@@ -73,7 +74,7 @@ impl Reservation {
     pub fn new(bytes: usize, huge: bool) -> Result<Self, OsError> {
         const ADVICE: &str = "ask for a smaller arena, or raise ulimit -v";
         const WHAT: &str = "cannot reserve an arena";
-        let bytes = bytes.checked_next_multiple_of(PAGE_BYTES);
+        let bytes = bytes.checked_next_multiple_of(kernel_page_bytes());
         let bytes = bytes.ok_or(OsError::invalid(WHAT, ADVICE))?;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         let base = at_huge_boundary(bytes, ProtFlags::empty(), flags, WHAT, ADVICE)?;
@@ -135,7 +136,7 @@ impl Reservation {
         let from = self.committed();
         let bytes = match stride {
             Stride::Whole => HUGE_PAGE_BYTES - from % HUGE_PAGE_BYTES,
-            Stride::Part => PAGE_BYTES,
+            Stride::Part => kernel_page_bytes(),
         };
         let bytes = bytes.min(self.bytes - from);
         if bytes == 0 {

@@ -7,6 +7,7 @@
 
 use crate::arch;
 use crate::error::OsError;
+use crate::pages::kernel_page_bytes;
 use crate::space::Space;
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
@@ -14,7 +15,6 @@ use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use isochrone_units::PAGE_BYTES;
 
 /// What was interrupted, for as long as the handler runs.
 #[derive(Debug)]
@@ -81,20 +81,8 @@ impl Interrupted {
     /// Whether the access was a write; true where this processor does not say.
     #[must_use]
     pub fn is_write(&self) -> bool {
-        #[cfg(target_arch = "x86_64")]
-        {
-            /// Bit 1 of a page fault's error code (Intel SDM volume 3, figure 4-12).
-            const WRITE: i64 = 2;
-            let context = self.context.cast::<libc::ucontext_t>();
-            // SAFETY: the kernel passes a valid `ucontext_t` for the time of the handler.
-            let registers = unsafe { &(*context).uc_mcontext.gregs };
-            registers[usize::try_from(libc::REG_ERR).unwrap_or(0)] & WRITE != 0
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        {
-            let _ = self.context;
-            true
-        }
+        // SAFETY: the kernel passes a valid `ucontext_t` for the time of the handler.
+        unsafe { arch::was_write(self.context) }.unwrap_or(true)
     }
 }
 
@@ -305,7 +293,7 @@ impl SharedStack {
         // A few small pages are touched. Where there are no huge ones this is refused.
         let _ = memory.huge(0, memory.len(), false);
         // Work that needs more ends the process instead of writing over what lies below.
-        memory.protect(0, PAGE_BYTES, false)?;
+        memory.protect(0, kernel_page_bytes(), false)?;
         Ok(Self { memory })
     }
 
@@ -432,7 +420,7 @@ mod tests {
             };
             assert_eq!(sum, round * (8 << 10));
             let is_there = (begin..begin + stack.memory.len()).contains(&place);
-            assert_eq!(is_there, cfg!(target_arch = "x86_64"));
+            assert_eq!(is_there, cfg!(any(target_arch = "x86_64", target_arch = "aarch64")));
         }
     }
 

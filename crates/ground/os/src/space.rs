@@ -5,6 +5,7 @@
 
 use crate::error::OsError;
 use crate::mapping::{HUGE_PAGE_BYTES, Policy, query_regions, set_policy};
+use crate::pages::kernel_page_bytes;
 use crate::span::at_huge_boundary;
 use core::ptr::NonNull;
 use isochrone_units::{PAGE_BYTES, RegionId};
@@ -54,11 +55,24 @@ impl Space {
         self.bytes
     }
 
-    /// Address and length of whole pages that hold a part.
+    /// Address and length of whole pages of the kernel's that hold a part.
     fn pages(&self, offset: usize, bytes: usize) -> Result<(usize, usize), OsError> {
-        let first = offset / PAGE_BYTES * PAGE_BYTES;
-        let end =
-            offset.checked_add(bytes).and_then(|end| end.checked_next_multiple_of(PAGE_BYTES));
+        self.units(offset, bytes, kernel_page_bytes())
+    }
+
+    /// Address and length of the pages of the kernel's that nobody but a part is in, once it is rounded to pages of
+    /// 4 KiB: what others have in a longer page must stay. Perhaps none.
+    fn pages_alone(&self, offset: usize, bytes: usize) -> Result<(usize, usize), OsError> {
+        let (address, bytes) = self.units(offset, bytes, PAGE_BYTES)?;
+        let page = kernel_page_bytes();
+        let (first, end) = (address.next_multiple_of(page), (address + bytes) / page * page);
+        Ok((first, end.saturating_sub(first)))
+    }
+
+    /// Address and length of whole units that hold a part.
+    fn units(&self, offset: usize, bytes: usize, unit: usize) -> Result<(usize, usize), OsError> {
+        let first = offset / unit * unit;
+        let end = offset.checked_add(bytes).and_then(|end| end.checked_next_multiple_of(unit));
         match end {
             Some(end) if end <= self.bytes => {
                 Ok((self.base.as_ptr().expose_provenance() + first, end - first))
@@ -90,7 +104,8 @@ impl Space {
     /// [`OsError`] where the kernel knows no huge pages.
     pub fn huge(&self, offset: usize, bytes: usize, wanted: bool) -> Result<(), OsError> {
         let advice = if wanted { Advice::LinuxHugepage } else { Advice::LinuxNoHugepage };
-        self.advise(offset, bytes, advice)
+        let (address, bytes) = self.pages(offset, bytes)?;
+        Self::advise(address, bytes, advice)
     }
 
     /// Lets the pages of a part be used, or not at all: whoever touches them then is sent SIGSEGV.
@@ -98,7 +113,8 @@ impl Space {
     /// # Errors
     /// [`OsError`] for a part outside, or where the kernel refuses.
     pub fn protect(&self, offset: usize, bytes: usize, usable: bool) -> Result<(), OsError> {
-        let (address, bytes) = self.pages(offset, bytes)?;
+        let pages = if usable { Self::pages } else { Self::pages_alone };
+        let (address, bytes) = pages(self, offset, bytes)?;
         let flags = if usable {
             MprotectFlags::READ | MprotectFlags::WRITE
         } else {
@@ -119,13 +135,16 @@ impl Space {
     pub fn release(&self, offset: usize, bytes: usize) -> Result<(), OsError> {
         // A shared page is gone only when its hole is punched.
         let advice = if self.shared { Advice::LinuxRemove } else { Advice::LinuxDontNeed };
-        self.advise(offset, bytes, advice)
+        let (address, bytes) = self.pages_alone(offset, bytes)?;
+        Self::advise(address, bytes, advice)
     }
 
-    fn advise(&self, offset: usize, bytes: usize, advice: Advice) -> Result<(), OsError> {
-        let (address, bytes) = self.pages(offset, bytes)?;
+    fn advise(address: usize, bytes: usize, advice: Advice) -> Result<(), OsError> {
+        if bytes == 0 {
+            return Ok(());
+        }
         let pointer = core::ptr::with_exposed_provenance_mut(address);
-        // SAFETY: the part is this value's. Advice about huge pages changes no content; where content
+        // SAFETY: callers give a part of theirs. Advice about huge pages changes no content; where content
         // goes, it is the caller who said that nobody needs it, and zeroes are valid for all that
         // lies in such memory.
         unsafe { rustix::mm::madvise(pointer, bytes, advice) }
@@ -137,7 +156,7 @@ impl Space {
     /// # Errors
     /// [`OsError`] for pages outside, or a kernel without regions.
     pub fn regions_of(&self, offset: usize, out: &mut [Option<RegionId>]) -> Result<(), OsError> {
-        let (address, _) = self.pages(offset, out.len().saturating_mul(PAGE_BYTES))?;
+        let (address, _) = self.units(offset, out.len().saturating_mul(PAGE_BYTES), PAGE_BYTES)?;
         query_regions(address, out)
     }
 }

@@ -229,10 +229,10 @@ pub fn sweep_part(evictor: &Mapping, bytes: Range<usize>) {
 
 /// What all batches have in common.
 fn check(memory: &impl Memory, lines: &[LineAddr], out: &[Cycles]) -> Result<(), OsError> {
-    if !arch::TIMED_LOADS {
+    if !crate::clock::times_loads() {
         return Err(OsError::unsupported(
-            "cannot time single loads: this kind of CPU has no counter that is fine enough",
-            "measure regions by dependent chases instead, or run on x86-64",
+            "cannot time single loads: the steps of this CPU's counter are too coarse, or it has none that is known",
+            "measure regions by dependent chases instead",
         ));
     }
     if lines.len() != out.len() {

@@ -7,6 +7,26 @@ use core::sync::atomic::{Ordering, fence as order};
 
 /// Whether [`timed_load`] times loads on this kind of CPU.
 pub(crate) const TIMED_LOADS: bool = false;
+/// Whether the counter of every CPU of this kind is fine enough for one load.
+pub(crate) const COUNTER_IS_FINE: bool = false;
+
+/// Why lines cannot be flushed.
+pub(crate) const NO_FLUSH: &str = "cannot flush cache lines: no flush is known for this CPU";
+
+/// What is assumed where nobody says.
+pub(crate) fn line_bytes() -> usize {
+    isochrone_units::LINE_BYTES
+}
+
+/// Nothing is known of the system's clock.
+pub(crate) fn nominal_hz() -> Option<u64> {
+    None
+}
+
+/// No flush is known here.
+pub(crate) fn try_flush() -> bool {
+    false
+}
 
 /// Nanoseconds of the system's raw monotonic clock.
 pub(crate) fn counter() -> u64 {
@@ -122,6 +142,14 @@ pub(crate) unsafe fn thread_word(_at: isize) -> u32 {
 pub(crate) unsafe fn touch_line(address: *const u64) {
     // SAFETY: the caller vouches for the address.
     core::hint::black_box(unsafe { address.read_volatile() });
+}
+
+/// This processor's frames are not known here.
+///
+/// # Safety
+/// None is needed; it touches nothing.
+pub(crate) unsafe fn was_write(_context: *const core::ffi::c_void) -> Option<bool> {
+    None
 }
 
 /// Which CPU this is is not asked.

@@ -13,6 +13,26 @@ use core::arch::x86_64::__cpuid_count;
 
 /// Whether [`timed_load`] times loads on this kind of CPU.
 pub(crate) const TIMED_LOADS: bool = true;
+/// Whether the counter of every CPU of this kind is fine enough for one load: its steps are 10 ns at most.
+pub(crate) const COUNTER_IS_FINE: bool = true;
+
+/// Why lines cannot be flushed where they cannot.
+pub(crate) const NO_FLUSH: &str = "cannot flush cache lines: this CPU has no clflush";
+
+/// Bytes that a flush puts out: 64 on every CPU of this kind with caches.
+pub(crate) fn line_bytes() -> usize {
+    isochrone_units::LINE_BYTES
+}
+
+/// Nobody is asked: the rate is measured where it is needed.
+pub(crate) fn nominal_hz() -> Option<u64> {
+    None
+}
+
+/// Nothing has to be tried: CPUID says what there is.
+pub(crate) fn try_flush() -> bool {
+    true
+}
 
 /// Reads the counter before something that is timed: what came before is complete, and what is
 /// timed has not begun.
@@ -253,6 +273,19 @@ pub(crate) unsafe fn touch_line(address: *const u64) {
     }
 }
 
+/// Whether the access that a signal is about was a write.
+///
+/// # Safety
+/// `context` is the `ucontext_t` of a signal that is being handled.
+pub(crate) unsafe fn was_write(context: *const core::ffi::c_void) -> Option<bool> {
+    /// Bit 1 of a page fault's error code (Intel SDM volume 3, figure 4-12).
+    const WRITE: i64 = 2;
+    let context = context.cast::<libc::ucontext_t>();
+    // SAFETY: the caller vouches for it.
+    let registers = unsafe { &(*context).uc_mcontext.gregs };
+    Some(registers[usize::try_from(libc::REG_ERR).unwrap_or(0)] & WRITE != 0)
+}
+
 /// What CPUID says of this CPU. Slow inside a virtual machine, where each CPUID leaves it.
 pub(crate) fn features() -> Features {
     let highest = __cpuid_count(0, 0).eax;
@@ -289,7 +322,6 @@ pub(crate) fn signature() -> Option<Signature> {
     Some(Signature { vendor, family, model: model + extended })
 }
 
-/// The two halves that rdtsc returns, as one number.
 /// Calls a function on another stack.
 ///
 /// # Safety
@@ -317,6 +349,7 @@ pub(crate) unsafe fn call_on(
     }
 }
 
+/// The two halves that rdtsc returns, as one number.
 #[inline(always)]
 fn join(low: u32, high: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)

@@ -5,6 +5,7 @@
 
 use super::{Backing, Mapping};
 use crate::error::OsError;
+use crate::pages::kernel_page_bytes;
 use core::ffi::c_void;
 use core::sync::atomic::Ordering;
 use isochrone_units::{PAGE_BYTES, PageAddr};
@@ -29,6 +30,12 @@ impl Mapping {
             return Err(OsError::unsupported(
                 "cannot replace a frame of shared memory or of a pool's huge page",
                 "use private memory with transparent huge pages or small ones",
+            ));
+        }
+        if kernel_page_bytes() != PAGE_BYTES {
+            return Err(OsError::unsupported(
+                "cannot replace the frame of a part of a page: this kernel's are longer than 4 KiB",
+                "use a kernel with pages of 4 KiB",
             ));
         }
         let fresh = Self::anonymous(PAGE_BYTES, Backing::Small)?;
