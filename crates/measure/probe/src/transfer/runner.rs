@@ -137,11 +137,10 @@ impl<'a, 'e> Runner<'a, 'e> {
         };
         let open =
             self.series.iter().filter(|pair| !(pair.sweeps_ns.is_empty() && is_refused(pair)));
-        let widths = open.map(PairSeries::half_width);
-        widths.fold(Some(0.0_f64), |most, width| Some(most?.max(width?))).filter(|_| {
-            // Where all were refused nothing is known.
-            self.series.iter().any(|pair| !pair.sweeps_ns.is_empty())
-        })
+        let mut widths = open.map(PairSeries::half_width);
+        let widest = widths.try_fold(0.0_f64, |most, width| Some(most.max(width?)));
+        // Where all were refused nothing is known.
+        widest.filter(|_| self.series.iter().any(|pair| !pair.sweeps_ns.is_empty()))
     }
 
     fn is_dead(&self, core: CoreId) -> bool {
