@@ -35,17 +35,18 @@ mod names {
 #[cfg(not(target_env = "gnu"))]
 mod names {
     use core::ffi::c_void;
+    use isochrone_os::pages::kernel_page_bytes;
     pub(super) use libc::{calloc, free, malloc, memalign, realloc};
 
     pub(super) unsafe fn valloc(size: usize) -> *mut c_void {
         // SAFETY: any size is allowed.
-        unsafe { memalign(isochrone_units::PAGE_BYTES, size) }
+        unsafe { memalign(kernel_page_bytes(), size) }
     }
 
     pub(super) unsafe fn pvalloc(size: usize) -> *mut c_void {
-        match size.max(1).checked_next_multiple_of(isochrone_units::PAGE_BYTES) {
+        match size.max(1).checked_next_multiple_of(kernel_page_bytes()) {
             // SAFETY: any size is allowed.
-            Some(whole) => unsafe { memalign(isochrone_units::PAGE_BYTES, whole) },
+            Some(whole) => unsafe { memalign(kernel_page_bytes(), whole) },
             None => core::ptr::null_mut(),
         }
     }

@@ -154,7 +154,7 @@ pub struct LevelMap {
     pub form: Form,
     /// One sentence: why `form` was chosen, with the figure that decided.
     pub reason: String,
-    /// How lines were put into the level: `"cldemote"`, `"eviction"`, `"clflush"`.
+    /// How lines were put into the level: `"cldemote"`, `"eviction"`, `"clflush"`, `"dc civac"`.
     pub method: String,
     /// Lines after which the pattern repeats up to a key: 64 or 256.
     pub period: u16,

@@ -149,7 +149,7 @@ pub struct Controller {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cpu {
-    /// `"GenuineIntel"`, `"AuthenticAMD"`.
+    /// `"GenuineIntel"`, `"AuthenticAMD"`, `"Arm"`.
     pub vendor: Option<String>,
     /// The model in words.
     pub model_name: Option<String>,

@@ -128,6 +128,7 @@ pub fn sample_flushed(
     out: &mut [Cycles],
 ) -> Result<(), OsError> {
     check(memory, lines, out)?;
+    Features::tried().require_flush()?;
     flush_checked(memory, lines)?;
     time_checked(memory, lines, out);
     Ok(())

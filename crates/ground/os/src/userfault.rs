@@ -54,7 +54,7 @@ impl Features {
     pub const MINOR_SHMEM: Self = Self(1 << 10);
     /// The address of a fault to the byte (5.18).
     pub const EXACT_ADDRESS: Self = Self(1 << 11);
-    /// Write protection of shared memory (5.19).
+    /// Write protection of shared memory (5.19; on AArch64 6.10).
     pub const WP_SHMEM: Self = Self(1 << 12);
     /// Write protection of what is not there (6.4); mapping with protection came with it.
     pub const WP_UNPOPULATED: Self = Self(1 << 13);
@@ -148,6 +148,14 @@ pub struct Userfault {
     features: Features,
 }
 
+/// The way out where a range cannot be registered: shared memory was write-protected first in 5.19, and on AArch64 in
+/// 6.10 (arch/arm64/Kconfig, `HAVE_ARCH_USERFAULTFD_WP`).
+const REGISTER: &str = if cfg!(target_arch = "aarch64") {
+    "register shared memory (memfd), with Linux 6.10 or newer"
+} else {
+    "register shared memory (memfd), with Linux 5.19 or newer"
+};
+
 /// What a kernel that knows userfaultfd says of it, with all that it can do; nothing is opened for good.
 ///
 /// # Errors
@@ -238,11 +246,7 @@ impl Userfault {
         let request = uapi::both(uapi::REGISTER, size_of::<Register>());
         // SAFETY: registering changes who resolves faults, and no content.
         unsafe { ioctl(self.as_fd(), request, &mut register) }.map_err(|errno| {
-            OsError::new(
-                "cannot register memory with userfaultfd",
-                errno,
-                "register shared memory (memfd), with Linux 5.19 or newer",
-            )
+            OsError::new("cannot register memory with userfaultfd", errno, REGISTER)
         })
     }
 

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use isochrone_os::affinity::{self, CoreSet};
-use isochrone_os::cache::Features;
+use isochrone_os::cache::{Features, line_bytes};
 use isochrone_os::clock::{Clock, monotonic_ns};
 use isochrone_os::frames::Pagemap;
 use isochrone_os::mapping::{Backing, Mapping};
@@ -27,6 +27,9 @@ const EVICTED_TOGETHER: usize = 16_384;
 /// pages than the cache has ways, and the lines of that colour are not put out; three times
 /// leaves one in five thousand.
 const SWEEP_OF_L2: usize = 3;
+/// The instruction that flushes. What lies behind the point of coherency, to which `dc civac` goes, may still be a
+/// cache of the whole system.
+const FLUSH: &str = if cfg!(target_arch = "aarch64") { "dc civac" } else { "clflush" };
 /// Holds a page that no core has timed yet.
 const NOBODY: u16 = u16::MAX;
 
@@ -131,7 +134,16 @@ impl LiveTarget {
             });
         }
         let sweep_bytes = options.l2_bytes.max(1 << 20) * SWEEP_OF_L2;
-        let features = Features::detect();
+        let features = Features::tried();
+        if let Err(error) = features.require_flush() {
+            missing.push(format!("flush: {error}"));
+        }
+        if line_bytes() > LINE_BYTES {
+            missing.push(format!(
+                "lines: this CPU's have {} bytes; what is said of lines of {LINE_BYTES} is said of parts of them",
+                line_bytes()
+            ));
+        }
         let llc =
             if features.cldemote && !options.evict { LlcPath::Demote } else { LlcPath::Evict };
         if !features.cldemote {
@@ -178,13 +190,13 @@ impl LiveTarget {
         &self.missing
     }
 
-    /// `"cldemote"`, `"eviction"` or `"clflush"`.
+    /// `"cldemote"`, `"eviction"`, `"clflush"` or `"dc civac"`.
     #[must_use]
     pub fn method(&self, level: Level) -> String {
         match (level, self.ground.llc) {
             (Level::Llc, LlcPath::Demote) => "cldemote",
             (Level::Llc, LlcPath::Evict) => "eviction",
-            (Level::Dram, _) => "clflush",
+            (Level::Dram, _) => FLUSH,
         }
         .into()
     }
@@ -216,6 +228,8 @@ impl LiveTarget {
         match (&self.pagemap, Features::detect().hypervisor) {
             (None, _) => "none",
             (Some(_), true) => "guest frames",
+            // Only x86-64 says that it is no guest; elsewhere the weaker claim holds in any case.
+            (Some(_), false) if cfg!(not(target_arch = "x86_64")) => "guest frames",
             (Some(_), false) => "host frames",
         }
     }

@@ -344,7 +344,8 @@ mod tests {
                 .expect("this machine can be measured");
             let expected = if demotes && !evict { "cldemote" } else { "eviction" };
             assert_eq!(live.method(Level::Llc), expected);
-            assert_eq!(live.method(Level::Dram), "clflush");
+            let flush = if cfg!(target_arch = "aarch64") { "dc civac" } else { "clflush" };
+            assert_eq!(live.method(Level::Dram), flush);
             assert_eq!(live.missing().iter().any(|m| m.starts_with("cldemote:")), !demotes);
             let core = live.cores()[0];
             assert_measured(&rounds(&mut live, core, Level::Llc));

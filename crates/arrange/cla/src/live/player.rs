@@ -105,7 +105,7 @@ impl Player {
         for line in 0..self.lines.count {
             let words = self.lines.words(line, LINE_WORDS);
             words.iter().for_each(|word| word.store(0, Ordering::Relaxed));
-            if Features::detect().clflush {
+            if Features::tried().clflush {
                 // SAFETY: the line is mapped, and the CPU has the instruction.
                 unsafe { flush_line(words.as_ptr().cast()) };
             }

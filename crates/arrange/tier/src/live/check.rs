@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use isochrone_os::pages::kernel_page_bytes;
 use isochrone_os::userfault::{Features, available};
+use isochrone_units::PAGE_BYTES;
 
 /// How faults are resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +58,19 @@ pub struct Check {
     pub missing: Vec<Missing>,
 }
 
+/// The kernel that an area needs: shared memory is write-protected since 5.19, and on AArch64 since 6.10
+/// (arch/arm64/Kconfig, `HAVE_ARCH_USERFAULTFD_WP`).
+const NEWER: &str = if cfg!(target_arch = "aarch64") {
+    "use Linux 6.10 or newer"
+} else {
+    "use Linux 5.19 or newer"
+};
+const NEWER_AND_ALLOWED: &str = if cfg!(target_arch = "aarch64") {
+    "use Linux 6.10 or newer, and allow userfaultfd in the sandbox"
+} else {
+    "use Linux 5.19 or newer, and allow userfaultfd in the sandbox"
+};
+
 /// Asks the kernel, and its files below `sys` (`/sys`).
 #[must_use]
 pub fn check(sys: &Path) -> Check {
@@ -64,7 +79,7 @@ pub fn check(sys: &Path) -> Check {
         missing.push(Missing {
             what: error.to_string(),
             costs: "there is no area without it",
-            mend: "use Linux 5.19 or newer, and allow userfaultfd in the sandbox",
+            mend: NEWER_AND_ALLOWED,
         });
         Features(0)
     });
@@ -81,6 +96,10 @@ pub fn check(sys: &Path) -> Check {
         missing.push(huge);
         mode = None;
     }
+    if let Some(pages) = long_pages(kernel_page_bytes()) {
+        missing.insert(0, pages);
+        mode = None;
+    }
     Check { mode, features, missing }
 }
 
@@ -90,7 +109,7 @@ fn lacking(features: Features) -> Vec<Missing> {
             Features::WP_SHMEM.and(Features::MINOR_SHMEM).and(Features::MISSING_SHMEM),
             "userfaultfd for shared memory (missing, minor and write-protect)",
             "there is no area without it",
-            "use Linux 5.19 or newer",
+            NEWER,
         ),
         (
             Features::SIGBUS,
@@ -113,6 +132,15 @@ fn lacking(features: Features) -> Vec<Missing> {
     ];
     let lacks = needs.into_iter().filter(|(wanted, ..)| !features.has(*wanted));
     lacks.map(|(_, what, costs, mend)| Missing { what: what.to_owned(), costs, mend }).collect()
+}
+
+/// Groups are counted in pages of 4 KiB, and a kernel with longer ones neither maps nor protects a part of one.
+fn long_pages(kernel_bytes: usize) -> Option<Missing> {
+    (kernel_bytes != PAGE_BYTES).then(|| Missing {
+        what: format!("pages of 4 KiB (this kernel's have {} KiB)", kernel_bytes >> 10),
+        costs: "there is no area without them",
+        mend: "boot a kernel with pages of 4 KiB",
+    })
 }
 
 /// Huge pages in shared memory: one page that is filled would make 511 others look as if they were there.
@@ -146,6 +174,12 @@ mod tests {
         assert!(bad.missing.iter().any(|missing| missing.mend.contains("echo advise")));
         let good = with("always within_size advise [never] deny force");
         assert!(!good.missing.iter().any(|missing| missing.mend.contains("echo")));
+    }
+
+    #[test]
+    fn a_kernel_with_longer_pages_has_no_area() {
+        assert_eq!(long_pages(4096), None);
+        assert!(long_pages(64 << 10).is_some_and(|missing| missing.what.contains("64 KiB")));
     }
 
     #[test]

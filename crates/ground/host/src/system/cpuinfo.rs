@@ -4,6 +4,7 @@
 use isochrone_machine::Cpu;
 
 use super::list::field;
+use super::midr;
 use super::root::SysRoot;
 
 /// The fields that this crate needs, each missing where the system does not say.
@@ -29,13 +30,13 @@ pub(super) fn read(root: &SysRoot) -> CpuInfo {
     cores.sort_unstable();
     cores.dedup();
     CpuInfo {
-        cpu: Cpu {
+        cpu: midr::read(first).unwrap_or_else(|| Cpu {
             vendor: field(first, "vendor_id"),
             model_name: field(first, "model name"),
             family: number("cpu family"),
             model: number("model"),
             stepping: number("stepping"),
-        },
+        }),
         microcode: field(first, "microcode"),
         in_guest: field(first, "flags")
             .map(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor")),

@@ -11,6 +11,7 @@ mod hypervisor;
 mod interrupts;
 mod list;
 mod meter;
+mod midr;
 mod reach;
 mod regions;
 mod root;

@@ -6,6 +6,7 @@
 
 use super::LINE_WORDS;
 use crate::arch;
+use crate::cache::Features;
 use crate::error::OsError;
 use crate::mapping::Mapping;
 use core::sync::atomic::Ordering;
@@ -73,6 +74,7 @@ impl Ring<'_> {
     /// # Errors
     /// As [`super::flush`].
     pub fn flush(&self, lines: &[LineAddr]) -> Result<(), OsError> {
+        Features::tried().require_flush()?;
         super::flush(self.mapping, lines)
     }
 
