@@ -9,7 +9,8 @@ use crate::scale::Extent;
 /// Draws `values`, row after row of `columns`, over a rectangle. A value that is absent leaves its place as it is.
 pub(super) fn dots(
     canvas: &mut Canvas,
-    (at, size): ((f64, f64), (f64, f64)),
+    at: (f64, f64),
+    size: (f64, f64),
     columns: usize,
     values: impl Iterator<Item = Option<f64>>,
     extent: Option<&Extent>,

@@ -312,7 +312,7 @@ fn picture(canvas: &mut Canvas, map: &HeatMap, layout: &Layout, extent: Option<&
         let hint = format!("{} hatched: {}", num(missing as f64), map.missing_words());
         canvas.rect(at, size, Paint::Hatch, &hint);
     }
-    dots(canvas, (at, size), columns, map.places().map(value), extent);
+    dots(canvas, at, size, columns, map.places().map(value), extent);
     canvas.rect(at, size, Paint::Class("box"), "");
 }
 

@@ -142,7 +142,8 @@ fn ribbon(
         canvas.rect((at.0 + i as f64 * cell.0, at.1), cell, Paint::Hatch, "");
     }
     let (columns, values) = (row.values.len(), row.values.iter().map(value));
-    dots(canvas, (at, (columns as f64 * cell.0, cell.1)), columns, values, extent);
+    let size = (columns as f64 * cell.0, cell.1);
+    dots(canvas, at, size, columns, values, extent);
 }
 
 /// One row drawn as bars.
