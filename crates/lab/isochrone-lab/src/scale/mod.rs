@@ -7,6 +7,7 @@ mod exhaustive;
 mod figures;
 mod goals;
 mod sizes;
+mod stand_ins;
 #[cfg(test)]
 mod tests;
 
