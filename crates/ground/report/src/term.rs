@@ -131,7 +131,7 @@ pub fn heat_map(map: &HeatMap, colour: Colour, width: usize) -> String {
     }
     if pooled.is_some() {
         let order = if square { "; columns are in the order of the rows" } else { "" };
-        let words = format!("each mark is the mean of its clusters{order}");
+        let words = format!("each mark is the mean over all that its row and column name{order}");
         for line in crate::lines::wrap(&words, width.saturating_sub(left + 1).max(20)) {
             _ = writeln!(out, "{:left$} {line}", "");
         }
@@ -442,7 +442,7 @@ mod tests {
         let text = heat_map(&map, Colour::None, 80);
         assert!(text.lines().all(|line| line.len() <= 80), "{text}");
         assert_eq!(text.lines().filter(|line| line.starts_with("cluster ")).count(), 8, "{text}");
-        assert!(text.contains("the mean of its clusters; columns are in the order of"), "{text}");
+        assert!(text.contains("over all that its row and column name"), "{text}");
         let wide = heat_map(&map, Colour::None, 200);
         assert_eq!(wide.lines().filter(|line| line.starts_with("cluster ")).count(), 8, "rows too");
     }
