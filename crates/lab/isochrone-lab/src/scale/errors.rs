@@ -10,7 +10,7 @@ use isochrone_survey::synthetic::{Order, Surveyed, Truth};
 use isochrone_units::{CoreId, RegionId};
 use serde::Serialize;
 
-use super::{exhaustive, stand_ins};
+use super::exhaustive;
 
 /// Errors of one matrix, or of a list of cells, as shares of the truth.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -45,8 +45,8 @@ pub(super) struct Seen {
     of: usize,
 }
 
-/// Stand-ins whose truth lies beyond their 95 % interval, as a share at most: twice what is promised, since pairs of one
-/// group are off together.
+/// Stand-ins whose truth lies beyond their 95 % interval, as a share at most: twice what is promised, since
+/// pairs of one group are off together.
 const BEYOND: f64 = 0.1;
 
 impl Seen {
@@ -120,8 +120,8 @@ impl Errors {
         self.error_p50
     }
 
-    /// That the map is no worse than the exhaustive plan by more than its interval, or that what stands in is as far off
-    /// as is said: what, at most, and what was found.
+    /// That the map is no worse than the exhaustive plan by more than its interval, or that what stands in is as
+    /// far off as is said: what, at most, and what was found.
     pub(super) fn goal(&self) -> Option<(String, f64, f64)> {
         if self.predicted {
             return Some((format!("beyond its interval: {}", self.what), BEYOND, self.beyond?));
@@ -138,7 +138,6 @@ pub(super) fn of(order: &Order, surveyed: &Surveyed, blocks: Vec<Errors>) -> Res
     let mut all = blocks;
     all.extend(llc_shares(&truth, contents));
     all.extend(transfers(order, &truth, contents)?);
-    all.extend(stand_ins::errors(&truth, contents)?);
     all.extend(interactions(&order.spec, contents));
     all.extend(regions(order, &truth, contents)?);
     all.extend(bandwidth(order, &truth, contents)?);

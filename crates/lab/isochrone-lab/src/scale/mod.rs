@@ -68,7 +68,8 @@ fn made(args: &ScaleArgs, watch: &mut dyn Watch, terminal: &Terminal) -> Result<
     let sizes = Sizes::of(&surveyed.contents, terminal)?;
     watch.step("how far it is from the truth");
     let blocks = blocks::errors(&order, &surveyed)?;
-    let errors = errors::of(&order, &surveyed, blocks)?;
+    let mut errors = errors::of(&order, &surveyed, blocks)?;
+    errors.extend(stand_ins::errors(&order, &surveyed.contents)?);
     Ok(Figures::of(args, surveyed, sizes, errors))
 }
 

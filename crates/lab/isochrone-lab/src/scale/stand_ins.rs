@@ -6,13 +6,14 @@ use isochrone_atlas::Atlas;
 use isochrone_atlas_store::contents::Contents;
 use isochrone_atlas_store::encode;
 use isochrone_distance::Distances;
-use isochrone_survey::synthetic::Truth;
+use isochrone_survey::synthetic::{Order, Truth};
 use isochrone_units::{CoreId, LineState, Reading};
 
 use super::errors::{Errors, Seen};
 
 /// Of all pairs that a group stands in for; `None` where every pair was measured.
-pub(super) fn errors(truth: &Truth, contents: &Contents) -> Result<Option<Errors>> {
+pub(super) fn errors(order: &Order, contents: &Contents) -> Result<Option<Errors>> {
+    let truth = Truth::new(&order.spec)?;
     let bytes = encode(&Contents { pages: Vec::new(), ..contents.clone() })?;
     let atlas = Atlas::open(&bytes)?;
     let cores: Vec<CoreId> = contents.machine.cores.iter().map(|core| CoreId(core.id)).collect();
