@@ -74,11 +74,7 @@ impl LiveTriad {
             }
         };
         self.region = Some((region, free));
-        let sizes = self.sizes.of(cores, free).ok_or_else(|| TargetError::System {
-            what: format!("cannot have arrays in {region}"),
-            why: format!("{} MiB of it are free", free.unwrap_or(0) >> 20),
-            advice: "free some, or measure fewer cores".to_owned(),
-        })?;
+        let sizes = self.sizes.in_region(cores, region, free)?;
         self.make_room(cores, free);
         for (&core, bytes) in cores.iter().zip(sizes) {
             let used = usize::try_from(bytes).unwrap_or(usize::MAX);

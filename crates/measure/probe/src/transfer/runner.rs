@@ -137,10 +137,9 @@ impl<'a, 'e> Runner<'a, 'e> {
         };
         let open =
             self.series.iter().filter(|pair| !(pair.sweeps_ns.is_empty() && is_refused(pair)));
-        let mut widths = open.map(PairSeries::half_width);
-        let widest = widths.try_fold(0.0_f64, |most, width| Some(most.max(width?)));
+        let widths: Option<Vec<f64>> = open.map(PairSeries::half_width).collect();
         // Where all were refused nothing is known.
-        widest.filter(|_| self.series.iter().any(|pair| !pair.sweeps_ns.is_empty()))
+        widths?.into_iter().reduce(f64::max)
     }
 
     fn is_dead(&self, core: CoreId) -> bool {
