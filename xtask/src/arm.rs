@@ -12,7 +12,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 
 use super::ci::say;
-use cross::{cargo, ready};
+pub(crate) use cross::{FOLDER, LINKER, TARGET, cargo, ready};
 
 /// Not built: they serve whoever develops here.
 const NOT_SHIPPED: [&str; 3] = ["xtask", "isochrone-vm-tests", "isochrone-schemas"];
@@ -26,7 +26,7 @@ const CHEAP: [&str; 3] = [
 const OPTIMISED: [&str; 10] =
     ["alloc", "atlas", "decode", "malloc", "os", "placement", "probe", "sim", "stats", "survey"];
 /// The preloaded library is a workspace of its own (see its manifest).
-const PRELOAD: &str = "crates/arrange/preload/Cargo.toml";
+pub(crate) const PRELOAD: &str = "crates/arrange/preload/Cargo.toml";
 
 /// Builds, and with `--full` tests.
 pub(crate) fn run(root: &Path, mut words: impl Iterator<Item = String>) -> Result<()> {

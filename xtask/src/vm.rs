@@ -5,6 +5,8 @@
 //! Places of pages, counts of interrupts and shapes of results are real there; times are not. The kernel and the
 //! emulator are Debian's packages; the kernel is only unpacked, never installed.
 
+mod across;
+mod arch;
 mod archive;
 mod brought;
 mod carried;
@@ -24,6 +26,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 
 use super::ci::say;
+use arch::Arch;
 use archive::File;
 use machine::Boot;
 use shape::{Does, Shape};
@@ -31,12 +34,16 @@ use shape::{Does, Shape};
 /// Machines of the usual gate: the checks, and the smallest that has cores and regions that may not be used.
 const USUAL: [&str; 2] = ["checks16", "cpuset"];
 
+/// The same with processors of another kind: its checks, and the smallest that has several regions.
+const USUAL_ARM: [&str; 2] = ["checks16", "regions2"];
+
 /// Machines at once, unless told otherwise: each takes the time of one core, and memory that it touches.
 const JOBS: usize = 2;
 
 /// Which machines, how many at once, and of the checks only those whose names hold one of the words.
 #[derive(Debug)]
 struct Asked {
+    arch: Arch,
     shapes: Vec<Shape>,
     jobs: usize,
     only: Vec<String>,
@@ -44,7 +51,7 @@ struct Asked {
 
 impl Asked {
     fn read(mut words: impl Iterator<Item = String>) -> Result<Self> {
-        let (mut shapes, mut only) = (Vec::new(), Vec::new());
+        let (mut shapes, mut only, mut arch) = (Vec::new(), Vec::new(), Arch::X86);
         let mut jobs = available_parallelism().map_or(1, NonZeroUsize::get).min(JOBS);
         while let Some(word) = words.next() {
             match word.as_str() {
@@ -57,6 +64,9 @@ impl Asked {
                         }
                     }
                 }
+                "--arch" => {
+                    arch = Arch::named(&words.next().context("--arch x86_64 or aarch64")?)?;
+                }
                 "--jobs" => {
                     let number = words.next().and_then(|number| number.parse().ok());
                     jobs = number.context("--jobs NUMBER of machines at once")?;
@@ -66,24 +76,26 @@ impl Asked {
         }
         if shapes.is_empty() {
             // Words choose checks, and need no other machine.
-            let names = if only.is_empty() { &USUAL[..] } else { &USUAL[..1] };
+            let usual = if arch == Arch::Arm { USUAL_ARM } else { USUAL };
+            let names = if only.is_empty() { &usual[..] } else { &usual[..1] };
             shapes = names.iter().map(|name| Shape::named(name)).collect::<Result<_>>()?;
         }
-        Ok(Self { shapes, jobs, only })
+        let shapes = shapes.into_iter().map(|shape| shape.on(arch)).collect();
+        Ok(Self { arch, shapes, jobs, only })
     }
 }
 
 /// Builds what runs there, boots the machines, and fails if anything failed on any of them.
 pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()> {
-    let Asked { shapes, jobs, only } = Asked::read(words)?;
-    let folder = root.join("target/vm");
+    let Asked { arch, shapes, jobs, only } = Asked::read(words)?;
+    let folder = root.join(arch.folder());
     std::fs::create_dir_all(&folder)?;
-    let kernel = kernel::find(&folder)?;
+    let kernel = kernel::find(&folder, arch)?;
     let has_programs = shapes.iter().any(|shape| shape.does == Does::Programs);
     let begin = Instant::now();
-    let files = carried::files(root, &folder, has_programs)?;
+    let files = carried::files(root, &folder, arch, has_programs)?;
     say(&format!("vm: built in {} s", begin.elapsed().as_secs()));
-    let bench = Bench { folder: &folder, kernel: &kernel, files: &files, only: &only };
+    let bench = Bench { root, folder: &folder, kernel: &kernel, files: &files, only: &only };
     let failed = bench.all(&shapes, jobs);
     ensure!(failed.is_empty(), "these emulated machines failed: {}", failed.join(", "));
     Ok(())
@@ -91,6 +103,7 @@ pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()
 
 /// What every machine is tried with.
 struct Bench<'a> {
+    root: &'a Path,
     /// Where each has a folder.
     folder: &'a Path,
     kernel: &'a Path,
@@ -146,7 +159,10 @@ impl Bench<'_> {
         }
         // What came out is judged even where a command failed: it says more.
         let found = brought::read(&console, &place)?;
-        let verdicts = judge::all(shape, &found);
+        let mut verdicts = judge::all(shape, &found);
+        if shape.arch == Arch::Arm {
+            verdicts.extend(across::all(self.root, &place, &found));
+        }
         for (what, verdict) in &verdicts {
             match verdict {
                 Ok(seen) => say(&format!("vm {}: ok      {what}: {seen}", shape.name)),
@@ -176,6 +192,8 @@ mod tests {
         assert_eq!(asked("tasks smi").unwrap(), is("checks16", "tasks smi"));
         assert_eq!(asked("--machine cores64,nosys").unwrap(), is("cores64 nosys", ""));
         assert_eq!(asked("--machine all").unwrap().0.split(' ').count(), Shape::all().len());
+        assert_eq!(asked("--arch aarch64").unwrap(), is("checks16 regions2", ""));
+        assert!(asked("--arch").is_err() && asked("--arch arm").is_err());
         assert!(asked("--machine").is_err() && asked("--machine cores65").is_err());
         assert!(asked("--jobs 1").is_ok() && asked("--jobs").is_err());
     }

@@ -7,11 +7,11 @@
 //! write PLACE TEXT         writes one of the kernel's files
 //! run SECONDS PROGRAM ...  runs a program; one that fails or takes longer is a failed check
 //! bring NAME PLACE         writes a file to the second console, with its name and size in front
+//! bring-bytes NAME PLACE   the same of a file that is no text, as a string of hexadecimal digits
 //! ```
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
-use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -22,8 +22,8 @@ use crate::console::say;
 
 /// Where the list lies, if there is one.
 pub(crate) const PLACE: &str = "/orders";
-/// The console that files go out on: the second serial port.
-const SECOND: &str = "/dev/ttyS1";
+/// The console that files go out on: the second serial port, which on AArch64 is the first of its kind.
+const SECOND: &str = if cfg!(target_arch = "aarch64") { "/dev/ttyS0" } else { "/dev/ttyS1" };
 /// What a program prints.
 const LOG: &str = "/tmp/log";
 /// Lines of it that are shown where it fails.
@@ -52,7 +52,11 @@ pub(crate) fn obey(line: &str) -> Result<String> {
         ["run", seconds, program, ref words @ ..] => {
             run(Duration::from_secs(seconds.parse()?), program, words)
         }
-        ["bring", name, place] => bring(name, Path::new(place)),
+        ["bring", name, place] => bring(name, &read(place)?),
+        ["bring-bytes", name, place] => {
+            let digits: String = read(place)?.iter().map(|byte| format!("{byte:02x}")).collect();
+            bring(name, format!("\"{digits}\"").as_bytes())
+        }
         _ => bail!("no such order"),
     }
 }
@@ -95,11 +99,14 @@ fn wait(child: &mut Child, limit: Duration) -> Result<Option<ExitStatus>> {
     Ok(None)
 }
 
-fn bring(name: &str, place: &Path) -> Result<String> {
-    let text = std::fs::read(place).with_context(|| place.display().to_string())?;
+fn read(place: &str) -> Result<Vec<u8>> {
+    std::fs::read(place).with_context(|| place.to_owned())
+}
+
+fn bring(name: &str, text: &[u8]) -> Result<String> {
     let mut console = OpenOptions::new().write(true).open(SECOND).context(SECOND)?;
     writeln!(console, "== {name} {}", text.len())?;
-    console.write_all(&text)?;
+    console.write_all(text)?;
     writeln!(console)?;
     Ok(format!("{} bytes", text.len()))
 }

@@ -6,16 +6,16 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 /// What is built for.
-const TARGET: &str = "aarch64-unknown-linux-gnu";
+pub(crate) const TARGET: &str = "aarch64-unknown-linux-gnu";
 /// The linker of that target, of Debian's gcc-aarch64-linux-gnu.
-const LINKER: &str = "aarch64-linux-gnu-gcc";
+pub(crate) const LINKER: &str = "aarch64-linux-gnu-gcc";
 /// Where it is built: artefacts of both targets need no place in common.
-const FOLDER: &str = "target/arm";
+pub(crate) const FOLDER: &str = "target/arm";
 /// What runs a program of the target: Debian's qemu-user-static, with the C library of libc6-dev-arm64-cross.
 const RUNNER: &str = "qemu-aarch64-static -L /usr/aarch64-linux-gnu";
 
 /// Whether there are a standard library, a linker and a C library.
-pub(super) fn ready() -> Result<()> {
+pub(crate) fn ready() -> Result<()> {
     let added = Command::new("rustup").args(["target", "add", TARGET]).output();
     let added = added.context("rustup cannot be started")?;
     let words = String::from_utf8_lossy(&added.stderr);
@@ -32,7 +32,7 @@ pub(super) fn ready() -> Result<()> {
 }
 
 /// Cargo for that target.
-pub(super) fn cargo(root: &Path, words: &[&str]) -> Result<()> {
+pub(crate) fn cargo(root: &Path, words: &[&str]) -> Result<()> {
     let (command, rest) = words.split_first().context("a command")?;
     let status = Command::new("cargo")
         .args([command, "--target", TARGET, "--target-dir", FOLDER])

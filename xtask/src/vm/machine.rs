@@ -25,12 +25,15 @@ pub(super) struct Boot<'a> {
 impl Boot<'_> {
     /// Boots, passes the console on, and returns when the machine has switched itself off.
     pub(super) fn run(&self) -> Result<()> {
-        let mut child = Command::new("qemu-system-x86_64")
+        let (emulator, package) = self.shape.arch.emulator();
+        let mut child = Command::new(emulator)
             .args(self.arguments())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
-            .context("qemu-system-x86_64 cannot be started: install the package qemu-system-x86")?;
+            .with_context(|| {
+                format!("{emulator} cannot be started: install the package {package}")
+            })?;
         let outcome = watch(&mut child, self.shape);
         let _ = child.kill();
         child.wait()?;
@@ -46,8 +49,6 @@ impl Boot<'_> {
             // real cores, who waits for another core spins until the host takes it away: a boot of 33 cores took four
             // times as long.
             "tcg,thread=single",
-            "-cpu",
-            "max",
             "-nodefaults",
             "-nographic",
             "-no-reboot",
@@ -56,14 +57,15 @@ impl Boot<'_> {
         ]
         .map(str::to_owned)
         .to_vec();
-        all.extend(["-serial".to_owned(), format!("file:{}", brought.display())]);
+        all.extend(shape.arch.machine().iter().map(|word| (*word).to_owned()));
+        all.extend(shape.arch.second_console(brought));
         all.extend(["-m".to_owned(), format!("{mib}M"), "-smp".to_owned()]);
         all.push(shape.cores().to_string());
         all.extend(nodes(shape));
-        let console = "console=ttyS0 quiet panic=-1 nowatchdog no_timer_check numa_balancing=disable \
-                       mitigations=off";
+        let settings = "quiet panic=-1 nowatchdog numa_balancing=disable mitigations=off";
+        let own = shape.arch.settings();
         // What stands behind the dashes are arguments of the first process.
-        let console = &format!("{console} -- {}", words.join(" "));
+        let console = &format!("{own} {settings} -- {}", words.join(" "));
         let [kernel, archive] = [kernel, archive].map(|path| path.to_string_lossy().into_owned());
         all.extend(
             ["-kernel", &kernel, "-initrd", &archive, "-append", console].map(str::to_owned),

@@ -1,5 +1,7 @@
 //! What the first process of an emulated machine does, as lines of text: `tests/vm/src/orders.rs` obeys them.
 
+use super::arch::Arch;
+use super::carried::{ATLAS, C_PROGRAMS};
 use super::shape::{Cpuset, Shape};
 
 /// Where programs lie and where they write.
@@ -24,6 +26,9 @@ pub(super) fn of(shape: &Shape) -> String {
     );
     lines.extend(shape.cpuset.iter().flat_map(enter));
     lines.extend(programs(shape));
+    if shape.arch == Arch::Arm {
+        lines.extend(elsewhere());
+    }
     lines.join("\n") + "\n"
 }
 
@@ -40,6 +45,29 @@ fn enter(set: &Cpuset) -> [String; 6] {
         format!("write {ALL}/job/cpuset.mems {}-{}", regions.0, regions.1),
         format!("write {ALL}/job/cgroup.procs 1"),
     ]
+}
+
+/// What is tried besides where the processor is of another kind: that an atlas is read in both directions, that there
+/// is an area for tiering, and that programs in C are served.
+fn elsewhere() -> Vec<String> {
+    let short = |words: &str| format!("run {SHORT_S} {words}");
+    let mut lines = vec![
+        short(&format!("{ISOCHRONE} export /{} --json=/tmp/foreign.json", ATLAS.1)),
+        "bring foreign /tmp/foreign.json".to_owned(),
+        "bring-bytes atlas /tmp/a.atlas".to_owned(),
+        short(&format!("{ISOCHRONE} tier check --json=/tmp/tier.json")),
+        "bring tier /tmp/tier.json".to_owned(),
+    ];
+    for (name, _) in C_PROGRAMS {
+        let arguments: &[&str] = match name {
+            "c-collectives" | "c-tasks" => &["threads 4", "processes 2"],
+            "c-tier" => &["threads 2", "processes 2"],
+            "c-tasks-wrong" => &["/tmp/threads.json /tmp/processes.json"],
+            _ => &[""],
+        };
+        lines.extend(arguments.iter().map(|words| short(&format!("/bin/{name} {words}"))));
+    }
+    lines
 }
 
 /// Every command, and what it leaves.

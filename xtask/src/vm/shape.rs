@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
+use super::arch::Arch;
+
 /// Memory of one number, with the cores that it is near.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Node {
@@ -34,6 +36,7 @@ pub(super) struct Cpuset {
 pub(super) struct Shape {
     pub(super) name: &'static str,
     pub(super) what: &'static str,
+    pub(super) arch: Arch,
     pub(super) does: Does,
     pub(super) nodes: Vec<Node>,
     /// Cores that are switched off before programs run.
@@ -60,6 +63,7 @@ impl Shape {
         Self {
             name,
             what,
+            arch: Arch::X86,
             does: Does::Programs,
             nodes: (0..regions).map(node).collect(),
             off: &[],
@@ -101,11 +105,12 @@ impl Shape {
         offline.off = &[2];
         let mut nosys = Self::regular("nosys", "4 cores, /sys is not mounted", 2, 2, 512);
         nosys.sys = false;
+        let two = Self::regular("regions2", "2 regions of 2 cores", 2, 2, 512);
         let mut regions = Self::regular("regions16", "16 regions of 2 cores", 16, 2, 256);
         let mut cores = Self::regular("cores64", "64 cores in 2 regions", 2, 32, 2048);
         // Block latency of many emulated cores takes longer than its share, and others are to have some.
         (regions.map_s, cores.map_s) = (180, 180);
-        vec![checks, cpuset, memoryless, offline, nosys, regions, cores]
+        vec![checks, cpuset, memoryless, offline, nosys, two, regions, cores]
     }
 
     /// The one of this name.
@@ -117,6 +122,12 @@ impl Shape {
         let names = all.iter().map(|shape| shape.name).collect::<Vec<_>>().join(", ");
         let at = all.iter().position(|shape| shape.name == name);
         Ok(all.swap_remove(at.with_context(|| format!("no machine {name:?}: all, {names}"))?))
+    }
+
+    /// The same with another kind of processor, which takes its time.
+    pub(super) fn on(self, arch: Arch) -> Self {
+        let (map_s, limit) = (self.map_s * arch.patience(), self.limit * arch.patience());
+        Self { arch, map_s, limit, ..self }
     }
 
     /// Cores, switched off or not.

@@ -3,9 +3,9 @@
 //! type from elsewhere, but for the words that tell where data live: they steer, and decide nobody's ownership.
 
 #[cfg(not(any(all(loom, test), all(shuttle, test))))]
-pub(crate) use core::hint::spin_loop;
-#[cfg(not(any(all(loom, test), all(shuttle, test))))]
 pub(crate) use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, fence};
+#[cfg(not(any(all(loom, test), all(shuttle, test))))]
+pub(crate) use isochrone_os::pause::pause as spin_loop;
 #[cfg(all(loom, test))]
 pub(crate) use loom::hint::spin_loop;
 #[cfg(all(loom, test))]

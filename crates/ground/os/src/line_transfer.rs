@@ -7,7 +7,6 @@
 //! kernel or spins without a bound.
 
 use core::fmt;
-use core::hint::spin_loop;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use isochrone_units::LINE_BYTES;
@@ -15,6 +14,7 @@ use isochrone_units::LINE_BYTES;
 use crate::arch;
 use crate::cache::Features;
 use crate::mapping::Mapping;
+use crate::pause::pause;
 
 /// Words in one line.
 pub const WORDS: usize = LINE_BYTES / size_of::<u64>();
@@ -157,7 +157,7 @@ impl SharedLine {
                 if self.load() == value {
                     return Ok(());
                 }
-                spin_loop();
+                pause();
             }
             deadline.check()?;
         }
@@ -178,7 +178,7 @@ impl SharedLine {
                 }
                 deadline.check()?;
             }
-            spin_loop();
+            pause();
         }
     }
 }
@@ -314,7 +314,7 @@ fn swap(line: &SharedLine, from: u64, to: u64, deadline: Deadline) -> Result<(),
             }
             deadline.check()?;
         }
-        spin_loop();
+        pause();
     }
 }
 

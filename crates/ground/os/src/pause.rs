@@ -4,7 +4,7 @@
 //! changes, all of them are undone before the core goes on; and a core that shares its pipeline with the
 //! writer holds it up meanwhile. Never sleeps, and never decides how long to wait.
 
-use core::hint::{black_box, spin_loop};
+use core::hint::black_box;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{arch, clock};
@@ -14,10 +14,16 @@ const TOGETHER: u16 = 16;
 /// How often they are timed: the shortest counts, since nothing makes a pause too short.
 const TIMES: u32 = 64;
 
+/// Waits a little between two looks, where somebody else has to do something first.
+#[inline(always)]
+pub fn pause() {
+    arch::pause();
+}
+
 /// Cycles that one pause of this CPU takes: some 10 on Intel before Skylake and 140 since, 40 to 65 on Zen.
 #[must_use]
 pub fn pause_cycles() -> u64 {
-    shortest(spin_loop)
+    shortest(pause)
 }
 
 /// Cycles from one look at a word that is at hand to the next, [`between_looks`] in between.
@@ -44,7 +50,7 @@ fn shortest(one: impl Fn()) -> u64 {
 #[inline(always)]
 pub fn between_looks() {
     arch::order_loads();
-    spin_loop();
+    pause();
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ impl Installed {
         // A handler of the program's that installs one, while its own thread does, would wait for ever.
         let _held = hold();
         while self.busy.swap(true, Ordering::Acquire) {
-            core::hint::spin_loop();
+            crate::pause::pause();
         }
         // SAFETY: nobody else is here until `busy` is false again, and `work` does not come back here.
         let result = work(unsafe { &mut *self.state.get() });

@@ -207,7 +207,7 @@ impl Waits {
                     if compare.holds(word.load(), value) {
                         return Ok(());
                     }
-                    std::hint::spin_loop();
+                    isochrone_os::pause::pause();
                 }
                 continue;
             }

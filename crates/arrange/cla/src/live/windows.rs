@@ -173,7 +173,7 @@ impl Meeting {
                 }
                 std::thread::yield_now();
             } else {
-                std::hint::spin_loop();
+                isochrone_os::pause::pause();
             }
         }
         Some(())

@@ -34,7 +34,7 @@ pub(super) fn meet(process: &Process, epoch: &mut u32) -> Result<(), Gone> {
         if reached(now.load(Ordering::Acquire)) {
             return Ok(());
         }
-        core::hint::spin_loop();
+        isochrone_os::pause::pause();
     }
     loop {
         let seen = now.load(Ordering::Acquire);

@@ -86,7 +86,7 @@ impl<'t> Context<'t> {
             if word.load(Ordering::Acquire) != value {
                 return true;
             }
-            core::hint::spin_loop();
+            isochrone_os::pause::pause();
         }
         false
     }

@@ -94,7 +94,7 @@ struct Turn;
 impl Turn {
     fn wait() -> Self {
         while GUEST_BUSY.swap(true, Ordering::Acquire) {
-            core::hint::spin_loop();
+            isochrone_os::pause::pause();
         }
         Self
     }

@@ -28,7 +28,7 @@ impl<'a> Pager<'a> {
             if word.compare_exchange(0, mine, Ordering::Acquire, Ordering::Relaxed).is_ok() {
                 return;
             }
-            core::hint::spin_loop();
+            isochrone_os::pause::pause();
         }
         loop {
             let seen = word.load(Ordering::Relaxed);

@@ -191,6 +191,14 @@ pub(crate) fn order_loads() {
     unsafe { asm!("dmb ishld", options(nostack, preserves_flags)) }
 }
 
+/// Waits a little, and says that nothing else is to be done. `yield` is for threads that share a core, and for emulators,
+/// which let another core run; it costs nothing elsewhere, so that `isb` makes the pause (as `spin_loop` does).
+#[inline(always)]
+pub(crate) fn pause() {
+    // SAFETY: a hint and a barrier; they touch no memory.
+    unsafe { asm!("yield", "isb", options(nomem, nostack, preserves_flags)) }
+}
+
 /// Never called: [`Features::rdpid`] is not set.
 ///
 /// # Safety

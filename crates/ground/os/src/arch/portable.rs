@@ -109,6 +109,12 @@ pub(crate) fn fence() {
     order(Ordering::SeqCst);
 }
 
+/// Waits a little, and says that nothing else is to be done.
+#[inline(always)]
+pub(crate) fn pause() {
+    core::hint::spin_loop();
+}
+
 /// Orders all earlier loads before all later ones.
 pub(crate) fn order_loads() {
     order(Ordering::Acquire);

@@ -189,6 +189,12 @@ pub(crate) fn fence() {
     unsafe { asm!("mfence", options(nostack, preserves_flags)) }
 }
 
+/// Waits a little, and says that nothing else is to be done.
+#[inline(always)]
+pub(crate) fn pause() {
+    core::hint::spin_loop();
+}
+
 /// Waits until all earlier loads are done, so that no later one is made in advance.
 #[inline(always)]
 pub(crate) fn order_loads() {

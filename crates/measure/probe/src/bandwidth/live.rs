@@ -276,7 +276,7 @@ impl Job {
     fn wait(&self, ready: &AtomicUsize) -> Result<(), TargetError> {
         let asked = Instant::now();
         while ready.load(Ordering::Acquire) < self.parties {
-            std::hint::spin_loop();
+            isochrone_os::pause::pause();
             if asked.elapsed() > READY_MAX {
                 return Err(TargetError::System {
                     what: format!("{} waited for the other cores of its group", self.core),

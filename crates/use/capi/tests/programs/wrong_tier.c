@@ -7,6 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifdef __aarch64__
+enum { TOO_MUCH = ISOCHRONE_ARGUMENT };
+#else
+enum { TOO_MUCH = ISOCHRONE_SYSTEM };
+#endif
+
 static uint64_t nothing(uint32_t worker, uint32_t workers, void *argument) {
   (void)argument;
   return worker + workers;
@@ -76,8 +82,9 @@ int main(void) {
   odd = options, odd.movers = UINT32_MAX;
   WANT(isochrone_tier_run(&odd, nothing, NULL, NULL), ISOCHRONE_ARGUMENT, "8191");
   odd = options, odd.area_bytes = odd.fast_bytes = UINT64_MAX >> 17;
+  /* No room among addresses of 47 bits; with 48 there is, and the groups are too many. */
   for (odd.far = 0; odd.far < 3; odd.far += 2)
-    WANT(isochrone_tier_run(&odd, nothing, NULL, NULL), ISOCHRONE_SYSTEM, "");
+    WANT(isochrone_tier_run(&odd, nothing, NULL, NULL), TOO_MUCH, "");
   odd = options, odd.group_pages = UINT32_MAX;
   WANT(isochrone_tier_run(&odd, nothing, NULL, NULL), ISOCHRONE_ARGUMENT, "pages");
   odd = options, odd.policy = 4;

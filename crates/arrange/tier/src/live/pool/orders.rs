@@ -119,7 +119,7 @@ impl Orders {
                 if now != seen {
                     return Some(now);
                 }
-                core::hint::spin_loop();
+                isochrone_os::pause::pause();
             }
             let _ = futex::wait(word, seen, Some(WAIT_NS), Scope::Shared);
             if word.load(Ordering::Acquire) == seen && gone() {

@@ -33,7 +33,7 @@ pub(crate) fn try_flush() -> bool {
 fn works(one: impl FnOnce()) -> bool {
     // Acquire and Release: what one caller does with the handler is over before the next one begins.
     while BUSY.swap(true, Ordering::Acquire) {
-        core::hint::spin_loop();
+        super::pause();
     }
     REFUSED.store(false, Ordering::Relaxed);
     let before = install();

@@ -1,0 +1,79 @@
+//! What differs between the kinds of processors that are emulated: emulator, consoles, the kernel's package.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+/// A kind of processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arch {
+    X86,
+    Arm,
+}
+
+impl Arch {
+    /// The one of this name.
+    pub(super) fn named(name: &str) -> Result<Self> {
+        match name {
+            "x86_64" => Ok(Self::X86),
+            "aarch64" => Ok(Self::Arm),
+            other => bail!("no kind of processor {other:?}: x86_64, aarch64"),
+        }
+    }
+
+    /// Where kernel, programs and what they wrote are kept.
+    pub(super) fn folder(self) -> &'static str {
+        match self {
+            Self::X86 => "target/vm",
+            Self::Arm => "target/vm-arm",
+        }
+    }
+
+    /// The emulator, and Debian's package of it.
+    pub(super) fn emulator(self) -> (&'static str, &'static str) {
+        match self {
+            Self::X86 => ("qemu-system-x86_64", "qemu-system-x86"),
+            Self::Arm => ("qemu-system-aarch64", "qemu-system-arm"),
+        }
+    }
+
+    /// The board and the processor.
+    pub(super) fn machine(self) -> &'static [&'static str] {
+        match self {
+            Self::X86 => &["-cpu", "max"],
+            // More than eight cores need the newer interrupt controller. This processor has atomics of a single
+            // instruction, and a name that the command knows.
+            Self::Arm => &["-machine", "virt,gic-version=3", "-cpu", "neoverse-n1"],
+        }
+    }
+
+    /// What only its kernel is told: the console of kernel and first process, and no trial of timers that one kind has.
+    /// A kernel hands words that it does not know to the first process.
+    pub(super) fn settings(self) -> &'static str {
+        match self {
+            Self::X86 => "console=ttyS0 no_timer_check",
+            Self::Arm => "console=ttyAMA0",
+        }
+    }
+
+    /// The console on which files go out, as the emulator is told of it. `tests/vm/src/orders.rs` has its name.
+    pub(super) fn second_console(self, to: &Path) -> Vec<String> {
+        let to = to.display();
+        match self {
+            Self::X86 => vec!["-serial".to_owned(), format!("file:{to}")],
+            // That board has one serial port; another comes as a card.
+            Self::Arm => {
+                let file = format!("file,id=out,path={to}");
+                ["-chardev", &file, "-device", "pci-serial,chardev=out"].map(str::to_owned).to_vec()
+            }
+        }
+    }
+
+    /// How long things take here, against x86-64: every instruction is translated from another kind.
+    pub(super) fn patience(self) -> u32 {
+        match self {
+            Self::X86 => 1,
+            Self::Arm => 2,
+        }
+    }
+}
