@@ -14,7 +14,7 @@ Examples:
   isochrone-lab scale --cores 128 --regions 2 --quick
   isochrone-lab scale --cores 576 --regions 16 --only transfer,region
   isochrone-lab scale --cores 64 --regions 4 --crowded --budget 5m
-  isochrone-lab scale --cores 128 --regions 2 --out large.atlas && isochrone show large.atlas
+  isochrone-lab scale --cores 128 --regions 2 --out large.atlas
 
 Nothing here is measured: the experiments of `isochrone map` run on a synthetic machine, in its virtual time, in
 the same order and with the same shares of it. What is found is held against the truth. Goals are printed beside what
