@@ -191,8 +191,9 @@ pub(crate) fn order_loads() {
     unsafe { asm!("dmb ishld", options(nostack, preserves_flags)) }
 }
 
-/// Waits a little, and says that nothing else is to be done. `yield` is for threads that share a core, and for emulators,
-/// which let another core run; it costs nothing elsewhere, so that `isb` makes the pause (as `spin_loop` does).
+/// Waits a little, and says that nothing else is to be done. `yield` is for threads that share a core, and for
+/// emulators, which let another core run; it costs nothing elsewhere, so that `isb` makes the pause (as `spin_loop`
+/// does).
 #[inline(always)]
 pub(crate) fn pause() {
     // SAFETY: a hint and a barrier; they touch no memory.
