@@ -210,6 +210,13 @@ fn where_the_atlas_predicts_no_gain_nothing_is_placed_unless_it_is_forced() {
     assert!(record["nothing_placed"].as_str().is_some_and(|why| why.contains("1.00")), "{text}");
     let (code, out, err) = run(&["--force"], &["sh", "-c", "echo $LD_PRELOAD; exit 7"]);
     assert!(code == Some(7) && out.contains("libisochrone") && err.is_empty(), "{out}{err}");
+    // The allocator that was asked for is there either way.
+    let own = ["--malloc", library().to_str().expect("a plain path")];
+    let (_, out, err) = run(&own, &["sh", "-c", "echo $LD_PRELOAD"]);
+    assert_eq!(Path::new(out.trim_end()), library(), "{err}");
+    let forced = [&own[..], &["--force"]].concat();
+    let (_, out, _) = run(&forced, &["sh", "-c", "echo $LD_PRELOAD"]);
+    assert_eq!(out.trim_end().split(':').count(), 2, "{out}");
 }
 
 #[test]
@@ -261,6 +268,9 @@ fn what_cannot_work_is_refused_with_the_reason() {
         let (code, err) = refused(&["/sbin/ldconfig", "--version"]);
         assert!(code == Some(126) && err.contains("statically linked"), "{code:?} {err}");
     }
+    let (output, _, err) = run(&here, &["run", "--malloc", "nomalloc", "--", "true"]);
+    assert_eq!(output.status.code(), Some(125));
+    assert!(err.contains("jemalloc") || err.contains("cargo preload"), "{err}");
     let (output, _, err) = run(&here, &["run", "--preload", "none.so", "--", "true"]);
     assert!(output.status.code() == Some(125) && err.contains("none.so"), "{err}");
     let (output, _, _) = run(&here, &["run", "--near", "5/4", "--", "true"]);

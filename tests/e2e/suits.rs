@@ -95,6 +95,21 @@ fn a_described_machine_is_predicted_and_says_what_it_assumes() {
 }
 
 #[test]
+fn a_described_machine_fits_a_terminal() {
+    let here = folder("machine-width");
+    for name in ["bullion-s-16s", "epyc-7702-2s-nps4", "xeon-phi-7285-all2all"] {
+        let output = isochrone(&here)
+            .args(["machine", name])
+            .env("COLUMNS", "80")
+            .output()
+            .expect("it runs");
+        let out = String::from_utf8_lossy(&output.stdout);
+        assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
+        assert!(!out.contains("cores \n"), "{out}");
+    }
+}
+
+#[test]
 fn where_there_is_one_region_there_is_nothing_to_choose() {
     let here = folder("suits-one");
     let (output, out, err) = run(&here, &["machine", "xeon-phi-5110p", "--suits"]);

@@ -1,17 +1,20 @@
 //! The gate, step by step; each step is a command that a developer can run alone. It ends with what each step took.
 
 mod again;
+mod command;
+mod count;
 mod full;
 mod steps;
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use super::schemas;
+use command::run_and_count;
+pub(crate) use command::say;
+use count::Tests;
 use steps::Step;
 
 /// How much is checked.
@@ -83,32 +86,6 @@ fn one(root: &Path, step: &Step, tests: &mut Tests) -> Result<()> {
     Ok(())
 }
 
-/// Runs a step's command with `more` words, hands its output on and counts the tests in it.
-fn run_and_count(
-    root: &Path,
-    step: &Step,
-    more: &[String],
-    tests: &mut Tests,
-) -> Result<ExitStatus> {
-    let Step { program, arguments, environment, .. } = step;
-    let mut child = Command::new(program)
-        .args(*arguments)
-        .args(more)
-        // Nobody builds upon what the gate has built: what is kept for that takes a tenth of a cold build.
-        .env("CARGO_INCREMENTAL", "0")
-        .envs(environment.iter().copied())
-        .current_dir(root)
-        .stdout(Stdio::piped())
-        .spawn()
-        .with_context(|| format!("{program} cannot be started"))?;
-    for line in BufReader::new(child.stdout.take().context("output")?).lines() {
-        let line = line?;
-        tests.count(&line);
-        say(&line);
-    }
-    Ok(child.wait()?)
-}
-
 /// What each step took.
 #[derive(Debug, Default)]
 struct Times(Vec<(&'static str, Duration)>);
@@ -134,42 +111,6 @@ impl Times {
     }
 }
 
-/// Tests of all binaries so far.
-#[derive(Default)]
-struct Tests {
-    passed: u64,
-    failed: u64,
-    ignored: u64,
-    /// Those that failed, in the order in which they did.
-    names: Vec<String>,
-}
-
-impl Tests {
-    /// Adds a closing line of a test binary, `test result: ok. 3 passed; 0 failed; ...`, or the
-    /// name of a test that failed.
-    fn count(&mut self, line: &str) {
-        if let Some(name) = line.strip_prefix("test ").and_then(|l| l.strip_suffix(" ... FAILED")) {
-            self.names.push(name.to_owned());
-        }
-        let Some(result) = line.strip_prefix("test result: ") else { return };
-        for part in result.split([';', '.']) {
-            let mut words = part.split_whitespace();
-            let number = words.next().and_then(|n| n.parse::<u64>().ok()).unwrap_or(0);
-            match words.next() {
-                Some("passed") => self.passed += number,
-                Some("failed") => self.failed += number,
-                Some("ignored") => self.ignored += number,
-                _ => {}
-            }
-        }
-    }
-}
-
-#[allow(clippy::print_stdout, reason = "the gate's log is its output")]
-pub(crate) fn say(line: &str) {
-    println!("{line}");
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,18 +132,5 @@ mod tests {
             times.table(),
             "a step    1 min  1 s\nb        10 min  0 s\nall      11 min  1 s"
         );
-    }
-
-    #[test]
-    fn closing_lines_add_up() {
-        let mut tests = Tests::default();
-        tests.count("test result: ok. 18 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out");
-        tests.count(
-            "test result: FAILED. 2 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out",
-        );
-        tests.count("test a_test ... ok");
-        tests.count("test a::b ... FAILED");
-        assert_eq!((tests.passed, tests.failed, tests.ignored), (20, 3, 1));
-        assert_eq!(tests.names, ["a::b"]);
     }
 }

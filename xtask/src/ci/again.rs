@@ -8,8 +8,9 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
+use super::command::{run_and_count, say};
+use super::count::Tests;
 use super::steps::Step;
-use super::{Tests, run_and_count, say};
 
 /// More failures than these are not a disturbance.
 const FEW: usize = 3;

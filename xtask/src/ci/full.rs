@@ -16,7 +16,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("loads_a_page_by_what_is_known_before", "prints figures, and checks nothing"),
     ("what_many_cores_cost", "prints figures, and checks nothing"),
     ("write_corpus", "writes stored files anew, where a format was changed on purpose"),
-    ("write_packed_corpus", "writes stored files anew, where a format was changed on purpose"),
+    ("write_newest_corpus", "writes stored files anew, where a format was changed on purpose"),
 ];
 
 pub(super) const STEPS: &[Step] = &[

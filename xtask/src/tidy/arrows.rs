@@ -131,6 +131,7 @@ const ARROWS: &[Row] = &[
             "host",
             "atlas",
             "atlas-store",
+            "distance",
             "view",
             "sim",
             "probe",

@@ -7,7 +7,7 @@
 //! `isochrone-preload` exports these functions under the names that programs call.
 
 use crate::errno::Kept;
-use crate::glibc;
+use crate::next;
 use crate::process::{ARENA, PROCESS, freed_wrongly, reallocated_wrongly};
 use crate::report::Reason;
 use crate::thread::{AtHand, count_left, keep, keep_any, place, place_at_hand, release};
@@ -21,12 +21,12 @@ pub fn malloc(size: usize) -> *mut c_void {
     match SizeClass::of_size(size) {
         Some(class) => match place_at_hand(class, size) {
             AtHand::Slot(found) => found,
-            AtHand::Counted => glibc::malloc(size),
+            AtHand::Counted => next::malloc(size),
             AtHand::Nothing => malloc_slowly(class, size),
         },
         None => {
             count_left(Reason::Size, size);
-            glibc::malloc(size)
+            next::malloc(size)
         }
     }
 }
@@ -36,14 +36,14 @@ pub fn malloc(size: usize) -> *mut c_void {
 #[inline(never)]
 fn malloc_slowly(class: SizeClass, size: usize) -> *mut c_void {
     let found = place(class, size);
-    if found.is_null() { glibc::malloc(size) } else { found }
+    if found.is_null() { next::malloc(size) } else { found }
 }
 
 /// `calloc(3)`.
 #[inline]
 pub fn calloc(count: usize, size: usize) -> *mut c_void {
     let Some(bytes) = count.checked_mul(size) else {
-        return glibc::calloc(count, size);
+        return next::calloc(count, size);
     };
     match SizeClass::of_size(bytes) {
         Some(class) => {
@@ -53,7 +53,7 @@ pub fn calloc(count: usize, size: usize) -> *mut c_void {
                 AtHand::Nothing => place(class, bytes),
             };
             if found.is_null() {
-                return glibc::calloc(count, size);
+                return next::calloc(count, size);
             }
             // SAFETY: a slot of this class was just handed out and is at least so long.
             unsafe { found.cast::<u8>().write_bytes(0, bytes) };
@@ -61,7 +61,7 @@ pub fn calloc(count: usize, size: usize) -> *mut c_void {
         }
         None => {
             count_left(Reason::Size, bytes);
-            glibc::calloc(count, size)
+            next::calloc(count, size)
         }
     }
 }
@@ -75,7 +75,7 @@ pub unsafe fn free(old: *mut c_void) {
     match ARENA.offset(old) {
         Some(offset) => free_slot(offset),
         // SAFETY: the caller vouches for it, and it is not of the arena.
-        None => unsafe { glibc::free(old) },
+        None => unsafe { next::free(old) },
     }
 }
 
@@ -116,7 +116,7 @@ pub unsafe fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
         // SAFETY: the caller vouches for `old`, and it is of the arena.
         Some(offset) => unsafe { replace(old, offset, size) },
         // SAFETY: the caller vouches for `old`, and it is not of the arena.
-        None => unsafe { glibc::realloc(old, size) },
+        None => unsafe { next::realloc(old, size) },
     }
 }
 
@@ -171,15 +171,15 @@ fn aligned(align: usize, size: usize, other: impl FnOnce() -> *mut c_void) -> *m
 
 /// `memalign(3)`.
 pub fn memalign(align: usize, size: usize) -> *mut c_void {
-    aligned(align, size, || glibc::memalign(align, size))
+    aligned(align, size, || next::memalign(align, size))
 }
 
 /// `aligned_alloc(3)`. Versions of glibc differ in what they refuse, so nonsense is theirs.
 pub fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
     if !align.is_power_of_two() {
-        return glibc::aligned_alloc(align, size);
+        return next::aligned_alloc(align, size);
     }
-    aligned(align, size, || glibc::aligned_alloc(align, size))
+    aligned(align, size, || next::aligned_alloc(align, size))
 }
 
 /// `posix_memalign(3)`. Leaves `errno` alone, and `out` too when it fails.
@@ -191,7 +191,7 @@ pub unsafe fn posix_memalign(out: *mut *mut c_void, align: usize, size: usize) -
         return libc::EINVAL;
     }
     let errno = Kept::new();
-    let found = aligned(align, size, || glibc::memalign(align, size));
+    let found = aligned(align, size, || next::memalign(align, size));
     drop(errno);
     if found.is_null() {
         return libc::ENOMEM;
@@ -204,13 +204,13 @@ pub unsafe fn posix_memalign(out: *mut *mut c_void, align: usize, size: usize) -
 /// `valloc(3)`.
 pub fn valloc(size: usize) -> *mut c_void {
     count_left(Reason::Alignment, size);
-    glibc::valloc(size)
+    next::valloc(size)
 }
 
 /// `pvalloc(3)`.
 pub fn pvalloc(size: usize) -> *mut c_void {
     count_left(Reason::Alignment, size);
-    glibc::pvalloc(size)
+    next::pvalloc(size)
 }
 
 /// `malloc_usable_size(3)`.
@@ -221,6 +221,6 @@ pub unsafe fn malloc_usable_size(old: *mut c_void) -> usize {
     match ARENA.offset(old) {
         Some(offset) => slot_class(offset).map_or(0, SizeClass::bytes),
         // SAFETY: the caller vouches for it, and it is not of the arena.
-        None => unsafe { glibc::usable_size(old) },
+        None => unsafe { next::usable_size(old) },
     }
 }

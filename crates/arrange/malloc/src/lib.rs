@@ -26,12 +26,12 @@ mod counters;
 mod errno;
 pub mod filters;
 mod fork;
-mod glibc;
 mod global;
 mod growth;
 mod instance;
 mod lock;
 mod memory;
+mod next;
 #[cfg(feature = "arms")]
 mod oracle;
 mod pin;

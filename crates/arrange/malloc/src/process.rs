@@ -20,7 +20,7 @@ use crate::room::{Inside, Room};
 use crate::slab::Slab;
 use crate::thread::{self, state};
 use crate::tls::{self, Slot as ThreadSlot};
-use crate::{filters, fork, glibc, memory, pin};
+use crate::{filters, fork, memory, next, pin};
 use core::ffi::{CStr, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -142,7 +142,7 @@ pub fn begin(path: Option<&CStr>) {
     if PROCESS.begun.swap(true, Ordering::AcqRel) {
         return;
     }
-    glibc::resolve();
+    next::resolve();
     filters::resolve();
     let config = path.and_then(read_config).filter(|config| filters::allow(config));
     let Some(config) = config.filter(|_| !PROCESS.room.is_closed()) else {
@@ -400,7 +400,7 @@ fn start(slot: &ThreadSlot) {
             Ok(instance) => {
                 PROCESS.instance.store(ptr::from_ref(instance).cast_mut(), Ordering::Release);
                 ARENA.publish(&instance.arena, &instance.marks);
-                glibc::keep_memory();
+                next::keep_memory();
                 PROCESS.phase.store(phase::PLACING, Ordering::Release);
             }
             Err(reason) => PROCESS.delegate(reason),

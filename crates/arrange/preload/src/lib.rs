@@ -4,7 +4,7 @@
 //!
 //! It is thin on purpose: everything is `isochrone-malloc`'s, which is tested without interposing
 //! the test itself. It reads one environment variable, neither allocates by `malloc` nor logs nor
-//! unwinds, and without the variable every call goes straight to glibc.
+//! unwinds, and without the variable every call goes straight to the next allocator.
 
 #![no_std]
 // Functions with the names and contracts of C can be nothing else.

@@ -119,10 +119,11 @@ impl<'a> Directory<'a> {
     /// What the entry says now.
     #[must_use]
     pub fn look(&self, group: Group) -> Word {
-        // SeqCst, not Acquire: who has pinned the group looks whether somebody has claimed it, and who has claimed it
-        // asks whether it is pinned; who announced that it waits for a victim looks for one. On x86-64 both are plain
-        // loads, and the locked operation before each keeps them in order. On AArch64 an Acquire load may be an `ldapr`,
-        // which is done before an earlier `stlr` or `swpal` of another word is seen; a SeqCst one (`ldar`) is not.
+        // SeqCst, not Acquire: who has pinned the group looks whether somebody has claimed it, and
+        // who has claimed it asks whether it is pinned; who announced that it waits for a victim
+        // looks for one. On x86-64 both are plain loads, and the locked operation before each keeps
+        // them in order. On AArch64 an Acquire load may be an `ldapr`, which may be done before an
+        // earlier `stlr` or `swpal` of another word is seen; a SeqCst one (`ldar`) may not.
         Word(self.word(group).load(Ordering::SeqCst))
     }
 

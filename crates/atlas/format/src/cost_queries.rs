@@ -51,7 +51,7 @@ impl<'a> Atlas<'a> {
         costs::group_levels(self.costs.groups)
     }
 
-    /// Packed matrices in the order of the description: core to region, then core to core. None in a file before minor
+    /// Packed matrices in the order of the description: core to region, then core to core. None in a file before major
     /// version 3, whose description has them.
     pub fn packed_matrices(&self) -> impl Iterator<Item = PackedMatrix<'a>> {
         self.matrices.packed()

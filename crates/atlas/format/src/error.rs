@@ -75,7 +75,7 @@ impl fmt::Display for AtlasError {
             }
             Self::Past { found, known } => write!(
                 f,
-                "written in format {found}, this program reads format {known}; measure anew"
+                "written in format {found}, this program reads format {known} and later; measure anew"
             ),
             Self::Future { found, known } => write!(
                 f,

@@ -25,11 +25,14 @@ pub use records::{
 pub const MAGIC: [u8; 8] = [0x89, b'I', b'S', b'O', b'\r', b'\n', 0x1a, b'\n'];
 /// Reads as this number only in the byte order of the file.
 pub const BYTE_ORDER: u32 = 0x0102_0304;
-/// Layouts with another major version cannot be read. 2: codes of two bytes.
-pub const MAJOR: u16 = 2;
-/// Minor versions add sections that older readers skip. 1: fits, terms, bandwidths, means, groups.
-/// 2: grades. 3: packed matrices, histograms, packed descriptions; what sections have, the description has no more.
-pub const MINOR: u16 = 3;
+/// Layouts with a later major version cannot be read. 2: codes of two bytes. 3: packed matrices in place of plain ones,
+/// histograms, packed descriptions; what sections have, the description has no more.
+pub const MAJOR: u16 = 3;
+/// The first major version that is read.
+pub const MAJOR_FIRST: u16 = 2;
+/// Minor versions add sections that older readers skip. Of version 2: 1: fits, terms, bandwidths, means, groups. 2:
+/// grades.
+pub const MINOR: u16 = 0;
 /// Size of the header.
 pub const HEADER_BYTES: usize = 64;
 /// Size of an entry of the section table.

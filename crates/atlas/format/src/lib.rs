@@ -40,6 +40,7 @@ mod pages;
 mod penalties;
 mod query;
 mod reader;
+mod sections;
 
 pub use codebook::Codebook;
 pub use costs::{BandwidthView, GroupLevel, HistogramView};

@@ -1,6 +1,6 @@
 //! Looks up cells of the matrices: core to region, core to core.
 //!
-//! Matrices are few and queries of them rare, so they are walked from the first. Those of files before minor version 3
+//! Matrices are few and queries of them rare, so they are walked from the first. Those of files before major version 3
 //! have 32 bytes a cell, later ones are [packed](crate::packed). A cell that was not measured is `None`, never 0.
 
 use crate::error::AtlasError;
@@ -100,7 +100,7 @@ impl<'a> Matrices<'a> {
         Ok(Self { plain, packed })
     }
 
-    /// Packed matrices, one by one; none in files before minor version 3.
+    /// Packed matrices, one by one; none in files before major version 3.
     pub(crate) fn packed(&self) -> impl Iterator<Item = PackedMatrix<'a>> + use<'a> {
         packed_matrices(self.packed)
     }

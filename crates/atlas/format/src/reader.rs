@@ -6,16 +6,16 @@
 use crate::costs::Costs;
 use crate::error::AtlasError;
 use crate::format::{
-    self, CODE_BYTES, CodeRecord, FLAG_COMPLETE, FLAG_MEASURED, FormTag, HEADER_BYTES, Header,
-    LEVEL_BYTES, LINES_BYTES, LevelRecord, LinesRecord, MAJOR, MAX_SECTIONS, NONE_U16,
-    PENALTIES_BYTES, PenaltiesRecord, RegionMode, SECTION_BYTES, Section, SectionEntry,
-    TransferKind,
+    self, CODE_BYTES, CodeRecord, FLAG_COMPLETE, FLAG_MEASURED, FormTag, Header, LEVEL_BYTES,
+    LINES_BYTES, LevelRecord, LinesRecord, NONE_U16, PENALTIES_BYTES, PenaltiesRecord, RegionMode,
+    Section, TransferKind,
 };
 use crate::matrices::{Matrices, Spread, TransferSpread};
 use crate::model::{Code, PatternTable, Period, TABLE_ENTRIES};
 use crate::pages::{PageBlockView, PageTable};
 use crate::penalties::{Noise, Penalties};
 use crate::query::{LevelView, Source};
+use crate::sections::{Sections, bad, check_header, open_pages};
 use isochrone_units::{CoreId, Level, LineAddr, PageAddr, RegionId};
 
 /// An atlas over its bytes.
@@ -108,93 +108,6 @@ impl LevelInfo<'_> {
 
 /// The part that holds densities of residuals, in messages.
 const PENALTIES: &str = "penalties of residuals";
-
-const fn bad(part: &'static str, why: &'static str) -> AtlasError {
-    AtlasError::Inconsistent { part, why }
-}
-
-/// Checks everything that holds for every version, and then the version.
-fn check_header(bytes: &[u8], hash: bool) -> Result<Header, AtlasError> {
-    let found = bytes.len() as u64;
-    let magic = bytes.len().min(format::MAGIC.len());
-    if bytes[..magic] != format::MAGIC[..magic] {
-        return Err(AtlasError::Foreign);
-    }
-    let Some(head) = bytes.first_chunk::<HEADER_BYTES>() else {
-        return Err(AtlasError::Truncated { found, expected: HEADER_BYTES as u64 });
-    };
-    let header = Header::from_bytes(head);
-    if header.byte_order == format::BYTE_ORDER.swap_bytes() {
-        return Err(AtlasError::ByteOrder);
-    }
-    let expected = header.length;
-    if found < expected {
-        return Err(AtlasError::Truncated { found, expected });
-    }
-    if found > expected {
-        return Err(AtlasError::TooLong { found, expected });
-    }
-    let checksum = if hash { format::checksum(bytes) } else { header.checksum };
-    if checksum != header.checksum {
-        return Err(AtlasError::Checksum { found: checksum, expected: header.checksum });
-    }
-    if header.byte_order != format::BYTE_ORDER {
-        return Err(bad("header", "unknown byte order"));
-    }
-    if header.major > MAJOR {
-        return Err(AtlasError::Future { found: header.major, known: MAJOR });
-    }
-    if header.major < MAJOR {
-        return Err(AtlasError::Past { found: header.major, known: MAJOR });
-    }
-    Ok(header)
-}
-
-/// The sections of a file by kind.
-struct Sections<'a>([Option<&'a [u8]>; Section::COUNT]);
-
-impl<'a> Sections<'a> {
-    fn open(bytes: &'a [u8], count: u32) -> Result<Self, AtlasError> {
-        const PART: &str = "section table";
-        let count = usize::try_from(count.min(MAX_SECTIONS + 1)).unwrap_or(usize::MAX);
-        if count > MAX_SECTIONS as usize {
-            return Err(bad(PART, "too many entries"));
-        }
-        let end = HEADER_BYTES + count * SECTION_BYTES;
-        let table = bytes.get(HEADER_BYTES..end).ok_or(bad(PART, "beyond the end of the file"))?;
-        let mut sections = Self([None; Section::COUNT]);
-        for entry in table.as_chunks::<SECTION_BYTES>().0 {
-            let entry = SectionEntry::from_bytes(entry);
-            let start = usize::try_from(entry.offset).unwrap_or(usize::MAX);
-            let length = usize::try_from(entry.length).unwrap_or(usize::MAX);
-            let body = start.checked_add(length).and_then(|stop| bytes.get(start..stop));
-            let body = body.ok_or(bad(PART, "a section lies beyond the end of the file"))?;
-            if start < end || start % format::ALIGN != 0 {
-                return Err(bad(PART, "a section overlaps the table or is not aligned"));
-            }
-            let kind = usize::try_from(entry.kind).unwrap_or(usize::MAX);
-            if let Some(slot) = sections.0.get_mut(kind)
-                && slot.replace(body).is_some()
-            {
-                return Err(bad(PART, "a section comes twice"));
-            }
-        }
-        Ok(sections)
-    }
-
-    fn get(&self, section: Section) -> Option<&'a [u8]> {
-        self.0[section as usize]
-    }
-
-    fn records<const N: usize>(
-        &self,
-        section: Section,
-        part: &'static str,
-    ) -> Result<&'a [[u8; N]], AtlasError> {
-        let (records, rest) = self.get(section).unwrap_or(&[]).as_chunks();
-        if rest.is_empty() { Ok(records) } else { Err(bad(part, "its last record is cut short")) }
-    }
-}
 
 impl<'a> Atlas<'a> {
     /// Opens an atlas over its bytes, checking all of them once.
@@ -574,16 +487,5 @@ impl<'a> Atlas<'a> {
     /// Measured lines, record by record.
     pub fn measured_lines(&self) -> impl Iterator<Item = LinesRecord> + 'a {
         self.lines.iter().map(LinesRecord::from_bytes)
-    }
-}
-
-fn open_pages<'a>(sections: &Sections<'a>) -> Result<Option<PageTable<'a>>, AtlasError> {
-    let parts = [Section::PageIndex, Section::LlcCodes, Section::DramCodes];
-    match parts.map(|part| sections.get(part)) {
-        [None, None, None] => Ok(None),
-        [Some(index), Some(llc), Some(dram)] => {
-            PageTable::open(index, llc, dram, sections.get(Section::PageWords)).map(Some)
-        }
-        _ => Err(bad("page table", "one of index, LLC codes and DRAM codes is missing")),
     }
 }

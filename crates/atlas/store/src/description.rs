@@ -11,7 +11,7 @@ use isochrone_units::Level;
 /// A description up to this long stands in the file as text.
 const PLAIN_BYTES: usize = 64 << 10;
 /// What stands in the place of one that is compressed, for readers that do not know of that.
-const ELSEWHERE: &[u8] = br#"{"description":"in section 22, since minor version 3"}"#;
+const ELSEWHERE: &[u8] = br#"{"description":"in section 22, since major version 3"}"#;
 /// Longest description that is unpacked: 16 times that of 576 cores.
 const UNPACKED_MAX: usize = 64 << 20;
 /// Latencies of single lines that an atlas keeps in all: 256 KiB. Cores that have more between them keep evenly

@@ -256,7 +256,7 @@ impl Bits {
     }
 }
 
-/// Gives matrices the cells that the description has no more. Contents of a file before minor version 3 have theirs.
+/// Gives matrices the cells that the description has no more. Contents of a file before major version 3 have theirs.
 pub(crate) fn fill(contents: &mut Contents, atlas: &Atlas<'_>) -> Result<(), LoadError> {
     let stored: Vec<PackedMatrix<'_>> = atlas.packed_matrices().collect();
     if stored.is_empty() {

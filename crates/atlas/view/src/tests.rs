@@ -307,7 +307,10 @@ fn hundreds_of_cores_are_shown_by_their_clusters_and_regions_each_for_itself() {
     let words = flowing(&contents);
     has(&words, "48 clusters of 8 (25.0 ns");
     has(&words, "16 clusters of 24 (64.0 ns");
-    has(&words, "each mark is the mean of its clusters; columns are in the order of the rows");
+    has(
+        &words,
+        "each mark is the mean over all that its row and column name; columns are in the order of the rows",
+    );
     has(&words, "40 more rows are in the report.");
 }
 

@@ -9,8 +9,8 @@ mod tests {
     use std::path::Path;
 
     use isochrone_host::{
-        HostError, SysRoot, fingerprint, is_root, machine_state, page_bytes, reach, this_machine,
-        total_memory_bytes,
+        HostError, SysRoot, fingerprint, is_root, machine_state, page_bytes, reach,
+        region_free_bytes, this_machine, total_memory_bytes,
     };
     use isochrone_machine::{CacheKind, HugePages};
     use isochrone_units::{CoreId, RegionId};
@@ -130,6 +130,38 @@ mod tests {
     }
 
     #[test]
+    fn a_group_s_limit_leaves_less_of_a_region_than_the_node_has() {
+        // Version 1: the parent group has the limit.
+        let one = tree("guest.txt");
+        assert_eq!(
+            region_free_bytes(&one.root, 0),
+            Some(3_466_352 << 10),
+            "what it uses is unknown"
+        );
+        let group = "sys/fs/cgroup/memory/service";
+        one.write(&format!("{group}/memory.usage_in_bytes"), "16106127360\n");
+        assert_eq!(region_free_bytes(&one.root, 0), Some(1 << 30));
+        one.write(
+            &format!("{group}/memory.stat"),
+            "inactive_file 1\ntotal_inactive_file 1073741824\n",
+        );
+        assert_eq!(
+            region_free_bytes(&one.root, 0),
+            Some(2 << 30),
+            "idle pages of files count as free"
+        );
+        one.write(&format!("{group}/memory.usage_in_bytes"), "1\n");
+        assert_eq!(region_free_bytes(&one.root, 0), Some(3_466_352 << 10), "the node has less");
+        // Version 2: its own group has one.
+        let two = tree("two-socket.txt");
+        let group = "sys/fs/cgroup/user.slice/job.scope";
+        two.write(&format!("{group}/memory.current"), "8589934592\n");
+        assert_eq!(region_free_bytes(&two.root, 0), Some(0));
+        two.write(&format!("{group}/memory.stat"), "anon 5\ninactive_file 4096\n");
+        assert_eq!(region_free_bytes(&two.root, 0), Some(4096));
+    }
+
+    #[test]
     fn a_container_sees_only_its_own_part_of_the_groups() {
         let tree = tree("two-socket.txt");
         let mount = "30 23 0:26 /user.slice /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
@@ -199,7 +231,6 @@ mod tests {
         assert_eq!(machine.regions[2].cores, [0_u16; 0]);
         assert_eq!(machine.distance(RegionId(1), RegionId(2)), Some(21));
         let found = reach(&machine, &machine_state(&tree.root));
-        assert_eq!(found.cores, [0, 1, 2, 3, 8, 9, 10, 11].map(CoreId), "affinity and cpuset");
         assert_eq!(found.regions, [0, 2].map(RegionId), "3 is not allowed, 1 has no memory");
         let lines = [found.cores_left_out, found.regions_left_out].concat();
         assert!(lines[0].starts_with("cores 4-7,12-15: "), "{lines:?}");
@@ -232,7 +263,8 @@ mod tests {
         assert_eq!(machine.notes, ["cores that are switched off: 9"]);
         let state = machine_state(&tree.root);
         assert_eq!(state.allowed_cores, Some(vec![0, 1, 2, 3, 8, 10, 11]), "affinity has 9");
-        assert_eq!(reach(&machine, &state).cores, [0, 1, 2, 3, 8, 10, 11].map(CoreId));
+        let foreign = reach(&machine, &state).cores_left_out;
+        assert!(foreign[0].starts_with("cores 4-7,12-15: "), "{foreign:?}");
     }
 
     #[test]
@@ -248,7 +280,8 @@ mod tests {
         let machine = this_machine(&tree.root).expect("described");
         assert!(machine.notes[0].contains("any of regions 0-1"), "{:?}", machine.notes);
         let found = reach(&machine, &machine_state(&tree.root));
-        assert_eq!((found.cores, found.regions), (vec![CoreId(1)], vec![RegionId(0)]));
+        assert!(found.cores_left_out[0].starts_with("core 0: "), "{:?}", found.cores_left_out);
+        assert_eq!(found.regions, [RegionId(0)]);
         assert!(this_machine(&self::tree("guest.txt").root).expect("described").unknown.is_empty());
     }
 

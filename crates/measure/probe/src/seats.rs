@@ -86,6 +86,18 @@ impl Seats {
         Self { seats: cores.iter().map(seat).collect() }
     }
 
+    /// Where these cores sit, in their order. Of a core that has no seat nothing is said but that it sits in the first
+    /// region.
+    #[must_use]
+    pub fn in_order_of(&self, cores: &[CoreId]) -> Self {
+        let known: BTreeMap<CoreId, Seat> =
+            self.seats.iter().map(|seat| (seat.core, *seat)).collect();
+        let first = self.seats.iter().map(|seat| seat.region).min().unwrap_or(RegionId(0));
+        let alone = |core| Seat { core, physical: core.0, cache: core.0, region: first };
+        let seat = |core: &CoreId| known.get(core).copied().unwrap_or_else(|| alone(*core));
+        Self { seats: cores.iter().map(seat).collect() }
+    }
+
     /// Cores of which nothing is known: all of them sit in one region.
     #[must_use]
     pub fn unknown(cores: &[CoreId]) -> Self {
@@ -228,6 +240,18 @@ pub(crate) mod tests {
         let seats = Seats::of(&machine, &ids(&machine));
         assert_eq!(seats.stratum(0, 2), Stratum::Between(RegionId(0), RegionId(1)));
         assert_eq!((seats.stratum(0, 1), seats.stratum(2, 3)), (Stratum::Cache, Stratum::Cache));
+    }
+
+    #[test]
+    fn seats_go_by_the_order_of_the_cores_that_are_asked_for() {
+        let machine = machine(2, 2, 3);
+        let seats = Seats::of(&machine, &ids(&machine));
+        let asked = [9, 99, 0, 12].map(CoreId);
+        let found = seats.in_order_of(&asked);
+        assert_eq!(found.all().iter().map(|seat| seat.core).collect::<Vec<_>>(), asked);
+        assert_eq!(found.stratum(2, 3), Stratum::Core, "threads of core 0");
+        assert_eq!(found.stratum(0, 2), Stratum::Between(RegionId(0), RegionId(1)));
+        assert_eq!(found.stratum(1, 2), Stratum::Region, "of core 99 nothing is known");
     }
 
     #[test]

@@ -65,6 +65,77 @@ pub trait Target {
     }
 }
 
+/// A target over another one, which changes some of what that does and hands on the rest. It is a [`Target`].
+pub trait Over {
+    /// The target that it stands over.
+    fn under(&self) -> &dyn Target;
+
+    /// The same, to be asked.
+    fn under_mut(&mut self) -> &mut dyn Target;
+
+    /// As [`Target::sample`].
+    ///
+    /// # Errors
+    /// As there.
+    fn timed(
+        &mut self,
+        core: CoreId,
+        level: Level,
+        lines: &[LineAddr],
+        out: &mut [Cycles],
+    ) -> Result<(), TargetError>;
+
+    /// As [`Target::seconds`].
+    fn elapsed_s(&mut self) -> f64 {
+        self.under_mut().seconds()
+    }
+
+    /// As [`Target::fork`].
+    fn forked(&self) -> Option<Box<dyn Target + Send + '_>> {
+        None
+    }
+}
+
+impl<T: Over> Target for T {
+    fn cores(&self) -> &[CoreId] {
+        self.under().cores()
+    }
+
+    fn pages(&self) -> u64 {
+        self.under().pages()
+    }
+
+    fn clock(&self) -> TargetClock {
+        self.under().clock()
+    }
+
+    fn sample(
+        &mut self,
+        core: CoreId,
+        level: Level,
+        lines: &[LineAddr],
+        out: &mut [Cycles],
+    ) -> Result<(), TargetError> {
+        self.timed(core, level, lines, out)
+    }
+
+    fn frame(&mut self, page: PageAddr) -> Option<u64> {
+        self.under_mut().frame(page)
+    }
+
+    fn frames(&mut self, first: PageAddr, out: &mut [Option<u64>]) {
+        self.under_mut().frames(first, out);
+    }
+
+    fn seconds(&mut self) -> f64 {
+        self.elapsed_s()
+    }
+
+    fn fork(&self) -> Option<Box<dyn Target + Send + '_>> {
+        self.forked()
+    }
+}
+
 /// Why a batch gave no usable samples.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {

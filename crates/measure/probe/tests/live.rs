@@ -25,7 +25,7 @@ mod tests {
     use isochrone_probe::block::rounds::{Rounds, RoundsPlan, time_rounds};
     use isochrone_probe::block::{BlockMap, BlockPlan, map_blocks};
     use isochrone_probe::live::{LiveOptions, LiveTarget};
-    use isochrone_probe::target::{Target, TargetClock, TargetError};
+    use isochrone_probe::target::{Over, Target, TargetError};
     use isochrone_probe::watch::Silent;
     use isochrone_stats::{mean, quantile, rng, shuffle, variance};
     use isochrone_units::{CoreId, Cycles, LINES_PER_PAGE, Level, LineAddr, PageAddr};
@@ -120,20 +120,16 @@ mod tests {
         }
     }
 
-    impl Target for Witness<'_> {
-        fn cores(&self) -> &[CoreId] {
-            self.live.cores()
+    impl Over for Witness<'_> {
+        fn under(&self) -> &dyn Target {
+            self.live
         }
 
-        fn pages(&self) -> u64 {
-            self.live.pages()
+        fn under_mut(&mut self) -> &mut dyn Target {
+            self.live
         }
 
-        fn clock(&self) -> TargetClock {
-            self.live.clock()
-        }
-
-        fn sample(
+        fn timed(
             &mut self,
             core: CoreId,
             level: Level,
@@ -156,14 +152,6 @@ mod tests {
                 Err(error) => panic!("{error}"),
             }
             result
-        }
-
-        fn frame(&mut self, page: PageAddr) -> Option<u64> {
-            self.live.frame(page)
-        }
-
-        fn seconds(&mut self) -> f64 {
-            self.live.seconds()
         }
     }
 

@@ -9,6 +9,7 @@ use anyhow::Result;
 use isochrone_host::{SysRoot, bundled_machines, find_machine, machine_state, this_machine};
 use isochrone_machine::{Machine, MachineState, spans};
 use isochrone_report::json::{self, Format};
+use isochrone_report::lines::fit;
 use isochrone_report::{fmt, table::Table};
 use isochrone_view::state_rows;
 
@@ -71,7 +72,11 @@ fn described(machine: &Machine, terminal: &Terminal) -> String {
     let mut lines = vec![machine.title.clone(), format!("cores    {}", spans(&cores))];
     for region in &machine.regions {
         let bytes = region.bytes.map_or_else(|| "size unknown".into(), fmt::bytes);
-        lines.push(format!("region {} {bytes}, cores {}", region.id, spans(&region.cores)));
+        let cores = match region.cores.as_slice() {
+            [] => "no cores".to_owned(),
+            cores => format!("cores {}", spans(cores)),
+        };
+        lines.push(format!("region {} {bytes}, {cores}", region.id));
     }
     lines.extend(caches::rows(machine, terminal.width));
     if !machine.costs.is_empty() {
@@ -88,5 +93,5 @@ fn described(machine: &Machine, terminal: &Terminal) -> String {
         lines.push(table.to_terminal(terminal.columns()));
     }
     lines.extend(machine.caveats().into_iter().map(|c| format!("caveat: {c}")));
-    lines.join("\n")
+    fit(&lines.join("\n"), terminal.width)
 }

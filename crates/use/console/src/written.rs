@@ -3,6 +3,7 @@
 //! Every text that an option asks for goes through a [`Place`]. It is opened before anything is done, so that a folder
 //! that is not there, a missing permission and a full disk are found while nothing is lost by them.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -74,6 +75,20 @@ impl Place {
         if let To::At(destination) = &self.to { Some(destination.path()) } else { None }
     }
 
+    /// Another file in the same folder where one is at this place already: `report.html` becomes
+    /// `report.partial.html`, which takes the place of an older one of that name.
+    #[must_use]
+    pub fn beside(mut self) -> Self {
+        self.to = match self.to {
+            To::At(destination) if destination.path().is_file() => {
+                let name = beside(destination.path());
+                To::At(destination.named(&name))
+            }
+            to => to,
+        };
+        self
+    }
+
     /// Refuses the file that `option` writes to, at `path`.
     ///
     /// # Errors
@@ -113,6 +128,17 @@ impl Place {
             To::At(destination) => Ok(destination.write(text.as_bytes())?),
         }
     }
+}
+
+/// `report.partial.html`
+fn beside(path: &Path) -> OsString {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(".partial");
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    name
 }
 
 /// Writes what an option asks for, where it was given; else the text is not even made.

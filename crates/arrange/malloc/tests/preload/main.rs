@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod atlas;
 #[cfg(test)]
+mod below;
+#[cfg(test)]
 mod children;
 #[cfg(test)]
 mod guest;

@@ -117,8 +117,22 @@ impl Rig {
 
     /// Runs a command with the library and without it: both must end well and print the same.
     pub(crate) fn same(&self, program: impl AsRef<OsStr>, change: impl Fn(&mut Command)) -> Output {
+        self.same_over(None, program, change)
+    }
+
+    /// The same where another allocator is preloaded both times, behind the library.
+    pub(crate) fn same_over(
+        &self,
+        below: Option<&Path>,
+        program: impl AsRef<OsStr>,
+        change: impl Fn(&mut Command),
+    ) -> Output {
         let mut plain = Command::new(program.as_ref());
         let mut placed = self.command(program.as_ref());
+        if let Some(below) = below {
+            plain.env("LD_PRELOAD", below);
+            placed.env("LD_PRELOAD", format!("{}:{}", library().display(), below.display()));
+        }
         change(&mut plain);
         change(&mut placed);
         let (plain, placed) = (plain.output().expect("it runs"), placed.output().expect("it runs"));
@@ -171,11 +185,20 @@ pub(crate) fn path_bytes(path: &Path) -> PathBytes {
 }
 
 /// Where a program is, if it is installed. With `CI=true` it must be there.
-#[allow(clippy::print_stderr, reason = "a test says why it was skipped")]
 pub(crate) fn installed(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let mut files = std::env::split_paths(&path).map(|folder| folder.join(name));
-    let found = files.find(|file| file.is_file());
+    found_in(std::env::split_paths(&path), name)
+}
+
+/// Where a shared library of Debian's is, likewise.
+pub(crate) fn shared_library(name: &str) -> Option<PathBuf> {
+    let folder = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
+    found_in(std::iter::once(PathBuf::from(folder)), name)
+}
+
+#[allow(clippy::print_stderr, reason = "a test says why it was skipped")]
+fn found_in(folders: impl Iterator<Item = PathBuf>, name: &str) -> Option<PathBuf> {
+    let found = folders.map(|folder| folder.join(name)).find(|file| file.is_file());
     if found.is_none() {
         let in_ci = std::env::var_os("CI").is_some_and(|v| v == "true");
         assert!(!in_ci, "{name} is not installed; .ci/run installs it");

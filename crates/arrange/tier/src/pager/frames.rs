@@ -52,9 +52,10 @@ impl<'a> Frames<'a> {
     /// The word to wake because a group can be evicted now, if somebody waits.
     #[must_use = "who waits must be woken"]
     pub(super) fn nudge(&self) -> Option<&'a AtomicU32> {
-        // SeqCst, as the change of the group's entry before it, and as `announce` and the look for a victim after that:
-        // of two who write one word and then read the other's, one sees what the other wrote. Acquire and Release do not
-        // promise that; x86-64 keeps it anyway, since a locked operation lies in between.
+        // SeqCst, as the change of the group's entry before it, and as `announce` and the look for a
+        // victim after that: of two who write one word and then read the other's, one sees what the
+        // other wrote. Acquire and Release do not promise that; x86-64 keeps it anyway, since a
+        // locked operation lies in between.
         if self.0.load(Ordering::SeqCst) & WAITERS == 0 {
             return None;
         }

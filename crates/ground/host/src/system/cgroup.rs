@@ -45,6 +45,29 @@ pub(super) fn read(root: &SysRoot) -> Limits {
     limits
 }
 
+/// Bytes that this process's groups may still take, where one of them has a limit: the least over all of them. Pages of
+/// files that nobody uses now are given up for others, so they count as free.
+pub(super) fn memory_left_bytes(root: &SysRoot) -> Option<u64> {
+    let trees = hierarchies(root).into_iter().filter(|hierarchy| hierarchy.has("memory"));
+    let left = |folder: &PathBuf| {
+        let used = ["memory.current", "memory.usage_in_bytes"];
+        let used = used.iter().find_map(|name| root.number::<u64>(folder.join(name)))?;
+        Some(memory(root, folder)?.saturating_sub(used.saturating_sub(idle_files(root, folder))))
+    };
+    trees.flat_map(|hierarchy| hierarchy.folders).filter_map(|folder| left(&folder)).min()
+}
+
+/// Bytes of files' pages that nobody used lately. Version 1 counts those of groups inside under another name.
+fn idle_files(root: &SysRoot, folder: &Path) -> u64 {
+    let text = root.text(folder.join("memory.stat")).unwrap_or_default();
+    let of = |wanted: &str| {
+        text.lines().find_map(|line| {
+            line.strip_prefix(wanted)?.strip_prefix(' ')?.trim().parse::<u64>().ok()
+        })
+    };
+    of("total_inactive_file").or_else(|| of("inactive_file")).unwrap_or(0)
+}
+
 fn smaller(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),

@@ -8,7 +8,7 @@ use isochrone_machine::Cpu;
 
 use super::list::field;
 
-/// Who implements processors, by their numbers.
+/// Who implements a processor (MIDR_EL1.Implementer).
 const ARM: u32 = 0x41;
 const CAVIUM: u32 = 0x43;
 const FUJITSU: u32 = 0x46;

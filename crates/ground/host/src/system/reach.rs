@@ -1,16 +1,14 @@
-//! Which part of a machine a process may measure: cores that it may run on, and regions whose memory it may take.
+//! Which part of a machine a process may measure: regions whose memory it may take, and why cores are not among it.
 //!
 //! What is left out keeps its number in the machine, and each reason is one line. A description from a file has no
 //! reach: only the machine that runs this program is read, as values that were read before.
 
 use isochrone_machine::{Machine, MachineState, spans};
-use isochrone_units::{CoreId, RegionId};
+use isochrone_units::RegionId;
 
 /// What may be measured, and why not all of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reach {
-    /// Cores that are online and that this process may run on, ascending.
-    pub cores: Vec<CoreId>,
     /// Regions that have memory which this process may take, ascending.
     pub regions: Vec<RegionId>,
     /// A line for each reason why cores are left out.
@@ -27,11 +25,8 @@ pub fn reach(machine: &Machine, state: &MachineState) -> Reach {
     let is_allowed = |list: &Option<Vec<u16>>, id: u16| {
         list.as_ref().is_none_or(|allowed| allowed.contains(&id))
     };
-    let (cores, foreign): (Vec<u16>, Vec<u16>) = machine
-        .cores
-        .iter()
-        .map(|core| core.id)
-        .partition(|id| is_allowed(&state.allowed_cores, *id));
+    let cores = machine.cores.iter().map(|core| core.id);
+    let foreign: Vec<u16> = cores.filter(|id| !is_allowed(&state.allowed_cores, *id)).collect();
     let (empty, filled): (Vec<_>, Vec<_>) =
         machine.regions.iter().partition(|region| region.bytes == Some(0));
     let empty: Vec<u16> = empty.iter().map(|region| region.id).collect();
@@ -44,7 +39,6 @@ pub fn reach(machine: &Machine, state: &MachineState) -> Reach {
         (barred, "this process may not take memory there (its cpuset, see Mems_allowed_list)"),
     ];
     Reach {
-        cores: cores.into_iter().map(CoreId).collect(),
         regions: regions.into_iter().map(RegionId).collect(),
         cores_left_out: line("core", &foreign, "this process may not run there (affinity, cpuset)")
             .into_iter()
@@ -83,7 +77,6 @@ mod tests {
     #[test]
     fn all_is_in_reach_where_the_system_says_nothing() {
         let found = reach(&machine(&[Some(1), None]), &MachineState::default());
-        assert_eq!(found.cores, [0, 1, 2, 3].map(CoreId));
         assert_eq!(found.regions, [0, 1].map(RegionId));
         assert_eq!((found.cores_left_out.len(), found.regions_left_out.len()), (0, 0));
         let other = MachineState { allowed_regions: Some(vec![2]), ..MachineState::default() };
@@ -98,7 +91,6 @@ mod tests {
             ..MachineState::default()
         };
         let found = reach(&machine(&[Some(1), Some(1), Some(1), Some(0)]), &state);
-        assert_eq!(found.cores, [CoreId(1), CoreId(2)], "core 9 is not online");
         assert_eq!(found.regions, [RegionId(1)]);
         assert_eq!(
             found.cores_left_out,

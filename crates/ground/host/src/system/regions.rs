@@ -2,6 +2,7 @@
 
 use isochrone_machine::{Region, RegionKind};
 
+use super::cgroup;
 use super::list::{field, kibibytes, parse_list};
 use super::root::SysRoot;
 use super::total_memory_bytes;
@@ -78,13 +79,15 @@ fn node_field(root: &SysRoot, id: u16, name: &str) -> Option<u64> {
 }
 
 /// Bytes of a region that nobody uses now, the kernel's caches not counted; where the system lists no regions, what
-/// programs can have of all memory. `None` where it tells neither.
+/// programs can have of all memory. No more than the limits of this process's control groups leave it, which end who
+/// takes more. `None` where the system tells none of that.
 #[must_use]
 pub fn region_free_bytes(root: &SysRoot, id: u16) -> Option<u64> {
-    node_field(root, id, "MemFree").or_else(|| {
+    let free = node_field(root, id, "MemFree").or_else(|| {
         let text = root.text("proc/meminfo")?;
         kibibytes(&field(&text, "MemAvailable")?)
-    })
+    });
+    free.into_iter().chain(cgroup::memory_left_bytes(root)).min()
 }
 
 /// A node's own total only counts pages that the kernel has taken into use; in a guest whose

@@ -4,11 +4,10 @@
 
 use super::canvas::{Anchor, Canvas, Paint, num, shorten, text_width, thinning};
 use super::clusters::{self, Axis, Cluster};
+use super::dots::dots;
 use super::legend;
-use crate::cast::index;
 use crate::colour::ramp;
 use crate::fmt::significant;
-use crate::png::Indexed;
 use crate::scale::{Extent, Scale, bounds};
 
 /// Up to this many rows and columns the numbers are written into the cells.
@@ -304,28 +303,16 @@ fn borders(canvas: &mut Canvas, map: &HeatMap, layout: &Layout) {
 
 /// Large matrices: one dot a cell, with the hatching showing through where cells are missing.
 fn picture(canvas: &mut Canvas, map: &HeatMap, layout: &Layout, extent: Option<&Extent>) {
-    let palette: Vec<_> = (0..255u8).map(|i| ramp(f64::from(i) / 254.0)).collect();
-    let dot = |(r, c)| match (map.cell(r, c), extent) {
-        (Some(value), Some(extent)) => {
-            u8::try_from(1 + index(extent.share(value) * 254.0 + 0.5, 254)).unwrap_or(u8::MAX)
-        }
-        _ => 0,
-    };
-    let dots: Vec<u8> = map.places().map(dot).collect();
     let (rows, columns) = (map.rows.len(), map.columns.len());
     let size = (columns as f64 * layout.cell.0, rows as f64 * layout.cell.1);
     let at = layout.at(0, 0);
-    if dots.contains(&0) {
-        let hint = format!(
-            "{} hatched: {}",
-            num(dots.iter().filter(|d| **d == 0).count() as f64),
-            map.missing_words()
-        );
+    let value = |(r, c)| extent.and(map.cell(r, c));
+    let missing = map.places().filter(|place| value(*place).is_none()).count();
+    if missing > 0 {
+        let hint = format!("{} hatched: {}", num(missing as f64), map.missing_words());
         canvas.rect(at, size, Paint::Hatch, &hint);
     }
-    if let Some(address) = (Indexed { columns, rows, palette: &palette, dots: &dots }).data_uri() {
-        canvas.image(at, size, &address);
-    }
+    dots(canvas, at, size, columns, map.places().map(value), extent);
     canvas.rect(at, size, Paint::Class("box"), "");
 }
 

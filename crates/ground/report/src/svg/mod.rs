@@ -9,6 +9,7 @@
 
 mod canvas;
 mod clusters;
+mod dots;
 mod floor_plan;
 mod grouped;
 mod heat_map;

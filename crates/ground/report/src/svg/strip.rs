@@ -3,6 +3,7 @@
 //! look tells whose near lines are whose far ones. The bars start at the row's mean, not at 0.
 
 use super::canvas::{Anchor, Canvas, FULL_WIDTH, Paint, shorten, text_width, thinning};
+use super::dots::dots;
 use super::legend;
 use crate::colour::ramp;
 use crate::fmt::significant;
@@ -11,6 +12,8 @@ use crate::scale::{Extent, bounds};
 /// Above this many rows only the ribbons are drawn.
 const BAR_ROWS: usize = 12;
 const LABEL_WIDTH: f64 = 150.0;
+/// Bold letters of 12 pixels are as wide as usual ones of this size.
+const BOLD: f64 = 15.0;
 
 /// Patterns of lines.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -134,15 +137,13 @@ fn ribbon(
     row: &StripRow,
     extent: Option<&Extent>,
 ) {
-    for (i, value) in row.values.iter().enumerate() {
-        let at = (at.0 + i as f64 * cell.0, at.1);
-        match (value.filter(|v| v.is_finite()), extent) {
-            (Some(value), Some(extent)) => {
-                canvas.rect(at, cell, Paint::Fill(ramp(extent.share(value))), "");
-            }
-            _ => canvas.rect(at, cell, Paint::Hatch, ""),
-        }
+    let value = |value: &Option<f64>| extent.and(*value).filter(|v| v.is_finite());
+    for (i, _) in row.values.iter().enumerate().filter(|(_, v)| value(v).is_none()) {
+        canvas.rect((at.0 + i as f64 * cell.0, at.1), cell, Paint::Hatch, "");
     }
+    let (columns, values) = (row.values.len(), row.values.iter().map(value));
+    let size = (columns as f64 * cell.0, cell.1);
+    dots(canvas, at, size, columns, values, extent);
 }
 
 /// One row drawn as bars.
@@ -155,17 +156,13 @@ struct Panel {
 
 impl Panel {
     fn draw(&self, canvas: &mut Canvas, row: &StripRow, unit: &str, extent: Option<&Extent>) {
-        canvas.text(self.left, self.top - 8.0, "b", Anchor::Start, &row.label);
         let under = (self.left, self.top + self.height + 5.0);
         ribbon(canvas, under, (self.width, 9.0), row, extent);
-        let (Some(extent), Some((mean, near))) = (extent, row.means()) else {
+        self.head(canvas, row, unit);
+        let (Some(extent), Some((mean, _))) = (extent, row.means()) else {
             return;
         };
         let axis = extent.padded(0.06);
-        let label_end = self.left + text_width(&row.label, 13.0) + 14.0;
-        let (mean_text, near_text) = (significant(mean, 3), significant(near, 3));
-        let words = format!("mean {mean_text} {unit}, nearest quarter {near_text} {unit}");
-        canvas.text(label_end, self.top - 8.0, "m", Anchor::Start, &words);
         self.axis(canvas, &axis, row.values.len());
         for (i, value) in row.values.iter().enumerate() {
             let Some(value) = value.filter(|v| v.is_finite()) else { continue };
@@ -180,6 +177,20 @@ impl Panel {
         let end = self.left + row.values.len() as f64 * self.width;
         let level = self.y(&axis, mean);
         canvas.line((self.left, level), (end, level), "mean");
+    }
+
+    /// Whose row it is, as far as there is room for it, and its means.
+    fn head(&self, canvas: &mut Canvas, row: &StripRow, unit: &str) {
+        let words = row.means().map_or(String::new(), |(mean, near)| {
+            let (mean, near) = (significant(mean, 3), significant(near, 3));
+            format!("mean {mean} {unit}, nearest quarter {near} {unit}")
+        });
+        let room = row.values.len() as f64 * self.width - text_width(&words, 12.0) - 14.0;
+        let label = shorten(&row.label, BOLD, room);
+        let y = self.top - 8.0;
+        canvas.text(self.left, y, "b", Anchor::Start, &label);
+        let end = self.left + text_width(&label, BOLD) + 14.0;
+        canvas.text(end, y, "m", Anchor::Start, &words);
     }
 
     fn y(&self, axis: &Extent, value: f64) -> f64 {
@@ -240,8 +251,27 @@ mod tests {
     fn many_rows_become_ribbons() {
         let text = strip(&sample(60, 64));
         assert_eq!(hinted(&text), 0);
-        assert!(text.matches("<rect").count() >= 60 * 64);
+        assert_eq!(text.matches("<image").count(), 60, "one picture a row");
         assert!(text.contains(">core 59<"));
+    }
+
+    #[test]
+    fn the_means_stand_behind_a_label_however_long_it_is() {
+        let mut many = sample(1, 64);
+        many.rows[0].label = (0..200).map(|core| format!("{core},")).collect();
+        let text = strip(&many);
+        let tree = roxmltree::Document::parse(&text).unwrap();
+        let at = |start: &str| {
+            let of = |n: &roxmltree::Node<'_, '_>| n.text().is_some_and(|t| t.starts_with(start));
+            let found = tree.descendants().filter(|n| n.has_tag_name("text")).find(of).unwrap();
+            (
+                found.attribute("x").unwrap().parse::<f64>().unwrap(),
+                found.text().unwrap().to_owned(),
+            )
+        };
+        let ((label_x, label), (means_x, means)) = (at("0,1,"), at("mean"));
+        assert!(label.ends_with('…') && label_x + text_width(&label, BOLD) <= means_x);
+        assert!(means_x + text_width(&means, 12.0) <= FULL_WIDTH);
     }
 
     #[test]

@@ -86,7 +86,9 @@ fn seen(contents: &Contents, level: &str, memory: &SyntheticMemory, seed: u64) -
             .map(|frame| LineAddr(frame * LINES_PER_PAGE as u64 + u64::from(line)));
         let told = physical.and_then(|physical| atlas.latency(CoreId(core), at, physical));
         let truth = memory.truth_latency(CoreId(core), at, page.line(line)).ok();
-        seen.add(told.map(f64::from), half_width, truth);
+        let told = told.map(f64::from);
+        let interval = told.zip(half_width).map(|(ns, half)| [ns - half, ns + half]);
+        seen.add(told, interval, truth);
     }
     Ok(seen)
 }

@@ -16,8 +16,10 @@ use super::exhaustive;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Errors {
-    /// What was measured.
+    /// What was measured, or predicted.
     what: String,
+    /// Whether these are cells that were not measured, and what stands in for them.
+    predicted: bool,
     /// Cells with a number.
     pub(super) cells: usize,
     /// Cells that there are.
@@ -27,6 +29,8 @@ pub(crate) struct Errors {
     error_max: Option<f64>,
     /// Median of the stated half-widths of 95 % intervals.
     half_width_p50: Option<f64>,
+    /// Of cells with an interval, how many have the truth outside of it, as a share.
+    beyond: Option<f64>,
     /// Median error of the exhaustive plan, of a sample of the cells; `None` where the map's own plan is exhaustive, or
     /// there is nothing to compare.
     exhaustive_p50: Option<f64>,
@@ -37,24 +41,47 @@ pub(crate) struct Errors {
 pub(super) struct Seen {
     errors: Vec<f64>,
     half_widths: Vec<f64>,
+    beyond: usize,
     of: usize,
 }
 
+/// Stand-ins whose truth lies beyond their 95 % interval, as a share at most: twice what is promised, since
+/// pairs of one group are off together.
+const BEYOND: f64 = 0.1;
+
 impl Seen {
-    /// One more value, which may be missing, with the half-width that is stated for it.
-    pub(super) fn add(&mut self, found: Option<f64>, half_width: Option<f64>, truth: Option<f64>) {
+    /// One more value, which may be missing, with the ends of the interval that is stated for it.
+    pub(super) fn add(
+        &mut self,
+        found: Option<f64>,
+        interval: Option<[f64; 2]>,
+        truth: Option<f64>,
+    ) {
         self.of += 1;
         let Some((found, truth)) = found.zip(truth).filter(|(_, truth)| *truth > 0.0) else {
             return;
         };
         self.errors.push((found / truth - 1.0).abs());
-        self.half_widths.extend(half_width.map(|width| width / truth));
+        if let Some([lo, hi]) = interval {
+            self.half_widths.push((hi - lo) / 2.0 / truth);
+            self.beyond += usize::from(!(lo..=hi).contains(&truth));
+        }
     }
 
     /// One more cell.
     pub(super) fn cell(&mut self, cell: Option<Measured>, truth: Option<f64>) {
-        let half_width = cell.map(|cell| (cell.hi - cell.lo) / 2.0);
-        self.add(cell.map(|cell| cell.median), half_width, truth);
+        let interval = cell.map(|cell| [cell.lo, cell.hi]);
+        self.add(cell.map(|cell| cell.median), interval, truth);
+    }
+
+    /// Whether there are no cells.
+    pub(super) fn is_empty(&self) -> bool {
+        self.of == 0
+    }
+
+    /// Of cells that were not measured.
+    pub(super) fn predicted(&self, what: &str) -> Errors {
+        Errors { predicted: true, ..self.errors(what, None) }
     }
 
     pub(super) fn errors(&self, what: &str, exhaustive: Option<&Self>) -> Errors {
@@ -62,12 +89,15 @@ impl Seen {
         sorted.sort_by(f64::total_cmp);
         Errors {
             what: what.to_owned(),
+            predicted: false,
             cells: sorted.len(),
             of: self.of,
             error_p50: median(&self.errors),
             error_p95: quantile(&sorted, 0.95),
             error_max: sorted.last().copied(),
             half_width_p50: median(&self.half_widths),
+            beyond: (!self.half_widths.is_empty())
+                .then(|| self.beyond as f64 / self.half_widths.len() as f64),
             exhaustive_p50: exhaustive.and_then(|all| median(&all.errors)),
         }
     }
@@ -80,13 +110,22 @@ impl Errors {
         &self.what
     }
 
+    /// Whether these cells were measured.
+    pub(super) fn is_measured(&self) -> bool {
+        !self.predicted
+    }
+
     /// The median error.
     pub(super) fn median(&self) -> Option<f64> {
         self.error_p50
     }
 
-    /// That the map is no worse than the exhaustive plan by more than its interval: what, at most, and what was found.
+    /// That the map is no worse than the exhaustive plan by more than its interval, or that what stands in is as
+    /// far off as is said: what, at most, and what was found.
     pub(super) fn goal(&self) -> Option<(String, f64, f64)> {
+        if self.predicted {
+            return Some((format!("beyond its interval: {}", self.what), BEYOND, self.beyond?));
+        }
         let limit = self.exhaustive_p50? + self.half_width_p50.unwrap_or(0.0);
         Some((format!("error of {}", self.what), limit, self.error_p50?))
     }
@@ -218,6 +257,7 @@ pub(super) fn table(errors: &[Errors]) -> Table {
         "95 %",
         "most",
         "half-width",
+        "beyond",
         "exhaustive plan",
     ];
     let mut table = Table::new(heads).keyed(1);
@@ -232,6 +272,7 @@ pub(super) fn table(errors: &[Errors]) -> Table {
             share(one.error_p95),
             share(one.error_max),
             share(one.half_width_p50),
+            share(one.beyond),
             share(one.exhaustive_p50),
         ]);
     }
@@ -245,8 +286,8 @@ mod tests {
     #[test]
     fn an_error_is_a_share_of_the_truth_and_what_is_missing_counts_as_a_cell() {
         let mut seen = Seen::default();
-        seen.add(Some(110.0), Some(2.0), Some(100.0));
-        seen.add(Some(95.0), Some(4.0), Some(100.0));
+        seen.add(Some(110.0), Some([108.0, 112.0]), Some(100.0));
+        seen.add(Some(95.0), Some([92.0, 100.0]), Some(100.0));
         seen.add(None, None, Some(100.0));
         let mut exhaustive = Seen::default();
         exhaustive.add(Some(101.0), None, Some(100.0));
@@ -255,5 +296,7 @@ mod tests {
         let (_, limit, found) = errors.goal().expect("there is an exhaustive plan");
         assert!((limit - 0.04).abs() < 1e-12 && (found - 0.075).abs() < 1e-12, "{limit} {found}");
         assert_eq!(seen.errors("cells", None).goal(), None);
+        let (what, limit, found) = seen.predicted("cells").goal().expect("intervals are judged");
+        assert_eq!((what.as_str(), limit, found), ("beyond its interval: cells", BEYOND, 0.5));
     }
 }

@@ -45,8 +45,10 @@ pub(crate) struct Figures {
     pub(super) show_ms: f64,
     /// The page that `map` writes, with its figures.
     pub(super) report_bytes: u64,
-    /// The largest of the median errors of `errors`, as a share of the truth.
+    /// The largest of the median errors of what was measured, as a share of the truth.
     pub(super) error_against_truth: Option<f64>,
+    /// The same of what stands in for cells that were not measured.
+    pub(super) predicted_error_against_truth: Option<f64>,
     pub(super) errors: Vec<Errors>,
     pub(super) parts: Vec<PartFigures>,
     pub(super) goals: Vec<Goal>,
@@ -117,7 +119,8 @@ impl Figures {
             atlas_bytes_without_codes: sizes.atlas_bytes_without_codes,
             show_ms: sizes.show_ms,
             report_bytes: sizes.report_bytes,
-            error_against_truth: errors.iter().filter_map(Errors::median).reduce(f64::max),
+            error_against_truth: largest(&errors, Errors::is_measured),
+            predicted_error_against_truth: largest(&errors, |errors| !errors.is_measured()),
             errors,
             parts: parts.iter().map(Into::into).collect(),
             goals: Vec::new(),
@@ -164,6 +167,11 @@ impl Figures {
         }
         table
     }
+}
+
+/// The largest of some median errors.
+fn largest(errors: &[Errors], is_one: impl Fn(&Errors) -> bool) -> Option<f64> {
+    errors.iter().filter(|one| is_one(one)).filter_map(Errors::median).reduce(f64::max)
 }
 
 /// All goals of a map. Where no goal is set for so many cores, time has none.

@@ -7,6 +7,7 @@ mod exhaustive;
 mod figures;
 mod goals;
 mod sizes;
+mod stand_ins;
 #[cfg(test)]
 mod tests;
 
@@ -78,7 +79,8 @@ fn made(
     let sizes = Sizes::of(&surveyed.contents, terminal)?;
     watch.step("how far it is from the truth");
     let blocks = blocks::errors(&order, &surveyed)?;
-    let errors = errors::of(&order, &surveyed, blocks)?;
+    let mut errors = errors::of(&order, &surveyed, blocks)?;
+    errors.extend(stand_ins::errors(&order, &surveyed.contents)?);
     let contents = surveyed.contents.clone();
     Ok((Figures::of(args, surveyed, sizes, errors), contents))
 }

@@ -93,6 +93,20 @@ fn pairs_that_disturb_each_other_take_turns() {
 }
 
 #[test]
+fn what_stands_in_for_pairs_that_were_not_measured_is_judged_apart() {
+    let found = figures("--cores 48 --regions 2 --quick --only transfer --seed 3 --crowded");
+    let (measured, predicted): (Vec<_>, Vec<_>) =
+        found.errors.iter().partition(|errors| errors.is_measured());
+    let modified = measured.iter().find(|one| one.what() == "line transfers, modified");
+    let left = modified.map(|one| one.of - one.cells).expect("it is measured");
+    let [stand_ins] = &predicted[..] else { panic!("{predicted:?}") };
+    assert!(left > 100 && stand_ins.of == left, "{left}: {stand_ins:?}");
+    let beyond = "beyond its interval: line transfers, modified, by their groups";
+    assert!(stand_ins.goal().is_some_and(|(what, ..)| what == beyond), "{stand_ins:?}");
+    assert_eq!(found.predicted_error_against_truth, stand_ins.median());
+}
+
+#[test]
 fn schemas_are_drawn_from_the_types() {
     drawn::<Figures>(Format::Scale).expect("`cargo xtask schemas` draws it");
 }

@@ -74,11 +74,7 @@ impl LiveTriad {
             }
         };
         self.region = Some((region, free));
-        let sizes = self.sizes.of(cores, free).ok_or_else(|| TargetError::System {
-            what: format!("cannot have arrays in {region}"),
-            why: format!("{} MiB of it are free", free.unwrap_or(0) >> 20),
-            advice: "free some, or measure fewer cores".to_owned(),
-        })?;
+        let sizes = self.sizes.in_region(cores, region, free)?;
         self.make_room(cores, free);
         for (&core, bytes) in cores.iter().zip(sizes) {
             let used = usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -134,26 +130,36 @@ impl LiveTriad {
         if lacking.is_empty() {
             return Ok(());
         }
-        let (stopped, working) = (AtomicBool::new(false), AtomicUsize::new(lacking.len()));
-        thread::scope(|scope| {
-            let (stopped, working) = (&stopped, &working);
-            let threads: Vec<_> = lacking
-                .into_iter()
-                .map(|(core, arrays)| {
-                    scope.spawn(move || {
-                        let touched = arrays.touch(*core, stopped);
-                        working.fetch_sub(1, Ordering::AcqRel);
-                        touched
-                    })
-                })
-                .collect();
-            while working.load(Ordering::Acquire) > 0 {
-                thread::sleep(LOOK);
-                stopped.fetch_or(stop(), Ordering::Relaxed);
-            }
-            threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(died())))
-        })
+        let touch = |(core, arrays): (&CoreId, &mut Arrays), stopped: &AtomicBool| {
+            arrays.touch(*core, stopped)
+        };
+        abreast(lacking, touch, stop)
     }
+}
+
+/// Does jobs at the same time, a thread each, and asks meanwhile whether to stop. One that panics is an error; none is
+/// waited for longer than it runs.
+fn abreast<J: Send>(
+    jobs: Vec<J>,
+    work: impl Fn(J, &AtomicBool) -> Result<(), TargetError> + Sync,
+    stop: &mut dyn FnMut() -> bool,
+) -> Result<(), TargetError> {
+    let stopped = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let (stopped, work) = (&stopped, &work);
+        let threads: Vec<_> =
+            jobs.into_iter().map(|job| scope.spawn(move || work(job, stopped))).collect();
+        while !threads.iter().all(thread::ScopedJoinHandle::is_finished) {
+            thread::sleep(LOOK);
+            stopped.fetch_or(stop(), Ordering::Relaxed);
+        }
+        // All are joined, so that no panic is left to the scope.
+        let ended: Vec<_> = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|_| Err(died())))
+            .collect();
+        ended.into_iter().collect()
+    })
 }
 
 impl Arrays {
@@ -323,6 +329,25 @@ mod tests {
         assert!(stopped.is_ok(), "all of it is there");
         target.give_back(RegionId(0));
         assert!(target.arrays.is_empty());
+    }
+
+    #[test]
+    fn a_thread_that_panics_ends_the_wait_for_it() {
+        let work = |job: u32, stopped: &AtomicBool| {
+            assert!(job != 1, "this one panics");
+            while !stopped.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+            Err(TargetError::Stopped)
+        };
+        let mut asked = 0;
+        let mut stop = || {
+            asked += 1;
+            asked > 2
+        };
+        assert_eq!(abreast(vec![0, 1, 2], work, &mut stop), Err(TargetError::Stopped));
+        assert_eq!(abreast(vec![1], work, &mut || false), Err(died()));
+        assert_eq!(abreast(Vec::new(), work, &mut || false), Ok(()));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use isochrone_units::{CoreId, RegionId};
 
 use crate::seats::Seats;
+use crate::target::TargetError;
 
 /// Single cores times regions, at most: where there are more, some cores stand for the others, one of each region at
 /// least. Most of a core's time is spent on making its arrays present, some 80 ms: these take 5 s.
@@ -177,6 +178,23 @@ impl ArraySizes {
     #[must_use]
     pub const fn new(seats: Seats, alone_bytes: u64) -> Self {
         Self { seats, alone_bytes }
+    }
+
+    /// As [`Self::of`] in this region.
+    ///
+    /// # Errors
+    /// [`TargetError::System`] where it has too few bytes free.
+    pub fn in_region(
+        &self,
+        group: &[CoreId],
+        region: RegionId,
+        free_bytes: Option<u64>,
+    ) -> Result<Vec<u64>, TargetError> {
+        self.of(group, free_bytes).ok_or_else(|| TargetError::System {
+            what: format!("cannot have arrays in {region}"),
+            why: format!("{} MiB of it are free", free_bytes.unwrap_or(0) >> 20),
+            advice: "free some, or measure fewer cores".to_owned(),
+        })
     }
 
     /// Bytes of each core of a group, in its order, in a region that has so many free where that is known; `None`

@@ -45,6 +45,8 @@ pub use plan::BlockPlan;
 pub use run::{BlockMap, UNKNOWN_CODE, map_blocks};
 
 #[cfg(test)]
+mod in_the_way;
+#[cfg(test)]
 mod region_tests;
 #[cfg(test)]
 mod sampled_tests;

@@ -6,9 +6,9 @@
 //! dropped to the end of the first one that held.
 
 use isochrone_atlas_store::contents::DriftEvent;
-use isochrone_units::{CoreId, Cycles, Level, LineAddr, PageAddr};
+use isochrone_units::{CoreId, Cycles, Level, LineAddr};
 
-use crate::target::{Target, TargetClock, TargetError};
+use crate::target::{Over, Target, TargetError};
 
 /// Times in a row that a batch is done again before its loss is the caller's affair.
 const TRIES: usize = 8;
@@ -90,20 +90,16 @@ impl<'a> Repaired<'a> {
     }
 }
 
-impl Target for Repaired<'_> {
-    fn cores(&self) -> &[CoreId] {
-        self.target.cores()
+impl Over for Repaired<'_> {
+    fn under(&self) -> &dyn Target {
+        self.target
     }
 
-    fn pages(&self) -> u64 {
-        self.target.pages()
+    fn under_mut(&mut self) -> &mut dyn Target {
+        self.target
     }
 
-    fn clock(&self) -> TargetClock {
-        self.target.clock()
-    }
-
-    fn sample(
+    fn timed(
         &mut self,
         core: CoreId,
         level: Level,
@@ -128,20 +124,8 @@ impl Target for Repaired<'_> {
         }
     }
 
-    fn frame(&mut self, page: PageAddr) -> Option<u64> {
-        self.target.frame(page)
-    }
-
-    fn frames(&mut self, first: PageAddr, out: &mut [Option<u64>]) {
-        self.target.frames(first, out);
-    }
-
-    fn seconds(&mut self) -> f64 {
-        self.target.seconds()
-    }
-
     /// Moves of that thread are for its user to name.
-    fn fork(&self) -> Option<Box<dyn Target + Send + '_>> {
+    fn forked(&self) -> Option<Box<dyn Target + Send + '_>> {
         self.target.fork()
     }
 }
@@ -149,6 +133,8 @@ impl Target for Repaired<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::target::TargetClock;
+    use isochrone_units::PageAddr;
 
     /// Each batch takes a millisecond; the thread is found on core 7 in the batches listed.
     struct Shaken {

@@ -8,14 +8,15 @@ use isochrone_sim::synthetic::{
     AddressHash, Geometry, Mesh, SyntheticMachine, SyntheticMemory, SyntheticSpec,
 };
 use isochrone_stats::pearson;
-use isochrone_units::{CoreId, Cycles, Level, LineAddr, PageAddr};
+use isochrone_units::{CoreId, Cycles, Level, PageAddr};
 
 use super::fit::resemblance;
+use super::in_the_way::InTheWay;
 use super::level::LevelRun;
 use super::{BlockMap, BlockPlan, UNKNOWN_CODE, map_blocks};
 use crate::sample::Sample;
 use crate::synthetic::SyntheticTarget;
-use crate::target::{Target, TargetClock, TargetError};
+use crate::target::Target;
 use crate::watch::{Silent, Watch};
 
 const PAGES: u64 = 768;
@@ -343,56 +344,12 @@ fn cores_at_the_same_time_get_the_bases_that_one_after_the_other_get() {
     }
 }
 
-/// A machine whose cores are slower while others time lines too.
-struct Slowed<'a> {
-    inner: Box<dyn Target + Send + 'a>,
-    is_fork: bool,
-}
-
-impl Target for Slowed<'_> {
-    fn cores(&self) -> &[CoreId] {
-        self.inner.cores()
-    }
-
-    fn pages(&self) -> u64 {
-        self.inner.pages()
-    }
-
-    fn clock(&self) -> TargetClock {
-        self.inner.clock()
-    }
-
-    fn sample(
-        &mut self,
-        core: CoreId,
-        level: Level,
-        lines: &[LineAddr],
-        out: &mut [Cycles],
-    ) -> Result<(), TargetError> {
-        self.inner.sample(core, level, lines, out)?;
-        if self.is_fork {
-            out.iter_mut().for_each(|cycles| cycles.0 += cycles.0 / 16);
-        }
-        Ok(())
-    }
-
-    fn frame(&mut self, page: PageAddr) -> Option<u64> {
-        self.inner.frame(page)
-    }
-
-    fn seconds(&mut self) -> f64 {
-        self.inner.seconds()
-    }
-
-    fn fork(&self) -> Option<Box<dyn Target + Send + '_>> {
-        Some(Box::new(Slowed { inner: self.inner.fork()?, is_fork: true }))
-    }
-}
-
 #[test]
 fn cores_that_disturb_each_other_are_verified_one_after_the_other() {
     let inner = Box::new(target(worn_by_many(5)).with_forks());
-    learnt(&mut Slowed { inner, is_fork: false }, &mut Silent, |run| {
+    // Cores are slower while others time lines too.
+    let slower = |cycles: Cycles| Cycles(cycles.0 + cycles.0 / 16);
+    learnt(&mut InTheWay::of(inner, |line| line, slower), &mut Silent, |run| {
         let mut quality = vec![Default::default(); usize::from(CORES)];
         run.verify_others(&mut quality).expect("nothing is refused");
         assert_eq!((run.width, run.notes.len()), (Some(1), 1), "it is said: {:?}", run.notes);

@@ -200,12 +200,12 @@ impl Candidates {
 #[cfg(test)]
 mod tests {
     use isochrone_sim::synthetic::{SyntheticMemory, SyntheticSpec};
-    use isochrone_units::{CoreId, Cycles, Level};
+    use isochrone_units::{CoreId, Level};
 
     use super::*;
     use crate::block::BlockPlan;
+    use crate::block::in_the_way::InTheWay;
     use crate::synthetic::SyntheticTarget;
-    use crate::target::TargetClock;
     use crate::watch::Silent;
 
     const PAGES: u64 = WORTH_TRYING as u64;
@@ -249,51 +249,12 @@ mod tests {
         });
     }
 
-    /// A machine whose threads get in each other's way: what a fork reads belongs to another line.
-    struct Disturbed<'a> {
-        inner: Box<dyn Target + Send + 'a>,
-        is_fork: bool,
-    }
-
-    impl Target for Disturbed<'_> {
-        fn cores(&self) -> &[CoreId] {
-            self.inner.cores()
-        }
-        fn pages(&self) -> u64 {
-            self.inner.pages()
-        }
-        fn clock(&self) -> TargetClock {
-            self.inner.clock()
-        }
-        fn sample(
-            &mut self,
-            core: CoreId,
-            level: Level,
-            lines: &[LineAddr],
-            out: &mut [Cycles],
-        ) -> Result<(), TargetError> {
-            let read = |line: &LineAddr| match self.is_fork {
-                true => LineAddr(line.0 ^ (line.0 >> 6 & 63)),
-                false => *line,
-            };
-            let read: Vec<LineAddr> = lines.iter().map(read).collect();
-            self.inner.sample(core, level, &read, out)
-        }
-        fn frame(&mut self, page: PageAddr) -> Option<u64> {
-            self.inner.frame(page)
-        }
-        fn seconds(&mut self) -> f64 {
-            self.inner.seconds()
-        }
-        fn fork(&self) -> Option<Box<dyn Target + Send + '_>> {
-            Some(Box::new(Disturbed { inner: self.inner.fork()?, is_fork: true }))
-        }
-    }
-
     #[test]
     fn cores_that_disturb_each_other_decode_alone() {
         let inner = Box::new(synthetic(SyntheticSpec::emerald_rapids_like(3)));
-        let mut target = Disturbed { inner, is_fork: false };
+        // What a fork reads belongs to another line.
+        let other = |line: LineAddr| LineAddr(line.0 ^ (line.0 >> 6 & 63));
+        let mut target = InTheWay::of(inner, other, |cycles| cycles);
         learnt(&mut target, |run| {
             run.try_together().expect("nothing is refused");
             assert_eq!(run.together, Some(false));

@@ -161,8 +161,8 @@ mod tests {
         );
     }
 
-    /// One region of it cannot be chased through, and one has no buffer.
-    struct Broken(ModelRegions);
+    /// One region of it cannot be chased through, by this error, and one has no buffer.
+    struct Broken(ModelRegions, TargetError);
 
     impl RegionTarget for Broken {
         fn cores(&self) -> &[CoreId] {
@@ -189,7 +189,7 @@ mod tests {
             flush: bool,
         ) -> Result<u64, TargetError> {
             match region {
-                1 => Err(TargetError::Unsupported("it is gone".to_owned())),
+                1 => Err(self.1.clone()),
                 2 => panic!("it has no buffer"),
                 _ => self.0.chase(core, region, steps, flush),
             }
@@ -220,7 +220,8 @@ mod tests {
     fn a_region_that_fails_leaves_the_others() {
         for cores in [2, 40] {
             let (target, plan) = four_regions(cores, 1e9);
-            let report = run(&mut Broken(target), &plan, &mut || false).unwrap();
+            let gone = TargetError::Unsupported("it is gone".to_owned());
+            let report = run(&mut Broken(target, gone), &plan, &mut || false).unwrap();
             for (at, cell) in report.map.latency_ns.cells.iter().enumerate() {
                 assert_eq!(cell.is_some(), matches!(at % 4, 0 | 3), "{at}");
             }
@@ -229,6 +230,18 @@ mod tests {
             assert!(line.contains(&format!("{cores} cells (core ")), "{line}");
             assert!(line.ends_with("and region 1 first): it is gone"), "{line}");
         }
+    }
+
+    #[test]
+    fn a_cell_whose_thread_never_stays_costs_itself() {
+        let (target, plan) = four_regions(2, 1e9);
+        let moved = TargetError::Moved { asked: 0, found: 1 };
+        let report = run(&mut Broken(target, moved), &plan, &mut || false).unwrap();
+        for (at, cell) in report.map.latency_ns.cells.iter().enumerate() {
+            assert_eq!(cell.is_some(), matches!(at % 4, 0 | 3), "{at}");
+        }
+        assert!(report.missing[0].contains(": 2 cells (core "), "{:?}", report.missing);
+        assert_eq!(report.drift.len(), 2 * 3, "it is tried again three times");
     }
 
     #[test]

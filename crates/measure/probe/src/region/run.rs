@@ -82,7 +82,7 @@ pub struct RegionReport {
 /// is kept. A cell that cannot be measured has no number, and the others are measured all the same.
 ///
 /// # Errors
-/// What the target says, where no cell can be measured; [`TargetError::Moved`] after it was met a few times in a row.
+/// What the target says, where no cell can be measured.
 pub fn run(
     target: &mut dyn RegionTarget,
     plan: &RegionPlan,
@@ -219,7 +219,7 @@ impl<'a> Runner<'a> {
         }
         let (steps, asked) = (self.steps, self.cores[core]);
         match chase_ns(self.target, self.plan, steps, asked, region, &mut self.drift) {
-            Err(error @ (TargetError::System { .. } | TargetError::Unsupported(_))) => {
+            Err(error) if error != TargetError::Stopped => {
                 self.given_up[core][region] = true;
                 self.refuse(error, (self.cores[core], self.target.regions()[region]));
                 Ok(None)

@@ -48,17 +48,32 @@ pub struct Agreement {
     pub checks: Vec<PairCheck>,
     /// Whether parallel may stand for serial.
     pub agrees: bool,
-    /// There was no time to try it.
-    pub hurried: bool,
-    /// It was not tried, since pairs that are measured together take too long.
-    pub in_vain: bool,
+    /// Why it was not tried, where there is something to try.
+    pub untried: Option<Untried>,
+}
+
+/// Why parallel and serial were not compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Untried {
+    /// There was no time.
+    Hurried,
+    /// Pairs that are measured together take too long.
+    TooLong,
+    /// The system refused some of the pairs.
+    Refused,
 }
 
 impl Agreement {
     /// What is true where every round holds one pair.
     #[must_use]
     pub const fn trivial() -> Self {
-        Self { checks: Vec::new(), agrees: true, hurried: false, in_vain: false }
+        Self { checks: Vec::new(), agrees: true, untried: None }
+    }
+
+    /// What is taken to be true where it was not tried.
+    #[must_use]
+    pub const fn untried(why: Untried) -> Self {
+        Self { checks: Vec::new(), agrees: true, untried: Some(why) }
     }
 
     /// In one sentence.
@@ -67,13 +82,15 @@ impl Agreement {
         let shift = |c: &PairCheck| (c.together_ns / c.alone_ns - 1.0) * 100.0;
         let worst = self.checks.iter().max_by(|a, b| shift(a).abs().total_cmp(&shift(b).abs()));
         let Some(worst) = worst else {
-            if self.in_vain {
-                return "pairs that are measured together take too long".to_owned();
-            }
-            if self.hurried {
-                return "there was no time to measure pairs alone as well".to_owned();
-            }
-            return "no two pairs were measured together".to_owned();
+            let why = match self.untried {
+                Some(Untried::TooLong) => "pairs that are measured together take too long",
+                Some(Untried::Hurried) => "there was no time to measure pairs alone as well",
+                Some(Untried::Refused) => {
+                    "some pairs were refused, so that none were measured alone as well"
+                }
+                None => "no two pairs were measured together",
+            };
+            return why.to_owned();
         };
         let (verdict, then) = if self.agrees {
             ("agree", "")
@@ -130,7 +147,7 @@ pub fn check(
         }
     }
     if together.iter().chain(&alone).any(|series| series.len() < TURNS_MIN) {
-        return Ok(Agreement { hurried: true, ..Agreement::trivial() });
+        return Ok(Agreement::untried(Untried::Hurried));
     }
     let checks: Vec<PairCheck> = chosen
         .iter()

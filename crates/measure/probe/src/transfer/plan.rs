@@ -179,7 +179,7 @@ pub struct TransferPlan {
     pub options: Options,
     /// The rounds of one sweep; of a serial plan those that are worth most come first.
     pub rounds: Vec<Round>,
-    /// Where the cores sit.
+    /// Where the cores sit, in their order: a place among the seats is one among the cores.
     pub seats: Seats,
     /// How many rounds a serial plan needs at least to have some pairs of each kind and to join all cores.
     pub least: usize,
@@ -200,7 +200,10 @@ impl TransferPlan {
         if options.lines < LINES_MIN {
             return Err(PlanError::FewLines { asked: options.lines });
         }
-        let seats = options.seats.clone().unwrap_or_else(|| Seats::unknown(cores));
+        let seats = options
+            .seats
+            .as_ref()
+            .map_or_else(|| Seats::unknown(cores), |seats| seats.in_order_of(cores));
         let Rounds { rounds, least } = match options.schedule {
             Schedule::Parallel => parallel(cores, options.kind),
             Schedule::Serial => serial(cores, options.kind, &seats, options.seed),
@@ -389,6 +392,20 @@ mod tests {
             let lanes: BTreeSet<_> = leg.iter().map(|exchange| exchange.lane).collect();
             assert_eq!(lanes.len(), leg.len());
         }
+    }
+
+    #[test]
+    fn seats_of_more_cores_in_another_order_are_those_of_the_plan() {
+        let machine = crate::seats::tests::machine(2, 2, 2);
+        let mut all = crate::seats::tests::ids(&machine);
+        all.reverse();
+        let seats = Some(Seats::of(&machine, &all));
+        let few = [0, 1, 4, 5, 8].map(CoreId);
+        let options = Options { seats, schedule: Schedule::Serial, ..Options::new(LOAD, 1) };
+        let plan = TransferPlan::new(&few, 1 << 14, options).unwrap();
+        let seated: Vec<CoreId> = plan.seats.all().iter().map(|seat| seat.core).collect();
+        assert_eq!(seated, few);
+        assert_eq!(plan.rounds.len(), 5 * 4 / 2, "every pair of these cores");
     }
 
     #[test]

@@ -12,11 +12,11 @@ use isochrone_atlas_store::contents::{Cell, DriftEvent, Matrix, TransferMap};
 use isochrone_stats::median;
 use isochrone_units::CoreId;
 
-use super::agreement::{self, Agreement};
+use super::agreement::{self, Agreement, Untried};
 use super::crowd;
 use super::effort::{Effort, Fit, Pace, ROUNDS_FEW, Tried, with_effort, without_rounds};
 use super::plan::{Exchange, Schedule, TransferPlan};
-use super::runner::{Ending, Runner, places, widest};
+use super::runner::{Ending, Runner, places};
 use super::scene::Stage;
 use super::series::{PairSeries, cell};
 use super::strata::{sentence, strata};
@@ -73,7 +73,7 @@ pub fn run(
         Err(TargetError::Stopped) => {}
         ended => ended?,
     }
-    let dead = runner.dead();
+    let (dead, half_width) = (runner.dead(), runner.widest());
     let Runner { series, drift, sweeps, refused, .. } = runner;
     let is_vain = series.iter().all(|pair| pair.sweeps_ns.is_empty());
     if let Some(refused) = refused.clone().filter(|_| is_vain) {
@@ -91,7 +91,7 @@ pub fn run(
     lacks.extend(refused.map(line));
     Ok(TransferReport {
         map,
-        half_width: widest(&series),
+        half_width,
         series,
         drift,
         agreement,
@@ -111,7 +111,7 @@ fn settle<'p>(
         return Ok((fit(stage, Cow::Borrowed(plan), ending)?, Agreement::trivial()));
     }
     if crowd::is_in_vain(stage, plan, ending)? {
-        let agreement = Agreement { agrees: false, in_vain: true, ..Agreement::trivial() };
+        let agreement = Agreement { agrees: false, ..Agreement::untried(Untried::TooLong) };
         return Ok((fit(stage, Cow::Owned(plan.serial()), ending)?, agreement));
     }
     let parallel = fit(stage, Cow::Borrowed(plan), ending)?;
@@ -119,7 +119,7 @@ fn settle<'p>(
     let check_end_s = now_s + CHECK_SHARE * ending.left_s(now_s);
     let mut ends = |now_s| ending.is_before(now_s, check_end_s);
     let agreement = match agreement::check(stage, &parallel, &mut ends) {
-        Err(TargetError::System { .. }) => Agreement { hurried: true, ..Agreement::trivial() },
+        Err(TargetError::System { .. }) => Agreement::untried(Untried::Refused),
         checked => checked?,
     };
     if agreement.agrees {
@@ -208,16 +208,21 @@ fn missing(
     let state = plan.options.kind.state_name();
     let why = match (agreement.agrees, complete) {
         (true, true) => "one at a time",
-        (false, true) if agreement.in_vain => {
+        (false, true) if agreement.untried == Some(Untried::TooLong) => {
             "one at a time, since pairs that are measured together take too long"
         }
         (false, true) => "one at a time, since pairs that are measured together disturb each other",
         (_, false) => "since it was stopped or its time was over",
     };
-    let unchecked = agreement.hurried.then(|| {
+    let unchecked = match agreement.untried {
+        Some(Untried::Hurried) => Some("in its time"),
+        Some(Untried::Refused) => Some("since some pairs were refused"),
+        Some(Untried::TooLong) | None => None,
+    };
+    let unchecked = unchecked.map(|why| {
         format!(
             "line transfers ({state}): whether pairs disturb each other when they are measured together could not be \
-             tried in its time"
+             tried {why}"
         )
     });
     let left_out = sentence(state, why, &map.strata);

@@ -124,8 +124,26 @@ impl<'a, 'e> Runner<'a, 'e> {
 
     /// The cores that were refused with several others.
     pub(super) fn dead(&self) -> Vec<CoreId> {
-        let dead = self.refusals.iter().filter(|(_, with)| with.len() >= REFUSALS_MAX);
-        dead.map(|(core, _)| *core).collect()
+        self.refusals.keys().copied().filter(|core| self.is_dead(*core)).collect()
+    }
+
+    /// The widest relative half-width of all pairs; `None` while one has too few sweeps. A pair that was refused has
+    /// none, and there is nothing to wait for.
+    pub(super) fn widest(&self) -> Option<f64> {
+        let is_refused = |pair: &PairSeries| {
+            self.is_dead(pair.owner)
+                || self.is_dead(pair.asker)
+                || self.refusals.get(&pair.owner).is_some_and(|with| with.contains(&pair.asker))
+        };
+        let open =
+            self.series.iter().filter(|pair| !(pair.sweeps_ns.is_empty() && is_refused(pair)));
+        let widths: Option<Vec<f64>> = open.map(PairSeries::half_width).collect();
+        // Where all were refused nothing is known.
+        widths?.into_iter().reduce(f64::max)
+    }
+
+    fn is_dead(&self, core: CoreId) -> bool {
+        self.refusals.get(&core).is_some_and(|with| with.len() >= REFUSALS_MAX)
     }
 
     /// Sweeps until it is enough.
@@ -149,7 +167,7 @@ impl<'a, 'e> Runner<'a, 'e> {
             }
             self.sweeps += 1;
             self.ending.has_swept = true;
-            let sure = widest(&self.series).is_some_and(|width| width < options.half_width);
+            let sure = self.widest().is_some_and(|width| width < options.half_width);
             let is_over = self.ending.left_s(self.stage.seconds()) < 0.0;
             if is_over || sure && sweep + 1 >= options.sweeps_min {
                 break;
@@ -210,9 +228,8 @@ impl<'a, 'e> Runner<'a, 'e> {
     /// Plays exchanges at once. Where the system refuses that, they are played in halves, down to the pair that is
     /// refused; a core that was in two such pairs with different others is left out from then on.
     fn attempt(&mut self, exchanges: &[Exchange]) -> Result<Vec<Measured>, TargetError> {
-        let is_dead =
-            |core| self.refusals.get(&core).is_some_and(|with| with.len() >= REFUSALS_MAX);
-        let alive = |exchange: &&Exchange| !is_dead(exchange.owner) && !is_dead(exchange.asker);
+        let alive =
+            |exchange: &&Exchange| !self.is_dead(exchange.owner) && !self.is_dead(exchange.asker);
         let exchanges: Vec<Exchange> = exchanges.iter().filter(alive).copied().collect();
         if exchanges.is_empty() {
             return Ok(Vec::new());
@@ -328,14 +345,6 @@ impl<'a, 'e> Runner<'a, 'e> {
             repaired_ms: lasting.then(|| (self.stage.seconds() - noticed) * 1e3),
         }))
     }
-}
-
-/// The widest relative half-width of all pairs; `None` while one has too few sweeps.
-pub(super) fn widest(series: &[PairSeries]) -> Option<f64> {
-    series
-        .iter()
-        .map(PairSeries::half_width)
-        .try_fold(0.0_f64, |most, width| Some(most.max(width?)))
 }
 
 /// Where the series of each ordered pair is.

@@ -1,9 +1,9 @@
 //! Lines of a synthetic memory as block latency times them, in the virtual time of a run.
 
 use isochrone_probe::synthetic::SyntheticTarget;
-use isochrone_probe::target::{Target, TargetClock, TargetError};
+use isochrone_probe::target::{Over, Target, TargetError};
 use isochrone_sim::synthetic::SyntheticMemory;
-use isochrone_units::{CoreId, Cycles, Level, LineAddr, PageAddr};
+use isochrone_units::{CoreId, Cycles, Level, LineAddr};
 
 use super::clock::VirtualClock;
 use super::costs::MOVE_S;
@@ -28,20 +28,16 @@ impl VirtualTarget {
     }
 }
 
-impl Target for VirtualTarget {
-    fn cores(&self) -> &[CoreId] {
-        self.inner.cores()
+impl Over for VirtualTarget {
+    fn under(&self) -> &dyn Target {
+        &self.inner
     }
 
-    fn pages(&self) -> u64 {
-        self.inner.pages()
+    fn under_mut(&mut self) -> &mut dyn Target {
+        &mut self.inner
     }
 
-    fn clock(&self) -> TargetClock {
-        self.inner.clock()
-    }
-
-    fn sample(
+    fn timed(
         &mut self,
         core: CoreId,
         level: Level,
@@ -58,11 +54,7 @@ impl Target for VirtualTarget {
         sampled
     }
 
-    fn frame(&mut self, page: PageAddr) -> Option<u64> {
-        self.inner.frame(page)
-    }
-
-    fn seconds(&mut self) -> f64 {
+    fn elapsed_s(&mut self) -> f64 {
         self.clock.seconds() - self.begin_s
     }
 }

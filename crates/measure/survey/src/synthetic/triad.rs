@@ -38,11 +38,7 @@ impl VirtualTriad {
         if self.region.replace(region) != Some(region) {
             self.present.clear();
         }
-        let sizes = self.sizes.of(cores, self.region_bytes).ok_or_else(|| TargetError::System {
-            what: format!("cannot have arrays in {region}"),
-            why: format!("{} cores want some", cores.len()),
-            advice: "give the region more memory".to_owned(),
-        })?;
+        let sizes = self.sizes.in_region(cores, region, self.region_bytes)?;
         let (mut most, mut all) = (0, 0);
         for (&core, &bytes) in cores.iter().zip(&sizes) {
             let present = self.present.entry(core).or_default();

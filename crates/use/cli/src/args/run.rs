@@ -19,6 +19,7 @@ Examples:
   isochrone run --report -- ./server --port 80     and say at exit what was placed
   isochrone run --mode oblivious -- ./server       the same pools, random lines: the baseline
   isochrone run --near 1/8 --waste 50% -- ./solver nearer lines for more memory
+  isochrone run --malloc mimalloc -- ./server      mimalloc for what is not placed
   isochrone run --mpi --report -- mpirun -n 2 ./p  collectives of an MPI program in cache lines
   isochrone run --compare -- ./solver              is it faster? with and without by turns, for a minute
   isochrone run --pin compact -- ./solver          threads stay on the cores that their lines are near
@@ -90,8 +91,12 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) host: HostArgs,
     /// Instead: an MPI job (CMD is its mpirun) whose collectives are done in cache lines.
-    #[arg(long, conflicts_with_all = ["mode", "pin", "force", "compare", "check", "fresh"])]
+    #[arg(long, conflicts_with_all = ["mode", "pin", "force", "compare", "check", "fresh", "malloc"])]
     pub(crate) mpi: bool,
+    /// The allocator for what is not placed, and for everything where nothing is: mimalloc, jemalloc, tcmalloc,
+    /// snmalloc, or the path of a library [default: the next one that is preloaded, else glibc's].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) malloc: Option<String>,
     /// Pin the program's threads.
     #[arg(long, value_enum, default_value_t = PinChoice::None)]
     pub(crate) pin: PinChoice,

@@ -8,7 +8,6 @@ mod targets;
 mod timed;
 mod turn;
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -21,7 +20,7 @@ use isochrone_survey::Schedule;
 use isochrone_survey::figures::{QueryFigures, figures};
 use isochrone_view as view;
 
-use crate::args::{MapArgs, REPORT};
+use crate::args::MapArgs;
 use isochrone_console::codes;
 use isochrone_console::output::{Terminal, cache_folder, words};
 use isochrone_console::progress::{Interrupt, Progress};
@@ -42,7 +41,7 @@ pub(crate) fn run(args: &MapArgs, terminal: &Terminal) -> Result<ExitCode> {
     let bytes =
         encode(&contents).context("the atlas was measured but is not one that can be saved");
     let (places, mut failed) = match bytes {
-        Ok(bytes) => keep(targets, args, &contents, &bytes, &mut so_far, terminal),
+        Ok(bytes) => keep(targets, &contents, &bytes, &mut so_far, terminal),
         Err(error) => (String::new(), vec![error]),
     };
     if let Some(place) = so_far.place() {
@@ -67,7 +66,6 @@ pub(crate) fn run(args: &MapArgs, terminal: &Terminal) -> Result<ExitCode> {
 /// Saves and writes all that can be; lines that say where it is, and what failed.
 fn keep(
     targets: Targets,
-    args: &MapArgs,
     contents: &Contents,
     bytes: &[u8],
     so_far: &mut SoFar,
@@ -101,10 +99,10 @@ fn keep(
     match text {
         Ok(text) => {
             let page = view::page(contents, Some(text.clone())).render();
+            let report = texts.report();
             let [page, figures] = texts.write(&page, &(text + "\n"), terminal);
-            if page.is_ok() {
-                let html = args.html.html.as_deref().unwrap_or(Path::new(REPORT));
-                places += &format!("\nreport  {}", html.display());
+            if let Some(report) = report.filter(|_| page.is_ok()) {
+                places += &format!("\nreport  {}", report.display());
             }
             failed.extend([page, figures].into_iter().filter_map(Result::err));
         }

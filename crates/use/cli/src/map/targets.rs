@@ -92,7 +92,8 @@ impl Targets {
                     Saved { path, why: Some(why), is_lost: true }
                 }),
         };
-        (saved, self.texts)
+        let stays = saved.as_ref().is_ok_and(|saved| saved.why.is_some() && !saved.is_lost);
+        (saved, if stays { self.texts.beside() } else { self.texts })
     }
 }
 
@@ -114,6 +115,18 @@ impl Texts {
     /// Whether one of them goes to standard output.
     pub(super) fn on_stdout(&self) -> bool {
         on_stdout(&self.places)
+    }
+
+    /// The report of an atlas that went beside another: the other's report stays. Figures are those of this run
+    /// wherever they are asked for.
+    fn beside(self) -> Self {
+        let [html, json] = self.places;
+        Self { places: [html.map(Place::beside), json] }
+    }
+
+    /// The report's file.
+    pub(super) fn report(&self) -> Option<PathBuf> {
+        self.places[0].as_ref().and_then(Place::file).map(Path::to_owned)
     }
 
     /// Writes report and figures, the one although the other fails.
@@ -200,6 +213,29 @@ mod tests {
         let forced = save(&args(folder.path(), &format!("{line} --force")), &stopped);
         assert_eq!((forced.path, forced.why), (first.path.clone(), None));
         assert!(!load(&first.path).unwrap().complete);
+    }
+
+    #[test]
+    fn the_report_of_an_atlas_that_stays_does_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let line = "--out @a.atlas --html @a.html --json @a.json";
+        let terminal = Terminal::detect(ColourChoice::Never);
+        let write = |new: &Contents, text: &str| {
+            let targets = Targets::open(&args(folder.path(), line), None).unwrap();
+            let (saved, texts) = targets.save(new, &encode(new).unwrap());
+            saved.unwrap();
+            let report = texts.report().unwrap();
+            texts.write(text, text, &terminal).into_iter().for_each(Result::unwrap);
+            report
+        };
+        let stopped = Contents { complete: false, ..genoa() };
+        let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+        assert_eq!(write(&genoa(), "whole"), folder.path().join("a.html"));
+        assert_eq!(write(&stopped, "part"), folder.path().join("a.partial.html"));
+        assert_eq!((read("a.html"), read("a.partial.html")), ("whole".into(), "part".into()));
+        assert_eq!(read("a.json"), "part", "figures are those of the run");
+        assert_eq!(write(&genoa(), "again"), folder.path().join("a.html"));
+        assert_eq!(read("a.html"), "again");
     }
 
     #[test]

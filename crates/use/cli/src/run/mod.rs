@@ -9,7 +9,7 @@ mod mpi;
 mod program;
 mod words;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -81,6 +81,7 @@ fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
         .tempdir()
         .context("there is no place for temporary files; set TMPDIR")?;
     let library = library::find(args.preload.as_deref())?;
+    let before = before(args, scratch.path())?;
     let found = atlas::find(args.host.atlas.as_deref(), scratch.path(), terminal)?;
     let fresh = match args.fresh {
         true => atlas::fresh(&found, &setup::cores(&found.contents)?, scratch.path(), terminal)?,
@@ -102,13 +103,15 @@ fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
         bindings: setup::bindings(scratch.path())?,
         ..setup::config(policy, &args.placement, &found.contents, &found.path, scratch.path())?
     };
-    let under = Under { args, program, library, config, scratch: scratch.path() };
+    let under = Under { args, program, library, before, config, scratch: scratch.path() };
     let signals = Signals::hold()?;
     let _awake = args.host.awake.then(|| Awake::start(under.config.cores.as_slice()));
     let Ran { code, processes, compare } = match &nothing {
         Some(words) => {
             terminal.complain(&format!("isochrone: {words}"));
-            let code = signals.run(&Program::new(under.program.as_os_str(), &args.command))?;
+            let program = Program::new(under.program.as_os_str(), &args.command)
+                .with("LD_PRELOAD", under.before.as_deref());
+            let code = signals.run(&program)?;
             Ran { code, processes: record::read_all(scratch.path())?, compare: None }
         }
         None => under.run(&signals, terminal)?,
@@ -133,6 +136,14 @@ fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
     Ok(code)
 }
 
+/// What is preloaded without us: the allocator that was asked for, before what was there already.
+fn before(args: &RunArgs, scratch: &Path) -> Result<Option<OsString>> {
+    let before = output::preloaded();
+    let Some(named) = &args.malloc else { return Ok(before) };
+    let allocator = library::allocator(named)?;
+    library::first(&allocator, before.as_deref(), scratch).map(Some)
+}
+
 fn look(name: &OsStr) -> Result<PathBuf, program::Refusal> {
     let found = program::find(name, &output::search_path())?;
     program::check(&found, program::Who::here())?;
@@ -152,6 +163,8 @@ struct Under<'a> {
     args: &'a RunArgs,
     program: PathBuf,
     library: PathBuf,
+    /// `LD_PRELOAD` of the program without the library.
+    before: Option<OsString>,
     config: Config,
     scratch: &'a Path,
 }
@@ -168,7 +181,7 @@ impl Under<'_> {
         let config = self.scratch.join("config");
         std::fs::write(&config, self.config.to_bytes())
             .with_context(|| config.display().to_string())?;
-        let before = output::preloaded();
+        let before = self.before.clone();
         let preload = library::first(&self.library, before.as_deref(), self.scratch)?;
         if self.args.compare {
             let mut command = vec![self.program.clone().into_os_string()];

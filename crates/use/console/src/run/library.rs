@@ -1,7 +1,7 @@
 //! Finds `libisochrone_malloc.so`, and puts it first among what is preloaded.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -40,12 +40,65 @@ pub fn find_as(file: &str, build: &str, named: Option<&Path>) -> Result<PathBuf>
     }
 }
 
+/// Allocators that programs are run over: the name, files that it has by version, and Debian's package.
+const ALLOCATORS: [(&str, &[&str], &str); 4] = [
+    ("mimalloc", &["libmimalloc.so.3", "libmimalloc.so.2", "libmimalloc.so"], "libmimalloc2.0"),
+    ("jemalloc", &["libjemalloc.so.2", "libjemalloc.so"], "libjemalloc2"),
+    (
+        "tcmalloc",
+        &["libtcmalloc_minimal.so.4", "libtcmalloc.so.4", "libtcmalloc.so"],
+        "libtcmalloc-minimal4",
+    ),
+    ("snmalloc", &["libsnmallocshim.so"], ""),
+];
+
+/// Where libraries lie, but for those of the architecture.
+const FOLDERS: [&str; 4] = ["/usr/local/lib", "/usr/lib64", "/usr/lib", "/lib"];
+
+/// The allocator that a program is run over: a library by its path, or one of those that have a name.
+///
+/// # Errors
+/// It is not there; then where it was looked for, and what installs it.
+pub fn allocator(named: &str) -> Result<PathBuf> {
+    let own = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
+    let folders: Vec<&Path> = std::iter::once(own.as_str()).chain(FOLDERS).map(Path::new).collect();
+    allocator_in(named, &folders)
+}
+
+fn allocator_in(named: &str, folders: &[&Path]) -> Result<PathBuf> {
+    if named.contains('/') {
+        let path = Path::new(named).canonicalize();
+        return path.with_context(|| format!("--malloc {named}: there is no such file"));
+    }
+    let Some((_, files, package)) = ALLOCATORS.iter().find(|(name, ..)| *name == named) else {
+        let names = ALLOCATORS.map(|(name, ..)| name).join(", ");
+        bail!("--malloc {named}: neither a path nor one of {names}");
+    };
+    let mut places =
+        files.iter().flat_map(|file| folders.iter().map(move |folder| folder.join(file)));
+    match places.find(|place| place.exists()) {
+        Some(found) => Ok(found),
+        None => {
+            let debian = match package {
+                &"" => String::new(),
+                package => format!("install it (Debian: {package}), or "),
+            };
+            bail!(
+                "--malloc {named}: {} lies in none of the usual folders: {debian}give its path",
+                files.join(" or ")
+            )
+        }
+    }
+}
+
 /// The value of `LD_PRELOAD` with `library` before what is there already. The linker splits the
 /// value at blanks and colons, so a library below such a name is linked into `folder` first.
 pub fn first(library: &Path, before: Option<&OsStr>, folder: &Path) -> Result<OsString> {
     let splits = |byte: &u8| matches!(byte, b' ' | b':');
     let path = if library.as_os_str().as_bytes().iter().any(splits) {
-        let link = folder.join(NAME);
+        let name = library.file_name().unwrap_or(OsStr::new(NAME)).as_bytes();
+        let plain = |byte: &u8| if splits(byte) { b'_' } else { *byte };
+        let link = folder.join(OsString::from_vec(name.iter().map(plain).collect()));
         if !link.exists() {
             std::os::unix::fs::symlink(library, &link).with_context(|| {
                 format!("{} has a blank or a colon and cannot be linked", library.display())
@@ -88,6 +141,22 @@ mod tests {
         assert!(!value.as_bytes().contains(&b' '), "{value:?}");
         assert_eq!(Path::new(&value).canonicalize().unwrap(), library.canonicalize().unwrap());
         assert_eq!(first(&library, None, folder.path()).unwrap(), value, "a second time");
+    }
+
+    #[test]
+    fn an_allocator_is_found_by_name_or_path_or_named_as_missing() {
+        let folder = tempfile::tempdir().unwrap();
+        let folders = [Path::new("/nowhere"), folder.path()];
+        let missing = allocator_in("mimalloc", &folders).unwrap_err().to_string();
+        assert!(missing.contains("libmimalloc.so.2") && missing.contains("Debian: libmimalloc2.0"));
+        let file = folder.path().join("libmimalloc.so.2");
+        std::fs::write(&file, b"x").unwrap();
+        assert_eq!(allocator_in("mimalloc", &folders).unwrap(), file);
+        let path = file.to_str().unwrap();
+        assert_eq!(allocator_in(path, &[]).unwrap(), file.canonicalize().unwrap());
+        let unknown = allocator_in("malloc", &folders).unwrap_err().to_string();
+        assert!(unknown.contains("mimalloc, jemalloc, tcmalloc, snmalloc"), "{unknown}");
+        assert!(allocator_in("./no.so", &folders).unwrap_err().to_string().contains("./no.so"));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use isochrone_units::{CoreId, Cycles, LineState, Reading, RegionId};
 use crate::seats::tests::{ids, machine};
 use crate::seats::{Seats, Stratum};
 use crate::target::{TargetClock, TargetError};
+use crate::transfer::agreement::Untried;
 use crate::transfer::scene::{Act, Operation, Samples, Scene, Stage};
 use crate::transfer::{Kind, Options, TransferPlan, TransferReport, budget_s, run};
 
@@ -301,7 +302,7 @@ fn a_slow_machine_has_one_sweep_if_it_is_given_time_and_one_pair_at_a_time_where
     {
         let (found, report) = measure(in_turns, patience_s);
         assert!(pairs.contains(&found), "{in_turns} {patience_s}: {found}");
-        assert_eq!(report.agreement.in_vain, in_turns);
+        assert_eq!(report.agreement.untried == Some(Untried::TooLong), in_turns);
         assert!(report.seconds < f64::max(patience_s, 0.5) + 0.2, "{} s", report.seconds);
         let said = |words: &str| report.missing.iter().any(|line| line.contains(words));
         assert_eq!(said("together take too long"), in_turns, "{:?}", report.missing);
@@ -324,6 +325,11 @@ fn a_core_that_never_answers_costs_its_pairs() {
         "{:?}",
         report.missing
     );
+    // What was refused keeps neither the others from being enough, nor the reason from being told.
+    assert!(report.half_width.is_some_and(|width| width < 0.005), "{:?}", report.half_width);
+    assert_eq!(report.agreement.untried, Some(Untried::Refused));
+    let why = "could not be tried since some pairs were refused";
+    assert!(report.missing.iter().any(|line| line.contains(why)), "{:?}", report.missing);
     stage.dead = None;
     let all: Vec<CoreId> = vec![CoreId(0), CoreId(40)];
     let plan = TransferPlan::new(&all, stage.lines(), Options::new(LOAD, 1)).unwrap();

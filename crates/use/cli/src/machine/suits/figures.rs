@@ -113,10 +113,24 @@ impl Set {
         }
     }
 
-    /// Regions of which latency or bandwidth is not known.
-    pub(super) fn unknown(&self) -> Vec<u16> {
-        let lacks = |of: &&RegionFigures| of.latency_ns.is_none() || of.gb_per_s.is_none();
-        self.regions.iter().filter(lacks).map(|of| of.region).collect()
+    /// What is not known, and of which regions.
+    pub(super) fn unknown(&self) -> [(&'static str, Vec<u16>); 3] {
+        let lack = |latency: bool, bandwidth: bool| {
+            let is_one = |of: &&RegionFigures| {
+                (of.latency_ns.is_none(), of.gb_per_s.is_none()) == (latency, bandwidth)
+            };
+            self.regions.iter().filter(is_one).map(|of| of.region).collect()
+        };
+        [
+            ("latency", lack(true, false)),
+            ("what these cores move together", lack(false, true)),
+            ("anything", lack(true, true)),
+        ]
+    }
+
+    /// Whether all that lacks is what these cores move together.
+    pub(super) fn lacks_bandwidth(&self) -> bool {
+        self.regions.iter().filter(|of| of.latency_ns.is_some()).count() > 1
     }
 }
 

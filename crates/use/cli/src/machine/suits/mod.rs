@@ -32,6 +32,10 @@ const NOT_DESCRIBED: &str = "the description lacks latency and bandwidth of two 
 const NOT_MEASURED: &str = "the atlas lacks latency and bandwidth of two regions from the same cores: measure them \
                             with `isochrone map --only region,bandwidth`";
 
+/// The same of cores that the user has named.
+const NOT_TOGETHER: &str = "what these cores move together is not known: name all cores of a region, or leave --cores \
+                            out";
+
 /// Runs the command.
 pub(super) fn run(args: &MachineArgs, terminal: &Terminal) -> Result<ExitCode> {
     let [json] = Place::open_all([args.json.asked()])?;
@@ -46,23 +50,25 @@ pub(super) fn run(args: &MachineArgs, terminal: &Terminal) -> Result<ExitCode> {
 
 fn found(args: &MachineArgs, terminal: &Terminal) -> Result<Figures> {
     let asked = args.cores.as_ref().map(|list| list.cores().collect::<Vec<_>>());
+    let is_named = asked.is_some();
     if let Some(name) = &args.name {
         let machine = find_machine(name)?;
-        return told(figures(&Described(&machine), &machine, asked)?, NOT_DESCRIBED);
+        return told(is_named, figures(&Described(&machine), &machine, asked)?, NOT_DESCRIBED);
     }
     if let Some(found) = atlas::known(args.atlas.as_deref(), terminal)? {
         let figures = figures(&found.atlas.atlas()?, &found.contents.machine, asked)?;
-        return told(figures, NOT_MEASURED);
+        return told(is_named, figures, NOT_MEASURED);
     }
-    told(figures(&Unknown, &this_machine(&SysRoot::live())?, asked)?, atlas::NONE)
+    told(is_named, figures(&Unknown, &this_machine(&SysRoot::live())?, asked)?, atlas::NONE)
 }
 
-/// The figures, where they say anything, else why they do not.
-fn told(figures: Figures, else_why: &str) -> Result<Figures> {
-    if figures.nothing.is_none() && figures.sets.iter().all(|set| set.separate.is_empty()) {
-        bail!("{}: {else_why}", figures.machine);
+/// The figures, where they say anything, else why they do not; the cores are those that the user has named, or all.
+fn told(is_named: bool, figures: Figures, else_why: &str) -> Result<Figures> {
+    if figures.nothing.is_some() || figures.sets.iter().any(|set| !set.separate.is_empty()) {
+        return Ok(figures);
     }
-    Ok(figures)
+    let lacks_bandwidth = is_named && figures.sets.iter().any(Set::lacks_bandwidth);
+    bail!("{}: {}", figures.machine, if lacks_bandwidth { NOT_TOGETHER } else { else_why })
 }
 
 fn figures(on: &dyn Distances, machine: &Machine, asked: Option<Vec<CoreId>>) -> Result<Figures> {

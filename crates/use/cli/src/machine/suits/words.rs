@@ -38,10 +38,10 @@ fn of_set(set: &Set, with_rows: bool, terminal: Terminal) -> String {
         lines.push(table(&set.regions).to_terminal(terminal.columns()));
     }
     lines.extend(suited(set).into_iter().map(|line| format!("  {line}")));
-    let unknown = set.unknown();
-    if !unknown.is_empty() {
-        lines.push(format!("  not known, and left out: regions {}", spans(&unknown)));
-    }
+    let left_out = set.unknown().into_iter().filter(|(_, regions)| !regions.is_empty());
+    lines.extend(left_out.map(|(what, regions)| {
+        format!("  left out, since {what} is not known: regions {}", spans(&regions))
+    }));
     lines.join("\n")
 }
 

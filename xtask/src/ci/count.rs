@@ -1,0 +1,50 @@
+//! Tests of all binaries, counted by what they print.
+
+/// Tests of all binaries so far.
+#[derive(Debug, Default)]
+pub(super) struct Tests {
+    pub(super) passed: u64,
+    pub(super) failed: u64,
+    pub(super) ignored: u64,
+    /// Those that failed, in the order in which they did.
+    pub(super) names: Vec<String>,
+}
+
+impl Tests {
+    /// Adds a closing line of a test binary, `test result: ok. 3 passed; 0 failed; ...`, or the
+    /// name of a test that failed.
+    pub(super) fn count(&mut self, line: &str) {
+        if let Some(name) = line.strip_prefix("test ").and_then(|l| l.strip_suffix(" ... FAILED")) {
+            self.names.push(name.to_owned());
+        }
+        let Some(result) = line.strip_prefix("test result: ") else { return };
+        for part in result.split([';', '.']) {
+            let mut words = part.split_whitespace();
+            let number = words.next().and_then(|n| n.parse::<u64>().ok()).unwrap_or(0);
+            match words.next() {
+                Some("passed") => self.passed += number,
+                Some("failed") => self.failed += number,
+                Some("ignored") => self.ignored += number,
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn closing_lines_add_up() {
+        let mut tests = Tests::default();
+        tests.count("test result: ok. 18 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out");
+        tests.count(
+            "test result: FAILED. 2 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out",
+        );
+        tests.count("test a_test ... ok");
+        tests.count("test a::b ... FAILED");
+        assert_eq!((tests.passed, tests.failed, tests.ignored), (20, 3, 1));
+        assert_eq!(tests.names, ["a::b"]);
+    }
+}
