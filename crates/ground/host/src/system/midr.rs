@@ -8,7 +8,7 @@ use isochrone_machine::Cpu;
 
 use super::list::field;
 
-/// Who implements a processor (MIDR_EL1.Implementer).
+/// Who implements processors, by their numbers.
 const ARM: u32 = 0x41;
 const CAVIUM: u32 = 0x43;
 const FUJITSU: u32 = 0x46;
