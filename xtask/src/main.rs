@@ -30,9 +30,9 @@ cargo xtask install PREFIX  libisochrone for programs in C: header, shared and s
 cargo xtask peer   our line transfers beside those of core-to-core-latency, fresh processes in turns
 cargo xtask safety [--json FILE] [NAME ...]  real programs with and without libisochrone_malloc.so
 cargo xtask schemas  draws docs/schemas anew from the types that are written as JSON
-cargo xtask vm [--machine NAMES] [WORD ...]  boots emulated machines (qemu-system-x86): tests/vm on 16 regions, and the
-                   two programs on odd shapes; NAMES: all, or checks16, cpuset, memoryless, offline, nosys, regions16,
-                   cores64; words choose checks";
+cargo xtask vm [--arch x86_64|aarch64] [--machine NAMES] [WORD ...]  boots emulated machines (QEMU): tests/vm on 16
+                   regions, and the two programs on odd shapes; NAMES: all, or checks16, cpuset, memoryless, offline,
+                   nosys, regions2, regions16, cores64; words choose checks";
 
 fn main() -> Result<()> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

@@ -94,6 +94,11 @@ pub(super) const STEPS: &[Step] = &[
         ..Step::CARGO
     },
     Step { name: "aarch64 under qemu-user", arguments: &["xtask", "arm", "--full"], ..Step::CARGO },
+    Step {
+        name: "emulated machines of aarch64",
+        arguments: &["xtask", "vm", "--arch", "aarch64"],
+        ..Step::CARGO
+    },
     Step { name: "real programs", arguments: &["xtask", "safety"], ..Step::CARGO },
     // Needs `rustup toolchain install nightly`, as what follows does.
     Step {

@@ -3,6 +3,10 @@
 //! The links lie in a table beside the memory, so a free line is never touched. A head carries a
 //! tag that every change raises: while head and tag are unchanged nobody pushed or popped, so the
 //! links behind the head are what they were, and several entries leave by one compare-and-swap.
+//!
+//! Every change of a head is a read-modify-write, so each push heads a release sequence that all later changes
+//! belong to: whoever loads a head with Acquire sees the links of all entries below it, whoever pushed them. This is so
+//! in the model of the language, hence on AArch64, and loom follows it.
 //! A tag has 32 bits; a thread would have to sleep through exactly 2^32 changes between its load
 //! and its swap to be deceived.
 
@@ -92,8 +96,9 @@ impl<'a> Stack<'a> {
             let mut count = 0;
             for entry in &mut *out {
                 let Some(index) = top.checked_sub(1) else { break };
-                // Read while others may be popping: whatever it is, it counts only if the swap
-                // finds head and tag as they were.
+                // Read while others may be popping: whatever it is, it counts only if the swap finds head and tag as
+                // they were. Who writes a link has popped its entry, by a swap from the very state that ours is
+                // from, and only one of the two succeeds: so that a store may be seen early (AArch64) does no harm.
                 let Some(next) = self.next.get(index as usize) else { break };
                 *entry = index;
                 count += 1;

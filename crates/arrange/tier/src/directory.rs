@@ -119,7 +119,12 @@ impl<'a> Directory<'a> {
     /// What the entry says now.
     #[must_use]
     pub fn look(&self, group: Group) -> Word {
-        Word(self.word(group).load(Ordering::Acquire))
+        // SeqCst, not Acquire: who has pinned the group looks whether somebody has claimed it, and
+        // who has claimed it asks whether it is pinned; who announced that it waits for a victim
+        // looks for one. On x86-64 both are plain loads, and the locked operation before each keeps
+        // them in order. On AArch64 an Acquire load may be an `ldapr`, which may be done before an
+        // earlier `stlr` or `swpal` of another word is seen; a SeqCst one (`ldar`) may not.
+        Word(self.word(group).load(Ordering::SeqCst))
     }
 
     /// Becomes the owner of an entry that was seen at rest, and puts it into `state`; flags stay.
@@ -152,7 +157,8 @@ impl<'a> Directory<'a> {
     pub fn release(&self, group: Group, state: State, flags: Flags) -> bool {
         debug_assert!(!state.is_owned(), "a released entry is at rest");
         let next = Word::at_rest(state, flags);
-        Word(self.word(group).swap(next.0, Ordering::AcqRel)).has_waiters()
+        // SeqCst: partner of `Frames::announce`, see `Frames::nudge`.
+        Word(self.word(group).swap(next.0, Ordering::SeqCst)).has_waiters()
     }
 
     /// Says that somebody is about to sleep on an owned entry.
@@ -174,7 +180,8 @@ impl<'a> Directory<'a> {
 
     fn swap(&self, group: Group, seen: Word, next: Word) -> Result<Word, Word> {
         let swapped =
-            self.word(group).compare_exchange(seen.0, next.0, Ordering::AcqRel, Ordering::Acquire);
+            // SeqCst: a claim comes before its `is_pinned` for whoever pins, as a pin before its `look`.
+            self.word(group).compare_exchange(seen.0, next.0, Ordering::SeqCst, Ordering::Acquire);
         swapped.map(|_| next).map_err(Word)
     }
 
@@ -231,6 +238,7 @@ impl<'a> Directory<'a> {
     /// fetch it, and an eviction that is under way goes on: the caller fetches the group afterwards.
     pub fn pin(&self, group: Group) -> Era {
         let era = self.era(group);
+        // SeqCst: partner of `claim` and `is_pinned`; one of the two sees the other.
         self.at(group, 1).fetch_add(1, Ordering::SeqCst);
         era
     }

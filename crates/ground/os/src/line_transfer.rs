@@ -247,6 +247,7 @@ pub fn time_loads(lines: &[&SharedLine]) -> u32 {
 /// Raw cycles of one read for ownership: a locked addition of 1 to word 0. It is done only when
 /// this core owns the line and every other copy is invalid, which a plain store would hide in the
 /// store buffer. The locked instruction itself (some 20 cycles on an owned line) is included.
+/// On AArch64 an interconnect may do it in the core's place ("far atomics"): then the line never comes.
 #[must_use]
 pub fn time_rfo(line: &SharedLine) -> u32 {
     arch::fence();

@@ -16,7 +16,8 @@ const LOADER: &str = "ld-linux-aarch64.so.1";
 const SHARED: (&str, &str) = ("libisochrone.so", "libisochrone.so.0");
 /// Where header, examples and test programs of that library lie.
 const C: &str = "crates/use/capi";
-/// The programs in C, each with its source, which checks what it did itself.
+/// The programs in C, each with its source, which checks what it did itself. Not `roots.c`: teams of up to twelve ranks
+/// that poll on four emulated cores do not end in two minutes.
 pub(in super::super) const PROGRAMS: [(&str, &str); 6] = [
     ("c-collectives", "examples/collectives.c"),
     ("c-tasks", "examples/tasks.c"),

@@ -6,6 +6,11 @@
 //! sleepers, without a fence in between; a sleeper counts itself, then orders the memory of *all*
 //! processes (`membarrier`), then looks at the word once more. Either the writer sees the sleeper, or
 //! the sleeper sees the word. Where the kernel has no such barrier, a sleep is short.
+//!
+//! On AArch64 that is so as well: the kernel interrupts every core that runs one of the processes, and a full barrier
+//! (`dmb ish`) is done between two instructions of the writer. A load that was made early is made again after it.
+//! A published value is a Release store (`stlr`), after all loads and stores before it; what is read behind a flag is
+//! behind an Acquire load, so that the plain copies of a message need no barrier of their own.
 
 use super::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::program::Compare;
@@ -85,6 +90,7 @@ pub(super) trait Rest {
 pub(super) fn publish<R: Rest>(rest: &R, sleepers: &AtomicU32, word: &Word, store: impl Fn(&Word)) {
     store(word);
     rest.order_self();
+    // Relaxed: ordered by the sleeper's barrier, wherever in this program order it falls.
     if sleepers.load(Ordering::Relaxed) != 0 {
         rest.wake(word);
     }

@@ -171,7 +171,8 @@ impl Pages for Context<'_> {
         let Some(mover) = self.process.mover_of(wish.worker) else { return };
         wishes::push(self.process.common.wishes(mover), wish);
         let doorbell = self.process.common.doorbell(mover);
-        if doorbell.swap(0, Ordering::AcqRel) != 0 {
+        // SeqCst: partner of `idle`. Either this sees that the mover lies down, or the mover sees the wish.
+        if doorbell.swap(0, Ordering::SeqCst) != 0 {
             self.wake(doorbell);
         }
     }

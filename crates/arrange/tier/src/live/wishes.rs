@@ -18,7 +18,8 @@ fn slot(ring: &[AtomicU64], number: u64) -> &AtomicU64 {
 }
 
 pub(super) fn push(ring: &[AtomicU64], wish: Wish) {
-    let number = ring[0].fetch_add(1, Ordering::AcqRel);
+    // SeqCst, as the ring of the doorbell after it: a mover that lies down rings it off and then looks here.
+    let number = ring[0].fetch_add(1, Ordering::SeqCst);
     let write = if wish.access == Access::Write { WRITE } else { 0 };
     let value = VALID | write | u64::from(wish.worker) << 32 | u64::from(wish.group.0);
     slot(ring, number).store(value, Ordering::Release);

@@ -52,7 +52,11 @@ impl<'a> Frames<'a> {
     /// The word to wake because a group can be evicted now, if somebody waits.
     #[must_use = "who waits must be woken"]
     pub(super) fn nudge(&self) -> Option<&'a AtomicU32> {
-        if self.0.load(Ordering::Acquire) & WAITERS == 0 {
+        // SeqCst, as the change of the group's entry before it, and as `announce` and the look for a
+        // victim after that: of two who write one word and then read the other's, one sees what the
+        // other wrote. Acquire and Release do not promise that; x86-64 keeps it anyway, since a
+        // locked operation lies in between.
+        if self.0.load(Ordering::SeqCst) & WAITERS == 0 {
             return None;
         }
         self.0.fetch_and(!WAITERS, Ordering::AcqRel);
@@ -62,7 +66,8 @@ impl<'a> Frames<'a> {
     /// Says that somebody is about to sleep because there is none, and looks for a victim once more
     /// before; the value to sleep on, or `None` if there is a frame now.
     pub(super) fn announce(&self) -> Option<u32> {
-        let before = self.0.fetch_or(WAITERS, Ordering::AcqRel);
+        // SeqCst: see `nudge`.
+        let before = self.0.fetch_or(WAITERS, Ordering::SeqCst);
         (before & !WAITERS == 0).then_some(WAITERS)
     }
 }

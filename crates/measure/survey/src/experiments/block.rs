@@ -10,6 +10,7 @@ use isochrone_probe::watch::{Share, Watch as _};
 use isochrone_stats::derive_seed;
 use isochrone_units::Level;
 
+use super::beyond::beyond;
 use crate::course::Course;
 use crate::ground::Ground;
 use crate::run::{Cut, Run, keep_drift, note, note_failed, why};
@@ -60,6 +61,7 @@ pub(super) fn block(
             }
             contents.levels = map.levels;
             contents.provenance.missing.extend(map.missing);
+            contents.provenance.missing.extend(beyond(&contents.levels));
             contents.pages = map.pages;
             keep_drift(contents, 0.0, map.drift);
             hands.codes.clone_from(&map.codes[Level::Dram as usize]);

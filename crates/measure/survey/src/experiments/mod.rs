@@ -1,5 +1,6 @@
 //! The experiments one after the other, each with the time that it has.
 
+mod beyond;
 mod block;
 mod columns;
 mod cores;
