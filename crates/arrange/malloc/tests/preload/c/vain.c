@@ -54,10 +54,11 @@ int main(int count, char **arguments) {
     for (int i = 0; i < OLD; i++) memset(old[i] = malloc(SIZE), i, SIZE);
     for (int i = 0; i < threads; i++) pthread_create(&thread[i], 0, works, 0);
     while (!is_told() && time(0) < end) is_glibcs();
-    int in_a_row = 0;
-    while (in_a_row < 3 && is_glibcs()) in_a_row++;
+    /* The statistics are those of all threads, so the others are done first. */
     stop = 1;
     for (int i = 0; i < threads; i++) pthread_join(thread[i], 0);
+    int in_a_row = 0;
+    while (in_a_row < 3 && is_glibcs()) in_a_row++;
     for (int i = 0; i < 1000 && tasks() > 1; i++) usleep(10000);
     for (int i = 0; i < OLD; i++) {
         char *object = i % 3 ? old[i] : realloc(old[i], 2 * SIZE);
