@@ -15,7 +15,7 @@ use super::schemas;
 use command::run_and_count;
 pub(crate) use command::say;
 use count::Tests;
-use steps::Step;
+use steps::{Again, Step};
 
 /// How much is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()
     }
     say(&format!("{} passed, {} failed, {} skipped", tests.passed, tests.failed, tests.ignored));
     if !tests.names.is_empty() {
-        say(&format!("failed beside others, passed alone: {}", tests.names.join(", ")));
+        say(&format!("failed first, and passed when run again: {}", tests.names.join(", ")));
     }
     Ok(())
 }
@@ -76,10 +76,11 @@ fn one(root: &Path, step: &Step, tests: &mut Tests) -> Result<()> {
     let known = tests.names.len();
     let status = run_and_count(root, step, &[], tests)?;
     if !status.success() {
-        if !again {
-            bail!("{name} failed ({status}); run `{}` alone", step.words());
+        match again {
+            Again::Nothing => bail!("{name} failed ({status}); run `{}` alone", step.words()),
+            Again::FewTests => again::alone(root, step, tests, known)?,
+            Again::Whole => again::whole(root, step, tests)?,
         }
-        again::alone(root, step, tests, known)?;
     }
     then(root)?;
     say(&format!("== {name}: passed in {:.0} s", begin.elapsed().as_secs_f64()));

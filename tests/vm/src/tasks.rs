@@ -93,6 +93,8 @@ fn in_all_regimes(problem: Problem, known: f64) -> Result<String> {
     Ok(format!("right in 4 regimes; {}", seen.join(", ")))
 }
 
+/// Pages that are named where many lie elsewhere.
+const NAMED: usize = 12;
 /// Pages below which a check would say little.
 const PAGES_MIN: usize = 8;
 
@@ -118,7 +120,12 @@ fn believed(pages: &[&[PagePlace]], known: f64) -> Result<String> {
     let right = touched().filter(|page| page.seen.map(Believed::Region) == Some(page.believed));
     let (right, all) = (right.count(), touched().count());
     ensure!(all >= PAGES_MIN, "only {all} pages");
-    ensure!(right as f64 >= known * all as f64, "{right} of {all} pages are where it believes");
+    let wrong = || touched().filter(|page| page.seen.map(Believed::Region) != Some(page.believed));
+    ensure!(
+        right as f64 >= known * all as f64,
+        "{right} of {all} pages are where it believes; others: {:?}",
+        wrong().take(NAMED).collect::<Vec<_>>()
+    );
     let mut regions: Vec<Option<RegionId>> = touched().map(|page| page.seen).collect();
     regions.sort_unstable();
     regions.dedup();

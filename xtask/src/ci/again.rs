@@ -1,4 +1,5 @@
-//! A few tests that failed are run once more, each alone, and named if they pass.
+//! A few tests that failed are run once more, each alone, and so is a step of emulated machines; they are named if
+//! they pass.
 //!
 //! Many tests drive programs that measure the machine that they run on. On a shared host one of
 //! two thousand now and then meets a second in which another guest takes the cores. A change that
@@ -37,6 +38,17 @@ pub(super) fn alone(root: &Path, step: &Step, tests: &mut Tests, known: usize) -
     Ok(())
 }
 
+/// Runs all of `step` again. Errors: it fails again.
+pub(super) fn whole(root: &Path, step: &Step, tests: &mut Tests) -> Result<()> {
+    say(&format!("== {}: once more", step.name));
+    let status = run_and_count(root, step, &[], &mut Tests::default())?;
+    if !status.success() {
+        bail!("{} failed twice ({status}); run `{}` alone", step.name, step.words());
+    }
+    tests.names.push(step.name.to_owned());
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,6 +71,16 @@ mod tests {
         let tests = after(&["a", "b"], 2, PASSES).expect("both pass");
         assert_eq!((tests.passed, tests.failed), (2, 0));
         assert_eq!(tests.names, ["a", "b"]);
+    }
+
+    #[test]
+    fn a_step_that_passes_the_second_time_is_named() {
+        let mut tests = Tests::default();
+        let step = |arguments| Step { name: "boots", program: "sh", arguments, ..Step::CARGO };
+        assert!(whole(Path::new("."), &step(FAILS), &mut tests).is_err());
+        assert!(tests.names.is_empty());
+        assert!(whole(Path::new("."), &step(PASSES), &mut tests).is_ok());
+        assert_eq!(tests.names, ["boots"]);
     }
 
     #[test]

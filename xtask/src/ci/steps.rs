@@ -15,8 +15,18 @@ pub(super) struct Step {
     /// Variables beside those that are there.
     pub(super) environment: &'static [(&'static str, &'static str)],
     pub(super) then: fn(&Path) -> Result<()>,
-    /// Whether a few tests that fail are run once more, alone (see [`super::again`]).
-    pub(super) again: bool,
+    /// What is run once more where it fails.
+    pub(super) again: Again,
+}
+
+/// What is run once more where a step fails on a machine that others use, too (see [`super::again`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Again {
+    Nothing,
+    /// A few tests, alone.
+    FewTests,
+    /// All of it.
+    Whole,
 }
 
 impl Step {
@@ -27,7 +37,7 @@ impl Step {
         arguments: &[],
         environment: &[],
         then: |_| Ok(()),
-        again: false,
+        again: Again::Nothing,
     };
 
     /// The command as it is typed.
@@ -92,7 +102,7 @@ pub(super) const STEPS: &[Step] = &[
         name: "tests",
         arguments: &["test", "--workspace", "--locked", "--no-fail-fast"],
         then: schemas::all_seen,
-        again: true,
+        again: Again::FewTests,
         ..Step::CARGO
     },
     Step {
@@ -115,7 +125,12 @@ pub(super) const STEPS: &[Step] = &[
         environment: &[("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom")],
         ..Step::CARGO
     },
-    Step { name: "emulated machines", arguments: &["xtask", "vm"], ..Step::CARGO },
+    Step {
+        name: "emulated machines",
+        arguments: &["xtask", "vm"],
+        again: Again::Whole,
+        ..Step::CARGO
+    },
     Step { name: "aarch64", arguments: &["xtask", "arm"], ..Step::CARGO },
     Step {
         name: "docs",
