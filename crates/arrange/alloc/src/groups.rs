@@ -20,7 +20,7 @@ pub(crate) const MAX_GROUPS: usize = 64;
 /// Residues of a line's index that are told apart where keys are counted.
 pub(crate) const RESIDUES: usize = 8;
 /// Indices that differ less than this are one group: finer than any base is measured, cycles.
-const SAME_CYCLES: f32 = 0.5;
+pub(crate) const SAME_CYCLES: f32 = 0.5;
 /// Groups narrower than this share of the widest difference gain nothing.
 const SAME_SHARE: f32 = 1.0 / 12.0;
 

@@ -8,7 +8,7 @@ use crate::bins::{Bins, MAX_BINS, oracle_bin};
 use crate::class::{SizeClass, UnitLines};
 use crate::groups::Classes;
 use crate::growth::scaled;
-use crate::model::{Prediction, cut, predict, shares};
+use crate::model::{Prediction, cut, predict_among, shares};
 use crate::order::{CurrentBases, Order, Wish, oracle_cut};
 use crate::page::{Disguise, PageCodes, PageState, PageWord};
 use crate::policy::{Mode, Policy};
@@ -192,6 +192,18 @@ impl<'a> Heap<'a> {
         self.order_unit(core, unit, current, &self.wish(for_bytes));
     }
 
+    /// A core has these bases now, before orders are made: in [`Mode::NearestParticipant`] the order of one core
+    /// goes by the bases of all.
+    pub fn take_part(&self, core: u16, current: &CurrentBases) {
+        self.store_bases(core, current);
+    }
+
+    /// The current bases of the other cores that take lines.
+    fn participants(&self, core: u16) -> impl Iterator<Item = CurrentBases> + '_ {
+        let others = (0..=u16::MAX).zip(self.tables.cores).filter(move |(other, _)| *other != core);
+        others.map(|(_, table)| table.current_bases()).filter(|bases| !bases.is_unknown())
+    }
+
     /// All orders are for so many live bytes now.
     pub fn note_orders(&self, for_bytes: u64) {
         let sums = self.sums();
@@ -210,7 +222,8 @@ impl<'a> Heap<'a> {
             return;
         }
         let population = self.population(unit);
-        let order = Order::new(self.bins, unit, current, wish, Some(&population));
+        let others = self.participants(core);
+        let order = Order::among(self.bins, unit, current, others, wish, Some(&population));
         self.set_order(core, &order);
         if let Some(table) = self.order(core, unit)
             && order.count > 0
@@ -252,7 +265,8 @@ impl<'a> Heap<'a> {
         // Bins in disguise, or of measured ranks, are not the atlas's.
         let other = self.policy.mode == Mode::Oblivious || self.policy.mode.is_oracle();
         let population = (!other).then(|| self.population(unit));
-        predict(self.bins, unit, &current, &self.wish(live_bytes), population.as_ref())
+        let (wish, others) = (self.wish(live_bytes), self.participants(core));
+        predict_among(self.bins, unit, &current, others, &wish, population.as_ref())
     }
 
     /// The share of units that now counts as near for a core: the policy's, or more where the

@@ -11,6 +11,7 @@
 //! cautious where they do not. It chooses sets and predicts gains; it holds no line.
 
 mod nearer;
+mod participants;
 mod translations;
 
 use crate::bins::{Bins, MAX_BINS, UnitBins};
@@ -66,9 +67,21 @@ pub fn predict(
     wish: &Wish,
     population: Option<&[u32; MAX_BINS]>,
 ) -> Option<Prediction> {
+    predict_among(bins, unit, current, core::iter::empty(), wish, population)
+}
+
+/// The same for a core that shares the lines with others, as [`crate::Order::among`] has it.
+pub(crate) fn predict_among(
+    bins: &Bins,
+    unit: UnitLines,
+    current: &CurrentBases,
+    others: impl Iterator<Item = CurrentBases>,
+    wish: &Wish,
+    population: Option<&[u32; MAX_BINS]>,
+) -> Option<Prediction> {
     let model = Model::new(bins, unit, current, wish)?;
     let shares = shares(bins, unit, population);
-    let choice = model.choose(&shares, wish);
+    let choice = model.choose_among(bins, others, &shares, wish);
     let everything = model.cost_of(&choice.bins[..model.known()], &shares);
     let chosen = if wish.mode == Mode::Oblivious { everything } else { choice.cost };
     let hits = chosen.hit_share.max(everything.hit_share);
@@ -105,6 +118,9 @@ pub(crate) struct Choice {
 /// The machine as one core sees it, for units of one size and so many live bytes.
 pub(crate) struct Model<'b> {
     of_unit: &'b UnitBins,
+    unit: UnitLines,
+    /// The levels of which the core's bases are known.
+    knows: [bool; 2],
     /// Groups of single lines at the cache: what has a capacity.
     lines: &'b Groups,
     /// Latency of each of them, and its share of the cache.
@@ -159,6 +175,8 @@ impl<'b> Model<'b> {
         };
         Some(Self {
             of_unit,
+            unit,
+            knows: [current.llc.is_some(), current.dram.is_some()],
             lines,
             line_cycles: llc_of(lines, UnitLines::One),
             capacities: capacities(lines, &bins.llc),
@@ -227,12 +245,17 @@ impl<'b> Model<'b> {
 
     /// All bins by cost, that of which nothing is known last.
     fn sequence(&self, weights: [f32; 2]) -> [u8; MAX_BINS] {
+        sorted(&self.costs([&self.llc, &self.dram], weights), self.known())
+    }
+
+    /// What each bin costs by the latencies of its groups, those of which nothing is known infinitely much.
+    fn costs(&self, [llc, dram]: [&GroupCycles; 2], weights: [f32; 2]) -> [f32; MAX_BINS] {
         let mut costs = [f32::INFINITY; MAX_BINS];
         for (bin, cost) in (0..=u8::MAX).zip(&mut costs).take(self.known()) {
             let (l, d) = self.of_unit.groups_of(bin);
-            *cost = weights[0] * self.llc[usize::from(l)] + weights[1] * self.dram[usize::from(d)];
+            *cost = weights[0] * llc[usize::from(l)] + weights[1] * dram[usize::from(d)];
         }
-        sorted(&costs, self.known())
+        costs
     }
 
     /// A set without bins, of what there is.

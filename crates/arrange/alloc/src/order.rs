@@ -78,16 +78,36 @@ impl Order {
         wish: &Wish,
         population: Option<&[u32; MAX_BINS]>,
     ) -> Self {
-        let mut order = Self::none(unit);
-        let Some(model) = Model::new(bins, unit, current, wish) else { return order };
-        let choice = model.choose(&shares(bins, unit, population), wish);
-        order.bins = choice.bins;
-        order.count = u16::try_from(model.known() + 1).unwrap_or(0);
-        order.near = choice.near;
-        order.near_share = choice.near_share;
-        order.near_kinds = near_kinds(bins, &bins.units[unit as usize], order.near_bins());
-        order.kinds = kinds_by_cost(bins, current, choice.weights);
-        order
+        Self::among(bins, unit, current, core::iter::empty(), wish, population)
+    }
+
+    /// The same for a core that shares the lines with others, whose current bases these are: they count in
+    /// [`Mode::NearestParticipant`], where a core's own lines are near, and then the nearest of the others follow.
+    /// One of whom less is known than of this core takes no part.
+    #[must_use]
+    pub fn among(
+        bins: &Bins,
+        unit: UnitLines,
+        current: &CurrentBases,
+        others: impl Iterator<Item = CurrentBases>,
+        wish: &Wish,
+        population: Option<&[u32; MAX_BINS]>,
+    ) -> Self {
+        let Some(model) = Model::new(bins, unit, current, wish) else { return Self::none(unit) };
+        let choice = model.choose_among(bins, others, &shares(bins, unit, population), wish);
+        Self {
+            unit,
+            bins: choice.bins,
+            count: u16::try_from(model.known() + 1).unwrap_or(0),
+            near: choice.near,
+            near_share: choice.near_share,
+            kinds: kinds_by_cost(bins, current, choice.weights),
+            near_kinds: near_kinds(
+                bins,
+                &bins.units[unit as usize],
+                &choice.bins[..usize::from(choice.near)],
+            ),
+        }
     }
 
     /// No order: every bin is as good as another, and none is preferred.

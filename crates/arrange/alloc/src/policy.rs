@@ -10,6 +10,10 @@ pub enum Mode {
     /// Any ones: the same pools, in the same proportions, of lines chosen without regard to
     /// their distance. The baseline.
     Oblivious,
+    /// Those that are nearer to it than to any other core that takes part, and of these the nearest: each line is
+    /// on the list of one core, as in the Euro-Par paper (section 4). Lines that are equally near to several are on
+    /// the lists of all of them. How many are near follows from the cores, not from [`Policy::near`].
+    NearestParticipant,
     /// The farthest ones, to show what is at stake: for experiments.
     #[cfg(feature = "arms")]
     Adversarial,
@@ -25,6 +29,7 @@ impl Mode {
         match self {
             Self::Aware => "aware",
             Self::Oblivious => "oblivious",
+            Self::NearestParticipant => "nearest-participant",
             #[cfg(feature = "arms")]
             Self::Adversarial => "adversarial",
             #[cfg(feature = "arms")]

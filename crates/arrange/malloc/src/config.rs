@@ -314,6 +314,7 @@ pub(crate) const fn mode_tag(mode: Mode) -> u32 {
         Mode::Adversarial => 2,
         #[cfg(feature = "arms")]
         Mode::Oracle => 3,
+        Mode::NearestParticipant => 4,
     }
 }
 
@@ -333,6 +334,7 @@ pub(crate) fn mode_of(tag: [u8; 4]) -> Option<Mode> {
         Mode::Adversarial,
         #[cfg(feature = "arms")]
         Mode::Oracle,
+        Mode::NearestParticipant,
     ];
     modes.into_iter().find(|&mode| mode_tag(mode) == u32::from_le_bytes(tag))
 }
@@ -386,7 +388,13 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        for mode in [Mode::Aware, Mode::Oblivious, Mode::Adversarial, Mode::Oracle] {
+        for mode in [
+            Mode::Aware,
+            Mode::Oblivious,
+            Mode::Adversarial,
+            Mode::Oracle,
+            Mode::NearestParticipant,
+        ] {
             for pin in [Pin::Compact, Pin::Spread, Pin::None] {
                 let mut config = config();
                 (config.policy.mode, config.pin) = (mode, pin);
@@ -421,7 +429,7 @@ mod tests {
             let _ = Config::from_bytes(&bad);
         }
         let mut bad = good;
-        bad[8] = 4;
+        bad[8] = 5;
         assert_eq!(Config::from_bytes(&bad), Err(ConfigError::Value(8)));
         bad = good;
         bad[16..20].copy_from_slice(&f32::NAN.to_le_bytes());

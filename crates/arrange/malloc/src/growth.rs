@@ -18,7 +18,7 @@ use crate::room::Inside;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use isochrone_alloc::live::{Arena, Classifier, Event, Machine, Plan, Slice};
-use isochrone_alloc::{Policy, SizeClass, UnitLines};
+use isochrone_alloc::{Mode, Policy, SizeClass, UnitLines};
 use isochrone_atlas::Atlas;
 use isochrone_os::OsError;
 use isochrone_os::clock;
@@ -425,6 +425,11 @@ impl Instance<'_> {
             // A pool that was told what it will hold is not filled by orders for less.
             let for_bytes = self.heap().order_bytes().max(*expected_bytes);
             *orders = Orders { changes, for_bytes, done: Some(0) };
+            if self.heap().policy().mode == Mode::NearestParticipant {
+                for (place, core) in (0..).zip(self.cores()) {
+                    self.heap().take_part(place, &classifier.current_bases(core));
+                }
+            }
         }
         let units = UnitLines::ALL.len();
         while let Some(done) = orders.done {
