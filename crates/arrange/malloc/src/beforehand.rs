@@ -74,7 +74,7 @@ impl Instance<'_> {
             hold.work.machine.now_ns().saturating_add(within)
         });
         hold.work.expects(bytes as u64);
-        while self.arena.pages() < pages && self.arena.grow(Stride::Whole)?.is_some() {}
+        self.take_pages(pages)?;
         let Ok(pages) = u32::try_from(self.arena.pages()) else { return Ok(0.0) };
         #[cfg(feature = "arms")]
         if self.heap().policy().mode.is_oracle() {

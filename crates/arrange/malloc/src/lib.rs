@@ -4,7 +4,8 @@
 //! For a process: [`begin`], the functions of [`abi`], [`end`]; the preloaded library exports them
 //! and nothing else. For a Rust program: [`IsochroneAlloc`] as the global allocator, or a
 //! [`Pool`] of its own for records of one type, of which several in different modes may live side
-//! by side. For whoever starts a process: [`Config`] and [`Report`], plain records.
+//! by side; or a [`Placer`] that its threads share. For whoever starts a process: [`Config`] and
+//! [`Report`], plain records.
 //!
 //! No call allocates through `malloc`, takes a lock on its fast path, formats text or unwinds. It
 //! never prints, but for one line before a process that frees what it has not is ended, as glibc does.
@@ -35,6 +36,7 @@ mod next;
 #[cfg(feature = "arms")]
 mod oracle;
 mod pin;
+mod placer;
 mod pool;
 mod process;
 mod range;
@@ -53,6 +55,7 @@ pub use config::{
 pub use global::IsochroneAlloc;
 pub use instance::{Instance, InstanceError, Settings};
 pub use pin::place;
+pub use placer::{Over, Placed, Placer, Wrong};
 pub use pool::{Handle, Pool};
 pub use process::{begin, die, end};
 pub use report::{CLASSES, LiveOfCore, REPORT_BYTES, REPORT_SUFFIX, Reason, Report, Tally};

@@ -9,8 +9,8 @@ use crate::process::PROCESS;
 use crate::report::Word;
 use core::sync::atomic::Ordering;
 use isochrone_alloc::PageCodes;
-use isochrone_os::clock;
 use isochrone_os::reserve::Stride;
+use isochrone_os::{OsError, clock};
 use isochrone_units::PAGE_BYTES;
 
 /// Pages that join together without being known, while there is time: an allocation waits for one.
@@ -57,6 +57,17 @@ impl Instance<'_> {
             }
         }
         false
+    }
+
+    /// Takes memory until the arena has so many pages, or has no more, while other threads may take some too.
+    pub(crate) fn take_pages(&self, pages: usize) -> Result<(), OsError> {
+        while self.arena.pages() < pages {
+            let _held = self.growth.adding.hold();
+            if self.arena.grow(Stride::Whole)?.is_none() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Pages of the arena from `first` on.

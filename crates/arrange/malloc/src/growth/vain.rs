@@ -70,7 +70,7 @@ impl Instance<'_> {
         if is_recognised(&learnt) {
             return;
         }
-        if learnt.undecodable >= VAIN_PAGES.max(VAIN_SHARE * learnt.confirmed) {
+        if is_in_vain(&learnt) {
             return self.end_placing(hold);
         }
         // Where all lines are alike there is nothing to recognise.
@@ -86,10 +86,31 @@ impl Instance<'_> {
         }
     }
 
-    /// Leaves everything to glibc, and gives back what only placing needs.
+    /// Leaves everything to glibc.
     fn end_placing(&self, hold: &mut Hold<'_>) {
         self.note_work(hold);
         PROCESS.delegate(Reason::UnknownBase);
+        self.give_all_back(hold);
+    }
+
+    /// Whether a base was recognised, for an allocator that is not the process's. Where none will be, `over` is called
+    /// before what only placing needs is given back. Not known where somebody else learns: then it is asked again.
+    pub(crate) fn judge(&self, over: impl FnOnce()) -> bool {
+        let Some(mut hold) = self.growth.try_hold() else { return false };
+        let learnt = hold.work.classifier.stats();
+        if is_recognised(&learnt) {
+            return true;
+        }
+        let retries = self.growth.retries.load(Ordering::Relaxed);
+        if is_in_vain(&learnt) || learnt.busy_ns >= VAIN_NS || retries >= RETRIES_IN_VAIN {
+            over();
+            self.give_all_back(&mut hold);
+        }
+        false
+    }
+
+    /// Gives back what only placing needs.
+    fn give_all_back(&self, hold: &mut Hold<'_>) {
         hold.work.machine.release_sweep();
         // One without pages has no tables to speak of. Where there is no memory for it, there is not
         // much to be given back.
@@ -104,4 +125,9 @@ impl Instance<'_> {
 /// Whether pages look as a base of the atlas says.
 fn is_recognised(learnt: &Stats) -> bool {
     learnt.confirmed >= LEARNT_PAGES && learnt.undecodable < VAIN_SHARE * learnt.confirmed
+}
+
+/// Whether most pages end without a code.
+fn is_in_vain(learnt: &Stats) -> bool {
+    learnt.undecodable >= VAIN_PAGES.max(VAIN_SHARE * learnt.confirmed)
 }
