@@ -53,6 +53,7 @@ const ARROWS: &[Row] = &[
     ("alloc", &["units", "os", "atlas", "decode"]),
     ("cla", &["stats", "units", "machine", "os", "distance", "sim"]),
     ("malloc", &["units", "os", "atlas", "alloc"]),
+    ("near", &["units", "os", "host", "atlas", "atlas-store", "places", "alloc", "malloc"]),
     ("tasks", &["stats", "units", "machine", "os", "distance", "sim"]),
     ("mpi", &["units", "distance", "places", "cla"]),
     ("preload", &["malloc"]),
