@@ -27,6 +27,7 @@ pub(crate) fn run(root: &Path, mut arguments: impl Iterator<Item = String>) -> R
         (built.join("libisochrone.a"), library.join("libisochrone.a")),
         (capi.join("isochrone.pc"), library.join("pkgconfig/isochrone.pc")),
         (capi.join("include/isochrone.h"), Path::new(&prefix).join("include/isochrone.h")),
+        (capi.join("include/isochrone.hpp"), Path::new(&prefix).join("include/isochrone.hpp")),
     ] {
         put(&from, &to)?;
     }

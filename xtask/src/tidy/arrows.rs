@@ -77,7 +77,10 @@ const ARROWS: &[Row] = &[
             "malloc",
         ],
     ),
-    ("capi", &["units", "host", "atlas-store", "distance", "places", "cla", "tasks", "tier"]),
+    (
+        "capi",
+        &["units", "host", "atlas-store", "distance", "places", "cla", "near", "tasks", "tier"],
+    ),
     (
         "cli",
         &[

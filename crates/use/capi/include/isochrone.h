@@ -6,7 +6,7 @@
  * Every function that can fail returns ISOCHRONE_OK or one of the numbers below, and isochrone_error() then
  * says in words what was wrong and what to do. Nothing is printed, and no signal is sent.
  *
- * One section for each part: teams and their collectives; tasks; memory larger than fast memory.
+ * One section for each part: teams and their collectives; tasks; memory larger than fast memory; memory near cores.
  */
 #ifndef ISOCHRONE_H
 #define ISOCHRONE_H
@@ -409,6 +409,110 @@ void isochrone_tier_unmap(isochrone_tier_array *array);
 int isochrone_tier_array_pin(const isochrone_tier_array *array, const void *at, size_t bytes);
 int isochrone_tier_array_unpin(const isochrone_tier_array *array, const void *at, size_t bytes);
 int isochrone_tier_array_advise(const isochrone_tier_array *array, const void *at, size_t bytes, uint32_t advice);
+
+/* ------------------------------------------------------------------ memory near cores ---- */
+
+/*
+ * Objects of up to 256 bytes on cache lines that are near the core that asks, or a core that is named, by an atlas
+ * of this machine (`isochrone map`). Larger objects, and all objects where nothing is to be gained, are the ordinary
+ * allocator's: a placement can always be opened, and isochrone_place_why_not says why it places nothing.
+ *
+ * Any number of threads use one placement, except that the one which closes it is the last to use it. Signal handlers
+ * do not. What a placement hands out is given back to it and never to free(). Memory is learnt while the program
+ * runs, in slices of some 50 us inside of allocations, an eighth of one thread's time at most, or before it, by
+ * isochrone_place_prepare. In a child of fork() what was placed stays usable, and nothing more is placed.
+ */
+typedef struct isochrone_placement isochrone_placement;
+
+/* What a placement is asked for; a null pointer stands for all zeros. */
+typedef struct isochrone_place_options {
+  size_t size;            /* sizeof(isochrone_place_options) */
+  const char *atlas;      /* a file of `isochrone map`; null: the one that ISOCHRONE_ATLAS names, isochrone.atlas in the
+                             current folder, or the one in the user's cache folder */
+  const uint32_t *cores;  /* the cores that will use the memory, by their numbers; null: all that this thread may use */
+  size_t cores_count;     /* how many these are */
+  uint64_t bytes_max;     /* the most memory to place in, bytes; 0: a quarter of what there is */
+  uint64_t prepare_bytes; /* learnt before isochrone_place_open returns, as by isochrone_place_prepare; 0: nothing */
+  double prepare_seconds; /* the time that this may take; 0: as long as it takes */
+  double near_share;      /* of all lines, how many count as near: above 0, at most 1; 0: a quarter */
+  uint32_t mix;           /* by which level lines are ranked: ISOCHRONE_PLACE_BY_USE, ... */
+  uint32_t flags;         /* ISOCHRONE_PLACE_FORCE and ISOCHRONE_PLACE_PARTICIPANTS, by | */
+  uint64_t reserved[4];   /* 0 */
+} isochrone_place_options;
+
+/* By which level's latencies lines are ranked. */
+enum {
+  ISOCHRONE_PLACE_BY_USE = 0,   /* by both, as accesses reach them when what is live is used evenly */
+  ISOCHRONE_PLACE_BY_CACHE = 1, /* by the last-level cache: for objects that stay there */
+  ISOCHRONE_PLACE_BY_MEMORY = 2 /* by memory: for objects that are seldom found in a cache */
+};
+
+/* Places although the atlas predicts no gain. */
+#define ISOCHRONE_PLACE_FORCE 1u
+/* Near for a core is what is nearer to it than to any other core on which the program was seen, not a share of all
+   lines: for programs that use most cores. */
+#define ISOCHRONE_PLACE_PARTICIPANTS 2u
+
+/* Opens a placement. ISOCHRONE_ARGUMENT for options that make no sense; it fails for nothing else, whatever the
+   machine and its atlas are. It reads files, and takes some milliseconds. */
+int isochrone_place_open(const isochrone_place_options *options, isochrone_placement **placement);
+
+/* Closes it and frees all memory that it placed, in use or not; a null pointer is nothing. What the ordinary allocator
+   gave for it stays until it is freed, by free(). */
+void isochrone_place_close(isochrone_placement *placement);
+
+/* Why nothing is placed, in one line; null where something is. It may come to that while the program runs (no base of
+   the atlas is recognised; a fork), never the other way round. The words are good until the placement is closed. */
+const char *isochrone_place_why_not(const isochrone_placement *placement);
+
+/* Learns the memory for objects of `bytes` bytes in all, so that nothing is learnt later; `learnt` gets the share that
+   was, or is null. It takes some milliseconds a megabyte, and `seconds` at most unless that is 0. It binds this thread
+   to the placement's cores in turn and sets its cores back, and needs 256 KiB of stack. ISOCHRONE_SYSTEM where memory
+   cannot be had or timed. */
+int isochrone_place_prepare(isochrone_placement *placement, size_t bytes, double seconds, double *learnt);
+
+/* `bytes` bytes at a multiple of `alignment`, a power of two (0: as malloc aligns), near the core that runs this thread,
+   or near `core`. Null where there is no memory at all, or the alignment is none: isochrone_error() says which. */
+void *isochrone_place_alloc(isochrone_placement *placement, size_t bytes, size_t alignment);
+void *isochrone_place_alloc_near(isochrone_placement *placement, uint32_t core, size_t bytes, size_t alignment);
+
+/* Gives memory back, by any thread; a null pointer is nothing. ISOCHRONE_ARGUMENT for an object that is free already and
+   for an address inside of its memory at which none begins: nothing was freed. Any other address is handed to free(). */
+int isochrone_place_free(isochrone_placement *placement, void *at);
+
+/* How far an object is from a core: a load that finds it in the last-level cache, or in memory, nanoseconds. A level of
+   which nothing is known, as of memory that was not learnt yet, is not a number. */
+typedef struct isochrone_place_distances {
+  double cache_ns;
+  double memory_ns;
+  uint32_t reading;  /* ISOCHRONE_PREDICTED, ... */
+  uint32_t reserved; /* 0 */
+} isochrone_place_distances;
+
+/* Where a number is from. */
+enum {
+  ISOCHRONE_PREDICTED = 0, /* from an atlas that was measured: no load of this object was timed */
+  ISOCHRONE_SIMULATED = 1  /* from the atlas of a machine in virtual time */
+};
+
+/* ISOCHRONE_ARGUMENT for memory that this placement did not place, or that was freed, and where nothing is placed any
+   more: what was known may not be so now. */
+int isochrone_place_distance(const isochrone_placement *placement, const void *at, uint32_t core,
+                             isochrone_place_distances *distances);
+
+/* What was done so far. */
+typedef struct isochrone_place_counts {
+  size_t size;               /* sizeof(isochrone_place_counts), to be set before the call */
+  uint64_t placed_objects;   /* freed or not */
+  uint64_t placed_bytes;     /* of these, as they were asked for */
+  uint64_t freed_objects;    /* placed and freed */
+  uint64_t ordinary_objects; /* that the ordinary allocator served while something could be placed: too large, or full */
+  uint64_t arena_bytes;      /* of memory to place in */
+  double near_share;         /* of what was drawn for a core, the share that was near; not a number before any was */
+  uint64_t reserved[4];
+} isochrone_place_counts;
+
+int isochrone_place_statistics(const isochrone_placement *placement, isochrone_place_counts *counts);
 
 #ifdef __cplusplus
 }

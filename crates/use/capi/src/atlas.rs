@@ -12,7 +12,12 @@ use std::sync::{Arc, OnceLock};
 /// In words, why one that was named by the caller or the environment, or the last of those that were there, cannot be
 /// used.
 pub(crate) fn find(named: Option<&Path>) -> Result<Option<Found>, String> {
-    Places::of(named, |name| std::env::var_os(name)).of_this_machine(Check::Hash)
+    places(named).of_this_machine(Check::Hash)
+}
+
+/// Where these atlases lie.
+pub(crate) fn places(named: Option<&Path>) -> Places {
+    Places::of(named, |name| std::env::var_os(name))
 }
 
 /// What all teams of this process go by, with the words of [`find`]; looked for once.

@@ -11,6 +11,7 @@
 
 mod atlas;
 pub mod collectives;
+pub mod place;
 pub mod status;
 pub mod tasks;
 pub mod team;
