@@ -90,6 +90,10 @@ fn small_objects_are_placed_and_the_report_says_so() {
     let classified = process["classified_pages"].as_u64().is_some_and(|pages| pages > 0);
     assert!(classified || err.contains("no base of the atlas"), "{err}\n{text}");
     assert!(process["startup_us"].is_number() && process["drift_events"].is_number(), "{text}");
+    // Each round makes 300,000 strings, and more. They are counted as long as the library places.
+    let rate = record["malloc_calls_per_s"].as_f64().zip(record["seconds"].as_f64());
+    let has_ended = processes.iter().any(|process| process["placed_no_more"].is_string());
+    assert!(has_ended || rate.is_some_and(|(calls, s)| calls * s > 300_000.0), "{text}");
 }
 
 #[test]
@@ -181,18 +185,25 @@ fn without_being_asked_no_thread_is_bound_and_the_report_says_what_that_means() 
     assert!(err.contains("threads are not bound (--pin none)"), "{err}");
 }
 
-#[test]
-fn where_the_atlas_predicts_no_gain_nothing_is_placed_unless_it_is_forced() {
-    let here = folder("run-no-gain");
+/// An atlas of this machine in which all lines of the cache are equally far.
+fn alike(folder: &Path) -> PathBuf {
     let own = map().folder.join("isochrone.atlas");
     let mut contents = isochrone_atlas_store::load(&own).expect("the map of this machine");
-    // All lines of the cache are equally far.
     for level in contents.levels.iter_mut().filter(|level| level.level == "llc") {
         let patterns = level.bases.iter_mut().flat_map(|base| &mut base.patterns);
         patterns.for_each(|pattern| pattern.fill(40.0));
     }
-    let atlas = here.join("alike.atlas");
+    // Other tests beside this one are no reason here.
+    contents.quality.clear();
+    let atlas = folder.join("alike.atlas");
     isochrone_atlas_store::save(&contents, &atlas).expect("it is saved");
+    atlas
+}
+
+#[test]
+fn where_the_atlas_predicts_no_gain_nothing_is_placed_unless_it_is_forced() {
+    let here = folder("run-no-gain");
+    let atlas = alike(&here);
     let run = |options: &[&str], words: &[&str]| {
         let output =
             judged(&here, &atlas, options).arg("--").args(words).output().expect("it runs");
@@ -201,13 +212,14 @@ fn where_the_atlas_predicts_no_gain_nothing_is_placed_unless_it_is_forced() {
     };
     let (code, out, err) = run(&["--json", "run.json"], &["sh", "-c", "echo $LD_PRELOAD; exit 7"]);
     assert_eq!((code, out.as_str()), (Some(7), "\n"), "as without the library: {err}");
-    assert_eq!(
-        err,
-        "isochrone: nothing is placed: the atlas predicts a gain of 1.00 (--force places all the same)\n"
-    );
+    let begins = err.starts_with("isochrone: predicted gain 1.00: nothing is placed, since ");
+    assert!(begins && err.ends_with("(--force places all the same)\n"), "{err}");
+    assert_eq!(err.lines().count(), 1, "{err}");
     let text = fs::read_to_string(here.join("run.json")).expect("it was written");
     let record = json(&text);
     assert!(record["nothing_placed"].as_str().is_some_and(|why| why.contains("1.00")), "{text}");
+    assert_eq!(record["judgement"]["places"], false, "{text}");
+    assert!(record["malloc_calls_per_s"].is_null(), "nobody counted: {text}");
     let (code, out, err) = run(&["--force"], &["sh", "-c", "echo $LD_PRELOAD; exit 7"]);
     assert!(code == Some(7) && out.contains("libisochrone") && err.is_empty(), "{out}{err}");
     // The allocator that was asked for is there either way.
@@ -217,6 +229,80 @@ fn where_the_atlas_predicts_no_gain_nothing_is_placed_unless_it_is_forced() {
     let forced = [&own[..], &["--force"]].concat();
     let (_, out, _) = run(&forced, &["sh", "-c", "echo $LD_PRELOAD"]);
     assert_eq!(out.trim_end().split(':').count(), 2, "{out}");
+}
+
+#[test]
+fn where_nothing_is_placed_the_command_becomes_the_program() {
+    let here = folder("run-becomes");
+    let atlas = alike(&here);
+    let under = |words: &[&str]| {
+        let mut command = judged(&here, &atlas, &[]);
+        command.arg("--").args(words).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    };
+    let child = under(&["sh", "-c", "echo $$ $PPID"]).spawn().expect("it starts");
+    let own = format!("{} {}\n", child.id(), std::process::id());
+    assert_eq!(said(&child.wait_with_output().expect("it ends")).0, own, "no process of ours");
+    // What it finds is what it would find.
+    let looks = "grep -E '^(Sig[^Q]|Shd|Cpus_allowed_list|Seccomp)' /proc/self/status; \
+                 ls /proc/self/fd; env | grep -v ^_=";
+    let mut direct = Command::new("sh");
+    for (name, value) in under(&[]).get_envs() {
+        match value {
+            Some(value) => direct.env(name, value),
+            None => direct.env_remove(name),
+        };
+    }
+    let direct = direct.current_dir(&here).args(["-c", looks]).output().expect("it runs");
+    let output = under(&["sh", "-c", looks]).output().expect("it runs");
+    assert_eq!(said(&output).0, said(&direct).0, "{}", said(&output).1);
+    // A shell tells a signal from an exit code; so does who waits for this one.
+    let output = under(&["sh", "-c", "kill -KILL $$"]).output().expect("it runs");
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&output.status), Some(9));
+    let output = under(&["sh", "-c", "exit 7"]).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(7));
+    let left: Vec<PathBuf> =
+        fs::read_dir(&here).expect("a folder").map(|e| e.expect("an entry").path()).collect();
+    assert_eq!(left, [atlas], "no temporary file is left");
+}
+
+#[test]
+fn a_program_that_brings_its_own_allocator_is_told_of() {
+    let Some(_) = tool("python3") else { return };
+    let here = folder("run-own");
+    let words = ["python3", "-c", "print(1)"];
+    let mut command = under(&here, &[]);
+    let output = command.args(words).env_remove("PYTHONMALLOC").output().expect("it runs");
+    let (out, err) = said(&output);
+    assert_eq!(out, "1\n", "{err}");
+    if fs::read(tool("python3").expect("it is there"))
+        .is_ok_and(|bytes| bytes.starts_with(b"\x7fELF"))
+    {
+        assert!(err.contains("a heap of its own (PYTHONMALLOC=malloc"), "{err}");
+    }
+    let mut command = under(&here, &[]);
+    let output = command.args(words).env("PYTHONMALLOC", "malloc").output().expect("it runs");
+    assert_eq!(said(&output), ("1\n".into(), String::new()));
+}
+
+#[test]
+fn stepping_aside_changes_nothing_of_what_a_program_says() {
+    let Some(_) = tool("perl") else { return };
+    let here = folder("run-aside");
+    let atlas = map().folder.join("isochrone.atlas");
+    let options = ["--aside", "--json", "run.json", "--"];
+    let output = judged(&here, &atlas, &options).args(BUSY).output().expect("it runs");
+    let (out, err) = said(&output);
+    assert_eq!(out, "300000\n", "{err}");
+    let text = fs::read_to_string(here.join("run.json")).expect("it was written");
+    let record = json(&text);
+    let process = &record["processes"][0];
+    assert!(
+        record["judgement"].is_null() && process["placeable"]["objects"].as_u64() > Some(300_000),
+        "{text}"
+    );
+    // No line is known to be near by an atlas that fits no machine.
+    assert!(process["llc"]["handed_out_ns"].is_null(), "{text}");
 }
 
 #[test]

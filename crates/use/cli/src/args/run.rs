@@ -24,8 +24,10 @@ Examples:
   isochrone run --compare -- ./solver              is it faster? with and without by turns, for a minute
   isochrone run --pin compact -- ./solver          threads stay on the cores that their lines are near
 
-Nothing is placed where the atlas predicts a gain of 1.00, or no base of it is recognised while the
-program runs; that is said in a line, and --force places all the same.
+Use it where it predicts a gain of 1.02 or more, for programs that follow pointers between small objects, more of
+them than the second-level cache holds. Where it predicts less it says so in a line, and becomes the program itself,
+without the library; --force places all the same. Where no base of the atlas is recognised while the program runs,
+placing ends, which is said too.
 The program must be dynamically linked against glibc and not setuid.
 Exit code: the program's own; 128 + N if signal N ended it; 125 if isochrone itself failed,
 126 if the program cannot be run under it, 127 if it was not found.";
@@ -91,7 +93,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) host: HostArgs,
     /// Instead: an MPI job (CMD is its mpirun) whose collectives are done in cache lines.
-    #[arg(long, conflicts_with_all = ["mode", "pin", "force", "compare", "check", "fresh", "malloc"])]
+    #[arg(long, conflicts_with_all = ["mode", "pin", "force", "aside", "compare", "check", "fresh", "malloc"])]
     pub(crate) mpi: bool,
     /// The allocator for what is not placed, and for everything where nothing is: mimalloc, jemalloc, tcmalloc,
     /// snmalloc, or the path of a library [default: the next one that is preloaded, else glibc's].
@@ -100,9 +102,12 @@ pub(crate) struct RunArgs {
     /// Pin the program's threads.
     #[arg(long, value_enum, default_value_t = PinChoice::None)]
     pub(crate) pin: PinChoice,
-    /// Place all the same where the atlas predicts no gain, and go on where no base of it is recognised.
+    /// Place all the same where the atlas predicts too little gain, and go on where no base of it is recognised.
     #[arg(long)]
     pub(crate) force: bool,
+    /// Load the library, and let it find that there is nothing to place by: what stepping aside costs a program.
+    #[arg(long, conflicts_with_all = ["force", "fresh"])]
+    pub(crate) aside: bool,
     /// Say on standard error what was placed, for each process, when all is over.
     #[arg(long)]
     pub(crate) report: bool,

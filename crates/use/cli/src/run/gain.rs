@@ -7,14 +7,12 @@ use isochrone_alloc::{Bins, CurrentBases, Mode, Policy, UnitLines, Wish, predict
 use isochrone_atlas::Atlas;
 use isochrone_units::{CoreId, Level};
 
-/// A gain that is printed as 1.00.
-const NO_GAIN: f32 = 1.005;
 /// Steps of live memory for each doubling.
 const STEPS: u32 = 2;
 
 /// The largest gain of any of these cores, unit sizes, and amounts of live memory from half of a
-/// second-level cache to all of the last-level one; beyond that the model is not believed, since
-/// nothing of what it had predicted there was ever seen (docs/results/allocator-epyc-9005-vm.md). `None` where
+/// second-level cache to all of the last-level one; beyond that nothing is predicted
+/// (docs/method/allocator.md, "Beyond the last-level cache"). `None` where
 /// the atlas lacks what the model needs.
 pub(super) fn largest(atlas: &Atlas<'_>, cores: &[CoreId], policy: &Policy) -> Option<f32> {
     let bins = Bins::from_atlas(atlas);
@@ -54,14 +52,6 @@ fn amounts(policy: &Policy) -> impl Iterator<Item = u64> {
             (least << (step / STEPS)) * u64::from(STEPS + step % STEPS) / u64::from(STEPS)
         })
         .filter(move |bytes| *bytes <= most)
-}
-
-/// Why nothing is to be placed, if the atlas predicts no gain.
-pub(super) fn none(atlas: &Atlas<'_>, cores: &[CoreId], policy: &Policy) -> Option<String> {
-    let gain = largest(atlas, cores, policy);
-    gain.filter(|gain| *gain < NO_GAIN).map(|gain| {
-        format!("nothing is placed: the atlas predicts a gain of {gain:.2} (--force places all the same)")
-    })
 }
 
 #[cfg(test)]
@@ -120,7 +110,6 @@ mod tests {
         assert!(gain > 1.1, "{gain}");
         let gain = gain_of(vec![40.0; 64], 1).expect("both levels are known");
         assert!((gain - 1.0).abs() < 1e-3, "{gain}");
-        assert!(gain < NO_GAIN);
     }
 
     #[test]

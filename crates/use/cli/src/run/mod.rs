@@ -4,21 +4,29 @@
 //! starts. Failures of our own have exit code 125, so that they are told from the program's.
 
 mod compare;
+mod elf;
 mod gain;
+mod judge;
 mod mpi;
+mod own;
 mod program;
 mod words;
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Instant;
 
 use anyhow::{Context, Result};
-use isochrone_console::run::{atlas, child, library, record, setup, start, usage};
+use isochrone_alloc::Policy;
+use isochrone_console::run::{aside, atlas, child, library, record, setup, start, usage};
 use isochrone_malloc::{CONFIG_VARIABLE, Config, CoreList};
 use isochrone_probe::awake::Awake;
 use isochrone_report::json::{self, Format};
+use isochrone_units::CoreId;
 use serde::Serialize;
+use tempfile::TempDir;
 
 #[cfg(test)]
 pub(crate) use mpi::JobRecord;
@@ -28,7 +36,9 @@ use child::Signals;
 use compare::{Compared, Comparison, Sides};
 use isochrone_console::output::{self, Terminal};
 use isochrone_console::written::{Place, write_to};
+use judge::Judgement;
 use record::ProcessRecord;
+use setup::Binding;
 use start::Program;
 use usage::Measured;
 
@@ -46,8 +56,18 @@ pub(crate) struct RunRecord {
     pin: &'static str,
     /// What the order of cores to which threads were bound goes by; nothing where they were not.
     pinned_by: Option<setup::By>,
+    /// What the atlas promised; nothing where that was not asked (`--force`, `--aside`).
+    judgement: Option<Judgement>,
     /// Why the program was run without the library, if it was.
     nothing_placed: Option<String>,
+    /// What is to be said of the allocator that the program brings, if it shows one.
+    own_allocator: Option<&'static str>,
+    /// From the program's start to its end; nothing where it was run more than once.
+    seconds: Option<f64>,
+    /// Objects that all processes asked `malloc` and its like for, in each of these seconds. Nothing where there was no
+    /// library to count them, and where a process left everything to the next allocator for good: what it asks for
+    /// then is not counted.
+    malloc_calls_per_s: Option<f64>,
     processes: Vec<ProcessRecord>,
     compare: Option<Comparison>,
 }
@@ -65,8 +85,8 @@ pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> ExitCode {
 
 fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
     let name = args.command.first().context("no program was named")?;
-    let program = match look(name) {
-        Ok(program) => program,
+    let (program, fit) = match look(name) {
+        Ok(found) => found,
         Err(refusal) => {
             terminal.complain(&format!("isochrone: {}", refusal.words));
             return Ok(refusal.code);
@@ -80,45 +100,32 @@ fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
         .prefix("isochrone-")
         .tempdir()
         .context("there is no place for temporary files; set TMPDIR")?;
-    let library = library::find(args.preload.as_deref())?;
     let before = before(args, scratch.path())?;
-    let found = atlas::find(args.host.atlas.as_deref(), scratch.path(), terminal)?;
-    let fresh = match args.fresh {
-        true => atlas::fresh(&found, &setup::cores(&found.contents)?, scratch.path(), terminal)?,
-        false => None,
-    };
-    let found = fresh.unwrap_or(found);
-    let mut policy = setup::policy(args.mode.into(), &args.placement, &found.contents);
-    policy.checked = args.check;
-    let cores = setup::cores(&found.contents)?;
-    let nothing = match args.force {
-        true => None,
-        false => gain::none(&found.atlas.atlas()?, &cores, &policy),
-    };
-    let binding = setup::binding(args.pin.into(), cores, &found.atlas.atlas()?);
-    let config = Config {
-        pin: binding.pin,
-        cores: CoreList::new(&binding.cores).context("too many cores")?,
-        force: args.force,
-        bindings: setup::bindings(scratch.path())?,
-        ..setup::config(policy, &args.placement, &found.contents, &found.path, scratch.path())?
-    };
-    let under = Under { args, program, library, before, config, scratch: scratch.path() };
+    let here = Here::find(args, scratch.path(), terminal)?;
+    let judgement = here.judgement(args)?;
+    let is_alone = judgement.as_ref().is_some_and(|judgement| !judgement.places);
+    if let Some(judgement) = &judgement {
+        let forced = if is_alone { " (--force places all the same)" } else { "" };
+        terminal.complain(&format!("isochrone: {}{forced}", judgement.why));
+    }
+    if let Some(words) = fit.allocator.filter(|_| !is_alone) {
+        terminal.complain(&format!("isochrone: little of this program can be placed: {words}"));
+    }
+    let is_watched = args.report || args.compare || json.is_some() || args.host.awake;
+    if is_alone && !is_watched && !lies_in(before.as_deref(), scratch.path()) {
+        let program = Program::new(program.as_os_str(), &args.command);
+        return Err(become_it(scratch, program, before.as_deref()));
+    }
+    let binding = setup::binding(args.pin.into(), here.cores.clone(), &here.found.atlas.atlas()?);
+    let config = here.config(args, &binding, scratch.path())?;
+    let under = Under { args, program, before, config, scratch: scratch.path() };
     let signals = Signals::hold()?;
     let _awake = args.host.awake.then(|| Awake::start(under.config.cores.as_slice()));
-    let Ran { code, processes, compare } = match &nothing {
-        Some(words) => {
-            terminal.complain(&format!("isochrone: {words}"));
-            let program = Program::new(under.program.as_os_str(), &args.command)
-                .with("LD_PRELOAD", under.before.as_deref());
-            let code = signals.run(&program)?;
-            Ran { code, processes: record::read_all(scratch.path())?, compare: None }
-        }
-        None => under.run(&signals, terminal)?,
-    };
-    if let Some(line) = words::ended(&processes) {
+    let ran = if is_alone { under.alone(&signals)? } else { under.run(&signals, terminal)? };
+    if let Some(line) = words::ended(&ran.processes) {
         terminal.complain(&line);
     }
+    let code = ran.code;
     if args.report || args.compare || json.is_some() {
         let record = RunRecord {
             command: args.command.iter().map(|w| w.to_string_lossy().into_owned()).collect(),
@@ -127,13 +134,82 @@ fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
             near: args.placement.near.to_string(),
             pin: args.pin.as_str(),
             pinned_by: binding.by,
-            nothing_placed: nothing,
-            processes,
-            compare,
+            nothing_placed: judgement.as_ref().filter(|_| is_alone).map(|found| found.why.clone()),
+            judgement,
+            own_allocator: fit.allocator,
+            seconds: ran.seconds,
+            malloc_calls_per_s: ran.calls_per_s(),
+            processes: ran.processes,
+            compare: ran.compare,
         };
         say(args, json, &record, terminal)?;
     }
     Ok(code)
+}
+
+/// What is known of this machine, and how a program is to be placed on it.
+struct Here {
+    found: atlas::Found,
+    policy: Policy,
+    cores: Vec<CoreId>,
+}
+
+impl Here {
+    fn find(args: &RunArgs, scratch: &Path, terminal: &Terminal) -> Result<Self> {
+        if args.preload.is_some() {
+            // What was named and is not there is said before anything is measured.
+            library::find(args.preload.as_deref())?;
+        }
+        let found = atlas::find(args.host.atlas.as_deref(), scratch, terminal)?;
+        let fresh = match args.fresh {
+            true => atlas::fresh(&found, &setup::cores(&found.contents)?, scratch, terminal)?,
+            false => None,
+        };
+        let found = fresh.unwrap_or(found);
+        let mut policy = setup::policy(args.mode.into(), &args.placement, &found.contents);
+        policy.checked = args.check;
+        let cores = setup::cores(&found.contents)?;
+        Ok(Self { found, policy, cores })
+    }
+
+    /// What the atlas promises; nothing where nobody asks.
+    fn judgement(&self, args: &RunArgs) -> Result<Option<Judgement>> {
+        if args.force || args.aside {
+            return Ok(None);
+        }
+        let atlas = self.found.atlas.atlas()?;
+        let gain = gain::largest(&atlas, &self.cores, &self.policy);
+        Ok(Some(judge::judge(gain, &atlas, &self.found.contents, &self.cores)))
+    }
+
+    fn config(&self, args: &RunArgs, binding: &Binding, scratch: &Path) -> Result<Config> {
+        let contents = &self.found.contents;
+        let strange = args.aside.then(|| aside::atlas(contents, scratch)).transpose()?;
+        let path = strange.as_ref().unwrap_or(&self.found.path);
+        Ok(Config {
+            pin: binding.pin,
+            cores: CoreList::new(&binding.cores).context("too many cores")?,
+            force: args.force,
+            bindings: setup::bindings(scratch)?,
+            ..setup::config(self.policy, &args.placement, contents, path, scratch)?
+        })
+    }
+}
+
+/// Whether what is preloaded lies in our folder, which must then be there as long as the program.
+fn lies_in(preloaded: Option<&OsStr>, scratch: &Path) -> bool {
+    let folder = scratch.as_os_str().as_bytes();
+    preloaded.is_some_and(|value| value.as_bytes().windows(folder.len()).any(|part| part == folder))
+}
+
+/// Becomes the program, as if nobody had stood before it; why not, where it cannot.
+fn become_it(scratch: TempDir, program: Program, preload: Option<&OsStr>) -> anyhow::Error {
+    if let Err(error) = scratch.close() {
+        return anyhow::Error::new(error).context("temporary files cannot be removed");
+    }
+    // An environment in which nothing is changed keeps even its order.
+    let changed = preload != output::preloaded().as_deref();
+    if changed { program.with("LD_PRELOAD", preload) } else { program }.replace_us()
 }
 
 /// What is preloaded without us: the allocator that was asked for, before what was there already.
@@ -144,10 +220,10 @@ fn before(args: &RunArgs, scratch: &Path) -> Result<Option<OsString>> {
     library::first(&allocator, before.as_deref(), scratch).map(Some)
 }
 
-fn look(name: &OsStr) -> Result<PathBuf, program::Refusal> {
+fn look(name: &OsStr) -> Result<(PathBuf, program::Fit), program::Refusal> {
     let found = program::find(name, &output::search_path())?;
-    program::check(&found, program::Who::here())?;
-    Ok(found)
+    let fit = program::check(&found, program::Who::here())?;
+    Ok((found, fit))
 }
 
 fn say(args: &RunArgs, json: Option<Place>, record: &RunRecord, terminal: &Terminal) -> Result<()> {
@@ -162,7 +238,6 @@ fn say(args: &RunArgs, json: Option<Place>, record: &RunRecord, terminal: &Termi
 struct Under<'a> {
     args: &'a RunArgs,
     program: PathBuf,
-    library: PathBuf,
     /// `LD_PRELOAD` of the program without the library.
     before: Option<OsString>,
     config: Config,
@@ -172,17 +247,40 @@ struct Under<'a> {
 /// What a run left.
 struct Ran {
     code: u8,
+    /// Nothing where the program was run more than once.
+    seconds: Option<f64>,
     processes: Vec<ProcessRecord>,
     compare: Option<Comparison>,
 }
 
+impl Ran {
+    /// Objects that were asked for in each second, where all were counted.
+    fn calls_per_s(&self) -> Option<f64> {
+        let counted = |process: &ProcessRecord| process.placed_no_more.is_none();
+        let known = !self.processes.is_empty() && self.processes.iter().all(counted);
+        let calls: u64 = self.processes.iter().map(ProcessRecord::calls).sum();
+        self.seconds.filter(|seconds| known && *seconds > 0.0).map(|seconds| calls as f64 / seconds)
+    }
+}
+
 impl Under<'_> {
+    /// The program without the library.
+    fn alone(&self, signals: &Signals) -> Result<Ran> {
+        let program = Program::new(self.program.as_os_str(), &self.args.command)
+            .with("LD_PRELOAD", self.before.as_deref());
+        let begin = Instant::now();
+        let code = signals.run(&program)?;
+        let seconds = Some(begin.elapsed().as_secs_f64());
+        Ok(Ran { code, seconds, processes: Vec::new(), compare: None })
+    }
+
     fn run(&self, signals: &Signals, terminal: &Terminal) -> Result<Ran> {
         let config = self.scratch.join("config");
         std::fs::write(&config, self.config.to_bytes())
             .with_context(|| config.display().to_string())?;
         let before = self.before.clone();
-        let preload = library::first(&self.library, before.as_deref(), self.scratch)?;
+        let library = library::find(self.args.preload.as_deref())?;
+        let preload = library::first(&library, before.as_deref(), self.scratch)?;
         if self.args.compare {
             let mut command = vec![self.program.clone().into_os_string()];
             command.extend(self.args.command[1..].iter().cloned());
@@ -198,12 +296,14 @@ impl Under<'_> {
                 terminal.complain(&format!("isochrone: {words}"));
             }
             let Compared { code, processes, comparison, .. } = found;
-            return Ok(Ran { code, processes, compare: comparison });
+            return Ok(Ran { code, seconds: None, processes, compare: comparison });
         }
         let program = Program::new(self.program.as_os_str(), &self.args.command)
             .with("LD_PRELOAD", Some(&preload))
             .with(CONFIG_VARIABLE, Some(config.as_os_str()));
+        let begin = Instant::now();
         let code = signals.run(&program)?;
-        Ok(Ran { code, processes: record::read_all(self.scratch)?, compare: None })
+        let seconds = Some(begin.elapsed().as_secs_f64());
+        Ok(Ran { code, seconds, processes: record::read_all(self.scratch)?, compare: None })
     }
 }

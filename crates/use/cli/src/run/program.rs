@@ -8,16 +8,19 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use isochrone_console::output;
+
+use super::elf::Elf;
+use super::own;
 
 /// The most that is read of a file's head: a script's first line (Linux: `BINPRM_BUF_SIZE`), or
 /// the header of an ELF file.
 const HEAD_BYTES: u64 = 256;
 /// Scripts whose interpreter is a script, as deep as Linux follows them.
 const SCRIPTS_MAX: usize = 4;
-/// More program headers than any linker writes.
-const HEADERS_MAX: u16 = 256;
 
 /// Why a program is not run, and what the shell sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,8 +72,15 @@ pub(crate) fn find(command: &OsStr, folders: &OsStr) -> Result<PathBuf, Refusal>
     })
 }
 
+/// A program into which a library can be preloaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fit {
+    /// What is to be said of the allocator that it brings, if it shows one.
+    pub(crate) allocator: Option<&'static str>,
+}
+
 /// Whether a library can be preloaded into the program at `path`.
-pub(crate) fn check(path: &Path, who: Who) -> Result<(), Refusal> {
+pub(crate) fn check(path: &Path, who: Who) -> Result<Fit, Refusal> {
     let mut path = path.to_path_buf();
     for _ in 0..=SCRIPTS_MAX {
         let shown = path.display().to_string();
@@ -117,7 +127,7 @@ fn interpreter_of_script(head: &[u8]) -> Option<PathBuf> {
 }
 
 /// An ELF file of this machine that asks for the linker of glibc.
-fn linkage(shown: &str, file: &File, head: &[u8]) -> Result<(), Refusal> {
+fn linkage(shown: &str, file: &File, head: &[u8]) -> Result<Fit, Refusal> {
     let Some(elf) = Elf::parse(head) else {
         return Err(cannot(format!("{shown} is neither a program nor a script of this system")));
     };
@@ -128,9 +138,9 @@ fn linkage(shown: &str, file: &File, head: &[u8]) -> Result<(), Refusal> {
         )));
     }
     let Some(linker) = elf.linker(file) else {
+        let cure = if own::is_go(&elf, file) { own::GO } else { "link it dynamically" };
         return Err(cannot(format!(
-            "{shown} is statically linked: nothing can be preloaded into it; link it dynamically, \
-             or run it directly"
+            "{shown} is statically linked: nothing can be preloaded into it; {cure}, or run it directly"
         )));
     };
     if linker.contains("musl") {
@@ -138,61 +148,8 @@ fn linkage(shown: &str, file: &File, head: &[u8]) -> Result<(), Refusal> {
             "{shown} uses the C library musl: the library is built for glibc; run it directly"
         )));
     }
-    Ok(())
-}
-
-/// What of an ELF header is needed (System V ABI, chapter 4; 64-bit, little-endian).
-struct Elf {
-    /// Class and machine.
-    identity: (u8, u16),
-    headers_at: u64,
-    header_bytes: u16,
-    headers: u16,
-}
-
-impl Elf {
-    const CLASS_64: u8 = 2;
-    const PT_INTERP: u32 = 3;
-
-    /// The identity of programs that this process can share a library with.
-    fn here() -> (u8, u16) {
-        let machine = if cfg!(target_arch = "aarch64") { 183 } else { 62 };
-        (Self::CLASS_64, machine)
-    }
-
-    fn parse(head: &[u8]) -> Option<Self> {
-        let head = head.strip_prefix(b"\x7fELF").map(|_| head)?;
-        let class = *head.get(4)?;
-        let wide = class == Self::CLASS_64;
-        Some(Self {
-            identity: (class, u16::from_le_bytes(bytes(head, 18)?)),
-            headers_at: if wide { u64::from_le_bytes(bytes(head, 32)?) } else { 0 },
-            header_bytes: if wide { u16::from_le_bytes(bytes(head, 54)?) } else { 0 },
-            headers: if wide { u16::from_le_bytes(bytes(head, 56)?) } else { 0 },
-        })
-    }
-
-    /// The dynamic linker that the program asks for.
-    fn linker(&self, file: &File) -> Option<String> {
-        for number in 0..self.headers.min(HEADERS_MAX) {
-            let at = u64::from(number) * u64::from(self.header_bytes);
-            let mut header = [0; 40];
-            file.read_exact_at(&mut header, self.headers_at.checked_add(at)?).ok()?;
-            if u32::from_le_bytes(bytes(&header, 0)?) != Self::PT_INTERP {
-                continue;
-            }
-            let offset = u64::from_le_bytes(bytes(&header, 8)?);
-            let length = u64::from_le_bytes(bytes(&header, 32)?).min(4096);
-            let mut name = vec![0; usize::try_from(length).ok()?];
-            file.read_exact_at(&mut name, offset).ok()?;
-            return Some(String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned());
-        }
-        None
-    }
-}
-
-fn bytes<const N: usize>(of: &[u8], at: usize) -> Option<[u8; N]> {
-    of.get(at..at.checked_add(N)?)?.try_into().ok()
+    let variable = |name: &str| output::variable(name)?.into_string().ok();
+    Ok(Fit { allocator: own::allocator(&elf, file, variable) })
 }
 
 #[cfg(test)]
@@ -229,7 +186,7 @@ mod tests {
     #[test]
     fn this_very_program_can_be_run() {
         let here = std::env::current_exe().unwrap();
-        assert_eq!(check(&here, Who::here()), Ok(()));
+        assert_eq!(check(&here, Who::here()), Ok(Fit { allocator: None }));
     }
 
     #[test]
@@ -254,10 +211,10 @@ mod tests {
             assert!(refusal.words.contains(words), "{name}: {}", refusal.words);
         }
         let good = written(folder.path(), "good", &elf(class, machine, 3, glibc), 0o755);
-        assert_eq!(check(&good, ME), Ok(()));
+        assert_eq!(check(&good, ME), Ok(Fit { allocator: None }));
         let own = written(folder.path(), "own", &elf(class, machine, 3, glibc), 0o4755);
         let owner = Who { user: own.metadata().unwrap().uid(), ..ME };
-        assert_eq!(check(&own, owner), Ok(()), "its owner gains nothing");
+        assert!(check(&own, owner).is_ok(), "its owner gains nothing");
     }
 
     #[test]

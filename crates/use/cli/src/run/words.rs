@@ -65,6 +65,12 @@ pub(super) fn report(record: &RunRecord) -> String {
         _ = writeln!(text, "  {words}");
         return text;
     }
+    if let Some(words) = record.own_allocator {
+        _ = writeln!(text, "  little of it can be placed: {words}");
+    }
+    if let Some(calls) = record.malloc_calls_per_s {
+        _ = writeln!(text, "  malloc was called {} times a second", fmt::count(calls as u64));
+    }
     match record.pinned_by {
         None => text.push_str(UNBOUND),
         Some(By::Distances) => text.push_str(BY_DISTANCES),

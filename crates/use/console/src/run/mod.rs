@@ -1,5 +1,6 @@
 //! Programs that are run under a library of ours: what they are told, how they are started, what they leave.
 
+pub mod aside;
 pub mod atlas;
 pub mod child;
 pub mod ended;

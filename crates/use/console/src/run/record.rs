@@ -141,6 +141,11 @@ pub struct ProcessRecord {
 }
 
 impl ProcessRecord {
+    /// Objects that the process asked `malloc` and its like for, as far as they were counted.
+    pub fn calls(&self) -> u64 {
+        self.placed.objects + self.delegated.iter().map(|left| left.count.objects).sum::<u64>()
+    }
+
     /// The values of a report, in microseconds, nanoseconds and bytes.
     pub fn of(report: &Report) -> Self {
         let us = |ns: u64| ns as f64 / 1e3;

@@ -8,6 +8,7 @@ use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -67,6 +68,21 @@ impl Program {
     /// Its name, for messages.
     pub fn name(&self) -> String {
         self.path.to_string_lossy().into_owned()
+    }
+
+    /// Becomes this program (execve(2)): its process, its parent and who may signal it are ours, and so are its mask of
+    /// signals, its affinity and its descriptors, of which ours are closed. Returns only where that failed.
+    pub fn replace_us(&self) -> anyhow::Error {
+        let mut command = Command::new(&self.path);
+        let (name, words) = self.words.split_first().map_or((&self.path, &[][..]), |all| all);
+        command.arg0(name).args(words);
+        for (name, value) in &self.changes {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        anyhow::Error::new(command.exec()).context(format!("{} cannot be started", self.name()))
     }
 
     /// Starts it with these signals blocked and no others.
