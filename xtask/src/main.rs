@@ -28,7 +28,9 @@ cargo xtask field [--out FOLDER] [--minutes 40] [--bin FOLDER]  the whole batter
                    FILE.tar: an archive with all programs, for a machine without cargo
 cargo xtask install PREFIX  libisochrone for programs in C: header, shared and static library, package file
 cargo xtask peer   our line transfers beside those of core-to-core-latency, fresh processes in turns
-cargo xtask safety [--json FILE] [NAME ...]  real programs with and without libisochrone_malloc.so
+cargo xtask safety [--blocks N] [--json FILE] [--atlas FILE] [NAME ...]  real programs without
+                   libisochrone_malloc.so, with it stepped aside, and with placing forced: same results; with blocks,
+                   timed by turns
 cargo xtask schemas  draws docs/schemas anew from the types that are written as JSON
 cargo xtask vm [--arch x86_64|aarch64] [--machine NAMES] [WORD ...]  boots emulated machines (QEMU): tests/vm on 16
                    regions, and the two programs on odd shapes; NAMES: all, or checks16, cpuset, memoryless, offline,

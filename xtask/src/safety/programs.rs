@@ -1,5 +1,7 @@
 //! The programs, and the input of each. All output is a function of the input alone.
 
+mod servers;
+
 use std::path::{Path, PathBuf};
 
 /// How two runs are compared.
@@ -25,6 +27,8 @@ pub(super) struct Case {
     pub(super) must_place: bool,
     /// What it prints if it has really worked.
     pub(super) says: &'static str,
+    /// Who runs it where root may not.
+    pub(super) user: Option<&'static str>,
     needs: &'static [&'static str],
 }
 
@@ -39,6 +43,7 @@ impl Case {
             compare: Compare::Output,
             must_place: true,
             says: "",
+            user: None,
             needs,
         }
     }
@@ -63,19 +68,52 @@ impl Case {
         self
     }
 
+    fn by(mut self, user: &'static str) -> Self {
+        self.user = Some(user);
+        self
+    }
+
     /// The first program that it needs and that is not installed.
     pub(super) fn missing(&self) -> Option<&'static str> {
         self.needs.iter().copied().find(|name| !is_installed(name))
     }
 }
 
+/// Whether a program lies in `PATH`, where administrators have theirs, or where Debian has PostgreSQL's.
 fn is_installed(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder: PathBuf| folder.join(name).is_file())
+    let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    folders.push("/usr/sbin".into());
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    folders.extend(versions.map(|version| version.path().join("bin")));
+    folders.iter().any(|folder| folder.join(name).is_file())
 }
 
 /// Python leaves its small objects to malloc.
 const PYTHON: &[(&str, &str)] = &[("PYTHONMALLOC", "malloc"), ("PYTHONHASHSEED", "0")];
+
+/// Open MPI, plainly and over libfabric, and with our library for MPI and another allocator preloaded too, in each
+/// order.
+fn mpi_jobs() -> Vec<Case> {
+    let job = |name, environment| {
+        Case::new(name, &["mpicc.openmpi", "mpirun.openmpi"], &["sh", "openmpi.sh"])
+            .file("openmpi.sh", servers::OPENMPI_SH)
+            .file("ranks.c", servers::RANKS_C)
+            .saying("job ended with 0")
+            .with(&[], false)
+            .in_environment(environment)
+    };
+    vec![
+        job("open mpi", &[]),
+        job("open mpi, libfabric", &[("MCA", "--mca pml cm --mca mtl ofi")]),
+        job("malloc, mpi, mimalloc", &[("ORDER", "malloc mpi mimalloc")]),
+        job("malloc, mimalloc, mpi", &[("ORDER", "malloc mimalloc mpi")]),
+        job("mpi, malloc, mimalloc", &[("ORDER", "mpi malloc mimalloc")]),
+        job("mpi, mimalloc, malloc", &[("ORDER", "mpi mimalloc malloc")]),
+        job("mimalloc, malloc, mpi", &[("ORDER", "mimalloc malloc mpi")]),
+        job("mimalloc, mpi, malloc", &[("ORDER", "mimalloc mpi malloc")]),
+    ]
+}
 
 /// All programs; `root` is a git repository with some history.
 pub(super) fn all(root: &Path) -> Vec<Case> {
@@ -85,7 +123,7 @@ pub(super) fn all(root: &Path) -> Vec<Case> {
          git repack -adfq --depth=20 --window=20 --threads=2 && git fsck --full --no-progress && \
          git log -p -M -C --find-copies-harder | sha256sum"
     );
-    vec![
+    let mut all = vec![
         python_tests("python threads", "test.test_thread test.test_threading test.test_queue"),
         python_tests("python subprocess", "test.test_subprocess"),
         python_tests("python containers", "test.test_list test.test_dict test.test_set test.test_deque test.test_heapq test.test_bytes test.test_unicode test.test_re test.test_json test.test_pickle"),
@@ -119,9 +157,30 @@ pub(super) fn all(root: &Path) -> Vec<Case> {
             .file("large.rs", large_rs())
             .saying("sum 3280")
             .with(&[], false),
+        Case::new("clang", &["clang++"], &["sh", "-c", "clang++ -O1 -g0 -c large.cpp -o large.o && sha256sum large.o"])
+            .file("large.cpp", large_cpp()),
         Case::new("redis", &["redis-server", "redis-benchmark"], &["sh", "redis.sh"])
             .file("redis.sh", REDIS_SH)
             .saying("server ended with 0"),
+        // These have their objects in pools of their own; what is left of them for malloc is placed or not.
+        Case::new("postgresql", &["postgres", "pgbench"], &["sh", "postgres.sh"])
+            .file("postgres.sh", servers::POSTGRES_SH)
+            .saying("server ended with 0")
+            .by("postgres")
+            .with(&[], false),
+        Case::new("memcached", &["memcached", "python3"], &["sh", "memcached.sh"])
+            .file("memcached.sh", servers::MEMCACHED_SH)
+            .file("client.py", servers::MEMCACHED_PY)
+            .saying("server ended with 0")
+            .with(&[], false),
+        Case::new("mariadb", &["mariadbd", "mariadb-slap"], &["sh", "mariadb.sh"])
+            .file("mariadb.sh", servers::MARIADB_SH)
+            .saying("server ended with 0")
+            .with(&[], false),
+        Case::new("nginx", &["nginx", "ab"], &["sh", "nginx.sh"])
+            .file("nginx.sh", servers::NGINX_SH)
+            .saying("server ended with 0")
+            .with(&[], false),
         Case::new("node", &["node"], &["node", "work.js"]).file("work.js", WORK_JS),
         // What is refused must lose nothing.
         Case::new("1 MiB arena", &["python3"], &["python3", "objects.py"])
@@ -136,7 +195,9 @@ pub(super) fn all(root: &Path) -> Vec<Case> {
             .saying("True True")
             .in_environment(PYTHON)
             .with(&["--arena-limit", "64M"], false),
-    ]
+    ];
+    all.extend(mpi_jobs());
+    all
 }
 
 fn python_tests(name: &'static str, modules: &str) -> Case {
@@ -246,10 +307,14 @@ print(sum(len(x) for x in [str(i) for i in range(100_000)]))
 /// A server without persistence on a socket in its folder, its own benchmark, and then the same
 /// keys every time.
 const REDIS_SH: &str = r#"
-redis-server --port 0 --unixsocket "$PWD/s" --save '' --appendonly no >log 2>&1 &
+server=${REDIS_SERVER:-redis-server}
+"$server" --version | sed 's/.*\(malloc=[^ ]*\).*/note: \1/'
+"$server" --port 0 --unixsocket "$PWD/s" --save '' --appendonly no >log 2>&1 &
 server=$!
 for i in $(seq 100); do [ -S s ] && break; sleep 0.1; done
-redis-benchmark -s "$PWD/s" -q -n 60000 -r 100000 -d 40 -t set,get,incr,lpush,lpop,sadd,hset,zadd,mset >/dev/null || echo benchmark failed
+begin=$(date +%s.%N)
+redis-benchmark -s "$PWD/s" -q -n 60000 -r 100000 -d 40 -P 8 -t set,get,incr,lpush,lpop,sadd,hset,zadd,mset >/dev/null || echo benchmark failed
+date +%s.%N | awk -v begin="$begin" '{ print "rate: " 540000 / ($1 - begin) }'
 redis-cli -s "$PWD/s" flushall
 awk 'BEGIN { for (i = 0; i < 150000; i++) { printf "SET k%d v%d\r\n", i, i * 7919; printf "HSET h%d f%d %d\r\n", i % 500, i, i; printf "ZADD z%d %d m%d\r\n", i % 50, i * 31 % 1009, i } }' >commands
 redis-cli -s "$PWD/s" --pipe <commands | grep replies
