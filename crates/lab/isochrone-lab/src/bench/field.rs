@@ -388,12 +388,12 @@ impl Outcome {
     }
 
     /// What the atlas predicts at a level: the cost of lines at random over that of the aware
-    /// arm's lines, were nothing else done.
+    /// arm's lines, were nothing else done. Nothing is predicted of what does not fit the last-level cache
+    /// (`docs/method/allocator.md`, "Beyond the last-level cache").
     pub(crate) fn predicted(&self, level: Option<Plateau>) -> Option<f64> {
         let level = match level? {
-            Plateau::L2 => return None,
+            Plateau::L2 | Plateau::Dram => return None,
             Plateau::Llc => Level::Llc.as_str(),
-            Plateau::Dram => Level::Dram.as_str(),
         };
         let aware = self.arms.get("aware")?;
         Some(aware.pool_ns.get(level)? / aware.nodes_ns.get(level)?)
