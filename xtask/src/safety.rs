@@ -89,6 +89,7 @@ fn compare(case: &Case, options: &Options, scratch: &Path) -> Result<Value> {
     });
     let found = verdict(case, &direct, &under)
         .and_then(|()| verdict(case, &direct, &aside).context("stepped aside"))
+        .and_then(|()| was_loaded(&under).and(was_loaded(&aside)))
         .and_then(|()| if case.must_place { placed.is_enough() } else { Ok(()) });
     if let Err(error) = found {
         record["failed"] = json!(format!("{error:#}"));
@@ -119,6 +120,13 @@ fn verdict(case: &Case, direct: &Ran, under: &Ran) -> Result<()> {
     }
     ensure!(!direct.out.trim().is_empty(), "it printed nothing, so nothing was compared");
     ensure!(under.out.contains(case.says), "it did not get as far as to say {:?}", case.says);
+    Ok(())
+}
+
+/// Whether anything ran under the library but who measures it, which is a process too.
+fn was_loaded(ran: &Ran) -> Result<()> {
+    let processes = ran.report["processes"].as_array().map_or(0, Vec::len);
+    ensure!(processes > 1, "no process of the program was under the library");
     Ok(())
 }
 

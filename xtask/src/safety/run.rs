@@ -124,11 +124,21 @@ fn words(case: &Case, arm: Arm, options: &Options, usage: &Path, report: &Path) 
         words.extend(case.options.iter().map(|&word| word.to_owned()));
         words.push("--".to_owned());
     }
+    if arm.option().is_some() {
+        words.extend(["sh", "-c", MEASURED_UNDER, "sh"].map(str::to_owned));
+    }
     words.extend([isochrone, "usage".to_owned(), "--out".to_owned(), shown(usage)]);
-    words.push("--".to_owned());
+    if arm.option().is_none() {
+        words.push("--".to_owned());
+    }
     words.extend(case.command.iter().cloned());
     words
 }
+
+/// `isochrone usage` gives the program what it is told to, and nothing of its own: so it is told what it has. Its words
+/// are this shell's: its name, `usage`, `--out`, the place, and the program.
+const MEASURED_UNDER: &str = r#"us=$1; place=$4; shift 4
+exec "$us" usage --out "$place" --preload "$LD_PRELOAD" --config "$ISOCHRONE_CONFIG" -- "$@""#;
 
 /// What a program printed, and apart from it what it says of its speed and of itself.
 fn told(text: &str) -> Ran {
