@@ -109,7 +109,7 @@ fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
         terminal.complain(&format!("isochrone: {}{forced}", judgement.why));
     }
     if let Some(words) = fit.allocator.filter(|_| !is_alone) {
-        terminal.complain(&format!("isochrone: little of this program can be placed: {words}"));
+        terminal.complain(&format!("isochrone: the program brings its own allocator: {words}"));
     }
     let is_watched = args.report || args.compare || json.is_some() || args.host.awake;
     if is_alone && !is_watched && !lies_in(before.as_deref(), scratch.path()) {

@@ -66,7 +66,7 @@ pub(super) fn report(record: &RunRecord) -> String {
         return text;
     }
     if let Some(words) = record.own_allocator {
-        _ = writeln!(text, "  little of it can be placed: {words}");
+        _ = writeln!(text, "  the program brings its own allocator: {words}");
     }
     if let Some(calls) = record.malloc_calls_per_s {
         _ = writeln!(text, "  malloc was called {} times a second", fmt::count(calls as u64));
