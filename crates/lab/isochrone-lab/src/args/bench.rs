@@ -268,6 +268,9 @@ pub(crate) struct MallocArgs {
     /// Only these programs.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
+    /// Allocators that ours is also put over, besides glibc, of mimalloc, jemalloc and tcmalloc.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "mimalloc")]
+    pub(crate) over: Vec<String>,
     /// The library to measure [default: libisochrone_malloc.so beside this program or in ../lib].
     #[arg(long, value_name = "FILE")]
     pub(crate) preload: Option<PathBuf>,

@@ -69,7 +69,7 @@ pub(super) fn report(record: &RunRecord) -> String {
         _ = writeln!(text, "  the program brings its own allocator: {words}");
     }
     if let Some(calls) = record.malloc_calls_per_s {
-        _ = writeln!(text, "  malloc was called {} times a second", fmt::count(calls as u64));
+        _ = writeln!(text, "  malloc was called {} times a second", fmt::significant(calls, 3));
     }
     match record.pinned_by {
         None => text.push_str(UNBOUND),

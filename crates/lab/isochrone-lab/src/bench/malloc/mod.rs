@@ -1,13 +1,16 @@
 //! `isochrone bench malloc`: whole programs under each allocator, each run a process of its own.
 //!
 //! The programs are prebuilt and named by a folder, or those that this machine has for other purposes; nothing is
-//! downloaded or built here. An arm is an allocator preloaded into the program; glibc is what it has without. All arms
-//! run on the same cores.
+//! downloaded or built here. An arm is an allocator preloaded into the program; glibc is what it has without. Ours is a
+//! layer over another, so it has two arms over each: placing whatever is to be gained, and stepped aside since there is
+//! nothing to place by. All arms run on the same cores.
 
+mod arms;
 mod programs;
 
 use isochrone_report::json::Format;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -26,6 +29,7 @@ use super::budget::Stop;
 use super::peers::PEERS;
 use super::rounds::{Cell, rounds};
 use crate::args::MallocArgs;
+use arms::{AGAIN, Arm, BASE, Configs, OURS};
 use isochrone_console::output::{WrongUsage, search_path};
 use isochrone_console::run::ended::{alone, ended};
 use isochrone_console::run::record::{ProcessRecord, read_all};
@@ -35,9 +39,6 @@ use programs::{COMMON, PROGRAMS, Program};
 
 /// Blocks unless told otherwise: a run takes seconds, not milliseconds.
 const BLOCKS: u32 = 5;
-const BASE: &str = "glibc";
-const AGAIN: &str = "glibc again";
-const OURS: &str = "isochrone";
 /// What is said where no folder was named.
 const MORE: &str = "the programs of mimalloc-bench: build them (github.com/daanx/mimalloc-bench, folder bench) and \
                     name their folder with --programs; these are what this machine has";
@@ -53,6 +54,11 @@ struct Against {
     over_glibc: Option<Ratio>,
     /// Peak resident memory over glibc's.
     rss_ratio: Option<Ratio>,
+    /// Of our arms: the arm below.
+    below: Option<String>,
+    /// How many times faster than that, and its memory over that one's.
+    over_below: Option<Ratio>,
+    rss_over_below: Option<Ratio>,
 }
 
 /// One program.
@@ -81,13 +87,20 @@ pub(super) struct Figures {
     geometric_mean: BTreeMap<String, Option<f64>>,
     /// The program in which our library does worst, and its median.
     worst: Option<(String, f64)>,
+    /// Of each of our arms over the allocator below: the mean, and where it does worst.
+    over_below: BTreeMap<String, OverBelow>,
 }
 
-/// An allocator to preload.
-#[derive(Clone, Debug)]
-struct Arm {
-    name: String,
-    preload: Option<PathBuf>,
+/// One of our arms over the allocator below, over all programs.
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct OverBelow {
+    below: String,
+    geometric_mean: Option<f64>,
+    /// The program in which it is slowest, and its median.
+    worst: Option<(String, f64)>,
+    /// The program in which it takes most memory, and its median.
+    most_memory: Option<(String, f64)>,
 }
 
 pub(super) fn measure(args: &MallocArgs, setting: &mut Setting<'_>) -> Result<Figures> {
@@ -155,8 +168,7 @@ fn place(folder: Option<&Path>, program: &Program) -> Result<PathBuf, String> {
         };
         return find(name).and_then(|_| find(program.file));
     };
-    let files = std::iter::once(program.file).chain(program.input);
-    let missing: Vec<&str> = files.filter(|file| !folder.join(file).is_file()).collect();
+    let missing: Vec<&str> = program.files().filter(|file| !folder.join(file).is_file()).collect();
     if missing.is_empty() {
         return Ok(folder.join(program.file));
     }
@@ -168,7 +180,7 @@ struct Field {
     /// Where the programs lie, if not where this machine keeps its own.
     folder: Option<PathBuf>,
     arms: Vec<Arm>,
-    config: PathBuf,
+    configs: Configs,
     scratch: tempfile::TempDir,
     cores: Vec<u16>,
     limit_s: u32,
@@ -191,28 +203,24 @@ impl Field {
         let mut config =
             setup::config(policy, placement, &found.contents, &found.path, scratch.path())?;
         config.pin = Pin::Compact;
-        // What placing costs is to be seen where it gains nothing, too.
-        config.force = true;
         let cores = setting.cores(usize::MAX)?;
         config.cores = isochrone_malloc::CoreList::new(&cores).context("too many cores")?;
-        let place = scratch.path().join("config");
-        std::fs::write(&place, config.to_bytes())?;
+        let configs = Configs::write(config, &found.contents, scratch.path())?;
         let ours = library::find(args.preload.as_deref())?;
-        let mut arms = vec![
-            Arm { name: BASE.into(), preload: None },
-            Arm { name: AGAIN.into(), preload: None },
-            Arm { name: OURS.into(), preload: Some(ours) },
-        ];
+        let mut arms = arms::plain_and_ours("glibc", None, &ours);
         for peer in PEERS {
             match peer.find() {
-                Some(path) => arms.push(Arm { name: peer.name.into(), preload: Some(path) }),
+                Some(path) if args.over.iter().any(|over| over == peer.name) => {
+                    arms.extend(arms::plain_and_ours(peer.name, Some(path), &ours));
+                }
+                Some(path) => arms.push(Arm::plain(peer.name, Some(path))),
                 None => setting.miss(&peer.advice()),
             }
         }
         Ok(Self {
             folder,
             arms,
-            config: place,
+            configs,
             scratch,
             cores: cores.iter().map(|core| core.0).collect(),
             limit_s: args.limit,
@@ -229,15 +237,20 @@ impl Field {
                 std::fs::remove_file(record.path())?;
             }
         }
-        let preload = match &arm.preload {
-            Some(path) => Some(library::first(path, None, self.scratch.path())?),
-            None => None,
+        let mut preload: Option<OsString> = None;
+        for library in arm.preload.iter().rev() {
+            preload = Some(library::first(library, preload.as_deref(), self.scratch.path())?);
+        }
+        let words = match program.script {
+            Some(script) => ["sh", "-c", script].map(OsString::from).to_vec(),
+            None => {
+                let arguments = program.arguments_on(self.cores.len()).into_iter();
+                let file = of.file.clone().into_os_string();
+                std::iter::once(file).chain(arguments.map(Into::into)).collect()
+            }
         };
-        let mut words = vec![of.file.clone().into_os_string()];
-        words.extend(program.arguments_on(self.cores.len()).into_iter().map(Into::into));
-        let ours = arm.name == OURS;
-        let measured =
-            Measured { preload, config: ours.then_some(self.config.as_path()), command: words };
+        let config = arm.told.map(|told| self.configs.of(told));
+        let measured = Measured { preload, config, command: words };
         let folder = self.folder.as_deref().unwrap_or(self.scratch.path());
         let input = program.input.map_or_else(|| PathBuf::from("/dev/null"), |f| folder.join(f));
         let mut command = measured.command(&out, Some(&self.cores), Some(self.limit_s))?;
@@ -259,7 +272,7 @@ impl Field {
             .cost
             .of(usage.seconds, &output)
             .with_context(|| format!("{} under {} printed no result", program.name, arm.name))?;
-        let records = if ours { read_all(self.scratch.path())? } else { Vec::new() };
+        let records = if config.is_some() { read_all(self.scratch.path())? } else { Vec::new() };
         Ok(Outcome { cost, rss: usage.peak_rss_bytes, records })
     }
 }
@@ -300,11 +313,19 @@ impl UnderWay {
         }
         let memory = time.with_costs(&memory, "peak resident bytes");
         let seed = setting.seed();
-        let names = time.arms.iter().filter(|name| *name != BASE && *name != AGAIN);
-        let arms = names.map(|name| {
-            // Memory is the other way round: above 1 it is worse than glibc's.
-            let rss_ratio = memory.as_ref().and_then(|m| Ratio::of(m, BASE, name, seed));
-            (name.clone(), Against { over_glibc: Ratio::of(&time, name, BASE, seed), rss_ratio })
+        // Memory is the other way round: above 1 it is worse than that of the other.
+        let rss = |name: &str, of: &str| Ratio::of(memory.as_ref()?, of, name, seed);
+        let shown = field.arms.iter().filter(|arm| arm.name != BASE && arm.name != AGAIN);
+        let arms = shown.map(|arm| {
+            let (name, below) = (arm.name.as_str(), arm.below.as_deref());
+            let against = Against {
+                over_glibc: Ratio::of(&time, name, BASE, seed),
+                rss_ratio: rss(name, BASE),
+                below: arm.below.clone(),
+                over_below: below.and_then(|below| Ratio::of(&time, name, below, seed)),
+                rss_over_below: below.and_then(|below| rss(name, below)),
+            };
+            (name.to_owned(), against)
         });
         let arms = arms.collect();
         let sum = |of: fn(&ProcessRecord) -> f64| {
@@ -389,6 +410,43 @@ impl Figures {
         }
         let ours = found.iter().filter_map(|p| Some((p.program.clone(), median(p, OURS)?)));
         self.worst = ours.min_by(|a, b| a.1.total_cmp(&b.1));
+        let over_below = arms.iter().filter_map(|arm| {
+            let against = |program: &ProgramFigures| program.arms.get(&arm.name).cloned();
+            let each = |ratio: fn(&Against) -> Option<Ratio>| -> Vec<(String, f64)> {
+                let of =
+                    |p: &&ProgramFigures| Some((p.program.clone(), ratio(&against(p)?)?.median));
+                found.iter().filter_map(of).collect()
+            };
+            let speeds = each(|against| against.over_below);
+            let memory = each(|against| against.rss_over_below);
+            let medians: Vec<f64> = speeds.iter().map(|(_, median)| *median).collect();
+            let summed = OverBelow {
+                below: arm.below.clone()?,
+                geometric_mean: geometric_mean(&medians),
+                worst: speeds.into_iter().min_by(|a, b| a.1.total_cmp(&b.1)),
+                most_memory: memory.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)),
+            };
+            Some((arm.name.clone(), summed))
+        });
+        self.over_below = over_below.collect();
+    }
+
+    /// Our arms beside the allocator below, one line each.
+    fn layers(&self) -> String {
+        let words = |of: &Option<(String, f64)>| match of {
+            Some((program, ratio)) => format!("{} ({program})", fmt::ratio(*ratio)),
+            None => "-".to_owned(),
+        };
+        let lines = self.over_below.iter().map(|(arm, over)| {
+            format!(
+                "\n{arm} over {}: {} in the mean, at least {}; memory at most {}",
+                over.below,
+                over.geometric_mean.map_or_else(|| "-".to_owned(), fmt::ratio),
+                words(&over.worst),
+                words(&over.most_memory)
+            )
+        });
+        lines.collect()
     }
 }
 
@@ -421,6 +479,7 @@ impl Findings for Figures {
         table.row(mean);
         let mut text = table.to_terminal(width);
         text.push_str(&self.losses());
+        text.push_str(&self.layers());
         text
     }
 }
@@ -460,9 +519,17 @@ mod tests {
 
     #[test]
     fn tables_fit_a_terminal() {
-        let arm = |name: &str| Arm { name: name.to_owned(), preload: None };
-        let arms = [BASE, AGAIN, OURS, "mimalloc", "jemalloc", "tcmalloc"].map(arm);
-        let against = Against { over_glibc: ratio(), rss_ratio: ratio() };
+        let ours = Path::new("ours.so");
+        let mut arms = arms::plain_and_ours("glibc", None, ours);
+        arms.extend(arms::plain_and_ours("mimalloc", Some(PathBuf::from("mimalloc.so")), ours));
+        arms.extend(["jemalloc", "tcmalloc"].map(|name| Arm::plain(name, None)));
+        let against = Against {
+            over_glibc: ratio(),
+            rss_ratio: ratio(),
+            below: None,
+            over_below: ratio(),
+            rss_over_below: ratio(),
+        };
         let found = ProgramFigures {
             program: "cache-scratch".to_owned(),
             arguments: Vec::new(),
@@ -477,6 +544,8 @@ mod tests {
         let programs = [("cache-scratch".to_owned(), Some(found)), ("larson".to_owned(), None)];
         let mut figures = Figures { programs: programs.into(), ..Figures::default() };
         figures.summarise(&arms);
+        assert_eq!(figures.over_below.len(), 4, "placing and stepped aside, over two");
+        assert!(figures.text(80).contains("mimalloc + isochrone over mimalloc"));
         fits(&figures);
     }
 }

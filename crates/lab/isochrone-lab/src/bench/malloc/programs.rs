@@ -30,15 +30,27 @@ pub(super) struct Program {
     pub(super) name: &'static str,
     /// That of its file.
     pub(super) file: &'static str,
-    /// Its arguments; `N` is the number of cores.
+    /// Its arguments; `N` is the number of cores, `2N` twice that.
     pub(super) arguments: &'static [&'static str],
     /// What is read by it on standard input, beside the program.
     pub(super) input: Option<&'static str>,
+    /// What else it needs beside it.
+    pub(super) beside: &'static [&'static str],
+    /// Where it takes more than a command: what the shell does beside its file.
+    pub(super) script: Option<&'static str>,
     pub(super) cost: Cost,
 }
 
 const fn elapsed(name: &'static str, arguments: &'static [&'static str]) -> Program {
-    Program { name, file: name, arguments, input: None, cost: Cost::Elapsed }
+    Program {
+        name,
+        file: name,
+        arguments,
+        input: None,
+        beside: &[],
+        script: None,
+        cost: Cost::Elapsed,
+    }
 }
 
 /// Interpreters and a data base that most machines have, with work that allocates: for who has no folder of programs.
@@ -84,7 +96,7 @@ pub(super) const COMMON: [Program; 4] = [
 ];
 
 /// All of them, in the order of the script.
-pub(super) const PROGRAMS: [Program; 14] = [
+pub(super) const PROGRAMS: [Program; 20] = [
     elapsed("cfrac", &["17545186520507317056371138836327483792789528"]),
     elapsed("espresso", &["largest.espresso"]),
     Program { input: Some("barnes.input"), ..elapsed("barnes", &[]) },
@@ -92,7 +104,13 @@ pub(super) const PROGRAMS: [Program; 14] = [
         cost: Cost::Printed { before: "relative time:" },
         ..elapsed("larson", &["2", "8", "1000", "5000", "100", "4141", "N"])
     },
+    Program {
+        cost: Cost::Printed { before: "relative time:" },
+        ..elapsed("larson-sized", &["2", "8", "1000", "5000", "100", "4141", "N"])
+    },
     elapsed("alloc-test", &["N"]),
+    elapsed("sh6bench", &["2N"]),
+    elapsed("sh8bench", &["2N"]),
     elapsed("cache-scratch", &["N", "1000", "1", "2000000", "N"]),
     elapsed("cache-thrash", &["N", "1000", "1", "2000000", "N"]),
     Program {
@@ -111,13 +129,40 @@ pub(super) const PROGRAMS: [Program; 14] = [
         cost: Cost::Rate { before: "", after: "iterations" },
         ..elapsed("glibc-thread", &["N"])
     },
+    Program { beside: &["test1.smt2"], ..elapsed("z3", &["-smt2", "test1.smt2"]) },
+    Program { beside: &["stress_mem.rb"], ..elapsed("ruby", &["stress_mem.rb", "N"]) },
+    Program {
+        file: "redis-server",
+        beside: &["redis-benchmark", "redis-cli"],
+        script: Some(REDIS),
+        cost: Cost::Rate { before: "lrange", after: "requests per second" },
+        ..elapsed("redis", &[])
+    },
 ];
+
+/// The server without persistence on a socket beside it, asked for a fixed number of operations. It alone is under the
+/// allocator, as in mimalloc-bench.
+const REDIS: &str = r#"./redis-server --port 0 --unixsocket ./s --save '' --appendonly no >/dev/null & server=$!
+unset LD_PRELOAD
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do [ -S s ] && break; sleep 0.1; done
+./redis-benchmark -s ./s -r 1000000 -n 100000 -q -P 16 lpush a 1 2 3 4 5 lrange a 1 5
+./redis-cli -s ./s shutdown nosave
+wait $server"#;
 
 impl Program {
     /// Its arguments on so many cores.
     pub(super) fn arguments_on(&self, cores: usize) -> Vec<String> {
-        let argument = |word: &&str| if *word == "N" { cores.to_string() } else { (*word).into() };
+        let argument = |word: &&str| match *word {
+            "N" => cores.to_string(),
+            "2N" => (2 * cores).to_string(),
+            word => word.to_owned(),
+        };
         self.arguments.iter().map(argument).collect()
+    }
+
+    /// What lies in the folder of programs.
+    pub(super) fn files(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.file).chain(self.input).chain(self.beside.iter().copied())
     }
 }
 
@@ -165,6 +210,9 @@ mod tests {
         assert_eq!(cost("rptest", rptest), Some(1e9 / 2_650_675.0));
         assert_eq!(cost("glibc-thread", "126742179 iterations\n"), Some(1e9 / 126_742_179.0));
         assert_eq!(cost("cfrac", "anything"), Some(3.0));
+        let redis = "lpush a 1 lrange a 1 5: rps=0.0 (overall: 0.0)\rlpush a 1 lrange a 1 5: 250000.50 requests per \
+                     second, p50=1.2 msec";
+        assert_eq!(cost("redis", redis), Some(1e9 / 250_000.5));
     }
 
     #[test]
@@ -184,5 +232,7 @@ mod tests {
     fn the_number_of_cores_is_filled_in() {
         let larson = PROGRAMS.iter().find(|program| program.name == "larson").unwrap();
         assert_eq!(larson.arguments_on(12).last().map(String::as_str), Some("12"));
+        let sh6bench = PROGRAMS.iter().find(|program| program.name == "sh6bench").unwrap();
+        assert_eq!(sh6bench.arguments_on(12), ["24"]);
     }
 }
