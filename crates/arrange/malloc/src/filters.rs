@@ -8,11 +8,10 @@
 //! the C library, as libseccomp does; whoever issues the instruction itself is not seen.
 
 use crate::config::Config;
+use crate::names::Next;
 use crate::{errno, memory, process};
-use core::ffi::{CStr, c_int, c_long, c_void};
+use core::ffi::{c_int, c_long, c_void};
 use core::mem::transmute;
-use core::ptr;
-use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// Room for `/proc/self/status`, bytes; it grows with the groups that the user is in.
 const STATUS_BYTES: usize = 16_384;
@@ -121,32 +120,8 @@ extern "C" fn unavailable() -> c_long {
     -1
 }
 
-/// A function of the C library that this library has the name of too.
-struct Next {
-    name: &'static CStr,
-    found: AtomicPtr<c_void>,
-}
-
 static PRCTL: Next = Next::new(c"prctl");
 static SYSCALL: Next = Next::new(c"syscall");
-
-impl Next {
-    const fn new(name: &'static CStr) -> Self {
-        Self { name, found: AtomicPtr::new(ptr::null_mut()) }
-    }
-
-    /// Where it is. It is looked for once: from the constructor, or before it by who came first.
-    fn find(&self) -> *mut c_void {
-        let known = self.found.load(Ordering::Acquire);
-        if !known.is_null() {
-            return known;
-        }
-        // SAFETY: the search order of who comes after this library, and a constant name.
-        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
-        self.found.store(found, Ordering::Release);
-        found
-    }
-}
 
 /// Looks up what has the same names here. Once, from a constructor: who calls it later may have
 /// little stack, or a filter.

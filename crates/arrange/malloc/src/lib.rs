@@ -30,8 +30,10 @@ mod fork;
 mod global;
 mod growth;
 mod instance;
+pub mod loading;
 mod lock;
 mod memory;
+mod names;
 mod next;
 #[cfg(feature = "arms")]
 mod oracle;

@@ -20,7 +20,7 @@ use crate::room::{Inside, Room};
 use crate::slab::Slab;
 use crate::thread::{self, state};
 use crate::tls::{self, Slot as ThreadSlot};
-use crate::{filters, fork, memory, next, pin};
+use crate::{filters, fork, loading, memory, next, pin};
 use core::ffi::{CStr, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -120,6 +120,9 @@ impl Process {
         self.reason.store(reason as u8, Ordering::Relaxed);
         self.counters().set(Word::Aside, reason as u64 + 1);
         self.phase.store(phase, Ordering::Release);
+        if self.instance().is_none() {
+            loading::nothing_is_placed();
+        }
     }
 
     /// Whether everything is left to glibc for good.
@@ -144,10 +147,12 @@ pub fn begin(path: Option<&CStr>) {
     }
     next::resolve();
     filters::resolve();
+    loading::resolve();
     let config = path.and_then(read_config).filter(|config| filters::allow(config));
     let Some(config) = config.filter(|_| !PROCESS.room.is_closed()) else {
         PROCESS.room.close();
         PROCESS.phase.store(phase::TRANSPARENT, Ordering::Release);
+        loading::nothing_is_placed();
         return;
     };
     let began = clock::monotonic_ns();

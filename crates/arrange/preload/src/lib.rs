@@ -1,6 +1,7 @@
-//! `libisochrone_malloc.so`: the malloc family under the names that programs call, and the two
-//! functions by which programs install filters of system calls, which are called as they were after
-//! the allocator was told. Load it with `LD_PRELOAD`; `isochrone run` does, and tells it what to do.
+//! `libisochrone_malloc.so`: the malloc family under the names that programs call, and functions that are
+//! called as they were after the allocator was told: those by which programs install filters of system
+//! calls, and the one that loads libraries, without a flag that would keep these from the
+//! same allocator. Load it with `LD_PRELOAD`; `isochrone run` does, and tells it what to do.
 //!
 //! It is thin on purpose: everything is `isochrone-malloc`'s, which is tested without interposing
 //! the test itself. It reads one environment variable, neither allocates by `malloc` nor logs nor
@@ -15,7 +16,7 @@ compile_error!("the replacement of malloc stands on glibc; elsewhere use isochro
 
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
-use isochrone_malloc::{CONFIG_VARIABLE, abi, filters};
+use isochrone_malloc::{CONFIG_VARIABLE, abi, filters, loading};
 
 /// Run by the dynamic linker when the library is loaded; glibc hands the environment over.
 #[used]
@@ -231,6 +232,48 @@ pub unsafe extern "C" fn syscall() -> c_long {
         "ldp x29, x30, [sp], #80",
         "br x16",
         before = sym filters::before_syscall,
+    )
+}
+
+/// `dlopen(3)`. A jump: the C library's function finds the caller's return address, by which the dynamic linker knows
+/// whose path it looks along.
+///
+/// # Safety
+/// As in C.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn dlopen(_file: *const c_char, _flags: c_int) -> *mut c_void {
+    // One push makes the stack a multiple of 16. Both words of the answer come in registers (System V psABI, 3.2.3).
+    naked_asm!(
+        "push rdi",
+        "mov edi, esi",
+        "call {before}",
+        "pop rdi",
+        "mov esi, edx",
+        "jmp rax",
+        before = sym loading::before_dlopen,
+    )
+}
+
+/// `dlopen(3)`, as on x86-64.
+///
+/// # Safety
+/// As in C.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn dlopen(_file: *const c_char, _flags: c_int) -> *mut c_void {
+    naked_asm!(
+        "stp x29, x30, [sp, #-32]!",
+        "str x0, [sp, #16]",
+        "mov w0, w1",
+        "bl {before}",
+        "mov x16, x0",
+        "ldr x0, [sp, #16]",
+        "ldp x29, x30, [sp], #32",
+        "br x16",
+        before = sym loading::before_dlopen,
     )
 }
 
