@@ -19,6 +19,7 @@
 extern crate std;
 
 pub mod abi;
+pub mod affinity;
 mod alone;
 mod beforehand;
 mod bindings;

@@ -3,10 +3,12 @@
 //! process binds no more and its bound threads are let go: which of them sleep, only the system
 //! knows, and two that share a core while another idles cost more than near lines gain.
 //!
-//! A thread that the program itself has bound is left alone. A thread that never allocates keeps
-//! what it inherited from the one that made it, which may be that one's core: only the program
-//! could bind it. A process that inherited one core from a bound thread of its parent gets all of
-//! them back.
+//! A thread that the program itself has bound is left alone, before and after: the functions by which it does
+//! that are exported, and note it before they go on to the C library's. From when it binds one thread from
+//! another, or says where one is to begin, no thread is bound or let go any more: which ones it meant nobody
+//! can tell. A thread that never allocates keeps what it inherited from the one that made it, which may be that
+//! one's core: only the program could bind it. A process that inherited one core from a bound thread of its
+//! parent gets all of them back.
 
 use crate::bindings::{Threads, join, table};
 use crate::config::{CORES_MAX, Config, Pin};
@@ -21,6 +23,9 @@ static PROCESS: AtomicU32 = AtomicU32::new(0);
 /// There were more threads than cores, and none is bound any more.
 static CROWDED: AtomicBool = AtomicBool::new(false);
 
+/// The program has bound a thread from another one, or has said where one is to begin.
+static PROGRAM_BINDS: AtomicBool = AtomicBool::new(false);
+
 /// Places of cores that threads of this process were bound to at any time.
 static EVER: [AtomicBool; CORES_MAX] = [const { AtomicBool::new(false) }; CORES_MAX];
 
@@ -28,15 +33,20 @@ static EVER: [AtomicBool; CORES_MAX] = [const { AtomicBool::new(false) }; CORES_
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place(Option<u16>);
 
-/// A process begins, by `exec` or by `fork`. If its one thread may run on one core of the list
-/// only, and its parent (or it itself, before `exec`) has a bound thread there, it may run on all
-/// of them from now on.
-pub(crate) fn begin(config: &Config, process: u32) {
-    let parent = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get());
-    begin_as(config, process, parent.unsigned_abs());
+/// The program is about to bind a thread from another one, or to say where one is to begin.
+pub(crate) fn program_binds_others() {
+    PROGRAM_BINDS.store(true, Ordering::Relaxed);
 }
 
-fn begin_as(config: &Config, process: u32, parent: u32) {
+/// A process begins, by `exec` or by `fork`. If its one thread may run on one core of the list
+/// only, and its parent (or it itself, before `exec`) has a bound thread there, it may run on all
+/// of them from now on, unless the program has bound it.
+pub(crate) fn begin(config: &Config, process: u32, is_bound: bool) {
+    let parent = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get());
+    begin_as(config, process, parent.unsigned_abs(), is_bound);
+}
+
+fn begin_as(config: &Config, process: u32, parent: u32, is_bound: bool) {
     PROCESS.store(process, Ordering::Relaxed);
     CROWDED.store(false, Ordering::Relaxed);
     EVER.iter().for_each(|ever| ever.store(false, Ordering::Relaxed));
@@ -55,7 +65,7 @@ fn begin_as(config: &Config, process: u32, parent: u32) {
         // A copy of the parent's, whose threads are not this process's.
         table.forget(parent);
     }
-    if inherited {
+    if inherited && !is_bound && !PROGRAM_BINDS.load(Ordering::Relaxed) {
         set_free(cores);
     }
 }
@@ -75,10 +85,11 @@ pub(crate) fn end() {
     table().forget(PROCESS.load(Ordering::Relaxed));
 }
 
-/// Binds this thread as the configuration says.
-pub(crate) fn bind(config: &Config) -> Place {
+/// Binds this thread as the configuration says, unless the program has bound it.
+pub(crate) fn bind(config: &Config, is_bound: bool) -> Place {
     let cores = config.cores.as_slice();
-    if config.pin == Pin::None || cores.is_empty() || is_bound_by_program(cores) {
+    let is_programs = is_bound || PROGRAM_BINDS.load(Ordering::Relaxed);
+    if config.pin == Pin::None || cores.is_empty() || is_programs || is_narrowed(cores) {
         return Place(None);
     }
     if CROWDED.load(Ordering::Relaxed) {
@@ -107,12 +118,17 @@ pub(crate) fn bind(config: &Config) -> Place {
     Place(entry)
 }
 
-/// Lets this thread go if the process has more threads than cores by now.
-pub(crate) fn loosen(place: &mut Place, config: &Config) {
-    if place.0.is_some() && CROWDED.load(Ordering::Relaxed) {
-        set_free(config.cores.as_slice());
-        unbind(core::mem::take(place));
+/// Lets this thread go if the process has more threads than cores by now. Where the program has bound it meanwhile it
+/// has that place no more, and goes where the program says.
+pub(crate) fn loosen(place: &mut Place, config: &Config, is_bound: bool) {
+    let is_free = CROWDED.load(Ordering::Relaxed) && !PROGRAM_BINDS.load(Ordering::Relaxed);
+    if place.0.is_none() || !is_bound && !is_free {
+        return;
     }
+    if !is_bound {
+        set_free(config.cores.as_slice());
+    }
+    unbind(core::mem::take(place));
 }
 
 /// The thread that had this place ends.
@@ -124,7 +140,7 @@ pub(crate) fn unbind(place: Place) {
 
 /// Whether this thread may run on fewer cores than the list has, for another reason than that it
 /// was made by a thread that this module has bound.
-fn is_bound_by_program(cores: &[CoreId]) -> bool {
+fn is_narrowed(cores: &[CoreId]) -> bool {
     let Ok(set) = CoreSet::of_this_thread() else { return true };
     let was = |place: usize| EVER.get(place).is_some_and(|ever| ever.load(Ordering::Relaxed));
     let used = |place: usize| was(place) || table().is_used(place);
@@ -180,7 +196,7 @@ mod tests {
             ..Config::default()
         };
         let (process, parent) = (std::process::id(), std::os::unix::process::parent_id());
-        begin_as(&config, process, parent);
+        begin_as(&config, process, parent, false);
         let first = cores[0];
         let in_thread = |work: &(dyn Fn() + Sync)| {
             std::thread::scope(|threads| threads.spawn(work).join().expect("no assertion failed"));
@@ -188,11 +204,11 @@ mod tests {
         for _ in 0..3 {
             // One after the other: each finds the first core free again.
             in_thread(&|| {
-                let place = bind(&config);
+                let place = bind(&config, false);
                 assert_eq!(CoreSet::of_this_thread(), Ok(CoreSet::only(first)));
                 // A thread made by a bound one goes to the next core.
                 in_thread(&|| {
-                    let next = bind(&config);
+                    let next = bind(&config, false);
                     let expected = cores[usize::from(count > 1)];
                     assert_eq!(CoreSet::of_this_thread(), Ok(CoreSet::only(expected)));
                     unbind(next);
@@ -206,7 +222,7 @@ mod tests {
             let entries = all.iter().map(|&place| table().claim(parent, |_| Some(place)));
             let entries: Vec<u16> = entries.map(|e| e.expect("room").1.expect("room")).collect();
             affinity::set_thread_affinity(affinity::ThreadId(0), first).expect("allowed");
-            assert_eq!(bind(&config), Place(None));
+            assert_eq!(bind(&config, false), Place(None));
             let widened = CoreSet::of_this_thread().expect("the kernel says");
             assert!(cores[..count].iter().all(|&core| widened.contains(core)));
             entries.into_iter().for_each(|entry| unbind(Place(Some(entry))));
@@ -220,7 +236,7 @@ mod tests {
         let theirs = table().claim(parent, |_| Some(0)).expect("room").1.expect("room");
         in_thread(&|| {
             affinity::set_thread_affinity(affinity::ThreadId(0), first).expect("allowed");
-            begin_as(&config, process, parent);
+            begin_as(&config, process, parent, false);
             let widened = CoreSet::of_this_thread().expect("the kernel says");
             assert!(cores[..count].iter().all(|&core| widened.contains(core)));
         });
@@ -228,15 +244,30 @@ mod tests {
         // One core that nobody was bound to: the program's own wish.
         in_thread(&|| {
             affinity::set_thread_affinity(affinity::ThreadId(0), first).expect("allowed");
-            begin_as(&config, process, parent);
-            assert_eq!(bind(&config), Place(None));
+            begin_as(&config, process, parent, false);
+            assert_eq!(bind(&config, false), Place(None));
             assert_eq!(CoreSet::of_this_thread(), Ok(CoreSet::only(first)));
+        });
+        // What the program has bound stays where it is, whatever it has inherited.
+        in_thread(&|| {
+            let mine = bind(&config, false);
+            affinity::set_thread_affinity(affinity::ThreadId(0), cores[1]).expect("allowed");
+            CROWDED.store(true, Ordering::Relaxed);
+            let mut place = mine;
+            loosen(&mut place, &config, true);
+            assert_eq!((place, bind(&config, true)), (Place(None), Place(None)));
+            assert_eq!(CoreSet::of_this_thread(), Ok(CoreSet::only(cores[1])));
+            CROWDED.store(false, Ordering::Relaxed);
+            // And from when it binds others nothing is bound.
+            program_binds_others();
+            assert_eq!(bind(&config, false), Place(None));
+            PROGRAM_BINDS.store(false, Ordering::Relaxed);
         });
         // Two of three: the program's own wish. Here that is any set that is not the list.
         let more = [first, CoreId(8000)];
         let strange =
             Config { cores: crate::config::CoreList::new(&more).expect("short"), ..config.clone() };
-        in_thread(&|| assert_eq!(bind(&strange), Place(None)));
+        in_thread(&|| assert_eq!(bind(&strange, false), Place(None)));
         assert_eq!(CoreSet::of_this_thread(), Ok(all));
     }
 }

@@ -164,7 +164,7 @@ pub fn begin(path: Option<&CStr>) {
         PROCESS.count_in(report);
     }
     PROCESS.counters().begin(process, mode, 0);
-    pin::begin(config, process);
+    pin::begin(config, process, false);
     PROCESS.config.store(ptr::from_ref(config).cast_mut(), Ordering::Release);
     if prepare_threads() && fork::prepare() {
         PROCESS.phase.store(phase::COUNTING, Ordering::Release);
@@ -280,7 +280,7 @@ pub(crate) fn forked() {
     if !PROCESS.room.is_closed() {
         let process = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
         LOCAL.begin(process, config.policy.mode, 0);
-        pin::begin(config, process);
+        pin::begin(config, process, slot.is_bound.load(Ordering::Relaxed));
     }
     if let Some(instance) = PROCESS.instance() {
         if PROCESS.is_over() {

@@ -238,9 +238,10 @@ impl Thread {
     /// Binds the thread once lines matter: what waits for no line gains nothing by staying.
     fn bind(&mut self, inside: &mut Inside<'_>) {
         let Some(config) = PROCESS.config().filter(|_| self.instance.is_worth_it()) else { return };
+        let is_bound = tls::slot().is_bound.load(Ordering::Relaxed);
         match &mut self.place {
-            Some(place) => pin::loosen(place, config),
-            none => *none = Some(inside.run(|| pin::bind(config))),
+            Some(place) => pin::loosen(place, config, is_bound),
+            none => *none = Some(inside.run(|| pin::bind(config, is_bound))),
         }
     }
 

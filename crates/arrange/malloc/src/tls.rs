@@ -1,4 +1,4 @@
-//! Sixteen bytes of thread-local storage, reached without a call.
+//! A few bytes of thread-local storage, reached without a call.
 //!
 //! A replacement of `malloc` must not use dynamic thread-local storage: its access function
 //! allocates (glibc manual, "Replacing malloc"). Stable Rust compiles `thread_local!` of a shared
@@ -9,7 +9,7 @@
 use crate::alone::Alone;
 use crate::thread::Thread;
 use core::arch::global_asm;
-use core::sync::atomic::AtomicPtr;
+use core::sync::atomic::{AtomicBool, AtomicPtr};
 
 /// What a thread has of its own before it has anything else. All zero at first. Atomic for the
 /// sake of signal handlers only: no other thread ever sees it.
@@ -20,9 +20,11 @@ pub(crate) struct Slot {
     pub(crate) state: AtomicPtr<Thread>,
     /// What it counts without a block.
     pub(crate) alone: Alone,
+    /// The program has said on which cores it may run.
+    pub(crate) is_bound: AtomicBool,
 }
 
-const _: () = assert!(size_of::<Slot>() == 16 && align_of::<Slot>() == 8);
+const _: () = assert!(size_of::<Slot>() == 24 && align_of::<Slot>() == 8);
 
 // Hidden, so that the library and a program that both contain this crate have a slot each.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -32,9 +34,9 @@ global_asm!(
     ".globl isochrone_thread_slot",
     ".hidden isochrone_thread_slot",
     ".type isochrone_thread_slot,%object",
-    ".size isochrone_thread_slot,16",
+    ".size isochrone_thread_slot,24",
     "isochrone_thread_slot:",
-    ".zero 16",
+    ".zero 24",
     ".popsection",
 );
 

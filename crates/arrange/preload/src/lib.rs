@@ -1,6 +1,6 @@
 //! `libisochrone_malloc.so`: the malloc family under the names that programs call, and functions that are
 //! called as they were after the allocator was told: those by which programs install filters of system
-//! calls, and the one that loads libraries, without a flag that would keep these from the
+//! calls or bind threads, and the one that loads libraries, without a flag that would keep these from the
 //! same allocator. Load it with `LD_PRELOAD`; `isochrone run` does, and tells it what to do.
 //!
 //! It is thin on purpose: everything is `isochrone-malloc`'s, which is tested without interposing
@@ -15,8 +15,8 @@
 compile_error!("the replacement of malloc stands on glibc; elsewhere use isochrone-malloc's types");
 
 use core::arch::naked_asm;
-use core::ffi::{CStr, c_char, c_int, c_long, c_void};
-use isochrone_malloc::{CONFIG_VARIABLE, abi, filters, loading};
+use core::ffi::{CStr, c_char, c_int, c_long, c_ulong, c_void};
+use isochrone_malloc::{CONFIG_VARIABLE, abi, affinity, filters, loading};
 
 /// Run by the dynamic linker when the library is loaded; glibc hands the environment over.
 #[used]
@@ -31,6 +31,7 @@ static END: extern "C" fn() = end;
 extern "C" fn begin(_: c_int, _: *const *const c_char, environment: *const *const c_char) {
     // SAFETY: glibc passes the environment to constructors (csu/init-first.c, elf/dl-init.c).
     isochrone_malloc::begin(unsafe { variable(environment) });
+    affinity::resolve();
 }
 
 extern "C" fn end() {
@@ -178,6 +179,59 @@ pub unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: u
     unsafe { filters::prctl(option, [a, b, c, d]) }
 }
 
+/// `sched_setaffinity(2)`.
+///
+/// # Safety
+/// As in C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_setaffinity(
+    thread: c_int,
+    bytes: usize,
+    cores: *const c_void,
+) -> c_int {
+    // SAFETY: the caller's contract is the same.
+    unsafe { affinity::sched_setaffinity(thread, bytes, cores) }
+}
+
+/// `pthread_setaffinity_np(3)`; a thread's name is a machine word on Linux.
+///
+/// # Safety
+/// As in C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_setaffinity_np(
+    thread: c_ulong,
+    bytes: usize,
+    cores: *const c_void,
+) -> c_int {
+    // SAFETY: the caller's contract is the same.
+    unsafe { affinity::pthread_setaffinity_np(thread, bytes, cores) }
+}
+
+/// `pthread_attr_setaffinity_np(3)`.
+///
+/// # Safety
+/// As in C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_attr_setaffinity_np(
+    attributes: *mut c_void,
+    bytes: usize,
+    cores: *const c_void,
+) -> c_int {
+    // SAFETY: the caller's contract is the same.
+    unsafe { affinity::pthread_attr_setaffinity_np(attributes, bytes, cores) }
+}
+
+/// What is looked at before `syscall(2)`; gives the C library's function.
+extern "C" fn before_syscall(
+    number: c_long,
+    first: usize,
+    second: usize,
+    third: usize,
+) -> *mut c_void {
+    affinity::before_syscall(number, first);
+    filters::before_syscall(number, first, second, third)
+}
+
 /// `syscall(2)`, with whatever arguments: all registers that hold some, and the stack, are the C
 /// library's function's as they were the caller's.
 ///
@@ -205,7 +259,7 @@ pub unsafe extern "C" fn syscall() -> c_long {
         "pop rsi",
         "pop rdi",
         "jmp rax",
-        before = sym filters::before_syscall,
+        before = sym before_syscall,
     )
 }
 
@@ -231,7 +285,7 @@ pub unsafe extern "C" fn syscall() -> c_long {
         "ldp x6, x7, [sp, #64]",
         "ldp x29, x30, [sp], #80",
         "br x16",
-        before = sym filters::before_syscall,
+        before = sym before_syscall,
     )
 }
 

@@ -38,8 +38,11 @@ fn it_exports_the_family_and_what_it_has_to_know_of_and_nothing_else() {
         "memalign",
         "posix_memalign",
         "prctl",
+        "pthread_attr_setaffinity_np",
+        "pthread_setaffinity_np",
         "pvalloc",
         "realloc",
+        "sched_setaffinity",
         "syscall",
         "valloc",
     ];
