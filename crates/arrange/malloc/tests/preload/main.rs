@@ -14,6 +14,8 @@ mod library;
 #[cfg(test)]
 mod programs;
 #[cfg(test)]
+mod rules;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod vain;

@@ -1,7 +1,7 @@
 //! What the tests of the preloaded library share: the library, built as it is shipped; C programs;
 //! an atlas in which nothing has to be timed; and runs of programs with and without the library.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -41,24 +41,50 @@ pub(crate) fn library() -> &'static Path {
 }
 
 /// A C program of `tests/preload/c`, compiled so that the compiler leaves calls of `malloc` alone.
-/// Each once: a program cannot be written while another test runs it.
 pub(crate) fn program(name: &'static str) -> PathBuf {
-    static BUILT: Mutex<BTreeMap<&'static str, PathBuf>> = Mutex::new(BTreeMap::new());
-    let mut built = BUILT.lock().expect("no compiler panicked");
-    built.entry(name).or_insert_with(|| compile(name)).clone()
+    built(&format!("c/{name}.c"), name.to_owned(), &[])
 }
 
-fn compile(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/preload/c");
-    let out = scratch().join(format!("{name}-{}", std::process::id()));
+/// A C program of `tests/preload/rules`. Its own calls take no more of the stack the first time than later.
+pub(crate) fn rule(name: &'static str) -> PathBuf {
+    built(&format!("rules/{name}.c"), format!("rule-{name}"), &["-Wl,-z,now"])
+}
+
+/// The same, linked with all that it needs.
+pub(crate) fn static_rule(name: &'static str) -> PathBuf {
+    built(&format!("rules/{name}.c"), format!("static-{name}"), &["-static"])
+}
+
+/// The library of `tests/preload/rules`, under this name and linked with these arguments.
+pub(crate) fn rule_library(name: &'static str, arguments: &[&str]) -> PathBuf {
+    let all: Vec<&str> = ["-shared", "-fPIC"].iter().chain(arguments).copied().collect();
+    built("rules/library.c", format!("lib{name}.so"), &all)
+}
+
+/// What a source of `tests/preload` becomes. Each once: a program cannot be written while another test runs it.
+fn built(source: &str, name: String, arguments: &[&str]) -> PathBuf {
+    static BUILT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    let folder = scratch().join(format!("programs-{}", std::process::id()));
+    let out = folder.join(name);
+    let mut built = BUILT.lock().expect("no compiler panicked");
+    if built.insert(out.clone()) {
+        std::fs::create_dir_all(&folder).expect("writable");
+        compile(source, &out, arguments);
+    }
+    out
+}
+
+fn compile(source: &str, out: &Path, arguments: &[&str]) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/preload");
     let compiled = Command::new("cc")
-        .args(["-O1", "-g", "-w", "-fno-builtin", "-pthread", "-o"])
-        .arg(&out)
-        .arg(folder.join(name).with_extension("c"))
+        .args(["-O1", "-g", "-w", "-fno-builtin", "-pthread"])
+        .args(arguments)
+        .arg("-o")
+        .arg(out)
+        .arg(folder.join(source))
         .output()
         .expect("a C compiler is installed");
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    out
 }
 
 /// A way to run programs: with the library, told by this configuration.
@@ -110,8 +136,18 @@ impl Rig {
 
     /// A command that will run under the library.
     pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        self.command_over(None, program)
+    }
+
+    /// The same where another allocator is preloaded behind the library.
+    pub(crate) fn command_over(&self, below: Option<&Path>, program: impl AsRef<OsStr>) -> Command {
+        let mut libraries = library().as_os_str().to_owned();
+        if let Some(below) = below {
+            libraries.push(":");
+            libraries.push(below);
+        }
         let mut command = Command::new(program);
-        command.env("LD_PRELOAD", library()).env(CONFIG_VARIABLE, self.config_file());
+        command.env("LD_PRELOAD", libraries).env(CONFIG_VARIABLE, self.config_file());
         command
     }
 
@@ -128,10 +164,9 @@ impl Rig {
         change: impl Fn(&mut Command),
     ) -> Output {
         let mut plain = Command::new(program.as_ref());
-        let mut placed = self.command(program.as_ref());
+        let mut placed = self.command_over(below, program.as_ref());
         if let Some(below) = below {
             plain.env("LD_PRELOAD", below);
-            placed.env("LD_PRELOAD", format!("{}:{}", library().display(), below.display()));
         }
         change(&mut plain);
         change(&mut placed);

@@ -12,7 +12,7 @@ use crate::support::{Rig, program};
 
 /// An atlas of no machine that there is: in the last-level cache one line of eight is a hundred times
 /// farther than the others. No core ever has its base.
-fn strange_atlas() -> Vec<u8> {
+pub(crate) fn strange_atlas() -> Vec<u8> {
     let pattern = (0..64).map(|line| if line % 8 == 0 { 4000.0 } else { 40.0 }).collect();
     atlas(LevelMap {
         form: Form::Pattern,

@@ -1,5 +1,5 @@
-/* What no right program does, one mistake for each argument. A program that gets past its mistake says so:
- * then two owners have one object, or the allocator took what it never gave. */
+/* Rule 4: what no right program does, one mistake for each argument, with objects of so many bytes. A program that
+ * gets past its mistake says so: then two owners have one object, or the allocator took what it never gave. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 
 enum { MANY = 20000 };
 static char *many[MANY];
+static char fixed[4096];
 
 static void *frees(void *object) {
     free(object);
@@ -41,6 +42,22 @@ int main(int count, char **arguments) {
     if (!strcmp(mistake, "odd")) free(object + 3);
     /* Far above everything that was handed out, and still of the arena, which is reserved whole. */
     if (!strcmp(mistake, "foreign")) free(object + (256 << 20));
+    char local[256] = {0};
+    if (!strcmp(mistake, "stack")) free(local + 32);
+    if (!strcmp(mistake, "static")) free(fixed + 64);
+    if (!strcmp(mistake, "static-odd")) free(fixed + 65);
+    if (!strcmp(mistake, "grown")) {
+        if (realloc(object, size * 3 + 700) == object) puts("it stayed");
+        free(object);
+    }
+    if (!strcmp(mistake, "aligned")) {
+        char *other = aligned_alloc(64, 128);
+        free(other), free(other);
+    }
+    if (!strcmp(mistake, "zeroed")) {
+        char *other = calloc(1, size);
+        free(other), free(other);
+    }
     if (!strcmp(mistake, "realloc")) free(object), realloc(object, 48);
     if (!strcmp(mistake, "realloc-inside")) realloc(object + 16, 300);
     if (strcmp(mistake, "none")) puts("it went on");
