@@ -79,7 +79,9 @@ const ARROWS: &[Row] = &[
     ),
     (
         "capi",
-        &["units", "host", "atlas-store", "distance", "places", "cla", "near", "tasks", "tier"],
+        &[
+            "units", "host", "atlas", "atlas-store", "distance", "places", "cla", "near", "tasks", "tier",
+        ],
     ),
     (
         "cli",

@@ -6,7 +6,8 @@
  * Every function that can fail returns ISOCHRONE_OK or one of the numbers below, and isochrone_error() then
  * says in words what was wrong and what to do. Nothing is printed, and no signal is sent.
  *
- * One section for each part: teams and their collectives; tasks; memory larger than fast memory; memory near cores.
+ * One section for each part: the atlas; teams and their collectives; tasks; memory larger than fast memory; memory
+ * near cores.
  */
 #ifndef ISOCHRONE_H
 #define ISOCHRONE_H
@@ -38,6 +39,81 @@ const char *isochrone_error(void);
 
 /* The version of the library that runs, as in "0.1.0". */
 const char *isochrone_version(void);
+
+/* Where a number is from. */
+enum {
+  ISOCHRONE_UNKNOWN = 0,   /* it is not known, and no number */
+  ISOCHRONE_MEASURED = 1,  /* timed on this machine, or on the one of the atlas */
+  ISOCHRONE_PREDICTED = 2, /* from an atlas: this pair of cores, or this object, was not timed itself */
+  ISOCHRONE_SIMULATED = 3  /* from the atlas of a machine in virtual time */
+};
+
+/* -------------------------------------------------------------------------- the atlas ---- */
+
+/*
+ * What `isochrone map` has measured, for programs that ask themselves. A handle never changes: threads may share it,
+ * and no question takes a lock. The file is mapped, not read: who truncates it while it is open takes it away under
+ * the program (isochrone itself only ever replaces it by a new file).
+ */
+typedef struct isochrone_atlas isochrone_atlas;
+
+/* A number with its 95 % interval. */
+typedef struct isochrone_cost {
+  double value, lo, hi;
+  uint32_t reading;  /* ISOCHRONE_UNKNOWN to ISOCHRONE_SIMULATED */
+  uint32_t reserved; /* 0 */
+} isochrone_cost;
+
+/* Where a line is when it is timed. */
+enum { ISOCHRONE_LLC = 0, ISOCHRONE_DRAM = 1 };
+
+/* What was measured, and how far it may be believed. */
+enum {
+  ISOCHRONE_BLOCK = 0, /* lines of pages */
+  ISOCHRONE_TRANSFER = 1,
+  ISOCHRONE_REGION = 2,
+  ISOCHRONE_MULTILINE = 3,
+  ISOCHRONE_TERMS = 4,
+  ISOCHRONE_BANDWIDTH = 5
+};
+enum { ISOCHRONE_UNUSABLE = 1, ISOCHRONE_DISTURBED = 2, ISOCHRONE_QUIET = 3 };
+
+/* An atlas of whatever machine. */
+#define ISOCHRONE_ANY_MACHINE 1u
+
+/* Opens an atlas of this machine: the file at `path`, or where that is null the one that ISOCHRONE_ATLAS names,
+   isochrone.atlas in the current folder, or the one in the user's cache folder. ISOCHRONE_SYSTEM where there is none, or
+   it cannot be used; isochrone_error() says why. With ISOCHRONE_ANY_MACHINE in `flags` the file at `path` may be of
+   another machine. */
+int isochrone_atlas_open(const char *path, uint32_t flags, isochrone_atlas **atlas);
+void isochrone_atlas_close(isochrone_atlas *atlas);
+
+/* The cores of the atlas: returns how many there are, and writes as many as there is `room` for. */
+size_t isochrone_atlas_cores(const isochrone_atlas *atlas, uint32_t *cores, size_t room);
+
+/* Latency of the line at a physical address (of the guest, in a virtual machine) from a core, nanoseconds. Not a
+   number where the atlas does not know the page, the core or the level. */
+double isochrone_atlas_latency(const isochrone_atlas *atlas, uint32_t core, uint32_t level, uint64_t address);
+
+/* What a line that `owner` has written costs `asker`, nanoseconds. */
+int isochrone_atlas_line_transfer(const isochrone_atlas *atlas, uint32_t owner, uint32_t asker, isochrone_cost *cost);
+
+/* Latency of a memory region from a core, nanoseconds; and, where `bandwidth` is not null, what that core alone reads
+   and writes of it, 10^9 bytes a second. */
+int isochrone_atlas_region(const isochrone_atlas *atlas, uint32_t core, uint32_t region, isochrone_cost *latency,
+                           isochrone_cost *bandwidth);
+
+/* The other cores whose lines come soonest to `core`, nearest first: returns of how many that is known, and writes as
+   many as there is `room` for. */
+size_t isochrone_atlas_nearest_cores(const isochrone_atlas *atlas, uint32_t core, uint32_t *cores, size_t room);
+
+/* The bin of the line at a physical address: lines with one number are equally far, from any one core. -1 where the
+   page is not known. */
+int32_t isochrone_atlas_line_class(const isochrone_atlas *atlas, uint32_t level, uint64_t address);
+
+/* How far an experiment may be believed: ISOCHRONE_UNUSABLE to ISOCHRONE_QUIET, ISOCHRONE_UNKNOWN where nobody has
+   graded it. What is unusable counts as not measured in the functions above, but for lines of pages. */
+uint32_t isochrone_atlas_quality(const isochrone_atlas *atlas, uint32_t experiment);
 
 /* ------------------------------------------------------------------------------- teams ---- */
 
@@ -485,15 +561,9 @@ int isochrone_place_free(isochrone_placement *placement, void *at);
 typedef struct isochrone_place_distances {
   double cache_ns;
   double memory_ns;
-  uint32_t reading;  /* ISOCHRONE_PREDICTED, ... */
+  uint32_t reading;  /* ISOCHRONE_PREDICTED: no load of this object was timed; or ISOCHRONE_SIMULATED */
   uint32_t reserved; /* 0 */
 } isochrone_place_distances;
-
-/* Where a number is from. */
-enum {
-  ISOCHRONE_PREDICTED = 0, /* from an atlas that was measured: no load of this object was timed */
-  ISOCHRONE_SIMULATED = 1  /* from the atlas of a machine in virtual time */
-};
 
 /* ISOCHRONE_ARGUMENT for memory that this placement did not place, or that was freed, and where nothing is placed any
    more: what was known may not be so now. */

@@ -12,6 +12,7 @@
 mod atlas;
 pub mod collectives;
 pub mod place;
+pub mod queries;
 pub mod status;
 pub mod tasks;
 pub mod team;

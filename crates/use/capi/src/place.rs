@@ -10,10 +10,10 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use isochrone_near::{Lists, Mix, Options, Placement, Wrong};
-use isochrone_units::{CoreId, Reading};
+use isochrone_units::CoreId;
 
 use crate::atlas::places;
-use crate::status::{Failure, Status, told};
+use crate::status::{Failure, Status, number, told};
 
 /// What places, `isochrone_placement` in C.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ pub struct IsochronePlaceDistances {
     pub cache_ns: f64,
     /// With its lines in memory.
     pub memory_ns: f64,
-    /// Where the numbers are from: 0 predicted from an atlas, 1 simulated.
+    /// Where the numbers are from, as [`number`] says.
     pub reading: u32,
     /// Always zero.
     pub reserved: u32,
@@ -412,7 +412,7 @@ pub unsafe extern "C" fn isochrone_place_distance(
         let known = IsochronePlaceDistances {
             cache_ns: found.llc_ns.unwrap_or(f64::NAN),
             memory_ns: found.dram_ns.unwrap_or(f64::NAN),
-            reading: u32::from(found.reading == Reading::Simulated),
+            reading: number(found.reading),
             reserved: 0,
         };
         // SAFETY: the caller's, and not null.

@@ -3,6 +3,8 @@
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
 
+use isochrone_units::Reading;
+
 /// How a function ended. The numbers are those of `isochrone.h` and never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
@@ -48,6 +50,19 @@ impl Failure {
 thread_local! {
     /// What this thread's last failure was.
     static LAST: RefCell<CString> = RefCell::default();
+}
+
+/// `ISOCHRONE_UNKNOWN`: the reading, or the grade, of what is not known.
+pub const UNKNOWN: u32 = 0;
+
+/// The number of a reading in C.
+pub(crate) const fn number(reading: Reading) -> u32 {
+    match reading {
+        Reading::Measured => 1,
+        Reading::Predicted => 2,
+        Reading::Simulated => 3,
+        Reading::Published => UNKNOWN,
+    }
 }
 
 /// The number of a result, whose words are kept.
