@@ -387,7 +387,7 @@ impl<'a> Instance<'a> {
         let Ok(line) = u32::try_from(line) else { return };
         let slot = Slot(line * 4);
         let Some(class) = self.heap.class_of(slot) else { return };
-        let slot = Slot(slot.0 & !(class.granules() - 1));
+        let slot = class.slot_over(slot);
         let mut sum = DistanceSum::default();
         sum.add(self.heap.distance(slot, core));
         for level in Level::ALL {

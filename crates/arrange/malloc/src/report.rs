@@ -6,7 +6,7 @@
 //! each is right, but two of them may be some objects apart while the process runs. Nothing here
 //! is derived: means and shares are methods, and they are `None` where nothing was counted.
 
-use isochrone_alloc::Mode;
+use isochrone_alloc::{Mode, SizeClass};
 use isochrone_units::Level;
 
 /// Length of the record.
@@ -14,10 +14,16 @@ pub const REPORT_BYTES: usize = 8 * WORDS;
 /// What the name of a report ends in.
 pub const REPORT_SUFFIX: &str = ".isochrone-report";
 
-pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"ISO-RPT\x03");
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"ISO-RPT\x04");
 pub(crate) const WORDS: usize = 256;
 /// Size classes; their order is that of `SizeClass`.
-pub const CLASSES: usize = 5;
+pub const CLASSES: usize = SizeClass::COUNT;
+
+/// Bytes of a slot of a size class.
+#[must_use]
+pub fn class_bytes(class: usize) -> usize {
+    SizeClass::ALL.get(class).map_or(0, |class| class.bytes())
+}
 
 /// Why an object was not placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,9 +123,9 @@ pub(crate) enum Word {
     /// First of [`CLASSES`] pairs: objects, bytes.
     Placed = 32,
     /// First of the pairs of [`Reason::ALL`].
-    Delegated = 48,
+    Delegated = 64,
     /// The same as [`Self::SliceNsMax`] and [`Self::LongSlices`], by the thread's own clock.
-    SliceOwnNsMax = 68,
+    SliceOwnNsMax = 96,
     LongOwnSlices,
     /// Memory for lines that a child of `fork` has from its parent.
     InheritedBytes,
@@ -222,7 +228,7 @@ impl Report {
         self.word(Word::Ended) != 0
     }
 
-    /// Objects placed of one size class (0 for 16 bytes up to 4 for 256).
+    /// Objects placed of one size class, whose slots have [`class_bytes`].
     #[must_use]
     pub fn placed_of_class(&self, class: usize) -> Tally {
         if class < CLASSES {

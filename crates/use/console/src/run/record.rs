@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use isochrone_malloc::{CLASSES, REPORT_SUFFIX, Reason, Report, Tally};
+use isochrone_malloc::{CLASSES, REPORT_SUFFIX, Reason, Report, Tally, class_bytes};
 use isochrone_units::Level;
 use serde::Serialize;
 
@@ -150,7 +150,7 @@ impl ProcessRecord {
             oblivious_ns: ns(report.oblivious_cycles(level)),
         };
         let classes = (0..CLASSES).map(|class| PlacedClass {
-            slot_bytes: 16 << class,
+            slot_bytes: class_bytes(class) as u64,
             count: report.placed_of_class(class).into(),
         });
         let reasons = Reason::ALL.into_iter().map(|reason| Delegated {
