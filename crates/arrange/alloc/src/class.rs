@@ -138,6 +138,11 @@ impl SizeClass {
         if !align.is_power_of_two() {
             return None;
         }
+        if align <= GRANULE_BYTES { Self::of_size(size) } else { Self::smallest(size, align) }
+    }
+
+    /// The smallest class of at least `size` bytes that is a multiple of `align`.
+    const fn smallest(size: usize, align: usize) -> Option<Self> {
         let mut place = 0;
         while place < Self::COUNT {
             let bytes = Self::ALL[place].bytes();
@@ -161,7 +166,7 @@ impl SizeClass {
             let mut classes = [SizeClass::B256; 32];
             let mut granules = 0;
             while granules <= SizeClass::LARGEST_BYTES / GRANULE_BYTES {
-                if let Some(class) = SizeClass::of(granules * GRANULE_BYTES, 1) {
+                if let Some(class) = SizeClass::smallest(granules * GRANULE_BYTES, 1) {
                     classes[granules] = class;
                 }
                 granules += 1;

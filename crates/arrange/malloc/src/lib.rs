@@ -24,9 +24,11 @@ mod beforehand;
 mod bindings;
 mod config;
 mod counters;
+mod entry;
 mod errno;
 pub mod filters;
 mod fork;
+mod front;
 mod global;
 mod growth;
 mod instance;
@@ -45,7 +47,9 @@ mod room;
 mod slab;
 mod thread;
 mod tls;
+mod told;
 
+pub use abi::begin;
 pub use beforehand::Measured;
 pub use bindings::BINDINGS_BYTES;
 pub use config::{
@@ -57,7 +61,7 @@ pub use instance::{Instance, InstanceError, Settings};
 pub use pin::place;
 pub use placer::{Over, Placed, Placer, Wrong};
 pub use pool::{Handle, Pool};
-pub use process::{begin, die, end};
+pub use process::{die, end};
 pub use report::{
     CLASSES, LiveOfCore, REPORT_BYTES, REPORT_SUFFIX, Reason, Report, Tally, class_bytes,
 };

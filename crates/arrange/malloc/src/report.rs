@@ -48,11 +48,15 @@ pub enum Reason {
     NoMemory,
     /// The process may not ask the system for more than glibc's allocator does.
     Filtered,
+    /// A base is known, and in the time that is spent on it too few pages could be decoded.
+    TooSparse,
+    /// The model predicts no gain of the bases that the cores have, or of the share that was near.
+    NoGain,
 }
 
 impl Reason {
     /// All reasons, in the order of the record.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Size,
         Self::Alignment,
         Self::BeforeStart,
@@ -63,6 +67,8 @@ impl Reason {
         Self::Nested,
         Self::NoMemory,
         Self::Filtered,
+        Self::TooSparse,
+        Self::NoGain,
     ];
 
     /// Lower-case name, as JSON writes it.
@@ -79,6 +85,8 @@ impl Reason {
             Self::Nested => "nested",
             Self::NoMemory => "no_memory",
             Self::Filtered => "filtered",
+            Self::TooSparse => "too_sparse",
+            Self::NoGain => "no_gain",
         }
     }
 
@@ -124,11 +132,8 @@ pub(crate) enum Word {
     Placed = 32,
     /// First of the pairs of [`Reason::ALL`].
     Delegated = 64,
-    /// The same as [`Self::SliceNsMax`] and [`Self::LongSlices`], by the thread's own clock.
-    SliceOwnNsMax = 96,
-    LongOwnSlices,
     /// Memory for lines that a child of `fork` has from its parent.
-    InheritedBytes,
+    InheritedBytes = 96,
     /// First of [`LIVE_CORES`] times four words: the core's number and one, what was taken for it
     /// at the end, bytes, and the mean distance of that at each level and one.
     Live = 128,
@@ -412,14 +417,6 @@ impl Report {
     #[must_use]
     pub fn long_slices(&self) -> u64 {
         self.word(Word::LongSlices)
-    }
-
-    /// The same two by the thread's own clock: the longest of them, nanoseconds, and how many took
-    /// more than 100 microseconds. What is not in them and is in the others is time for which the
-    /// system or the host had given the core to somebody else.
-    #[must_use]
-    pub fn own_slices(&self) -> (u64, u64) {
-        (self.word(Word::SliceOwnNsMax), self.word(Word::LongOwnSlices))
     }
 
     /// The longest time that the system took to give memory, nanoseconds; slices in which it was

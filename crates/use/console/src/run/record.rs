@@ -132,10 +132,6 @@ pub struct ProcessRecord {
     pub longest_slice_us: f64,
     /// Slices of more than 100 microseconds.
     pub long_slices: u64,
-    /// The same by the thread's own clock: without what the system or the host gave to others.
-    pub longest_slice_own_us: f64,
-    /// Slices of more than 100 microseconds of the thread's own time.
-    pub long_slices_own: u64,
     /// The longest time that the system took to give memory for lines.
     pub longest_memory_us: f64,
 }
@@ -195,8 +191,6 @@ impl ProcessRecord {
             slices,
             longest_slice_us: us(longest),
             long_slices: report.long_slices(),
-            longest_slice_own_us: us(report.own_slices().0),
-            long_slices_own: report.own_slices().1,
             longest_memory_us: us(report.memory_ns_max()),
         }
     }
