@@ -3,7 +3,7 @@
 //! Distances are true in every mode: the oblivious heap chooses as if it did not know them, and
 //! reports them as they are. What is not known is `None`.
 
-use crate::class::SizeClass;
+use crate::class::{SizeClass, bits, slot_of_bit};
 use crate::groups::INDICES;
 use crate::heap::{Heap, PAGE_LINES};
 use crate::order::CurrentBases;
@@ -15,7 +15,7 @@ use crate::tables::CoreTable;
 use isochrone_atlas::Code;
 use isochrone_units::Level;
 
-/// Latency of a slot from a core, cycles: the mean over the lines of its unit.
+/// Latency of a slot from a core, cycles: the mean over the lines that it touches.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Distance {
     /// With its lines in the last-level cache.
@@ -88,7 +88,7 @@ impl Heap<'_> {
     pub fn distance(&self, slot: Slot, core: u16) -> Distance {
         let word = self.word(slot.page());
         let Some(table) = self.core(core) else { return Distance::default() };
-        let lines = word.class().map_or(1, SizeClass::lines);
+        let lines = word.class().map_or(1, |class| class.lines_of(slot));
         table.distance(word.codes(), slot.line_in_page(), lines)
     }
 
@@ -126,11 +126,10 @@ impl Heap<'_> {
     fn survey_page(&self, page: u32, core: u16, survey: &mut Survey) {
         let word = self.word(page);
         let (Some(class), Some(table)) = (word.class(), self.core(core)) else { return };
-        for place in 0..class.unit().per_page() {
-            let first = place << class.unit() as u8;
+        for first in bits(class.units()) {
             let line = (page * PAGE_LINES + u32::from(first)) as usize;
-            let distance = table.distance(word.codes(), first, class.lines());
-            let slots = u32::try_from(class.slots_per_unit()).unwrap_or(0);
+            let distance = table.distance(word.codes(), first, unit_lines(class, first));
+            let slots = class.full_mask(first).count_ones();
             let slot_bytes = u32::try_from(class.bytes()).unwrap_or(0);
             survey.pool.add_weighted(distance, f64::from(slots * slot_bytes));
             let owner = self.tables.owners.get(line).map_or(0, |owner| owner.load(Relaxed));
@@ -138,7 +137,7 @@ impl Heap<'_> {
                 continue;
             }
             let mask = self.tables.masks.get(line).map_or(FREE, |mask| mask.load(Relaxed));
-            let taken = (!mask & class.full_mask()).count_ones() * slot_bytes;
+            let taken = (!mask & class.full_mask(first)).count_ones() * slot_bytes;
             survey.taken_bytes += u64::from(taken);
             survey.taken.add_weighted(distance, f64::from(taken));
         }
@@ -152,8 +151,7 @@ impl Heap<'_> {
         for page in (0..pages).step_by(usize::try_from(every).unwrap_or(1)) {
             let word = self.word(page);
             let Some(class) = word.class() else { continue };
-            for place in 0..class.unit().per_page() {
-                let first = place << class.unit() as u8;
+            for first in bits(class.units()) {
                 let line = (page * PAGE_LINES + u32::from(first)) as usize;
                 let owner = self.tables.owners.get(line).map_or(0, |owner| owner.load(Relaxed));
                 let Some(core) = owner.checked_sub(1) else { continue };
@@ -163,9 +161,9 @@ impl Heap<'_> {
                 };
                 let mask = self.tables.masks.get(line).map_or(FREE, |mask| mask.load(Relaxed));
                 let slot_bytes = u32::try_from(class.bytes()).unwrap_or(0);
-                let taken = u64::from((!mask & class.full_mask()).count_ones() * slot_bytes);
+                let taken = u64::from((!mask & class.full_mask(first)).count_ones() * slot_bytes);
                 if taken > 0 {
-                    let distance = table.distance(word.codes(), first, class.lines());
+                    let distance = table.distance(word.codes(), first, unit_lines(class, first));
                     survey.taken_bytes += taken * u64::from(every);
                     survey.taken.add_weighted(distance, whole(taken));
                 }
@@ -177,11 +175,13 @@ impl Heap<'_> {
     #[must_use]
     pub fn taken_for(&self, line: u32) -> Option<u16> {
         let class = self.word(line / PAGE_LINES).class()?;
-        let first = line / u32::from(class.lines()) * u32::from(class.lines());
-        let place = usize::try_from(first).ok()?;
+        // The last unit that begins in this line or before it.
+        let before = class.units() & (u64::MAX >> (63 - line % PAGE_LINES));
+        let first = u8::try_from(before.checked_ilog2()?).ok()?;
+        let place = (line / PAGE_LINES * PAGE_LINES + u32::from(first)) as usize;
         let mask = self.tables.masks.get(place)?.load(Relaxed);
         let owner = self.tables.owners.get(place)?.load(Relaxed).checked_sub(1)?;
-        (!mask & class.full_mask() != 0).then_some(u16::from(owner))
+        (!mask & class.full_mask(first) != 0).then_some(u16::from(owner))
     }
 
     pub(crate) fn store_bases(&self, core: u16, current: &CurrentBases) {
@@ -210,7 +210,7 @@ impl CoreTable {
         CurrentBases { llc: level(0), dram: level(1) }
     }
 
-    /// The mean over the lines of a unit, by level.
+    /// The mean over so many lines from `first` of a page on, by level.
     fn distance(&self, codes: PageCodes, first: u8, lines: u8) -> Distance {
         let known = self.known.load(Relaxed);
         let mean = |level: usize, code: Code| {
@@ -227,6 +227,12 @@ impl CoreTable {
         };
         Distance { llc: mean(0, codes.llc), dram: mean(1, codes.dram) }
     }
+}
+
+/// Lines that the first slot of a unit touches.
+fn unit_lines(class: SizeClass, line: u8) -> u8 {
+    let bit = class.full_mask(line).trailing_zeros();
+    class.lines_of(slot_of_bit(u32::from(line), bit))
 }
 
 /// A share of units.

@@ -6,7 +6,7 @@
 //! page never leaves its class again.
 
 use crate::bins::{KINDS, UNKNOWN_KIND};
-use crate::class::{SizeClass, UnitLines};
+use crate::class::{SizeClass, UnitLines, bits};
 use crate::heap::{Heap, PAGE_LINES};
 use crate::open::OpenPage;
 use crate::page::{PageCodes, PageState, PageWord};
@@ -131,7 +131,7 @@ impl<'a> Heap<'a> {
 
     /// The bin in which a unit of a class belongs now.
     pub(crate) fn unit_bin(&self, class: SizeClass, line: u32) -> u8 {
-        self.bin(class.unit(), self.word(line / PAGE_LINES).seen(), line)
+        self.class_bin(class, self.word(line / PAGE_LINES), line)
     }
 
     /// Assigns a page that has units near for the core, if that stays within the waste allowed.
@@ -229,40 +229,37 @@ impl<'a> Heap<'a> {
             // It always succeeds: the closure refuses nothing.
             let _ = word.fetch_update(AcqRel, Relaxed, assign);
         }
-        let seen = self.word(page).seen();
-        let unit = class.unit();
-        let mut bins = [0; 64];
-        let bins = &mut bins[..usize::from(unit.per_page())];
-        let line_of = |place: u8| page * PAGE_LINES + (u32::from(place) << unit as u8);
-        for (place, bin) in (0_u8..).zip(bins.iter_mut()) {
-            *bin = self.bin(unit, seen, line_of(place));
+        let word = self.word(page);
+        let line_of = |place: u8| page * PAGE_LINES + u32::from(place);
+        // By line; those in which no slot begins have none.
+        let mut bins = [0; PAGE_LINES as usize];
+        for place in bits(class.units()) {
+            bins[usize::from(place)] = self.class_bin(class, word, line_of(place));
         }
-        let mut done = 0_u64;
+        let mut keeps = 0;
         if let Some(open) = open {
-            done = kept(bins, order);
-            *open = OpenPage::new(page, done);
+            keeps = kept(class.units(), &bins, order);
+            *open = OpenPage::new(page, keeps);
         }
-        for (place, &bin) in (0_u8..).zip(bins.iter()) {
-            let is_kept = done >> place & 1 == 1;
+        for place in bits(class.units()) {
+            let is_kept = keeps >> place & 1 == 1;
             if let Some(mask) = self.tables.masks.get(line_of(place) as usize) {
-                mask.store(if is_kept { 0 } else { class.full_mask() }, Relaxed);
+                mask.store(if is_kept { 0 } else { class.full_mask(place) }, Relaxed);
             }
             if is_kept {
-                self.tally(unit, bin, 1);
+                self.tally(class.unit(), bins[usize::from(place)], 1);
             }
         }
-        for (place, &bin) in (0_u8..).zip(bins.iter()) {
-            let (mut chain, mut length) = ([0; 64], 0);
-            for (other, &other_bin) in (0_u8..).zip(bins.iter()).skip(usize::from(place)) {
-                if other_bin == bin && done >> other & 1 == 0 {
-                    chain[length] = line_of(other);
-                    length += 1;
-                    done |= 1 << other;
-                }
+        let mut left = class.units() & !keeps;
+        while let Some(first) = bits(left).next() {
+            let bin = bins[usize::from(first)];
+            let (mut chain, mut length) = ([0; PAGE_LINES as usize], 0);
+            for place in bits(left).filter(|place| bins[usize::from(*place)] == bin) {
+                chain[length] = line_of(place);
+                length += 1;
+                left &= !(1 << place);
             }
-            if length > 0 {
-                self.stack(class, bin).push_all(&chain[..length]);
-            }
+            self.stack(class, bin).push_all(&chain[..length]);
         }
     }
 
@@ -275,13 +272,12 @@ impl<'a> Heap<'a> {
     /// take or free meanwhile may be counted wrong: it is a tally, and nothing hangs on one unit.
     fn move_used(&self, page: u32, before: PageWord, after: PageWord) {
         let Some(class) = before.class() else { return };
-        let unit = class.unit();
-        for place in 0..u32::from(unit.per_page()) {
-            let line = page * PAGE_LINES + (place << unit as u8);
+        for place in bits(class.units()) {
+            let line = page * PAGE_LINES + u32::from(place);
             let mask = self.tables.masks.get(line as usize).map_or(FREE, |mask| mask.load(Relaxed));
             if mask & FREE == 0 {
-                self.tally(unit, self.bin(unit, before.seen(), line), -1);
-                self.tally(unit, self.bin(unit, after.seen(), line), 1);
+                self.tally(class.unit(), self.class_bin(class, before, line), -1);
+                self.tally(class.unit(), self.class_bin(class, after, line), 1);
             }
         }
     }
@@ -308,17 +304,17 @@ impl<'a> Heap<'a> {
     }
 }
 
-/// Units, by place, of the bins that an order keeps; all where it keeps none of them.
-fn kept(bins: &[u8], order: Option<&OrderTable>) -> u64 {
+/// Of these units, by line, those of the bins that an order keeps; all where it keeps none of them.
+fn kept(all: u64, bins: &[u8; PAGE_LINES as usize], order: Option<&OrderTable>) -> u64 {
     let mut units = 0;
     if let Some(order) = order {
         let keep = order.keep.load(Relaxed).max(order.near.load(Relaxed));
-        for (place, &bin) in (0_u8..).zip(bins) {
-            let rank = order.ranks[usize::from(bin)].load(Relaxed);
+        for place in bits(all) {
+            let rank = order.ranks[usize::from(bins[usize::from(place)])].load(Relaxed);
             units |= u64::from(u16::from(rank) < keep) << place;
         }
     }
-    if units == 0 { u64::MAX >> (64 - bins.len()) } else { units }
+    if units == 0 { all } else { units }
 }
 
 /// A share of a byte count; nothing for a share that is no number or negative.

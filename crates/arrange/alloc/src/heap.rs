@@ -100,6 +100,14 @@ impl<'a> Heap<'a> {
         self.bins.bin(unit, seen, line_in_page(line))
     }
 
+    /// The bin of the unit of a class that begins in `line` of a page with this word.
+    #[inline]
+    pub(crate) fn class_bin(&self, class: SizeClass, word: PageWord, line: u32) -> u8 {
+        let middle =
+            line - u32::from(line_in_page(line)) + u32::from(class.middle(line_in_page(line)));
+        self.bin(class.unit(), word.seen(), middle)
+    }
+
     /// The word of a page, as the mode sees it. An oblivious heap takes each page for one with
     /// another key, and another class by the atlas's shares. Each line then is as likely to pass
     /// for near as any other, a page has as many of them as it would have, and nothing else
@@ -144,7 +152,7 @@ impl<'a> Heap<'a> {
     /// The rank of a slot's bin in the order of a core; 0, the best, where there is no order.
     #[inline]
     pub(crate) fn bin_rank(&self, core: u16, class: SizeClass, word: PageWord, slot: Slot) -> u8 {
-        let bin = self.bin(class.unit(), word.seen(), slot.line());
+        let bin = self.class_bin(class, word, slot.line());
         let order = self.order(core, class.unit());
         order.map_or(0, |order| order.ranks[usize::from(bin)].load(Relaxed))
     }
@@ -160,7 +168,7 @@ impl<'a> Heap<'a> {
     ) -> u8 {
         let (llc, dram) = word.seen_raw();
         let unit = &self.bins.units[class.unit() as usize];
-        let bin = unit.bin_of(llc, dram, slot.line_in_page());
+        let bin = unit.bin_of(llc, dram, class.middle(slot.line_in_page()));
         let order = self.order(core, class.unit());
         order.map_or(0, |order| order.ranks[usize::from(bin) % MAX_BINS].load(Relaxed))
     }

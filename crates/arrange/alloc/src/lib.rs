@@ -67,6 +67,7 @@ mod open;
 mod order;
 mod page;
 mod policy;
+mod promise;
 mod refill;
 #[cfg(test)]
 mod rig;
@@ -86,6 +87,7 @@ pub use model::{Prediction, predict};
 pub use order::{CurrentBases, Order, Wish};
 pub use page::{PageCodes, PageState};
 pub use policy::{Mode, Policy};
+pub use promise::Promise;
 pub use refill::Drawn;
 pub use slot::{GRANULE_BYTES, Slot};
 pub use stats::Stats;

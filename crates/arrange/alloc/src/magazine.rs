@@ -113,10 +113,10 @@ impl Magazine {
 
 /// Slots at hand at most to begin with: fewer of the larger ones.
 const fn first_capacity(class: SizeClass) -> u32 {
-    match class {
-        SizeClass::B16 | SizeClass::B32 | SizeClass::B64 => 64,
-        SizeClass::B128 => 32,
-        SizeClass::B256 => 16,
+    match class.bytes() {
+        ..=64 => 64,
+        65..=128 => 32,
+        _ => 16,
     }
 }
 

@@ -5,7 +5,7 @@
 //! worth keeping, in no bin, and hands them out from the first to the last. The others go to their
 //! bins, where cores that are nearer to them find them.
 
-use crate::class::SizeClass;
+use crate::class::{SizeClass, bits, slot_of_bit};
 use crate::heap::{Heap, PAGE_LINES};
 use crate::refill::{Drawn, near_reach, owner_tag};
 use crate::sync::Ordering::Relaxed;
@@ -21,7 +21,7 @@ impl OpenPage {
     /// None.
     pub(crate) const NONE: Self = Self { page: 0, units: 0 };
 
-    /// These units of a page, by place.
+    /// These units of a page, by line.
     pub(crate) const fn new(page: u32, units: u64) -> Self {
         Self { page, units }
     }
@@ -30,14 +30,24 @@ impl OpenPage {
         self.units == 0
     }
 
-    /// The line at which the next unit begins.
-    fn next(&mut self, class: SizeClass) -> Option<u32> {
-        if self.units == 0 {
-            return None;
-        }
-        let place = self.units.trailing_zeros();
+    /// The line in which the next unit begins.
+    fn next(&mut self) -> Option<u32> {
+        let place = bits(self.units).next()?;
         self.units &= self.units - 1;
-        Some(self.page * PAGE_LINES + (place << class.unit() as u8))
+        Some(self.page * PAGE_LINES + u32::from(place))
+    }
+
+    /// The slots of the next unit, into a list that has room for all of them; how many, and its line.
+    fn next_slots(&mut self, class: SizeClass, out: &mut [u32]) -> Option<(usize, u32)> {
+        let place = bits(self.units).next()?;
+        let mask = u64::from(class.full_mask(place));
+        let count = mask.count_ones() as usize;
+        let out = out.get_mut(..count)?;
+        let line = self.next()?;
+        for (slot, bit) in out.iter_mut().zip(bits(mask)) {
+            *slot = slot_of_bit(line, u32::from(bit)).0;
+        }
+        Some((count, line))
     }
 }
 
@@ -54,19 +64,15 @@ impl Heap<'_> {
         let near = order.map_or(0, |order| order.near.load(Relaxed));
         let reach = order.map_or(u8::MAX, near_reach);
         let mut drawn = Drawn { slots: 0, near: 0, reach };
-        for places in out.chunks_exact_mut(class.slots_per_unit()) {
-            let Some(line) = open.next(class) else { break };
+        while let Some((slots, line)) = open.next_slots(class, &mut out[drawn.slots..]) {
             if let Some(owner) = self.tables.owners.get(line as usize) {
                 owner.store(owner_tag(core), Relaxed);
             }
             let bin = self.unit_bin(class, line);
             let rank = order.map_or(0, |order| order.ranks[usize::from(bin)].load(Relaxed));
             drawn.reach = drawn.reach.max(rank);
-            drawn.near += if u16::from(rank) < near { places.len() } else { 0 };
-            drawn.slots += places.len();
-            for (bit, place) in (0..).zip(places) {
-                *place = class.slot_of_bit(line, bit).0;
-            }
+            drawn.near += if u16::from(rank) < near { slots } else { 0 };
+            drawn.slots += slots;
         }
         drawn
     }
@@ -75,12 +81,8 @@ impl Heap<'_> {
     pub(crate) fn close(&self, class: SizeClass, open: &mut OpenPage) {
         while !open.is_empty() {
             let (mut slots, mut length) = ([0; 64], 0);
-            for places in slots.chunks_exact_mut(class.slots_per_unit()) {
-                let Some(line) = open.next(class) else { break };
-                for (bit, place) in (0..).zip(places) {
-                    *place = class.slot_of_bit(line, bit).0;
-                    length += 1;
-                }
+            while let Some((more, _)) = open.next_slots(class, &mut slots[length..]) {
+                length += more;
             }
             self.give_back(class, &slots[..length]);
         }

@@ -7,7 +7,7 @@
 
 use crate::bins::MAX_BINS;
 use crate::check::Misuse;
-use crate::class::SizeClass;
+use crate::class::{SizeClass, slot_of_bit};
 use crate::heap::Heap;
 use crate::open::OpenPage;
 use crate::slot::Slot;
@@ -261,7 +261,8 @@ impl Draw<'_, '_, '_> {
     }
 
     /// The rank of the near bin that has free units, in the slice of which the least share is in
-    /// use, the nearest of several.
+    /// use, the nearest of several. Out of line, so that its list is not on the stack of what follows.
+    #[inline(never)]
     fn least_used(&self, order: &OrderTable, near: u16) -> u16 {
         if near <= 1 {
             return 0;
@@ -371,7 +372,7 @@ impl Draw<'_, '_, '_> {
         // Acquire: what those did who freed its slots comes before.
         let free = mask.fetch_and(!FREE, AcqRel) & FREE;
         for bit in (0..4).filter(|bit| free >> bit & 1 == 1) {
-            let slot = self.class.slot_of_bit(line, bit);
+            let slot = slot_of_bit(line, bit);
             match self.out.get_mut(self.drawn.slots) {
                 Some(place) => {
                     *place = slot.0;

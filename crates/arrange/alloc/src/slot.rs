@@ -4,7 +4,8 @@ use isochrone_units::{LINE_BYTES, LINES_PER_PAGE};
 
 /// Bytes of the smallest slot; slots are counted in it.
 pub const GRANULE_BYTES: usize = 16;
-const GRANULES_PER_LINE: u32 = 4;
+/// Granules in a line.
+pub(crate) const GRANULES_PER_LINE: u32 = 4;
 const LINES_IN_PAGE: u32 = 64;
 /// Granules in a page.
 pub(crate) const GRANULES_PER_PAGE: u32 = GRANULES_PER_LINE * LINES_IN_PAGE;

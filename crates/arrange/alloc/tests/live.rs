@@ -116,7 +116,7 @@ mod tests {
         while arena.grow(Stride::Whole).expect("4 MiB").is_some() {}
         assert_eq!(arena.pages(), ARENA_BYTES / 4096);
         let tick = atlas.clock_tick_cycles();
-        let mut machine = Machine::new(&arena, PageAddr(0), L2_BYTES, overhead, tick);
+        let mut machine = Machine::new(&arena, PageAddr(0), L2_BYTES, overhead, tick).with_frames();
         let (first_end, first, before) = decode(atlas, &mut machine, &arena, 1);
         let (second_end, second, after) = decode(atlas, &mut machine, &arena, 2);
         if first_end != Slice::Idle || second_end != Slice::Idle {
@@ -157,7 +157,7 @@ mod tests {
     fn every_line_gets_a_mean() {
         let arena = Arena::new(2 << 20, false).expect("2 MiB of address space");
         arena.grow(Stride::Whole).expect("2 MiB");
-        let mut machine = Machine::new(&arena, PageAddr(0), L2_BYTES, 60.0, 1);
+        let mut machine = Machine::new(&arena, PageAddr(0), L2_BYTES, 60.0, 1).with_frames();
         let mut means = LineMeans::new(1).expect("tables");
         if affinity::pin(affinity::current_core()).is_err() {
             return skip("the thread cannot be pinned");

@@ -6,18 +6,45 @@
 //! not have ends it with a line, as glibc does. The shared library of
 //! `isochrone-preload` exports these functions under the names that programs call.
 
+use crate::entry::Front;
 use crate::errno::Kept;
-use crate::next;
-use crate::process::{ARENA, PROCESS, freed_wrongly, reallocated_wrongly};
+use crate::process::{self, ARENA, PROCESS, freed_wrongly, reallocated_wrongly};
 use crate::report::Reason;
 use crate::thread::{AtHand, count_left, keep, keep_any, place, place_at_hand, release};
-use core::ffi::{c_int, c_void};
+use crate::{front, next};
+use core::ffi::{CStr, c_int, c_void};
 use core::ptr;
 use isochrone_alloc::{SizeClass, Slot};
 
+/// Tells the process what to do, by the record at `path`. Once, before it has other threads.
+/// Without a readable record, and where system calls are filtered in another way than for who wrote
+/// it, the process stays transparent: every call goes to the next allocator. Later calls do nothing: a second
+/// arena would make pointers of the first one the next allocator's.
+pub fn begin(path: Option<&CStr>) {
+    let placing = Front {
+        malloc: place_malloc as *mut c_void,
+        calloc: place_calloc as *mut c_void,
+        memalign: place_memalign as *mut c_void,
+        aligned_alloc: place_aligned_alloc as *mut c_void,
+        valloc: place_valloc as *mut c_void,
+        pvalloc: place_pvalloc as *mut c_void,
+    };
+    process::begin(path, &placing);
+}
+
 /// `malloc(3)`.
-#[inline]
+#[inline(always)]
 pub fn malloc(size: usize) -> *mut c_void {
+    front::malloc(size)
+}
+
+/// `calloc(3)`.
+#[inline(always)]
+pub fn calloc(count: usize, size: usize) -> *mut c_void {
+    front::calloc(count, size)
+}
+
+unsafe extern "C" fn place_malloc(size: usize) -> *mut c_void {
     match SizeClass::of_size(size) {
         Some(class) => match place_at_hand(class, size) {
             AtHand::Slot(found) => found,
@@ -39,9 +66,7 @@ fn malloc_slowly(class: SizeClass, size: usize) -> *mut c_void {
     if found.is_null() { next::malloc(size) } else { found }
 }
 
-/// `calloc(3)`.
-#[inline]
-pub fn calloc(count: usize, size: usize) -> *mut c_void {
+unsafe extern "C" fn place_calloc(count: usize, size: usize) -> *mut c_void {
     let Some(bytes) = count.checked_mul(size) else {
         return next::calloc(count, size);
     };
@@ -120,10 +145,12 @@ pub unsafe fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
     }
 }
 
-/// `realloc` of a slot. It stays where it is while it fits and is not much too large.
+/// `realloc` of a slot. It stays where it is while it fits and is not much too large. Out of line, so that what is the
+/// next allocator's passes without saving a register.
 ///
 /// # Safety
 /// `old` is a slot of the arena, at `offset`, that is not free.
+#[inline(never)]
 unsafe fn replace(old: *mut c_void, offset: usize, size: usize) -> *mut c_void {
     if !ARENA.holds(offset) {
         reallocated_wrongly();
@@ -170,12 +197,22 @@ fn aligned(align: usize, size: usize, other: impl FnOnce() -> *mut c_void) -> *m
 }
 
 /// `memalign(3)`.
+#[inline(always)]
 pub fn memalign(align: usize, size: usize) -> *mut c_void {
+    front::memalign(align, size)
+}
+
+unsafe extern "C" fn place_memalign(align: usize, size: usize) -> *mut c_void {
     aligned(align, size, || next::memalign(align, size))
 }
 
 /// `aligned_alloc(3)`. Versions of glibc differ in what they refuse, so nonsense is theirs.
+#[inline(always)]
 pub fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
+    front::aligned_alloc(align, size)
+}
+
+unsafe extern "C" fn place_aligned_alloc(align: usize, size: usize) -> *mut c_void {
     if !align.is_power_of_two() {
         return next::aligned_alloc(align, size);
     }
@@ -191,7 +228,7 @@ pub unsafe fn posix_memalign(out: *mut *mut c_void, align: usize, size: usize) -
         return libc::EINVAL;
     }
     let errno = Kept::new();
-    let found = aligned(align, size, || next::memalign(align, size));
+    let found = front::memalign(align, size);
     drop(errno);
     if found.is_null() {
         return libc::ENOMEM;
@@ -202,13 +239,23 @@ pub unsafe fn posix_memalign(out: *mut *mut c_void, align: usize, size: usize) -
 }
 
 /// `valloc(3)`.
+#[inline(always)]
 pub fn valloc(size: usize) -> *mut c_void {
+    front::valloc(size)
+}
+
+unsafe extern "C" fn place_valloc(size: usize) -> *mut c_void {
     count_left(Reason::Alignment, size);
     next::valloc(size)
 }
 
 /// `pvalloc(3)`.
+#[inline(always)]
 pub fn pvalloc(size: usize) -> *mut c_void {
+    front::pvalloc(size)
+}
+
+unsafe extern "C" fn place_pvalloc(size: usize) -> *mut c_void {
     count_left(Reason::Alignment, size);
     next::pvalloc(size)
 }

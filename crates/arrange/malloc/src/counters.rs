@@ -18,7 +18,7 @@ pub(crate) struct Counters {
 
 const _: () = assert!(size_of::<Counters>() == REPORT_BYTES);
 const _: () =
-    assert!(Word::Delegated as usize + 2 * Reason::ALL.len() <= Word::SliceOwnNsMax as usize);
+    assert!(Word::Delegated as usize + 2 * Reason::ALL.len() <= Word::InheritedBytes as usize);
 const _: () = assert!(Word::Live as usize + 4 * LIVE_CORES <= WORDS);
 const _: () = assert!(Word::Placed as usize + 2 * CLASSES <= Word::Delegated as usize);
 const _: () = assert!(Word::Distances as usize + 2 * 2 * 2 <= Word::Placed as usize);

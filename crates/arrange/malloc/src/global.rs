@@ -18,7 +18,7 @@ impl IsochroneAlloc {
     /// a file that is no configuration, everything goes to the system's allocator. Call it once,
     /// before there are other threads; later calls do nothing.
     pub fn begin(path: Option<&CStr>) {
-        process::begin(path);
+        abi::begin(path);
     }
 
     /// Completes the report, where there is one: call it before the program ends.

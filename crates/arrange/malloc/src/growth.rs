@@ -8,6 +8,7 @@
 
 mod anew;
 mod pages;
+mod trial;
 mod vain;
 
 use crate::instance::{Instance, InstanceError, Settings};
@@ -25,6 +26,7 @@ use isochrone_os::clock;
 use isochrone_os::reserve::{Stride, Tail};
 use isochrone_os::table::Table;
 use isochrone_units::{CoreId, PageAddr};
+use trial::Trial;
 
 /// Time that a slice inside of an allocation is given, and where memory is to come after it; its
 /// last step adds up to forty microseconds.
@@ -32,8 +34,11 @@ const SLICE_NS: u64 = 50_000;
 const SHORT_SLICE_NS: u64 = 20_000;
 /// A slice that took longer is counted: the host had taken the core away, or a step is too long.
 const LONG_SLICE_NS: u64 = 100_000;
-/// An allocating thread spends one part in so many of its time on slices.
-const INLINE_PARTS: u64 = 8;
+/// An allocating thread spends one part in so many of its time on slices: 3 %.
+const INLINE_PARTS: u64 = 33;
+/// What a slice is charged at most: whatever it took longer, somebody else had the core or the kernel was finding
+/// memory.
+const CHARGED_NS: u64 = 2 * LONG_SLICE_NS;
 /// Time between two looks at the base of a core that is in use.
 const EPOCH_NS: u64 = 100_000_000;
 /// Time after which a machine whose bases fitted none of the atlas is asked again: the first time,
@@ -116,9 +121,8 @@ pub(crate) struct Work {
     orders: Orders,
     /// Size classes whose free units are to be put where they belong, as pages were coded anew.
     rebinned: usize,
-    /// Processor time, and slices, that were spent before any base was recognised.
-    vain_ns: u64,
-    vain_slices: u32,
+    /// What placing has to show before it goes on.
+    trial: Trial,
 }
 
 /// Orders on their way: one unit size of one core at a time.
@@ -146,6 +150,7 @@ impl Work {
         first: u64,
         policy: &Policy,
     ) -> Result<Self, OsError> {
+        let overhead = overhead_cycles();
         let before = usize::try_from(first).unwrap_or(usize::MAX);
         let pages_max = arena.pages_max().saturating_sub(before);
         let plan = Plan { pages_max, seed: policy.seed };
@@ -153,7 +158,7 @@ impl Work {
         let tick = atlas.clock_tick_cycles();
         Ok(Self {
             atlas,
-            machine: Machine::new(arena, PageAddr(first), l2_bytes, overhead_cycles(), tick),
+            machine: Machine::new(arena, PageAddr(first), l2_bytes, overhead, tick),
             classifier: Classifier::new(atlas, plan)?,
             first,
             noted: 0,
@@ -161,8 +166,7 @@ impl Work {
             expected_bytes: 0,
             orders: Orders::default(),
             rebinned: SizeClass::ALL.len(),
-            vain_ns: 0,
-            vain_slices: 0,
+            trial: Trial::default(),
         })
     }
 
@@ -184,8 +188,13 @@ impl Growth {
         atlas: Atlas<'static>,
         arena: &'static Arena,
         settings: &Settings<'_>,
+        is_process: bool,
     ) -> Result<Self, InstanceError> {
         let mut work = Work::new(atlas, arena, 0, &settings.policy)?;
+        if !is_process {
+            // A process opens no file after it began: it is a guest there.
+            work.machine = work.machine.with_frames();
+        }
         if !settings.cores.is_empty() {
             work.classifier.set_decoding_cores(settings.cores);
         }
@@ -235,38 +244,34 @@ impl Instance<'_> {
         let hold = if learns { self.growth.try_hold() } else { None };
         let Some(mut hold) = hold else { return };
         inside.run(|| {
-            let own = clock::thread_cpu_ns();
             if visits {
                 self.ask_visit(&mut hold, core, now);
             }
             self.slice(&mut hold, need.slice_ns(), Stride::Part);
-            self.end_slice(now, own);
+            let took = self.end_slice(now);
+            self.weigh(&mut hold, took);
         });
     }
 
-    /// A rest after a slice inside of an allocation, by the thread's own time: while somebody else
-    /// has the core nobody is kept from anything by the slice. Where cores are short a rest by the
-    /// wall's clock would make seconds of work take minutes.
-    fn end_slice(&self, begin: u64, own: u64) {
-        let (end, own) = self.count_slice(begin, own);
-        let took = own.max(end.saturating_sub(begin).min(SLICE_NS));
+    /// A rest after a slice inside of an allocation. What the slice is charged, nanoseconds.
+    fn end_slice(&self, begin: u64) -> u64 {
+        let end = self.count_slice(begin);
+        let took = end.saturating_sub(begin).min(CHARGED_NS);
         self.growth.rest_until_ns.store(end + took * (INLINE_PARTS - 1), Ordering::Relaxed);
+        took
     }
 
-    /// Counts what was done from `begin` to now, by two clocks: the wall's, which goes on while
-    /// somebody else has the core, and the thread's own. Gives the time now, and what the thread took.
-    fn count_slice(&self, begin: u64, own: u64) -> (u64, u64) {
-        let own = clock::thread_cpu_ns().saturating_sub(own);
+    /// Counts what was done from `begin` to now, by the clock of the wall: that of the thread would ask the system.
+    /// Gives the time now.
+    fn count_slice(&self, begin: u64) -> u64 {
         let end = clock::monotonic_ns();
         let took = end.saturating_sub(begin);
         if let Some(counters) = self.counters() {
             counters.add(Word::Slices, 1);
             counters.add(Word::LongSlices, u64::from(took > LONG_SLICE_NS));
             counters.raise(Word::SliceNsMax, took);
-            counters.add(Word::LongOwnSlices, u64::from(own > LONG_SLICE_NS));
-            counters.raise(Word::SliceOwnNsMax, own);
         }
-        (end, own)
+        end
     }
 
     /// Learns until a page has joined, for a pool that found nothing. False if it is full.
@@ -316,6 +321,7 @@ impl Instance<'_> {
         let at = self.growth.epoch_at_ns.get(usize::from(core));
         at.is_some_and(|at| now >= at.load(Ordering::Relaxed))
             && !self.growth.is_unknown.load(Ordering::Relaxed)
+            && !self.is_over()
             && self.is_worth_it()
     }
 
@@ -351,12 +357,9 @@ impl Instance<'_> {
     /// Identifies, decodes and confirms. False if there is nothing left to do for now.
     fn learn(&self, hold: &mut Hold<'_>, budget_ns: u64) -> bool {
         self.look_ahead(hold);
-        let trial = self.begin_trial(hold);
         let Work { machine, classifier, .. } = &mut *hold.work;
         let found = classifier.slice(machine, budget_ns);
-        let more = self.note_found(found);
-        self.end_trial(hold, trial, found);
-        more
+        self.note_found(found)
     }
 
     /// Whether there is more to do, by how a slice ended.

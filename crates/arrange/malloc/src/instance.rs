@@ -1,12 +1,11 @@
 //! One allocator: an arena, the heap over it, and what learns its pages. The process has one, and
 //! every pool has its own; they share nothing.
 
-use crate::config::Config;
 use crate::counters::Counters;
 use crate::growth::Growth;
-use crate::memory;
 use crate::process::PROCESS;
 use crate::report::{LIVE_CORES, Lines, Reason, Word};
+use crate::told::Told;
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use core::{fmt, ptr};
 use isochrone_alloc::live::Arena;
@@ -30,8 +29,6 @@ const ARENA_BYTES_LARGEST: u64 = 64 << 30;
 /// Where the address space of a process is limited, the part of it that an arena may take: what is
 /// reserved is lost to the program, used or not.
 const SPACE_PARTS: u64 = 16;
-/// The largest atlas that is read; those of large machines have some MiB.
-const ATLAS_BYTES_MAX: usize = 256 << 20;
 
 /// What an allocator is made for.
 #[derive(Clone, Copy, Debug)]
@@ -231,7 +228,7 @@ impl<'a> Instance<'a> {
         // SAFETY: the growth becomes part of a value that does not outlive 'a.
         let lasting_atlas: Atlas<'static> =
             unsafe { core::mem::transmute::<Atlas<'a>, Atlas<'static>>(atlas) };
-        let growth = Growth::new(lasting_atlas, lasting_arena, settings)?;
+        let growth = Growth::new(lasting_atlas, lasting_arena, settings, is_process)?;
         Ok(Self {
             growth,
             heap,
@@ -248,14 +245,13 @@ impl<'a> Instance<'a> {
     }
 
     /// The process's own, which is never dropped.
-    pub(crate) fn of_process(config: &Config) -> Result<&'static Instance<'static>, Reason> {
-        let atlas = memory::whole_file(config.atlas.as_c_str(), ATLAS_BYTES_MAX);
-        let atlas = atlas.ok_or(Reason::NoAtlas)?;
+    pub(crate) fn of_process(told: &Told) -> Result<&'static Instance<'static>, Reason> {
+        // Asked for now: the program may have set it since it was loaded.
         let space = getrlimit(Resource::As).current.unwrap_or(u64::MAX);
         let settings = Settings {
-            atlas,
-            policy: config.policy,
-            arena_bytes_max: config.arena_bytes_max.min(space / SPACE_PARTS),
+            atlas: told.atlas,
+            policy: told.config.policy,
+            arena_bytes_max: told.config.arena_bytes_max.min(space / SPACE_PARTS),
             huge_pages: true,
             cores: &[],
         };
@@ -387,7 +383,7 @@ impl<'a> Instance<'a> {
         let Ok(line) = u32::try_from(line) else { return };
         let slot = Slot(line * 4);
         let Some(class) = self.heap.class_of(slot) else { return };
-        let slot = Slot(slot.0 & !(class.granules() - 1));
+        let slot = class.slot_over(slot);
         let mut sum = DistanceSum::default();
         sum.add(self.heap.distance(slot, core));
         for level in Level::ALL {

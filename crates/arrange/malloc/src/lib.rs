@@ -25,9 +25,11 @@ mod beforehand;
 mod bindings;
 mod config;
 mod counters;
+mod entry;
 mod errno;
 pub mod filters;
 mod fork;
+mod front;
 mod global;
 mod growth;
 mod instance;
@@ -48,7 +50,9 @@ mod room;
 mod slab;
 mod thread;
 mod tls;
+mod told;
 
+pub use abi::begin;
 pub use beforehand::Measured;
 pub use bindings::BINDINGS_BYTES;
 pub use config::{
@@ -60,5 +64,7 @@ pub use instance::{Instance, InstanceError, Settings};
 pub use pin::place;
 pub use placer::{Over, Placed, Placer, Wrong};
 pub use pool::{Handle, Pool};
-pub use process::{begin, die, end};
-pub use report::{CLASSES, LiveOfCore, REPORT_BYTES, REPORT_SUFFIX, Reason, Report, Tally};
+pub use process::{die, end};
+pub use report::{
+    CLASSES, LiveOfCore, REPORT_BYTES, REPORT_SUFFIX, Reason, Report, Tally, class_bytes,
+};

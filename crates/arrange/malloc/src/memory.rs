@@ -23,6 +23,19 @@ pub(crate) fn zeroed(bytes: usize) -> Option<NonNull<u8>> {
     NonNull::new(found.ok()?.cast())
 }
 
+/// Whether new mappings are locked, and present as a whole at once, since the program wants it so
+/// (mlockall(2), `MCL_FUTURE`). Asked by a call that allocators make: a locked mapping cannot be given back.
+pub(crate) fn locks_new_mappings() -> bool {
+    let Some(place) = zeroed(PAGE_BYTES) else { return false };
+    let start = place.as_ptr().cast();
+    // SAFETY: a mapping of this function's own that nobody uses.
+    let given =
+        unsafe { rustix::mm::madvise(start, PAGE_BYTES, rustix::mm::Advice::LinuxDontNeed) };
+    // SAFETY: as above; nobody uses it afterwards.
+    let _ = unsafe { rustix::mm::munmap(start, PAGE_BYTES) };
+    given == Err(rustix::io::Errno::INVAL)
+}
+
 /// Reads a small file from its beginning; how many bytes there were, at most `out.len()`. By the
 /// calls by which the dynamic linker reads libraries: filters may allow no others.
 pub(crate) fn read_file(path: &CStr, out: &mut [u8]) -> Option<usize> {
@@ -56,6 +69,14 @@ pub(crate) fn whole_file(path: &CStr, most: usize) -> Option<&'static [u8]> {
     let whole = unsafe { core::slice::from_raw_parts_mut(place.as_ptr(), bytes) };
     let length = fill(&file, whole)?;
     whole.get(..length)
+}
+
+/// Gives the memory of a file's copy back. It reads as zeros from now on.
+pub(crate) fn give_back(copy: &'static [u8]) {
+    let start = copy.as_ptr().cast_mut().cast();
+    // SAFETY: `whole_file` has mapped the range for this alone, privately and of no file; whoever reads it later reads
+    // zeros, and nobody has a reference that relies on more. Nothing happens where it is refused.
+    let _ = unsafe { rustix::mm::madvise(start, copy.len(), rustix::mm::Advice::LinuxDontNeed) };
 }
 
 /// A new report in a folder, shared with whoever reads the file. Its name holds process and time,

@@ -11,8 +11,9 @@
 //! no more. Nothing here is on the path of a thread that has a block. Every word is atomic and
 //! zero-valid, so that calls which come before any constructor find a state that delegates.
 
-use crate::config::{CONFIG_BYTES, Config};
+use crate::config::{Config, Pin};
 use crate::counters::Counters;
+use crate::entry::Front;
 use crate::instance::Instance;
 use crate::range::{Range, Wrong};
 use crate::report::{Reason, Tally, Word};
@@ -20,12 +21,12 @@ use crate::room::{Inside, Room};
 use crate::slab::Slab;
 use crate::thread::{self, state};
 use crate::tls::{self, Slot as ThreadSlot};
-use crate::{filters, fork, loading, memory, next, pin};
+use crate::told::Told;
+use crate::{filters, fork, front, loading, memory, next, pin};
 use core::ffi::{CStr, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use isochrone_alloc::{Misuse, SizeClass, Slot};
-use isochrone_os::boxed::Boxed;
 use isochrone_os::clock;
 
 /// Phases of a process.
@@ -51,7 +52,7 @@ pub(crate) struct Process {
     phase: AtomicU8,
     /// Why the process delegates, where it does: an index of `Reason::ALL`.
     reason: AtomicU8,
-    config: AtomicPtr<Config>,
+    told: AtomicPtr<Told>,
     counters: AtomicPtr<Counters>,
     instance: AtomicPtr<Instance<'static>>,
     /// Placeable bytes seen before the start.
@@ -70,7 +71,7 @@ pub(crate) struct Process {
 pub(crate) static PROCESS: Process = Process {
     phase: AtomicU8::new(phase::EARLY),
     reason: AtomicU8::new(0),
-    config: AtomicPtr::new(ptr::null_mut()),
+    told: AtomicPtr::new(ptr::null_mut()),
     counters: AtomicPtr::new(ptr::null_mut()),
     instance: AtomicPtr::new(ptr::null_mut()),
     counted_bytes: AtomicU64::new(0),
@@ -100,9 +101,14 @@ impl Process {
     }
 
     /// What the process was told.
-    pub(crate) fn config(&self) -> Option<&'static Config> {
+    pub(crate) fn told(&self) -> Option<&'static Told> {
         // SAFETY: null, or written before it was stored and never changed or unmapped.
-        unsafe { self.config.load(Ordering::Acquire).as_ref() }
+        unsafe { self.told.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// The record of it.
+    pub(crate) fn config(&self) -> Option<&'static Config> {
+        self.told().map(|told| &told.config)
     }
 
     /// The instance that the process's memory is placed in, once it places.
@@ -111,9 +117,11 @@ impl Process {
         unsafe { self.instance.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Leaves everything to glibc from now on; the caller's own state is its own to change.
+    /// Leaves everything to the next allocator from now on, and counts nothing any more; the caller's own state is
+    /// its own to change.
     pub(crate) fn delegate(&self, reason: Reason) {
         self.set_aside(reason, phase::DELEGATING);
+        front::lead_on();
     }
 
     fn set_aside(&self, reason: Reason, phase: u8) {
@@ -138,24 +146,24 @@ impl Process {
 }
 
 /// Tells the process what to do, by the record at `path`. Once, before it has other threads.
-/// Without a readable record, and where system calls are filtered in another way than for who wrote
-/// it, the process stays transparent: every call goes to glibc. Later calls do nothing: a second
-/// arena would make pointers of the first one glibc's.
-pub fn begin(path: Option<&CStr>) {
+/// `placing` are the functions to which calls lead while something is to be placed.
+pub(crate) fn begin(path: Option<&CStr>, placing: &Front) {
     if PROCESS.begun.swap(true, Ordering::AcqRel) {
         return;
     }
     next::resolve();
     filters::resolve();
     loading::resolve();
-    let config = path.and_then(read_config).filter(|config| filters::allow(config));
-    let Some(config) = config.filter(|_| !PROCESS.room.is_closed()) else {
+    let told = path.and_then(|path| Told::read(path, filters::allow));
+    let Some(told) = told.filter(|_| !PROCESS.room.is_closed()) else {
         PROCESS.room.close();
+        front::lead_on();
         PROCESS.phase.store(phase::TRANSPARENT, Ordering::Release);
         loading::nothing_is_placed();
         return;
     };
     let began = clock::monotonic_ns();
+    let config = &told.config;
     let mode = config.policy.mode;
     let process = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
     if !config.reports.is_empty()
@@ -165,20 +173,16 @@ pub fn begin(path: Option<&CStr>) {
     }
     PROCESS.counters().begin(process, mode, 0);
     pin::begin(config, process, false);
-    PROCESS.config.store(ptr::from_ref(config).cast_mut(), Ordering::Release);
-    if prepare_threads() && fork::prepare() {
+    PROCESS.told.store(ptr::from_ref(told).cast_mut(), Ordering::Release);
+    if told.atlas.is_empty() {
+        PROCESS.delegate(Reason::NoAtlas);
+    } else if prepare_threads() && fork::prepare() {
         PROCESS.phase.store(phase::COUNTING, Ordering::Release);
+        front::lead_to(placing);
     } else {
         PROCESS.delegate(Reason::NoMemory);
     }
     PROCESS.counters().set(Word::StartupNs, clock::monotonic_ns().saturating_sub(began));
-}
-
-fn read_config(path: &CStr) -> Option<&'static Config> {
-    let mut bytes = [0; CONFIG_BYTES];
-    let length = memory::read_file(path, &mut bytes)?;
-    let config = Config::from_bytes(bytes.get(..length)?).ok()?;
-    Some(Boxed::new(config).ok()?.leak())
 }
 
 /// The process ends by `exit`: what this thread has not added yet, it adds now.
@@ -250,8 +254,8 @@ extern "C" fn thread_ends(block: *mut c_void) {
     let slot = tls::slot();
     let block = block.cast::<thread::Thread>();
     let ended = thread::with_block(slot, |thread| {
-        thread.rounds += 1;
-        if thread.rounds < ROUNDS && notice_end(block) {
+        thread.own.rounds += 1;
+        if thread.own.rounds < ROUNDS && notice_end(block) {
             return false;
         }
         thread.retire();
@@ -278,9 +282,12 @@ pub(crate) fn forked() {
     PROCESS.room.forked();
     PROCESS.slab.forked();
     if !PROCESS.room.is_closed() {
-        let process = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
-        LOCAL.begin(process, config.policy.mode, 0);
-        pin::begin(config, process, slot.is_bound.load(Ordering::Relaxed));
+        // Its number is asked for when it has a report.
+        LOCAL.begin(0, config.policy.mode, 0);
+        if config.pin != Pin::None {
+            let process = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
+            pin::begin(config, process, slot.is_bound.load(Ordering::Relaxed));
+        }
     }
     if let Some(instance) = PROCESS.instance() {
         if PROCESS.is_over() {
@@ -296,6 +303,7 @@ pub(crate) fn forked() {
 }
 
 /// A child of `fork` gets a report when it has something to say: most only call `exec`.
+#[inline(never)]
 pub(crate) fn report_late(inside: &mut Inside<'_>) {
     let Some(config) = PROCESS.config().filter(|_| lacks_report()) else { return };
     inside.run(|| {
@@ -338,7 +346,8 @@ fn place_first(slot: &ThreadSlot, class: SizeClass, size: usize, one: Tally) -> 
         }
         phase::PLACING => {
             if slot.alone.asks(YOUNG_CALLS) && make_block(slot) {
-                return thread::place(class, size);
+                return thread::with_block(slot, |thread| thread.take(class, size))
+                    .unwrap_or(ptr::null_mut());
             }
             // For all at once: it may end before it has a block to count in.
             PROCESS.counters().delegated(Reason::BeforeStart, one);
@@ -369,6 +378,7 @@ fn count_one(slot: &ThreadSlot, size: usize) {
     }
 }
 
+#[inline(never)]
 fn count_alone(slot: &ThreadSlot) {
     let tally = slot.alone.take();
     PROCESS.counted_bytes.fetch_add(tally.bytes, Ordering::Relaxed);
@@ -392,40 +402,50 @@ fn is_enough() -> bool {
 }
 
 /// Opens the atlas and reserves memory, in the first thread that finds that it is time.
+#[inline(never)]
 fn start(slot: &ThreadSlot) {
     let Some(mut inside) = PROCESS.room.enter() else { return };
     if PROCESS.phase.load(Ordering::Acquire) != phase::COUNTING {
         return;
     }
-    let Some(config) = PROCESS.config() else { return };
+    let Some(told) = PROCESS.told() else { return };
     slot.state.store(state::BUSY, Ordering::Relaxed);
     inside.run(|| {
         let began = clock::monotonic_ns();
-        match Instance::of_process(config) {
+        match begun(told) {
             Ok(instance) => {
                 PROCESS.instance.store(ptr::from_ref(instance).cast_mut(), Ordering::Release);
                 ARENA.publish(&instance.arena, &instance.marks);
                 next::keep_memory();
                 PROCESS.phase.store(phase::PLACING, Ordering::Release);
             }
-            Err(reason) => PROCESS.delegate(reason),
+            Err(reason) => {
+                PROCESS.delegate(reason);
+                told.forget_atlas();
+            }
         }
         PROCESS.counters().set(Word::StartNs, clock::monotonic_ns().saturating_sub(began));
     });
     slot.state.store(state::ABSENT, Ordering::Relaxed);
 }
 
-/// Gives this thread a block. What libc allocates meanwhile goes to glibc.
+/// The instance. Its tables are larger than what of them is used, so there is none where all of a mapping is present.
+fn begun(told: &Told) -> Result<&'static Instance<'static>, Reason> {
+    if memory::locks_new_mappings() { Err(Reason::NoMemory) } else { Instance::of_process(told) }
+}
+
+/// Gives this thread a block. What libc allocates meanwhile goes to glibc. Out of line, so that what the room needs is
+/// not on the stack of what follows.
+#[inline(never)]
 fn make_block(slot: &ThreadSlot) -> bool {
     let Some(instance) = PROCESS.instance() else { return false };
     let errno = crate::errno::Kept::new();
     slot.state.store(state::BUSY, Ordering::Relaxed);
-    // A new block goes over the stack, and is larger than some are.
     let Some(mut inside) = PROCESS.room.wait() else {
         slot.state.store(state::ABSENT, Ordering::Relaxed);
         return false;
     };
-    let block = inside.run(|| PROCESS.slab.take(|| thread::Thread::new(instance)));
+    let block = inside.run(|| PROCESS.slab.take(instance));
     drop(inside);
     let noticed = block.is_some_and(|block| notice_end(block.as_ptr()));
     drop(errno);
@@ -451,8 +471,9 @@ pub(crate) fn release_without_block(slot: &ThreadSlot, freed: Slot) {
     if slot.state.load(Ordering::Relaxed) == state::ABSENT
         && slot.alone.asks(YOUNG_CALLS)
         && make_block(slot)
+        && thread::with_block(slot, |thread| thread.put(freed)).is_some()
     {
-        return thread::release(freed);
+        return;
     }
     if let Err(misuse) = instance.heap().put_back(freed) {
         misused(misuse);

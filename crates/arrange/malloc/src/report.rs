@@ -6,7 +6,7 @@
 //! each is right, but two of them may be some objects apart while the process runs. Nothing here
 //! is derived: means and shares are methods, and they are `None` where nothing was counted.
 
-use isochrone_alloc::Mode;
+use isochrone_alloc::{Mode, SizeClass};
 use isochrone_units::Level;
 
 /// Length of the record.
@@ -14,10 +14,16 @@ pub const REPORT_BYTES: usize = 8 * WORDS;
 /// What the name of a report ends in.
 pub const REPORT_SUFFIX: &str = ".isochrone-report";
 
-pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"ISO-RPT\x03");
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"ISO-RPT\x04");
 pub(crate) const WORDS: usize = 256;
 /// Size classes; their order is that of `SizeClass`.
-pub const CLASSES: usize = 5;
+pub const CLASSES: usize = SizeClass::COUNT;
+
+/// Bytes of a slot of a size class.
+#[must_use]
+pub fn class_bytes(class: usize) -> usize {
+    SizeClass::ALL.get(class).map_or(0, |class| class.bytes())
+}
 
 /// Why an object was not placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,11 +48,15 @@ pub enum Reason {
     NoMemory,
     /// The process may not ask the system for more than glibc's allocator does.
     Filtered,
+    /// A base is known, and in the time that is spent on it too few pages could be decoded.
+    TooSparse,
+    /// The model predicts no gain of the bases that the cores have, or of the share that was near.
+    NoGain,
 }
 
 impl Reason {
     /// All reasons, in the order of the record.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Size,
         Self::Alignment,
         Self::BeforeStart,
@@ -57,6 +67,8 @@ impl Reason {
         Self::Nested,
         Self::NoMemory,
         Self::Filtered,
+        Self::TooSparse,
+        Self::NoGain,
     ];
 
     /// Lower-case name, as JSON writes it.
@@ -73,6 +85,8 @@ impl Reason {
             Self::Nested => "nested",
             Self::NoMemory => "no_memory",
             Self::Filtered => "filtered",
+            Self::TooSparse => "too_sparse",
+            Self::NoGain => "no_gain",
         }
     }
 
@@ -117,12 +131,9 @@ pub(crate) enum Word {
     /// First of [`CLASSES`] pairs: objects, bytes.
     Placed = 32,
     /// First of the pairs of [`Reason::ALL`].
-    Delegated = 48,
-    /// The same as [`Self::SliceNsMax`] and [`Self::LongSlices`], by the thread's own clock.
-    SliceOwnNsMax = 68,
-    LongOwnSlices,
+    Delegated = 64,
     /// Memory for lines that a child of `fork` has from its parent.
-    InheritedBytes,
+    InheritedBytes = 96,
     /// First of [`LIVE_CORES`] times four words: the core's number and one, what was taken for it
     /// at the end, bytes, and the mean distance of that at each level and one.
     Live = 128,
@@ -222,7 +233,7 @@ impl Report {
         self.word(Word::Ended) != 0
     }
 
-    /// Objects placed of one size class (0 for 16 bytes up to 4 for 256).
+    /// Objects placed of one size class, whose slots have [`class_bytes`].
     #[must_use]
     pub fn placed_of_class(&self, class: usize) -> Tally {
         if class < CLASSES {
@@ -406,14 +417,6 @@ impl Report {
     #[must_use]
     pub fn long_slices(&self) -> u64 {
         self.word(Word::LongSlices)
-    }
-
-    /// The same two by the thread's own clock: the longest of them, nanoseconds, and how many took
-    /// more than 100 microseconds. What is not in them and is in the others is time for which the
-    /// system or the host had given the core to somebody else.
-    #[must_use]
-    pub fn own_slices(&self) -> (u64, u64) {
-        (self.word(Word::SliceOwnNsMax), self.word(Word::LongOwnSlices))
     }
 
     /// The longest time that the system took to give memory, nanoseconds; slices in which it was

@@ -2,6 +2,7 @@
 //! ends. A block is never given back to the system, since there are as many as there were threads
 //! at once.
 
+use crate::instance::Instance;
 use crate::lock::Lock;
 use crate::memory;
 use crate::thread::Thread;
@@ -52,14 +53,14 @@ impl Slab {
         }
     }
 
-    /// A block that a thread had, or else one with a new value. `None` where there is no memory.
-    pub(crate) fn take(&self, new: impl FnOnce() -> Thread) -> Option<NonNull<Thread>> {
+    /// A block that a thread had, or else a new one of zeroed memory. `None` where there is no memory.
+    pub(crate) fn take(&self, instance: &'static Instance<'static>) -> Option<NonNull<Thread>> {
         let _held = self.lock.hold();
         // SAFETY: the lock is held, so this is the only reference.
         let free = unsafe { &mut *self.free.get() };
         if let Some(block) = NonNull::new(free.used) {
             // SAFETY: blocks in the list hold a value, and no thread has them.
-            free.used = unsafe { block.as_ref() }.link;
+            free.used = unsafe { block.as_ref() }.own.link;
             return Some(block);
         }
         if free.fresh_count == 0 {
@@ -69,8 +70,8 @@ impl Slab {
         let block = NonNull::new(free.fresh)?;
         free.fresh = free.fresh.wrapping_add(1);
         free.fresh_count -= 1;
-        // SAFETY: inside of what was mapped, aligned since a page is, and nobody's.
-        unsafe { block.write(new()) };
+        // SAFETY: inside of what was mapped, zeroed, aligned since a page is, and nobody's.
+        unsafe { Thread::begin(block, instance) };
         Some(block)
     }
 
@@ -81,7 +82,7 @@ impl Slab {
         let free = unsafe { &mut *self.free.get() };
         let mut block = block;
         // SAFETY: the block is one of this slab's, holds a value, and is nobody else's any more.
-        unsafe { block.as_mut() }.link = free.used;
+        unsafe { block.as_mut() }.own.link = free.used;
         free.used = block.as_ptr();
     }
 }

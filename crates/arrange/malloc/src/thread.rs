@@ -19,7 +19,7 @@ use crate::report::{CLASSES, Lines, Reason, Tally, Word};
 use crate::room::Inside;
 use crate::tls::{self, Slot as ThreadSlot};
 use core::ffi::c_void;
-use core::ptr;
+use core::ptr::{self, NonNull};
 use core::sync::atomic::{Ordering, compiler_fence};
 use isochrone_alloc::{Magazines, SizeClass, Slot, ThreadCounts};
 use isochrone_os::rseq::CoreWord;
@@ -67,8 +67,15 @@ const UNTRIED_OBJECTS: u32 = 256;
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Thread {
+    pub(crate) own: Own,
+    magazines: Magazines,
+}
+
+/// What a thread has beside its magazines.
+#[derive(Debug)]
+pub(crate) struct Own {
     /// The next block that no thread has, where none has this one.
-    pub(crate) link: *mut Self,
+    pub(crate) link: *mut Thread,
     instance: &'static Instance<'static>,
     /// Where the arena begins.
     start: *mut u8,
@@ -79,25 +86,29 @@ pub(crate) struct Thread {
     home: CoreId,
     /// The place of that core in the atlas.
     home_place: u16,
-    /// Objects by class that go to glibc without a try, since the heap has nothing.
+    /// Objects by class that go to the next allocator without a try, since the heap has nothing.
     untried: [u32; CLASSES],
     /// How often the key's destructor ran.
     pub(crate) rounds: u32,
     /// Since the last tick, by class: see [`OBJECT`].
     placed: [u64; CLASSES],
-    /// Since the last tick: what this thread itself left to glibc.
+    /// Since the last tick: what this thread itself left to the next allocator.
     size: Tally,
     alignment: Tally,
     /// What the magazines had counted at the last tick.
     counted: ThreadCounts,
     /// The core it was bound to, if it was asked.
     place: Option<pin::Place>,
-    magazines: Magazines,
 }
 
 impl Thread {
-    pub(crate) fn new(instance: &'static Instance<'static>) -> Self {
-        Self {
+    /// A new block in zeroed memory. The magazines are right as they are, and of those of a class that the thread
+    /// never uses no page is touched.
+    ///
+    /// # Safety
+    /// `place` is memory for a block, zeroed, and nobody else's.
+    pub(crate) unsafe fn begin(place: NonNull<Self>, instance: &'static Instance<'static>) {
+        let own = Own {
             link: ptr::null_mut(),
             instance,
             start: instance.address(Slot(0)),
@@ -111,38 +122,41 @@ impl Thread {
             alignment: Tally::default(),
             counted: ThreadCounts::default(),
             place: None,
-            magazines: Magazines::new(),
-        }
+        };
+        // SAFETY: the caller vouches for the memory; nothing is read.
+        let field = unsafe { &raw mut (*place.as_ptr()).own };
+        // SAFETY: as above.
+        unsafe { field.write(own) };
     }
 
     /// A slot that is at hand, where that is all there is to do. It calls nothing.
     #[inline(always)]
     fn take_at_hand(&mut self, class: SizeClass, size: usize) -> Option<*mut c_void> {
         let placed = self.placed_with(class, size);
-        if placed & NOT_DUE == 0 || !self.core_word.says(self.home) {
+        if placed & NOT_DUE == 0 || !self.own.core_word.says(self.own.home) {
             return None;
         }
         let slot = self.magazines.take_at_home(class)?;
         ARENA.hand_out(slot);
-        self.placed[class.index()] = placed;
-        Some(self.start.wrapping_add(slot.offset()).cast())
+        self.own.placed[class.index()] = placed;
+        Some(self.own.start.wrapping_add(slot.offset()).cast())
     }
 
     /// What is counted of a class with one more object.
     #[inline(always)]
     fn placed_with(&self, class: SizeClass, size: usize) -> u64 {
-        self.placed[class.index()].wrapping_add(OBJECT | size as u64)
+        self.own.placed[class.index()].wrapping_add(OBJECT | size as u64)
     }
 
     /// A slot for an object; null where there is none, which is counted.
-    fn take(&mut self, class: SizeClass, size: usize) -> *mut c_void {
+    pub(crate) fn take(&mut self, class: SizeClass, size: usize) -> *mut c_void {
         let core = self.core();
-        let place = self.instance.dense(core);
+        let place = self.own.instance.dense(core);
         if self.placed_with(class, size) & NOT_DUE == 0 {
             self.tick();
         }
-        if self.untried[class.index()] == 0
-            && let Some(slot) = self.magazines.take(self.instance.heap(), place, class)
+        if self.own.untried[class.index()] == 0
+            && let Some(slot) = self.magazines.take(self.own.instance.heap(), place, class)
         {
             self.settle(core, place);
             return self.handed_out(slot, class, size);
@@ -153,20 +167,20 @@ impl Thread {
     /// The core that runs this thread; its last one where only the system could say, and may not be
     /// asked any more.
     fn core(&self) -> CoreId {
-        let asks = self.core_word.is_known() || !PROCESS.room.is_closed();
-        if asks { self.core_word.core() } else { self.home }
+        let asks = self.own.core_word.is_known() || !PROCESS.room.is_closed();
+        if asks { self.own.core_word.core() } else { self.own.home }
     }
 
     /// The magazines have just made this core their home.
     fn settle(&mut self, core: CoreId, place: u16) {
-        self.home = if self.instance.is_checked() { NOWHERE } else { core };
-        self.home_place = place;
+        self.own.home = if self.own.instance.is_checked() { NOWHERE } else { core };
+        self.own.home_place = place;
     }
 
     fn handed_out(&mut self, slot: Slot, class: SizeClass, size: usize) -> *mut c_void {
         ARENA.hand_out(slot);
-        self.placed[class.index()] = self.placed_with(class, size);
-        self.start.wrapping_add(slot.offset()).cast()
+        self.own.placed[class.index()] = self.placed_with(class, size);
+        self.own.start.wrapping_add(slot.offset()).cast()
     }
 
     /// Gets memory, and tries once more; then leaves some objects to glibc without a try, since
@@ -174,19 +188,19 @@ impl Thread {
     #[cold]
     #[inline(never)]
     fn take_after_growth(&mut self, core: u16, class: SizeClass, size: usize) -> *mut c_void {
-        let untried = &mut self.untried[class.index()];
+        let untried = &mut self.own.untried[class.index()];
         if *untried == 0 {
             if let Some(mut inside) = PROCESS.room.enter() {
-                self.instance.grow(&mut inside, Need::Now);
+                self.own.instance.grow(&mut inside, Need::Now);
             }
-            self.instance.join_in_time();
-            if let Some(slot) = self.magazines.take(self.instance.heap(), core, class) {
+            self.own.instance.join_in_time();
+            if let Some(slot) = self.magazines.take(self.own.instance.heap(), core, class) {
                 return self.handed_out(slot, class, size);
             }
             *untried = UNTRIED_OBJECTS;
         }
-        self.untried[class.index()] -= 1;
-        let reason = self.instance.why_empty();
+        self.own.untried[class.index()] -= 1;
+        let reason = self.own.instance.why_empty();
         PROCESS.counters().delegated(reason, Tally { objects: 1, bytes: size as u64 });
         ptr::null_mut()
     }
@@ -194,23 +208,25 @@ impl Thread {
     /// Keeps a freed slot at hand, where every slot is kept. It calls nothing.
     #[inline(always)]
     fn keep_any(&mut self, slot: Slot) -> bool {
-        self.core_word.says(self.home) && self.magazines.put_any_at_home(self.instance.heap(), slot)
+        self.own.core_word.says(self.own.home)
+            && self.magazines.put_any_at_home(self.own.instance.heap(), slot)
     }
 
     /// Keeps a freed slot at hand, where that is all there is to do. It calls nothing.
     #[inline(always)]
     fn keep(&mut self, slot: Slot) -> bool {
-        self.core_word.says(self.home)
-            && self.magazines.put_at_home(self.instance.heap(), self.home_place, slot)
+        self.own.core_word.says(self.own.home)
+            && self.magazines.put_at_home(self.own.instance.heap(), self.own.home_place, slot)
     }
 
-    fn put(&mut self, slot: Slot) {
+    /// Takes a freed slot.
+    pub(crate) fn put(&mut self, slot: Slot) {
         let core = self.core();
-        let place = self.instance.dense(core);
-        match self.magazines.put(self.instance.heap(), place, slot) {
+        let place = self.own.instance.dense(core);
+        match self.magazines.put(self.own.instance.heap(), place, slot) {
             Ok(class) => {
                 self.settle(core, place);
-                self.untried[class.index()] = 0;
+                self.own.untried[class.index()] = 0;
             }
             Err(misuse) => process::misused(misuse),
         }
@@ -222,24 +238,26 @@ impl Thread {
     fn tick(&mut self) {
         let counters = PROCESS.counters();
         self.count(counters);
-        counters.raise(Word::PeakBytes, self.instance.heap().live_bytes());
+        counters.raise(Word::PeakBytes, self.own.instance.heap().live_bytes());
         // Nothing of what follows need be done now.
         let Some(mut inside) = PROCESS.room.enter() else {
-            return self.magazines.renew(self.instance.heap());
+            return self.magazines.renew(self.own.instance.heap());
         };
-        self.instance.begin_anew(&mut inside, counters);
-        self.magazines.renew(self.instance.heap());
+        self.own.instance.begin_anew(&mut inside, counters);
+        self.magazines.renew(self.own.instance.heap());
         self.bind(&mut inside);
-        let core = self.instance.current_core();
-        self.instance.sample_pool(core, counters);
-        self.instance.grow(&mut inside, Need::Soon);
+        let core = self.own.instance.current_core();
+        self.own.instance.sample_pool(core, counters);
+        self.own.instance.grow(&mut inside, Need::Soon);
     }
 
     /// Binds the thread once lines matter: what waits for no line gains nothing by staying.
     fn bind(&mut self, inside: &mut Inside<'_>) {
-        let Some(config) = PROCESS.config().filter(|_| self.instance.is_worth_it()) else { return };
+        let Some(config) = PROCESS.config().filter(|_| self.own.instance.is_worth_it()) else {
+            return;
+        };
         let is_bound = tls::slot().is_bound.load(Ordering::Relaxed);
-        match &mut self.place {
+        match &mut self.own.place {
             Some(place) => pin::loosen(place, config, is_bound),
             none => *none = Some(inside.run(|| pin::bind(config, is_bound))),
         }
@@ -247,15 +265,15 @@ impl Thread {
 
     /// Adds what this thread counted to what the process did.
     pub(crate) fn count(&mut self, counters: &Counters) {
-        for (class, placed) in self.placed.iter_mut().enumerate() {
+        for (class, placed) in self.own.placed.iter_mut().enumerate() {
             let counted = core::mem::replace(placed, NONE_PLACED).wrapping_sub(NONE_PLACED);
             let tally = Tally { objects: counted / OBJECT, bytes: counted % OBJECT };
             counters.placed(class, tally);
         }
-        counters.delegated(Reason::Size, core::mem::take(&mut self.size));
-        counters.delegated(Reason::Alignment, core::mem::take(&mut self.alignment));
+        counters.delegated(Reason::Size, core::mem::take(&mut self.own.size));
+        counters.delegated(Reason::Alignment, core::mem::take(&mut self.own.alignment));
         let now = *self.magazines.counts();
-        let before = core::mem::replace(&mut self.counted, now);
+        let before = core::mem::replace(&mut self.own.counted, now);
         counters.add(Word::Drawn, now.drawn_slots - before.drawn_slots);
         counters.add(Word::Near, now.near_slots - before.near_slots);
         counters.add(Word::HomeChanges, now.home_changes - before.home_changes);
@@ -267,17 +285,17 @@ impl Thread {
     /// This thread is the one of a child of `fork`: what it counted is the parent's, and so is its
     /// place. What it has at hand is its own.
     pub(crate) fn forked(&mut self) {
-        self.placed = [NONE_PLACED; CLASSES];
-        (self.size, self.alignment) = (Tally::default(), Tally::default());
-        self.counted = *self.magazines.counts();
-        self.untried = [0; CLASSES];
-        self.place = None;
+        self.own.placed = [NONE_PLACED; CLASSES];
+        (self.own.size, self.own.alignment) = (Tally::default(), Tally::default());
+        self.own.counted = *self.magazines.counts();
+        self.own.untried = [0; CLASSES];
+        self.own.place = None;
     }
 
     /// Counts for the last time.
     fn leave_for_good(&mut self, counters: &Counters) {
         self.count(counters);
-        if let Some(place) = self.place.take() {
+        if let Some(place) = self.own.place.take() {
             pin::unbind(place);
         }
     }
@@ -286,12 +304,12 @@ impl Thread {
     /// another thread.
     pub(crate) fn retire(&mut self) {
         if !PROCESS.is_over() {
-            self.magazines.leave(self.instance.heap());
+            self.magazines.leave(self.own.instance.heap());
         }
         self.leave_for_good(PROCESS.counters());
-        self.home = NOWHERE;
-        self.untried = [0; CLASSES];
-        self.rounds = 0;
+        self.own.home = NOWHERE;
+        self.own.untried = [0; CLASSES];
+        self.own.rounds = 0;
     }
 }
 
@@ -413,8 +431,8 @@ fn step_aside(slot: &ThreadSlot) {
 pub(crate) fn count_left(reason: Reason, size: usize) {
     with_block(tls::slot(), |thread| {
         let tally = match reason {
-            Reason::Alignment => &mut thread.alignment,
-            _ => &mut thread.size,
+            Reason::Alignment => &mut thread.own.alignment,
+            _ => &mut thread.own.size,
         };
         tally.objects += 1;
         tally.bytes += size as u64;

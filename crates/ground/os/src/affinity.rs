@@ -106,7 +106,10 @@ pub fn current_core() -> CoreId {
         // SAFETY: the CPU has rdpid.
         return CoreId(unsafe { arch::core_register() });
     }
-    CoreId(u16::try_from(rustix::thread::sched_getcpu()).unwrap_or(u16::MAX))
+    // By the C library, which needs no file to find the kernel's function, and little of the
+    // stack: `malloc` comes here.
+    // SAFETY: takes nothing; a failure is a number that no core has.
+    CoreId(u16::try_from(unsafe { libc::sched_getcpu() }).unwrap_or(u16::MAX))
 }
 
 /// Writes the cores on which this thread may run to the front of `out`, in ascending order, and

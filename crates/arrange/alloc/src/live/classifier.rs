@@ -107,6 +107,18 @@ impl<'a> Classifier<'a> {
         self.known.current_bases(core)
     }
 
+    /// Whether lines differ by any level of the atlas: where they do not, nothing is ever unknown.
+    #[must_use]
+    pub fn has_patterns(&self) -> bool {
+        self.known.sides.iter().any(Option::is_some)
+    }
+
+    /// Whether a base of this core is known, of any level.
+    #[must_use]
+    pub fn has_base(&self, core: CoreId) -> bool {
+        Level::ALL.into_iter().any(|level| self.known.base_of(core, level).is_some())
+    }
+
     /// What classifying cost so far.
     #[must_use]
     pub fn stats(&self) -> Stats {

@@ -84,13 +84,20 @@ impl<M: Memory> Machine<M> {
             evictor: None,
             sweep_bytes: l2_bytes.max(1 << 18) * SWEEP_OF_L2,
             demote: Features::detect().cldemote,
-            shows_frames: Pagemap::open().is_ok_and(|pagemap| pagemap.shows_frames()),
+            shows_frames: false,
             word: CoreWord::find(),
             clock: Clock { overhead_cycles, tick_cycles },
             touched: 0,
             swept: 0,
             made: 0,
         }
+    }
+
+    /// The same, asking the page map for frames where it shows them.
+    #[must_use]
+    pub fn with_frames(self) -> Self {
+        let shows_frames = Pagemap::open().is_ok_and(|pagemap| pagemap.shows_frames());
+        Self { shows_frames, ..self }
     }
 
     /// Whether frames can be known, so that a replaced one is seen without timing.

@@ -98,9 +98,9 @@ impl Instance<'_> {
         if PROCESS.room.is_closed() {
             return;
         }
-        let (begin, own) = (clock::monotonic_ns(), clock::thread_cpu_ns());
+        let begin = clock::monotonic_ns();
         self.join(begin + SLICE_NS);
-        self.count_slice(begin, own);
+        self.count_slice(begin);
     }
 
     /// Waits until no other thread takes memory.

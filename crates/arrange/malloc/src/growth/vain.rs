@@ -1,23 +1,22 @@
-//! When placing is in vain: no base of the atlas is recognised in what the cores see.
+//! When placing is in vain: no base of the atlas is recognised in what the cores see, too few pages can be decoded,
+//! or what is handed out is not so near that anything is gained by it.
 //!
-//! Lines are then handed out by no distance at all, which costs what placing costs and gains
-//! nothing. So a process tries for a bounded time only, and then leaves everything to glibc for good. What it
-//! has placed stays where it is until it is freed.
+//! Lines are then handed out at the cost of placing for nothing. So a process has a bounded time to show a gain, and
+//! leaves everything to the next allocator for good where it does not. What it has placed stays where it is until it
+//! is freed.
 
-use super::Hold;
+use super::trial::Trial;
+use super::{Hold, Work};
 use crate::instance::Instance;
 use crate::process::PROCESS;
-use crate::report::Reason;
+use crate::report::{Reason, Word};
 use core::sync::atomic::Ordering;
-use isochrone_alloc::live::{Classifier, Plan, Slice, Stats};
-use isochrone_os::{OsError, clock};
+use isochrone_alloc::live::{Classifier, Plan, Stats};
+use isochrone_alloc::{CurrentBases, Promise};
+use isochrone_units::{CoreId, Level};
 
-/// Processor time that is spent in slices at most before any base was recognised: as much as
-/// `isochrone run --fresh` gives a core (`oracle.rs`).
-const VAIN_NS: u64 = 100_000_000;
-/// Slices at most: some do little, since what was begun on one core waits for it. Several times as
-/// many as that time makes.
-const VAIN_SLICES: u32 = 8192;
+/// Time in slices within which placing must show that it gains, and between two looks whether it still does.
+const TRIAL_NS: u64 = 50_000_000;
 /// Pages that end without a code before that counts: on a quiet machine nearly all do under a base
 /// that no core has.
 const VAIN_PAGES: u64 = 256;
@@ -27,10 +26,8 @@ const VAIN_SHARE: u64 = 8;
 const LEARNT_PAGES: u64 = 32;
 /// Times that the machine is asked in vain at most: so short that it is over within a second.
 const RETRIES_IN_VAIN: u32 = 3;
-
-/// A slice before any base was recognised: this thread's processor time when it began.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Trial(u64);
+/// Slots drawn from bins before their near share is believed: a few hundred refills.
+const DRAWN_SLOTS: u64 = 8192;
 
 impl Instance<'_> {
     /// Whether this is the process's, which has given up placing.
@@ -49,48 +46,109 @@ impl Instance<'_> {
         }
     }
 
-    /// `None` where it is not to be found out: pages were decoded and looked as a base says, or
-    /// placing goes on whatever is found.
-    pub(super) fn begin_trial(&self, hold: &Hold<'_>) -> Option<Trial> {
+    /// After a slice that took so long: ends placing where it gains nothing, unless it is to go on whatever is found.
+    pub(super) fn weigh(&self, hold: &mut Hold<'_>, took_ns: u64) {
         let forced = PROCESS.config().is_some_and(|config| config.force);
-        let tries = self.is_process() && !forced && !self.is_over();
-        (tries && !is_recognised(&hold.work.classifier.stats()))
-            .then(|| Trial(clock::thread_cpu_ns()))
+        if forced || !self.is_process() || self.is_over() {
+            return;
+        }
+        hold.work.trial.ns += took_ns;
+        if let Some(reason) = self.verdict(hold.work) {
+            self.end_placing(hold, reason);
+        }
     }
 
-    /// Ends placing where enough was tried.
-    pub(super) fn end_trial(
-        &self,
-        hold: &mut Hold<'_>,
-        trial: Option<Trial>,
-        found: Result<Slice, OsError>,
-    ) {
-        let Some(Trial(began)) = trial else { return };
-        let learnt = hold.work.classifier.stats();
-        if is_recognised(&learnt) {
-            return;
+    /// Why nothing is gained, as soon as that is known.
+    fn verdict(&self, work: &mut Work) -> Option<Reason> {
+        if !work.classifier.has_patterns() {
+            return Some(Reason::NoGain);
         }
-        if is_in_vain(&learnt) {
-            return self.end_placing(hold);
+        let learnt = work.classifier.stats();
+        if !is_recognised(&learnt) {
+            return self.unrecognised(work, &learnt);
         }
-        // Where all lines are alike there is nothing to recognise.
-        if found == Ok(Slice::Idle) {
-            return;
+        if !self.ask_model(work) {
+            return None;
         }
-        hold.work.vain_ns += clock::thread_cpu_ns().saturating_sub(began);
-        hold.work.vain_slices += 1;
+        let promise = work.trial.best.filter(Promise::gains);
+        match promise {
+            None => Some(Reason::NoGain),
+            Some(promise) => Self::observed(&mut work.trial, &promise),
+        }
+    }
+
+    /// Why it is in vain where pages do not look as a base says.
+    fn unrecognised(&self, work: &Work, learnt: &Stats) -> Option<Reason> {
         let retries = self.growth.retries.load(Ordering::Relaxed);
-        let enough = hold.work.vain_ns >= VAIN_NS || hold.work.vain_slices >= VAIN_SLICES;
-        if enough || retries >= RETRIES_IN_VAIN {
-            self.end_placing(hold);
+        if is_in_vain(learnt) || retries >= RETRIES_IN_VAIN {
+            return Some(Reason::UnknownBase);
+        }
+        let has_base = || self.atlas().cores().any(|core| work.classifier.has_base(core));
+        (work.trial.ns >= TRIAL_NS)
+            .then(|| if has_base() { Reason::TooSparse } else { Reason::UnknownBase })
+    }
+
+    /// Asks the model once more, of one core after another whose base is known. True when there is nothing left to
+    /// ask; bases that changed are asked of again.
+    fn ask_model(&self, work: &mut Work) -> bool {
+        let changes = work.classifier.changes();
+        if work.trial.asked_at == Some(changes) {
+            return true;
+        }
+        let has_base = |core: &CoreId| work.classifier.has_base(*core);
+        let mut cores = self.atlas().cores().enumerate().skip(work.trial.place);
+        let Some((place, core)) = cores.find(|(_, core)| has_base(core)) else {
+            work.trial.place = 0;
+            work.trial.asked_at = work.trial.best.map(|_| changes);
+            return work.trial.asked_at.is_some();
+        };
+        if place != work.trial.place {
+            (work.trial.place, work.trial.promise) = (place, Promise::default());
+        }
+        if work.trial.promise.ask(self.heap(), &self.bases_of(work, core)) {
+            let Trial { promise, best, .. } = work.trial;
+            work.trial.best = Some(best.map_or(promise, |best| best.or(promise)));
+            (work.trial.place, work.trial.promise) = (place + 1, Promise::default());
+        }
+        false
+    }
+
+    /// The current bases of a core; of a level that is not decoded by now, what the atlas has seen last.
+    fn bases_of(&self, work: &Work, core: CoreId) -> CurrentBases {
+        let current = work.classifier.current_bases(core);
+        let last = |level| {
+            let table = work.atlas.base(level, work.atlas.core_base(core, level)?)?;
+            Some(*table.values())
+        };
+        CurrentBases {
+            llc: current.llc.or_else(|| last(Level::Llc)),
+            dram: current.dram.or_else(|| last(Level::Dram)),
         }
     }
 
-    /// Leaves everything to glibc.
-    fn end_placing(&self, hold: &mut Hold<'_>) {
+    /// Whether so much of what was handed out since the last look was near that something is gained.
+    fn observed(trial: &mut Trial, promise: &Promise) -> Option<Reason> {
+        let counters = PROCESS.counters();
+        let (drawn, near) = (counters.get(Word::Drawn), counters.get(Word::Near));
+        if trial.drawn == 0 {
+            // What was drawn before any page was known says nothing.
+            (trial.drawn, trial.near) = (drawn, near);
+        }
+        let since = drawn.saturating_sub(trial.drawn);
+        if trial.ns < TRIAL_NS || since < DRAWN_SLOTS {
+            return None;
+        }
+        let share = share(near.saturating_sub(trial.near), since);
+        (trial.ns, trial.drawn, trial.near) = (0, drawn, near);
+        (!promise.gains_with(share)).then_some(Reason::NoGain)
+    }
+
+    /// Leaves everything to the next allocator.
+    fn end_placing(&self, hold: &mut Hold<'_>, reason: Reason) {
         self.note_work(hold);
-        PROCESS.delegate(Reason::UnknownBase);
+        PROCESS.delegate(reason);
         self.give_all_back(hold);
+        PROCESS.told().inspect(|told| told.forget_atlas());
     }
 
     /// Whether a base was recognised, for an allocator that is not the process's. Where none will be, `over` is called
@@ -102,7 +160,7 @@ impl Instance<'_> {
             return true;
         }
         let retries = self.growth.retries.load(Ordering::Relaxed);
-        if is_in_vain(&learnt) || learnt.busy_ns >= VAIN_NS || retries >= RETRIES_IN_VAIN {
+        if is_in_vain(&learnt) || learnt.busy_ns >= TRIAL_NS || retries >= RETRIES_IN_VAIN {
             over();
             self.give_all_back(&mut hold);
         }
@@ -130,4 +188,10 @@ fn is_recognised(learnt: &Stats) -> bool {
 /// Whether most pages end without a code.
 fn is_in_vain(learnt: &Stats) -> bool {
     learnt.undecodable >= VAIN_PAGES.max(VAIN_SHARE * learnt.confirmed)
+}
+
+/// A part of a whole.
+#[allow(clippy::cast_precision_loss, reason = "a share")]
+fn share(part: u64, whole: u64) -> f32 {
+    part as f32 / whole as f32
 }

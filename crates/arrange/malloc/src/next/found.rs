@@ -1,16 +1,13 @@
 //! The next allocator's functions, looked up once.
 
 use core::ffi::{CStr, c_void};
-use core::marker::PhantomData;
-use core::mem::transmute_copy;
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::lent;
+use crate::entry::{Entry, Front, Malloc, Two};
 use crate::errno;
 
-type Malloc = unsafe extern "C" fn(usize) -> *mut c_void;
-type Two = unsafe extern "C" fn(usize, usize) -> *mut c_void;
 type Realloc = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
 type Free = unsafe extern "C" fn(*mut c_void);
 type UsableSize = unsafe extern "C" fn(*mut c_void) -> usize;
@@ -33,44 +30,6 @@ mod own {
         pub(super) fn valloc(size: usize) -> *mut c_void;
         #[link_name = "__libc_pvalloc"]
         pub(super) fn pvalloc(size: usize) -> *mut c_void;
-    }
-}
-
-/// One function of the signature `F`: the one that looks it up, and later itself.
-struct Entry<F> {
-    function: AtomicPtr<c_void>,
-    signature: PhantomData<F>,
-}
-
-impl<F: Copy> Entry<F> {
-    /// An entry that leads to `function`, which has the signature `F`, or is null where [`Entry::call`] is not asked.
-    const fn of(function: *const c_void) -> Self {
-        Self { function: AtomicPtr::new(function.cast_mut()), signature: PhantomData }
-    }
-
-    /// Where it leads. Relaxed: each function was there before the program began, or serves as well.
-    #[inline(always)]
-    fn address(&self) -> *mut c_void {
-        self.function.load(Ordering::Relaxed)
-    }
-
-    /// Lets it lead to a function of its signature.
-    fn set(&self, function: *mut c_void) {
-        self.function.store(function, Ordering::Relaxed);
-    }
-
-    /// Its function.
-    #[inline(always)]
-    fn call(&self) -> F {
-        let address = self.address();
-        // SAFETY: `F` is the type of a C function, as long as an address, and the entry leads to one of that type:
-        // ours, or the one that the C library and its replacements have under this name.
-        unsafe { transmute_copy(&address) }
-    }
-
-    /// Its function, if it leads to one.
-    fn known(&self) -> Option<F> {
-        (!self.address().is_null()).then(|| self.call())
     }
 }
 
@@ -133,6 +92,18 @@ pub(crate) fn resolve() {
         USABLE_SIZE.set(usable_size);
     }
     KNOWN.store(true, Ordering::Release);
+}
+
+/// The functions that allocate, to be called without us.
+pub(crate) fn found() -> Option<Front> {
+    Some(Front {
+        malloc: MALLOC.address(),
+        calloc: CALLOC.address(),
+        memalign: MEMALIGN.address(),
+        aligned_alloc: ALIGNED_ALLOC.address(),
+        valloc: VALLOC.address(),
+        pvalloc: PVALLOC.address(),
+    })
 }
 
 /// `malloc` of the next allocator.

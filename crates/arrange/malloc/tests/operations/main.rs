@@ -210,6 +210,7 @@ mod tests {
         let config = Config {
             policy: Policy::default(),
             start_bytes: 0,
+            force: true,
             arena_bytes_max: 256 << 20,
             cores: CoreList::new(&[CoreId(0), CoreId(1)]).expect("short"),
             atlas: PathBytes::new(atlas.as_os_str().as_bytes()).expect("short"),

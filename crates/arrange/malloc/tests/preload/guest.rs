@@ -115,7 +115,7 @@ fn a_process_under_a_filter_asks_for_nothing_that_glibc_does_not_ask_for() {
     // Before anything was placed, and where the process was only counted.
     let report = sandboxed(&learning(), "filter").expect("it was made at load");
     assert_eq!(report.placed().objects, 0);
-    assert!(report.delegated(Reason::Filtered).objects > 0);
+    assert_eq!(report.placed_no_more(), Some(Reason::Filtered));
     // Amid placing: what is placed stays, and is handed out again.
     let report = sandboxed(&learning(), "late").expect("it was made at load");
     assert!(report.placed().objects > 20_000);
@@ -165,6 +165,14 @@ fn a_process_whose_address_space_is_limited_has_it_for_itself() {
     let rig = learning();
     rig.same(program("limits"), |command| _ = command.args(["space", "2000000000"]));
     assert!(rig.largest().placed().objects > 20_000);
+}
+
+#[test]
+fn a_process_that_wants_all_memory_present_has_no_tables_present_that_it_does_not_use() {
+    let rig = learning();
+    let output = rig.same(program("limits"), |command| _ = command.args(["lock", ""]));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(["little\n", "refused\n"].contains(&&*text), "{text}");
 }
 
 #[test]

@@ -6,7 +6,11 @@ mod atlas;
 #[cfg(test)]
 mod below;
 #[cfg(test)]
+mod calls;
+#[cfg(test)]
 mod children;
+#[cfg(test)]
+mod frames;
 #[cfg(test)]
 mod guest;
 #[cfg(test)]

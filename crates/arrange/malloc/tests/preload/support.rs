@@ -94,7 +94,7 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
-    /// A rig with a flat atlas, which places from 64 KiB on.
+    /// A rig with a flat atlas, which places from 64 KiB on, though nothing is to be gained.
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let atlas = folder.path().join("flat.atlas");
@@ -109,6 +109,7 @@ impl Rig {
             atlas: path_bytes(&atlas),
             reports: path_bytes(&reports),
             filters: isochrone_malloc::filters::count().expect("/proc is mounted"),
+            force: true,
             ..Config::default()
         };
         Self { folder, config }

@@ -1,7 +1,7 @@
 //! Where nothing can be gained the library leaves everything to glibc for good, and says so in what
 //! the process leaves.
 
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use isochrone_atlas_store::contents::{Base, Form, LevelMap};
@@ -29,7 +29,12 @@ pub(crate) fn strange_atlas() -> Vec<u8> {
 /// It is told of that end by its closed input: memory comes from glibc before, too, while bases that fitted nothing
 /// wait to be tried again.
 fn run(rig: &Rig, arguments: &[&str]) -> Output {
-    let mut command = rig.command(program("vain"));
+    run_until_over(rig, "vain", arguments)
+}
+
+/// The same for another program.
+fn run_until_over(rig: &Rig, name: &'static str, arguments: &[&str]) -> Output {
+    let mut command = rig.command(program(name));
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("it runs");
     let input = child.stdin.take();
@@ -51,9 +56,14 @@ fn watched(rig: &Rig, arguments: &[&str]) -> (String, Report) {
     (text, rig.largest())
 }
 
-/// A rig with an atlas whose bases no core has; it is worth learning from a few KiB on.
-fn strange() -> Rig {
-    Rig::of_atlas(&strange_atlas()).with(|config| config.policy.l2_bytes = 1 << 20)
+/// A rig with an atlas whose bases no core has.
+pub(crate) fn strange() -> Rig {
+    judged(Rig::of_atlas(&strange_atlas()))
+}
+
+/// It is worth learning from a few KiB on, and placing ends where nothing is gained.
+fn judged(rig: Rig) -> Rig {
+    rig.with(|config| (config.policy.l2_bytes, config.force) = (1 << 20, false))
 }
 
 #[test]
@@ -63,7 +73,6 @@ fn without_a_base_placing_ends_for_good() {
         let (text, report) = watched(&strange(), &["240", threads]);
         assert_eq!(text, "glibc, 1 task\n", "{report:?}");
         assert_eq!(report.placed_no_more(), Some(Reason::UnknownBase));
-        assert!(report.delegated(Reason::UnknownBase).objects > 1000, "{report:?}");
         // A byte for 16 of the arena, and eight for a page; links, masks and owners are gone.
         assert!(report.table_bytes() < (1 << 30) / 10, "{}", report.table_bytes());
     }
@@ -77,8 +86,15 @@ fn who_forces_it_places_without_a_base() {
 }
 
 #[test]
-fn where_all_lines_are_alike_there_is_nothing_to_recognise() {
-    let rig = Rig::new().with(|config| config.policy.l2_bytes = 1 << 20);
+fn where_all_lines_are_alike_placing_ends_at_once() {
+    let (text, report) = watched(&judged(Rig::new()), &["240", "2"]);
+    assert_eq!(text, "glibc, 1 task\n", "{report:?}");
+    assert_eq!(report.placed_no_more(), Some(Reason::NoGain));
+}
+
+#[test]
+fn who_forces_it_places_where_all_lines_are_alike() {
+    let rig = judged(Rig::new()).with(|config| config.force = true);
     let (text, report) = watched(&rig, &["4", "0"]);
     assert!(text.starts_with("placed"), "{text}");
     assert_eq!(report.placed_no_more(), None);
@@ -89,4 +105,19 @@ fn what_was_placed_before_it_ended_is_freed_once() {
     let output = run(&strange(), &["240", "0", "twice"]);
     assert_eq!(String::from_utf8_lossy(&output.stderr), "free(): double free detected\n");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "", "it is lost with the process");
+}
+
+#[test]
+fn a_process_that_places_no_more_has_as_much_memory_as_without_the_library() {
+    let kib = |output: Output| -> u64 {
+        assert!(output.status.success());
+        String::from_utf8_lossy(&output.stdout).trim().parse().expect("a number")
+    };
+    let mut plain = Command::new(program("memory"));
+    let plain = kib(plain.stdin(Stdio::null()).output().expect("it runs"));
+    let rig = judged(Rig::new());
+    let aside = kib(run_until_over(&rig, "memory", &[]));
+    assert_eq!(rig.largest().placed_no_more(), Some(Reason::NoGain));
+    assert!(plain > 200 << 10, "{plain}");
+    assert!(aside * 50 <= plain * 51, "{aside} KiB, {plain} without the library");
 }

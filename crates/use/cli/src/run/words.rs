@@ -46,6 +46,12 @@ fn why(reason: &str) -> &str {
             "no base of the atlas was recognised in what the cores see now (--fresh measures a new \
              atlas, --force goes on)"
         }
+        "too_sparse" => {
+            "too few pages could be decoded in the time that is spent on it (--force goes on)"
+        }
+        "no_gain" => {
+            "the bases that the cores have, or the share of lines that was near, gain nothing (--force goes on)"
+        }
         "no_atlas" => "the atlas cannot be used, or was changed since it was looked at",
         "no_memory" => "there was no memory for its tables",
         other => other,
@@ -173,16 +179,13 @@ fn one(text: &mut String, process: &ProcessRecord) {
     line(
         "cost",
         format!(
-            "{} to load, {} to begin; {} slices inside of allocations, the longest {}, of which at \
-             most {} were the thread's own; {} over 100 µs, {} of them by itself; memory in {} at \
-             most",
+            "{} to load, {} to begin; {} slices inside of allocations, the longest {}, {} over 100 µs; \
+             memory in {} at most",
             fmt::ns(process.startup_us * 1e3),
             fmt::ns(process.start_us * 1e3),
             process.slices,
             fmt::ns(process.longest_slice_us * 1e3),
-            fmt::ns(process.longest_slice_own_us * 1e3),
             process.long_slices,
-            process.long_slices_own,
             fmt::ns(process.longest_memory_us * 1e3)
         ),
     );

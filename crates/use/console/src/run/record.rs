@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use isochrone_malloc::{CLASSES, REPORT_SUFFIX, Reason, Report, Tally};
+use isochrone_malloc::{CLASSES, REPORT_SUFFIX, Reason, Report, Tally, class_bytes};
 use isochrone_units::Level;
 use serde::Serialize;
 
@@ -132,10 +132,6 @@ pub struct ProcessRecord {
     pub longest_slice_us: f64,
     /// Slices of more than 100 microseconds.
     pub long_slices: u64,
-    /// The same by the thread's own clock: without what the system or the host gave to others.
-    pub longest_slice_own_us: f64,
-    /// Slices of more than 100 microseconds of the thread's own time.
-    pub long_slices_own: u64,
     /// The longest time that the system took to give memory for lines.
     pub longest_memory_us: f64,
 }
@@ -155,7 +151,7 @@ impl ProcessRecord {
             oblivious_ns: ns(report.oblivious_cycles(level)),
         };
         let classes = (0..CLASSES).map(|class| PlacedClass {
-            slot_bytes: 16 << class,
+            slot_bytes: class_bytes(class) as u64,
             count: report.placed_of_class(class).into(),
         });
         let reasons = Reason::ALL.into_iter().map(|reason| Delegated {
@@ -200,8 +196,6 @@ impl ProcessRecord {
             slices,
             longest_slice_us: us(longest),
             long_slices: report.long_slices(),
-            longest_slice_own_us: us(report.own_slices().0),
-            long_slices_own: report.own_slices().1,
             longest_memory_us: us(report.memory_ns_max()),
         }
     }

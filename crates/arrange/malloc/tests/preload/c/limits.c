@@ -1,9 +1,10 @@
-/* A process whose address space is limited, or whose atlas is cut short while it runs. Arguments: "space" and bytes,
- * or "cut" and a file. */
+/* A process whose address space is limited, whose atlas is cut short while it runs, or that has all its memory present.
+ * Arguments: "space" and bytes, "cut" and a file, or "lock" and nothing. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -24,6 +25,15 @@ int main(int count, char **arguments) {
             for (int i = OBJECTS / 2; i < OBJECTS; i++) free(objects[i]);
         }
         return puts("ok") < 0;
+    }
+    if (!strcmp(arguments[1], "lock")) {
+        if (mlockall(MCL_FUTURE)) return puts("refused") < 0;
+        fill(0, OBJECTS);
+        FILE *status = fopen("/proc/self/statm", "r");
+        long all, resident;
+        fscanf(status, "%ld %ld", &all, &resident);
+        puts(resident * sysconf(_SC_PAGESIZE) >> 20 < 64 ? "little" : "much");
+        return 0;
     }
     struct rlimit limit = {strtoul(arguments[2], 0, 10), RLIM_INFINITY};
     if (setrlimit(RLIMIT_AS, &limit)) return 3;
