@@ -71,7 +71,7 @@ pub(crate) unsafe fn call(
         Kind::Broadcast => unsafe { broadcast(step, node, at, receive) },
         Kind::Barrier => barrier(step),
         // SAFETY: as above.
-        Kind::Reduce => unsafe { reduce(step, node, at, send, receive, call.scratch) },
+        Kind::Reduce => unsafe { reduce(step, node, at, send, receive, &mut call.comm.scratch) },
         // SAFETY: as above.
         Kind::Allreduce => unsafe { allreduce(step, send, receive) },
         Kind::Scatter | Kind::Gather | Kind::Allgather => Err(Failed::Mpis),

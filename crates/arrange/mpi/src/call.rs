@@ -2,7 +2,7 @@
 
 use crate::abi::Mpi;
 use crate::comm::{Comm, State};
-use crate::payload::Scratch;
+use crate::payload::NotPacked;
 use isochrone_cla::live::{Kind, Team, TeamError};
 use isochrone_cla::program::{Combine, Element, Rank};
 use std::ffi::c_int;
@@ -20,21 +20,34 @@ pub(crate) enum Done {
 
 /// Why a call did not end well.
 pub(crate) enum Failed {
-    /// It is the MPI's, on all ranks alike.
+    /// The MPI refuses it on this rank, whatever others do: they are told nothing, as by the MPI.
+    Wrong,
+    /// It is the MPI's; other ranks have to know that before it is called.
     Mpis,
+    /// It is the MPI's, and other ranks know.
+    Known,
     /// The MPI refused something, on this rank.
     Refused(c_int),
-    /// A rank is gone.
-    Gone(TeamError),
+    /// The root gave fewer bytes than this rank has room for.
+    Short,
+    /// Ranks differ, or one is gone.
+    Broken(TeamError),
 }
 
 impl From<TeamError> for Failed {
     fn from(error: TeamError) -> Self {
         match error {
-            TeamError::Gone(_) => Self::Gone(error),
-            // Nothing has been sent yet, and it fails on all ranks alike.
-            _ => Self::Mpis,
+            TeamError::Gone(_) | TeamError::Unlike { .. } | TeamError::Apart => Self::Broken(error),
+            // The root said so; or nothing has been sent yet, and it fails on all ranks alike.
+            _ => Self::Known,
         }
+    }
+}
+
+impl From<NotPacked> for Failed {
+    /// The MPI says what is wrong when it does the call itself.
+    fn from(_: NotPacked) -> Self {
+        Self::Mpis
     }
 }
 
@@ -51,7 +64,6 @@ pub(crate) type Outcome = Result<Done, Failed>;
 pub(crate) struct Call<'a> {
     pub(crate) mpi: &'static Mpi,
     pub(crate) comm: &'a mut Comm,
-    pub(crate) scratch: &'a mut Scratch,
     pub(crate) root: Rank,
     pub(crate) bytes: usize,
     pub(crate) combine: Combine,
@@ -79,7 +91,7 @@ impl Call<'_> {
         receive: *mut u8,
     ) -> Outcome {
         let (root, bytes, combine) = (self.root, self.bytes, self.combine);
-        let team = self.inside().ok_or(Failed::Mpis)?;
+        let team = self.inside().ok_or(Failed::Known)?;
         // SAFETY: the caller vouches for the buffers.
         unsafe { team.call(kind, root, bytes, combine, send, receive) }?;
         Ok(Done::Lines)

@@ -1,107 +1,130 @@
 //! The collectives: done in lines, or left to the MPI.
 //!
-//! Each function returns what the caller's MPI function returns, or nothing where the MPI is to do it.
-//! That choice depends on the communicator, the operation, the root and the bytes of the significant
-//! arguments, which MPI makes equal on all ranks, and on nothing else.
+//! Each function returns what the caller's MPI function returns, or nothing where the MPI is to do it. What all ranks
+//! know alike decides that: the communicator, the operation, the root. Bytes are what each rank was given. MPI makes
+//! them equal, but a wrong program does not: so they travel with the first line, and a rank that leaves a call to the
+//! MPI says so and looks what others do before it goes there.
 
 use crate::abi::{Buffer, Handle, Mpi};
 use crate::call::{Call, Done, Failed, NOTHING, Outcome};
-use crate::comm::State;
-use crate::config::Config;
+use crate::comm::{Comm, State};
 use crate::payload::Data;
-use crate::world::{self, Inner};
-use isochrone_cla::live::Kind;
+use crate::world::{self, World};
+use isochrone_cla::live::{Kind, TeamError};
 use isochrone_cla::program::{Combine, Rank};
 use std::ffi::c_int;
 
 /// A call's arguments before anything is decided.
 struct Request<'a> {
     mpi: &'static Mpi,
-    inner: &'a mut Inner,
-    slot: usize,
-    config: &'static Config,
-    comm: Handle,
+    world: &'static World,
+    comm: &'a mut Comm,
+    handle: Handle,
 }
 
-impl Request<'_> {
-    /// What a caller named; the MPI's where it is nothing valid.
+impl<'a> Request<'a> {
+    /// What a caller named; the MPI's own error where it is nothing valid.
     #[inline]
     fn data(&mut self, buffer: Buffer, count: i64, handle: Handle) -> Result<Data, Failed> {
         let handle = self.mpi.handle(handle);
-        let layout = self.inner.layout(self.mpi, handle).ok_or(Failed::Mpis)?;
-        let count = usize::try_from(count).map_err(|_| Failed::Mpis)?;
-        Ok(Data { buffer, count, handle, layout, comm: self.comm })
+        let layout = self.comm.layout(self.mpi, &self.world.types, handle).ok_or(Failed::Wrong)?;
+        let count = usize::try_from(count).map_err(|_| Failed::Wrong)?;
+        let data = Data { buffer, count, handle, layout, comm: self.handle };
+        if self.is_refused(&data) { Err(Failed::Wrong) } else { Ok(data) }
     }
 
-    fn rank(&self) -> u16 {
-        self.inner.rank(self.slot)
-    }
-
-    fn ranks(&self) -> usize {
-        usize::from(self.inner.ranks(self.slot))
-    }
-
-    /// The call, if its root is a rank and its bytes are few enough, and some: without any an MPI returns at
-    /// once, since nobody has to wait for nothing.
+    /// Whether the MPI refuses a buffer before it tells anybody anything: `MPI_IN_PLACE` where there is no place, and
+    /// in MPICH null. Open MPI ends by a signal, and so does a copy in lines.
     #[inline]
-    fn call(&mut self, root: c_int, bytes: usize, combine: Combine) -> Result<Call<'_>, Failed> {
-        if bytes == 0 || bytes > self.config.bytes_max {
+    fn is_refused(&self, data: &Data) -> bool {
+        let null = data.buffer.is_null() && self.mpi.looks_at_buffers();
+        self.mpi.is_in_place(data.buffer) || (null && data.layout.named && data.bytes() > 0)
+    }
+
+    /// Whether the MPI refuses two buffers that are the same memory: MPICH wherever it sees it, Open MPI at the root
+    /// of a reduction.
+    #[inline]
+    fn is_aliased(&self, kind: Kind, given: &Data, got: &Data) -> bool {
+        let looks = if self.mpi.looks_at_buffers() {
+            self.world.config.looks_for_aliases
+        } else {
+            kind == Kind::Reduce
+        };
+        looks && given.buffer == got.buffer && given.bytes() > 0
+    }
+
+    /// The call, if its root is a rank and its bytes are few enough.
+    #[inline]
+    fn call(self, root: c_int, bytes: usize, combine: Combine) -> Result<Call<'a>, Failed> {
+        let root = u16::try_from(root).ok().filter(|root| *root < self.comm.size);
+        let root = Rank(root.ok_or(Failed::Wrong)?);
+        if bytes > self.world.config.bytes_max {
             return Err(Failed::Mpis);
         }
-        self.of_any_size(root, bytes, combine)
-    }
-
-    /// The call, if its root is a rank.
-    #[inline]
-    fn of_any_size(
-        &mut self,
-        root: c_int,
-        bytes: usize,
-        combine: Combine,
-    ) -> Result<Call<'_>, Failed> {
-        let (comm, scratch) = self.inner.comm(self.slot);
-        let comm = comm.ok_or(Failed::Mpis)?;
-        let root = u16::try_from(root).ok().filter(|root| *root < comm.size);
-        let root = Rank(root.ok_or(Failed::Mpis)?);
-        Ok(Call { mpi: self.mpi, comm, scratch, root, bytes, combine })
+        Ok(Call { mpi: self.mpi, comm: self.comm, root, bytes, combine })
     }
 }
 
 /// Enters, works, counts and says what the caller is told.
 #[inline]
-fn attempt(kind: Kind, comm: Handle, work: impl FnOnce(Request<'_>) -> Outcome) -> Option<c_int> {
+fn attempt(
+    kind: Kind,
+    root: c_int,
+    handle: Handle,
+    work: impl FnOnce(Request<'_>) -> Outcome,
+) -> Option<c_int> {
     let mpi = world::mpi()?;
-    let comm = mpi.handle(comm);
-    let (mut inside, slot) = world::enter(mpi, comm, kind)?;
-    let config = inside.config();
-    let inner = inside.inner();
-    if !inner.in_lines(slot) {
-        inner.count(kind).mpi += 1;
+    let world = world::world(mpi);
+    let handle = mpi.handle(handle);
+    let mut inside = world.enter(mpi, handle)?;
+    let comm = inside.comm()?;
+    if !comm.in_lines() || !world.does(kind) {
+        comm.counts[kind as usize].mpi += 1;
         return None;
     }
-    let failed = match work(Request { mpi, inner, slot, config, comm }) {
+    let failed = match work(Request { mpi, world, comm, handle }) {
         Ok(Done::Lines) => {
-            inside.inner().count(kind).lines += 1;
+            inside.comm()?.counts[kind as usize].lines += 1;
             return Some(0);
         }
         Ok(Done::Across) => {
-            inside.inner().count(kind).across += 1;
+            inside.comm()?.counts[kind as usize].across += 1;
             return Some(0);
         }
         Err(failed) => failed,
     };
-    match failed {
-        Failed::Mpis => {
-            inside.inner().count(kind).mpi += 1;
-            None
+    let failed = match failed {
+        Failed::Mpis => inside.comm()?.tell(kind, root),
+        failed => failed,
+    };
+    let code = match failed {
+        Failed::Mpis | Failed::Known | Failed::Wrong => {
+            inside.comm()?.counts[kind as usize].mpi += 1;
+            return None;
         }
-        Failed::Refused(code) => Some(code),
-        Failed::Gone(error) => {
-            let code = inside.inner().error(mpi, &error.to_string());
-            drop(inside);
-            // SAFETY: the caller's communicator; its handler may end the program, as for any error.
-            unsafe { (mpi.functions().comm_call_errhandler)(comm, code) };
-            Some(code)
+        Failed::Refused(code) => return Some(code),
+        Failed::Broken(TeamError::Unlike { .. }) => mpi.truncated(),
+        Failed::Short => mpi.other_error(),
+        Failed::Broken(error) => world.error(mpi, &error.to_string()),
+    };
+    drop(inside);
+    // SAFETY: the caller's communicator; its handler may end the program, as for any error.
+    unsafe { (mpi.functions().comm_call_errhandler)(handle, code) };
+    Some(code)
+}
+
+impl Comm {
+    /// Tells the ranks of a call in lines that this one leaves it to the MPI, as they must.
+    #[cold]
+    fn tell(&mut self, kind: Kind, root: c_int) -> Failed {
+        let root = Rank(u16::try_from(root).unwrap_or(0));
+        match &mut self.state {
+            State::Inside(team) => match team.by_other_means(kind, root) {
+                Ok(()) => Failed::Known,
+                Err(error) => error.into(),
+            },
+            // Over nodes each rank goes by its own bytes.
+            _ => Failed::Known,
         }
     }
 }
@@ -120,6 +143,23 @@ impl Call<'_> {
         // SAFETY: as above.
         unsafe { self.lines(kind, send, receive) }
     }
+
+    /// What a call comes to that brought fewer bytes than there was room for: none of their business to MPIs, but for
+    /// MPICH's broadcast.
+    #[inline]
+    fn short(&self, kind: Kind, done: Outcome, data: &Data) -> Outcome {
+        match done {
+            Err(Failed::Broken(TeamError::Unlike { mine, theirs: Some(theirs) }))
+                if (theirs as usize) < mine =>
+            {
+                if kind == Kind::Broadcast && self.mpi.looks_at_buffers() {
+                    return Err(Failed::Short);
+                }
+                if data.layout.plain { Ok(Done::Lines) } else { Err(Failed::Short) }
+            }
+            done => done,
+        }
+    }
 }
 
 /// `MPI_Bcast`.
@@ -131,19 +171,20 @@ pub(crate) fn bcast(
     root: c_int,
     comm: Handle,
 ) -> Option<c_int> {
-    attempt(Kind::Broadcast, comm, |mut request| {
+    attempt(Kind::Broadcast, root, comm, |mut request| {
         let data = request.data(buffer, count, handle)?;
         let mpi = request.mpi;
         let mut call = request.call(root, data.bytes(), NOTHING)?;
         if Rank(call.comm.rank) == call.root {
-            let send = data.read(mpi, &mut call.scratch.send)?;
+            let send = data.read(mpi, &mut call.comm.scratch.send)?;
             // SAFETY: the root's bytes are read and nothing is written, by MPI's rules for a broadcast.
             return unsafe { call.anywhere(Kind::Broadcast, send, send.cast_mut()) };
         }
-        let receive = data.room(&mut call.scratch.receive);
+        let receive = data.room(&mut call.comm.scratch.receive);
         // SAFETY: there is room for the bytes, by MPI's rules for a broadcast.
-        let done = unsafe { call.anywhere(Kind::Broadcast, receive, receive) }?;
-        data.unpack(mpi, &mut call.scratch.receive)?;
+        let done = unsafe { call.anywhere(Kind::Broadcast, receive, receive) };
+        let done = call.short(Kind::Broadcast, done, &data)?;
+        data.unpack(mpi, &mut call.comm.scratch.receive)?;
         Ok(done)
     })
 }
@@ -151,10 +192,10 @@ pub(crate) fn bcast(
 /// `MPI_Barrier`.
 #[inline]
 pub(crate) fn barrier(comm: Handle) -> Option<c_int> {
-    attempt(Kind::Barrier, comm, |mut request| {
+    attempt(Kind::Barrier, 0, comm, |request| {
         let none = std::ptr::dangling_mut::<u8>();
         // SAFETY: a barrier moves no bytes.
-        unsafe { request.of_any_size(0, 0, NOTHING)?.anywhere(Kind::Barrier, none, none) }
+        unsafe { request.call(0, 0, NOTHING)?.anywhere(Kind::Barrier, none, none) }
     })
 }
 
@@ -168,18 +209,25 @@ pub(crate) fn reduce(
     root: c_int,
     comm: Handle,
 ) -> Option<c_int> {
-    attempt(Kind::Reduce, comm, |mut request| {
+    attempt(Kind::Reduce, root, comm, |mut request| {
         let mpi = request.mpi;
-        let data = request.data(send, count, handle)?;
-        let combine = request.inner.types.combine(mpi.handle(operation), data.layout);
+        let at_root = c_int::from(request.comm.rank) == root;
+        let got = if at_root { Some(request.data(receive, count, handle)?) } else { None };
+        let given = match got {
+            Some(got) if mpi.is_in_place(send) => got,
+            _ => request.data(send, count, handle)?,
+        };
+        if got.is_some_and(|got| {
+            !mpi.is_in_place(send) && request.is_aliased(Kind::Reduce, &given, &got)
+        }) {
+            return Err(Failed::Wrong);
+        }
+        let combine = request.world.types.combine(mpi.handle(operation), given.layout);
         let combine = combine.ok_or(Failed::Mpis)?;
-        let mut call = request.call(root, data.bytes(), combine)?;
-        let at_root = Rank(call.comm.rank) == call.root;
-        let result = if at_root { Data { buffer: receive, ..data } } else { data };
-        let send = if mpi.is_in_place(send) { result } else { data };
-        let send = send.read(mpi, &mut call.scratch.send)?;
+        let mut call = request.call(root, given.bytes(), combine)?;
+        let send = given.read(mpi, &mut call.comm.scratch.send)?;
         // Only the root's is touched.
-        let receive = result.room(&mut call.scratch.receive);
+        let receive = got.unwrap_or(given).room(&mut call.comm.scratch.receive);
         // SAFETY: all ranks give so many elements, and the root has room for them.
         unsafe { call.anywhere(Kind::Reduce, send, receive) }
     })
@@ -195,15 +243,19 @@ pub(crate) fn allreduce(
     operation: Handle,
     comm: Handle,
 ) -> Option<c_int> {
-    attempt(Kind::Allreduce, comm, |mut request| {
+    attempt(Kind::Allreduce, 0, comm, |mut request| {
         let mpi = request.mpi;
-        let result = request.data(receive, count, handle)?;
-        let combine = request.inner.types.combine(mpi.handle(operation), result.layout);
+        let got = request.data(receive, count, handle)?;
+        let in_place = mpi.is_in_place(send);
+        let given = if in_place { got } else { request.data(send, count, handle)? };
+        if !in_place && request.is_aliased(Kind::Allreduce, &given, &got) {
+            return Err(Failed::Wrong);
+        }
+        let combine = request.world.types.combine(mpi.handle(operation), got.layout);
         let combine = combine.ok_or(Failed::Mpis)?;
-        let mut call = request.call(0, result.bytes(), combine)?;
-        let data = if mpi.is_in_place(send) { result } else { Data { buffer: send, ..result } };
-        let send = data.read(mpi, &mut call.scratch.send)?;
-        let receive = result.room(&mut call.scratch.receive);
+        let mut call = request.call(0, got.bytes(), combine)?;
+        let send = given.read(mpi, &mut call.comm.scratch.send)?;
+        let receive = got.room(&mut call.comm.scratch.receive);
         // SAFETY: all ranks give so many elements and have room for them.
         unsafe { call.anywhere(Kind::Allreduce, send, receive) }
     })
@@ -214,31 +266,40 @@ pub(crate) type Side = (Buffer, i64, Handle);
 
 /// `MPI_Scatter`.
 pub(crate) fn scatter(send: Side, receive: Side, root: c_int, comm: Handle) -> Option<c_int> {
-    attempt(Kind::Scatter, comm, |mut request| {
-        let (mpi, me, ranks) = (request.mpi, request.rank(), request.ranks());
+    attempt(Kind::Scatter, root, comm, |mut request| {
+        let (mpi, me, ranks) = (request.mpi, request.comm.rank, usize::from(request.comm.size));
         if c_int::from(me) != root {
             let block = request.data(receive.0, receive.1, receive.2)?;
             let mut call = request.call(root, block.bytes(), NOTHING)?;
-            let place = block.room(&mut call.scratch.receive);
+            let place = block.room(&mut call.comm.scratch.receive);
             // SAFETY: there is room for a block.
-            let done = unsafe { call.lines(Kind::Scatter, place, place) }?;
-            block.unpack(mpi, &mut call.scratch.receive)?;
+            let done = unsafe { call.lines(Kind::Scatter, place, place) };
+            let done = call.short(Kind::Scatter, done, &block)?;
+            block.unpack(mpi, &mut call.comm.scratch.receive)?;
             return Ok(done);
         }
         let given = request.data(send.0, send.1, send.2)?;
         let stays = mpi.is_in_place(receive.0);
         let own = if stays { None } else { Some(request.data(receive.0, receive.1, receive.2)?) };
+        if let Some(own) = &own {
+            if request.is_aliased(Kind::Scatter, &given, own) {
+                return Err(Failed::Wrong);
+            }
+            if own.bytes() != given.bytes() {
+                return Err(Failed::Mpis);
+            }
+        }
         let mut call = request.call(root, given.bytes(), NOTHING)?;
-        let all = given.times(ranks).read(mpi, &mut call.scratch.send)?;
+        let all = given.times(ranks).read(mpi, &mut call.comm.scratch.send)?;
         let place = match own {
-            Some(own) => own.room(&mut call.scratch.receive),
+            Some(own) => own.room(&mut call.comm.scratch.receive),
             // The root's block stays where it is: it is copied onto itself, which does nothing.
             None => all.cast_mut().wrapping_add(usize::from(me) * given.bytes()),
         };
         // SAFETY: the root gives a block for each rank, and has room for its own.
         let done = unsafe { call.lines(Kind::Scatter, all, place) }?;
         if let Some(own) = own {
-            own.unpack(mpi, &mut call.scratch.receive)?;
+            own.unpack(mpi, &mut call.comm.scratch.receive)?;
         }
         Ok(done)
     })
@@ -246,47 +307,53 @@ pub(crate) fn scatter(send: Side, receive: Side, root: c_int, comm: Handle) -> O
 
 /// `MPI_Gather`.
 pub(crate) fn gather(send: Side, receive: Side, root: c_int, comm: Handle) -> Option<c_int> {
-    attempt(Kind::Gather, comm, |mut request| {
-        let (mpi, me) = (request.mpi, request.rank());
+    attempt(Kind::Gather, root, comm, |mut request| {
+        let (mpi, me) = (request.mpi, request.comm.rank);
         if c_int::from(me) != root {
             let block = request.data(send.0, send.1, send.2)?;
             let mut call = request.call(root, block.bytes(), NOTHING)?;
-            let given = block.read(mpi, &mut call.scratch.send)?;
+            let given = block.read(mpi, &mut call.comm.scratch.send)?;
             // SAFETY: a block is read; only the root's `Receive` is touched.
             return unsafe { call.lines(Kind::Gather, given, given.cast_mut()) };
         }
-        gathered(&mut request, Kind::Gather, send, receive, root)
+        gathered(request, Kind::Gather, send, receive, root)
     })
 }
 
 /// `MPI_Allgather`.
 pub(crate) fn allgather(send: Side, receive: Side, comm: Handle) -> Option<c_int> {
-    attempt(Kind::Allgather, comm, |mut request| {
-        gathered(&mut request, Kind::Allgather, send, receive, 0)
+    attempt(Kind::Allgather, 0, comm, |request| {
+        gathered(request, Kind::Allgather, send, receive, 0)
     })
 }
 
 /// The part of a rank that gets all blocks.
 fn gathered(
-    request: &mut Request<'_>,
+    mut request: Request<'_>,
     kind: Kind,
     send: Side,
     receive: Side,
     root: c_int,
 ) -> Outcome {
-    let (mpi, me, ranks) = (request.mpi, request.rank(), request.ranks());
+    let mpi = request.mpi;
+    let (me, ranks) = (usize::from(request.comm.rank), usize::from(request.comm.size));
     let got = request.data(receive.0, receive.1, receive.2)?;
-    let own = if mpi.is_in_place(send.0) {
-        got.block(mpi, usize::from(me))
-    } else {
-        request.data(send.0, send.1, send.2)?
-    };
+    let block = got.block(mpi, me);
+    let in_place = mpi.is_in_place(send.0);
+    let own = if in_place { block } else { request.data(send.0, send.1, send.2)? };
+    let aliased = |got| request.is_aliased(kind, &own, got);
+    if !in_place && (aliased(&got) || (kind == Kind::Allgather && aliased(&block))) {
+        return Err(Failed::Wrong);
+    }
+    if own.bytes() != got.bytes() {
+        return Err(Failed::Mpis);
+    }
     let mut call = request.call(root, got.bytes(), NOTHING)?;
-    let given = own.read(mpi, &mut call.scratch.send)?;
+    let given = own.read(mpi, &mut call.comm.scratch.send)?;
     let all = got.times(ranks);
-    let place = all.room(&mut call.scratch.receive);
+    let place = all.room(&mut call.comm.scratch.receive);
     // SAFETY: a block is read, and there is room for one of each rank.
     let done = unsafe { call.lines(kind, given, place) }?;
-    all.unpack(mpi, &mut call.scratch.receive)?;
+    all.unpack(mpi, &mut call.comm.scratch.receive)?;
     Ok(done)
 }

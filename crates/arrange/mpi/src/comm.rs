@@ -4,12 +4,13 @@
 //! has seen, and the outcome of an agreement among them. A rank that cannot take part says so in the
 //! agreement, and then nobody does.
 
-use crate::abi::{Handle, Mpi};
+use crate::abi::{Handle, Layout, Mpi, Types};
 use crate::atlas::distances;
-use crate::config::{Config, launched};
+use crate::config::{Config, Counts, launched};
+use crate::payload::Scratch;
 use crate::why::Why;
 use isochrone_cla::choice::RANKS_LEAST;
-use isochrone_cla::live::{Crowd, Nearness, Place, Settings, Team};
+use isochrone_cla::live::{Crowd, Kind, Nearness, Place, Settings, Team};
 use isochrone_cla::program::Rank;
 use isochrone_units::CoreId;
 use std::ffi::{c_int, c_void};
@@ -29,6 +30,17 @@ pub(crate) enum State {
     Across(Box<Across>),
     /// Left to the MPI.
     Refused,
+}
+
+impl State {
+    /// The ranks that share memory with this one, where calls are done in lines.
+    pub(crate) fn team(&mut self) -> Option<&mut Team> {
+        match self {
+            Self::Inside(team) => Some(team),
+            Self::Across(across) => Some(&mut across.team),
+            Self::Counting(_) | Self::Refused => None,
+        }
+    }
 }
 
 /// A communicator over several nodes.
@@ -60,9 +72,55 @@ pub(crate) struct Comm {
     pub(crate) state: State,
     /// When its first collective came.
     pub(crate) since: Instant,
+    pub(crate) scratch: Scratch,
+    pub(crate) counts: [Counts; Kind::COUNT],
+    /// The type that came last.
+    last_type: Option<(Handle, Layout)>,
 }
 
 impl Comm {
+    /// One whose calls are counted, of so many ranks.
+    pub(crate) fn counted(rank: u16, size: u16) -> Self {
+        Self {
+            rank,
+            size,
+            state: State::Counting(0),
+            since: Instant::now(),
+            scratch: Scratch::default(),
+            counts: [Counts::default(); Kind::COUNT],
+            last_type: None,
+        }
+    }
+
+    /// Whether calls on it are done in lines.
+    #[inline]
+    pub(crate) const fn in_lines(&self) -> bool {
+        matches!(self.state, State::Inside(_) | State::Across(_))
+    }
+
+    /// How a type lies in memory; of a derived one its bytes alone are known.
+    #[inline]
+    pub(crate) fn layout(&mut self, mpi: &Mpi, types: &Types, handle: Handle) -> Option<Layout> {
+        if let Some((last, layout)) = self.last_type
+            && last == handle
+        {
+            return Some(layout);
+        }
+        if let Some(layout) = types.named(handle) {
+            self.last_type = Some((handle, layout));
+            return Some(layout);
+        }
+        if handle == mpi.null_type() {
+            // The function that is asked next would end the program, by the handler of another communicator.
+            return None;
+        }
+        let mut size: c_int = 0;
+        // SAFETY: the caller's type, which its MPI checks, and a place for the answer.
+        let failed = unsafe { (mpi.functions().type_size)(handle, &raw mut size) };
+        let bytes = usize::try_from(size).ok().filter(|_| failed == 0)?;
+        Some(Layout { bytes, plain: false, named: false, element: None })
+    }
+
     /// A communicator seen for the first time, and why it is never done in lines, if so.
     pub(crate) fn new(mpi: &Mpi, comm: Handle, config: &Config) -> (Self, Result<(), Why>) {
         let f = mpi.functions();
@@ -75,9 +133,12 @@ impl Comm {
         let inter = ask(f.comm_test_inter);
         let (rank, size) = (ask(f.comm_rank), ask(f.comm_size));
         let judged = judged(inter, size, config);
-        let state = if judged.is_ok() { State::Counting(0) } else { State::Refused };
         let small = |number| u16::try_from(number).unwrap_or(0);
-        (Self { rank: small(rank), size: small(size), state, since: Instant::now() }, judged)
+        let mut new = Self::counted(small(rank), small(size));
+        if judged.is_err() {
+            new.state = State::Refused;
+        }
+        (new, judged)
     }
 }
 
@@ -126,6 +187,11 @@ pub(crate) fn agree(
 ) -> Result<Settled, (Why, String)> {
     let known = |why: Why| (why, why.words().to_owned());
     Why::agreed(least(mpi, comm, Why::said(fit))).map_err(known)?;
+    let number = config.number();
+    let (smallest, greatest) = (least(mpi, comm, number), least(mpi, comm, -number));
+    if smallest.is_none() || greatest.map(|number| -number) != smallest {
+        return Err(known(Why::Told));
+    }
     let team = match split(mpi, comm, seat.rank, config) {
         Ok(mut node) => {
             let team = team(mpi, node, config);
@@ -143,6 +209,11 @@ pub(crate) fn agree(
         (Err(agreed), Err((why, words))) if why == agreed => return Err((why, words)),
         (Err(agreed), _) => return Err(known(agreed)),
     };
+    if config.costs_before > 0 {
+        // All have come, so all see the cores on which any of them may run.
+        let fit = if team.has_cores() { Ok(()) } else { Err(Why::Crowded) };
+        Why::agreed(least(mpi, comm, Why::said(fit))).map_err(known)?;
+    }
     let mut chosen = false;
     if config.choose_lines {
         // A rank that ended meanwhile is an error of the calls that follow.
@@ -228,7 +299,7 @@ fn team(mpi: &Mpi, node: Handle, config: &Config) -> Result<Team, String> {
 
 /// The ranks of this job on this node, and the cores that the node has. Where the launcher does not say how
 /// many there are, it may be all of the job.
-fn crowd(mpi: &Mpi) -> Crowd {
+pub(crate) fn crowd(mpi: &Mpi) -> Crowd {
     let mut all: c_int = 0;
     // SAFETY: the MPI is initialised, and the answer has room.
     unsafe { (mpi.functions().comm_size)(mpi.world(), &raw mut all) };

@@ -1,13 +1,16 @@
 //! What a process is told, and what it leaves: the record that `isochrone run --mpi` writes and the
 //! reports that it reads.
 //!
-//! The library reads one environment variable of its own, the path of the record. Without it everything has its
-//! default and nothing is reported, so that preloading the library alone is enough. Where atlases lie is said by
-//! the variables that say so to every part of Isochrone.
+//! The library reads a few environment variables of its own: the path of the record, and what a user may say without
+//! it. Without any everything has its default and nothing is reported, so that preloading the library alone is enough.
+//! What is said and cannot be read ends the program: it would run otherwise than it was told. Where atlases lie is said
+//! by the variables that say so to every part of Isochrone.
 
-use isochrone_cla::live::{Chosen, Team};
+use isochrone_cla::live::{Chosen, Kind, Team};
 use isochrone_places::Places;
+use isochrone_units::parse_size;
 use serde::{Deserialize, Serialize};
+use std::ffi::{OsString, c_int};
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -16,6 +19,26 @@ use std::path::{Path, PathBuf};
 /// The environment variable that holds the record's path.
 pub const CONFIG_VARIABLE: &str = "ISOCHRONE_MPI";
 
+/// What a user may say without a record; each counts for more than what the record says.
+const OFF: &str = "ISOCHRONE_MPI_OFF";
+const ONLY: &str = "ISOCHRONE_MPI_ONLY";
+const MAX_BYTES: &str = "ISOCHRONE_MPI_MAX_BYTES";
+const REPORTS: &str = "ISOCHRONE_MPI_REPORTS";
+
+/// The collectives that may be done in lines, as [`Config::only`] names them.
+pub const COLLECTIVES: [&str; Kind::COUNT] = {
+    let mut names = [""; Kind::COUNT];
+    let mut kind = 0;
+    while kind < names.len() {
+        names[kind] = Kind::ALL[kind].name();
+        kind += 1;
+    }
+    names
+};
+
+/// Bytes of a call in lines at most.
+pub const BYTES_MOST: usize = 1 << 20;
+
 /// What a process is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -23,6 +46,8 @@ pub const CONFIG_VARIABLE: &str = "ISOCHRONE_MPI";
 pub struct Config {
     /// Whether collectives are done in lines at all.
     pub enabled: bool,
+    /// The collectives that are, by [their names](COLLECTIVES); empty: all.
+    pub only: Vec<String>,
     /// Calls on a communicator that its MPI still does. Then, and each time that there were as many again, its
     /// ranks agree on whether it is done in lines from now on.
     pub calls_before: u32,
@@ -46,12 +71,16 @@ pub struct Config {
     pub cores: Option<Vec<u16>>,
     /// The folder for reports.
     pub reports: Option<PathBuf>,
+    /// Whether MPICH refuses buffers that are the same memory: its own variables say so.
+    #[serde(skip)]
+    pub looks_for_aliases: bool,
 }
 
 impl Default for Config {
     fn default() -> Self {
         Self {
             enabled: true,
+            only: Vec::new(),
             calls_before: 1023,
             costs_before: 20,
             bytes_max: 64 << 10,
@@ -62,23 +91,95 @@ impl Default for Config {
             ranks_per_node: None,
             cores: None,
             reports: None,
+            looks_for_aliases: true,
         }
     }
 }
 
 impl Config {
-    /// What this process is told. What cannot be read counts for nothing: a program runs the same.
-    #[must_use]
-    pub fn here() -> Self {
-        let path = std::env::var_os(CONFIG_VARIABLE);
-        let text = path.and_then(|path| std::fs::read_to_string(path).ok());
-        text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+    /// What this process is told.
+    ///
+    /// # Errors
+    /// Words that say what cannot be read.
+    pub fn here() -> Result<Self, String> {
+        let told = match std::env::var_os(CONFIG_VARIABLE) {
+            Some(path) => Self::of_record(Path::new(&path))?,
+            None => Self::default(),
+        };
+        let looks_for_aliases = MPICH_CHECKS.iter().all(|name| !is_off(name));
+        Self { looks_for_aliases, ..told }.told(|name| std::env::var_os(name))?.checked()
+    }
+
+    fn of_record(path: &Path) -> Result<Self, String> {
+        let wrong = |why: String| format!("{CONFIG_VARIABLE}={}: {why}", path.display());
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))
+    }
+
+    /// The same with what the user's variables say.
+    fn told(mut self, variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, String> {
+        let words = |name: &str| match variable(name).map(OsString::into_string) {
+            Some(Ok(words)) => Ok(Some(words)),
+            Some(Err(_)) => Err(format!("{name} is no text")),
+            None => Ok(None),
+        };
+        match words(OFF)?.as_deref() {
+            None | Some("0" | "") => {}
+            Some("1") => self.enabled = false,
+            Some(other) => return Err(format!("{OFF}={other}: say 1 or 0")),
+        }
+        if let Some(names) = words(ONLY)? {
+            self.only = names.split(',').map(|name| name.trim().to_owned()).collect();
+        }
+        if let Some(size) = words(MAX_BYTES)? {
+            let bytes =
+                parse_size(&size).map_err(|_| format!("{MAX_BYTES}={size} is no size; say 16K"))?;
+            self.bytes_max = usize::try_from(bytes).unwrap_or(usize::MAX);
+        }
+        if let Some(folder) = variable(REPORTS) {
+            self.reports = Some(folder.into());
+        }
+        Ok(self)
+    }
+
+    fn checked(self) -> Result<Self, String> {
+        if let Some(other) = self.only.iter().find(|name| !COLLECTIVES.contains(&name.as_str())) {
+            let known = COLLECTIVES.join(", ");
+            return Err(format!("there is no collective {other:?} to be done in lines: {known}"));
+        }
+        if self.bytes_max > BYTES_MOST {
+            let most = BYTES_MOST;
+            return Err(format!("calls of {} bytes in lines: {most} at most", self.bytes_max));
+        }
+        Ok(self)
+    }
+
+    /// Whether such collectives may be done in lines.
+    pub(crate) fn does(&self, kind: Kind) -> bool {
+        self.only.is_empty() || self.only.iter().any(|name| name == kind.name())
+    }
+
+    /// A number by which ranks see whether they were told the same about what is done in lines.
+    pub(crate) fn number(&self) -> c_int {
+        let kinds = Kind::ALL.iter().filter(|kind| self.does(**kind)).map(|kind| 1 << *kind as u32);
+        // Bytes up to 2^20, and collectives above; none of it makes the number negative.
+        let all = kinds.fold(self.bytes_max, |all, kind: usize| all | kind << 21);
+        c_int::try_from(all).unwrap_or(c_int::MAX)
     }
 
     /// Where an atlas may lie.
     pub(crate) fn places(&self) -> Places {
         Places::of(self.atlas.as_deref(), |name| std::env::var_os(name))
     }
+}
+
+/// MPICH's variables without which it does not look for buffers that are the same memory (its `README.envvar`).
+const MPICH_CHECKS: [&str; 2] = ["MPIR_CVAR_COLL_ALIAS_CHECK", "MPIR_CVAR_ERROR_CHECKING"];
+
+/// Whether a variable of MPICH's is set to no, in one of the ways that it reads.
+fn is_off(name: &str) -> bool {
+    let words = ["0", "no", "false", "off"];
+    std::env::var(name).is_ok_and(|value| words.contains(&value.to_lowercase().as_str()))
 }
 
 /// How often something was done in lines and by the MPI.
@@ -91,6 +192,15 @@ pub struct Counts {
     pub across: u64,
     /// By the MPI.
     pub mpi: u64,
+}
+
+impl Counts {
+    /// Adds those of another communicator.
+    pub(crate) const fn add(&mut self, other: &Self) {
+        self.lines += other.lines;
+        self.across += other.across;
+        self.mpi += other.mpi;
+    }
 }
 
 /// A shape that was chosen by distances.
@@ -194,6 +304,13 @@ impl Report {
     }
 }
 
+/// Ends a program that was told what cannot be read.
+#[allow(clippy::exit, reason = "it would run otherwise than it was told, in other people's time")]
+pub(crate) fn refuse(why: &str) -> ! {
+    let _heard = writeln!(std::io::stderr(), "isochrone: {why}");
+    std::process::exit(2)
+}
+
 /// A number that the launcher of this job tells its processes by one of these names.
 pub(crate) fn launched(names: &[&str]) -> Option<u32> {
     let told = |name: &&str| std::env::var(name).ok()?.parse().ok();
@@ -209,5 +326,43 @@ mod tests {
         let config: Config = serde_json::from_str(r#"{"calls_before": 1}"#).expect("valid");
         assert_eq!(config, Config { calls_before: 1, ..Config::default() });
         assert!(serde_json::from_str::<Config>(r#"{"calls": 1}"#).is_err(), "no such field");
+    }
+
+    /// What a user says by variables, on top of the default.
+    fn told(said: &[(&str, &str)]) -> Result<Config, String> {
+        let variable = |name: &str| {
+            said.iter().find(|(known, _)| *known == name).map(|(_, words)| OsString::from(words))
+        };
+        Config::default().told(variable)?.checked()
+    }
+
+    #[test]
+    fn variables_say_what_a_record_would() {
+        let config = told(&[(ONLY, "bcast, barrier"), (MAX_BYTES, "16K"), (REPORTS, "/r")]);
+        let config = config.expect("valid");
+        assert_eq!((config.bytes_max, config.enabled), (16 << 10, true));
+        assert_eq!(config.reports.as_deref(), Some(Path::new("/r")));
+        assert!(config.does(Kind::Broadcast) && config.does(Kind::Barrier));
+        assert!(!config.does(Kind::Allreduce) && Config::default().does(Kind::Allreduce));
+        assert!(!told(&[(OFF, "1")]).expect("valid").enabled);
+        assert!(told(&[(OFF, "0")]).expect("valid").enabled);
+        assert_ne!(config.number(), Config::default().number());
+        assert!(told(&[]).expect("valid").number() >= 0);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        for (name, words, named) in [
+            (OFF, "maybe", "maybe"),
+            (ONLY, "bcast,alltoall", "\"alltoall\""),
+            (ONLY, "", "\"\""),
+            (MAX_BYTES, "many", "many"),
+            (MAX_BYTES, "2M", "2097152"),
+        ] {
+            let why = told(&[(name, words)]).expect_err("not valid");
+            assert!(why.contains(named), "{why}");
+        }
+        let why = Config::of_record(Path::new("/no/such/file")).expect_err("not there");
+        assert!(why.contains("ISOCHRONE_MPI=/no/such/file"), "{why}");
     }
 }

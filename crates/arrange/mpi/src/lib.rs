@@ -22,10 +22,12 @@ mod config;
 pub mod exports;
 mod fortran;
 mod payload;
+mod places;
 mod process;
-mod tally;
 mod why;
 mod world;
 
-pub use config::{CONFIG_VARIABLE, ChosenShape, Config, Counts, Refusal, Report};
+pub use config::{
+    BYTES_MOST, COLLECTIVES, CONFIG_VARIABLE, ChosenShape, Config, Counts, Refusal, Report,
+};
 pub use process::{Buffers, By, Process, What};

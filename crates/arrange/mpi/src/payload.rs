@@ -11,9 +11,11 @@ use std::ffi::c_int;
 pub(crate) struct Scratch {
     pub(crate) send: Vec<u8>,
     pub(crate) receive: Vec<u8>,
-    /// Whether the MPI packs data as the bytes of its elements.
-    packs: Option<bool>,
 }
+
+/// The MPI cannot pack what a caller named.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NotPacked;
 
 /// What a caller named: so many elements of a type, in a buffer.
 #[derive(Clone, Copy, Debug)]
@@ -50,11 +52,12 @@ impl Data {
         Self { buffer, ..self }
     }
 
-    /// The data as bytes; `room` is where they are packed if they have to be.
+    /// The data as bytes; `room` is where they are packed if they have to be. What the MPI cannot pack it is asked to
+    /// send itself, so that it says what is wrong.
     #[inline]
-    pub(crate) fn read(&self, mpi: &Mpi, room: &mut Vec<u8>) -> Result<*const u8, c_int> {
+    pub(crate) fn read(&self, mpi: &Mpi, room: &mut Vec<u8>) -> Result<*const u8, NotPacked> {
         if self.layout.plain {
-            return Ok(self.buffer.cast::<u8>().cast_const());
+            return Ok(self.place().cast_const());
         }
         let bytes = self.bytes();
         room.resize(bytes, 0);
@@ -73,14 +76,20 @@ impl Data {
                 self.comm,
             )
         };
-        if failed == 0 { Ok(room.as_ptr()) } else { Err(failed) }
+        if failed == 0 { Ok(room.as_ptr()) } else { Err(NotPacked) }
+    }
+
+    /// The caller's buffer; some address where it holds nothing, since nothing may have none.
+    #[inline]
+    fn place(&self) -> *mut u8 {
+        if self.buffer.is_null() { std::ptr::dangling_mut() } else { self.buffer.cast() }
     }
 
     /// Where bytes go that are to become the data; `room` is where they wait to be unpacked.
     #[inline]
     pub(crate) fn room(&self, room: &mut Vec<u8>) -> *mut u8 {
         if self.layout.plain {
-            return self.buffer.cast();
+            return self.place();
         }
         room.resize(self.bytes(), 0);
         room.as_mut_ptr()
@@ -116,35 +125,27 @@ fn small(number: usize) -> c_int {
     c_int::try_from(number).unwrap_or(c_int::MAX)
 }
 
-impl Scratch {
-    /// Whether packed data are the bytes of the elements and nothing else: two numbers with a gap are
-    /// packed and looked at.
-    pub(crate) fn packs(&mut self, mpi: &Mpi) -> bool {
-        if let Some(known) = self.packs {
-            return known;
-        }
-        let f = mpi.functions();
-        let mut spaced: Handle = 0;
-        // SAFETY: a new type of two ints, two apart; the result has room for either kind of handle.
-        let failed = unsafe { (f.type_vector)(2, 1, 2, mpi.int(), &raw mut spaced) } != 0
-            // SAFETY: the type just made.
-            || unsafe { (f.type_commit)(&raw mut spaced) } != 0;
-        let numbers = [1_i32, 2, 3];
-        let data = Data {
-            buffer: (&raw const numbers).cast_mut().cast(),
-            count: 1,
-            handle: spaced,
-            layout: Layout { bytes: 8, plain: false, element: None },
-            comm: mpi.own(),
-        };
-        let packed = !failed && data.read(mpi, &mut self.send).is_ok();
-        if !failed {
-            // SAFETY: the type made above, which nobody uses any more.
-            unsafe { (f.type_free)(&raw mut spaced) };
-        }
-        let wanted = [1_i32.to_ne_bytes(), 3_i32.to_ne_bytes()].concat();
-        let packs = packed && self.send == wanted;
-        self.packs = Some(packs);
-        packs
+/// Whether packed data are the bytes of the elements and nothing else: two numbers with a gap are packed and looked at.
+pub(crate) fn packs(mpi: &Mpi) -> bool {
+    let f = mpi.functions();
+    let mut spaced: Handle = 0;
+    // SAFETY: a new type of two ints, two apart; the result has room for either kind of handle.
+    let failed = unsafe { (f.type_vector)(2, 1, 2, mpi.int(), &raw mut spaced) } != 0
+        // SAFETY: the type just made.
+        || unsafe { (f.type_commit)(&raw mut spaced) } != 0;
+    let numbers = [1_i32, 2, 3];
+    let data = Data {
+        buffer: (&raw const numbers).cast_mut().cast(),
+        count: 1,
+        handle: spaced,
+        layout: Layout { bytes: 8, plain: false, named: false, element: None },
+        comm: mpi.own(),
+    };
+    let mut room = Vec::new();
+    let packed = !failed && data.read(mpi, &mut room).is_ok();
+    if !failed {
+        // SAFETY: the type made above, which nobody uses any more.
+        unsafe { (f.type_free)(&raw mut spaced) };
     }
+    packed && room == [1_i32.to_ne_bytes(), 3_i32.to_ne_bytes()].concat()
 }

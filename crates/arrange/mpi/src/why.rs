@@ -9,8 +9,9 @@ use std::ffi::c_int;
 pub(crate) enum Why {
     /// A collective call of our own failed.
     Failed,
-    Multiple,
     Off,
+    Told,
+    Crowded,
     NoKey,
     Many,
     Packs,
@@ -26,10 +27,11 @@ pub(crate) enum Why {
 impl Why {
     /// What a rank says that has no reason: more than all of them.
     const FIT: c_int = c_int::MAX;
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Failed,
-        Self::Multiple,
         Self::Off,
+        Self::Told,
+        Self::Crowded,
         Self::NoKey,
         Self::Many,
         Self::Packs,
@@ -64,8 +66,9 @@ impl Why {
     pub(crate) const fn words(self) -> &'static str {
         match self {
             Self::Failed => "the MPI failed when its ranks agreed on it",
-            Self::Multiple => "a rank of it runs with MPI_THREAD_MULTIPLE",
             Self::Off => "it was switched off",
+            Self::Told => "its ranks were told differently what is done in lines",
+            Self::Crowded => "the job has more ranks on a node than cores",
             Self::NoKey => "this MPI does not say when a communicator ends",
             Self::Many => "as many communicators are in lines already as may be",
             Self::Packs => "this MPI packs data in a form of its own",

@@ -1,21 +1,21 @@
 //! All that this process knows: the MPI, its communicators, what was counted.
 //!
-//! MPI lets one thread at a time into its library unless a program asked for `MPI_THREAD_MULTIPLE`. Up to
-//! there nothing here is locked. A process that has that level takes part in agreements, to say no.
+//! Tables of types and operations are made once. What belongs to a communicator is changed by one thread at a time, as
+//! MPI lets a program call its collectives; what is left is behind a lock that no call in lines takes.
 
-use crate::abi::{Handle, Layout, Mpi, Stranger, Types};
+use crate::abi::{Handle, Mpi, Stranger, Types};
 use crate::atlas::{look_cost, outcome};
 use crate::comm::{self, Comm, Seat, State};
-use crate::config::{Config, Counts, Report, launched};
-use crate::payload::Scratch;
-use crate::tally::Tally;
+use crate::config::{Config, Counts, Report, launched, refuse};
+use crate::payload::packs;
+use crate::places::{Inside, Place, Places};
 use crate::why::Why;
 use isochrone_cla::choice::RANKS_LEAST;
 use isochrone_cla::live::Kind;
-use std::cell::{Cell, UnsafeCell};
 use std::collections::HashMap;
 use std::ffi::{CStr, c_int, c_void};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The MPI of this process, once a call has come.
@@ -57,68 +57,35 @@ pub(crate) fn of_a_stranger(name: &CStr) -> *mut c_void {
 }
 
 /// What belongs to this process.
+#[derive(Debug)]
 pub(crate) struct World {
-    /// Whether several threads may be in the MPI at once.
-    multiple: bool,
-    /// What was counted where they may.
-    tally: Tally,
+    pub(crate) types: Types,
+    pub(crate) config: Config,
+    /// Of which collectives it says that they may be done in lines.
+    does: [bool; Kind::COUNT],
     /// None where the MPI gives none: then nobody says when a communicator ends.
     keyval: Option<c_int>,
-    config: Config,
-    /// Whether somebody is inside.
-    busy: Cell<bool>,
-    inner: UnsafeCell<Inner>,
+    places: Places,
+    /// Communicators that hold shared memory.
+    teams: AtomicUsize,
+    /// What the last take-over took, or [`TAKE_OVER`], in ns.
+    cost: AtomicU64,
+    /// Whether the MPI packs data as the bytes of its elements.
+    packs: OnceLock<bool>,
+    ended: Mutex<Ended>,
 }
 
-// SAFETY: `busy` and `inner` are used only where MPI lets one thread at a time in (`multiple` is false),
-// and a program that lets different threads in orders them itself, as MPI asks of it.
-unsafe impl Sync for World {}
-// SAFETY: as above; nothing in it belongs to a thread.
-unsafe impl Send for World {}
-
-/// What one thread at a time changes.
-pub(crate) struct Inner {
-    pub(crate) types: Types,
-    /// The type that came last.
-    last_type: Option<(Handle, Layout)>,
-    slots: Vec<Option<Comm>>,
-    by_handle: HashMap<Handle, usize>,
-    /// The communicator that came last.
-    last: (Handle, usize),
-    pub(crate) scratch: Scratch,
-    pub(crate) counts: [Counts; Kind::COUNT],
+/// What is left of communicators that ended, and what is said once.
+#[derive(Debug, Default)]
+struct Ended {
     report: Report,
-    /// What the last take-over took, or [`TAKE_OVER`].
-    cost: Duration,
-    error: Option<c_int>,
+    counts: [Counts; Kind::COUNT],
+    /// The MPI's numbers for errors of ours, by their words.
+    errors: HashMap<String, c_int>,
 }
 
-/// One thread's stay inside. Nothing of it is kept while the MPI may call back.
-pub(crate) struct Inside {
-    world: &'static World,
-}
-
-impl Drop for Inside {
-    fn drop(&mut self) {
-        self.world.busy.set(false);
-    }
-}
-
-impl Inside {
-    /// What this thread may change now.
-    #[inline]
-    pub(crate) fn inner(&mut self) -> &mut Inner {
-        // SAFETY: `busy` was set by whoever made this value and is set back when it goes, so there is
-        // one value at a time, and it gives its contents to one borrower at a time.
-        unsafe { &mut *self.world.inner.get() }
-    }
-
-    pub(crate) fn config(&self) -> &'static Config {
-        &self.world.config
-    }
-}
-
-fn world(mpi: &'static Mpi) -> &'static World {
+/// This process, once its MPI is initialised.
+pub(crate) fn world(mpi: &'static Mpi) -> &'static World {
     WORLD.get_or_init(|| {
         let f = mpi.functions();
         let (mut level, mut keyval) = (0, 0);
@@ -128,144 +95,175 @@ fn world(mpi: &'static Mpi) -> &'static World {
         let no_keyval = unsafe {
             (f.comm_create_keyval)(copied, deleted, &raw mut keyval, std::ptr::null_mut())
         };
+        let config = Config::here().unwrap_or_else(|why| refuse(&why));
         World {
-            multiple: unknown || level >= Mpi::THREAD_MULTIPLE,
-            tally: Tally::default(),
+            types: mpi.types(),
+            does: Kind::ALL.map(|kind| config.does(kind)),
+            config,
             keyval: (no_keyval == 0).then_some(keyval),
-            config: Config::here(),
-            busy: Cell::new(false),
-            inner: UnsafeCell::new(Inner::new(mpi.types())),
+            places: Places::new(unknown || level >= mpi.thread_multiple()),
+            teams: AtomicUsize::new(0),
+            cost: AtomicU64::new(ns(TAKE_OVER)),
+            packs: OnceLock::new(),
+            ended: Mutex::default(),
         }
     })
 }
 
-/// Enters with a collective on `comm`: none where its MPI does it. Counts the call, and agrees on the
-/// communicator when its time has come.
-#[inline]
-pub(crate) fn enter(mpi: &'static Mpi, comm: Handle, kind: Kind) -> Option<(Inside, usize)> {
-    let world = world(mpi);
-    if world.multiple {
-        if !mpi.is_null_comm(comm) {
-            world.tally.count(mpi, &world.config, comm, kind, || watch(mpi, world, comm));
+fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl World {
+    /// Whether such collectives may be done in lines: the same on all ranks of a communicator that is.
+    #[inline]
+    pub(crate) const fn does(&self, kind: Kind) -> bool {
+        self.does[kind as usize]
+    }
+
+    /// Enters with a collective on `comm`: none where there is no such communicator. Counts the call, and agrees on the
+    /// communicator when its time has come.
+    #[inline]
+    pub(crate) fn enter(&'static self, mpi: &'static Mpi, handle: Handle) -> Option<Inside> {
+        let place = match self.places.find(handle) {
+            Some(place) => place,
+            None => self.comes(mpi, handle)?,
+        };
+        let mut inside = self.places.enter(place)?;
+        let comm = inside.comm()?;
+        if let State::Counting(calls) = &mut comm.state {
+            *calls += 1;
+            if *calls > self.config.calls_before {
+                comm.state = self.settle(mpi, handle, comm);
+            }
         }
-        return None;
+        Some(inside)
     }
-    if world.busy.replace(true) {
-        // The MPI called back from within: nothing that any MPI does, and nothing that is agreed on.
-        return None;
+
+    /// A communicator that is seen for the first time.
+    #[cold]
+    fn comes(&'static self, mpi: &'static Mpi, handle: Handle) -> Option<&'static Place> {
+        if mpi.is_null_comm(handle) {
+            return None;
+        }
+        // No lock is held while the MPI works.
+        self.watch(mpi, handle);
+        let (new, judged) = Comm::new(mpi, handle, &self.config);
+        if let Err(why) = judged {
+            self.ended().report.refuse(new.size.into(), why.words());
+        }
+        Some(self.places.insert(handle, new))
     }
-    let mut inside = Inside { world };
-    let inner = inside.inner();
-    if inner.last.0 == comm {
-        let slot = inner.last.1;
-        match &mut inner.slots[slot] {
-            Some(Comm { state: State::Counting(calls), .. }) => {
-                if *calls < world.config.calls_before {
-                    *calls += 1;
-                    return Some((inside, slot));
+
+    /// Agrees on a communicator. How long it lived is a matter of each rank's clock; what is done about it depends
+    /// on the least of what ranks say, and is the same for all.
+    #[cold]
+    fn settle(&self, mpi: &'static Mpi, handle: Handle, comm: &Comm) -> State {
+        let config = &self.config;
+        let seat = Seat { rank: comm.rank, size: comm.size };
+        let cost = self.cost(comm.size).saturating_mul(config.costs_before);
+        let fit = if !config.enabled {
+            Err(Why::Off)
+        } else if config.costs_before > 0 && is_crowded(mpi) {
+            Err(Why::Crowded)
+        } else if self.keyval.is_none() {
+            Err(Why::NoKey)
+        } else if self.teams.load(Ordering::Relaxed) >= config.communicators_max {
+            Err(Why::Many)
+        } else if !*self.packs.get_or_init(|| packs(mpi)) {
+            Err(Why::Packs)
+        } else if comm.since.elapsed() < cost {
+            Err(Why::NotYet)
+        } else {
+            Ok(())
+        };
+        let begin = Instant::now();
+        match comm::agree(mpi, handle, seat, config, fit) {
+            Ok((mut state, chosen)) => {
+                if let Some(team) = state.team() {
+                    team.set_progress(Some(progress));
                 }
+                self.teams.fetch_add(1, Ordering::Relaxed);
+                self.cost.store(ns(begin.elapsed().max(TAKE_OVER)), Ordering::Relaxed);
+                let report = &mut self.ended().report;
+                report.communicators += 1;
+                report.chosen += u32::from(chosen);
+                state
             }
-            _ => return Some((inside, slot)),
-        }
-    }
-    let slot = slot_of(mpi, &mut inside, comm)?;
-    Some((inside, slot))
-}
-
-#[cold]
-fn slot_of(mpi: &'static Mpi, inside: &mut Inside, comm: Handle) -> Option<usize> {
-    if mpi.is_null_comm(comm) {
-        return None;
-    }
-    let known = inside.inner().by_handle.get(&comm).copied();
-    let slot = match known {
-        Some(slot) => slot,
-        None => {
-            watch(mpi, inside.world, comm);
-            let (new, judged) = Comm::new(mpi, comm, inside.config());
-            if let Err(why) = judged {
-                inside.inner().report.refuse(new.size.into(), why.words());
+            Err((Why::NotYet, _)) => State::Counting(0),
+            Err((_, words)) => {
+                self.ended().report.refuse(seat.size.into(), &words);
+                State::Refused
             }
-            inside.inner().insert(comm, new)
-        }
-    };
-    let inner = inside.inner();
-    inner.last = (comm, slot);
-    let Some(Comm { rank, size, since, state: State::Counting(calls) }) = &mut inner.slots[slot]
-    else {
-        return Some(slot);
-    };
-    let (seat, since) = (Seat { rank: *rank, size: *size }, *since);
-    *calls += 1;
-    if *calls > inside.world.config.calls_before {
-        let state = settle(mpi, inside, comm, seat, since);
-        if let Some(Some(comm)) = inside.inner().slots.get_mut(slot) {
-            comm.state = state;
         }
     }
-    Some(slot)
-}
 
-/// Agrees on a communicator. How long it lived is a matter of each rank's clock; what is done about it depends
-/// on the least of what ranks say, and is the same for all.
-fn settle(
-    mpi: &'static Mpi,
-    inside: &mut Inside,
-    comm: Handle,
-    seat: Seat,
-    since: Instant,
-) -> State {
-    let (config, no_key) = (inside.config(), inside.world.keyval.is_none());
-    let inner = inside.inner();
-    let teams = inner.teams();
-    let fit = if !config.enabled {
-        Err(Why::Off)
-    } else if no_key {
-        Err(Why::NoKey)
-    } else if teams >= config.communicators_max {
-        Err(Why::Many)
-    } else if !inner.scratch.packs(mpi) {
-        Err(Why::Packs)
-    } else if since.elapsed()
-        < cost(inner.cost, seat.size, config).saturating_mul(config.costs_before)
-    {
-        Err(Why::NotYet)
-    } else {
-        Ok(())
-    };
-    let begin = Instant::now();
-    match comm::agree(mpi, comm, seat, config, fit) {
-        Ok((mut state, chosen)) => {
-            match &mut state {
-                State::Inside(team) => team.set_progress(Some(progress)),
-                State::Across(across) => across.team.set_progress(Some(progress)),
-                _ => {}
-            }
-            let inner = inside.inner();
-            inner.cost = begin.elapsed().max(TAKE_OVER);
-            inner.report.communicators += 1;
-            inner.report.chosen += u32::from(chosen);
-            state
+    /// What taking over a communicator of `size` ranks may cost, by what the last take-over did.
+    fn cost(&self, size: u16) -> Duration {
+        let last = Duration::from_nanos(self.cost.load(Ordering::Relaxed));
+        let chooses = size >= RANKS_LEAST && self.config.costs_before > 0;
+        if chooses { last + look_cost(&self.config) } else { last }
+    }
+
+    /// Asks to be told when a communicator is freed.
+    fn watch(&self, mpi: &Mpi, comm: Handle) {
+        let Some(key) = self.keyval else { return };
+        // SAFETY: a key of our own, with a value that nobody looks at.
+        let _set = unsafe { (mpi.functions().comm_set_attr)(comm, key, std::ptr::null_mut()) };
+    }
+
+    fn ended(&self) -> MutexGuard<'_, Ended> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A communicator ends.
+    fn forget(&self, mpi: &Mpi, handle: Handle) {
+        let Some(mut comm) = self.places.remove(handle) else { return };
+        let mut ended = self.ended();
+        for (all, own) in ended.counts.iter_mut().zip(&comm.counts) {
+            all.add(own);
         }
-        Err((Why::NotYet, _)) => State::Counting(0),
-        Err((_, words)) => {
-            inside.inner().report.refuse(seat.size.into(), &words);
-            State::Refused
+        match &mut comm.state {
+            State::Inside(team) => ended.report.note_shapes(team),
+            State::Across(across) => ended.report.note_shapes(&mut across.team),
+            State::Counting(_) => ended.report.refuse(comm.size.into(), Why::NotYet.words()),
+            State::Refused => {}
         }
+        drop(ended);
+        if matches!(comm.state, State::Inside(_) | State::Across(_)) {
+            self.teams.fetch_sub(1, Ordering::Relaxed);
+        }
+        if let State::Across(across) = &mut comm.state
+            && let Some(leaders) = &mut across.leaders
+        {
+            comm::free(mpi, leaders);
+        }
+    }
+
+    /// The MPI's number for an error of ours.
+    pub(crate) fn error(&self, mpi: &Mpi, words: &str) -> c_int {
+        if let Some(known) = self.ended().errors.get(words) {
+            return *known;
+        }
+        let f = mpi.functions();
+        let (mut class, mut code): (c_int, c_int) = (0, 0);
+        let text = std::ffi::CString::new(format!("isochrone: {words}")).unwrap_or_default();
+        // SAFETY: places for the answers, and a C string that MPI copies.
+        let failed = unsafe { (f.add_error_class)(&raw mut class) } != 0
+            // SAFETY: as above.
+            || unsafe { (f.add_error_code)(class, &raw mut code) } != 0
+            // SAFETY: as above.
+            || unsafe { (f.add_error_string)(code, text.as_ptr()) } != 0;
+        let code = if failed { mpi.other_error() } else { code };
+        self.ended().errors.insert(words.to_owned(), code);
+        code
     }
 }
 
-/// What taking over a communicator of `size` ranks may cost, where the last take-over cost `last`.
-fn cost(last: Duration, size: u16, config: &Config) -> Duration {
-    let chooses = size >= RANKS_LEAST && config.costs_before > 0;
-    if chooses { last + look_cost(config) } else { last }
-}
-
-/// Asks to be told when a communicator is freed.
-fn watch(mpi: &Mpi, world: &World, comm: Handle) {
-    let Some(key) = world.keyval else { return };
-    // SAFETY: a key of our own, with a value that nobody looks at.
-    let _set = unsafe { (mpi.functions().comm_set_attr)(comm, key, std::ptr::null_mut()) };
+/// Whether there are more ranks of this job than cores here: then who waits in lines keeps others from working.
+fn is_crowded(mpi: &Mpi) -> bool {
+    let crowd = comm::crowd(mpi);
+    crowd.ranks > crowd.cores
 }
 
 /// A duplicate is another communicator: it does not inherit.
@@ -289,12 +287,8 @@ extern "C" fn deleted(
     _value: *mut c_void,
     _extra: *mut c_void,
 ) -> c_int {
-    let (Some(mpi), Some(world)) = (mpi(), WORLD.get()) else { return 0 };
-    let comm = mpi.handle(comm);
-    if world.multiple {
-        world.tally.forget(comm);
-    } else if !world.busy.replace(true) {
-        Inside { world }.inner().forget(mpi, comm);
+    if let (Some(mpi), Some(world)) = (mpi(), WORLD.get()) {
+        world.forget(mpi, mpi.handle(comm));
     }
     0
 }
@@ -307,7 +301,7 @@ fn progress() {
     // SAFETY: any message for this process itself is asked for; nothing is received, and the answers
     // have room or are not wanted.
     let _probed = unsafe {
-        (mpi.functions().iprobe)(from, Mpi::ANY_TAG, to, &raw mut found, mpi.no_status())
+        (mpi.functions().iprobe)(from, mpi.any_tag(), to, &raw mut found, mpi.no_status())
     };
 }
 
@@ -317,30 +311,28 @@ pub(crate) fn finish() {
         Ok(mpi) => mpi,
         Err(stranger) => return finish_beside(stranger),
     };
-    let Some(world) = WORLD.get() else { return };
-    let (mut report, counts) = if world.multiple {
-        world.tally.report(&world.config)
-    } else {
-        if world.busy.replace(true) {
-            return;
-        }
-        let mut inside = Inside { world };
-        let inner = inside.inner();
-        for comm in inner.by_handle.keys().copied().collect::<Vec<_>>() {
-            inner.forget(mpi, comm);
-        }
-        (inner.report.clone(), inner.counts)
-    };
+    let mut begun = 0;
+    // SAFETY: it may be called at any time, and the answer has room.
+    if unsafe { (mpi.functions().initialized)(&raw mut begun) } != 0 || begun == 0 {
+        return;
+    }
+    // A program that called no collective has a report, too.
+    let world = world(mpi);
+    for comm in world.places.handles() {
+        world.forget(mpi, comm);
+    }
     let Some(folder) = &world.config.reports else { return };
     let mut rank: c_int = 0;
     // SAFETY: the MPI still runs.
     unsafe { (mpi.functions().comm_rank)(mpi.world(), &raw mut rank) };
+    let ended = world.ended();
+    let mut report = ended.report.clone();
     report.rank = u32::try_from(rank).unwrap_or(0);
     mpi.version().clone_into(&mut report.mpi);
     (report.atlas, report.atlas_refused) = outcome();
     report.calls = Kind::ALL
         .iter()
-        .map(|&kind| (kind.name().to_owned(), counts[kind as usize]))
+        .map(|&kind| (kind.name().to_owned(), ended.counts[kind as usize]))
         .filter(|(_, counts)| *counts != Counts::default())
         .collect();
     report.leave(folder);
@@ -348,129 +340,9 @@ pub(crate) fn finish() {
 
 /// The report of a process whose MPI is left alone.
 fn finish_beside(stranger: &Stranger) {
-    let Some(folder) = Config::here().reports else { return };
+    let Ok(Config { reports: Some(folder), .. }) = Config::here() else { return };
     let rank = launched(&["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"]).unwrap_or(0);
     let mut report = Report { rank, mpi: stranger.version.clone(), ..Report::default() };
     report.refuse(0, &stranger.why);
     report.leave(&folder);
-}
-
-impl Inner {
-    fn new(types: Types) -> Self {
-        Self {
-            types,
-            last_type: None,
-            slots: Vec::new(),
-            by_handle: HashMap::new(),
-            last: (0, 0),
-            scratch: Scratch::default(),
-            counts: [Counts::default(); Kind::COUNT],
-            report: Report::default(),
-            cost: TAKE_OVER,
-            error: None,
-        }
-    }
-
-    fn insert(&mut self, handle: Handle, comm: Comm) -> usize {
-        let free = self.slots.iter().position(Option::is_none);
-        let slot = free.unwrap_or_else(|| {
-            self.slots.push(None);
-            self.slots.len() - 1
-        });
-        self.slots[slot] = Some(comm);
-        self.by_handle.insert(handle, slot);
-        slot
-    }
-
-    fn forget(&mut self, mpi: &Mpi, handle: Handle) {
-        let Some(slot) = self.by_handle.remove(&handle) else { return };
-        self.last = (0, 0);
-        match self.slots[slot].take() {
-            Some(Comm { state: State::Inside(mut team), .. }) => self.report.note_shapes(&mut team),
-            Some(Comm { state: State::Across(mut across), .. }) => {
-                self.report.note_shapes(&mut across.team);
-                if let Some(mut leaders) = across.leaders {
-                    comm::free(mpi, &mut leaders);
-                }
-            }
-            Some(Comm { state: State::Counting(_), size, .. }) => {
-                self.report.refuse(size.into(), Why::NotYet.words());
-            }
-            _ => {}
-        }
-    }
-
-    /// Communicators that hold shared memory.
-    fn teams(&self) -> usize {
-        let holds = |comm: &&Option<Comm>| {
-            matches!(comm, Some(Comm { state: State::Inside(_) | State::Across(_), .. }))
-        };
-        self.slots.iter().filter(holds).count()
-    }
-
-    /// A communicator that came in, with the room that its calls need.
-    #[inline]
-    pub(crate) fn comm(&mut self, slot: usize) -> (Option<&mut Comm>, &mut Scratch) {
-        (self.slots[slot].as_mut(), &mut self.scratch)
-    }
-
-    /// Whether calls on a communicator are done in lines.
-    #[inline]
-    pub(crate) fn in_lines(&self, slot: usize) -> bool {
-        matches!(&self.slots[slot], Some(Comm { state: State::Inside(_) | State::Across(_), .. }))
-    }
-
-    /// This process's rank in a communicator.
-    pub(crate) fn rank(&self, slot: usize) -> u16 {
-        self.slots[slot].as_ref().map_or(0, |comm| comm.rank)
-    }
-
-    /// Ranks of a communicator.
-    pub(crate) fn ranks(&self, slot: usize) -> u16 {
-        self.slots[slot].as_ref().map_or(0, |comm| comm.size)
-    }
-
-    /// How a type lies in memory; of a derived one its bytes alone are known.
-    #[inline]
-    pub(crate) fn layout(&mut self, mpi: &Mpi, handle: Handle) -> Option<Layout> {
-        if let Some((last, layout)) = self.last_type
-            && last == handle
-        {
-            return Some(layout);
-        }
-        if let Some(layout) = self.types.named(handle) {
-            self.last_type = Some((handle, layout));
-            return Some(layout);
-        }
-        let mut size: c_int = 0;
-        // SAFETY: the caller's type, which its MPI checks, and a place for the answer.
-        let failed = unsafe { (mpi.functions().type_size)(handle, &raw mut size) };
-        let bytes = usize::try_from(size).ok().filter(|_| failed == 0)?;
-        Some(Layout { bytes, plain: false, element: None })
-    }
-
-    /// Notes who did a call.
-    #[inline]
-    pub(crate) fn count(&mut self, kind: Kind) -> &mut Counts {
-        &mut self.counts[kind as usize]
-    }
-
-    /// The MPI's number for an error of ours.
-    pub(crate) fn error(&mut self, mpi: &Mpi, words: &str) -> c_int {
-        if let Some(known) = self.error {
-            return known;
-        }
-        let f = mpi.functions();
-        let (mut class, mut code): (c_int, c_int) = (0, 0);
-        let text = std::ffi::CString::new(format!("isochrone: {words}")).unwrap_or_default();
-        // SAFETY: places for the answers, and a C string that MPI copies.
-        let failed = unsafe { (f.add_error_class)(&raw mut class) } != 0
-            // SAFETY: as above.
-            || unsafe { (f.add_error_code)(class, &raw mut code) } != 0
-            // SAFETY: as above.
-            || unsafe { (f.add_error_string)(code, text.as_ptr()) } != 0;
-        let code = if failed { mpi.other_error() } else { code };
-        self.error = Some(code);
-        code
-    }
 }

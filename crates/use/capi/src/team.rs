@@ -54,6 +54,9 @@ impl From<TeamError> for Failure {
             | TeamError::Taken(_)
             | TeamError::Begun
             | TeamError::Length { .. }
+            | TeamError::Unlike { .. }
+            | TeamError::Apart
+            | TeamError::Elsewhere
             | TeamError::Bytes(_) => Status::Argument,
         };
         Self { status, words: error.to_string() }

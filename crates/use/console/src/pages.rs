@@ -188,6 +188,10 @@ const ENVIRONMENT: &[Entry] = &[
         "set for programs that are started under a library: the record that it reads",
     ),
     entry(
+        "ISOCHRONE_MPI_OFF, ISOCHRONE_MPI_ONLY, ISOCHRONE_MPI_MAX_BYTES, ISOCHRONE_MPI_REPORTS",
+        "read by `libisochrone_mpi.so` without the launcher: 1, names of collectives, bytes, a folder for reports",
+    ),
+    entry(
         "OPENBLAS_CORETYPE",
         "`bench cholesky`: kernels of OpenBLAS; chosen by the processor where it is not set",
     ),

@@ -104,6 +104,8 @@ impl Allgather {
         for &(rank, cells) in &self.others {
             if self.tree.is_none() {
                 cells.wait_piece(lines, piece)?;
+            } else {
+                lines.came(cells.at(piece.s))?;
             }
             let from = u32::from(rank.0) * bytes;
             lines.copy(piece.inside(cells), piece.within(Buffer::Receive, from));

@@ -111,6 +111,7 @@ impl Cells {
     #[inline]
     pub(super) fn wait<L: Lines>(self, lines: &mut L, s: u64) -> Result<(), Gone> {
         lines.wait(self.at(s), Compare::AtLeast, s)?;
+        lines.came(self.at(s))?;
         self.foresee(lines, s);
         Ok(())
     }
@@ -123,6 +124,7 @@ impl Cells {
     pub(super) fn wait_piece<L: Lines>(self, lines: &mut L, piece: Piece) -> Result<(), Gone> {
         let all = piece.lines();
         lines.wait_for(self.at(piece.s), all, Compare::AtLeast, piece.s)?;
+        lines.came(self.at(piece.s))?;
         self.foresee(lines, piece.s);
         Ok(())
     }

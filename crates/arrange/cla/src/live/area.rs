@@ -6,8 +6,10 @@
 
 use super::agreed::Agreed;
 use super::error::TeamError;
-use super::layout::{Alone, AloneWord, CANDIDATES, RANKS_MAX, STAMPS};
+use super::layout::{Alone, AloneWord, CANDIDATES, RANKS_MAX, SAID, STAMPS};
+use super::said::Said;
 use super::sync::AtomicU32;
+use super::word::Word;
 use isochrone_os::shared::{Place, Shared};
 use isochrone_units::{CoreId, LineAddr};
 use std::ops::Range;
@@ -19,7 +21,7 @@ const CORES_MAX: usize = 8192;
 /// Bytes of a line.
 pub(super) const LINE_BYTES: usize = 64;
 /// "isochcla", and the version of this layout.
-const MAGIC: u64 = u64::from_le_bytes(*b"isochcl5");
+const MAGIC: u64 = u64::from_le_bytes(*b"isochcl6");
 
 /// The front of the area.
 #[derive(Debug)]
@@ -84,15 +86,23 @@ pub(super) struct Area {
 }
 
 impl Area {
+    /// Bytes of the header.
+    const HEADER: usize = size_of::<Header>();
+    /// Bytes of what a rank said lately: lines of its own.
+    const OWN: usize = SAID * size_of::<Word>();
+
     /// Bytes before the first line.
-    const FRONT: usize = size_of::<Header>();
+    const fn front(ranks: u16) -> usize {
+        Self::HEADER + ranks as usize * Self::OWN
+    }
 
     /// Makes an area with `lines` lines for `ranks` ranks.
     pub(super) fn create(ranks: u16, lines: usize) -> Result<Self, TeamError> {
         if ranks == 0 || usize::from(ranks) > RANKS_MAX {
             return Err(TeamError::Ranks(ranks));
         }
-        let bytes = lines.checked_mul(LINE_BYTES).and_then(|bytes| bytes.checked_add(Self::FRONT));
+        let front = Self::front(ranks);
+        let bytes = lines.checked_mul(LINE_BYTES).and_then(|bytes| bytes.checked_add(front));
         let area = Self { shared: Shared::create(bytes.unwrap_or(usize::MAX))?, ranks };
         area.header().ranks.store(u32::from(ranks), Ordering::Relaxed);
         area.header().magic.store(MAGIC, Ordering::Release);
@@ -102,7 +112,7 @@ impl Area {
     /// Maps an area that another process made.
     pub(super) fn open(place: Place) -> Result<Self, TeamError> {
         let shared = Shared::open(place)?;
-        if shared.len() < Self::FRONT {
+        if shared.len() < Self::HEADER {
             return Err(TeamError::Foreign);
         }
         let mut area = Self { shared, ranks: 0 };
@@ -112,6 +122,9 @@ impl Area {
         }
         let ranks = header.ranks.load(Ordering::Relaxed);
         area.ranks = u16::try_from(ranks).map_err(|_| TeamError::Foreign)?;
+        if area.shared.len() < Self::front(area.ranks) {
+            return Err(TeamError::Foreign);
+        }
         Ok(area)
     }
 
@@ -133,14 +146,30 @@ impl Area {
         unsafe { self.shared.as_ptr().cast::<Header>().as_ref_unchecked() }
     }
 
+    /// What `rank` said, or says, of the call that `said` is of: the place that it has for it.
+    ///
+    /// # Panics
+    /// If there is no such rank.
+    pub(super) fn said(&self, rank: u16, said: Said) -> &Word {
+        assert!(rank < self.ranks, "rank {rank} of {}", self.ranks);
+        let offset = Self::front(rank) + said.place() * size_of::<Word>();
+        // SAFETY: every rank has a word for each place before the first line, as both constructors check; words
+        // are aligned there, zero at the beginning, and accessed by atomics alone as long as `self` lives.
+        unsafe { self.shared.as_ptr().wrapping_add(offset).cast::<Word>().as_ref_unchecked() }
+    }
+
+    fn first_line(&self) -> *mut u8 {
+        self.shared.as_ptr().wrapping_add(Self::front(self.ranks))
+    }
+
     /// How many lines.
     pub(super) fn lines(&self) -> usize {
-        (self.shared.len() - Self::FRONT) / LINE_BYTES
+        (self.shared.len() - Self::front(self.ranks)) / LINE_BYTES
     }
 
     /// The number of line `index`, counted from the first line of the memory.
     pub(super) fn number_of(&self, index: usize) -> LineAddr {
-        LineAddr((Self::FRONT / LINE_BYTES + index) as u64)
+        LineAddr((Self::front(self.ranks) / LINE_BYTES + index) as u64)
     }
 
     /// Makes lines what they were at the beginning.
@@ -152,7 +181,7 @@ impl Area {
     /// Nobody else uses these lines meanwhile.
     pub(super) unsafe fn clear(&self, lines: Range<usize>) {
         assert!(lines.end <= self.lines(), "lines {lines:?} of {}", self.lines());
-        let first = self.shared.as_ptr().wrapping_add(Self::FRONT + lines.start * LINE_BYTES);
+        let first = self.first_line().wrapping_add(lines.start * LINE_BYTES);
         // SAFETY: the lines lie in the mapping, as was just checked, which may be written to and lives as long as
         // `self`; the caller vouches that nobody else uses them.
         unsafe { first.write_bytes(0, lines.len() * LINE_BYTES) };
@@ -164,7 +193,7 @@ impl Area {
     /// If there is no such line.
     pub(super) fn line(&self, index: usize) -> NonNull<u8> {
         assert!(index < self.lines(), "line {index} of {}", self.lines());
-        let first = self.shared.as_ptr().wrapping_add(Self::FRONT + index * LINE_BYTES);
+        let first = self.first_line().wrapping_add(index * LINE_BYTES);
         NonNull::new(first).unwrap_or(NonNull::dangling())
     }
 }

@@ -3,7 +3,8 @@
 use super::area::Area;
 use super::error::TeamError;
 use super::layout::CANDIDATES;
-use super::lines::{Buffers, Live};
+use super::lines::{Buffers, Heard, Live};
+use super::said::{Said, Tag, Told};
 use super::waits::Waits;
 use crate::collectives::{Member, Plan};
 use crate::program::{Combine, Gone, Rank};
@@ -61,7 +62,8 @@ impl Channel {
         &self.table
     }
 
-    /// One call.
+    /// One call, of which this rank told others `said`. A rank that `follows` goes by the bytes of whoever it hears
+    /// from: where they are not its own, nothing has been done yet.
     #[inline]
     pub(super) fn call(
         &mut self,
@@ -69,12 +71,64 @@ impl Channel {
         combine: Combine,
         waits: &Waits,
         buffers: Buffers,
-    ) -> Result<(), Gone> {
+        said: Said,
+        follows: bool,
+    ) -> Result<(), Ended> {
         let before = self.before;
-        self.before += self.member.chunks(bytes);
-        let mut live =
-            Live { table: &self.table, waits, buffers, locked: self.locked, at_once: false };
-        self.member.call(&mut live, before, bytes, combine)
+        let heard = Heard::new(Tag::of(said), follows);
+        let mut live = Live::new(&self.table, waits, buffers, heard);
+        live.locked = self.locked;
+        let ended = self.member.call(&mut live, before, bytes, combine);
+        if ended.is_ok() {
+            self.before += self.member.chunks(bytes);
+        }
+        match (ended, live.heard.unlike) {
+            (Ok(()), None) => Ok(()),
+            (Ok(()), Some(theirs)) => Err(Ended::Unlike(theirs)),
+            (Err(_), _) if live.heard.astray => Err(Ended::Astray),
+            (Err(gone), _) => Err(Ended::Gone(gone)),
+        }
+    }
+}
+
+/// How a call ended that did not end well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// A rank is gone, or others were found to make another call.
+    Gone(Gone),
+    /// Another rank has other bytes; the channel is where it would be with the same.
+    Unlike(Told),
+    /// A message is not of this call, or of bytes that go another way.
+    Astray,
+}
+
+/// Why a call was not done in lines.
+#[derive(Debug)]
+pub(super) enum Failed {
+    /// It could not be begun.
+    Unopened(TeamError),
+    /// It ended before it was done.
+    Ended(Ended),
+}
+
+/// A channel that a call has opened.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Opened {
+    /// Its number.
+    pub(super) index: usize,
+    /// What was left of the lines before.
+    pub(super) left: (usize, usize),
+}
+
+impl From<TeamError> for Failed {
+    fn from(error: TeamError) -> Self {
+        Self::Unopened(error)
+    }
+}
+
+impl From<Ended> for Failed {
+    fn from(ended: Ended) -> Self {
+        Self::Ended(ended)
     }
 }
 
@@ -111,6 +165,16 @@ impl Supply {
     pub(super) fn begin_again(&mut self) {
         self.flags = self.all_flags.len();
         self.next = 2 * Self::pairs(self.lines);
+    }
+
+    /// What is left, for [`Self::as_before`].
+    pub(super) const fn left(&self) -> (usize, usize) {
+        (self.flags, self.next)
+    }
+
+    /// Has what was left before again: what was taken since was not used.
+    pub(super) const fn as_before(&mut self, left: (usize, usize)) {
+        (self.flags, self.next) = left;
     }
 
     /// The first line behind all that were handed out: it and what follows are as they were made.

@@ -58,6 +58,22 @@ pub enum TeamError {
     /// Lines are in use already.
     #[error("lines are chosen before a team's first collective; make another team")]
     Begun,
+    /// Ranks gave different bytes to one collective.
+    #[error("ranks call a collective with different bytes: {mine} here; give all of them the same")]
+    Unlike {
+        /// Bytes of this rank.
+        mine: usize,
+        /// Those of another, where they are known.
+        theirs: Option<u32>,
+    },
+    /// Ranks called different collectives, or one with different roots.
+    #[error(
+        "ranks call different collectives at once, or one with different roots; let all make the same calls"
+    )]
+    Apart,
+    /// The root does this call by other means, and so must this rank.
+    #[error("the root of a collective does it by other means")]
+    Elsewhere,
     /// A buffer of the wrong size.
     #[error("{what} holds {have} elements, {need} are needed")]
     Length {

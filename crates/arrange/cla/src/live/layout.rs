@@ -10,6 +10,9 @@ pub(super) const CANDIDATES: usize = 2048;
 /// Lines that go to and fro between two ranks that compare their counters: lines have different homes.
 pub(super) const STAMPS: usize = 32;
 
+/// Calls of which a rank has said something lately.
+pub(super) const SAID: usize = 32;
+
 /// A number on a line of its own.
 #[derive(Debug)]
 #[repr(C, align(128))]

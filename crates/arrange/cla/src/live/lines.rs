@@ -3,7 +3,8 @@
 //! Every implementation is monomorphised into the program, so that a one-line broadcast is a copy of
 //! some bytes, a store and a hint for its root.
 
-use super::waits::Waits;
+use super::said::{Tag, Told};
+use super::waits::{Differing, Waits};
 use super::word::Word;
 use crate::program::{Buffer, Combine, Compare, Gone, Line, Lines, Place, Span};
 use isochrone_os::cache::{Features, claim_line, demote_line, fetch_line};
@@ -31,6 +32,8 @@ pub(super) struct Live<'a> {
     pub(super) locked: bool,
     /// Whether the last wait found at once what it waited for.
     pub(super) at_once: bool,
+    /// What ranks tell one another of their bytes.
+    pub(super) heard: Heard,
 }
 
 /// Messages of so many lines are moved towards others when they are written (`cldemote`). Measured between
@@ -42,13 +45,75 @@ const HANDED_OVER: std::ops::RangeInclusive<u32> = 2..=17;
 /// longer than a line takes to cross, and would lose lines that it has just fetched.
 const FETCHED_MOST: u32 = 8;
 
-impl Live<'_> {
+/// What ranks tell one another of a call, beside the flags of its messages.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Heard {
+    /// What this rank tells.
+    tells: Tag,
+    /// Whether it goes by what whoever it hears from has.
+    follows: bool,
+    /// What another rank said that is not the same, and with which this one could go on.
+    pub(super) unlike: Option<Told>,
+    /// Whether a message was not one that this rank can go on with.
+    pub(super) astray: bool,
+}
+
+impl Heard {
+    pub(super) const fn new(tells: Tag, follows: bool) -> Self {
+        Self { tells, follows, unlike: None, astray: false }
+    }
+
+    /// The word of a flag: chunks are counted in what the tag leaves.
+    #[inline]
+    const fn flag(&self, value: u64) -> u64 {
+        value << Tag::BITS | self.tells.word()
+    }
+
+    /// The least word that says as much as `value`.
+    #[inline]
+    const fn least(value: u64) -> u64 {
+        value << Tag::BITS
+    }
+}
+
+impl<'a> Live<'a> {
+    /// Over these lines and buffers, with flags by ordinary stores.
+    #[inline]
+    pub(super) const fn new(
+        table: &'a [NonNull<u8>],
+        waits: &'a Waits,
+        buffers: Buffers,
+        heard: Heard,
+    ) -> Self {
+        Self { table, waits, buffers, locked: false, at_once: false, heard }
+    }
+
     #[inline]
     fn word(&self, line: Line) -> &Word {
         let first = self.table[line.0 as usize].cast::<Word>();
         // SAFETY: a channel's table points to lines of its area, aligned to 64 bytes, which outlive
         // the channel and with it this borrow; their first eight bytes are accessed as words only.
         unsafe { first.as_ref() }
+    }
+
+    /// A message has another tag. Goes on where its writer's lines and chunks are the same all the same, and tells the
+    /// next ones that the message is wrong.
+    #[cold]
+    fn unlike(&mut self, theirs: Tag) -> Result<(), Gone> {
+        let said = self.waits.others_differ();
+        let goes_on = match said {
+            Differing::Nobody => theirs == Tag::WRONG,
+            Differing::Goes(_) => !self.heard.follows,
+            Differing::Astray => false,
+        };
+        if !goes_on {
+            self.heard.astray = true;
+            return Err(Gone::Stopped);
+        }
+        let told = if let Differing::Goes(told) = said { told } else { Told::NONE };
+        self.heard.unlike = Some(self.heard.unlike.unwrap_or(told));
+        self.heard.tells = Tag::WRONG;
+        Ok(())
     }
 
     /// Where a span begins.
@@ -88,6 +153,8 @@ impl Lines for Live<'_> {
 
     #[inline]
     fn wait(&mut self, line: Line, compare: Compare, value: u64) -> Result<(), Gone> {
+        debug_assert!(compare == Compare::AtLeast, "flags of collectives grow");
+        let value = Heard::least(value);
         self.at_once = compare.holds(self.word(line).load(), value);
         if self.at_once {
             return Ok(());
@@ -106,6 +173,7 @@ impl Lines for Live<'_> {
         if !(2..=FETCHED_MOST).contains(&lines) {
             return self.wait(line, compare, value);
         }
+        let value = Heard::least(value);
         self.at_once = compare.holds(self.word(line).load(), value);
         if self.at_once {
             return Ok(());
@@ -117,7 +185,14 @@ impl Lines for Live<'_> {
     }
 
     #[inline]
+    fn came(&mut self, line: Line) -> Result<(), Gone> {
+        let theirs = Tag::in_flag(self.word(line).load());
+        if theirs == self.heard.tells { Ok(()) } else { self.unlike(theirs) }
+    }
+
+    #[inline]
     fn write(&mut self, line: Line, value: u64) {
+        let value = self.heard.flag(value);
         if self.locked {
             self.waits.publish(self.word(line), |word| word.swap(value));
         } else {
@@ -127,7 +202,7 @@ impl Lines for Live<'_> {
 
     #[inline]
     fn add(&mut self, line: Line, value: u64) {
-        self.waits.publish(self.word(line), |word| word.add(value));
+        self.waits.publish(self.word(line), |word| word.add(Heard::least(value)));
     }
 
     #[inline]

@@ -11,7 +11,8 @@
 use super::error::TeamError;
 use super::kind::Kind;
 use super::layout::AloneWord;
-use super::lines::{Buffers, Live};
+use super::lines::{Buffers, Heard, Live};
+use super::said::Tag;
 use super::team::Team;
 use super::waits::Waits;
 use super::word::Word;
@@ -97,8 +98,7 @@ impl Team {
         }
         let all =
             Buffers { send: message.as_ptr(), receive: message.as_mut_ptr(), bytes: message.len() };
-        let live =
-            Live { table: channel.lines(), waits, buffers: all, locked: false, at_once: false };
+        let live = Live::new(channel.lines(), waits, all, Heard::new(Tag::WRONG, false));
         let turns = &area.header().turns;
         let messages = Messages { slots: &slots, bytes, repeats: loads.repeats, which };
         let mut cycles = Vec::new();

@@ -47,6 +47,7 @@ mod models;
 mod patience;
 mod plain;
 mod player;
+mod said;
 mod settings;
 mod sort;
 mod sync;

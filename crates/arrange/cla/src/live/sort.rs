@@ -76,9 +76,8 @@ impl Team {
         let (header, pairs) = (area.header(), Supply::pairs(area.lines()));
         let said = &header.turns[0].0;
         if me == Rank(0) {
-            let mine = CoreSet::of_this_thread().map_or(0, |cores| cores.len());
             let fits = (2..=RANKS_MOST).contains(&ranks)
-                && have_cores(usize::from(ranks), header.cores(), mine, crowd);
+                && have_cores(ranks.into(), header.cores(), crowd);
             header.order[0].store(if fits { 0 } else { AS_THEY_LIE }, Ordering::Relaxed);
             waits.publish(said, |word| word.store(step + 1));
         } else {
@@ -135,8 +134,24 @@ impl Team {
     }
 }
 
-/// Whether `ranks` ranks have cores of their own: `cores` together, `mine` of them this rank's.
-fn have_cores(ranks: usize, cores: usize, mine: usize, crowd: Option<Crowd>) -> bool {
+impl Team {
+    /// Whether the ranks that have come, and whoever else is there by the settings, have a core each, as this one sees
+    /// it.
+    #[must_use]
+    pub fn has_cores(&self) -> bool {
+        let cores = self.area().header().cores();
+        have_cores(self.ranks().into(), cores, self.settings().crowd)
+    }
+}
+
+/// Whether `ranks` ranks have cores of their own: `cores` together, some of them this rank's.
+fn have_cores(ranks: usize, cores: usize, crowd: Option<Crowd>) -> bool {
+    let mine = CoreSet::of_this_thread().map_or(0, |cores| cores.len());
+    have_cores_beside(ranks, cores, mine, crowd)
+}
+
+/// The same, with `mine` cores of this rank.
+fn have_cores_beside(ranks: usize, cores: usize, mine: usize, crowd: Option<Crowd>) -> bool {
     // Ranks that are bound, each to cores of its own, leave the other cores to the others.
     let shared = |crowd: Crowd| if mine * ranks == cores { crowd.cores } else { cores };
     ranks <= cores && crowd.is_none_or(|crowd| crowd.ranks <= shared(crowd))
@@ -306,13 +321,13 @@ mod tests {
     fn cores_serve_the_ranks_beside_a_team_too() {
         let crowd = |ranks| Some(Crowd { ranks, cores: 4 });
         // Two that may run on the same two cores, alone and beside two others.
-        assert!(have_cores(2, 2, 2, None));
-        assert!(have_cores(2, 2, 2, crowd(2)));
-        assert!(!have_cores(2, 2, 2, crowd(4)));
+        assert!(have_cores_beside(2, 2, 2, None));
+        assert!(have_cores_beside(2, 2, 2, crowd(2)));
+        assert!(!have_cores_beside(2, 2, 2, crowd(4)));
         // Two that are bound to a core each, beside two and three others on four cores.
-        assert!(have_cores(2, 2, 1, crowd(4)));
-        assert!(!have_cores(2, 2, 1, crowd(5)));
-        assert!(!have_cores(3, 2, 2, None));
+        assert!(have_cores_beside(2, 2, 1, crowd(4)));
+        assert!(!have_cores_beside(2, 2, 1, crowd(5)));
+        assert!(!have_cores_beside(3, 2, 2, None));
     }
 
     /// Chooses lines in a team of two threads, of which the second comes when `comes` says so; what rank 0 found.

@@ -2,13 +2,14 @@
 
 use super::agreed::Memory;
 use super::area::{ABSENT, Area, HERE, Header, LEFT};
-use super::channel::{Channel, Supply};
+use super::channel::{Channel, Failed, Opened, Supply};
 use super::choose::Choose;
 use super::classes::{BYTES_MAX, CLASSES, class};
 use super::error::{TeamError, length};
 use super::kind::Kind;
 use super::lines::Buffers;
 use super::plain::{Number, Plain, Reduction};
+use super::said::{Said, Told, root_decides};
 use super::settings::Settings;
 use super::sync::Ordering;
 use super::waits::{Stopper, Waits};
@@ -20,6 +21,7 @@ use isochrone_os::shared::{Place, Seat, register_barriers};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+mod apart;
 mod opening;
 
 /// One rank of a team.
@@ -31,9 +33,13 @@ pub struct Team {
     /// By collective, class and root.
     channels: Vec<Option<Box<Channel>>>,
     supply: Supply,
+    /// The channel that the last call opened, if it did, with what was left before.
+    opened_last: Option<Opened>,
     settings: Settings,
     /// Why no call can succeed any more.
-    broken: Option<Gone>,
+    broken: Option<TeamError>,
+    /// Calls so far.
+    calls: u64,
     /// Room for what must not be combined in place.
     scratch: Vec<u8>,
     /// Lines that were measured so far.
@@ -107,8 +113,10 @@ impl Team {
             me,
             channels: (0..channels).map(|_| None).collect(),
             supply: Supply::new(area.lines(), None),
+            opened_last: None,
             settings,
             broken: None,
+            calls: 0,
             scratch: Vec::new(),
             steps: 0,
             came: 0,
@@ -289,16 +297,55 @@ impl Team {
         send: *const u8,
         receive: *mut u8,
     ) -> Result<(), TeamError> {
-        if let Some(gone) = self.broken {
-            return Err(gone.into());
+        let said = self.begin(kind, root, Told::of(bytes))?;
+        let follows = root_decides(kind) && self.me != root;
+        // SAFETY: the caller vouches for the buffers.
+        let done = unsafe { self.once(said, bytes, combine, send, receive, follows) };
+        if done.is_ok() {
+            self.waits.over();
+            return Ok(());
         }
+        // SAFETY: as above.
+        unsafe { self.ended(done, kind, root, bytes, receive) }
+    }
+
+    /// Begins a call: counts it, and says what it is.
+    #[inline]
+    fn begin(&mut self, kind: Kind, root: Rank, told: Told) -> Result<Said, TeamError> {
+        if let Some(why) = &self.broken {
+            return Err(why.clone());
+        }
+        self.check_root(root)?;
+        self.calls += 1;
+        self.opened_last = None;
+        let said = Said::new(self.calls, kind, root, told);
+        self.waits.say(said);
+        Ok(said)
+    }
+
+    /// One call in lines, of what was `said`, whatever others do.
+    ///
+    /// # Safety
+    /// As for [`Self::call`].
+    #[inline]
+    unsafe fn once(
+        &mut self,
+        said: Said,
+        bytes: usize,
+        combine: Combine,
+        send: *const u8,
+        receive: *mut u8,
+        follows: bool,
+    ) -> Result<(), Failed> {
         let ranks = self.ranks();
-        let index = self.opened(kind, root, bytes)?;
-        let Some(channel) = &mut self.channels[index] else { return Err(TeamError::Foreign) };
         let all = bytes.saturating_mul(usize::from(ranks));
         if all > BYTES_MAX {
-            return Err(TeamError::Bytes(all));
+            return Err(TeamError::Bytes(all).into());
         }
+        let index = self.opened(said.kind(), said.root(), bytes)?;
+        let Some(channel) = &mut self.channels[index] else {
+            return Err(TeamError::Foreign.into());
+        };
         let whole = u32::try_from(bytes).unwrap_or(0);
         let mut send = send;
         if send == receive.cast_const() && !channel.in_place() {
@@ -308,16 +355,12 @@ impl Team {
             send = self.scratch.as_ptr();
         }
         let buffers = Buffers { send, receive, bytes: all };
-        channel.call(whole, combine, &self.waits, buffers).map_err(|gone| {
-            self.broken = Some(gone);
-            TeamError::Gone(gone)
-        })
+        Ok(channel.call(whole, combine, &self.waits, buffers, said, follows)?)
     }
 
     /// The number of the channel that such calls take; opens it the first time.
     #[inline]
     fn opened(&mut self, kind: Kind, root: Rank, bytes: usize) -> Result<usize, TeamError> {
-        self.check_root(root)?;
         let ranks = self.ranks();
         let class = class(bytes);
         let index = (kind as usize * CLASSES.len() + class) * usize::from(ranks) + root.index();
@@ -370,8 +413,9 @@ impl Team {
 
     /// From now on no call can succeed.
     pub(super) fn gone(&mut self, gone: Gone) -> TeamError {
-        self.broken = Some(gone);
-        TeamError::Gone(gone)
+        let gone = TeamError::Gone(gone);
+        self.broken = Some(gone.clone());
+        gone
     }
 
     /// Which trees and chunks.
@@ -391,6 +435,7 @@ impl Team {
         root: Rank,
         bytes: usize,
     ) -> Result<(&Area, &Waits, &Channel), TeamError> {
+        self.check_root(root)?;
         let index = self.opened(kind, root, bytes)?;
         let Some(channel) = &self.channels[index] else { return Err(TeamError::Foreign) };
         Ok((&self.area, &self.waits, channel))
@@ -399,7 +444,7 @@ impl Team {
     /// Tells all ranks that this one gives up: their waits end with an error.
     pub fn stop(&mut self) {
         self.waits.stop(None);
-        self.broken = Some(Gone::Stopped);
+        self.broken = Some(Gone::Stopped.into());
     }
 
     fn header(&self) -> &Header {

@@ -3,6 +3,7 @@
 
 use super::area::{Area, HERE, LEFT, STOPPED};
 use super::patience::Patience;
+use super::said::{Said, Told, root_decides};
 use super::sync::{AtomicU32, Ordering};
 use super::word::{Rest, Word, publish, sleep};
 use crate::program::{Compare, Gone, Rank};
@@ -11,6 +12,7 @@ use isochrone_os::pause::{between_looks, look_cycles, pause_cycles};
 use isochrone_os::shared::{barrier_of_all, give_way};
 use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
 /// How long a waiting rank may not notice that another has ended. What it waits for then fails with
@@ -30,6 +32,21 @@ pub(super) struct Waits {
     pauses: bool,
     /// Called while nothing comes: the work of whoever hosts the team.
     progress: Option<fn()>,
+    /// What this rank said of the call that it is in; none: it is in none.
+    said: Cell<Option<Said>>,
+    /// What another rank was found to have said of the same call, where they cannot both go on.
+    found: Cell<Option<Said>>,
+}
+
+/// What others said of a call.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Differing {
+    /// Nobody is known to have said anything else.
+    Nobody,
+    /// Somebody has other bytes, which go by the same lines.
+    Goes(Told),
+    /// Somebody said what this rank cannot go on with: it was found.
+    Astray,
 }
 
 /// The kernel as [`Rest`].
@@ -95,6 +112,34 @@ pub fn poll_cycles() -> Option<u64> {
     pauses().then(look_cycles)
 }
 
+/// Rounds of waiting after each of which a rank looks whether others make the call that it makes.
+const DIFFERS_EVERY: u32 = 64;
+/// Threads of this process that wait for long, each in a team of its own.
+static WAITING: AtomicUsize = AtomicUsize::new(0);
+
+/// One of them. Ranks of a team within a process are not counted: they are the team's.
+struct Waiting {
+    /// How many there are, this one among them; 1 where it is not counted.
+    threads: usize,
+    counted: bool,
+}
+
+impl Waiting {
+    fn begin(counted: bool) -> Self {
+        // Relaxed: a number of others that is a little old makes a wait more patient or less.
+        let others = if counted { WAITING.fetch_add(1, Ordering::Relaxed) } else { 0 };
+        Self { threads: others + 1, counted }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if self.counted {
+            WAITING.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
 /// Sleep where a wake-up could be lost.
 const SHORT_SLEEP_NS: u64 = 1_000_000;
 /// Sleep where it cannot: the rank looks at who is there afterwards.
@@ -104,7 +149,87 @@ impl Waits {
     pub(super) fn new(area: Arc<Area>, me: Rank, patience: Option<Patience>) -> Self {
         let polls = Cell::new(patience.unwrap_or(Patience::OWN_CORE).polls);
         let pauses = pauses();
-        Self { area, me, patience, polls, pauses, progress: None }
+        let (said, found) = (Cell::new(None), Cell::new(None));
+        Self { area, me, patience, polls, pauses, progress: None, said, found }
+    }
+
+    /// Says which call this rank makes now.
+    #[inline]
+    pub(super) fn say(&self, said: Said) {
+        self.area.said(self.me.0, said).store(said.word());
+        self.said.set(Some(said));
+    }
+
+    /// The call is over.
+    #[inline]
+    pub(super) fn over(&self) {
+        self.said.set(None);
+    }
+
+    /// What another rank was found to have said of the call, if that ended it.
+    pub(super) fn found(&self) -> Option<Said> {
+        self.found.take()
+    }
+
+    /// Looks whether others make another call than this rank, which then waits in vain.
+    fn nobody_differs(&self) -> Result<(), Gone> {
+        match self.others_differ() {
+            Differing::Astray => Err(Gone::Stopped),
+            Differing::Nobody | Differing::Goes(_) => Ok(()),
+        }
+    }
+
+    /// What others said of the call that this rank is in. Nothing where it is in none, or they have gone on since.
+    pub(super) fn others_differ(&self) -> Differing {
+        let Some(mine) = self.said.get() else { return Differing::Nobody };
+        let mut goes = Differing::Nobody;
+        for rank in (0..self.area.ranks()).filter(|&rank| rank != self.me.0) {
+            let theirs = Said::of_word(self.area.said(rank, mine).load());
+            if !theirs.of_the_call(mine) || theirs == mine {
+                continue;
+            }
+            if self.differs(mine, rank, theirs) {
+                self.found.set(Some(theirs));
+                return Differing::Astray;
+            }
+            goes = Differing::Goes(theirs.told());
+        }
+        goes
+    }
+
+    /// Whether this rank cannot go on with what `rank` said of the same call.
+    pub(super) fn differs(&self, mine: Said, rank: u16, theirs: Said) -> bool {
+        if !mine.same_collective(theirs) || mine == theirs {
+            return mine != theirs;
+        }
+        // What others than the root have is their own affair where the root decides.
+        let asked = !root_decides(mine.kind()) || (rank == mine.root().0 && self.me != mine.root());
+        asked && (root_decides(mine.kind()) || !mine.told().goes_with(theirs.told()))
+    }
+
+    /// Waits until `rank` has come to the call of `mine`; returns what it says of it, unless it has gone on since.
+    pub(super) fn until_said(&self, rank: u16, mine: Said) -> Result<Option<Said>, Gone> {
+        let word = self.area.said(rank, mine);
+        let mut looked = Instant::now();
+        loop {
+            for _ in 0..self.polls.get() {
+                let said = Said::of_word(word.load());
+                if said.has_come_to(mine) {
+                    return Ok(said.of_the_call(mine).then_some(said));
+                }
+                if self.pauses {
+                    between_looks();
+                }
+            }
+            if let Some(progress) = self.progress {
+                progress();
+            }
+            if looked.elapsed() >= NOTICE {
+                looked = Instant::now();
+                self.everybody_is_there()?;
+            }
+            give_way();
+        }
     }
 
     /// Calls `progress` while nothing comes.
@@ -189,7 +314,8 @@ impl Waits {
     fn patiently(&self, word: &Word, compare: Compare, value: u64) -> Result<(), Gone> {
         let kernel = self.kernel();
         let cores = self.area.header().cores();
-        let fitting = Patience::of(usize::from(self.area.ranks()), cores);
+        let waiting = Waiting::begin(self.progress.is_some());
+        let fitting = Patience::of(usize::from(self.area.ranks()) * waiting.threads, cores);
         let patience = self.patience.unwrap_or(fitting);
         self.polls.set(patience.polls);
         let mut looked = Instant::now();
@@ -211,9 +337,12 @@ impl Waits {
                 }
                 continue;
             }
+            if (round - patience.rounds) % DIFFERS_EVERY == 1 {
+                self.nobody_differs()?;
+            }
             if looked.elapsed() >= NOTICE {
                 looked = Instant::now();
-                if let Err(gone) = self.everybody_is_there() {
+                if let Err(gone) = self.everybody_is_there().and_then(|()| self.nobody_differs()) {
                     // It may have done its part before it ended.
                     return if compare.holds(word.load(), value) { Ok(()) } else { Err(gone) };
                 }

@@ -51,6 +51,16 @@ pub trait Lines {
     #[inline]
     fn foresee(&mut self, _line: Line) {}
 
+    /// Says that the flag of a message of this call was seen on `line`. Live the bytes that its writer has are
+    /// compared with this rank's; in the other readings all ranks have the same, so they leave it out.
+    ///
+    /// # Errors
+    /// [`Gone`] where the message is not the one that this rank can go on with.
+    #[inline]
+    fn came(&mut self, _line: Line) -> Result<(), Gone> {
+        Ok(())
+    }
+
     /// As [`Self::wait`] for the flag of a message on `lines` lines from `line` on, which is read next. Live the other
     /// lines are asked for with every look at the flag, so that they cross with it and not after it. That changes no
     /// byte and orders nothing, so the other readings leave it out.

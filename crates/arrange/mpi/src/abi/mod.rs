@@ -1,10 +1,11 @@
 //! The MPI of the running process: which kind it is, its functions, its constants.
 //!
-//! Open MPI and MPICH (and what follows MPICH's ABI: Intel MPI, MVAPICH) differ in their handles and
-//! constants and in nothing else that is used here. So one library serves both: it asks the process
+//! Open MPI, MPICH (and what follows MPICH's ABI: Intel MPI, MVAPICH) and the standard ABI differ in their handles and
+//! constants and in nothing else that is used here. So one library serves all: it asks the process
 //! which MPI is there when the first call comes.
 
 mod functions;
+mod standard;
 mod types;
 
 pub(crate) use functions::one;
@@ -20,6 +21,8 @@ pub enum Flavour {
     OpenMpi,
     /// MPICH and those that share its ABI: handles are numbers.
     Mpich,
+    /// Any MPI by the standard ABI: handles are numbers in pointers.
+    Standard,
 }
 
 /// Where its symbols are looked up.
@@ -40,10 +43,11 @@ impl Source {
 }
 
 impl Source {
-    /// Whether the handles of this MPI are those of the standard ABI (MPI 5.0, chapter 20): libraries that have
-    /// it say so by themselves, before they are initialised, and an MPI's library with handles of its own says
+    /// Which version of the standard ABI the handles of this MPI are of, if they are (MPI 5.0, chapter 20): libraries
+    /// that have it say so by themselves, before they are initialised, and an MPI's library with handles of its own
+    /// says
     /// -1 where it has the function. The library that holds the functions is asked, not whoever comes first.
-    fn is_of_the_standard_abi(self) -> bool {
+    fn standard_abi(self) -> Option<c_int> {
         let called = self.lookup(c"PMPI_Bcast");
         // SAFETY: an all-zero description is a valid one: addresses and pointers.
         let mut place: libc::Dl_info = unsafe { std::mem::zeroed() };
@@ -59,13 +63,11 @@ impl Source {
         type Ask = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
         // SAFETY: a function of this name takes two places for ints (MPI 5.0, section 20.3.2); a null one
         // becomes none.
-        let Some(ask) = (unsafe { std::mem::transmute::<*mut c_void, Option<Ask>>(asked) }) else {
-            return false;
-        };
+        let ask = unsafe { std::mem::transmute::<*mut c_void, Option<Ask>>(asked) }?;
         let (mut major, mut minor): (c_int, c_int) = (-1, -1);
         // SAFETY: it may be called at any time, and the answers have room.
         let failed = unsafe { ask(&raw mut major, &raw mut minor) } != 0;
-        !failed && major >= 0
+        (!failed && major >= 0).then_some(major)
     }
 }
 
@@ -74,6 +76,8 @@ impl Source {
 pub struct Mpi {
     source: Source,
     flavour: Flavour,
+    /// Whether it is MPICH or made of it.
+    of_mpich: bool,
     version: String,
     functions: Functions,
     world: Handle,
@@ -145,33 +149,44 @@ impl Mpi {
         let version = one::library_version(&lookup).map_or_else(String::new, version);
         let stranger =
             |why: String| Stranger { source: Some(source), version: version.clone(), why };
-        if source.is_of_the_standard_abi() {
-            return Err(stranger("programs of the standard ABI are the MPI's".to_owned()));
+        let abi = source.standard_abi();
+        if abi == Some(0) {
+            return Err(stranger("a standard ABI of before its first version".to_owned()));
         }
         let functions = Functions::find(&lookup)
             .map_err(|name| stranger(format!("this MPI has no MPI_{name}")))?;
         let object = |name: &CStr| source.lookup(name).expose_provenance();
         let open_mpi = object(c"ompi_mpi_comm_world") != 0;
         let flavour = match version.as_str() {
+            _ if abi.is_some() => Flavour::Standard,
             _ if open_mpi => Flavour::OpenMpi,
             v if ["MPICH", "MVAPICH", "Intel(R) MPI"].iter().any(|known| v.contains(known)) => {
                 Flavour::Mpich
             }
             other => return Err(stranger(format!("an MPI that is not known: {other}"))),
         };
-        let handle = |name, number| if open_mpi { object(name) } else { number };
-        Ok(Self {
+        let mut mpi = Self {
             source,
             flavour,
+            of_mpich: ["MPICH", "MVAPICH", "Intel(R) MPI"]
+                .iter()
+                .any(|name| version.contains(name)),
             functions,
             version,
-            world: handle(c"ompi_mpi_comm_world", 0x4400_0000),
-            own: handle(c"ompi_mpi_comm_self", 0x4400_0001),
-            none: handle(c"ompi_mpi_comm_null", 0x0400_0000),
-            byte: handle(c"ompi_mpi_byte", 0x4c00_010d),
-            int: handle(c"ompi_mpi_int", 0x4c00_0405),
-            min: handle(c"ompi_mpi_op_min", 0x5800_0002),
-        })
+            world: 0,
+            own: 0,
+            none: 0,
+            byte: 0,
+            int: 0,
+            min: 0,
+        };
+        mpi.world = mpi.named(c"ompi_mpi_comm_world", 0x4400_0000);
+        mpi.own = mpi.named(c"ompi_mpi_comm_self", 0x4400_0001);
+        mpi.none = mpi.named(c"ompi_mpi_comm_null", 0x0400_0000);
+        mpi.byte = mpi.named(c"ompi_mpi_byte", 0x4c00_010d);
+        mpi.int = mpi.named(c"ompi_mpi_int", 0x4c00_0405);
+        mpi.min = mpi.named(c"ompi_mpi_op_min", 0x5800_0002);
+        Ok(mpi)
     }
 
     /// Which kind.
@@ -216,6 +231,7 @@ impl Mpi {
         match self.flavour {
             Flavour::OpenMpi => Types::ask(&self.functions, Some(&object)),
             Flavour::Mpich => Types::ask(&self.functions, None),
+            Flavour::Standard => Types::ask(&self.functions, Some(&standard::handle)),
         }
     }
 
@@ -260,6 +276,7 @@ impl Mpi {
         match self.flavour {
             Flavour::OpenMpi => self.source.lookup(name).expose_provenance(),
             Flavour::Mpich => number,
+            Flavour::Standard => standard::handle(name),
         }
     }
 
@@ -267,7 +284,7 @@ impl Mpi {
     #[inline]
     pub(crate) const fn handle(&self, passed: Handle) -> Handle {
         match self.flavour {
-            Flavour::OpenMpi => passed,
+            Flavour::OpenMpi | Flavour::Standard => passed,
             Flavour::Mpich => passed & 0xffff_ffff,
         }
     }
@@ -287,7 +304,7 @@ impl Mpi {
     #[inline]
     pub(crate) const fn in_place(&self) -> *mut c_void {
         match self.flavour {
-            Flavour::OpenMpi => std::ptr::without_provenance_mut(1),
+            Flavour::OpenMpi | Flavour::Standard => std::ptr::without_provenance_mut(1),
             Flavour::Mpich => std::ptr::without_provenance_mut(usize::MAX),
         }
     }
@@ -295,7 +312,7 @@ impl Mpi {
     /// `MPI_STATUS_IGNORE`.
     pub(crate) const fn no_status(&self) -> *mut c_void {
         match self.flavour {
-            Flavour::OpenMpi => std::ptr::null_mut(),
+            Flavour::OpenMpi | Flavour::Standard => std::ptr::null_mut(),
             Flavour::Mpich => std::ptr::without_provenance_mut(1),
         }
     }
@@ -305,7 +322,13 @@ impl Mpi {
         match self.flavour {
             Flavour::OpenMpi => 0,
             Flavour::Mpich => 1,
+            Flavour::Standard => 221,
         }
+    }
+
+    /// `MPI_DATATYPE_NULL`.
+    pub(crate) fn null_type(&self) -> Handle {
+        self.named(c"ompi_mpi_datatype_null", 0x0c00_0000)
     }
 
     /// `MPI_INFO_NULL`.
@@ -316,22 +339,48 @@ impl Mpi {
     /// `MPI_ANY_SOURCE`.
     pub(crate) const fn any_source(&self) -> c_int {
         match self.flavour {
-            Flavour::OpenMpi => -1,
+            Flavour::OpenMpi | Flavour::Standard => -1,
             Flavour::Mpich => -2,
         }
     }
 
-    /// `MPI_ANY_TAG`: -1 in both.
-    pub(crate) const ANY_TAG: c_int = -1;
-    /// `MPI_UNDEFINED`: the same in both.
+    /// `MPI_ANY_TAG`.
+    pub(crate) const fn any_tag(&self) -> c_int {
+        match self.flavour {
+            Flavour::OpenMpi | Flavour::Mpich => -1,
+            Flavour::Standard => -2,
+        }
+    }
+
+    /// `MPI_UNDEFINED`: the same in all.
     pub(crate) const UNDEFINED: c_int = -32766;
-    /// `MPI_THREAD_MULTIPLE`: the same in both.
-    pub(crate) const THREAD_MULTIPLE: c_int = 3;
+
+    /// `MPI_THREAD_MULTIPLE`.
+    pub(crate) const fn thread_multiple(&self) -> c_int {
+        match self.flavour {
+            Flavour::OpenMpi | Flavour::Mpich => 3,
+            Flavour::Standard => 4096,
+        }
+    }
+
+    /// Whether it refuses buffers that are null or the same memory, as MPICH does by whatever ABI.
+    #[inline]
+    pub(crate) const fn looks_at_buffers(&self) -> bool {
+        self.of_mpich
+    }
+
+    /// `MPI_ERR_TRUNCATE`.
+    pub(crate) const fn truncated(&self) -> c_int {
+        match self.flavour {
+            Flavour::OpenMpi | Flavour::Standard => 15,
+            Flavour::Mpich => 14,
+        }
+    }
 
     /// `MPI_ERR_OTHER`.
     pub(crate) const fn other_error(&self) -> c_int {
         match self.flavour {
-            Flavour::OpenMpi => 16,
+            Flavour::OpenMpi | Flavour::Standard => 16,
             Flavour::Mpich => 15,
         }
     }

@@ -84,6 +84,8 @@ pub(crate) struct Layout {
     pub(crate) bytes: usize,
     /// Whether elements lie one behind the other, in the order of the signature.
     pub(crate) plain: bool,
+    /// Whether the MPI has it from the beginning.
+    pub(crate) named: bool,
     /// What a reduction takes them for, if it takes them at all.
     pub(crate) element: Option<Element>,
 }
@@ -153,5 +155,5 @@ fn layout(functions: &Functions, handle: Handle, class: Class) -> Option<Layout>
         _ => None,
     };
     let plain = first == 0 && usize::try_from(extent) == Ok(bytes);
-    Some(Layout { bytes, plain, element })
+    Some(Layout { bytes, plain, named: true, element })
 }

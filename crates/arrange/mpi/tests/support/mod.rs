@@ -11,6 +11,12 @@ use tempfile::TempDir;
 /// The MPIs of Debian, which lie beside each other by these suffixes.
 const MPIS: [&str; 2] = ["openmpi", "mpich"];
 
+/// What starts a job of an MPI.
+fn launcher(mpi: &str) -> String {
+    // PyPI's MPICH has Hydra by its own name.
+    if mpi == "hydra" { "mpiexec.hydra".to_owned() } else { format!("mpirun.{mpi}") }
+}
+
 /// Whether `program` can be started at all. With `CI=true` what is missing is a failure.
 pub(crate) fn there(program: &str) -> bool {
     let found = Command::new(program).arg("--version").output().is_ok();
@@ -50,8 +56,17 @@ impl Program {
         MPIS.into_iter().filter_map(built).collect()
     }
 
+    /// Builds `source` with MPICH's compiler for the standard ABI, where there is one.
+    pub(crate) fn of_the_standard_abi(source: &str) -> Option<Self> {
+        if Command::new("mpicc_abi").arg("--version").output().is_err() {
+            eprintln!("skipped: mpicc_abi is not in PATH (pip install mpich)");
+            return None;
+        }
+        Self::build("hydra", "mpicc_abi", source)
+    }
+
     fn build(mpi: &'static str, compiler: &str, source: &str) -> Option<Self> {
-        if !there(compiler) || !there(&format!("mpirun.{mpi}")) {
+        if !there(compiler) || !there(&launcher(mpi)) {
             return None;
         }
         let folder = tempfile::tempdir().expect("a folder");
@@ -92,7 +107,7 @@ impl Program {
     /// The launcher's command, with words in front of the program.
     pub(crate) fn started(&self, ranks: u32, before: &[&str], arguments: &[&str]) -> Command {
         let mut command = Command::new("timeout");
-        command.args(["60", &format!("mpirun.{}", self.mpi)]);
+        command.args(["60", &launcher(self.mpi)]);
         if self.mpi == "openmpi" {
             command.args(["--oversubscribe", "--mca", "orte_enable_recovery", "1"]);
             command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");

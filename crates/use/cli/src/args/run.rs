@@ -4,11 +4,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
 use isochrone_alloc::Mode;
-use isochrone_console::args::{HostArgs, JsonArg, PlacementArgs, parse_time};
+use isochrone_console::args::{HostArgs, JsonArg, PlacementArgs, parse_bytes, parse_time};
 use isochrone_malloc::Pin;
+use isochrone_mpi::{BYTES_MOST, COLLECTIVES};
 
 /// Examples and exit codes below `isochrone run --help`.
 pub(super) const AFTER_HELP: &str = "\
@@ -82,6 +84,12 @@ impl From<PinChoice> for Pin {
     }
 }
 
+/// Bytes of a call that is done in lines.
+fn parse_lines_bytes(text: &str) -> Result<usize, String> {
+    let bytes = usize::try_from(parse_bytes(text)?).unwrap_or(usize::MAX);
+    if bytes > BYTES_MOST { Err("1M at most".to_owned()) } else { Ok(bytes) }
+}
+
 /// What `run` takes.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RunArgs {
@@ -95,6 +103,16 @@ pub(crate) struct RunArgs {
     /// Instead: an MPI job (CMD is its mpirun) whose collectives are done in cache lines.
     #[arg(long, conflicts_with_all = ["mode", "pin", "force", "aside", "compare", "check", "fresh", "malloc"])]
     pub(crate) mpi: bool,
+    /// With --mpi: these collectives alone, e.g. bcast,allreduce; the others are the MPI's.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "mpi",
+        value_parser = PossibleValuesParser::new(COLLECTIVES))]
+    pub(crate) only: Vec<String>,
+    /// With --mpi: calls of more bytes from or to each rank are the MPI's, 1M at most [default: 64K].
+    #[arg(long, value_name = "BYTES", requires = "mpi", value_parser = parse_lines_bytes)]
+    pub(crate) max_bytes: Option<usize>,
+    /// With --mpi: the MPI does everything, and the report says how often.
+    #[arg(long, requires = "mpi")]
+    pub(crate) off: bool,
     /// The allocator for what is not placed, and for everything where nothing is: mimalloc, jemalloc, tcmalloc,
     /// snmalloc, or the path of a library [default: the next one that is preloaded, else glibc's].
     #[arg(long, value_name = "NAME")]

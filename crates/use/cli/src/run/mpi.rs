@@ -48,7 +48,14 @@ pub(super) fn run(
     std::fs::create_dir(&reports).with_context(|| reports.display().to_string())?;
     // Ranks may begin in other folders.
     let atlas = args.host.atlas.as_ref().map(std::path::absolute).transpose()?;
-    let told = Config { reports: Some(reports.clone()), atlas, ..Config::default() };
+    let told = Config {
+        reports: Some(reports.clone()),
+        atlas,
+        enabled: !args.off,
+        only: args.only.clone(),
+        bytes_max: args.max_bytes.unwrap_or(Config::default().bytes_max),
+        ..Config::default()
+    };
     let config = scratch.path().join("mpi.json");
     std::fs::write(&config, serde_json::to_string(&told)?)
         .with_context(|| config.display().to_string())?;

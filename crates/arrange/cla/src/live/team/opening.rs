@@ -1,7 +1,7 @@
 //! How a team's channels are opened, and how lines are taken back where too few are left.
 
 use super::Team;
-use crate::live::channel::Channel;
+use crate::live::channel::{Channel, Opened};
 use crate::live::error::TeamError;
 use crate::live::kind::Kind;
 use crate::program::{Compare, Rank};
@@ -16,6 +16,7 @@ impl Team {
         bytes: usize,
         index: usize,
     ) -> Result<(), TeamError> {
+        let (left, came) = (self.supply.left(), self.came);
         let plan = self.plan(kind, root, bytes)?;
         let lines = match self.supply.take(&plan) {
             Err(TeamError::Full { .. }) => {
@@ -25,6 +26,7 @@ impl Team {
             }
             taken => taken?,
         };
+        self.opened_last = (came == self.came).then_some(Opened { index, left });
         self.channels[index] =
             Some(Box::new(Channel::new(&plan, self.me, &self.area, &lines, self.settings.locked)));
         Ok(())

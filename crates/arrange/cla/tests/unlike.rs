@@ -1,0 +1,190 @@
+//! Ranks that give different bytes to one call, make different calls, or do a call by other means: nobody hangs,
+//! whoever hears of it is told, and where the next call can be right it is.
+
+#![allow(clippy::tests_outside_test_module, reason = "the whole file is tests")]
+
+use isochrone_cla::live::{Kind, Reduction, Settings, Team, TeamError};
+use isochrone_cla::program::Rank;
+
+/// What each of `ranks` ranks returns.
+fn ranks<T: Send>(ranks: u16, work: impl Fn(&mut Team) -> T + Sync) -> Vec<T> {
+    let team = Team::threads(ranks, &Settings::default()).expect("shared memory");
+    std::thread::scope(|scope| {
+        let work = &work;
+        let threads: Vec<_> =
+            team.into_iter().map(|mut me| scope.spawn(move || work(&mut me))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("no rank panics")).collect()
+    })
+}
+
+fn unlike(mine: usize, theirs: u32) -> TeamError {
+    TeamError::Unlike { mine, theirs: Some(theirs) }
+}
+
+/// Calls of every class after which lines must be where equal calls would have left them.
+fn all_goes_on(me: &mut Team) {
+    let (rank, count) = (u64::from(me.rank().0), u64::from(me.ranks()));
+    for words in [1, 40, 3000] {
+        for root in (0..me.ranks()).map(Rank) {
+            let mut data = vec![if me.rank() == root { u64::from(root.0) + 7 } else { 0 }; words];
+            me.broadcast(&mut data, root).expect("all give the same");
+            assert_eq!(data, vec![u64::from(root.0) + 7; words]);
+        }
+        let mut sums = vec![0; words];
+        me.allreduce(Reduction::Sum, &vec![rank; words], &mut sums).expect("all give the same");
+        assert_eq!(sums, vec![count * (count - 1) / 2; words]);
+        let all: Vec<u64> = (0..count).flat_map(|to| vec![to * 3; words]).collect();
+        let mut block = vec![0; words];
+        let given = if rank == 1 { &all[..] } else { &[] };
+        me.scatter(given, &mut block, Rank(1)).expect("all give the same");
+        assert_eq!(block, vec![rank * 3; words]);
+        let mut blocks = vec![0; words * usize::from(me.ranks())];
+        let place = if rank == 2 { &mut blocks[..] } else { &mut [] };
+        me.gather(&block, place, Rank(2)).expect("all give the same");
+        assert!(rank != 2 || blocks == all);
+    }
+    me.barrier().expect("all are there");
+}
+
+#[test]
+fn the_root_of_a_broadcast_decides_and_others_are_told() {
+    // Of one class, of two classes either way, of several chunks, nothing at all.
+    let sizes = [
+        (1, 5),
+        (5, 1),
+        (1, 40),
+        (40, 1),
+        (1, 4000),
+        (4000, 1),
+        (2000, 4000),
+        (4000, 900),
+        (0, 3),
+        (3, 0),
+    ];
+    for (given, room) in sizes {
+        for count in [3, 12] {
+            ranks(count, |me| {
+                let wrong = me.rank().0 % 3 == 1;
+                for _ in 0..2 {
+                    let words = if wrong { room } else { given };
+                    let value = if me.rank().0 == 0 { 9_u64 } else { 1 };
+                    let mut data = vec![value; words];
+                    let done = me.broadcast(&mut data, Rank(0));
+                    let fits = given.min(words);
+                    assert_eq!(data[..fits], vec![9; fits], "{given} into {room}");
+                    assert_eq!(data[fits..], vec![1; words - fits]);
+                    let bytes = u32::try_from(given * 8).expect("small");
+                    assert_eq!(done, if wrong { Err(unlike(room * 8, bytes)) } else { Ok(()) });
+                }
+                all_goes_on(me);
+            });
+        }
+    }
+}
+
+#[test]
+fn the_root_of_a_scatter_decides_and_others_are_told() {
+    for (given, room) in [(1, 5), (5, 1), (1, 40), (4000, 2), (2000, 4000)] {
+        ranks(3, |me| {
+            let wrong = me.rank().0 == 2;
+            let words = if wrong { room } else { given };
+            let all = vec![5_u64; given * 3];
+            let mut block = vec![1; words];
+            let send = if me.rank().0 == 0 { &all[..] } else { &[] };
+            let done = me.scatter(send, &mut block, Rank(0));
+            assert_eq!(block[..given.min(words)], vec![5; given.min(words)]);
+            assert_eq!(done.is_err(), wrong, "{done:?}");
+            all_goes_on(me);
+        });
+    }
+}
+
+#[test]
+fn reductions_and_gathers_of_one_class_tell_and_go_on() {
+    ranks(4, |me| {
+        let wrong = me.rank().0 == 3;
+        let words = if wrong { 2 } else { 4 };
+        let mut sums = vec![0; words];
+        let done = me.allreduce(Reduction::Sum, &vec![1_u64; words], &mut sums);
+        assert!(matches!(done, Err(TeamError::Unlike { .. })), "everybody hears of it: {done:?}");
+        let place = if me.rank().0 == 0 { &mut sums[..] } else { &mut [] };
+        let done = me.reduce(Reduction::Sum, &vec![1_u64; words], place, Rank(0));
+        assert_eq!(done.is_err(), me.rank().0 == 0, "who hears from others: {done:?}");
+        let mut all = vec![0_u64; words * 4];
+        let done = me.allgather(&vec![1_u64; words], &mut all);
+        assert!(matches!(done, Err(TeamError::Unlike { .. })), "{done:?}");
+        let mut all = if me.rank().0 == 1 { all } else { Vec::new() };
+        let done = me.gather(&vec![1_u64; words], &mut all, Rank(1));
+        assert_eq!(done.is_err(), me.rank().0 == 1, "{done:?}");
+        all_goes_on(me);
+    });
+}
+
+#[test]
+fn what_cannot_go_on_is_an_error_to_all_and_not_a_hang() {
+    let gone = |done: &Result<(), TeamError>| done.is_err();
+    // Other classes, other chunks, other collectives, other roots.
+    let allreduced = ranks(3, |me| {
+        let words = if me.rank().0 == 2 { 100 } else { 1 };
+        me.allreduce(Reduction::Sum, &vec![1_u64; words], &mut vec![0; words])
+    });
+    assert!(allreduced.iter().all(gone), "{allreduced:?}");
+    assert!(allreduced.iter().any(|done| matches!(done, Err(TeamError::Unlike { .. }))));
+    let gathered = ranks(3, |me| {
+        let words = if me.rank().0 == 2 { 3000 } else { 2000 };
+        let mut all = vec![0; if me.rank().0 == 0 { words * 3 } else { 0 }];
+        let first = me.gather(&vec![1_u64; words], &mut all, Rank(0));
+        // Those that only give may have left the first one.
+        if first.is_err() { first } else { me.barrier() }
+    });
+    assert!(gathered.iter().all(gone), "{gathered:?}");
+    let mixed = ranks(2, |me| match me.rank().0 {
+        0 => me.barrier(),
+        _ => me.allreduce(Reduction::Sum, &[1_u64], &mut [0]),
+    });
+    assert!(mixed.contains(&Err(TeamError::Apart)) && mixed.iter().all(gone), "{mixed:?}");
+    let roots = ranks(2, |me| {
+        // Each waits for the other to give.
+        let root = Rank(1 - me.rank().0);
+        me.broadcast(&mut [1_u64], root)
+    });
+    assert!(roots.contains(&Err(TeamError::Apart)) && roots.iter().all(gone), "{roots:?}");
+}
+
+#[test]
+fn a_call_by_other_means_is_so_for_all_or_an_error() {
+    // Everybody: nothing happens in lines.
+    ranks(3, |me| {
+        for kind in Kind::ALL {
+            assert_eq!(me.by_other_means(kind, Rank(1)), Ok(()));
+        }
+        all_goes_on(me);
+    });
+    // The root of a broadcast: those in lines are sent after it, whatever their bytes.
+    for words in [1, 40, 4000] {
+        ranks(3, |me| {
+            if me.rank() == Rank(1) {
+                assert_eq!(me.by_other_means(Kind::Broadcast, Rank(1)), Ok(()));
+            } else {
+                let done = me.broadcast(&mut vec![0_u64; words], Rank(1));
+                assert_eq!(done, Err(TeamError::Elsewhere));
+            }
+            all_goes_on(me);
+        });
+    }
+    // Not the root: it hears what the root gave.
+    ranks(3, |me| {
+        if me.rank() == Rank(2) {
+            let done = me.by_other_means(Kind::Broadcast, Rank(1));
+            assert_eq!(done, Err(unlike(usize::MAX, 32)));
+        } else {
+            assert_eq!(me.broadcast(&mut [0_u64; 4], Rank(1)), Ok(()));
+        }
+        all_goes_on(me);
+    });
+    let one = ranks(3, |me| match me.rank().0 {
+        1 => me.by_other_means(Kind::Allreduce, Rank(0)),
+        _ => me.allreduce(Reduction::Sum, &[1_u64], &mut [0]),
+    });
+    assert!(one.iter().all(Result::is_err), "{one:?}");
+}

@@ -1,0 +1,120 @@
+/* Wrong calls, each on a communicator of its own: every rank says what error it is told. */
+#include "check.h"
+
+static int send[20000], receive[80000];
+
+static const char *name(int error) {
+    static const struct { int class; const char *name; } all[] = {
+        { MPI_SUCCESS, "none" }, { MPI_ERR_TRUNCATE, "truncate" }, { MPI_ERR_BUFFER, "buffer" },
+        { MPI_ERR_COUNT, "count" }, { MPI_ERR_TYPE, "type" }, { MPI_ERR_ROOT, "root" },
+        { MPI_ERR_OP, "op" }, { MPI_ERR_COMM, "comm" }, { MPI_ERR_ARG, "argument" },
+    };
+    int class = MPI_SUCCESS;
+    if (error) MPI_Error_class(error, &class);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].class == class) return all[i].name;
+    return "other";
+}
+
+/* A communicator whose calls are done in lines, if any are. */
+static MPI_Comm fresh(void) {
+    MPI_Comm new;
+    MPI_Comm_dup(MPI_COMM_WORLD, &new);
+    MPI_Comm_set_errhandler(new, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 6; i++) MPI_Barrier(new);
+    return new;
+}
+
+static int heard;
+static void handler(MPI_Comm *comm, int *error, ...) { heard += *error != 0 && *comm != MPI_COMM_NULL; }
+
+#define CASE(what, ...) \
+    do { \
+        MPI_Comm comm = fresh(); \
+        (void)comm; \
+        int error = __VA_ARGS__; \
+        printf("%d %s: %s\n", rank, what, name(error)); \
+        fflush(stdout); \
+        MPI_Barrier(MPI_COMM_WORLD); \
+    } while (0)
+
+/* A root that gives what it gets, and does it right afterwards. */
+static int reduced_at_last(MPI_Comm comm) {
+    int wrong = MPI_Reduce(send, send, 1, MPI_INT, MPI_SUM, 0, comm);
+    return wrong && !MPI_Reduce(send, receive, 1, MPI_INT, MPI_SUM, 0, comm) ? wrong : MPI_SUCCESS;
+}
+
+/* The same whatever MPI it is, and with lines: what a rank refuses by itself. */
+static void refused(void) {
+    CASE("negative count", MPI_Bcast(send, -1, MPI_INT, 0, comm));
+    CASE("no type", MPI_Bcast(send, 1, MPI_DATATYPE_NULL, 0, comm));
+    CASE("no such root", MPI_Reduce(send, receive, 1, MPI_INT, MPI_SUM, ranks, comm));
+    CASE("no operation", MPI_Allreduce(send, receive, 1, MPI_INT, MPI_OP_NULL, comm));
+    CASE("bits of floats", MPI_Allreduce(send, receive, 1, MPI_FLOAT, MPI_BAND, comm));
+    MPI_Datatype type;
+    MPI_Type_vector(2, 1, 2, MPI_INT, &type);
+    CASE("not committed", MPI_Bcast(send, 1, type, 0, comm));
+    MPI_Type_free(&type);
+    CASE("root gives what it gets",
+         rank ? MPI_Reduce(send, NULL, 1, MPI_INT, MPI_SUM, 0, comm) : reduced_at_last(comm));
+}
+
+/* What MPICH looks for and Open MPI does not: there it is no error, or the end by a signal. */
+static void looked_for(void) {
+    CASE("aliased allreduce", MPI_Allreduce(send, send, 1, MPI_INT, MPI_SUM, comm));
+    CASE("aliased gather", rank ? MPI_Gather(send, 1, MPI_INT, receive, 1, MPI_INT, 0, comm)
+                                : MPI_Gather(send, 1, MPI_INT, send, 1, MPI_INT, 0, comm) &&
+                                          !MPI_Gather(send, 1, MPI_INT, receive, 1, MPI_INT, 0, comm)
+                                      ? MPI_ERR_BUFFER
+                                      : 0);
+    CASE("aliased scatter", rank ? MPI_Scatter(send, 1, MPI_INT, receive, 1, MPI_INT, 0, comm)
+                                 : MPI_Scatter(send, 1, MPI_INT, send, 1, MPI_INT, 0, comm) &&
+                                           !MPI_Scatter(send, 1, MPI_INT, receive, 1, MPI_INT, 0, comm)
+                                       ? MPI_ERR_BUFFER
+                                       : 0);
+    CASE("aliased allgather", MPI_Allgather(&receive[rank], 1, MPI_INT, receive, 1, MPI_INT, comm));
+    CASE("nowhere to broadcast", MPI_Bcast(NULL, 1, MPI_INT, 0, comm));
+    CASE("nothing to reduce", MPI_Allreduce(NULL, receive, 1, MPI_INT, MPI_SUM, comm));
+    CASE("nowhere to reduce", MPI_Allreduce(send, NULL, 1, MPI_INT, MPI_SUM, comm));
+    CASE("nothing to gather", MPI_Gather(NULL, 1, MPI_INT, receive, 1, MPI_INT, 0, comm));
+    CASE("nowhere to scatter", MPI_Scatter(send, 1, MPI_INT, NULL, 1, MPI_INT, 0, comm));
+    CASE("in place of what is received", MPI_Allreduce(send, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, comm));
+    CASE("aliased nothing", MPI_Allreduce(send, send, 0, MPI_INT, MPI_SUM, comm));
+}
+
+/* Ranks that give different bytes, where plain MPIs of Debian come back and agree on who is told. */
+static void unlike(int few, int many) {
+    CASE("more than fits", MPI_Bcast(rank ? receive : send, rank ? few : many, MPI_INT, 0, comm));
+    CASE("more to scatter", MPI_Scatter(send, many, MPI_INT, receive, rank ? few : many, MPI_INT, 0, comm));
+    CASE("more to gather", MPI_Gather(send, rank ? many : few, MPI_INT, receive, few, MPI_INT, 0, comm));
+    CASE("more to reduce", MPI_Reduce(send, receive, rank ? many : few, MPI_INT, MPI_SUM, 0, comm));
+}
+
+/* The same with lines alone: whoever hears from another that has other bytes is told, and nobody hangs. */
+static void always_told(int few, int many) {
+    CASE("fewer than fit", MPI_Bcast(rank ? receive : send, rank ? many : few, MPI_INT, 0, comm));
+    CASE("allreduce", MPI_Allreduce(send, receive, rank ? few : many, MPI_INT, MPI_SUM, comm));
+    CASE("allgather", MPI_Allgather(send, rank ? few : many, MPI_INT, receive, rank ? few : many, MPI_INT, comm));
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    const char *which = argc > 1 ? argv[1] : "";
+    if (!strcmp(which, "refused")) refused();
+    if (!strcmp(which, "looked for")) looked_for();
+    if (!strcmp(which, "unlike")) unlike(1, 10), unlike(1, 100), unlike(10, 1000);
+    if (!strcmp(which, "told")) always_told(1, 10), always_told(1, 100), always_told(1, 10000), always_told(10, 20000);
+    if (!strcmp(which, "handler")) {
+        MPI_Errhandler own;
+        MPI_Comm_create_errhandler(handler, &own);
+        MPI_Comm comm = fresh();
+        MPI_Comm_set_errhandler(comm, own);
+        MPI_Bcast(send, rank ? 1 : 10, MPI_INT, 0, comm);
+        printf("%d heard %d\n", rank, heard);
+    }
+    printf("done %d\n", rank);
+    MPI_Finalize();
+    return 0;
+}
