@@ -12,7 +12,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 
 use super::ci::say;
-pub(crate) use cross::{FOLDER, LINKER, TARGET, cargo, ready};
+pub(crate) use cross::{FOLDER, LINKER, TARGET, cargo, command, ready};
 
 /// Not built: they serve whoever develops here.
 const NOT_SHIPPED: [&str; 3] = ["xtask", "isochrone-vm-tests", "isochrone-schemas"];

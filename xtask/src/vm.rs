@@ -10,12 +10,14 @@ mod arch;
 mod archive;
 mod brought;
 mod carried;
+mod debian;
 mod judge;
 mod kernel;
 mod machine;
 mod orders;
 mod shape;
 
+use std::io::{BufWriter, Write as _};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,14 +30,16 @@ use anyhow::{Context, Result, ensure};
 use super::ci::say;
 use arch::Arch;
 use archive::File;
+use carried::Suite;
 use machine::Boot;
 use shape::{Does, Shape};
 
 /// Machines of the usual gate: the checks, and the smallest that has cores and regions that may not be used.
 const USUAL: [&str; 2] = ["checks16", "cpuset"];
 
-/// The same with processors of another kind: its checks, and the smallest that has several regions.
-const USUAL_ARM: [&str; 2] = ["checks16", "regions2"];
+/// The same with processors of another kind: its checks, the smallest that has several regions, and the tests that run
+/// here already for the usual kind.
+const USUAL_ARM: [&str; 3] = ["checks16", "regions2", "debian"];
 
 /// Machines at once, unless told otherwise: each takes the time of one core, and memory that it touches.
 const JOBS: usize = 2;
@@ -65,7 +69,9 @@ impl Asked {
                     }
                 }
                 "--arch" => {
-                    arch = Arch::named(&words.next().context("--arch x86_64 or aarch64")?)?;
+                    arch = Arch::named(
+                        &words.next().context("--arch x86_64, aarch64 or aarch64-16k")?,
+                    )?;
                 }
                 "--jobs" => {
                     let number = words.next().and_then(|number| number.parse().ok());
@@ -76,9 +82,14 @@ impl Asked {
         }
         if shapes.is_empty() {
             // Words choose checks, and need no other machine.
-            let usual = if arch == Arch::Arm { USUAL_ARM } else { USUAL };
-            let names = if only.is_empty() { &usual[..] } else { &usual[..1] };
+            let usual = if arch.is_arm() { &USUAL_ARM[..] } else { &USUAL[..] };
+            let names = if only.is_empty() { usual } else { &usual[..1] };
             shapes = names.iter().map(|name| Shape::named(name)).collect::<Result<_>>()?;
+        }
+        let (shapes, others): (Vec<_>, Vec<_>) =
+            shapes.into_iter().partition(|shape: &Shape| shape.is_of(arch));
+        for shape in others {
+            say(&format!("vm {}: left out: it is a machine of --arch aarch64", shape.name));
         }
         let shapes = shapes.into_iter().map(|shape| shape.on(arch)).collect();
         Ok(Self { arch, shapes, jobs, only })
@@ -91,11 +102,22 @@ pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()
     let folder = root.join(arch.folder());
     std::fs::create_dir_all(&folder)?;
     let kernel = kernel::find(&folder, arch)?;
-    let has_programs = shapes.iter().any(|shape| shape.does == Does::Programs);
+    let does = |what| shapes.iter().any(|shape| shape.does == what);
     let begin = Instant::now();
-    let files = carried::files(root, &folder, arch, has_programs)?;
+    let mut files = Vec::new();
+    if does(Does::Checks) || does(Does::Programs) {
+        files = carried::files(root, &folder, arch, does(Does::Programs))?;
+    }
+    let tests = if does(Does::Tests) { Some(carried::suites(root, &folder, arch)?) } else { None };
     say(&format!("vm: built in {} s", begin.elapsed().as_secs()));
-    let bench = Bench { root, folder: &folder, kernel: &kernel, files: &files, only: &only };
+    let bench = Bench {
+        root,
+        folder: &folder,
+        kernel: &kernel,
+        files: &files,
+        tests: tests.as_ref(),
+        only: &only,
+    };
     let failed = bench.all(&shapes, jobs);
     ensure!(failed.is_empty(), "these emulated machines failed: {}", failed.join(", "));
     Ok(())
@@ -108,6 +130,8 @@ struct Bench<'a> {
     folder: &'a Path,
     kernel: &'a Path,
     files: &'a [File],
+    /// The same of machines that run tests, and what they run.
+    tests: Option<&'a (Vec<File>, Vec<Suite>)>,
     only: &'a [String],
 }
 
@@ -140,27 +164,41 @@ impl Bench<'_> {
         outcome.is_ok()
     }
 
+    /// What a machine has on its disk.
+    fn files_of(&self, shape: &Shape) -> Result<Vec<File>> {
+        let orders = |text| File::text("orders", text);
+        let mut files = self.files.to_vec();
+        match shape.does {
+            Does::Checks => {}
+            Does::Programs => files.push(orders(orders::of(shape))),
+            Does::Tests => {
+                let (carried, suites) = self.tests.context("no tests were built")?;
+                files = carried.clone();
+                files.push(orders(orders::of_suites(shape, suites, self.only)));
+            }
+        }
+        Ok(files)
+    }
+
     /// Boots one machine and judges what it brings out, which stays in its folder.
     fn one(&self, shape: &Shape) -> Result<()> {
         let place = self.folder.join(shape.name);
         std::fs::create_dir_all(&place)?;
-        let mut files = self.files.to_vec();
-        if shape.does == Does::Programs {
-            files.push(File::text("orders", orders::of(shape)));
-        }
         let (archive, console) = (place.join("files.cpio"), place.join("brought.txt"));
-        std::fs::write(&archive, archive::of(&files)?)?;
-        let Self { kernel, only: words, .. } = self;
-        let boot = Boot { kernel, archive: &archive, shape, brought: &console, words };
+        let mut out = BufWriter::new(std::fs::File::create(&archive)?);
+        archive::write(&self.files_of(shape)?, &mut out)?;
+        out.flush()?;
+        let words = if shape.does == Does::Checks { self.only } else { &[] };
+        let boot = Boot { kernel: self.kernel, archive: &archive, shape, brought: &console, words };
         let ran = boot.run();
         std::fs::remove_file(&archive)?;
-        if shape.does == Does::Checks {
+        if shape.does != Does::Programs {
             return ran;
         }
         // What came out is judged even where a command failed: it says more.
         let found = brought::read(&console, &place)?;
         let mut verdicts = judge::all(shape, &found);
-        if shape.arch == Arch::Arm {
+        if shape.arch.is_arm() {
             verdicts.extend(across::all(self.root, &place, &found));
         }
         for (what, verdict) in &verdicts {
@@ -191,8 +229,12 @@ mod tests {
         assert_eq!(asked("").unwrap(), is("checks16 cpuset", ""));
         assert_eq!(asked("tasks smi").unwrap(), is("checks16", "tasks smi"));
         assert_eq!(asked("--machine cores64,nosys").unwrap(), is("cores64 nosys", ""));
-        assert_eq!(asked("--machine all").unwrap().0.split(' ').count(), Shape::all().len());
-        assert_eq!(asked("--arch aarch64").unwrap(), is("checks16 regions2", ""));
+        assert_eq!(
+            asked("--machine all --arch aarch64").unwrap().0.split(' ').count(),
+            Shape::all().len()
+        );
+        assert_eq!(asked("--arch aarch64").unwrap(), is("checks16 regions2 debian", ""));
+        assert_eq!(asked("--machine debian,nosys").unwrap(), is("nosys", ""));
         assert!(asked("--arch").is_err() && asked("--arch arm").is_err());
         assert!(asked("--machine").is_err() && asked("--machine cores65").is_err());
         assert!(asked("--jobs 1").is_ok() && asked("--jobs").is_err());

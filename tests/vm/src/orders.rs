@@ -6,17 +6,22 @@
 //! folder PLACE             makes a folder
 //! write PLACE TEXT         writes one of the kernel's files
 //! run SECONDS PROGRAM ...  runs a program; one that fails or takes longer is a failed check
+//! ends CODE SECONDS PROGRAM ...  the same of one that ends with this exit code
+//! test SECONDS FOLDER PROGRAM ...  runs tests in a folder; how many passed is said
+//! pages BYTES              sees that the kernel's pages have this size
 //! bring NAME PLACE         writes a file to the second console, with its name and size in front
 //! bring-bytes NAME PLACE   the same of a file that is no text, as a string of hexadecimal digits
 //! ```
 
 use std::fs::{File, OpenOptions};
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use nix::mount::{MsFlags, mount};
+
+use isochrone_os::pages::kernel_page_bytes;
 
 use crate::console::say;
 
@@ -26,6 +31,15 @@ pub(crate) const PLACE: &str = "/orders";
 const SECOND: &str = if cfg!(target_arch = "aarch64") { "/dev/ttyS0" } else { "/dev/ttyS1" };
 /// What a program prints.
 const LOG: &str = "/tmp/log";
+/// What programs are told. With `CI` a test that lacks something fails, and is not passed over. The last is for tests
+/// of the preloaded library, which build it where there is a cargo.
+const VARIABLES: [(&str, &str); 5] = [
+    ("HOME", "/tmp"),
+    ("TMPDIR", "/tmp"),
+    ("PATH", "/usr/bin:/bin:/usr/sbin:/sbin"),
+    ("CI", "true"),
+    ("ISOCHRONE_TEST_LIBRARY", "/lib/libisochrone_malloc.so"),
+];
 /// Lines of it that are shown where it fails.
 const SHOWN: usize = 30;
 /// How often a program is asked whether it is over.
@@ -41,7 +55,7 @@ pub(crate) fn obey(line: &str) -> Result<String> {
             Ok("mounted".to_owned())
         }
         ["folder", place] => {
-            std::fs::create_dir(place)?;
+            std::fs::create_dir_all(place)?;
             Ok("made".to_owned())
         }
         ["write", place, text] => {
@@ -50,7 +64,28 @@ pub(crate) fn obey(line: &str) -> Result<String> {
             Ok(format!("holds {:?}", holds.lines().next().unwrap_or_default()))
         }
         ["run", seconds, program, ref words @ ..] => {
-            run(Duration::from_secs(seconds.parse()?), program, words)
+            run(Duration::from_secs(seconds.parse()?), 0, "/tmp", program, words, &mut |_| ())
+        }
+        ["ends", code, seconds, program, ref words @ ..] => {
+            let (limit, code) = (Duration::from_secs(seconds.parse()?), code.parse()?);
+            run(limit, code, "/tmp", program, words, &mut |_| ())
+        }
+        ["test", seconds, folder, program, ref words @ ..] => {
+            let (begin, mut passed) = (Instant::now(), 0);
+            // A suite takes minutes: each test is told as it ends.
+            let mut each = |line: &str| {
+                if line.starts_with("test ") && line.contains(" ... ") {
+                    passed += usize::from(line.contains(" ... ok"));
+                    say(&format!("  {line} (at {:.0} s)", begin.elapsed().as_secs_f64()));
+                }
+            };
+            run(Duration::from_secs(seconds.parse()?), 0, folder, program, words, &mut each)?;
+            Ok(format!("{passed} tests passed"))
+        }
+        ["pages", bytes] => {
+            let found = kernel_page_bytes();
+            ensure!(found == bytes.parse::<usize>()?, "{found} bytes");
+            Ok(format!("{found} bytes"))
         }
         ["bring", name, place] => bring(name, &read(place)?),
         ["bring-bytes", name, place] => {
@@ -61,36 +96,72 @@ pub(crate) fn obey(line: &str) -> Result<String> {
     }
 }
 
-fn run(limit: Duration, program: &str, words: &[&str]) -> Result<String> {
+/// Runs a program, which must end with this code; `each` is told what it prints, a line at a time.
+fn run(
+    limit: Duration,
+    code: i32,
+    folder: &str,
+    program: &str,
+    words: &[&str],
+    each: &mut dyn FnMut(&str),
+) -> Result<String> {
     let log = File::create(LOG).context(LOG)?;
     let mut child = Command::new(program)
         .args(words)
         .env_clear()
-        .envs([("HOME", "/tmp"), ("TMPDIR", "/tmp"), ("PATH", "/bin")])
-        .current_dir("/tmp")
+        .envs(VARIABLES)
+        .current_dir(folder)
         .stdout(log.try_clone()?)
         .stderr(log)
         .spawn()
         .context(program.to_owned())?;
-    let status = wait(&mut child, limit)?;
-    if !status.is_some_and(|status| status.success()) {
-        let text = String::from_utf8_lossy(&std::fs::read(LOG)?).into_owned();
-        let lines: Vec<&str> = text.lines().collect();
-        for line in &lines[lines.len().saturating_sub(SHOWN)..] {
+    let mut printed = Printed { log: File::open(LOG)?, lines: Vec::new(), rest: Vec::new() };
+    let status = wait(&mut child, limit, &mut || printed.tell(each))?;
+    let as_wanted = |status: &ExitStatus| status.code() == Some(code);
+    if !status.as_ref().is_some_and(as_wanted) {
+        for line in &printed.lines[printed.lines.len().saturating_sub(SHOWN)..] {
             say(&format!("  | {line}"));
         }
     }
     let status = status.with_context(|| format!("it did not end in {limit:?}"))?;
-    ensure!(status.success(), "{status}");
+    ensure!(as_wanted(&status), "{status}");
     Ok(status.to_string())
 }
 
-/// The program's end; none where it took too long and was killed.
-fn wait(child: &mut Child, limit: Duration) -> Result<Option<ExitStatus>> {
+/// What a program has printed so far.
+struct Printed {
+    log: File,
+    lines: Vec<String>,
+    /// A line without its end.
+    rest: Vec<u8>,
+}
+
+impl Printed {
+    /// Reads on, and tells of each line that has come.
+    fn tell(&mut self, each: &mut dyn FnMut(&str)) -> Result<()> {
+        self.log.read_to_end(&mut self.rest).context(LOG)?;
+        while let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.rest.drain(..=end).collect();
+            let line = String::from_utf8_lossy(&line).trim_end().to_owned();
+            each(&line);
+            self.lines.push(line);
+        }
+        Ok(())
+    }
+}
+
+/// The program's end; none where it took too long and was killed. `look` is called now and then, and once after it.
+fn wait(
+    child: &mut Child,
+    limit: Duration,
+    look: &mut dyn FnMut() -> Result<()>,
+) -> Result<Option<ExitStatus>> {
     let begin = Instant::now();
     while begin.elapsed() < limit {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
+        let ended = child.try_wait()?;
+        look()?;
+        if ended.is_some() {
+            return Ok(ended);
         }
         std::thread::sleep(LOOK);
     }

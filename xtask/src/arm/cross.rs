@@ -33,16 +33,21 @@ pub(crate) fn ready() -> Result<()> {
 
 /// Cargo for that target.
 pub(crate) fn cargo(root: &Path, words: &[&str]) -> Result<()> {
-    let (command, rest) = words.split_first().context("a command")?;
-    let status = Command::new("cargo")
-        .args([command, "--target", TARGET, "--target-dir", FOLDER])
+    let status = command(root, words)?.status().context("cargo cannot be started")?;
+    ensure!(status.success(), "`cargo {} --target {TARGET}` failed", words.join(" "));
+    Ok(())
+}
+
+/// The same, to be started by the caller.
+pub(crate) fn command(root: &Path, words: &[&str]) -> Result<Command> {
+    let (first, rest) = words.split_first().context("a command")?;
+    let mut command = Command::new("cargo");
+    command
+        .args([first, "--target", TARGET, "--target-dir", FOLDER])
         .args(rest)
         .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", LINKER)
         .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", RUNNER)
         .env("CARGO_INCREMENTAL", "0")
-        .current_dir(root)
-        .status()
-        .context("cargo cannot be started")?;
-    ensure!(status.success(), "`cargo {} --target {TARGET}` failed", words.join(" "));
-    Ok(())
+        .current_dir(root);
+    Ok(command)
 }

@@ -99,6 +99,11 @@ pub(super) const STEPS: &[Step] = &[
         arguments: &["xtask", "vm", "--arch", "aarch64"],
         ..Step::CARGO
     },
+    Step {
+        name: "emulated machines of aarch64 with pages of 16 KiB",
+        arguments: &["xtask", "vm", "--arch", "aarch64-16k", "--machine", "regions2"],
+        ..Step::CARGO
+    },
     Step { name: "real programs", arguments: &["xtask", "safety"], ..Step::CARGO },
     // Needs `rustup toolchain install nightly`, as what follows does.
     Step {

@@ -3,8 +3,12 @@
 
 mod cross;
 mod library;
+mod root;
+mod stripped;
+mod suites;
 
-pub(super) use cross::{ATLAS, PROGRAMS as C_PROGRAMS};
+pub(super) use cross::ATLAS;
+pub(super) use suites::Suite;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,12 +19,15 @@ use super::arch::Arch;
 use super::archive::File;
 use crate::arm;
 use library::Library;
+use stripped::stripped;
 
 /// What is built as the first process.
 const FIRST: &str = "isochrone-vm-tests";
 /// The programs, in `/bin`.
 const PROGRAMS: [&str; 2] = ["isochrone", "isochrone-lab"];
 const PRELOAD: &str = "libisochrone_malloc.so";
+/// Where tests of the library find it on a machine (`crates/arrange/malloc/tests/preload/support.rs`).
+const PRELOAD_THERE: &str = "lib/libisochrone_malloc.so";
 
 /// The first process; `with_programs` the two programs and the library too. `folder` is for what is made of them.
 pub(super) fn files(
@@ -29,7 +36,7 @@ pub(super) fn files(
     arch: Arch,
     with_programs: bool,
 ) -> Result<Vec<File>> {
-    if arch == Arch::Arm {
+    if arch.is_arm() {
         arm::ready()?;
     }
     build(root, arch)?;
@@ -43,21 +50,40 @@ pub(super) fn files(
     }
     let (mut files, mut needed) = (Vec::new(), Vec::new());
     for (place, built) in places {
-        files.push(File::program(&place, &stripped(&built, folder, arch)?)?);
+        files.push(File::program(&place, &stripped(&built, folder, arch)?));
         needed.extend(match arch {
             Arch::X86 => libraries(&built)?,
-            Arch::Arm => cross::libraries(&built)?,
+            Arch::Arm(_) => cross::libraries(&built)?,
         });
     }
     needed.sort_unstable();
     needed.dedup();
     for library in needed {
-        files.push(File::program(&library.place, &library.here)?);
+        files.push(File::program(&library.place, &library.here));
     }
-    if arch == Arch::Arm && with_programs {
-        files.extend(cross::files(root, folder, &target)?);
+    if arch.is_arm() && with_programs {
+        files.push(cross::atlas(root));
     }
     Ok(files)
+}
+
+/// Debian as the root of a machine, with the first process, the suites, and the library that is preloaded; and the
+/// suites, to be started there.
+pub(super) fn suites(root: &Path, folder: &Path, arch: Arch) -> Result<(Vec<File>, Vec<Suite>)> {
+    arm::ready()?;
+    // With the features of what is built for the suites, which are fewer crates than all.
+    arm::cargo(root, &["build", "--locked", "-p", FIRST])?;
+    build_preload(root, arch)?;
+    let suites = suites::build(root)?;
+    let mut files = root::files(folder)?;
+    let target = target(root, arch);
+    for (place, built) in
+        [("init", format!("debug/{FIRST}")), (PRELOAD_THERE, format!("release/{PRELOAD}"))]
+    {
+        files.push(File::program(place, &stripped(&target.join(built), folder, arch)?));
+    }
+    files.extend(suites::files(&suites, folder)?);
+    Ok((files, suites))
 }
 
 /// Builds all programs as tests have them: no time is judged there. Features are unified over what is built together,
@@ -70,11 +96,7 @@ fn build(root: &Path, arch: Arch) -> Result<()> {
     }
     match arch {
         Arch::X86 => cargo(root, &words),
-        Arch::Arm => {
-            // Programs in C are linked with one of them, and a program of MPI's would be with another.
-            words.push("--lib");
-            arm::cargo(root, &words)
-        }
+        Arch::Arm(_) => arm::cargo(root, &words),
     }
 }
 
@@ -90,7 +112,7 @@ fn target(root: &Path, arch: Arch) -> PathBuf {
         Arch::X86 => {
             std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
         }
-        Arch::Arm => root.join(arm::FOLDER).join(arm::TARGET),
+        Arch::Arm(_) => root.join(arm::FOLDER).join(arm::TARGET),
     }
 }
 
@@ -98,7 +120,7 @@ fn target(root: &Path, arch: Arch) -> PathBuf {
 fn build_preload(root: &Path, arch: Arch) -> Result<()> {
     match arch {
         Arch::X86 => cargo(root, &["preload", "--locked"]),
-        Arch::Arm => {
+        Arch::Arm(_) => {
             arm::cargo(root, &["build", "--release", "--locked", "--manifest-path", arm::PRELOAD])
         }
     }
@@ -109,20 +131,6 @@ fn cargo(root: &Path, words: &[&str]) -> Result<()> {
     let status = status.context("cargo cannot be started")?;
     ensure!(status.success(), "`cargo {}` failed", words.join(" "));
     Ok(())
-}
-
-/// A copy without what only debuggers read, which is most of it: a machine of little memory unpacks it.
-fn stripped(program: &Path, folder: &Path, arch: Arch) -> Result<PathBuf> {
-    let copy = folder.join(program.file_name().context("a program without a name")?);
-    let (tool, package) = match arch {
-        Arch::X86 => ("strip", "binutils"),
-        Arch::Arm => ("aarch64-linux-gnu-strip", "binutils-aarch64-linux-gnu"),
-    };
-    let status = Command::new(tool).arg("--strip-debug").arg("-o").arg(&copy).arg(program).status();
-    let status = status
-        .with_context(|| format!("{tool} cannot be started: install the package {package}"))?;
-    ensure!(status.success(), "strip does not understand {}", program.display());
-    Ok(copy)
 }
 
 /// The shared libraries of a program and the loader itself, as the loader finds them here.

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::shape::Shape;
+use super::shape::{Does, Shape};
 
 /// A machine that is to be booted.
 #[derive(Debug)]
@@ -45,10 +45,7 @@ impl Boot<'_> {
         let mib: u32 = shape.nodes.iter().map(|node| node.mib).sum();
         let mut all: Vec<String> = [
             "-accel",
-            // One thread for all cores: one that pauses gives way to the next at once. With a thread for each, on fewer
-            // real cores, who waits for another core spins until the host takes it away: a boot of 33 cores took four
-            // times as long.
-            "tcg,thread=single",
+            threads(shape.does),
             "-nodefaults",
             "-nographic",
             "-no-reboot",
@@ -72,6 +69,13 @@ impl Boot<'_> {
         );
         all
     }
+}
+
+/// How cores become threads here. One thread for all: one that pauses gives way to the next at once. With a thread for
+/// each, on fewer real cores, who waits for another core spins until the host takes it away: a boot of 33 cores took
+/// four times as long. Ranks of an MPI spin without a pause, and would keep the only thread for a tenth of a second.
+fn threads(does: Does) -> &'static str {
+    if does == Does::Tests { "tcg,thread=multi" } else { "tcg,thread=single" }
 }
 
 /// Regions with their memory and cores, and the distances between them.

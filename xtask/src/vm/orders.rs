@@ -1,7 +1,7 @@
 //! What the first process of an emulated machine does, as lines of text: `tests/vm/src/orders.rs` obeys them.
 
-use super::arch::Arch;
-use super::carried::{ATLAS, C_PROGRAMS};
+use super::super::ci::say;
+use super::carried::{ATLAS, Suite};
 use super::shape::{Cpuset, Shape};
 
 /// Where programs lie and where they write.
@@ -13,23 +13,67 @@ const BESIDE_S: u32 = 120;
 /// Seconds of the benchmark.
 const BENCH_S: u32 = 60;
 
+/// The exit code of `tier check` where no area can be had.
+const NO_AREA: u32 = 4;
+/// Seconds of a suite.
+const SUITE_S: u32 = 1200;
+/// Tests that are left out on an emulated machine: their names, and why.
+const NOT_THERE: [(&str, &str); 1] = [(
+    "usual_teams_do_every_collective_with_every_root",
+    "teams of up to twelve ranks that poll on two emulated cores take longer than six minutes",
+)];
+
 /// Files that are brought out, by the name of their order.
 pub(super) const BROUGHT: [&str; 6] = ["machine", "map", "show", "export", "run", "jacobi"];
 
-/// All lines for a machine.
+/// All lines for a machine on which the two programs run.
 pub(super) fn of(shape: &Shape) -> String {
-    let mut lines = vec!["mount proc /proc".to_owned()];
-    lines.extend(shape.sys.then(|| "mount sysfs /sys".to_owned()));
-    lines.extend(["mount devtmpfs /dev", "mount tmpfs /tmp"].map(str::to_owned));
+    let mut lines = mounts(shape);
     lines.extend(
         shape.off.iter().map(|core| format!("write /sys/devices/system/cpu/cpu{core}/online 0")),
     );
     lines.extend(shape.cpuset.iter().flat_map(enter));
     lines.extend(programs(shape));
-    if shape.arch == Arch::Arm {
-        lines.extend(elsewhere());
+    if shape.arch.is_arm() {
+        lines.extend(elsewhere(shape));
     }
     lines.join("\n") + "\n"
+}
+
+/// All lines for a machine on which suites of tests run: those whose program's path holds one of the words.
+pub(super) fn of_suites(shape: &Shape, suites: &[Suite], only: &[String]) -> String {
+    let mut lines = mounts(shape);
+    lines.extend(
+        [
+            "mount tmpfs /dev/shm",
+            "mount devpts /dev/pts",
+            // An MPI looks for its own host, and ranks find their launcher there.
+            "write /proc/sys/kernel/hostname localhost",
+            "run 60 /bin/busybox ip link set lo up",
+        ]
+        .map(str::to_owned),
+    );
+    for (test, why) in NOT_THERE {
+        say(&format!("vm {}: left out: {test}: {why}", shape.name));
+    }
+    let skipped: String = NOT_THERE.iter().map(|(test, _)| format!(" --skip={test}")).collect();
+    let wanted = |suite: &&Suite| {
+        only.is_empty()
+            || only.iter().any(|word| suite.program.contains(word) || suite.folder.contains(word))
+    };
+    lines.extend(suites.iter().filter(wanted).map(|Suite { program, folder }| {
+        format!("test {SUITE_S} {folder} {program} --test-threads=1 --exact{skipped}")
+    }));
+    lines.join("\n") + "\n"
+}
+
+/// The kernel's files, and a folder to write to.
+fn mounts(shape: &Shape) -> Vec<String> {
+    let sys = shape.sys.then_some("mount sysfs /sys");
+    let pages = format!("pages {}", shape.arch.page_bytes());
+    let first =
+        [Some("mount proc /proc"), sys, Some("mount devtmpfs /dev"), Some("mount tmpfs /tmp")];
+    first.into_iter().flatten().map(str::to_owned).chain([pages]).collect()
 }
 
 /// The first process goes into a cpuset of its own, and all that it starts with it
@@ -47,27 +91,18 @@ fn enter(set: &Cpuset) -> [String; 6] {
     ]
 }
 
-/// What is tried besides where the processor is of another kind: that an atlas is read in both directions, that there
-/// is an area for tiering, and that programs in C are served.
-fn elsewhere() -> Vec<String> {
+/// What is tried besides where the processor is of another kind: that an atlas is read in both directions, and that
+/// there is an area for tiering, or with longer pages a reason why there is none.
+fn elsewhere(shape: &Shape) -> Vec<String> {
     let short = |words: &str| format!("run {SHORT_S} {words}");
-    let mut lines = vec![
+    let code = if shape.arch.page_bytes() == 4 << 10 { 0 } else { NO_AREA };
+    vec![
         short(&format!("{ISOCHRONE} export /{} --json=/tmp/foreign.json", ATLAS.1)),
         "bring foreign /tmp/foreign.json".to_owned(),
         "bring-bytes atlas /tmp/a.atlas".to_owned(),
-        short(&format!("{ISOCHRONE} tier check --json=/tmp/tier.json")),
+        format!("ends {code} {SHORT_S} {ISOCHRONE} tier check --json=/tmp/tier.json"),
         "bring tier /tmp/tier.json".to_owned(),
-    ];
-    for (name, _) in C_PROGRAMS {
-        let arguments: &[&str] = match name {
-            "c-collectives" | "c-tasks" => &["threads 4", "processes 2"],
-            "c-tier" => &["threads 2", "processes 2"],
-            "c-tasks-wrong" => &["/tmp/threads.json /tmp/processes.json"],
-            _ => &[""],
-        };
-        lines.extend(arguments.iter().map(|words| short(&format!("/bin/{name} {words}"))));
-    }
-    lines
+    ]
 }
 
 /// Every command, and what it leaves.
@@ -123,6 +158,21 @@ mod tests {
                 assert!(text.contains(&written), "{}: {name}", shape.name);
             }
         }
+    }
+
+    #[test]
+    fn suites_run_in_their_folders_and_words_choose_among_them() {
+        let shape = Shape::named("debian").expect("it is there");
+        let suite = |name: &str| Suite {
+            program: format!("/target/{name}-1"),
+            folder: format!("/crates/{name}"),
+        };
+        let suites = ["mpi", "tier"].map(suite);
+        let text = |only: &[String]| of_suites(&shape, &suites, only);
+        let (all, one) = (text(&[]), text(&["crates/mpi".to_owned()]));
+        assert!(all.contains("/crates/mpi /target/mpi-1 ") && all.contains("/target/tier-1"));
+        assert!(one.contains("/target/mpi-1") && !one.contains("/target/tier-1"));
+        assert!(all.find("link set lo up") < all.find("test "), "{all}");
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub(super) enum Does {
     Checks,
     /// The two programs, whose JSON is held against the machine.
     Programs,
+    /// Tests of crates under Debian for arm64, with its MPIs and compilers.
+    Tests,
 }
 
 /// Cores and regions that programs may use, from the first to the last of each.
@@ -54,6 +56,8 @@ pub(super) struct Shape {
 const LIMIT: Duration = Duration::from_secs(600);
 /// A boot and all checks take about a minute.
 const CHECKS_LIMIT: Duration = Duration::from_secs(300);
+/// Compilers, MPIs and tests, every instruction of them translated.
+const TESTS_LIMIT: Duration = Duration::from_secs(1800);
 
 impl Shape {
     /// So many regions with so much memory and so many cores each.
@@ -105,12 +109,20 @@ impl Shape {
         offline.off = &[2];
         let mut nosys = Self::regular("nosys", "4 cores, /sys is not mounted", 2, 2, 512);
         nosys.sys = false;
+        let mut tests = Self::regular(
+            "debian",
+            "2 cores, Debian for arm64: tests of the preloads, the C library, MPI, tasks and tiering",
+            1,
+            2,
+            3072,
+        );
+        (tests.does, tests.limit) = (Does::Tests, TESTS_LIMIT);
         let two = Self::regular("regions2", "2 regions of 2 cores", 2, 2, 512);
         let mut regions = Self::regular("regions16", "16 regions of 2 cores", 16, 2, 256);
         let mut cores = Self::regular("cores64", "64 cores in 2 regions", 2, 32, 2048);
         // Block latency of many emulated cores takes longer than its share, and others are to have some.
         (regions.map_s, cores.map_s) = (180, 180);
-        vec![checks, cpuset, memoryless, offline, nosys, two, regions, cores]
+        vec![checks, cpuset, memoryless, offline, nosys, two, regions, cores, tests]
     }
 
     /// The one of this name.
@@ -122,6 +134,11 @@ impl Shape {
         let names = all.iter().map(|shape| shape.name).collect::<Vec<_>>().join(", ");
         let at = all.iter().position(|shape| shape.name == name);
         Ok(all.swap_remove(at.with_context(|| format!("no machine {name:?}: all, {names}"))?))
+    }
+
+    /// Whether there is such a machine with that kind of processor: tests run here already.
+    pub(super) fn is_of(&self, arch: Arch) -> bool {
+        self.does != Does::Tests || arch.is_arm()
     }
 
     /// The same with another kind of processor, which takes its time.
@@ -189,7 +206,7 @@ mod tests {
             assert_eq!(cores, (0..shape.cores()).collect::<Vec<_>>(), "{}", shape.name);
             assert!(!shape.allowed().is_empty() && !shape.measured().is_empty(), "{}", shape.name);
             assert_eq!(all.iter().filter(|other| other.name == shape.name).count(), 1);
-            assert!(shape.limit <= LIMIT);
+            assert!(shape.limit <= LIMIT || shape.does == Does::Tests);
         }
         let error = Shape::named("cores65").expect_err("there is none").to_string();
         assert!(error.contains("cores64") && error.contains("all"), "{error}");

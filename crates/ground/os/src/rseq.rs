@@ -27,8 +27,7 @@ impl CoreWord {
     /// (`glibc.pthread.rseq=0`), and says where (`__rseq_offset`, `__rseq_size`).
     #[must_use]
     pub fn find() -> Self {
-        let at = arch::rseq_block().map(|(offset, _)| offset + CPU_ID_AT);
-        Self { at }
+        Self { at: block().map(|(offset, _)| offset + CPU_ID_AT) }
     }
 
     /// Whether [`Self::core`] is a single load.
@@ -61,6 +60,20 @@ impl CoreWord {
         // SAFETY: as in `core`. What marks a thread without registration is no core's number.
         self.at.is_some_and(|at| unsafe { arch::thread_word(at) == u32::from(core.0) })
     }
+}
+
+/// Where glibc keeps each thread's `struct rseq`, from the thread pointer, and its size; `None`
+/// where it registers none.
+fn block() -> Option<(isize, u32)> {
+    let (offset, size) = arch::rseq_names();
+    if offset.is_null() || size.is_null() {
+        return None;
+    }
+    // SAFETY: not null, so it is glibc's `extern const ptrdiff_t`, set before any program code.
+    let offset = unsafe { offset.read() };
+    // SAFETY: not null, so it is glibc's `extern const unsigned int`, set likewise.
+    let size = unsafe { size.read() };
+    (size > 0).then_some((offset, size))
 }
 
 #[cfg(test)]

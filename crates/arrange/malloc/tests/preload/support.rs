@@ -14,15 +14,23 @@ use isochrone_units::CoreId;
 
 use crate::atlas::flat_atlas;
 
-/// Where this test binary may write.
+/// Where this test binary may write. Cargo has made it where the test was built.
 fn scratch() -> PathBuf {
-    PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    std::fs::create_dir_all(&folder).expect("writable");
+    folder
 }
+
+/// Where the library lies on a machine that has no cargo.
+const LIBRARY_VARIABLE: &str = "ISOCHRONE_TEST_LIBRARY";
 
 /// The shared library, as `cargo preload` builds it.
 pub(crate) fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
+        if let Some(library) = std::env::var_os(LIBRARY_VARIABLE) {
+            return PathBuf::from(library);
+        }
         let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../preload/Cargo.toml");
         let target = scratch().join("preload");
         let built = Command::new(env!("CARGO"))

@@ -129,11 +129,11 @@ pub(crate) unsafe fn core_register() -> u16 {
 }
 
 /// No word of a thread's own is known here.
-pub(crate) fn rseq_block() -> Option<(isize, u32)> {
-    None
+pub(crate) fn rseq_names() -> (*const isize, *const u32) {
+    (core::ptr::null(), core::ptr::null())
 }
 
-/// Never called: [`rseq_block`] names none.
+/// Never called: [`rseq_names`] has none.
 ///
 /// # Safety
 /// None is needed; it touches nothing.

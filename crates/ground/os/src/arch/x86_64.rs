@@ -220,10 +220,9 @@ pub(crate) unsafe fn core_register() -> u16 {
 #[cfg(target_env = "gnu")]
 core::arch::global_asm!(".weak __rseq_offset", ".weak __rseq_size");
 
-/// Where glibc keeps each thread's `struct rseq`, from the thread pointer, and its size; `None`
-/// where it registers none.
+/// Where the loader has put glibc's `__rseq_offset` and `__rseq_size`; null where there is no such name.
 #[cfg(target_env = "gnu")]
-pub(crate) fn rseq_block() -> Option<(isize, u32)> {
+pub(crate) fn rseq_names() -> (*const isize, *const u32) {
     let (offset, size): (*const isize, *const u32);
     // SAFETY: two loads from this module's own table of addresses, which the loader has filled in.
     unsafe {
@@ -234,20 +233,13 @@ pub(crate) fn rseq_block() -> Option<(isize, u32)> {
             options(nostack, readonly, preserves_flags),
         );
     }
-    if offset.is_null() || size.is_null() {
-        return None;
-    }
-    // SAFETY: not null, so it is glibc's `extern const ptrdiff_t`, set before any program code.
-    let offset = unsafe { offset.read() };
-    // SAFETY: not null, so it is glibc's `extern const unsigned int`, set likewise.
-    let size = unsafe { size.read() };
-    (size > 0).then_some((offset, size))
+    (offset, size)
 }
 
-/// Where glibc keeps each thread's `struct rseq`: nowhere without glibc.
+/// Likewise: there are none without glibc.
 #[cfg(not(target_env = "gnu"))]
-pub(crate) fn rseq_block() -> Option<(isize, u32)> {
-    None
+pub(crate) fn rseq_names() -> (*const isize, *const u32) {
+    (core::ptr::null(), core::ptr::null())
 }
 
 /// The 32-bit word `at` bytes from the thread pointer, read anew each time.

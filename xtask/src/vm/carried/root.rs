@@ -1,0 +1,73 @@
+//! Debian for arm64 as the root of a machine: two MPIs, compilers, and the programs and allocators that tests run under
+//! the preloaded library. Packages are unpacked and not set up; what their scripts would have done, as far as tests
+//! need it, is done here.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use super::super::archive::File;
+use super::super::debian::{Debian, unpack};
+
+/// What tests ask for, as `.ci/run` installs it here, and what a Debian always has.
+const PACKAGES: [&str; 24] = [
+    "base-files",
+    "bash",
+    "binutils",
+    "busybox-static",
+    "coreutils",
+    "dash",
+    "findutils",
+    "gcc",
+    "gfortran",
+    "git",
+    "grep",
+    "libc-bin",
+    "libjemalloc2",
+    "libmimalloc2.0",
+    "libmpich-dev",
+    "libopenmpi-dev",
+    "libtcmalloc-minimal4",
+    "mpich",
+    "openmpi-bin",
+    "perl",
+    "procps",
+    "python3",
+    "sed",
+    "sqlite3",
+];
+/// What no test reads, and would be unpacked into the machine's memory.
+const UNREAD: [&str; 10] = [
+    "usr/share/doc",
+    "usr/share/info",
+    "usr/share/javascript",
+    "usr/share/locale",
+    "usr/share/man",
+    "usr/lib/aarch64-linux-gnu/libmpich.a",
+    "usr/lib/gcc/aarch64-linux-gnu/12/cc1plus",
+    "usr/lib/gcc/aarch64-linux-gnu/12/lto1",
+    "usr/bin/aarch64-linux-gnu-lto-dump-12",
+    "var/lib/dpkg",
+];
+
+/// All files of it. They are brought once, into `folder`.
+pub(super) fn files(folder: &Path) -> Result<Vec<File>> {
+    let (root, part) = (folder.join("root"), folder.join("root.part"));
+    if !root.exists() {
+        let archives = Debian::arm64(folder, "bookworm")?.with_needed(&PACKAGES)?;
+        std::fs::create_dir_all(&part)?;
+        archives.iter().try_for_each(|archive| unpack(archive, &part))?;
+        // As a whole or not at all: an attempt that broke off is made again.
+        std::fs::rename(&part, &root)?;
+    }
+    let mut files = vec![
+        File::link("usr/bin/cc", "gcc"),
+        File::link("usr/bin/awk", "/bin/busybox"),
+        File::link("usr/lib/aarch64-linux-gnu/libmpi.so", "openmpi/lib/libmpi.so"),
+        File::text("etc/passwd", "root:x:0:0:root:/tmp:/bin/sh\n".to_owned()),
+        File::text("etc/group", "root:x:0:\n".to_owned()),
+        File::text("etc/hosts", "127.0.0.1 localhost\n".to_owned()),
+    ];
+    File::below("", &root, &|place| !UNREAD.contains(&place), &mut files)?;
+    Ok(files)
+}
