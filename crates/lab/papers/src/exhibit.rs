@@ -39,7 +39,6 @@ impl Tests {
 
 /// One number, or several in the order in which a row has its cells.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Numbers {
     /// One; `None` where there is none.
@@ -73,7 +72,6 @@ impl Numbers {
 
 /// One row of a paper beside ours.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Exhibit {
     /// Its name within the paper.
     pub id: String,
@@ -99,7 +97,6 @@ pub struct Exhibit {
 
 /// The JSON of all papers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Exhibits {
     /// Every row.
     pub exhibits: Vec<Exhibit>,
