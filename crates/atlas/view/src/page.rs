@@ -34,6 +34,7 @@ pub fn page(contents: &Contents, figures_json: Option<String>) -> Page {
         title: format!("Latency atlas of {}", words::machine::title(machine)),
         subtitle: words::run::provenance(contents),
         badges,
+        links: Vec::new(),
         summary: summary(contents),
         facts: facts(contents),
         sections: sections(contents),

@@ -79,6 +79,21 @@ pub struct Section {
     pub figures: Vec<Figure>,
 }
 
+/// Another page in the same folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// What it is called.
+    pub words: String,
+    /// Its file.
+    pub file: String,
+}
+
+impl Link {
+    fn value(&self) -> Value {
+        context! { words => self.words.as_str(), file => self.file.as_str() }
+    }
+}
+
 /// The whole report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
@@ -88,6 +103,8 @@ pub struct Page {
     pub subtitle: String,
     /// The readings found in the report and remarks on the whole.
     pub badges: Vec<Badge>,
+    /// Pages beside this one, where it is one of several.
+    pub links: Vec<Link>,
     /// The result in plain sentences.
     pub summary: Vec<String>,
     /// Name and value of what identifies the machine and the run.
@@ -130,6 +147,7 @@ impl Page {
             title => self.title.as_str(),
             subtitle => self.subtitle.as_str(),
             badges => self.badges.iter().map(Badge::value).collect::<Vec<_>>(),
+            links => self.links.iter().map(Link::value).collect::<Vec<_>>(),
             summary => self.summary.clone(),
             facts,
             sections,

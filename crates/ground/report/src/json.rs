@@ -78,6 +78,7 @@ registry! {
     Pspt "isochrone-reproduce-pspt" 1, "`reproduce pspt --json`";
     NumaAwareRuntime "isochrone-reproduce-numa-aware-runtime" 1, "`reproduce numa-aware-runtime --json`";
     CacheLines "isochrone-reproduce-cla" 1, "`reproduce cla --json`";
+    Exhibits "isochrone-reproduce-all" 1, "Every row of every paper, by `reproduce all`";
 }
 
 impl Format {

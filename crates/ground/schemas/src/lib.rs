@@ -30,6 +30,7 @@ pub const KEPT: &[Format] = &[
     Format::Pspt,
     Format::NumaAwareRuntime,
     Format::CacheLines,
+    Format::Exhibits,
 ];
 
 /// The folder of all schemas.

@@ -71,6 +71,7 @@ pub(crate) enum Command {
     },
     /// Print a paper's figures beside ours.
     #[command(after_help = "Examples:\n  \
+            isochrone reproduce all --quick --site papers\n  \
             isochrone reproduce latency-checker --atlas isochrone.atlas --html=grids.html\n  \
             isochrone reproduce hidden-numa --bench astar.json --html=figures.html\n  \
             isochrone reproduce pspt --html=pspt.html --json=pspt.json\n  \

@@ -5,15 +5,20 @@
 //! Nothing here prints, reads a clock or opens a file of the user's: whoever calls does.
 
 pub mod cla;
+pub mod exhibit;
 pub mod hidden_numa;
 pub mod latency_checker;
 pub mod numa_aware;
 pub mod pspt;
+mod row;
+pub mod site;
 
 use isochrone_report::html::Page;
 use isochrone_report::json::{self, Format};
 use isochrone_report::term::Colour;
 use serde_json::Value;
+
+use exhibit::Exhibit;
 
 /// Seed of every simulated measurement unless told otherwise: grids are the same every time.
 pub const SEED: u64 = 2020;
@@ -22,6 +27,9 @@ pub const SEED: u64 = 2020;
 pub trait Shown {
     /// What its JSON is.
     fn format(&self) -> Format;
+
+    /// Every comparison, with its verdict.
+    fn exhibits(&self) -> Vec<Exhibit>;
 
     /// Everything for programs. Fields are added, never renamed.
     fn json(&self) -> Value;

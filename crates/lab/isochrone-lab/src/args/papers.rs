@@ -6,11 +6,20 @@ use clap::{Args, ValueEnum};
 use isochrone_console::args::{HtmlArg, JsonArg};
 
 /// What `reproduce` takes.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct ReproduceArgs {
-    /// Which paper.
+    /// Which paper, or all of them.
     #[arg(value_enum)]
     pub(crate) paper: Paper,
+    /// With all: in some minutes, as much as that allows.
+    #[arg(long, conflicts_with = "whole")]
+    pub(crate) quick: bool,
+    /// With all: everything, in less than an hour on two cores [default].
+    #[arg(long = "paper", id = "whole")]
+    pub(crate) whole: bool,
+    /// With all: the folder of the site. What is finished there is not done again.
+    #[arg(long, value_name = "FOLDER", default_value = "isochrone-papers")]
+    pub(crate) site: PathBuf,
     /// This machine's atlas, for the measured side [default: ISOCHRONE_ATLAS, else isochrone.atlas, else the one
     /// in the cache folder, else a quick map is made].
     #[arg(long, value_name = "FILE")]
@@ -50,6 +59,8 @@ pub(crate) enum DepthChoice {
 /// Papers whose figures can be printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Paper {
+    /// All five as one site and one JSON: each row with what it tests, its tolerance and its verdict.
+    All,
     /// The Latency Checker poster's grids, and Figure 2 of the Euro-Par paper for this machine.
     LatencyChecker,
     /// Figures 2 and 4 of the Euro-Par paper on hidden non-uniformity.

@@ -41,7 +41,7 @@ pub(super) fn run(args: &SweepArgs, terminal: &Terminal) -> Result<ExitCode> {
     let (machine, spec) = super::machine(&args.machine)?;
     let keys = keys(args, &machine.name)?;
     let jobs = args.jobs.map(usize::from);
-    let records = sweep(&machine, &spec, &keys, Some(&args.out), jobs)?;
+    let records = to_the_end(&machine, &spec, &keys, Some(&args.out), jobs)?;
     terminal.print(&table(&records).to_terminal(terminal.columns()))?;
     let all = records.values().all(|record| record.verified);
     Ok(if all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -75,33 +75,50 @@ fn keys(args: &SweepArgs, machine: &str) -> Result<Vec<Key>> {
     Ok(keys)
 }
 
-/// Runs all `keys` that the results file does not have. Who stops it ends the process: a run takes minutes, and those
-/// that are over stand in the file.
-pub(crate) fn sweep(
+/// As [`sweep`], with a line of progress. Who stops it ends the process: a run takes minutes, and those that are over
+/// stand in the file.
+pub(crate) fn to_the_end(
     machine: &Machine,
     spec: &NumaSpec,
     keys: &[Key],
     file: Option<&Path>,
     jobs: Option<usize>,
 ) -> Result<BTreeMap<Key, Record>> {
+    Interrupt::install().ends_with(&stopped(file));
+    let bar = progress(keys.len());
+    let found = sweep(machine, spec, keys, file, jobs, &|done, words| {
+        bar.set_position(done as u64);
+        bar.set_message(words.to_owned());
+    })?;
+    bar.finish_and_clear();
+    Ok(found)
+}
+
+/// Runs all `keys` that the results file does not have. `seen` is told how many are done, and what was begun last.
+pub(crate) fn sweep(
+    machine: &Machine,
+    spec: &NumaSpec,
+    keys: &[Key],
+    file: Option<&Path>,
+    jobs: Option<usize>,
+    seen: &(dyn Fn(usize, &str) + Sync),
+) -> Result<BTreeMap<Key, Record>> {
     let mut known = file.map(read).transpose()?.unwrap_or_default();
     known.retain(|key, _| keys.contains(key));
     let missing: Vec<&Key> = keys.iter().filter(|key| !known.contains_key(*key)).collect();
-    Interrupt::install().ends_with(&stopped(file));
-    let bar = progress(keys.len(), known.len());
     let known = Mutex::new((known, file.map(append).transpose()?));
     let next = AtomicUsize::new(0);
     let work = || -> Result<()> {
         while let Some(key) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
-            bar.set_message(key.words());
-            let record = made::make(machine, spec, key).with_context(|| key.words())?;
+            let words = key.words();
+            seen(known.lock().map_or(0, |known| known.0.len()), &words);
+            let record = made::make(machine, spec, key).with_context(|| words.clone())?;
             let Ok(mut known) = known.lock() else { break };
             if let Some(file) = &mut known.1 {
                 // One write for a whole line: a kill leaves it out or in, and half a line is skipped.
                 file.write_all((json::line(Format::SimRecord, &record)? + "\n").as_bytes())?;
             }
             known.0.insert((*key).clone(), record);
-            bar.inc(1);
         }
         Ok(())
     };
@@ -113,7 +130,6 @@ pub(crate) fn sweep(
         };
         workers.into_iter().try_for_each(ended)
     })?;
-    bar.finish_and_clear();
     let (known, _) = known.into_inner().map_err(|_| anyhow::anyhow!("a run panicked"))?;
     Ok(known)
 }
@@ -131,13 +147,12 @@ fn stopped(file: Option<&Path>) -> String {
     }
 }
 
-fn progress(all: usize, done: usize) -> ProgressBar {
+fn progress(all: usize) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(all as u64), ProgressDrawTarget::stderr());
     let style = "{pos}/{len} {wide_bar} {eta} {msg}";
     bar.set_style(
         ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()),
     );
-    bar.set_position(done as u64);
     bar
 }
 

@@ -6,6 +6,7 @@
 
 mod figure3;
 mod page;
+mod rows;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -24,29 +25,13 @@ use isochrone_units::{Ratio, Reading};
 use serde_json::{Value, json};
 
 use crate::Shown;
+use crate::exhibit::Exhibit;
 use figure3::Row;
+use rows::Stated;
+pub(crate) use rows::{Beside, PUBLISHED_FLAT, PUBLISHED_MPI};
 
 /// The paper's machine.
 const MACHINE: &str = "xeon-e5-2660-2s";
-/// HMPI's flat tree against the paper's, at most (section 4).
-pub(crate) const PUBLISHED_FLAT: f64 = 1.8;
-/// The MPI libraries against the paper's tree, at most (section 4).
-pub(crate) const PUBLISHED_MPI: f64 = 14.0;
-
-/// A number of the paper, with this machine's.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Beside {
-    /// What the paper calls it.
-    pub(crate) name: &'static str,
-    /// Its unit.
-    pub(crate) unit: &'static str,
-    /// What it is.
-    pub(crate) what: String,
-    /// The paper's value.
-    pub(crate) published: Option<f64>,
-    /// This machine's, if its atlas has it.
-    pub(crate) measured: Option<f64>,
-}
 
 /// Everything that is shown.
 #[derive(Clone, Debug)]
@@ -70,6 +55,10 @@ pub struct Here<'a> {
     pub atlas: &'a Contents,
     /// What lines cost between the nearest cores, where the atlas has that.
     pub near: Option<ClassCost>,
+    /// The same between cores whose memories are in two regions, where there are such.
+    pub far: Option<ClassCost>,
+    /// A line in the core's own cache, ns, where it was timed.
+    pub local_ns: Option<f64>,
 }
 
 /// Predicts and simulates what the paper shows, and puts this machine beside it.
@@ -82,8 +71,8 @@ pub fn cla(here: Option<Here<'_>>, threads: &[usize]) -> Result<Reproduction> {
     let binary = Tree::regular(4, Rank(0), 2);
     let band = |rules| figure2(&binary, &costs, rules);
     Ok(Reproduction {
-        table1: table1(&machine, here.as_ref().map(|h| h.atlas)),
-        latencies: latencies(&machine, here.as_ref().and_then(|h| h.near.as_ref())),
+        table1: table1(&machine, here.as_ref()),
+        latencies: latencies(&machine, here.as_ref()),
         figure2: [band(Rules::Paper)?, band(Rules::Timed)?],
         figure3: threads.iter().map(|&n| figure3::row(&costs, n)).collect::<Result<_>>()?,
         machine: here.map(|h| h.atlas.machine.title.clone()),
@@ -110,43 +99,58 @@ fn beside(
     Beside { name, unit, what: what.to_owned(), published, measured }
 }
 
-fn table1(machine: &Machine, atlas: Option<&Contents>) -> Vec<Beside> {
-    let fit = atlas.and_then(|a| a.multiline.first());
-    let within = |get: &dyn Fn(&isochrone_atlas_store::contents::MultiLineFit) -> Option<f64>| {
-        fit.and_then(get)
-    };
+fn table1(machine: &Machine, here: Option<&Here<'_>>) -> Vec<Beside> {
+    let fit = here.and_then(|here| here.atlas.multiline.first());
+    let far = here.and_then(|here| here.far.as_ref());
     let row = |name, unit, what: &str, measured| beside(machine, name, unit, what, measured);
+    let within = "within a socket";
+    let between = "between sockets";
     vec![
-        row("intra q", "ns", "within a socket: start-up", within(&|f| Some(f.q_ns.0))),
-        row("intra o", "ns/line", "within a socket: each line", within(&|f| Some(f.o_ns.0))),
+        row("intra q", "ns", &format!("{within}: start-up"), fit.map(|f| f.q_ns.0)),
+        row("intra o", "ns/line", &format!("{within}: each line"), fit.map(|f| f.o_ns.0)),
         row(
             "intra c",
             "ns/line/thread",
-            "within a socket: congestion",
-            within(&|f| f.c_ns.map(|c| c.0)),
+            &format!("{within}: congestion"),
+            fit.and_then(|f| f.c_ns.map(|c| c.0)),
         ),
-        row("intra R2", "", "within a socket: variance explained", within(&|f| Some(f.r2))),
-        row("inter q", "ns", "between sockets: start-up", None),
-        row("inter o", "ns/line", "between sockets: each line", None),
-        row("inter c", "ns/line/thread", "between sockets: congestion", None),
-        row("inter R2", "", "between sockets: variance explained", None),
+        row("intra R2", "", &format!("{within}: variance explained"), fit.map(|f| f.r2)),
+        row("inter q", "ns", &format!("{between}: start-up"), far.map(|c| c.start_ns)),
+        row("inter o", "ns/line", &format!("{between}: each line"), far.map(|c| c.line_ns)),
+        row(
+            "inter c",
+            "ns/line/thread",
+            &format!("{between}: congestion"),
+            far.map(|c| c.congestion_ns),
+        ),
+        row("inter R2", "", &format!("{between}: variance explained"), None),
     ]
 }
 
-fn latencies(machine: &Machine, near: Option<&ClassCost>) -> Vec<Beside> {
+fn latencies(machine: &Machine, here: Option<&Here<'_>>) -> Vec<Beside> {
     let row = |name, what: &str, measured| beside(machine, name, "ns", what, measured);
+    let (near, far) = here.map_or((None, None), |here| (here.near.as_ref(), here.far.as_ref()));
     vec![
-        row("R_L", "in the local cache", None),
+        row("R_L", "in the local cache", here.and_then(|here| here.local_ns)),
         row("R_R", "in another core's cache, one socket", near.map(|c| c.transfer_ns)),
-        row("R_Q", "in a cache of the other socket", None),
+        row("R_Q", "in a cache of the other socket", far.map(|c| c.transfer_ns)),
         row("R_I", "in local memory", near.map(|c| c.memory_ns)),
-        row("R_QI", "in the other socket's memory", None),
+        row("R_QI", "in the other socket's memory", far.map(|c| c.memory_ns)),
     ]
 }
 
 impl Shown for Reproduction {
     fn format(&self) -> Format {
         Format::CacheLines
+    }
+
+    fn exhibits(&self) -> Vec<Exhibit> {
+        rows::exhibits(&Stated {
+            table1: &self.table1,
+            latencies: &self.latencies,
+            medians: self.figure3.iter().map(Row::median).collect(),
+            flat: most_over_flat(self).value(),
+        })
     }
 
     fn json(&self) -> Value {

@@ -27,6 +27,7 @@ pub(super) fn to_page(all: &Reproduction) -> Page {
         facts: all.machine.iter().map(|m| ("This machine".to_owned(), m.clone())).collect(),
         sections: vec![costs(all), graph(all), curve(all)],
         json: crate::embedded(all),
+        links: Vec::new(),
         footer: format!("isochrone {}", env!("CARGO_PKG_VERSION")),
     }
 }

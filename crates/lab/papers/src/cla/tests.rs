@@ -1,6 +1,7 @@
 //! That the paper's numbers stand where they should, and that ours follow from them.
 
 use crate::Shown as _;
+use crate::exhibit::{Count, Tests};
 use isochrone_report::table::too_wide;
 
 use super::{cla, most_over_flat, page::to_page, tables::to_terminal, to_json};
@@ -31,4 +32,18 @@ fn published_numbers_stand_beside_ours() {
     }
     let page = to_page(&all).render();
     assert!(page.contains("Figure 2") && page.contains("<svg"), "a page with pictures");
+}
+
+#[test]
+fn each_row_says_what_it_tests_and_how_narrow_it_is() {
+    let all = cla(None, &[2, 4, 16]).unwrap_or_else(|error| panic!("{error:#}")).exhibits();
+    let count = |tests| Count::of(&all, tests).all();
+    assert_eq!(Tests::ALL.map(count), [2, 0, 13, 1]);
+    let band = all.iter().find(|e| e.tests == Tests::Invariant).unwrap_or_else(|| panic!("one"));
+    assert!(band.tolerance.contains("a factor of"), "how wide the band is: {}", band.tolerance);
+    assert_eq!(band.holds, Some(true), "it follows from the rules: {band:?}");
+    let inputs = all.iter().filter(|e| e.tests == Tests::Input);
+    assert!(inputs.into_iter().all(|e| e.holds.is_none()), "an input has no verdict");
+    let mpi = all.iter().find(|e| e.id.contains("MPI")).map(|e| e.holds);
+    assert_eq!(mpi, Some(None), "what no model knows does not hold");
 }

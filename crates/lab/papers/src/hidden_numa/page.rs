@@ -26,6 +26,7 @@ pub(super) fn to_page(all: &Reproduction) -> Page {
         facts: vec![("Seed".to_owned(), all.seed.to_string())],
         sections: vec![blocks(all), gains(all), misses(all), model(all), this_machine(all)],
         json: crate::embedded(all),
+        links: Vec::new(),
         footer: format!("isochrone {}, seed {}", env!("CARGO_PKG_VERSION"), all.seed),
     }
 }

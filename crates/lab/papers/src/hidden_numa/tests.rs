@@ -7,6 +7,7 @@ use super::json::to_json;
 use super::page::to_page;
 use super::terminal::to_terminal;
 use super::*;
+use crate::exhibit::{Count, Tests};
 
 /// Few cores and few nodes, so that it takes no time; its gains mean nothing.
 fn small() -> Reproduction {
@@ -74,15 +75,34 @@ fn one_seed_gives_one_figure() {
 }
 
 #[test]
-fn the_spread_of_a_block_is_between_two_cores() {
-    let blocks = Blocks {
+fn one_line_that_was_timed_wrongly_is_no_spread() {
+    let line = |from: f64| (0..128).map(move |i| from + 0.002 * f64::from(i % 10)).collect();
+    let mut blocks = Blocks {
         level: isochrone_units::Level::Dram,
         first_frame: None,
-        cores: vec![(0, vec![1.0, 2.0, 1.5]), (1, vec![1.5, 2.0, 1.0])],
+        cores: vec![(0, line(1.0)), (1, line(1.5))],
         fastest_ns: 100.0,
         what: "made up".into(),
-        reading: isochrone_units::Reading::Measured,
+        reading: Reading::Measured,
     };
-    assert_eq!(spread(&blocks), Some(2.0));
-    assert_eq!(spread_of_a_block(&blocks), Some(1.5));
+    let near = |found: Option<f64>, wanted: f64| (found.unwrap() / wanted - 1.0).abs() < 0.005;
+    assert!(near(spread(&blocks), 1.518) && near(spread_of_a_block(&blocks), 1.5));
+    // A core was taken away in the middle of one load.
+    blocks.cores[0].1[17] = 7.41;
+    assert!(near(spread(&blocks), 1.518), "{:?}", spread(&blocks));
+    assert!(near(spread_of_a_block(&blocks), 1.5), "{:?}", spread_of_a_block(&blocks));
+    // What a twentieth of all blocks or more shows is one.
+    (0..20).for_each(|block| blocks.cores[1].1[block] = 3.0);
+    assert!(spread_of_a_block(&blocks) > Some(2.9));
+}
+
+#[test]
+fn each_row_says_what_it_tests_and_the_denominator_stands() {
+    let all = small().exhibits();
+    let count = |tests| Count::of(&all, tests).all();
+    assert_eq!(Tests::ALL.map(count), [10, 0, 1, 0]);
+    let input = all.iter().find(|e| e.tests == Tests::Input).unwrap();
+    assert_eq!(input.holds, Some(true), "the hop follows from the spread: {input:?}");
+    let at_56 = all.iter().find(|e| e.id == "figure4a/linear/56 cores").unwrap();
+    assert_eq!((at_56.holds, at_56.reason.contains("not all of it was run")), (None, true));
 }

@@ -5,7 +5,7 @@
 use isochrone_machine::{Grid, Machine};
 use isochrone_units::Reading;
 
-use super::constants::Constant;
+use super::constants::{Constant, free_numbers};
 use super::simulate::Simulated;
 
 /// Simulated cells this close are repeats of one value: their intervals are no narrower.
@@ -92,6 +92,8 @@ pub(crate) struct Score {
     pub(crate) cells: usize,
     /// Root mean square of the errors.
     pub(crate) rms_ns: Option<f64>,
+    /// Mean of the published ones.
+    pub(crate) mean_ns: Option<f64>,
     /// The error that is largest either way.
     pub(crate) worst_ns: Option<f64>,
     /// Share of the cells' variance that the model explains: 1 is all, 0 no better than their own
@@ -110,6 +112,10 @@ pub(crate) struct Printed {
     pub(crate) simulated: Option<f64>,
     /// What is odd about it.
     pub(crate) note: String,
+    /// What it was used for.
+    pub(crate) role: Role,
+    /// Whether it is a difference of two latencies.
+    pub(crate) is_difference: bool,
 }
 
 impl Printed {
@@ -244,6 +250,22 @@ impl GridResult {
             .collect();
     }
 
+    /// What the extremes of these cores were used for: fitted where more than a third of their cells were. A grid
+    /// whose cells have no places has its level fitted on what is printed, and not the difference.
+    fn role_of_extremes(&self, cores: &[u16], is_difference: bool) -> Role {
+        let count = |role| {
+            let own =
+                |c: &&Cell| c.core.is_some_and(|core| cores.contains(&core)) && c.role == role;
+            self.cells.iter().filter(own).count()
+        };
+        let (fitted, held_out) = (count(Role::Fitted), count(Role::HeldOut));
+        let is_fitted = match fitted + held_out {
+            0 => !is_difference && free_numbers(&self.constants) > 0,
+            judged => 3 * fitted > judged,
+        };
+        if is_fitted { Role::Fitted } else { Role::HeldOut }
+    }
+
     /// Sets the numbers under the picture beside those of the simulated cells.
     pub(super) fn compare_printed(&mut self, grid: &Grid) {
         for labels in &grid.labels {
@@ -267,8 +289,13 @@ impl GridResult {
                 ("most", most, simulated.map(|s| s.1), odd("min", most)),
                 ("delta", labels.delta, simulated.map(|s| s.1 - s.0), delta_note),
             ];
+            let role = |is_difference| self.role_of_extremes(&labels.cores, is_difference);
+            let roles = [role(false), role(true)];
             self.printed.extend(rows.into_iter().map(|(what, published, simulated, note)| {
-                Printed { what: format!("{what} of cores {cores}"), published, simulated, note }
+                let is_difference = what == "delta";
+                let what = format!("{what} of cores {cores}");
+                let role = roles[usize::from(is_difference)];
+                Printed { what, published, simulated, note, role, is_difference }
             }));
         }
     }
@@ -289,6 +316,7 @@ impl Score {
             role,
             cells: pairs.len(),
             rms_ns: (!pairs.is_empty()).then(|| (squares / pairs.len() as f64).sqrt()),
+            mean_ns: isochrone_stats::mean(&published),
             worst_ns: worst,
             explained: spread.filter(|s| varied && *s > 0.0).map(|s| 1.0 - squares / s),
         }

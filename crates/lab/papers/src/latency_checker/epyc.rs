@@ -179,6 +179,8 @@ impl Layout {
                 note: format!("over {} readable cells; {}", published.len(), role.as_str()),
                 published: isochrone_stats::mean(&published),
                 simulated: isochrone_stats::mean(&simulated),
+                role,
+                is_difference: false,
             })
         };
         self.blocks.iter().filter_map(of).collect()
@@ -200,6 +202,8 @@ impl Layout {
             published: Some(self.crossing_ns),
             simulated: Some(least(false)? - least(true)?),
             note: "an input of the model, so no test".to_owned(),
+            role: Role::Unused,
+            is_difference: true,
         })
     }
 

@@ -18,6 +18,7 @@ mod page;
 mod phi;
 pub(super) mod pictures;
 mod route;
+mod rows;
 mod silicon;
 mod simulate;
 mod tables;
@@ -33,9 +34,11 @@ use isochrone_machine::Machine;
 use isochrone_report::html::Page;
 use isochrone_report::json::Format;
 use isochrone_report::term::Colour;
+use isochrone_units::{Reading, Standing};
 use serde_json::Value;
 
 use crate::Shown;
+use crate::exhibit::Exhibit;
 use cells::GridResult;
 use measured::Measured;
 
@@ -77,6 +80,13 @@ pub fn latency_checker(atlas: Option<&Contents>, seed: u64) -> anyhow::Result<Re
 impl Shown for Reproduction {
     fn format(&self) -> Format {
         Format::LatencyChecker
+    }
+
+    fn exhibits(&self) -> Vec<Exhibit> {
+        let rows = self.grids.iter().flat_map(rows::rows);
+        // What judges nothing of its own grid was fitted on other cells or carried over from another grid.
+        rows.map(|row| row.exhibit("latency-checker", Reading::Simulated, Standing::Fitted))
+            .collect()
     }
 
     fn json(&self) -> Value {

@@ -42,6 +42,7 @@ pub(super) fn to_page(all: &Reproduction) -> Page {
         ],
         sections,
         json,
+        links: Vec::new(),
         footer: format!("isochrone {}, seed {}", env!("CARGO_PKG_VERSION"), all.seed),
     }
 }

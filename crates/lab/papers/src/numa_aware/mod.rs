@@ -20,15 +20,16 @@ use isochrone_report::html::Page;
 use isochrone_report::json::Format;
 use isochrone_report::term::Colour;
 use isochrone_sim::coherence::{Distance, NumaSpec};
-use isochrone_units::Reading;
+use isochrone_units::{Reading, Standing};
 use isochrone_workloads::numa::table2::{Range, Triad, latency_ns, triad_gbs, triad_over_switches};
 use serde_json::{Value, json};
 
 use crate::Shown;
+use crate::exhibit::Exhibit;
+use crate::row::Row;
 
 use constants::FITTED_CELLS;
 use record::Record;
-use rows::Row;
 
 pub use paper::THREADS;
 pub use runs::{Depth, Runs, plan};
@@ -89,6 +90,13 @@ impl Reproduction {
 impl Shown for Reproduction {
     fn format(&self) -> Format {
         Format::NumaAwareRuntime
+    }
+
+    fn exhibits(&self) -> Vec<Exhibit> {
+        // Seventeen constants stand behind every number, most of them assumed.
+        let one =
+            |row: &Row| row.exhibit("numa-aware-runtime", Reading::Simulated, Standing::Assumed);
+        self.rows.iter().map(one).collect()
     }
 
     fn json(&self) -> Value {

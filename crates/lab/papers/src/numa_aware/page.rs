@@ -58,6 +58,7 @@ pub(super) fn to_page(all: &Reproduction) -> Page {
         facts: vec![("Machine".to_owned(), all.runs.machine.clone())],
         sections,
         json: crate::embedded(all),
+        links: Vec::new(),
         footer: format!("isochrone {}", env!("CARGO_PKG_VERSION")),
     }
 }

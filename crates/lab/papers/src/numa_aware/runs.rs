@@ -208,10 +208,10 @@ impl Runs {
         Some(base / self.median(bench, regime, threads, None, |record| record.seconds)?)
     }
 
-    /// The highest speed-up over all numbers of threads, and where it is.
+    /// The highest speed-up over all numbers of threads, and where it is; `None` where some were not run.
     pub(crate) fn peak(&self, bench: Bench, regime: Regime) -> Option<(f64, u16)> {
-        let all = THREADS.iter().filter_map(|t| Some((self.speedup(bench, regime, *t)?, *t)));
-        all.max_by(|a, b| a.0.total_cmp(&b.0))
+        let all = THREADS.iter().map(|t| Some((self.speedup(bench, regime, *t)?, *t)));
+        all.collect::<Option<Vec<_>>>()?.into_iter().max_by(|a, b| a.0.total_cmp(&b.0))
     }
 }
 

@@ -6,14 +6,15 @@ use isochrone_workloads::numa::Bench;
 
 use super::paper::{AGAINST_DFT, AGAINST_DI, Change, FIGURE_THREADS, TABLE_2};
 use super::record::Record;
-use super::rows::short;
 use super::runs::{ABLATIONS, ALL_THREADS, DFT_SEEDS, NAFT_RULES, Runs};
 use super::{Reproduction, traffic};
+use crate::row::short;
 use isochrone_workloads::numa::Variant;
 
 /// The rows of the judging list.
 pub(super) fn judged(all: &Reproduction) -> Table {
-    let mut table = Table::new(["row", "what", "paper", "ours", "tolerance", "holds", "note"]);
+    let mut table =
+        Table::new(["row", "what", "tests", "paper", "ours", "tolerance", "holds", "note"]);
     for row in &all.rows {
         let holds = match (row.pass, row.must) {
             (Some(true), true) => "yes (must)",
@@ -22,8 +23,10 @@ pub(super) fn judged(all: &Reproduction) -> Table {
             (Some(false), false) => "no",
             (None, _) => "not run",
         };
-        let words = [&row.id, &row.what, &row.paper, &row.ours, &row.tolerance];
-        let cells = words.into_iter().map(|text| text.as_str().into());
+        let tolerance = format!("{}: {}", row.tolerance, row.narrow);
+        let words =
+            [&row.id, &row.what, row.tests.as_str(), &row.paper, &row.ours, tolerance.as_str()];
+        let cells = words.into_iter().map(Into::into);
         table.row(cells.chain([holds.into(), row.note.as_str().into()]));
     }
     table

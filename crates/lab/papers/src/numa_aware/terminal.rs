@@ -8,16 +8,11 @@ use isochrone_workloads::numa::Bench;
 
 use super::constants::{FITTED_CELLS, constants_table};
 use super::{Reproduction, tables};
+use crate::Shown as _;
+use crate::exhibit::headline;
 
 /// What stands above everything.
 pub(super) fn head(all: &Reproduction) -> Vec<String> {
-    let held = |must: bool| {
-        let rows = all.rows.iter().filter(|row| !must || row.must);
-        let (held, count) = rows.fold((0, 0), |(held, count), row| {
-            (held + usize::from(row.pass == Some(true)), count + 1)
-        });
-        format!("{held} of {count}")
-    };
     let rules: Vec<&str> = super::runs::NAFT_RULES.iter().map(|rule| rule.says()).collect();
     vec![
         "\"Reducing Cache Coherence Traffic with a NUMA-Aware Runtime Approach\" (Caheny et al., IEEE TPDS 2018), \
@@ -31,12 +26,7 @@ pub(super) fn head(all: &Reproduction) -> Vec<String> {
             if FITTED_CELLS.is_empty() { String::new() } else { format!(" ({})", FITTED_CELLS.join("; ")) },
             rules.join("; ")
         ),
-        format!(
-            "{} rows hold; of those that must, {}. {} runs.",
-            held(false),
-            held(true),
-            all.runs.records.len()
-        ),
+        format!("{} {} runs.", headline(&all.exhibits()), all.runs.records.len()),
     ]
 }
 

@@ -16,10 +16,12 @@ pub(super) fn to_json(all: &Reproduction) -> Value {
     let rows = all.rows.iter().map(|row| {
         json!({
             "id": row.id,
-            "paper": row.paper,
-            "ours": row.ours,
+            "paper": row.cells[0].paper,
+            "ours": row.cells[0].ours,
             "tolerance": row.tolerance,
             "must": row.must,
+            "tests": row.asks().then_some(row.tests),
+            "narrow": row.narrow,
             "pass": row.pass,
             "note": row.note,
             "reading": Reading::Simulated,

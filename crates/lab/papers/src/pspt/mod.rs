@@ -3,6 +3,7 @@
 
 mod json;
 mod page;
+mod rows;
 mod tables;
 mod terminal;
 
@@ -13,10 +14,13 @@ use anyhow::{Context, Result};
 use isochrone_report::html::Page;
 use isochrone_report::json::Format;
 use isochrone_report::term::Colour;
-use isochrone_workloads::pspt::{Mode, Plan, Row, Simulated, Smt, cores_of, rows, simulate};
+use isochrone_units::{Reading, Standing};
+use isochrone_workloads::pspt::{Mode, Plan, Simulated, Smt, cores_of, simulate};
 use serde_json::Value;
 
 use crate::Shown;
+use crate::exhibit::Exhibit;
+use crate::row::Row;
 
 /// Everything that is shown.
 #[derive(Clone, Debug)]
@@ -31,7 +35,7 @@ pub struct Reproduction {
 /// When the plan does not fit the paper's machine.
 pub fn pspt(plan: &Plan) -> Result<Reproduction> {
     let simulated = simulate(plan).context("simulating the paper's cases")?;
-    Ok(Reproduction { rows: rows(&simulated), simulated })
+    Ok(Reproduction { rows: rows::rows(&simulated), simulated })
 }
 
 /// The modes of Figure 7, in its order.
@@ -61,6 +65,11 @@ impl Reproduction {
 impl Shown for Reproduction {
     fn format(&self) -> Format {
         Format::Pspt
+    }
+
+    fn exhibits(&self) -> Vec<Exhibit> {
+        let judged = self.rows.iter().filter(|row| row.asks());
+        judged.map(|row| row.exhibit("pspt", Reading::Simulated, Standing::Assumed)).collect()
     }
 
     fn json(&self) -> Value {

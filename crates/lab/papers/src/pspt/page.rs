@@ -35,6 +35,7 @@ pub(super) fn to_page(all: &Reproduction) -> Page {
         facts: vec![("Seed".to_owned(), seed.to_string())],
         sections,
         json: crate::embedded(all),
+        links: Vec::new(),
         footer: format!("isochrone {}, seed {seed}", env!("CARGO_PKG_VERSION")),
     }
 }

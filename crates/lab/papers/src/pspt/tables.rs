@@ -5,9 +5,10 @@ use isochrone_report::fmt;
 use isochrone_report::table::{Cell, Table};
 use isochrone_tier::simulated::Part;
 use isochrone_units::Standing;
-use isochrone_workloads::pspt::{Mode, PUBLISHED, Row, Smt};
+use isochrone_workloads::pspt::{Mode, PUBLISHED, Smt};
 
 use super::{MODES, Reproduction, settings};
+use crate::row::Row;
 
 fn four(value: f64) -> String {
     fmt::significant(value, 4)
@@ -15,22 +16,28 @@ fn four(value: f64) -> String {
 
 /// Whether a comparison holds, in a word.
 fn holds(row: &Row) -> &'static str {
-    match (row.pass, row.tolerance.as_str()) {
-        (_, "not judged") => "",
-        (Some(true), _) => "yes",
-        (Some(false), _) => "NO",
-        (None, _) => "?",
+    match row.pass {
+        _ if !row.asks() => "",
+        Some(true) => "yes",
+        Some(false) => "NO",
+        None => "?",
     }
+}
+
+/// What a row tests, in a word; nothing where nothing is asked.
+fn tests(row: &Row) -> &'static str {
+    if row.asks() { row.tests.as_str() } else { "" }
 }
 
 /// Every comparison, without remarks.
 pub(super) fn verdicts(all: &Reproduction) -> Table {
-    let mut table = Table::new(["what", "paper", "ours", "allowed", "holds"]);
+    let mut table = Table::new(["what", "tests", "paper", "ours", "allowed", "holds"]);
     for row in &all.rows {
         table.row([
             row.id.as_str().into(),
-            Cell::maybe(row.paper, four),
-            Cell::maybe(row.ours, four),
+            tests(row).into(),
+            Cell::maybe(row.cells[0].paper, four),
+            Cell::maybe(row.cells[0].ours, four),
             row.tolerance.as_str().into(),
             holds(row).into(),
         ]);
@@ -40,14 +47,25 @@ pub(super) fn verdicts(all: &Reproduction) -> Table {
 
 /// Every comparison.
 pub(super) fn rows(all: &Reproduction) -> Table {
-    let mut table =
-        Table::new(["what", "paper", "ours, simulated", "allowed", "must", "holds", "note"]);
+    let mut table = Table::new([
+        "what",
+        "tests",
+        "paper",
+        "ours, simulated",
+        "allowed",
+        "accepts",
+        "must",
+        "holds",
+        "note",
+    ]);
     for row in &all.rows {
         table.row([
             row.id.as_str().into(),
-            Cell::maybe(row.paper, four),
-            Cell::maybe(row.ours, four),
+            tests(row).into(),
+            Cell::maybe(row.cells[0].paper, four),
+            Cell::maybe(row.cells[0].ours, four),
             row.tolerance.as_str().into(),
+            row.narrow.as_str().into(),
             if row.must { "must" } else { "" }.into(),
             holds(row).into(),
             row.note.as_str().into(),

@@ -7,6 +7,7 @@ use super::json::to_json;
 use super::page::to_page;
 use super::terminal::to_terminal;
 use super::*;
+use crate::exhibit::{Count, Tests};
 
 fn small() -> Reproduction {
     let plan = Plan {
@@ -29,13 +30,17 @@ fn every_row_says_what_it_compares_and_whether_it_holds() {
     let rows = json["rows"].as_array().unwrap();
     assert_eq!(rows.len(), all.rows.len());
     for row in rows {
-        for key in ["id", "paper", "ours", "tolerance", "must", "pass", "note"] {
+        for key in ["id", "paper", "ours", "tolerance", "must", "tests", "narrow", "pass", "note"] {
             assert!(row.get(key).is_some(), "{key} in {row}");
         }
     }
     let fitted = rows.iter().find(|row| row["id"] == "table1/PSPT/8").unwrap();
     assert_eq!(fitted["pass"], true);
     assert_eq!(json["reading"], "simulated");
+    let formula = rows.iter().find(|row| row["id"] == "figure8/PSPT/8").unwrap();
+    assert_eq!((&formula["pass"], &formula["tests"]), (&true.into(), &"invariant".into()));
+    let absent = rows.iter().find(|row| row["id"] == "table2/PSPT/128").unwrap();
+    assert!(absent["pass"].is_null(), "not simulated, not judged");
     assert!(rows.iter().any(|row| row["ours"].is_null()), "128 threads are not in this plan");
 }
 
@@ -51,4 +56,32 @@ fn the_text_and_the_page_have_all_figures() {
     }
     let page = to_page(&all).render();
     assert!(page.contains("<svg") && page.contains("table2/PSPT+pre-fetch/64"));
+}
+
+#[test]
+fn each_row_says_what_it_tests_and_the_denominator_stands() {
+    let all = small().exhibits();
+    let count = |tests| Count::of(&all, tests).all();
+    assert_eq!(Tests::ALL.map(count), [19, 22, 0, 11]);
+    let of = |id: &str| all.iter().find(|e| e.id == id).unwrap();
+    let off = of("figure7/hyper-threading off/regular scales up to");
+    assert!(off.tolerance.ends_with("8: 8.00"), "16 does not pass: {}", off.tolerance);
+    let on = of("figure7/hyper-threading on/regular scales up to");
+    assert!(on.tolerance.contains("8.00 to 16.0"), "{}", on.tolerance);
+    assert!(!all.iter().any(|e| e.id.starts_with("table1/8/")), "what-ifs are no exhibits");
+}
+
+#[test]
+fn what_was_chosen_stands_among_the_constants() {
+    let json = to_json(&small());
+    let constants = json["constants"].as_array().unwrap();
+    let standing = |name: &str| {
+        let found = constants.iter().find(|c| c["name"] == name).map(|c| &c["standing"]);
+        found.and_then(|s| s.as_str()).unwrap_or_default().to_owned()
+    };
+    assert_eq!(standing("pages evicted by a mover at once"), "in-sample");
+    assert_eq!(standing("window of a mover"), "in-sample");
+    for name in ["of it by one transfer", "frames that movers keep free"] {
+        assert_eq!(standing(name), "assumed", "{name}");
+    }
 }

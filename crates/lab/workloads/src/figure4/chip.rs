@@ -63,6 +63,20 @@ impl Database {
     }
 }
 
+impl Database {
+    /// Over all blocks the most that one takes from one core over another.
+    pub(super) fn spread_of_a_block(&self) -> f64 {
+        let lines = 0..self.bases.iter().map(Vec::len).min().unwrap_or(0);
+        let of = |line: usize| {
+            let seen = self.bases.iter().map(|base| f64::from(base[line]));
+            let (least, most) =
+                seen.fold((f64::INFINITY, 0.0), |(a, b), v| (f64::min(a, v), f64::max(b, v)));
+            most / least
+        };
+        lines.map(of).fold(1.0, f64::max)
+    }
+}
+
 impl Chip {
     /// The chip of a machine file with these costs.
     pub(super) fn new(machine: &Machine, costs: &Costs) -> Result<Self, Figure4Error> {

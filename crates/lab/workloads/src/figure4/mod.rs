@@ -133,7 +133,16 @@ impl Plan {
             ],
         }
     }
+
+    /// The same at the three numbers of cores that the paper's text names, one run each.
+    #[must_use]
+    pub fn quick(seed: u64) -> Self {
+        Self { cores: QUICK_CORES.to_vec(), repeats: 1, ..Self::paper(seed) }
+    }
 }
+
+/// Numbers of cores of a quick figure: those of which the paper's text says the gain.
+const QUICK_CORES: [u16; 3] = [12, 20, 56];
 
 /// One run with some number of cores, in both arms.
 #[derive(Clone, Debug, PartialEq)]
@@ -213,6 +222,8 @@ pub struct Figure4 {
     pub reading: Reading,
     /// What it rests on.
     pub constants: Vec<Constant>,
+    /// Over all blocks the most that one takes from one core over another; `None` without a run.
+    pub block_spread: Option<f64>,
     /// One curve a shape.
     pub curves: Vec<Curve>,
     /// The paper's numbers.
@@ -269,8 +280,10 @@ pub fn figure4(
             points: plan.cores.iter().map(|n| Point { cores: *n, runs: Vec::new() }).collect(),
         })
         .collect();
+    let mut block_spread = None;
     for repeat in 0..plan.repeats {
         let scene = stage.scene(plan, repeat, learn)?;
+        block_spread.get_or_insert_with(|| scene.database.spread_of_a_block());
         for (curve, (_, recordings)) in curves.iter_mut().zip(&recorded.curves) {
             for point in &mut curve.points {
                 let first = recordings.get(..usize::from(point.cores)).unwrap_or(recordings);
@@ -281,6 +294,7 @@ pub fn figure4(
     Ok(Figure4 {
         reading: Reading::Simulated,
         constants: constants::list(machine, &costs, stage.chip.hop_cycles()),
+        block_spread,
         curves,
         published: PUBLISHED,
     })

@@ -9,7 +9,7 @@ use isochrone_tier::prefetch::Prefetch;
 use isochrone_tier::simulated::{Case, Outcome, Stuck, run};
 
 use super::Plan;
-use super::machine::{CORES, THREADS, costs, spec};
+use super::machine::{BATCH, CORES, MOVER_BATCH, RESERVE, THREADS, costs, spec};
 
 /// How data come and go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,10 +181,8 @@ pub(super) fn case(plan: &Plan, (mode, smt, workers): Key, compute: f64) -> Case
         sweeps: plan.sweeps,
         policy: PolicyKind::Fifo,
         plan: Driving {
-            // What leaves goes page by page, also by movers: in runs of 16 they would cost 0.6 to 1.5 % where Table
-            // II has 5 to 8 %.
-            batch: 1,
-            mover_batch: 1,
+            batch: BATCH,
+            mover_batch: MOVER_BATCH,
             cluster: 1,
             chunk: plan.chunk,
             clean: false,
@@ -194,7 +192,7 @@ pub(super) fn case(plan: &Plan, (mode, smt, workers): Key, compute: f64) -> Case
             prefetch: Prefetch::Next,
             window: plan.window,
             markers: false,
-            reserve: 8 * u32::from(movers),
+            reserve: RESERVE * u32::from(movers),
             write_back: false,
         },
         seed: plan.seed,

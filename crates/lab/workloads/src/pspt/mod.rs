@@ -8,7 +8,6 @@ mod cells;
 mod fit;
 mod machine;
 mod published;
-mod rows;
 
 #[cfg(test)]
 mod tests;
@@ -16,7 +15,6 @@ mod tests;
 pub use cells::{Cell, Mode, Smt, cores_of};
 pub use machine::constants;
 pub use published::{PUBLISHED, Published, TableRow};
-pub use rows::{Row, rows};
 
 use isochrone_machine::Constant;
 use isochrone_tier::simulated::Stuck;
@@ -76,7 +74,8 @@ pub struct Simulated {
 pub fn simulate(plan: &Plan) -> Result<Simulated, Stuck> {
     let compute = fit::compute(plan)?;
     let cells = cells::all(plan, compute)?;
-    Ok(Simulated { plan: *plan, compute, cells, constants: constants(compute) })
+    let constants = constants(plan.window, plan.chunk, compute);
+    Ok(Simulated { plan: *plan, compute, cells, constants })
 }
 
 impl Simulated {

@@ -22,9 +22,4 @@ fn a_small_plan_has_the_shape_of_the_paper() {
     }
     assert!(overhead(Mode::Regular, 16) > 2.0 * overhead(Mode::Pspt, 16));
     assert!(all.cells.iter().all(|cell| cell.outcome.stale == 0));
-    let rows = rows(&all);
-    let formula = rows.iter().find(|row| row.id == "figure8/PSPT/16").unwrap();
-    assert_eq!(formula.pass, Some(true), "{formula:?}");
-    let absent = rows.iter().find(|row| row.id == "table2/PSPT/128").unwrap();
-    assert_eq!((absent.ours, absent.pass), (None, None), "not simulated, not judged");
 }

@@ -11,7 +11,8 @@ use isochrone_alloc::Policy;
 use isochrone_atlas_store::contents::Contents;
 use isochrone_atlas_store::{MappedAtlas, load, save};
 use isochrone_malloc::{Instance, Settings};
-use isochrone_places::{Check, HERE, Identity, Places, kept};
+pub use isochrone_places::HERE;
+use isochrone_places::{Check, Identity, Places, kept};
 use isochrone_units::CoreId;
 
 use super::ended::{alone, ended};

@@ -1,33 +1,41 @@
 //! `isochrone reproduce`: finds what a paper needs of this machine (an atlas, or a quick one is made), and prints what
 //! `isochrone_papers` makes of it.
 
+mod all;
+mod local;
+mod parts;
+
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum as _;
-use isochrone_atlas_store::Experiment;
 use isochrone_atlas_store::contents::Contents;
-use isochrone_papers::hidden_numa::{Benched, hidden_numa};
+use isochrone_papers::hidden_numa::hidden_numa;
 use isochrone_papers::latency_checker::latency_checker;
-use isochrone_papers::numa_aware::{self, Depth, Runs, numa_aware};
-use isochrone_papers::{SEED, Shown, cla, pspt};
+use isochrone_papers::numa_aware::{self, Runs, numa_aware};
+use isochrone_papers::{SEED, Shown, pspt};
 use isochrone_report::json;
 use isochrone_workloads::{figure4, pspt as paging};
 
-use crate::args::{DepthChoice, Paper, ReproduceArgs};
+use crate::args::{Paper, ReproduceArgs};
 use crate::sim;
-use isochrone_console::line_costs;
-use isochrone_console::output::{Terminal, read_text};
+use isochrone_console::output::{Terminal, WrongUsage};
 use isochrone_console::progress::Interrupt;
 use isochrone_console::run::atlas;
 use isochrone_console::written::{Place, on_stdout, write_to};
-
-/// A file of `bench astar` with ten thousand blocks has a tenth of it.
-const BENCHED_BYTES_MAX: u64 = 64 << 20;
+use parts::{benched, cla_beside, depth, needs};
 
 /// Runs the command. It may be stopped at any moment: files are whole or not there.
 pub(crate) fn run(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
     let interrupt = Interrupt::install();
+    if args.paper == Paper::All {
+        return all::run(args, &interrupt, terminal);
+    }
+    if args.quick || args.whole {
+        let words =
+            "--quick and --paper are of `reproduce all`; for numa-aware-runtime say --depth";
+        return Err(WrongUsage::error(words.to_owned()));
+    }
     let reproduced = paper(args, &interrupt, terminal);
     // While this machine is measured, whoever measures it ends first.
     if reproduced.is_err() && interrupt.is_set() {
@@ -47,6 +55,7 @@ fn paper(args: &ReproduceArgs, interrupt: &Interrupt, terminal: &Terminal) -> Re
     let places = Place::open_all([args.html.asked(), args.json.asked()])?;
     let simulate = || interrupt.ends_with(&stopped(args));
     match args.paper {
+        Paper::All => {}
         Paper::LatencyChecker => {
             let contents = this_machine(args, terminal)?;
             simulate();
@@ -67,10 +76,7 @@ fn paper(args: &ReproduceArgs, interrupt: &Interrupt, terminal: &Terminal) -> Re
         Paper::Cla => {
             let atlas = &this_machine(args, terminal)?;
             simulate();
-            let costs = line_costs::measured(atlas).ok();
-            let near = costs.and_then(|table| table.costs.classes.first().cloned());
-            let threads: Vec<usize> = (2..=16).collect();
-            show(&cla::cla(Some(cla::Here { atlas, near }), &threads)?, places, terminal)?;
+            show(&cla_beside(Some(atlas))?, places, terminal)?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -89,30 +95,16 @@ fn show(paper: &dyn Shown, places: [Option<Place>; 2], terminal: &Terminal) -> R
     terminal.print(&paper.text(terminal.colour, width))
 }
 
-/// The file of `bench astar` that was named.
-fn benched(args: &ReproduceArgs) -> Result<Option<Benched>> {
-    let Some(path) = args.bench.as_deref() else {
-        return Ok(None);
-    };
-    let name = path.display().to_string();
-    let text = read_text(path, BENCHED_BYTES_MAX).with_context(|| Benched::ADVICE)?;
-    Benched::of(&text, &name).map(Some)
-}
-
 fn runtime(
     args: &ReproduceArgs,
     places: [Option<Place>; 2],
     terminal: &Terminal,
 ) -> Result<ExitCode> {
     let (machine, spec) = sim::machine(&args.machine)?;
-    let depth = match args.depth {
-        DepthChoice::Quick => Depth::Quick,
-        DepthChoice::Paper => Depth::Paper,
-        DepthChoice::Full => Depth::Full,
-    };
+    let depth = depth(args.depth);
     let keys = numa_aware::plan(&machine.name, depth);
     let jobs = args.jobs.map(usize::from);
-    let records = sim::sweep::sweep(&machine, &spec, &keys, args.results.as_deref(), jobs)?;
+    let records = sim::sweep::to_the_end(&machine, &spec, &keys, args.results.as_deref(), jobs)?;
     let runs = Runs { machine: machine.name.clone(), records };
     let all = numa_aware(&spec, runs, numa_aware::constants::constants(&machine));
     show(&all, places, terminal)?;
@@ -120,14 +112,6 @@ fn runtime(
         terminal.complain(&missed);
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// What a paper shows of this machine.
-fn needs(paper: Paper) -> &'static [Experiment] {
-    match paper {
-        Paper::Cla => &[Experiment::Block, Experiment::Transfer, Experiment::Multiline],
-        _ => &[Experiment::Block, Experiment::Region],
-    }
 }
 
 fn this_machine(args: &ReproduceArgs, terminal: &Terminal) -> Result<Contents> {
