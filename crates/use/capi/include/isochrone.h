@@ -20,6 +20,10 @@ extern "C" {
 
 /* ---------------------------------------------------------------- what all parts share ---- */
 
+/* Structs that begin with `size` may grow at their end. It is sizeof of the struct, or 0 for the struct of version 0.1,
+   so all zeros do; a program that uses later members sets it. ISOCHRONE_ARGUMENT where a program asks for what this
+   library does not know. */
+
 /* How a function ended. */
 enum {
   ISOCHRONE_OK = 0,
@@ -314,9 +318,18 @@ int isochrone_task_fail(isochrone_task *task, const char *words);
  * to all. A worker that is a process ends when its function returns, without what exit() does: call fflush() if
  * it printed something.
  *
- * A system call that is given a page of the area which is not in fast memory fails with EFAULT:
- * isochrone_tier_pin keeps a range there. A page that cannot be had, because the far tier is full or fails, is
- * one line on standard error and a SIGBUS at the access, as with a mapped file.
+ * Whoever touches a page that is not in fast memory sleeps until a thread of ours, in the same process and named
+ * isochrone-fault, has brought it: that asks nothing of the program's signals. With ISOCHRONE_TIER_SIGBUS the thread
+ * itself brings it, several times faster, in a handler of SIGBUS. Then no thread blocks SIGBUS, nobody puts another
+ * handler in the place of ours while there is an area, and handlers that touch the area let SIGBUS come; a handler
+ * that was there before gets what is not about the area.
+ *
+ * A system call that is given a page of the area which is not in fast memory fails with EFAULT: isochrone_tier_pin
+ * keeps a range there. Without ISOCHRONE_TIER_SIGBUS such a call waits for the page and succeeds where the kernel lets
+ * us serve its own faults (root, CAP_SYS_PTRACE, or vm.unprivileged_userfaultfd=1): isochrone_tier_count says whether.
+ *
+ * A page that cannot be had, because the far tier is full or fails, or something else changed its file, is one line on
+ * standard error and a SIGBUS at the access, as with a mapped file.
  */
 typedef struct isochrone_tier_options {
   uint64_t area_bytes;  /* of the area */
@@ -326,9 +339,10 @@ typedef struct isochrone_tier_options {
   uint32_t policy;      /* which page leaves: ISOCHRONE_CORE_FIFO, ... */
   uint32_t workers;     /* 0: one */
   uint32_t movers;      /* processes that fetch ahead and keep room free; they want cores of their own */
-  uint32_t group_pages; /* pages that come and go together: 1, 2, 4, 8 or 16; 0: one */
-  uint32_t flags;       /* 0, ISOCHRONE_TIER_THREADS, ISOCHRONE_TIER_CALLER_WORKS, or both by | */
-  uint64_t reserved[2]; /* 0 */
+  uint32_t group_pages; /* pages that come and go together: 1, 2, 4, 8 or 16; 0: one. More are for what is gone through
+                           in order; elsewhere they fill fast memory with pages that nobody uses */
+  uint32_t flags;       /* 0, or ISOCHRONE_TIER_THREADS, ISOCHRONE_TIER_CALLER_WORKS, ISOCHRONE_TIER_SIGBUS, by | */
+  uint64_t reserved[4]; /* 0 */
 } isochrone_tier_options;
 
 /* Where pages go. */
@@ -381,6 +395,7 @@ static inline int free_global(void *at) { return isochrone_free_global(at); }
 enum {
   ISOCHRONE_WILL_NEED = 0, /* it is fetched now, in large pieces, as far as half of fast memory goes */
   ISOCHRONE_COLD = 1,      /* it leaves now, except what is pinned */
+  uint64_t size;
   ISOCHRONE_DISCARD = 2    /* it is worth nothing: whole groups of it that are not pinned are zeros from now on */
 };
 int isochrone_tier_advise(const void *at, size_t bytes, uint32_t advice);
@@ -397,10 +412,11 @@ int isochrone_tier_barrier(void);
 /* The sum of what all workers give, added in the order of their numbers: the same bits for each. */
 int isochrone_tier_sum(double mine, double *sum);
 
-/* One large array for all threads of this process, as by mmap: no team and no movers (`workers`, `movers` and
-   `flags` are not heeded). The memory is zeros, and nobody may use it once it is unmapped. While it is mapped SIGBUS
-   has a handler of ours, which hands on what is not about the array; then the one from before is back. Handlers of
-   other signals may touch the array if they do not block SIGBUS, and calls on it are not for them. */
+/* One large array for all threads of this process, as by mmap: no team and no movers (`workers`, `movers` and `flags`
+   but ISOCHRONE_TIER_SIGBUS are not heeded). The memory is zeros, and nobody may use it once it is unmapped. With
+   ISOCHRONE_TIER_SIGBUS the handler of SIGBUS from before is back then.
+   A process that is forked while the array is mapped has nothing of it: its first access there ends it by SIGSEGV, and
+   calls on the array are ISOCHRONE_GONE, but for isochrone_tier_unmap, after which it may map one of its own. */
 typedef struct isochrone_tier_array isochrone_tier_array;
 int isochrone_tier_map(const isochrone_tier_options *options, isochrone_tier_array **array, void **at);
 void isochrone_tier_unmap(isochrone_tier_array *array);
@@ -517,5 +533,37 @@ int isochrone_place_statistics(const isochrone_placement *placement, isochrone_p
 #ifdef __cplusplus
 }
 #endif
+/* Whoever touches a page that is absent brings it itself, in a handler of SIGBUS: faster, and see above. */
+#define ISOCHRONE_TIER_SIGBUS 4u
+
+/* What became of the pages of an area since its team began, or since it was mapped. */
+typedef struct isochrone_tier_statistics {
+  uint64_t size;
+  uint64_t fetched;         /* groups that were absent when somebody touched them */
+  uint64_t fetched_bytes;
+  uint64_t mapped;          /* groups that were in fast memory, and were only mapped */
+  uint64_t left;            /* groups that left fast memory */
+  uint64_t left_bytes;
+  uint64_t left_clean;      /* of these, groups that needed no copy */
+  uint64_t prefetched;      /* groups that came before anybody touched them */
+  uint64_t came_back;       /* of `fetched`, groups that had just left: fewer groups ago than fast memory holds */
+  uint64_t fault_ns;        /* time of all faults together */
+  uint64_t wait_ns;         /* time that workers waited for one another, or for a mover */
+  uint64_t waits;           /* how often */
+  uint64_t longest_wait_ns; /* the time of the worker that waited longest */
+  uint32_t longest_waiter;  /* its number */
+  uint32_t group_pages;
+  uint32_t flags;           /* ISOCHRONE_TIER_SERVES_SYSTEM_CALLS */
+  uint32_t reserved_word;   /* 0 */
+  uint64_t reserved[4];     /* 0 */
+  char advice[256];         /* one line where fast memory does not go far, or "" */
+} isochrone_tier_statistics;
+
+/* System calls may be given pages that are not in fast memory. */
+#define ISOCHRONE_TIER_SERVES_SYSTEM_CALLS 1u
 
 #endif
+/* What became of the area's pages so far, of all workers and movers together. */
+int isochrone_tier_count(isochrone_tier_statistics *statistics);
+
+int isochrone_tier_array_count(const isochrone_tier_array *array, isochrone_tier_statistics *statistics);

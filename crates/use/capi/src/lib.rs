@@ -12,6 +12,7 @@
 mod atlas;
 pub mod collectives;
 pub mod place;
+mod sized;
 pub mod status;
 pub mod tasks;
 pub mod team;

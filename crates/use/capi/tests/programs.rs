@@ -95,6 +95,14 @@ fn what_is_wrong_of_larger_memory_is_refused_and_a_killed_worker_is_noticed() {
 }
 
 #[test]
+fn larger_memory_bears_with_the_programs_signals_forks_and_threads() {
+    let program = Program::build("cc", &["-std=c99"], "tests/programs/tier_edges.c", SHARED);
+    for mode in ["threads", "sigbus"] {
+        program.run(&[mode]);
+    }
+}
+
+#[test]
 fn usual_teams_do_every_collective_with_every_root() {
     Program::build("cc", &["-std=c99"], "tests/programs/roots.c", SHARED).run(&[]);
 }

@@ -63,6 +63,14 @@ impl Counters {
         Self([0; COUNTER_WORDS])
     }
 
+    /// So often, each.
+    #[cfg(test)]
+    pub(super) fn with(events: &[(Event, u64)]) -> Self {
+        let mut counters = Self::none();
+        events.iter().for_each(|(event, times)| counters.0[event.index()] = *times);
+        counters
+    }
+
     /// How often.
     #[must_use]
     pub const fn events(&self, event: Event) -> u64 {

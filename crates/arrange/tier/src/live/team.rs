@@ -12,7 +12,7 @@ use super::area::Area;
 use super::check::{Check, Mode, check};
 use super::common::{Common, Counters, Timed};
 use super::far::Far;
-use super::process::Process;
+use super::process::{Born, Process};
 use super::spawn;
 use super::worker::Worker;
 use crate::names::Actor;
@@ -275,6 +275,7 @@ impl Team {
             tables,
             number: OnceLock::new(),
             features: check.features,
+            born: Born::now(),
         };
         Ok(Self { process: Box::new(process), mode, check })
     }
@@ -294,6 +295,7 @@ impl Team {
         self,
         body: impl Fn(&mut Worker<'_>) -> Result<u64, String> + Sync,
     ) -> Result<Report, TierError> {
+        isochrone_os::race::look();
         let process = &*self.process;
         if !super::handler::claim(process) {
             return Err(TierError::Config("faults of a process are those of one area at a time"));

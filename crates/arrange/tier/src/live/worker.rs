@@ -13,6 +13,7 @@ use super::common::Counters;
 use super::common::NOTES;
 use super::context::{Context, at_once};
 use super::process::Process;
+use super::statistics::Statistics;
 use crate::directory::Era;
 use crate::names::{Access, Actor, Group};
 use crate::pages::Trouble;
@@ -146,6 +147,21 @@ impl<'t> Worker<'t> {
     #[must_use]
     pub fn counters_of_movers(&self) -> Counters {
         self.counters_of(self.workers()..self.workers() + self.process.config.movers)
+    }
+
+    /// What became of the area's pages until now.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        let process = self.process;
+        let one = |worker| process.common.counters(Actor(worker));
+        Statistics {
+            workers: (0..self.workers()).map(one).collect(),
+            movers: self.counters_of_movers(),
+            group_bytes: process.area.group_bytes(),
+            frames: process.shape.frames,
+            ns_per_cycle: process.born.ns_per_cycle(),
+            serves_system_calls: self.context.serves_system_calls(),
+        }
     }
 
     fn counters_of(&self, actors: std::ops::Range<u16>) -> Counters {
