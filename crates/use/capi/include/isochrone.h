@@ -33,7 +33,8 @@ enum {
   ISOCHRONE_MEMORY = 4,   /* no room: shared memory, or what the team was given of it */
   ISOCHRONE_SYSTEM = 5,   /* the system refused something */
   ISOCHRONE_FAILED = 6,   /* a task failed; the words are its own */
-  ISOCHRONE_DEADLOCK = 7  /* tasks wait for one another, and nothing can go on */
+  ISOCHRONE_DEADLOCK = 7, /* tasks wait for one another, and nothing can go on */
+  ISOCHRONE_CANCELLED = 9 /* tasks that had not begun were left out, as somebody asked */
 };
 
 /* What was wrong in this thread's last call that failed, and what to do about it; never null. It stays
@@ -177,6 +178,10 @@ int isochrone_allgather(isochrone_team *team, const void *send, void *receive, s
  * overlap in any way.
  *
  * The thread that starts a run is its first worker; it alone uses the handle. It runs tasks while it waits.
+ *
+ * ThreadSanitizer is told which task comes after which, so that it finds kernels that use what they did not declare,
+ * where two workers do. With TSAN_OPTIONS=suppressions=FILE and a line called_from_lib:libisochrone.so in the file it
+ * leaves the library's own memory alone. It does not allow workers that are processes.
  */
 typedef struct isochrone_tasks isochrone_tasks;
 
@@ -195,6 +200,7 @@ typedef struct isochrone_kernel {
 
 /* How a run is set up; a null pointer stands for all zeros. */
 typedef struct isochrone_tasks_options {
+  uint64_t size;
   const char *regime; /* "dft", "di", "naft", "isochrone"; null: the last */
   const char *policy; /* "oblivious", "nanos++-0.10.3", "nanos6", "paper", "isochrone", "partition"; null: the
                          regime's own */
@@ -205,6 +211,10 @@ typedef struct isochrone_tasks_options {
                          be of this machine. Null: the one that ISOCHRONE_ATLAS names, isochrone.atlas in the
                          current folder, or the one in the cache folder; where there is none, or where it cannot
                          be used (isochrone_error says why), its bytes times the firmware's distance */
+  uint64_t data_bytes; /* with ISOCHRONE_TASKS_PROCESSES: addresses for all data of the run, of which only what is
+                          touched takes memory; 0: 1 TiB, or as much as ulimit -v leaves. Threads take addresses as
+                          data come */
+  uint64_t reserved[4]; /* 0 */
 } isochrone_tasks_options;
 
 /* Workers are processes, forked at the start: then this process must have one thread. What kernels write outside
@@ -251,8 +261,9 @@ typedef struct isochrone_tasks_counts {
 int isochrone_tasks_start(const isochrone_tasks_options *options, const isochrone_kernel *kernels, size_t count,
                           isochrone_tasks **tasks);
 
-/* Waits for all tasks, ends the workers, frees all data and the handle; a null pointer is nothing. */
-void isochrone_tasks_end(isochrone_tasks *tasks);
+/* Waits for all tasks, ends the workers, frees all data and the handle; a null pointer is nothing. The run is over in
+   any case; ISOCHRONE_FAILED if a task failed and no call said so before. */
+int isochrone_tasks_end(isochrone_tasks *tasks);
 
 /* How many workers there are. */
 uint32_t isochrone_tasks_workers(const isochrone_tasks *tasks);
@@ -260,6 +271,11 @@ uint32_t isochrone_tasks_workers(const isochrone_tasks *tasks);
 /* Registers `bytes` zeros that nobody has touched: they lie where a task touches them first, or as the regime
    says. `data` gets their number. */
 int isochrone_tasks_data(isochrone_tasks *tasks, uint64_t bytes, uint32_t *data);
+
+/* Registers `bytes` bytes of the program's own memory: tasks work on it in place, and its pages stay where they are.
+   Nobody else uses it until the data are freed or the run has ended; the program itself by isochrone_tasks_read and
+   isochrone_tasks_write. Not with ISOCHRONE_TASKS_PROCESSES, whose workers may not have it: ISOCHRONE_ARGUMENT. */
+int isochrone_tasks_adopt(isochrone_tasks *tasks, void *memory, uint64_t bytes, uint32_t *data);
 
 /* Frees data when the tasks that use them are over. */
 int isochrone_tasks_free(isochrone_tasks *tasks, uint32_t data);
@@ -269,8 +285,44 @@ int isochrone_tasks_free(isochrone_tasks *tasks, uint32_t data);
 int isochrone_tasks_spawn(isochrone_tasks *tasks, uint32_t kernel, int32_t priority, const void *arguments,
                           size_t bytes, const isochrone_range *ranges, size_t count);
 
-/* Waits until all tasks are over, or those that write a range. ISOCHRONE_FAILED if one failed: those that had
-   not begun by then are left out. ISOCHRONE_GONE if a worker that is a process ended. */
+/* A task with all that may be said of it. */
+typedef struct isochrone_submission {
+  uint64_t size;
+  isochrone_kernel_function function; /* null: that of `kernel` */
+  const char *name;      /* in traces and errors; null: the kernel's, or "function". A run has 1024 names and kernels */
+  uint32_t kernel;       /* its number, where there is no function */
+  int32_t priority;
+  const void *arguments; /* of any size; copied, to a multiple of 64 */
+  uint64_t bytes;
+  const isochrone_range *ranges;
+  uint64_t count;
+  void (*discard)(void *arguments); /* or null: ends what the arguments own, once, when the task has run or was left
+                                       out; not where the submission was refused */
+  uint64_t reserved[4];  /* 0 */
+} isochrone_submission;
+
+/* A task that may be waited for: plain, so that it may be an argument of another. */
+typedef struct isochrone_handle {
+  uint32_t numbers[2];
+} isochrone_handle;
+
+/* Registers a task; `handle` gets what it can be waited for by, or is null. With ISOCHRONE_TASKS_PROCESSES a task has
+   a kernel's number and at most 64 bytes of arguments. */
+int isochrone_tasks_submit(isochrone_tasks *tasks, const isochrone_submission *submission, isochrone_handle *handle);
+
+/* Waits until one task is over, and its own tasks with it. ISOCHRONE_FAILED as isochrone_tasks_wait. */
+int isochrone_tasks_wait_for(isochrone_tasks *tasks, isochrone_handle handle);
+
+/* Leaves out all tasks that have not begun. Whoever waits is told ISOCHRONE_CANCELLED, once; what those tasks should
+   have written counts as failed. Tasks that run go on: they may ask isochrone_task_is_in_vain. */
+int isochrone_tasks_cancel(isochrone_tasks *tasks);
+
+/* Waits until all tasks are over, or those that write a range. ISOCHRONE_FAILED if one failed, which is said once:
+   those that had not begun by then are left out. ISOCHRONE_GONE if a worker that is a process ended.
+   What a task should have written that failed or was left out stays failed: isochrone_tasks_wait_on and
+   isochrone_tasks_read of it are ISOCHRONE_FAILED each time, and a task that looks at it fails, until a task writes it
+   without looking (ISOCHRONE_OUT) or the program has it by isochrone_tasks_write. A task that isochrone_task_wait
+   told of a failure of its own tasks answers for what they left: it mends that, or fails. */
 int isochrone_tasks_wait(isochrone_tasks *tasks);
 int isochrone_tasks_wait_on(isochrone_tasks *tasks, uint32_t data, uint64_t start, uint64_t bytes);
 
@@ -294,6 +346,16 @@ int isochrone_tasks_trace(isochrone_tasks *tasks, const char *path);
 int isochrone_task_spawn(isochrone_task *task, uint32_t kernel, int32_t priority, const void *arguments,
                          size_t bytes, const isochrone_range *ranges, size_t count);
 int isochrone_task_wait(isochrone_task *task);
+
+/* Inside of a kernel: as for the program. A task waits for any other but those that wait for itself. */
+int isochrone_task_submit(isochrone_task *task, const isochrone_submission *submission, isochrone_handle *handle);
+int isochrone_task_wait_for(isochrone_task *task, isochrone_handle handle);
+
+/* Leaves out the tasks beside this one, of the same parent, that have not begun; who waits for them is told
+   ISOCHRONE_CANCELLED. And whether what this task does is of no use any more (1), since a task beside or above it
+   failed or was cancelled: then it may return at once. */
+int isochrone_task_cancel(isochrone_task *task);
+int isochrone_task_is_in_vain(const isochrone_task *task);
 
 /* Inside of a kernel: the task's own values for range number `range`, from 0, which it reduces, as elements of a type
    (ISOCHRONE_INT64, ...; the range holds whole ones). They begin with what changes nothing (zero for a sum), and are
@@ -332,6 +394,7 @@ int isochrone_task_fail(isochrone_task *task, const char *words);
  * standard error and a SIGBUS at the access, as with a mapped file.
  */
 typedef struct isochrone_tier_options {
+  uint64_t size;
   uint64_t area_bytes;  /* of the area */
   uint64_t fast_bytes;  /* of it that may be in fast memory */
   const char *folder;   /* with ISOCHRONE_FAR_FILE: where the file lies, which has no name */
@@ -365,6 +428,34 @@ enum {
 /* Who calls isochrone_tier_run is worker 0 itself: the paper's host side. Parts of a program that are better off
    there are what worker 0 does between two barriers. */
 #define ISOCHRONE_TIER_CALLER_WORKS 2u
+/* Whoever touches a page that is absent brings it itself, in a handler of SIGBUS: faster, and see above. */
+#define ISOCHRONE_TIER_SIGBUS 4u
+
+/* What became of the pages of an area since its team began, or since it was mapped. */
+typedef struct isochrone_tier_statistics {
+  uint64_t size;
+  uint64_t fetched;         /* groups that were absent when somebody touched them */
+  uint64_t fetched_bytes;
+  uint64_t mapped;          /* groups that were in fast memory, and were only mapped */
+  uint64_t left;            /* groups that left fast memory */
+  uint64_t left_bytes;
+  uint64_t left_clean;      /* of these, groups that needed no copy */
+  uint64_t prefetched;      /* groups that came before anybody touched them */
+  uint64_t came_back;       /* of `fetched`, groups that had just left: fewer groups ago than fast memory holds */
+  uint64_t fault_ns;        /* time of all faults together */
+  uint64_t wait_ns;         /* time that workers waited for one another, or for a mover */
+  uint64_t waits;           /* how often */
+  uint64_t longest_wait_ns; /* the time of the worker that waited longest */
+  uint32_t longest_waiter;  /* its number */
+  uint32_t group_pages;
+  uint32_t flags;           /* ISOCHRONE_TIER_SERVES_SYSTEM_CALLS */
+  uint32_t reserved_word;   /* 0 */
+  uint64_t reserved[4];     /* 0 */
+  char advice[256];         /* one line where fast memory does not go far, or "" */
+} isochrone_tier_statistics;
+
+/* System calls may be given pages that are not in fast memory. */
+#define ISOCHRONE_TIER_SERVES_SYSTEM_CALLS 1u
 
 /* What each worker runs: its number, how many there are, and the argument. */
 typedef uint64_t (*isochrone_tier_body)(uint32_t worker, uint32_t workers, void *argument);
@@ -395,7 +486,6 @@ static inline int free_global(void *at) { return isochrone_free_global(at); }
 enum {
   ISOCHRONE_WILL_NEED = 0, /* it is fetched now, in large pieces, as far as half of fast memory goes */
   ISOCHRONE_COLD = 1,      /* it leaves now, except what is pinned */
-  uint64_t size;
   ISOCHRONE_DISCARD = 2    /* it is worth nothing: whole groups of it that are not pinned are zeros from now on */
 };
 int isochrone_tier_advise(const void *at, size_t bytes, uint32_t advice);
@@ -408,6 +498,9 @@ int isochrone_tier_unpin(const void *at, size_t bytes);
 
 /* Returns when all workers have called it; ISOCHRONE_GONE if one ended and never will. */
 int isochrone_tier_barrier(void);
+
+/* What became of the area's pages so far, of all workers and movers together. */
+int isochrone_tier_count(isochrone_tier_statistics *statistics);
 
 /* The sum of what all workers give, added in the order of their numbers: the same bits for each. */
 int isochrone_tier_sum(double mine, double *sum);
@@ -425,6 +518,7 @@ void isochrone_tier_unmap(isochrone_tier_array *array);
 int isochrone_tier_array_pin(const isochrone_tier_array *array, const void *at, size_t bytes);
 int isochrone_tier_array_unpin(const isochrone_tier_array *array, const void *at, size_t bytes);
 int isochrone_tier_array_advise(const isochrone_tier_array *array, const void *at, size_t bytes, uint32_t advice);
+int isochrone_tier_array_count(const isochrone_tier_array *array, isochrone_tier_statistics *statistics);
 
 /* ------------------------------------------------------------------ memory near cores ---- */
 
@@ -533,37 +627,5 @@ int isochrone_place_statistics(const isochrone_placement *placement, isochrone_p
 #ifdef __cplusplus
 }
 #endif
-/* Whoever touches a page that is absent brings it itself, in a handler of SIGBUS: faster, and see above. */
-#define ISOCHRONE_TIER_SIGBUS 4u
-
-/* What became of the pages of an area since its team began, or since it was mapped. */
-typedef struct isochrone_tier_statistics {
-  uint64_t size;
-  uint64_t fetched;         /* groups that were absent when somebody touched them */
-  uint64_t fetched_bytes;
-  uint64_t mapped;          /* groups that were in fast memory, and were only mapped */
-  uint64_t left;            /* groups that left fast memory */
-  uint64_t left_bytes;
-  uint64_t left_clean;      /* of these, groups that needed no copy */
-  uint64_t prefetched;      /* groups that came before anybody touched them */
-  uint64_t came_back;       /* of `fetched`, groups that had just left: fewer groups ago than fast memory holds */
-  uint64_t fault_ns;        /* time of all faults together */
-  uint64_t wait_ns;         /* time that workers waited for one another, or for a mover */
-  uint64_t waits;           /* how often */
-  uint64_t longest_wait_ns; /* the time of the worker that waited longest */
-  uint32_t longest_waiter;  /* its number */
-  uint32_t group_pages;
-  uint32_t flags;           /* ISOCHRONE_TIER_SERVES_SYSTEM_CALLS */
-  uint32_t reserved_word;   /* 0 */
-  uint64_t reserved[4];     /* 0 */
-  char advice[256];         /* one line where fast memory does not go far, or "" */
-} isochrone_tier_statistics;
-
-/* System calls may be given pages that are not in fast memory. */
-#define ISOCHRONE_TIER_SERVES_SYSTEM_CALLS 1u
 
 #endif
-/* What became of the area's pages so far, of all workers and movers together. */
-int isochrone_tier_count(isochrone_tier_statistics *statistics);
-
-int isochrone_tier_array_count(const isochrone_tier_array *array, isochrone_tier_statistics *statistics);

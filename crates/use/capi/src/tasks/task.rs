@@ -3,8 +3,9 @@
 use super::describe::{Given, IsochroneRange, spawned};
 use super::kernels::List;
 use super::null;
+use super::submit::{IsochroneHandle, IsochroneSubmission, Of, submitted};
 use crate::status::{Failure, Status, told};
-use isochrone_tasks::live::Accumulator;
+use isochrone_tasks::live::{Accumulator, Task};
 use isochrone_tasks::{Mem, Reducible};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt;
@@ -98,6 +99,66 @@ pub unsafe extern "C" fn isochrone_task_spawn(
     };
     // SAFETY: the caller vouches for the task.
     unsafe { within(task, work) }
+}
+
+/// Registers a task of a running task's own, with all that may be said of it.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_task_submit(
+    task: *mut IsochroneTask<'_>,
+    submission: *const IsochroneSubmission,
+    handle: *mut IsochroneHandle,
+) -> c_int {
+    let work = |task: &mut IsochroneTask<'_>| {
+        let mem = task.mem;
+        let of = Of { list: task.list, processes: mem.is_shared() };
+        let register =
+            |kernel, arguments, footprint: &_| mem.spawn_foreign(kernel, arguments, footprint);
+        // SAFETY: the caller vouches for the submission and the handle.
+        unsafe { submitted(&of, submission, handle, register) }
+    };
+    // SAFETY: the caller vouches for the task.
+    unsafe { within(task, work) }
+}
+
+/// Waits until a task is over.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_task_wait_for(
+    task: *mut IsochroneTask<'_>,
+    handle: IsochroneHandle,
+) -> c_int {
+    let other = Task::of_numbers(handle.numbers);
+    // SAFETY: the caller vouches for the task.
+    unsafe { within(task, |task| Ok(task.mem.wait_task(other)?)) }
+}
+
+/// Leaves out tasks beside a running one.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_task_cancel(task: *mut IsochroneTask<'_>) -> c_int {
+    let cancel = |task: &mut IsochroneTask<'_>| {
+        task.mem.cancel();
+        Ok(())
+    };
+    // SAFETY: the caller vouches for the task.
+    unsafe { within(task, cancel) }
+}
+
+/// Whether what a running task does is of no use any more.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_task_is_in_vain(task: *const IsochroneTask<'_>) -> c_int {
+    // SAFETY: the caller vouches for the task.
+    unsafe { task.as_ref() }.map_or(0, |task| c_int::from(task.mem.is_in_vain()))
 }
 
 /// Waits until all tasks of a running task's own are over.
