@@ -152,7 +152,7 @@ fn examples_and_programs_compile_with_clang_too() {
     }
 }
 
-/// Two tasks that write one word which neither declares, whichever worker runs which; and nothing where all is declared.
+/// Two tasks that write one word which neither declares, on two workers at once; and nothing where all is declared.
 #[test]
 fn a_race_in_a_kernel_is_found_by_thread_sanitizer() {
     let options = ["-std=c99", "-g", "-fsanitize=thread"];

@@ -4,9 +4,12 @@
 //! Runs without a failure do not come here. Of more ranges than the table has, neighbours are put together,
 //! and in the end all data count as undone.
 
-use super::{Arena, BROKEN, NO_DATA};
+use super::lock::Lock;
 use crate::range::{DataId, Range};
 use crate::sync::{AtomicU32, AtomicU64, Ordering::AcqRel, Ordering::Relaxed};
+
+/// No piece of data has this number: in its place all of them.
+const NO_DATA: u32 = u32::MAX;
 
 /// A range that was left undone.
 #[derive(Debug, Default)]
@@ -48,19 +51,29 @@ fn meets(entry: Range, range: Range) -> bool {
     entry.data.0 == NO_DATA || entry.overlaps(range)
 }
 
-impl Arena {
-    /// Whether any range is undone.
-    fn has_broken(&self) -> bool {
-        self.run().broken.load(Relaxed) > 0
+/// All that are undone: a view of words that workers share.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Undone<'a> {
+    pub(super) entries: &'a [Broken],
+    /// Entries that are in use.
+    pub(super) count: &'a AtomicU32,
+    /// The word that workers look at before they begin a task: all undone ranges together are one failure.
+    pub(super) failures: &'a AtomicU32,
+    pub(super) lock: &'a Lock,
+}
+
+impl Undone<'_> {
+    fn is_empty(self) -> bool {
+        self.count.load(Relaxed) == 0
     }
 
     /// The first undone range that has bytes of `range`, and the kernel of the task that failed.
-    pub(crate) fn broken_of(&self, range: Range) -> Option<(Range, u32)> {
-        if !self.has_broken() {
+    pub(crate) fn of(self, range: Range) -> Option<(Range, u32)> {
+        if self.is_empty() {
             return None;
         }
-        let _held = self.run().failure_lock.hold();
-        let entries = self.broken.iter().filter_map(Broken::get);
+        let _held = self.lock.hold();
+        let entries = self.entries.iter().filter_map(Broken::get);
         let met = entries.filter(|(entry, _)| meets(*entry, range)).min();
         met.map(
             |(entry, kernel)| {
@@ -70,13 +83,13 @@ impl Arena {
     }
 
     /// A task of this kernel leaves a range undone.
-    pub(crate) fn break_range(&self, range: Range, kernel: u32) {
+    pub(crate) fn add(self, range: Range, kernel: u32) {
         if range.bytes == 0 {
             return;
         }
-        let _held = self.run().failure_lock.hold();
+        let _held = self.lock.hold();
         let mut whole = range;
-        for entry in self.broken.iter() {
+        for entry in self.entries.iter() {
             let Some((theirs, _)) = entry.get() else { continue };
             if theirs.data == range.data
                 && theirs.start <= whole.end()
@@ -86,17 +99,17 @@ impl Arena {
                 entry.clear();
             }
         }
-        self.enter_broken(whole, kernel);
-        self.count_broken();
+        self.enter(whole, kernel);
+        self.recount();
     }
 
     /// A range is written anew: it is no longer undone.
-    pub(crate) fn mend(&self, range: Range) {
-        if !self.has_broken() {
+    pub(crate) fn mend(self, range: Range) {
+        if self.is_empty() {
             return;
         }
-        let _held = self.run().failure_lock.hold();
-        for entry in self.broken.iter() {
+        let _held = self.lock.hold();
+        for entry in self.entries.iter() {
             let Some((theirs, kernel)) = entry.get().filter(|(theirs, _)| theirs.overlaps(range))
             else {
                 continue;
@@ -110,38 +123,36 @@ impl Arena {
             entry.clear();
             for rest in [below, above] {
                 if rest.bytes > 0 {
-                    self.enter_broken(rest, kernel);
+                    self.enter(rest, kernel);
                 }
             }
         }
-        self.count_broken();
+        self.recount();
     }
 
     /// Puts a range into a free entry, or into one of the same data, or gives all data up.
-    fn enter_broken(&self, range: Range, kernel: u32) {
-        if let Some(free) = self.broken.iter().find(|entry| entry.get().is_none()) {
+    fn enter(self, range: Range, kernel: u32) {
+        if let Some(free) = self.entries.iter().find(|entry| entry.get().is_none()) {
             return free.put(range, kernel);
         }
         let alike =
             |entry: &&Broken| entry.get().is_some_and(|(theirs, _)| theirs.data == range.data);
-        if let Some(entry) = self.broken.iter().find(alike) {
+        if let Some(entry) = self.entries.iter().find(alike) {
             let theirs = entry.get().map_or(range, |(theirs, _)| theirs);
             return entry.put(hull(theirs, range), kernel);
         }
         let all = Range { data: DataId(NO_DATA), start: 0, bytes: u64::MAX };
-        if let Some(first) = self.broken.first() {
+        if let Some(first) = self.entries.first() {
             first.put(all, kernel);
         }
     }
 
-    fn count_broken(&self) {
-        let run = self.run();
-        let count = self.broken.iter().filter(|entry| entry.get().is_some()).count();
-        let count = u32::try_from(count).unwrap_or(BROKEN);
-        // All undone ranges together are one failure: workers look at that word before they begin a task.
-        match (run.broken.swap(count, Relaxed), count) {
-            (0, 1..) => _ = run.failures.fetch_add(1, AcqRel),
-            (1.., 0) => _ = run.failures.fetch_sub(1, AcqRel),
+    fn recount(self) {
+        let count = self.entries.iter().filter(|entry| entry.get().is_some()).count();
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        match (self.count.swap(count, Relaxed), count) {
+            (0, 1..) => _ = self.failures.fetch_add(1, AcqRel),
+            (1.., 0) => _ = self.failures.fetch_sub(1, AcqRel),
             _ => {}
         }
     }
@@ -157,45 +168,56 @@ fn hull(a: Range, b: Range) -> Range {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arena::{Capacity, Heap};
 
     fn range(data: u32, start: u64, bytes: u64) -> Range {
         Range { data: DataId(data), start, bytes }
     }
 
-    fn arena() -> Arena {
-        Arena::new(&mut Heap, Capacity::default(), 1, 1)
+    struct Words(Vec<Broken>, [AtomicU32; 2], Lock);
+
+    impl Words {
+        fn new() -> Self {
+            Self((0..256).map(|_| Broken::default()).collect(), Default::default(), Lock::default())
+        }
+
+        fn undone(&self) -> Undone<'_> {
+            let [count, failures] = &self.1;
+            Undone { entries: &self.0, count, failures, lock: &self.2 }
+        }
     }
 
     #[test]
     fn what_is_undone_stays_so_until_it_is_written_anew() {
-        let arena = arena();
-        assert_eq!(arena.broken_of(range(0, 0, 8)), None);
-        arena.break_range(range(0, 0, 100), 7);
-        arena.break_range(range(1, 0, 8), 9);
-        assert_eq!(arena.broken_of(range(0, 99, 8)), Some((range(0, 0, 100), 7)));
-        assert_eq!(arena.broken_of(range(0, 100, 8)), None);
+        let words = Words::new();
+        let undone = words.undone();
+        assert_eq!(undone.of(range(0, 0, 8)), None);
+        undone.add(range(0, 0, 100), 7);
+        undone.add(range(1, 0, 8), 9);
+        assert_eq!(undone.of(range(0, 99, 8)), Some((range(0, 0, 100), 7)));
+        assert_eq!(undone.of(range(0, 100, 8)), None);
         // A hole, then its edges.
-        arena.mend(range(0, 40, 20));
-        assert_eq!(arena.broken_of(range(0, 40, 20)), None);
-        assert_eq!(arena.broken_of(range(0, 0, 41)), Some((range(0, 0, 40), 7)));
-        assert_eq!(arena.broken_of(range(0, 59, 2)), Some((range(0, 60, 40), 7)));
-        arena.mend(range(0, 0, 1000));
-        assert!(arena.has_broken(), "of other data");
-        arena.mend(range(1, 0, 8));
-        assert!(!arena.has_broken());
+        undone.mend(range(0, 40, 20));
+        assert_eq!(undone.of(range(0, 40, 20)), None);
+        assert_eq!(undone.of(range(0, 0, 41)), Some((range(0, 0, 40), 7)));
+        assert_eq!(undone.of(range(0, 59, 2)), Some((range(0, 60, 40), 7)));
+        undone.mend(range(0, 0, 1000));
+        assert_eq!(words.1[1].load(Relaxed), 1, "of other data");
+        undone.mend(range(1, 0, 8));
+        assert!(undone.is_empty());
+        assert_eq!(words.1[1].load(Relaxed), 0);
     }
 
     #[test]
     fn neighbours_are_one_range_and_too_many_ranges_lose_none() {
-        let arena = arena();
-        (0..10_000).for_each(|piece| arena.break_range(range(0, piece * 8, 8), 1));
-        assert_eq!(arena.broken_of(range(0, 5, 1)), Some((range(0, 0, 80_000), 1)));
-        arena.mend(range(0, 0, 80_000));
+        let words = Words::new();
+        let undone = words.undone();
+        (0..10_000).for_each(|piece| undone.add(range(0, piece * 8, 8), 1));
+        assert_eq!(undone.of(range(0, 5, 1)), Some((range(0, 0, 80_000), 1)));
+        undone.mend(range(0, 0, 80_000));
         // Apart from one another, of one piece of data and then of many.
-        (0..1000).for_each(|piece| arena.break_range(range(0, piece * 16, 8), 1));
-        assert!((0..1000).all(|piece| arena.broken_of(range(0, piece * 16, 8)).is_some()));
-        (1..1000).for_each(|data| arena.break_range(range(data, 0, 8), 1));
-        assert!((0..1000).all(|data| arena.broken_of(range(data, 0, 8)).is_some()));
+        (0..1000).for_each(|piece| undone.add(range(0, piece * 16, 8), 1));
+        assert!((0..1000).all(|piece| undone.of(range(0, piece * 16, 8)).is_some()));
+        (1..1000).for_each(|data| undone.add(range(data, 0, 8), 1));
+        assert!((0..1000).all(|data| undone.of(range(data, 0, 8)).is_some()));
     }
 }

@@ -9,6 +9,7 @@ mod broken;
 pub(crate) mod lock;
 pub(crate) mod objects;
 pub(crate) mod outbox;
+pub(crate) mod pieces;
 pub(crate) mod pool;
 pub(crate) mod queue;
 pub(crate) mod slot;
@@ -16,7 +17,7 @@ pub(crate) mod table;
 
 pub use bounds::WORKERS_MAX;
 pub(crate) use bounds::{BYTES_MAX, check_workers};
-use broken::Broken;
+use broken::{Broken, Undone};
 use outbox::Outbox;
 use pool::{Pool, Shared};
 use slot::{BLOCK_ACCESSES, Block, CHILDREN, Edge, INLINE_ACCESSES, NONE, Slot, Stored, TaskRef};
@@ -61,8 +62,6 @@ pub(crate) const TOKENS: u16 = if MODELLED { 1 } else { 1024 };
 
 /// Ranges that count as undone one by one, at most.
 const BROKEN: u32 = if MODELLED { 1 } else { 256 };
-/// No piece of data has this number.
-const NO_DATA: u32 = u32::MAX;
 
 /// The slot of the task that is the program itself.
 pub(crate) const ROOT: u32 = 1;
@@ -289,6 +288,12 @@ impl Arena {
     #[inline]
     pub(crate) fn run(&self) -> &Run {
         &self.run[0]
+    }
+
+    /// Ranges that tasks which failed left undone.
+    pub(crate) fn undone(&self) -> Undone<'_> {
+        let Run { failure_lock, failures, broken, .. } = self.run();
+        Undone { entries: &self.broken, count: broken, failures, lock: failure_lock }
     }
 
     /// Free slots, edges or blocks.

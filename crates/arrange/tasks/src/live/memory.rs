@@ -12,7 +12,7 @@ use isochrone_os::OsError;
 use isochrone_os::space::Space;
 use isochrone_units::{PAGE_BYTES, RegionId};
 
-use crate::arena::objects::pieces;
+use crate::arena::pieces::pieces;
 
 /// Data of at least this size begin at a huge page.
 const HUGE_BYTES: usize = 2 << 20;

@@ -305,7 +305,7 @@ pub(super) fn wait_range(
         wait_tasks(shared, worker, before, Doubt::Range, who)?;
     }
     report(scheduler, children.parent)?;
-    match scheduler.arena.broken_of(range) {
+    match scheduler.arena.undone().of(range) {
         Some((undone, kernel)) if !mode.writes() => {
             let name = scheduler.arena.kernel(kernel).map_or("of another run", |table| table.name);
             Err(TaskError::Undone { kernel: name.to_owned(), range: undone })

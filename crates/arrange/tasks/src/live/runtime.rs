@@ -305,7 +305,7 @@ impl Runtime {
     pub fn free<T: Element>(&mut self, data: Data<T>) -> Result<(), TaskError> {
         self.address(data.all().range())?;
         self.wait_for(data.all().range(), Mode::InOut)?;
-        self.shared.scheduler.arena.mend(data.all().range());
+        self.shared.scheduler.arena.undone().mend(data.all().range());
         let object = &self.shared.scheduler.arena.objects[data.id().0 as usize];
         let bytes = usize::try_from(object.bytes.load(Ordering::Relaxed)).unwrap_or(0);
         object.state.store(object::FREED, Ordering::Release);
@@ -428,7 +428,7 @@ impl Runtime {
     pub fn write<T: Element>(&mut self, part: Part<T>) -> Result<&mut [T], TaskError> {
         let first = self.address(part.range())?;
         self.wait_for(part.range(), Mode::InOut)?;
-        self.shared.scheduler.arena.mend(part.range());
+        self.shared.scheduler.arena.undone().mend(part.range());
         self.shared.scheduler.arena.touch(part.range(), self.worker.borrow().region);
         // SAFETY: as in `read`, and no task that reads the part runs.
         Ok(unsafe { core::slice::from_raw_parts_mut(first.cast::<T>(), part.len()) })

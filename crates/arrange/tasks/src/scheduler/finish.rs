@@ -189,6 +189,7 @@ impl Scheduler {
 
     /// A task is not run, since another failed; what its arguments own ends.
     pub(crate) fn leave_out(&self, worker: &Worker, task: u32) {
+        race::acquire(&self.arena.slot(task).pending);
         self.arena.discard(task);
         self.leave_undone(task);
         self.count(worker, super::counts::Count::LeftOut, 1);
@@ -204,7 +205,7 @@ impl Scheduler {
         }
         let looked_at = self.arena.accesses(task).filter(|access| access.mode.reads());
         for range in looked_at.map(|access| access.range) {
-            if let Some((undone, kernel)) = self.arena.broken_of(range) {
+            if let Some((undone, kernel)) = self.arena.undone().of(range) {
                 let name = self.arena.kernel(kernel).map_or("a task", |table| table.name);
                 let words =
                     format!("it looks at {undone}, which {name} left undone when it failed");
@@ -213,7 +214,7 @@ impl Scheduler {
             }
         }
         let written = self.arena.accesses(task).filter(|access| !access.mode.reads());
-        written.for_each(|access| self.arena.mend(access.range));
+        written.for_each(|access| self.arena.undone().mend(access.range));
         false
     }
 
@@ -221,13 +222,13 @@ impl Scheduler {
     fn leave_undone(&self, task: u32) {
         let kernel = self.arena.slot(task).kernel.load(Ordering::Relaxed);
         let written = self.arena.accesses(task).filter(|access| access.mode.writes());
-        written.for_each(|access| self.arena.break_range(access.range, kernel));
+        written.for_each(|access| self.arena.undone().add(access.range, kernel));
     }
 
     /// A task was told of the failure of its own tasks: what they left undone is its to mend, or to fail with.
     fn take_over_undone(&self, parent: u32) {
         let written = self.arena.accesses(parent).filter(|access| access.mode.writes());
-        written.for_each(|access| self.arena.mend(access.range));
+        written.for_each(|access| self.arena.undone().mend(access.range));
     }
 
     fn mark_failed(&self, parent: u32) {

@@ -112,6 +112,8 @@ const HEAD_WORDS: usize = 16;
 const LINE_WORDS: usize = 16;
 /// The same in wide words.
 const LINE_WIDE: usize = 8;
+/// Words of what a worker declares for a phase: a token, then begin and end of each written part.
+pub(super) const DECLARATION_WORDS: usize = LINE_WIDE;
 /// Numbers that a worker may leave for the report.
 pub const NOTES: usize = 32;
 /// Words in which a worker says why it failed.

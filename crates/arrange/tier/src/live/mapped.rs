@@ -15,9 +15,11 @@ use std::thread::JoinHandle;
 use isochrone_os::process::{ProcessId, this};
 use isochrone_os::signal::hold;
 
+use super::config::{Config, Tables, TierError};
 use super::far::Far;
+use super::report::Report;
 use super::statistics::Statistics;
-use super::team::{Config, Report, Tables, Team, TierError};
+use super::team::Team;
 use super::worker::Worker;
 use crate::pager::Advice;
 use crate::pages::Trouble;

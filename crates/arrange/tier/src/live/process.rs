@@ -8,8 +8,8 @@ use isochrone_os::userfault::{Features, Userfault};
 
 use super::area::Area;
 use super::common::Common;
+use super::config::{Config, Tables};
 use super::far::Far;
-use super::team::{Config, Tables};
 use crate::names::{Actor, Space};
 use crate::pager::{Pager, Shape};
 

@@ -10,10 +10,10 @@ use isochrone_os::signal::Caught;
 
 use super::blocking::Server;
 use super::check::Mode;
+use super::config::Tables;
 use super::context::Context;
 use super::handler::{Guests, Resolving, catch};
 use super::process::Process;
-use super::team::Tables;
 use crate::names::Actor;
 
 /// Faults of threads that are no workers which are resolved at once: each needs buffers of its own. More than cores,

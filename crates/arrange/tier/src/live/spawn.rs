@@ -13,13 +13,17 @@ use isochrone_units::CoreId;
 
 use super::check::Mode;
 use super::common::MAIL_BYTES;
+use super::config::{Tables, TierError};
 use super::context::{Context, at_once};
 use super::process::Process;
+use super::report::Ended;
 use super::serving::{self, Serving};
-use super::team::{Body, Ended, Tables, TierError};
 use super::worker::Worker;
 use crate::names::{Actor, Space};
 use crate::pager::Mover;
+
+/// What a worker does.
+type Body<'b> = &'b (dyn Fn(&mut Worker<'_>) -> Result<u64, String> + Sync);
 
 /// A child and the way to it.
 struct Child {

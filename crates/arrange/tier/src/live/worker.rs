@@ -6,11 +6,10 @@ use std::collections::BTreeMap;
 
 use isochrone_os::signal::hold;
 
-use super::array::DECLARATION_WORDS;
 use super::barrier::{self, Gone};
-use super::common::Counters;
 #[allow(unused_imports, reason = "named in the documentation")]
 use super::common::NOTES;
+use super::common::{Counters, DECLARATION_WORDS};
 use super::context::{Context, at_once};
 use super::process::Process;
 use super::statistics::Statistics;

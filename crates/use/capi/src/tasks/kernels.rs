@@ -1,15 +1,42 @@
 //! Functions of C as kernels.
 
-use super::task::{Function, IsochroneTask};
 use super::{null, text};
 use crate::status::Failure;
-use isochrone_tasks::live::{Foreign, ForeignKernel};
-use isochrone_tasks::{ARGUMENT_BYTES, Mem};
-use std::ffi::{c_char, c_void};
+use isochrone_tasks::live::{Accumulator, Foreign, ForeignKernel};
+use isochrone_tasks::{ARGUMENT_BYTES, Mem, Reducible};
+use std::ffi::{c_char, c_int, c_void};
+use std::fmt;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Ranges whose addresses lie on the stack.
 const FEW: usize = 16;
+
+/// A task that runs, `isochrone_task` in C.
+#[derive(Debug)]
+pub struct IsochroneTask<'a> {
+    pub(super) mem: &'a Mem<'a>,
+    /// The kernels that its own tasks may have.
+    pub(super) list: Option<&'static List>,
+    /// What it said before it failed.
+    pub(super) words: Option<String>,
+    /// Its own values of what it reduces; they are combined with the common ones when it is over.
+    pub(super) own: Vec<Box<dyn Own + 'a>>,
+}
+
+/// Values of a task's own, of any type.
+pub(super) trait Own: fmt::Debug {}
+
+impl<T: Reducible + fmt::Debug> Own for Accumulator<'_, T> {}
+
+impl<'a> IsochroneTask<'a> {
+    pub(super) const fn new(mem: &'a Mem<'a>, list: Option<&'static List>) -> Self {
+        Self { mem, list, words: None, own: Vec::new() }
+    }
+}
+
+/// A kernel's function, `isochrone_kernel_function` in C.
+pub type Function =
+    unsafe extern "C" fn(*mut IsochroneTask<'_>, *const c_void, *const *mut c_void) -> c_int;
 
 /// A kernel, `isochrone_kernel` in C.
 #[derive(Clone, Copy, Debug)]

@@ -5,9 +5,8 @@
 //! kernel's number and small plain arguments, as by `isochrone_tasks_spawn`, and may have a handle.
 
 use super::describe::{Given, IsochroneRange, described};
-use super::kernels::{List, call};
+use super::kernels::{Function, List, call};
 use super::slice;
-use super::task::Function;
 use super::text;
 use crate::sized::{OfC, read};
 use crate::status::Failure;

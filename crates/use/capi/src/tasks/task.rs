@@ -1,36 +1,16 @@
 //! What the function of a running task may ask for.
 
 use super::describe::{Given, IsochroneRange, spawned};
-use super::kernels::List;
+use super::kernels::IsochroneTask;
 use super::null;
 use super::submit::{IsochroneHandle, IsochroneSubmission, Of, submitted};
 use crate::status::{Failure, Status, told};
-use isochrone_tasks::live::{Accumulator, Task};
-use isochrone_tasks::{Mem, Reducible};
+use isochrone_tasks::Reducible;
+use isochrone_tasks::live::Task;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt;
 
-/// A task that runs, `isochrone_task` in C.
-#[derive(Debug)]
-pub struct IsochroneTask<'a> {
-    mem: &'a Mem<'a>,
-    list: Option<&'static List>,
-    /// What it said before it failed.
-    pub(super) words: Option<String>,
-    /// Its own values of what it reduces; they are combined with the common ones when it is over.
-    own: Vec<Box<dyn Own + 'a>>,
-}
-
-/// Values of a task's own, of any type.
-trait Own: fmt::Debug {}
-
-impl<T: Reducible + fmt::Debug> Own for Accumulator<'_, T> {}
-
 impl<'a> IsochroneTask<'a> {
-    pub(super) const fn new(mem: &'a Mem<'a>, list: Option<&'static List>) -> Self {
-        Self { mem, list, words: None, own: Vec::new() }
-    }
-
     /// Where the task's own values for a range are.
     fn own<T: Reducible + fmt::Debug>(&mut self, range: usize) -> Result<*mut c_void, Failure> {
         let found = self.mem.accumulate_at::<T>(range);
@@ -53,10 +33,6 @@ const TYPES: [Give; 6] = [
     |task, range| task.own::<f32>(range),
     |task, range| task.own::<f64>(range),
 ];
-
-/// A kernel's function, `isochrone_kernel_function` in C.
-pub type Function =
-    unsafe extern "C" fn(*mut IsochroneTask<'_>, *const c_void, *const *mut c_void) -> c_int;
 
 /// Does something with a running task.
 ///

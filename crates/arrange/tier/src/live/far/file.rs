@@ -218,9 +218,9 @@ mod tests {
         const PAGES: usize = 64;
         let folder = tempfile::tempdir().unwrap();
         let file = File::new(folder.path(), (PAGES << 12) as u64).unwrap();
-        let memory = Space::new(2 * PAGES << 12, false).unwrap();
+        let memory = Space::new((2 * PAGES) << 12, false).unwrap();
         // SAFETY: new memory of that size, this test's alone.
-        let bytes = unsafe { std::slice::from_raw_parts_mut(memory.as_ptr(), 2 * PAGES << 12) };
+        let bytes = unsafe { std::slice::from_raw_parts_mut(memory.as_ptr(), (2 * PAGES) << 12) };
         let (from, to) = bytes.split_at_mut(PAGES << 12);
         from.fill(5);
         let mut scratch = file.scratch();

@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn pages_are_told_apart_by_where_they_lie() {
         let sums = Sums::new(4 * PAGE_BYTES).unwrap();
-        let bytes: Vec<u8> = (0..2 * PAGE_BYTES).map(|at| (at % 251) as u8).collect();
+        let bytes: Vec<u8> = (0_u8..251).cycle().take(2 * PAGE_BYTES).collect();
         let part = |at: usize| Part::owned(at * PAGE_BYTES, 2 * PAGE_BYTES);
         sums.note(&part(1), &bytes);
         assert!(sums.hold(&part(1), &bytes) && !sums.hold(&part(0), &bytes));
