@@ -13,6 +13,20 @@ pub enum TaskError {
         /// What it said.
         text: String,
     },
+    /// Tasks that had not begun were left out, since somebody asked for it
+    #[error("cancelled: tasks that had not begun were left out")]
+    Cancelled,
+    /// A range that a task should have written, which failed
+    #[error(
+        "{range} is undone since task {kernel} failed: let a task write it that does not look at it, or write it \
+         yourself"
+    )]
+    Undone {
+        /// The kernel of the task that failed, or was left out.
+        kernel: String,
+        /// What it left.
+        range: Range,
+    },
     /// Tasks wait for one another
     #[error(
         "task {kernel} waits for what cannot happen before it ends itself, and nothing else can run: \

@@ -4,7 +4,7 @@ use core::fmt;
 use core::mem::MaybeUninit;
 
 use crate::footprint::Footprint;
-use crate::live::{ForeignRun, Mem};
+use crate::live::{Foreign, Mem};
 
 /// Bytes that a task's arguments may have.
 pub const ARGUMENT_BYTES: usize = 64;
@@ -74,9 +74,9 @@ pub(crate) struct Table {
     pub(crate) run: fn(&Self, &Held<'_>, &Mem<'_>) -> Result<(), Failure>,
     pub(crate) declare: fn(&Held<'_>, &mut Footprint),
     /// Ends arguments that own something; called once for each task, run or left out.
-    pub(crate) discard: Option<fn(&Held<'_>)>,
-    /// The function behind it and what it is given, where that is known at run time only.
-    pub(crate) foreign: Option<(ForeignRun, usize)>,
+    pub(crate) discard: Option<fn(&Self, &Held<'_>)>,
+    /// What is behind it, where that is known at run time only.
+    pub(crate) foreign: Option<Foreign>,
 }
 
 impl fmt::Debug for Table {

@@ -5,8 +5,8 @@
 use isochrone_tasks::live::{Config, Runtime, Task};
 use isochrone_tasks::simulated::{Flat, Plan, Simulation};
 use isochrone_tasks::{
-    Capacity, Data, Failure, Footprint, Kernel, Mem, Op, Part, Regime, Schedule, TaskError,
-    Topology, WORKERS_MAX,
+    Capacity, Data, DataId, Failure, Footprint, Kernel, Mem, Op, Part, Range, Regime, Schedule,
+    TaskError, Topology, WORKERS_MAX,
 };
 
 fn config(workers: usize) -> Config {
@@ -155,10 +155,104 @@ fn a_failure_reaches_who_waits_and_what_follows_is_left_out() {
         let error = runtime.wait().unwrap_err();
         assert!(matches!(&error, TaskError::Failed { kernel, .. } if kernel == "fail"), "{error}");
         assert!(error.to_string().contains(text), "{error}");
-        assert_eq!(runtime.read(data.all()).unwrap(), [1; 8]);
+        runtime.wait().expect("a failure is told once");
         runtime.spawn(Fill { data: data.all(), value: 3 }).unwrap();
         assert_eq!(runtime.read(data.all()).unwrap(), [3; 8], "the run goes on");
     }
+}
+
+/// Copies a part to another.
+#[derive(Clone, Copy)]
+struct Copied {
+    from: Part<u64>,
+    to: Part<u64>,
+}
+
+impl Kernel for Copied {
+    const NAME: &'static str = "copied";
+
+    fn declare(&self, footprint: &mut Footprint) {
+        footprint.input(self.from).output(self.to);
+    }
+
+    fn run(&self, mem: &Mem<'_>) -> Result<(), Failure> {
+        mem.write(self.to)?.copy_from_slice(&mem.read(self.from)?);
+        Ok(())
+    }
+}
+
+/// What a failed task should have written is an error for whoever looks at it, however often, and so is what follows
+/// from it, until it is written anew.
+#[test]
+fn a_range_whose_task_failed_stays_failed_until_it_is_written_anew() {
+    let mut runtime = runtime(2);
+    let data: Data<u64> = runtime.data(8).unwrap();
+    let (left, right) = (data.part(0, 4), data.part(4, 4));
+    let undone = |error: TaskError| matches!(error, TaskError::Undone { .. });
+    runtime.spawn(Fill { data: data.all(), value: 1 }).unwrap();
+    runtime.wait().unwrap();
+    runtime.spawn(Fail { at: data.part(0, 2), panics: false }).unwrap();
+    runtime.wait().unwrap_err();
+    for _ in 0..2 {
+        assert!(undone(runtime.read(left).unwrap_err()));
+        assert!(undone(runtime.wait_on(data).unwrap_err()));
+        assert_eq!(runtime.read(right).unwrap(), [1; 4], "what has nothing to do with it");
+    }
+    // It spreads to what is made from it.
+    runtime.spawn(Copied { from: left, to: right }).unwrap();
+    let error = runtime.wait().unwrap_err().to_string();
+    assert!(error.contains("copied failed") && error.contains("which fail left undone"), "{error}");
+    assert!(undone(runtime.read(right).unwrap_err()));
+    // A task that does not look mends, and so does the program.
+    runtime.spawn(Fill { data: left, value: 2 }).unwrap();
+    runtime.spawn(Copied { from: left, to: right }).unwrap();
+    assert_eq!(runtime.read(data.all()).unwrap(), [2; 8]);
+    runtime.spawn(Fail { at: data.all(), panics: true }).unwrap();
+    runtime.wait().unwrap_err();
+    runtime.write(left).unwrap().fill(5);
+    assert_eq!(runtime.read(left).unwrap(), [5; 4]);
+    assert!(undone(runtime.read(data.all()).unwrap_err()));
+    runtime.free(data).expect("it may go");
+}
+
+/// A task that is told of its own tasks' failure may mend what they left.
+#[test]
+fn a_task_may_mend_what_its_own_tasks_left_undone() {
+    let mut runtime = runtime(2);
+    let data: Data<u64> = runtime.data(8).unwrap();
+    for told in [true, false] {
+        let declare = |footprint: &mut Footprint| {
+            footprint.inout(data.all());
+        };
+        let run = move |mem: &Mem<'_>| {
+            mem.spawn(Fail { at: data.part(2, 2), panics: false })?;
+            if told {
+                mem.wait().expect_err("it failed");
+                mem.write(data.all())?.fill(9);
+            }
+            Ok(())
+        };
+        runtime.spawn_fn(declare, run).unwrap();
+        if told {
+            assert_eq!(runtime.read(data.all()).unwrap(), [9; 8]);
+        } else {
+            runtime.wait().expect_err("nobody else was told");
+            assert_eq!(runtime.read(data.part(0, 2)).unwrap(), [9; 2]);
+            runtime.read(data.all()).expect_err("two elements are undone");
+        }
+    }
+}
+
+#[test]
+fn waiting_for_what_is_not_registered_is_refused() {
+    let mut runtime = runtime(1);
+    let data: Data<u64> = runtime.data(8).unwrap();
+    let unknown = Range { data: DataId(77), start: 0, bytes: 8 };
+    let past = Range { data: data.id(), start: 60, bytes: 8 };
+    assert!(matches!(runtime.wait_on(unknown), Err(TaskError::UnknownData { .. })));
+    assert!(matches!(runtime.wait_on(past), Err(TaskError::OutOfRange { .. })));
+    runtime.free(data).unwrap();
+    assert!(matches!(runtime.wait_on(data), Err(TaskError::FreedData { .. })));
 }
 
 /// Splits its part until it is small: nested tasks.
@@ -230,7 +324,7 @@ fn closures_are_tasks_and_own_what_they_took() {
             .unwrap();
     }
     assert!(runtime.wait().unwrap_err().to_string().contains("sixty"));
-    assert_eq!(runtime.read(data.part(2, 1)).unwrap(), [60 * 61 / 2]);
+    assert_eq!(runtime.write(data.part(2, 1)).unwrap(), [60 * 61 / 2], "as the last one left it");
     assert_eq!(std::sync::Arc::strong_count(&kept), 1, "those that were left out ended as well");
     assert_eq!(runtime.report().left_out, 39);
 }

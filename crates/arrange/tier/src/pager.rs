@@ -7,6 +7,7 @@
 
 mod advise;
 mod batch;
+mod departures;
 mod evict;
 mod fault;
 mod frames;
@@ -23,6 +24,7 @@ use crate::policy::{Policy, PolicyKind};
 
 pub use advise::Advice;
 pub use batch::BATCH_MOST;
+use departures::Departures;
 pub use fault::Outcome;
 use frames::Frames;
 pub use mover::{Habit, Mover, Orders};
@@ -51,7 +53,9 @@ impl Shape {
     pub fn words(&self) -> usize {
         let locks = Self::shards(self) as usize * LINE_WORDS;
         let policy = Policy::words(self.policy, self.groups, u32::from(self.workers));
-        LINE_WORDS + locks + policy.next_multiple_of(LINE_WORDS) + self.directory_words()
+        let departures = (self.groups as usize).next_multiple_of(LINE_WORDS);
+        let policy = policy.next_multiple_of(LINE_WORDS);
+        LINE_WORDS + locks + self.directory_words() + departures + policy
     }
 
     fn directory_words(&self) -> usize {
@@ -109,6 +113,7 @@ pub struct Pager<'a> {
     directory: Directory<'a>,
     policy: Policy<'a>,
     frames: Frames<'a>,
+    departures: Departures<'a>,
     locks: &'a [AtomicU32],
     shape: Shape,
     plan: Plan,
@@ -127,11 +132,13 @@ impl<'a> Pager<'a> {
         let (frames, rest) = words.split_at(LINE_WORDS);
         let (locks, rest) = rest.split_at(shape.shards() as usize * LINE_WORDS);
         let (directory, rest) = rest.split_at(shape.directory_words());
+        let (left, rest) = rest.split_at((shape.groups as usize).next_multiple_of(LINE_WORDS));
         let workers = u32::from(shape.workers);
         Self {
             directory: Directory::new(directory, shape.groups, shape.spaces),
             policy: Policy::new(shape.policy, rest, shape.groups, workers),
             frames: Frames(&frames[0]),
+            departures: Departures { count: &frames[1], left },
             locks,
             shape,
             plan,

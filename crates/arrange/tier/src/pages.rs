@@ -15,6 +15,12 @@ pub enum Trouble {
     /// The far tier failed.
     #[error("the far tier failed (error {0}): look at its medium; the page may be had later")]
     Far(i32),
+    /// The far tier holds something else than what was written there.
+    #[error(
+        "the far tier does not hold what was written to it: something else cut or changed its file, and the page is \
+         lost"
+    )]
+    Altered,
     /// No group may leave.
     #[error("all of the fast tier is pinned: unpin some, or make it larger")]
     Pinned,
@@ -23,6 +29,11 @@ pub enum Trouble {
         "this worker has no pin of all of it: unpin what the same worker pinned, and once for each pin"
     )]
     NotPinned,
+    /// The array was mapped by a process that this one was forked from.
+    #[error(
+        "this process was forked after the array was mapped, and has none of it: map one of its own"
+    )]
+    Elsewhere,
     /// The kernel refused something that a pager cannot do without.
     #[error("the kernel refused to {what} (error {errno}): run `isochrone tier check`")]
     Kernel {
@@ -93,11 +104,15 @@ pub enum Event {
     WrittenEarly,
     /// An entry or a lock was taken over from a dead owner.
     Rescued,
+    /// A worker fetched a group that had just left: fewer groups ago than the fast tier holds.
+    Refetched,
+    /// A worker fetched the group behind the one that it had fetched last.
+    Followed,
 }
 
 impl Event {
     /// All events.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::Missing,
         Self::Minor,
         Self::Granted,
@@ -114,6 +129,8 @@ impl Event {
         Self::MarkerWasted,
         Self::WrittenEarly,
         Self::Rescued,
+        Self::Refetched,
+        Self::Followed,
     ];
 
     /// Its place in a table of counters.

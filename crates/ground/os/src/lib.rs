@@ -34,6 +34,7 @@ pub mod mapping;
 pub mod pages;
 pub mod pause;
 pub mod process;
+pub mod race;
 pub mod reserve;
 pub mod ring;
 pub mod rseq;

@@ -146,6 +146,7 @@ pub struct Fault {
 pub struct Userfault {
     fd: OwnedFd,
     features: Features,
+    kernel_faults: bool,
 }
 
 /// The way out where a range cannot be registered: shared memory was write-protected first in 5.19, and on AArch64 in
@@ -204,23 +205,29 @@ unsafe fn ioctl<T>(fd: BorrowedFd<'_>, request: usize, argument: &mut T) -> Resu
 
 impl Userfault {
     /// Opens one for this address space. With `kernel_faults` it also sees faults of system calls where
-    /// that is permitted.
+    /// that is permitted: [`Self::sees_kernel_faults`].
     ///
     /// # Errors
     /// [`OsError`] where the kernel lacks a feature, or does not allow it.
     pub fn open(wanted: Features, kernel_faults: bool) -> Result<Self, OsError> {
-        let fd = match kernel_faults.then(|| open(false)) {
-            Some(Ok(fd)) => fd,
-            _ => open(true)?,
+        let (fd, kernel_faults) = match kernel_faults.then(|| open(false)) {
+            Some(Ok(fd)) => (fd, true),
+            _ => (open(true)?, false),
         };
         let features = handshake(&fd, wanted)?;
-        Ok(Self { fd, features })
+        Ok(Self { fd, features, kernel_faults })
     }
 
     /// One that another process opened and handed over.
     #[must_use]
     pub const fn received(fd: OwnedFd, features: Features) -> Self {
-        Self { fd, features }
+        Self { fd, features, kernel_faults: false }
+    }
+
+    /// Whether it was opened here, and sees faults of system calls.
+    #[must_use]
+    pub const fn sees_kernel_faults(&self) -> bool {
+        self.kernel_faults
     }
 
     /// What its kernel can do.

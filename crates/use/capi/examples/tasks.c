@@ -122,7 +122,7 @@ int main(int argc, char **argv) {
     for (uint64_t i = 0; i < ALL; i++) rods[(s + 1) % 2][i] = flow(rods[s % 2], 0, i);
 
   static const isochrone_kernel kernels[KERNELS] = {{"set", set}, {"step", step}, {"sum", sum}};
-  isochrone_tasks_options options = {NULL, NULL, 2, 0, NULL};
+  isochrone_tasks_options options = {.workers = 2};
   if (argc > 1 && strcmp(argv[1], "processes") == 0) options.flags |= ISOCHRONE_TASKS_PROCESSES;
   if (argc > 2) options.workers = (uint32_t)strtoul(argv[2], NULL, 10);
   if (argc > 3) options.regime = argv[3];

@@ -21,6 +21,10 @@ extern "C" {
 
 /* ---------------------------------------------------------------- what all parts share ---- */
 
+/* Structs that begin with `size` may grow at their end. It is sizeof of the struct, or 0 for the struct of version 0.1,
+   so all zeros do; a program that uses later members sets it. ISOCHRONE_ARGUMENT where a program asks for what this
+   library does not know. */
+
 /* How a function ended. */
 enum {
   ISOCHRONE_OK = 0,
@@ -30,7 +34,8 @@ enum {
   ISOCHRONE_MEMORY = 4,   /* no room: shared memory, or what the team was given of it */
   ISOCHRONE_SYSTEM = 5,   /* the system refused something */
   ISOCHRONE_FAILED = 6,   /* a task failed; the words are its own */
-  ISOCHRONE_DEADLOCK = 7  /* tasks wait for one another, and nothing can go on */
+  ISOCHRONE_DEADLOCK = 7, /* tasks wait for one another, and nothing can go on */
+  ISOCHRONE_CANCELLED = 9 /* tasks that had not begun were left out, as somebody asked */
 };
 
 /* What was wrong in this thread's last call that failed, and what to do about it; never null. It stays
@@ -249,6 +254,10 @@ int isochrone_allgather(isochrone_team *team, const void *send, void *receive, s
  * overlap in any way.
  *
  * The thread that starts a run is its first worker; it alone uses the handle. It runs tasks while it waits.
+ *
+ * ThreadSanitizer is told which task comes after which, so that it finds kernels that use what they did not declare,
+ * where two workers do. With TSAN_OPTIONS=suppressions=FILE and a line called_from_lib:libisochrone.so in the file it
+ * leaves the library's own memory alone. It does not allow workers that are processes.
  */
 typedef struct isochrone_tasks isochrone_tasks;
 
@@ -267,6 +276,7 @@ typedef struct isochrone_kernel {
 
 /* How a run is set up; a null pointer stands for all zeros. */
 typedef struct isochrone_tasks_options {
+  uint64_t size;
   const char *regime; /* "dft", "di", "naft", "isochrone"; null: the last */
   const char *policy; /* "oblivious", "nanos++-0.10.3", "nanos6", "paper", "isochrone", "partition"; null: the
                          regime's own */
@@ -277,6 +287,10 @@ typedef struct isochrone_tasks_options {
                          be of this machine. Null: the one that ISOCHRONE_ATLAS names, isochrone.atlas in the
                          current folder, or the one in the cache folder; where there is none, or where it cannot
                          be used (isochrone_error says why), its bytes times the firmware's distance */
+  uint64_t data_bytes; /* with ISOCHRONE_TASKS_PROCESSES: addresses for all data of the run, of which only what is
+                          touched takes memory; 0: 1 TiB, or as much as ulimit -v leaves. Threads take addresses as
+                          data come */
+  uint64_t reserved[4]; /* 0 */
 } isochrone_tasks_options;
 
 /* Workers are processes, forked at the start: then this process must have one thread. What kernels write outside
@@ -323,8 +337,9 @@ typedef struct isochrone_tasks_counts {
 int isochrone_tasks_start(const isochrone_tasks_options *options, const isochrone_kernel *kernels, size_t count,
                           isochrone_tasks **tasks);
 
-/* Waits for all tasks, ends the workers, frees all data and the handle; a null pointer is nothing. */
-void isochrone_tasks_end(isochrone_tasks *tasks);
+/* Waits for all tasks, ends the workers, frees all data and the handle; a null pointer is nothing. The run is over in
+   any case; ISOCHRONE_FAILED if a task failed and no call said so before. */
+int isochrone_tasks_end(isochrone_tasks *tasks);
 
 /* How many workers there are. */
 uint32_t isochrone_tasks_workers(const isochrone_tasks *tasks);
@@ -332,6 +347,11 @@ uint32_t isochrone_tasks_workers(const isochrone_tasks *tasks);
 /* Registers `bytes` zeros that nobody has touched: they lie where a task touches them first, or as the regime
    says. `data` gets their number. */
 int isochrone_tasks_data(isochrone_tasks *tasks, uint64_t bytes, uint32_t *data);
+
+/* Registers `bytes` bytes of the program's own memory: tasks work on it in place, and its pages stay where they are.
+   Nobody else uses it until the data are freed or the run has ended; the program itself by isochrone_tasks_read and
+   isochrone_tasks_write. Not with ISOCHRONE_TASKS_PROCESSES, whose workers may not have it: ISOCHRONE_ARGUMENT. */
+int isochrone_tasks_adopt(isochrone_tasks *tasks, void *memory, uint64_t bytes, uint32_t *data);
 
 /* Frees data when the tasks that use them are over. */
 int isochrone_tasks_free(isochrone_tasks *tasks, uint32_t data);
@@ -341,8 +361,44 @@ int isochrone_tasks_free(isochrone_tasks *tasks, uint32_t data);
 int isochrone_tasks_spawn(isochrone_tasks *tasks, uint32_t kernel, int32_t priority, const void *arguments,
                           size_t bytes, const isochrone_range *ranges, size_t count);
 
-/* Waits until all tasks are over, or those that write a range. ISOCHRONE_FAILED if one failed: those that had
-   not begun by then are left out. ISOCHRONE_GONE if a worker that is a process ended. */
+/* A task with all that may be said of it. */
+typedef struct isochrone_submission {
+  uint64_t size;
+  isochrone_kernel_function function; /* null: that of `kernel` */
+  const char *name;      /* in traces and errors; null: the kernel's, or "function". A run has 1024 names and kernels */
+  uint32_t kernel;       /* its number, where there is no function */
+  int32_t priority;
+  const void *arguments; /* of any size; copied, to a multiple of 64 */
+  uint64_t bytes;
+  const isochrone_range *ranges;
+  uint64_t count;
+  void (*discard)(void *arguments); /* or null: ends what the arguments own, once, when the task has run or was left
+                                       out; not where the submission was refused */
+  uint64_t reserved[4];  /* 0 */
+} isochrone_submission;
+
+/* A task that may be waited for: plain, so that it may be an argument of another. */
+typedef struct isochrone_handle {
+  uint32_t numbers[2];
+} isochrone_handle;
+
+/* Registers a task; `handle` gets what it can be waited for by, or is null. With ISOCHRONE_TASKS_PROCESSES a task has
+   a kernel's number and at most 64 bytes of arguments. */
+int isochrone_tasks_submit(isochrone_tasks *tasks, const isochrone_submission *submission, isochrone_handle *handle);
+
+/* Waits until one task is over, and its own tasks with it. ISOCHRONE_FAILED as isochrone_tasks_wait. */
+int isochrone_tasks_wait_for(isochrone_tasks *tasks, isochrone_handle handle);
+
+/* Leaves out all tasks that have not begun. Whoever waits is told ISOCHRONE_CANCELLED, once; what those tasks should
+   have written counts as failed. Tasks that run go on: they may ask isochrone_task_is_in_vain. */
+int isochrone_tasks_cancel(isochrone_tasks *tasks);
+
+/* Waits until all tasks are over, or those that write a range. ISOCHRONE_FAILED if one failed, which is said once:
+   those that had not begun by then are left out. ISOCHRONE_GONE if a worker that is a process ended.
+   What a task should have written that failed or was left out stays failed: isochrone_tasks_wait_on and
+   isochrone_tasks_read of it are ISOCHRONE_FAILED each time, and a task that looks at it fails, until a task writes it
+   without looking (ISOCHRONE_OUT) or the program has it by isochrone_tasks_write. A task that isochrone_task_wait
+   told of a failure of its own tasks answers for what they left: it mends that, or fails. */
 int isochrone_tasks_wait(isochrone_tasks *tasks);
 int isochrone_tasks_wait_on(isochrone_tasks *tasks, uint32_t data, uint64_t start, uint64_t bytes);
 
@@ -367,6 +423,16 @@ int isochrone_task_spawn(isochrone_task *task, uint32_t kernel, int32_t priority
                          size_t bytes, const isochrone_range *ranges, size_t count);
 int isochrone_task_wait(isochrone_task *task);
 
+/* Inside of a kernel: as for the program. A task waits for any other but those that wait for itself. */
+int isochrone_task_submit(isochrone_task *task, const isochrone_submission *submission, isochrone_handle *handle);
+int isochrone_task_wait_for(isochrone_task *task, isochrone_handle handle);
+
+/* Leaves out the tasks beside this one, of the same parent, that have not begun; who waits for them is told
+   ISOCHRONE_CANCELLED. And whether what this task does is of no use any more (1), since a task beside or above it
+   failed or was cancelled: then it may return at once. */
+int isochrone_task_cancel(isochrone_task *task);
+int isochrone_task_is_in_vain(const isochrone_task *task);
+
 /* Inside of a kernel: the task's own values for range number `range`, from 0, which it reduces, as elements of a type
    (ISOCHRONE_INT64, ...; the range holds whole ones). They begin with what changes nothing (zero for a sum), and are
    combined with the common ones when the function has returned. It asks once for each range. */
@@ -390,11 +456,21 @@ int isochrone_task_fail(isochrone_task *task, const char *words);
  * to all. A worker that is a process ends when its function returns, without what exit() does: call fflush() if
  * it printed something.
  *
- * A system call that is given a page of the area which is not in fast memory fails with EFAULT:
- * isochrone_tier_pin keeps a range there. A page that cannot be had, because the far tier is full or fails, is
- * one line on standard error and a SIGBUS at the access, as with a mapped file.
+ * Whoever touches a page that is not in fast memory sleeps until a thread of ours, in the same process and named
+ * isochrone-fault, has brought it: that asks nothing of the program's signals. With ISOCHRONE_TIER_SIGBUS the thread
+ * itself brings it, several times faster, in a handler of SIGBUS. Then no thread blocks SIGBUS, nobody puts another
+ * handler in the place of ours while there is an area, and handlers that touch the area let SIGBUS come; a handler
+ * that was there before gets what is not about the area.
+ *
+ * A system call that is given a page of the area which is not in fast memory fails with EFAULT: isochrone_tier_pin
+ * keeps a range there. Without ISOCHRONE_TIER_SIGBUS such a call waits for the page and succeeds where the kernel lets
+ * us serve its own faults (root, CAP_SYS_PTRACE, or vm.unprivileged_userfaultfd=1): isochrone_tier_count says whether.
+ *
+ * A page that cannot be had, because the far tier is full or fails, or something else changed its file, is one line on
+ * standard error and a SIGBUS at the access, as with a mapped file.
  */
 typedef struct isochrone_tier_options {
+  uint64_t size;
   uint64_t area_bytes;  /* of the area */
   uint64_t fast_bytes;  /* of it that may be in fast memory */
   const char *folder;   /* with ISOCHRONE_FAR_FILE: where the file lies, which has no name */
@@ -402,9 +478,10 @@ typedef struct isochrone_tier_options {
   uint32_t policy;      /* which page leaves: ISOCHRONE_CORE_FIFO, ... */
   uint32_t workers;     /* 0: one */
   uint32_t movers;      /* processes that fetch ahead and keep room free; they want cores of their own */
-  uint32_t group_pages; /* pages that come and go together: 1, 2, 4, 8 or 16; 0: one */
-  uint32_t flags;       /* 0, ISOCHRONE_TIER_THREADS, ISOCHRONE_TIER_CALLER_WORKS, or both by | */
-  uint64_t reserved[2]; /* 0 */
+  uint32_t group_pages; /* pages that come and go together: 1, 2, 4, 8 or 16; 0: one. More are for what is gone through
+                           in order; elsewhere they fill fast memory with pages that nobody uses */
+  uint32_t flags;       /* 0, or ISOCHRONE_TIER_THREADS, ISOCHRONE_TIER_CALLER_WORKS, ISOCHRONE_TIER_SIGBUS, by | */
+  uint64_t reserved[4]; /* 0 */
 } isochrone_tier_options;
 
 /* Where pages go. */
@@ -427,6 +504,34 @@ enum {
 /* Who calls isochrone_tier_run is worker 0 itself: the paper's host side. Parts of a program that are better off
    there are what worker 0 does between two barriers. */
 #define ISOCHRONE_TIER_CALLER_WORKS 2u
+/* Whoever touches a page that is absent brings it itself, in a handler of SIGBUS: faster, and see above. */
+#define ISOCHRONE_TIER_SIGBUS 4u
+
+/* What became of the pages of an area since its team began, or since it was mapped. */
+typedef struct isochrone_tier_statistics {
+  uint64_t size;
+  uint64_t fetched;         /* groups that were absent when somebody touched them */
+  uint64_t fetched_bytes;
+  uint64_t mapped;          /* groups that were in fast memory, and were only mapped */
+  uint64_t left;            /* groups that left fast memory */
+  uint64_t left_bytes;
+  uint64_t left_clean;      /* of these, groups that needed no copy */
+  uint64_t prefetched;      /* groups that came before anybody touched them */
+  uint64_t came_back;       /* of `fetched`, groups that had just left: fewer groups ago than fast memory holds */
+  uint64_t fault_ns;        /* time of all faults together */
+  uint64_t wait_ns;         /* time that workers waited for one another, or for a mover */
+  uint64_t waits;           /* how often */
+  uint64_t longest_wait_ns; /* the time of the worker that waited longest */
+  uint32_t longest_waiter;  /* its number */
+  uint32_t group_pages;
+  uint32_t flags;           /* ISOCHRONE_TIER_SERVES_SYSTEM_CALLS */
+  uint32_t reserved_word;   /* 0 */
+  uint64_t reserved[4];     /* 0 */
+  char advice[256];         /* one line where fast memory does not go far, or "" */
+} isochrone_tier_statistics;
+
+/* System calls may be given pages that are not in fast memory. */
+#define ISOCHRONE_TIER_SERVES_SYSTEM_CALLS 1u
 
 /* What each worker runs: its number, how many there are, and the argument. */
 typedef uint64_t (*isochrone_tier_body)(uint32_t worker, uint32_t workers, void *argument);
@@ -470,13 +575,17 @@ int isochrone_tier_unpin(const void *at, size_t bytes);
 /* Returns when all workers have called it; ISOCHRONE_GONE if one ended and never will. */
 int isochrone_tier_barrier(void);
 
+/* What became of the area's pages so far, of all workers and movers together. */
+int isochrone_tier_count(isochrone_tier_statistics *statistics);
+
 /* The sum of what all workers give, added in the order of their numbers: the same bits for each. */
 int isochrone_tier_sum(double mine, double *sum);
 
-/* One large array for all threads of this process, as by mmap: no team and no movers (`workers`, `movers` and
-   `flags` are not heeded). The memory is zeros, and nobody may use it once it is unmapped. While it is mapped SIGBUS
-   has a handler of ours, which hands on what is not about the array; then the one from before is back. Handlers of
-   other signals may touch the array if they do not block SIGBUS, and calls on it are not for them. */
+/* One large array for all threads of this process, as by mmap: no team and no movers (`workers`, `movers` and `flags`
+   but ISOCHRONE_TIER_SIGBUS are not heeded). The memory is zeros, and nobody may use it once it is unmapped. With
+   ISOCHRONE_TIER_SIGBUS the handler of SIGBUS from before is back then.
+   A process that is forked while the array is mapped has nothing of it: its first access there ends it by SIGSEGV, and
+   calls on the array are ISOCHRONE_GONE, but for isochrone_tier_unmap, after which it may map one of its own. */
 typedef struct isochrone_tier_array isochrone_tier_array;
 int isochrone_tier_map(const isochrone_tier_options *options, isochrone_tier_array **array, void **at);
 void isochrone_tier_unmap(isochrone_tier_array *array);
@@ -485,6 +594,7 @@ void isochrone_tier_unmap(isochrone_tier_array *array);
 int isochrone_tier_array_pin(const isochrone_tier_array *array, const void *at, size_t bytes);
 int isochrone_tier_array_unpin(const isochrone_tier_array *array, const void *at, size_t bytes);
 int isochrone_tier_array_advise(const isochrone_tier_array *array, const void *at, size_t bytes, uint32_t advice);
+int isochrone_tier_array_count(const isochrone_tier_array *array, isochrone_tier_statistics *statistics);
 
 /* ------------------------------------------------------------------ memory near cores ---- */
 

@@ -1,5 +1,5 @@
 /*
- * isochrone.hpp: memory near cores for programs in C++17, over isochrone.h.
+ * isochrone.hpp: memory near cores, tasks, and memory larger than fast memory for programs in C++17, over isochrone.h.
  *
  *   c++ -std=c++17 program.cpp $(pkg-config --cflags --libs isochrone)
  *
@@ -7,6 +7,11 @@
  *   isochrone::memory_resource near(placement);
  *   std::pmr::list<int> numbers(&near);
  *
+ *   isochrone::tasks run;
+ *   auto words = run.data<double>(8);
+ *   run.spawn({words.inout()}, [](isochrone::task &self) { self.at<double>(0)[0] += 1; });
+ *
+ * Values free what they have when they end; what fails is thrown, but by destructors.
  * What a function does, and its units, is said in isochrone.h.
  */
 #ifndef ISOCHRONE_HPP
@@ -14,14 +19,20 @@
 
 #include <isochrone.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <exception>
+#include <initializer_list>
+#include <memory>
 #include <memory_resource>
 #include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace isochrone {
 
@@ -120,6 +131,263 @@ private:
 
   isochrone_placement *handle_;
   std::optional<std::uint32_t> core_;
+};
+
+/* ---- tasks, and memory larger than fast memory ---- */
+
+/* What a task does to a range. */
+enum class mode : std::uint32_t {
+  in = ISOCHRONE_IN,
+  out = ISOCHRONE_OUT,
+  inout = ISOCHRONE_INOUT,
+  commutative = ISOCHRONE_COMMUTATIVE,
+  reduce_sum = ISOCHRONE_REDUCE_SUM,
+  reduce_min = ISOCHRONE_REDUCE_MIN,
+  reduce_max = ISOCHRONE_REDUCE_MAX
+};
+
+/* An array of a run, or a part of one: a name, which may be copied anywhere. */
+template <class T> class part {
+  static_assert(std::is_trivially_copyable<T>::value, "data are plain values");
+
+public:
+  part() = default;
+  part(std::uint32_t data, std::size_t first, std::size_t count) : data_(data), first_(first), count_(count) {}
+
+  std::uint32_t data() const noexcept { return data_; }
+  std::size_t first() const noexcept { return first_; }
+  std::size_t size() const noexcept { return count_; }
+
+  /* Elements of this part. */
+  part sub(std::size_t first, std::size_t count) const { return part(data_, first_ + first, count); }
+
+  isochrone_range range(mode how) const {
+    return {data_, static_cast<std::uint32_t>(how), first_ * sizeof(T), count_ * sizeof(T)};
+  }
+  isochrone_range in() const { return range(mode::in); }
+  isochrone_range out() const { return range(mode::out); }
+  isochrone_range inout() const { return range(mode::inout); }
+  isochrone_range commutative() const { return range(mode::commutative); }
+
+private:
+  std::uint32_t data_ = 0;
+  std::size_t first_ = 0, count_ = 0;
+};
+
+/* What may be said of a task beside its ranges. */
+struct how {
+  const char *name = nullptr; /* in traces and errors */
+  std::int32_t priority = 0;
+};
+
+using ranges = std::initializer_list<isochrone_range>;
+class task;
+
+namespace detail {
+
+template <class F> int call(F &function, task &self);
+
+/* A function object as a task's arguments: one pointer to it. */
+template <class F> struct body {
+  static int run(isochrone_task *self, const void *arguments, void *const *addresses) noexcept;
+  static void end(void *arguments) { delete *static_cast<F **>(arguments); }
+
+  /* Submits it to a run, or to a task. */
+  template <class Submit> static isochrone_handle submit(F function, ranges uses, const how &said, Submit &&enter) {
+    auto own = std::make_unique<F>(std::move(function));
+    F *pointer = own.get();
+    isochrone_submission submission = {};
+    submission.size = sizeof submission;
+    submission.function = &body::run;
+    submission.name = said.name;
+    submission.priority = said.priority;
+    submission.arguments = &pointer;
+    submission.bytes = sizeof pointer;
+    submission.ranges = uses.begin();
+    submission.count = uses.size();
+    submission.discard = &body::end;
+    isochrone_handle handle = {};
+    check(enter(&submission, &handle));
+    own.release();
+    return handle;
+  }
+};
+
+} // namespace detail
+
+/* A task that runs, inside of its function. */
+class task {
+public:
+  task(isochrone_task *self, void *const *addresses) noexcept : self_(self), addresses_(addresses) {}
+  task(const task &) = delete;
+  task &operator=(const task &) = delete;
+
+  /* Where its range number `at` is, in the order of registration. */
+  template <class T> T *at(std::size_t at) const noexcept { return static_cast<T *>(addresses_[at]); }
+
+  /* Its own values for a range that it reduces; once for each range. */
+  std::int64_t *reduce_int64(std::size_t at) { return static_cast<std::int64_t *>(own(at, ISOCHRONE_INT64)); }
+  double *reduce_double(std::size_t at) { return static_cast<double *>(own(at, ISOCHRONE_DOUBLE)); }
+
+  /* A task of its own. */
+  template <class F> isochrone_handle spawn(ranges uses, F &&function, const how &said = {}) {
+    using body = detail::body<std::decay_t<F>>;
+    return body::submit(std::forward<F>(function), uses, said, [this](auto *submission, auto *handle) {
+      return isochrone_task_submit(self_, submission, handle);
+    });
+  }
+  void wait() { check(isochrone_task_wait(self_)); }
+  void wait(isochrone_handle other) { check(isochrone_task_wait_for(self_, other)); }
+
+  void cancel() { check(isochrone_task_cancel(self_)); }
+  bool is_in_vain() const noexcept { return isochrone_task_is_in_vain(self_) != 0; }
+  std::uint32_t worker() const noexcept { return isochrone_task_worker(self_); }
+  isochrone_task *get() const noexcept { return self_; }
+
+private:
+  void *own(std::size_t at, std::uint32_t element) {
+    void *first = nullptr;
+    check(isochrone_task_reduce(self_, at, element, &first));
+    return first;
+  }
+
+  isochrone_task *self_;
+  void *const *addresses_;
+};
+
+namespace detail {
+
+template <class F> int call(F &function, task &self) {
+  if constexpr (std::is_invocable<F &, task &>::value)
+    function(self);
+  else
+    function();
+  return 0;
+}
+
+template <class F>
+int body<F>::run(isochrone_task *self, const void *arguments, void *const *addresses) noexcept {
+  task now(self, addresses);
+  try {
+    return call(**static_cast<F *const *>(arguments), now);
+  } catch (const std::exception &caught) {
+    return isochrone_task_fail(self, caught.what());
+  } catch (...) {
+    return isochrone_task_fail(self, "it threw something that is no std::exception");
+  }
+}
+
+} // namespace detail
+
+/* A run of tasks on threads. The thread that made it is its first worker, and alone uses it. */
+class tasks {
+public:
+  explicit tasks(std::uint32_t workers = 0) {
+    isochrone_tasks_options options = {};
+    options.size = sizeof options;
+    options.workers = workers;
+    start(options);
+  }
+  explicit tasks(const isochrone_tasks_options &options) { start(options); }
+  tasks(tasks &&other) noexcept : run_(std::exchange(other.run_, nullptr)) {}
+  tasks &operator=(tasks &&other) noexcept {
+    std::swap(run_, other.run_);
+    return *this;
+  }
+  ~tasks() { isochrone_tasks_end(run_); }
+
+  /* Waits for all tasks and ends the run; throws what failed that no call has said. */
+  void end() { check(isochrone_tasks_end(std::exchange(run_, nullptr))); }
+
+  std::uint32_t workers() const noexcept { return isochrone_tasks_workers(run_); }
+
+  /* An array of zeros; and one that the program has already. */
+  template <class T> part<T> data(std::size_t count) {
+    std::uint32_t number = 0;
+    check(isochrone_tasks_data(run_, count * sizeof(T), &number));
+    return part<T>(number, 0, count);
+  }
+  template <class T> part<T> adopt(T *first, std::size_t count) {
+    std::uint32_t number = 0;
+    check(isochrone_tasks_adopt(run_, first, count * sizeof(T), &number));
+    return part<T>(number, 0, count);
+  }
+  template <class T> part<T> adopt(std::vector<T> &all) { return adopt(all.data(), all.size()); }
+  template <class T> void free(part<T> all) { check(isochrone_tasks_free(run_, all.data())); }
+
+  /* Registers a task: `function` takes an isochrone::task &, or nothing. What it throws is how it fails. */
+  template <class F> isochrone_handle spawn(ranges uses, F &&function, const how &said = {}) {
+    using body = detail::body<std::decay_t<F>>;
+    return body::submit(std::forward<F>(function), uses, said, [this](auto *submission, auto *handle) {
+      return isochrone_tasks_submit(run_, submission, handle);
+    });
+  }
+
+  void wait() { check(isochrone_tasks_wait(run_)); }
+  void wait(isochrone_handle task) { check(isochrone_tasks_wait_for(run_, task)); }
+  void cancel() { check(isochrone_tasks_cancel(run_)); }
+
+  /* Elements to read, or to read and write, when the tasks are over that write, or use, them. */
+  template <class T> const T *read(part<T> some) {
+    const void *first = nullptr;
+    check(isochrone_tasks_read(run_, some.data(), some.first() * sizeof(T), some.size() * sizeof(T), &first));
+    return static_cast<const T *>(first);
+  }
+  template <class T> T *write(part<T> some) {
+    void *first = nullptr;
+    check(isochrone_tasks_write(run_, some.data(), some.first() * sizeof(T), some.size() * sizeof(T), &first));
+    return static_cast<T *>(first);
+  }
+
+  /* For chrome://tracing and Perfetto, of a run that was started with ISOCHRONE_TASKS_TRACED. */
+  void trace(const std::string &path) { check(isochrone_tasks_trace(run_, path.c_str())); }
+  isochrone_tasks *get() const noexcept { return run_; }
+
+private:
+  void start(const isochrone_tasks_options &options) { check(isochrone_tasks_start(&options, nullptr, 0, &run_)); }
+
+  isochrone_tasks *run_ = nullptr;
+};
+
+/* One large array of which a part is in fast memory, for all threads. */
+template <class T> class tier_array {
+  static_assert(std::is_trivially_copyable<T>::value, "pages come and go as bytes");
+
+public:
+  tier_array(std::size_t count, isochrone_tier_options options) : count_(count) {
+    void *first = nullptr;
+    options.size = sizeof options;
+    options.area_bytes = count * sizeof(T);
+    check(isochrone_tier_map(&options, &array_, &first));
+    first_ = static_cast<T *>(first);
+  }
+  tier_array(const tier_array &) = delete;
+  tier_array &operator=(const tier_array &) = delete;
+  ~tier_array() { isochrone_tier_unmap(array_); }
+
+  T *data() const noexcept { return first_; }
+  std::size_t size() const noexcept { return count_; }
+  T *begin() const noexcept { return first_; }
+  T *end() const noexcept { return first_ + count_; }
+  T &operator[](std::size_t at) const noexcept { return first_[at]; }
+
+  void pin(std::size_t first, std::size_t count) const {
+    check(isochrone_tier_array_pin(array_, first_ + first, count * sizeof(T)));
+  }
+  void unpin(std::size_t first, std::size_t count) const {
+    check(isochrone_tier_array_unpin(array_, first_ + first, count * sizeof(T)));
+  }
+  isochrone_tier_statistics statistics() const {
+    isochrone_tier_statistics counts = {};
+    counts.size = sizeof counts;
+    check(isochrone_tier_array_count(array_, &counts));
+    return counts;
+  }
+
+private:
+  isochrone_tier_array *array_ = nullptr;
+  T *first_ = nullptr;
+  std::size_t count_;
 };
 
 } // namespace isochrone

@@ -13,6 +13,7 @@ mod atlas;
 pub mod collectives;
 pub mod place;
 pub mod queries;
+mod sized;
 pub mod status;
 pub mod tasks;
 pub mod team;

@@ -4,6 +4,7 @@ pub mod describe;
 pub mod kernels;
 pub mod options;
 pub mod run;
+pub mod submit;
 pub mod task;
 
 use crate::status::{Failure, Status};
@@ -16,7 +17,8 @@ const NO_MEMORY: i32 = 12;
 impl From<TaskError> for Failure {
     fn from(error: TaskError) -> Self {
         let status = match &error {
-            TaskError::Failed { .. } => Status::Failed,
+            TaskError::Failed { .. } | TaskError::Undone { .. } => Status::Failed,
+            TaskError::Cancelled => Status::Cancelled,
             TaskError::Deadlock { .. } => Status::Deadlock,
             TaskError::WorkerDied { .. } => Status::Gone,
             TaskError::TooDeep | TaskError::TooManyData => Status::Memory,

@@ -10,17 +10,22 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use isochrone_tier::live::far::{Compressed, Far, File, Memory};
-use isochrone_tier::live::{Config, FreeError, Mapped, Tables, Team, TierError, Worker};
+use isochrone_tier::live::{
+    Config, FreeError, Mapped, Mode, Statistics, Tables, Team, TierError, Timed, Worker,
+};
 use isochrone_tier::pager::Advice;
-use isochrone_tier::pages::Trouble;
+use isochrone_tier::pages::{Event, Trouble};
 use isochrone_tier::policy::PolicyKind;
 
+use crate::sized::{OfC, read, write};
 use crate::status::{Failure, Status, told};
 
 /// How much memory and who works on it, `isochrone_tier_options` in C.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct IsochroneTierOptions {
+    /// Bytes of this struct, or 0.
+    pub size: u64,
     /// Bytes of the area.
     pub area_bytes: u64,
     /// Bytes of it that may be in fast memory.
@@ -37,16 +42,115 @@ pub struct IsochroneTierOptions {
     pub movers: u32,
     /// Pages of a group; 0 for one.
     pub group_pages: u32,
-    /// [`THREADS`] and [`CALLER_WORKS`].
+    /// [`THREADS`], [`CALLER_WORKS`] and [`SIGBUS`].
     pub flags: u32,
     /// Must be zeros.
-    pub reserved: [u64; 2],
+    pub reserved: [u64; 4],
 }
+
+// SAFETY: numbers and pointers that may be null, without padding.
+unsafe impl OfC for IsochroneTierOptions {
+    const FIRST: usize = size_of::<Self>();
+}
+
+/// What became of an area's pages, `isochrone_tier_statistics` in C.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct IsochroneTierStatistics {
+    /// Bytes of this struct, or 0.
+    pub size: u64,
+    /// Groups that workers fetched, and their bytes.
+    pub fetched: u64,
+    /// See above.
+    pub fetched_bytes: u64,
+    /// Groups that were in fast memory and were only mapped.
+    pub mapped: u64,
+    /// Groups that left, and their bytes.
+    pub left: u64,
+    /// See above.
+    pub left_bytes: u64,
+    /// Of these, groups that needed no copy.
+    pub left_clean: u64,
+    /// Groups that movers fetched ahead.
+    pub prefetched: u64,
+    /// Fetched groups that had just left.
+    pub came_back: u64,
+    /// Time of all faults, and of what they waited for others.
+    pub fault_ns: u64,
+    /// See above.
+    pub wait_ns: u64,
+    /// How often.
+    pub waits: u64,
+    /// The time that the worker waited which waited longest.
+    pub longest_wait_ns: u64,
+    /// That worker's number.
+    pub longest_waiter: u32,
+    /// Pages of a group.
+    pub group_pages: u32,
+    /// [`SERVES_SYSTEM_CALLS`].
+    pub flags: u32,
+    /// Always 0 so far.
+    pub reserved_word: u32,
+    /// Always zeros so far.
+    pub reserved: [u64; 4],
+    /// A line of advice, or nothing.
+    pub advice: [u8; ADVICE_BYTES],
+}
+
+// SAFETY: numbers only, without padding.
+unsafe impl OfC for IsochroneTierStatistics {
+    const FIRST: usize = size_of::<Self>();
+}
+
+/// Room for a line of advice, with the zero at its end.
+pub const ADVICE_BYTES: usize = 256;
+
+impl From<&Statistics> for IsochroneTierStatistics {
+    fn from(found: &Statistics) -> Self {
+        let all = found.of_workers();
+        let movers = &found.movers;
+        let (left, prefetched) = (Event::Evicted, Event::Prefetched);
+        let of_both = |event| all.events(event) + movers.events(event);
+        let bytes = |groups: u64| groups.saturating_mul(found.group_bytes as u64);
+        let (waiter, longest) = found.waited_longest().unwrap_or_default();
+        let mut advice = [0; ADVICE_BYTES];
+        let words = found.advice().unwrap_or_default();
+        let some = words.len().min(ADVICE_BYTES - 1);
+        advice[..some].copy_from_slice(&words.as_bytes()[..some]);
+        let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        Self {
+            size: 0,
+            fetched: all.events(Event::Missing),
+            fetched_bytes: bytes(all.events(Event::Missing)),
+            mapped: all.events(Event::Minor),
+            left: of_both(left),
+            left_bytes: bytes(of_both(left)),
+            left_clean: of_both(Event::EvictedClean),
+            prefetched: of_both(prefetched),
+            came_back: all.events(Event::Refetched),
+            fault_ns: found.ns(&all, Timed::Fault),
+            wait_ns: found.ns(&all, Timed::Wait),
+            waits: all.times(Timed::Wait),
+            longest_wait_ns: longest,
+            longest_waiter: number(waiter),
+            group_pages: number(found.group_bytes / PAGE_BYTES),
+            flags: if found.serves_system_calls { SERVES_SYSTEM_CALLS } else { 0 },
+            reserved_word: 0,
+            reserved: [0; 4],
+            advice,
+        }
+    }
+}
+
+/// `ISOCHRONE_TIER_SERVES_SYSTEM_CALLS`.
+pub const SERVES_SYSTEM_CALLS: u32 = 1;
 
 /// `ISOCHRONE_TIER_THREADS`.
 pub const THREADS: u32 = 1;
 /// `ISOCHRONE_TIER_CALLER_WORKS`.
 pub const CALLER_WORKS: u32 = 2;
+/// `ISOCHRONE_TIER_SIGBUS`.
+pub const SIGBUS: u32 = 4;
 /// Policies by their numbers in C.
 const POLICIES: [PolicyKind; 4] =
     [PolicyKind::CoreFifo, PolicyKind::Fifo, PolicyKind::Cmcp, PolicyKind::Sieve];
@@ -104,7 +208,8 @@ impl From<Trouble> for Failure {
         let status = match trouble {
             Trouble::Full | Trouble::Pinned => Status::Memory,
             Trouble::NotPinned => Status::Argument,
-            Trouble::Far(_) | Trouble::Kernel { .. } => Status::System,
+            Trouble::Elsewhere => Status::Gone,
+            Trouble::Far(_) | Trouble::Altered | Trouble::Kernel { .. } => Status::System,
         };
         Self { status, words: trouble.to_string() }
     }
@@ -141,20 +246,27 @@ fn numbered<T: Copy>(all: &[T], number: u32, what: &str) -> Result<T, Failure> {
 unsafe fn settings(
     options: *const IsochroneTierOptions,
 ) -> Result<(Config, Box<dyn Far>), Failure> {
+    if options.is_null() {
+        return Err(Failure::argument("no options: the area has no size"));
+    }
     // SAFETY: the caller vouches for the pointer.
-    let options = unsafe { options.as_ref() };
-    let options = options.ok_or_else(|| Failure::argument("no options: the area has no size"))?;
-    if options.flags & !(THREADS | CALLER_WORKS) != 0 || options.reserved != [0; 2] {
+    let options = unsafe { read(options) }?;
+    if options.flags & !(THREADS | CALLER_WORKS | SIGBUS) != 0 || options.reserved != [0; 4] {
         return Err(Failure::argument(
             "options have flags that this library does not know; set what is unused to 0",
         ));
     }
     let (area, fast) = (whole(options.area_bytes)?, whole(options.fast_bytes)?);
+    if area == 0 {
+        return Err(Failure::argument("an area of no bytes: set area_bytes"));
+    }
     let mut config = Config::new(area, fast, few(options.workers)?.max(1));
     config.movers = few(options.movers)?;
     config.group_pages = usize::try_from(options.group_pages.max(1)).unwrap_or(usize::MAX);
     config.policy = numbered(&POLICIES, options.policy, "policy")?;
     config.parent_works = options.flags & CALLER_WORKS != 0;
+    // By signals is faster, for programs that can do without SIGBUS.
+    config.mode = Some(if options.flags & SIGBUS == 0 { Mode::Blocking } else { Mode::Signal });
     if options.flags & THREADS != 0 {
         config.tables = Tables::Shared;
     }
@@ -162,7 +274,7 @@ unsafe fn settings(
     config.plan.clean = options.far != 0;
     let bytes = area.next_multiple_of(16 * PAGE_BYTES);
     // SAFETY: the caller vouches for the folder.
-    let far = unsafe { far(options, bytes) }?;
+    let far = unsafe { far(&options, bytes) }?;
     Ok((config, far))
 }
 
@@ -418,6 +530,43 @@ pub unsafe extern "C" fn isochrone_tier_array_advise(
     };
     // SAFETY: the caller vouches for the handle.
     unsafe { with(array, at, bytes, advise) }
+}
+
+/// What became of an array's pages.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_tier_array_count(
+    array: *const IsochroneTierArray,
+    statistics: *mut IsochroneTierStatistics,
+) -> c_int {
+    // SAFETY: the caller vouches for the handle.
+    let found =
+        unsafe { array.as_ref() }.ok_or_else(|| Failure::argument("array is a null pointer"));
+    let found = found.and_then(|IsochroneTierArray(array)| Ok(array.statistics()?));
+    // SAFETY: the caller vouches for the place.
+    told(found.and_then(|found| unsafe { counted(&found, statistics) }))
+}
+
+/// What became of the pages of the area of the team that runs.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_tier_count(statistics: *mut IsochroneTierStatistics) -> c_int {
+    // SAFETY: the caller vouches for the place.
+    told(as_worker(|worker| unsafe { counted(&worker.statistics(), statistics) }))
+}
+
+/// # Safety
+/// `place` is null or a struct of C that may be written.
+unsafe fn counted(found: &Statistics, place: *mut IsochroneTierStatistics) -> Result<(), Failure> {
+    if place.is_null() {
+        return Err(Failure::argument("no room for the statistics"));
+    }
+    // SAFETY: not null, and the caller vouches for it.
+    unsafe { write(place, &found.into()) }
 }
 
 /// Takes an array away.

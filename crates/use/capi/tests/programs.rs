@@ -95,6 +95,103 @@ fn what_is_wrong_of_larger_memory_is_refused_and_a_killed_worker_is_noticed() {
 }
 
 #[test]
+fn larger_memory_bears_with_the_programs_signals_forks_and_threads() {
+    let program = Program::build("cc", &["-std=c99"], "tests/programs/tier_edges.c", SHARED);
+    for mode in ["threads", "sigbus"] {
+        program.run(&[mode]);
+    }
+}
+
+/// `ulimit -v` is what valgrind and ThreadSanitizer amount to.
+#[test]
+fn tasks_run_where_addresses_are_few_and_data_many() {
+    let program = Program::build("cc", &["-std=c99"], "tests/programs/tasks_small.c", SHARED);
+    for how in ["threads", "processes"] {
+        program.run(&[how]);
+        program.run_limited(&[how], 2 << 20);
+    }
+}
+
+#[test]
+fn tasks_may_have_functions_names_long_arguments_and_handles_and_be_cancelled() {
+    let program = Program::build("cc", &["-std=c99"], "tests/programs/tasks_more.c", SHARED);
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = folder.path().join("trace.json").display().to_string();
+    program.run(&[&trace, "processes"]);
+    let text = std::fs::read_to_string(trace).expect("the program wrote it");
+    for name in ["named", "waits", "inner", "add_all", "increment"] {
+        assert_eq!(text.matches(&format!("\"name\":\"{name}\"")).count(), 1, "{name}");
+    }
+}
+
+#[test]
+fn the_example_in_cpp_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = folder.path().join("trace.json").display().to_string();
+    for compiler in ["c++", "clang++"] {
+        let program = Program::build(compiler, &["-std=c++17"], WRAPPED, SHARED);
+        program.run(&["1"]);
+        program.run(&["4", &trace]);
+        let text = std::fs::read_to_string(&trace).expect("the program wrote it");
+        assert_eq!(text.matches("\"name\":\"update\"").count(), 55, "a slice for each task");
+    }
+}
+
+const WRAPPED: &str = "examples/wrapped.cpp";
+
+#[test]
+fn examples_and_programs_compile_with_clang_too() {
+    for source in
+        ["tasks_more", "tasks_wrong", "tasks_small", "tasks_race", "tier_edges", "wrong_tier"]
+    {
+        let source = format!("tests/programs/{source}.c");
+        Program::build("clang", &["-std=c99"], &source, SHARED);
+    }
+    for example in [EXAMPLE, TASKS, "examples/tier.c"] {
+        Program::build("clang", &["-std=c99"], example, SHARED);
+    }
+}
+
+/// Two tasks that write one word which neither declares, on two workers at once; and nothing where all is declared.
+#[test]
+fn a_race_in_a_kernel_is_found_by_thread_sanitizer() {
+    let options = ["-std=c99", "-g", "-fsanitize=thread"];
+    let program = Program::build("cc", &options, "tests/programs/tasks_race.c", SHARED);
+    for _ in 0..5 {
+        let output = program.output(&["race"]);
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && words.contains("data race"), "{words}");
+        assert!(words.contains("undeclared"), "{words}");
+        program.run(&["declared"]);
+    }
+}
+
+#[test]
+fn examples_run_under_sanitizers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trace = folder.path().join("trace.json").display().to_string();
+    // As the header says: what the library does to its own memory is not looked at.
+    let suppressed = folder.path().join("suppressed");
+    std::fs::write(&suppressed, "called_from_lib:libisochrone.so\n").expect("it is ours");
+    let told = format!("suppressions={}", suppressed.display());
+    for sanitizer in ["address", "thread"] {
+        let flag = format!("-fsanitize={sanitizer}");
+        let build = |compiler, standard, source| {
+            Program::build(compiler, &[standard, "-g", &flag], source, SHARED)
+        };
+        let runs: [(Program, &[&str]); 4] = [
+            (build("cc", "-std=c99", TASKS), &["threads", "2", "naft"]),
+            (build("cc", "-std=c99", "examples/tier.c"), &["threads", "2"]),
+            (build("cc", "-std=c99", "tests/programs/tasks_more.c"), &[&trace]),
+            (build("c++", "-std=c++17", WRAPPED), &["2"]),
+        ];
+        for (program, arguments) in runs {
+            program.run_with(arguments, [("TSAN_OPTIONS", told.as_str())]);
+        }
+    }
+}
+
+#[test]
 fn usual_teams_do_every_collective_with_every_root() {
     Program::build("cc", &["-std=c99"], "tests/programs/roots.c", SHARED).run(&[]);
 }

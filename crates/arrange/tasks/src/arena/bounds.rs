@@ -3,10 +3,12 @@
 
 use isochrone_os::OsError;
 
+use super::broken::Broken;
 use super::outbox::Outbox;
+use super::pool::Shared;
 use super::queue::Queue;
 use super::slot::{Block, Edge, Slot};
-use super::{Capacity, Object, Seat};
+use super::{BROKEN, Capacity, KERNELS_MAX, Object, Run, Seat, TOKENS, Token};
 use crate::error::TaskError;
 
 /// Workers of a run at most: one for each CPU that Linux can have.
@@ -63,6 +65,21 @@ impl Capacity {
             + (self.data as usize * size_of::<Object>() + seats) as u128
             + queues as u128 * queue as u128
             + workers as u128 * trace as u128
+    }
+
+    /// Bytes that are enough for all tables.
+    pub(crate) fn table_bytes(self, workers: usize, queues: usize) -> usize {
+        const SOME: u32 = 64;
+        let [tasks, edges, blocks] =
+            [self.tasks, self.edges, self.blocks].map(|count| count.max(SOME));
+        let whole = Self { tasks, edges, blocks, data: self.data.max(1), ..self };
+        let each = KERNELS_MAX * size_of::<usize>()
+            + usize::from(TOKENS) * size_of::<Token>()
+            + BROKEN as usize * size_of::<Broken>()
+            + 3 * size_of::<Shared>()
+            + size_of::<Run>()
+            + workers * size_of::<u64>();
+        usize::try_from(whole.bytes(workers, queues)).unwrap_or(usize::MAX).saturating_add(each)
     }
 
     /// Asks the heap for as much as the tables take, and gives it back: whether there is so much.
@@ -124,5 +141,18 @@ mod tests {
             + size_of_val(&arena.trace[..]);
         let estimate = usize::try_from(capacity.bytes(4, 2)).expect("few");
         assert!((large..large * 5 / 4).contains(&estimate), "{estimate} for {large}");
+        let small = size_of_val(&arena.lists[0][..])
+            + size_of_val(&arena.lists[1][..])
+            + size_of_val(&arena.lists[2][..])
+            + size_of_val(&arena.pools[..])
+            + size_of_val(&arena.seats[..])
+            + size_of_val(&arena.outboxes[..])
+            + size_of_val(&arena.tokens[..])
+            + size_of_val(&arena.broken[..])
+            + size_of_val(&arena.kernels[..])
+            + size_of_val(&arena.queues[..])
+            + size_of_val(&arena.run[..])
+            + size_of_val(&arena.numbers[..]);
+        assert!(capacity.table_bytes(4, 2) >= large + small, "{} and {small}", large);
     }
 }

@@ -5,9 +5,11 @@
 #![allow(unsafe_code)]
 
 mod bounds;
+mod broken;
 pub(crate) mod lock;
 pub(crate) mod objects;
 pub(crate) mod outbox;
+pub(crate) mod pieces;
 pub(crate) mod pool;
 pub(crate) mod queue;
 pub(crate) mod slot;
@@ -15,10 +17,13 @@ pub(crate) mod table;
 
 pub use bounds::WORKERS_MAX;
 pub(crate) use bounds::{BYTES_MAX, check_workers};
+use broken::{Broken, Undone};
 use outbox::Outbox;
 use pool::{Pool, Shared};
 use slot::{BLOCK_ACCESSES, Block, CHILDREN, Edge, INLINE_ACCESSES, NONE, Slot, Stored, TaskRef};
 use table::{Table, Zeroed};
+
+use isochrone_os::race;
 
 use crate::error::TaskError;
 use crate::kernel;
@@ -54,6 +59,9 @@ const MODELLED: bool = cfg!(all(loom, test));
 pub(crate) const KERNELS_MAX: usize = if MODELLED { 1 } else { 1024 };
 /// Tokens of commutative and reducing ranges; two that share one only wait for each other.
 pub(crate) const TOKENS: u16 = if MODELLED { 1 } else { 1024 };
+
+/// Ranges that count as undone one by one, at most.
+const BROKEN: u32 = if MODELLED { 1 } else { 256 };
 
 /// The slot of the task that is the program itself.
 pub(crate) const ROOT: u32 = 1;
@@ -132,8 +140,10 @@ pub(crate) mod object {
 pub(crate) struct Run {
     /// Set when workers shall end.
     pub(crate) stop: AtomicU32,
-    /// Tasks that failed; most runs never look further.
+    /// Tasks of which some failed, and one more while ranges are undone; most runs never look further.
     pub(crate) failures: AtomicU32,
+    /// Ranges that are undone: entries of their table that are in use.
+    broken: AtomicU32,
     /// Seats that are asleep.
     pub(crate) asleep: AtomicU32,
     /// Seats that were woken from sleep so far.
@@ -147,7 +157,7 @@ pub(crate) struct Run {
     /// Tasks of the program that got a number, and tasks that began, where a trace is kept.
     pub(crate) numbered: AtomicU32,
     pub(crate) begun: AtomicU32,
-    /// Guards the first failure.
+    /// Guards the first failure, and the ranges that are undone.
     pub(crate) failure_lock: lock::Lock,
     /// Bytes of the first failure's text, and its kernel plus one.
     pub(crate) failure_len: AtomicU32,
@@ -161,7 +171,7 @@ pub(crate) const FAILURE_WORDS: usize = if MODELLED { 1 } else { 32 };
 // SAFETY: all fields of these are atomics.
 #[cfg(not(all(loom, test)))]
 mod zeroed {
-    use super::{Object, Run, Seat, Token, Zeroed};
+    use super::{Broken, Object, Run, Seat, Token, Zeroed};
     // SAFETY: all fields are atomics.
     unsafe impl Zeroed for Seat {}
     // SAFETY: as above.
@@ -170,6 +180,8 @@ mod zeroed {
     unsafe impl Zeroed for Object {}
     // SAFETY: as above.
     unsafe impl Zeroed for Run {}
+    // SAFETY: as above.
+    unsafe impl Zeroed for Broken {}
 }
 
 /// The tables.
@@ -185,6 +197,8 @@ pub(crate) struct Arena {
     pub(crate) outboxes: Table<Outbox>,
     pub(crate) tokens: Table<Token>,
     pub(crate) objects: Table<Object>,
+    /// Ranges that are undone.
+    broken: Table<Broken>,
     pub(crate) kernels: Table<AtomicUsize>,
     pub(crate) queues: Table<Queue>,
     /// Rings of all queues, one after the other.
@@ -201,7 +215,7 @@ pub(crate) struct Arena {
 /// Where tables come from.
 pub(crate) trait Provide {
     /// Whether there is room for the tables of so many workers and queues.
-    fn admits(&self, _: Capacity, _workers: usize, _queues: usize) -> Result<(), TaskError> {
+    fn admits(&mut self, _: Capacity, _workers: usize, _queues: usize) -> Result<(), TaskError> {
         Ok(())
     }
 
@@ -214,7 +228,12 @@ pub(crate) trait Provide {
 pub(crate) struct Heap;
 
 impl Provide for Heap {
-    fn admits(&self, capacity: Capacity, workers: usize, queues: usize) -> Result<(), TaskError> {
+    fn admits(
+        &mut self,
+        capacity: Capacity,
+        workers: usize,
+        queues: usize,
+    ) -> Result<(), TaskError> {
         capacity.try_heap(workers, queues)
     }
 
@@ -247,6 +266,7 @@ impl Arena {
             outboxes: from.table(workers),
             tokens: from.table(usize::from(TOKENS)),
             objects: from.table(capacity.data.max(1) as usize),
+            broken: from.table(BROKEN as usize),
             kernels: from.table(KERNELS_MAX),
             queues: from.table(queues),
             rings: from.table(ring * queues),
@@ -270,6 +290,12 @@ impl Arena {
         &self.run[0]
     }
 
+    /// Ranges that tasks which failed left undone.
+    pub(crate) fn undone(&self) -> Undone<'_> {
+        let Run { failure_lock, failures, broken, .. } = self.run();
+        Undone { entries: &self.broken, count: broken, failures, lock: failure_lock }
+    }
+
     /// Free slots, edges or blocks.
     #[inline]
     pub(crate) fn pool(&self, which: usize) -> Pool<'_> {
@@ -284,7 +310,12 @@ impl Arena {
     /// Whether the task has not finished.
     #[inline]
     pub(crate) fn is_live(&self, task: TaskRef) -> bool {
-        age(self.slot(task.slot).successors.load(Ordering::Acquire)) == task.age
+        let successors = &self.slot(task.slot).successors;
+        let live = age(successors.load(Ordering::Acquire)) == task.age;
+        if !live {
+            race::acquire(successors);
+        }
+        live
     }
 
     /// Ranges of a task.
@@ -321,10 +352,10 @@ impl Arena {
     pub(crate) fn discard(&self, task: u32) {
         let slot = self.slot(task);
         let table = self.kernel(slot.kernel.load(Ordering::Relaxed));
-        if let Some(discard) = table.and_then(|table| table.discard) {
+        if let Some((table, discard)) = table.and_then(|table| Some((table, table.discard?))) {
             // SAFETY: whoever registered the task put arguments of this kernel here, and the slot is
             // free for others only after the task has ended.
-            discard(&unsafe { slot.arguments.held() });
+            discard(table, &unsafe { slot.arguments.held() });
         }
     }
 

@@ -2,14 +2,10 @@
 
 use core::sync::atomic::{AtomicU16, Ordering::Relaxed};
 
+use super::pieces::{PAGE_SHIFT, piece_shift, pieces};
 use super::{Arena, Object, object};
 use crate::range::{DataId, Range};
 use crate::sync::Ordering;
-
-/// Pieces of one datum whose homes are told apart.
-const PIECES_MAX: u64 = 1 << 16;
-/// Bytes of the smallest piece, as a power of two: a page.
-const PAGE_SHIFT: u32 = 12;
 
 /// Nothing is known: nobody has touched the piece.
 const UNKNOWN: u16 = 0;
@@ -45,16 +41,6 @@ impl Home {
             Self::Region(region) => u16::try_from(region + 1).unwrap_or(SPREAD).min(SPREAD - 1),
         }
     }
-}
-
-/// Bytes of a piece for data of so many bytes, as a power of two.
-pub(crate) fn piece_shift(bytes: u64) -> u32 {
-    (bytes.div_ceil(PIECES_MAX).next_power_of_two().trailing_zeros()).max(PAGE_SHIFT)
-}
-
-/// How many pieces.
-pub(crate) fn pieces(bytes: u64) -> usize {
-    usize::try_from(bytes.div_ceil(1 << piece_shift(bytes))).unwrap_or(usize::MAX)
 }
 
 /// Why a range cannot be used.

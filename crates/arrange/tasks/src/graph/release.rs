@@ -6,6 +6,7 @@
 //! the end and seen by it, or refused, and then there is nothing to wait for.
 
 use isochrone_os::cache::fetch_line;
+use isochrone_os::race;
 
 use crate::arena::slot::flag;
 use crate::arena::slot::{NONE, TaskRef};
@@ -27,6 +28,7 @@ impl Arena {
         let mut seen = word.load(Ordering::Acquire);
         loop {
             if age(seen) != task.age {
+                race::acquire(word);
                 return false;
             }
             entry.next.store(head(seen), Ordering::Relaxed);
@@ -61,6 +63,7 @@ impl Arena {
     ) {
         let word = &self.slot(slot).successors;
         let next_age = age(word.load(Ordering::Relaxed)).wrapping_add(1);
+        race::release(word);
         // Acquire: what whoever pushed an edge wrote. Release: what the task wrote comes before anybody
         // sees that it is over.
         let last = word.swap(u64::from(next_age) << 32, Ordering::AcqRel);
@@ -99,8 +102,10 @@ impl Arena {
     /// Takes `count` from what a task waits for; true for whoever takes the last.
     #[inline]
     pub(crate) fn satisfy(&self, slot: u32, count: u32) -> bool {
+        let pending = &self.slot(slot).pending;
+        race::release(pending);
         // AcqRel: whoever takes the last sees all that came before every task it waited for ended.
-        self.slot(slot).pending.fetch_sub(count, Ordering::AcqRel) == count
+        pending.fetch_sub(count, Ordering::AcqRel) == count
     }
 }
 

@@ -36,7 +36,7 @@ where
         },
         // Its ranges were said when it was registered; closures are not simulated.
         declare: |_, _| (),
-        discard: Some(|held: &Held<'_>| unbox::<F>(held.copied())),
+        discard: Some(|_: &Table, held: &Held<'_>| unbox::<F>(held.copied())),
         foreign: None,
     };
 }

@@ -9,12 +9,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use isochrone_os::clock::monotonic_ns;
 use isochrone_os::futex::Scope;
+use isochrone_os::race;
 
 use super::guard;
 use super::mem::Mem;
 use super::memory::Memory;
 use super::team::Team;
-use crate::arena::seat;
+use crate::arena::{Token, seat};
 use crate::driver::{Env, Until};
 use crate::error::TaskError;
 use crate::kernel::Failure;
@@ -177,6 +178,9 @@ pub(super) fn run_task(shared: &Shared, worker: &RefCell<Worker>, task: u32, how
         running.store(slot.kernel.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
     arena.prepare_end(task);
+    // After all that it waited for.
+    race::acquire(&slot.pending);
+    tell_of_tokens(&shared.scheduler, task, race::acquire);
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         if shared.guarded {
             guard::only(shared, task)?;
@@ -204,7 +208,17 @@ pub(super) fn run_task(shared: &Shared, worker: &RefCell<Worker>, task: u32, how
     if let Some(failure) = failure {
         shared.scheduler.fail(task, &failure);
     }
+    tell_of_tokens(&shared.scheduler, task, race::release);
     mem.end()
+}
+
+/// Tells a race detector, if there is one, of the tokens that a task has while it runs.
+#[inline]
+fn tell_of_tokens(scheduler: &Scheduler, task: u32, tell: fn(&Token)) {
+    if race::is_there() {
+        let accesses = scheduler.arena.accesses(task);
+        accesses.filter_map(|access| scheduler.token(access.token)).for_each(tell);
+    }
 }
 
 /// What a panic said.

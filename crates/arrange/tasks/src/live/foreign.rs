@@ -14,6 +14,17 @@ use crate::reduce::Reducible;
 /// What such a kernel does with its context, a task's arguments and its memory.
 pub type ForeignRun = fn(usize, &[u8; ARGUMENT_BYTES], &Mem<'_>) -> Result<(), Failure>;
 
+/// What is behind such a kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Foreign {
+    /// What it does.
+    pub run: ForeignRun,
+    /// What ends the arguments of a task that was left out, where they own something: of a task that ran `run` did.
+    pub discard: Option<fn(&[u8; ARGUMENT_BYTES])>,
+    /// What `run` is given first.
+    pub context: usize,
+}
+
 /// A kernel whose function is known at run time only. Where workers are processes it must be made before the
 /// run starts: what is made later they do not have.
 #[derive(Clone, Copy, Debug)]
@@ -25,18 +36,17 @@ pub struct ForeignKernel(pub(super) &'static Table);
 pub(super) struct Bytes(pub(super) [u8; ARGUMENT_BYTES]);
 
 impl ForeignKernel {
-    /// The kernel that calls `run` with `context`. Tasks know it by its address, so it is never freed: make
-    /// each once.
+    /// A kernel. Tasks know it by its address, so it is never freed: make each once.
     #[must_use]
-    pub fn new(name: &str, run: ForeignRun, context: usize) -> Self {
+    pub fn new(name: &str, foreign: Foreign) -> Self {
         Self(Box::leak(Box::new(Table {
             name: Box::leak(name.to_owned().into_boxed_str()),
             bytes: ARGUMENT_BYTES,
             run: call,
             // Its ranges are said when a task is registered; such tasks are not simulated.
             declare: |_, _| (),
-            discard: None,
-            foreign: Some((run, context)),
+            discard: foreign.discard.map(|_| discard as fn(&Table, &Held<'_>)),
+            foreign: Some(foreign),
         })))
     }
 
@@ -48,10 +58,16 @@ impl ForeignKernel {
 }
 
 fn call(table: &Table, held: &Held<'_>, mem: &Mem<'_>) -> Result<(), Failure> {
-    let Some((run, context)) = table.foreign else {
+    let Some(Foreign { run, context, .. }) = table.foreign else {
         return Err(Failure::new("it has no function"));
     };
     run(context, &held.copied::<Bytes>().0, mem)
+}
+
+fn discard(table: &Table, held: &Held<'_>) {
+    if let Some(discard) = table.foreign.and_then(|foreign| foreign.discard) {
+        discard(&held.copied::<Bytes>().0);
+    }
 }
 
 impl Runtime {

@@ -232,6 +232,27 @@ impl<'a> Mem<'a> {
         register(self.shared, self.worker, children)
     }
 
+    /// Whether workers are processes, which share data and nothing else.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        self.shared.scope == isochrone_os::futex::Scope::Shared
+    }
+
+    /// Leaves out the tasks beside this one, of the same parent, that have not begun; who waits for them is told
+    /// [`TaskError::Cancelled`].
+    pub fn cancel(&self) {
+        let scheduler = &self.shared.scheduler;
+        let parent = scheduler.arena.slot(self.task).parent.load(crate::sync::Ordering::Relaxed);
+        scheduler.cancel(parent);
+    }
+
+    /// Whether what this task does is of no use any more, since a task beside or above it failed or was cancelled:
+    /// then it may return at once.
+    #[must_use]
+    pub fn is_in_vain(&self) -> bool {
+        self.shared.scheduler.is_in_vain(self.task)
+    }
+
     /// Waits until one task is over, whoever registered it.
     ///
     /// # Errors

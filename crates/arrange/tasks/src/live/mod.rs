@@ -20,7 +20,7 @@ mod shared_tables;
 mod team;
 
 pub use accumulator::Accumulator;
-pub use foreign::{ForeignKernel, ForeignRun};
+pub use foreign::{Foreign, ForeignKernel, ForeignRun};
 pub use hold::fitting_workers;
 pub use mem::{Mem, View, ViewMut};
 pub use places::{Believed, PagePlace};

@@ -4,7 +4,8 @@ use isochrone_units::{PAGE_BYTES, RegionId};
 
 use super::runtime::Runtime;
 use crate::arena::object;
-use crate::arena::objects::{Home, piece_shift, pieces};
+use crate::arena::objects::Home;
+use crate::arena::pieces::{piece_shift, pieces};
 use crate::error::TaskError;
 use crate::range::{Data, DataId, Element, Range};
 use crate::sync::Ordering;

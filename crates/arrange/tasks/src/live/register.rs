@@ -2,6 +2,8 @@
 
 use core::cell::RefCell;
 
+use isochrone_os::race;
+
 use super::closure;
 use super::env::{Shared, block_on, run_task};
 use super::foreign::{self, ForeignKernel};
@@ -30,6 +32,20 @@ const TRIES_MAX: u32 = 20_000;
 /// A registered task: what can be waited for. Plain, so that it can be an argument of other tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Task(pub(super) u32, pub(super) u32);
+
+impl Task {
+    /// It as plain numbers, for programs in other languages.
+    #[must_use]
+    pub const fn numbers(self) -> [u32; 2] {
+        [self.0, self.1]
+    }
+
+    /// The task with these numbers; of numbers that no task had, one that is over.
+    #[must_use]
+    pub const fn of_numbers([slot, age]: [u32; 2]) -> Self {
+        Self(slot, age)
+    }
+}
 
 /// How likely it is that who waits waits for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,6 +280,7 @@ pub(super) fn wait_children(
         let goal = Goal::Children(children.parent, children.spawned);
         wait(shared, worker, goal, Doubt::Children, who)?;
         slot.target.store(0, Ordering::SeqCst);
+        race::acquire(&slot.children);
         slot.children.store(CHILDREN, Ordering::SeqCst);
         children.spawned = 0;
     }
@@ -287,7 +304,14 @@ pub(super) fn wait_range(
     if !before.is_empty() {
         wait_tasks(shared, worker, before, Doubt::Range, who)?;
     }
-    report(scheduler, children.parent)
+    report(scheduler, children.parent)?;
+    match scheduler.arena.undone().of(range) {
+        Some((undone, kernel)) if !mode.writes() => {
+            let name = scheduler.arena.kernel(kernel).map_or("of another run", |table| table.name);
+            Err(TaskError::Undone { kernel: name.to_owned(), range: undone })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Waits for one task, whoever's child it is.
@@ -331,6 +355,7 @@ fn wait_tasks(
         connect(shared, worker, sentinel, before);
     }
     wait(shared, worker, Goal::Ready(sentinel), doubt, who)?;
+    race::acquire(&scheduler.arena.slot(sentinel).pending);
     scheduler.retire(&mut worker.borrow_mut(), sentinel);
     Ok(())
 }
@@ -368,6 +393,7 @@ fn wait(
 pub(super) fn report(scheduler: &Scheduler, parent: u32) -> Result<(), TaskError> {
     match scheduler.take_failure(parent) {
         None => Ok(()),
+        Some(first) if first.cancelled => Err(TaskError::Cancelled),
         Some(first) => Err(TaskError::Failed {
             kernel: first.kernel.unwrap_or("of another waiter").to_owned(),
             text: first.text,

@@ -2,11 +2,13 @@
 
 use core::cell::RefCell;
 use core::fmt::Debug;
+use core::ptr::NonNull;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use isochrone_os::affinity::{CoreSet, pin, restore};
 use isochrone_os::futex::Scope;
+use isochrone_os::race;
 use isochrone_units::{CoreId, Reading, RegionId};
 
 use super::env::{Shared, block_on};
@@ -35,8 +37,6 @@ use crate::trace::Trace;
 
 /// Children that a task may have before it must wait once.
 const CHILDREN_MAX: u32 = 1 << 30;
-/// Address space for data, of which only what is touched takes memory.
-const RESERVED_BYTES: usize = 1 << 40;
 
 /// How a run is set up.
 #[derive(Clone, Debug)]
@@ -52,6 +52,10 @@ pub struct Config {
     /// Whether workers are processes, forked from this one, which must have one thread. Data and tasks lie
     /// in memory that all share; closures cannot be tasks then.
     pub processes: bool,
+    /// Addresses for all data of the run where workers are processes, which have them from the start: so many bytes,
+    /// or, where nothing is said, 1 TiB or as many as can be had. Only what is touched takes memory. Threads take
+    /// addresses as data come.
+    pub data_bytes: Option<usize>,
     /// How long an idle worker watches for work before it sleeps.
     pub spin_ns: u64,
     /// Whether a kernel that touches a page of data which its task did not declare is killed by SIGSEGV.
@@ -68,6 +72,7 @@ impl Config {
             cores: None,
             pin: true,
             processes: false,
+            data_bytes: None,
             spin_ns: 20_000,
             check_footprint: false,
         }
@@ -98,7 +103,7 @@ pub(super) fn prepare(
     let allowed = config.cores.unwrap_or_else(|| before.iter().collect());
     let places = config.setup.places(&allowed)?;
     let scheduler = match config.processes {
-        true => config.setup.scheduler(&places, Reading::Measured, &mut SharedTables::new()?)?,
+        true => config.setup.scheduler(&places, Reading::Measured, &mut SharedTables::default())?,
         false => config.setup.scheduler(&places, Reading::Measured, &mut Heap)?,
     };
     let shared = Shared {
@@ -144,8 +149,12 @@ impl Runtime {
     /// [`TaskError`] for a configuration that makes no sense, and where the system refuses.
     pub fn start(config: Config) -> Result<Self, TaskError> {
         config.check()?;
+        race::look();
         let own = own_cores()?;
-        let memory = Memory::new(RESERVED_BYTES, config.processes)?;
+        let memory = match config.processes {
+            true => Memory::shared(config.data_bytes)?,
+            false => Memory::growing(),
+        };
         let (pinned, processes, seed) = (config.pin, config.processes, config.setup.seed);
         let placement = config.setup.placement;
         let (mut shared, places) = prepare(config, &own, memory)?;
@@ -220,7 +229,10 @@ impl Runtime {
         let id = DataId(self.data);
         let piece = self.shared.memory.take(bytes);
         let piece = piece.ok_or_else(|| {
-            TaskError::Config(format!("no address space is left for {bytes} bytes of data"))
+            TaskError::Config(format!(
+                "no address space is left for {bytes} bytes of data: register less, raise ulimit -v, or, where \
+                 workers are processes, Config::data_bytes"
+            ))
         })?;
         let regions = self.shared.scheduler.topology.regions();
         let homes = if regions > 1 { piece.homes } else { 0 };
@@ -235,6 +247,46 @@ impl Runtime {
         if self.placement == Placement::Interleaved && regions > 1 {
             self.interleave(id, piece.base, bytes)?;
         }
+        Ok(Data::new(id, len))
+    }
+
+    /// Registers an array that the program has already, where it lies: tasks work on it in place. Its pages stay where
+    /// they are.
+    ///
+    /// # Errors
+    /// [`TaskError`] for no elements, addresses that are not aligned for them, and where workers are processes, which
+    /// may not have the memory.
+    ///
+    /// # Safety
+    /// `len` elements from `first` on are readable and writable, and nobody else reads or writes them, until the data
+    /// are freed or the run has ended; but for the program itself, by [`Self::read`] and [`Self::write`].
+    pub unsafe fn adopt<T: Element>(
+        &mut self,
+        first: NonNull<T>,
+        len: usize,
+    ) -> Result<Data<T>, TaskError> {
+        let config = |words: &str| TaskError::Config(words.to_owned());
+        if self.shared.scope == Scope::Shared {
+            return Err(config(
+                "workers that are processes may not have this memory: copy it to data of the run",
+            ));
+        }
+        let bytes = len.checked_mul(size_of::<T>()).filter(|bytes| *bytes > 0);
+        let bytes = bytes.ok_or_else(|| config("data need one byte at least"))?;
+        if !first.is_aligned() || first.addr().get().checked_add(bytes).is_none() {
+            return Err(config(
+                "an array lies at a multiple of its elements' alignment, and ends below the last address",
+            ));
+        }
+        let id = DataId(self.data);
+        let base = first.expose_provenance().get();
+        let several = self.shared.scheduler.topology.regions() > 1;
+        let homes = if several { self.shared.memory.homes(bytes) } else { Some(0) };
+        let homes = homes.ok_or_else(|| config("no address space is left for an array's pages"))?;
+        if !self.shared.scheduler.arena.enter_object(id, base, bytes as u64, homes) {
+            return Err(TaskError::TooManyData);
+        }
+        self.data += 1;
         Ok(Data::new(id, len))
     }
 
@@ -253,6 +305,7 @@ impl Runtime {
     pub fn free<T: Element>(&mut self, data: Data<T>) -> Result<(), TaskError> {
         self.address(data.all().range())?;
         self.wait_for(data.all().range(), Mode::InOut)?;
+        self.shared.scheduler.arena.undone().mend(data.all().range());
         let object = &self.shared.scheduler.arena.objects[data.id().0 as usize];
         let bytes = usize::try_from(object.bytes.load(Ordering::Relaxed)).unwrap_or(0);
         object.state.store(object::FREED, Ordering::Release);
@@ -324,6 +377,14 @@ impl Runtime {
         report(&self.shared.scheduler, ROOT)
     }
 
+    /// Leaves out all tasks that have not begun; who waits for them is told [`TaskError::Cancelled`], once. Those that
+    /// have begun may ask [`Mem::is_in_vain`]. What they all should have written is undone.
+    pub fn cancel(&mut self) {
+        if self.children.spawned > 0 {
+            self.shared.scheduler.cancel(ROOT);
+        }
+    }
+
     /// Waits until all tasks are over; this thread runs some of them.
     ///
     /// # Errors
@@ -335,9 +396,12 @@ impl Runtime {
     /// Waits until tasks that write `range` are over.
     ///
     /// # Errors
-    /// As [`Self::wait`].
+    /// As [`Self::wait`], where the range is not inside of registered data, and [`TaskError::Undone`] where a task
+    /// that should have written some of it failed and nobody has written that anew.
     pub fn wait_on(&mut self, range: impl Into<Range>) -> Result<(), TaskError> {
-        self.wait_for(range.into(), Mode::In)
+        let range = range.into();
+        self.address(range)?;
+        self.wait_for(range, Mode::In)
     }
 
     fn wait_for(&mut self, range: Range, mode: Mode) -> Result<(), TaskError> {
@@ -347,7 +411,7 @@ impl Runtime {
     /// Elements to read, when the tasks that write them are over.
     ///
     /// # Errors
-    /// As [`Self::wait`], and where the part is not inside of its data.
+    /// As [`Self::wait_on`].
     pub fn read<T: Element>(&mut self, part: Part<T>) -> Result<&[T], TaskError> {
         let first = self.address(part.range())?;
         self.wait_for(part.range(), Mode::In)?;
@@ -357,13 +421,14 @@ impl Runtime {
         Ok(unsafe { core::slice::from_raw_parts(first.cast::<T>(), part.len()) })
     }
 
-    /// Elements to read and write, when the tasks that use them are over.
+    /// Elements to read and write, when the tasks that use them are over. What was undone is the program's now.
     ///
     /// # Errors
-    /// As [`Self::read`].
+    /// As [`Self::wait`], and where the part is not inside of its data.
     pub fn write<T: Element>(&mut self, part: Part<T>) -> Result<&mut [T], TaskError> {
         let first = self.address(part.range())?;
         self.wait_for(part.range(), Mode::InOut)?;
+        self.shared.scheduler.arena.undone().mend(part.range());
         self.shared.scheduler.arena.touch(part.range(), self.worker.borrow().region);
         // SAFETY: as in `read`, and no task that reads the part runs.
         Ok(unsafe { core::slice::from_raw_parts_mut(first.cast::<T>(), part.len()) })

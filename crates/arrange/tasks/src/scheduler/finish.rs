@@ -1,5 +1,7 @@
 //! The end of a task: who waited for it, its parent, and its place in the arena.
 
+use isochrone_os::race;
+
 use super::worker::Worker;
 use super::{Scheduler, Wake};
 use crate::arena::slot::{CHILDREN, NONE, Slot, TaskRef, flag, lines_of};
@@ -15,7 +17,12 @@ const TELL_AT: u32 = 64;
 pub(crate) struct FirstFailure {
     pub(crate) kernel: Option<&'static str>,
     pub(crate) text: String,
+    /// Nothing failed: it was asked for.
+    pub(crate) cancelled: bool,
 }
+
+/// In the place of a kernel that failed, plus one: somebody cancelled.
+const CANCELLED: u32 = u32::MAX;
 
 impl Scheduler {
     /// The task's body is over, and registered `spawned` children. Where some of them are not, the last
@@ -27,10 +34,12 @@ impl Scheduler {
         if spawned > 0 {
             let children = &self.arena.slot(task).children;
             let rest = CHILDREN - spawned;
+            race::release(children);
             // AcqRel, as in `satisfy`: whoever comes last sees what all children wrote.
             if children.fetch_sub(rest, Ordering::AcqRel) != rest {
                 return;
             }
+            race::acquire(children);
         }
         self.complete(worker, task, wake);
         if worker.finished >= TELL_AT {
@@ -120,10 +129,12 @@ impl Scheduler {
             let (parent, count) = (worker.parent, worker.finished);
             worker.finished = 0;
             let slot = self.arena.slot(parent);
+            race::release(&slot.children);
             // SeqCst: against a parent that says whom to wake and then looks once more.
             let left = slot.children.fetch_sub(count, Ordering::SeqCst) - count;
             model_order();
             if left == 0 && parent != ROOT {
+                race::acquire(&slot.children);
                 self.complete(worker, parent, wake);
             } else if left == slot.target.load(Ordering::SeqCst) {
                 self.wake_waiter(slot, wake);
@@ -131,9 +142,10 @@ impl Scheduler {
         }
     }
 
-    /// A task failed, or was left out: its parent must know.
+    /// A task failed: its parent must know, and what it should have written is undone.
     pub(crate) fn fail(&self, task: u32, failure: &Failure) {
         let slot = self.arena.slot(task);
+        self.leave_undone(task);
         let run = self.arena.run();
         let guard = run.failure_lock.hold();
         if run.failure_kernel.load(Ordering::Relaxed) == 0 {
@@ -151,10 +163,72 @@ impl Scheduler {
         self.mark_failed(slot.parent.load(Ordering::Relaxed));
     }
 
+    /// Children of a task that have not begun are left out, and whoever waits for them is told.
+    pub(crate) fn cancel(&self, parent: u32) {
+        let run = self.arena.run();
+        let guard = run.failure_lock.hold();
+        if run.failure_kernel.load(Ordering::Relaxed) == 0 {
+            run.failure_kernel.store(CANCELLED, Ordering::Relaxed);
+            run.failure_len.store(0, Ordering::Relaxed);
+        }
+        drop(guard);
+        self.mark_failed(parent);
+    }
+
+    /// Whether what a task does is of no use any more: a task beside it, or above it, failed or was cancelled.
+    pub(crate) fn is_in_vain(&self, task: u32) -> bool {
+        let mut above = task;
+        while above != ROOT {
+            above = self.arena.slot(above).parent.load(Ordering::Relaxed);
+            if self.arena.slot(above).flags.load(Ordering::Relaxed) & flag::FAILED != 0 {
+                return true;
+            }
+        }
+        false
+    }
+
     /// A task is not run, since another failed; what its arguments own ends.
     pub(crate) fn leave_out(&self, worker: &Worker, task: u32) {
+        race::acquire(&self.arena.slot(task).pending);
         self.arena.discard(task);
+        self.leave_undone(task);
         self.count(worker, super::counts::Count::LeftOut, 1);
+    }
+
+    /// See [`Scheduler::is_void`], where something failed before.
+    #[cold]
+    pub(super) fn is_void_after_failures(&self, task: u32) -> bool {
+        let slot = self.arena.slot(task);
+        let parent = slot.parent.load(Ordering::Relaxed);
+        if self.arena.slot(parent).flags.load(Ordering::Relaxed) & flag::FAILED != 0 {
+            return true;
+        }
+        let looked_at = self.arena.accesses(task).filter(|access| access.mode.reads());
+        for range in looked_at.map(|access| access.range) {
+            if let Some((undone, kernel)) = self.arena.undone().of(range) {
+                let name = self.arena.kernel(kernel).map_or("a task", |table| table.name);
+                let words =
+                    format!("it looks at {undone}, which {name} left undone when it failed");
+                self.fail(task, &Failure::new(words));
+                return true;
+            }
+        }
+        let written = self.arena.accesses(task).filter(|access| !access.mode.reads());
+        written.for_each(|access| self.arena.undone().mend(access.range));
+        false
+    }
+
+    /// What a task should have written is undone.
+    fn leave_undone(&self, task: u32) {
+        let kernel = self.arena.slot(task).kernel.load(Ordering::Relaxed);
+        let written = self.arena.accesses(task).filter(|access| access.mode.writes());
+        written.for_each(|access| self.arena.undone().add(access.range, kernel));
+    }
+
+    /// A task was told of the failure of its own tasks: what they left undone is its to mend, or to fail with.
+    fn take_over_undone(&self, parent: u32) {
+        let written = self.arena.accesses(parent).filter(|access| access.mode.writes());
+        written.for_each(|access| self.arena.undone().mend(access.range));
     }
 
     fn mark_failed(&self, parent: u32) {
@@ -175,12 +249,17 @@ impl Scheduler {
             return None;
         }
         run.failures.fetch_sub(1, Ordering::AcqRel);
+        if parent != ROOT {
+            self.take_over_undone(parent);
+        }
         let _guard = run.failure_lock.hold();
         let len = run.failure_len.load(Ordering::Relaxed) as usize;
         let words = run.failure_text.iter().map(|word| word.load(Ordering::Relaxed).to_le_bytes());
         let bytes: Vec<u8> = words.flatten().take(len).collect();
-        let kernel = run.failure_kernel.swap(0, Ordering::Relaxed).checked_sub(1);
+        let kernel = run.failure_kernel.swap(0, Ordering::Relaxed);
+        let cancelled = kernel == CANCELLED;
+        let kernel = kernel.checked_sub(1);
         let kernel = kernel.and_then(|id| self.arena.kernel(id)).map(|table| table.name);
-        Some(FirstFailure { kernel, text: String::from_utf8_lossy(&bytes).into_owned() })
+        Some(FirstFailure { kernel, text: String::from_utf8_lossy(&bytes).into_owned(), cancelled })
     }
 }

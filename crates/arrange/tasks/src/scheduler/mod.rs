@@ -300,14 +300,11 @@ impl Scheduler {
         flags & flag::TOKENS == 0 || self.take_tokens(task)
     }
 
-    /// Whether a task is not worth running, since another child of its parent failed.
+    /// Whether a task is not worth running: another child of its parent failed, or it would look at what a task that
+    /// failed left undone, which then fails it as well. What it writes without a look is no longer undone.
     #[inline]
     pub(crate) fn is_void(&self, task: u32) -> bool {
-        if self.arena.run().failures.load(Ordering::Relaxed) == 0 {
-            return false;
-        }
-        let parent = self.arena.slot(task).parent.load(Ordering::Relaxed);
-        self.arena.slot(parent).flags.load(Ordering::Relaxed) & flag::FAILED != 0
+        self.arena.run().failures.load(Ordering::Relaxed) > 0 && self.is_void_after_failures(task)
     }
 
     /// Ready tasks beyond which a worker that registers more runs some first.

@@ -1,6 +1,7 @@
 //! Registering a task: its place in the arena, its ranges, and whom it waits for.
 
 use isochrone_os::cache::claim_line;
+use isochrone_os::race;
 
 use super::window::Window;
 use super::worker::Worker;
@@ -167,6 +168,7 @@ impl Scheduler {
         self.give_number(task, children.parent == ROOT);
         children.spawned += 1;
         slot.pending.store(0, Ordering::Relaxed);
+        race::release(&slot.pending);
         self.make_ready(worker, task, false, wake);
         Ok(Submitted::Done)
     }

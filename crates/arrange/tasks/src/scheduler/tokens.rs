@@ -1,6 +1,8 @@
 //! Ranges that one task at a time may use, whatever the order: a task takes all tokens it needs before
 //! it begins, or none, and waits in the list of one that it could not get.
 
+use isochrone_os::race;
+
 use super::worker::Worker;
 use super::{Scheduler, Wake};
 use crate::arena::Token;
@@ -9,7 +11,8 @@ use crate::footprint::Mode;
 use crate::sync::Ordering;
 
 impl Scheduler {
-    fn token(&self, plus_one: u16) -> Option<&Token> {
+    /// The token with this number, which counts from 1.
+    pub(crate) fn token(&self, plus_one: u16) -> Option<&Token> {
         usize::from(plus_one).checked_sub(1).and_then(|at| self.arena.tokens.get(at))
     }
 
@@ -98,7 +101,11 @@ impl Scheduler {
 
     /// Holds the lock of a reducing range while values are combined into it.
     pub(crate) fn with_token<R>(&self, plus_one: u16, combine: impl FnOnce() -> R) -> R {
-        let _guard = self.token(plus_one).map(|token| token.lock.hold());
-        combine()
+        let token = self.token(plus_one);
+        let _guard = token.map(|token| token.lock.hold());
+        token.inspect(|token| race::acquire(*token));
+        let result = combine();
+        token.inspect(|token| race::release(*token));
+        result
     }
 }

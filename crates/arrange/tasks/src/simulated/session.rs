@@ -12,7 +12,8 @@ use isochrone_units::{CoreId, Reading};
 
 use super::env::Machine;
 use super::hardware::Hardware;
-use crate::arena::objects::{Home, pieces};
+use crate::arena::objects::Home;
+use crate::arena::pieces::pieces;
 use crate::arena::slot::CHILDREN;
 use crate::arena::{Heap, ROOT, object};
 use crate::driver::{Stuck, work};

@@ -13,6 +13,7 @@ use std::cell::Cell;
 use bytemuck::Pod;
 
 use super::barrier::Gone;
+use super::common::DECLARATION_WORDS;
 use super::worker::Worker;
 
 /// An array: where it lies, not what it holds. Equal in all workers.
@@ -65,8 +66,6 @@ impl<T: Pod> Array<T> {
 
 /// Written arrays of one phase.
 const WRITTEN_MOST: usize = 3;
-/// Words of a worker's declaration: a token, then begin and end of each written part.
-pub(super) const DECLARATION_WORDS: usize = 8;
 
 /// What a worker will do in a phase.
 #[derive(Clone, Debug, Default)]

@@ -4,6 +4,7 @@
 use core::sync::atomic::Ordering;
 
 use isochrone_os::futex::{self, Scope};
+use isochrone_os::race;
 
 use super::process::Process;
 use crate::names::Actor;
@@ -18,10 +19,17 @@ const SLEEP_NS: u64 = 20_000_000;
 
 /// Meets all others; `epoch` counts how often this worker did.
 pub(super) fn meet(process: &Process, epoch: &mut u32) -> Result<(), Gone> {
+    let met = come(process, epoch);
+    race::acquire(process.common.barrier()[0]);
+    met
+}
+
+fn come(process: &Process, epoch: &mut u32) -> Result<(), Gone> {
     let workers = process.config.workers;
     let [count, now, woken] = process.common.barrier();
     let mine = epoch.wrapping_add(1);
     *epoch = mine;
+    race::release(count);
     if count.fetch_add(1, Ordering::AcqRel) + 1 == u32::from(workers) {
         count.store(0, Ordering::Relaxed);
         now.store(mine, Ordering::Release);

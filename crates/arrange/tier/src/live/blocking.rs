@@ -1,9 +1,10 @@
-//! The fallback where the kernel sends no signal: a thread of each process reads its faults and resolves
-//! them, while the thread that has one sleeps in the kernel. Slower, but system calls may touch missing
-//! pages, too.
+//! Threads of ours that read the faults of their process and resolve them, while the thread that has one sleeps in
+//! the kernel. Slower than by a signal, but it asks nothing of the program's signals, and system calls may touch
+//! missing pages, too, where the kernel tells us of its own faults.
 
 use std::thread::JoinHandle;
 
+use isochrone_os::OsError;
 use isochrone_os::process::signal_thread;
 use isochrone_os::signal::hold;
 use isochrone_os::userfault::{Fault, Features, Userfault};
@@ -25,38 +26,49 @@ const SIGBUS: i32 = 7;
 
 /// Serves faults until dropped.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(super) struct Server<'t> {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
+    /// The thread's; gone after it.
+    _context: Box<Context<'t>>,
 }
 
-impl Server {
-    /// Starts one for the tables of `context`, which must stay until the server is dropped.
+impl<'t> Server<'t> {
+    /// Starts one for the tables of `context`.
+    ///
+    /// # Errors
+    /// [`OsError`] where no thread can be made.
     ///
     /// # Safety
-    /// `context` and its process must live, and stay where they are, until the server is dropped.
-    pub(super) unsafe fn start(context: &Context<'_>) -> Self {
+    /// The server must be dropped while the context's process lives.
+    pub(super) unsafe fn start(context: Context<'t>) -> Result<Self, OsError> {
         let stop = Arc::new(AtomicBool::new(false));
-        let seen = stop.clone();
-        let context = Borrowed(std::ptr::from_ref(context).cast());
-        let thread = std::thread::spawn(move || {
-            let context = context;
-            // A handler of the program's in this thread would wait for itself, if it touched the area.
-            let _held = hold();
-            // SAFETY: the caller keeps it until this thread is joined.
-            let context = unsafe { &*context.0 };
-            serve(context, &seen);
-        });
-        Self { stop, thread: Some(thread) }
+        let (seen, context) = (stop.clone(), Box::new(context));
+        let borrowed = Borrowed(std::ptr::from_ref(&*context).cast());
+        // A handler of the program's in that thread would wait for itself, if it touched the area.
+        let _held = hold();
+        let thread =
+            std::thread::Builder::new().name("isochrone-fault".to_owned()).spawn(move || {
+                let borrowed = borrowed;
+                // SAFETY: the server keeps it until this thread is joined, and the caller the process.
+                let context = unsafe { &*borrowed.0 };
+                serve(context, &seen);
+            });
+        let refused = |error: std::io::Error| OsError {
+            what: "cannot start a thread",
+            errno: error.raw_os_error().unwrap_or(0),
+            advice: "raise ulimit -u",
+        };
+        Ok(Self { stop, thread: Some(thread.map_err(refused)?), _context: context })
     }
 }
 
 struct Borrowed(*const Context<'static>);
 // SAFETY: a context is used through shared references to words that are atomic and to calls of the
-// kernel; its buffer is used by the server alone while workers sleep in the kernel.
+// kernel; its buffers are used by the server's thread alone.
 unsafe impl Send for Borrowed {}
 
-impl Drop for Server {
+impl Drop for Server<'_> {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {

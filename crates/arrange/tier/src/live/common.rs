@@ -63,6 +63,14 @@ impl Counters {
         Self([0; COUNTER_WORDS])
     }
 
+    /// So often, each.
+    #[cfg(test)]
+    pub(super) fn with(events: &[(Event, u64)]) -> Self {
+        let mut counters = Self::none();
+        events.iter().for_each(|(event, times)| counters.0[event.index()] = *times);
+        counters
+    }
+
     /// How often.
     #[must_use]
     pub const fn events(&self, event: Event) -> u64 {
@@ -104,6 +112,8 @@ const HEAD_WORDS: usize = 16;
 const LINE_WORDS: usize = 16;
 /// The same in wide words.
 const LINE_WIDE: usize = 8;
+/// Words of what a worker declares for a phase: a token, then begin and end of each written part.
+pub(super) const DECLARATION_WORDS: usize = LINE_WIDE;
 /// Numbers that a worker may leave for the report.
 pub const NOTES: usize = 32;
 /// Words in which a worker says why it failed.

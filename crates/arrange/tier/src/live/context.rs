@@ -1,7 +1,7 @@
 //! One actor on this machine: the operations that the pager's drivers are written over.
 
 use core::sync::atomic::{AtomicU32, Ordering};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context as Polling, Poll, Waker};
@@ -9,6 +9,7 @@ use std::task::{Context as Polling, Poll, Waker};
 use isochrone_os::OsError;
 use isochrone_os::futex::{self, Scope};
 use isochrone_os::space::Space as Memory;
+use isochrone_os::userfault::Userfault;
 
 use super::common::Timed;
 use super::far::{Part, Scratch};
@@ -35,6 +36,8 @@ pub(super) struct Context<'t> {
     pub(super) ahead: RefCell<Ahead>,
     /// What the far tier needs at hand.
     pub(super) scratch: RefCell<Scratch>,
+    /// The group behind the one that was fetched last.
+    follows: Cell<Group>,
 }
 
 /// A run that its owner will fetch when there is room for it.
@@ -59,7 +62,14 @@ impl<'t> Context<'t> {
             here: None,
         };
         let (ahead, scratch) = (RefCell::new(ahead), RefCell::new(process.far.scratch()));
-        Ok(Self { process, caller: Caller { actor, space, worker }, bounce, ahead, scratch })
+        let (caller, follows) = (Caller { actor, space, worker }, Cell::new(Group(0)));
+        Ok(Self { process, caller, bounce, ahead, scratch, follows })
+    }
+
+    /// Whether the kernel tells of its own faults in this worker's tables, too.
+    pub(super) fn serves_system_calls(&self) -> bool {
+        let table = self.process.userfault(self.caller.space);
+        table.is_some_and(Userfault::sees_kernel_faults)
     }
 
     fn time<T>(&self, what: Timed, act: impl FnOnce() -> T) -> T {
@@ -168,6 +178,9 @@ impl Pages for Context<'_> {
     }
 
     fn wish(&self, wish: Wish) {
+        if self.follows.replace(Group(wish.group.0 + 1)) == wish.group {
+            self.count(Event::Followed, 1);
+        }
         let Some(mover) = self.process.mover_of(wish.worker) else { return };
         wishes::push(self.process.common.wishes(mover), wish);
         let doorbell = self.process.common.doorbell(mover);

@@ -9,9 +9,10 @@
 use core::cell::Cell;
 use core::fmt::Write;
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use isochrone_os::OsError;
+use isochrone_os::futex::{self, Scope};
 use isochrone_os::signal::{
     Caught, Interrupted, SharedStack, Stack, Verdict, catch_bus, say, somebody_was_there,
 };
@@ -27,14 +28,16 @@ const STACK_BYTES: usize = 256 << 10;
 
 /// The process whose faults are resolved, while there is a team.
 static PROCESS: AtomicPtr<Process> = AtomicPtr::new(ptr::null_mut());
-/// By what faults of threads that are no workers are resolved, one at a time.
+/// By what faults of threads that are no workers are resolved, and how many threads look at it now.
 static GUESTS: AtomicPtr<Guests<'static>> = AtomicPtr::new(ptr::null_mut());
+static INSIDE: AtomicUsize = AtomicUsize::new(0);
 /// The program was told by a line already.
 static COMPLAINED: AtomicBool = AtomicBool::new(false);
-static GUEST_BUSY: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     static CURRENT: Cell<*const Context<'static>> = const { Cell::new(ptr::null()) };
+    /// The seat that a guest had last: what it needs is in this thread's caches.
+    static SEAT: Cell<usize> = const { Cell::new(0) };
 }
 
 /// This thread resolves its own faults for as long as the value lives.
@@ -61,20 +64,76 @@ impl Drop for Resolving<'_> {
     }
 }
 
-/// Threads that are no workers may touch the area too, as long as the value lives. They resolve their faults by
-/// this context, on a stack of its own: their alternate ones are whatever made them gave them.
+/// Catches `SIGBUS` for this process, for threads that have no [`Resolving`].
+pub(super) fn catch() -> Result<Caught, OsError> {
+    catch_bus(on_bus)
+}
+
+/// Threads that are no workers may touch the area too, as long as the value lives. Each takes a seat for a fault: a
+/// context, and a stack, since the thread's own alternate one is whatever made the thread gave it. Who finds none
+/// sleeps until one is free.
 #[derive(Debug)]
 pub(super) struct Guests<'c> {
-    context: &'c Context<'c>,
+    seats: Box<[Seat<'c>]>,
+    /// Goes up with every seat that is given back.
+    given: AtomicU32,
+    sleepers: AtomicU32,
+}
+
+#[derive(Debug)]
+struct Seat<'c> {
+    taken: AtomicBool,
+    context: Context<'c>,
     stack: SharedStack,
 }
 
+/// A guest that sleeps looks again by itself after this.
+const SLEEP_NS: u64 = 20_000_000;
+
 impl<'c> Guests<'c> {
     /// At a place of its own, where handlers find it.
-    pub(super) fn serve(context: &'c Context<'c>) -> Result<Box<Self>, OsError> {
-        let guests = Box::new(Self { context, stack: SharedStack::new(STACK_BYTES)? });
-        GUESTS.store(ptr::from_ref(&*guests).cast_mut().cast(), Ordering::Release);
+    pub(super) fn serve(contexts: Vec<Context<'c>>) -> Result<Box<Self>, OsError> {
+        let seat = |context| {
+            let stack = SharedStack::new(STACK_BYTES)?;
+            Ok::<_, OsError>(Seat { taken: AtomicBool::new(false), context, stack })
+        };
+        let seats = contexts.into_iter().map(seat).collect::<Result<_, _>>()?;
+        let (given, sleepers) = (AtomicU32::new(0), AtomicU32::new(0));
+        let guests = Box::new(Self { seats, given, sleepers });
+        GUESTS.store(ptr::from_ref(&*guests).cast_mut().cast(), Ordering::SeqCst);
         Ok(guests)
+    }
+
+    /// Works in a seat.
+    fn seated<T>(&self, work: impl FnOnce(&Context<'_>) -> T) -> T {
+        let seat = self.take();
+        // SAFETY: the seat is this thread's, and no fault happens while one is resolved.
+        let result = unsafe { seat.stack.run(|| work(&seat.context)) };
+        seat.taken.store(false, Ordering::SeqCst);
+        // SeqCst: partner of `take`. Either this sees the sleeper, or the sleeper sees that the word has changed.
+        self.given.fetch_add(1, Ordering::SeqCst);
+        if self.sleepers.load(Ordering::SeqCst) > 0 {
+            let _ = futex::wake(&self.given, 1, Scope::Process);
+        }
+        result
+    }
+
+    fn take(&self) -> &Seat<'c> {
+        let first = SEAT.get();
+        loop {
+            let given = self.given.load(Ordering::SeqCst);
+            for at in (first..first + self.seats.len()).map(|at| at % self.seats.len()) {
+                let seat = &self.seats[at];
+                if !seat.taken.load(Ordering::Relaxed) && !seat.taken.swap(true, Ordering::Acquire)
+                {
+                    SEAT.set(at);
+                    return seat;
+                }
+            }
+            self.sleepers.fetch_add(1, Ordering::SeqCst);
+            let _ = futex::wait(&self.given, given, Some(SLEEP_NS), Scope::Process);
+            self.sleepers.fetch_sub(1, Ordering::SeqCst);
+        }
     }
 }
 
@@ -82,28 +141,29 @@ impl Drop for Guests<'_> {
     fn drop(&mut self) {
         let mine = ptr::from_mut(self).cast();
         // Of a team that came after, it is that one's.
-        let _ = GUESTS.compare_exchange(mine, ptr::null_mut(), Ordering::AcqRel, Ordering::Relaxed);
+        let _ = GUESTS.compare_exchange(mine, ptr::null_mut(), Ordering::SeqCst, Ordering::Relaxed);
         // Whoever found it is in there now.
-        drop(Turn::wait());
-    }
-}
-
-/// One guest's turn.
-struct Turn;
-
-impl Turn {
-    fn wait() -> Self {
-        while GUEST_BUSY.swap(true, Ordering::Acquire) {
-            isochrone_os::pause::pause();
+        while INSIDE.load(Ordering::SeqCst) > 0 {
+            std::thread::yield_now();
         }
-        Self
     }
 }
 
-impl Drop for Turn {
-    fn drop(&mut self) {
-        GUEST_BUSY.store(false, Ordering::Release);
-    }
+/// Works as a guest; `None` where there is no place for any.
+fn as_guest<T>(work: impl FnOnce(&Context<'_>) -> T) -> Option<T> {
+    INSIDE.fetch_add(1, Ordering::SeqCst);
+    let guests = GUESTS.load(Ordering::SeqCst);
+    // SAFETY: it clears the pointer, and waits until nobody who may have found it is inside, before it is dropped.
+    let result = unsafe { guests.as_ref() }.map(|guests| guests.seated(work));
+    INSIDE.fetch_sub(1, Ordering::SeqCst);
+    result
+}
+
+/// In a process that was forked while there was an area: nothing of it is here, and faults are nobody's.
+pub(super) fn abandon() {
+    GUESTS.store(ptr::null_mut(), Ordering::SeqCst);
+    INSIDE.store(0, Ordering::SeqCst);
+    forget();
 }
 
 /// Faults of this process are those of this area from now on, until [`forget`]; false where they are another's.
@@ -138,14 +198,10 @@ fn on_bus(interrupted: &Interrupted) -> Verdict {
     };
     let result = match mine {
         Some(context) => resolve(context),
-        None => {
-            let _turn = Turn::wait();
-            let guests = GUESTS.load(Ordering::Acquire);
-            // SAFETY: it clears the pointer, and waits for the turn of whoever has found it, before it is dropped.
-            let Some(guests) = (unsafe { guests.as_ref() }) else { return Verdict::HandOn };
-            // SAFETY: it is this thread's turn, and no fault happens while one is resolved.
-            unsafe { guests.stack.run(|| resolve(guests.context)) }
-        }
+        None => match as_guest(resolve) {
+            Some(result) => result,
+            None => return Verdict::HandOn,
+        },
     };
     match result {
         Ok(_) => Verdict::Resume,

@@ -1,35 +1,31 @@
 //! One large array, as by `mmap`: memory of which a part is in fast memory, for all threads of this process,
 //! without a team to write a program for.
 //!
-//! It is a team of one worker that does nothing: a thread that keeps the area. All others are guests, whose
-//! faults are resolved in the thread that has them, one at a time. There are no movers, since they are processes,
-//! and a process that may have threads already makes none.
+//! It is a team of one worker that does nothing: a thread that keeps the area. All others are guests. There are no
+//! movers, since they are processes, and a process that may have threads already makes none. A process that is forked
+//! from this one has nothing of the array: an access ends it by `SIGSEGV`, and a call is an error.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, Ordering};
 use std::ops::Range;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
+use isochrone_os::process::{ProcessId, this};
 use isochrone_os::signal::hold;
 
+use super::config::{Config, Tables, TierError};
 use super::far::Far;
-use super::team::{Config, Report, Tables, Team, TierError};
+use super::report::Report;
+use super::statistics::Statistics;
+use super::team::Team;
 use super::worker::Worker;
 use crate::pager::Advice;
 use crate::pages::Trouble;
 
-/// What the thread that keeps the array is asked for.
-#[derive(Debug)]
-enum Act {
-    Pin,
-    Unpin,
-    Advise(Advice),
-}
-
-/// What to do, with which bytes, and where the answer goes.
-type Order = (Act, Range<usize>, Sender<Result<(), Trouble>>);
+/// What the thread that keeps the array is to do as its worker.
+type Order = Box<dyn FnOnce(&Worker<'_>) + Send>;
 
 /// One at a time: faults of guests belong to one area.
 static TAKEN: AtomicU32 = AtomicU32::new(0);
@@ -42,6 +38,8 @@ pub struct Mapped {
     /// The keeper ends when this does.
     orders: Option<Sender<Order>>,
     keeper: Option<JoinHandle<Result<Report, TierError>>>,
+    /// The process that has it.
+    home: ProcessId,
     _one: Arc<One>,
 }
 
@@ -75,28 +73,35 @@ impl Mapped {
         let (tell, told) = channel();
         let (orders, ordered) = channel();
         let ordered = Mutex::new(ordered);
-        let keeper = std::thread::spawn(move || {
-            // Those are the program's, which has threads of its own for them.
-            let _held = hold();
-            team.run(|worker| {
-                let (base, bytes) = worker.extent();
-                // Who waits for the address has it, or is gone: then so is the other channel.
-                let _ = tell.send((base.expose_provenance(), bytes));
-                keep(worker, &*ordered.lock().map_err(|_| "it panicked before")?);
-                Ok(0)
-            })
-        });
+        // Signals are the program's, which has threads of its own for them.
+        let held = hold();
+        let keeper =
+            std::thread::Builder::new().name("isochrone-array".to_owned()).spawn(move || {
+                team.run(|worker| {
+                    let (base, bytes) = worker.extent();
+                    // Who waits for the address has it, or is gone: then so is the other channel.
+                    let _ = tell.send((base.expose_provenance(), bytes));
+                    // One order after the other, until there is nobody to give one.
+                    let orders = ordered.lock().map_err(|_| "it panicked before")?;
+                    orders.iter().for_each(|order: Order| order(worker));
+                    Ok(0)
+                })
+            });
+        drop(held);
+        let unready = || TierError::Unready("the thread that keeps the array".to_owned());
+        let keeper = keeper.map_err(|_| unready())?;
         let told = told.recv().ok();
         let place = told.and_then(|(base, bytes)| {
             NonNull::new(std::ptr::with_exposed_provenance_mut(base)).map(|base| (base, bytes))
         });
         match place {
             Some((base, bytes)) => {
-                Ok(Self { base, bytes, orders: Some(orders), keeper: Some(keeper), _one: one })
+                let (orders, keeper) = (Some(orders), Some(keeper));
+                Ok(Self { base, bytes, orders, keeper, home: this(), _one: one })
             }
             None => match keeper.join() {
                 Ok(Err(error)) => Err(error),
-                _ => Err(TierError::Unready("the thread that keeps the array".to_owned())),
+                _ => Err(unready()),
             },
         }
     }
@@ -121,7 +126,7 @@ impl Mapped {
     /// # Errors
     /// [`Trouble`] where a page cannot be had; then nothing is pinned.
     pub fn pin(&self, range: Range<usize>) -> Result<(), Trouble> {
-        self.order(Act::Pin, range)
+        self.ask(move |worker| worker.pin(range.start, range.len()))?
     }
 
     /// Takes a pin of the same range back.
@@ -129,7 +134,7 @@ impl Mapped {
     /// # Errors
     /// [`Trouble::NotPinned`] where a page of it is not pinned; then nothing is unpinned.
     pub fn unpin(&self, range: Range<usize>) -> Result<(), Trouble> {
-        self.order(Act::Unpin, range)
+        self.ask(move |worker| worker.unpin(range.start, range.len()))?
     }
 
     /// Says something about a range of bytes.
@@ -137,32 +142,40 @@ impl Mapped {
     /// # Errors
     /// [`Trouble`] where the far tier or the kernel refuses; what was done stays done.
     pub fn advise(&self, range: Range<usize>, advice: Advice) -> Result<(), Trouble> {
-        self.order(Act::Advise(advice), range)
+        self.ask(move |worker| worker.advise(range, advice))?
+    }
+
+    /// What became of the array's pages until now.
+    ///
+    /// # Errors
+    /// [`Trouble`] in a process that has nothing of the array.
+    pub fn statistics(&self) -> Result<Statistics, Trouble> {
+        self.ask(|worker| worker.statistics())
     }
 
     /// Lets the keeper do it, who is a worker as any other.
-    fn order(&self, act: Act, range: Range<usize>) -> Result<(), Trouble> {
+    fn ask<T: Send + 'static>(
+        &self,
+        act: impl FnOnce(&Worker<'_>) -> T + Send + 'static,
+    ) -> Result<T, Trouble> {
+        if this() != self.home {
+            return Err(Trouble::Elsewhere);
+        }
         let (tell, told) = channel();
-        let sent = self.orders.as_ref().map(|orders| orders.send((act, range, tell)));
+        let order: Order = Box::new(move |worker| _ = tell.send(act(worker)));
+        let sent = self.orders.as_ref().map(|orders| orders.send(order));
         debug_assert!(matches!(sent, Some(Ok(()))), "the keeper ends after its last order");
-        told.recv().unwrap_or(Err(Trouble::Kernel { what: "keep the array", errno: 0 }))
-    }
-}
-
-/// The keeper's life: one order after the other, until there is nobody to give one.
-fn keep(worker: &Worker<'_>, orders: &Receiver<Order>) {
-    for (act, range, told) in orders {
-        let done = match act {
-            Act::Pin => worker.pin(range.start, range.len()),
-            Act::Unpin => worker.unpin(range.start, range.len()),
-            Act::Advise(advice) => worker.advise(range, advice),
-        };
-        let _ = told.send(done);
+        told.recv().map_err(|_| Trouble::Kernel { what: "keep the array", errno: 0 })
     }
 }
 
 impl Drop for Mapped {
     fn drop(&mut self) {
+        if this() != self.home {
+            // The keeper is a thread of the other process, and all that it had stays there.
+            std::mem::forget((self.orders.take(), self.keeper.take()));
+            return super::handler::abandon();
+        }
         self.orders = None;
         if let Some(keeper) = self.keeper.take() {
             let _ = keeper.join();

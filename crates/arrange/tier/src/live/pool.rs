@@ -36,8 +36,10 @@ use std::sync::Mutex;
 
 use isochrone_cla::live::TeamError;
 
+use super::config::{Config, TierError};
 use super::far::Far;
-use super::team::{Config, Report, Team, TierError};
+use super::report::Report;
+use super::team::Team;
 pub use host::Host;
 pub use member::Member;
 use orders::Orders;

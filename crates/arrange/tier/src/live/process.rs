@@ -8,8 +8,8 @@ use isochrone_os::userfault::{Features, Userfault};
 
 use super::area::Area;
 use super::common::Common;
+use super::config::{Config, Tables};
 use super::far::Far;
-use super::team::{Config, Tables};
 use crate::names::{Actor, Space};
 use crate::pager::{Pager, Shape};
 
@@ -27,6 +27,28 @@ pub(super) struct Process {
     /// Which process of the team this is: workers first, then movers.
     pub(super) number: OnceLock<u16>,
     pub(super) features: Features,
+    pub(super) born: Born,
+}
+
+/// When a team was made, by both clocks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Born {
+    cycles: u64,
+    ns: u64,
+}
+
+impl Born {
+    pub(super) fn now() -> Self {
+        Self { cycles: clock::start(), ns: clock::monotonic_ns() }
+    }
+
+    /// How long a cycle has been since.
+    #[allow(clippy::cast_precision_loss, reason = "a ratio, of which 53 bits are enough")]
+    pub(super) fn ns_per_cycle(self) -> f64 {
+        let now = Self::now();
+        let [ns, cycles] = [now.ns.saturating_sub(self.ns), now.cycles.saturating_sub(self.cycles)];
+        ns as f64 / cycles.max(1) as f64
+    }
 }
 
 impl Process {

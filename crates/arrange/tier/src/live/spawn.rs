@@ -11,16 +11,19 @@ use isochrone_os::process::{CHANNEL_FDS, Channel, End, ProcessId, Side, end, for
 use isochrone_os::userfault::Userfault;
 use isochrone_units::CoreId;
 
-use super::blocking::Server;
 use super::check::Mode;
 use super::common::MAIL_BYTES;
+use super::config::{Tables, TierError};
 use super::context::{Context, at_once};
-use super::handler::{Guests, Resolving};
 use super::process::Process;
-use super::team::{Body, Ended, Tables, TierError};
+use super::report::Ended;
+use super::serving::{self, Serving};
 use super::worker::Worker;
 use crate::names::{Actor, Space};
 use crate::pager::Mover;
+
+/// What a worker does.
+type Body<'b> = &'b (dyn Fn(&mut Worker<'_>) -> Result<u64, String> + Sync);
 
 /// A child and the way to it.
 struct Child {
@@ -215,17 +218,10 @@ fn worker_life(
     body: Body<'_>,
 ) -> Result<(), OsError> {
     let context = Context::new(process, Actor(worker), u32::from(worker))?;
-    let resolving = Resolving::start(&context)?;
-    // Who resolves faults of other threads needs buffers of its own: this one works meanwhile.
-    let guest = Context::new(process, Actor(worker), u32::from(worker))?;
-    let guests = Guests::serve(&guest)?;
-    // SAFETY: the server is dropped, and its thread joined, before the context and the process.
-    let server = (mode == Mode::Blocking).then(|| unsafe { Server::start(&guest) });
+    let _own = serving::own(&context, mode)?;
+    let _serving = Serving::start(process, mode, worker)?;
     go()?;
     work(process, &context, body);
-    drop(server);
-    drop(guests);
-    drop(resolving);
     Ok(())
 }
 
@@ -363,27 +359,21 @@ pub(super) fn threads(
 }
 
 fn run_threads(process: &Process, mode: Mode, body: Body<'_>) -> Result<(), OsError> {
-    let guest = Context::new(process, Actor(0), 0)?;
-    let _serving = Resolving::start(&guest)?;
-    let _guests = Guests::serve(&guest)?;
-    // SAFETY: the server is dropped, and its thread joined, before the context and the process.
-    let server = (mode == Mode::Blocking).then(|| unsafe { Server::start(&guest) });
+    let _serving = Serving::start(process, mode, 0)?;
     let life = |worker: u16| -> Result<(), OsError> {
         pinned(&process.config.worker_cores, worker)?;
         let context = Context::new(process, Actor(worker), u32::from(worker))?;
-        let _resolving = Resolving::start(&context)?;
+        let _own = serving::own(&context, mode)?;
         work(process, &context, body);
         Ok(())
     };
     let first = u16::from(process.config.parent_works);
-    let outcome = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let all: Vec<_> = (first..process.config.workers)
             .map(|worker| scope.spawn(move || life(worker)))
             .collect();
         let mine = if first == 1 { life(0) } else { Ok(()) };
         let theirs = all.into_iter().map(|thread| thread.join().unwrap_or(Ok(())));
         theirs.fold(mine, Result::and)
-    });
-    drop(server);
-    outcome
+    })
 }

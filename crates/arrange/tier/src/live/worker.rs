@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 
 use isochrone_os::signal::hold;
 
-use super::array::DECLARATION_WORDS;
 use super::barrier::{self, Gone};
-use super::common::Counters;
 #[allow(unused_imports, reason = "named in the documentation")]
 use super::common::NOTES;
+use super::common::{Counters, DECLARATION_WORDS};
 use super::context::{Context, at_once};
 use super::process::Process;
+use super::statistics::Statistics;
 use crate::directory::Era;
 use crate::names::{Access, Actor, Group};
 use crate::pages::Trouble;
@@ -146,6 +146,21 @@ impl<'t> Worker<'t> {
     #[must_use]
     pub fn counters_of_movers(&self) -> Counters {
         self.counters_of(self.workers()..self.workers() + self.process.config.movers)
+    }
+
+    /// What became of the area's pages until now.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        let process = self.process;
+        let one = |worker| process.common.counters(Actor(worker));
+        Statistics {
+            workers: (0..self.workers()).map(one).collect(),
+            movers: self.counters_of_movers(),
+            group_bytes: process.area.group_bytes(),
+            frames: process.shape.frames,
+            ns_per_cycle: process.born.ns_per_cycle(),
+            serves_system_calls: self.context.serves_system_calls(),
+        }
     }
 
     fn counters_of(&self, actors: std::ops::Range<u16>) -> Counters {

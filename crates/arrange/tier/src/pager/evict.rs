@@ -135,6 +135,7 @@ impl Pager<'_> {
             self.keep(pages, caller, run, after).await;
             return Err(trouble);
         }
+        self.departures.note(run);
         let shared = self.directory.count(run.first) > 1;
         for group in run.iter() {
             self.directory.part(group);

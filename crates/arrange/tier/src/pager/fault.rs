@@ -103,9 +103,17 @@ impl Pager<'_> {
         if self.bring(pages, caller, run, access, how).await.is_err() {
             return false;
         }
-        pages.count(Event::Missing, 1);
-        pages.wish(Wish { worker: caller.worker, group, access });
+        self.fetched(pages, caller, group, access);
         true
+    }
+
+    /// Counts a group that a worker fetched, and tells the movers.
+    fn fetched<P: Pages>(&self, pages: &P, caller: Caller, group: Group, access: Access) {
+        pages.count(Event::Missing, 1);
+        if self.departures.is_recent(group, self.shape.frames) {
+            pages.count(Event::Refetched, 1);
+        }
+        pages.wish(Wish { worker: caller.worker, group, access });
     }
 
     /// Fetches a group that the caller claimed.
@@ -136,8 +144,7 @@ impl Pager<'_> {
         }
         let flags = Flags { stored: flags.stored, clean: protect, marker: false };
         self.arrive(pages, caller, Run::of(group), flags).await;
-        pages.count(Event::Missing, 1);
-        pages.wish(Wish { worker: caller.worker, group, access });
+        self.fetched(pages, caller, group, access);
         Ok(Outcome::Missing)
     }
 

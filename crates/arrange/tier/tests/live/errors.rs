@@ -19,6 +19,7 @@ pub(super) const CASES: &[Case] = &[
     case("a_program_with_a_handler_of_its_own_is_told", own_handler),
     case("an_error_that_passes_loses_nothing", passing),
     case("a_far_tier_in_a_file_loses_nothing", file),
+    case("a_far_file_that_is_cut_from_outside_is_an_error_and_never_zeros", cut),
     case("a_compressed_far_tier_loses_nothing", compressed),
     case("a_compressed_far_tier_that_is_full_says_so", compressed_full),
 ];
@@ -241,6 +242,37 @@ fn file() {
     let mut alone = Config { group_pages: 2, ..config(3) };
     (alone.plan.batch, alone.plan.cluster) = (4, 4);
     lossless(file(), alone);
+}
+
+/// Worker 1 cuts the file, and writes pages until it is as long as before. Worker 0 does not see zeros.
+fn cut() {
+    let file = File::new(&std::env::temp_dir(), 256 << 12).expect("a file");
+    let is_ours = |path: &std::path::Path| {
+        std::fs::read_link(path).is_ok_and(|to| to.to_string_lossy().contains(".isochrone-far-"))
+    };
+    let open = std::fs::read_dir("/proc/self/fd").expect("proc").filter_map(Result::ok);
+    let name = open.map(|entry| entry.path()).find(|path| is_ours(path)).expect("it is open");
+    let team = Team::new(config(2), Box::new(file)).expect("a team");
+    let report = team.run(|worker| {
+        let words = worker.words();
+        let (mine, others) = words.split_at(128 * PAGE_WORDS);
+        if worker.index() == 0 {
+            mine.iter().for_each(|word| word.store(1, Ordering::Relaxed));
+        }
+        worker.barrier().map_err(|gone| gone.to_string())?;
+        if worker.index() == 1 {
+            let name = name.to_string_lossy().into_owned();
+            std::fs::OpenOptions::new().write(true).truncate(true).open(name).expect("a cut");
+            others.iter().for_each(|word| word.store(1, Ordering::Relaxed));
+        }
+        worker.barrier().map_err(|gone| gone.to_string())?;
+        if worker.index() == 0 {
+            let sum: u64 = mine.iter().map(|word| word.load(Ordering::Relaxed)).sum();
+            return Err(format!("it read all of it: {sum}"));
+        }
+        Ok(7)
+    });
+    assert_eq!(report.expect("a run").workers, [Ended::Killed(7), Ended::Value(7)]);
 }
 
 fn compressed() {

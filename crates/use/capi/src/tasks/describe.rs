@@ -45,7 +45,7 @@ pub(super) struct Given {
 ///
 /// # Safety
 /// As `isochrone.h` says of `isochrone_tasks_spawn`.
-unsafe fn described(
+pub(super) unsafe fn described(
     priority: i32,
     given: &Given,
 ) -> Result<([u8; ARGUMENT_BYTES], Footprint), Failure> {

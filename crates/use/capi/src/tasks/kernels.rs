@@ -1,15 +1,42 @@
 //! Functions of C as kernels.
 
-use super::task::{Function, IsochroneTask};
 use super::{null, text};
 use crate::status::Failure;
-use isochrone_tasks::live::ForeignKernel;
-use isochrone_tasks::{ARGUMENT_BYTES, Mem};
-use std::ffi::{c_char, c_void};
+use isochrone_tasks::live::{Accumulator, Foreign, ForeignKernel};
+use isochrone_tasks::{ARGUMENT_BYTES, Mem, Reducible};
+use std::ffi::{c_char, c_int, c_void};
+use std::fmt;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Ranges whose addresses lie on the stack.
 const FEW: usize = 16;
+
+/// A task that runs, `isochrone_task` in C.
+#[derive(Debug)]
+pub struct IsochroneTask<'a> {
+    pub(super) mem: &'a Mem<'a>,
+    /// The kernels that its own tasks may have.
+    pub(super) list: Option<&'static List>,
+    /// What it said before it failed.
+    pub(super) words: Option<String>,
+    /// Its own values of what it reduces; they are combined with the common ones when it is over.
+    pub(super) own: Vec<Box<dyn Own + 'a>>,
+}
+
+/// Values of a task's own, of any type.
+pub(super) trait Own: fmt::Debug {}
+
+impl<T: Reducible + fmt::Debug> Own for Accumulator<'_, T> {}
+
+impl<'a> IsochroneTask<'a> {
+    pub(super) const fn new(mem: &'a Mem<'a>, list: Option<&'static List>) -> Self {
+        Self { mem, list, words: None, own: Vec::new() }
+    }
+}
+
+/// A kernel's function, `isochrone_kernel_function` in C.
+pub type Function =
+    unsafe extern "C" fn(*mut IsochroneTask<'_>, *const c_void, *const *mut c_void) -> c_int;
 
 /// A kernel, `isochrone_kernel` in C.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +94,7 @@ pub(crate) unsafe fn list(given: &[IsochroneKernel]) -> Result<&'static List, Fa
         // Nobody else has the list yet.
         let _ = entry.list.set(list);
         let context = std::ptr::from_ref(entry).expose_provenance();
-        ForeignKernel::new(&entry.name, run, context)
+        ForeignKernel::new(&entry.name, Foreign { run, discard: None, context })
     };
     let _ = list.kernels.set(list.entries.iter().map(kernel).collect());
     lists.push(list);
@@ -75,6 +102,12 @@ pub(crate) unsafe fn list(given: &[IsochroneKernel]) -> Result<&'static List, Fa
 }
 
 impl List {
+    /// The function and the name of a kernel.
+    pub(super) fn named(&self, number: u32) -> Option<(Function, &str)> {
+        let entry = self.entries.get(usize::try_from(number).ok()?)?;
+        Some((entry.function, &entry.name))
+    }
+
     pub(super) fn kernel(&self, number: u32) -> Result<ForeignKernel, Failure> {
         let kernels = self.kernels.get().map_or(&[][..], Vec::as_slice);
         let at = usize::try_from(number).unwrap_or(usize::MAX);
@@ -93,6 +126,22 @@ fn run(
     // SAFETY: the context of these kernels is the address of an entry, which is never freed; processes
     // that share tasks are forks of one another and have it at the same place.
     let entry = unsafe { &*std::ptr::with_exposed_provenance::<Entry>(context) };
+    let list = entry.list.get().copied();
+    // SAFETY: the program gave a function of this type, and vouches for what it does with the ranges that it declared;
+    // the arguments live until it returns.
+    unsafe { call(entry.function, arguments.as_ptr().cast(), list, mem) }
+}
+
+/// Calls a function of C for a task.
+///
+/// # Safety
+/// The function takes these arguments and the ranges that the task declared.
+pub(super) unsafe fn call(
+    function: Function,
+    arguments: *const c_void,
+    list: Option<&'static List>,
+    mem: &Mem<'_>,
+) -> Result<(), isochrone_tasks::Failure> {
     let mut few = [std::ptr::null_mut::<c_void>(); FEW];
     let mut many = Vec::new();
     for (at, address) in mem.addresses().enumerate() {
@@ -103,11 +152,9 @@ fn run(
         }
     }
     let ranges = if many.is_empty() { few.as_ptr() } else { many.as_ptr() };
-    let list = entry.list.get().copied();
     let mut task = IsochroneTask::new(mem, list);
-    // SAFETY: the program gave a function of this type, and vouches for what it does with the ranges that
-    // it declared; the task, its arguments and the addresses live until it returns.
-    let code = unsafe { (entry.function)(&raw mut task, arguments.as_ptr().cast(), ranges) };
+    // SAFETY: the caller vouches for it; the task and the addresses live until it returns.
+    let code = unsafe { function(&raw mut task, arguments, ranges) };
     match (code, task.words.take()) {
         (0, _) => Ok(()),
         (_, Some(words)) => Err(isochrone_tasks::Failure::new(words)),

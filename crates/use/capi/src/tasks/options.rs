@@ -1,6 +1,7 @@
 //! How a run is set up: from what C says to the runtime's settings.
 
 use super::text;
+use crate::sized::{OfC, read};
 use crate::status::{Failure, Status, note};
 use isochrone_host::{SysRoot, this_machine};
 use isochrone_tasks::live::{Config, fitting_workers};
@@ -12,6 +13,8 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct IsochroneTasksOptions {
+    /// Bytes of this struct, or 0.
+    pub size: u64,
     /// A regime's name, or null.
     pub regime: *const c_char,
     /// A policy's name, or null.
@@ -22,6 +25,15 @@ pub struct IsochroneTasksOptions {
     pub flags: u32,
     /// The path of an atlas, or null.
     pub atlas: *const c_char,
+    /// Addresses for data where workers are processes, in bytes, or 0.
+    pub data_bytes: u64,
+    /// Must be zeros.
+    pub reserved: [u64; 4],
+}
+
+// SAFETY: numbers and pointers that may be null, without padding.
+unsafe impl OfC for IsochroneTasksOptions {
+    const FIRST: usize = size_of::<Self>();
 }
 
 /// `ISOCHRONE_TASKS_PROCESSES`.
@@ -31,6 +43,8 @@ pub const UNPINNED: u32 = 2;
 /// `ISOCHRONE_TASKS_TRACED`.
 pub const TRACED: u32 = 4;
 
+/// Addresses for data at most: half of what a process has on x86-64.
+const DATA_MOST: usize = 1 << 46;
 /// Tasks of each worker that a trace keeps: some 50 MB.
 const TRACED_MAX: u32 = 1 << 20;
 
@@ -40,12 +54,9 @@ const TRACED_MAX: u32 = 1 << 20;
 /// Null, or points to options.
 pub(super) unsafe fn config(options: *const IsochroneTasksOptions) -> Result<Config, Failure> {
     // SAFETY: the caller vouches for it.
-    let options = unsafe { options.as_ref() };
-    let null = std::ptr::null();
-    let (regime, policy, atlas) =
-        options.map_or((null, null, null), |o| (o.regime, o.policy, o.atlas));
-    let (workers, flags) = options.map_or((0, 0), |o| (o.workers, o.flags));
-    if flags & !(PROCESSES | UNPINNED | TRACED) != 0 {
+    let options = unsafe { read(options) }?;
+    let IsochroneTasksOptions { regime, policy, atlas, workers, flags, .. } = options;
+    if flags & !(PROCESSES | UNPINNED | TRACED) != 0 || options.reserved != [0; 4] {
         return Err(Failure::argument(
             "options have flags that this library does not know; set what is unused to 0",
         ));
@@ -74,6 +85,15 @@ pub(super) unsafe fn config(options: *const IsochroneTasksOptions) -> Result<Con
     }
     config.processes = flags & PROCESSES != 0;
     config.pin = flags & UNPINNED == 0;
+    if options.data_bytes > 0 {
+        let bytes = usize::try_from(options.data_bytes).ok().filter(|bytes| *bytes <= DATA_MOST);
+        config.data_bytes = Some(bytes.ok_or_else(|| {
+            Failure::argument(format!(
+                "{} bytes for data; the most is {DATA_MOST}",
+                options.data_bytes
+            ))
+        })?);
+    }
     if flags & TRACED != 0 {
         config.setup.capacity.trace = TRACED_MAX;
     }

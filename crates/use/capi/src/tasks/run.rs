@@ -3,13 +3,15 @@
 use super::describe::{Given, IsochroneRange, bytes_of, spawned};
 use super::kernels::{IsochroneKernel, List, list};
 use super::options::{IsochroneTasksOptions, config};
+use super::submit::{IsochroneHandle, IsochroneSubmission, Of, submitted};
 use super::{null, slice, text};
 use crate::status::{Failure, Status, told};
 use isochrone_atlas_store::save_text;
-use isochrone_tasks::live::Runtime;
+use isochrone_tasks::live::{Runtime, Task};
 use isochrone_tasks::{Data, Part, TraceFile};
 use std::ffi::{c_char, c_int, c_void};
 use std::path::Path;
+use std::ptr::NonNull;
 
 /// A run, `isochrone_tasks` in C.
 #[derive(Debug)]
@@ -18,6 +20,7 @@ pub struct IsochroneTasks {
     list: &'static List,
     data: Vec<Data<u8>>,
     traced: bool,
+    processes: bool,
 }
 
 /// What a run did, `isochrone_tasks_counts` in C.
@@ -62,8 +65,9 @@ pub unsafe extern "C" fn isochrone_tasks_start(
         // SAFETY: the caller vouches for their names.
         let list = unsafe { list(given) }?;
         let traced = config.setup.capacity.trace > 0;
+        let processes = config.processes;
         let run = Runtime::start(config)?;
-        let made = Box::new(IsochroneTasks { run, list, data: Vec::new(), traced });
+        let made = Box::new(IsochroneTasks { run, list, data: Vec::new(), traced, processes });
         // SAFETY: the caller's, and not null.
         unsafe { tasks.write(Box::into_raw(made)) };
         Ok(())
@@ -71,16 +75,20 @@ pub unsafe extern "C" fn isochrone_tasks_start(
     told(start())
 }
 
-/// Waits for all tasks and ends the run.
+/// Waits for all tasks and ends the run; what failed that nobody was told of.
 ///
 /// # Safety
 /// As `isochrone.h` says.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn isochrone_tasks_end(tasks: *mut IsochroneTasks) {
-    if !tasks.is_null() {
-        // SAFETY: a handle of this library, which its caller gives up.
-        drop(unsafe { Box::from_raw(tasks) });
+pub unsafe extern "C" fn isochrone_tasks_end(tasks: *mut IsochroneTasks) -> c_int {
+    if tasks.is_null() {
+        return told(Ok(()));
     }
+    // SAFETY: a handle of this library, which its caller gives up.
+    let mut tasks = unsafe { Box::from_raw(tasks) };
+    let ended = tasks.run.wait();
+    drop(tasks);
+    told(ended.map_err(Failure::from))
 }
 
 /// Does something with a run.
@@ -153,7 +161,8 @@ pub unsafe extern "C" fn isochrone_tasks_data(
 
 impl IsochroneTasks {
     fn data(&self, number: u32) -> Result<Data<u8>, Failure> {
-        let found = self.data.iter().find(|data| data.id().0 == number);
+        // A run numbers its data in the order in which it registers them, and only this handle does.
+        let found = usize::try_from(number).ok().and_then(|number| self.data.get(number));
         let none =
             || Failure::argument(format!("data {number}, which this run has not registered"));
         found.copied().ok_or_else(none)
@@ -202,6 +211,79 @@ pub unsafe extern "C" fn isochrone_tasks_spawn(
     };
     // SAFETY: the caller vouches for the handle.
     unsafe { with(tasks, work) }
+}
+
+/// Registers a task with all that may be said of it.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_tasks_submit(
+    tasks: *mut IsochroneTasks,
+    submission: *const IsochroneSubmission,
+    handle: *mut IsochroneHandle,
+) -> c_int {
+    let work = |tasks: &mut IsochroneTasks| {
+        let of = Of { list: Some(tasks.list), processes: tasks.processes };
+        let run = &mut tasks.run;
+        let register =
+            |kernel, arguments, footprint: &_| run.spawn_foreign(kernel, arguments, footprint);
+        // SAFETY: the caller vouches for the submission and the handle.
+        unsafe { submitted(&of, submission, handle, register) }
+    };
+    // SAFETY: the caller vouches for the handle.
+    unsafe { with(tasks, work) }
+}
+
+/// Waits until a task is over.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_tasks_wait_for(
+    tasks: *mut IsochroneTasks,
+    handle: IsochroneHandle,
+) -> c_int {
+    let task = Task::of_numbers(handle.numbers);
+    // SAFETY: the caller vouches for the handle.
+    unsafe { with(tasks, |tasks| Ok(tasks.run.wait_task(task)?)) }
+}
+
+/// Leaves out all tasks that have not begun.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_tasks_cancel(tasks: *mut IsochroneTasks) -> c_int {
+    let cancel = |tasks: &mut IsochroneTasks| {
+        tasks.run.cancel();
+        Ok(())
+    };
+    // SAFETY: the caller vouches for the handle.
+    unsafe { with(tasks, cancel) }
+}
+
+/// Registers memory of the program's as data.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_tasks_adopt(
+    tasks: *mut IsochroneTasks,
+    memory: *mut c_void,
+    bytes: u64,
+    data: *mut u32,
+) -> c_int {
+    let register = |tasks: &mut IsochroneTasks| {
+        let first = NonNull::new(memory.cast::<u8>()).ok_or_else(|| null("memory"))?;
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        // SAFETY: the caller vouches for the memory until the data are freed or the run has ended.
+        let made = unsafe { tasks.run.adopt::<u8>(first, bytes) }?;
+        tasks.data.push(made);
+        Ok(made.id().0)
+    };
+    // SAFETY: the caller vouches for the handle and the place.
+    unsafe { ask(tasks, data, "data", register) }
 }
 
 /// Waits until all tasks are over.

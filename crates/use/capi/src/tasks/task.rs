@@ -1,35 +1,16 @@
 //! What the function of a running task may ask for.
 
 use super::describe::{Given, IsochroneRange, spawned};
-use super::kernels::List;
+use super::kernels::IsochroneTask;
 use super::null;
+use super::submit::{IsochroneHandle, IsochroneSubmission, Of, submitted};
 use crate::status::{Failure, Status, told};
-use isochrone_tasks::live::Accumulator;
-use isochrone_tasks::{Mem, Reducible};
+use isochrone_tasks::Reducible;
+use isochrone_tasks::live::Task;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt;
 
-/// A task that runs, `isochrone_task` in C.
-#[derive(Debug)]
-pub struct IsochroneTask<'a> {
-    mem: &'a Mem<'a>,
-    list: Option<&'static List>,
-    /// What it said before it failed.
-    pub(super) words: Option<String>,
-    /// Its own values of what it reduces; they are combined with the common ones when it is over.
-    own: Vec<Box<dyn Own + 'a>>,
-}
-
-/// Values of a task's own, of any type.
-trait Own: fmt::Debug {}
-
-impl<T: Reducible + fmt::Debug> Own for Accumulator<'_, T> {}
-
 impl<'a> IsochroneTask<'a> {
-    pub(super) const fn new(mem: &'a Mem<'a>, list: Option<&'static List>) -> Self {
-        Self { mem, list, words: None, own: Vec::new() }
-    }
-
     /// Where the task's own values for a range are.
     fn own<T: Reducible + fmt::Debug>(&mut self, range: usize) -> Result<*mut c_void, Failure> {
         let found = self.mem.accumulate_at::<T>(range);
@@ -52,10 +33,6 @@ const TYPES: [Give; 6] = [
     |task, range| task.own::<f32>(range),
     |task, range| task.own::<f64>(range),
 ];
-
-/// A kernel's function, `isochrone_kernel_function` in C.
-pub type Function =
-    unsafe extern "C" fn(*mut IsochroneTask<'_>, *const c_void, *const *mut c_void) -> c_int;
 
 /// Does something with a running task.
 ///
@@ -98,6 +75,66 @@ pub unsafe extern "C" fn isochrone_task_spawn(
     };
     // SAFETY: the caller vouches for the task.
     unsafe { within(task, work) }
+}
+
+/// Registers a task of a running task's own, with all that may be said of it.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_task_submit(
+    task: *mut IsochroneTask<'_>,
+    submission: *const IsochroneSubmission,
+    handle: *mut IsochroneHandle,
+) -> c_int {
+    let work = |task: &mut IsochroneTask<'_>| {
+        let mem = task.mem;
+        let of = Of { list: task.list, processes: mem.is_shared() };
+        let register =
+            |kernel, arguments, footprint: &_| mem.spawn_foreign(kernel, arguments, footprint);
+        // SAFETY: the caller vouches for the submission and the handle.
+        unsafe { submitted(&of, submission, handle, register) }
+    };
+    // SAFETY: the caller vouches for the task.
+    unsafe { within(task, work) }
+}
+
+/// Waits until a task is over.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_task_wait_for(
+    task: *mut IsochroneTask<'_>,
+    handle: IsochroneHandle,
+) -> c_int {
+    let other = Task::of_numbers(handle.numbers);
+    // SAFETY: the caller vouches for the task.
+    unsafe { within(task, |task| Ok(task.mem.wait_task(other)?)) }
+}
+
+/// Leaves out tasks beside a running one.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_task_cancel(task: *mut IsochroneTask<'_>) -> c_int {
+    let cancel = |task: &mut IsochroneTask<'_>| {
+        task.mem.cancel();
+        Ok(())
+    };
+    // SAFETY: the caller vouches for the task.
+    unsafe { within(task, cancel) }
+}
+
+/// Whether what a running task does is of no use any more.
+///
+/// # Safety
+/// As `isochrone.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn isochrone_task_is_in_vain(task: *const IsochroneTask<'_>) -> c_int {
+    // SAFETY: the caller vouches for the task.
+    unsafe { task.as_ref() }.map_or(0, |task| c_int::from(task.mem.is_in_vain()))
 }
 
 /// Waits until all tasks of a running task's own are over.

@@ -90,14 +90,22 @@ static int spawn(isochrone_tasks *tasks, int kernel, int64_t value, isochrone_ra
 
 static void refused(void) {
   isochrone_tasks *tasks = NULL;
-  isochrone_tasks_options odd = {NULL, NULL, 1, 64, NULL}, nowhere = {"north", NULL, 1, 0, NULL},
-                          nobody = {NULL, "chance", 1, 0, NULL}, both = {"di", "paper", 1, 0, NULL},
-                          lost = {NULL, NULL, 1, 0, "/nowhere/at.all"},
-                          crowd = {NULL, NULL, 3000000000u, 0, NULL}, crowded = crowd, traced = crowd;
+  isochrone_tasks_options odd = {.workers = 1, .flags = 64}, nowhere = {.regime = "north", .workers = 1},
+                          nobody = {.policy = "chance", .workers = 1},
+                          both = {.regime = "di", .policy = "paper", .workers = 1},
+                          lost = {.workers = 1, .atlas = "/nowhere/at.all"},
+                          crowd = {.workers = 3000000000u}, crowded = crowd, traced = crowd,
+                          later = {.size = sizeof later, .workers = 1}, unset = {.size = 3}, wide = {.data_bytes = UINT64_MAX};
+  struct { isochrone_tasks_options now; uint64_t more; } newer = {{.size = sizeof newer, .workers = 1}, 1};
+  later.reserved[3] = 1;
   crowded.flags = ISOCHRONE_TASKS_PROCESSES;
   traced.workers = 8192, traced.flags = ISOCHRONE_TASKS_TRACED;
   isochrone_kernel nothing = {"nothing", NULL}, nameless = {NULL, add};
   WANT(isochrone_tasks_start(&odd, kernels, 1, &tasks), ISOCHRONE_ARGUMENT, "flags");
+  WANT(isochrone_tasks_start(&later, kernels, 1, &tasks), ISOCHRONE_ARGUMENT, "flags");
+  WANT(isochrone_tasks_start(&unset, kernels, 1, &tasks), ISOCHRONE_ARGUMENT, "sizeof");
+  WANT(isochrone_tasks_start(&newer.now, kernels, 1, &tasks), ISOCHRONE_ARGUMENT, "newer library");
+  WANT(isochrone_tasks_start(&wide, kernels, 1, &tasks), ISOCHRONE_ARGUMENT, "the most");
   WANT(isochrone_tasks_start(&nowhere, kernels, 1, &tasks), ISOCHRONE_ARGUMENT, "regime");
   WANT(isochrone_tasks_start(&nobody, kernels, 1, &tasks), ISOCHRONE_ARGUMENT, "policy");
   WANT(isochrone_tasks_start(&both, kernels, 1, &tasks), ISOCHRONE_ARGUMENT, "4.1");
@@ -111,9 +119,9 @@ static void refused(void) {
   WANT(isochrone_tasks_start(NULL, NULL, 1, &tasks), ISOCHRONE_ARGUMENT, "null");
   WANT(isochrone_tasks_start(NULL, kernels, 1, NULL), ISOCHRONE_ARGUMENT, "null");
   WANT(isochrone_tasks_wait(NULL), ISOCHRONE_ARGUMENT, "null");
-  isochrone_tasks_end(NULL);
+  WANT(isochrone_tasks_end(NULL), ISOCHRONE_OK, "");
 
-  isochrone_tasks_options one = {"dft", NULL, 1, 0, NULL};
+  isochrone_tasks_options one = {.regime = "dft", .workers = 1};
   WANT(isochrone_tasks_start(&one, kernels, KERNELS, &tasks), ISOCHRONE_OK, "");
   uint32_t data = 99;
   WANT(isochrone_tasks_data(tasks, 0, &data), ISOCHRONE_ARGUMENT, "byte");
@@ -131,6 +139,8 @@ static void refused(void) {
   WANT(isochrone_tasks_spawn(tasks, 0, 0, NULL, 8, &all, 1), ISOCHRONE_ARGUMENT, "null");
   WANT(isochrone_tasks_spawn(tasks, 0, 0, NULL, 0, &all, SIZE_MAX), ISOCHRONE_ARGUMENT, "addresses");
   WANT(isochrone_tasks_wait_on(tasks, data, 0, 8), ISOCHRONE_OK, "");
+  WANT(isochrone_tasks_wait_on(tasks, 77, 0, 8), ISOCHRONE_ARGUMENT, "77");
+  WANT(isochrone_tasks_wait_on(tasks, data, 60, 8), ISOCHRONE_ARGUMENT, "64 bytes");
   const void *at = NULL;
   WANT(isochrone_tasks_read(tasks, 77, 0, 8, &at), ISOCHRONE_ARGUMENT, "77");
   WANT(isochrone_tasks_read(tasks, data, 60, 8, &at), ISOCHRONE_ARGUMENT, "64 bytes");
@@ -144,7 +154,7 @@ static void refused(void) {
 
 static void works(uint32_t flags, const char *trace) {
   isochrone_tasks *tasks = NULL;
-  isochrone_tasks_options two = {NULL, "nanos6", 2, flags | ISOCHRONE_TASKS_TRACED, NULL};
+  isochrone_tasks_options two = {.policy = "nanos6", .workers = 2, .flags = flags | ISOCHRONE_TASKS_TRACED};
   WANT(isochrone_tasks_start(&two, kernels, KERNELS, &tasks), ISOCHRONE_OK, "");
   uint32_t data = 99;
   WANT(isochrone_tasks_data(tasks, MANY * 8, &data), ISOCHRONE_OK, "");
@@ -154,7 +164,17 @@ static void works(uint32_t flags, const char *trace) {
 
   WANT(spawn(tasks, FAIL, 0, word), ISOCHRONE_OK, "");
   WANT(isochrone_tasks_wait(tasks), ISOCHRONE_FAILED, "task fail failed: no more oil");
-  WANT(spawn(tasks, CODE, 0, word), ISOCHRONE_OK, "");
+  /* What it left undone stays so, and what follows from it fails, until it is written without a look. */
+  const void *at = NULL;
+  for (int again = 0; again < 2; again++) {
+    WANT(isochrone_tasks_read(tasks, data, 0, 16, &at), ISOCHRONE_FAILED, "undone since task fail failed");
+    WANT(isochrone_tasks_wait_on(tasks, data, 0, 1), ISOCHRONE_FAILED, "bytes 0..8 of data 0");
+    WANT(isochrone_tasks_read(tasks, data, 8, 8, &at), ISOCHRONE_OK, "");
+  }
+  WANT(spawn(tasks, ADD, 1, word), ISOCHRONE_OK, "");
+  WANT(isochrone_tasks_wait(tasks), ISOCHRONE_FAILED, "which fail left undone");
+  isochrone_range anew = {data, ISOCHRONE_OUT, 0, 8};
+  WANT(spawn(tasks, CODE, 0, anew), ISOCHRONE_OK, "");
   WANT(isochrone_tasks_wait(tasks), ISOCHRONE_FAILED, "17");
   WANT(isochrone_tasks_wait(tasks), ISOCHRONE_OK, "");
 
@@ -168,7 +188,6 @@ static void works(uint32_t flags, const char *trace) {
   }
   WANT(spawn(tasks, ADD, 1000, word), ISOCHRONE_OK, "");
   WANT(isochrone_tasks_spawn(tasks, GATHER, 0, NULL, 0, each, MANY), ISOCHRONE_OK, "");
-  const void *at = NULL;
   WANT(isochrone_tasks_read(tasks, data, (MANY - 1) * 8, 8, &at), ISOCHRONE_OK, "");
   if (*(const int64_t *)at != 1000 + (MANY - 1) * (MANY - 2) / 2) failed = 1;
   /* Words 0 and 1 become sums, word 3 the largest value; word 2 is read, word 4 is reduced by parts of elements. */
@@ -192,13 +211,20 @@ static void works(uint32_t flags, const char *trace) {
   WANT(isochrone_tasks_trace(tasks, NULL), ISOCHRONE_ARGUMENT, "null");
   WANT(isochrone_tasks_trace(tasks, "/nowhere/at.all"), ISOCHRONE_SYSTEM, "/nowhere/at.all");
   WANT(isochrone_tasks_trace(tasks, trace), ISOCHRONE_OK, "");
-  isochrone_tasks_end(tasks);
+  WANT(isochrone_tasks_end(tasks), ISOCHRONE_OK, "");
+
+  /* A failure that no call has said is said at the end. */
+  two.flags = flags;
+  WANT(isochrone_tasks_start(&two, kernels, KERNELS, &tasks), ISOCHRONE_OK, "");
+  WANT(isochrone_tasks_data(tasks, 8, &data), ISOCHRONE_OK, "");
+  WANT(spawn(tasks, FAIL, 0, (isochrone_range){data, ISOCHRONE_INOUT, 0, 8}), ISOCHRONE_OK, "");
+  WANT(isochrone_tasks_end(tasks), ISOCHRONE_FAILED, "no more oil");
 }
 
 /* A worker that is a process ends in the middle of a task: whoever waits is told. */
 static void ended(void) {
   isochrone_tasks *tasks = NULL;
-  isochrone_tasks_options two = {NULL, NULL, 2, ISOCHRONE_TASKS_PROCESSES, NULL};
+  isochrone_tasks_options two = {.workers = 2, .flags = ISOCHRONE_TASKS_PROCESSES};
   WANT(isochrone_tasks_start(&two, kernels, KERNELS, &tasks), ISOCHRONE_OK, "");
   int status = ISOCHRONE_OK;
   /* Until one of them comes to the other worker. */
@@ -214,7 +240,7 @@ static void ended(void) {
 /* Two runs at a time: whichever ends first, the caller has its cores again when both have. */
 static void overlapping(void) {
   cpu_set_t before, during, after;
-  isochrone_tasks_options one = {"dft", NULL, 1, 0, NULL};
+  isochrone_tasks_options one = {.regime = "dft", .workers = 1};
   sched_getaffinity(0, sizeof before, &before);
   for (int first = 0; first < 2; first++) {
     isochrone_tasks *tasks[2] = {NULL, NULL};

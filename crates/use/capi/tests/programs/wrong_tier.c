@@ -37,6 +37,12 @@ static uint64_t refused_inside(uint32_t worker, uint32_t workers, void *argument
   WANT(isochrone_tier_unpin(piece, 4096), ISOCHRONE_OK, "");
   WANT(isochrone_tier_unpin(piece, 4096), ISOCHRONE_ARGUMENT, "no pin");
   WANT(isochrone_tier_advise(piece, 4096, 3), ISOCHRONE_ARGUMENT, "advice");
+  WANT(isochrone_tier_count(NULL), ISOCHRONE_ARGUMENT, "no room");
+  memset(piece, 1, 8 * 4096);
+  isochrone_tier_statistics counts = {.size = sizeof counts};
+  WANT(isochrone_tier_count(&counts), ISOCHRONE_OK, "");
+  WANT(counts.size == sizeof counts && counts.group_pages == 1 && counts.left > 0, 1, "");
+  WANT(counts.left_bytes == counts.left * 4096 && counts.advice[0] == '\0', 1, "");
   WANT(isochrone_tier_sum(1.0, NULL), ISOCHRONE_ARGUMENT, "sum");
   WANT(isochrone_tier_sum(1.5, &sum), ISOCHRONE_OK, "");
   WANT(sum == 1.5, 1, "");
@@ -69,7 +75,14 @@ int main(void) {
   WANT(isochrone_tier_run(&options, NULL, NULL, NULL), ISOCHRONE_ARGUMENT, "function");
   odd = options, odd.flags = 64;
   WANT(isochrone_tier_run(&odd, nothing, NULL, NULL), ISOCHRONE_ARGUMENT, "flags");
-  odd = options, odd.reserved[1] = 1;
+  odd = options, odd.area_bytes = 0;
+  WANT(isochrone_tier_run(&odd, nothing, NULL, NULL), ISOCHRONE_ARGUMENT, "area_bytes");
+  WANT(isochrone_tier_map(&odd, &array, &address), ISOCHRONE_ARGUMENT, "area_bytes");
+  odd.far = ISOCHRONE_FAR_COMPRESSED;
+  WANT(isochrone_tier_map(&odd, &array, &address), ISOCHRONE_ARGUMENT, "area_bytes");
+  odd = options, odd.size = 7;
+  WANT(isochrone_tier_run(&odd, nothing, NULL, NULL), ISOCHRONE_ARGUMENT, "sizeof");
+  odd = options, odd.reserved[3] = 1;
   WANT(isochrone_tier_run(&odd, nothing, NULL, NULL), ISOCHRONE_ARGUMENT, "flags");
   odd = options, odd.group_pages = 3;
   WANT(isochrone_tier_run(&odd, nothing, NULL, NULL), ISOCHRONE_ARGUMENT, "pages");
@@ -109,6 +122,8 @@ int main(void) {
   WANT(isochrone_tier_map(&options, &array, &address), ISOCHRONE_OK, "");
   WANT(isochrone_tier_array_pin(array, (char *)address + 1, 64 * 4096), ISOCHRONE_ARGUMENT, "outside");
   WANT(isochrone_tier_array_pin(array, address, 64 * 4096), ISOCHRONE_MEMORY, "pinned");
+  WANT(isochrone_tier_array_count(array, NULL), ISOCHRONE_ARGUMENT, "no room");
+  WANT(isochrone_tier_array_count(NULL, NULL), ISOCHRONE_ARGUMENT, "null");
   WANT(isochrone_tier_array_advise(array, address, 4096, 9), ISOCHRONE_ARGUMENT, "advice");
   WANT(isochrone_tier_array_unpin(NULL, address, 1), ISOCHRONE_ARGUMENT, "null");
   WANT(isochrone_tier_array_unpin(array, address, 1), ISOCHRONE_ARGUMENT, "no pin");

@@ -61,6 +61,19 @@ impl Program {
         Self { folder, path }
     }
 
+    /// Runs it with so many KiB of addresses.
+    pub(crate) fn run_limited(&self, arguments: &[&str], kib: u64) -> Output {
+        let output = Command::new("sh")
+            .args(["-c", &format!("ulimit -v {kib}; exec \"$0\" \"$@\"")])
+            .arg(&self.path)
+            .args(arguments)
+            .env("LD_LIBRARY_PATH", self.folder.path())
+            .output()
+            .expect("a shell");
+        succeeded(&output);
+        output
+    }
+
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         self.run_with(arguments, [])
     }
@@ -70,13 +83,26 @@ impl Program {
         arguments: &[&str],
         variables: [(&str, &str); N],
     ) -> Output {
-        let output = Command::new(&self.path)
+        let output = self.output_with(arguments, variables);
+        succeeded(&output);
+        output
+    }
+
+    /// What it did, whether it succeeded or not.
+    pub(crate) fn output(&self, arguments: &[&str]) -> Output {
+        self.output_with(arguments, [])
+    }
+
+    fn output_with<const N: usize>(
+        &self,
+        arguments: &[&str],
+        variables: [(&str, &str); N],
+    ) -> Output {
+        Command::new(&self.path)
             .args(arguments)
             .envs(variables)
             .env("LD_LIBRARY_PATH", self.folder.path())
             .output()
-            .expect("it was built");
-        succeeded(&output);
-        output
+            .expect("it was built")
     }
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use isochrone_os::ring::{Direction, Ring, Transfer};
 
+use super::sums::Sums;
 use super::{Far, Part, Scratch};
 use crate::pages::Trouble;
 
@@ -20,6 +21,7 @@ const PIECE_BYTES: usize = 128 << 10;
 pub struct File {
     file: std::fs::File,
     direct: bool,
+    sums: Sums,
 }
 
 /// include/uapi/asm-generic/errno-base.h
@@ -51,13 +53,36 @@ impl File {
             Err(_) => (file, false),
         };
         file.set_len(bytes)?;
-        Ok(Self { file, direct })
+        let sums = Sums::new(usize::try_from(bytes).unwrap_or(usize::MAX));
+        let sums = sums.map_err(|error| io::Error::from_raw_os_error(error.errno))?;
+        Ok(Self { file, direct, sums })
     }
 
     /// Whether it goes past the page cache.
     #[must_use]
     pub const fn is_direct(&self) -> bool {
         self.direct
+    }
+
+    fn fetch(&self, part: &Part, to: &mut [u8], scratch: &mut Scratch) -> Result<(), Trouble> {
+        if let Some(ring) = scratch.ring.as_mut().filter(|_| to.len() > PIECE_BYTES) {
+            let read = self.transfer(Direction::Read, part, to.as_mut_ptr(), to.len());
+            // SAFETY: the file is open; `to` is that long, and borrowed for writing until the call returns.
+            let [outcome] = unsafe { ring.transfer([read], PIECE_BYTES) };
+            return outcome.map_err(told);
+        }
+        self.file.read_exact_at(to, part.at() as u64).map_err(|error| trouble(&error))
+    }
+
+    fn store(&self, part: &Part, from: &[u8], scratch: &mut Scratch) -> Result<(), Trouble> {
+        if let Some(ring) = scratch.ring.as_mut().filter(|_| from.len() > PIECE_BYTES) {
+            let address = from.as_ptr().cast_mut();
+            let write = self.transfer(Direction::Write, part, address, from.len());
+            // SAFETY: the file is open; `from` is that long; a write into a file only reads it.
+            let [outcome] = unsafe { ring.transfer([write], PIECE_BYTES) };
+            return outcome.map_err(told);
+        }
+        self.file.write_all_at(from, part.at() as u64).map_err(|error| trouble(&error))
     }
 
     fn transfer(
@@ -93,24 +118,14 @@ impl Far for File {
     }
 
     fn read(&self, part: &Part, to: &mut [u8], scratch: &mut Scratch) -> Result<(), Trouble> {
-        if let Some(ring) = scratch.ring.as_mut().filter(|_| to.len() > PIECE_BYTES) {
-            let read = self.transfer(Direction::Read, part, to.as_mut_ptr(), to.len());
-            // SAFETY: the file is open; `to` is that long, and borrowed for writing until the call returns.
-            let [outcome] = unsafe { ring.transfer([read], PIECE_BYTES) };
-            return outcome.map_err(told);
-        }
-        self.file.read_exact_at(to, part.at() as u64).map_err(|error| trouble(&error))
+        self.fetch(part, to, scratch)?;
+        if self.sums.hold(part, to) { Ok(()) } else { Err(Trouble::Altered) }
     }
 
     fn write(&self, part: &Part, from: &[u8], scratch: &mut Scratch) -> Result<(), Trouble> {
-        if let Some(ring) = scratch.ring.as_mut().filter(|_| from.len() > PIECE_BYTES) {
-            let address = from.as_ptr().cast_mut();
-            let write = self.transfer(Direction::Write, part, address, from.len());
-            // SAFETY: the file is open; `from` is that long; a write into a file only reads it.
-            let [outcome] = unsafe { ring.transfer([write], PIECE_BYTES) };
-            return outcome.map_err(told);
-        }
-        self.file.write_all_at(from, part.at() as u64).map_err(|error| trouble(&error))
+        self.store(part, from, scratch)?;
+        self.sums.note(part, from);
+        Ok(())
     }
 
     fn exchange(
@@ -129,7 +144,10 @@ impl Far for File {
         // SAFETY: the file is open; both are that long and borrowed until the call returns, `to` for writing, so
         // they do not overlap; a write into a file only reads `from`.
         let [written, read] = unsafe { ring.transfer([write, read], PIECE_BYTES) };
-        (written.map_err(told), read.is_ok())
+        if written.is_ok() {
+            self.sums.note(out, from);
+        }
+        (written.map_err(told), read.is_ok() && self.sums.hold(part, to))
     }
 
     fn used_bytes(&self) -> Option<u64> {
@@ -158,8 +176,8 @@ mod tests {
         file.write(&Part::owned(8192, 4096), from, &mut scratch).unwrap();
         file.read(&Part::owned(8192, 4096), to, &mut scratch).unwrap();
         assert!(to.iter().all(|byte| *byte == 3));
-        file.read(&Part::owned(0, 4096), to, &mut scratch).unwrap();
-        assert!(to.iter().all(|byte| *byte == 0), "a hole");
+        let hole = file.read(&Part::owned(0, 4096), to, &mut scratch);
+        assert_eq!(hole, Err(Trouble::Altered), "nobody wrote there");
         let beyond = file.read(&Part::owned(1 << 20, 4096), to, &mut scratch);
         assert_eq!(beyond, Err(Trouble::Far(EIO)));
     }
@@ -191,6 +209,47 @@ mod tests {
         assert_ne!(made, planted.get());
         assert_eq!(std::fs::read(&guessed).unwrap(), b"planted");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "and nothing is left");
+    }
+
+    /// Whoever has the right to open it may cut it, write to it, or grow it again: then its pages are an error, and
+    /// not zeros.
+    #[test]
+    fn what_others_do_to_the_file_is_an_error() {
+        const PAGES: usize = 64;
+        let folder = tempfile::tempdir().unwrap();
+        let file = File::new(folder.path(), (PAGES << 12) as u64).unwrap();
+        let memory = Space::new((2 * PAGES) << 12, false).unwrap();
+        // SAFETY: new memory of that size, this test's alone.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(memory.as_ptr(), (2 * PAGES) << 12) };
+        let (from, to) = bytes.split_at_mut(PAGES << 12);
+        from.fill(5);
+        let mut scratch = file.scratch();
+        let (all, last) = (Part::owned(0, PAGES << 12), Part::owned((PAGES - 1) << 12, 4096));
+        file.write(&all, from, &mut scratch).unwrap();
+        let other = OpenOptions::new()
+            .write(true)
+            .open(format!("/proc/self/fd/{}", file.file.as_raw_fd()))
+            .unwrap();
+        let is_error = |file: &File, to: &mut [u8], scratch: &mut Scratch| {
+            (0..PAGES - 1).all(|page| {
+                file.read(&Part::owned(page << 12, 4096), &mut to[..4096], scratch).is_err()
+            })
+        };
+        other.set_len(0).unwrap();
+        assert!(is_error(&file, to, &mut scratch), "cut");
+        assert!(file.read(&all, to, &mut scratch).is_err(), "a long transfer");
+        // The pager's own next page would make the file as long as it was.
+        file.write(&last, &from[..4096], &mut scratch).unwrap();
+        file.read(&last, &mut to[..4096], &mut scratch).unwrap();
+        assert!(is_error(&file, to, &mut scratch), "grown by the pager");
+        assert_eq!(file.read(&all, to, &mut scratch), Err(Trouble::Altered));
+        let first = Part::owned(0, 4096);
+        assert!(!file.exchange(&last, &from[..4096], &first, &mut to[..4096], &mut scratch).1);
+        file.write(&all, from, &mut scratch).unwrap();
+        other.write_all_at(&[6], 4096).unwrap();
+        let second = file.read(&Part::owned(4096, 4096), &mut to[..4096], &mut scratch);
+        assert_eq!(second, Err(Trouble::Altered), "one byte of another page");
+        file.read(&first, &mut to[..4096], &mut scratch).unwrap();
     }
 
     /// Longer than a piece, and not whole pieces.

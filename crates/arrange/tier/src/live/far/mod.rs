@@ -3,6 +3,7 @@
 mod compressed;
 mod file;
 mod memory;
+mod sums;
 
 pub use compressed::Compressed;
 pub use file::File;
