@@ -80,7 +80,16 @@ const ARROWS: &[Row] = &[
     (
         "capi",
         &[
-            "units", "host", "atlas", "atlas-store", "distance", "places", "cla", "near", "tasks", "tier",
+            "units",
+            "host",
+            "atlas",
+            "atlas-store",
+            "distance",
+            "places",
+            "cla",
+            "near",
+            "tasks",
+            "tier",
         ],
     ),
     (

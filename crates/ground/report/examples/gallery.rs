@@ -365,6 +365,7 @@ fn main() -> io::Result<()> {
     let page = Page {
         title: "Demo data: latency atlas of an invented machine".into(),
         subtitle: "Every number on this page is made up to show the figures.".into(),
+        links: Vec::new(),
         badges: vec![
             Badge::Reading(Reading::Measured),
             Badge::Reading(Reading::Simulated),

@@ -232,6 +232,7 @@ mod tests {
         Page {
             title: "Atlas of <host>".into(),
             subtitle: "a & b".into(),
+            links: Vec::new(),
             badges: vec![Badge::Reading(Reading::Simulated), Badge::Warning("incomplete".into())],
             summary: vec!["Near is 24 % nearer.".into()],
             facts: vec![("CPU".into(), "model \"x\"".into())],

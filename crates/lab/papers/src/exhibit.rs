@@ -43,7 +43,7 @@ impl Tests {
 pub enum Numbers {
     /// One; `None` where there is none.
     One(Option<f64>),
-    /// Several.
+    /// Several, by cells.
     Many(Vec<Option<f64>>),
 }
 
@@ -79,7 +79,7 @@ pub struct Exhibit {
     pub paper: String,
     /// The paper's numbers.
     pub published: Numbers,
-    /// Ours.
+    /// The reproduction's numbers.
     pub ours: Numbers,
     /// Where ours come from.
     pub reading: Reading,

@@ -3,6 +3,7 @@
 use isochrone_report::html::{Figure, Link, Page, Section};
 use isochrone_report::lines::wrapped;
 use isochrone_report::table::{Cell, Table};
+use isochrone_units::Reading;
 
 use crate::Shown;
 use crate::exhibit::{Count, Exhibit, Numbers, Tests};
@@ -197,7 +198,7 @@ fn table<'a>(rows: impl Iterator<Item = &'a Exhibit>) -> Table {
     let mut table = Table::new([
         "row",
         "holds",
-        "published",
+        Reading::Published.as_str(),
         "ours",
         "reading",
         "standing",
@@ -246,7 +247,7 @@ fn numbers(all: &Numbers) -> Cell {
 #[cfg(test)]
 mod tests {
     use isochrone_report::table::too_wide;
-    use isochrone_units::{Reading, Standing};
+    use isochrone_units::Standing;
 
     use super::*;
 

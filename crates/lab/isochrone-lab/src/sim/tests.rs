@@ -60,7 +60,8 @@ fn a_sweep_that_was_cut_off_does_the_rest_and_nothing_twice() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("sweep.jsonl");
     let keys = [small(Regime::Di), small(Regime::Naft)];
-    let run = || sweep::sweep(&machine, &spec, &keys, Some(&file), Some(1)).expect("runs");
+    let run =
+        || sweep::sweep(&machine, &spec, &keys, Some(&file), Some(1), &|_, _| {}).expect("runs");
     let first = run();
     let text = std::fs::read_to_string(&file).expect("written");
     assert_eq!(text.lines().count(), 2);
