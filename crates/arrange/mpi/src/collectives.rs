@@ -58,7 +58,7 @@ impl<'a> Request<'a> {
     fn call(self, root: c_int, bytes: usize, combine: Combine) -> Result<Call<'a>, Failed> {
         let root = u16::try_from(root).ok().filter(|root| *root < self.comm.size);
         let root = Rank(root.ok_or(Failed::Wrong)?);
-        if bytes > self.world.config.bytes_max {
+        if !self.comm.in_lines() || bytes > self.world.config.bytes_max {
             return Err(Failed::Mpis);
         }
         Ok(Call { mpi: self.mpi, comm: self.comm, root, bytes, combine })
@@ -71,13 +71,19 @@ fn attempt(
     kind: Kind,
     root: c_int,
     handle: Handle,
-    work: impl FnOnce(Request<'_>) -> Outcome,
+    work: impl Fn(Request<'_>) -> Outcome,
 ) -> Option<c_int> {
     let mpi = world::mpi()?;
     let world = world::world(mpi);
     let handle = mpi.handle(handle);
     let mut inside = world.enter(mpi, handle)?;
     let comm = inside.comm()?;
+    if comm.is_counted() {
+        // A call that the MPI refuses on this rank alone is none to the others, so it does not count.
+        if !matches!(work(Request { mpi, world, comm, handle }), Err(Failed::Wrong)) {
+            world.count(mpi, handle, comm);
+        }
+    }
     if !comm.in_lines() || !world.does(kind) {
         comm.counts[kind as usize].mpi += 1;
         return None;

@@ -92,6 +92,12 @@ impl Comm {
         }
     }
 
+    /// Whether its calls are counted, since it may be done in lines later.
+    #[inline]
+    pub(crate) const fn is_counted(&self) -> bool {
+        matches!(self.state, State::Counting(_))
+    }
+
     /// Whether calls on it are done in lines.
     #[inline]
     pub(crate) const fn in_lines(&self) -> bool {

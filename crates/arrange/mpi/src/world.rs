@@ -121,23 +121,24 @@ impl World {
         self.does[kind as usize]
     }
 
-    /// Enters with a collective on `comm`: none where there is no such communicator. Counts the call, and agrees on the
-    /// communicator when its time has come.
+    /// Enters with a collective on `comm`: none where there is no such communicator.
     #[inline]
     pub(crate) fn enter(&'static self, mpi: &'static Mpi, handle: Handle) -> Option<Inside> {
         let place = match self.places.find(handle) {
             Some(place) => place,
             None => self.comes(mpi, handle)?,
         };
-        let mut inside = self.places.enter(place)?;
-        let comm = inside.comm()?;
+        self.places.enter(place)
+    }
+
+    /// Counts a call on a communicator, and agrees on it when its time has come.
+    pub(crate) fn count(&self, mpi: &'static Mpi, handle: Handle, comm: &mut Comm) {
         if let State::Counting(calls) = &mut comm.state {
             *calls += 1;
             if *calls > self.config.calls_before {
                 comm.state = self.settle(mpi, handle, comm);
             }
         }
-        Some(inside)
     }
 
     /// A communicator that is seen for the first time.

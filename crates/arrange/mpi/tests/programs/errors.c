@@ -55,6 +55,13 @@ static void refused(void) {
     MPI_Type_vector(2, 1, 2, MPI_INT, &type);
     CASE("not committed", MPI_Bcast(send, 1, type, 0, comm));
     MPI_Type_free(&type);
+    MPI_Comm counted;
+    MPI_Comm_dup(MPI_COMM_WORLD, &counted);
+    MPI_Comm_set_errhandler(counted, MPI_ERRORS_RETURN);
+    for (int call = 0; call < 12; call++) {
+        int error = rank ? MPI_Reduce(send, NULL, 1, MPI_INT, MPI_SUM, 0, counted) : reduced_at_last(counted);
+        printf("%d root gives what it gets while calls are counted: %s\n", rank, name(error));
+    }
     CASE("root gives what it gets",
          rank ? MPI_Reduce(send, NULL, 1, MPI_INT, MPI_SUM, 0, comm) : reduced_at_last(comm));
 }
