@@ -112,6 +112,7 @@ const ARROWS: &[Row] = &[
             "cla",
             "malloc",
             "mpi",
+            "near",
             "tier",
             "console",
         ],

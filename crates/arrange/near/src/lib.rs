@@ -26,7 +26,7 @@
 // Memory without a type comes in and goes out; each `unsafe` block holds one operation and says what makes it sound.
 #![allow(unsafe_code)]
 
-mod gain;
+pub mod gain;
 mod options;
 mod ordinary;
 mod placement;

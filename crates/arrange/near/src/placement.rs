@@ -4,7 +4,7 @@ use std::alloc::Layout;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use isochrone_alloc::SizeClass;
+use isochrone_alloc::{Policy, SizeClass};
 use isochrone_atlas::Atlas;
 use isochrone_atlas_store::contents::Contents;
 use isochrone_atlas_store::decode;
@@ -12,7 +12,7 @@ use isochrone_host::{SysRoot, machine_state, total_memory_bytes};
 use isochrone_malloc::{InstanceError, Placer, Settings, Wrong};
 use isochrone_os::affinity::CoreSet;
 use isochrone_places::Check;
-use isochrone_units::{CoreId, Reading};
+use isochrone_units::{CoreId, Experiment, Reading};
 
 use crate::options::{Options, OptionsError};
 use crate::why::WhyNot;
@@ -203,8 +203,8 @@ impl Placing {
         let By { atlas: bytes, cores } = lasting;
         let atlas = Atlas::open(bytes).map_err(|error| WhyNot::Atlas(error.to_string()))?;
         let by_use = policy::by_use(options, &contents);
-        if let Some(gain) = gain::none(&atlas, cores, &by_use).filter(|_| !options.force) {
-            return Err(WhyNot::NoGain(gain));
+        if !options.force {
+            is_worth_it(&atlas, cores, &by_use)?;
         }
         let settings = Settings {
             atlas: bytes,
@@ -221,6 +221,15 @@ impl Placing {
         let reading = if atlas.is_measured() { Reading::Predicted } else { Reading::Simulated };
         let hz = atlas.clock_hz();
         Ok(Self { placer, hz, reading, ordinary: AtomicU64::new(0), _by: by })
+    }
+}
+
+/// Whether the atlas promises enough. One that lacks what the model needs is tried: what is seen decides then.
+fn is_worth_it(atlas: &Atlas<'_>, cores: &[CoreId], policy: &Policy) -> Result<(), WhyNot> {
+    let least = gain::least(atlas.grade(Experiment::Block)).ok_or(WhyNot::Unusable)?;
+    match gain::largest(atlas, cores, policy) {
+        Some(gain) if gain < least => Err(WhyNot::NoGain(gain)),
+        _ => Ok(()),
     }
 }
 

@@ -19,6 +19,11 @@ pub enum WhyNot {
     /// The model predicts that near lines gain nothing here.
     #[error("nothing is placed: the atlas predicts a gain of {0:.2}")]
     NoGain(f32),
+    /// The atlas's distances of lines are graded unusable.
+    #[error(
+        "nothing is placed: how far lines are is graded unusable in this atlas: measure again with `isochrone map`"
+    )]
+    Unusable,
     /// The system or the atlas does not allow it.
     #[error("nothing is placed: {0}")]
     Refused(InstanceError),

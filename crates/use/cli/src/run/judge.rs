@@ -5,20 +5,12 @@
 
 use isochrone_atlas::Atlas;
 use isochrone_atlas_store::contents::{Contents, LevelMap};
-use isochrone_units::{CoreId, Experiment, Grade, Level};
+use isochrone_near::gain;
+use isochrone_units::{CoreId, Experiment, Level};
 use serde::Serialize;
 
-/// The least predicted gain for which anything is placed.
-///
-/// It is the gain of loads that wait for one another. Where these had 1.17, structures had 1.11 to 1.03 and A* nothing
-/// (docs/results/allocator-granite-rapids-vm.md): of 1.02 a program has 1 % at best, which no control resolves, and
-/// placing may cost a twentieth.
-const LEAST: f32 = 1.02;
-/// The same by an atlas that was measured beside other work: noise looks like lines that differ, and such atlases of a
-/// processor where nothing is gained were seen to predict up to 1.09.
-const LEAST_DISTURBED: f32 = 1.10;
 /// A nearest quarter that is nearer by less than this cannot gain more.
-const ALIKE: f32 = LEAST;
+const ALIKE: f32 = gain::LEAST;
 /// Pages whose near lines lie in the same sets of the caches, as a share of all, from which on all count as such.
 const SAME_SETS: f32 = 0.9;
 /// Keys by the lowest bits of a line's number, from which sets follow.
@@ -42,15 +34,15 @@ pub(crate) struct Judgement {
 
 /// Judges by the gain that the model predicts (`gain::largest`).
 pub(super) fn judge(
-    gain: Option<f32>,
+    predicted: Option<f32>,
     atlas: &Atlas<'_>,
     contents: &Contents,
     cores: &[CoreId],
 ) -> Judgement {
     let grade = atlas.grade(Experiment::Block);
-    let least = if grade == Some(Grade::Disturbed) { LEAST_DISTURBED } else { LEAST };
-    let no = match (grade, gain) {
-        (Some(Grade::Unusable), _) => Some(
+    let least = gain::least(grade);
+    let no = match (least, predicted) {
+        (None, _) => Some(
             "nothing is placed: how far lines are is graded unusable in this atlas (measure again with `isochrone map`)"
                 .to_owned(),
         ),
@@ -58,21 +50,21 @@ pub(super) fn judge(
             "nothing is placed: this atlas does not say how far lines are (measure again with `isochrone map`)"
                 .to_owned(),
         ),
-        (_, Some(gain)) if gain < least => {
-            let why = if gain < LEAST { nothing_to_gain(atlas, contents, cores) } else { DISTURBED };
+        (Some(least), Some(gain)) if gain < least => {
+            let why = if gain < gain::LEAST { nothing_to_gain(atlas, contents, cores) } else { DISTURBED };
             Some(format!("predicted gain {gain:.2}: nothing is placed, since {why}"))
         }
         _ => None,
     };
     Judgement {
-        predicted_gain: gain,
-        least_gain: least,
+        predicted_gain: predicted,
+        least_gain: least.unwrap_or(gain::LEAST),
         grade: grade.map(|grade| grade.to_string()),
         places: no.is_none(),
         why: no.unwrap_or_else(|| {
             format!(
                 "predicted gain {:.2} where loads of small objects wait for one another: these get near lines",
-                gain.unwrap_or(1.0)
+                predicted.unwrap_or(1.0)
             )
         }),
     }
@@ -113,7 +105,7 @@ fn has_one_pattern(level: &LevelMap) -> bool {
 mod tests {
     use isochrone_atlas_store::contents::{Clock, Form, Graded};
     use isochrone_machine::{Core, Machine};
-    use isochrone_units::Reading;
+    use isochrone_units::{Grade, Reading};
 
     use super::*;
 

@@ -5,7 +5,6 @@
 
 mod compare;
 mod elf;
-mod gain;
 mod judge;
 mod mpi;
 mod own;
@@ -178,7 +177,7 @@ impl Here {
             return Ok(None);
         }
         let atlas = self.found.atlas.atlas()?;
-        let gain = gain::largest(&atlas, &self.cores, &self.policy);
+        let gain = isochrone_near::gain::largest(&atlas, &self.cores, &self.policy);
         Ok(Some(judge::judge(gain, &atlas, &self.found.contents, &self.cores)))
     }
 
