@@ -24,7 +24,11 @@ pub(crate) fn run(cases: &[&[Case]]) {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let asked = |flag: &str| arguments.iter().any(|argument| argument == flag);
     let filters: Vec<&String> = arguments.iter().filter(|a| !a.starts_with('-')).collect();
-    let wanted = |name: &str| filters.is_empty() || filters.iter().any(|f| name.contains(*f));
+    let skipped =
+        |name: &str| arguments.iter().any(|word| word.strip_prefix("--skip=") == Some(name));
+    let wanted = |name: &str| {
+        !skipped(name) && (filters.is_empty() || filters.iter().any(|f| name.contains(*f)))
+    };
     let chosen: Vec<&Case> =
         cases.iter().copied().flatten().filter(|case| wanted(case.name)).collect();
     if asked("--list") {
