@@ -25,7 +25,7 @@ pub struct Report {
     pub workers: Vec<Ended>,
     /// What was counted of each worker, then of each mover.
     pub counters: Vec<Counters>,
-    /// What each worker left by [`Worker::note`].
+    /// What each worker left by `Worker::note`.
     pub notes: Vec<Vec<u64>>,
     /// From when all were ready to when the last worker ended.
     pub wall: Duration,
