@@ -6,6 +6,7 @@
 mod arm;
 mod ci;
 mod field;
+mod fuzz;
 mod install;
 mod peer;
 mod readings;
@@ -26,6 +27,8 @@ cargo xtask tidy [--draw | --circles]  the rules of the house alone (floors and 
                    --draw draws)
 cargo xtask field [--out FOLDER] [--minutes 40] [--bin FOLDER]  the whole battery of measurements, resumable; --pack
                    FILE.tar: an archive with all programs, for a machine without cargo
+cargo xtask fuzz [--seconds 120] [TARGET ...]  fuzzes; what is found stays in target/fuzz-found, so that the corpus
+                   holds only what was looked at
 cargo xtask install PREFIX  libisochrone for programs in C: header, shared and static library, package file
 cargo xtask peer   our line transfers beside those of core-to-core-latency, fresh processes in turns
 cargo xtask safety [--blocks N] [--json FILE] [--atlas FILE] [NAME ...]  real programs without
@@ -43,6 +46,7 @@ fn main() -> Result<()> {
         Some("ci") => ci::run(&root, std::env::args().skip(2)),
         Some("tidy") => tidy::run(&root, std::env::args().skip(2)),
         Some("field") => field::run(&root, std::env::args().skip(2)),
+        Some("fuzz") => fuzz::run(&root, std::env::args().skip(2)),
         Some("install") => install::run(&root, std::env::args().skip(2)),
         Some("peer") => peer::run(&root, std::env::args().skip(2)),
         Some("safety") => safety::run(&root, std::env::args().skip(2)),
