@@ -3,7 +3,7 @@
 
 use isochrone_machine::Machine;
 use isochrone_sim::coherence::engine::{Engine, Placed, RegionId, Touch};
-use isochrone_sim::coherence::{Fluid, Legs, NumaSpec, Roofs};
+use isochrone_sim::coherence::{Fluid, Legs, Need, NumaSpec, Roofs};
 use isochrone_stats::{Xoshiro256PlusPlus, derive_seed, rng, uniform};
 
 use super::hardware::{Hardware, Job};
@@ -280,9 +280,16 @@ impl Hardware for Coherent {
         let mut demands = self.fluid.list();
         let floor = self.roofs.ask(usize::from(node), tally, &mut demands);
         let faults = real(touched.div_ceil(self.choices.page_bytes)) * self.choices.fault_ns;
-        let working = match self.choices.composition {
-            Composition::Overlap => compute.max(floor.lines_ns),
-            Composition::Add => compute + floor.lines_ns,
+        // What comes before the first line and after the last is neither shortened nor held up by others.
+        let beside = faults + self.choices.task_ns;
+        let before_lines = match self.choices.composition {
+            Composition::Overlap => beside,
+            Composition::Add => beside + compute,
+        };
+        let need = Need {
+            arithmetic_ns: beside + compute,
+            waiting_ns: before_lines + floor.lines_ns,
+            window: floor.window,
         };
         if touched > 0 {
             self.faulting.push(job.worker);
@@ -291,8 +298,7 @@ impl Hardware for Coherent {
         self.spent.lines_ns += floor.lines_ns;
         self.spent.fault_ns += faults;
         self.spent.task_ns -= real(now);
-        let ns = working + faults + self.choices.task_ns;
-        self.fluid.begin(real(now), job.worker, demands, ns, floor.lines);
+        self.fluid.begin(real(now), job.worker, demands, need);
     }
 
     fn next_end(&mut self) -> Option<(u64, u32)> {

@@ -4,7 +4,7 @@
 use isochrone_sim::coherence::engine::{Engine, Placed, RegionId, Touch};
 use isochrone_sim::coherence::protocol::{Access, Line, Timed};
 use isochrone_sim::coherence::{
-    Direction, Distance, Fluid, Legs, NumaSpec, Roofs, Topology, Traffic,
+    Direction, Distance, Fluid, Legs, Need, NumaSpec, Roofs, Topology, Traffic,
 };
 
 /// Least, mean and most of something over all pairs of nodes of one distance.
@@ -113,7 +113,9 @@ fn triad(spec: &NumaSpec, work: &[(u8, Vec<u8>)]) -> Triad {
             if measured {
                 let mut demands = fluid.list();
                 let floor = roofs.ask(usize::from(*node), engine.tally(), &mut demands);
-                fluid.begin(0.0, name, demands, floor.lines_ns, floor.lines);
+                let need =
+                    Need { arithmetic_ns: 0.0, waiting_ns: floor.lines_ns, window: floor.window };
+                fluid.begin(0.0, name, demands, need);
             }
         }
     }

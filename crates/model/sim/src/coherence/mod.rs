@@ -21,7 +21,7 @@ mod test_machine;
 mod topology;
 
 pub use described::DescribedError;
-pub use fluid::{Demand, Fluid};
+pub use fluid::{Demand, Fluid, Need};
 pub use legs::Legs;
 pub use message::{Class, Direction, MessageBytes, Traffic};
 pub use nodes::NodeSet;

@@ -38,8 +38,10 @@ pub struct Roofs {
     links_at: u32,
     switches_at: Option<u32>,
     limits: Vec<f64>,
-    /// What one line costs a core, ns: the reader's node by the line's.
+    /// What one line takes a core, ns: the reader's node by the line's.
     line_ns: Vec<f64>,
+    /// Lines that a core keeps in flight: the reader's node by the line's.
+    window: Vec<f64>,
 }
 
 /// What a task asks for beside roofs.
@@ -47,8 +49,9 @@ pub struct Roofs {
 pub struct Floor {
     /// Waiting for lines, if no roof holds it up, ns.
     pub lines_ns: f64,
-    /// Lines that it waits for.
-    pub lines: f64,
+    /// Lines that it keeps in flight: where their number differs by distance, the mean over the time that it waits for
+    /// them one after another.
+    pub window: f64,
 }
 
 impl Roofs {
@@ -80,14 +83,22 @@ impl Roofs {
             limits.extend(std::iter::repeat_n(limit, modules * 2));
         }
         let legs = Legs::of(spec);
-        let line_ns = (0..nodes)
-            .flat_map(|a| (0..nodes).map(move |b| (a, b)))
-            .map(|(a, b)| {
-                let ns = legs.read_ns(u8::try_from(a).unwrap_or(0), u8::try_from(b).unwrap_or(0));
-                ns / spec.outstanding[spec.distance(a, b) as usize]
-            })
-            .collect();
-        Self { nodes, modules, control, data, near_at, links_at, switches_at, limits, line_ns }
+        let pairs = || (0..nodes).flat_map(|a| (0..nodes).map(move |b| (a, b)));
+        let small = |node: usize| u8::try_from(node).unwrap_or(0);
+        let line_ns = pairs().map(|(a, b)| legs.read_ns(small(a), small(b))).collect();
+        let window = pairs().map(|(a, b)| spec.outstanding[spec.distance(a, b) as usize]).collect();
+        Self {
+            nodes,
+            modules,
+            control,
+            data,
+            near_at,
+            links_at,
+            switches_at,
+            limits,
+            line_ns,
+            window,
+        }
     }
 
     /// GB/s of each roof, in the order of [`Demand::roof`].
@@ -109,15 +120,16 @@ impl Roofs {
                 demands.push(Demand { roof, bytes });
             }
         };
-        let mut floor = Floor { lines_ns: 0.0, lines: 0.0 };
+        let (mut one_by_one, mut lines_ns) = (0.0, 0.0);
         for at in 0..self.nodes {
             // The system clears pages that are touched for the first time, where they are.
             let cleared = if at == node { tally.first_touched } else { 0 };
             let lines = tally.memory_reads[at] + tally.memory_writes[at] + cleared;
             ask(index(at), real(lines) * LINE);
-            let waited = real(tally.waited[at]);
-            floor.lines += waited;
-            floor.lines_ns += waited * self.line_ns[node * self.nodes + at];
+            let pair = node * self.nodes + at;
+            let waited = real(tally.waited[at]) * self.line_ns[pair];
+            one_by_one += waited;
+            lines_ns += waited / self.window[pair];
         }
         for (at, lines) in tally.near.iter().enumerate() {
             ask(self.near_at + index(at), real(*lines) * self.data);
@@ -134,7 +146,9 @@ impl Roofs {
                 }
             }
         }
-        floor
+        let own = self.window[node * self.nodes + node];
+        let window = if lines_ns > 0.0 { one_by_one / lines_ns } else { own };
+        Floor { lines_ns, window }
     }
 }
 
