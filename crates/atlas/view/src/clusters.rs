@@ -65,6 +65,16 @@ impl Clusters {
         all
     }
 
+    /// The clusters of the level at `at` that a transfer of it joins, each with its number: one that is a whole cluster
+    /// of the level further in has no pair of its own.
+    pub(crate) fn joined(&self, at: usize) -> Vec<(usize, Vec<u16>)> {
+        let Some(level) = self.levels.get(at) else { return Vec::new() };
+        let inner = at.checked_sub(1).and_then(|inner| self.levels.get(inner));
+        let inner = inner.map_or(Vec::new(), |inner| self.members(inner));
+        let all = self.members(level).into_iter().enumerate();
+        all.filter(|(_, members)| !inner.contains(members)).collect()
+    }
+
     /// A matrix with its rows and columns in the order of clusters, as far as these are cores.
     pub(crate) fn arrange(&self, map: HeatMap) -> HeatMap {
         if self.levels.is_empty() {
@@ -124,7 +134,7 @@ impl Clusters {
 
     /// What clusters there are, in a sentence; `None` where the machine keeps its order.
     pub(crate) fn words(&self) -> Option<String> {
-        let each: Vec<String> = self.levels.iter().map(|level| self.level_words(level)).collect();
+        let each: Vec<String> = (0..self.levels.len()).map(|at| self.level_words(at)).collect();
         let each = words::and(&each);
         match (self.levels.is_empty(), self.measured) {
             (true, _) => None,
@@ -137,12 +147,14 @@ impl Clusters {
         }
     }
 
-    fn level_words(&self, level: &Level) -> String {
-        let sizes: Vec<f64> =
-            self.members(level).iter().map(|members| members.len() as f64).collect();
-        let of = words::span(&sizes, |size| size.to_string()).unwrap_or_default();
+    fn level_words(&self, at: usize) -> String {
+        let level = &self.levels[at];
         let Some(cell) = level.transfer_ns else { return format!("{} regions", level.count()) };
-        format!("{} clusters of {of} ({} inside)", level.count(), interval(&cell))
+        let joined = self.joined(at);
+        let sizes: Vec<f64> = joined.iter().map(|(_, members)| members.len() as f64).collect();
+        let of = words::span(&sizes, |size| size.to_string()).unwrap_or_default();
+        let clusters = words::counted(joined.len(), "cluster");
+        format!("{clusters} of {of} ({} inside)", interval(&cell))
     }
 }
 
@@ -155,5 +167,29 @@ impl Level {
     /// Whether it parts the cores: not all in one, nor each alone.
     fn parts(&self) -> bool {
         (2..self.of.len()).contains(&self.count())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn level(of: &[u16], transfer_ns: f64) -> Level {
+        let cell = Value::single(transfer_ns);
+        Level { of: of.iter().copied().map(Some).collect(), transfer_ns: Some(cell) }
+    }
+
+    /// Six cores in pairs, of which two are joined further out.
+    #[test]
+    fn a_cluster_that_nothing_joins_further_out_is_named_once() {
+        let levels = vec![level(&[0, 0, 1, 1, 2, 2], 40.0), level(&[0, 0, 0, 0, 1, 1], 50.0)];
+        let clusters = Clusters { ids: (0..6).collect(), levels, measured: true };
+        assert_eq!(clusters.joined(0).len(), 3);
+        assert_eq!(clusters.joined(1), [(0, vec![0, 1, 2, 3])]);
+        let words = clusters.words().expect("there are clusters");
+        assert!(
+            words.contains("3 clusters of 2 (40") && words.contains("1 cluster of 4 (50"),
+            "{words}"
+        );
     }
 }
