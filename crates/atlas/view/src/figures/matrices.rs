@@ -67,7 +67,8 @@ pub(crate) fn cluster_figure(contents: &Contents, clusters: &Clusters) -> Option
     let head = ["level", "cluster", "how many", "cores", "transfer inside, ns"];
     let mut table = Table::new(head);
     // The outermost first: it has the fewest.
-    for (level, (at, found)) in clusters.levels.iter().enumerate().rev().enumerate() {
+    let told = clusters.levels.iter().enumerate().filter(|(_, level)| level.transfer_ns.is_some());
+    for (level, (at, found)) in told.rev().enumerate() {
         for (nth, members) in clusters.joined(at) {
             let inside = found.transfer_ns.filter(|_| members.len() > 1);
             table.row([
