@@ -236,8 +236,8 @@ mod tests {
         Level { of: of.iter().copied().map(Some).collect(), transfer_ns: Some(cell) }
     }
 
-    /// Twelve cores in pairs and three regions: lines lie in the first, whose cores alone are told to belong together, and
-    /// the second is nearer to it than the third.
+    /// Twelve cores in pairs and three regions: lines lie in the first, whose cores alone are told to belong together,
+    /// and the second is nearer to it than the third.
     #[test]
     fn cores_that_transfers_do_not_tell_apart_are_shown_by_their_regions() {
         let pairs = level(&[0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5], 40.0);
