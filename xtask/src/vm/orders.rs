@@ -18,7 +18,8 @@ const NO_AREA: u32 = 4;
 /// Seconds of a suite.
 const SUITE_S: u32 = 1200;
 /// Tests that are left out on an emulated machine: their names, and why.
-const NOT_THERE: [(&str, &str); 2] = [
+const NOT_THERE: [(&str, &str); 3] = [
+    ("timed::tests::flushed_lines_are_farther_than_cached_ones", "the emulator has no caches"),
     (
         "usual_teams_do_every_collective_with_every_root",
         "teams of up to twelve ranks that poll on two emulated cores take longer than six minutes",

@@ -114,7 +114,7 @@ impl Shape {
             "2 cores, Debian for arm64: tests of the preloads, the C library, MPI, tasks and tiering",
             1,
             2,
-            3072,
+            4096,
         );
         (tests.does, tests.limit) = (Does::Tests, TESTS_LIMIT);
         let two = Self::regular("regions2", "2 regions of 2 cores", 2, 2, 512);

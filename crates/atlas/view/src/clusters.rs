@@ -2,7 +2,10 @@
 //! machine of few cores keeps its order: each of them has its own row and name.
 //!
 //! Clusters are the groups of cores at equal distance that the atlas tells; where it tells none, the regions that cores
-//! lie in. It arranges, and never draws.
+//! lie in. Transfers see the memory that lines lie in: from far away they may tell no clusters beyond a cache, so that
+//! one cluster has most cores and the others few each. Regions stand between, then. It arranges, and never draws.
+
+use std::collections::BTreeMap;
 
 use isochrone_atlas_store::contents::{Cell as Value, Contents};
 use isochrone_atlas_store::group_levels;
@@ -45,11 +48,12 @@ impl Clusters {
             .filter(Level::parts)
             .collect::<Vec<Level>>();
         let measured = !found.is_empty();
-        let regions = || {
-            let of = contents.machine.cores.iter().map(|core| Some(core.region)).collect();
-            Some(Level { of, transfer_ns: None }).filter(Level::parts)
+        let of = contents.machine.cores.iter().map(|core| Some(core.region)).collect();
+        let regions = Some(Level { of, transfer_ns: None }).filter(Level::parts);
+        let levels = match regions {
+            Some(regions) => with_regions(found, regions),
+            None => found,
         };
-        let levels = if measured { found } else { regions().into_iter().collect() };
         Self { ids, levels, measured }
     }
 
@@ -63,6 +67,16 @@ impl Clusters {
         }
         all.retain(|members| !members.is_empty());
         all
+    }
+
+    /// The clusters of the level at `at` that a transfer of it joins, each with its number: one that is a whole cluster
+    /// of the level further in has no pair of its own.
+    pub(crate) fn joined(&self, at: usize) -> Vec<(usize, Vec<u16>)> {
+        let Some(level) = self.levels.get(at) else { return Vec::new() };
+        let inner = at.checked_sub(1).and_then(|inner| self.levels.get(inner));
+        let inner = inner.map_or(Vec::new(), |inner| self.members(inner));
+        let all = self.members(level).into_iter().enumerate();
+        all.filter(|(_, members)| !inner.contains(members)).collect()
     }
 
     /// A matrix with its rows and columns in the order of clusters, as far as these are cores.
@@ -124,12 +138,15 @@ impl Clusters {
 
     /// What clusters there are, in a sentence; `None` where the machine keeps its order.
     pub(crate) fn words(&self) -> Option<String> {
-        let each: Vec<String> = self.levels.iter().map(|level| self.level_words(level)).collect();
-        let each = words::and(&each);
+        let told = |at: &usize| !self.measured || self.levels[*at].transfer_ns.is_some();
+        let each = (0..self.levels.len()).filter(told).map(|at| self.level_words(at));
+        let each = words::and(&each.collect::<Vec<String>>());
+        let by_regions = self.levels.iter().any(|level| level.transfer_ns.is_none());
+        let beside = if by_regions { ", those of a region side by side" } else { "" };
         match (self.levels.is_empty(), self.measured) {
             (true, _) => None,
             (false, true) => Some(format!(
-                "By their transfers cores fall into {each}. They are shown in this order."
+                "By their transfers cores fall into {each}. They are shown in this order{beside}."
             )),
             (false, false) => Some(format!(
                 "Line transfers tell no clusters of cores; they are shown by the {each} that they lie in."
@@ -137,16 +154,68 @@ impl Clusters {
         }
     }
 
-    fn level_words(&self, level: &Level) -> String {
-        let sizes: Vec<f64> =
-            self.members(level).iter().map(|members| members.len() as f64).collect();
-        let of = words::span(&sizes, |size| size.to_string()).unwrap_or_default();
+    fn level_words(&self, at: usize) -> String {
+        let level = &self.levels[at];
         let Some(cell) = level.transfer_ns else { return format!("{} regions", level.count()) };
-        format!("{} clusters of {of} ({} inside)", level.count(), interval(&cell))
+        let joined = self.joined(at);
+        let sizes: Vec<f64> = joined.iter().map(|(_, members)| members.len() as f64).collect();
+        let of = words::span(&sizes, |size| size.to_string()).unwrap_or_default();
+        let clusters = words::counted(joined.len(), "cluster");
+        format!("{clusters} of {of} ({} inside)", interval(&cell))
     }
 }
 
+/// These levels with regions among them: behind those whose clusters lie in one region each, and before those whose
+/// clusters have several, which then have whole regions. Without them where the innermost clusters have several.
+fn with_regions(found: Vec<Level>, regions: Level) -> Vec<Level> {
+    let Some(innermost) = found.first() else { return vec![regions] };
+    if !innermost.lies_in(&regions) {
+        return found;
+    }
+    let (mut all, beyond): (Vec<Level>, Vec<Level>) =
+        found.into_iter().partition(|level| level.lies_in(&regions));
+    let beyond: Vec<Level> = beyond.into_iter().map(|level| level.of_whole(&regions)).collect();
+    let is_new = |level: &Level, before: Option<&Level>| {
+        level.parts() && before.is_none_or(|before| !level.lies_in(before))
+    };
+    for level in std::iter::once(regions).chain(beyond) {
+        if is_new(&level, all.last()) {
+            all.push(level);
+        }
+    }
+    all
+}
+
 impl Level {
+    /// Whether each of its clusters lies in one of another level's.
+    fn lies_in(&self, outer: &Self) -> bool {
+        let mut of: BTreeMap<u16, Option<u16>> = BTreeMap::new();
+        let pairs = self.of.iter().zip(&outer.of);
+        pairs
+            .filter_map(|(inner, outer)| inner.map(|inner| (inner, *outer)))
+            .all(|(inner, outer)| *of.entry(inner).or_insert(outer) == outer)
+    }
+
+    /// The same with whole regions: two are in one cluster where cores of both are.
+    fn of_whole(self, regions: &Self) -> Self {
+        let mut joined: BTreeMap<u16, u16> =
+            regions.of.iter().flatten().map(|region| (*region, *region)).collect();
+        let mut first: BTreeMap<u16, u16> = BTreeMap::new();
+        for (cluster, region) in self.of.iter().zip(&regions.of) {
+            let (Some(cluster), Some(region)) = (cluster, region) else { continue };
+            let with = *first.entry(*cluster).or_insert(*region);
+            let (from, to) = (joined[region], joined[&with]);
+            joined.values_mut().filter(|name| **name == from).for_each(|name| *name = to);
+        }
+        let (mut numbers, mut next) = (BTreeMap::new(), 0..=u16::MAX);
+        let mut number = |name: u16| match numbers.get(&name) {
+            Some(number) => *number,
+            None => *numbers.entry(name).or_insert(next.next().unwrap_or(u16::MAX)),
+        };
+        let of = regions.of.iter().map(|region| region.map(|region| number(joined[&region])));
+        Self { of: of.collect(), transfer_ns: self.transfer_ns }
+    }
+
     /// How many clusters it has.
     pub(crate) fn count(&self) -> usize {
         self.of.iter().flatten().max().map_or(0, |last| usize::from(*last) + 1)
@@ -155,5 +224,57 @@ impl Level {
     /// Whether it parts the cores: not all in one, nor each alone.
     fn parts(&self) -> bool {
         (2..self.of.len()).contains(&self.count())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn level(of: &[u16], transfer_ns: f64) -> Level {
+        let cell = Value::single(transfer_ns);
+        Level { of: of.iter().copied().map(Some).collect(), transfer_ns: Some(cell) }
+    }
+
+    /// Twelve cores in pairs and three regions: lines lie in the first, whose cores alone are told to belong together,
+    /// and the second is nearer to it than the third.
+    #[test]
+    fn cores_that_transfers_do_not_tell_apart_are_shown_by_their_regions() {
+        let pairs = level(&[0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5], 40.0);
+        let near = level(&[0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4], 50.0);
+        let nearer = level(&[0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 2], 60.0);
+        let of: Vec<Option<u16>> = (0..12).map(|core: u16| Some(core / 4)).collect();
+        let regions = || Level { of: of.clone(), transfer_ns: None };
+        let levels = with_regions(vec![pairs, near, nearer], regions());
+        let clusters = Clusters { ids: (0..12).collect(), levels, measured: true };
+        let sizes = |level| clusters.members(level).iter().map(Vec::len).collect::<Vec<usize>>();
+        let all: Vec<Vec<usize>> = clusters.levels.iter().map(sizes).collect();
+        assert_eq!(all, [vec![2; 6], vec![4, 2, 2, 2, 2], vec![4; 3], vec![8, 4]]);
+        let words = clusters.words().expect("there are clusters");
+        assert!(words.contains("1 cluster of 4 (50"), "{words}");
+        assert!(words.contains("1 cluster of 8 (60") && words.contains("of a region"), "{words}");
+        assert_eq!(clusters.joined(3), [(0, (0..8).collect())]);
+        let across =
+            with_regions(vec![level(&[0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1], 40.0)], regions());
+        assert_eq!(across.len(), 1, "a cluster that has two regions is not parted");
+        assert_eq!(with_regions(Vec::new(), regions()).len(), 1);
+        assert_eq!(
+            with_regions(vec![level(&[0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2], 40.0)], regions()).len(),
+            1
+        );
+    }
+
+    /// Six cores in pairs, of which two are joined further out.
+    #[test]
+    fn a_cluster_that_nothing_joins_further_out_is_named_once() {
+        let levels = vec![level(&[0, 0, 1, 1, 2, 2], 40.0), level(&[0, 0, 0, 0, 1, 1], 50.0)];
+        let clusters = Clusters { ids: (0..6).collect(), levels, measured: true };
+        assert_eq!(clusters.joined(0).len(), 3);
+        assert_eq!(clusters.joined(1), [(0, vec![0, 1, 2, 3])]);
+        let words = clusters.words().expect("there are clusters");
+        assert!(
+            words.contains("3 clusters of 2 (40") && words.contains("1 cluster of 4 (50"),
+            "{words}"
+        );
     }
 }

@@ -27,6 +27,6 @@ pub use description::{
 pub use grid::{Grid, GridLabels};
 pub use interconnect::{Interconnect, RingStop};
 pub use line_costs::{AddedTerms, ClassCost, LineCosts, PairClass};
-pub use spans::spans;
+pub use spans::{spans, strides};
 pub use state::{HugePages, MachineState};
 pub use value::{Constant, Interval, Value};

@@ -5,6 +5,7 @@
 use isochrone_units::Reading;
 use minijinja::{Environment, Value, context};
 
+use crate::inline::sentences;
 use crate::table::Table;
 
 /// Which reading a number comes from, or another short remark, as a label on the page.
@@ -142,13 +143,13 @@ impl Page {
         let sections: Vec<Value> =
             self.sections.iter().map(|s| section(s, &mut figures, &mut tables)).collect();
         let facts: Vec<Value> =
-            self.facts.iter().map(|(name, value)| context! { name, value }).collect();
+            self.facts.iter().map(|(name, value)| context! { name, value => set(value) }).collect();
         context! {
             title => self.title.as_str(),
             subtitle => self.subtitle.as_str(),
             badges => self.badges.iter().map(Badge::value).collect::<Vec<_>>(),
             links => self.links.iter().map(Link::value).collect::<Vec<_>>(),
-            summary => self.summary.clone(),
+            summary => self.summary.iter().map(|line| set(line)).collect::<Vec<_>>(),
             facts,
             sections,
             json => self.json.as_deref().map(|j| Value::from_safe_string(script_safe(j))),
@@ -176,7 +177,7 @@ fn section(section: &Section, figures: &mut usize, tables: &mut usize) -> Value 
                 name => format!("{word} {number}"),
                 svg => Value::from_safe_string(figure.svg.clone()),
                 has_svg => !figure.svg.is_empty(),
-                caption => figure.caption.as_str(),
+                caption => set(&figure.caption),
                 badge => figure.badge.as_ref().map(Badge::value),
                 table => figure.table.as_ref().map(|t| Value::from_safe_string(t.to_html())),
                 rows => figure.table.as_ref().map_or(0, Table::len),
@@ -188,9 +189,14 @@ fn section(section: &Section, figures: &mut usize, tables: &mut usize) -> Value 
         id => anchor(&section.id),
         heading => section.heading.as_str(),
         badge => section.badge.as_ref().map(Badge::value),
-        prose => section.prose.clone(),
+        prose => section.prose.iter().map(|line| set(line)).collect::<Vec<_>>(),
         figures,
     }
+}
+
+/// Sentences as the page has them.
+fn set(text: &str) -> Value {
+    Value::from_safe_string(sentences(text))
 }
 
 /// A name that is safe in an address.

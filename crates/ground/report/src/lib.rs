@@ -45,6 +45,7 @@ mod cast;
 mod colour;
 pub mod fmt;
 pub mod html;
+mod inline;
 pub mod json;
 pub mod lines;
 mod png;

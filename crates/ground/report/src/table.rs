@@ -6,8 +6,8 @@ mod layout;
 use std::fmt::Write as _;
 
 use crate::fmt::MISSING;
+use crate::inline::breakable;
 use crate::lines::wrap;
-use crate::svg::escape;
 use crate::term::clean;
 use layout::{MARGIN, Need, Place, parts};
 
@@ -242,16 +242,6 @@ fn html_cell(cell: Option<&Cell>, column: usize) -> String {
         Kind::Number(value) => format!("<td class=\"n\" data-v=\"{value}\">{text}</td>"),
         Kind::Missing => format!("<td class=\"n none\" title=\"no value\">{text}</td>"),
     }
-}
-
-/// Words longer than this may be broken behind their commas.
-const LONG_WORD: usize = 16;
-
-/// Text for a page, in which a long list of numbers may be broken into lines. What is copied from there is the list.
-fn breakable(text: &str) -> String {
-    let safe = escape(text);
-    let long = |word: &str| word.contains(',') && word.chars().count() > LONG_WORD;
-    if text.split([' ', '\u{a0}']).any(long) { safe.replace(',', ",<wbr>") } else { safe }
 }
 
 /// Whether a text is a number, rounded at most.

@@ -9,7 +9,7 @@
 //! large as the share.
 
 use isochrone_atlas_store::contents::LlcShare;
-use isochrone_machine::{Machine, spans};
+use isochrone_machine::{Machine, strides};
 use isochrone_stats::{derive_seed, rng, shuffle};
 use isochrone_units::{CoreId, LINE_BYTES, LineAddr, RegionId};
 
@@ -69,7 +69,7 @@ pub fn left_out(turns: &[Turn], cores: &[CoreId]) -> Option<String> {
             "measured on {} of {} cores ({}), which stand for their caches and regions",
             asked.len(),
             cores.len(),
-            spans(&asked),
+            strides(&asked),
         )
     })
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use isochrone_host::{SysRoot, bundled_machines, find_machine, machine_state, this_machine};
-use isochrone_machine::{Machine, MachineState, spans};
+use isochrone_machine::{Machine, MachineState, strides};
 use isochrone_report::json::{self, Format};
 use isochrone_report::lines::fit;
 use isochrone_report::{fmt, table::Table};
@@ -69,12 +69,12 @@ fn state(state: &MachineState) -> String {
 
 fn described(machine: &Machine, terminal: &Terminal) -> String {
     let cores: Vec<u16> = machine.cores.iter().map(|c| c.id).collect();
-    let mut lines = vec![machine.title.clone(), format!("cores    {}", spans(&cores))];
+    let mut lines = vec![machine.title.clone(), format!("cores    {}", strides(&cores))];
     for region in &machine.regions {
         let bytes = region.bytes.map_or_else(|| "size unknown".into(), fmt::bytes);
         let cores = match region.cores.as_slice() {
             [] => "no cores".to_owned(),
-            cores => format!("cores {}", spans(cores)),
+            cores => format!("cores {}", strides(cores)),
         };
         lines.push(format!("region {} {bytes}, {cores}", region.id));
     }

@@ -330,7 +330,6 @@ impl Walk<'_> {
 }
 
 #[test]
-#[cfg(target_arch = "x86_64")]
 fn little_stack_is_taken_below_the_family() {
     let functions = functions();
     let exported = exported();
@@ -360,7 +359,6 @@ fn little_stack_is_taken_below_the_family() {
 }
 
 #[test]
-#[cfg(target_arch = "x86_64")]
 fn a_call_that_is_led_on_is_one_jump() {
     let text = objdump(&["-d", "--no-show-raw-insn"]);
     for (name, at) in exported() {

@@ -9,7 +9,8 @@ mod below;
 mod calls;
 #[cfg(test)]
 mod children;
-#[cfg(test)]
+// It reads the machine code of x86-64.
+#[cfg(all(test, target_arch = "x86_64"))]
 mod frames;
 #[cfg(test)]
 mod guest;

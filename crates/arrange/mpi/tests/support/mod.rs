@@ -11,6 +11,9 @@ use tempfile::TempDir;
 /// The MPIs of Debian, which lie beside each other by these suffixes.
 const MPIS: [&str; 2] = ["openmpi", "mpich"];
 
+/// Seconds after which a job hangs. On two emulated cores three ranks that never give one away took more than a minute.
+const HANGS_S: &str = "180";
+
 /// What starts a job of an MPI.
 fn launcher(mpi: &str) -> String {
     // PyPI's MPICH has Hydra by its own name.
@@ -107,7 +110,7 @@ impl Program {
     /// The launcher's command, with words in front of the program.
     pub(crate) fn started(&self, ranks: u32, before: &[&str], arguments: &[&str]) -> Command {
         let mut command = Command::new("timeout");
-        command.args(["60", &launcher(self.mpi)]);
+        command.args([HANGS_S, &launcher(self.mpi)]);
         if self.mpi == "openmpi" {
             command.args(["--oversubscribe", "--mca", "orte_enable_recovery", "1"]);
             command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");

@@ -2,7 +2,7 @@
 //! mode.
 
 use isochrone_atlas_store::contents::{Cell as Value, Contents, Matrix, RegionMap, TransferMap};
-use isochrone_machine::spans;
+use isochrone_machine::strides;
 use isochrone_report::fmt;
 use isochrone_report::html::Figure;
 use isochrone_report::svg::{self, Cluster, HeatMap};
@@ -67,14 +67,16 @@ pub(crate) fn cluster_figure(contents: &Contents, clusters: &Clusters) -> Option
     let head = ["level", "cluster", "how many", "cores", "transfer inside, ns"];
     let mut table = Table::new(head);
     // The outermost first: it has the fewest.
-    for (level, found) in clusters.levels.iter().rev().enumerate() {
-        for (nth, members) in clusters.members(found).iter().enumerate() {
+    let told = clusters.levels.iter().enumerate().filter(|(_, level)| level.transfer_ns.is_some());
+    for (level, (at, found)) in told.rev().enumerate() {
+        for (nth, members) in clusters.joined(at) {
+            let inside = found.transfer_ns.filter(|_| members.len() > 1);
             table.row([
                 whole(level as u64 + 1),
                 whole(nth as u64),
                 whole(members.len() as u64),
-                Cell::text(spans(members)),
-                ns(found.transfer_ns.map(|cell| cell.median)),
+                Cell::text(strides(&members)),
+                ns(inside.map(|cell| cell.median)),
             ]);
         }
     }

@@ -1,7 +1,7 @@
 //! Tables without a picture: the machine, its state, what moved, how the run was made.
 
 use isochrone_atlas_store::contents::Contents;
-use isochrone_machine::{Machine, RegionKind, spans};
+use isochrone_machine::{Machine, RegionKind, strides};
 use isochrone_report::fmt;
 use isochrone_report::html::Figure;
 use isochrone_report::table::{Cell, Table};
@@ -59,7 +59,7 @@ fn region_table(machine: &Machine) -> Table {
                 kind => format!("{kind:?}").to_uppercase(),
             }),
             Cell::maybe(size, |_| region.bytes.map_or_else(String::new, fmt::bytes)),
-            Cell::text(spans(&region.cores)),
+            Cell::text(strides(&region.cores)),
         ];
         table.row(fixed.into_iter().chain(distances));
     }

@@ -1,7 +1,7 @@
 //! Which machine was measured, in which state, by which clock.
 
 use isochrone_atlas_store::contents::{Clock, Contents};
-use isochrone_machine::{CacheKind, Machine, MachineState, spans};
+use isochrone_machine::{CacheKind, Machine, MachineState, strides};
 use isochrone_report::fmt;
 use isochrone_units::CoreId;
 
@@ -86,7 +86,7 @@ pub fn state_rows(state: &MachineState) -> Vec<(&'static str, Option<String>)> {
     let load = |l: [f64; 3]| l.map(|v| format!("{v:.2}")).join(", ");
     let isolated = match state.isolated_cores.as_slice() {
         [] => "none".to_owned(),
-        cores => spans(cores),
+        cores => strides(cores),
     };
     vec![
         ("hypervisor", state.hypervisor.clone()),
@@ -98,8 +98,8 @@ pub fn state_rows(state: &MachineState) -> Vec<(&'static str, Option<String>)> {
         ("huge pages", huge_pages(state)),
         ("kernel moves pages by itself", state.autonuma.map(yes)),
         ("isolated cores", Some(isolated)),
-        ("cores allowed", state.allowed_cores.as_deref().map(spans)),
-        ("regions allowed", state.allowed_regions.as_deref().map(spans)),
+        ("cores allowed", state.allowed_cores.as_deref().map(strides)),
+        ("regions allowed", state.allowed_regions.as_deref().map(strides)),
         ("memory limit", state.memory_max_bytes.map(fmt::bytes)),
         ("limit of processor time", state.cpu_quota_cores.map(|c| format!("{c:.2} cores"))),
         ("load averages", state.loadavg.map(load)),

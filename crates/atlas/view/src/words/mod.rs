@@ -10,7 +10,7 @@ pub(super) mod run;
 
 use isochrone_atlas_store::Experiment;
 use isochrone_atlas_store::contents::Contents;
-use isochrone_machine::spans;
+use isochrone_machine::strides;
 
 use super::level::ends;
 
@@ -30,7 +30,7 @@ pub(super) fn and<S: AsRef<str>>(words: &[S]) -> String {
 /// `"core 3"`, `"cores 0-3,8"`.
 pub(super) fn cores(numbers: &[u16]) -> String {
     let plural = if numbers.len() == 1 { "" } else { "s" };
-    format!("core{plural} {}", spans(numbers))
+    format!("core{plural} {}", strides(numbers))
 }
 
 /// `"1 page"`, `"2 pages"`.

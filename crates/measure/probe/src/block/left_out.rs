@@ -1,6 +1,6 @@
 //! Cores that have no base, by what they lack, and the words for it.
 
-use isochrone_machine::spans;
+use isochrone_machine::strides;
 
 /// Cores without a base.
 #[derive(Clone, Debug, Default)]
@@ -55,7 +55,7 @@ impl LeftOut {
 
 fn have_none(cores: &[u16]) -> String {
     let (word, verb) = if cores.len() == 1 { ("core", "has") } else { ("cores", "have") };
-    format!("{word} {} {verb} no base", spans(cores))
+    format!("{word} {} {verb} no base", strides(cores))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 //! there is time, and else has no base; so has one that there was no time for. Each is named.
 
 use isochrone_atlas_store::contents::{Form, Quality, Verified};
-use isochrone_machine::spans;
+use isochrone_machine::strides;
 use isochrone_stats::derive_seed;
 use isochrone_units::{CoreId, Level};
 
@@ -244,7 +244,7 @@ impl LevelRun<'_> {
                  base of their own{elsewhere}{worst}",
                 learnt.len(),
                 self.cores.len(),
-                spans(&learnt),
+                strides(&learnt),
                 known.len(),
             ));
         }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use isochrone_machine::{Cache, CacheKind, Machine, spans};
+use isochrone_machine::{Cache, CacheKind, Machine, strides};
 use isochrone_report::fmt;
 
 /// Lines that the groups of a shared cache may take; of more groups the first and the last are shown.
@@ -63,12 +63,12 @@ fn row(head: &str, groups: &[&[u16]], width: usize) -> String {
 
 fn of(cores: &[u16]) -> String {
     let word = if cores.len() == 1 { "core" } else { "cores" };
-    format!("{word} {}", spans(cores))
+    format!("{word} {}", strides(cores))
 }
 
 /// The groups behind `head`, in as many lines as it takes; the first and the last of too many.
 fn listed(head: &str, groups: &[&[u16]], width: usize) -> String {
-    let runs: Vec<String> = groups.iter().map(|cores| spans(cores)).collect();
+    let runs: Vec<String> = groups.iter().map(|cores| strides(cores)).collect();
     // Cores of one group may be apart.
     let end = if runs.iter().any(|run| run.contains(',')) { ";" } else { "," };
     let last = runs.len() - 1;

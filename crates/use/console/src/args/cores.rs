@@ -11,7 +11,7 @@ use crate::wrong::WrongUsage;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoreList(Vec<u16>);
 
-/// Cores: `0,2-5` as numbers, ascending, each once.
+/// Cores: `0,2-5` as numbers, ascending, each once; `0-12:4` is every fourth of them, as maps write it.
 ///
 /// # Errors
 /// In words, where it is no list of cores.
@@ -19,15 +19,22 @@ pub fn parse_cores(text: &str) -> Result<Vec<u16>, String> {
     // A list may name all of them over and over, and takes no more room for that.
     let mut named = vec![false; 1 << u16::BITS];
     for part in text.split(',') {
+        let (part, step) = match part.split_once(':') {
+            Some((run, step)) if run.contains('-') => (run, step),
+            _ => (part, "1"),
+        };
         let (from, to) = part.split_once('-').unwrap_or((part, part));
         let number = |t: &str| {
             t.trim().parse::<u16>().map_err(|_| format!("`{t}` in `{text}` is not a core number"))
         };
-        let (from, to) = (number(from)?, number(to)?);
+        let (from, to, step) = (number(from)?, number(to)?, number(step)?);
         if from > to {
             return Err(format!("`{part}` runs backwards"));
         }
-        named[usize::from(from)..=usize::from(to)].fill(true);
+        if step == 0 {
+            return Err(format!("`{part}:{step}` never gets on"));
+        }
+        (from..=to).step_by(usize::from(step)).for_each(|core| named[usize::from(core)] = true);
     }
     Ok((0..=u16::MAX).filter(|core| named[usize::from(*core)]).collect())
 }
@@ -83,8 +90,22 @@ mod tests {
     #[test]
     fn lists_ascend_and_what_is_none_is_refused() {
         assert_eq!(parse_cores("0,2-4,3"), Ok(vec![0, 2, 3, 4]));
+        assert_eq!(parse_cores("0-9:4,3,20-20:7"), Ok(vec![0, 3, 4, 8, 20]));
         assert_eq!(parse_cores("3,0-65535,1-65535").map(|list| list.len()), Ok(65536));
-        for text in ["", ",", "a", "4-2", "0-", "-1", "0-4294967295", "65536", "0:1"] {
+        for text in [
+            "",
+            ",",
+            "a",
+            "4-2",
+            "0-",
+            "-1",
+            "0-4294967295",
+            "65536",
+            "0:1",
+            "0-4:0",
+            "0-4:",
+            "0-4:1:1",
+        ] {
             assert!(parse_cores(text).is_err(), "{text}");
         }
     }

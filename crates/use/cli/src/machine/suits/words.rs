@@ -1,6 +1,6 @@
 //! What suits what, as text for people. It decides nothing and prints nothing.
 
-use isochrone_machine::{RegionKind, spans};
+use isochrone_machine::{RegionKind, spans, strides};
 use isochrone_report::lines::fit;
 use isochrone_report::{fmt, table::Cell, table::Table};
 
@@ -33,7 +33,7 @@ pub(super) fn text(figures: &Figures, terminal: Terminal) -> String {
 }
 
 fn of_set(set: &Set, with_rows: bool, terminal: Terminal) -> String {
-    let mut lines = vec![format!("cores {}", spans(&set.cores))];
+    let mut lines = vec![format!("cores {}", strides(&set.cores))];
     if with_rows {
         lines.push(table(&set.regions).to_terminal(terminal.columns()));
     }
