@@ -5,7 +5,7 @@
 
 mod compare;
 mod elf;
-mod judge;
+pub(crate) mod judge;
 mod mpi;
 mod own;
 mod program;
@@ -176,9 +176,7 @@ impl Here {
         if args.force || args.aside {
             return Ok(None);
         }
-        let atlas = self.found.atlas.atlas()?;
-        let gain = isochrone_near::gain::largest(&atlas, &self.cores, &self.policy);
-        Ok(Some(judge::judge(gain, &atlas, &self.found.contents, &self.cores)))
+        judge::of(&self.found, &self.policy, &self.cores).map(Some)
     }
 
     fn config(&self, args: &RunArgs, binding: &Binding, scratch: &Path) -> Result<Config> {

@@ -1,0 +1,24 @@
+//! `isochrone advise`: what this machine offers a program, by its atlas; and which lever makes a program faster, by runs
+//! that take turns.
+
+pub(crate) mod machine;
+mod words;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::args::AdviseArgs;
+use isochrone_console::output::{Terminal, WrongUsage};
+
+/// What is said where a program is named and nothing is to be run.
+const TRY: &str =
+    "what a program gains is measured and not predicted: isochrone advise --try -- CMD";
+
+/// Runs the command.
+pub(crate) fn run(args: &AdviseArgs, terminal: &Terminal) -> Result<ExitCode> {
+    if args.command.is_empty() {
+        return machine::run(args, terminal);
+    }
+    Err(WrongUsage::error(TRY.to_owned()))
+}
