@@ -2,6 +2,7 @@
 //! that take turns.
 
 pub(crate) mod machine;
+pub(crate) mod trial;
 mod words;
 
 use std::process::ExitCode;
@@ -17,8 +18,9 @@ const TRY: &str =
 
 /// Runs the command.
 pub(crate) fn run(args: &AdviseArgs, terminal: &Terminal) -> Result<ExitCode> {
-    if args.command.is_empty() {
-        return machine::run(args, terminal);
+    match (args.is_tried, args.command.is_empty()) {
+        (true, _) => trial::run(args, terminal),
+        (false, true) => machine::run(args, terminal),
+        (false, false) => Err(WrongUsage::error(TRY.to_owned())),
     }
-    Err(WrongUsage::error(TRY.to_owned()))
 }

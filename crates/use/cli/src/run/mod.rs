@@ -8,7 +8,7 @@ mod elf;
 pub(crate) mod judge;
 mod mpi;
 mod own;
-mod program;
+pub(crate) mod program;
 mod words;
 
 use std::ffi::{OsStr, OsString};
@@ -285,8 +285,9 @@ impl Under<'_> {
                 preload: Some(preload),
                 config: Some(&config),
                 command: command.clone(),
+                ..Measured::default()
             };
-            let without = Measured { preload: before, config: None, command };
+            let without = Measured { preload: before, command, ..Measured::default() };
             let (scratch, budget) = (self.scratch, self.args.budget);
             let found = Sides { with, without, scratch, signals, budget }.compare(*terminal)?;
             if let Some(words) = found.failed {
