@@ -16,6 +16,7 @@ use isochrone_distance::Distances;
 use isochrone_host::{SysRoot, machine_state, this_machine, total_memory_bytes};
 use isochrone_machine::{Machine, MachineState, spans};
 use isochrone_malloc::Pin;
+use isochrone_near::gain;
 use isochrone_os::tlb;
 use isochrone_report::fmt;
 use isochrone_report::json::{self, Format};
@@ -178,7 +179,7 @@ fn by_atlas(found: &Found) -> Result<Vec<Finding>> {
 
 /// The same where nothing is known of distances.
 fn without_atlas(machine: &Machine) -> Vec<Finding> {
-    let unknown = |lever| Finding::new(lever, Offer::Unknown, atlas::NONE).command(MAP);
+    let unknown = |lever| Finding::new(lever, Offer::Unknown, "not measured").command(MAP);
     let one_core = machine.cores.len() < 2;
     let alone = |lever| if one_core { one_core_alone(lever) } else { unknown(lever) };
     let regions = if machine.regions.len() < 2 {
@@ -197,7 +198,11 @@ fn one_core_alone(lever: &'static str) -> Finding {
 fn near_lines(found: &Found, cores: &[CoreId]) -> Result<Finding> {
     let policy = setup::policy(Mode::Aware, &PlacementArgs::default(), &found.contents);
     let judged = judge::of(found, &policy, cores)?;
-    let is_known = judged.predicted_gain.is_some() && judged.grade.as_deref() != Some("unusable");
+    // What noise alone promises as well is not known to be there.
+    let is_noise =
+        judged.predicted_gain.is_some_and(|of| of >= gain::LEAST && of < judged.least_gain);
+    let is_known =
+        judged.predicted_gain.is_some() && !is_noise && judged.grade.as_deref() != Some("unusable");
     let offer = match (judged.places, is_known) {
         (true, _) => Offer::Gain,
         (false, true) => Offer::Nothing,
@@ -435,4 +440,95 @@ fn setup_cores_unknown(found: &Found) -> Option<String> {
         .collect();
     (!unknown.is_empty())
         .then(|| format!("the atlas does not know cores {}; `{MAP}` measures all", spans(&unknown)))
+}
+
+#[cfg(test)]
+mod tests {
+    use isochrone_distance::{Cost, FarCosts, FarKind, LineCosts, RegionCosts, Term, Unknown};
+    use isochrone_machine::HugePages;
+    use isochrone_units::RegionId;
+
+    use super::*;
+
+    /// Cores in groups of two, and these in groups of four.
+    struct Nested;
+
+    impl Distances for Nested {
+        fn line_costs(&self, _: CoreId, _: CoreId) -> Option<LineCosts> {
+            None
+        }
+
+        fn term(&self, _: Term) -> Option<Cost> {
+            None
+        }
+
+        fn region(&self, _: CoreId, _: RegionId) -> Option<RegionCosts> {
+            None
+        }
+
+        fn far(&self, _: CoreId, _: FarKind) -> Option<FarCosts> {
+            None
+        }
+
+        fn levels(&self) -> usize {
+            2
+        }
+
+        fn group(&self, level: usize, core: CoreId) -> Option<u16> {
+            Some(core.0 / [2, 4][level])
+        }
+
+        fn quality(&self, _: Experiment) -> Option<Grade> {
+            None
+        }
+    }
+
+    #[test]
+    fn the_near_group_is_the_largest_that_does_not_hold_all() {
+        let cores = |count: u16| (0..count).map(CoreId).collect::<Vec<_>>();
+        assert_eq!(near_group(&Nested, &cores(8)), 4);
+        assert_eq!(near_group(&Nested, &cores(4)), 2, "four cores are one group");
+        assert_eq!(near_group(&Unknown, &cores(4)), 1);
+    }
+
+    fn pages(thp: Option<&str>, free: u64) -> Finding {
+        let pool = HugePages { page_bytes: 2 << 20, total: 8, free };
+        let state = MachineState {
+            thp: thp.map(str::to_owned),
+            huge_pages: vec![pool],
+            ..MachineState::default()
+        };
+        page_sizes(&state)
+    }
+
+    #[test]
+    fn what_the_system_has_set_of_huge_pages_decides_how_they_are_had() {
+        for (thp, free, offer, tunable) in [
+            (Some("always"), 4, Offer::Nothing, None),
+            (Some("madvise"), 0, Offer::Depends, Some("hugetlb=1")),
+            (Some("never"), 3, Offer::Depends, Some("hugetlb=2")),
+            (Some("never"), 0, Offer::Nothing, None),
+            (None, 0, Offer::Nothing, None),
+        ] {
+            let found = pages(thp, free);
+            assert_eq!(found.offer, offer, "{thp:?} {free}");
+            let has =
+                |tunable| found.command.as_ref().is_some_and(|command| command.contains(tunable));
+            assert_eq!(found.command.is_some(), tunable.is_some(), "{found:?}");
+            assert!(tunable.is_none_or(has), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_here_comes_first_where_nothing_is_promised() {
+        let of = |offers: &[Offer]| {
+            let levers: Vec<Finding> =
+                offers.iter().map(|offer| Finding::new("x", *offer, "")).collect();
+            words::summary(&levers)
+        };
+        assert!(of(&[Offer::Nothing, Offer::Depends]).starts_with("Nothing here for you"));
+        assert!(of(&[Offer::Nothing, Offer::Depends]).ends_with("depends on the program with x."));
+        assert!(of(&[Offer::Gain, Offer::Unknown]).starts_with("A gain is predicted by x"));
+        assert!(of(&[Offer::Nothing, Offer::Unknown]).starts_with("Nothing is known of x"));
+    }
 }

@@ -156,7 +156,7 @@ pub fn p_value(series: &Series, arm: &str, base: &str) -> Option<f64> {
 /// that all agree it is 2 / 2^n.
 pub fn blocks_for(comparisons: usize, alpha: f64) -> usize {
     let least = (2.0 * comparisons.max(1) as f64 / alpha).log2().ceil();
-    (1..64).find(|blocks| f64::from(*blocks) >= least).unwrap_or(64) as usize
+    (1_usize..64).find(|blocks| *blocks as f64 >= least).unwrap_or(64)
 }
 
 /// The geometric mean of ratios; `None` of none.

@@ -37,10 +37,10 @@ use crate::run::program;
 use levers::{Around, How, Lever};
 use record::Trial;
 use runs::Program;
-use stages::{CONTROL, PLAIN, Runs as _, Stage, Turn, fresh_blocks, stage};
+use stages::{CONTROL, PLAIN, Runs as _, SCREENED, Stage, Turn, fresh_blocks, stage};
 
 /// The share of the time after which no other block of all levers is begun: what follows needs more runs of fewer arms.
-const SCREENED: f64 = 0.45;
+const SCREENING: f64 = 0.45;
 /// Where nothing is to be read.
 const NOTHING: &str = "/dev/null";
 
@@ -167,6 +167,10 @@ fn tried(
     program.progress.finish();
     trial.seconds = begin.elapsed().as_secs_f64();
     trial.runs = program.made;
+    if trial.runs > 0 {
+        // By what runs took in the mean, as far as they were made.
+        trial.needs_s = needed_s(trial.seconds / trial.runs as f64, trial.screened.len());
+    }
     trial.compares = program.compares;
     Ok((!program.is_interrupted()).then_some(trial))
 }
@@ -192,8 +196,8 @@ fn stages(
     if fit.is_empty() {
         return Ok(());
     }
-    program.stage_until = begin + args.budget.mul_f64(SCREENED);
-    let screened = stage(&fit, isochrone_console::turns::BLOCKS_LEAST, trial.seed, program)?;
+    program.stage_until = begin + args.budget.mul_f64(SCREENING);
+    let screened = stage(&fit, SCREENED, trial.seed, program)?;
     trial.out.extend(screened.out.iter().cloned());
     let judged = verdict::all(&screened.series, trial.seed);
     trial.screened = judged.iter().map(|(name, judged)| (name.clone(), *judged)).collect();
@@ -257,10 +261,13 @@ fn needed_s(plain_s: f64, levers: usize) -> f64 {
     if levers == 0 {
         return 0.0;
     }
-    let screened = isochrone_console::turns::BLOCKS_LEAST * 2 * (levers + 2);
-    let fresh = fresh_blocks(levers) * 2 * 3;
-    let runs = levers + 2 + screened + fresh;
-    runs as f64 * plain_s
+    (levers + 2 + runs_of(SCREENED.least, levers) + runs_of(fresh_blocks(levers).least, 1)) as f64
+        * plain_s
+}
+
+/// Runs of so many blocks with the plain program and its control: each arm twice.
+const fn runs_of(blocks: usize, levers: usize) -> usize {
+    blocks * 2 * (levers + 2)
 }
 
 fn command(args: &AdviseArgs, path: &Path) -> Vec<OsString> {

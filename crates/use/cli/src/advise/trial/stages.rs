@@ -17,8 +17,18 @@ pub(super) const PLAIN: &str = "plain";
 pub(super) const CONTROL: &str = "plain again";
 /// An interval is narrow enough that is so wide, as a part of its median.
 const WIDTH: f64 = 0.02;
-/// More blocks say nothing new, however short the program is.
-const BLOCKS_MOST: usize = 30;
+/// Blocks of all levers of which one is chosen: more would choose little better.
+pub(super) const SCREENED: Blocks = Blocks { least: BLOCKS_LEAST, most: 30 };
+/// Fresh blocks at most, however short the program is.
+const FRESH_MOST: usize = 300;
+
+/// How many blocks a stage has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Blocks {
+    /// Before that it does not end, but for want of time.
+    pub(super) least: usize,
+    pub(super) most: usize,
+}
 
 /// What came of one run.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,13 +75,13 @@ pub(super) struct Stage {
     pub(super) end: End,
 }
 
-/// Runs all levers by turns, at least so many blocks where there is time.
+/// Runs all levers by turns.
 ///
 /// # Errors
 /// Where a run cannot be made, or the plain program does not do any more what it did.
 pub(super) fn stage(
     levers: &[String],
-    blocks_least: usize,
+    blocks: Blocks,
     seed: u64,
     runs: &mut dyn Runs,
 ) -> Result<Stage> {
@@ -85,10 +95,10 @@ pub(super) fn stage(
             return Ok(Stage { series, out, end: End::Enough });
         }
         let made = series.blocks.len();
-        if made >= blocks_least && is_narrow(&series, seed) {
+        if made >= blocks.least && is_narrow(&series, seed) {
             return Ok(Stage { series, out, end: End::Narrow });
         }
-        if made >= BLOCKS_MOST.max(blocks_least) {
+        if made >= blocks.most {
             return Ok(Stage { series, out, end: End::Enough });
         }
         if !runs.has_time_for(block_s(&series)) {
@@ -110,9 +120,10 @@ pub(super) fn stage(
     }
 }
 
-/// The least blocks of a stage whose result is to be corrected for so many levers.
-pub(super) fn fresh_blocks(levers: usize) -> usize {
-    blocks_for(levers, ALPHA).max(BLOCKS_LEAST)
+/// The blocks of a stage whose result is to be corrected for so many levers: at least as many as can say anything.
+pub(super) fn fresh_blocks(levers: usize) -> Blocks {
+    let least = blocks_for(levers, ALPHA).max(BLOCKS_LEAST);
+    Blocks { least, most: FRESH_MOST.max(least) }
 }
 
 /// What came of a block.

@@ -78,7 +78,7 @@ pub(super) fn fresh(series: &Series, lever: &str, levers: usize, seed: u64) -> O
     let p = p_value(series, lever, PLAIN)?;
     let p_holm = (many * p).min(1.0);
     // Of fewer blocks nothing could be said, however far apart they were.
-    let few = series.blocks.len() < fresh_blocks(levers);
+    let few = series.blocks.len() < fresh_blocks(levers).least;
     let word = if few { Word::TooFewRuns } else { word(ratio, control, p_holm) };
     Some(Judged { ratio, control, p, p_holm, word })
 }
