@@ -1,5 +1,5 @@
-//! `isochrone advise`: what this machine offers a program, by its atlas; and which lever makes a program faster, by runs
-//! that take turns.
+//! `isochrone advise`: what this machine offers a program, by its atlas; and which lever makes a program faster, by
+//! runs that take turns.
 
 pub(crate) mod machine;
 pub(crate) mod trial;

@@ -213,7 +213,8 @@ fn stages(
     Ok(())
 }
 
-/// The plain program twice and each lever once: those that the program gets along with. Nothing where the time was over.
+/// The plain program twice and each lever once: those that the program gets along with. Nothing where the user wants
+/// an end.
 fn each_once(
     args: &AdviseArgs,
     usable: Vec<String>,
@@ -226,13 +227,13 @@ fn each_once(
             Turn::Took(_) => {}
             Turn::Over if program.is_interrupted() => return Ok(None),
             Turn::Over => bail!(
-                "the program by itself takes longer than {} for all runs: a trial takes some hundred of them, so give it \
-                 more time with --budget or less to do",
+                "the program by itself takes longer than {} for all runs: a trial takes some hundred of them, so \
+                 give it more time with --budget or less to do",
                 fmt::seconds(args.budget.as_secs_f64())
             ),
             Turn::Fails(why) => bail!(
-                "the program by itself, without any lever: {why}; nothing is tried (what ends with another code than 0 by \
-                 design can be wrapped: sh -c 'CMD; true')"
+                "the program by itself, without any lever: {why}; nothing is tried (what ends with another code than \
+                 0 by design can be wrapped: sh -c 'CMD; true')"
             ),
         }
     }

@@ -68,6 +68,8 @@ pub(crate) struct Figures {
     pub(super) needs_s: f64,
     pub(super) runs: usize,
     pub(super) seed: u64,
+    /// Fresh blocks in which others took more than a twentieth of the processors' time, or cores were slow.
+    pub(super) disturbed_blocks: usize,
     /// Whether what the program writes was compared; not where the plain program's outputs differ.
     pub(super) compared_output: bool,
     /// Runs of all levers by turns, seconds.
@@ -172,6 +174,7 @@ impl Figures {
             needs_s: trial.needs_s,
             runs: trial.runs,
             seed: trial.seed,
+            disturbed_blocks: trial.confirmation.as_ref().map_or(0, disturbed),
             compared_output: trial.compares,
             screening: trial.screening.as_ref().map(|stage| stage.series.clone()),
             screening_ended_by: trial.screening.as_ref().map(|stage| stage.end),
@@ -189,6 +192,10 @@ impl Figures {
             Outcome::TooFewRuns => ExitCode::from(codes::FAILED),
         }
     }
+}
+
+fn disturbed(stage: &Stage) -> usize {
+    stage.series.blocks.iter().filter(|block| !block.disturbance.is_quiet()).count()
 }
 
 fn outcome(levers: &[Lever], trial: &Trial) -> Outcome {

@@ -1,9 +1,9 @@
 //! The two stages of a trial, over runs that somebody else makes: all levers by turns with the plain program and its
 //! control, and then the best of them again on fresh blocks. It knows neither programs nor clocks.
 //!
-//! A stage ends when intervals are narrow, when there are as many blocks as say anything, or when its time is over. None
-//! of that looks at which side of 1 an interval lies: stopping as soon as something looks good would find gains where
-//! there are none.
+//! A stage ends when intervals are narrow, when there are as many blocks as say anything, or when its time is over.
+//! None of that looks at which side of 1 an interval lies: stopping as soon as something looks good would find gains
+//! where there are none.
 
 use anyhow::{Result, bail};
 use isochrone_console::turns::{BLOCKS_LEAST, Ratio, Series, blocks_for};

@@ -1,9 +1,9 @@
 //! What the runs of a trial say: of all levers, corrected for how many they are; and of the best one, by fresh runs.
 //!
-//! The lever that looks best of several looks better than it is, and one of several looks good by chance more often than
-//! one alone. So the best one is judged by runs that had no part in choosing it, and as strictly as if all had been
-//! judged by them: its p-value is multiplied by the number of levers, which is Holm's first step, and its interval is as
-//! wide as holds for all of them together.
+//! The lever that looks best of several looks better than it is, and one of several looks good by chance more often
+//! than one alone. So the best one is judged by runs that had no part in choosing it, and as strictly as if all had
+//! been judged by them: its p-value is multiplied by the number of levers, which is Holm's first step, and its interval
+//! is as wide as holds for all of them together.
 
 use isochrone_console::turns::{Ratio, Series, Verdict, p_value};
 use isochrone_stats::holm;

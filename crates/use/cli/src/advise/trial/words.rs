@@ -21,6 +21,7 @@ pub(super) fn text(figures: &Figures) -> String {
     if let Some(numbers) = numbers(figures) {
         lines.push(format!("  {numbers}"));
     }
+    lines.extend(disturbed(figures).map(|line| format!("  {line}")));
     if figures.outcome == Outcome::TooFewRuns {
         lines.push(format!("  {}", more_time(figures)));
     }
@@ -85,6 +86,17 @@ fn numbers(figures: &Figures) -> Option<String> {
     ))
 }
 
+/// What others did meanwhile, where that was in the way.
+fn disturbed(figures: &Figures) -> Option<String> {
+    let blocks = figures.confirmation.as_ref()?.blocks.len();
+    (2 * figures.disturbed_blocks > blocks).then(|| {
+        format!(
+            "the machine did other work in {} of these {blocks} blocks, which hides small gains: try when it is quiet",
+            figures.disturbed_blocks
+        )
+    })
+}
+
 /// How much time it takes.
 fn more_time(figures: &Figures) -> String {
     let minutes = (2.0 * figures.needs_s.max(figures.budget_s) / 60.0).ceil().max(1.0);
@@ -128,8 +140,8 @@ pub(super) fn page(figures: &Figures) -> Page {
         badge: Some(Badge::Reading(figures.reading)),
         prose: vec![SCREENED.to_owned()],
         figures: vec![Figure {
-            caption: "Times as fast as the plain program, with 95 % intervals (of the fresh runs, one that holds for all \
-                      levers together), and the plain program against itself."
+            caption: "Times as fast as the plain program, with 95 % intervals (of the fresh runs, one that holds for \
+                      all levers together), and the plain program against itself."
                 .to_owned(),
             table: Some(table(figures)),
             open: true,
