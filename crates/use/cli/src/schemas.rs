@@ -19,7 +19,7 @@ fn schemas_are_drawn_from_the_types() {
         drawn::<Machine>(Format::Machine),
         drawn::<machine::suits::Figures>(Format::Suits),
         drawn::<tier::Figures>(Format::TierCheck),
-        drawn::<advise::machine::Figures>(Format::Advise),
+        drawn::<advise::findings::Figures>(Format::Advise),
         drawn::<advise::trial::Figures>(Format::AdviseTry),
         drawn::<run::RunRecord>(Format::Run),
         drawn::<run::JobRecord>(Format::RunMpi),

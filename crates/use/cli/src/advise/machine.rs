@@ -2,7 +2,6 @@
 //! nothing is decided here that another command decides: near lines as `run`, the order of cores as `pin`, regions as
 //! `machine --suits`, memory beyond as `tier check`.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -14,17 +13,15 @@ use isochrone_console::run::setup::{self, By};
 use isochrone_console::written::{Place, on_stdout, write_to};
 use isochrone_distance::Distances;
 use isochrone_host::{SysRoot, machine_state, this_machine, total_memory_bytes};
-use isochrone_machine::{Machine, MachineState, spans};
+use isochrone_machine::{Machine, spans};
 use isochrone_malloc::Pin;
 use isochrone_near::gain;
-use isochrone_os::tlb;
 use isochrone_report::fmt;
 use isochrone_report::json::{self, Format};
-use isochrone_tier::live::check;
 use isochrone_units::{CoreId, Experiment, Grade, Reading};
-use serde::Serialize;
 
-use super::words;
+use super::findings::{AtlasFigures, Figures, Finding, Offer};
+use super::{system, words};
 use crate::args::AdviseArgs;
 use crate::machine::suits::{ONE_REGION, Set, from_words};
 use crate::run::judge;
@@ -32,96 +29,6 @@ use isochrone_console::output::Terminal;
 
 /// Measures what lacks.
 const MAP: &str = "isochrone map";
-
-/// What `advise --json` writes. Fields are added, never renamed.
-#[derive(Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct Figures {
-    pub(super) machine: String,
-    /// What is gone by; nothing where there is none.
-    pub(super) atlas: Option<AtlasFigures>,
-    /// The first line: all of it in a sentence.
-    pub(super) summary: String,
-    /// Why some of it is not known, and what mends that.
-    pub(super) lacks: Option<String>,
-    pub(super) levers: Vec<Finding>,
-}
-
-/// An atlas and how far it may be believed.
-#[derive(Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct AtlasFigures {
-    pub(super) file: String,
-    /// Whether its map came to its end.
-    pub(super) complete: bool,
-    /// The worst grade of its experiments; nothing where none was graded.
-    pub(super) grade: Option<Grade>,
-}
-
-/// What a lever has to offer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Offer {
-    /// A gain is predicted from the distances of this machine.
-    Gain,
-    /// It can be used, and the program decides what it gains.
-    Depends,
-    /// There is nothing to gain, or it cannot be used.
-    Nothing,
-    /// What it takes to know was not measured.
-    Unknown,
-}
-
-impl Offer {
-    /// As it stands in a line.
-    pub(super) const fn word(self) -> &'static str {
-        match self {
-            Self::Gain => "gain",
-            Self::Depends => "depends",
-            Self::Nothing => "nothing",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
-/// A number behind a finding.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct Number {
-    pub(super) value: f64,
-    /// What it is of: `times faster`, `ns`.
-    pub(super) unit: &'static str,
-    /// Where it was read; nothing where the system says it.
-    pub(super) reading: Option<Reading>,
-}
-
-/// What was found of one lever.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct Finding {
-    pub(super) lever: &'static str,
-    pub(super) offer: Offer,
-    /// Why, in words, with the number and its reading.
-    pub(super) what: String,
-    pub(super) number: Option<Number>,
-    /// How it is used, or how what lacks is measured.
-    pub(super) command: Option<String>,
-}
-
-impl Finding {
-    fn new(lever: &'static str, offer: Offer, what: impl Into<String>) -> Self {
-        Self { lever, offer, what: what.into(), number: None, command: None }
-    }
-
-    fn number(self, value: f64, unit: &'static str, reading: Option<Reading>) -> Self {
-        Self { number: Some(Number { value, unit, reading }), ..self }
-    }
-
-    fn command(self, command: impl Into<String>) -> Self {
-        Self { command: Some(command.into()), ..self }
-    }
-}
 
 /// Runs `advise` without a program.
 pub(super) fn run(args: &AdviseArgs, terminal: &Terminal) -> Result<ExitCode> {
@@ -150,8 +57,8 @@ fn figures(found: Option<&Found>, machine: &Machine, root: &SysRoot) -> Result<F
         None => without_atlas(machine),
     };
     let bytes = total_memory_bytes(root).into_iter().chain(state.memory_max_bytes).min();
-    levers.push(beyond_memory(bytes));
-    levers.push(page_sizes(&state));
+    levers.push(system::beyond_memory(bytes));
+    levers.push(system::page_sizes(&state));
     Ok(Figures {
         machine: machine.title.clone(),
         atlas: found.map(|found| AtlasFigures {
@@ -326,78 +233,12 @@ fn collectives(atlas: &Atlas<'_>, cores: &[CoreId]) -> Finding {
         return no_transfers(LEVER, atlas);
     };
     let what = format!(
-        "MPI programs alone, with small messages and a core for each rank: a line takes {} from core to core ({reading})",
+        "MPI programs alone, with small messages and a core for each rank: a line takes {} between cores ({reading})",
         between(lo, hi)
     );
     Finding::new(LEVER, Offer::Depends, what)
         .number(hi, "ns", Some(reading))
         .command(format!("isochrone run --mpi -- mpirun -n {} CMD", cores.len()))
-}
-
-/// Data that are larger than memory.
-fn beyond_memory(bytes: Option<u64>) -> Finding {
-    const LEVER: &str = "tier or zram";
-    let found = check(Path::new("/sys"));
-    let beyond = bytes.map_or_else(|| "memory".to_owned(), fmt::bytes);
-    let finding = match (found.mode, found.missing.first()) {
-        (Some(_), _) => {
-            let what = format!(
-                "programs with more data than {beyond} alone: in order and with arithmetic an area of tier (programs \
-                 ask for it), at random and compressible zram (root sets it up)"
-            );
-            Finding::new(LEVER, Offer::Depends, what).command("isochrone tier check")
-        }
-        (None, missing) => {
-            let lacks = missing.map_or("this kernel has no area", |missing| missing.what.as_str());
-            let what =
-                format!("no area of tier ({lacks}); beyond {beyond} zram, which root sets up");
-            Finding::new(LEVER, Offer::Nothing, what).command("isochrone tier check")
-        }
-    };
-    match bytes {
-        Some(bytes) => finding.number(bytes as f64, "bytes", None),
-        None => finding,
-    }
-}
-
-/// What the system has set of huge pages.
-fn page_sizes(state: &MachineState) -> Finding {
-    const LEVER: &str = "huge pages";
-    let reach = tlb::reach_bytes(false);
-    let beyond = reach.map_or_else(String::new, |bytes| {
-        format!("; translations of small pages reach {}", fmt::bytes(bytes))
-    });
-    let free: u64 = state.huge_pages.iter().map(|pool| pool.free).sum();
-    let finding = match (state.thp.as_deref(), free) {
-        (Some("always"), _) => Finding::new(
-            LEVER,
-            Offer::Nothing,
-            format!("the system gives them unasked (always){beyond}"),
-        ),
-        (Some("madvise"), _) => {
-            let what = format!(
-                "the system gives them to who asks (madvise), and malloc does not ask by itself{beyond}"
-            );
-            Finding::new(LEVER, Offer::Depends, what)
-                .command("GLIBC_TUNABLES=glibc.malloc.hugetlb=1 CMD")
-        }
-        (_, 1..) => {
-            let what = format!("{free} pages of a pool are free{beyond}");
-            Finding::new(LEVER, Offer::Depends, what)
-                .command("GLIBC_TUNABLES=glibc.malloc.hugetlb=2 CMD")
-        }
-        (thp, 0) => {
-            let thp = thp.unwrap_or("not known");
-            let what = format!(
-                "the system gives none (transparent huge pages: {thp}; no page in a pool){beyond}"
-            );
-            Finding::new(LEVER, Offer::Nothing, what)
-        }
-    };
-    match reach {
-        Some(bytes) => finding.number(bytes as f64, "bytes", None),
-        None => finding,
-    }
 }
 
 /// Why an atlas does not say all, and what mends that.
@@ -445,7 +286,6 @@ fn setup_cores_unknown(found: &Found) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use isochrone_distance::{Cost, FarCosts, FarKind, LineCosts, RegionCosts, Term, Unknown};
-    use isochrone_machine::HugePages;
     use isochrone_units::RegionId;
 
     use super::*;
@@ -489,34 +329,6 @@ mod tests {
         assert_eq!(near_group(&Nested, &cores(8)), 4);
         assert_eq!(near_group(&Nested, &cores(4)), 2, "four cores are one group");
         assert_eq!(near_group(&Unknown, &cores(4)), 1);
-    }
-
-    fn pages(thp: Option<&str>, free: u64) -> Finding {
-        let pool = HugePages { page_bytes: 2 << 20, total: 8, free };
-        let state = MachineState {
-            thp: thp.map(str::to_owned),
-            huge_pages: vec![pool],
-            ..MachineState::default()
-        };
-        page_sizes(&state)
-    }
-
-    #[test]
-    fn what_the_system_has_set_of_huge_pages_decides_how_they_are_had() {
-        for (thp, free, offer, tunable) in [
-            (Some("always"), 4, Offer::Nothing, None),
-            (Some("madvise"), 0, Offer::Depends, Some("hugetlb=1")),
-            (Some("never"), 3, Offer::Depends, Some("hugetlb=2")),
-            (Some("never"), 0, Offer::Nothing, None),
-            (None, 0, Offer::Nothing, None),
-        ] {
-            let found = pages(thp, free);
-            assert_eq!(found.offer, offer, "{thp:?} {free}");
-            let has =
-                |tunable| found.command.as_ref().is_some_and(|command| command.contains(tunable));
-            assert_eq!(found.command.is_some(), tunable.is_some(), "{found:?}");
-            assert!(tunable.is_none_or(has), "{found:?}");
-        }
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! `isochrone advise`: what this machine offers a program, by its atlas; and which lever makes a program faster, by
 //! runs that take turns.
 
-pub(crate) mod machine;
+pub(crate) mod findings;
+mod machine;
+mod system;
 pub(crate) mod trial;
 mod words;
 

@@ -4,7 +4,7 @@ use isochrone_report::html::{Badge, Figure, Page, Section};
 use isochrone_report::table::Table;
 use isochrone_units::Grade;
 
-use super::machine::{Figures, Finding, Offer};
+use super::findings::{Figures, Finding, Offer};
 
 /// The line behind the levers.
 const NEXT: &str = "isochrone advise --try -- CMD measures which of them make your program faster";

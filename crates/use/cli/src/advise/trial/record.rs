@@ -17,8 +17,8 @@ use isochrone_units::Reading;
 use serde::Serialize;
 
 use super::levers::Lever;
-use super::stages::{End, Stage};
-use super::verdict::{ALPHA, Judged, Word};
+use super::stages::{ALPHA, End, Stage};
+use super::verdict::{Judged, Word};
 use crate::args::AdviseArgs;
 
 /// Records that are kept; the oldest go.

@@ -9,8 +9,8 @@ use anyhow::{Result, bail};
 use isochrone_console::turns::{BLOCKS_LEAST, Ratio, Series, blocks_for};
 use serde::Serialize;
 
-use super::verdict::ALPHA;
-
+/// The chance of calling anything a gain or a loss where no lever does anything.
+pub(super) const ALPHA: f64 = 0.05;
 /// The plain program.
 pub(super) const PLAIN: &str = "plain";
 /// The plain program again: how far it is from itself.

@@ -3,8 +3,10 @@
 use anyhow::Result;
 use isochrone_stats::{Xoshiro256PlusPlus, derive_seed, normal, rng};
 
-use super::stages::{Blocks, CONTROL, End, PLAIN, Runs, SCREENED, Turn, fresh_blocks, stage};
-use super::verdict::{ALPHA, Judged, Word, all, best, fresh};
+use super::stages::{
+    ALPHA, Blocks, CONTROL, End, PLAIN, Runs, SCREENED, Turn, fresh_blocks, stage,
+};
+use super::verdict::{Judged, Word, all, best, fresh};
 
 /// A machine that wanders by a third, whose runs differ by a part of themselves and are sometimes much longer, and
 /// programs that take so long under each lever.

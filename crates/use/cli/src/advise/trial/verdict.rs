@@ -9,10 +9,7 @@ use isochrone_console::turns::{Ratio, Series, Verdict, p_value};
 use isochrone_stats::holm;
 use serde::Serialize;
 
-use super::stages::{CONTROL, PLAIN, fresh_blocks};
-
-/// The chance of calling anything a gain or a loss where no lever does anything.
-pub(super) const ALPHA: f64 = 0.05;
+use super::stages::{ALPHA, CONTROL, PLAIN, fresh_blocks};
 
 /// What is said of a lever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
