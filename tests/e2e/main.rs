@@ -2,6 +2,7 @@
 
 #![allow(clippy::tests_outside_test_module, reason = "this whole binary is tests")]
 
+mod advise;
 mod arguments;
 mod damage;
 mod formats;

@@ -186,7 +186,7 @@ fn without_being_asked_no_thread_is_bound_and_the_report_says_what_that_means() 
 }
 
 /// An atlas of this machine in which all lines of the cache are equally far.
-fn alike(folder: &Path) -> PathBuf {
+pub(crate) fn alike(folder: &Path) -> PathBuf {
     let own = map().folder.join("isochrone.atlas");
     let mut contents = isochrone_atlas_store::load(&own).expect("the map of this machine");
     for level in contents.levels.iter_mut().filter(|level| level.level == "llc") {

@@ -11,7 +11,7 @@ use crate::support::{folder, isochrone, json, map, run};
 
 /// The map of this machine with a region 1 that is 170 ns away and moves 400 GB/s, beside a region 0 of 147 ns and 90
 /// GB/s.
-fn two_regions(here: &Path) -> PathBuf {
+pub(crate) fn two_regions(here: &Path) -> PathBuf {
     let own = map().folder.join("isochrone.atlas");
     let mut contents = isochrone_atlas_store::load(&own).expect("the map of this machine");
     let cores: Vec<u16> = contents.machine.cores.iter().map(|core| core.id).collect();

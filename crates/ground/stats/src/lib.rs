@@ -36,6 +36,7 @@ mod changes;
 mod cluster;
 mod correlation;
 mod further;
+mod holm;
 mod least_squares;
 mod location;
 mod moments;
@@ -51,6 +52,7 @@ pub use changes::{bic_penalty, change_points, change_points_with_sd, noise_sd_fr
 pub use cluster::{Clusters, choose_k_1d, kmeans_1d};
 pub use correlation::{pearson, pearson_f32, spearman};
 pub use further::{further, student_t};
+pub use holm::holm;
 pub use least_squares::{Fit, least_squares};
 pub use location::{MAD_TO_SD, TickMean, mad, tick_mean, unlengthened};
 pub use moments::{mean, variance};

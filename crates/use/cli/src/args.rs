@@ -1,5 +1,6 @@
 //! The command line, its help and its examples, in one place; everything else takes typed values.
 
+mod advise;
 mod cla;
 mod laboratory;
 mod pin;
@@ -14,6 +15,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Args, Parser, Subcommand};
 use isochrone_atlas_store::Experiment;
 
+pub(crate) use advise::AdviseArgs;
 pub(crate) use cla::{ClaArgs, TreeAsked};
 pub(crate) use isochrone_console::args::{ColourChoice, JsonArg, REPORT};
 use isochrone_console::args::{
@@ -67,6 +69,9 @@ pub(crate) enum Command {
         isochrone map --awake                  keep virtual CPUs from being moved\n  \
         isochrone map --evict --seed 7         without cldemote; another random order")]
     Map(MapArgs),
+    /// Say what this machine offers a program, by its atlas; or try which lever makes a program faster.
+    #[command(after_help = advise::AFTER_HELP)]
+    Advise(AdviseArgs),
     /// Show an atlas: summary in the terminal, or the HTML report again.
     #[command(after_help = "Examples:\n  \
         isochrone show isochrone.atlas\n  \

@@ -4,6 +4,7 @@
 //! `args` is the whole command line; each command has a module; `view` turns an atlas into what
 //! people look at. Exit codes are those of `isochrone_console::codes`; `run` has those of the program that it runs.
 
+mod advise;
 mod args;
 mod cla;
 mod diff;
@@ -58,6 +59,7 @@ pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<(), clap::Error
 fn dispatch(command: Command, terminal: &Terminal) -> Result<ExitCode> {
     match command {
         Command::Map(args) => map::run(&args, terminal),
+        Command::Advise(args) => advise::run(&args, terminal),
         Command::Show(args) => show::run(&args, terminal),
         Command::Diff(args) => diff::run(&args, terminal),
         Command::Export(args) => export::run(&args, terminal),

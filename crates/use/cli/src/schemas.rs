@@ -7,7 +7,7 @@ use isochrone_report::json::Format;
 use isochrone_schemas::drawn;
 use isochrone_survey::figures::Figures;
 
-use crate::{machine, run, show, tier};
+use crate::{advise, machine, run, show, tier};
 
 #[test]
 fn schemas_are_drawn_from_the_types() {
@@ -19,6 +19,8 @@ fn schemas_are_drawn_from_the_types() {
         drawn::<Machine>(Format::Machine),
         drawn::<machine::suits::Figures>(Format::Suits),
         drawn::<tier::Figures>(Format::TierCheck),
+        drawn::<advise::findings::Figures>(Format::Advise),
+        drawn::<advise::trial::Figures>(Format::AdviseTry),
         drawn::<run::RunRecord>(Format::Run),
         drawn::<run::JobRecord>(Format::RunMpi),
     ];

@@ -163,6 +163,10 @@ const FILES: &[Entry] = &[
         "atlases that are kept for all folders, named by the machine",
     ),
     entry(
+        "$XDG_CACHE_HOME/isochrone/advice/*.json, ~/.cache/isochrone/advice/*.json",
+        "what `isochrone advise --try` found, the last 64 times",
+    ),
+    entry(
         "../lib/libisochrone_malloc.so, ../lib/libisochrone_mpi.so",
         "what `isochrone run` preloads, beside the program or there",
     ),
@@ -179,6 +183,10 @@ const ENVIRONMENT: &[Entry] = &[
     entry("PATH", "where `isochrone run` and benchmarks look for programs"),
     entry("TMPDIR", "where files go that nobody keeps"),
     entry("LD_PRELOAD", "what else is preloaded into programs that are started; it is kept"),
+    entry(
+        "GLIBC_TUNABLES",
+        "kept; `isochrone advise --try` adds the tunable of huge pages for its runs",
+    ),
     entry(
         "OMPI_MCA_mca_base_env_list",
         "variables that Open MPI's launcher hands on to other nodes; `isochrone run --mpi` adds its own",

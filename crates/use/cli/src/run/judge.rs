@@ -3,8 +3,11 @@
 //!
 //! Why these bounds: docs/method/allocator.md, "`isochrone run`".
 
+use anyhow::Result;
+use isochrone_alloc::Policy;
 use isochrone_atlas::Atlas;
 use isochrone_atlas_store::contents::{Contents, LevelMap};
+use isochrone_console::run::atlas::Found;
 use isochrone_near::gain;
 use isochrone_units::{CoreId, Experiment, Level};
 use serde::Serialize;
@@ -32,8 +35,18 @@ pub(crate) struct Judgement {
     pub(crate) why: String,
 }
 
+/// What the atlas that was found promises on these cores.
+///
+/// # Errors
+/// Where the atlas cannot be asked.
+pub(crate) fn of(found: &Found, policy: &Policy, cores: &[CoreId]) -> Result<Judgement> {
+    let atlas = found.atlas.atlas()?;
+    let gain = gain::largest(&atlas, cores, policy);
+    Ok(judge(gain, &atlas, &found.contents, cores))
+}
+
 /// Judges by the gain that the model predicts (`gain::largest`).
-pub(super) fn judge(
+fn judge(
     predicted: Option<f32>,
     atlas: &Atlas<'_>,
     contents: &Contents,

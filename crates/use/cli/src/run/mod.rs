@@ -5,10 +5,10 @@
 
 mod compare;
 mod elf;
-mod judge;
+pub(crate) mod judge;
 mod mpi;
 mod own;
-mod program;
+pub(crate) mod program;
 mod words;
 
 use std::ffi::{OsStr, OsString};
@@ -176,9 +176,7 @@ impl Here {
         if args.force || args.aside {
             return Ok(None);
         }
-        let atlas = self.found.atlas.atlas()?;
-        let gain = isochrone_near::gain::largest(&atlas, &self.cores, &self.policy);
-        Ok(Some(judge::judge(gain, &atlas, &self.found.contents, &self.cores)))
+        judge::of(&self.found, &self.policy, &self.cores).map(Some)
     }
 
     fn config(&self, args: &RunArgs, binding: &Binding, scratch: &Path) -> Result<Config> {
@@ -287,8 +285,9 @@ impl Under<'_> {
                 preload: Some(preload),
                 config: Some(&config),
                 command: command.clone(),
+                ..Measured::default()
             };
-            let without = Measured { preload: before, config: None, command };
+            let without = Measured { preload: before, command, ..Measured::default() };
             let (scratch, budget) = (self.scratch, self.args.budget);
             let found = Sides { with, without, scratch, signals, budget }.compare(*terminal)?;
             if let Some(words) = found.failed {

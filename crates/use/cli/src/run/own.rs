@@ -14,6 +14,9 @@ const GO_SECTION: &str = ".go.buildinfo";
 /// What is said of Go's programs, linked in either way.
 pub(super) const GO: &str = "Go's runtime has a heap of its own and does not ask malloc";
 
+/// What is said of a program that no preloaded allocator reaches.
+pub(crate) const DEFINES: &str = "it defines malloc itself, before anything that is preloaded";
+
 /// An allocator that a program brings.
 #[derive(Debug)]
 struct Own {
@@ -37,7 +40,7 @@ const PHP: Own = Own {
 
 /// Names that a program defines, and what that says of its objects.
 static DEFINED: [(&str, Own); 13] = [
-    ("malloc", own("it defines malloc itself, before anything that is preloaded")),
+    ("malloc", own(DEFINES)),
     ("PyObject_Malloc", PYTHON),
     ("_emalloc", PHP),
     ("MemoryContextAlloc", own("PostgreSQL cuts its objects from blocks of 8 KiB and more")),

@@ -79,6 +79,45 @@ pub(crate) struct Fit {
     pub(crate) allocator: Option<&'static str>,
 }
 
+impl Fit {
+    /// Whether an allocator that is preloaded is asked for anything.
+    pub(crate) fn takes_an_allocator(self) -> Result<(), &'static str> {
+        if self.allocator == Some(own::DEFINES) { Err(own::DEFINES) } else { Ok(()) }
+    }
+}
+
+/// What the program at `path`, or the interpreter of a script there, is linked with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Linked {
+    /// The dynamic linker that it asks for.
+    pub(crate) linker: Option<PathBuf>,
+    /// Names of the libraries that it asks for.
+    pub(crate) libraries: Vec<String>,
+}
+
+/// Reads what a program is linked with; nothing of what cannot be read.
+pub(crate) fn linked(path: &Path) -> Linked {
+    let mut path = path.to_path_buf();
+    for _ in 0..=SCRIPTS_MAX {
+        let Some((file, head)) = opened(&path) else { break };
+        if let Some(interpreter) = interpreter_of_script(&head) {
+            path = interpreter;
+            continue;
+        }
+        let Some(elf) = Elf::parse(&head) else { break };
+        let linker = elf.linker(&file).map(|name| PathBuf::from(name.trim_end_matches('\0')));
+        return Linked { linker, libraries: elf.needed(&file) };
+    }
+    Linked::default()
+}
+
+fn opened(path: &Path) -> Option<(File, Vec<u8>)> {
+    let file = File::open(path).ok()?;
+    let mut head = Vec::new();
+    (&file).take(HEAD_BYTES).read_to_end(&mut head).ok()?;
+    Some((file, head))
+}
+
 /// Whether a library can be preloaded into the program at `path`.
 pub(crate) fn check(path: &Path, who: Who) -> Result<Fit, Refusal> {
     let mut path = path.to_path_buf();
@@ -187,6 +226,18 @@ mod tests {
     fn this_very_program_can_be_run() {
         let here = std::env::current_exe().unwrap();
         assert_eq!(check(&here, Who::here()), Ok(Fit { allocator: None }));
+    }
+
+    #[test]
+    fn what_this_program_is_linked_with_is_read() {
+        let linked = linked(&std::env::current_exe().unwrap());
+        assert!(linked.linker.is_some_and(|linker| linker.exists()));
+        assert!(
+            linked.libraries.iter().any(|name| name.starts_with("libc.")),
+            "{:?}",
+            linked.libraries
+        );
+        assert_eq!(super::linked(Path::new("/no/such")), Linked::default());
     }
 
     #[test]

@@ -42,6 +42,13 @@ pub struct HostArgs {
     pub awake: bool,
 }
 
+impl Default for PlacementArgs {
+    /// As where no option is given.
+    fn default() -> Self {
+        Self { near: Share(0.25), waste: None, slack: None, llc: None, arena_limit: None }
+    }
+}
+
 impl PlacementArgs {
     /// What programs may waste.
     pub fn waste_of_programs(&self) -> Share {
@@ -52,5 +59,24 @@ impl PlacementArgs {
     /// paper's allocator did, and a tenth for what is free at the moment.
     pub fn waste_of_pools(&self) -> Share {
         self.waste.unwrap_or(Share(1.1 / self.near.0 - 1.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        placement: PlacementArgs,
+    }
+
+    #[test]
+    fn the_default_is_what_a_line_without_options_says() {
+        let said = Line::try_parse_from(["x"]).expect("nothing is required").placement;
+        assert_eq!(format!("{said:?}"), format!("{:?}", PlacementArgs::default()));
     }
 }

@@ -3,6 +3,7 @@
 pub mod aside;
 pub mod atlas;
 pub mod child;
+pub mod digest;
 pub mod ended;
 pub mod library;
 pub mod record;

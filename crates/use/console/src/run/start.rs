@@ -6,11 +6,13 @@
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
+use std::io::PipeWriter;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawnp};
@@ -27,6 +29,7 @@ pub struct Program {
     changes: Vec<(OsString, Option<OsString>)>,
     silent: bool,
     input: Option<PathBuf>,
+    output: Option<Arc<PipeWriter>>,
 }
 
 impl Program {
@@ -34,7 +37,7 @@ impl Program {
     /// are these, its own name first.
     pub fn new(path: &OsStr, words: &[OsString]) -> Self {
         let (path, words) = (path.to_owned(), words.to_vec());
-        Self { path, words, changes: Vec::new(), silent: false, input: None }
+        Self { path, words, changes: Vec::new(), silent: false, input: None, output: None }
     }
 
     /// The same program with the same arguments and changes of the environment.
@@ -62,6 +65,13 @@ impl Program {
     /// Gives it a file to read, from its beginning.
     pub fn reads(mut self, input: &Path) -> Self {
         self.input = Some(input.to_owned());
+        self
+    }
+
+    /// Lets it write into a pipe instead of standard output. The pipe ends when this value and all programs that have
+    /// it are gone.
+    pub fn writes_to(mut self, pipe: PipeWriter) -> Self {
+        self.output = Some(Arc::new(pipe));
         self
     }
 
@@ -109,6 +119,9 @@ impl Program {
         let input = input.transpose()?;
         if let Some(input) = &input {
             files.add_dup2(input.as_raw_fd(), 0)?;
+        }
+        if let Some(output) = &self.output {
+            files.add_dup2(output.as_raw_fd(), 1)?;
         }
         let path = c_string(&self.path)?;
         posix_spawnp(&path, &files, &attributes, &words, &self.environment()?)

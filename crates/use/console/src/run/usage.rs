@@ -6,7 +6,8 @@
 //! the peak is not above that process's own, the program's high-water mark stands for it as it
 //! was last seen in `/proc`, at most [`LOOK`] before the end.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
@@ -20,6 +21,7 @@ use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use super::child::{self, Signals};
+use super::digest::{Digest, Reading};
 use super::start::Program;
 use crate::args::parse_cores;
 
@@ -44,6 +46,12 @@ pub struct UsageArgs {
     /// The program is killed after so many seconds.
     #[arg(long)]
     limit: Option<u32>,
+    /// A variable of the program's environment, `NAME=VALUE`.
+    #[arg(long)]
+    set: Vec<OsString>,
+    /// Read what the program writes to standard output, and leave its digest.
+    #[arg(long)]
+    digest: bool,
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true)]
     command: Vec<OsString>,
@@ -66,6 +74,17 @@ pub struct Usage {
     pub code: u8,
 }
 
+/// What a run left: what it took, and what it wrote where that was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Account {
+    /// What it took.
+    #[serde(flatten)]
+    pub usage: Usage,
+    /// What it wrote to standard output; nothing where nobody asked, or where a process that it left behind still
+    /// writes.
+    pub output: Option<Digest>,
+}
+
 /// A program to be measured.
 #[derive(Clone, Debug, Default)]
 pub struct Measured<'a> {
@@ -73,6 +92,10 @@ pub struct Measured<'a> {
     pub preload: Option<OsString>,
     /// `ISOCHRONE_CONFIG`.
     pub config: Option<&'a Path>,
+    /// Other variables of its environment.
+    pub set: Vec<(OsString, OsString)>,
+    /// Whether what it writes to standard output is read for its digest.
+    pub digest: bool,
     /// The program and its arguments.
     pub command: Vec<OsString>,
 }
@@ -101,13 +124,27 @@ impl Measured<'_> {
         if let Some(limit) = limit_s {
             command.arg("--limit").arg(limit.to_string());
         }
+        for (name, value) in &self.set {
+            let mut word = name.clone();
+            word.push("=");
+            word.push(value);
+            command.arg("--set").arg(word);
+        }
+        if self.digest {
+            command.arg("--digest");
+        }
         command.arg("--").args(&self.command);
         Ok(command)
     }
 }
 
-/// Reads what the hidden command left.
+/// Reads what the hidden command left of what the program took.
 pub fn read(out: &Path) -> Result<Usage> {
+    Ok(read_account(out)?.usage)
+}
+
+/// Reads all that the hidden command left.
+pub fn read_account(out: &Path) -> Result<Account> {
     let text = std::fs::read_to_string(out).context("the program left no account of itself")?;
     Ok(serde_json::from_str(&text)?)
 }
@@ -122,8 +159,18 @@ pub fn run(args: &UsageArgs) -> Result<ExitCode> {
     for (name, value) in variables {
         program = program.with(name, value.as_deref());
     }
+    for word in &args.set {
+        let (name, value) = variable(word)?;
+        program = program.with(name, Some(value));
+    }
     if let Some(list) = &args.cores {
         bind(list)?;
+    }
+    let mut digest = None;
+    if args.digest {
+        let (reading, pipe) = Reading::begin()?;
+        program = program.writes_to(pipe);
+        digest = Some(reading);
     }
     let mut seen = None;
     let begin = Instant::now();
@@ -137,9 +184,19 @@ pub fn run(args: &UsageArgs) -> Result<ExitCode> {
     let code = signals.run_watched(&program, Some((LOOK, &mut look)))?;
     let seconds = begin.elapsed().as_secs_f64();
     let usage = of_children(seconds, code, seen)?;
-    std::fs::write(&args.out, serde_json::to_string(&usage)?)
+    // Our end of the pipe, without which it never ends.
+    drop(program);
+    let account = Account { usage, output: digest.and_then(Reading::end) };
+    std::fs::write(&args.out, serde_json::to_string(&account)?)
         .with_context(|| args.out.display().to_string())?;
     Ok(ExitCode::from(usage.code))
+}
+
+/// `NAME=VALUE` of an environment.
+fn variable(word: &OsStr) -> Result<(&str, &OsStr)> {
+    let at = word.as_bytes().iter().position(|byte| *byte == b'=');
+    let (name, value) = word.as_bytes().split_at(at.context("--set takes NAME=VALUE")?);
+    Ok((std::str::from_utf8(name)?, OsStr::from_bytes(&value[1..])))
 }
 
 /// Lets this process, and what it starts, use these cores alone.
@@ -178,6 +235,22 @@ fn of_children(seconds: f64, code: u8, seen: Option<u64>) -> Result<Usage> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_variable_ends_at_its_first_equals_sign() {
+        let of =
+            |word| variable(OsStr::new(word)).ok().map(|(name, value)| (name, value.to_owned()));
+        assert_eq!(of("A=b=c"), Some(("A", "b=c".into())));
+        assert_eq!(of("A="), Some(("A", "".into())));
+        assert_eq!(of("A"), None);
+    }
+
+    #[test]
+    fn an_account_of_a_run_without_a_digest_is_read() {
+        let usage = Usage { seconds: 1.5, code: 3, ..Usage::default() };
+        let text = serde_json::to_string(&Account { usage, output: None }).unwrap();
+        assert_eq!(serde_json::from_str::<Account>(&text).unwrap().usage, usage);
+    }
 
     #[test]
     fn the_high_water_mark_of_this_process_is_read() {

@@ -4,5 +4,5 @@
 mod ratio;
 mod series;
 
-pub use ratio::{BLOCKS_LEAST, Costs, Ratio, Verdict, geometric_mean};
+pub use ratio::{BLOCKS_LEAST, Costs, Ratio, Verdict, blocks_for, geometric_mean, p_value};
 pub use series::{Block, Run, Series};

@@ -4,7 +4,7 @@
 //! bootstrap interval are over blocks. Above 1 the arm is better than what it is compared with. A ratio lies within
 //! one reading, or names both wherever it is shown.
 
-use isochrone_stats::bootstrap_paired_ratio_ci;
+use isochrone_stats::{bootstrap_paired_ratio_ci, wilcoxon_signed_rank};
 use isochrone_units::{Reading, Readings};
 use serde::{Serialize, Serializer};
 
@@ -72,14 +72,23 @@ impl Ratio {
     /// How many times cheaper `arm` was than `base`. `None` without blocks, or where a cost is
     /// not a positive number.
     pub fn of(series: &Series, arm: &str, base: &str, seed: u64) -> Option<Self> {
+        Self::of_at(series, arm, base, seed, LEVEL)
+    }
+
+    /// The same with an interval of another confidence than 0.95: one of several that are to hold together.
+    pub fn of_at(series: &Series, arm: &str, base: &str, seed: u64, level: f64) -> Option<Self> {
         let of = |name: &str| series.arm(name).map(|arm| series.block_means(arm));
-        Self::paired(Costs::measured(&of(base)?), Costs::measured(&of(arm)?), seed)
+        Self::paired_at(Costs::measured(&of(base)?), Costs::measured(&of(arm)?), seed, level)
     }
 
     /// `above[i] / under[i]`, one pair a block.
     pub fn paired(above: Costs<'_>, under: Costs<'_>, seed: u64) -> Option<Self> {
+        Self::paired_at(above, under, seed, LEVEL)
+    }
+
+    fn paired_at(above: Costs<'_>, under: Costs<'_>, seed: u64, level: f64) -> Option<Self> {
         let (over, base) = (above.by_block, under.by_block);
-        let found = bootstrap_paired_ratio_ci(over, base, RESAMPLES, LEVEL, seed)?;
+        let found = bootstrap_paired_ratio_ci(over, base, RESAMPLES, level, seed)?;
         let readings = Readings::of(above.reading, under.reading);
         let blocks = over.len();
         Some(Self { median: found.median, lo: found.lo, hi: found.hi, blocks, readings })
@@ -131,6 +140,23 @@ const fn is_one(readings: &Readings) -> bool {
 
 fn words<S: Serializer>(readings: &Readings, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(readings)
+}
+
+/// How surprising it would be that `arm` and `base` differ as much as they do if nothing set them apart: two-sided, of
+/// the logarithms of their costs by block (Wilcoxon's signed ranks). `None` without blocks, or where a cost is not a
+/// positive number.
+pub fn p_value(series: &Series, arm: &str, base: &str) -> Option<f64> {
+    let of = |name: &str| -> Option<Vec<f64>> {
+        Some(series.block_means(series.arm(name)?).into_iter().map(f64::ln).collect())
+    };
+    Some(wilcoxon_signed_rank(&of(base)?, &of(arm)?)?.p)
+}
+
+/// The least blocks of which [`p_value`], corrected for so many comparisons, can be as small as `alpha`: of `n` blocks
+/// that all agree it is 2 / 2^n.
+pub fn blocks_for(comparisons: usize, alpha: f64) -> usize {
+    let least = (2.0 * comparisons.max(1) as f64 / alpha).log2().ceil();
+    (1_usize..64).find(|blocks| *blocks as f64 >= least).unwrap_or(64)
 }
 
 /// The geometric mean of ratios; `None` of none.
@@ -231,6 +257,29 @@ mod tests {
             (&json["median"], &json["reading"]),
             (&1.5.into(), &"measured over predicted".into())
         );
+    }
+
+    #[test]
+    fn blocks_that_all_agree_are_as_surprising_as_counted() {
+        let series = fake(&[("base", 2.0), ("half", 1.0)], 7, 3);
+        let p = p_value(&series, "half", "base").unwrap();
+        assert!((p - 2.0 / 128.0).abs() < 1e-12, "{p}");
+        assert_eq!(p_value(&series, "base", "base"), Some(1.0));
+        assert_eq!(p_value(&series, "absent", "base"), None);
+        for (comparisons, blocks) in [(1, 6), (4, 8), (6, 8), (7, 9)] {
+            assert_eq!(blocks_for(comparisons, 0.05), blocks, "{comparisons}");
+            let least = 2.0 / f64::from(1 << blocks) * comparisons as f64;
+            assert!(least <= 0.05 && 2.0 * least > 0.05, "{comparisons}");
+        }
+    }
+
+    #[test]
+    fn an_interval_of_more_confidence_is_wider() {
+        let series = fake(&[("base", 120.0), ("near", 100.0)], 20, 5);
+        let of = |level| Ratio::of_at(&series, "near", "base", 1, level).unwrap();
+        let (usual, sure) = (of(0.95), of(0.99));
+        assert_eq!(Some(usual), Ratio::of(&series, "near", "base", 1));
+        assert!(sure.lo < usual.lo && sure.hi > usual.hi, "{sure} {usual}");
     }
 
     #[test]

@@ -116,6 +116,20 @@ impl Series {
         Some(other)
     }
 
+    /// The same without an arm: those behind it move up.
+    #[must_use]
+    pub fn without(&self, arm: usize) -> Self {
+        let mut other = self.clone();
+        if arm < other.arms.len() {
+            other.arms.remove(arm);
+        }
+        for block in &mut other.blocks {
+            block.runs.retain(|run| run.arm != arm);
+            block.runs.iter_mut().filter(|run| run.arm > arm).for_each(|run| run.arm -= 1);
+        }
+        other
+    }
+
     /// Where an arm stands in the list.
     pub fn arm(&self, name: &str) -> Option<usize> {
         self.arms.iter().position(|arm| arm == name)
@@ -226,6 +240,16 @@ mod tests {
         assert_eq!(series.with_costs(&seen, "bytes"), None, "not known of each");
         seen.swap(0, 1);
         assert_eq!(series.with_costs(&seen, "bytes"), None, "of other arms");
+    }
+
+    #[test]
+    fn an_arm_that_is_taken_out_leaves_the_others_as_they_were() {
+        let series = take(3, 8, &mut |arm| 1.0 + arm as f64);
+        let fewer = series.without(1);
+        assert_eq!(fewer.arms, ["a", "c"]);
+        assert_eq!(fewer.block_means(0), series.block_means(0));
+        assert_eq!(fewer.block_means(1), series.block_means(2));
+        assert_eq!(series.without(7), series);
     }
 
     #[test]

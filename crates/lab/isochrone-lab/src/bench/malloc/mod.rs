@@ -250,7 +250,7 @@ impl Field {
             }
         };
         let config = arm.told.map(|told| self.configs.of(told));
-        let measured = Measured { preload, config, command: words };
+        let measured = Measured { preload, config, command: words, ..Measured::default() };
         let folder = self.folder.as_deref().unwrap_or(self.scratch.path());
         let input = program.input.map_or_else(|| PathBuf::from("/dev/null"), |f| folder.join(f));
         let mut command = measured.command(&out, Some(&self.cores), Some(self.limit_s))?;

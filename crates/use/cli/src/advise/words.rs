@@ -1,0 +1,92 @@
+//! What a machine offers, as text and as a page. It decides nothing and prints nothing.
+
+use isochrone_report::html::{Badge, Figure, Page, Section};
+use isochrone_report::table::Table;
+use isochrone_units::Grade;
+
+use super::findings::{Figures, Finding, Offer};
+
+/// The line behind the levers.
+const NEXT: &str = "isochrone advise --try -- CMD measures which of them make your program faster";
+
+/// All of it in a sentence.
+pub(super) fn summary(levers: &[Finding]) -> String {
+    let of = |offer| -> Vec<&str> {
+        levers.iter().filter(|of| of.offer == offer).map(|of| of.lever).collect()
+    };
+    let (gain, depends, unknown) = (of(Offer::Gain), of(Offer::Depends), of(Offer::Unknown));
+    let mut words = match (gain.as_slice(), unknown.as_slice()) {
+        ([], []) => {
+            "Nothing here for you: the distances of this machine promise no gain.".to_owned()
+        }
+        ([], unknown) => format!("Nothing is known of {}.", unknown.join(", ")),
+        (gain, _) => format!("A gain is predicted by {}.", gain.join(", ")),
+    };
+    if !depends.is_empty() {
+        words += &format!(" It depends on the program with {}.", depends.join(", "));
+    }
+    words
+}
+
+/// A line for each lever, below the sentence.
+pub(super) fn text(figures: &Figures) -> String {
+    let mut lines =
+        vec![figures.summary.clone(), format!("{}; {}", figures.machine, atlas(figures))];
+    lines.extend(figures.lacks.clone());
+    let widest = figures.levers.iter().map(|of| of.lever.len()).max().unwrap_or(0);
+    lines.extend(figures.levers.iter().map(|of| {
+        let command =
+            of.command.as_ref().map_or_else(String::new, |command| format!(": {command}"));
+        format!("  {:<widest$}  {:<7}  {}{command}", of.lever, of.offer.word(), of.what)
+    }));
+    lines.push(NEXT.to_owned());
+    lines.join("\n")
+}
+
+/// What is gone by, in words.
+fn atlas(figures: &Figures) -> String {
+    match &figures.atlas {
+        None => "no atlas".to_owned(),
+        Some(of) => match of.grade {
+            Some(Grade::Quiet) => format!("{}, measured on a quiet machine", of.file),
+            Some(grade) => format!("{}, graded {grade}", of.file),
+            None => of.file.clone(),
+        },
+    }
+}
+
+/// The same as a page.
+pub(super) fn page(figures: &Figures) -> Page {
+    let mut table = Table::new(["lever", "offer", "why", "command"]);
+    for of in &figures.levers {
+        let command = of.command.clone().unwrap_or_default();
+        table.row([
+            of.lever.into(),
+            of.offer.word().into(),
+            of.what.clone().into(),
+            command.into(),
+        ]);
+    }
+    let figure = Figure {
+        caption: "A line for each lever; each number names its reading.".to_owned(),
+        table: Some(table),
+        open: true,
+        ..Figure::default()
+    };
+    let warning = figures.lacks.iter().map(|_| Badge::Warning("not all is known".to_owned()));
+    Page {
+        title: "What this machine offers".to_owned(),
+        subtitle: format!("{}; {}", figures.machine, atlas(figures)),
+        badges: warning.collect(),
+        summary: std::iter::once(figures.summary.clone()).chain(figures.lacks.clone()).collect(),
+        sections: vec![Section {
+            id: "levers".to_owned(),
+            heading: "Levers".to_owned(),
+            prose: vec![NEXT.to_owned()],
+            figures: vec![figure],
+            ..Section::default()
+        }],
+        footer: "isochrone advise".to_owned(),
+        ..Page::default()
+    }
+}

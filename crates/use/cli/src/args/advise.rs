@@ -1,0 +1,62 @@
+//! What `isochrone advise` takes.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use isochrone_console::args::{HtmlArg, JsonArg, parse_time};
+
+/// Examples and exit codes below `isochrone advise --help`.
+pub(super) const AFTER_HELP: &str = "\
+Examples:
+  isochrone advise                                 what this machine offers, a line for each lever
+  isochrone advise --json=advice.json              the same for programs
+  isochrone advise --try -- ./solver in.dat        which lever makes this program faster, measured
+  isochrone advise --try --budget 20m --html -- ./solver
+  isochrone advise --try --input in.txt -- sort    each run reads this file
+
+--try runs the program some hundred times: plainly, plainly again as a control, and under each lever that applies, in
+random order. It must be a program that may be repeated. Its output is compared with that of the plain program and
+thrown away; a lever that changes it, or under which the program fails, is left out. The best lever is run again
+beside the plain program, and what is printed is of these runs alone, corrected for the number of levers. No setting of
+the system is changed.
+
+Exit code of --try: 4 a lever gains beyond the control, 0 none does, 1 the program failed or the time was too short to
+say, 2 wrong usage, 3 interrupted. Of advise alone: 0.";
+
+/// What `advise` takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct AdviseArgs {
+    /// Measure the levers with the program CMD, instead of saying what the atlas promises.
+    #[arg(long = "try", requires = "command")]
+    pub(crate) is_tried: bool,
+    /// With --try: time for all runs, e.g. 90s, 20m.
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "5m", requires = "is_tried")]
+    pub(crate) budget: Duration,
+    /// With --try: each run reads this file; without it there is nothing to read.
+    #[arg(long, value_name = "FILE", requires = "is_tried")]
+    pub(crate) input: Option<PathBuf>,
+    /// With --try: only these levers, e.g. mimalloc,huge-pages.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "is_tried")]
+    pub(crate) only: Vec<String>,
+    /// With --try: put the program's arguments into the record and the report, which have its name alone else.
+    #[arg(long, requires = "is_tried")]
+    pub(crate) with_arguments: bool,
+    /// With --try: seed of the order of runs [default: from the clock; it is recorded].
+    #[arg(long, requires = "is_tried")]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) html: HtmlArg,
+    #[command(flatten)]
+    pub(crate) json: JsonArg,
+    /// This machine's atlas [default: ISOCHRONE_ATLAS, else isochrone.atlas, else the one in the cache folder].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) atlas: Option<PathBuf>,
+    /// With --try: the library of near lines [default: libisochrone_malloc.so beside this program or in ../lib].
+    #[arg(long, value_name = "FILE", requires = "is_tried")]
+    pub(crate) preload: Option<PathBuf>,
+    /// With --try: the program and its arguments.
+    #[arg(trailing_var_arg = true, value_name = "CMD")]
+    pub(crate) command: Vec<OsString>,
+}

@@ -1,0 +1,287 @@
+//! `isochrone advise`: what the map of this machine offers, and small programs under each lever.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::run::alike;
+use crate::suits::two_regions;
+use crate::support::{folder, isochrone, json, map, mapped_machine, run};
+
+fn said(output: &Output) -> (Option<i32>, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+/// The lever of this name in what was written.
+fn lever<'a>(figures: &'a serde_json::Value, name: &str) -> &'a serde_json::Value {
+    let levers = figures["levers"].as_array().expect("a list");
+    let of = |lever: &&serde_json::Value| lever["name"] == name || lever["lever"] == name;
+    levers.iter().find(of).unwrap_or_else(|| panic!("no lever {name}: {figures}"))
+}
+
+#[test]
+fn a_machine_is_told_in_twelve_lines_with_a_line_for_each_lever() {
+    let (output, out, err) = run(&map().folder, &["advise"]);
+    assert!(output.status.success() && err.is_empty(), "{err}");
+    assert!(out.lines().count() <= 12, "{out}");
+    let (_, text, _) = run(&map().folder, &["advise", "--json"]);
+    let figures = json(&text);
+    for name in ["near lines", "core order", "regions", "collectives", "tier or zram", "huge pages"]
+    {
+        let lines = out.lines().filter(|line| line.trim_start().starts_with(name)).count();
+        assert_eq!(lines, 1, "{name}: {out}");
+        let lever = lever(&figures, name);
+        let command = lever["command"].as_str();
+        assert!(command.is_none_or(|command| out.contains(command)), "{lever}");
+        assert!(lever["offer"] != "depends" || command.is_some(), "{lever}");
+    }
+    assert_eq!(out.lines().next(), figures["summary"].as_str());
+    let (output, _, err) = run(&map().folder, &["advise", "--html=advice.html"]);
+    assert!(output.status.success(), "{err}");
+    let page = fs::read_to_string(map().folder.join("advice.html")).expect("it was written");
+    assert!(page.contains("collectives") && page.starts_with("<!doctype html>"));
+}
+
+#[test]
+fn near_lines_are_judged_as_run_judges_them() {
+    let here = folder("advise-alike");
+    let atlas = alike(&here);
+    let words = ["advise", "--json", "--atlas", atlas.to_str().expect("a plain path")];
+    let (_, out, err) = run(&here, &[&words[..1], &words[2..], &["--json"]].concat());
+    let figures = json(&out);
+    let near = lever(&figures, "near lines");
+    assert_eq!(
+        (&near["offer"], &near["number"]["reading"]),
+        (&"nothing".into(), &"predicted".into()),
+        "{err}"
+    );
+    assert!(
+        near["what"].as_str().is_some_and(|what| what.contains("predicted gain 1.00")),
+        "{near}"
+    );
+}
+
+#[test]
+fn two_regions_are_a_lever_with_the_command_that_places_memory() {
+    let here = folder("advise-regions");
+    two_regions(&here);
+    let (output, out, err) = run(&here, &["advise", "--atlas", "two.atlas", "--json"]);
+    assert!(output.status.success() && err.is_empty(), "{err}");
+    let figures = json(&out);
+    let regions = lever(&figures, "regions");
+    assert_eq!(
+        (&regions["offer"], &regions["number"]["reading"]),
+        (&"depends".into(), &"predicted".into())
+    );
+    assert!(
+        regions["command"].as_str().is_some_and(|command| command.ends_with("--memory")),
+        "{regions}"
+    );
+}
+
+#[test]
+fn without_an_atlas_a_line_says_which_command_measures_one() {
+    let here = folder("advise-none");
+    let bare = |words: &[&str]| {
+        said(&isochrone(&here).args(words).env("XDG_CACHE_HOME", &here).output().expect("it runs"))
+    };
+    let (code, out, _) = bare(&["advise"]);
+    assert_eq!(code, Some(0), "{out}");
+    assert!(out.contains("isochrone map --quick") && out.lines().count() <= 12, "{out}");
+    let (_, out, _) = bare(&["advise", "--json"]);
+    let figures = json(&out);
+    assert!(figures["atlas"].is_null(), "{out}");
+    assert_eq!(lever(&figures, "near lines")["offer"], "unknown");
+    // One that was named and is of another machine, or none.
+    let mut contents = isochrone_view::fixtures::genoa();
+    contents.fingerprint.hash ^= 1;
+    isochrone_atlas_store::save(&contents, &here.join("other.atlas")).expect("it is saved");
+    for (name, words) in [("other.atlas", "another machine"), ("no.atlas", "no.atlas")] {
+        let (code, _, err) = bare(&["advise", "--atlas", name]);
+        assert_eq!(code, Some(1), "{err}");
+        assert!(err.contains(words) && err.contains("isochrone map"), "{err}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let here = folder("advise-refused");
+    fs::write(here.join("file"), "x").expect("a file");
+    for (wrong, words) in [
+        (&["--", "true"][..], "isochrone advise --try -- CMD"),
+        (&["--try"], "CMD"),
+        (&["--try", "--budget", "0", "--", "true"], "not a time"),
+        (&["--try", "--only", "magic", "--", "true"], "mimalloc"),
+        (&["--try", "--input", "/dev/zero", "--", "true"], "a plain file"),
+        (&["--try", "--input", "nothing", "--", "true"], "nothing"),
+        (&["--budget", "5m"], "--try"),
+        (&["--try", "--json=a", "--html=a", "--", "true"], "each needs its own"),
+    ] {
+        let (output, out, err) = run(&here, &[&["advise"], wrong].concat());
+        assert_eq!((output.status.code(), out.as_str()), (Some(2), ""), "{wrong:?}: {err}");
+        assert!(err.contains(words), "{wrong:?}: {err}");
+    }
+    for (wrong, words) in [
+        (&["no-such-program-anywhere"][..], "not found"),
+        (&["sh", "-c", "exit 3"], "ended with 3"),
+        (&["sh", "-c", "kill -KILL $$"], "by a signal"),
+    ] {
+        let (output, _, err) =
+            run(&here, &[&["advise", "--try", "--budget", "20s", "--"], wrong].concat());
+        assert_eq!(output.status.code(), Some(1), "{wrong:?}: {err}");
+        assert!(err.contains(words), "{wrong:?}: {err}");
+    }
+    let left: Vec<PathBuf> = entries(&here);
+    assert_eq!(left, [here.join("file")], "a refusal leaves nothing");
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let all = fs::read_dir(folder).expect("a folder");
+    let mut all: Vec<PathBuf> = all.map(|entry| entry.expect("an entry").path()).collect();
+    all.sort();
+    all
+}
+
+/// `advise --try` of a shell script, with files of its own in `here`.
+fn tried(here: &Path, options: &[&str], script: &str) -> (Option<i32>, String, String) {
+    let atlas = map().folder.join("isochrone.atlas");
+    fs::create_dir_all(here.join("tmp")).expect("a folder");
+    let output = isochrone(here)
+        .args(["advise", "--try", "--seed", "5", "--atlas"])
+        .arg(atlas)
+        .args(options)
+        .args(["--", "sh", "-c", script])
+        .env("XDG_CACHE_HOME", here.join("cache"))
+        .env("TMPDIR", here.join("tmp"))
+        .env("A_SECRET", "of-the-environment")
+        .output()
+        .expect("it runs");
+    assert!(entries(&here.join("tmp")).is_empty(), "temporary files are left");
+    said(&output)
+}
+
+#[test]
+fn a_program_is_tried_under_each_lever_and_the_record_is_kept() {
+    let here = folder("advise-try");
+    let _machine = mapped_machine();
+    let script = "echo run >> runs; echo heard; read line && [ \"$line\" = this ] || exit 9";
+    fs::write(here.join("in"), "this\n").expect("a file");
+    let options = ["--budget", "6s", "--input", "in", "--json=try.json", "--html=try.html"];
+    let (code, out, err) = tried(&here, &options, script);
+    let text = fs::read_to_string(here.join("try.json")).expect("it was written");
+    let figures = json(&text);
+    let wanted = match figures["outcome"].as_str() {
+        Some("gain") => 4,
+        Some("no_gain" | "nothing_to_try") => 0,
+        Some("too_few_runs") => 1,
+        other => panic!("{other:?}: {text}"),
+    };
+    assert_eq!(code, Some(wanted), "{out}{err}");
+    assert_eq!(figures["best"].is_null(), figures["outcome"] != "gain", "{text}");
+    assert!(!out.contains("heard"), "the program's output goes nowhere: {out}");
+    let ran = fs::read_to_string(here.join("runs")).map_or(0, |runs| runs.lines().count());
+    assert_eq!(figures["runs"].as_u64(), u64::try_from(ran).ok(), "{text}");
+    for lever in figures["levers"].as_array().expect("a list") {
+        let is_measured = lever["ratio"].is_object();
+        let is_told = lever["why"].is_string() || lever["verdict"] == "too_few_runs";
+        assert!(is_measured != is_told || lever["verdict"] == "too_few_runs", "{lever}");
+        assert!(!is_measured || lever["control"]["median"].is_f64(), "{lever}");
+        let name = lever["name"].as_str().expect("a name");
+        assert!(out.contains(name), "{name} is not told: {out}");
+    }
+    let records = entries(&here.join("cache/isochrone/advice"));
+    let kept = fs::read_to_string(records.first().expect("a record")).expect("it is read");
+    assert_eq!((records.len(), &json(&kept)), (1, &figures));
+    for private in ["heard", "of-the-environment"] {
+        assert!(!kept.contains(private), "{kept}");
+    }
+    assert!(fs::read_to_string(here.join("try.html")).expect("a page").contains("What sh gains"));
+}
+
+/// What a program sees of any lever of others.
+const SEEN: &str = "\"$LD_PRELOAD$GLIBC_TUNABLES\"";
+
+#[test]
+fn a_lever_that_changes_the_output_or_makes_the_program_fail_is_left_out() {
+    let here = folder("advise-differs");
+    let _machine = mapped_machine();
+    for (script, why) in [
+        (format!("echo {SEEN}"), "its output differs"),
+        (format!("[ -z {SEEN} ]"), "it ended with 1"),
+        (format!("[ -z {SEEN} ] || kill -SEGV $$"), "ended by a signal"),
+    ] {
+        let options = [
+            "--budget",
+            "20s",
+            "--only",
+            "huge-pages,mimalloc,jemalloc,tcmalloc",
+            "--json=try.json",
+        ];
+        let (code, out, err) = tried(&here, &options, &script);
+        let figures = json(&fs::read_to_string(here.join("try.json")).expect("it was written"));
+        let can_be_used = |lever: &&serde_json::Value| lever["verdict"] != "not_applicable";
+        for lever in figures["levers"].as_array().expect("a list").iter().filter(can_be_used) {
+            assert_eq!(lever["verdict"], "excluded", "{lever}");
+            assert!(lever["why"].as_str().is_some_and(|words| words.contains(why)), "{lever}");
+        }
+        assert_eq!((code, &figures["outcome"]), (Some(0), &"nothing_to_try".into()), "{out}{err}");
+    }
+}
+
+#[test]
+fn a_program_that_never_says_the_same_is_tried_without_a_comparison_of_outputs() {
+    let here = folder("advise-clock");
+    let _machine = mapped_machine();
+    let options = ["--budget", "3s", "--only", "huge-pages,mimalloc", "--json=try.json"];
+    let (_, out, err) = tried(&here, &options, "cat /proc/sys/kernel/random/uuid");
+    let figures = json(&fs::read_to_string(here.join("try.json")).expect("it was written"));
+    let excluded =
+        figures["levers"].as_array().expect("a list").iter().any(|of| of["verdict"] == "excluded");
+    assert!(!excluded, "{out}{err}");
+    assert_eq!(figures["compared_output"], false);
+}
+
+#[test]
+fn an_interrupted_trial_ends_its_program_and_leaves_nothing() {
+    let here = folder("advise-interrupted");
+    fs::create_dir_all(here.join("tmp")).expect("a folder");
+    let mut child = isochrone(&here)
+        .args(["advise", "--try", "--json=try.json", "--html=try.html", "--atlas"])
+        .arg(map().folder.join("isochrone.atlas"))
+        .args([
+            "--only",
+            "huge-pages,mimalloc",
+            "--",
+            "sh",
+            "-c",
+            "echo $$ > pid; sleep 1000; true",
+        ])
+        .env("XDG_CACHE_HOME", here.join("cache"))
+        .env("TMPDIR", here.join("tmp"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let begin = Instant::now();
+    let pid = loop {
+        let text = fs::read_to_string(here.join("pid")).unwrap_or_default();
+        if let Ok(pid) = text.trim().parse::<i32>() {
+            break pid;
+        }
+        // A hang is found, and no time is judged.
+        assert!(begin.elapsed() < Duration::from_secs(60), "the program did not begin");
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    let own = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process id");
+    kill_process(own, Signal::INT).expect("it is there");
+    let output = child.wait().expect("it ends");
+    assert_eq!(output.code(), Some(3));
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    assert!(status.is_empty() || status.contains("State:\tZ"), "the program goes on: {status}");
+    assert!(entries(&here.join("tmp")).is_empty(), "temporary files are left");
+    assert_eq!(entries(&here), [here.join("pid"), here.join("tmp")]);
+}
