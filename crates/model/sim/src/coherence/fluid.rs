@@ -4,42 +4,13 @@
 //! proportion to what it puts there; so a full roof holds those up that use it much more than those that use it
 //! little. [`rates`] has the conditions and their source.
 
+mod flow;
 mod rates;
 
+pub use flow::{Demand, Need};
+
+use flow::Flow;
 use rates::Rates;
-
-/// What one task asks of one roof.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Demand {
-    /// Which roof.
-    pub roof: u32,
-    /// Bytes, over the whole task.
-    pub bytes: f64,
-}
-
-/// What bounds a task beside roofs.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Need {
-    /// What it takes if every line is at hand, ns.
-    pub arithmetic_ns: f64,
-    /// What it takes if it waits for its lines, and no roof holds it up, ns.
-    pub waiting_ns: f64,
-    /// Lines that it keeps in flight.
-    pub window: f64,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Flow {
-    demands: Vec<Demand>,
-    /// Rate at which it may go by itself, 1 / ns.
-    cap: f64,
-    /// Latencies of all its lines, one after another, ns: what `window` of them at once take turns in.
-    latencies: f64,
-    window: f64,
-    rate: f64,
-    /// Part that is still to do.
-    rest: f64,
-}
 
 /// Tasks under way over shared roofs, in virtual time.
 #[derive(Clone, Debug)]
@@ -87,8 +58,8 @@ impl Fluid {
         self.spare.pop().unwrap_or_default()
     }
 
-    /// A task begins, with at most one demand for each roof. A name is one task's at a time, and small: there is a place
-    /// for each.
+    /// A task begins, with at most one demand for each roof. A name is one task's at a time, and
+    /// small: there is a place for each.
     pub fn begin(&mut self, now: f64, name: u32, demands: Vec<Demand>, need: Need) {
         self.pass(now);
         let cap = 1.0 / need.arithmetic_ns.max(need.waiting_ns).max(1.0);

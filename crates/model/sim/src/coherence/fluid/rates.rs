@@ -14,7 +14,7 @@
 //! Delays are found by Newton's method on the dual problem, which is convex and has a dimension for each roof that
 //! can be full. It begins from the delays of the time before: a task that begins or ends changes few of them.
 
-use super::Flow;
+use super::flow::Flow;
 
 /// A roof is full, and not over its limit, to this part of it.
 const PRECISE: f64 = 1e-9;
@@ -98,8 +98,8 @@ impl Rates {
         }
     }
 
-    /// The delay at a roof for each byte, ns: [`Demand::bytes`](super::Demand) times it, over the window, is what a
-    /// task is held up by there.
+    /// The delay at a roof for each byte, ns: a demand's bytes times it, over the window, is what a task
+    /// is held up by there.
     #[cfg(test)]
     pub(super) fn delay(&self, roof: usize) -> f64 {
         self.delays[roof]
@@ -329,8 +329,8 @@ impl Rates {
     }
 }
 
-/// Solves `matrix x = side` in place by Cholesky's method; of the matrix, which is symmetric and not negative, the lower
-/// half is given. False where it is no such matrix.
+/// Solves `matrix x = side` in place by Cholesky's method; of the matrix, which is symmetric and not negative,
+/// the lower half is given. False where it is no such matrix.
 fn solve_positive(matrix: &mut [f64], side: &mut [f64]) -> bool {
     let size = side.len();
     for row in 0..size {

@@ -1,3 +1,5 @@
+//! The conditions of the optimum, cases by hand, and what holds for all rates.
+
 use super::*;
 use crate::random::{Random, Stream};
 
@@ -80,9 +82,9 @@ fn one_task_alone_takes_its_floor_or_what_the_roof_gives() {
 
 #[test]
 fn equal_windows_share_a_roof_by_their_latencies() {
-    // By hand: two tasks of 1000 bytes with windows of 20 on a roof of 10 B/ns, one 100 ns long by latency, the other 0.
-    // T1 = 100 + W, T2 = W with W = 50 delay; 1000/T1 + 1000/T2 = 10: W (100 + W) = 100 (100 + 2 W), W = 161.8 (the
-    // golden ratio).
+    // By hand: two tasks of 1000 bytes with windows of 20 on a roof of 10 B/ns, one 100 ns long by
+    // latency, the other 0. T1 = 100 + W and T2 = W with W = 50 delay, and 1000/T1 + 1000/T2 = 10. So
+    // W (100 + W) = 100 (100 + 2 W), and W = 161.8: the golden ratio.
     let mut fluid = Fluid::new(vec![10.0]);
     fluid.begin(0.0, 1, vec![demand(0, 1000.0)], need(1.0, 100.0));
     fluid.begin(0.0, 2, vec![demand(0, 1000.0)], need(1.0, 0.0));
