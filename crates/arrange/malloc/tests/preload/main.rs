@@ -10,7 +10,8 @@ mod calls;
 #[cfg(test)]
 mod children;
 // It reads the machine code of x86-64.
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(test)]
+#[cfg(target_arch = "x86_64")]
 mod frames;
 #[cfg(test)]
 mod guest;
