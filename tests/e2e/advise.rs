@@ -184,7 +184,9 @@ fn a_program_is_tried_under_each_lever_and_the_record_is_kept() {
     assert_eq!(figures["best"].is_null(), figures["outcome"] != "gain", "{text}");
     assert!(!out.contains("heard"), "the program's output goes nowhere: {out}");
     let ran = fs::read_to_string(here.join("runs")).map_or(0, |runs| runs.lines().count());
-    assert_eq!(figures["runs"].as_u64(), u64::try_from(ran).ok(), "{text}");
+    // The last one may be ended by the clock before it says anything.
+    let made = figures["runs"].as_u64().and_then(|runs| usize::try_from(runs).ok());
+    assert!(made.is_some_and(|made| made == ran || made == ran + 1), "{ran} runs: {text}");
     for lever in figures["levers"].as_array().expect("a list") {
         let is_measured = lever["ratio"].is_object();
         let is_told = lever["why"].is_string() || lever["verdict"] == "too_few_runs";
