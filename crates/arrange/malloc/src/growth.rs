@@ -26,7 +26,7 @@ use isochrone_os::clock;
 use isochrone_os::reserve::{Stride, Tail};
 use isochrone_os::table::Table;
 use isochrone_units::{CoreId, PageAddr};
-use trial::Trial;
+use trial::{Pace, Trial};
 
 /// Time that a slice inside of an allocation is given, and where memory is to come after it; its
 /// last step adds up to forty microseconds.
@@ -121,6 +121,8 @@ pub(crate) struct Work {
     orders: Orders,
     /// Size classes whose free units are to be put where they belong, as pages were coded anew.
     rebinned: usize,
+    /// How many loads a slice may time.
+    pace: Pace,
     /// What placing has to show before it goes on.
     trial: Trial,
 }
@@ -166,6 +168,7 @@ impl Work {
             expected_bytes: 0,
             orders: Orders::default(),
             rebinned: SizeClass::ALL.len(),
+            pace: Pace::of(&atlas),
             trial: Trial::default(),
         })
     }
@@ -310,7 +313,12 @@ impl Instance<'_> {
         if self.growth.is_inherited() {
             return false;
         }
-        let enough = self.heap().live_bytes() >= self.heap().policy().l2_bytes;
+        let l2_bytes = self.heap().policy().l2_bytes;
+        if PROCESS.is_learning() {
+            // Nobody knows what of it was freed. It is not kept: once there is something to gain, what is placed counts.
+            return PROCESS.counted_bytes() >= l2_bytes;
+        }
+        let enough = self.heap().live_bytes() >= l2_bytes;
         if enough {
             worth.store(true, Ordering::Relaxed);
         }
@@ -357,8 +365,10 @@ impl Instance<'_> {
     /// Identifies, decodes and confirms. False if there is nothing left to do for now.
     fn learn(&self, hold: &mut Hold<'_>, budget_ns: u64) -> bool {
         self.look_ahead(hold);
-        let Work { machine, classifier, .. } = &mut *hold.work;
+        let Work { machine, classifier, pace, .. } = &mut *hold.work;
+        machine.bound(pace.loads_in(budget_ns), budget_ns);
         let found = classifier.slice(machine, budget_ns);
+        machine.bound(u64::MAX, 0);
         self.note_found(found)
     }
 

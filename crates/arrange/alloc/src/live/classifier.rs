@@ -10,6 +10,7 @@ use super::epoch::{Epoch, Round, Visit};
 use super::eyes::{Eyes, Outcome};
 use super::identify::Inquiry;
 use super::known::{Known, Seat};
+use super::level::patterned;
 use super::notes::side;
 use super::stream::{DecodingCore, Step};
 use super::timing::Timing;
@@ -65,6 +66,12 @@ impl<'a> Classifier<'a> {
         })
     }
 
+    /// Whether lines differ by any level of an atlas: where they do not there is nothing to learn.
+    #[must_use]
+    pub fn learns(atlas: &Atlas<'_>) -> bool {
+        Level::ALL.into_iter().any(|level| patterned(atlas, level).is_some())
+    }
+
     /// Names the cores that will decode in turns (four at most). Classes of pages that none of
     /// them tells apart are one class. Without this it is the first core that decodes.
     pub fn set_decoding_cores(&mut self, cores: &[CoreId]) {
@@ -105,12 +112,6 @@ impl<'a> Classifier<'a> {
     #[must_use]
     pub fn current_bases(&self, core: CoreId) -> CurrentBases {
         self.known.current_bases(core)
-    }
-
-    /// Whether lines differ by any level of the atlas: where they do not, nothing is ever unknown.
-    #[must_use]
-    pub fn has_patterns(&self) -> bool {
-        self.known.sides.iter().any(Option::is_some)
     }
 
     /// Whether a base of this core is known, of any level.
