@@ -14,7 +14,7 @@
 
 use crate::config::{Config, Pin};
 use crate::counters::Counters;
-use crate::entry::Front;
+use crate::entry::{Back, Front};
 use crate::instance::{Instance, Need};
 use crate::range::{Range, Wrong};
 use crate::report::{Reason, Tally, Word};
@@ -145,6 +145,8 @@ impl Process {
     /// Places from now on what can be placed. Once, in the room.
     pub(crate) fn begin_placing(&self, instance: &'static Instance<'static>) {
         ARENA.publish(&instance.arena, &instance.marks);
+        // Before anybody is given a line of it.
+        front::lead_back();
         next::keep_memory();
         self.phase.store(phase::PLACING, Ordering::Release);
     }
@@ -178,12 +180,14 @@ impl Process {
 }
 
 /// Tells the process what to do, by the record at `path`. Once, before it has other threads.
-/// `placing` are the functions to which calls lead while something is to be placed.
-pub(crate) fn begin(path: Option<&CStr>, placing: &Front) {
+/// `placing` are the functions to which calls lead while something is to be placed, and `back` those that take back
+/// what may have been placed.
+pub(crate) fn begin(path: Option<&CStr>, placing: &Front, back: &Back) {
     if PROCESS.begun.swap(true, Ordering::AcqRel) {
         return;
     }
     next::resolve();
+    front::lead_back_on(back);
     filters::resolve();
     loading::resolve();
     let told = path.and_then(|path| Told::read(path, filters::allow));
