@@ -97,6 +97,8 @@ pub(crate) struct Growth {
     retry_at_ns: AtomicU64,
     /// Times that it was asked in vain since a base was last known.
     retries: AtomicU32,
+    /// Frames of this process's pages may be others, since it has a child that shared them.
+    was_shared: AtomicBool,
     /// In a child of `fork` that has not begun anew: what it places by then, bytes. Else 0.
     anew_at_bytes: AtomicU64,
 }
@@ -214,6 +216,7 @@ impl Growth {
             is_unknown: AtomicBool::new(false),
             retry_at_ns: AtomicU64::new(0),
             retries: AtomicU32::new(0),
+            was_shared: AtomicBool::new(false),
             anew_at_bytes: AtomicU64::new(0),
         })
     }
@@ -250,7 +253,11 @@ impl Instance<'_> {
             if visits {
                 self.ask_visit(&mut hold, core, now);
             }
+            let Work { machine, pace, .. } = &mut *hold.work;
+            machine.bound(pace.loads_in(need.slice_ns()), need.slice_ns());
             self.slice(&mut hold, need.slice_ns(), Stride::Part);
+            // A pool that waits for pages, or has them learnt beforehand, is bound by time alone.
+            hold.work.machine.bound(u64::MAX, 0);
             let took = self.end_slice(now);
             self.weigh(&mut hold, took);
         });
@@ -315,7 +322,7 @@ impl Instance<'_> {
         }
         let l2_bytes = self.heap().policy().l2_bytes;
         if PROCESS.is_learning() {
-            // Nobody knows what of it was freed. It is not kept: once there is something to gain, what is placed counts.
+            // Nobody knows what of it was freed. Once there is something to gain, what is placed counts.
             return PROCESS.counted_bytes() >= l2_bytes;
         }
         let enough = self.heap().live_bytes() >= l2_bytes;
@@ -353,7 +360,12 @@ impl Instance<'_> {
             || self.make_orders(hold, until)
             || self.add_memory(hold, until, stride);
         let left = until.saturating_sub(clock::monotonic_ns());
-        let more = if busy || left == 0 { true } else { self.learn(hold, left) };
+        let mut more = if busy || left == 0 { true } else { self.learn(hold, left) };
+        // New pages first, however often it forks.
+        if !more && self.growth.was_shared.swap(false, Ordering::Relaxed) {
+            hold.work.classifier.recheck();
+            more = true;
+        }
         let all_given = hold.work.noted >= self.pages_learnt(hold.work.first);
         let waits = hold.work.orders.done.is_some() || hold.work.classifier.has_events();
         let backlog = more || waits || !all_given;
@@ -365,10 +377,8 @@ impl Instance<'_> {
     /// Identifies, decodes and confirms. False if there is nothing left to do for now.
     fn learn(&self, hold: &mut Hold<'_>, budget_ns: u64) -> bool {
         self.look_ahead(hold);
-        let Work { machine, classifier, pace, .. } = &mut *hold.work;
-        machine.bound(pace.loads_in(budget_ns), budget_ns);
+        let Work { machine, classifier, .. } = &mut *hold.work;
         let found = classifier.slice(machine, budget_ns);
-        machine.bound(u64::MAX, 0);
         self.note_found(found)
     }
 

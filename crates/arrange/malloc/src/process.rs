@@ -7,10 +7,10 @@
 //!                                                       PLACING --filter, no clock--> CLOSED
 //! ```
 //!
-//! A program that allocates little never gets beyond counting, so it pays for reading a record and
-//! no more. One that gains nothing never gets beyond learning, unless it is forced to place: all that it allocates is
-//! the next allocator's, and a bounded time is spent on its memory. Nothing here is on the path of a thread that has a block. Every word is atomic and
-//! zero-valid, so that calls which come before any constructor find a state that delegates.
+//! A program that allocates little never gets beyond counting, so it pays for reading a record and no more. One that
+//! gains nothing never gets beyond learning, unless it is forced to place: all that it allocates is the next
+//! allocator's, and a bounded time is spent on its memory. Nothing here is on the path of a thread that has a block.
+//! Every word is atomic and zero-valid, so that calls which come before any constructor find a state that delegates.
 
 use crate::config::{Config, Pin};
 use crate::counters::Counters;
@@ -305,6 +305,13 @@ extern "C" fn thread_ends(block: *mut c_void) {
     }
 }
 
+/// This process has a child of `fork` now.
+pub(crate) fn has_child() {
+    if let Some(instance) = PROCESS.instance().filter(|_| !PROCESS.is_over()) {
+        instance.growth.has_child();
+    }
+}
+
 /// This is a child of `fork` now, with one thread.
 pub(crate) fn forked() {
     let slot = tls::slot();
@@ -380,11 +387,7 @@ fn place_first(slot: &ThreadSlot, class: SizeClass, size: usize, one: Tally) -> 
                 start(slot);
             }
         }
-        phase::LEARNING => {
-            if count_one(slot, size) {
-                learn(slot);
-            }
-        }
+        phase::LEARNING if count_one(slot, size) => learn(slot),
         phase::PLACING => {
             if slot.alone.asks(YOUNG_CALLS) && make_block(slot) {
                 return thread::with_block(slot, |thread| thread.take(class, size))

@@ -47,6 +47,8 @@ pub struct Classifier<'a> {
     did_at_ns: u64,
     /// A core that is to be visited.
     due: Option<CoreId>,
+    /// The page from which on all that are known are still to be doubted.
+    doubts: Option<u32>,
     round: Round,
 }
 
@@ -62,6 +64,7 @@ impl<'a> Classifier<'a> {
             doing: Doing::Nothing,
             did_at_ns: 0,
             due: None,
+            doubts: None,
             round: Round::default(),
         })
     }
@@ -176,6 +179,12 @@ impl<'a> Classifier<'a> {
         self.due = Some(core);
     }
 
+    /// Has every page of which a code is known decoded once more, in the next slices: their frames may be others. What
+    /// was known is believed until another code is found, which comes as [`Event::Replaced`].
+    pub const fn recheck(&mut self) {
+        self.doubts = Some(0);
+    }
+
     /// Visits the core that runs this at once; see [`Self::ask_check`].
     ///
     /// # Errors
@@ -235,6 +244,10 @@ impl<'a> Classifier<'a> {
             let paused =
                 matches!(self.go_on(timing, core, until)?, Outcome::Paused | Outcome::Elsewhere);
             return Ok(paused.then_some(Slice::Paused));
+        }
+        if let Some(first) = self.doubts {
+            self.doubts = self.known.doubt_some(first);
+            return Ok(None);
         }
         for level in Level::ALL {
             match self.decode(timing, seat, level, until)? {

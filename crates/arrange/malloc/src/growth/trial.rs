@@ -8,8 +8,8 @@ use isochrone_units::Level;
 /// Loads that a slice may time at least: one piece between two looks at the clock.
 const LOADS_LEAST: u64 = 32;
 
-/// How many loads a slice may time: as many as it would on this machine while nobody disturbs it. A clock counts the time
-/// in which somebody else had the core, and a core that is slowed down does less in it.
+/// How many loads a slice may time: as many as it would on this machine while nobody disturbs it. A clock counts the
+/// time in which somebody else had the core, and a core that is slowed down does less in it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     /// Loads in [`SLICE_NS`].

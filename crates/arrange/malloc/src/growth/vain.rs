@@ -86,7 +86,8 @@ impl Instance<'_> {
             return Verdict::Begin;
         }
         // There are many cores, and each was asked of in a millisecond.
-        if !is_asked && !(learning && best.is_some() && is_spent(work)) {
+        let is_enough = is_asked || learning && best.is_some() && is_spent(work);
+        if !is_enough {
             return Verdict::Wait;
         }
         match best.filter(Promise::gains) {
