@@ -226,8 +226,8 @@ impl Rig {
     }
 }
 
-/// The share that was placed of what came after the start. Who begins may lose its core meanwhile, for as long as others
-/// want it, and what other threads allocate by then is not placed.
+/// The share that was placed of what came after the start. Who begins may lose its core meanwhile, for as long as
+/// others want it, and what other threads allocate by then is not placed.
 #[allow(clippy::cast_precision_loss, reason = "a share needs no more")]
 pub(crate) fn share_since_start(report: &Report) -> f64 {
     let before = report.delegated(Reason::BeforeStart).objects;
