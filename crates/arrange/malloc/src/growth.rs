@@ -26,11 +26,9 @@ use isochrone_os::clock;
 use isochrone_os::reserve::{Stride, Tail};
 use isochrone_os::table::Table;
 use isochrone_units::{CoreId, PageAddr};
-use trial::{Pace, Trial};
+use trial::{Pace, SLICE_NS, Trial};
 
-/// Time that a slice inside of an allocation is given, and where memory is to come after it; its
-/// last step adds up to forty microseconds.
-const SLICE_NS: u64 = 50_000;
+/// What a slice is given where memory is to come after it.
 const SHORT_SLICE_NS: u64 = 20_000;
 /// A slice that took longer is counted: the host had taken the core away, or a step is too long.
 const LONG_SLICE_NS: u64 = 100_000;

@@ -1,10 +1,11 @@
 //! How far a process has come to know what placing gains: plain data.
 
-use super::SLICE_NS;
 use isochrone_alloc::Promise;
 use isochrone_atlas::Atlas;
 use isochrone_units::Level;
 
+/// Time that a slice inside of an allocation is given; its last step adds up to forty microseconds.
+pub(super) const SLICE_NS: u64 = 50_000;
 /// Loads that a slice may time at least: one piece between two looks at the clock.
 const LOADS_LEAST: u64 = 32;
 

@@ -6,8 +6,8 @@
 //! and leaves everything to the next allocator for good where it does not. What it has placed stays where it is until
 //! it is freed.
 
-use super::trial::Trial;
-use super::{Hold, SLICE_NS, Work};
+use super::trial::{SLICE_NS, Trial};
+use super::{Hold, Work};
 use crate::instance::Instance;
 use crate::process::PROCESS;
 use crate::report::{Reason, Word};
