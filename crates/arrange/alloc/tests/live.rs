@@ -6,7 +6,9 @@ mod tests {
     use std::collections::BTreeMap;
     use std::time::{Duration, Instant};
 
-    use isochrone_alloc::live::{Arena, Classifier, Event, LineMeans, Machine, Plan, Slice};
+    use isochrone_alloc::live::{
+        Arena, Classifier, Event, LineMeans, Machine, Plan, Slice, Timing,
+    };
     use isochrone_alloc::{CurrentBases, PageCodes};
     use isochrone_atlas::{Atlas, Code};
     use isochrone_atlas_store::contents::{Clock, Contents};
@@ -18,7 +20,7 @@ mod tests {
     use isochrone_probe::live::{LiveOptions, LiveTarget};
     use isochrone_probe::target::Target;
     use isochrone_probe::watch::Watch;
-    use isochrone_units::{CoreId, Level, PageAddr, Reading};
+    use isochrone_units::{CoreId, Cycles, Level, LineAddr, PageAddr, Reading};
 
     const ARENA_BYTES: usize = 4 << 20;
     const L2_BYTES: usize = 1 << 20;
@@ -151,6 +153,26 @@ mod tests {
         if let Err(why) = compared {
             skip(why);
         }
+    }
+
+    #[test]
+    fn a_machine_is_late_once_so_many_loads_were_timed() {
+        const LATE_NS: u64 = 1 << 50;
+        let arena = Arena::new(2 << 20, false).expect("2 MiB of address space");
+        arena.grow(Stride::Whole).expect("2 MiB");
+        let mut machine = Machine::new(&arena, PageAddr(0), L2_BYTES, 60.0, 1);
+        let lines = [LineAddr(3), LineAddr(70)];
+        let mut out = [Cycles::default(); 2];
+        machine.bound(3, LATE_NS);
+        for (loads, is_late) in [(2, false), (4, true)] {
+            if let Err(error) = machine.time(Level::Dram, &lines, &mut out) {
+                assert!(error.is_unsupported(), "{error}");
+                return skip(&error.to_string());
+            }
+            assert_eq!((machine.loads(), machine.now_ns() >= LATE_NS), (loads, is_late));
+        }
+        machine.bound(u64::MAX, 0);
+        assert!(machine.now_ns() < LATE_NS);
     }
 
     #[test]

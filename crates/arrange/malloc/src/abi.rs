@@ -6,7 +6,7 @@
 //! not have ends it with a line, as glibc does. The shared library of
 //! `isochrone-preload` exports these functions under the names that programs call.
 
-use crate::entry::Front;
+use crate::entry::{Back, Front};
 use crate::errno::Kept;
 use crate::process::{self, ARENA, PROCESS, freed_wrongly, reallocated_wrongly};
 use crate::report::Reason;
@@ -29,7 +29,9 @@ pub fn begin(path: Option<&CStr>) {
         valloc: place_valloc as *mut c_void,
         pvalloc: place_pvalloc as *mut c_void,
     };
-    process::begin(path, &placing);
+    let taking_back =
+        Back { free: place_free as *mut c_void, realloc: place_realloc as *mut c_void };
+    process::begin(path, &placing, &taking_back);
 }
 
 /// `malloc(3)`.
@@ -95,8 +97,14 @@ unsafe extern "C" fn place_calloc(count: usize, size: usize) -> *mut c_void {
 ///
 /// # Safety
 /// `old` is null, or came from this family and is not free.
-#[inline]
+#[inline(always)]
 pub unsafe fn free(old: *mut c_void) {
+    // SAFETY: the caller's contract is the same.
+    unsafe { front::free(old) }
+}
+
+/// Since something was placed.
+unsafe extern "C" fn place_free(old: *mut c_void) {
     match ARENA.offset(old) {
         Some(offset) => free_slot(offset),
         // SAFETY: the caller vouches for it, and it is not of the arena.
@@ -132,8 +140,14 @@ fn free_slowly(slot: Slot) {
 ///
 /// # Safety
 /// `old` is null, or came from this family and is not free.
-#[inline]
+#[inline(always)]
 pub unsafe fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
+    // SAFETY: the caller's contract is the same.
+    unsafe { front::realloc(old, size) }
+}
+
+/// Since something was placed.
+unsafe extern "C" fn place_realloc(old: *mut c_void, size: usize) -> *mut c_void {
     if old.is_null() {
         return malloc(size);
     }

@@ -1,6 +1,7 @@
 //! A function that is called through a word, so that it can be changed while the program runs.
 //!
-//! A call is one jump through memory, which a processor predicts. It says nothing of what the functions do.
+//! A call is one jump through memory, which a processor predicts. Who exports a function under its C name jumps
+//! through the word as well. It says nothing of what the functions do.
 
 use core::ffi::c_void;
 use core::marker::PhantomData;
@@ -8,9 +9,14 @@ use core::mem::transmute_copy;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// Takes a size.
-pub(crate) type Malloc = unsafe extern "C" fn(usize) -> *mut c_void;
+pub type Malloc = unsafe extern "C" fn(usize) -> *mut c_void;
 /// Takes two sizes, or an alignment and a size.
-pub(crate) type Two = unsafe extern "C" fn(usize, usize) -> *mut c_void;
+pub type Two = unsafe extern "C" fn(usize, usize) -> *mut c_void;
+
+/// Takes what it gave before, and a size.
+pub type Realloc = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
+/// Takes what it gave before.
+pub type Free = unsafe extern "C" fn(*mut c_void);
 
 /// One implementation of the functions that allocate: addresses of functions of their signatures.
 #[derive(Clone, Copy, Debug)]
@@ -23,8 +29,17 @@ pub(crate) struct Front {
     pub(crate) pvalloc: *mut c_void,
 }
 
-/// One function of the signature `F`: the one that looks it up, and later itself.
-pub(crate) struct Entry<F> {
+/// One implementation of the functions that take memory back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Back {
+    pub(crate) free: *mut c_void,
+    pub(crate) realloc: *mut c_void,
+}
+
+/// One function of the signature `F`: the one that looks it up, and later itself. A word, the function's address.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Entry<F> {
     function: AtomicPtr<c_void>,
     signature: PhantomData<F>,
 }

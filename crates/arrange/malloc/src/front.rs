@@ -1,18 +1,33 @@
-//! What programs call to allocate: the functions that place, or the next allocator's own.
+//! What programs call to allocate and to free: the functions that place, or the next allocator's own.
 //!
-//! As long as nothing is to be placed, and from when nothing is placed any more, a call is one jump to the next
-//! allocator: nothing is looked at and nothing is counted. It allocates nothing itself.
+//! As long as nothing is to be placed, and from when nothing is placed any more, a call that allocates is one jump to
+//! the next allocator: nothing is looked at and nothing is counted. So is one that frees as long as nothing was ever
+//! placed. It allocates nothing itself.
 
-use crate::entry::{Entry, Front, Malloc, Two};
+use crate::entry::{Back, Entry, Free, Front, Malloc, Realloc, Two};
 use crate::next;
 use core::ffi::c_void;
 
-static MALLOC: Entry<Malloc> = Entry::of(next_malloc as *const c_void);
-static CALLOC: Entry<Two> = Entry::of(next_calloc as *const c_void);
-static MEMALIGN: Entry<Two> = Entry::of(next_memalign as *const c_void);
-static ALIGNED_ALLOC: Entry<Two> = Entry::of(next_aligned_alloc as *const c_void);
-static VALLOC: Entry<Malloc> = Entry::of(next_valloc as *const c_void);
-static PVALLOC: Entry<Malloc> = Entry::of(next_pvalloc as *const c_void);
+/// Where `malloc` leads.
+pub static MALLOC: Entry<Malloc> = Entry::of(next_malloc as *const c_void);
+/// Where `calloc` leads.
+pub static CALLOC: Entry<Two> = Entry::of(next_calloc as *const c_void);
+/// Where `memalign` leads.
+pub static MEMALIGN: Entry<Two> = Entry::of(next_memalign as *const c_void);
+/// Where `aligned_alloc` leads.
+pub static ALIGNED_ALLOC: Entry<Two> = Entry::of(next_aligned_alloc as *const c_void);
+/// Where `valloc` leads.
+pub static VALLOC: Entry<Malloc> = Entry::of(next_valloc as *const c_void);
+/// Where `pvalloc` leads.
+pub static PVALLOC: Entry<Malloc> = Entry::of(next_pvalloc as *const c_void);
+/// Where `realloc` leads.
+pub static REALLOC: Entry<Realloc> = Entry::of(next_realloc as *const c_void);
+/// Where `free` and its like lead.
+pub static FREE: Entry<Free> = Entry::of(next_free as *const c_void);
+
+/// Where these lead once something may be placed.
+static REALLOC_LATER: Entry<Realloc> = Entry::of(next_realloc as *const c_void);
+static FREE_LATER: Entry<Free> = Entry::of(next_free as *const c_void);
 
 /// Calls lead to these functions from now on.
 pub(crate) fn lead_to(front: &Front) {
@@ -35,6 +50,22 @@ pub(crate) fn lead_on() {
         pvalloc: next_pvalloc as *mut c_void,
     };
     lead_to(&next::found().unwrap_or(through));
+}
+
+/// Frees lead to the next allocator, and to `later` once something may be placed.
+pub(crate) fn lead_back_on(later: &Back) {
+    FREE_LATER.set(later.free);
+    REALLOC_LATER.set(later.realloc);
+    if let Some(found) = next::found_back() {
+        FREE.set(found.free);
+        REALLOC.set(found.realloc);
+    }
+}
+
+/// Something may be placed from now on, and for good.
+pub(crate) fn lead_back() {
+    FREE.set(FREE_LATER.address());
+    REALLOC.set(REALLOC_LATER.address());
 }
 
 /// `malloc(3)`.
@@ -79,6 +110,26 @@ pub(crate) fn pvalloc(size: usize) -> *mut c_void {
     unsafe { (PVALLOC.call())(size) }
 }
 
+/// `realloc(3)`.
+///
+/// # Safety
+/// `old` is null, or came from this family and is not free.
+#[inline(always)]
+pub(crate) unsafe fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
+    // SAFETY: a function of this signature; the caller vouches for `old`.
+    unsafe { (REALLOC.call())(old, size) }
+}
+
+/// `free(3)`.
+///
+/// # Safety
+/// `old` is null, or came from this family and is not free.
+#[inline(always)]
+pub(crate) unsafe fn free(old: *mut c_void) {
+    // SAFETY: a function of this signature; the caller vouches for `old`.
+    unsafe { (FREE.call())(old) }
+}
+
 unsafe extern "C" fn next_malloc(size: usize) -> *mut c_void {
     next::malloc(size)
 }
@@ -101,4 +152,14 @@ unsafe extern "C" fn next_valloc(size: usize) -> *mut c_void {
 
 unsafe extern "C" fn next_pvalloc(size: usize) -> *mut c_void {
     next::pvalloc(size)
+}
+
+unsafe extern "C" fn next_realloc(old: *mut c_void, size: usize) -> *mut c_void {
+    // SAFETY: the caller's contract is the same.
+    unsafe { next::realloc(old, size) }
+}
+
+unsafe extern "C" fn next_free(old: *mut c_void) {
+    // SAFETY: the caller's contract is the same.
+    unsafe { next::free(old) }
 }

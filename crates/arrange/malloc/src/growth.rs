@@ -26,11 +26,9 @@ use isochrone_os::clock;
 use isochrone_os::reserve::{Stride, Tail};
 use isochrone_os::table::Table;
 use isochrone_units::{CoreId, PageAddr};
-use trial::Trial;
+use trial::{Pace, SLICE_NS, Trial};
 
-/// Time that a slice inside of an allocation is given, and where memory is to come after it; its
-/// last step adds up to forty microseconds.
-const SLICE_NS: u64 = 50_000;
+/// What a slice is given where memory is to come after it.
 const SHORT_SLICE_NS: u64 = 20_000;
 /// A slice that took longer is counted: the host had taken the core away, or a step is too long.
 const LONG_SLICE_NS: u64 = 100_000;
@@ -97,6 +95,8 @@ pub(crate) struct Growth {
     retry_at_ns: AtomicU64,
     /// Times that it was asked in vain since a base was last known.
     retries: AtomicU32,
+    /// Frames of this process's pages may be others, since it has a child that shared them.
+    was_shared: AtomicBool,
     /// In a child of `fork` that has not begun anew: what it places by then, bytes. Else 0.
     anew_at_bytes: AtomicU64,
 }
@@ -121,6 +121,8 @@ pub(crate) struct Work {
     orders: Orders,
     /// Size classes whose free units are to be put where they belong, as pages were coded anew.
     rebinned: usize,
+    /// How many loads a slice may time.
+    pace: Pace,
     /// What placing has to show before it goes on.
     trial: Trial,
 }
@@ -166,6 +168,7 @@ impl Work {
             expected_bytes: 0,
             orders: Orders::default(),
             rebinned: SizeClass::ALL.len(),
+            pace: Pace::of(&atlas),
             trial: Trial::default(),
         })
     }
@@ -211,6 +214,7 @@ impl Growth {
             is_unknown: AtomicBool::new(false),
             retry_at_ns: AtomicU64::new(0),
             retries: AtomicU32::new(0),
+            was_shared: AtomicBool::new(false),
             anew_at_bytes: AtomicU64::new(0),
         })
     }
@@ -247,7 +251,11 @@ impl Instance<'_> {
             if visits {
                 self.ask_visit(&mut hold, core, now);
             }
+            let Work { machine, pace, .. } = &mut *hold.work;
+            machine.bound(pace.loads_in(need.slice_ns()), need.slice_ns());
             self.slice(&mut hold, need.slice_ns(), Stride::Part);
+            // A pool that waits for pages, or has them learnt beforehand, is bound by time alone.
+            hold.work.machine.bound(u64::MAX, 0);
             let took = self.end_slice(now);
             self.weigh(&mut hold, took);
         });
@@ -310,7 +318,12 @@ impl Instance<'_> {
         if self.growth.is_inherited() {
             return false;
         }
-        let enough = self.heap().live_bytes() >= self.heap().policy().l2_bytes;
+        let l2_bytes = self.heap().policy().l2_bytes;
+        if PROCESS.is_learning() {
+            // Nobody knows what of it was freed. Once there is something to gain, what is placed counts.
+            return PROCESS.counted_bytes() >= l2_bytes;
+        }
+        let enough = self.heap().live_bytes() >= l2_bytes;
         if enough {
             worth.store(true, Ordering::Relaxed);
         }
@@ -345,7 +358,12 @@ impl Instance<'_> {
             || self.make_orders(hold, until)
             || self.add_memory(hold, until, stride);
         let left = until.saturating_sub(clock::monotonic_ns());
-        let more = if busy || left == 0 { true } else { self.learn(hold, left) };
+        let mut more = if busy || left == 0 { true } else { self.learn(hold, left) };
+        // New pages first, however often it forks.
+        if !more && self.growth.was_shared.swap(false, Ordering::Relaxed) {
+            hold.work.classifier.recheck();
+            more = true;
+        }
         let all_given = hold.work.noted >= self.pages_learnt(hold.work.first);
         let waits = hold.work.orders.done.is_some() || hold.work.classifier.has_events();
         let backlog = more || waits || !all_given;

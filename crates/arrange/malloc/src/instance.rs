@@ -8,7 +8,7 @@ use crate::report::{LIVE_CORES, Lines, Reason, Word};
 use crate::told::Told;
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use core::{fmt, ptr};
-use isochrone_alloc::live::Arena;
+use isochrone_alloc::live::{Arena, Classifier};
 use isochrone_alloc::{
     Bins, CoreTable, DistanceSum, GRANULE_BYTES, Heap, Policy, Shared, Slot, Stats, Survey, Tables,
 };
@@ -259,6 +259,9 @@ impl<'a> Instance<'a> {
             InstanceError::Os(_) => Reason::NoMemory,
             _ => Reason::NoAtlas,
         })?;
+        if !told.config.force && !Classifier::learns(&instance.atlas) {
+            return Err(Reason::NoGain);
+        }
         let counters = PROCESS.counters();
         counters.set(Word::TableBytes, instance.table_bytes());
         counters.set(Word::ClockHz, whole(instance.atlas.clock_hz()));

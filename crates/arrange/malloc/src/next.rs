@@ -17,13 +17,13 @@ mod plain;
 
 #[cfg(target_env = "gnu")]
 pub(crate) use found::{
-    aligned_alloc, calloc, found, free, malloc, memalign, pvalloc, realloc, resolve, usable_size,
-    valloc,
+    aligned_alloc, calloc, found, found_back, free, malloc, memalign, pvalloc, realloc, resolve,
+    usable_size, valloc,
 };
 #[cfg(not(target_env = "gnu"))]
 pub(crate) use plain::{
-    aligned_alloc, calloc, found, free, malloc, memalign, pvalloc, realloc, resolve, usable_size,
-    valloc,
+    aligned_alloc, calloc, found, found_back, free, malloc, memalign, pvalloc, realloc, resolve,
+    usable_size, valloc,
 };
 
 /// Bytes of the object by which glibc learns to keep memory.

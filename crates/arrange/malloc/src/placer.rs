@@ -4,7 +4,7 @@
 //! It is an [`Instance`] like the process's, with an address range of its own. Each core has its magazines; who finds
 //! them in use, by a thread that was taken off the core in between, goes to the bins. What it cannot place it does not
 //! hand out: its caller has an allocator for the rest. It learns in slices, as the process's does, on a stack of its
-//! own, and ends for good where no base of the atlas is recognised.
+//! own. It hands nothing out before a base of the atlas is recognised, and ends for good where none is.
 //!
 //! A child of `fork` has what was placed before, and places nothing: frames change as either side writes.
 
@@ -203,11 +203,14 @@ impl<'a> Placer<'a> {
     }
 
     /// Memory for an object of a class, of which `bytes` are asked for, near the core that runs this, or near `core`.
-    /// Null where nothing is placed, or no memory is left.
+    /// Null where nothing is placed, or not yet, or no memory is left.
     #[inline]
     pub fn take(&self, core: Option<CoreId>, class: SizeClass, bytes: usize) -> *mut u8 {
         if self.over().is_some() {
             return ptr::null_mut();
+        }
+        if !self.recognised.load(Ordering::Relaxed) {
+            return self.look();
         }
         let place = match core {
             Some(core) => self.instance.dense(core),
@@ -232,6 +235,17 @@ impl<'a> Placer<'a> {
             Some(slot) => self.hand_out(slot),
             None => self.take_slowly(place, class, bytes),
         }
+    }
+
+    /// Learns now and then, while nothing is recognised: null.
+    #[cold]
+    #[inline(never)]
+    fn look(&self) -> *mut u8 {
+        let shard = self.shard(self.instance.current_core());
+        if shard.with(|_| shard.is_look_due()) == Some(true) {
+            self.learn(Need::Soon);
+        }
+        ptr::null_mut()
     }
 
     #[cold]

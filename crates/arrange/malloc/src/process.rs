@@ -2,19 +2,20 @@
 //!
 //! ```text
 //!  EARLY --no configuration--> TRANSPARENT
-//!    \---configuration---> COUNTING --enough bytes--> PLACING
-//!                              \--no atlas, no memory--> DELEGATING <--no base-- PLACING
+//!    \---configuration---> COUNTING --enough bytes--> LEARNING --a gain is promised--> PLACING
+//!                              \--no atlas, no memory--> DELEGATING <--no base, no gain--/
 //!                                                       PLACING --filter, no clock--> CLOSED
 //! ```
 //!
-//! A program that allocates little never gets beyond counting, so it pays for reading a record and
-//! no more. Nothing here is on the path of a thread that has a block. Every word is atomic and
-//! zero-valid, so that calls which come before any constructor find a state that delegates.
+//! A program that allocates little never gets beyond counting, so it pays for reading a record and no more. One that
+//! gains nothing never gets beyond learning, unless it is forced to place: all that it allocates is the next
+//! allocator's, and a bounded time is spent on its memory. Nothing here is on the path of a thread that has a block.
+//! Every word is atomic and zero-valid, so that calls which come before any constructor find a state that delegates.
 
 use crate::config::{Config, Pin};
 use crate::counters::Counters;
-use crate::entry::Front;
-use crate::instance::Instance;
+use crate::entry::{Back, Front};
+use crate::instance::{Instance, Need};
 use crate::range::{Range, Wrong};
 use crate::report::{Reason, Tally, Word};
 use crate::room::{Inside, Room};
@@ -34,10 +35,18 @@ mod phase {
     pub(super) const EARLY: u8 = 0;
     pub(super) const TRANSPARENT: u8 = 1;
     pub(super) const COUNTING: u8 = 2;
-    pub(super) const PLACING: u8 = 3;
-    pub(super) const DELEGATING: u8 = 4;
+    /// Pages are learnt, and nothing is placed.
+    pub(super) const LEARNING: u8 = 3;
+    pub(super) const PLACING: u8 = 4;
+    pub(super) const DELEGATING: u8 = 5;
     /// Who has a block hands out again what is placed; all others leave everything to glibc.
-    pub(super) const CLOSED: u8 = 5;
+    pub(super) const CLOSED: u8 = 6;
+
+    /// Whether threads without a block only count.
+    #[inline(always)]
+    pub(super) const fn only_counts(phase: u8) -> bool {
+        phase == COUNTING || phase == LEARNING
+    }
 }
 
 /// Calls that a thread makes without a block before it gets one: many threads do no more, and a
@@ -55,7 +64,7 @@ pub(crate) struct Process {
     told: AtomicPtr<Told>,
     counters: AtomicPtr<Counters>,
     instance: AtomicPtr<Instance<'static>>,
-    /// Placeable bytes seen before the start.
+    /// Placeable bytes that were counted and not placed.
     counted_bytes: AtomicU64,
     /// The key whose destructor ends a thread's block.
     key: AtomicU32,
@@ -128,9 +137,34 @@ impl Process {
         self.reason.store(reason as u8, Ordering::Relaxed);
         self.counters().set(Word::Aside, reason as u64 + 1);
         self.phase.store(phase, Ordering::Release);
-        if self.instance().is_none() {
+        if !self.has_placed() {
             loading::nothing_is_placed();
         }
+    }
+
+    /// Places from now on what can be placed. Once, in the room.
+    pub(crate) fn begin_placing(&self, instance: &'static Instance<'static>) {
+        ARENA.publish(&instance.arena, &instance.marks);
+        // Before anybody is given a line of it.
+        front::lead_back();
+        next::keep_memory();
+        self.phase.store(phase::PLACING, Ordering::Release);
+    }
+
+    /// Whether any line may have been handed out.
+    pub(crate) fn has_placed(&self) -> bool {
+        ARENA.is_published()
+    }
+
+    /// Whether pages are learnt, and nothing is placed.
+    pub(crate) fn is_learning(&self) -> bool {
+        self.phase.load(Ordering::Relaxed) == phase::LEARNING
+    }
+
+    /// Placeable bytes that were counted and not placed: as much as the program can have in use of such objects while
+    /// nothing is placed.
+    pub(crate) fn counted_bytes(&self) -> u64 {
+        self.counted_bytes.load(Ordering::Relaxed)
     }
 
     /// Whether everything is left to glibc for good.
@@ -146,12 +180,14 @@ impl Process {
 }
 
 /// Tells the process what to do, by the record at `path`. Once, before it has other threads.
-/// `placing` are the functions to which calls lead while something is to be placed.
-pub(crate) fn begin(path: Option<&CStr>, placing: &Front) {
+/// `placing` are the functions to which calls lead while something is to be placed, and `back` those that take back
+/// what may have been placed.
+pub(crate) fn begin(path: Option<&CStr>, placing: &Front, back: &Back) {
     if PROCESS.begun.swap(true, Ordering::AcqRel) {
         return;
     }
     next::resolve();
+    front::lead_back_on(back);
     filters::resolve();
     loading::resolve();
     let told = path.and_then(|path| Told::read(path, filters::allow));
@@ -222,7 +258,7 @@ pub(crate) fn close() {
         instance.wait_for_memory();
     }
     match PROCESS.phase.load(Ordering::Acquire) {
-        phase::COUNTING => PROCESS.delegate(Reason::Filtered),
+        phase::COUNTING | phase::LEARNING => PROCESS.delegate(Reason::Filtered),
         // What threads have at hand is all that they get where glibc can have no memory.
         phase::PLACING => PROCESS.set_aside(Reason::Filtered, phase::CLOSED),
         _ => {}
@@ -266,6 +302,13 @@ extern "C" fn thread_ends(block: *mut c_void) {
         if let Some(block) = ptr::NonNull::new(block) {
             PROCESS.slab.put(block);
         }
+    }
+}
+
+/// This process has a child of `fork` now.
+pub(crate) fn has_child() {
+    if let Some(instance) = PROCESS.instance().filter(|_| !PROCESS.is_over()) {
+        instance.growth.has_child();
     }
 }
 
@@ -329,7 +372,7 @@ pub(crate) fn place_without_block(slot: &ThreadSlot, class: SizeClass, size: usi
     match slot.state.load(Ordering::Relaxed) {
         state::BUSY => PROCESS.counters().delegated(Reason::Nested, one),
         state::DEAD => PROCESS.counters().delegated(Reason::DeadThread, one),
-        state::DELEGATING => count_one(slot, size),
+        state::DELEGATING => _ = count_one(slot, size),
         _ => return place_first(slot, class, size, one),
     }
     ptr::null_mut()
@@ -344,6 +387,7 @@ fn place_first(slot: &ThreadSlot, class: SizeClass, size: usize, one: Tally) -> 
                 start(slot);
             }
         }
+        phase::LEARNING if count_one(slot, size) => learn(slot),
         phase::PLACING => {
             if slot.alone.asks(YOUNG_CALLS) && make_block(slot) {
                 return thread::with_block(slot, |thread| thread.take(class, size))
@@ -367,15 +411,17 @@ fn place_first(slot: &ThreadSlot, class: SizeClass, size: usize, one: Tally) -> 
 pub(crate) fn only_counts(slot: &ThreadSlot) -> bool {
     let state = slot.state.load(Ordering::Relaxed);
     state == state::DELEGATING
-        || state == state::ABSENT && PROCESS.phase.load(Ordering::Relaxed) == phase::COUNTING
+        || state == state::ABSENT && phase::only_counts(PROCESS.phase.load(Ordering::Relaxed))
 }
 
-/// Counts a placeable object that goes to glibc, for the thread and now and then for all.
-fn count_one(slot: &ThreadSlot, size: usize) {
-    if !slot.alone.count(size) {
+/// Counts a placeable object that goes to glibc, for the thread and now and then for all. True if it was for all.
+fn count_one(slot: &ThreadSlot, size: usize) -> bool {
+    let is_full = !slot.alone.count(size);
+    if is_full {
         count_alone(slot);
         slot.alone.count(size);
     }
+    is_full
 }
 
 #[inline(never)]
@@ -385,6 +431,7 @@ fn count_alone(slot: &ThreadSlot) {
     let reason = match PROCESS.phase.load(Ordering::Acquire) {
         phase::DELEGATING | phase::CLOSED => PROCESS.reason(),
         phase::COUNTING | phase::PLACING => Reason::BeforeStart,
+        phase::LEARNING => Reason::Learning,
         _ => return,
     };
     PROCESS.counters().delegated(reason, tally);
@@ -398,7 +445,18 @@ fn count_alone(slot: &ThreadSlot) {
 
 fn is_enough() -> bool {
     let needed = PROCESS.config().map_or(u64::MAX, |config| config.start_bytes);
-    PROCESS.counted_bytes.load(Ordering::Relaxed) >= needed
+    PROCESS.counted_bytes() >= needed
+}
+
+/// Learns for a slice, if it is time for one, while nothing is placed.
+#[inline(never)]
+fn learn(slot: &ThreadSlot) {
+    let Some(instance) = PROCESS.instance() else { return };
+    let Some(mut inside) = PROCESS.room.enter() else { return };
+    slot.state.store(state::BUSY, Ordering::Relaxed);
+    instance.begin_anew(&mut inside, PROCESS.counters());
+    instance.grow(&mut inside, Need::Soon);
+    slot.state.store(state::ABSENT, Ordering::Relaxed);
 }
 
 /// Opens the atlas and reserves memory, in the first thread that finds that it is time.
@@ -415,9 +473,10 @@ fn start(slot: &ThreadSlot) {
         match begun(told) {
             Ok(instance) => {
                 PROCESS.instance.store(ptr::from_ref(instance).cast_mut(), Ordering::Release);
-                ARENA.publish(&instance.arena, &instance.marks);
-                next::keep_memory();
-                PROCESS.phase.store(phase::PLACING, Ordering::Release);
+                match told.config.force {
+                    true => PROCESS.begin_placing(instance),
+                    false => PROCESS.phase.store(phase::LEARNING, Ordering::Release),
+                }
             }
             Err(reason) => {
                 PROCESS.delegate(reason);

@@ -52,6 +52,11 @@ impl Range {
         self.bytes.store(bytes, Ordering::Release);
     }
 
+    /// Whether an arena is known.
+    pub(crate) fn is_published(&self) -> bool {
+        self.bytes.load(Ordering::Acquire) > 0
+    }
+
     /// How far into the arena a pointer lies; `None` for one that is not of the arena.
     #[inline(always)]
     pub(crate) fn offset(&self, pointer: *const c_void) -> Option<usize> {

@@ -38,7 +38,7 @@ pub enum Reason {
     ArenaFull,
     /// There is no atlas, or it does not describe this machine's cores.
     NoAtlas,
-    /// On a core whose base could not be told, or since no base was told at all.
+    /// On a core whose base could not be told, or since none was told at all: most pages looked as no base says.
     UnknownBase,
     /// By a thread whose storage was already destroyed.
     DeadThread,
@@ -48,15 +48,17 @@ pub enum Reason {
     NoMemory,
     /// The process may not ask the system for more than glibc's allocator does.
     Filtered,
-    /// A base is known, and in the time that is spent on it too few pages could be decoded.
+    /// A base may be known, and in the time that is spent on it too few pages could be decoded.
     TooSparse,
     /// The model predicts no gain of the bases that the cores have, or of the share that was near.
     NoGain,
+    /// While the process was learning whether there is anything to gain.
+    Learning,
 }
 
 impl Reason {
     /// All reasons, in the order of the record.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Size,
         Self::Alignment,
         Self::BeforeStart,
@@ -69,6 +71,7 @@ impl Reason {
         Self::Filtered,
         Self::TooSparse,
         Self::NoGain,
+        Self::Learning,
     ];
 
     /// Lower-case name, as JSON writes it.
@@ -87,6 +90,7 @@ impl Reason {
             Self::Filtered => "filtered",
             Self::TooSparse => "too_sparse",
             Self::NoGain => "no_gain",
+            Self::Learning => "learning",
         }
     }
 

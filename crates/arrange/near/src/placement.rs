@@ -87,7 +87,8 @@ impl Placement {
         Ok(Self { placing: Placing::new(options) })
     }
 
-    /// Why nothing is placed, if so. It may come to that while the program runs, never the other way round.
+    /// Why nothing is placed, if so. It may come to that while the program runs, never the other way round. As long as
+    /// no base of the atlas is recognised yet, memory is the ordinary allocator's, and nothing is to be said.
     #[must_use]
     pub fn why_not(&self) -> Option<WhyNot> {
         match &self.placing {

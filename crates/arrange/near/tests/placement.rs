@@ -341,6 +341,7 @@ fn where_no_base_is_recognised_placing_ends_for_good() {
     }
     let why = placement.why_not();
     assert!(matches!(why, Some(WhyNot::UnknownBase | WhyNot::Refused(_))), "{why:?}");
+    assert_eq!(placement.statistics().placed_objects, 0, "nothing before a base is recognised");
     placed.into_iter().for_each(|at| assert_eq!(free(&placement, at), Ok(())));
     is_ordinary(&placement);
 }

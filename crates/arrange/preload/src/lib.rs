@@ -16,7 +16,7 @@ compile_error!("the replacement of malloc stands on glibc; elsewhere use isochro
 
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_char, c_int, c_long, c_ulong, c_void};
-use isochrone_malloc::{CONFIG_VARIABLE, abi, affinity, filters, loading};
+use isochrone_malloc::{CONFIG_VARIABLE, abi, affinity, filters, front, loading};
 
 /// Run by the dynamic linker when the library is loaded; glibc hands the environment over.
 #[used]
@@ -63,78 +63,61 @@ unsafe fn variable(environment: *const *const c_char) -> Option<&'static CStr> {
     }
 }
 
-/// `malloc(3)`.
-#[unsafe(no_mangle)]
-pub extern "C" fn malloc(size: usize) -> *mut c_void {
-    abi::malloc(size)
+/// The functions that lead somewhere: one jump through a word of the allocator's, with all arguments as they came.
+macro_rules! led_on {
+    ($($(#[$words:meta])* $name:ident by $entry:ident: ($($argument:ident: $of:ty),*) $(-> $gives:ty)?;)*) => {$(
+        $(#[$words])*
+        ///
+        /// # Safety
+        /// As in C.
+        #[cfg(target_arch = "x86_64")]
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name($($argument: $of),*) $(-> $gives)? {
+            naked_asm!("jmp qword ptr [rip + {entry}]", entry = sym front::$entry)
+        }
+
+        $(#[$words])*
+        ///
+        /// # Safety
+        /// As in C.
+        #[cfg(target_arch = "aarch64")]
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name($($argument: $of),*) $(-> $gives)? {
+            naked_asm!(
+                "adrp x16, {entry}",
+                "ldr x16, [x16, :lo12:{entry}]",
+                "br x16",
+                entry = sym front::$entry,
+            )
+        }
+    )*};
 }
 
-/// `calloc(3)`.
-#[unsafe(no_mangle)]
-pub extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
-    abi::calloc(count, size)
-}
-
-/// `realloc(3)`.
-///
-/// # Safety
-/// As in C.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
-    // SAFETY: the caller's contract is the same.
-    unsafe { abi::realloc(old, size) }
-}
-
-/// `free(3)`.
-///
-/// # Safety
-/// As in C.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn free(old: *mut c_void) {
-    // SAFETY: the caller's contract is the same.
-    unsafe { abi::free(old) }
-}
-
-/// `cfree`, an old name of `free` that old programs still call.
-///
-/// # Safety
-/// As in C.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn cfree(old: *mut c_void) {
-    // SAFETY: the caller's contract is the same.
-    unsafe { abi::free(old) }
-}
-
-/// `free_sized` of C23.
-///
-/// # Safety
-/// As in C.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn free_sized(old: *mut c_void, _size: usize) {
-    // SAFETY: the caller's contract is the same.
-    unsafe { abi::free(old) }
-}
-
-/// `free_aligned_sized` of C23.
-///
-/// # Safety
-/// As in C.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn free_aligned_sized(old: *mut c_void, _align: usize, _size: usize) {
-    // SAFETY: the caller's contract is the same.
-    unsafe { abi::free(old) }
-}
-
-/// `memalign(3)`.
-#[unsafe(no_mangle)]
-pub extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
-    abi::memalign(align, size)
-}
-
-/// `aligned_alloc(3)`.
-#[unsafe(no_mangle)]
-pub extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
-    abi::aligned_alloc(align, size)
+led_on! {
+    /// `malloc(3)`.
+    malloc by MALLOC: (_size: usize) -> *mut c_void;
+    /// `calloc(3)`.
+    calloc by CALLOC: (_count: usize, _size: usize) -> *mut c_void;
+    /// `realloc(3)`.
+    realloc by REALLOC: (_old: *mut c_void, _size: usize) -> *mut c_void;
+    /// `free(3)`.
+    free by FREE: (_old: *mut c_void);
+    /// `cfree`, an old name of `free` that old programs still call.
+    cfree by FREE: (_old: *mut c_void);
+    /// `free_sized` of C23.
+    free_sized by FREE: (_old: *mut c_void, _size: usize);
+    /// `free_aligned_sized` of C23.
+    free_aligned_sized by FREE: (_old: *mut c_void, _align: usize, _size: usize);
+    /// `memalign(3)`.
+    memalign by MEMALIGN: (_align: usize, _size: usize) -> *mut c_void;
+    /// `aligned_alloc(3)`.
+    aligned_alloc by ALIGNED_ALLOC: (_align: usize, _size: usize) -> *mut c_void;
+    /// `valloc(3)`.
+    valloc by VALLOC: (_size: usize) -> *mut c_void;
+    /// `pvalloc(3)`.
+    pvalloc by PVALLOC: (_size: usize) -> *mut c_void;
 }
 
 /// `posix_memalign(3)`.
@@ -145,18 +128,6 @@ pub extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
 pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, size: usize) -> c_int {
     // SAFETY: the caller's contract is the same.
     unsafe { abi::posix_memalign(out, align, size) }
-}
-
-/// `valloc(3)`.
-#[unsafe(no_mangle)]
-pub extern "C" fn valloc(size: usize) -> *mut c_void {
-    abi::valloc(size)
-}
-
-/// `pvalloc(3)`.
-#[unsafe(no_mangle)]
-pub extern "C" fn pvalloc(size: usize) -> *mut c_void {
-    abi::pvalloc(size)
 }
 
 /// `malloc_usable_size(3)`.

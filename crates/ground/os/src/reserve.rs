@@ -3,8 +3,8 @@
 //! has not the tenth of a millisecond that a huge page takes (five, where a host has to find memory
 //! for it: 9.6 microseconds for each 4 KiB were measured).
 //!
-//! Whether a pointer lies in it is one subtraction and one comparison. It never gives memory back
-//! before it is dropped: that would put other frames behind lines whose distances are known. Pages
+//! Whether a pointer lies in it is one subtraction and one comparison. It gives memory back only as
+//! a whole: other frames would lie behind lines whose distances are known. Pages
 //! of the administrator's pool are not used: a child that writes to one after `fork` is killed
 //! where the pool is empty.
 
@@ -173,6 +173,18 @@ impl Reservation {
         grown.map_err(|_| fail(Errno::AGAIN))?;
         let first = PageAddr((from / PAGE_BYTES) as u64);
         Ok(Some(Step { first, pages: (bytes / PAGE_BYTES) as u64, huge }))
+    }
+
+    /// Gives all of its memory back to the system: it reads as zeros, and takes memory again where it is written.
+    /// Nothing happens where that is refused.
+    ///
+    /// # Safety
+    /// Nobody expects to find anything that lies there, and no reference to it lives.
+    pub unsafe fn give_back(&self) {
+        // SAFETY: the range is this value's, private and anonymous; the caller vouches that its content is of no use.
+        let _ = unsafe {
+            rustix::mm::madvise(self.base.as_ptr().cast(), self.committed(), Advice::LinuxDontNeed)
+        };
     }
 
     /// Keeps a step from being swapped out. It can still be migrated.

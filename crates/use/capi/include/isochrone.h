@@ -648,7 +648,8 @@ int isochrone_place_open(const isochrone_place_options *options, isochrone_place
 void isochrone_place_close(isochrone_placement *placement);
 
 /* Why nothing is placed, in one line; null where something is. It may come to that while the program runs (no base of
-   the atlas is recognised; a fork), never the other way round. The words are good until the placement is closed. */
+   the atlas is recognised; a fork), never the other way round. Until one is recognised memory is the ordinary
+   allocator's, and this is null. The words are good until the placement is closed. */
 const char *isochrone_place_why_not(const isochrone_placement *placement);
 
 /* Learns the memory for objects of `bytes` bytes in all, so that nothing is learnt later; `learnt` gets the share that

@@ -10,6 +10,7 @@ use super::epoch::{Epoch, Round, Visit};
 use super::eyes::{Eyes, Outcome};
 use super::identify::Inquiry;
 use super::known::{Known, Seat};
+use super::level::patterned;
 use super::notes::side;
 use super::stream::{DecodingCore, Step};
 use super::timing::Timing;
@@ -46,6 +47,8 @@ pub struct Classifier<'a> {
     did_at_ns: u64,
     /// A core that is to be visited.
     due: Option<CoreId>,
+    /// The page from which on all that are known are still to be doubted.
+    doubts: Option<u32>,
     round: Round,
 }
 
@@ -61,8 +64,15 @@ impl<'a> Classifier<'a> {
             doing: Doing::Nothing,
             did_at_ns: 0,
             due: None,
+            doubts: None,
             round: Round::default(),
         })
+    }
+
+    /// Whether lines differ by any level of an atlas: where they do not there is nothing to learn.
+    #[must_use]
+    pub fn learns(atlas: &Atlas<'_>) -> bool {
+        Level::ALL.into_iter().any(|level| patterned(atlas, level).is_some())
     }
 
     /// Names the cores that will decode in turns (four at most). Classes of pages that none of
@@ -105,12 +115,6 @@ impl<'a> Classifier<'a> {
     #[must_use]
     pub fn current_bases(&self, core: CoreId) -> CurrentBases {
         self.known.current_bases(core)
-    }
-
-    /// Whether lines differ by any level of the atlas: where they do not, nothing is ever unknown.
-    #[must_use]
-    pub fn has_patterns(&self) -> bool {
-        self.known.sides.iter().any(Option::is_some)
     }
 
     /// Whether a base of this core is known, of any level.
@@ -175,6 +179,12 @@ impl<'a> Classifier<'a> {
         self.due = Some(core);
     }
 
+    /// Has every page of which a code is known decoded once more, in the next slices: their frames may be others. What
+    /// was known is believed until another code is found, which comes as [`Event::Replaced`].
+    pub const fn recheck(&mut self) {
+        self.doubts = Some(0);
+    }
+
     /// Visits the core that runs this at once; see [`Self::ask_check`].
     ///
     /// # Errors
@@ -234,6 +244,10 @@ impl<'a> Classifier<'a> {
             let paused =
                 matches!(self.go_on(timing, core, until)?, Outcome::Paused | Outcome::Elsewhere);
             return Ok(paused.then_some(Slice::Paused));
+        }
+        if let Some(first) = self.doubts {
+            self.doubts = self.known.doubt_some(first);
+            return Ok(None);
         }
         for level in Level::ALL {
             match self.decode(timing, seat, level, until)? {

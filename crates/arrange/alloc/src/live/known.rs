@@ -23,6 +23,8 @@ const DECODING_CORES: usize = 4;
 const RETRY_NS: u64 = 1_000_000_000;
 /// Times that this time doubles at most.
 const DOUBLINGS: u32 = 6;
+/// Pages that are doubted together, of all of them: a few microseconds.
+const DOUBTED_TOGETHER: u32 = 128;
 
 /// One core, as far as it is known.
 #[derive(Clone, Copy, Debug)]
@@ -243,7 +245,7 @@ impl<'a> Known<'a> {
         let before = notes.code(level, first);
         if doubted && decoded.code == Code::UNKNOWN {
             // It could not be told: what is known stays.
-            return notes.set_doubted(level, first, false);
+            return (first..).take(block).for_each(|of| notes.set_doubted(level, of, false));
         }
         notes.set_code(level, first, decoded.code, period);
         let changed = doubted && notes.code(level, first) != before;
@@ -279,13 +281,29 @@ impl<'a> Known<'a> {
     /// A page is to be decoded once more, though it has a code; false if it waits for that already.
     pub(super) fn doubt(&mut self, level: Level, of: u32) -> bool {
         let Some(own) = &mut self.sides[side(level)] else { return false };
-        let first = block_of(of, own.model.block_pages());
-        if self.ledger.notes.is_doubted(level, first) {
+        let (notes, block) = (&mut self.ledger.notes, own.model.block_pages());
+        let first = block_of(of, block);
+        if notes.is_doubted(level, first) {
             return false;
         }
-        self.ledger.notes.set_doubted(level, first, true);
+        (first..).take(block).for_each(|of| notes.set_doubted(level, of, true));
         own.stream.decode_again(first);
         true
+    }
+
+    /// Some pages from one on are to be decoded once more, as far as they are known; the page after these, if any.
+    pub(super) fn doubt_some(&mut self, first: u32) -> Option<u32> {
+        let pages = page(self.ledger.notes.pages());
+        let end = pages.min(first.saturating_add(DOUBTED_TOGETHER));
+        for of in first..end {
+            for level in Level::ALL {
+                let notes = &self.ledger.notes;
+                if notes.is_confirmed(level, of) && notes.is_known(level, of) {
+                    self.doubt(level, of);
+                }
+            }
+        }
+        (end < pages).then_some(end)
     }
 
     /// Pages decoded since the last good look are confirmed, or decoded again.

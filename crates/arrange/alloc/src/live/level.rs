@@ -5,7 +5,7 @@ use super::kept::Window;
 use super::number::real;
 use isochrone_atlas::format::FormTag;
 use isochrone_atlas::{
-    Atlas, Code, Codebook, Noise, PatternTable, Penalties, Period, TABLE_ENTRIES,
+    Atlas, Code, Codebook, LevelInfo, Noise, PatternTable, Penalties, Period, TABLE_ENTRIES,
 };
 use isochrone_decode::{Form, arrangements};
 use isochrone_os::OsError;
@@ -49,17 +49,19 @@ pub(super) struct LevelModel {
     line_count: usize,
 }
 
+/// A level of the atlas, if it has it, it may be gone by, and pages differ by their codes there.
+pub(super) fn patterned<'a>(atlas: &Atlas<'a>, level: Level) -> Option<LevelInfo<'a>> {
+    if atlas.grade(Experiment::Block).is_some_and(|grade| grade < Grade::USABLE) {
+        return None;
+    }
+    atlas.level(level).filter(|info| info.form == FormTag::Pattern && info.bases > 0)
+}
+
 impl LevelModel {
-    /// The level, if the atlas has it, it may be gone by, and pages differ by their codes there.
+    /// The level, if it is [`patterned`].
     pub(super) fn open(atlas: &Atlas<'_>, level: Level) -> Result<Option<Self>, OsError> {
-        if atlas.grade(Experiment::Block).is_some_and(|grade| grade < Grade::USABLE) {
-            return Ok(None);
-        }
-        let Some(info) = atlas.level(level) else { return Ok(None) };
+        let Some(info) = patterned(atlas, level) else { return Ok(None) };
         let Some(first) = atlas.base(level, 0) else { return Ok(None) };
-        if info.form != FormTag::Pattern {
-            return Ok(None);
-        }
         let tables = Table::made(info.bases + NEW_BASES, |index| {
             atlas.base(level, index).unwrap_or_else(|| first.clone())
         })?;

@@ -184,10 +184,12 @@ impl Look {
     }
 
     fn choose(&mut self, level: Level, among: Among, notes: &Notes, dice: &mut Dice, most: usize) {
+        // A page that waits to be decoded again may have another frame, and many may: they say nothing of a base.
+        let is_good = |of: u32| notes.is_known(level, of) && !notes.is_doubted(level, of);
         let fits = |of: u32| match among {
             Among::Any | Among::Alike(_) => true,
-            Among::Known => notes.is_known(level, of),
-            Among::Confirmed => notes.is_confirmed(level, of) && notes.is_known(level, of),
+            Among::Known => is_good(of),
+            Among::Confirmed => notes.is_confirmed(level, of) && is_good(of),
         };
         self.chosen = 0;
         let pages = notes.pages();

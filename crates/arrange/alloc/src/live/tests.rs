@@ -301,6 +301,31 @@ fn a_replaced_frame_is_told_of_at_once_where_frames_are_known() {
 }
 
 #[test]
+fn pages_that_are_checked_again_are_known_again_where_frames_are_hidden() {
+    for spec in machines(12, 1024) {
+        let name = spec.name.clone();
+        let mut machine = Modelled::new(spec);
+        let bytes = atlas_of(&machine.memory, &ALL_CORES, false);
+        let mut found = Classifier::new(Atlas::open(&bytes).unwrap(), plan(1024)).unwrap();
+        let mut pages = Pages::new();
+        found.add(&machine, 1024);
+        assert_eq!(decode(&mut found, &mut machine, &mut pages), Slice::Idle);
+        let before = explained(&found, &machine, &pages);
+        // As by writes after a fork: every other page.
+        for page in (0..1024).step_by(2) {
+            machine.memory.inject(Happening::PageMigrates { page: PageAddr(page) }).unwrap();
+        }
+        let stale = explained(&found, &machine, &pages);
+        found.recheck();
+        assert_eq!(decode(&mut found, &mut machine, &mut pages), Slice::Idle);
+        let after = explained(&found, &machine, &pages);
+        assert!(is_good(&name, before) && !is_good(&name, stale), "{name}: {before:?} {stale:?}");
+        assert!(is_good(&name, after), "{name}: {after:?}");
+        assert!(found.stats().replaced > 256, "{name}: {:?}", found.stats());
+    }
+}
+
+#[test]
 fn replaced_frames_are_found_in_time_where_frames_are_hidden() {
     for spec in machines(9, 512) {
         let name = spec.name.clone();

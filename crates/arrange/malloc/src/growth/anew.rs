@@ -1,15 +1,18 @@
-//! How growth begins anew in a child of `fork`.
+//! How growth begins anew in a child of `fork`, and what its parent looks at again.
 //!
 //! Frames of inherited pages change as they are written, so nothing is learnt of them, and what the
 //! parent was learning is left as it lay: a thread that there is not any more may have been at it.
-//! The child learns nothing before it has placed as much by itself as any process, and then only
+//! The child learns nothing before it has allocated as much by itself as any process, and then only
 //! pages that it has taken itself.
+//!
+//! The parent's frames change as well where it writes first. What it knows is decoded once more, when nothing else is
+//! left to be learnt.
 
 use super::pages::PART_PAGES;
 use super::{Growth, Work};
 use crate::counters::Counters;
 use crate::instance::Instance;
-use crate::process;
+use crate::process::{self, PROCESS};
 use crate::room::Inside;
 use core::sync::atomic::Ordering;
 
@@ -21,8 +24,15 @@ impl Growth {
         self.adding.free_of_lost();
         self.is_worth_it.store(false, Ordering::Relaxed);
         self.is_unknown.store(false, Ordering::Relaxed);
+        self.was_shared.store(false, Ordering::Relaxed);
         self.retries.store(0, Ordering::Relaxed);
         self.anew_at_bytes.store(start_bytes.max(1), Ordering::Relaxed);
+    }
+
+    /// This process has a child of `fork` now.
+    pub(crate) fn has_child(&self) {
+        self.was_shared.store(true, Ordering::Relaxed);
+        self.has_backlog.store(true, Ordering::Relaxed);
     }
 
     /// Whether what is known is the parent's.
@@ -39,14 +49,14 @@ impl Growth {
 }
 
 impl Instance<'static> {
-    /// Begins anew, in a child of `fork` that has placed enough by itself.
+    /// Begins anew, in a child of `fork` that has allocated enough by itself.
     pub(crate) fn begin_anew(&'static self, inside: &mut Inside<'_>, counters: &Counters) {
         let growth = &self.growth;
         if !growth.is_inherited() {
             return;
         }
         let at = growth.anew_at_bytes.load(Ordering::Relaxed);
-        if counters.placed_bytes() < at {
+        if counters.placed_bytes().saturating_add(PROCESS.counted_bytes()) < at {
             return;
         }
         let Some(_held) = growth.learning.try_hold() else { return };

@@ -3,7 +3,8 @@
 //!
 //! It never decodes and never waits.
 
-use super::{Hold, SLICE_NS, Work};
+use super::trial::SLICE_NS;
+use super::{Hold, Work};
 use crate::instance::Instance;
 use crate::process::PROCESS;
 use crate::report::Word;

@@ -1,11 +1,12 @@
-//! When placing is in vain: no base of the atlas is recognised in what the cores see, too few pages can be decoded,
-//! or what is handed out is not so near that anything is gained by it.
+//! When placing begins, and when it is in vain: no base of the atlas is recognised in what the cores see, too few pages
+//! can be decoded, or what is handed out is not so near that anything is gained by it.
 //!
-//! Lines are then handed out at the cost of placing for nothing. So a process has a bounded time to show a gain, and
-//! leaves everything to the next allocator for good where it does not. What it has placed stays where it is until it
-//! is freed.
+//! Lines would then be handed out at the cost of placing for nothing. So nothing is placed before a base is recognised
+//! of which the model promises a gain. A process has a bounded time, and a bounded number of timed loads, to show that,
+//! and leaves everything to the next allocator for good where it does not. What it has placed stays where it is until
+//! it is freed.
 
-use super::trial::Trial;
+use super::trial::{SLICE_NS, Trial};
 use super::{Hold, Work};
 use crate::instance::Instance;
 use crate::process::PROCESS;
@@ -15,13 +16,16 @@ use isochrone_alloc::live::{Classifier, Plan, Stats};
 use isochrone_alloc::{CurrentBases, Promise};
 use isochrone_units::{CoreId, Level};
 
-/// Time in slices within which placing must show that it gains, and between two looks whether it still does.
+/// Time in slices within which placing must show that it gains, and between two looks whether it still does. As many
+/// loads may be timed as in whole slices of it.
 const TRIAL_NS: u64 = 50_000_000;
 /// Pages that end without a code before that counts: on a quiet machine nearly all do under a base
 /// that no core has.
 const VAIN_PAGES: u64 = 256;
 /// Pages without a code for each that has one, at most, where a core has a base of it. A few have one by chance.
 const VAIN_SHARE: u64 = 8;
+/// The same before anything was placed.
+const NEW_SHARE: u64 = 2;
 /// Pages that have a code before a base counts as recognised: as many as one is identified from.
 const LEARNT_PAGES: u64 = 32;
 /// Times that the machine is asked in vain at most: so short that it is over within a second.
@@ -49,31 +53,49 @@ impl Instance<'_> {
     /// After a slice that took so long: ends placing where it gains nothing, unless it is to go on whatever is found.
     pub(super) fn weigh(&self, hold: &mut Hold<'_>, took_ns: u64) {
         let forced = PROCESS.config().is_some_and(|config| config.force);
-        if forced || !self.is_process() || self.is_over() {
+        // A handler may have forked in the middle of a slice: what it was about is the parent's.
+        let is_anothers = self.is_over() || self.growth.is_inherited();
+        if forced || !self.is_process() || is_anothers {
             return;
         }
         hold.work.trial.ns += took_ns;
-        if let Some(reason) = self.verdict(hold.work) {
-            self.end_placing(hold, reason);
+        match self.verdict(hold.work) {
+            Verdict::Begin => {
+                hold.work.trial.ns = 0;
+                self.begin_placing();
+            }
+            Verdict::End(reason) => self.end_placing(hold, reason),
+            Verdict::Wait => {}
         }
     }
 
-    /// Why nothing is gained, as soon as that is known.
-    fn verdict(&self, work: &mut Work) -> Option<Reason> {
-        if !work.classifier.has_patterns() {
-            return Some(Reason::NoGain);
-        }
+    /// What the process is to do, as soon as that is known.
+    fn verdict(&self, work: &mut Work) -> Verdict {
         let learnt = work.classifier.stats();
-        if !is_recognised(&learnt) {
-            return self.unrecognised(work, &learnt);
+        let learning = PROCESS.is_learning();
+        if !is_recognised(&learnt, if learning { NEW_SHARE } else { VAIN_SHARE }) {
+            return self.unrecognised(work, &learnt).map_or(Verdict::Wait, Verdict::End);
         }
-        if !self.ask_model(work) {
-            return None;
+        let is_asked = self.ask_model(work);
+        if !is_asked {
+            // There is something to do at the next tick, whatever is left to learn.
+            self.growth.has_backlog.store(true, Ordering::Relaxed);
         }
-        let promise = work.trial.best.filter(Promise::gains);
-        match promise {
-            None => Some(Reason::NoGain),
-            Some(promise) => Self::observed(&mut work.trial, &promise),
+        let Trial { promise, best, .. } = work.trial;
+        if learning && best.unwrap_or(promise).gains() {
+            return Verdict::Begin;
+        }
+        // There are many cores, and each was asked of in a millisecond.
+        let is_enough = is_asked || learning && best.is_some() && is_spent(work);
+        if !is_enough {
+            return Verdict::Wait;
+        }
+        match best.filter(Promise::gains) {
+            None => Verdict::End(Reason::NoGain),
+            Some(promise) => match self.observed(&mut work.trial, &promise) {
+                Some(reason) => Verdict::End(reason),
+                None => Verdict::Wait,
+            },
         }
     }
 
@@ -83,9 +105,12 @@ impl Instance<'_> {
         if is_in_vain(learnt) || retries >= RETRIES_IN_VAIN {
             return Some(Reason::UnknownBase);
         }
-        let has_base = || self.atlas().cores().any(|core| work.classifier.has_base(core));
-        (work.trial.ns >= TRIAL_NS)
-            .then(|| if has_base() { Reason::TooSparse } else { Reason::UnknownBase })
+        // One of few bases fits some pages by chance: then most have no code.
+        let is_likely = || {
+            learnt.undecodable <= learnt.confirmed
+                && self.atlas().cores().any(|core| work.classifier.has_base(core))
+        };
+        is_spent(work).then(|| if is_likely() { Reason::TooSparse } else { Reason::UnknownBase })
     }
 
     /// Asks the model once more, of one core after another whose base is known. True when there is nothing left to
@@ -127,7 +152,7 @@ impl Instance<'_> {
     }
 
     /// Whether so much of what was handed out since the last look was near that something is gained.
-    fn observed(trial: &mut Trial, promise: &Promise) -> Option<Reason> {
+    fn observed(&self, trial: &mut Trial, promise: &Promise) -> Option<Reason> {
         let counters = PROCESS.counters();
         let (drawn, near) = (counters.get(Word::Drawn), counters.get(Word::Near));
         if trial.drawn == 0 {
@@ -135,7 +160,9 @@ impl Instance<'_> {
             (trial.drawn, trial.near) = (drawn, near);
         }
         let since = drawn.saturating_sub(trial.drawn);
-        if trial.ns < TRIAL_NS || since < DRAWN_SLOTS {
+        // Where nothing is left to learn it will not become better.
+        let is_due = trial.ns >= TRIAL_NS || !self.wants_work();
+        if !is_due || since < DRAWN_SLOTS {
             return None;
         }
         let share = share(near.saturating_sub(trial.near), since);
@@ -143,11 +170,22 @@ impl Instance<'_> {
         (!promise.gains_with(share)).then_some(Reason::NoGain)
     }
 
+    /// Places what comes from now on. The process's instance is this one.
+    fn begin_placing(&self) {
+        PROCESS.instance().inspect(|instance| PROCESS.begin_placing(instance));
+    }
+
     /// Leaves everything to the next allocator.
     fn end_placing(&self, hold: &mut Hold<'_>, reason: Reason) {
         self.note_work(hold);
         PROCESS.delegate(reason);
         self.give_all_back(hold);
+        if !PROCESS.has_placed() {
+            // SAFETY: nobody was ever given a line of it, and nobody will be. It is loaded from by who learns, who
+            // holds the lock, and looks at nothing that it finds there.
+            unsafe { self.arena.memory().give_back() };
+            PROCESS.counters().set(Word::ArenaBytes, 0);
+        }
         PROCESS.told().inspect(|told| told.forget_atlas());
     }
 
@@ -156,11 +194,11 @@ impl Instance<'_> {
     pub(crate) fn judge(&self, over: impl FnOnce()) -> bool {
         let Some(mut hold) = self.growth.try_hold() else { return false };
         let learnt = hold.work.classifier.stats();
-        if is_recognised(&learnt) {
+        if is_recognised(&learnt, NEW_SHARE) {
             return true;
         }
-        let retries = self.growth.retries.load(Ordering::Relaxed);
-        if is_in_vain(&learnt) || learnt.busy_ns >= TRIAL_NS || retries >= RETRIES_IN_VAIN {
+        hold.work.trial.ns = learnt.busy_ns;
+        if self.unrecognised(hold.work, &learnt).is_some() {
             over();
             self.give_all_back(&mut hold);
         }
@@ -180,9 +218,25 @@ impl Instance<'_> {
     }
 }
 
-/// Whether pages look as a base of the atlas says.
-fn is_recognised(learnt: &Stats) -> bool {
-    learnt.confirmed >= LEARNT_PAGES && learnt.undecodable < VAIN_SHARE * learnt.confirmed
+/// What a process is to do.
+enum Verdict {
+    /// To go on as it is.
+    Wait,
+    /// To place: a base is recognised, and there is something to be gained.
+    Begin,
+    /// To leave everything to the next allocator.
+    End(Reason),
+}
+
+/// Whether pages look as a base of the atlas says, with so many without a code for each that has one at most.
+fn is_recognised(learnt: &Stats, share: u64) -> bool {
+    learnt.confirmed >= LEARNT_PAGES && learnt.undecodable < share * learnt.confirmed
+}
+
+/// Whether a process has spent what it has for learning.
+fn is_spent(work: &Work) -> bool {
+    let loads = TRIAL_NS / SLICE_NS * work.pace.loads_in(SLICE_NS);
+    work.trial.ns >= TRIAL_NS || work.machine.loads() >= loads
 }
 
 /// Whether most pages end without a code.
@@ -195,3 +249,6 @@ fn is_in_vain(learnt: &Stats) -> bool {
 fn share(part: u64, whole: u64) -> f32 {
     part as f32 / whole as f32
 }
+
+#[cfg(test)]
+mod tests;

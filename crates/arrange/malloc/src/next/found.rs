@@ -5,11 +5,9 @@ use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::lent;
-use crate::entry::{Entry, Front, Malloc, Two};
+use crate::entry::{Back, Entry, Free, Front, Malloc, Realloc, Two};
 use crate::errno;
 
-type Realloc = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
-type Free = unsafe extern "C" fn(*mut c_void);
 type UsableSize = unsafe extern "C" fn(*mut c_void) -> usize;
 
 /// What glibc calls its own functions, for programs without a dynamic linker.
@@ -104,6 +102,11 @@ pub(crate) fn found() -> Option<Front> {
         valloc: VALLOC.address(),
         pvalloc: PVALLOC.address(),
     })
+}
+
+/// The functions that take memory back, to be called without us.
+pub(crate) fn found_back() -> Option<Back> {
+    Some(Back { free: FREE.address(), realloc: REALLOC.address() })
 }
 
 /// `malloc` of the next allocator.

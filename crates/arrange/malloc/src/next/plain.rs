@@ -12,6 +12,11 @@ pub(crate) fn found() -> Option<crate::entry::Front> {
     None
 }
 
+/// None of those that take memory back, either.
+pub(crate) fn found_back() -> Option<crate::entry::Back> {
+    None
+}
+
 /// `malloc` of the C library.
 #[inline]
 pub(crate) fn malloc(size: usize) -> *mut c_void {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use isochrone_malloc::{Pin, Reason};
 
-use crate::support::{Rig, program};
+use crate::support::{Rig, program, share_since_start};
 
 /// A process that does not end is ended by the test, after so long.
 const HANGS: Duration = Duration::from_secs(120);
@@ -58,7 +58,7 @@ fn small_stacks_are_enough_wherever_they_are_for_glibc() {
                 });
             }
             let report = places.largest();
-            assert!(report.placed_share() > Some(0.9), "{kind} {size}: {report:?}");
+            assert!(share_since_start(&report) > 0.9, "{kind} {size}: {report:?}");
             assert!(report.slices().0 > 0, "{kind} {size}: something was learnt there");
             assert_eq!(leaves.largest().placed().objects, 0);
         }
@@ -86,7 +86,7 @@ fn a_process_ends_with_its_last_thread_and_has_no_more_of_them() {
         assert_eq!(seen[0], seen[1]);
         assert!(seen[0].1.starts_with("Threads:"), "{}", seen[0].1);
         let report = rig.largest();
-        assert!(report.placed_share() > Some(0.9), "{threads}: {report:?}");
+        assert!(share_since_start(&report) > 0.9, "{threads}: {report:?}");
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use isochrone_malloc::{CLASSES, Reason, Report};
 
-use crate::support::{Rig, library, program};
+use crate::support::{Rig, library, program, share_since_start};
 
 fn readelf(arguments: &[&str]) -> String {
     let output = Command::new("readelf").args(arguments).arg(library()).output();
@@ -188,13 +188,6 @@ fn threads_forks_exits_and_foreign_frees_lose_nothing() {
     for child in children {
         assert!(share_since_start(child) > 0.9, "{child:?}");
     }
-}
-
-/// The share that was placed of what came after the start.
-#[allow(clippy::cast_precision_loss, reason = "a share needs no more")]
-fn share_since_start(report: &Report) -> f64 {
-    let before = report.delegated(Reason::BeforeStart).objects;
-    report.placed().objects as f64 / (report.placeable().objects - before) as f64
 }
 
 #[test]

@@ -9,7 +9,9 @@ use std::process::{Command, Output};
 use std::sync::{Mutex, OnceLock};
 
 use isochrone_alloc::Policy;
-use isochrone_malloc::{CONFIG_VARIABLE, Config, CoreList, PathBytes, REPORT_SUFFIX, Report};
+use isochrone_malloc::{
+    CONFIG_VARIABLE, Config, CoreList, PathBytes, REPORT_SUFFIX, Reason, Report,
+};
 use isochrone_units::CoreId;
 
 use crate::atlas::flat_atlas;
@@ -222,6 +224,14 @@ impl Rig {
         let largest = reports.into_iter().max_by_key(|report| report.placeable().bytes);
         largest.expect("a process left a report")
     }
+}
+
+/// The share that was placed of what came after the start. Who begins may lose its core meanwhile, for as long as
+/// others want it, and what other threads allocate by then is not placed.
+#[allow(clippy::cast_precision_loss, reason = "a share needs no more")]
+pub(crate) fn share_since_start(report: &Report) -> f64 {
+    let before = report.delegated(Reason::BeforeStart).objects;
+    report.placed().objects as f64 / (report.placeable().objects - before) as f64
 }
 
 pub(crate) fn path_bytes(path: &Path) -> PathBytes {

@@ -1,4 +1,4 @@
-//! Where nothing can be gained the library leaves everything to glibc for good, and says so in what
+//! Where nothing can be gained the library places nothing, leaves everything to glibc for good, and says so in what
 //! the process leaves.
 
 use std::process::{Command, Output, Stdio};
@@ -26,8 +26,7 @@ pub(crate) fn strange_atlas() -> Vec<u8> {
 
 /// Runs the program that watches who gives it memory, until its time is over or placing has ended for good.
 ///
-/// It is told of that end by its closed input: memory comes from glibc before, too, while bases that fitted nothing
-/// wait to be tried again.
+/// It is told of that end by its closed input: memory comes from glibc before, too.
 fn run(rig: &Rig, arguments: &[&str]) -> Output {
     run_until_over(rig, "vain", arguments)
 }
@@ -56,6 +55,19 @@ fn watched(rig: &Rig, arguments: &[&str]) -> (String, Report) {
     (text, rig.largest())
 }
 
+/// No base was recognised, nothing was placed, and nothing is kept of what was learnt from.
+fn recognised_nothing(report: &Report) {
+    match report.placed_no_more() {
+        Some(Reason::UnknownBase) => {}
+        // What a restless machine may say: few pages could be decided at all, and some have a code by chance.
+        Some(Reason::TooSparse) => assert!(report.classified_pages() < 64, "{report:?}"),
+        _ => panic!("{report:?}"),
+    }
+    assert_eq!((report.placed().objects, report.arena_bytes()), (0, 0), "{report:?}");
+    assert!(report.delegated(Reason::Learning).objects > 0, "{report:?}");
+    assert!(report.slices().0 > 0, "{report:?}");
+}
+
 /// A rig with an atlas whose bases no core has.
 pub(crate) fn strange() -> Rig {
     judged(Rig::of_atlas(&strange_atlas()))
@@ -72,7 +84,7 @@ fn without_a_base_placing_ends_for_good() {
         // It ends with processor time, not with that of the wall: others may have the cores meanwhile.
         let (text, report) = watched(&strange(), &["240", threads]);
         assert_eq!(text, "glibc, 1 task\n", "{report:?}");
-        assert_eq!(report.placed_no_more(), Some(Reason::UnknownBase));
+        recognised_nothing(&report);
         // A byte for 16 of the arena, and eight for a page; links, masks and owners are gone.
         assert!(report.table_bytes() < (1 << 30) / 10, "{}", report.table_bytes());
     }
@@ -90,6 +102,7 @@ fn where_all_lines_are_alike_placing_ends_at_once() {
     let (text, report) = watched(&judged(Rig::new()), &["240", "2"]);
     assert_eq!(text, "glibc, 1 task\n", "{report:?}");
     assert_eq!(report.placed_no_more(), Some(Reason::NoGain));
+    assert_eq!((report.placed().objects, report.slices().0), (0, 0), "there is nothing to learn");
 }
 
 #[test]
@@ -101,10 +114,15 @@ fn who_forces_it_places_where_all_lines_are_alike() {
 }
 
 #[test]
-fn what_was_placed_before_it_ended_is_freed_once() {
-    let output = run(&strange(), &["240", "0", "twice"]);
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "free(): double free detected\n");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "", "it is lost with the process");
+fn a_child_of_a_process_that_learns_ends_as_that_would() {
+    let rig = strange();
+    let output = run(&rig, &["240", "0", "child"]);
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "glibc, 1 task\n");
+    let reports = rig.reports();
+    assert!(reports.iter().all(|report| report.placed().objects == 0), "{reports:?}");
+    reports.iter().filter(|report| report.inherited_bytes() > 0).for_each(recognised_nothing);
+    assert_eq!(reports.len(), 2, "{reports:?}");
 }
 
 #[test]

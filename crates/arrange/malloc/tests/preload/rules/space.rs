@@ -24,6 +24,25 @@ fn rule_5_a_process_has_the_address_space_that_it_may_have() {
     }
 }
 
+/// What the library takes itself where all memory is present, MiB: its own pages, and the atlas.
+const OWN_MIB: i64 = 8;
+
+#[test]
+fn rule_5_a_process_that_locks_its_memory_has_little_more_of_it() {
+    held(
+        &rule("space"),
+        |command| _ = command.arg("locked"),
+        |way, [plain, placed], report| {
+            // An ordinary user may lock less than this program is long.
+            if plain.status.success() {
+                let (without, with) = (number(plain), number(placed));
+                assert!(with <= without + OWN_MIB, "{}: {with} MiB of {without}", way.name);
+            }
+            assert!(report.is_none_or(|report| report.placed().objects == 0));
+        },
+    );
+}
+
 #[test]
 fn rule_5_a_process_that_may_lock_little_has_that() {
     keeps_most("lockable", "64");
