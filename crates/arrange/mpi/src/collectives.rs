@@ -81,7 +81,7 @@ fn attempt(
     if comm.is_counted() {
         // A call that the MPI refuses on this rank alone is none to the others, so it does not count.
         if !matches!(work(Request { mpi, world, comm, handle }), Err(Failed::Wrong)) {
-            world.count(mpi, handle, comm);
+            world.count(mpi, handle, comm, kind);
         }
     }
     if !comm.in_lines() || !world.does(kind) {

@@ -48,11 +48,10 @@ pub struct Config {
     pub enabled: bool,
     /// The collectives that are, by [their names](COLLECTIVES); empty: all.
     pub only: Vec<String>,
-    /// Calls on a communicator that its MPI still does. Then, and each time that there were as many again, its
-    /// ranks agree on whether it is done in lines from now on.
+    /// Calls on a communicator that its MPI still does, whatever they would save.
     pub calls_before: u32,
-    /// How many times what a take-over costs a communicator must have lived before: it then costs its program
-    /// no more than such a part, however many communicators come and go. 0: none.
+    /// How many times what a take-over costs a communicator's calls must have been expected to save before its ranks
+    /// agree on it. 0: none.
     pub costs_before: u32,
     /// Bytes from or to each rank up to which a call is done in lines.
     pub bytes_max: usize,
@@ -81,8 +80,8 @@ impl Default for Config {
         Self {
             enabled: true,
             only: Vec::new(),
-            calls_before: 1023,
-            costs_before: 20,
+            calls_before: 0,
+            costs_before: 1,
             bytes_max: 64 << 10,
             choose_lines: true,
             communicators_max: 64,
@@ -243,6 +242,12 @@ pub struct Report {
     pub communicators: u32,
     /// Of them, those whose lines were chosen by measurement; counted at their first ranks alone.
     pub chosen: u32,
+    /// What agreeing on communicators and taking them over took, us.
+    #[serde(default)]
+    pub set_up_us: u64,
+    /// Bytes of memory that ranks of this node share, at the end.
+    #[serde(default)]
+    pub shared_bytes: u64,
     /// The atlas by which shapes were chosen; said by the ranks that chose.
     #[serde(default)]
     pub atlas: Option<String>,

@@ -14,6 +14,7 @@
 
 pub mod abi;
 mod across;
+mod arenas;
 mod atlas;
 mod call;
 mod collectives;
@@ -24,6 +25,7 @@ mod fortran;
 mod payload;
 mod places;
 mod process;
+mod terms;
 mod why;
 mod world;
 

@@ -5,7 +5,7 @@
 
 mod support;
 
-use isochrone_mpi::{CONFIG_VARIABLE, Config, Counts, Report};
+use isochrone_mpi::{CONFIG_VARIABLE, Config, Counts, Refusal, Report};
 use std::path::Path;
 use std::process::Command;
 use support::{Program, at_once, left, library, there};
@@ -255,6 +255,24 @@ fn where_a_job_has_more_ranks_than_cores_the_mpi_works() {
 }
 
 #[test]
+fn where_all_ranks_are_bound_to_one_core_the_mpi_works() {
+    for program in Program::each("loops.c").iter().filter(|program| program.mpi == "openmpi") {
+        let reports = program.folder.path().join("reports");
+        std::fs::create_dir(&reports).expect("a folder");
+        let output = program
+            .started(2, &["taskset", "-c", "0"], &["one that lives", "0", "60000"])
+            .env("LD_PRELOAD", library())
+            .env("ISOCHRONE_MPI_REPORTS", &reports)
+            .env("OMPI_MCA_mpi_yield_when_idle", "1")
+            .output()
+            .expect("timeout is there");
+        for report in program.ended(2, &output) {
+            assert!(refused(&report, 2, "more ranks on a node than cores"), "{report:?}");
+        }
+    }
+}
+
+#[test]
 fn ranks_that_were_told_differently_leave_it_to_the_mpi() {
     let reports = tempfile::tempdir().expect("a folder");
     for program in Program::each("loops.c") {
@@ -318,23 +336,52 @@ fn a_killed_rank_is_an_error_to_the_others_within_the_stated_time() {
 }
 
 #[test]
-fn communicators_that_end_soon_are_left_to_the_mpi() {
+fn communicators_whose_calls_save_less_than_they_cost_are_left_to_the_mpi() {
     for program in Program::each("loops.c") {
         for report in program.done(2, Config::default()) {
             assert_eq!((report.communicators, calls(&report, "allreduce").lines), (0, 0));
             let [refusal] = &report.refusals[..] else { panic!("{report:?}") };
             assert_eq!((refusal.ranks, refusal.communicators), (2, 20));
-            assert!(refusal.why.contains("did not live long enough"), "{report:?}");
+            assert!(refusal.why.contains("not have saved"), "{report:?}");
+            assert_eq!((report.set_up_us, report.shared_bytes), (0, 0), "nothing was done");
         }
+        // Agreed on once, and what memory costs is more than so many calls save.
         for report in program.done_with(2, Config::default(), &["one that lives"]) {
-            assert_eq!(report.communicators, 1, "{report:?}");
-            assert_eq!(calls(&report, "allreduce"), Counts { lines: 77, across: 0, mpi: 1203 });
+            assert_eq!((report.communicators, report.shared_bytes), (0, 0), "{report:?}");
+            let many = |refusal: &Refusal| refusal.communicators == 21;
+            assert!(report.refusals.iter().any(many), "{report:?}");
         }
-        // Whatever its calls, it does not live for so many times what a take-over costs.
+        let long = ["one that lives", "0", "400000"];
+        let reports = program.done_with(2, Config::default(), &long);
+        for report in &reports {
+            let Counts { lines, mpi, .. } = calls(report, "allreduce");
+            assert!(report.communicators == 1 && lines > 0 && mpi > 40_000, "{report:?}");
+            assert_eq!(report.calls, reports[0].calls, "all ranks decide at the same call");
+        }
         let config = Config { costs_before: u32::MAX, ..at_once() };
         for report in program.done_with(2, config, &["one that lives"]) {
             assert_eq!(report.communicators, 0, "{report:?}");
         }
+    }
+}
+
+#[test]
+fn communicators_come_and_go_in_the_same_memory() {
+    for program in Program::each("loops.c") {
+        let shared = |rounds: &str| {
+            let reports = program.done_with(2, at_once(), &["", rounds, "0"]);
+            let each = |report: &Report| {
+                assert_eq!(report.communicators.to_string(), rounds, "{report:?}");
+                assert_eq!(calls(report, "allreduce").lines, u64::from(report.communicators) * 5);
+                report.shared_bytes
+            };
+            reports.iter().map(each).max()
+        };
+        // What they share for itself, and a piece for the communicator that there is; a rank that is late with giving
+        // its own back is waited for by nobody.
+        let few = shared("30").expect("two ranks");
+        assert!((2..=4).contains(&(few >> 16)) && few.is_multiple_of(1 << 16), "{few}");
+        assert!(shared("3000").expect("two ranks") <= 4 << 16);
     }
 }
 

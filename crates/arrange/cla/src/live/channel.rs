@@ -8,6 +8,7 @@ use super::said::{Said, Tag, Told};
 use super::waits::Waits;
 use crate::collectives::{Member, Plan};
 use crate::program::{Combine, Gone, Rank};
+use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -117,7 +118,7 @@ pub(super) struct Opened {
     /// Its number.
     pub(super) index: usize,
     /// What was left of the lines before.
-    pub(super) left: (usize, usize),
+    pub(super) left: Left,
 }
 
 impl From<TeamError> for Failed {
@@ -133,16 +134,27 @@ impl From<Ended> for Failed {
 }
 
 /// Hands out the lines of an area, the same to every rank: single lines from the front, from the best
-/// to the worst, runs that lie together from the rest.
+/// to the worst, runs that lie together from the rest. Lines have their numbers in the memory.
 #[derive(Debug)]
 pub(super) struct Supply {
     /// Lines for flags, the best one last.
     all_flags: Vec<usize>,
     /// Those of them that are left: so many, from the first on.
     flags: usize,
-    /// The first line that nobody has.
+    /// What is not for flags alone: of the area itself, and what was taken beside it.
+    runs: Vec<Range<usize>>,
+    /// In which of them it is.
+    run: usize,
+    /// The first line there that nobody has.
     next: usize,
-    lines: usize,
+}
+
+/// How far a supply is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Left {
+    flags: usize,
+    run: usize,
+    next: usize,
 }
 
 impl Supply {
@@ -151,58 +163,79 @@ impl Supply {
     pub(super) const FLAGS: usize = 2 * CANDIDATES;
 
     /// All lines of an area, flags in the order `best` (numbers of pairs of lines), or as they lie.
-    pub(super) fn new(lines: usize, best: Option<&[u32]>) -> Self {
-        let pairs = Self::pairs(lines);
+    pub(super) fn new(lines: Range<usize>, best: Option<&[u32]>) -> Self {
+        let pairs = Self::pairs(lines.len());
+        let flag = |pair: usize| Self::flag(&lines, pair);
         let mut flags: Vec<usize> = match best {
-            Some(best) => best.iter().map(|&pair| 2 * pair as usize).collect(),
-            None => (0..pairs).map(|pair| 2 * pair).collect(),
+            Some(best) => best.iter().map(|&pair| flag(pair as usize)).collect(),
+            None => (0..pairs).map(flag).collect(),
         };
         flags.reverse();
-        Self { flags: flags.len(), all_flags: flags, next: 2 * pairs, lines }
+        let next = flag(pairs);
+        let runs = vec![next..lines.end];
+        Self { flags: flags.len(), all_flags: flags, runs, run: 0, next }
+    }
+
+    /// The line of a pair on which a flag may lie.
+    pub(super) const fn flag(lines: &Range<usize>, pair: usize) -> usize {
+        lines.start + 2 * pair
     }
 
     /// Hands out all lines again, in the same order.
     pub(super) fn begin_again(&mut self) {
         self.flags = self.all_flags.len();
-        self.next = 2 * Self::pairs(self.lines);
+        (self.run, self.next) = (0, self.runs[0].start);
     }
 
     /// What is left, for [`Self::as_before`].
-    pub(super) const fn left(&self) -> (usize, usize) {
-        (self.flags, self.next)
+    pub(super) const fn left(&self) -> Left {
+        Left { flags: self.flags, run: self.run, next: self.next }
     }
 
     /// Has what was left before again: what was taken since was not used.
-    pub(super) const fn as_before(&mut self, left: (usize, usize)) {
-        (self.flags, self.next) = left;
+    pub(super) const fn as_before(&mut self, left: Left) {
+        Left { flags: self.flags, run: self.run, next: self.next } = left;
     }
 
-    /// The first line behind all that were handed out: it and what follows are as they were made.
-    pub(super) const fn used(&self) -> usize {
-        self.next
+    /// What was handed out of lines that are not for flags alone, in their order.
+    pub(super) fn used_runs(&self) -> impl Iterator<Item = Range<usize>> {
+        let used = |(number, run): (usize, &Range<usize>)| {
+            if number == self.run { run.start..self.next } else { run.clone() }
+        };
+        self.runs.iter().enumerate().take(self.run + 1).map(used)
+    }
+
+    /// How many flags were handed out, and how far it is: in which run of lines, and how many of it are used.
+    pub(super) fn used(&self) -> (usize, usize, usize) {
+        let into = self.next - self.runs[self.run].start;
+        (self.all_flags.len() - self.flags, self.run, into)
+    }
+
+    /// The flags that are handed out first.
+    pub(super) fn first_flags(&self, count: usize) -> impl Iterator<Item = usize> {
+        self.all_flags.iter().rev().take(count).copied()
+    }
+
+    /// The lines of the area that are not for flags alone.
+    pub(super) fn first_run(&self) -> Range<usize> {
+        self.runs[0].clone()
+    }
+
+    /// Runs of lines beside the area.
+    pub(super) fn more(&self) -> usize {
+        self.runs.len() - 1
+    }
+
+    /// Has more lines beside the area.
+    pub(super) fn extend(&mut self, run: Range<usize>) {
+        self.runs.push(run);
     }
 
     /// Whether a plan's lines fit if nobody has any. If not, why.
     pub(super) fn holds(&self, plan: &Plan) -> Result<(), TeamError> {
-        self.room(plan, self.all_flags.len(), 2 * Self::pairs(self.lines)).map(drop)
-    }
-
-    /// Runs and lines of a plan, if they fit with so many flags left and all lines from `next` on.
-    fn room(
-        &self,
-        plan: &Plan,
-        flags: usize,
-        next: usize,
-    ) -> Result<(Vec<(u32, u32)>, usize), TeamError> {
-        let wanted = plan.lines() as usize;
-        let runs = plan.runs();
-        let in_runs: usize = runs.iter().map(|&(_, count)| count as usize).sum();
-        let spare = (wanted - in_runs).saturating_sub(flags);
-        let left = self.lines - next;
-        if in_runs + spare > left {
-            return Err(TeamError::Full { wanted: in_runs + spare, left });
-        }
-        Ok((runs, wanted))
+        let needs = Needed::of(plan);
+        let most = self.runs.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
+        needs.fits(self.all_flags.len(), most)
     }
 
     /// Pairs of lines that flags may lie on, in an area of `lines` lines.
@@ -211,12 +244,23 @@ impl Supply {
         if most < Self::FLAGS / 2 { most } else { Self::FLAGS / 2 }
     }
 
-    /// Lines for all of a plan's, by their numbers there.
+    /// Lines for all of a plan's, by their numbers there: of this run, or of one that comes after it.
     pub(super) fn take(&mut self, plan: &Plan) -> Result<Vec<usize>, TeamError> {
-        let (runs, wanted) = self.room(plan, self.flags, self.next)?;
-        let mut runs = runs.into_iter().peekable();
-        let mut lines = Vec::with_capacity(wanted);
-        while lines.len() < wanted {
+        let needs = Needed::of(plan);
+        let mut fits = needs.fits(self.flags, self.runs[self.run].end - self.next);
+        for run in self.run + 1..self.runs.len() {
+            if fits.is_ok() {
+                break;
+            }
+            fits = needs.fits(self.flags, self.runs[run].len());
+            if fits.is_ok() {
+                (self.run, self.next) = (run, self.runs[run].start);
+            }
+        }
+        fits?;
+        let mut runs = needs.runs.into_iter().peekable();
+        let mut lines = Vec::with_capacity(needs.lines);
+        while lines.len() < needs.lines {
             match runs.peek() {
                 Some(&(first, count)) if first as usize == lines.len() => {
                     lines.extend(self.next..self.next + count as usize);
@@ -240,6 +284,25 @@ impl Supply {
     }
 }
 
+/// What a plan needs of a supply.
+struct Needed {
+    runs: Vec<(u32, u32)>,
+    lines: usize,
+}
+
+impl Needed {
+    fn of(plan: &Plan) -> Self {
+        Self { runs: plan.runs(), lines: plan.lines() as usize }
+    }
+
+    /// Whether it fits with so many flags and so many other lines. If not, why.
+    fn fits(&self, flags: usize, left: usize) -> Result<(), TeamError> {
+        let in_runs: usize = self.runs.iter().map(|&(_, count)| count as usize).sum();
+        let wanted = in_runs + (self.lines - in_runs).saturating_sub(flags);
+        if wanted > left { Err(TeamError::Full { wanted, left }) } else { Ok(()) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -252,7 +315,7 @@ mod tests {
 
     #[test]
     fn no_line_is_handed_out_twice_and_runs_lie_together() {
-        let mut supply = Supply::new(4096, None);
+        let mut supply = Supply::new(0..4096, None);
         let mut seen = std::collections::HashSet::new();
         let plans = [plan(8), plan(1000), plan(8), plan(200)];
         for plan in &plans {
@@ -266,16 +329,40 @@ mod tests {
         }
         while supply.take(&plans[1]).is_ok() {}
         assert!(matches!(supply.take(&plans[1]), Err(TeamError::Full { .. })));
-        assert!(supply.used() <= 4096 && seen.iter().all(|&line| line < supply.used()));
+        let (_, _, into) = supply.used();
+        let used = supply.first_run().start + into;
+        assert!(used <= 4096 && seen.iter().all(|&line| line < used));
         assert_eq!(supply.holds(&plans[1]), Ok(()));
         supply.begin_again();
-        assert_eq!(supply.take(&plans[0]), Supply::new(4096, None).take(&plans[0]));
+        assert_eq!(supply.take(&plans[0]), Supply::new(0..4096, None).take(&plans[0]));
+    }
+
+    #[test]
+    fn lines_beside_the_area_come_after_its_own_and_are_there_again() {
+        let long = plan(1000);
+        let few = long.lines() as usize * 2;
+        let mut supply = Supply::new(100..100 + few, None);
+        let begin = supply.left();
+        let own = supply.take(&long).expect("room");
+        assert!(matches!(supply.take(&long), Err(TeamError::Full { .. })));
+        supply.extend(5000..5001);
+        supply.extend(9000..9000 + few);
+        let beside = supply.take(&long).expect("room in the second");
+        let runs: Vec<_> = long.runs();
+        assert!(runs.iter().all(|&(first, _)| beside[first as usize] >= 9000), "{beside:?}");
+        assert_eq!((supply.more(), supply.used().1), (2, 2));
+        let used: Vec<_> = supply.used_runs().collect();
+        assert_eq!((used.len(), &used[1]), (3, &(5000..5001)));
+        supply.as_before(begin);
+        assert_eq!(supply.take(&long), Ok(own));
+        assert_eq!(supply.take(&long), Ok(beside), "what was taken beside the area stays");
     }
 
     #[test]
     fn the_best_lines_go_first() {
-        let mut supply = Supply::new(4096, Some(&[7, 3, 0]));
+        let mut supply = Supply::new(0..4096, Some(&[7, 3, 0]));
         let lines = supply.take(&plan(8)).expect("room");
         assert_eq!(lines[..4], [14, 6, 0, 2048], "then lines of the rest");
+        assert_eq!(supply.first_flags(2).collect::<Vec<_>>(), [14, 6]);
     }
 }

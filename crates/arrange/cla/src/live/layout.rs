@@ -10,6 +10,9 @@ pub(super) const CANDIDATES: usize = 2048;
 /// Lines that go to and fro between two ranks that compare their counters: lines have different homes.
 pub(super) const STAMPS: usize = 32;
 
+/// Pieces of an arena that a team takes beside its first one.
+pub(super) const MORE: usize = 32;
+
 /// Calls of which a rank has said something lately.
 pub(super) const SAID: usize = 32;
 

@@ -1,9 +1,10 @@
 //! How a rank waits: polling, then giving its core away, then asleep; and how it finds out that the
 //! others are gone.
 
-use super::area::{Area, HERE, LEFT, STOPPED};
+use super::area::{Area, LEFT, STOPPED, seat_of};
 use super::patience::Patience;
 use super::said::{Said, Told, root_decides};
+use super::settings::Settings;
 use super::sync::{AtomicU32, Ordering};
 use super::word::{Rest, Word, publish, sleep};
 use crate::program::{Compare, Gone, Rank};
@@ -26,6 +27,8 @@ pub(super) struct Waits {
     me: Rank,
     /// What was asked for; none: what fits ranks and cores, looked at whenever it takes long.
     patience: Option<Patience>,
+    /// Whether others than the team's ranks work on its cores.
+    crowded: bool,
     /// Polls of the next wait before anything else.
     polls: Cell<u32>,
     /// Whether a rank pauses between polls.
@@ -146,11 +149,13 @@ const SHORT_SLEEP_NS: u64 = 1_000_000;
 const SLEEP_NS: u64 = 20_000_000;
 
 impl Waits {
-    pub(super) fn new(area: Arc<Area>, me: Rank, patience: Option<Patience>) -> Self {
+    pub(super) fn new(area: Arc<Area>, me: Rank, settings: &Settings) -> Self {
+        let patience = settings.patience;
+        let crowded = settings.crowd.is_some_and(|crowd| crowd.ranks > crowd.cores);
         let polls = Cell::new(patience.unwrap_or(Patience::OWN_CORE).polls);
         let pauses = pauses();
         let (said, found) = (Cell::new(None), Cell::new(None));
-        Self { area, me, patience, polls, pauses, progress: None, said, found }
+        Self { area, me, patience, crowded, polls, pauses, progress: None, said, found }
     }
 
     /// Says which call this rank makes now.
@@ -315,7 +320,9 @@ impl Waits {
         let kernel = self.kernel();
         let cores = self.area.header().cores();
         let waiting = Waiting::begin(self.progress.is_some());
-        let fitting = Patience::of(usize::from(self.area.ranks()) * waiting.threads, cores);
+        let ranks = usize::from(self.area.ranks()) * waiting.threads;
+        let cores = if self.crowded { 0 } else { cores };
+        let fitting = Patience::of(ranks, cores);
         let patience = self.patience.unwrap_or(fitting);
         self.polls.set(patience.polls);
         let mut looked = Instant::now();
@@ -369,24 +376,23 @@ impl Waits {
     /// all others have left: until then somebody else may be meant.
     fn everybody_is_there(&self) -> Result<(), Gone> {
         self.nobody_stopped()?;
-        let header = self.area.header();
         let mut last_left = None;
         let mut others = false;
-        for (rank, state) in (0..self.area.ranks()).map(Rank).zip(&header.states) {
+        for (rank, state) in (0..self.area.ranks()).map(Rank).zip(self.area.states()) {
             if rank == self.me {
                 continue;
             }
-            match state.load(Ordering::Acquire) {
-                LEFT => last_left = Some(rank),
-                HERE => {
-                    others = true;
-                    let taken = self.area.shared().is_taken(u32::from(rank.0)).unwrap_or(true);
-                    if !taken && state.load(Ordering::Acquire) == HERE {
-                        self.stop(Some(rank));
-                        return Err(Gone::Rank(rank));
-                    }
-                }
-                _ => others = true,
+            let now = state.load(Ordering::Acquire);
+            if now == LEFT {
+                last_left = Some(rank);
+                continue;
+            }
+            others = true;
+            let Some(seat) = seat_of(now) else { continue };
+            let taken = self.area.is_taken(seat).unwrap_or(true);
+            if !taken && state.load(Ordering::Acquire) == now {
+                self.stop(Some(rank));
+                return Err(Gone::Rank(rank));
             }
         }
         match last_left {
