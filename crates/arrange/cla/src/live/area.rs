@@ -358,15 +358,22 @@ impl Area {
     ///
     /// # Panics
     /// If there is no such rank.
-    #[inline]
     pub(super) fn said(&self, rank: u16, said: Said) -> &Word {
-        assert!(rank < self.ranks, "rank {rank} of {}", self.ranks);
-        let offset =
-            self.map.said + usize::from(rank) * Self::OWN + said.place() * size_of::<Word>();
-        let first = self.shared().as_ptr().wrapping_add(self.base + offset);
-        // SAFETY: every rank has a word for each place before the first line, as all constructors check; words
-        // are aligned there, zero at the beginning, and accessed by atomics alone as long as `self` lives.
-        unsafe { first.cast::<Word>().as_ref_unchecked() }
+        let all = self.all_said(Rank(rank));
+        // SAFETY: words of the area, which lives as long as the borrow, accessed by atomics alone.
+        let all = unsafe { all.as_ref() };
+        &all[said.place()]
+    }
+
+    /// All places that `rank` has for what it says.
+    ///
+    /// # Panics
+    /// If there is no such rank.
+    pub(super) fn all_said(&self, rank: Rank) -> NonNull<[Word; SAID]> {
+        assert!(rank.0 < self.ranks, "{rank} of {}", self.ranks);
+        // SAFETY: atomics, zero at the beginning; the map has this part for nothing else.
+        let all: &[[Word; SAID]] = unsafe { self.part(self.map.said, self.ranks.into()) };
+        NonNull::from(&all[rank.index()])
     }
 
     /// The order in which pairs of lines are taken, as it is written down: see [`Self::ordered`].
@@ -445,7 +452,8 @@ impl Area {
         let more: Vec<_> = more.into_iter().map_while(|more| more).collect();
         let beside = more.iter().map(|(.., lines)| lines.clone());
         let runs = std::iter::once(supply.first_run()).chain(beside);
-        let (last, into) = ((most[1] >> 32) as usize, (most[1] & u64::from(u32::MAX)) as usize);
+        let half = |word: u64| usize::try_from(word & u64::from(u32::MAX)).unwrap_or(usize::MAX);
+        let (last, into) = (half(most[1] >> 32), half(most[1]));
         for (number, run) in runs.enumerate().take(last + 1) {
             let used = if number < last { run.len() } else { into.min(run.len()) };
             // SAFETY: as above.

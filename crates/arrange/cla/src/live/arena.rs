@@ -260,6 +260,7 @@ fn front(shared: &Shared) -> &Front {
 #[cfg(not(loom))]
 mod tests {
     use super::*;
+    use crate::live::area::here_at;
     use crate::live::{Reduction, Settings, Team, TeamError};
 
     /// Ranks of one team in a new piece of an arena, each by its own mapping, as processes have it.
@@ -366,15 +367,12 @@ mod tests {
 
     #[test]
     fn a_rank_that_ended_is_missed_in_every_team() {
-        let mut arenas = arenas(2);
-        let mut two = team(&arenas);
-        let mut left = two.remove(0);
-        // As the kernel does when a process ends: its seat is free, and it says nothing.
-        std::mem::forget(two);
-        let gone = Arc::into_raw(arenas.remove(1));
-        // SAFETY: the one that the team above refers to, which is never dropped; only its seat is taken from it.
-        let seat = unsafe { std::ptr::read(&raw const (*gone)._seat) };
-        drop(seat);
+        let arenas = arenas(1);
+        let piece = arenas[0].take(2, None).expect("room");
+        let settings = Settings::default();
+        let mut left = Team::within(&arenas[0], piece, 2, Rank(0), settings).expect("taken");
+        // As the kernel leaves it when a process ends: it said that it is here, and nobody sits there.
+        left.area().states()[1].store(here_at(arenas[0].seat() + 1), Ordering::Release);
         let mut sum = [0];
         let missed = left.allreduce(Reduction::Sum, &[1], &mut sum).expect_err("the other ended");
         assert!(matches!(missed, TeamError::Gone(_)), "{missed}");

@@ -172,7 +172,8 @@ impl Supply {
         };
         flags.reverse();
         let next = flag(pairs);
-        let runs = vec![next..lines.end];
+        let mut runs = Vec::with_capacity(1);
+        runs.push(next..lines.end);
         Self { flags: flags.len(), all_flags: flags, runs, run: 0, next }
     }
 

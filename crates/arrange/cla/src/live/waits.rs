@@ -2,6 +2,7 @@
 //! others are gone.
 
 use super::area::{Area, LEFT, STOPPED, seat_of};
+use super::layout::SAID;
 use super::patience::Patience;
 use super::said::{Said, Told, root_decides};
 use super::settings::Settings;
@@ -12,6 +13,7 @@ use isochrone_os::futex::{self, Scope};
 use isochrone_os::pause::{between_looks, look_cycles, pause_cycles};
 use isochrone_os::shared::{barrier_of_all, give_way};
 use std::cell::Cell;
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
@@ -25,6 +27,8 @@ pub const NOTICE: Duration = Duration::from_millis(50);
 pub(super) struct Waits {
     area: Arc<Area>,
     me: Rank,
+    /// Where this rank says what call it makes: its words of the area.
+    own: NonNull<[Word; SAID]>,
     /// What was asked for; none: what fits ranks and cores, looked at whenever it takes long.
     patience: Option<Patience>,
     /// Whether others than the team's ranks work on its cores.
@@ -40,6 +44,10 @@ pub(super) struct Waits {
     /// What another rank was found to have said of the same call, where they cannot both go on.
     found: Cell<Option<Said>>,
 }
+
+// SAFETY: `own` points into the area, which this value keeps alive and which any thread may use by atomics; all else may
+// go to another thread by itself.
+unsafe impl Send for Waits {}
 
 /// What others said of a call.
 #[derive(Clone, Copy, Debug)]
@@ -155,13 +163,16 @@ impl Waits {
         let polls = Cell::new(patience.unwrap_or(Patience::OWN_CORE).polls);
         let pauses = pauses();
         let (said, found) = (Cell::new(None), Cell::new(None));
-        Self { area, me, patience, crowded, polls, pauses, progress: None, said, found }
+        let own = area.all_said(me);
+        Self { area, me, own, patience, crowded, polls, pauses, progress: None, said, found }
     }
 
     /// Says which call this rank makes now.
     #[inline]
     pub(super) fn say(&self, said: Said) {
-        self.area.said(self.me.0, said).store(said.word());
+        // SAFETY: words of the area, which lives as long as this does; they are accessed by atomics alone.
+        let own = unsafe { self.own.as_ref() };
+        own[said.place()].store(said.word());
         self.said.set(Some(said));
     }
 
