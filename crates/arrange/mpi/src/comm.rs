@@ -7,8 +7,9 @@
 use crate::abi::{Handle, Layout, Mpi, Types};
 use crate::arenas::{Arenas, Offer, Told};
 use crate::atlas::{distances, look_cost};
-use crate::config::{Config, Counts, launched};
+use crate::config::{Config, launched};
 use crate::payload::Scratch;
+use crate::tally::Tally;
 use crate::terms::{Terms, numbers, of_numbers};
 use crate::why::Why;
 use isochrone_cla::choice::RANKS_LEAST;
@@ -65,12 +66,12 @@ impl Counting {
         Self { calls: 0, saves: 0, due: PIECE_NS * u64::from(config.costs_before) }
     }
 
-    /// Counts a call; whether its ranks agree on it now.
+    /// Counts a call, which is the MPI's; whether its ranks agree now on those that follow.
     #[inline]
     pub(crate) const fn count(&mut self, kind: Kind, ranks: u16, calls_before: u32) -> bool {
         self.calls = self.calls.saturating_add(1);
         self.saves += saves_ns(kind, ranks);
-        self.calls > calls_before && self.saves >= self.due
+        self.calls >= calls_before && self.saves >= self.due
     }
 }
 
@@ -116,7 +117,7 @@ pub(crate) struct Comm {
     pub(crate) size: u16,
     pub(crate) state: State,
     pub(crate) scratch: Scratch,
-    pub(crate) counts: [Counts; Kind::COUNT],
+    pub(crate) tallies: [Tally; Kind::COUNT],
     /// The type that came last.
     last_type: Option<(Handle, Layout)>,
 }
@@ -129,7 +130,7 @@ impl Comm {
             size,
             state: State::Counting(Counting::new(config)),
             scratch: Scratch::default(),
-            counts: [Counts::default(); Kind::COUNT],
+            tallies: [Tally::default(); Kind::COUNT],
             last_type: None,
         }
     }

@@ -48,7 +48,7 @@ pub struct Config {
     pub enabled: bool,
     /// The collectives that are, by [their names](COLLECTIVES); empty: all.
     pub only: Vec<String>,
-    /// Calls on a communicator that its MPI still does, whatever they would save.
+    /// Calls on a communicator that its MPI still does, whatever they would save; the first one always.
     pub calls_before: u32,
     /// How many times what a take-over costs a communicator's calls must have been expected to save before its ranks
     /// agree on it. 0: none.
@@ -193,13 +193,37 @@ pub struct Counts {
     pub mpi: u64,
 }
 
-impl Counts {
-    /// Adds those of another communicator.
-    pub(crate) const fn add(&mut self, other: &Self) {
-        self.lines += other.lines;
-        self.across += other.across;
-        self.mpi += other.mpi;
-    }
+/// Calls in lines of one size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SizedCalls {
+    /// Up to how many bytes from or to each rank.
+    pub bytes: u32,
+    /// How many.
+    pub calls: u64,
+}
+
+/// Calls that the MPI did for one reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LeftCalls {
+    /// Why, in words.
+    pub why: String,
+    /// How many.
+    pub calls: u64,
+}
+
+/// What is known of a collective's calls beside how many they were.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Details {
+    /// Those in lines by size.
+    pub sizes: Vec<SizedCalls>,
+    /// Those by the MPI by reason.
+    pub by_the_mpi: Vec<LeftCalls>,
+    /// What those in lines are expected to have saved, ns: by the table by which communicators are taken over. It is
+    /// no measurement.
+    pub saved_ns: u64,
 }
 
 /// A shape that was chosen by distances.
@@ -261,6 +285,9 @@ pub struct Report {
     pub refusals: Vec<Refusal>,
     /// Calls by name: `bcast`, `barrier`, ...
     pub calls: std::collections::BTreeMap<String, Counts>,
+    /// The same calls in detail.
+    #[serde(default)]
+    pub details: std::collections::BTreeMap<String, Details>,
 }
 
 impl Report {

@@ -25,11 +25,13 @@ mod fortran;
 mod payload;
 mod places;
 mod process;
+mod tally;
 mod terms;
 mod why;
 mod world;
 
 pub use config::{
-    BYTES_MOST, COLLECTIVES, CONFIG_VARIABLE, ChosenShape, Config, Counts, Refusal, Report,
+    BYTES_MOST, COLLECTIVES, CONFIG_VARIABLE, ChosenShape, Config, Counts, Details, LeftCalls,
+    Refusal, Report, SizedCalls,
 };
 pub use process::{Buffers, By, Process, What};

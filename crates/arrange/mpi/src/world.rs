@@ -10,6 +10,7 @@ use crate::comm::{self, Comm, Counting, Left, Mine, Seat, Settled, State};
 use crate::config::{Config, Counts, Report, launched, refuse};
 use crate::payload::packs;
 use crate::places::{Inside, Place, Places};
+use crate::tally::Tally;
 use crate::why::Why;
 use isochrone_cla::choice::RANKS_LEAST;
 use isochrone_cla::live::{Crowd, Kind};
@@ -52,9 +53,12 @@ pub(crate) fn mpi() -> Option<&'static Mpi> {
     here().as_ref().ok()
 }
 
-/// A function of the MPI that is left alone, or null.
-pub(crate) fn of_a_stranger(name: &CStr) -> *mut c_void {
-    here().as_ref().err().map_or(std::ptr::null_mut(), |stranger| stranger.function(name))
+/// A function of the MPI, whichever it is, or null.
+pub(crate) fn function(name: &CStr) -> *mut c_void {
+    match here() {
+        Ok(mpi) => mpi.symbol(name),
+        Err(stranger) => stranger.function(name),
+    }
 }
 
 /// What belongs to this process.
@@ -84,7 +88,7 @@ pub(crate) struct World {
 #[derive(Debug, Default)]
 struct Ended {
     report: Report,
-    counts: [Counts; Kind::COUNT],
+    tallies: [Tally; Kind::COUNT],
     /// The MPI's numbers for errors of ours, by their words.
     errors: HashMap<String, c_int>,
 }
@@ -238,8 +242,8 @@ impl World {
     fn forget(&self, mpi: &Mpi, handle: Handle) {
         let Some(mut comm) = self.places.remove(handle) else { return };
         let mut ended = self.ended();
-        for (all, own) in ended.counts.iter_mut().zip(&comm.counts) {
-            all.add(own);
+        for ((all, own), kind) in ended.tallies.iter_mut().zip(&comm.tallies).zip(Kind::ALL) {
+            all.add(own, kind, comm.size);
         }
         match &mut comm.state {
             State::Inside(team) => ended.report.note_shapes(team),
@@ -343,11 +347,13 @@ pub(crate) fn finish() {
     mpi.version().clone_into(&mut report.mpi);
     report.shared_bytes = world.arenas.bytes() as u64;
     (report.atlas, report.atlas_refused) = outcome();
-    report.calls = Kind::ALL
-        .iter()
-        .map(|&kind| (kind.name().to_owned(), ended.counts[kind as usize]))
-        .filter(|(_, counts)| *counts != Counts::default())
-        .collect();
+    for (kind, tally) in Kind::ALL.into_iter().zip(&ended.tallies) {
+        let counts = tally.counts();
+        if counts != Counts::default() {
+            report.calls.insert(kind.name().to_owned(), counts);
+            report.details.insert(kind.name().to_owned(), tally.details());
+        }
+    }
     report.leave(folder);
 }
 

@@ -5,7 +5,7 @@
 
 mod support;
 
-use isochrone_mpi::{CONFIG_VARIABLE, Config, Counts, Refusal, Report};
+use isochrone_mpi::{CONFIG_VARIABLE, Config, Counts, LeftCalls, Refusal, Report};
 use std::path::Path;
 use std::process::Command;
 use support::{Program, at_once, left, library, there};
@@ -34,6 +34,11 @@ fn every_collective_of_c_inside_a_node() {
                 assert_eq!(report.calls, reports[0].calls, "all ranks decide alike");
                 for name in NAMES {
                     let Counts { lines, across, mpi } = calls(report, name);
+                    let details = &report.details[name];
+                    let sized: u64 = details.sizes.iter().map(|sized| sized.calls).sum();
+                    let left: u64 = details.by_the_mpi.iter().map(|left| left.calls).sum();
+                    assert_eq!((sized, left), (lines, mpi), "{name}: {report:?}");
+                    assert!(details.saved_ns > 0, "{name}: {report:?}");
                     // The program's first four calls, and elements and operations that lines do not know.
                     let first = match name {
                         "bcast" | "scatter" => 1,
@@ -122,6 +127,21 @@ fn communicators_come_and_go_and_messages_move_while_ranks_wait() {
         let config = Config { communicators_max: 0, ..at_once() };
         for report in program.done(2, config) {
             assert!(report.refusals.iter().any(|r| r.why.contains("many")), "{report:?}");
+        }
+    }
+}
+
+#[test]
+fn functions_with_large_counts_are_in_lines() {
+    // Open MPI 4 has none: there the library asks the functions with small counts.
+    for program in Program::each("large.c") {
+        for report in program.done(2, at_once()) {
+            for name in NAMES.into_iter().filter(|name| *name != "barrier") {
+                let Counts { lines, across, mpi } = calls(&report, name);
+                // Five rounds of more bytes, and at most the first four calls.
+                assert!((16..=20).contains(&lines) && across == 0, "{name}: {report:?}");
+                assert_eq!(lines + mpi, 25, "{name}: {report:?}");
+            }
         }
     }
 }
@@ -225,6 +245,8 @@ fn a_user_says_which_collectives_and_how_many_bytes() {
     for program in Program::each("derived.c") {
         for report in program.done(2, Config { bytes_max: 16, ..at_once() }) {
             assert!(calls(&report, "bcast").mpi > 10, "{report:?}");
+            let why = |left: &LeftCalls| left.why.contains("more bytes") && left.calls > 5;
+            assert!(report.details["bcast"].by_the_mpi.iter().any(why), "{report:?}");
         }
     }
     for program in Program::each("derived.c") {
@@ -297,7 +319,7 @@ fn ranks_that_were_told_differently_leave_it_to_the_mpi() {
 /// With an MPI of PyPI, whose virtual environment is active: Debian 12 has none.
 #[test]
 fn programs_of_the_standard_abi_are_in_lines() {
-    for source in ["all.c", "threads.c", "comms.c"] {
+    for source in ["all.c", "threads.c", "comms.c", "large.c"] {
         let Some(program) = Program::of_the_standard_abi(source) else { return };
         for report in program.done(2, at_once()) {
             assert!(report.communicators > 0, "{report:?}");
