@@ -5,7 +5,7 @@ use crate::abi::{Handle, Mpi};
 use crate::call::{Call, Done, Failed, NOTHING};
 use crate::comm::{Across, NodePlace, State};
 use crate::payload::Scratch;
-use crate::tally::Left;
+use crate::tally::ByMpi;
 use isochrone_cla::live::{Kind, Team};
 use isochrone_cla::program::{Combine, Element, Rank};
 use std::ffi::{c_int, c_void};
@@ -75,7 +75,7 @@ pub(crate) unsafe fn call(
         Kind::Reduce => unsafe { reduce(step, node, at, send, receive, &mut call.comm.scratch) },
         // SAFETY: as above.
         Kind::Allreduce => unsafe { allreduce(step, send, receive) },
-        Kind::Scatter | Kind::Gather | Kind::Allgather => Err(Failed::Mpis(Left::Nodes)),
+        Kind::Scatter | Kind::Gather | Kind::Allgather => Err(Failed::Mpis(ByMpi::Nodes)),
     }?;
     Ok(Done::Across)
 }

@@ -3,7 +3,7 @@
 use crate::abi::Mpi;
 use crate::comm::{Comm, State};
 use crate::payload::NotPacked;
-use crate::tally::{Left, class};
+use crate::tally::{ByMpi, class};
 use isochrone_cla::live::{Kind, Team, TeamError};
 use isochrone_cla::program::{Combine, Element, Rank};
 use std::ffi::c_int;
@@ -24,7 +24,7 @@ pub(crate) enum Failed {
     /// The MPI refuses it on this rank, whatever others do: they are told nothing, as by the MPI.
     Wrong,
     /// It is the MPI's; other ranks have to know that before it is called.
-    Mpis(Left),
+    Mpis(ByMpi),
     /// It is the MPI's, and other ranks know.
     Known,
     /// The MPI refused something, on this rank.
@@ -52,7 +52,7 @@ impl From<TeamError> for Failed {
 impl From<NotPacked> for Failed {
     /// The MPI says what is wrong when it does the call itself.
     fn from(_: NotPacked) -> Self {
-        Self::Mpis(Left::Operation)
+        Self::Mpis(ByMpi::Operation)
     }
 }
 
@@ -88,7 +88,7 @@ impl Call<'_> {
     ///
     /// # Safety
     /// As for [`Team::call`].
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn lines(
         &mut self,
         kind: Kind,
@@ -96,7 +96,7 @@ impl Call<'_> {
         receive: *mut u8,
     ) -> Outcome {
         let (root, bytes, combine) = (self.root, self.bytes, self.combine);
-        let team = self.inside().ok_or(Failed::Mpis(Left::Nodes))?;
+        let team = self.inside().ok_or(Failed::Mpis(ByMpi::Nodes))?;
         // SAFETY: the caller vouches for the buffers.
         unsafe { team.call(kind, root, bytes, combine, send, receive) }?;
         Ok(Done::Lines(class(bytes)))

@@ -10,7 +10,7 @@ use crate::call::{Call, Done, Failed, NOTHING, Outcome};
 use crate::comm::{Comm, State};
 use crate::payload::Data;
 use crate::places::Inside;
-use crate::tally::{Left, class};
+use crate::tally::{ByMpi, class};
 use crate::world::{self, World};
 use isochrone_cla::live::{Kind, TeamError};
 use isochrone_cla::program::{Combine, Rank};
@@ -61,7 +61,7 @@ impl<'a> Request<'a> {
         let root = u16::try_from(root).ok().filter(|root| *root < self.comm.size);
         let root = Rank(root.ok_or(Failed::Wrong)?);
         if !self.comm.in_lines() || bytes > self.world.config.bytes_max {
-            return Err(Failed::Mpis(Left::Bytes));
+            return Err(Failed::Mpis(ByMpi::Bytes));
         }
         Ok(Call { mpi: self.mpi, comm: self.comm, root, bytes, combine })
     }
@@ -123,8 +123,8 @@ fn failed_one(
 ) -> Option<c_int> {
     let (failed, left) = match failed {
         Failed::Mpis(left) => (inside.comm()?.tell(kind, root), left),
-        Failed::Wrong => (Failed::Wrong, Left::Wrong),
-        failed => (failed, Left::Others),
+        Failed::Wrong => (Failed::Wrong, ByMpi::Wrong),
+        failed => (failed, ByMpi::Others),
     };
     let code = match failed {
         Failed::Mpis(_) | Failed::Known | Failed::Wrong => {
@@ -147,9 +147,9 @@ impl Comm {
     #[inline]
     fn leave(&mut self, kind: Kind) {
         let left = match self.state {
-            State::Counting(_) => Left::SoFar,
-            State::Refused => Left::Comm,
-            State::Inside(_) | State::Across(_) => Left::Told,
+            State::Counting(_) => ByMpi::SoFar,
+            State::Refused => ByMpi::Comm,
+            State::Inside(_) | State::Across(_) => ByMpi::Told,
         };
         self.tallies[kind as usize].left(left);
     }
@@ -174,7 +174,7 @@ impl Call<'_> {
     ///
     /// # Safety
     /// As for [`isochrone_cla::live::Team::call`].
-    #[inline]
+    #[inline(always)]
     unsafe fn anywhere(&mut self, kind: Kind, send: *const u8, receive: *mut u8) -> Outcome {
         if matches!(self.comm.state, State::Across(_)) {
             // SAFETY: the caller vouches for the buffers.
@@ -222,14 +222,18 @@ pub(crate) fn bcast(
         let data = request.data(buffer, count, handle)?;
         let mpi = request.mpi;
         let mut call = request.call(root, data.bytes(), NOTHING)?;
-        if Rank(call.comm.rank) == call.root {
-            let send = data.read(mpi, &mut call.comm.scratch.send)?;
-            // SAFETY: the root's bytes are read and nothing is written, by MPI's rules for a broadcast.
-            return unsafe { call.anywhere(Kind::Broadcast, send, send.cast_mut()) };
+        let is_root = Rank(call.comm.rank) == call.root;
+        let place = if is_root {
+            data.read(mpi, &mut call.comm.scratch.send)?.cast_mut()
+        } else {
+            data.room(&mut call.comm.scratch.receive)
+        };
+        // SAFETY: by MPI's rules for a broadcast the root's bytes are read and nothing is written, and the others have
+        // room for them.
+        let done = unsafe { call.anywhere(Kind::Broadcast, place, place) };
+        if is_root {
+            return done;
         }
-        let receive = data.room(&mut call.comm.scratch.receive);
-        // SAFETY: there is room for the bytes, by MPI's rules for a broadcast.
-        let done = unsafe { call.anywhere(Kind::Broadcast, receive, receive) };
         let done = call.short(Kind::Broadcast, done, &data)?;
         data.unpack(mpi, &mut call.comm.scratch.receive)?;
         Ok(done)
@@ -270,7 +274,7 @@ pub(crate) fn reduce(
             return Err(Failed::Wrong);
         }
         let combine = request.world.types.combine(mpi.handle(operation), given.layout);
-        let combine = combine.ok_or(Failed::Mpis(Left::Operation))?;
+        let combine = combine.ok_or(Failed::Mpis(ByMpi::Operation))?;
         let mut call = request.call(root, given.bytes(), combine)?;
         let send = given.read(mpi, &mut call.comm.scratch.send)?;
         // Only the root's is touched.
@@ -299,7 +303,7 @@ pub(crate) fn allreduce(
             return Err(Failed::Wrong);
         }
         let combine = request.world.types.combine(mpi.handle(operation), got.layout);
-        let combine = combine.ok_or(Failed::Mpis(Left::Operation))?;
+        let combine = combine.ok_or(Failed::Mpis(ByMpi::Operation))?;
         let mut call = request.call(0, got.bytes(), combine)?;
         let send = given.read(mpi, &mut call.comm.scratch.send)?;
         let receive = got.room(&mut call.comm.scratch.receive);
@@ -333,7 +337,7 @@ pub(crate) fn scatter(send: Side, receive: Side, root: c_int, comm: Handle) -> O
                 return Err(Failed::Wrong);
             }
             if own.bytes() != given.bytes() {
-                return Err(Failed::Mpis(Left::Operation));
+                return Err(Failed::Mpis(ByMpi::Operation));
             }
         }
         let mut call = request.call(root, given.bytes(), NOTHING)?;
@@ -393,7 +397,7 @@ fn gathered(
         return Err(Failed::Wrong);
     }
     if own.bytes() != got.bytes() {
-        return Err(Failed::Mpis(Left::Operation));
+        return Err(Failed::Mpis(ByMpi::Operation));
     }
     let mut call = request.call(root, got.bytes(), NOTHING)?;
     let given = own.read(mpi, &mut call.comm.scratch.send)?;

@@ -29,6 +29,7 @@ mod tally;
 mod terms;
 mod why;
 mod world;
+mod worth;
 
 pub use config::{
     BYTES_MOST, COLLECTIVES, CONFIG_VARIABLE, ChosenShape, Config, Counts, Details, LeftCalls,

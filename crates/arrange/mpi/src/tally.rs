@@ -1,12 +1,12 @@
 //! How a communicator's calls were done, counted as they are made, and what a report says of it.
 
-use crate::comm::saves_ns;
 use crate::config::{Counts, Details, LeftCalls, SizedCalls};
+use crate::worth::saves_ns;
 use isochrone_cla::live::{CLASSES, Kind};
 
 /// Why the MPI does one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Left {
+pub(crate) enum ByMpi {
     /// Its communicator is the MPI's so far.
     SoFar,
     /// Its communicator is the MPI's.
@@ -22,7 +22,7 @@ pub(crate) enum Left {
     Others,
 }
 
-impl Left {
+impl ByMpi {
     const ALL: [Self; 8] = [
         Self::SoFar,
         Self::Comm,
@@ -54,7 +54,7 @@ pub(crate) struct Tally {
     /// In lines, by class of size.
     lines: [u64; CLASSES.len()],
     across: u64,
-    left: [u64; Left::ALL.len()],
+    left: [u64; ByMpi::ALL.len()],
     saved_ns: u64,
 }
 
@@ -79,7 +79,7 @@ impl Tally {
     }
 
     #[inline]
-    pub(crate) const fn left(&mut self, why: Left) {
+    pub(crate) const fn left(&mut self, why: ByMpi) {
         self.left[why as usize] += 1;
     }
 
@@ -100,7 +100,7 @@ impl Tally {
     /// What a report says beside the counts.
     pub(crate) fn details(&self) -> Details {
         let sizes = self.lines.iter().zip(CLASSES).filter(|(calls, _)| **calls > 0);
-        let reasons = Left::ALL.into_iter().zip(self.left).filter(|(_, calls)| *calls > 0);
+        let reasons = ByMpi::ALL.into_iter().zip(self.left).filter(|(_, calls)| *calls > 0);
         Details {
             sizes: sizes.map(|(&calls, bytes)| SizedCalls { bytes, calls }).collect(),
             by_the_mpi: reasons
@@ -121,8 +121,8 @@ mod tests {
         for bytes in [0, 56, 57, 504, 505, 1 << 20] {
             own.in_lines(class(bytes));
         }
-        Left::ALL.into_iter().for_each(|why| own.left(why));
-        own.left(Left::Bytes);
+        ByMpi::ALL.into_iter().for_each(|why| own.left(why));
+        own.left(ByMpi::Bytes);
         own.across();
         let mut all = Tally::default();
         all.add(&own, Kind::Allreduce, 2);

@@ -6,12 +6,13 @@
 use crate::abi::{Handle, Mpi, Stranger, Types};
 use crate::arenas::Arenas;
 use crate::atlas::{look_cost, outcome};
-use crate::comm::{self, Comm, Counting, Left, Mine, Seat, Settled, State};
+use crate::comm::{self, Comm, Left, Mine, Seat, Settled, State};
 use crate::config::{Config, Counts, Report, launched, refuse};
 use crate::payload::packs;
 use crate::places::{Inside, Place, Places};
 use crate::tally::Tally;
 use crate::why::Why;
+use crate::worth::Counting;
 use isochrone_cla::choice::RANKS_LEAST;
 use isochrone_cla::live::{Crowd, Kind};
 use std::collections::HashMap;
@@ -218,8 +219,8 @@ impl World {
         }
     }
 
-    /// What calls on a communicator of `size` ranks must have been expected to save before memory is made for it, us: by
-    /// what that took last.
+    /// What calls on a communicator of `size` ranks must have been expected to save before memory is made for it, us:
+    /// by what that took last.
     fn cost_us(&self, size: u16) -> u64 {
         let last = Duration::from_nanos(self.cost.load(Ordering::Relaxed));
         let cost = if size >= RANKS_LEAST { last + look_cost(&self.config) } else { last };

@@ -2,7 +2,6 @@
 //!
 //! It says what there is. Who writes when, and who waits for whom, is `choosing`'s.
 
-use super::area::Area;
 use super::classes::CLASSES;
 use super::kind::Kind;
 use super::layout::AloneWord;
@@ -35,9 +34,9 @@ pub(super) struct Agreed {
 /// Where the rest of it lies, bytes from the beginning of the area: as much as there are ranks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts {
-    bound: usize,
-    groups: usize,
-    codes: usize,
+    pub(super) bound: usize,
+    pub(super) groups: usize,
+    pub(super) codes: usize,
     ranks: u16,
 }
 
@@ -49,6 +48,11 @@ impl Parts {
         let codes = codes.next_multiple_of(64);
         let groups = codes + codes_of(ranks) * size_of::<Word>();
         Self { bound, groups, codes, ranks }
+    }
+
+    /// How many values of each there are: where ranks may run, groups, codes.
+    pub(super) const fn counts(self) -> [usize; 3] {
+        [self.ranks as usize, self.ranks as usize * LEVELS_MAX, codes_of(self.ranks)]
     }
 
     /// The first byte behind all.
@@ -66,14 +70,14 @@ const fn codes_of(ranks: u16) -> usize {
 /// All that a team agrees on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shown<'a> {
-    header: &'a Agreed,
+    pub(super) header: &'a Agreed,
     /// What each said: for each run its first core, and in the low half how many.
-    bound: &'a [[AtomicU32; RUNS]],
+    pub(super) bound: &'a [[AtomicU32; RUNS]],
     /// The groups of ranks, innermost level first.
-    groups: &'a [AtomicU16],
+    pub(super) groups: &'a [AtomicU16],
     /// By collective, class and root: 0, or one more than the code of an entry.
-    codes: &'a [Word],
-    ranks: u16,
+    pub(super) codes: &'a [Word],
+    pub(super) ranks: u16,
 }
 
 /// What a rank remembers of it.
@@ -102,21 +106,6 @@ impl Agreed {
 }
 
 impl<'a> Shown<'a> {
-    /// In this area.
-    pub(super) fn of(area: &'a Area, parts: Parts) -> Self {
-        let ranks = usize::from(parts.ranks);
-        Self {
-            header: &area.header().agreed,
-            // SAFETY: atomics; the area's map has this part for nothing else.
-            bound: unsafe { area.part(parts.bound, ranks) },
-            // SAFETY: as above.
-            groups: unsafe { area.part(parts.groups, ranks * LEVELS_MAX) },
-            // SAFETY: as above; a word is an atomic.
-            codes: unsafe { area.part(parts.codes, codes_of(parts.ranks)) },
-            ranks: parts.ranks,
-        }
-    }
-
     /// How many ranks have said where they may run.
     pub(super) const fn said(&self) -> &'a Word {
         &self.header.said.0

@@ -7,12 +7,14 @@
 //! An area is shared memory of its own, or a piece of an [`Arena`]. How much of what a rank has lies where follows from
 //! the number of ranks and of bytes.
 
-use super::agreed::{Agreed, Parts};
-use super::arena::{Arena, GRANULE, Piece};
-use super::channel::Supply;
+use super::agreed::{Agreed, Parts, Shown};
+use super::arena::{Arena, Extension, Piece};
 use super::error::TeamError;
-use super::layout::{Alone, AloneWord, CANDIDATES, MORE, RANKS_MAX, SAID, STAMPS};
+use super::layout::{
+    Alone, AloneWord, CANDIDATES, CORES_MAX, LINE_BYTES, MORE, RANKS_MAX, SAID, STAMPS,
+};
 use super::said::Said;
+use super::supply::Supply;
 use super::sync::AtomicU32;
 use super::word::Word;
 use crate::program::Rank;
@@ -24,10 +26,6 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Cores that are told apart.
-pub(super) const CORES_MAX: usize = 8192;
-/// Bytes of a line.
-pub(super) const LINE_BYTES: usize = 64;
 /// "isochcla", and the version of this layout.
 const MAGIC: u64 = u64::from_le_bytes(*b"isochcl7");
 
@@ -98,39 +96,6 @@ pub(super) const fn seat_of(state: u32) -> Option<u32> {
     if state & 3 == HERE { Some(state >> 2) } else { None }
 }
 
-/// A piece of the arena beside a team's first one, as the rank that took it tells the others: 0 where nobody has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Extension(u64);
-
-impl Extension {
-    /// There was no room.
-    pub(super) const NONE: Self = Self(u64::MAX);
-
-    /// So many granules from `first` on.
-    pub(super) const fn new(first: u32, granules: u32) -> Self {
-        Self((first as u64) << 32 | granules as u64)
-    }
-
-    pub(super) const fn of_word(word: u64) -> Self {
-        Self(word)
-    }
-
-    pub(super) const fn word(self) -> u64 {
-        self.0
-    }
-
-    /// First granule, bytes and lines, where there was room.
-    pub(super) fn found(self) -> Option<(u32, usize, Range<usize>)> {
-        if self == Self::NONE || self.0 == 0 {
-            return None;
-        }
-        let first = u32::try_from(self.0 >> 32).ok()?;
-        let bytes = usize::try_from(self.0 & u64::from(u32::MAX)).ok()? * GRANULE;
-        let range = Arena::range(first, bytes);
-        Some((first, bytes, range.start / LINE_BYTES..range.end / LINE_BYTES))
-    }
-}
-
 /// Where everything lies in an area, bytes from its beginning.
 #[derive(Clone, Copy, Debug)]
 struct Map {
@@ -186,8 +151,8 @@ const LOOKS: u32 = 10_000_000;
 /// The header of the area that begins at `base`.
 fn header_at(shared: &Shared, base: usize) -> &Header {
     assert!(base + size_of::<Header>() <= shared.len(), "{base} of {}", shared.len());
-    // SAFETY: areas begin at a page, whose memory is mapped as long as `shared` lives and was zeroed by the kernel or by
-    // the team before; zeros are a valid header, and everybody accesses it by atomics.
+    // SAFETY: areas begin at a page, whose memory is mapped as long as `shared` lives and was zeroed by the kernel or
+    // by the team before; zeros are a valid header, and everybody accesses it by atomics.
     unsafe { shared.as_ptr().wrapping_add(base).cast::<Header>().as_ref_unchecked() }
 }
 
@@ -334,7 +299,7 @@ impl Area {
     /// # Safety
     /// `T` is made of atomics alone, for which zeros are valid; nobody accesses these bytes as anything else as long as
     /// `self` lives.
-    pub(super) unsafe fn part<T>(&self, offset: usize, count: usize) -> &[T] {
+    unsafe fn part<T>(&self, offset: usize, count: usize) -> &[T] {
         let bytes = count * size_of::<T>();
         assert!(offset + bytes <= self.bytes && offset.is_multiple_of(align_of::<T>()), "{offset}");
         let first = self.shared().as_ptr().wrapping_add(self.base + offset).cast::<T>();
@@ -350,8 +315,19 @@ impl Area {
     }
 
     /// What the ranks agree on.
-    pub(super) fn agreed(&self) -> super::agreed::Shown<'_> {
-        super::agreed::Shown::of(self, self.map.agreed)
+    pub(super) fn agreed(&self) -> Shown<'_> {
+        let parts = self.map.agreed;
+        let [ranks, groups, codes] = parts.counts();
+        Shown {
+            header: &self.header().agreed,
+            // SAFETY: atomics; the map has this part for nothing else.
+            bound: unsafe { self.part(parts.bound, ranks) },
+            // SAFETY: as above.
+            groups: unsafe { self.part(parts.groups, groups) },
+            // SAFETY: as above; a word is an atomic.
+            codes: unsafe { self.part(parts.codes, codes) },
+            ranks: self.ranks,
+        }
     }
 
     /// What `rank` said, or says, of the call that `said` is of: the place that it has for it.
@@ -382,14 +358,20 @@ impl Area {
         unsafe { self.part(self.map.order, Map::pairs(self.bytes)) }
     }
 
+    /// Whether ranks have found an order in this memory: all of it is written before the team goes on.
+    fn is_ordered(&self) -> bool {
+        let pairs = Supply::pairs(self.lines().len());
+        let first = self.order().first().map_or(0, |first| first.load(Ordering::Relaxed));
+        first > 0 && first as usize <= pairs
+    }
+
     /// The order in which pairs of lines are to be taken, where ranks have found one in this memory.
     pub(super) fn ordered(&self) -> Option<Vec<u32>> {
         let pairs = Supply::pairs(self.lines().len());
-        let order = self.order().get(..pairs)?;
         let number = |place: &std::sync::atomic::AtomicU32| {
             place.load(Ordering::Relaxed).checked_sub(1).filter(|pair| (*pair as usize) < pairs)
         };
-        order.iter().map(number).collect()
+        self.is_ordered().then(|| self.order()[..pairs].iter().map(number).collect()).flatten()
     }
 
     /// The lines, by their numbers in the memory.
@@ -442,16 +424,21 @@ impl Area {
     fn end(&self, arena: &Arena, piece: Piece) {
         let header = self.header();
         let most = header.most.each_ref().map(|most| most.load(Ordering::Relaxed));
-        let supply = Supply::new(self.lines(), self.ordered().as_deref());
+        let lines = self.lines();
+        let (pairs, order) = (Supply::pairs(lines.len()), self.order());
+        let ordered = self.is_ordered();
         let flags = usize::try_from(most[0]).unwrap_or(usize::MAX);
-        for flag in supply.first_flags(flags) {
+        for (place, said) in order.iter().enumerate().take(flags.min(pairs)) {
+            let said = said.load(Ordering::Relaxed).saturating_sub(1) as usize;
+            let flag = Supply::flag(&lines, if ordered { said } else { place });
             // SAFETY: a line of this team; all its ranks have left, which this one knows.
             unsafe { self.clear(flag..flag + 1) };
         }
         let more = header.more.each_ref().map(|word| Extension::of_word(word.load()).found());
         let more: Vec<_> = more.into_iter().map_while(|more| more).collect();
         let beside = more.iter().map(|(.., lines)| lines.clone());
-        let runs = std::iter::once(supply.first_run()).chain(beside);
+        let own = Supply::flag(&lines, pairs)..lines.end;
+        let runs = std::iter::once(own).chain(beside);
         let half = |word: u64| usize::try_from(word & u64::from(u32::MAX)).unwrap_or(usize::MAX);
         let (last, into) = (half(most[1] >> 32), half(most[1]));
         for (number, run) in runs.enumerate().take(last + 1) {

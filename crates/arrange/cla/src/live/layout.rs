@@ -3,6 +3,10 @@
 use super::sync::AtomicU32;
 use super::word::Word;
 
+/// Bytes of a line.
+pub(super) const LINE_BYTES: usize = 64;
+/// Cores that are told apart.
+pub(super) const CORES_MAX: usize = 8192;
 /// Ranks of one team at most.
 pub(super) const RANKS_MAX: usize = 1024;
 /// Pairs of lines that may be chosen among for flags.

@@ -76,10 +76,10 @@ impl Settings {
 mod tests {
     use super::*;
     use crate::collectives::Plan;
-    use crate::live::channel::Supply;
     use crate::live::choose::channel_plan;
     use crate::live::classes::CLASSES;
     use crate::live::kind::Kind;
+    use crate::live::supply::Supply;
     use crate::program::Rank;
 
     /// What a root may be asked for; 0 stands for the root where there is none.

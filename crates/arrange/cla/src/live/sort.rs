@@ -7,10 +7,10 @@
 //! again afterwards.
 
 use super::area::Area;
-use super::channel::Supply;
 use super::error::TeamError;
 use super::layout::CANDIDATES;
 use super::settings::Crowd;
+use super::supply::Supply;
 use super::team::Team;
 use super::waits::Waits;
 use super::word::Word;

@@ -3,7 +3,7 @@
 use super::agreed::Memory;
 use super::area::{ABSENT, Area, Header, LEFT, here_at};
 use super::arena::{Arena, Piece};
-use super::channel::{Channel, Failed, Opened, Supply};
+use super::channel::{Channel, Failed, Opened};
 use super::choose::Choose;
 use super::classes::{BYTES_MAX, CLASSES, class};
 use super::error::{TeamError, length};
@@ -12,6 +12,7 @@ use super::lines::Buffers;
 use super::plain::{Number, Plain, Reduction};
 use super::said::{Said, Told, root_decides};
 use super::settings::Settings;
+use super::supply::Supply;
 use super::sync::Ordering;
 use super::waits::{Stopper, Waits};
 use crate::collectives::PlanError;
@@ -123,10 +124,15 @@ impl Team {
         if state.compare_exchange(ABSENT, here, Ordering::AcqRel, Ordering::Relaxed).is_err() {
             return Err(TeamError::Taken(me));
         }
-        // Without it sleeps are short.
-        let _registered = register_barriers();
-        if let Ok(cores) = CoreSet::of_this_thread() {
-            area.header().may_run_on(cores.iter());
+        match area.arena() {
+            Some(arena) => area.header().may_run_on(arena.cores().iter().copied()),
+            None => {
+                // Without it sleeps are short.
+                let _registered = register_barriers();
+                if let Ok(cores) = CoreSet::of_this_thread() {
+                    area.header().may_run_on(cores.iter());
+                }
+            }
         }
         let waits = Waits::new(Arc::clone(&area), me, &settings);
         area.header().here.0.fetch_add(1, Ordering::AcqRel);

@@ -14,8 +14,8 @@ use isochrone_os::pause::{between_looks, look_cycles, pause_cycles};
 use isochrone_os::shared::{barrier_of_all, give_way};
 use std::cell::Cell;
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How long a waiting rank may not notice that another has ended. What it waits for then fails with
@@ -45,8 +45,8 @@ pub(super) struct Waits {
     found: Cell<Option<Said>>,
 }
 
-// SAFETY: `own` points into the area, which this value keeps alive and which any thread may use by atomics; all else may
-// go to another thread by itself.
+// SAFETY: `own` points into the area, which this value keeps alive and which any thread may use by atomics; all else
+// may go to another thread by itself.
 unsafe impl Send for Waits {}
 
 /// What others said of a call.
@@ -114,7 +114,9 @@ const PAUSE_MOST_CYCLES: u64 = 100;
 
 /// Whether a waiting rank pauses between two polls on this CPU.
 fn pauses() -> bool {
-    pause_cycles() <= PAUSE_MOST_CYCLES
+    // It is timed once: a team is made in less time than that takes.
+    static PAUSES: OnceLock<bool> = OnceLock::new();
+    *PAUSES.get_or_init(|| pause_cycles() <= PAUSE_MOST_CYCLES)
 }
 
 /// Cycles from one poll of a waiting rank to its next, if the line is at hand; none where it only polls.

@@ -2,10 +2,12 @@
 
 use super::Team;
 use crate::collectives::Plan;
-use crate::live::area::{Extension, LINE_BYTES};
-use crate::live::channel::{Channel, Left, Opened};
+use crate::live::arena::Extension;
+use crate::live::channel::{Channel, Opened};
 use crate::live::error::TeamError;
 use crate::live::kind::Kind;
+use crate::live::layout::LINE_BYTES;
+use crate::live::supply::Left;
 use crate::program::{Compare, Rank};
 
 impl Team {
@@ -48,9 +50,9 @@ impl Team {
         Ok((None, self.supply.take(plan)?))
     }
 
-    /// Has so many lines at least beside the area, if there is an arena with so much room. The rank that needs them first
-    /// takes them for all, and nobody waits for anybody: ranks may differ in what they call. So there may be some that
-    /// another rank took for a call that needed fewer.
+    /// Has so many lines at least beside the area, if there is an arena with so much room. The rank that needs them
+    /// first takes them for all, and nobody waits for anybody: ranks may differ in what they call. So there may be some
+    /// that another rank took for a call that needed fewer.
     fn extend(&mut self, wanted: usize) -> bool {
         let (Some(arena), number) = (self.area.arena(), self.supply.more()) else { return false };
         let Some(word) = self.area.header().more.get(number) else { return false };
