@@ -88,7 +88,7 @@ impl Call<'_> {
     ///
     /// # Safety
     /// As for [`Team::call`].
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn lines(
         &mut self,
         kind: Kind,

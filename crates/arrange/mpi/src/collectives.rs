@@ -81,7 +81,7 @@ fn attempt(
     let mut inside = world.enter(mpi, handle)?;
     let comm = inside.comm()?;
     let counted = comm.is_counted();
-    if !counted && !(comm.in_lines() && world.does(kind)) {
+    if !(counted || comm.in_lines() && world.does(kind)) {
         comm.leave(kind);
         return None;
     }
@@ -174,7 +174,7 @@ impl Call<'_> {
     ///
     /// # Safety
     /// As for [`isochrone_cla::live::Team::call`].
-    #[inline(always)]
+    #[inline]
     unsafe fn anywhere(&mut self, kind: Kind, send: *const u8, receive: *mut u8) -> Outcome {
         if matches!(self.comm.state, State::Across(_)) {
             // SAFETY: the caller vouches for the buffers.
@@ -222,18 +222,14 @@ pub(crate) fn bcast(
         let data = request.data(buffer, count, handle)?;
         let mpi = request.mpi;
         let mut call = request.call(root, data.bytes(), NOTHING)?;
-        let is_root = Rank(call.comm.rank) == call.root;
-        let place = if is_root {
-            data.read(mpi, &mut call.comm.scratch.send)?.cast_mut()
-        } else {
-            data.room(&mut call.comm.scratch.receive)
-        };
-        // SAFETY: by MPI's rules for a broadcast the root's bytes are read and nothing is written, and the others have
-        // room for them.
-        let done = unsafe { call.anywhere(Kind::Broadcast, place, place) };
-        if is_root {
-            return done;
+        if Rank(call.comm.rank) == call.root {
+            let send = data.read(mpi, &mut call.comm.scratch.send)?;
+            // SAFETY: the root's bytes are read and nothing is written, by MPI's rules for a broadcast.
+            return unsafe { call.anywhere(Kind::Broadcast, send, send.cast_mut()) };
         }
+        let receive = data.room(&mut call.comm.scratch.receive);
+        // SAFETY: there is room for the bytes, by MPI's rules for a broadcast.
+        let done = unsafe { call.anywhere(Kind::Broadcast, receive, receive) };
         let done = call.short(Kind::Broadcast, done, &data)?;
         data.unpack(mpi, &mut call.comm.scratch.receive)?;
         Ok(done)

@@ -128,7 +128,8 @@ mod tests {
     #[test]
     fn a_piece_has_lines_for_calls_of_one_line() {
         let arenas = arenas(1);
-        for (ranks, bytes) in [(2, 64 << 10), (8, 64 << 10), (16, 128 << 10), (128, 1 << 20)] {
+        assert_eq!(Arena::piece_bytes(128), 1 << 20);
+        for (ranks, bytes) in [(2, 64 << 10), (8, 64 << 10), (16, 128 << 10)] {
             assert_eq!(Arena::piece_bytes(ranks), bytes);
             let piece = arenas[0].take(ranks, None).expect("room");
             let me = Team::within(&arenas[0], piece, ranks, Rank(0), Settings::default());
