@@ -5,6 +5,7 @@ use crate::abi::{Handle, Mpi};
 use crate::call::{Call, Done, Failed, NOTHING};
 use crate::comm::{Across, NodePlace, State};
 use crate::payload::Scratch;
+use crate::tally::ByMpi;
 use isochrone_cla::live::{Kind, Team};
 use isochrone_cla::program::{Combine, Element, Rank};
 use std::ffi::{c_int, c_void};
@@ -60,7 +61,7 @@ pub(crate) unsafe fn call(
     receive: *mut u8,
 ) -> Result<Done, Failed> {
     let (mpi, root, bytes, combine) = (call.mpi, call.root, call.bytes, call.combine);
-    let State::Across(across) = &mut call.comm.state else { return Err(Failed::Mpis) };
+    let State::Across(across) = &mut call.comm.state else { return Err(Failed::Known) };
     let Across { team, leaders, places, node } = &mut **across;
     let (node, at) = (*node, places[root.index()]);
     let named = (kind == Kind::Reduce || kind == Kind::Allreduce).then(|| names(mpi, combine));
@@ -74,7 +75,7 @@ pub(crate) unsafe fn call(
         Kind::Reduce => unsafe { reduce(step, node, at, send, receive, &mut call.comm.scratch) },
         // SAFETY: as above.
         Kind::Allreduce => unsafe { allreduce(step, send, receive) },
-        Kind::Scatter | Kind::Gather | Kind::Allgather => Err(Failed::Mpis),
+        Kind::Scatter | Kind::Gather | Kind::Allgather => Err(Failed::Mpis(ByMpi::Nodes)),
     }?;
     Ok(Done::Across)
 }

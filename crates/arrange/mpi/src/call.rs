@@ -3,6 +3,7 @@
 use crate::abi::Mpi;
 use crate::comm::{Comm, State};
 use crate::payload::NotPacked;
+use crate::tally::{ByMpi, class};
 use isochrone_cla::live::{Kind, Team, TeamError};
 use isochrone_cla::program::{Combine, Element, Rank};
 use std::ffi::c_int;
@@ -12,8 +13,8 @@ pub(crate) const NOTHING: Combine = Combine::Sum(Element::I32);
 
 /// How a call ended that was not left to the MPI.
 pub(crate) enum Done {
-    /// In lines.
-    Lines,
+    /// In lines, of this class of sizes.
+    Lines(u8),
     /// In lines within nodes, by the MPI between them.
     Across,
 }
@@ -23,7 +24,7 @@ pub(crate) enum Failed {
     /// The MPI refuses it on this rank, whatever others do: they are told nothing, as by the MPI.
     Wrong,
     /// It is the MPI's; other ranks have to know that before it is called.
-    Mpis,
+    Mpis(ByMpi),
     /// It is the MPI's, and other ranks know.
     Known,
     /// The MPI refused something, on this rank.
@@ -31,13 +32,17 @@ pub(crate) enum Failed {
     /// The root gave fewer bytes than this rank has room for.
     Short,
     /// Ranks differ, or one is gone.
-    Broken(TeamError),
+    Broken(Box<TeamError>),
 }
 
 impl From<TeamError> for Failed {
+    // Boxed: what a call that ends well hands on fits a register.
+    #[cold]
     fn from(error: TeamError) -> Self {
         match error {
-            TeamError::Gone(_) | TeamError::Unlike { .. } | TeamError::Apart => Self::Broken(error),
+            TeamError::Gone(_) | TeamError::Unlike { .. } | TeamError::Apart => {
+                Self::Broken(Box::new(error))
+            }
             // The root said so; or nothing has been sent yet, and it fails on all ranks alike.
             _ => Self::Known,
         }
@@ -47,7 +52,7 @@ impl From<TeamError> for Failed {
 impl From<NotPacked> for Failed {
     /// The MPI says what is wrong when it does the call itself.
     fn from(_: NotPacked) -> Self {
-        Self::Mpis
+        Self::Mpis(ByMpi::Operation)
     }
 }
 
@@ -91,9 +96,9 @@ impl Call<'_> {
         receive: *mut u8,
     ) -> Outcome {
         let (root, bytes, combine) = (self.root, self.bytes, self.combine);
-        let team = self.inside().ok_or(Failed::Known)?;
+        let team = self.inside().ok_or(Failed::Mpis(ByMpi::Nodes))?;
         // SAFETY: the caller vouches for the buffers.
         unsafe { team.call(kind, root, bytes, combine, send, receive) }?;
-        Ok(Done::Lines)
+        Ok(Done::Lines(class(bytes)))
     }
 }

@@ -9,6 +9,8 @@ use crate::abi::{Buffer, Handle, Mpi};
 use crate::call::{Call, Done, Failed, NOTHING, Outcome};
 use crate::comm::{Comm, State};
 use crate::payload::Data;
+use crate::places::Inside;
+use crate::tally::{ByMpi, class};
 use crate::world::{self, World};
 use isochrone_cla::live::{Kind, TeamError};
 use isochrone_cla::program::{Combine, Rank};
@@ -24,7 +26,7 @@ struct Request<'a> {
 
 impl<'a> Request<'a> {
     /// What a caller named; the MPI's own error where it is nothing valid.
-    #[inline]
+    #[inline(always)]
     fn data(&mut self, buffer: Buffer, count: i64, handle: Handle) -> Result<Data, Failed> {
         let handle = self.mpi.handle(handle);
         let layout = self.comm.layout(self.mpi, &self.world.types, handle).ok_or(Failed::Wrong)?;
@@ -54,19 +56,19 @@ impl<'a> Request<'a> {
     }
 
     /// The call, if its root is a rank and its bytes are few enough.
-    #[inline]
+    #[inline(always)]
     fn call(self, root: c_int, bytes: usize, combine: Combine) -> Result<Call<'a>, Failed> {
         let root = u16::try_from(root).ok().filter(|root| *root < self.comm.size);
         let root = Rank(root.ok_or(Failed::Wrong)?);
         if !self.comm.in_lines() || bytes > self.world.config.bytes_max {
-            return Err(Failed::Mpis);
+            return Err(Failed::Mpis(ByMpi::Bytes));
         }
         Ok(Call { mpi: self.mpi, comm: self.comm, root, bytes, combine })
     }
 }
 
 /// Enters, works, counts and says what the caller is told.
-#[inline]
+#[inline(always)]
 fn attempt(
     kind: Kind,
     root: c_int,
@@ -78,39 +80,60 @@ fn attempt(
     let handle = mpi.handle(handle);
     let mut inside = world.enter(mpi, handle)?;
     let comm = inside.comm()?;
-    if comm.is_counted() {
-        // A call that the MPI refuses on this rank alone is none to the others, so it does not count.
-        if !matches!(work(Request { mpi, world, comm, handle }), Err(Failed::Wrong)) {
-            world.count(mpi, handle, comm);
-        }
-    }
-    if !comm.in_lines() || !world.does(kind) {
-        comm.counts[kind as usize].mpi += 1;
+    let counted = comm.is_counted();
+    if !(counted || comm.in_lines() && world.does(kind)) {
+        comm.leave(kind);
         return None;
     }
+    // In one place, so that the compiler has it here and nowhere else. Where calls are counted, it goes as far as to
+    // say whether the MPI refuses this one.
     let failed = match work(Request { mpi, world, comm, handle }) {
-        Ok(Done::Lines) => {
-            inside.comm()?.counts[kind as usize].lines += 1;
+        Ok(Done::Lines(class)) => {
+            inside.comm()?.tallies[kind as usize].in_lines(class);
             return Some(0);
         }
         Ok(Done::Across) => {
-            inside.comm()?.counts[kind as usize].across += 1;
+            inside.comm()?.tallies[kind as usize].across();
             return Some(0);
         }
         Err(failed) => failed,
     };
-    let failed = match failed {
-        Failed::Mpis => inside.comm()?.tell(kind, root),
-        failed => failed,
+    if counted {
+        let comm = inside.comm()?;
+        comm.leave(kind);
+        // A call that the MPI refuses on this rank alone is none to the others, so it does not count.
+        if !matches!(failed, Failed::Wrong) {
+            world.count(mpi, handle, comm, kind);
+        }
+        return None;
+    }
+    failed_one(mpi, world, inside, handle, kind, root, failed)
+}
+
+/// What the caller is told of a call in lines that did not end well.
+#[cold]
+fn failed_one(
+    mpi: &'static Mpi,
+    world: &'static World,
+    mut inside: Inside,
+    handle: Handle,
+    kind: Kind,
+    root: c_int,
+    failed: Failed,
+) -> Option<c_int> {
+    let (failed, left) = match failed {
+        Failed::Mpis(left) => (inside.comm()?.tell(kind, root), left),
+        Failed::Wrong => (Failed::Wrong, ByMpi::Wrong),
+        failed => (failed, ByMpi::Others),
     };
     let code = match failed {
-        Failed::Mpis | Failed::Known | Failed::Wrong => {
-            inside.comm()?.counts[kind as usize].mpi += 1;
+        Failed::Mpis(_) | Failed::Known | Failed::Wrong => {
+            inside.comm()?.tallies[kind as usize].left(left);
             return None;
         }
         Failed::Refused(code) => return Some(code),
-        Failed::Broken(TeamError::Unlike { .. }) => mpi.truncated(),
         Failed::Short => mpi.other_error(),
+        Failed::Broken(error) if matches!(*error, TeamError::Unlike { .. }) => mpi.truncated(),
         Failed::Broken(error) => world.error(mpi, &error.to_string()),
     };
     drop(inside);
@@ -120,6 +143,17 @@ fn attempt(
 }
 
 impl Comm {
+    /// Counts a call that is the MPI's for what its communicator is.
+    #[inline]
+    fn leave(&mut self, kind: Kind) {
+        let left = match self.state {
+            State::Counting(_) => ByMpi::SoFar,
+            State::Refused => ByMpi::Comm,
+            State::Inside(_) | State::Across(_) => ByMpi::Told,
+        };
+        self.tallies[kind as usize].left(left);
+    }
+
     /// Tells the ranks of a call in lines that this one leaves it to the MPI, as they must.
     #[cold]
     fn tell(&mut self, kind: Kind, root: c_int) -> Failed {
@@ -155,16 +189,23 @@ impl Call<'_> {
     #[inline]
     fn short(&self, kind: Kind, done: Outcome, data: &Data) -> Outcome {
         match done {
-            Err(Failed::Broken(TeamError::Unlike { mine, theirs: Some(theirs) }))
-                if (theirs as usize) < mine =>
-            {
-                if kind == Kind::Broadcast && self.mpi.looks_at_buffers() {
-                    return Err(Failed::Short);
-                }
-                if data.layout.plain { Ok(Done::Lines) } else { Err(Failed::Short) }
-            }
+            Err(Failed::Broken(error)) => self.unlike(kind, error, data),
             done => done,
         }
+    }
+
+    #[cold]
+    fn unlike(&self, kind: Kind, error: Box<TeamError>, data: &Data) -> Outcome {
+        let TeamError::Unlike { mine, theirs: Some(theirs) } = *error else {
+            return Err(Failed::Broken(error));
+        };
+        if theirs as usize >= mine {
+            return Err(Failed::Broken(error));
+        }
+        if kind == Kind::Broadcast && self.mpi.looks_at_buffers() {
+            return Err(Failed::Short);
+        }
+        if data.layout.plain { Ok(Done::Lines(class(data.bytes()))) } else { Err(Failed::Short) }
     }
 }
 
@@ -229,7 +270,7 @@ pub(crate) fn reduce(
             return Err(Failed::Wrong);
         }
         let combine = request.world.types.combine(mpi.handle(operation), given.layout);
-        let combine = combine.ok_or(Failed::Mpis)?;
+        let combine = combine.ok_or(Failed::Mpis(ByMpi::Operation))?;
         let mut call = request.call(root, given.bytes(), combine)?;
         let send = given.read(mpi, &mut call.comm.scratch.send)?;
         // Only the root's is touched.
@@ -258,7 +299,7 @@ pub(crate) fn allreduce(
             return Err(Failed::Wrong);
         }
         let combine = request.world.types.combine(mpi.handle(operation), got.layout);
-        let combine = combine.ok_or(Failed::Mpis)?;
+        let combine = combine.ok_or(Failed::Mpis(ByMpi::Operation))?;
         let mut call = request.call(0, got.bytes(), combine)?;
         let send = given.read(mpi, &mut call.comm.scratch.send)?;
         let receive = got.room(&mut call.comm.scratch.receive);
@@ -292,7 +333,7 @@ pub(crate) fn scatter(send: Side, receive: Side, root: c_int, comm: Handle) -> O
                 return Err(Failed::Wrong);
             }
             if own.bytes() != given.bytes() {
-                return Err(Failed::Mpis);
+                return Err(Failed::Mpis(ByMpi::Operation));
             }
         }
         let mut call = request.call(root, given.bytes(), NOTHING)?;
@@ -352,7 +393,7 @@ fn gathered(
         return Err(Failed::Wrong);
     }
     if own.bytes() != got.bytes() {
-        return Err(Failed::Mpis);
+        return Err(Failed::Mpis(ByMpi::Operation));
     }
     let mut call = request.call(root, got.bytes(), NOTHING)?;
     let given = own.read(mpi, &mut call.comm.scratch.send)?;

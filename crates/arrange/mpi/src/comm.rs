@@ -5,16 +5,21 @@
 //! agreement, and then nobody does.
 
 use crate::abi::{Handle, Layout, Mpi, Types};
-use crate::atlas::distances;
-use crate::config::{Config, Counts, launched};
+use crate::arenas::{Arenas, Offer, Told};
+use crate::atlas::{distances, look_cost};
+use crate::config::{Config, launched};
 use crate::payload::Scratch;
+use crate::tally::Tally;
+use crate::terms::{Terms, numbers, of_numbers};
 use crate::why::Why;
+use crate::worth::Counting;
 use isochrone_cla::choice::RANKS_LEAST;
-use isochrone_cla::live::{Crowd, Kind, Nearness, Place, Settings, Team};
+use isochrone_cla::live::{Arena, Crowd, Kind, Nearness, Place, Settings, Team, TeamError};
 use isochrone_cla::program::Rank;
 use isochrone_units::CoreId;
 use std::ffi::{c_int, c_void};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// How long ranks choose lines at most.
 const CHOOSING: Duration = Duration::from_millis(2);
@@ -22,8 +27,8 @@ const CHOOSING: Duration = Duration::from_millis(2);
 /// What a communicator is to us.
 #[derive(Debug)]
 pub(crate) enum State {
-    /// Left to the MPI so far; calls since its ranks last agreed on that.
-    Counting(u32),
+    /// Left to the MPI so far.
+    Counting(Counting),
     /// All its ranks share memory.
     Inside(Box<Team>),
     /// It spans nodes.
@@ -70,24 +75,21 @@ pub(crate) struct Comm {
     pub(crate) rank: u16,
     pub(crate) size: u16,
     pub(crate) state: State,
-    /// When its first collective came.
-    pub(crate) since: Instant,
     pub(crate) scratch: Scratch,
-    pub(crate) counts: [Counts; Kind::COUNT],
+    pub(crate) tallies: [Tally; Kind::COUNT],
     /// The type that came last.
     last_type: Option<(Handle, Layout)>,
 }
 
 impl Comm {
     /// One whose calls are counted, of so many ranks.
-    pub(crate) fn counted(rank: u16, size: u16) -> Self {
+    pub(crate) fn counted(rank: u16, size: u16, config: &Config) -> Self {
         Self {
             rank,
             size,
-            state: State::Counting(0),
-            since: Instant::now(),
+            state: State::Counting(Counting::new(config)),
             scratch: Scratch::default(),
-            counts: [Counts::default(); Kind::COUNT],
+            tallies: [Tally::default(); Kind::COUNT],
             last_type: None,
         }
     }
@@ -140,7 +142,7 @@ impl Comm {
         let (rank, size) = (ask(f.comm_rank), ask(f.comm_size));
         let judged = judged(inter, size, config);
         let small = |number| u16::try_from(number).unwrap_or(0);
-        let mut new = Self::counted(small(rank), small(size));
+        let mut new = Self::counted(small(rank), small(size), config);
         if judged.is_err() {
             new.state = State::Refused;
         }
@@ -159,13 +161,20 @@ fn judged(inter: c_int, size: c_int, config: &Config) -> Result<(), Why> {
     }
 }
 
-/// The smallest of what all ranks of `comm` say.
-pub(crate) fn least(mpi: &Mpi, comm: Handle, mine: c_int) -> Option<c_int> {
-    let mut all = 0;
+/// The smallest of what all ranks of `comm` say, number by number.
+fn least<const N: usize>(mpi: &Mpi, comm: Handle, mine: [c_int; N]) -> Option<[c_int; N]> {
+    let mut all = [0; N];
     let (mine, place) = ((&raw const mine).cast_mut().cast(), (&raw mut all).cast());
-    // SAFETY: one int each, of a communicator on which all ranks make this call now.
-    let failed = unsafe { (mpi.functions().allreduce)(mine, place, 1, mpi.int(), mpi.min(), comm) };
+    let count = c_int::try_from(N).unwrap_or(0);
+    let allreduce = mpi.functions().allreduce;
+    // SAFETY: so many ints each, of a communicator on which all ranks make this call now.
+    let failed = unsafe { allreduce(mine, place, count, mpi.int(), mpi.min(), comm) };
     (failed == 0).then_some(all)
+}
+
+/// Whether all ranks of `comm` say yes.
+fn all(mpi: &Mpi, comm: Handle, mine: bool) -> bool {
+    least(mpi, comm, [c_int::from(mine)]) == Some([1])
 }
 
 /// Who this process is in a communicator.
@@ -176,52 +185,134 @@ pub(crate) struct Seat {
     pub(crate) size: u16,
 }
 
-/// What a communicator becomes that is done in lines, and whether this rank chose its lines.
-pub(crate) type Settled = (State, bool);
+/// What a communicator becomes that is done in lines.
+#[derive(Debug)]
+pub(crate) struct Settled {
+    pub(crate) state: State,
+    /// Whether this rank chose its lines.
+    pub(crate) chosen: bool,
+    /// Whether shared memory was made for it.
+    pub(crate) made: bool,
+}
+
+/// Why a communicator stays the MPI's.
+#[derive(Debug)]
+pub(crate) enum Left {
+    /// For good: what all ranks agree on, in words, and what this one knows of it.
+    Refused(String),
+    /// Until its calls would have saved so many ns.
+    Until(u64),
+}
+
+impl From<Why> for Left {
+    fn from(why: Why) -> Self {
+        Self::Refused(why.words().to_owned())
+    }
+}
+
+/// What this process brings to an agreement.
+#[derive(Debug)]
+pub(crate) struct Mine<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) arenas: &'a Arenas,
+    pub(crate) crowd: Crowd,
+    /// Whether it could take part.
+    pub(crate) fit: Result<(), Why>,
+    /// What calls were expected to save so far, ns: the same on all ranks.
+    pub(crate) saves: u64,
+    /// What making shared memory costs, us. The first rank's counts.
+    pub(crate) cost_us: u64,
+}
 
 /// Agrees on what `comm` becomes. All its ranks call this at the same collective, whatever they think
-/// themselves: `fit` says whether this one could.
-///
-/// # Errors
-/// Why it is left to the MPI: what all ranks agree on, and in words what this one knows of it.
-pub(crate) fn agree(
-    mpi: &Mpi,
-    comm: Handle,
-    seat: Seat,
-    config: &Config,
-    fit: Result<(), Why>,
-) -> Result<Settled, (Why, String)> {
-    let known = |why: Why| (why, why.words().to_owned());
-    Why::agreed(least(mpi, comm, Why::said(fit))).map_err(known)?;
-    let number = config.number();
-    let (smallest, greatest) = (least(mpi, comm, number), least(mpi, comm, -number));
-    if smallest.is_none() || greatest.map(|number| -number) != smallest {
-        return Err(known(Why::Told));
-    }
-    let team = match split(mpi, comm, seat.rank, config) {
-        Ok(mut node) => {
-            let team = team(mpi, node, config);
-            free(mpi, &mut node);
-            team.map_err(|words| (Why::NoMemory, format!("{}: {words}", Why::NoMemory.words())))
+/// themselves. Where all of them share an arena that takes two allreduces of the MPI and no system call.
+pub(crate) fn agree(mpi: &Mpi, comm: Handle, seat: Seat, mine: &Mine<'_>) -> Result<Settled, Left> {
+    let mut terms = Terms::new(mine.fit, mine.config.number());
+    let mut offer = None;
+    if seat.rank == 0 {
+        // Shapes that an atlas chooses are worth a look at it, which is part of what making memory costs.
+        let at_hand = seat.size < RANKS_LEAST || look_cost(mine.config).is_zero();
+        if mine.fit.is_ok() && at_hand {
+            offer = mine.arenas.offer(seat.size, mine.chooser(seat.size));
         }
-        Err(why) => Err(known(why)),
-    };
-    // Whoever has no team says so, and takes part until all know it. Nobody goes on before all have joined or
-    // failed: the first rank's memory is open until then.
-    let mine = team.as_ref().map(drop).map_err(|&(why, _)| why);
-    let all = Why::agreed(least(mpi, comm, Why::said(mine)));
-    let mut team = match (all, team) {
-        (Ok(()), team) => team?,
-        (Err(agreed), Err((why, words))) if why == agreed => return Err((why, words)),
-        (Err(agreed), _) => return Err(known(agreed)),
-    };
-    if config.costs_before > 0 {
-        // All have come, so all see the cores on which any of them may run.
-        let fit = if team.has_cores() { Ok(()) } else { Err(Why::Crowded) };
-        Why::agreed(least(mpi, comm, Why::said(fit))).map_err(known)?;
+        terms = terms.of_first(mine.cost_us, offer.as_ref().map(Offer::told));
     }
+    let all = least(mpi, comm, terms.0).map(Terms).ok_or(Why::Failed);
+    let agreed = all.and_then(|all| all.agreed().map(|()| all));
+    let told = agreed.ok().and_then(|all| all.offer());
+    if let Some(team) = told.and_then(|told| mine.within(mpi, comm, seat, told)) {
+        let state = State::Inside(Box::new(team.map_err(Left::Refused)?));
+        return Ok(Settled { state, chosen: false, made: false });
+    }
+    if let Some(offer) = offer {
+        offer.back();
+    }
+    let due = agreed?.cost_us().saturating_mul(1000);
+    if mine.saves < due {
+        return Err(Left::Until(due));
+    }
+    made(mpi, comm, seat, mine)
+}
+
+impl Mine<'_> {
+    /// What all teams of this process are given.
+    fn settings(&self, me: Rank, ranks: u16) -> Settings {
+        // With fewer ranks there is no shape to choose.
+        let chooses = me.0 == 0 && ranks >= RANKS_LEAST;
+        let distances = chooses.then(|| distances(self.config)).flatten();
+        Settings { crowd: Some(self.crowd), distances, ..Settings::default() }
+    }
+
+    /// Who chooses shapes, as the first rank knows it.
+    fn chooser(&self, ranks: u16) -> Option<Rank> {
+        (ranks >= RANKS_LEAST && distances(self.config).is_some()).then_some(Rank(0))
+    }
+
+    /// A team in the piece that the first rank of `comm` took; none where not all have the arena.
+    fn within(
+        &self,
+        mpi: &Mpi,
+        comm: Handle,
+        seat: Seat,
+        told: Told,
+    ) -> Option<Result<Team, String>> {
+        let arena = self.arenas.find(told.number);
+        let ready = arena.filter(|arena| arena.is_ready(told.piece, seat.size));
+        let together = all(mpi, comm, ready.is_some());
+        let arena = ready.filter(|_| together)?;
+        let me = Rank(seat.rank);
+        let mut team =
+            Team::within(&arena, told.piece, seat.size, me, self.settings(me, seat.size));
+        let pretended = self.config.cores.as_ref().and_then(|cores| cores.get(me.index()));
+        if let (Ok(team), Some(core)) = (&mut team, pretended) {
+            team.runs_on(&[CoreId(*core)]);
+        }
+        Some(team.map_err(|error| error.to_string()))
+    }
+}
+
+/// Makes shared memory for `comm`, or finds that its ranks of one node have it.
+fn made(mpi: &Mpi, comm: Handle, seat: Seat, mine: &Mine<'_>) -> Result<Settled, Left> {
+    let team = match split(mpi, comm, seat.rank, mine.config) {
+        Ok(mut node) => {
+            let team = team(mpi, node, mine);
+            free(mpi, &mut node);
+            team
+        }
+        Err(why) => Err((why, None)),
+    };
+    // Whoever has no team says so, and takes part until all know it.
+    let fit = team.as_ref().map(drop).map_err(|&(why, _)| why);
+    let agreed = least(mpi, comm, [Why::said(fit)]).map(|[least]| least);
+    let (mut team, fresh) = match (Why::agreed(agreed), team) {
+        (Ok(()), Ok(made)) => made,
+        (Err(agreed), Err((why, Some(words)))) if why == agreed => {
+            return Err(Left::Refused(format!("{}: {words}", why.words())));
+        }
+        (agreed, _) => return Err(agreed.err().unwrap_or(Why::NoMemory).into()),
+    };
     let mut chosen = false;
-    if config.choose_lines {
+    if fresh && mine.config.choose_lines {
         // A rank that ended meanwhile is an error of the calls that follow.
         let trips = team.choose_lines(Nearness::Nearest, Some(CHOOSING)).unwrap_or_default();
         chosen = trips.iter().any(|trip| trip.is_finite());
@@ -233,7 +324,7 @@ pub(crate) fn agree(
     } else {
         across(mpi, comm, seat, team)?
     };
-    Ok((state, chosen))
+    Ok(Settled { state, chosen, made: true })
 }
 
 /// The ranks of `comm` on this node.
@@ -261,46 +352,87 @@ pub(crate) fn free(mpi: &Mpi, comm: &mut Handle) {
     let _freed = unsafe { (mpi.functions().comm_free)(comm) };
 }
 
-/// Shared memory of the ranks of `node`. Makes the same calls on all of them, whatever fails.
-fn team(mpi: &Mpi, node: Handle, config: &Config) -> Result<Team, String> {
+/// A team of the ranks of `node`, and whether its memory was made now. Makes the same calls on all of them, whatever
+/// fails; what this rank alone knows of that is words.
+fn team(mpi: &Mpi, node: Handle, mine: &Mine<'_>) -> Result<(Team, bool), (Why, Option<String>)> {
     let f = mpi.functions();
     let (mut rank, mut size): (c_int, c_int) = (0, 0);
     // SAFETY: a communicator of our own, and a place for the answer.
     unsafe { (f.comm_rank)(node, &raw mut rank) };
     // SAFETY: as above.
     unsafe { (f.comm_size)(node, &raw mut size) };
-    let ranks = u16::try_from(size).unwrap_or(0);
-    let me = Rank(u16::try_from(rank).unwrap_or(0));
-    let mut place = [0_u32; 2];
-    let mut found = Err("the first rank of this node made no shared memory".to_owned());
-    let settings = Settings { crowd: Some(crowd(mpi)), ..Settings::default() };
-    if me.0 == 0 {
-        // With fewer ranks there is no shape to choose.
-        let distances = (ranks >= RANKS_LEAST).then(|| distances(config)).flatten();
-        match Team::found(ranks, me, Settings { distances, ..settings.clone() }) {
-            Ok((team, Place { process, descriptor })) => {
-                place = [process, descriptor];
-                found = Ok(team);
+    let small = |number| u16::try_from(number).unwrap_or(0);
+    let seat = Seat { rank: small(rank), size: small(size) };
+    let first = seat.rank == 0;
+    let chooser = if first { mine.chooser(seat.size) } else { None };
+    let offer = first.then(|| mine.arenas.offer(seat.size, chooser)).flatten();
+    if let Some(team) = offered(mpi, node, seat, mine, offer)? {
+        return Ok((team, false));
+    }
+    let arena = arena(mpi, node, first, mine);
+    if !all(mpi, node, arena.is_ok()) {
+        return Err((Why::NoMemory, arena.err()));
+    }
+    let arena = arena.map_err(|words| (Why::NoMemory, Some(words)))?;
+    mine.arenas.add(Arc::clone(&arena));
+    // All have come, so all see the same.
+    if mine.config.costs_before > 0 && !arena.has_cores() {
+        return Err((Why::Crowded, None));
+    }
+    let offer = first.then(|| Offer::of(arena, seat.size, chooser)).flatten();
+    let team = offered(mpi, node, seat, mine, offer)?;
+    team.map(|team| (team, true)).ok_or((Why::NoMemory, None))
+}
+
+/// A team in the piece that the first rank of `node` offers, if it does and all have the arena.
+fn offered(
+    mpi: &Mpi,
+    node: Handle,
+    seat: Seat,
+    mine: &Mine<'_>,
+    offer: Option<Offer>,
+) -> Result<Option<Team>, (Why, Option<String>)> {
+    let mut words = offer.as_ref().map_or([0; 4], |offer| numbers(offer.told()));
+    let told = tell(mpi, node, &mut words).then(|| of_numbers(words)).flatten();
+    match told.and_then(|told| mine.within(mpi, node, seat, told)) {
+        Some(Ok(team)) => Ok(Some(team)),
+        Some(Err(words)) => Err((Why::NoMemory, Some(words))),
+        None => {
+            if let Some(offer) = offer {
+                offer.back();
             }
-            Err(error) => found = Err(error.to_string()),
+            Ok(None)
         }
     }
-    let bytes = c_int::try_from(size_of_val(&place)).unwrap_or(0);
-    let first = (&raw mut place).cast::<c_void>();
-    // SAFETY: all ranks of the node make this call now, each with room for those bytes.
-    let failed = unsafe { (f.bcast)(first, bytes, mpi.byte(), 0, node) };
-    let [process, descriptor] = place;
-    if failed != 0 || process == 0 {
-        return found;
+}
+
+/// Tells numbers of the first rank of `node` to the others.
+fn tell<const N: usize>(mpi: &Mpi, node: Handle, numbers: &mut [c_int; N]) -> bool {
+    let (count, first) = (c_int::try_from(N).unwrap_or(0), numbers.as_mut_ptr().cast::<c_void>());
+    // SAFETY: all ranks of the node make this call now, each with room for so many ints.
+    unsafe { (mpi.functions().bcast)(first, count, mpi.int(), 0, node) == 0 }
+}
+
+/// New memory of the ranks of `node`: its first rank makes it, and the others find it there.
+fn arena(mpi: &Mpi, node: Handle, first: bool, mine: &Mine<'_>) -> Result<Arc<Arena>, String> {
+    let said = |error: TeamError| error.to_string();
+    let mut made = Err("the first rank of this node made no shared memory".to_owned());
+    let mut place = [0_u32; 2];
+    if mine.arenas.is_full() {
+        made = Err(Why::Many.words().to_owned());
+    } else if first {
+        made = Arena::create().map_err(said);
     }
-    if me.0 != 0 {
-        found = Team::join(Place { process, descriptor }, me, settings).map_err(|e| e.to_string());
+    if let (true, Ok(arena)) = (first, &made) {
+        let Place { process, descriptor } = arena.place();
+        place = [process, descriptor];
     }
-    let pretended = config.cores.as_ref().and_then(|cores| cores.get(me.index()));
-    if let (Ok(team), Some(core)) = (&mut found, pretended) {
-        team.runs_on(&[CoreId(*core)]);
+    let mut numbers = place.map(u32::cast_signed);
+    if !tell(mpi, node, &mut numbers) || numbers[0] == 0 || first || mine.arenas.is_full() {
+        return made;
     }
-    found
+    let [process, descriptor] = numbers.map(c_int::cast_unsigned);
+    Arena::join(Place { process, descriptor }).map_err(said)
 }
 
 /// The ranks of this job on this node, and the cores that the node has. Where the launcher does not say how
@@ -317,8 +449,7 @@ pub(crate) fn crowd(mpi: &Mpi) -> Crowd {
 }
 
 /// What is needed to work across nodes.
-fn across(mpi: &Mpi, comm: Handle, seat: Seat, team: Team) -> Result<State, (Why, String)> {
-    let refused = |why: Why| (why, why.words().to_owned());
+fn across(mpi: &Mpi, comm: Handle, seat: Seat, team: Team) -> Result<State, Left> {
     let f = mpi.functions();
     let leads = team.rank() == Rank(0);
     let mut leaders: Handle = 0;
@@ -326,7 +457,7 @@ fn across(mpi: &Mpi, comm: Handle, seat: Seat, team: Team) -> Result<State, (Why
     // SAFETY: a collective call that all ranks make now; the result has room for either kind of handle.
     let failed = unsafe { (f.comm_split)(comm, color, c_int::from(seat.rank), &raw mut leaders) };
     if failed != 0 {
-        return Err(refused(Why::Failed));
+        return Err(Why::Failed.into());
     }
     // Each rank's place on its node and, from its leader, the node's number among the leaders.
     let mut number: c_int = 0;
@@ -336,14 +467,14 @@ fn across(mpi: &Mpi, comm: Handle, seat: Seat, team: Team) -> Result<State, (Why
     }
     let mut team = team;
     let mut numbers = [number];
-    team.broadcast(&mut numbers, Rank(0)).map_err(|error| (Why::Failed, error.to_string()))?;
+    team.broadcast(&mut numbers, Rank(0)).map_err(|error| Left::Refused(error.to_string()))?;
     let mine = [numbers[0], c_int::from(team.rank().0)];
     let mut all = vec![[0 as c_int; 2]; usize::from(seat.size)];
     let (send, receive) = ((&raw const mine).cast_mut().cast(), all.as_mut_ptr().cast());
     // SAFETY: all ranks make this call now, with two ints each and room for those of all.
     let failed = unsafe { (f.allgather)(send, 2, mpi.int(), receive, 2, mpi.int(), comm) };
     if failed != 0 {
-        return Err(refused(Why::Failed));
+        return Err(Why::Failed.into());
     }
     let small = |number: c_int| u16::try_from(number).unwrap_or(0);
     let place = |&[node, rank]: &[c_int; 2]| NodePlace { node: small(node), rank: small(rank) };
@@ -354,7 +485,7 @@ fn across(mpi: &Mpi, comm: Handle, seat: Seat, team: Team) -> Result<State, (Why
         if let Some(leaders) = &mut leaders {
             free(mpi, leaders);
         }
-        return Err(refused(Why::Scattered));
+        return Err(Why::Scattered.into());
     }
     let node = small(numbers[0]);
     Ok(State::Across(Box::new(Across { team, leaders, places, node })))

@@ -48,11 +48,10 @@ pub struct Config {
     pub enabled: bool,
     /// The collectives that are, by [their names](COLLECTIVES); empty: all.
     pub only: Vec<String>,
-    /// Calls on a communicator that its MPI still does. Then, and each time that there were as many again, its
-    /// ranks agree on whether it is done in lines from now on.
+    /// Calls on a communicator that its MPI still does, whatever they would save; the first one always.
     pub calls_before: u32,
-    /// How many times what a take-over costs a communicator must have lived before: it then costs its program
-    /// no more than such a part, however many communicators come and go. 0: none.
+    /// How many times what a take-over costs a communicator's calls must have been expected to save before its ranks
+    /// agree on it. 0: none.
     pub costs_before: u32,
     /// Bytes from or to each rank up to which a call is done in lines.
     pub bytes_max: usize,
@@ -81,8 +80,8 @@ impl Default for Config {
         Self {
             enabled: true,
             only: Vec::new(),
-            calls_before: 1023,
-            costs_before: 20,
+            calls_before: 0,
+            costs_before: 1,
             bytes_max: 64 << 10,
             choose_lines: true,
             communicators_max: 64,
@@ -194,13 +193,37 @@ pub struct Counts {
     pub mpi: u64,
 }
 
-impl Counts {
-    /// Adds those of another communicator.
-    pub(crate) const fn add(&mut self, other: &Self) {
-        self.lines += other.lines;
-        self.across += other.across;
-        self.mpi += other.mpi;
-    }
+/// Calls in lines of one size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SizedCalls {
+    /// Up to how many bytes from or to each rank.
+    pub bytes: u32,
+    /// How many.
+    pub calls: u64,
+}
+
+/// Calls that the MPI did for one reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LeftCalls {
+    /// Why, in words.
+    pub why: String,
+    /// How many.
+    pub calls: u64,
+}
+
+/// What is known of a collective's calls beside how many they were.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Details {
+    /// Those in lines by size.
+    pub sizes: Vec<SizedCalls>,
+    /// Those by the MPI by reason.
+    pub by_the_mpi: Vec<LeftCalls>,
+    /// What those in lines are expected to have saved, ns: by the table by which communicators are taken over. It is
+    /// no measurement.
+    pub saved_ns: u64,
 }
 
 /// A shape that was chosen by distances.
@@ -243,6 +266,12 @@ pub struct Report {
     pub communicators: u32,
     /// Of them, those whose lines were chosen by measurement; counted at their first ranks alone.
     pub chosen: u32,
+    /// What agreeing on communicators and taking them over took, us.
+    #[serde(default)]
+    pub set_up_us: u64,
+    /// Bytes of memory that ranks of this node share, at the end.
+    #[serde(default)]
+    pub shared_bytes: u64,
     /// The atlas by which shapes were chosen; said by the ranks that chose.
     #[serde(default)]
     pub atlas: Option<String>,
@@ -256,6 +285,9 @@ pub struct Report {
     pub refusals: Vec<Refusal>,
     /// Calls by name: `bcast`, `barrier`, ...
     pub calls: std::collections::BTreeMap<String, Counts>,
+    /// The same calls in detail.
+    #[serde(default)]
+    pub details: std::collections::BTreeMap<String, Details>,
 }
 
 impl Report {

@@ -14,6 +14,7 @@
 
 pub mod abi;
 mod across;
+mod arenas;
 mod atlas;
 mod call;
 mod collectives;
@@ -24,10 +25,14 @@ mod fortran;
 mod payload;
 mod places;
 mod process;
+mod tally;
+mod terms;
 mod why;
 mod world;
+mod worth;
 
 pub use config::{
-    BYTES_MOST, COLLECTIVES, CONFIG_VARIABLE, ChosenShape, Config, Counts, Refusal, Report,
+    BYTES_MOST, COLLECTIVES, CONFIG_VARIABLE, ChosenShape, Config, Counts, Details, LeftCalls,
+    Refusal, Report, SizedCalls,
 };
 pub use process::{Buffers, By, Process, What};

@@ -144,11 +144,12 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
 
     #[test]
     fn places_are_used_again_and_a_handle_finds_its_own() {
         let places = Places::new(true);
-        let ranks = |ranks| Comm::counted(0, ranks);
+        let ranks = |ranks| Comm::counted(0, ranks, &Config::default());
         let first = places.insert(7, ranks(2));
         let second = places.insert(8, ranks(3));
         let size =
@@ -163,7 +164,7 @@ mod tests {
     #[test]
     fn threads_go_in_one_after_another() {
         let places = Places::new(true);
-        places.insert(1, Comm::counted(0, 0));
+        places.insert(1, Comm::counted(0, 0, &Config::default()));
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {

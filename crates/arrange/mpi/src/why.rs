@@ -77,7 +77,7 @@ impl Why {
             Self::Inter => "it is an intercommunicator",
             Self::Alone => "it has one rank",
             Self::TooManyRanks => "it has more than 65535 ranks",
-            Self::NotYet => "it did not live long enough to be worth it",
+            Self::NotYet => "its calls would not have saved what taking it over costs",
         }
     }
 }

@@ -4,14 +4,17 @@
 //! MPI lets a program call its collectives; what is left is behind a lock that no call in lines takes.
 
 use crate::abi::{Handle, Mpi, Stranger, Types};
+use crate::arenas::Arenas;
 use crate::atlas::{look_cost, outcome};
-use crate::comm::{self, Comm, Seat, State};
+use crate::comm::{self, Comm, Left, Mine, Seat, Settled, State};
 use crate::config::{Config, Counts, Report, launched, refuse};
 use crate::payload::packs;
 use crate::places::{Inside, Place, Places};
+use crate::tally::Tally;
 use crate::why::Why;
+use crate::worth::Counting;
 use isochrone_cla::choice::RANKS_LEAST;
-use isochrone_cla::live::Kind;
+use isochrone_cla::live::{Crowd, Kind};
 use std::collections::HashMap;
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -35,9 +38,9 @@ static REGISTER: extern "C" fn() = {
     register
 };
 
-/// What a take-over costs at least, before one was timed: the shared memory of two ranks, some calls of the
-/// MPI and the time for choosing lines.
-const TAKE_OVER: Duration = Duration::from_micros(2_500);
+/// What making shared memory for a communicator costs at least: some calls of the MPI and of the system, and the time
+/// for choosing lines.
+const MAKING: Duration = Duration::from_micros(2_500);
 
 /// The MPI, or the one that is left alone.
 #[inline]
@@ -51,9 +54,12 @@ pub(crate) fn mpi() -> Option<&'static Mpi> {
     here().as_ref().ok()
 }
 
-/// A function of the MPI that is left alone, or null.
-pub(crate) fn of_a_stranger(name: &CStr) -> *mut c_void {
-    here().as_ref().err().map_or(std::ptr::null_mut(), |stranger| stranger.function(name))
+/// A function of the MPI, whichever it is, or null.
+pub(crate) fn function(name: &CStr) -> *mut c_void {
+    match here() {
+        Ok(mpi) => mpi.symbol(name),
+        Err(stranger) => stranger.function(name),
+    }
 }
 
 /// What belongs to this process.
@@ -68,8 +74,12 @@ pub(crate) struct World {
     places: Places,
     /// Communicators that hold shared memory.
     teams: AtomicUsize,
-    /// What the last take-over took, or [`TAKE_OVER`], in ns.
+    /// Memory that is shared with other ranks.
+    arenas: Arenas,
+    /// What making such memory took last, or [`MAKING`], in ns.
     cost: AtomicU64,
+    /// Ranks and cores of this node.
+    crowd: OnceLock<Crowd>,
     /// Whether the MPI packs data as the bytes of its elements.
     packs: OnceLock<bool>,
     ended: Mutex<Ended>,
@@ -79,7 +89,7 @@ pub(crate) struct World {
 #[derive(Debug, Default)]
 struct Ended {
     report: Report,
-    counts: [Counts; Kind::COUNT],
+    tallies: [Tally; Kind::COUNT],
     /// The MPI's numbers for errors of ours, by their words.
     errors: HashMap<String, c_int>,
 }
@@ -103,7 +113,9 @@ pub(crate) fn world(mpi: &'static Mpi) -> &'static World {
             keyval: (no_keyval == 0).then_some(keyval),
             places: Places::new(unknown || level >= mpi.thread_multiple()),
             teams: AtomicUsize::new(0),
-            cost: AtomicU64::new(ns(TAKE_OVER)),
+            arenas: Arenas::default(),
+            cost: AtomicU64::new(ns(MAKING)),
+            crowd: OnceLock::new(),
             packs: OnceLock::new(),
             ended: Mutex::default(),
         }
@@ -132,12 +144,13 @@ impl World {
     }
 
     /// Counts a call on a communicator, and agrees on it when its time has come.
-    pub(crate) fn count(&self, mpi: &'static Mpi, handle: Handle, comm: &mut Comm) {
-        if let State::Counting(calls) = &mut comm.state {
-            *calls += 1;
-            if *calls > self.config.calls_before {
-                comm.state = self.settle(mpi, handle, comm);
-            }
+    #[inline]
+    pub(crate) fn count(&self, mpi: &'static Mpi, handle: Handle, comm: &mut Comm, kind: Kind) {
+        if let State::Counting(so_far) = &mut comm.state
+            && so_far.count(kind, comm.size, self.config.calls_before)
+        {
+            let so_far = *so_far;
+            comm.state = self.settle(mpi, handle, comm, so_far);
         }
     }
 
@@ -156,16 +169,18 @@ impl World {
         Some(self.places.insert(handle, new))
     }
 
-    /// Agrees on a communicator. How long it lived is a matter of each rank's clock; what is done about it depends
-    /// on the least of what ranks say, and is the same for all.
+    /// Agrees on a communicator. When that is depends on its calls and on what its first rank said, and is the same
+    /// for all.
     #[cold]
-    fn settle(&self, mpi: &'static Mpi, handle: Handle, comm: &Comm) -> State {
+    fn settle(&self, mpi: &'static Mpi, handle: Handle, comm: &Comm, so_far: Counting) -> State {
         let config = &self.config;
         let seat = Seat { rank: comm.rank, size: comm.size };
-        let cost = self.cost(comm.size).saturating_mul(config.costs_before);
+        let crowd = *self.crowd.get_or_init(|| comm::crowd(mpi));
         let fit = if !config.enabled {
             Err(Why::Off)
-        } else if config.costs_before > 0 && is_crowded(mpi) {
+        } else if config.costs_before > 0
+            && (crowd.ranks > crowd.cores || self.arenas.are_crowded())
+        {
             Err(Why::Crowded)
         } else if self.keyval.is_none() {
             Err(Why::NoKey)
@@ -173,37 +188,44 @@ impl World {
             Err(Why::Many)
         } else if !*self.packs.get_or_init(|| packs(mpi)) {
             Err(Why::Packs)
-        } else if comm.since.elapsed() < cost {
-            Err(Why::NotYet)
         } else {
             Ok(())
         };
         let begin = Instant::now();
-        match comm::agree(mpi, handle, seat, config, fit) {
-            Ok((mut state, chosen)) => {
+        let (arenas, saves) = (&self.arenas, so_far.saves);
+        let mine = Mine { config, arenas, crowd, fit, saves, cost_us: self.cost_us(comm.size) };
+        let settled = comm::agree(mpi, handle, seat, &mine);
+        let took = begin.elapsed();
+        let mut ended = self.ended();
+        ended.report.set_up_us += u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        match settled {
+            Ok(Settled { mut state, chosen, made }) => {
                 if let Some(team) = state.team() {
                     team.set_progress(Some(progress));
                 }
                 self.teams.fetch_add(1, Ordering::Relaxed);
-                self.cost.store(ns(begin.elapsed().max(TAKE_OVER)), Ordering::Relaxed);
-                let report = &mut self.ended().report;
-                report.communicators += 1;
-                report.chosen += u32::from(chosen);
+                if made {
+                    self.cost.store(ns(took.max(MAKING)), Ordering::Relaxed);
+                }
+                ended.report.communicators += 1;
+                ended.report.chosen += u32::from(chosen);
                 state
             }
-            Err((Why::NotYet, _)) => State::Counting(0),
-            Err((_, words)) => {
-                self.ended().report.refuse(seat.size.into(), &words);
+            Err(Left::Until(due)) => State::Counting(Counting { due, ..so_far }),
+            Err(Left::Refused(words)) => {
+                ended.report.refuse(seat.size.into(), &words);
                 State::Refused
             }
         }
     }
 
-    /// What taking over a communicator of `size` ranks may cost, by what the last take-over did.
-    fn cost(&self, size: u16) -> Duration {
+    /// What calls on a communicator of `size` ranks must have been expected to save before memory is made for it, us:
+    /// by what that took last.
+    fn cost_us(&self, size: u16) -> u64 {
         let last = Duration::from_nanos(self.cost.load(Ordering::Relaxed));
-        let chooses = size >= RANKS_LEAST && self.config.costs_before > 0;
-        if chooses { last + look_cost(&self.config) } else { last }
+        let cost = if size >= RANKS_LEAST { last + look_cost(&self.config) } else { last };
+        let all = cost.saturating_mul(self.config.costs_before);
+        u64::try_from(all.as_micros()).unwrap_or(u64::MAX)
     }
 
     /// Asks to be told when a communicator is freed.
@@ -221,8 +243,8 @@ impl World {
     fn forget(&self, mpi: &Mpi, handle: Handle) {
         let Some(mut comm) = self.places.remove(handle) else { return };
         let mut ended = self.ended();
-        for (all, own) in ended.counts.iter_mut().zip(&comm.counts) {
-            all.add(own);
+        for ((all, own), kind) in ended.tallies.iter_mut().zip(&comm.tallies).zip(Kind::ALL) {
+            all.add(own, kind, comm.size);
         }
         match &mut comm.state {
             State::Inside(team) => ended.report.note_shapes(team),
@@ -259,12 +281,6 @@ impl World {
         self.ended().errors.insert(words.to_owned(), code);
         code
     }
-}
-
-/// Whether there are more ranks of this job than cores here: then who waits in lines keeps others from working.
-fn is_crowded(mpi: &Mpi) -> bool {
-    let crowd = comm::crowd(mpi);
-    crowd.ranks > crowd.cores
 }
 
 /// A duplicate is another communicator: it does not inherit.
@@ -330,12 +346,15 @@ pub(crate) fn finish() {
     let mut report = ended.report.clone();
     report.rank = u32::try_from(rank).unwrap_or(0);
     mpi.version().clone_into(&mut report.mpi);
+    report.shared_bytes = world.arenas.bytes() as u64;
     (report.atlas, report.atlas_refused) = outcome();
-    report.calls = Kind::ALL
-        .iter()
-        .map(|&kind| (kind.name().to_owned(), ended.counts[kind as usize]))
-        .filter(|(_, counts)| *counts != Counts::default())
-        .collect();
+    for (kind, tally) in Kind::ALL.into_iter().zip(&ended.tallies) {
+        let counts = tally.counts();
+        if counts != Counts::default() {
+            report.calls.insert(kind.name().to_owned(), counts);
+            report.details.insert(kind.name().to_owned(), tally.details());
+        }
+    }
     report.leave(folder);
 }
 

@@ -7,6 +7,7 @@
 
 use crate::error::OsError;
 use crate::syscall::syscall;
+use core::ops::Range;
 use core::ptr::NonNull;
 use isochrone_units::PAGE_BYTES;
 use rustix::fd::{AsRawFd, OwnedFd};
@@ -43,23 +44,57 @@ impl Shared {
     /// # Errors
     /// [`OsError`] where there is no room, or no file descriptor left.
     pub fn create(bytes: usize) -> Result<Self, OsError> {
-        const ROOM: &str =
-            "raise the memory limit (cgroup, ulimit -f), or use fewer or smaller teams";
-        let bytes = bytes.max(1).checked_next_multiple_of(PAGE_BYTES).ok_or(OsError::invalid(
-            "cannot make shared memory",
-            "ask for less than the address space holds",
-        ))?;
-        // The kernel would take pages until the machine has none left, and then end some process.
-        if bytes as u64 > free_bytes() / 2 {
-            return Err(OsError::new("shared memory is exhausted", libc::ENOMEM, ROOM));
-        }
-        let file = memfd_create(c"isochrone", MemfdFlags::CLOEXEC).map_err(|errno| {
-            OsError::of("cannot make shared memory", errno, "close files, or raise ulimit -n")
-        })?;
-        // Unlike ftruncate this takes the memory: a later touch cannot fail.
-        fallocate(&file, FallocateFlags::empty(), 0, bytes as u64)
-            .map_err(|errno| OsError::of("shared memory is exhausted", errno, ROOM))?;
-        Self::of(file, bytes)
+        let bytes = whole_pages(bytes)?;
+        let file = new_file()?;
+        take(&file, 0..bytes)?;
+        Self::of(file, bytes, MapFlags::POPULATE)
+    }
+
+    /// Maps `bytes` bytes (rounded up to whole pages) of which none is taken: nobody may touch a page before
+    /// [`Self::take`] took it.
+    ///
+    /// # Errors
+    /// [`OsError`] where there is no address space, or no file descriptor left.
+    pub fn reserve(bytes: usize) -> Result<Self, OsError> {
+        let bytes = whole_pages(bytes)?;
+        let file = new_file()?;
+        rustix::fs::ftruncate(&file, bytes as u64)
+            .map_err(|errno| OsError::of("cannot make shared memory", errno, "raise ulimit -f"))?;
+        Self::of(file, bytes, MapFlags::empty())
+    }
+
+    /// Opens and maps what another process reserved.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_reserved(place: Place) -> Result<Self, OsError> {
+        Self::opened(place, MapFlags::empty())
+    }
+
+    /// Takes the pages of these bytes, for all processes: a later touch cannot fail.
+    ///
+    /// # Errors
+    /// [`OsError`] where there is no room.
+    ///
+    /// # Panics
+    /// If there are no such bytes.
+    pub fn take(&self, bytes: Range<usize>) -> Result<(), OsError> {
+        assert!(bytes.start <= bytes.end && bytes.end <= self.bytes, "{bytes:?} of {}", self.bytes);
+        take(&self.file, bytes)
+    }
+
+    /// Has pages that were taken at hand in this process, so that a first touch does not wait for the kernel. Where the
+    /// kernel cannot (before 5.14), it does.
+    ///
+    /// # Panics
+    /// If there are no such bytes.
+    pub fn populate(&self, bytes: Range<usize>) {
+        assert!(bytes.start <= bytes.end && bytes.end <= self.bytes, "{bytes:?} of {}", self.bytes);
+        let first = self.base.as_ptr().wrapping_add(bytes.start);
+        // SAFETY: the range is mapped, as was just checked; its pages are made present and keep what they hold.
+        let _sooner_or_later = unsafe {
+            rustix::mm::madvise(first.cast(), bytes.len(), rustix::mm::Advice::LinuxPopulateWrite)
+        };
     }
 
     /// Opens and maps what another process made.
@@ -67,9 +102,13 @@ impl Shared {
     /// # Errors
     /// [`OsError`] where that process has ended, or may not be looked into.
     pub fn open(place: Place) -> Result<Self, OsError> {
+        Self::opened(place, MapFlags::POPULATE)
+    }
+
+    fn opened(place: Place, how: MapFlags) -> Result<Self, OsError> {
         let file = open_again(place)?;
         let bytes = rustix::fs::fstat(&file).map_or(0, |stat| stat.st_size);
-        Self::of(file, usize::try_from(bytes).unwrap_or(0))
+        Self::of(file, usize::try_from(bytes).unwrap_or(0), how)
     }
 
     /// Where others find it, as long as this value lives.
@@ -81,9 +120,9 @@ impl Shared {
         }
     }
 
-    fn of(file: OwnedFd, bytes: usize) -> Result<Self, OsError> {
+    fn of(file: OwnedFd, bytes: usize, how: MapFlags) -> Result<Self, OsError> {
         const ADVICE: &str = "ask for less memory, or raise ulimit -v";
-        let flags = MapFlags::SHARED | MapFlags::POPULATE;
+        let flags = MapFlags::SHARED | how;
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new range wherever the kernel finds room disturbs nobody.
         let base =
@@ -138,6 +177,30 @@ impl Shared {
             .map(|kind| kind != libc::F_UNLCK)
             .map_err(|errno| OsError::new("cannot look at a lock of shared memory", errno, LOCKS))
     }
+}
+
+fn whole_pages(bytes: usize) -> Result<usize, OsError> {
+    bytes.max(1).checked_next_multiple_of(PAGE_BYTES).ok_or(OsError::invalid(
+        "cannot make shared memory",
+        "ask for less than the address space holds",
+    ))
+}
+
+fn new_file() -> Result<OwnedFd, OsError> {
+    memfd_create(c"isochrone", MemfdFlags::CLOEXEC).map_err(|errno| {
+        OsError::of("cannot make shared memory", errno, "close files, or raise ulimit -n")
+    })
+}
+
+/// Takes pages of a file. Unlike ftruncate this takes the memory: a later touch cannot fail.
+fn take(file: &OwnedFd, bytes: Range<usize>) -> Result<(), OsError> {
+    const ROOM: &str = "raise the memory limit (cgroup, ulimit -f), or use fewer or smaller teams";
+    // The kernel would take pages until the machine has none left, and then end some process.
+    if bytes.len() as u64 > free_bytes() / 2 {
+        return Err(OsError::new("shared memory is exhausted", libc::ENOMEM, ROOM));
+    }
+    fallocate(file, FallocateFlags::empty(), bytes.start as u64, bytes.len() as u64)
+        .map_err(|errno| OsError::of("shared memory is exhausted", errno, ROOM))
 }
 
 /// A participant's presence: a lock that ends with it.
@@ -296,6 +359,23 @@ mod tests {
         assert_eq!(error.errno, libc::ENOMEM);
         assert_eq!(error.what, "shared memory is exhausted");
         assert!(Shared::create(usize::MAX).is_err());
+    }
+
+    #[test]
+    fn what_is_reserved_takes_memory_where_it_is_taken_and_is_seen_by_all() {
+        let one = Shared::reserve(64 * PAGE_BYTES).expect("address space");
+        one.take(3 * PAGE_BYTES..5 * PAGE_BYTES).expect("room");
+        one.populate(3 * PAGE_BYTES..5 * PAGE_BYTES);
+        let taken = rustix::fs::fstat(&one.file).expect("a file").st_blocks;
+        assert_eq!(usize::try_from(taken).expect("some") * 512, 2 * PAGE_BYTES);
+        let two = Shared::open_reserved(one.place()).expect("this process's own file");
+        assert_eq!(two.len(), 64 * PAGE_BYTES);
+        let at = |shared: &Shared| shared.as_ptr().wrapping_add(4 * PAGE_BYTES);
+        // SAFETY: both views map the page, which was taken, and one thread uses them.
+        unsafe { at(&one).write_volatile(9) };
+        // SAFETY: as above.
+        assert_eq!(unsafe { at(&two).read_volatile() }, 9);
+        assert!(Shared::reserve(usize::MAX).is_err());
     }
 
     #[test]

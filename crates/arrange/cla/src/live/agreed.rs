@@ -4,7 +4,7 @@
 
 use super::classes::CLASSES;
 use super::kind::Kind;
-use super::layout::{AloneWord, RANKS_MAX};
+use super::layout::AloneWord;
 use super::word::Word;
 use crate::choice::{Groups, Known, LEVELS_MAX, RANKS_MOST};
 use crate::program::Rank;
@@ -19,7 +19,7 @@ const SCATTERED: u32 = u32::MAX;
 /// Roots that are told apart: beyond so many ranks a choice does not depend on the root.
 const ROOTS: usize = RANKS_MOST as usize;
 
-/// What a team agrees on, in its area. All zero at the beginning.
+/// What a team agrees on, in the header of its area. All zero at the beginning.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Agreed {
@@ -28,13 +28,56 @@ pub(super) struct Agreed {
     /// Levels of groups.
     levels: AtomicU32,
     /// How many ranks have said where they may run.
-    pub(super) said: AloneWord,
+    said: AloneWord,
+}
+
+/// Where the rest of it lies, bytes from the beginning of the area: as much as there are ranks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parts {
+    pub(super) bound: usize,
+    pub(super) groups: usize,
+    pub(super) codes: usize,
+    ranks: u16,
+}
+
+impl Parts {
+    /// From this byte on.
+    pub(super) const fn from(offset: usize, ranks: u16) -> Self {
+        let bound = offset.next_multiple_of(64);
+        let codes = bound + ranks as usize * size_of::<[AtomicU32; RUNS]>();
+        let codes = codes.next_multiple_of(64);
+        let groups = codes + codes_of(ranks) * size_of::<Word>();
+        Self { bound, groups, codes, ranks }
+    }
+
+    /// How many values of each there are: where ranks may run, groups, codes.
+    pub(super) const fn counts(self) -> [usize; 3] {
+        [self.ranks as usize, self.ranks as usize * LEVELS_MAX, codes_of(self.ranks)]
+    }
+
+    /// The first byte behind all.
+    pub(super) const fn end(self) -> usize {
+        self.groups + self.ranks as usize * LEVELS_MAX * size_of::<AtomicU16>()
+    }
+}
+
+/// Codes of entries that teams of so many ranks may choose.
+const fn codes_of(ranks: u16) -> usize {
+    let roots = if ranks as usize > ROOTS { 1 } else { ranks as usize };
+    Kind::COUNT * CLASSES.len() * roots
+}
+
+/// All that a team agrees on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shown<'a> {
+    pub(super) header: &'a Agreed,
     /// What each said: for each run its first core, and in the low half how many.
-    bound: [[AtomicU32; RUNS]; RANKS_MAX],
+    pub(super) bound: &'a [[AtomicU32; RUNS]],
     /// The groups of ranks, innermost level first.
-    groups: [[AtomicU16; RANKS_MAX]; LEVELS_MAX],
+    pub(super) groups: &'a [AtomicU16],
     /// By collective, class and root: 0, or one more than the code of an entry.
-    codes: [Word; Kind::COUNT * CLASSES.len() * ROOTS],
+    pub(super) codes: &'a [Word],
+    pub(super) ranks: u16,
 }
 
 /// What a rank remembers of it.
@@ -56,15 +99,28 @@ impl Agreed {
         self.chooser.store(u32::from(rank.0) + 1, Ordering::Release);
     }
 
+    /// Nobody chooses any more. For who made the area, where nobody has seen it.
+    pub(super) fn chosen_by_nobody(&self) {
+        self.chooser.store(0, Ordering::Release);
+    }
+}
+
+impl<'a> Shown<'a> {
+    /// How many ranks have said where they may run.
+    pub(super) const fn said(&self) -> &'a Word {
+        &self.header.said.0
+    }
+
     /// Whether another rank's choice, or this one's, is to be asked for.
     pub(super) fn chooser(&self) -> Option<Rank> {
-        let one_more = self.chooser.load(Ordering::Acquire).checked_sub(1)?;
+        let one_more = self.header.chooser.load(Ordering::Acquire).checked_sub(1)?;
         u16::try_from(one_more).ok().map(Rank)
     }
 
-    pub(super) fn code(&self, kind: Kind, class: usize, root: Rank, ranks: u16) -> &Word {
-        let root = if usize::from(ranks) > ROOTS { 0 } else { root.index() };
-        &self.codes[(kind as usize * CLASSES.len() + class) * ROOTS + root]
+    pub(super) fn code(&self, kind: Kind, class: usize, root: Rank) -> &'a Word {
+        let ranks = usize::from(self.ranks);
+        let (roots, root) = if ranks > ROOTS { (1, 0) } else { (ranks, root.index()) };
+        &self.codes[(kind as usize * CLASSES.len() + class) * roots + root]
     }
 
     pub(super) fn say(&self, rank: Rank, cores: impl Iterator<Item = CoreId>) {
@@ -86,22 +142,24 @@ impl Agreed {
     }
 
     pub(super) fn tell_groups(&self, groups: &Groups) {
-        for (places, level) in self.groups.iter().zip(groups.levels()) {
+        let ranks = usize::from(self.ranks).max(1);
+        for (places, level) in self.groups.chunks(ranks).zip(groups.levels()) {
             for (place, group) in places.iter().zip(level) {
                 place.store(*group, Ordering::Relaxed);
             }
         }
         let levels = u32::try_from(groups.levels().len()).unwrap_or(0);
         // Whoever reads it has seen the word of a choice, which is published after this.
-        self.levels.store(levels, Ordering::Relaxed);
+        self.header.levels.store(levels, Ordering::Relaxed);
     }
 
-    pub(super) fn told_groups(&self, ranks: u16) -> Groups {
-        let levels = self.levels.load(Ordering::Relaxed) as usize;
-        let level = |places: &[AtomicU16; RANKS_MAX]| {
-            places[..usize::from(ranks)].iter().map(|place| place.load(Ordering::Relaxed)).collect()
+    pub(super) fn told_groups(&self) -> Groups {
+        let levels = self.header.levels.load(Ordering::Relaxed) as usize;
+        let level = |places: &[AtomicU16]| {
+            places.iter().map(|place| place.load(Ordering::Relaxed)).collect()
         };
-        Groups::new(self.groups.iter().take(levels).map(level))
+        let ranks = usize::from(self.ranks).max(1);
+        Groups::new(self.groups.chunks(ranks).take(levels).map(level))
     }
 }
 

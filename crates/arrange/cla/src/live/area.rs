@@ -3,29 +3,35 @@
 //!
 //! Ranks make the same calls in the same order, so each of them hands out the same lines without asking
 //! the others. Words are zero at the beginning, and a line is handed out once, until all are taken back.
+//!
+//! An area is shared memory of its own, or a piece of an [`Arena`]. How much of what a rank has lies where follows from
+//! the number of ranks and of bytes.
 
-use super::agreed::Agreed;
+use super::agreed::{Agreed, Parts, Shown};
+use super::arena::{Arena, Extension, Piece};
 use super::error::TeamError;
-use super::layout::{Alone, AloneWord, CANDIDATES, RANKS_MAX, SAID, STAMPS};
+use super::layout::{
+    Alone, AloneWord, CANDIDATES, CORES_MAX, LINE_BYTES, MORE, RANKS_MAX, SAID, STAMPS,
+};
 use super::said::Said;
+use super::supply::Supply;
 use super::sync::AtomicU32;
 use super::word::Word;
+use crate::program::Rank;
+use isochrone_os::OsError;
 use isochrone_os::shared::{Place, Shared};
 use isochrone_units::{CoreId, LineAddr};
 use std::ops::Range;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Cores that are told apart.
-const CORES_MAX: usize = 8192;
-/// Bytes of a line.
-pub(super) const LINE_BYTES: usize = 64;
 /// "isochcla", and the version of this layout.
-const MAGIC: u64 = u64::from_le_bytes(*b"isochcl6");
+const MAGIC: u64 = u64::from_le_bytes(*b"isochcl7");
 
-/// The front of the area.
+/// The front of the area: what does not depend on the number of ranks.
 #[derive(Debug)]
-#[repr(C, align(4096))]
+#[repr(C, align(128))]
 pub(super) struct Header {
     magic: AtomicU64,
     ranks: AtomicU32,
@@ -43,10 +49,12 @@ pub(super) struct Header {
     pub(super) found: [AloneWord; 2],
     /// How often any rank has come to the point where lines are taken back.
     pub(super) taken_back: AloneWord,
-    /// What each rank says of itself: [`ABSENT`], [`HERE`] or [`LEFT`].
-    pub(super) states: [AtomicU32; RANKS_MAX],
-    /// In which order the pairs of lines at the front are taken, where ranks have chosen.
-    pub(super) order: [std::sync::atomic::AtomicU32; CANDIDATES],
+    /// How many ranks have done with a piece of an arena for good.
+    left: Alone,
+    /// The most that any of them had used: flags, and how far it was in which run of lines.
+    most: [AtomicU64; 2],
+    /// Pieces that were taken beside the first one: [`Extension`].
+    pub(super) more: [Word; MORE],
     /// How collectives are done.
     pub(super) agreed: Agreed,
     /// The cores on which any rank may run, a bit for each.
@@ -71,39 +79,112 @@ impl Header {
 
 /// Has not come yet.
 pub(super) const ABSENT: u32 = 0;
-/// Takes part.
+/// Takes part; above it is its seat.
 pub(super) const HERE: u32 = 1;
 /// Left in order.
 pub(super) const LEFT: u32 = 2;
 /// [`Header::stopped`] of a team that somebody gave up.
 pub(super) const STOPPED: u32 = u32::MAX;
 
+/// What a rank says of itself that has a seat.
+pub(super) const fn here_at(seat: u32) -> u32 {
+    seat << 2 | HERE
+}
+
+/// The seat of a rank that is here.
+pub(super) const fn seat_of(state: u32) -> Option<u32> {
+    if state & 3 == HERE { Some(state >> 2) } else { None }
+}
+
+/// Where everything lies in an area, bytes from its beginning.
+#[derive(Clone, Copy, Debug)]
+struct Map {
+    /// What each rank says of itself: [`ABSENT`], [`HERE`] or [`LEFT`].
+    states: usize,
+    /// What a rank said lately: lines of its own.
+    said: usize,
+    agreed: Parts,
+    /// In which order the pairs of lines at the front are taken, one more than each; 0: as they lie.
+    order: usize,
+    /// The first line.
+    lines: usize,
+}
+
+impl Map {
+    const fn of(ranks: u16, pairs: usize) -> Self {
+        let count = ranks as usize;
+        let states = size_of::<Header>();
+        let said = (states + count * size_of::<AtomicU32>()).next_multiple_of(LINE_BYTES);
+        let agreed = Parts::from(said + count * Area::OWN, ranks);
+        let order = agreed.end().next_multiple_of(LINE_BYTES);
+        // The first of two neighbours has an even number.
+        let lines = (order + pairs * size_of::<AtomicU32>()).next_multiple_of(2 * LINE_BYTES);
+        Self { states, said, agreed, order, lines }
+    }
+
+    /// Pairs of lines that have a place in the order, in an area of so many bytes.
+    const fn pairs(bytes: usize) -> usize {
+        let pairs = Supply::pairs(bytes / LINE_BYTES);
+        if pairs < CANDIDATES { pairs } else { CANDIDATES }
+    }
+
+    /// The least of `bytes` bytes that an area has with these lines.
+    fn bytes(ranks: u16, lines: usize) -> Option<usize> {
+        lines.checked_mul(LINE_BYTES)?.checked_add(Self::of(ranks, CANDIDATES).lines)
+    }
+}
+
+impl Piece {
+    fn base(self) -> usize {
+        Arena::range(self.first, 0).start
+    }
+
+    /// What stands at the front of this team's area.
+    const fn magic(self) -> u64 {
+        MAGIC ^ (self.team as u64)
+    }
+}
+
+/// Looks at a piece until its contents have come: a store that was made is seen within a microsecond.
+const LOOKS: u32 = 10_000_000;
+
+/// The header of the area that begins at `base`.
+fn header_at(shared: &Shared, base: usize) -> &Header {
+    assert!(base + size_of::<Header>() <= shared.len(), "{base} of {}", shared.len());
+    // SAFETY: areas begin at a page, whose memory is mapped as long as `shared` lives and was zeroed by the kernel or
+    // by the team before; zeros are a valid header, and everybody accesses it by atomics.
+    unsafe { shared.as_ptr().wrapping_add(base).cast::<Header>().as_ref_unchecked() }
+}
+
+/// Whose memory it is.
+#[derive(Debug)]
+enum Home {
+    Own(Shared),
+    Piece(Arc<Arena>, Piece),
+}
+
 /// The area, as one process maps it.
 #[derive(Debug)]
 pub(super) struct Area {
-    shared: Shared,
+    home: Home,
+    /// Where it begins in the memory.
+    base: usize,
+    bytes: usize,
     ranks: u16,
+    map: Map,
 }
 
 impl Area {
-    /// Bytes of the header.
-    const HEADER: usize = size_of::<Header>();
     /// Bytes of what a rank said lately: lines of its own.
     const OWN: usize = SAID * size_of::<Word>();
-
-    /// Bytes before the first line.
-    const fn front(ranks: u16) -> usize {
-        Self::HEADER + ranks as usize * Self::OWN
-    }
 
     /// Makes an area with `lines` lines for `ranks` ranks.
     pub(super) fn create(ranks: u16, lines: usize) -> Result<Self, TeamError> {
         if ranks == 0 || usize::from(ranks) > RANKS_MAX {
             return Err(TeamError::Ranks(ranks));
         }
-        let front = Self::front(ranks);
-        let bytes = lines.checked_mul(LINE_BYTES).and_then(|bytes| bytes.checked_add(front));
-        let area = Self { shared: Shared::create(bytes.unwrap_or(usize::MAX))?, ranks };
+        let shared = Shared::create(Map::bytes(ranks, lines).unwrap_or(usize::MAX))?;
+        let area = Self::of(Home::Own(shared), 0, ranks);
         area.header().ranks.store(u32::from(ranks), Ordering::Relaxed);
         area.header().magic.store(MAGIC, Ordering::Release);
         Ok(area)
@@ -112,38 +193,141 @@ impl Area {
     /// Maps an area that another process made.
     pub(super) fn open(place: Place) -> Result<Self, TeamError> {
         let shared = Shared::open(place)?;
-        if shared.len() < Self::HEADER {
+        if shared.len() < size_of::<Header>() {
             return Err(TeamError::Foreign);
         }
-        let mut area = Self { shared, ranks: 0 };
-        let header = area.header();
+        let header = header_at(&shared, 0);
         if header.magic.load(Ordering::Acquire) != MAGIC {
             return Err(TeamError::Foreign);
         }
         let ranks = header.ranks.load(Ordering::Relaxed);
-        area.ranks = u16::try_from(ranks).map_err(|_| TeamError::Foreign)?;
-        if area.shared.len() < Self::front(area.ranks) {
+        let ranks = u16::try_from(ranks).map_err(|_| TeamError::Foreign)?;
+        let area = Self::of(Home::Own(shared), 0, ranks);
+        if area.bytes <= area.map.lines { Err(TeamError::Foreign) } else { Ok(area) }
+    }
+
+    /// The area of a team in a piece that one of its ranks took.
+    pub(super) fn within(arena: &Arc<Arena>, piece: Piece, ranks: u16) -> Result<Self, TeamError> {
+        if ranks == 0 || usize::from(ranks) > RANKS_MAX {
+            return Err(TeamError::Ranks(ranks));
+        }
+        if !Self::is_prepared(arena, piece, ranks) {
             return Err(TeamError::Foreign);
         }
-        Ok(area)
+        Ok(Self::of(Home::Piece(Arc::clone(arena), piece), piece.base(), ranks))
+    }
+
+    /// Whether a piece is an area for `ranks` ranks, or becomes one very soon.
+    pub(super) fn is_prepared(arena: &Arena, piece: Piece, ranks: u16) -> bool {
+        let end = Arena::range(piece.first, Arena::piece_bytes(ranks)).end;
+        if ranks == 0 || piece.first == 0 || end > arena.shared().len() {
+            return false;
+        }
+        arena.touch(piece.first, Arena::piece_bytes(ranks));
+        let header = header_at(arena.shared(), piece.base());
+        // Partner: `prepare`. Its number came by another way, and may have been sooner than what it tells of.
+        let came = (0..LOOKS).any(|_| {
+            let prepared = header.magic.load(Ordering::Acquire) == piece.magic();
+            if !prepared {
+                isochrone_os::pause::pause();
+            }
+            prepared
+        });
+        came && header.ranks.load(Ordering::Relaxed) == u32::from(ranks)
+    }
+
+    /// Makes a piece an area for `ranks` ranks, in which `chooser` chooses shapes, if anybody does.
+    pub(super) fn prepare(arena: &Arena, piece: Piece, ranks: u16, chooser: Option<Rank>) {
+        let header = header_at(arena.shared(), piece.base());
+        header.ranks.store(u32::from(ranks), Ordering::Relaxed);
+        if let Some(chooser) = chooser {
+            header.agreed.chosen_by(chooser);
+        }
+        // Partner: `within`.
+        header.magic.store(piece.magic(), Ordering::Release);
+    }
+
+    /// Makes a piece what it was before it was prepared.
+    pub(super) fn unprepare(arena: &Arena, piece: Piece) {
+        let header = header_at(arena.shared(), piece.base());
+        header.ranks.store(0, Ordering::Relaxed);
+        header.agreed.chosen_by_nobody();
+        header.magic.store(0, Ordering::Relaxed);
+    }
+
+    fn of(home: Home, base: usize, ranks: u16) -> Self {
+        let bytes = match &home {
+            Home::Own(shared) => shared.len(),
+            Home::Piece(..) => Arena::piece_bytes(ranks),
+        };
+        Self { home, base, bytes, ranks, map: Map::of(ranks, Map::pairs(bytes)) }
     }
 
     /// How many ranks.
-    pub(super) fn ranks(&self) -> u16 {
+    pub(super) const fn ranks(&self) -> u16 {
         self.ranks
     }
 
     /// The memory itself.
     pub(super) fn shared(&self) -> &Shared {
-        &self.shared
+        match &self.home {
+            Home::Own(shared) => shared,
+            Home::Piece(arena, _) => arena.shared(),
+        }
+    }
+
+    /// The arena of which it is a piece.
+    pub(super) const fn arena(&self) -> Option<&Arc<Arena>> {
+        match &self.home {
+            Home::Own(_) => None,
+            Home::Piece(arena, _) => Some(arena),
+        }
+    }
+
+    /// Whether somebody sits in this seat.
+    pub(super) fn is_taken(&self, seat: u32) -> Result<bool, OsError> {
+        self.shared().is_taken(seat)
     }
 
     /// The front.
     pub(super) fn header(&self) -> &Header {
-        // SAFETY: the area is page-aligned and has at least a header's bytes (both constructors
-        // check), zeroed by the kernel, which is a valid header; it stays mapped as long as `self`
-        // lives, and everybody accesses it by atomics.
-        unsafe { self.shared.as_ptr().cast::<Header>().as_ref_unchecked() }
+        header_at(self.shared(), self.base)
+    }
+
+    /// `count` values of the area from byte `offset` on.
+    ///
+    /// # Safety
+    /// `T` is made of atomics alone, for which zeros are valid; nobody accesses these bytes as anything else as long as
+    /// `self` lives.
+    unsafe fn part<T>(&self, offset: usize, count: usize) -> &[T] {
+        let bytes = count * size_of::<T>();
+        assert!(offset + bytes <= self.bytes && offset.is_multiple_of(align_of::<T>()), "{offset}");
+        let first = self.shared().as_ptr().wrapping_add(self.base + offset).cast::<T>();
+        // SAFETY: as many bytes lie in the mapping, which lives as long as `self`, as was just checked, and are aligned
+        // since areas begin at a page; the caller vouches for the rest.
+        unsafe { std::slice::from_raw_parts(first, count) }
+    }
+
+    /// What each rank says of itself: [`ABSENT`], [`HERE`] or [`LEFT`].
+    pub(super) fn states(&self) -> &[AtomicU32] {
+        // SAFETY: atomics; the map has this part for nothing else.
+        unsafe { self.part(self.map.states, self.ranks.into()) }
+    }
+
+    /// What the ranks agree on.
+    pub(super) fn agreed(&self) -> Shown<'_> {
+        let parts = self.map.agreed;
+        let [ranks, groups, codes] = parts.counts();
+        Shown {
+            header: &self.header().agreed,
+            // SAFETY: atomics; the map has this part for nothing else.
+            bound: unsafe { self.part(parts.bound, ranks) },
+            // SAFETY: as above.
+            groups: unsafe { self.part(parts.groups, groups) },
+            // SAFETY: as above; a word is an atomic.
+            codes: unsafe { self.part(parts.codes, codes) },
+            ranks: self.ranks,
+        }
     }
 
     /// What `rank` said, or says, of the call that `said` is of: the place that it has for it.
@@ -151,25 +335,54 @@ impl Area {
     /// # Panics
     /// If there is no such rank.
     pub(super) fn said(&self, rank: u16, said: Said) -> &Word {
-        assert!(rank < self.ranks, "rank {rank} of {}", self.ranks);
-        let offset = Self::front(rank) + said.place() * size_of::<Word>();
-        // SAFETY: every rank has a word for each place before the first line, as both constructors check; words
-        // are aligned there, zero at the beginning, and accessed by atomics alone as long as `self` lives.
-        unsafe { self.shared.as_ptr().wrapping_add(offset).cast::<Word>().as_ref_unchecked() }
+        let all = self.all_said(Rank(rank));
+        // SAFETY: words of the area, which lives as long as the borrow, accessed by atomics alone.
+        let all = unsafe { all.as_ref() };
+        &all[said.place()]
     }
 
-    fn first_line(&self) -> *mut u8 {
-        self.shared.as_ptr().wrapping_add(Self::front(self.ranks))
+    /// All places that `rank` has for what it says.
+    ///
+    /// # Panics
+    /// If there is no such rank.
+    pub(super) fn all_said(&self, rank: Rank) -> NonNull<[Word; SAID]> {
+        assert!(rank.0 < self.ranks, "{rank} of {}", self.ranks);
+        // SAFETY: atomics, zero at the beginning; the map has this part for nothing else.
+        let all: &[[Word; SAID]] = unsafe { self.part(self.map.said, self.ranks.into()) };
+        NonNull::from(&all[rank.index()])
     }
 
-    /// How many lines.
-    pub(super) fn lines(&self) -> usize {
-        (self.shared.len() - Self::front(self.ranks)) / LINE_BYTES
+    /// The order in which pairs of lines are taken, as it is written down: see [`Self::ordered`].
+    pub(super) fn order(&self) -> &[std::sync::atomic::AtomicU32] {
+        // SAFETY: atomics; the map has this part for nothing else.
+        unsafe { self.part(self.map.order, Map::pairs(self.bytes)) }
+    }
+
+    /// Whether ranks have found an order in this memory: all of it is written before the team goes on.
+    fn is_ordered(&self) -> bool {
+        let pairs = Supply::pairs(self.lines().len());
+        let first = self.order().first().map_or(0, |first| first.load(Ordering::Relaxed));
+        first > 0 && first as usize <= pairs
+    }
+
+    /// The order in which pairs of lines are to be taken, where ranks have found one in this memory.
+    pub(super) fn ordered(&self) -> Option<Vec<u32>> {
+        let pairs = Supply::pairs(self.lines().len());
+        let number = |place: &std::sync::atomic::AtomicU32| {
+            place.load(Ordering::Relaxed).checked_sub(1).filter(|pair| (*pair as usize) < pairs)
+        };
+        self.is_ordered().then(|| self.order()[..pairs].iter().map(number).collect()).flatten()
+    }
+
+    /// The lines, by their numbers in the memory.
+    pub(super) const fn lines(&self) -> Range<usize> {
+        let [start, end] = [self.base + self.map.lines, self.base + self.bytes];
+        start / LINE_BYTES..end / LINE_BYTES
     }
 
     /// The number of line `index`, counted from the first line of the memory.
-    pub(super) fn number_of(&self, index: usize) -> LineAddr {
-        LineAddr((Self::front(self.ranks) / LINE_BYTES + index) as u64)
+    pub(super) const fn number_of(index: usize) -> LineAddr {
+        LineAddr(index as u64)
     }
 
     /// Makes lines what they were at the beginning.
@@ -178,13 +391,14 @@ impl Area {
     /// If there are no such lines.
     ///
     /// # Safety
-    /// Nobody else uses these lines meanwhile.
+    /// They are this team's, and nobody else uses them meanwhile.
     pub(super) unsafe fn clear(&self, lines: Range<usize>) {
-        assert!(lines.end <= self.lines(), "lines {lines:?} of {}", self.lines());
-        let first = self.first_line().wrapping_add(lines.start * LINE_BYTES);
+        let (all, bytes) = (self.shared().len() / LINE_BYTES, lines.len() * LINE_BYTES);
+        assert!(lines.end <= all, "lines {lines:?} of {all}");
+        let first = self.shared().as_ptr().wrapping_add(lines.start * LINE_BYTES);
         // SAFETY: the lines lie in the mapping, as was just checked, which may be written to and lives as long as
         // `self`; the caller vouches that nobody else uses them.
-        unsafe { first.write_bytes(0, lines.len() * LINE_BYTES) };
+        unsafe { first.write_bytes(0, bytes) };
     }
 
     /// The first byte of line `index`.
@@ -192,8 +406,64 @@ impl Area {
     /// # Panics
     /// If there is no such line.
     pub(super) fn line(&self, index: usize) -> NonNull<u8> {
-        assert!(index < self.lines(), "line {index} of {}", self.lines());
-        let first = self.first_line().wrapping_add(index * LINE_BYTES);
+        let all = self.shared().len() / LINE_BYTES;
+        assert!(index < all, "line {index} of {all}");
+        let first = self.shared().as_ptr().wrapping_add(index * LINE_BYTES);
         NonNull::new(first).unwrap_or(NonNull::dangling())
+    }
+
+    /// What a rank had used when it left: how many flags, and how far it was in which run of lines.
+    pub(super) fn had_used(&self, flags: usize, run: usize, lines: usize) {
+        let header = self.header();
+        let how_far = (run as u64) << 32 | lines as u64;
+        header.most[0].fetch_max(flags as u64, Ordering::Relaxed);
+        header.most[1].fetch_max(how_far, Ordering::Relaxed);
+    }
+
+    /// Gives a piece back that all its ranks have left.
+    fn end(&self, arena: &Arena, piece: Piece) {
+        let header = self.header();
+        let most = header.most.each_ref().map(|most| most.load(Ordering::Relaxed));
+        let lines = self.lines();
+        let (pairs, order) = (Supply::pairs(lines.len()), self.order());
+        let ordered = self.is_ordered();
+        let flags = usize::try_from(most[0]).unwrap_or(usize::MAX);
+        for (place, said) in order.iter().enumerate().take(flags.min(pairs)) {
+            let said = said.load(Ordering::Relaxed).saturating_sub(1) as usize;
+            let flag = Supply::flag(&lines, if ordered { said } else { place });
+            // SAFETY: a line of this team; all its ranks have left, which this one knows.
+            unsafe { self.clear(flag..flag + 1) };
+        }
+        let more = header.more.each_ref().map(|word| Extension::of_word(word.load()).found());
+        let more: Vec<_> = more.into_iter().map_while(|more| more).collect();
+        let beside = more.iter().map(|(.., lines)| lines.clone());
+        let own = Supply::flag(&lines, pairs)..lines.end;
+        let runs = std::iter::once(own).chain(beside);
+        let half = |word: u64| usize::try_from(word & u64::from(u32::MAX)).unwrap_or(usize::MAX);
+        let (last, into) = (half(most[1] >> 32), half(most[1]));
+        for (number, run) in runs.enumerate().take(last + 1) {
+            let used = if number < last { run.len() } else { into.min(run.len()) };
+            // SAFETY: as above.
+            unsafe { self.clear(run.start..run.start + used) };
+        }
+        for (granule, bytes, _) in more {
+            arena.give_bytes(granule, bytes);
+        }
+        // The order stays: it is of the memory, not of the team.
+        let front = self.base / LINE_BYTES..(self.base + self.map.order) / LINE_BYTES;
+        // SAFETY: as above; nobody has a reference into it, since this is the last look at it.
+        unsafe { self.clear(front) };
+        arena.give_bytes(piece.first, self.bytes);
+    }
+}
+
+impl Drop for Area {
+    fn drop(&mut self) {
+        let Home::Piece(arena, piece) = &self.home else { return };
+        // Release: what this rank did is done. Acquire: the last one finds what all did.
+        let before = self.header().left.0.fetch_add(1, Ordering::AcqRel);
+        if before + 1 == u32::from(self.ranks) {
+            self.end(&Arc::clone(arena), *piece);
+        }
     }
 }

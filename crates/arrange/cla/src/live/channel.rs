@@ -2,9 +2,9 @@
 
 use super::area::Area;
 use super::error::TeamError;
-use super::layout::CANDIDATES;
 use super::lines::{Buffers, Heard, Live};
 use super::said::{Said, Tag, Told};
+use super::supply::Left;
 use super::waits::Waits;
 use crate::collectives::{Member, Plan};
 use crate::program::{Combine, Gone, Rank};
@@ -117,7 +117,7 @@ pub(super) struct Opened {
     /// Its number.
     pub(super) index: usize,
     /// What was left of the lines before.
-    pub(super) left: (usize, usize),
+    pub(super) left: Left,
 }
 
 impl From<TeamError> for Failed {
@@ -129,153 +129,5 @@ impl From<TeamError> for Failed {
 impl From<Ended> for Failed {
     fn from(ended: Ended) -> Self {
         Self::Ended(ended)
-    }
-}
-
-/// Hands out the lines of an area, the same to every rank: single lines from the front, from the best
-/// to the worst, runs that lie together from the rest.
-#[derive(Debug)]
-pub(super) struct Supply {
-    /// Lines for flags, the best one last.
-    all_flags: Vec<usize>,
-    /// Those of them that are left: so many, from the first on.
-    flags: usize,
-    /// The first line that nobody has.
-    next: usize,
-    lines: usize,
-}
-
-impl Supply {
-    /// Lines at the front that flags may lie on. Only one of two neighbours is used: a core that
-    /// fetches a line may fetch its neighbour too, and take it from whoever writes there.
-    pub(super) const FLAGS: usize = 2 * CANDIDATES;
-
-    /// All lines of an area, flags in the order `best` (numbers of pairs of lines), or as they lie.
-    pub(super) fn new(lines: usize, best: Option<&[u32]>) -> Self {
-        let pairs = Self::pairs(lines);
-        let mut flags: Vec<usize> = match best {
-            Some(best) => best.iter().map(|&pair| 2 * pair as usize).collect(),
-            None => (0..pairs).map(|pair| 2 * pair).collect(),
-        };
-        flags.reverse();
-        Self { flags: flags.len(), all_flags: flags, next: 2 * pairs, lines }
-    }
-
-    /// Hands out all lines again, in the same order.
-    pub(super) fn begin_again(&mut self) {
-        self.flags = self.all_flags.len();
-        self.next = 2 * Self::pairs(self.lines);
-    }
-
-    /// What is left, for [`Self::as_before`].
-    pub(super) const fn left(&self) -> (usize, usize) {
-        (self.flags, self.next)
-    }
-
-    /// Has what was left before again: what was taken since was not used.
-    pub(super) const fn as_before(&mut self, left: (usize, usize)) {
-        (self.flags, self.next) = left;
-    }
-
-    /// The first line behind all that were handed out: it and what follows are as they were made.
-    pub(super) const fn used(&self) -> usize {
-        self.next
-    }
-
-    /// Whether a plan's lines fit if nobody has any. If not, why.
-    pub(super) fn holds(&self, plan: &Plan) -> Result<(), TeamError> {
-        self.room(plan, self.all_flags.len(), 2 * Self::pairs(self.lines)).map(drop)
-    }
-
-    /// Runs and lines of a plan, if they fit with so many flags left and all lines from `next` on.
-    fn room(
-        &self,
-        plan: &Plan,
-        flags: usize,
-        next: usize,
-    ) -> Result<(Vec<(u32, u32)>, usize), TeamError> {
-        let wanted = plan.lines() as usize;
-        let runs = plan.runs();
-        let in_runs: usize = runs.iter().map(|&(_, count)| count as usize).sum();
-        let spare = (wanted - in_runs).saturating_sub(flags);
-        let left = self.lines - next;
-        if in_runs + spare > left {
-            return Err(TeamError::Full { wanted: in_runs + spare, left });
-        }
-        Ok((runs, wanted))
-    }
-
-    /// Pairs of lines that flags may lie on, in an area of `lines` lines.
-    pub(super) const fn pairs(lines: usize) -> usize {
-        let most = lines / 4;
-        if most < Self::FLAGS / 2 { most } else { Self::FLAGS / 2 }
-    }
-
-    /// Lines for all of a plan's, by their numbers there.
-    pub(super) fn take(&mut self, plan: &Plan) -> Result<Vec<usize>, TeamError> {
-        let (runs, wanted) = self.room(plan, self.flags, self.next)?;
-        let mut runs = runs.into_iter().peekable();
-        let mut lines = Vec::with_capacity(wanted);
-        while lines.len() < wanted {
-            match runs.peek() {
-                Some(&(first, count)) if first as usize == lines.len() => {
-                    lines.extend(self.next..self.next + count as usize);
-                    self.next += count as usize;
-                    runs.next();
-                }
-                _ => lines.push(self.single()),
-            }
-        }
-        Ok(lines)
-    }
-
-    /// The best line for a flag that is left; one of the rest, if none is.
-    fn single(&mut self) -> usize {
-        if let Some(left) = self.flags.checked_sub(1) {
-            self.flags = left;
-            return self.all_flags[left];
-        }
-        self.next += 1;
-        self.next - 1
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::collectives::{Collective, Options, Tree};
-
-    fn plan(bytes: u32) -> Plan {
-        let options = Options::tree(Tree::flat(3, Rank(0)), bytes);
-        Plan::new(Collective::Broadcast, 3, Rank(0), bytes, options).expect("fits")
-    }
-
-    #[test]
-    fn no_line_is_handed_out_twice_and_runs_lie_together() {
-        let mut supply = Supply::new(4096, None);
-        let mut seen = std::collections::HashSet::new();
-        let plans = [plan(8), plan(1000), plan(8), plan(200)];
-        for plan in &plans {
-            let lines = supply.take(plan).expect("room");
-            assert_eq!(lines.len(), plan.lines() as usize);
-            assert!(lines.iter().all(|&line| line < 4096 && seen.insert(line)));
-            for (first, count) in plan.runs() {
-                let run = &lines[first as usize..][..count as usize];
-                assert!(run.windows(2).all(|two| two[1] == two[0] + 1));
-            }
-        }
-        while supply.take(&plans[1]).is_ok() {}
-        assert!(matches!(supply.take(&plans[1]), Err(TeamError::Full { .. })));
-        assert!(supply.used() <= 4096 && seen.iter().all(|&line| line < supply.used()));
-        assert_eq!(supply.holds(&plans[1]), Ok(()));
-        supply.begin_again();
-        assert_eq!(supply.take(&plans[0]), Supply::new(4096, None).take(&plans[0]));
-    }
-
-    #[test]
-    fn the_best_lines_go_first() {
-        let mut supply = Supply::new(4096, Some(&[7, 3, 0]));
-        let lines = supply.take(&plan(8)).expect("room");
-        assert_eq!(lines[..4], [14, 6, 0, 2048], "then lines of the rest");
     }
 }

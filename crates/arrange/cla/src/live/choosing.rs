@@ -44,7 +44,7 @@ impl Team {
     /// What was chosen so far that is not the usual rule, as this rank sees it. It waits for nobody.
     pub fn chosen(&mut self) -> Vec<Chosen> {
         let area = std::sync::Arc::clone(self.area());
-        if area.header().agreed.chooser().is_none() {
+        if area.agreed().chooser().is_none() {
             return Vec::new();
         }
         let ranks = self.ranks();
@@ -57,7 +57,7 @@ impl Team {
         let mut found = Vec::new();
         for (kind, root, bytes) in Kind::ALL.into_iter().flat_map(each) {
             let class = class(bytes as usize);
-            let code = area.header().agreed.code(kind, class, root, ranks).load();
+            let code = area.agreed().code(kind, class, root).load();
             let code = code.checked_sub(1).and_then(|code| u32::try_from(code).ok());
             let entry = code.and_then(Entry::of_code).filter(|entry| *entry != Entry::USUAL);
             let usual = channel_plan(self.choose(), kind, ranks, root, bytes as usize).ok();
@@ -75,7 +75,7 @@ impl Team {
     pub fn plan(&mut self, kind: Kind, root: Rank, bytes: usize) -> Result<Plan, TeamError> {
         self.check_root(root)?;
         let usual = channel_plan(self.choose(), kind, self.ranks(), root, bytes)?;
-        let Some(chooser) = self.area().header().agreed.chooser() else { return Ok(usual) };
+        let Some(chooser) = self.area().agreed().chooser() else { return Ok(usual) };
         if self.ranks() < RANKS_LEAST || !choice::is_chosen(usual.collective()) {
             return Ok(usual);
         }
@@ -91,8 +91,7 @@ impl Team {
     /// What an entry means to all ranks alike.
     fn meaning(&mut self, entry: Entry, usual: &Plan) -> Option<Options> {
         let (area, agreed) = self.agreed();
-        let ranks = area.ranks();
-        let groups = agreed.groups.get_or_insert_with(|| area.header().agreed.told_groups(ranks));
+        let groups = agreed.groups.get_or_insert_with(|| area.agreed().told_groups());
         entry.options(usual, groups)
     }
 
@@ -106,8 +105,8 @@ impl Team {
         usual: &Plan,
     ) -> Result<Entry, TeamError> {
         let area = std::sync::Arc::clone(self.area());
-        let agreed = &area.header().agreed;
-        let word = agreed.code(kind, class, root, self.ranks());
+        let agreed = area.agreed();
+        let word = agreed.code(kind, class, root);
         if word.load() == 0 {
             self.say_cores(&area);
             if self.rank() == chooser {
@@ -129,22 +128,22 @@ impl Team {
             return;
         }
         let told = std::mem::take(&mut memory.runs_on);
-        let agreed = &area.header().agreed;
+        let agreed = area.agreed();
         match CoreSet::of_this_thread() {
             _ if !told.is_empty() => agreed.say(me, told.into_iter()),
             Ok(cores) => agreed.say(me, cores.iter()),
             // No cores are no place: the team goes by the usual rule.
             Err(_) => agreed.say(me, std::iter::empty()),
         }
-        self.add(&agreed.said.0);
+        self.add(agreed.said());
     }
 
     /// Chooses, at the rank that does.
     fn decided(&mut self, area: &Area, usual: &Plan) -> Result<Entry, TeamError> {
-        let agreed = &area.header().agreed;
+        let agreed = area.agreed();
         if self.agreed().1.known.is_none() {
             let ranks = self.ranks();
-            self.until(&agreed.said.0, u64::from(ranks))?;
+            self.until(agreed.said(), u64::from(ranks))?;
             let cores: Vec<Vec<CoreId>> =
                 (0..usize::from(ranks)).map(|rank| agreed.cores(rank)).collect();
             let known = self.distances().and_then(|on| Known::of(&*on, &cores));

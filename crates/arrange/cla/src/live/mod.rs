@@ -32,6 +32,7 @@
 
 mod agreed;
 mod area;
+mod arena;
 mod channel;
 mod choose;
 mod choosing;
@@ -45,17 +46,21 @@ mod measure;
 #[cfg(test)]
 mod models;
 mod patience;
+mod pieces;
 mod plain;
 mod player;
 mod said;
 mod settings;
 mod sort;
+mod supply;
 mod sync;
+mod taking;
 mod team;
 mod waits;
 mod windows;
 mod word;
 
+pub use arena::{Arena, Piece};
 pub use choose::{Choose, Usual, channel_plan};
 pub use choosing::Chosen;
 pub use classes::{BYTES_MAX, CLASSES};

@@ -76,10 +76,10 @@ impl Settings {
 mod tests {
     use super::*;
     use crate::collectives::Plan;
-    use crate::live::channel::Supply;
     use crate::live::choose::channel_plan;
     use crate::live::classes::CLASSES;
     use crate::live::kind::Kind;
+    use crate::live::supply::Supply;
     use crate::program::Rank;
 
     /// What a root may be asked for; 0 stands for the root where there is none.
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn few_ranks_have_lines_for_every_collective_size_and_root_at_once() {
         for ranks in 1..=Usual::FEW {
-            let mut supply = Supply::new(Settings::default().lines(ranks), None);
+            let mut supply = Supply::new(0..Settings::default().lines(ranks), None);
             for plan in (0..ranks).flat_map(|root| plans(ranks, Rank(root))) {
                 let taken = supply.take(&plan);
                 assert!(taken.is_ok(), "{ranks} ranks, {:?}: {taken:?}", plan.collective());
@@ -110,7 +110,7 @@ mod tests {
         let sizes =
             (1..=64).chain([65, 100, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1023, 1024]);
         for ranks in sizes {
-            let supply = Supply::new(Settings::default().lines(ranks), None);
+            let supply = Supply::new(0..Settings::default().lines(ranks), None);
             for plan in
                 [0, ranks / 2, ranks - 1].into_iter().flat_map(|root| plans(ranks, Rank(root)))
             {

@@ -7,10 +7,10 @@
 //! again afterwards.
 
 use super::area::Area;
-use super::channel::Supply;
 use super::error::TeamError;
 use super::layout::CANDIDATES;
 use super::settings::Crowd;
+use super::supply::Supply;
 use super::team::Team;
 use super::waits::Waits;
 use super::word::Word;
@@ -20,7 +20,7 @@ use isochrone_os::clock;
 use isochrone_os::shared::Shared;
 use isochrone_units::LineAddr;
 use std::ops::Range;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Which lines come first.
@@ -73,18 +73,18 @@ impl Team {
         self.steps += 2;
         let crowd = self.settings().crowd;
         let (area, waits) = self.parts();
-        let (header, pairs) = (area.header(), Supply::pairs(area.lines()));
+        let (header, pairs) = (area.header(), Supply::pairs(area.lines().len()));
         let said = &header.turns[0].0;
         if me == Rank(0) {
             let fits = (2..=RANKS_MOST).contains(&ranks)
                 && have_cores(ranks.into(), header.cores(), crowd);
-            header.order[0].store(if fits { 0 } else { AS_THEY_LIE }, Ordering::Relaxed);
+            area.order()[0].store(if fits { 0 } else { AS_THEY_LIE }, Ordering::Relaxed);
             waits.publish(said, |word| word.store(step + 1));
         } else {
             waits.wait(said, Compare::AtLeast, step + 1)?;
         }
         // Rank 0 may have said the order by now, which never begins with this.
-        if header.order[0].load(Ordering::Relaxed) == AS_THEY_LIE {
+        if area.order()[0].load(Ordering::Relaxed) == AS_THEY_LIE {
             return Ok(Vec::new());
         }
         let mut trips = Vec::new();
@@ -104,8 +104,9 @@ impl Team {
     #[must_use]
     pub fn candidates(&self) -> (&Shared, Vec<LineAddr>) {
         let (area, _) = self.parts();
-        let pairs = Supply::pairs(area.lines());
-        (area.shared(), (0..pairs).map(|pair| area.number_of(2 * pair)).collect())
+        let lines = area.lines();
+        let number = |pair| Area::number_of(Supply::flag(&lines, pair));
+        (area.shared(), (0..Supply::pairs(lines.len())).map(number).collect())
     }
 
     /// Takes the lines for flags in the order of distances that are known from elsewhere: one for each of
@@ -120,7 +121,7 @@ impl Team {
             return Err(TeamError::Begun);
         }
         let me = self.rank();
-        let pairs = Supply::pairs(self.parts().0.lines());
+        let pairs = Supply::pairs(self.parts().0.lines().len());
         if me == Rank(0) && distances.len() != pairs {
             let (what, have) = ("a list of distances", distances.len());
             return Err(TeamError::Length { what, need: pairs, have });
@@ -166,24 +167,25 @@ fn told(
     order: impl FnOnce() -> Vec<u32>,
 ) -> Result<Vec<u32>, Gone> {
     let header = area.header();
-    let pairs = Supply::pairs(area.lines());
+    let pairs = Supply::pairs(area.lines().len());
     let said = &header.turns[0].0;
     if me == Rank(0) {
-        for (place, pair) in header.order.iter().zip(order()) {
-            place.store(pair, Ordering::Relaxed);
+        for (place, pair) in area.order().iter().zip(order()) {
+            place.store(pair + 1, Ordering::Relaxed);
         }
         waits.publish(said, |word| word.store(step));
     } else {
         waits.wait(said, Compare::AtLeast, step)?;
     }
-    Ok(header.order[..pairs].iter().map(|place| place.load(Ordering::Relaxed)).collect())
+    let number = |place: &AtomicU32| place.load(Ordering::Relaxed).saturating_sub(1);
+    Ok(area.order()[..pairs].iter().map(number).collect())
 }
 
 /// The word of a candidate: the first line of a pair, since neighbours disturb each other.
 fn candidate(area: &Area, pair: usize) -> &Word {
     // SAFETY: a line of the area, aligned to 64 bytes, which lives as long as the borrow; its first eight
     // bytes are accessed as a word only.
-    unsafe { area.line(2 * pair).cast::<Word>().as_ref() }
+    unsafe { area.line(Supply::flag(&area.lines(), pair)).cast::<Word>().as_ref() }
 }
 
 /// Where the values of a sweep between rank 0 and another begin: they only grow, and no flag gets so far. So a

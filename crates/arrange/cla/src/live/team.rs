@@ -1,8 +1,9 @@
 //! A team: ranks that share an area and do collectives.
 
 use super::agreed::Memory;
-use super::area::{ABSENT, Area, HERE, Header, LEFT};
-use super::channel::{Channel, Failed, Opened, Supply};
+use super::area::{ABSENT, Area, Header, LEFT, here_at};
+use super::arena::{Arena, Piece};
+use super::channel::{Channel, Failed, Opened};
 use super::choose::Choose;
 use super::classes::{BYTES_MAX, CLASSES, class};
 use super::error::{TeamError, length};
@@ -11,6 +12,7 @@ use super::lines::Buffers;
 use super::plain::{Number, Plain, Reduction};
 use super::said::{Said, Told, root_decides};
 use super::settings::Settings;
+use super::supply::Supply;
 use super::sync::Ordering;
 use super::waits::{Stopper, Waits};
 use crate::collectives::PlanError;
@@ -47,7 +49,7 @@ pub struct Team {
     /// How often this rank has waited for all others to take lines back.
     came: u64,
     agreed: Memory,
-    _seat: Seat,
+    _seat: Option<Seat>,
 }
 
 impl Team {
@@ -81,6 +83,21 @@ impl Team {
         Self::seated(Arc::new(Area::open(place)?), rank, settings)
     }
 
+    /// Joins a team of `ranks` ranks as `rank`, in a piece of an arena that one of them took. When all its ranks have
+    /// dropped it, the piece serves another team.
+    ///
+    /// # Errors
+    /// [`TeamError`] for a rank that the team does not have, or one that is taken.
+    pub fn within(
+        arena: &Arc<Arena>,
+        piece: Piece,
+        ranks: u16,
+        rank: Rank,
+        settings: Settings,
+    ) -> Result<Self, TeamError> {
+        Self::seated(Arc::new(Area::within(arena, piece, ranks)?), rank, settings)
+    }
+
     /// An area for a team in which `rank` chooses, if it has distances to choose by.
     fn founded(ranks: u16, rank: Rank, settings: &Settings) -> Result<Arc<Area>, TeamError> {
         let area = Area::create(ranks, settings.lines(ranks))?;
@@ -95,24 +112,36 @@ impl Team {
         if me.0 >= ranks {
             return Err(TeamError::Rank { rank: me, ranks });
         }
-        let seat = area.shared().sit(u32::from(me.0))?.ok_or(TeamError::Taken(me))?;
-        let state = &area.header().states[me.index()];
-        if state.compare_exchange(ABSENT, HERE, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+        // A process has one seat in an arena, whatever teams it is in.
+        let (seat, number) = match area.arena() {
+            Some(arena) => (None, arena.seat()),
+            None => {
+                let seat = area.shared().sit(u32::from(me.0))?;
+                (Some(seat.ok_or(TeamError::Taken(me))?), u32::from(me.0))
+            }
+        };
+        let (state, here) = (&area.states()[me.index()], here_at(number));
+        if state.compare_exchange(ABSENT, here, Ordering::AcqRel, Ordering::Relaxed).is_err() {
             return Err(TeamError::Taken(me));
         }
-        // Without it sleeps are short.
-        let _registered = register_barriers();
-        if let Ok(cores) = CoreSet::of_this_thread() {
-            area.header().may_run_on(cores.iter());
+        match area.arena() {
+            Some(arena) => area.header().may_run_on(arena.cores().iter().copied()),
+            None => {
+                // Without it sleeps are short.
+                let _registered = register_barriers();
+                if let Ok(cores) = CoreSet::of_this_thread() {
+                    area.header().may_run_on(cores.iter());
+                }
+            }
         }
-        let waits = Waits::new(Arc::clone(&area), me, settings.patience);
+        let waits = Waits::new(Arc::clone(&area), me, &settings);
         area.header().here.0.fetch_add(1, Ordering::AcqRel);
         let channels = Kind::COUNT * CLASSES.len() * usize::from(ranks);
         Ok(Self {
             waits,
             me,
             channels: (0..channels).map(|_| None).collect(),
-            supply: Supply::new(area.lines(), None),
+            supply: Supply::new(area.lines(), area.ordered().as_deref()),
             opened_last: None,
             settings,
             broken: None,
@@ -457,8 +486,10 @@ impl Drop for Team {
         if std::thread::panicking() {
             self.waits.stop(Some(self.me));
         }
+        let (flags, run, lines) = self.supply.used();
+        self.area.had_used(flags, run, lines);
         // Partner: whoever looks who is there.
-        self.header().states[self.me.index()].store(LEFT, Ordering::Release);
+        self.area.states()[self.me.index()].store(LEFT, Ordering::Release);
     }
 }
 

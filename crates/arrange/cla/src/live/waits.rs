@@ -1,9 +1,11 @@
 //! How a rank waits: polling, then giving its core away, then asleep; and how it finds out that the
 //! others are gone.
 
-use super::area::{Area, HERE, LEFT, STOPPED};
+use super::area::{Area, LEFT, STOPPED, seat_of};
+use super::layout::SAID;
 use super::patience::Patience;
 use super::said::{Said, Told, root_decides};
+use super::settings::Settings;
 use super::sync::{AtomicU32, Ordering};
 use super::word::{Rest, Word, publish, sleep};
 use crate::program::{Compare, Gone, Rank};
@@ -11,8 +13,9 @@ use isochrone_os::futex::{self, Scope};
 use isochrone_os::pause::{between_looks, look_cycles, pause_cycles};
 use isochrone_os::shared::{barrier_of_all, give_way};
 use std::cell::Cell;
-use std::sync::Arc;
+use std::ptr::NonNull;
 use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How long a waiting rank may not notice that another has ended. What it waits for then fails with
@@ -24,8 +27,12 @@ pub const NOTICE: Duration = Duration::from_millis(50);
 pub(super) struct Waits {
     area: Arc<Area>,
     me: Rank,
+    /// Where this rank says what call it makes: its words of the area.
+    own: NonNull<[Word; SAID]>,
     /// What was asked for; none: what fits ranks and cores, looked at whenever it takes long.
     patience: Option<Patience>,
+    /// Whether others than the team's ranks work on its cores.
+    crowded: bool,
     /// Polls of the next wait before anything else.
     polls: Cell<u32>,
     /// Whether a rank pauses between polls.
@@ -37,6 +44,10 @@ pub(super) struct Waits {
     /// What another rank was found to have said of the same call, where they cannot both go on.
     found: Cell<Option<Said>>,
 }
+
+// SAFETY: `own` points into the area, which this value keeps alive and which any thread may use by atomics; all else
+// may go to another thread by itself.
+unsafe impl Send for Waits {}
 
 /// What others said of a call.
 #[derive(Clone, Copy, Debug)]
@@ -103,7 +114,9 @@ const PAUSE_MOST_CYCLES: u64 = 100;
 
 /// Whether a waiting rank pauses between two polls on this CPU.
 fn pauses() -> bool {
-    pause_cycles() <= PAUSE_MOST_CYCLES
+    // It is timed once: a team is made in less time than that takes.
+    static PAUSES: OnceLock<bool> = OnceLock::new();
+    *PAUSES.get_or_init(|| pause_cycles() <= PAUSE_MOST_CYCLES)
 }
 
 /// Cycles from one poll of a waiting rank to its next, if the line is at hand; none where it only polls.
@@ -146,17 +159,22 @@ const SHORT_SLEEP_NS: u64 = 1_000_000;
 const SLEEP_NS: u64 = 20_000_000;
 
 impl Waits {
-    pub(super) fn new(area: Arc<Area>, me: Rank, patience: Option<Patience>) -> Self {
+    pub(super) fn new(area: Arc<Area>, me: Rank, settings: &Settings) -> Self {
+        let patience = settings.patience;
+        let crowded = settings.crowd.is_some_and(|crowd| crowd.ranks > crowd.cores);
         let polls = Cell::new(patience.unwrap_or(Patience::OWN_CORE).polls);
         let pauses = pauses();
         let (said, found) = (Cell::new(None), Cell::new(None));
-        Self { area, me, patience, polls, pauses, progress: None, said, found }
+        let own = area.all_said(me);
+        Self { area, me, own, patience, crowded, polls, pauses, progress: None, said, found }
     }
 
     /// Says which call this rank makes now.
     #[inline]
     pub(super) fn say(&self, said: Said) {
-        self.area.said(self.me.0, said).store(said.word());
+        // SAFETY: words of the area, which lives as long as this does; they are accessed by atomics alone.
+        let own = unsafe { self.own.as_ref() };
+        own[said.place()].store(said.word());
         self.said.set(Some(said));
     }
 
@@ -315,7 +333,9 @@ impl Waits {
         let kernel = self.kernel();
         let cores = self.area.header().cores();
         let waiting = Waiting::begin(self.progress.is_some());
-        let fitting = Patience::of(usize::from(self.area.ranks()) * waiting.threads, cores);
+        let ranks = usize::from(self.area.ranks()) * waiting.threads;
+        let cores = if self.crowded { 0 } else { cores };
+        let fitting = Patience::of(ranks, cores);
         let patience = self.patience.unwrap_or(fitting);
         self.polls.set(patience.polls);
         let mut looked = Instant::now();
@@ -369,24 +389,23 @@ impl Waits {
     /// all others have left: until then somebody else may be meant.
     fn everybody_is_there(&self) -> Result<(), Gone> {
         self.nobody_stopped()?;
-        let header = self.area.header();
         let mut last_left = None;
         let mut others = false;
-        for (rank, state) in (0..self.area.ranks()).map(Rank).zip(&header.states) {
+        for (rank, state) in (0..self.area.ranks()).map(Rank).zip(self.area.states()) {
             if rank == self.me {
                 continue;
             }
-            match state.load(Ordering::Acquire) {
-                LEFT => last_left = Some(rank),
-                HERE => {
-                    others = true;
-                    let taken = self.area.shared().is_taken(u32::from(rank.0)).unwrap_or(true);
-                    if !taken && state.load(Ordering::Acquire) == HERE {
-                        self.stop(Some(rank));
-                        return Err(Gone::Rank(rank));
-                    }
-                }
-                _ => others = true,
+            let now = state.load(Ordering::Acquire);
+            if now == LEFT {
+                last_left = Some(rank);
+                continue;
+            }
+            others = true;
+            let Some(seat) = seat_of(now) else { continue };
+            let taken = self.area.is_taken(seat).unwrap_or(true);
+            if !taken && state.load(Ordering::Acquire) == now {
+                self.stop(Some(rank));
+                return Err(Gone::Rank(rank));
             }
         }
         match last_left {

@@ -129,3 +129,56 @@ const fn profiling(name: &'static str) -> &'static CStr {
 }
 
 isochrone_cla::each_collective!(with_others);
+
+/// The same with counts of 64 bits (MPI 4.0, appendix A.2).
+macro_rules! large_signature {
+    (nothing) => { unsafe extern "C" fn(Handle) -> c_int };
+    (buffer root) => { unsafe extern "C" fn(Buffer, i64, Handle, c_int, Handle) -> c_int };
+    (elements root) => {
+        unsafe extern "C" fn(Buffer, Buffer, i64, Handle, Handle, c_int, Handle) -> c_int
+    };
+    (elements) => {
+        unsafe extern "C" fn(Buffer, Buffer, i64, Handle, Handle, Handle) -> c_int
+    };
+    (blocks root) => {
+        unsafe extern "C" fn(Buffer, i64, Handle, Buffer, i64, Handle, c_int, Handle) -> c_int
+    };
+    (blocks) => {
+        unsafe extern "C" fn(Buffer, i64, Handle, Buffer, i64, Handle, Handle) -> c_int
+    };
+}
+
+macro_rules! large {
+    ($(
+        $(#[$doc:meta])* $kind:ident $(($with:ident))? {
+            names: $name:ident $fortran:ident $c:ident $mpi:ident,
+            takes: $($takes:ident)+,
+            $($rest:tt)*
+        }
+    )*) => {
+        /// The collectives with large counts, where an MPI has them.
+        #[derive(Clone, Copy, Debug)]
+        #[allow(dead_code, reason = "no MPI has one for what counts nothing")]
+        pub(crate) struct Large {
+            $( pub(crate) $name: Option<large_signature!($($takes)+)>, )*
+        }
+
+        impl Large {
+            /// Those that there are.
+            pub(crate) fn find(lookup: Lookup<'_>) -> Self {
+                Self { $( $name: {
+                    let found = lookup(profiling(concat!("P", stringify!($mpi), "_c\0")));
+                    // SAFETY: a function of this name takes these arguments in every MPI (MPI 4.0, appendix A.2),
+                    // handles as words. A null one becomes none.
+                    unsafe {
+                        std::mem::transmute::<*mut c_void, Option<large_signature!($($takes)+)>>(
+                            found,
+                        )
+                    }
+                }, )* }
+            }
+        }
+    };
+}
+
+isochrone_cla::each_collective!(large);

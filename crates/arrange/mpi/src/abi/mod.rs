@@ -8,8 +8,8 @@ mod functions;
 mod standard;
 mod types;
 
-pub(crate) use functions::one;
 pub use functions::{Buffer, CopyAttribute, DeleteAttribute, Functions, Handle};
+pub(crate) use functions::{Large, one};
 pub(crate) use types::{Layout, Types};
 
 use std::ffi::{CStr, c_char, c_int, c_void};

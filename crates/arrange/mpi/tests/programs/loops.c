@@ -1,4 +1,5 @@
-/* Communicators that are made, used a few times and freed; then one that lives for long, if asked for. */
+/* Communicators that are made, used a few times and freed, 20 of them or as many as the second word says; then one
+   that lives for long, if asked for, for as many calls as the third word says. */
 #include "check.h"
 #include <unistd.h>
 
@@ -19,7 +20,8 @@ int main(int argc, char **argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     MPI_Group all;
     MPI_Comm_group(MPI_COMM_WORLD, &all);
-    for (int round = 0; round < 20; round++) {
+    int rounds = argc > 2 ? atoi(argv[2]) : 20, calls = argc > 3 ? atoi(argv[3]) : 1100;
+    for (int round = 0; round < rounds; round++) {
         MPI_Comm one;
         if (round % 3 == 0) MPI_Comm_dup(MPI_COMM_WORLD, &one);
         if (round % 3 == 1) MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &one);
@@ -28,13 +30,13 @@ int main(int argc, char **argv) {
         MPI_Comm_free(&one);
     }
     MPI_Group_free(&all);
-    if (argc > 1) {
+    if (argc > 1 && calls) {
         MPI_Comm one;
         MPI_Comm_dup(MPI_COMM_WORLD, &one);
         use(one, 1);
         /* One rank's clock says more than the other's. */
         usleep(rank == 0 ? 200000 : 100000);
-        use(one, 1099);
+        use(one, calls - 1);
         MPI_Comm_free(&one);
     }
     printf("done %d\n", rank);

@@ -8,7 +8,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use isochrone_mpi::{CONFIG_VARIABLE, ChosenShape, Config, Counts, Refusal, Report};
+use isochrone_mpi::{
+    CONFIG_VARIABLE, ChosenShape, Config, Counts, LeftCalls, Refusal, Report, SizedCalls,
+};
 use isochrone_report::json::{self, Format};
 use serde::Serialize;
 
@@ -116,7 +118,23 @@ fn words(record: &JobRecord) -> String {
             text,
             "  {name}: {lines} in lines, {across} in lines within nodes, {mpi} by the MPI"
         );
+        let Some(details) = first.details.get(name) else { continue };
+        for LeftCalls { why, calls } in &details.by_the_mpi {
+            let _ = writeln!(text, "    {calls} by the MPI: {why}");
+        }
+        for SizedCalls { bytes, calls } in &details.sizes {
+            let _ = writeln!(text, "    {calls} in lines up to {bytes} B");
+        }
+        if details.saved_ns > 0 {
+            let saved = details.saved_ns.div_ceil(1000);
+            let _ = writeln!(
+                text,
+                "    expected to have saved {saved} us, by the table of 2 near ranks"
+            );
+        }
     }
+    let (set_up, shared) = (first.set_up_us, first.shared_bytes >> 10);
+    let _ = writeln!(text, "  set up in {set_up} us, {shared} KiB of shared memory");
     if let Some(atlas) = record.ranks.iter().find_map(|rank| rank.atlas.as_ref()) {
         let _ = writeln!(text, "  shapes by {atlas}");
     }
@@ -141,6 +159,7 @@ fn words(record: &JobRecord) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use isochrone_mpi::Details;
 
     #[test]
     fn what_the_user_hands_on_stays() {
@@ -155,6 +174,11 @@ mod tests {
             let why = why.to_owned();
             Refusal { ranks, communicators, why }
         };
+        let details = Details {
+            sizes: vec![SizedCalls { bytes: 56, calls: 7 }],
+            by_the_mpi: vec![LeftCalls { why: "more bytes than fit".into(), calls: 3 }],
+            saved_ns: 210,
+        };
         let rank = Report {
             mpi: "An MPI 1.0".into(),
             communicators: 2,
@@ -164,14 +188,22 @@ mod tests {
                 refusal(0, 1, "not known"),
             ],
             calls: [("bcast".to_owned(), counts)].into(),
+            details: [("bcast".to_owned(), details)].into(),
+            set_up_us: 12,
+            shared_bytes: 64 << 10,
             ..Report::default()
         };
         let record = JobRecord { command: Vec::new(), code: 0, ranks: vec![rank] };
         let text = words(&record);
-        assert!(
-            text.contains("bcast: 7 in lines, 0 in lines within nodes, 3 by the MPI"),
-            "{text}"
-        );
+        for words in [
+            "bcast: 7 in lines, 0 in lines within nodes, 3 by the MPI",
+            "3 by the MPI: more bytes than fit",
+            "7 in lines up to 56 B",
+            "saved 1 us",
+            "set up in 12 us, 64 KiB",
+        ] {
+            assert!(text.contains(words), "{text}");
+        }
         for words in [
             "a communicator of 4 ranks: it was switched off",
             "9 communicators of 2 ranks: it did not live",

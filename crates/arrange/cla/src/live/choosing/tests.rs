@@ -27,8 +27,8 @@ fn cores_are_said_as_runs_and_too_many_are_not() {
     assert_eq!(said(&[0, 1, 2, 3, 32, 33]), Some([4, 32 << 16 | 2, 0, 0]));
     assert!(said(&[0, 2, 4, 6]).is_some());
     assert_eq!(said(&[0, 2, 4, 6, 8]), None);
-    let team = Team::threads(1, &Settings::default()).expect("memory");
-    let agreed = &team[0].area().header().agreed;
+    let team = Team::threads(10, &Settings::default()).expect("memory");
+    let agreed = team[0].area().agreed();
     let cores = [0, 1, 2, 7, 8191].map(CoreId);
     agreed.say(Rank(9), cores.into_iter());
     assert_eq!(agreed.cores(9), cores);

@@ -1,6 +1,7 @@
 //! All interleavings of two and three ranks, with every value that the memory model lets a load return; and
 //! that nobody who sleeps is forgotten.
 
+use super::super::pieces::Pieces;
 use super::super::sync::{AtomicU32, Ordering};
 use super::super::word::{Rest, Word, publish, sleep};
 use super::{Memory, rank};
@@ -206,4 +207,43 @@ fn nobody_who_sleeps_for_two_is_forgotten() {
 #[should_panic(expected = "deadlock")]
 fn without_the_order_somebody_is() {
     sleepers(1, false);
+}
+
+/// What is in each granule: loom fails where two have a piece at once, or one does not see what was done to it before.
+struct Held {
+    pieces: Pieces<4>,
+    contents: [UnsafeCell<u64>; 4],
+}
+
+impl Held {
+    /// Takes a piece, changes it `times` times and gives it back.
+    fn turns(&self, times: u64) {
+        for _ in 0..times {
+            let first = self.pieces.take(0).expect("three of them for two").first;
+            // SAFETY: loom checks that nobody else has it, and that is what is tested.
+            self.contents[first as usize].with_mut(|place| unsafe { *place += 1 });
+            self.pieces.give(first, 0);
+        }
+    }
+}
+
+#[test]
+fn a_piece_has_one_owner_who_sees_what_the_last_one_did() {
+    loom::model(|| {
+        let contents = std::array::from_fn(|_| UnsafeCell::new(0));
+        let held = Arc::new(Held { pieces: Pieces::new(), contents });
+        // Two that wait in the list, so that who takes the first one looks behind it.
+        let two = [held.pieces.take(0), held.pieces.take(0)].map(|piece| piece.expect("room"));
+        two.iter().for_each(|piece| held.pieces.give(piece.first, 0));
+        let other = {
+            let held = Arc::clone(&held);
+            loom::thread::spawn(move || held.turns(2))
+        };
+        held.turns(1);
+        other.join().unwrap();
+        // SAFETY: both have ended.
+        let done = held.contents.iter().map(|place| place.with(|place| unsafe { *place }));
+        assert_eq!(done.sum::<u64>(), 3);
+        assert_eq!(held.pieces.used(), 2, "what was given back was taken again");
+    });
 }

@@ -1,0 +1,139 @@
+//! How a communicator's calls were done, counted as they are made, and what a report says of it.
+
+use crate::config::{Counts, Details, LeftCalls, SizedCalls};
+use crate::worth::saves_ns;
+use isochrone_cla::live::{CLASSES, Kind};
+
+/// Why the MPI does one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ByMpi {
+    /// Its communicator is the MPI's so far.
+    SoFar,
+    /// Its communicator is the MPI's.
+    Comm,
+    /// So the user said.
+    Told,
+    Bytes,
+    Operation,
+    Nodes,
+    /// The MPI refuses it.
+    Wrong,
+    /// Another rank left it to the MPI.
+    Others,
+}
+
+impl ByMpi {
+    const ALL: [Self; 8] = [
+        Self::SoFar,
+        Self::Comm,
+        Self::Told,
+        Self::Bytes,
+        Self::Operation,
+        Self::Nodes,
+        Self::Wrong,
+        Self::Others,
+    ];
+
+    const fn words(self) -> &'static str {
+        match self {
+            Self::SoFar => "before its communicator was worth it",
+            Self::Comm => "its communicator is the MPI's",
+            Self::Told => "this collective is the MPI's, as it was told",
+            Self::Bytes => "more bytes than are done in lines",
+            Self::Operation => "a type or an operation that lines do not have",
+            Self::Nodes => "over several nodes the MPI does it",
+            Self::Wrong => "the MPI refuses what it was given",
+            Self::Others => "another rank left it to the MPI",
+        }
+    }
+}
+
+/// Calls of one collective.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    /// In lines, by class of size.
+    lines: [u64; CLASSES.len()],
+    across: u64,
+    left: [u64; ByMpi::ALL.len()],
+    saved_ns: u64,
+}
+
+/// The class of a call of so many bytes.
+#[inline]
+pub(crate) fn class(bytes: usize) -> u8 {
+    u8::from(bytes > CLASSES[0] as usize) + u8::from(bytes > CLASSES[1] as usize)
+}
+
+impl Tally {
+    /// One in lines, of this [class](class()).
+    #[inline]
+    pub(crate) fn in_lines(&mut self, class: u8) {
+        if let Some(lines) = self.lines.get_mut(usize::from(class)) {
+            *lines += 1;
+        }
+    }
+
+    #[inline]
+    pub(crate) const fn across(&mut self) {
+        self.across += 1;
+    }
+
+    #[inline]
+    pub(crate) const fn left(&mut self, why: ByMpi) {
+        self.left[why as usize] += 1;
+    }
+
+    /// Adds those of a communicator of `ranks` ranks that ended.
+    pub(crate) fn add(&mut self, other: &Self, kind: Kind, ranks: u16) {
+        self.lines.iter_mut().zip(other.lines).for_each(|(all, own)| *all += own);
+        self.left.iter_mut().zip(other.left).for_each(|(all, own)| *all += own);
+        self.across += other.across;
+        let in_lines: u64 = other.lines.iter().sum();
+        self.saved_ns += in_lines.saturating_mul(saves_ns(kind, ranks));
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        let (lines, mpi) = (self.lines.iter().sum(), self.left.iter().sum());
+        Counts { lines, across: self.across, mpi }
+    }
+
+    /// What a report says beside the counts.
+    pub(crate) fn details(&self) -> Details {
+        let sizes = self.lines.iter().zip(CLASSES).filter(|(calls, _)| **calls > 0);
+        let reasons = ByMpi::ALL.into_iter().zip(self.left).filter(|(_, calls)| *calls > 0);
+        Details {
+            sizes: sizes.map(|(&calls, bytes)| SizedCalls { bytes, calls }).collect(),
+            by_the_mpi: reasons
+                .map(|(why, calls)| LeftCalls { why: why.words().to_owned(), calls })
+                .collect(),
+            saved_ns: self.saved_ns,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_told_apart_by_size_and_by_reason() {
+        let mut own = Tally::default();
+        for bytes in [0, 56, 57, 504, 505, 1 << 20] {
+            own.in_lines(class(bytes));
+        }
+        ByMpi::ALL.into_iter().for_each(|why| own.left(why));
+        own.left(ByMpi::Bytes);
+        own.across();
+        let mut all = Tally::default();
+        all.add(&own, Kind::Allreduce, 2);
+        all.add(&own, Kind::Allreduce, 2);
+        assert_eq!(all.counts(), Counts { lines: 12, across: 2, mpi: 18 });
+        let details = all.details();
+        let sizes: Vec<_> = details.sizes.iter().map(|sized| (sized.bytes, sized.calls)).collect();
+        assert_eq!(sizes, [(56, 4), (504, 4), (1 << 20, 4)]);
+        let calls: Vec<_> = details.by_the_mpi.iter().map(|left| left.calls).collect();
+        assert_eq!(calls, [2, 2, 2, 4, 2, 2, 2, 2]);
+        assert_eq!(all.saved_ns, 12 * saves_ns(Kind::Allreduce, 2));
+        assert_eq!(Tally::default().details(), Details::default());
+    }
+}

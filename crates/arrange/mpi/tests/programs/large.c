@@ -1,0 +1,52 @@
+/* Every collective by its function with large counts (MPI 4.0), asked for at run time: an older MPI has none, and then
+   only the library does. */
+#define _GNU_SOURCE
+#include "check.h"
+#include <dlfcn.h>
+
+static void *called(const char *name) {
+    void *function = dlsym(RTLD_DEFAULT, name);
+    CHECK(function != NULL);
+    return function;
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    int (*bcast)(void *, MPI_Count, MPI_Datatype, int, MPI_Comm) = called("MPI_Bcast_c");
+    int (*reduce)(const void *, void *, MPI_Count, MPI_Datatype, MPI_Op, int, MPI_Comm) = called("MPI_Reduce_c");
+    int (*allreduce)(const void *, void *, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm) = called("MPI_Allreduce_c");
+    int (*scatter)(const void *, MPI_Count, MPI_Datatype, void *, MPI_Count, MPI_Datatype, int, MPI_Comm) =
+        called("MPI_Scatter_c");
+    int (*gather)(const void *, MPI_Count, MPI_Datatype, void *, MPI_Count, MPI_Datatype, int, MPI_Comm) =
+        called("MPI_Gather_c");
+    int (*allgather)(const void *, MPI_Count, MPI_Datatype, void *, MPI_Count, MPI_Datatype, MPI_Comm) =
+        called("MPI_Allgather_c");
+    /* The last ones are more than is done in lines. */
+    MPI_Count counts[] = {1, 7, 100, 3000, 40000};
+    for (int round = 0; round < 25; round++) {
+        MPI_Count count = counts[round % 5];
+        int root = round % ranks, sum = ranks * (ranks - 1) / 2;
+        int *mine = malloc(count * sizeof(int)), *all = malloc(ranks * count * sizeof(int));
+        for (MPI_Count i = 0; i < count; i++) mine[i] = rank == root ? round + (int)i : -1;
+        CHECK(bcast(mine, count, MPI_INT, root, MPI_COMM_WORLD) == MPI_SUCCESS);
+        for (MPI_Count i = 0; i < count; i++) CHECK(mine[i] == round + (int)i);
+        for (MPI_Count i = 0; i < count; i++) mine[i] = rank + (int)i;
+        CHECK(reduce(mine, all, count, MPI_INT, MPI_SUM, root, MPI_COMM_WORLD) == MPI_SUCCESS);
+        for (MPI_Count i = 0; i < count && rank == root; i++) CHECK(all[i] == sum + ranks * (int)i);
+        CHECK(allreduce(mine, all, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD) == MPI_SUCCESS);
+        for (MPI_Count i = 0; i < count; i++) CHECK(all[i] == sum + ranks * (int)i);
+        CHECK(allgather(mine, count, MPI_INT, all, count, MPI_INT, MPI_COMM_WORLD) == MPI_SUCCESS);
+        for (MPI_Count i = 0; i < ranks * count; i++) CHECK(all[i] == (int)(i / count + i % count));
+        memset(all, 0, ranks * count * sizeof(int));
+        CHECK(gather(mine, count, MPI_INT, all, count, MPI_INT, root, MPI_COMM_WORLD) == MPI_SUCCESS);
+        for (MPI_Count i = 0; i < ranks * count && rank == root; i++) CHECK(all[i] == (int)(i / count + i % count));
+        CHECK(scatter(all, count, MPI_INT, mine, count, MPI_INT, root, MPI_COMM_WORLD) == MPI_SUCCESS);
+        for (MPI_Count i = 0; i < count; i++) CHECK(mine[i] == rank + (int)i);
+        free(mine), free(all);
+    }
+    printf("done %d\n", rank);
+    MPI_Finalize();
+    return 0;
+}
