@@ -65,7 +65,8 @@ impl Player {
         let sizes = [Buffer::Send, Buffer::Receive].map(|buffer| size(buffer) as usize);
         let calls: Arc<[Recorded]> = calls.into();
         let player = |team: Team| {
-            let first = team.parts().0.line(0);
+            let area = team.parts().0;
+            let first = area.line(area.lines().start);
             let words = |bytes: usize| (0..bytes.div_ceil(WORD)).map(|_| AtomicU64::new(0));
             Self {
                 lines: Lines { first, count: lines, stride },
