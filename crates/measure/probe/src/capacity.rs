@@ -330,7 +330,7 @@ mod tests {
         let found = turns(&many, &cores(64));
         assert_eq!(found, [turn(0, [0, 16]), turn(1, [32, 48])]);
         let line = left_out(&found, &cores(64)).unwrap();
-        assert!(line.starts_with("measured on 4 of 64 cores (0,16,32,48)"), "{line}");
+        assert!(line.starts_with("measured on 4 of 64 cores (0-48:16)"), "{line}");
         // A region without memory, and a cache whose size is not told.
         many.regions[0].bytes = Some(0);
         many.caches.retain(|cache| cache.shared_by != [16]);
