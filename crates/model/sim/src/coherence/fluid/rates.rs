@@ -314,9 +314,9 @@ impl Rates {
                 None => break,
             }
         }
-        for row in 0..size {
-            self.step[row] = delays[row] - self.before[row];
-        }
+        let both = delays.iter().zip(&self.before);
+        self.step.clear();
+        self.step.extend(both.map(|(delay, before)| delay - before));
     }
 
     /// Goes along `step` until the dual objective no longer falls steeply. False where it does not fall at all.
