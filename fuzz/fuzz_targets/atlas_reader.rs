@@ -19,8 +19,8 @@ fn ask_everything(bytes: &[u8]) {
     let Ok(atlas) = Atlas::open(bytes) else { return };
     let mut lines = vec![LineAddr(0), LineAddr(u64::MAX), LineAddr(1 << 36)];
     for block in atlas.blocks() {
-        lines.push(LineAddr(block.first_frame * 64));
-        lines.push(LineAddr((block.first_frame + 511) * 64 + 63));
+        let first = block.first_frame.wrapping_mul(64);
+        lines.extend([LineAddr(first), LineAddr(first.wrapping_add(511 * 64 + 63))]);
     }
     for record in atlas.measured_lines() {
         lines.push(LineAddr(record.frame.wrapping_mul(64)));
