@@ -36,10 +36,11 @@ const NARROW: [(i32, i32); 1] = [(PARTS, 1)];
 const WIDE_ROUNDS: u32 = 4;
 /// Cells that are summed side by side.
 const LANES: usize = 16;
-/// Loads of known pages after each of which it is asked whether the offset is out of reach of them: whether three quarters
-/// lie further from it than a wide search reaches. Then it is begun anew. The first round may have lain in a stretch in
-/// which somebody else had evicted its lines: no search that follows a drift comes back from there, and all pages would
-/// be compared with latencies that nothing has.
+/// Loads of known pages after which it is asked whether the offset is out of reach of them: whether
+/// three quarters lie further from it than a wide search reaches. Then it is begun anew. The first
+/// round may have lain in a stretch in which somebody else had evicted its lines: no search that
+/// follows a drift comes back from there, and all pages would be compared with latencies that
+/// nothing has.
 const ASTRAY_LOADS: usize = 64;
 /// Share of its weight that an offset keeps from one round to the next.
 const MEMORY: f64 = 0.98;

@@ -280,7 +280,8 @@ fn held_out_pages_say_it_in_400_runs() {
 
 #[test]
 fn a_first_round_beside_others_does_not_spoil_the_pages_after_it() {
-    // There the first round of the pass lay in a neighbour's slice: 15 % of the codes were right, of held-out pages 98 %.
+    // There the first round of the pass lay in a neighbour's slice: 15 % of the codes were right,
+    // of held-out pages 98 %.
     codes_beside_others(0.1, 173..174);
 }
 
