@@ -41,8 +41,8 @@ pub fn bundled_machines() -> Result<Vec<Machine>, MachineFileError> {
     MACHINES.iter().map(|(name, text)| machine_from_toml(text, &format!("{name}.toml"))).collect()
 }
 
-/// The machine with this name, or described by the file at this path: a topology of hwloc where its name ends with `.xml`,
-/// else a description in TOML.
+/// The machine with this name, or described by the file at this path: a topology of hwloc where its
+/// name ends with `.xml`, else a description in TOML.
 ///
 /// # Errors
 /// The name is neither a bundled machine nor a readable file, or the file is wrong.

@@ -1,8 +1,8 @@
 //! A machine from a topology that hwloc has written as XML (`lstopo topology.xml`).
 //!
-//! The format is that of `hwloc2.dtd`, which hwloc 2 and 3 write; what hwloc 1 wrote is read as far as it says the same.
-//! A topology has cores, caches, regions and the firmware's distances, and no latency of any kind: what programs that
-//! need one say then is theirs.
+//! The format is that of `hwloc2.dtd`, which hwloc 2 and 3 write; what hwloc 1 wrote is read as far
+//! as it says the same. A topology has cores, caches, regions and the firmware's distances, and no
+//! latency of any kind: what programs that need one say then is theirs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -198,7 +198,8 @@ impl Topology<'_> {
                 Some("2") => CacheKind::Instruction,
                 _ => CacheKind::Unified,
             };
-            // 0 is what hwloc writes where a figure is not known, and -1 where a cache is fully associative.
+            // 0 is what hwloc writes where a figure is not known, and -1 where a cache is fully
+            // associative.
             let known = |name| attribute(object, name).filter(|&number: &u32| number > 0);
             let level = self.number(object, "depth")?;
             caches.push(Cache {
@@ -216,7 +217,8 @@ impl Topology<'_> {
         Ok(caches)
     }
 
-    /// What the firmware says of regions, a row each; those that a user has added are in another unit.
+    /// What the firmware says of regions, a row each; those that a user has added are in another
+    /// unit.
     fn distances(&self, regions: &[Region], notes: &mut Vec<String>) -> Option<Vec<Vec<u32>>> {
         let of_regions = |node: &Node<'_, '_>| {
             node.has_tag_name("distances2")
@@ -305,8 +307,8 @@ fn kind_of(node: Node<'_, '_>) -> RegionKind {
     }
 }
 
-/// Gives each core its region. Of two that have it, ordinary memory comes first, since hwloc counts fast memory in a package
-/// to the same cores, and the kernel to none.
+/// Gives each core its region. Of two that have it, ordinary memory comes first, since hwloc counts
+/// fast memory in a package to the same cores, and the kernel to none.
 fn give(regions: &mut [Region], cores: &mut [Core], notes: &mut Vec<String>) {
     let mut strays = Vec::new();
     for core in cores.iter_mut() {
@@ -350,7 +352,8 @@ fn numbers(node: Node<'_, '_>, name: &str) -> Option<Vec<u64>> {
     texts.flat_map(str::split_whitespace).map(|word| word.parse().ok()).collect()
 }
 
-/// A set as hwloc writes it: words of 32 bits, the last one lowest, and `0xf...f` for all that are higher.
+/// A set as hwloc writes it: words of 32 bits, the last one lowest, and `0xf...f` for all that are
+/// higher.
 struct Bits {
     /// The lowest first.
     words: Vec<u32>,

@@ -3,8 +3,8 @@
 //! [`this_machine`] and [`machine_state`] read what Linux says under `/proc` and `/sys`; the root
 //! of both is a parameter, so a captured tree stands in for a machine that is not here.
 //! [`machine_from_toml`] reads a description with a source for every number and refuses a bad one
-//! with file, line and column; [`machine_from_hwloc`] reads a topology that hwloc wrote. This crate never measures, never changes a setting and never
-//! prints.
+//! with file, line and column; [`machine_from_hwloc`] reads a topology that hwloc wrote. This crate
+//! never measures, never changes a setting and never prints.
 
 mod bundled;
 mod file;
