@@ -40,7 +40,8 @@ const LANES: usize = 16;
 /// three quarters lie further from it than a wide search reaches. Then it is begun anew. The first
 /// round may have lain in a stretch in which somebody else had evicted its lines: no search that
 /// follows a drift comes back from there, and all pages would be compared with latencies that
-/// nothing has.
+/// nothing has. Each time it takes twice as many loads: where lines are here and there by turns for
+/// good, no offset is the right one, and pages must not wait for it.
 const ASTRAY_LOADS: usize = 64;
 /// Share of its weight that an offset keeps from one round to the next.
 const MEMORY: f64 = 0.98;
@@ -107,6 +108,8 @@ struct Alignment {
     /// Loads since it was asked last whether the offset is astray, and those of them that are out of its reach.
     asked: usize,
     far: usize,
+    /// Loads after which it is asked next.
+    ask_after: usize,
 }
 
 impl Alignment {
@@ -120,6 +123,7 @@ impl Alignment {
         remembered: 0.0,
         asked: 0,
         far: 0,
+        ask_after: ASTRAY_LOADS,
     };
 
     /// Whether the offset is out of reach of these residuals and those just before them ([`ASTRAY_LOADS`]).
@@ -129,7 +133,7 @@ impl Alignment {
         let (best, reach) = (origin + f64::from(self.best) / parts, f64::from(WIDE[0].0) / parts);
         self.asked += residuals.len();
         self.far += residuals.iter().filter(|residual| (**residual - best).abs() > reach).count();
-        if self.asked < ASTRAY_LOADS {
+        if self.asked < self.ask_after {
             return false;
         }
         let astray = 4 * self.far > 3 * self.asked;
@@ -294,7 +298,7 @@ impl Offset {
         if !residuals.is_empty() {
             let Histogram { cells, ruler } = histogram;
             if align.is_astray(residuals) {
-                *align = Alignment::NEW;
+                *align = Alignment { ask_after: 2 * align.ask_after, ..Alignment::NEW };
                 cells.fill(0.0);
                 // Nobody is judged by a few loads: there must be as many as at first.
                 self.weight = 0.0;
@@ -500,6 +504,25 @@ mod tests {
         }
         let first = align.is_astray(&[300.0; ASTRAY_LOADS]);
         assert!(first || align.is_astray(&[300.0; ASTRAY_LOADS]));
+    }
+
+    #[test]
+    fn lines_that_are_here_and_there_by_turns_do_not_keep_pages_waiting() {
+        let (mut ruler, mut cells) = (vec![0.0; RULER], vec![0.0; CELLS]);
+        fill_ruler(&mut ruler, &tailed());
+        let mut room = vec![0.0; 256];
+        let mut offset = Offset::NEW;
+        let mut begun_anew = 0;
+        for turn in 0..1000 {
+            let mut round = loads(45.0);
+            round.iter_mut().for_each(|of| of.seen += if turn % 2 == 0 { 150.0 } else { 0.0 });
+            let before = offset.weight;
+            let histogram = Histogram { cells: &mut cells, ruler: &ruler };
+            offset.add_certain(0, &round, histogram, &mut room, 1);
+            begun_anew += usize::from(offset.weight < before);
+        }
+        assert!(begun_anew <= 4, "{begun_anew} times");
+        assert!(offset.is_believed((64.0, 64.0)));
     }
 
     #[test]
