@@ -4,6 +4,7 @@
 //! thread would take the core that is being measured.
 
 mod interrupt;
+mod last_resort;
 mod outlook;
 
 use std::cell::Cell;
@@ -12,7 +13,8 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use isochrone_probe::watch::Watch;
 
-pub use interrupt::{Forwarded, Interrupt};
+pub use interrupt::{Bound, Forwarded, Interrupt};
+pub use last_resort::LastResort;
 pub use outlook::Outlook;
 
 /// A line is drawn anew within a step after so long at the soonest: it takes microseconds of the core that measures.
