@@ -86,7 +86,7 @@ pub(crate) enum Command {
     Diff(DiffArgs),
     /// Write an atlas in another form.
     #[command(
-        override_usage = "isochrone export [OPTIONS] --json|--csv|--hwloc-xml[=FILE] [ATLAS]",
+        override_usage = "isochrone export --json|--csv|--hwloc-xml [ATLAS]",
         after_help = "Examples:\n  \
         isochrone export isochrone.atlas --json\n  \
         isochrone export isochrone.atlas --csv=cells.csv\n  \
