@@ -33,7 +33,10 @@ pub(super) fn numbers(text: &str) -> Vec<Number> {
         let number = &rest[at..];
         let end = end_of(number);
         let digits = number[..end].split_once('.').map_or(0, |(_, behind)| behind.len());
+        // Between two numbers it is a hyphen.
+        let is_hyphen = before == "-" && !found.is_empty();
         let is_minus = before.ends_with('-')
+            && !is_hyphen
             && !before.trim_end_matches('-').ends_with(|c: char| c.is_alphanumeric());
         if let Ok(value) = number[..end].parse::<f64>() {
             let value = if is_minus { -value } else { value };
