@@ -171,7 +171,7 @@ fn measure(problem: Problem, args: &DataflowArgs, setting: &mut Setting<'_>) -> 
     let stop = setting.stop();
     let reference = {
         let problem = problem.clone();
-        stop.apart(move || Ok(problem.reference(seed)))?
+        stop.apart(move || Ok(problem.reference(seed))).context("the serial reference")?
     };
     let of = args.clone();
     let mut bench =

@@ -92,7 +92,7 @@ impl From<&Part> for PartFigures {
 impl Figures {
     pub(super) fn of(
         args: &ScaleArgs,
-        surveyed: Surveyed,
+        surveyed: &Surveyed,
         sizes: Sizes,
         errors: Vec<Errors>,
     ) -> Self {
@@ -130,7 +130,7 @@ impl Figures {
             errors,
             parts: parts.iter().map(Into::into).collect(),
             goals: Vec::new(),
-            missing: surveyed.contents.provenance.missing,
+            missing: surveyed.contents.provenance.missing.clone(),
         };
         figures.goals = judged(&figures);
         figures
@@ -159,14 +159,28 @@ impl Figures {
     }
 }
 
-/// What a map has that was stopped: it is held against nothing.
-pub(super) fn unjudged(args: &ScaleArgs, surveyed: &Surveyed, columns: u16) -> String {
+/// What a map has that was stopped, or that there was no time to judge: it is held against nothing.
+pub(super) fn unjudged(
+    args: &ScaleArgs,
+    surveyed: &Surveyed,
+    interrupted: bool,
+    columns: u16,
+) -> String {
     let parts: Vec<PartFigures> = surveyed.parts.iter().map(Into::into).collect();
+    let why = match interrupted {
+        true => {
+            "stopped: the map was not held against its truth, and no JSON was written".to_owned()
+        }
+        false => format!(
+            "left out: in {:.0} s of this machine the map was not held against its truth, and no JSON was written; more \
+             with --within TIME",
+            args.within.as_secs_f64()
+        ),
+    };
     let mut lines = vec![
         head(args.quick, args.cores, args.regions, args.seed),
         table(&parts).to_terminal(columns),
-        "stopped: the map is not whole, and was not held against its truth; no JSON was written"
-            .to_owned(),
+        why,
     ];
     lines.extend(left_out(&surveyed.contents.provenance.missing));
     lines.join("\n") + "\n"

@@ -13,6 +13,7 @@ mod tests;
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -26,6 +27,7 @@ use isochrone_survey::synthetic::{Order, Surveyed, survey};
 use isochrone_survey::{Schedule, Wishes};
 
 use crate::args::ScaleArgs;
+use crate::bench::Stop;
 use isochrone_console::codes;
 use isochrone_console::output::{Terminal, WrongUsage};
 use isochrone_console::progress::{Interrupt, LastResort, Progress};
@@ -49,24 +51,33 @@ pub(crate) fn run(args: &ScaleArgs, terminal: &Terminal) -> Result<ExitCode> {
     let [place] = Place::open_all([args.json.asked()])?;
     let kept = args.out.as_deref().map(|path| kept(path, place.as_ref())).transpose()?;
     let alone = place.as_ref().is_some_and(Place::is_stdout);
-    let interrupt = Interrupt::install();
+    let (begin, interrupt) = (Instant::now(), Interrupt::install());
     let resort = LastResort::arm("isochrone-lab scale", Some(args.within));
     let mut watch = Watched { progress: Progress::new(interrupt.clone()), resort };
-    watch.progress.end_at(Some(Instant::now() + args.within.mul_f64(SURVEYING)));
+    watch.progress.end_at(Some(begin + args.within.mul_f64(SURVEYING)));
     let order = order(args);
-    let surveyed = survey(order.clone(), &mut watch)?;
+    let surveyed = Arc::new(survey(order.clone(), &mut watch)?);
     if let Some(kept) = kept {
         watch.step("the atlas");
         kept.write(&encode(&surveyed.contents)?)?;
     }
-    if interrupt.is_set() {
-        let text = figures::unjudged(args, &surveyed, terminal.columns());
-        watch.progress.finish();
-        terminal.say(&text)?;
-        return Ok(ExitCode::from(codes::INTERRUPTED));
-    }
-    let figures = judged(args, &order, surveyed, &mut watch, terminal)?;
+    watch.step("how far it is from the truth");
+    let stop = Stop::new(interrupt, Some(begin + args.within));
+    let figures = {
+        let (args, surveyed, terminal) = (args.clone(), Arc::clone(&surveyed), *terminal);
+        stop.apart(move || judged(&args, &order, &surveyed, &terminal))
+    };
     watch.progress.finish();
+    let figures = match figures {
+        Err(_) if stop.is_set() => {
+            drop(watch);
+            let interrupted = stop.is_interrupted();
+            terminal.say(&figures::unjudged(args, &surveyed, interrupted, terminal.columns()))?;
+            let code = if interrupted { codes::INTERRUPTED } else { codes::FAILED };
+            return Ok(ExitCode::from(code));
+        }
+        figures => figures?,
+    };
     drop(watch);
     write_to(place, terminal, || Ok(json::pretty(Format::Scale, &figures)? + "\n"))?;
     if !alone {
@@ -94,19 +105,16 @@ impl Watch for Watched {
     // Time of this machine is none of the synthetic one's: what there is of it is not planned with.
 }
 
-/// What became of the map.
+/// What became of the map: what it is written as, and how far it is from the truth.
 fn judged(
     args: &ScaleArgs,
     order: &Order,
-    surveyed: Surveyed,
-    watch: &mut dyn Watch,
+    surveyed: &Surveyed,
     terminal: &Terminal,
 ) -> Result<Figures> {
-    watch.step("what it is written as");
     let sizes = Sizes::of(&surveyed.contents, terminal)?;
-    watch.step("how far it is from the truth");
-    let blocks = blocks::errors(order, &surveyed)?;
-    let mut errors = errors::of(order, &surveyed, blocks)?;
+    let blocks = blocks::errors(order, surveyed)?;
+    let mut errors = errors::of(order, surveyed, blocks)?;
     errors.extend(stand_ins::errors(order, &surveyed.contents)?);
     Ok(Figures::of(args, surveyed, sizes, errors))
 }

@@ -31,7 +31,7 @@ fn figures(line: &str) -> Figures {
             let terminal = Terminal::detect(ColourChoice::Never);
             let order = order(&args);
             let surveyed = survey(order.clone(), &mut Silent).expect("it is mapped");
-            judged(&args, &order, surveyed, &mut Silent, &terminal).expect("it is held against it")
+            judged(&args, &order, &surveyed, &terminal).expect("it is held against it")
         }
         other => panic!("{other:?} is not scale"),
     }
