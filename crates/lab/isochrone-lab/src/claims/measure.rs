@@ -149,7 +149,7 @@ fn words(
     machine: &Machine,
     columns: u16,
 ) -> String {
-    let mut table = Table::new(["figure", "README says", "now"]).keyed(2);
+    let mut table = Table::new(["figure", "README says", "now", "before of"]).keyed(2);
     let mut changed = 0;
     for claim in of_here {
         let Some(recorded) = taken.get(claim.file.as_str()) else { continue };
@@ -161,7 +161,12 @@ fn words(
             |why| format!("{why:#}"),
             |now| now.iter().map(|n| format!("{n:.3}")).collect::<Vec<_>>().join(", "),
         );
-        table.row([claim.line.clone().into(), claim.text.clone().into(), Cell::text(now)]);
+        table.row([
+            claim.line.clone().into(),
+            claim.text.clone().into(),
+            Cell::text(now),
+            claim.date.clone().into(),
+        ]);
     }
     let by_hand = of_here.iter().filter(|claim| claim.made_by.is_none()).count();
     let mut lines = Vec::new();
