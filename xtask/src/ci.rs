@@ -43,7 +43,8 @@ impl Extent {
 }
 
 /// Runs every step in order. Of the usual ones it stops at the first that fails; those that take longer are all run,
-/// so that a run of hours tells everything; what they need of the machine is asked for before anything is run. The last line counts the tests of all binaries together.
+/// so that a run of hours tells everything; what they need of the machine is asked for before anything is run. The last
+/// line counts the tests of all binaries together.
 pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()> {
     let extent = Extent::of(words)?;
     if extent == Extent::Full {

@@ -1,5 +1,5 @@
-//! What `cargo xtask ci --full` takes of a machine, asked for before its first step: whoever waits for hours is not told
-//! at their end that a program was not there. All that lacks is said in one message, with the commands that bring it.
+//! What `cargo xtask ci --full` takes of a machine, asked for before its first step: whoever waits for hours is not
+//! told at their end that a program was not there. All that lacks is one message, with the commands that bring it.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -16,7 +16,7 @@ use isochrone_report::table::{Cell, Table};
 
 use super::list::{Claim, List, Machine};
 use super::source::Recorded;
-use super::{LIST, Tree, read};
+use super::tree::{LIST, Tree, read};
 use crate::args::ClaimsArgs;
 
 /// Runs the command.
@@ -174,8 +174,8 @@ fn words(
         lines.push(table.to_terminal(columns));
     }
     lines.push(format!(
-        "{}: {} files were taken again, {changed} figures of README differ from them; {by_hand} figures of this machine \
-         are made by no single command, and {} are of other machines: they keep their dates",
+        "{}: {} files were taken again, {changed} figures of README differ from them; {by_hand} figures of this \
+         machine are made by no single command, and {} are of other machines: they keep their dates",
         machine.name,
         taken.len(),
         list.claims.len() - of_here.len()

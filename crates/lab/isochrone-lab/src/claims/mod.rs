@@ -10,54 +10,20 @@ mod numbers;
 mod source;
 #[cfg(test)]
 mod tests;
+mod tree;
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use crate::args::ClaimsArgs;
 use isochrone_console::codes;
-use isochrone_console::output::{Terminal, read_text};
-use list::List;
-
-/// The page with the figures, below the sources' folder.
-const README: &str = "README.md";
-/// Where recorded files lie.
-const RESULTS: &str = "docs/results";
-/// The list of claims, beside them.
-const LIST: &str = "claims.toml";
-/// The longest page or list that is read.
-const TEXT_MAX: u64 = 1 << 20;
-
-/// The sources: README, and what was recorded.
-struct Tree {
-    root: PathBuf,
-}
-
-impl Tree {
-    fn results(&self) -> PathBuf {
-        self.root.join(RESULTS)
-    }
-
-    fn readme(&self) -> Result<String> {
-        read(&self.root.join(README))
-    }
-
-    fn list(&self) -> Result<List> {
-        let path = self.results().join(LIST);
-        List::read(&read(&path)?).with_context(|| path.display().to_string())
-    }
-}
-
-fn read(path: &Path) -> Result<String> {
-    read_text(path, TEXT_MAX)
-        .context("--tree names the folder of the sources, with README.md in it")
-}
+use isochrone_console::output::Terminal;
+use tree::Tree;
 
 /// Runs the command.
 pub(crate) fn run(args: &ClaimsArgs, terminal: &Terminal) -> Result<ExitCode> {
-    let tree = Tree { root: args.tree.clone() };
+    let tree = Tree::of(&args.tree);
     if args.measure {
         return measure::run(args, &tree, terminal);
     }

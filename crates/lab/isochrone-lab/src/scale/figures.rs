@@ -172,8 +172,8 @@ pub(super) fn unjudged(
             "stopped: the map was not held against its truth, and no JSON was written".to_owned()
         }
         false => format!(
-            "left out: in {:.0} s of this machine the map was not held against its truth, and no JSON was written; more \
-             with --within TIME",
+            "left out: in {:.0} s of this machine the map was not held against its truth, and no JSON was written; \
+             more with --within TIME",
             args.within.as_secs_f64()
         ),
     };

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
+use super::overdue::Overdue;
 use crate::codes::INTERRUPTED;
 use crate::output::complain;
 
@@ -43,7 +44,7 @@ pub(super) struct State {
     /// Groups of processes that do not outlive this one.
     groups: Vec<u32>,
     /// A run that is ended where it does not end by itself.
-    pub(super) overdue: Option<super::last_resort::Overdue>,
+    pub(super) overdue: Option<Overdue>,
 }
 
 pub(super) fn state() -> MutexGuard<'static, State> {

@@ -1,48 +1,20 @@
 //! The end of a run that was asked to end, or whose time is over, and that does not end by itself: something takes long
 //! that looks for no wish, on a machine where others take the cores.
 //!
-//! Nobody is kept waiting longer than [`GRACE`], whatever a run does. What it had is lost then, and a line says so; files
-//! are whole at every moment. It costs a thread that sleeps.
+//! Nobody is kept waiting for long ([`GRACE`]), whatever a run does. What it had is lost then, and a line says so;
+//! files are whole at every moment. It costs a thread that sleeps.
 
 use std::sync::PoisonError;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::interrupt::{CHANGED, end, state};
+use super::overdue::{GRACE, Overdue};
 use crate::codes::{FAILED, INTERRUPTED};
 
-/// Time to end by oneself. With what it takes to notice that it is over, two seconds pass at most.
-const GRACE: Duration = Duration::from_millis(1700);
 /// The share of its time that a run may take beyond it, and the least of that.
 const BEYOND: f64 = 0.15;
 const BEYOND_LEAST: Duration = GRACE;
-
-/// A run under way.
-#[derive(Clone, Debug)]
-pub(super) struct Overdue {
-    /// What it is called: "isochrone-lab bench chase".
-    name: String,
-    /// What it does now.
-    doing: String,
-    /// When its time is over for good.
-    until: Option<Instant>,
-}
-
-impl Overdue {
-    /// When the run is ended: after the wish, or after its time.
-    fn end(&self, wished: Option<Instant>) -> Option<Instant> {
-        let wished = wished.map(|first| first + GRACE);
-        wished.into_iter().chain(self.until).min()
-    }
-
-    /// What is said where it is.
-    fn words(&self, was_wished: bool) -> String {
-        let Self { name, doing, .. } = self;
-        let why = if was_wished { "stopped" } else { "its time is over" };
-        let amid = if doing.is_empty() { String::new() } else { format!(" amid: {doing}") };
-        format!("{name}: {why}{amid}; that does not end by itself, and what it had is not kept")
-    }
-}
 
 /// Ends the process where a run does not end by itself; no longer once this is dropped.
 #[derive(Debug)]
@@ -171,30 +143,6 @@ mod tests {
             assert!(asked.elapsed() < HANGS, "what it started goes on");
             thread::sleep(Duration::from_millis(10));
         }
-    }
-
-    fn overdue(until: Option<Instant>) -> Overdue {
-        Overdue { name: "isochrone-lab".to_owned(), doing: "block 1".to_owned(), until }
-    }
-
-    #[test]
-    fn a_run_is_ended_after_the_wish_or_its_time_whichever_comes_first() {
-        let now = Instant::now();
-        let [soon, late] = [1, 100].map(|s| Some(now + Duration::from_secs(s)));
-        assert_eq!(overdue(None).end(None), None);
-        assert_eq!(overdue(late).end(None), late);
-        assert_eq!(overdue(late).end(Some(now)), Some(now + GRACE));
-        assert_eq!(overdue(None).end(Some(now)), Some(now + GRACE));
-        assert_eq!(overdue(soon).end(Some(now)), soon);
-    }
-
-    #[test]
-    fn it_says_what_was_under_way() {
-        assert_eq!(
-            overdue(None).words(true),
-            "isochrone-lab: stopped amid: block 1; that does not end by itself, and what it had is not kept"
-        );
-        assert!(overdue(None).words(false).contains("its time is over amid: block 1"));
     }
 
     #[test]

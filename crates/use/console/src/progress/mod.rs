@@ -6,6 +6,7 @@
 mod interrupt;
 mod last_resort;
 mod outlook;
+mod overdue;
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
