@@ -2,13 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use isochrone_atlas_store::contents::Contents;
 use isochrone_atlas_store::save;
 use isochrone_view::fixtures::genoa;
 use serde_json::Value;
 
-use crate::support::{folder, run};
+use crate::support::{folder, isochrone, run};
 
 /// A folder with two atlases that differ, and a program in lines.
 fn prepared(name: &str) -> PathBuf {
@@ -67,6 +68,68 @@ fn figures_on_standard_output_stand_there_alone_and_files_have_the_same() {
     let page = fs::read_to_string(folder.join("isochrone.html")).expect("a page");
     let (_, out, _) = run(&folder, &["show", "--html=-"]);
     assert_eq!(out.trim(), page.trim());
+}
+
+/// In no line a terminal has to break a word or a number: one that is longer than the terminal is wide is one word.
+#[test]
+fn words_fit_narrow_terminals() {
+    let folder = prepared("narrow");
+    let described = "--machine xeon-e5-2660-2s --threads 4";
+    let lines = [
+        "--help",
+        "map --help",
+        "export --help",
+        "run --help",
+        "predict --help",
+        "show isochrone.atlas",
+        "show isochrone.atlas --query 0:0x1000",
+        "diff isochrone.atlas other.atlas",
+        "machine",
+        "machine --list",
+        "machine bullion-s-16s",
+        "machine xeon-phi-7285-snc4 --suits",
+        &format!("predict bcast {described}"),
+        &format!("predict allreduce {described} --simulate"),
+        "cla figure1.cla --machine xeon-e5-2660-2s --tree -,0,0,1",
+        "tier check",
+        "advise",
+        "mpa",
+        "map --memory 0",
+        "map --cores 4095",
+        "show no.atlas",
+        "show /dev/zero",
+        "machine no-such-machine",
+        "predict bcast --machine xeon-e5-2660-2s --threads 4 --root 99",
+    ];
+    for width in [80_usize, 60] {
+        for line in lines {
+            let words: Vec<&str> = line.split(' ').collect();
+            let output = isochrone(&folder)
+                .args(words)
+                .env("COLUMNS", width.to_string())
+                .stdin(Stdio::null())
+                .output()
+                .expect("it starts");
+            for text in [&output.stdout, &output.stderr] {
+                let text = String::from_utf8_lossy(text);
+                let is_broken =
+                    |line: &&str| line.chars().count() > width && line.trim().contains(' ');
+                assert_eq!(text.lines().find(is_broken), None, "{line}, {width} columns");
+            }
+        }
+    }
+}
+
+/// Short words have too few letters in common for clap, which compares these.
+#[test]
+fn a_slip_of_the_hand_is_told_the_command() {
+    let folder = folder("slip");
+    let (output, _, err) = run(&folder, &["mpa"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err.contains("'map'"), "{err}");
+    let (output, _, err) = run(&folder, &["frobnicate"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(!err.contains("similar"), "{err}");
 }
 
 #[test]

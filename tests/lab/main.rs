@@ -4,6 +4,7 @@
 
 mod arguments;
 mod bench;
+mod claims;
 mod coll;
 mod formats;
 mod start;

@@ -6,6 +6,7 @@
 
 mod cross;
 mod emulated;
+mod programs;
 
 use std::path::Path;
 
@@ -39,6 +40,7 @@ pub(crate) fn run(root: &Path, mut words: impl Iterator<Item = String>) -> Resul
         say(&format!("aarch64 was not checked: {why:#}"));
         return Ok(());
     }
+    programs::check(root)?;
     build(root)?;
     if full { emulated::test(root) } else { Ok(()) }
 }

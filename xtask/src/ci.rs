@@ -4,6 +4,7 @@ mod again;
 mod command;
 mod count;
 mod full;
+mod needs;
 mod steps;
 mod watch;
 
@@ -43,9 +44,13 @@ impl Extent {
 }
 
 /// Runs every step in order. Of the usual ones it stops at the first that fails; those that take longer are all run,
-/// so that a run of an hour tells everything. The last line counts the tests of all binaries together.
+/// so that a run of hours tells everything; what they need of the machine is asked for before anything is run. The last
+/// line counts the tests of all binaries together.
 pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()> {
     let extent = Extent::of(words)?;
+    if extent == Extent::Full {
+        needs::all_there()?;
+    }
     let mut tests = Tests::default();
     let mut times = Times::default();
     let outcome = all(root, extent, &mut tests, &mut times);

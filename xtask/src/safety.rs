@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use crate::ci::say;
 use options::Options;
 use programs::Case;
+pub(crate) use programs::is_installed;
 use run::{Arm, Ran};
 use timing::Timed;
 
@@ -29,6 +30,12 @@ const LEAST_SHARE: f64 = 0.9;
 /// A process counts as one that was placed at all from so many placeable bytes: below it the first
 /// MiB, for which nothing is placed, is more than the tenth that may be left.
 const LARGE_BYTES: f64 = (12 << 20) as f64;
+
+/// What all programs need to be run at all.
+#[cfg(test)]
+pub(crate) fn needed() -> std::collections::BTreeSet<&'static str> {
+    programs::all(Path::new("/")).iter().flat_map(Case::needs).copied().collect()
+}
 
 /// Runs all programs, or those that are named.
 pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()> {

@@ -73,6 +73,12 @@ impl Case {
         self
     }
 
+    /// The programs that it needs.
+    #[cfg(test)]
+    pub(super) fn needs(&self) -> &'static [&'static str] {
+        self.needs
+    }
+
     /// The first program that it needs and that is not installed.
     pub(super) fn missing(&self) -> Option<&'static str> {
         self.needs.iter().copied().find(|name| !is_installed(name))
@@ -80,7 +86,7 @@ impl Case {
 }
 
 /// Whether a program lies in `PATH`, where administrators have theirs, or where Debian has PostgreSQL's.
-fn is_installed(name: &str) -> bool {
+pub(crate) fn is_installed(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
     folders.push("/usr/sbin".into());

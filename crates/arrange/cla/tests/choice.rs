@@ -5,10 +5,8 @@
 
 use isochrone_cla::live::{Place, Settings, Team, TeamError};
 use isochrone_cla::program::{Gone, Rank};
-use isochrone_distance::{
-    Cost, Distances, Experiment, FarCosts, FarKind, Grade, LineCosts, RegionCosts, Term,
-};
-use isochrone_units::{CoreId, RegionId};
+use isochrone_distance::{Cost, Distances, LineCosts, Term};
+use isochrone_units::CoreId;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -37,24 +35,12 @@ impl Distances for Endless {
         self.never()
     }
 
-    fn region(&self, _: CoreId, _: RegionId) -> Option<RegionCosts> {
-        None
-    }
-
-    fn far(&self, _: CoreId, _: FarKind) -> Option<FarCosts> {
-        None
-    }
-
     fn levels(&self) -> usize {
         self.never()
     }
 
     fn group(&self, _: usize, _: CoreId) -> Option<u16> {
         self.never()
-    }
-
-    fn quality(&self, _: Experiment) -> Option<Grade> {
-        None
     }
 }
 

@@ -72,18 +72,24 @@ pub struct FarCosts {
     pub gb_per_s: Option<Cost>,
 }
 
-/// What arrangers ask of a machine.
+/// What arrangers ask of a machine. Whoever answers it leaves out the questions of which it knows nothing.
 pub trait Distances {
     /// What lines cost that `asker` takes from `owner`. A pair that was not measured costs what its
     /// group does, marked [`Reading::Predicted`]. `None` where not even that is known, and for a core
     /// with itself.
-    fn line_costs(&self, owner: CoreId, asker: CoreId) -> Option<LineCosts>;
+    fn line_costs(&self, _owner: CoreId, _asker: CoreId) -> Option<LineCosts> {
+        None
+    }
 
     /// A cost that the model of the CLa paper leaves out, ns.
-    fn term(&self, term: Term) -> Option<Cost>;
+    fn term(&self, _term: Term) -> Option<Cost> {
+        None
+    }
 
     /// What a region's memory costs a core.
-    fn region(&self, core: CoreId, region: RegionId) -> Option<RegionCosts>;
+    fn region(&self, _core: CoreId, _region: RegionId) -> Option<RegionCosts> {
+        None
+    }
 
     /// What exactly these cores together read and write of a region, 10^9 bytes a second; their order does not
     /// matter. `None` where they were not measured together.
@@ -92,50 +98,30 @@ pub trait Distances {
     }
 
     /// What a far memory costs `core`.
-    fn far(&self, core: CoreId, kind: FarKind) -> Option<FarCosts>;
+    fn far(&self, _core: CoreId, _kind: FarKind) -> Option<FarCosts> {
+        None
+    }
 
     /// Levels of nested groups of cores at equal distance; 0 where nothing is known.
-    fn levels(&self) -> usize;
+    fn levels(&self) -> usize {
+        0
+    }
 
     /// The group of a core at a level, 0 being the innermost; groups of a level
     /// are told apart by it. `None` for
     /// levels from [`Self::levels`] on, and for a core that no group has.
-    fn group(&self, level: usize, core: CoreId) -> Option<u16>;
+    fn group(&self, _level: usize, _core: CoreId) -> Option<u16> {
+        None
+    }
 
     /// How far an experiment may be believed; `None` where nobody has graded it.
-    fn quality(&self, of: Experiment) -> Option<Grade>;
+    fn quality(&self, _of: Experiment) -> Option<Grade> {
+        None
+    }
 }
 
 /// A machine of which nothing is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unknown;
 
-impl Distances for Unknown {
-    fn line_costs(&self, _: CoreId, _: CoreId) -> Option<LineCosts> {
-        None
-    }
-
-    fn term(&self, _: Term) -> Option<Cost> {
-        None
-    }
-
-    fn region(&self, _: CoreId, _: RegionId) -> Option<RegionCosts> {
-        None
-    }
-
-    fn far(&self, _: CoreId, _: FarKind) -> Option<FarCosts> {
-        None
-    }
-
-    fn levels(&self) -> usize {
-        0
-    }
-
-    fn group(&self, _: usize, _: CoreId) -> Option<u16> {
-        None
-    }
-
-    fn quality(&self, _: Experiment) -> Option<Grade> {
-        None
-    }
-}
+impl Distances for Unknown {}

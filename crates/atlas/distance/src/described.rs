@@ -1,8 +1,6 @@
 //! Distances by the text that describes a machine: the numbers of section 2 of the CLa paper, by name.
 
-use crate::costs::{
-    Cost, Distances, Experiment, FarCosts, FarKind, Grade, LineCosts, RegionCosts, Term,
-};
+use crate::costs::{Cost, Distances, LineCosts, RegionCosts};
 use isochrone_machine::{Grid, Machine};
 use isochrone_units::{CoreId, Reading, RegionId};
 
@@ -127,10 +125,6 @@ impl Distances for Described<'_> {
         })
     }
 
-    fn term(&self, _: Term) -> Option<Cost> {
-        None
-    }
-
     fn region(&self, core: CoreId, region: RegionId) -> Option<RegionCosts> {
         self.0.core(core)?;
         self.0.region(region)?;
@@ -155,10 +149,6 @@ impl Distances for Described<'_> {
         (are_all && are_these).then(|| self.cost(apart.bandwidth))?
     }
 
-    fn far(&self, _: CoreId, _: FarKind) -> Option<FarCosts> {
-        None
-    }
-
     fn levels(&self) -> usize {
         // One level of packages, and all of them together where there are several.
         let mut packages = self.0.cores.iter().map(|core| core.package.unwrap_or(0));
@@ -176,9 +166,5 @@ impl Distances for Described<'_> {
             1 if self.levels() == 2 => Some(0),
             _ => None,
         }
-    }
-
-    fn quality(&self, _: Experiment) -> Option<Grade> {
-        None
     }
 }

@@ -71,7 +71,7 @@ fn spread<D: Distances + ?Sized>(on: &D, levels: usize, cores: &mut [CoreId]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::costs::{Cost, Experiment, FarCosts, FarKind, Grade, LineCosts, RegionCosts, Term};
+    use crate::costs::{Cost, RegionCosts};
     use isochrone_units::Reading;
     use std::vec::Vec;
 
@@ -80,22 +80,10 @@ mod tests {
     struct Nested;
 
     impl Distances for Nested {
-        fn line_costs(&self, _: CoreId, _: CoreId) -> Option<LineCosts> {
-            None
-        }
-
-        fn term(&self, _: Term) -> Option<Cost> {
-            None
-        }
-
         fn region(&self, core: CoreId, region: RegionId) -> Option<RegionCosts> {
             let ns = if core.0 % 2 == region.0 { 90.0 } else { 140.0 };
             let latency_ns = Cost::single(ns, Reading::Simulated);
             Some(RegionCosts { latency_ns, gb_per_s: None, gb_per_s_together: None })
-        }
-
-        fn far(&self, _: CoreId, _: FarKind) -> Option<FarCosts> {
-            None
         }
 
         fn levels(&self) -> usize {
@@ -105,10 +93,6 @@ mod tests {
         fn group(&self, level: usize, core: CoreId) -> Option<u16> {
             // Core 9 was not measured.
             (core.0 < 8).then_some([core.0 % 4, core.0 % 4 / 2][level])
-        }
-
-        fn quality(&self, _: Experiment) -> Option<Grade> {
-            None
         }
     }
 

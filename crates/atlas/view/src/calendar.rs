@@ -8,7 +8,8 @@ const DAYS_BEFORE_EPOCH: u64 = 719_468;
 const ERA_DAYS: u64 = 146_097;
 
 /// `2026-11-20 14:08 UTC`; `None` for 0, which is how a record says "not known".
-pub(super) fn utc(unix_s: u64) -> Option<String> {
+#[must_use]
+pub fn utc(unix_s: u64) -> Option<String> {
     if unix_s == 0 {
         return None;
     }

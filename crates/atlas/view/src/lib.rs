@@ -22,6 +22,7 @@ pub mod fixtures;
 #[cfg(test)]
 mod tests;
 
+pub use calendar::utc;
 pub use figures::block::block_figure;
 pub use page::page;
 pub use summary::summary;

@@ -2,6 +2,7 @@
 
 mod bench;
 mod budget;
+mod claims;
 mod dataflow;
 mod papers;
 mod scale;
@@ -22,6 +23,7 @@ pub(crate) use bench::{
     AstarArgs, BenchCommand, ChaseArgs, CollArgs, CommonArgs, FlagsArgs, MallocArgs,
     StructuresArgs, TierArgs, TierPart,
 };
+pub(crate) use claims::ClaimsArgs;
 pub(crate) use dataflow::{
     CholeskyArgs, CholeskyRun, DataflowArgs, HistogramArgs, JacobiArgs, KernelsChoice, MatrixArgs,
     StreamclusterArgs,
@@ -43,7 +45,7 @@ use crate::workload::WorkloadArgs;
     name = "isochrone-lab",
     version = BUILD,
     about,
-    after_help = format!("`isochrone bench ...` starts this program, and so on for all of its commands; \
+    after_help = format!("`isochrone bench ...` starts this program, and so on for all of its commands but claims; \
                           `cargo lab ...` builds and runs it.\n{HELP}")
 )]
 pub(crate) struct Cli {
@@ -88,6 +90,9 @@ pub(crate) enum Command {
     /// Make a whole map of a synthetic machine of hundreds of cores, in virtual time, and hold it against its truth.
     #[command(after_help = scale::AFTER_HELP)]
     Scale(ScaleArgs),
+    /// Hold every figure of README against the file that it is of, or take this machine's figures again.
+    #[command(after_help = claims::AFTER_HELP)]
+    Claims(ClaimsArgs),
     /// Is the model right? Against live calls here, or against published figures.
     #[command(after_help = verify::AFTER_HELP)]
     Verify {

@@ -6,6 +6,7 @@
 mod args;
 mod bench;
 mod calls;
+mod claims;
 mod reproduce;
 mod scale;
 mod schedule_file;
@@ -20,14 +21,17 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{CommandFactory, Parser};
 use isochrone_console::partner::{self, Partner};
-use isochrone_console::{codes, output, pages, run};
+use isochrone_console::{codes, line, output, pages, run};
 
 use args::{Cli, Command};
 use output::Terminal;
 
 /// Runs the command that this process was started with.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli: Cli = match line::read() {
+        Ok(cli) => cli,
+        Err(code) => return code,
+    };
     let terminal = Terminal::detect(cli.color);
     if let Err(refusal) = partner::admits(Partner::Laboratory, cli.of_build.as_deref()) {
         terminal.complain(&format!("isochrone-lab: {refusal}"));
@@ -55,6 +59,7 @@ fn dispatch(command: Command, terminal: &Terminal) -> Result<ExitCode> {
         Command::Verify { command } => verify::run(&command, terminal),
         Command::Reproduce(args) => reproduce::run(&args, terminal),
         Command::Scale(args) => scale::run(&args, terminal),
+        Command::Claims(args) => claims::run(&args, terminal),
         Command::Sim { command } => sim::run(&command, terminal),
         Command::Usage(args) => run::usage::run(&args),
         Command::Workload(args) => workload::run(&args, terminal),

@@ -85,10 +85,13 @@ pub(crate) enum Command {
         Exit code 0 whether or not they differ; --check makes it 4 where they do.")]
     Diff(DiffArgs),
     /// Write an atlas in another form.
-    #[command(after_help = "Examples:\n  \
+    #[command(
+        override_usage = "isochrone export --json|--csv|--hwloc-xml [ATLAS]",
+        after_help = "Examples:\n  \
         isochrone export isochrone.atlas --json\n  \
         isochrone export isochrone.atlas --csv=cells.csv\n  \
-        isochrone export isochrone.atlas --hwloc-xml=topo.xml && lstopo -i topo.xml")]
+        isochrone export isochrone.atlas --hwloc-xml=topo.xml && lstopo -i topo.xml"
+    )]
     Export(ExportArgs),
     /// Print a machine: this one, one of the papers', or one from a file.
     #[command(after_help = "Examples:\n  isochrone machine\n  isochrone machine --list\n  \

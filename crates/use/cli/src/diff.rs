@@ -19,10 +19,10 @@ pub(crate) fn run(args: &DiffArgs, terminal: &Terminal) -> Result<ExitCode> {
     write_to(json, terminal, || Ok(json::pretty(Format::Diff, &found)?))?;
     if !alone {
         if found.is_empty() {
-            terminal.print("nothing differs beyond what measuring again would show")?;
+            terminal.say("nothing differs beyond what measuring again would show")?;
         }
         for line in found.lines() {
-            terminal.print(&line)?;
+            terminal.say(&line)?;
         }
     }
     Ok(codes::checked(args.check && !found.is_empty()))

@@ -27,14 +27,17 @@ use anyhow::Result;
 use clap::{CommandFactory, Parser};
 use isochrone_console::partner::{self, Partner};
 use isochrone_console::run::usage;
-use isochrone_console::{codes, output, pages};
+use isochrone_console::{codes, line, output, pages};
 
 use args::{Cli, Command};
 use output::Terminal;
 
 /// Runs the command that this process was started with.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli: Cli = match line::read() {
+        Ok(cli) => cli,
+        Err(code) => return code,
+    };
     let terminal = Terminal::detect(cli.color);
     if let Err(refusal) = partner::admits(Partner::Command, cli.of_build.as_deref()) {
         terminal.complain(&format!("isochrone: {refusal}"));

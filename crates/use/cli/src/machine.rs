@@ -56,9 +56,9 @@ pub(crate) fn run(args: &MachineArgs, terminal: &Terminal) -> Result<ExitCode> {
     if alone {
         return Ok(ExitCode::SUCCESS);
     }
-    terminal.print(&described(&machine, terminal))?;
+    terminal.say(&described(&machine, terminal))?;
     if args.name.is_none() && args.hwloc.is_none() {
-        terminal.print(&state(&machine_state(&SysRoot::live())))?;
+        terminal.say(&state(&machine_state(&SysRoot::live())))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -24,7 +24,7 @@ pub(crate) fn run(args: &ShowArgs, terminal: &Terminal) -> Result<ExitCode> {
         let answer = answer(args, query)?;
         write_to(json, terminal, || Ok(json::pretty(Format::Line, &answer.figures())?))?;
         if !alone {
-            terminal.print(&answer.text())?;
+            terminal.say(&answer.text())?;
         }
         return Ok(ExitCode::SUCCESS);
     }

@@ -49,6 +49,6 @@ impl Shows {
             write_to(self.dot, terminal, || Ok(predicted::dot(&prediction, band, &title)))?;
             write_to(self.svg, terminal, || Ok(predicted::svg(&prediction, band, &title)))?;
         }
-        if self.alone { Ok(()) } else { terminal.print(words) }
+        if self.alone { Ok(()) } else { terminal.say(words) }
     }
 }

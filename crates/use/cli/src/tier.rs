@@ -39,7 +39,7 @@ pub(crate) fn run(command: &TierCommand, terminal: &Terminal) -> Result<ExitCode
     let found = check(Path::new("/sys"));
     write_to(json, terminal, || Ok(json::pretty(Format::TierCheck, &figures(&found))?))?;
     if !alone {
-        terminal.print(&text(&found))?;
+        terminal.say(&text(&found))?;
     }
     Ok(codes::checked(found.mode.is_none()))
 }

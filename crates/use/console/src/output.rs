@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
+use isochrone_report::lines::fit;
 use isochrone_report::term::Colour;
 
 use crate::args::ColourChoice;
@@ -40,9 +41,7 @@ impl Terminal {
             (true, false) => Colour::Ansi256,
         };
         let own = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0);
-        let told = || env("COLUMNS").and_then(|v| v.to_str().and_then(|v| v.parse().ok()));
-        let width = own.filter(|width| *width > 0).or_else(told).unwrap_or(DEFAULT_WIDTH);
-        Self { colour, width: width.clamp(40, 200).into() }
+        Self { colour, width: width_of(own).unwrap_or(DEFAULT_WIDTH.into()) }
     }
 
     /// Columns of standard output, as tables take them.
@@ -61,10 +60,45 @@ impl Terminal {
         Ok(())
     }
 
+    /// Prints words for people: lines that are longer than the terminal is wide are wrapped between words.
+    pub fn say(self, text: &str) -> Result<()> {
+        self.print(&fit(text, self.width))
+    }
+
     /// One line to standard error; where even that is closed nobody is there to be told.
     pub fn complain(self, line: &str) {
-        let _ = writeln!(io::stderr().lock(), "{line}");
+        complain(line);
     }
+}
+
+/// One line to standard error, in lines of a terminal where that is one.
+pub fn complain(line: &str) {
+    // Lines of a file may be as long as they are.
+    let line = error_width().map_or_else(|| line.to_owned(), |width| fit(line, width));
+    let _ = writeln!(io::stderr().lock(), "{}", line.trim_end_matches('\n'));
+}
+
+/// Whether a text has lines that standard error has no room for.
+pub fn is_too_long(text: &str) -> bool {
+    error_width().is_some_and(|width| text.lines().any(|line| line.chars().count() > width))
+}
+
+/// Columns of standard error.
+fn error_width() -> Option<usize> {
+    let own = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| width.0);
+    width_of(own)
+}
+
+/// Columns: of a terminal, else those that `COLUMNS` tells.
+fn width_of(terminal: Option<u16>) -> Option<usize> {
+    let told = || variable("COLUMNS").and_then(|v| v.to_str().and_then(|v| v.parse().ok()));
+    let width: u16 = terminal.filter(|width| *width > 0).or_else(told)?;
+    Some(width.clamp(40, 200).into())
+}
+
+/// The words that this program was started with, its name first.
+pub fn arguments() -> impl Iterator<Item = OsString> {
+    std::env::args_os()
 }
 
 /// What a program that is started inherits.

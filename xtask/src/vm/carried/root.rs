@@ -10,7 +10,7 @@ use super::super::archive::File;
 use super::super::debian::{Debian, unpack};
 
 /// What tests ask for, as `.ci/run` installs it here, and what a Debian always has.
-const PACKAGES: [&str; 26] = [
+const PACKAGES: [&str; 30] = [
     "base-files",
     "bash",
     "binutils",
@@ -33,11 +33,17 @@ const PACKAGES: [&str; 26] = [
     "mpich",
     "openmpi-bin",
     "perl",
+    "php8.2-cli",
+    "php8.2-mbstring",
+    "php8.2-xml",
     "procps",
     "python3",
     "sed",
     "sqlite3",
+    "strace",
 ];
+/// Extensions of PHP that tests load: a script of their packages switches them on.
+const EXTENSIONS: [&str; 2] = ["dom", "mbstring"];
 /// What no test reads, and would be unpacked into the machine's memory.
 const UNREAD: [&str; 9] = [
     "usr/share/doc",
@@ -70,11 +76,16 @@ pub(super) fn files(folder: &Path) -> Result<Vec<File>> {
         File::link("usr/bin/cc", "gcc"),
         File::link("usr/bin/c++", "g++"),
         File::link("usr/bin/awk", "/bin/busybox"),
+        File::link("usr/bin/php", "php8.2"),
         File::link("usr/lib/aarch64-linux-gnu/libmpi.so", "openmpi/lib/libmpi.so"),
         File::text("etc/passwd", "root:x:0:0:root:/tmp:/bin/sh\n".to_owned()),
         File::text("etc/group", "root:x:0:\n".to_owned()),
         File::text("etc/hosts", "127.0.0.1 localhost\n".to_owned()),
     ];
+    files.extend(EXTENSIONS.map(|name| {
+        let place = format!("etc/php/8.2/cli/conf.d/20-{name}.ini");
+        File::text(&place, format!("extension={name}.so\n"))
+    }));
     File::below("", &root, &|place| !UNREAD.contains(&place), &mut files)?;
     Ok(files)
 }

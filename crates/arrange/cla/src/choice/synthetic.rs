@@ -1,9 +1,7 @@
 //! Machines that are known by construction, for tests.
 
-use isochrone_distance::{
-    Cost, Distances, Experiment, FarCosts, FarKind, Grade, LineCosts, RegionCosts, Term,
-};
-use isochrone_units::{CoreId, Reading, RegionId};
+use isochrone_distance::{Cost, Distances, LineCosts, Term};
+use isochrone_units::{CoreId, Reading};
 
 /// Nested groups of so many cores, innermost first, and what a line takes within each; the last group has
 /// all cores.
@@ -72,14 +70,6 @@ impl Distances for Synthetic {
         self.term_ns.filter(|_| known).map(|ns| Cost::single(ns, Reading::Simulated))
     }
 
-    fn region(&self, _: CoreId, _: RegionId) -> Option<RegionCosts> {
-        None
-    }
-
-    fn far(&self, _: CoreId, _: FarKind) -> Option<FarCosts> {
-        None
-    }
-
     fn levels(&self) -> usize {
         if self.ungrouped { 0 } else { self.sizes.len() }
     }
@@ -87,9 +77,5 @@ impl Distances for Synthetic {
     fn group(&self, level: usize, core: CoreId) -> Option<u16> {
         let known = level < self.levels() && core.0 < *self.sizes.last()?;
         known.then(|| core.0 / self.sizes[level])
-    }
-
-    fn quality(&self, _: Experiment) -> Option<Grade> {
-        None
     }
 }

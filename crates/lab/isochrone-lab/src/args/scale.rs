@@ -10,9 +10,9 @@ use isochrone_units::Experiment;
 /// Examples below `isochrone-lab scale --help`.
 pub(super) const AFTER_HELP: &str = "\
 Examples:
-  isochrone-lab scale --cores 384 --regions 16 --json=scale.json
+  isochrone-lab scale --cores 384 --regions 16 --within 10m --json=scale.json
   isochrone-lab scale --cores 128 --regions 2 --quick
-  isochrone-lab scale --cores 576 --regions 16 --only transfer,region
+  isochrone-lab scale --cores 576 --regions 16 --within 10m --only transfer,region
   isochrone-lab scale --cores 64 --regions 4 --crowded --budget 5m
   isochrone-lab scale --cores 128 --regions 2 --out large.atlas
 
@@ -20,7 +20,8 @@ Nothing here is measured: the experiments of `isochrone map` run on a synthetic 
 the same order and with the same shares of it. What is found is held against the truth. Goals are printed beside what
 was found, and one that is missed is printed as missed. Only processor times and the time of `show` are this machine's;
 they need a release build to mean anything.
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 interrupted.";
+A whole map of hundreds of cores takes some minutes of one core of this machine: --within says how long it may.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 interrupted: what was found is printed, and kept with --out.";
 
 /// What `scale` takes.
 #[derive(Clone, Debug, Args)]
@@ -39,6 +40,9 @@ pub(crate) struct ScaleArgs {
     /// Virtual time for all of it, as `isochrone map --budget` [default: 10s with --quick, else as long as it takes].
     #[arg(long, value_parser = parse_time, value_name = "TIME")]
     pub(crate) budget: Option<Duration>,
+    /// Time of this machine for all of it. What there is no time for is left out, and said.
+    #[arg(long, value_parser = parse_time, value_name = "TIME", default_value = "60s")]
+    pub(crate) within: Duration,
     /// Only these experiments.
     #[arg(long, value_parser = experiments(), value_delimiter = ',', value_name = "NAMES")]
     pub(crate) only: Vec<Experiment>,

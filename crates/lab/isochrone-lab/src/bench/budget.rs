@@ -1,14 +1,23 @@
 //! How long a benchmark may take, and what was left out since its time was over.
 
 use std::collections::BTreeMap;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
+use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 
 use isochrone_console::progress::Interrupt;
 
 /// Cells without a block that are named.
 const NAMED: usize = 4;
+/// Between two looks whether what is done apart is still wanted.
+const LOOK: Duration = Duration::from_millis(50);
+/// The stack of what is done apart: that of a program's first thread.
+const STACK: usize = 8 << 20;
+/// Why it has no outcome.
+const ENDED: &str = "it was ended before its time";
 
 /// When a benchmark ends before it has done all: its time is over, or the user has had enough.
 #[derive(Clone, Debug)]
@@ -35,6 +44,31 @@ impl Stop {
     /// The time that is left; `None` where there is no end to it.
     pub(crate) fn left(&self) -> Option<Duration> {
         Some(self.until?.saturating_duration_since(Instant::now()))
+    }
+
+    /// Does what looks at no wish and no time, on a thread of its own. Where this is set before it is done, that is an
+    /// error, and nobody waits any more: what is under way ends with the program.
+    pub(crate) fn apart<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        ensure!(!self.is_set(), ENDED);
+        let (tell, hear) = channel();
+        let thread = thread::Builder::new().stack_size(STACK);
+        // Nobody hears what comes too late.
+        thread.spawn(move || drop(tell.send(work()))).context("no thread can be started")?;
+        loop {
+            match hear.recv_timeout(LOOK) {
+                Ok(done) => return done,
+                Err(RecvTimeoutError::Disconnected) => bail!("it panicked"),
+                Err(RecvTimeoutError::Timeout) => ensure!(!self.is_set(), ENDED),
+            }
+        }
+    }
+
+    /// The same without an end but the user's wish.
+    pub(crate) fn endless(&self) -> Self {
+        Self { interrupt: self.interrupt.clone(), until: None }
     }
 
     /// The same that ends after a part of what is left.
@@ -108,6 +142,22 @@ mod tests {
             "left out: 2 cells have 3 to 4 of 15 blocks; nothing of 0 GiB, 1 GiB, 2 GiB, 3 GiB and 2 more; \
              more with --budget TIME"
         );
+    }
+
+    #[test]
+    fn what_is_done_apart_is_waited_for_until_the_time_is_over() {
+        let hour = Duration::from_secs(3600);
+        let stop = |after| Stop::new(Interrupt::install(), Some(Instant::now() + after));
+        assert_eq!(stop(hour).apart(|| Ok(7)).unwrap(), 7);
+        let failed = stop(hour).apart(|| -> Result<()> { bail!("no memory") });
+        assert_eq!(failed.unwrap_err().to_string(), "no memory");
+        // It would never end by itself: somebody keeps the other end of its channel.
+        let (keep, wait) = channel::<()>();
+        let ended = stop(LOOK).apart(move || Ok(wait.recv().is_ok()));
+        assert_eq!(ended.unwrap_err().to_string(), ENDED);
+        drop(keep);
+        let never = stop(Duration::ZERO).apart(|| -> Result<()> { unreachable!("it is over") });
+        assert_eq!(never.unwrap_err().to_string(), ENDED);
     }
 
     #[test]

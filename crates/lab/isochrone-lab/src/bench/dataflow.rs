@@ -3,6 +3,7 @@
 
 use isochrone_report::json::Format;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail, ensure};
 use isochrone_console::turns::{Ratio, Series};
@@ -18,6 +19,7 @@ use isochrone_workloads::dataflow::streamcluster::Parameters;
 use serde::Serialize;
 
 use super::Findings;
+use super::budget::Stop;
 use super::setting::Setting;
 use crate::args::{DataflowArgs, HistogramArgs, JacobiArgs, MatrixArgs, StreamclusterArgs};
 use crate::schedule_file;
@@ -135,9 +137,9 @@ pub(super) fn histogram(args: &HistogramArgs, setting: &mut Setting<'_>) -> Resu
 }
 
 /// How runs are set up.
-struct Bench<'a> {
+struct Bench {
     problem: Problem,
-    args: &'a DataflowArgs,
+    args: DataflowArgs,
     cores: Vec<CoreId>,
     workers: usize,
     topology: Topology,
@@ -166,9 +168,14 @@ fn measure(problem: Problem, args: &DataflowArgs, setting: &mut Setting<'_>) -> 
     let workers = args.threads.map_or(cores.len(), usize::from);
     let seed = setting.seed();
     setting.step("the serial reference");
-    let reference = problem.reference(seed);
+    let stop = setting.stop();
+    let reference = {
+        let problem = problem.clone();
+        stop.apart(move || Ok(problem.reference(seed))).context("the serial reference")?
+    };
+    let of = args.clone();
     let mut bench =
-        Bench { problem, args, cores, workers, topology, measured: None, seed, reference };
+        Bench { problem, args: of, cores, workers, topology, measured: None, seed, reference };
     let regimes = if args.regime.is_empty() { Regime::ALL.to_vec() } else { args.regime.clone() };
     if bench.topology.regions() > 1 && regimes.contains(&Regime::Isochrone) {
         let scratch = tempfile::tempdir().context("there is no place for temporary files")?;
@@ -180,15 +187,20 @@ fn measure(problem: Problem, args: &DataflowArgs, setting: &mut Setting<'_>) -> 
             setting.miss(missing);
         }
     }
-    let footprint_checked = args.check_footprint.then(|| bench.check_footprint()).transpose()?;
+    let bench = Arc::new(bench);
+    let footprint_checked = match args.check_footprint {
+        true => Some(bench.apart(&stop, Bench::check_footprint)?),
+        false => None,
+    };
     let mut last: Vec<Option<Ran>> = regimes.iter().map(|_| None).collect();
     let mut worst = Checked { verified: true, residual: 0.0 };
     let mut names: Vec<String> = regimes.iter().map(|r| r.name().to_owned()).collect();
     names.push(AGAIN.to_owned());
     let blocks = args.common.blocks.unwrap_or(BLOCKS);
-    let series = setting.series(&names, "s", blocks, problem.name(), &mut |arm| {
+    let series = setting.series(&names, "s", blocks, bench.problem.name(), &mut |arm| {
         let regime = *regimes.get(arm).unwrap_or(&regimes[0]);
-        let ran = bench.run(bench.config(regime, bench.workers))?;
+        let ran =
+            bench.apart(&stop, move |bench| bench.run(bench.config(regime, bench.workers)))?;
         worst.verified &= ran.checked.verified;
         worst.residual = worst.residual.max(ran.checked.residual);
         let seconds = ran.seconds;
@@ -197,22 +209,29 @@ fn measure(problem: Problem, args: &DataflowArgs, setting: &mut Setting<'_>) -> 
         }
         Ok(seconds)
     })?;
-    // What was asked for beside the comparison is made however long that has taken.
-    let replayed = args.replay.as_deref().map(|path| bench.replay(path, regimes[0])).transpose()?;
+    // What was asked for beside the comparison is made however long that has taken, unless nobody wants it any more.
+    let wanted = stop.endless();
+    let first = regimes[0];
+    let replayed = args.replay.clone().map(|path| {
+        setting.beyond_budget("a run that follows a schedule");
+        bench.apart(&wanted, move |bench| bench.replay(&path, first))
+    });
+    let replayed = replayed.transpose()?;
     if let Some(place) = record {
-        setting.step("a schedule");
-        let (program, schedule) = bench.record(regimes[0])?;
+        setting.beyond_budget("a schedule");
+        let (program, schedule) = bench.apart(&wanted, move |bench| bench.record(first))?;
         place.write(&schedule_file::text(&program, &schedule)?, setting.terminal())?;
     }
     if let Some(place) = trace {
-        setting.step("traces");
-        place.write(&bench.trace(&regimes)?, setting.terminal())?;
+        setting.beyond_budget("traces");
+        let all = regimes.clone();
+        place.write(&bench.apart(&wanted, move |bench| bench.trace(&all))?, setting.terminal())?;
     }
     ensure!(worst.verified, "a run gave a wrong answer: residual {}", worst.residual);
     let figures = regimes.iter().zip(last);
     let figures = figures.filter_map(|(regime, ran)| Some(bench.figures(*regime, &ran?, &series)));
     Ok(Figures {
-        problem: format!("{}, {}", problem.name(), problem.words()),
+        problem: format!("{}, {}", bench.problem.name(), bench.problem.words()),
         threads: workers,
         regions: bench.topology.regions(),
         oversubscribed: workers > bench.cores.len(),
@@ -227,7 +246,17 @@ fn measure(problem: Problem, args: &DataflowArgs, setting: &mut Setting<'_>) -> 
     })
 }
 
-impl Bench<'_> {
+impl Bench {
+    /// Does something that looks at nothing, apart from who waits for it.
+    fn apart<T: Send + 'static>(
+        self: &Arc<Self>,
+        stop: &Stop,
+        work: impl FnOnce(&Self) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let bench = Arc::clone(self);
+        stop.apart(move || work(&bench))
+    }
+
     fn config(&self, regime: Regime, workers: usize) -> Config {
         let measured = self.measured.as_ref().filter(|_| regime == Regime::Isochrone);
         let topology = measured.unwrap_or(&self.topology).clone();
@@ -311,7 +340,7 @@ impl Bench<'_> {
     }
 }
 
-impl Bench<'_> {
+impl Bench {
     fn naft_over_dft(&self, series: &Series) -> Option<Controlled> {
         let (naft, dft) = (Regime::Naft.name(), Regime::Dft.name());
         let ratio = Ratio::of(series, dft, naft, self.seed)?;

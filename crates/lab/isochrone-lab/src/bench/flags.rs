@@ -11,6 +11,7 @@ mod tests;
 use isochrone_report::json::Format;
 use std::cell::RefCell;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use isochrone_cla::live::Nearness;
@@ -158,15 +159,7 @@ pub(super) fn measure(args: &FlagsArgs, setting: &mut Setting<'_>) -> Result<Fig
     let clock = Clock::calibrate();
     let seed = setting.seed();
     let scratch = tempfile::tempdir().context("there is no place for temporary files")?;
-    let known = known_lines(setting, scratch.path(), &cores, &clock);
-    let latest = RefCell::new(Ok(Distances::default()));
-    let by_atlas = |team: &isochrone_cla::live::Team| -> Result<Vec<f64>> {
-        let found = known.as_ref().map_err(Clone::clone);
-        let found = found.and_then(|known| known.of(team).map_err(|error| format!("{error:#}")));
-        let llc = found.as_ref().map(|found| found.llc.clone()).unwrap_or_default();
-        *latest.borrow_mut() = found;
-        Ok(llc)
-    };
+    let known = Arc::new(known_lines(setting, scratch.path(), &cores, &clock));
     let mut times: Vec<Blocks> = vec![Blocks::default(); CALLS.len()];
     let (mut trips, mut against) = (Vec::new(), Against::default());
     let mut locked = locked::Blocks::default();
@@ -174,8 +167,6 @@ pub(super) fn measure(args: &FlagsArgs, setting: &mut Setting<'_>) -> Result<Fig
     let blocks = args.common.blocks.unwrap_or(BLOCKS);
     let mut made = 0;
     let stop = setting.stop();
-    // The first block is made to its end, unless somebody does not want it: without it there is nothing to say.
-    let over = |made: u32| if made == 0 { stop.is_interrupted() } else { stop.is_set() };
     'blocks: while made < blocks {
         let number = made;
         setting.step(&format!("block {}", number + 1));
@@ -183,12 +174,16 @@ pub(super) fn measure(args: &FlagsArgs, setting: &mut Setting<'_>) -> Result<Fig
             (0..CALLS.len()).flat_map(|c| (0..ARMS).map(move |arm| (c, arm))).collect();
         shuffle(&mut order, &mut rng(derive_seed(seed, u64::from(number))));
         for (call, arm) in order {
-            if over(made) {
+            if stop.is_set() {
                 break 'blocks;
             }
             let asked = Arm::ALL[arm].nearness();
-            let lines = asked.map_or(Lines::Known(&by_atlas), Lines::Measured);
-            let found = block(CALLS[call], &cores, args.windows, lines, None, &clock)?;
+            let (known, windows) = (Arc::clone(&known), args.windows);
+            let one = stop.apart(move || one(CALLS[call], cores, windows, asked, &known, &clock));
+            let (found, distances) = match one {
+                Err(_) if stop.is_set() => break 'blocks,
+                one => one?,
+            };
             ensure!(
                 !found.trips_ns.is_empty(),
                 "the two ranks have no cores of their own; give --cores two that this process may use"
@@ -198,14 +193,17 @@ pub(super) fn measure(args: &FlagsArgs, setting: &mut Setting<'_>) -> Result<Fig
             let answered = asked.is_some() || !found.distances.is_empty();
             times[call][arm].push(median(&ns).filter(|_| answered));
             if asked.is_none() {
-                against.add(&found, &latest.borrow());
+                against.add(&found, &distances);
             }
             trips.push(found.trips_ns);
         }
-        locked.add(cores, &clock, derive_seed(seed, u64::from(number)))?;
+        if !locked.add(cores, &clock, derive_seed(seed, u64::from(number)), &stop)? {
+            break;
+        }
         made += 1;
     }
     setting.made("all calls on all lines", made as usize, blocks);
+    ensure!(!trips.is_empty(), "no call was timed");
     let collectives: Vec<Collective> =
         CALLS.into_iter().zip(times).map(|(what, blocks)| Collective::of(what, blocks)).collect();
     let atlas_is_better =
@@ -222,6 +220,29 @@ pub(super) fn measure(args: &FlagsArgs, setting: &mut Setting<'_>) -> Result<Fig
         locked: locked.figures(),
         late_windows: late,
     })
+}
+
+/// Some windows of one call on lines that are measured to be so near, or that the atlas calls nearest, and what that
+/// said of them.
+fn one(
+    what: What,
+    cores: [CoreId; 2],
+    windows: u64,
+    asked: Option<Nearness>,
+    known: &Result<KnownLines, String>,
+    clock: &Clock,
+) -> Result<(Block, Result<Distances, String>)> {
+    let latest = RefCell::new(Ok(Distances::default()));
+    let by_atlas = |team: &isochrone_cla::live::Team| -> Result<Vec<f64>> {
+        let found = known.as_ref().map_err(Clone::clone);
+        let found = found.and_then(|known| known.of(team).map_err(|error| format!("{error:#}")));
+        let llc = found.as_ref().map(|found| found.llc.clone()).unwrap_or_default();
+        *latest.borrow_mut() = found;
+        Ok(llc)
+    };
+    let lines = asked.map_or(Lines::Known(&by_atlas), Lines::Measured);
+    let found = block(what, &cores, windows, lines, None, clock)?;
+    Ok((found, latest.into_inner()))
 }
 
 /// The atlas, or why none can be used.

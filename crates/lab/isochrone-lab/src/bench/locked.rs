@@ -14,6 +14,8 @@ use isochrone_stats::{median, rng, shuffle};
 use isochrone_units::CoreId;
 use serde::Serialize;
 
+use super::budget::Stop;
+
 /// Timed calls of a block, and as many before them that are not.
 const CALLS: u16 = 1000;
 /// Seed of bootstraps.
@@ -79,16 +81,24 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Times every kind of calls with every arm once, in random order.
-    pub(super) fn add(&mut self, cores: [CoreId; 2], clock: &Clock, seed: u64) -> Result<()> {
+    /// Times every kind of calls with every arm once, in random order; false where nobody wants that any more.
+    pub(super) fn add(
+        &mut self,
+        cores: [CoreId; 2],
+        clock: &Clock,
+        seed: u64,
+        stop: &Stop,
+    ) -> Result<bool> {
         let mut order: Vec<(usize, usize)> =
             (0..Calls::ALL.len()).flat_map(|c| (0..ARMS).map(move |arm| (c, arm))).collect();
         shuffle(&mut order, &mut rng(seed));
         for (calls, arm) in order {
-            let cycles = block(Calls::ALL[calls], arm == LOCKED, cores)?;
-            self.ns[calls][arm].push(clock.ns(cycles));
+            match stop.apart(move || block(Calls::ALL[calls], arm == LOCKED, cores)) {
+                Err(_) if stop.is_set() => return Ok(false),
+                cycles => self.ns[calls][arm].push(clock.ns(cycles?)),
+            }
         }
-        Ok(())
+        Ok(true)
     }
 
     pub(super) fn figures(&self) -> Vec<Locked> {

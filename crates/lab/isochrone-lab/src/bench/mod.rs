@@ -35,7 +35,6 @@ use std::process::ExitCode;
 use anyhow::Result;
 use isochrone_console::turns::BLOCKS_LEAST;
 use isochrone_report::json::{self, Format};
-use isochrone_report::lines::fit;
 use serde::Serialize;
 
 use crate::args::BenchCommand;
@@ -146,9 +145,28 @@ fn measured<F: Findings>(
     mut setting: Setting<'_>,
     measure: impl FnOnce(&mut Setting<'_>) -> Result<F>,
 ) -> Result<ExitCode> {
-    let figures = measure(&mut setting)?;
+    let figures = match measure(&mut setting) {
+        Err(error) if !setting.keep_going() => return Ok(nothing(setting, &error)),
+        figures => figures?,
+    };
+    setting.step("tables");
     let text = figures.text(setting.width());
     finish(setting, &figures, &text)
+}
+
+/// What is said where it was over before anything was whole, and the exit code of that.
+fn nothing(setting: Setting<'_>, why: &anyhow::Error) -> ExitCode {
+    let End { head, terminal, interrupted, .. } = setting.end();
+    let bench = head.bench;
+    let (over, more, code) = match head.budget_s.filter(|_| !interrupted) {
+        Some(seconds) => (format!("in {seconds:.0} s"), "; more with --budget TIME", codes::FAILED),
+        None => ("before it was stopped".to_owned(), "", codes::INTERRUPTED),
+    };
+    terminal.complain(&format!(
+        "isochrone-lab bench {bench}: nothing was measured {over}: {}{more}",
+        isochrone_console::output::words(why)
+    ));
+    ExitCode::from(code)
 }
 
 fn finish<F: Findings>(setting: Setting<'_>, figures: &F, text: &str) -> Result<ExitCode> {
@@ -170,7 +188,7 @@ fn finish<F: Findings>(setting: Setting<'_>, figures: &F, text: &str) -> Result<
         // Who was interrupted had less time.
         lines.extend(words(&head.left_out, head.budget_s.filter(|_| !interrupted)));
         lines.push(head.words(interrupted));
-        terminal.print(&fit(&lines.join("\n"), terminal.width))?;
+        terminal.say(&lines.join("\n"))?;
     }
     Ok(if interrupted { ExitCode::from(codes::INTERRUPTED) } else { ExitCode::SUCCESS })
 }

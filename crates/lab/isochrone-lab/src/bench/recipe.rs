@@ -1,9 +1,13 @@
 //! Programs and libraries of ours over what others use, compiled where a benchmark runs.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use isochrone_console::run::ended::{alone, ended};
+
+use super::budget::Stop;
 
 /// A peer that is compiled from our source.
 pub(super) struct Recipe {
@@ -18,21 +22,30 @@ pub(super) struct Recipe {
 }
 
 impl Recipe {
-    /// Compiles it in `scratch`.
-    pub(super) fn compile(&self, scratch: &Path) -> Result<PathBuf> {
+    /// Compiles it in `scratch`, as long as somebody wants it.
+    pub(super) fn compile(&self, scratch: &Path, stop: &Stop) -> Result<PathBuf> {
         let (name, text) = self.source;
         let (source, program) = (scratch.join(name), scratch.join(self.name));
         std::fs::write(&source, text)?;
-        let output = Command::new(self.compiler)
+        let said = scratch.join("compiler.txt");
+        let mut command = Command::new(self.compiler);
+        command
             .args(["-O2", "-march=native"])
             .arg(&source)
             .arg("-o")
             .arg(&program)
             .args(self.options)
-            .output()
-            .with_context(|| format!("{} is not installed", self.compiler))?;
-        if !output.status.success() {
-            let text = String::from_utf8_lossy(&output.stderr);
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::from(File::create(&said)?));
+        let child = alone(&mut command).spawn();
+        let mut child = child.with_context(|| format!("{} is not installed", self.compiler))?;
+        let status = ended(&mut child, &|| stop.is_set())?;
+        let status =
+            status.with_context(|| format!("{} was ended before its time", self.compiler))?;
+        if !status.success() {
+            let text = std::fs::read(&said)?;
+            let text = String::from_utf8_lossy(&text);
             let first = text.lines().find(|line| line.contains("error")).unwrap_or("no reason");
             bail!("{} does not compile it ({first})", self.compiler);
         }

@@ -17,7 +17,7 @@ use serde::Serialize;
 use super::budget::{LeftOut, Stop};
 use crate::args::{CommonArgs, Share};
 use isochrone_console::output::Terminal;
-use isochrone_console::progress::{Interrupt, Progress};
+use isochrone_console::progress::{Interrupt, LastResort, Progress};
 use isochrone_console::run::atlas::{self, Found, Limits};
 use isochrone_console::turns::Series;
 use isochrone_console::written::Place;
@@ -89,6 +89,7 @@ pub(crate) struct Setting<'a> {
     machine: Machine,
     head: Head,
     stop: Stop,
+    resort: LastResort,
     progress: Progress,
     meter: Option<Meter>,
     begin: Instant,
@@ -126,6 +127,7 @@ impl<'a> Setting<'a> {
         let interrupt = Interrupt::install();
         let (begin, budget) = (Instant::now(), common.time());
         let stop = Stop::new(interrupt.clone(), budget.map(|budget| begin + budget));
+        let resort = LastResort::arm(&format!("isochrone-lab bench {bench}"), budget);
         let head = Head {
             bench,
             reading: Reading::Measured,
@@ -156,6 +158,7 @@ impl<'a> Setting<'a> {
             head,
             progress: Progress::new(interrupt),
             stop,
+            resort,
             meter: Meter::start(),
             begin,
             streams: 0,
@@ -290,12 +293,19 @@ impl<'a> Setting<'a> {
 
     /// Says what is going on, on a terminal.
     pub(crate) fn step(&mut self, words: &str) {
+        self.resort.doing(words);
         self.progress.step(words);
     }
 
     /// Columns of the terminal.
     pub(crate) fn width(&self) -> u16 {
         self.terminal.columns()
+    }
+
+    /// The same of what was asked for beside the comparison, and takes its time.
+    pub(crate) fn beyond_budget(&mut self, words: &str) {
+        self.resort.takes_its_time();
+        self.step(words);
     }
 
     /// Lets arms take turns. Whole blocks before an interruption are kept; a run that fails
@@ -327,9 +337,11 @@ impl<'a> Setting<'a> {
         what: &str,
         measure: &mut dyn FnMut(usize) -> Result<f64>,
     ) -> Result<bool> {
-        let (stop, progress) = (&self.stop, &mut self.progress);
+        let (stop, resort, progress) = (&self.stop, &self.resort, &mut self.progress);
         let mut before = |words: &str| {
-            progress.step(&format!("{what}, {words}"));
+            let words = format!("{what}, {words}");
+            resort.doing(&words);
+            progress.step(&words);
             !stop.is_set()
         };
         series.add(seed, &mut before, &mut |arm| match measure(arm) {

@@ -18,7 +18,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use super::budget::Stop;
 use crate::workload::NodesFrom;
 use crate::workload::request::{Account, Played, Reply, Request};
-use isochrone_console::run::ended::{alone, end, ended};
+use isochrone_console::progress::Bound;
+use isochrone_console::run::ended::{alone, ended, kill};
 
 /// Between two looks whether a worker is still wanted, milliseconds.
 const LOOK_MS: u8 = 100;
@@ -55,6 +56,7 @@ pub(crate) struct Common {
 pub(crate) struct Worker {
     name: String,
     child: Child,
+    _bound: Bound,
     ask: Option<ChildStdin>,
     hear: BufReader<ChildStdout>,
     stop: Stop,
@@ -109,8 +111,8 @@ impl Worker {
             alone(&mut command).spawn().with_context(|| format!("{} cannot start", arm.name))?;
         let ask = child.stdin.take();
         let hear = BufReader::new(child.stdout.take().context("a worker without an output")?);
-        let (name, stop) = (arm.name.clone(), stop.clone());
-        let mut worker = Self { name, child, ask, hear, stop };
+        let (name, stop, bound) = (arm.name.clone(), stop.clone(), Bound::to(&child));
+        let mut worker = Self { name, child, _bound: bound, ask, hear, stop };
         let ready = worker.answer()?;
         ensure!(ready == Reply::Ready, "{} did not begin: {ready:?}", arm.name);
         Ok(worker)
@@ -128,7 +130,7 @@ impl Worker {
     fn wait(&mut self) -> Result<()> {
         loop {
             if self.stop.is_set() {
-                end(&mut self.child);
+                kill(&self.child);
                 bail!("{} was ended before its time", self.name);
             }
             let mut heard = [PollFd::new(self.hear.get_ref().as_fd(), PollFlags::POLLIN)];
@@ -169,8 +171,13 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // It ends when nobody asks any more, at once if it has nothing to do.
         self.ask = None;
+        if self.stop.is_set() {
+            // It has nothing to keep, and the user does not wait for one after the other.
+            kill(&self.child);
+            return;
+        }
+        // It ends when nobody asks any more, at once if it has nothing to do.
         let begin = Instant::now();
         let late = || self.stop.is_set() || begin.elapsed() > FAREWELL;
         let _ = ended(&mut self.child, &late);

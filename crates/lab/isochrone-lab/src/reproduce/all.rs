@@ -67,8 +67,8 @@ pub(super) fn run(
     write_to(json, terminal, || Ok(json::pretty(Format::Exhibits, &exhibits)? + "\n"))?;
     site.exhibits = exhibits.exhibits;
     if !alone {
-        terminal.print(&site.text(terminal.columns()))?;
-        terminal.print(&format!("\nThe site: {}\n", work.folder.join(FIRST).display()))?;
+        terminal.say(&site.text(terminal.columns()))?;
+        terminal.say(&format!("\nThe site: {}\n", work.folder.join(FIRST).display()))?;
     }
     Ok(match (ended.interrupted, ended.failed) {
         (true, _) => ExitCode::from(codes::INTERRUPTED),

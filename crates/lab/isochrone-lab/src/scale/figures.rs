@@ -27,6 +27,10 @@ pub(crate) struct Figures {
     pub(super) crowded: bool,
     /// Virtual seconds that there were, where they were limited.
     pub(super) budget_s: Option<f64>,
+    /// Seconds of this machine that there were for all of it.
+    pub(super) within_s: f64,
+    /// False where that was not enough for all experiments.
+    pub(super) complete: bool,
     pub(super) seed: u64,
     /// Seconds of the whole map on the synthetic machine.
     pub(super) virtual_seconds: f64,
@@ -88,7 +92,7 @@ impl From<&Part> for PartFigures {
 impl Figures {
     pub(super) fn of(
         args: &ScaleArgs,
-        surveyed: Surveyed,
+        surveyed: &Surveyed,
         sizes: Sizes,
         errors: Vec<Errors>,
     ) -> Self {
@@ -109,6 +113,8 @@ impl Figures {
             quick: args.quick,
             crowded: args.crowded,
             budget_s: args.budget.map(|time| time.as_secs_f64()),
+            within_s: args.within.as_secs_f64(),
+            complete: surveyed.contents.complete,
             seed: args.seed,
             virtual_seconds: surveyed.seconds,
             whole_seconds: surveyed.seconds + thought_s,
@@ -124,7 +130,7 @@ impl Figures {
             errors,
             parts: parts.iter().map(Into::into).collect(),
             goals: Vec::new(),
-            missing: surveyed.contents.provenance.missing,
+            missing: surveyed.contents.provenance.missing.clone(),
         };
         figures.goals = judged(&figures);
         figures
@@ -132,41 +138,82 @@ impl Figures {
 
     /// All of it as text for so many columns.
     pub(super) fn text(&self, columns: u16) -> String {
-        let what = if self.quick { "a quick map" } else { "a full map" };
-        let head = format!(
-            "simulated: {what} of {} cores in {} regions, seed {}\n",
-            self.cores, self.regions, self.seed
-        );
+        let head = head(self.quick, self.cores, self.regions, self.seed);
         let missed = self.goals.iter().filter(|goal| !goal.met()).count();
         let judged = format!("{missed} of {} goals are missed", self.goals.len());
         let mut lines = vec![
             head,
-            self.table().to_terminal(columns),
+            table(&self.parts).to_terminal(columns),
             errors::table(&self.errors).to_terminal(columns),
             goals::table(&self.goals).to_terminal(columns),
             judged,
         ];
-        lines.extend(self.missing.iter().take(MISSING_MOST).map(|line| format!("  {line}")));
-        let more = self.missing.len().saturating_sub(MISSING_MOST);
-        lines.extend((more > 0).then(|| format!("  and {more} more that were left out")));
+        if !self.complete {
+            lines.push(format!(
+                "left out: the map is not whole in {:.0} s of this machine; more with --within TIME",
+                self.within_s
+            ));
+        }
+        lines.extend(left_out(&self.missing));
         lines.join("\n") + "\n"
     }
+}
 
-    /// Experiments and what they took.
-    fn table(&self) -> Table {
-        let heads = ["experiment", "virtual time", "plans, CPU", "between, CPU"];
-        let mut table = Table::new(heads).keyed(1);
-        for part in &self.parts {
-            let number = |s: f64| Cell::number(s, format!("{} s", fmt::significant(s, 3)));
-            table.row([
-                part.experiment.as_str().into(),
-                number(part.virtual_seconds),
-                number(part.planning_cpu_seconds),
-                number(part.between_cpu_seconds),
-            ]);
+/// What a map has that was stopped, or that there was no time to judge: it is held against nothing.
+pub(super) fn unjudged(
+    args: &ScaleArgs,
+    surveyed: &Surveyed,
+    interrupted: bool,
+    columns: u16,
+) -> String {
+    let parts: Vec<PartFigures> = surveyed.parts.iter().map(Into::into).collect();
+    let why = match interrupted {
+        true => {
+            "stopped: the map was not held against its truth, and no JSON was written".to_owned()
         }
-        table
+        false => format!(
+            "left out: in {:.0} s of this machine the map was not held against its truth, and no JSON was written; \
+             more with --within TIME",
+            args.within.as_secs_f64()
+        ),
+    };
+    let mut lines = vec![
+        head(args.quick, args.cores, args.regions, args.seed),
+        table(&parts).to_terminal(columns),
+        why,
+    ];
+    lines.extend(left_out(&surveyed.contents.provenance.missing));
+    lines.join("\n") + "\n"
+}
+
+fn head(quick: bool, cores: u16, regions: u16, seed: u64) -> String {
+    let what = if quick { "a quick map" } else { "a full map" };
+    format!("simulated: {what} of {cores} cores in {regions} regions, seed {seed}\n")
+}
+
+/// Lines of what was left out, as many as are printed.
+fn left_out(missing: &[String]) -> Vec<String> {
+    let mut lines: Vec<String> =
+        missing.iter().take(MISSING_MOST).map(|line| format!("  {line}")).collect();
+    let more = missing.len().saturating_sub(MISSING_MOST);
+    lines.extend((more > 0).then(|| format!("  and {more} more that were left out")));
+    lines
+}
+
+/// Experiments and what they took.
+fn table(parts: &[PartFigures]) -> Table {
+    let heads = ["experiment", "virtual time", "plans, CPU", "between, CPU"];
+    let mut table = Table::new(heads).keyed(1);
+    for part in parts {
+        let number = |s: f64| Cell::number(s, format!("{} s", fmt::significant(s, 3)));
+        table.row([
+            part.experiment.as_str().into(),
+            number(part.virtual_seconds),
+            number(part.planning_cpu_seconds),
+            number(part.between_cpu_seconds),
+        ]);
     }
+    table
 }
 
 /// The largest of some median errors.

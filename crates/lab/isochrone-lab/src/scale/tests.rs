@@ -29,7 +29,9 @@ fn figures(line: &str) -> Figures {
     match Cli::parse_from(words).command {
         Command::Scale(args) => {
             let terminal = Terminal::detect(ColourChoice::Never);
-            made(&args, &mut Silent, &terminal).expect("it is mapped").0
+            let order = order(&args);
+            let surveyed = survey(order.clone(), &mut Silent).expect("it is mapped");
+            judged(&args, &order, &surveyed, &terminal).expect("it is held against it")
         }
         other => panic!("{other:?} is not scale"),
     }

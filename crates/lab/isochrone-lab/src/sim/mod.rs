@@ -73,7 +73,7 @@ fn one(bench: Bench, args: &SimArgs, terminal: &Terminal) -> Result<ExitCode> {
         Ok(json::pretty(Format::Sim, &words::to_json(&record, &free))? + "\n")
     })?;
     if !alone {
-        terminal.print(&words::to_text(&record, &free, terminal))?;
+        terminal.say(&words::to_text(&record, &free, terminal))?;
     }
     Ok(if record.verified { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -3,16 +3,13 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use isochrone_machine::Machine;
 use isochrone_papers::numa_aware::record::{Key, Record, real};
 use isochrone_report::fmt;
 use isochrone_report::json::{self as written, Format};
-use isochrone_report::lines::fit;
 use isochrone_report::table::{Cell, Table};
 use isochrone_sim::coherence::NumaSpec;
 use isochrone_tasks::Regime;
@@ -27,9 +24,6 @@ use isochrone_console::codes;
 use isochrone_console::output::Terminal;
 use isochrone_console::progress::Interrupt;
 use isochrone_console::written::{Place, write_to};
-
-/// Between two looks whether a run is still wanted.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// One case, several times.
 pub(super) struct Speed {
@@ -125,7 +119,7 @@ pub(crate) fn run(args: &SpeedArgs, terminal: &Terminal) -> Result<ExitCode> {
     if !alone {
         let lines = [Some(table(&all).to_terminal(terminal.columns())), words(&left_out, budget_s)];
         let lines: Vec<String> = lines.into_iter().flatten().collect();
-        terminal.print(&fit(&lines.join("\n"), terminal.width))?;
+        terminal.say(&lines.join("\n"))?;
     }
     Ok(match (stop.is_interrupted(), verified) {
         (true, _) => ExitCode::from(codes::INTERRUPTED),
@@ -148,25 +142,12 @@ fn cases(args: &SpeedArgs, machine: &Machine, spec: &NumaSpec) -> impl Iterator<
     })
 }
 
-/// One run, in a thread of its own: nothing of it is looked at before it ends, and where that is too late it ends with
-/// the program.
+/// One run; `None` where it was ended before its time.
 fn one(simulator: &Arc<(Machine, NumaSpec)>, key: &Key, stop: &Stop) -> Result<Option<Record>> {
-    if stop.is_set() {
-        return Ok(None);
-    }
-    let (tell, hear) = channel();
     let (simulator, key) = (Arc::clone(simulator), key.clone());
-    thread::spawn(move || {
-        // Nobody hears what comes too late.
-        let _ = tell.send(made::make(&simulator.0, &simulator.1, &key));
-    });
-    loop {
-        match hear.recv_timeout(LOOK) {
-            Ok(record) => return record.map(Some),
-            Err(RecvTimeoutError::Disconnected) => bail!("a simulated run panicked"),
-            Err(RecvTimeoutError::Timeout) if stop.is_set() => return Ok(None),
-            Err(RecvTimeoutError::Timeout) => {}
-        }
+    match stop.apart(move || made::make(&simulator.0, &simulator.1, &key)) {
+        Err(_) if stop.is_set() => Ok(None),
+        made => made.map(Some),
     }
 }
 

@@ -14,7 +14,7 @@ use isochrone_cla::program::Rank;
 use isochrone_machine::LineCosts;
 use isochrone_os::clock::Clock;
 use isochrone_report::json::{self as written, Format};
-use isochrone_report::{fmt, lines::fit, table::Cell, table::Table};
+use isochrone_report::{fmt, table::Cell, table::Table};
 use isochrone_stats as stats;
 use isochrone_units::{CoreId, Reading};
 use serde_json::{Value, json};
@@ -168,12 +168,12 @@ fn check_model(args: &ModelArgs, terminal: &Terminal) -> Result<ExitCode> {
     })?;
     if !alone {
         let said = text(args, &found, &verdicts, &seen, terminal.columns());
-        terminal.print(&fit(&said, terminal.width))?;
+        terminal.say(&said)?;
         if faults.is_empty() {
             terminal.print("the model holds")?;
         }
         for fault in &faults {
-            terminal.print(&format!("the model is wrong: {fault}"))?;
+            terminal.say(&format!("the model is wrong: {fault}"))?;
         }
     }
     Ok(codes::checked(!faults.is_empty()))

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use isochrone_cla::published::{FIGURES, Fitted, Terms, fit as fit_to};
 use isochrone_report::json::{self as written, Format};
-use isochrone_report::{fmt, lines::fit, table::Cell, table::Table};
+use isochrone_report::{fmt, table::Cell, table::Table};
 use isochrone_stats as stats;
 use isochrone_units::Reading;
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ pub(super) fn run(args: &JsonArg, terminal: &Terminal) -> Result<ExitCode> {
     write_to(json, terminal, || Ok(written::pretty(Format::VerifyPublished, &to_json(&cases))?))?;
     let error = median_error(&cases, Terms::ablation()[0].0);
     if !alone {
-        terminal.print(&fit(&text(&cases, error, terminal.columns()), terminal.width))?;
+        terminal.say(&text(&cases, error, terminal.columns()))?;
     }
     // No error at all is one as well: NaN compares with nothing.
     let holds = error <= ERROR_MOST;

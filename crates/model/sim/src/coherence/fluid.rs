@@ -4,7 +4,9 @@
 //! proportion to what it puts there; so a full roof holds those up that use it much more than those that use it
 //! little. [`rates`] has the conditions and their source.
 
+mod bounds;
 mod flow;
+mod positive;
 mod rates;
 
 pub use flow::{Demand, Need};

@@ -45,7 +45,7 @@ pub(super) fn run(args: &AdviseArgs, terminal: &Terminal) -> Result<ExitCode> {
     write_to(html, terminal, || Ok(words::page(&figures).render()))?;
     write_to(json, terminal, || Ok(json::pretty(Format::Advise, &figures)?))?;
     if !alone {
-        terminal.print(&words::text(&figures))?;
+        terminal.say(&words::text(&figures, terminal.width))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -285,8 +285,7 @@ fn setup_cores_unknown(found: &Found) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use isochrone_distance::{Cost, FarCosts, FarKind, LineCosts, RegionCosts, Term, Unknown};
-    use isochrone_units::RegionId;
+    use isochrone_distance::Unknown;
 
     use super::*;
 
@@ -294,32 +293,12 @@ mod tests {
     struct Nested;
 
     impl Distances for Nested {
-        fn line_costs(&self, _: CoreId, _: CoreId) -> Option<LineCosts> {
-            None
-        }
-
-        fn term(&self, _: Term) -> Option<Cost> {
-            None
-        }
-
-        fn region(&self, _: CoreId, _: RegionId) -> Option<RegionCosts> {
-            None
-        }
-
-        fn far(&self, _: CoreId, _: FarKind) -> Option<FarCosts> {
-            None
-        }
-
         fn levels(&self) -> usize {
             2
         }
 
         fn group(&self, level: usize, core: CoreId) -> Option<u16> {
             Some(core.0 / [2, 4][level])
-        }
-
-        fn quality(&self, _: Experiment) -> Option<Grade> {
-            None
         }
     }
 

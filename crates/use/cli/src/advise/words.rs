@@ -1,6 +1,7 @@
 //! What a machine offers, as text and as a page. It decides nothing and prints nothing.
 
 use isochrone_report::html::{Badge, Figure, Page, Section};
+use isochrone_report::lines::wrapped;
 use isochrone_report::table::Table;
 use isochrone_units::Grade;
 
@@ -28,8 +29,11 @@ pub(super) fn summary(levers: &[Finding]) -> String {
     words
 }
 
-/// A line for each lever, below the sentence.
-pub(super) fn text(figures: &Figures) -> String {
+/// The least room for what is said of a lever beside its name, characters.
+const ROOM: usize = 30;
+
+/// A line for each lever, below the sentence; in a terminal of so many columns it goes on below its own beginning.
+pub(super) fn text(figures: &Figures, width: usize) -> String {
     let mut lines =
         vec![figures.summary.clone(), format!("{}; {}", figures.machine, atlas(figures))];
     lines.extend(figures.lacks.clone());
@@ -37,7 +41,9 @@ pub(super) fn text(figures: &Figures) -> String {
     lines.extend(figures.levers.iter().map(|of| {
         let command =
             of.command.as_ref().map_or_else(String::new, |command| format!(": {command}"));
-        format!("  {:<widest$}  {:<7}  {}{command}", of.lever, of.offer.word(), of.what)
+        let head = format!("  {:<widest$}  {:<7}  ", of.lever, of.offer.word());
+        let indent = if head.len() + ROOM <= width { head.len() } else { 4 };
+        head + &wrapped(&format!("{}{command}", of.what), width, indent)
     }));
     lines.push(NEXT.to_owned());
     lines.join("\n")

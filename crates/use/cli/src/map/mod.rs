@@ -51,7 +51,7 @@ pub(crate) fn run(args: &MapArgs, terminal: &Terminal) -> Result<ExitCode> {
     // With figures or report on standard output, nothing else may stand there.
     if !alone {
         terminal.print(&view::summary(&contents, terminal.colour, terminal.width))?;
-        terminal.print(&places)?;
+        terminal.say(&places)?;
     }
     for error in &failed {
         terminal.complain(&format!("isochrone: {}", words(error)));

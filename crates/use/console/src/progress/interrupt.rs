@@ -2,37 +2,52 @@
 //!
 //! A run either looks for the wish and ends with what it has ([`Interrupt::is_set`]), or has nothing to keep but what
 //! stands in files already, and ends at once, wherever it is ([`Interrupt::ends_with`]): files are whole at every
-//! moment. Programs that were started are told ([`Forwarded`]).
+//! moment. Programs that were started are told ([`Forwarded`]). One that looks, and yet does not end soon, or not soon
+//! after its time, is ended ([`super::LastResort`]), and what it has started with it.
 
 use std::io::Write as _;
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
+use super::overdue::Overdue;
 use crate::codes::INTERRUPTED;
+use crate::output::complain;
 
 /// A terminal and a parent process may both send what is one wish.
 const ONE_WISH: Duration = Duration::from_millis(300);
 
 /// Whether somebody wants an end: signals are of a process, so there is one.
 static WANTED: AtomicBool = AtomicBool::new(false);
-static STATE: Mutex<State> =
-    Mutex::new(State { first: None, last_words: None, children: Vec::new() });
+static STATE: Mutex<State> = Mutex::new(State {
+    first: None,
+    last_words: None,
+    children: Vec::new(),
+    groups: Vec::new(),
+    overdue: None,
+});
+/// Told where the state has changed.
+pub(super) static CHANGED: Condvar = Condvar::new();
 
-struct State {
+/// What is known of the wish, and what becomes of it.
+pub(super) struct State {
     /// When the wish was uttered first.
-    first: Option<Instant>,
+    pub(super) first: Option<Instant>,
     /// What is said where the process ends at once.
     last_words: Option<String>,
     /// Processes that are told.
     children: Vec<u32>,
+    /// Groups of processes that do not outlive this one.
+    groups: Vec<u32>,
+    /// A run that is ended where it does not end by itself.
+    pub(super) overdue: Option<Overdue>,
 }
 
-fn state() -> MutexGuard<'static, State> {
+pub(super) fn state() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -60,7 +75,7 @@ impl Interrupt {
         let mut state = state();
         state.last_words = Some(words.to_owned());
         if self.is_set() {
-            end(&state, i32::from(INTERRUPTED));
+            end(&state, words, INTERRUPTED);
         }
     }
 }
@@ -72,23 +87,31 @@ fn on_signal() {
     state.children.iter().copied().for_each(tell);
     let again = WANTED.swap(true, Ordering::Relaxed) && first.elapsed() > ONE_WISH;
     if again || state.last_words.is_some() {
-        end(&state, i32::from(INTERRUPTED));
+        end(&state, state.last_words.as_deref().unwrap_or_default(), INTERRUPTED);
     }
+    CHANGED.notify_all();
 }
 
 fn tell(child: u32) {
-    let pid = i32::try_from(child).map(Pid::from_raw);
     // It may have ended just now, and then nobody is left to be told.
-    let _ = pid.map(|pid| kill(pid, Signal::SIGTERM));
+    let _ = pid(child).map(|pid| kill(pid, Signal::SIGTERM));
+}
+
+fn pid(child: u32) -> Option<Pid> {
+    i32::try_from(child).ok().filter(|id| *id > 0).map(Pid::from_raw)
 }
 
 #[allow(clippy::exit, reason = "whoever computes looks nowhere, and has nothing to clean up")]
-fn end(state: &State, code: i32) -> ! {
-    if let Some(words) = &state.last_words {
-        // A line of progress may stand there.
-        let _ = writeln!(std::io::stderr().lock(), "\r{words}");
+pub(super) fn end(state: &State, words: &str, code: u8) -> ! {
+    for group in state.groups.iter().filter_map(|group| pid(*group)) {
+        let _ = killpg(group, Signal::SIGKILL);
     }
-    std::process::exit(code)
+    if !words.is_empty() {
+        // A line of progress may stand there.
+        let _ = write!(std::io::stderr().lock(), "\r");
+        complain(words);
+    }
+    std::process::exit(i32::from(code))
 }
 
 /// A program that was started here and is asked to end when this one is; not any more once this is dropped.
@@ -110,5 +133,24 @@ impl Forwarded {
 impl Drop for Forwarded {
     fn drop(&mut self) {
         state().children.retain(|child| *child != self.0);
+    }
+}
+
+/// A program that was started here in a process group of its own, which ends with this one where that is ended amid
+/// its work; not any more once this is dropped.
+#[derive(Debug)]
+pub struct Bound(u32);
+
+impl Bound {
+    /// Its group is killed where this process does not come to end it.
+    pub fn to(child: &Child) -> Self {
+        state().groups.push(child.id());
+        Self(child.id())
+    }
+}
+
+impl Drop for Bound {
+    fn drop(&mut self) {
+        state().groups.retain(|group| *group != self.0);
     }
 }

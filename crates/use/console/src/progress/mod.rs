@@ -4,7 +4,9 @@
 //! thread would take the core that is being measured.
 
 mod interrupt;
+mod last_resort;
 mod outlook;
+mod overdue;
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -12,7 +14,8 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use isochrone_probe::watch::Watch;
 
-pub use interrupt::{Forwarded, Interrupt};
+pub use interrupt::{Bound, Forwarded, Interrupt};
+pub use last_resort::LastResort;
 pub use outlook::Outlook;
 
 /// A line is drawn anew within a step after so long at the soonest: it takes microseconds of the core that measures.

@@ -11,6 +11,8 @@ use anyhow::{Context, Result};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use crate::progress::Bound;
+
 /// Between two looks whether it has ended: at first, and at most. What is measured meanwhile notices twenty
 /// looks a second as little as anything.
 const LOOK: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
@@ -28,6 +30,7 @@ pub fn alone(command: &mut Command) -> &mut Command {
 /// # Errors
 /// Where it cannot be waited for.
 pub fn ended(child: &mut Child, stop: &dyn Fn() -> bool) -> Result<Option<ExitStatus>> {
+    let _bound = Bound::to(child);
     let mut look = LOOK.0;
     loop {
         if let Some(status) = child.try_wait().context("a process cannot be waited for")? {
@@ -45,10 +48,7 @@ pub fn ended(child: &mut Child, stop: &dyn Fn() -> bool) -> Result<Option<ExitSt
 /// Ends a child that runs [`alone`], and its group: it is asked to end, and killed where it does not. It takes
 /// a second at most.
 pub fn end(child: &mut Child) {
-    let Ok(Some(group)) = i32::try_from(child.id()).map(|id| (id > 0).then(|| Pid::from_raw(id)))
-    else {
-        return;
-    };
+    let Some(group) = group(child) else { return };
     // Who has gone already needs no signal.
     let _ = killpg(group, Signal::SIGTERM);
     let begin = Instant::now();
@@ -57,6 +57,17 @@ pub fn end(child: &mut Child) {
     }
     let _ = killpg(group, Signal::SIGKILL);
     let _ = child.wait();
+}
+
+/// Kills a child that runs [`alone`], and its group, and does not wait until it is gone: that of a large one takes as
+/// long as the system needs to take its memory back.
+pub fn kill(child: &Child) {
+    let _ = group(child).map(|group| killpg(group, Signal::SIGKILL));
+}
+
+/// Its group, which has its number.
+fn group(child: &Child) -> Option<Pid> {
+    i32::try_from(child.id()).ok().filter(|id| *id > 0).map(Pid::from_raw)
 }
 
 #[cfg(test)]

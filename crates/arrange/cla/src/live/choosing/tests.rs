@@ -6,10 +6,7 @@ use crate::collectives::{Shape, Tree};
 use crate::live::agreed::{RUNS, runs};
 use crate::live::{CLASSES, Reduction, Settings};
 use crate::program::Gone;
-use isochrone_distance::{
-    Cost, Distances, Experiment, FarCosts, FarKind, Grade, LineCosts, RegionCosts, Term,
-};
-use isochrone_units::RegionId;
+use isochrone_distance::{Cost, Distances, LineCosts, Term};
 use std::sync::{Arc, Mutex};
 
 const RANKS: u16 = 12;
@@ -153,24 +150,12 @@ impl Distances for Secret {
         panic!("asked, on purpose")
     }
 
-    fn region(&self, _: CoreId, _: RegionId) -> Option<RegionCosts> {
-        None
-    }
-
-    fn far(&self, _: CoreId, _: FarKind) -> Option<FarCosts> {
-        None
-    }
-
     fn levels(&self) -> usize {
         panic!("asked, on purpose")
     }
 
     fn group(&self, _: usize, _: CoreId) -> Option<u16> {
         panic!("asked, on purpose")
-    }
-
-    fn quality(&self, _: Experiment) -> Option<Grade> {
-        None
     }
 }
 

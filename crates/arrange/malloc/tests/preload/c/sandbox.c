@@ -3,7 +3,6 @@
  * "clock", "strict"). Prints "ok". */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -23,7 +22,15 @@ static atomic_int stop, at_work;
 static const int allowed[] = {SYS_read, SYS_write, SYS_brk, SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect,
     SYS_madvise, SYS_futex, SYS_exit, SYS_exit_group, SYS_rt_sigreturn, SYS_fstat, SYS_newfstatat, SYS_getrandom,
     SYS_sched_yield, SYS_clone, SYS_clone3, SYS_set_robust_list, SYS_rseq, SYS_rt_sigprocmask, SYS_rt_sigaction,
-    SYS_sched_getaffinity, -1, SYS_execve, SYS_access, SYS_openat, SYS_close, SYS_pread64, SYS_arch_prctl, SYS_set_tid_address, SYS_prlimit64};
+    SYS_sched_getaffinity, -1, SYS_execve, SYS_openat, SYS_close, SYS_pread64, SYS_set_tid_address, SYS_prlimit64,
+#ifdef SYS_access /* Newer ports of Linux, AArch64's among them, have the call that names a folder alone. */
+    SYS_access,
+#endif
+    SYS_faccessat,
+#ifdef SYS_arch_prctl /* Of x86-64: where a thread's own memory lies. Elsewhere a register says it. */
+    SYS_arch_prctl,
+#endif
+};
 
 /* Installs the list, by the calls that libseccomp makes. */
 static void forbid(int loading, unsigned flags) {

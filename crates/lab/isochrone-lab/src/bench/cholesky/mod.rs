@@ -147,7 +147,7 @@ fn systems(scratch: &Path, setting: &mut Setting<'_>) -> Result<Vec<System>> {
     std::fs::write(scratch.join("tiles.h"), HEADER)?;
     let mut found = vec![("isochrone", PathBuf::from("isochrone"))];
     for recipe in &RECIPES {
-        match recipe.compile(scratch) {
+        match recipe.compile(scratch, &setting.stop()) {
             Ok(library) => found.push((recipe.name, library)),
             Err(why) => setting.miss(&recipe.advice(&why)),
         }

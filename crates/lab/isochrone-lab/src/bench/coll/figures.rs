@@ -16,7 +16,7 @@ use super::bands::Bands;
 use super::peers::{Peer, XHC};
 use super::rank::{Arm, Cell, CellTimes, Job, Mode, cells};
 use super::yardstick::Transfer;
-use crate::bench::Findings;
+use crate::bench::{Findings, Stop};
 
 /// Seed of bootstraps.
 const SEED: u64 = 11;
@@ -181,12 +181,13 @@ impl Figures {
     }
 
     /// Prices every isolated cell in every round, and counts which samples are inside.
-    pub(super) fn hold_against_bands(&mut self) -> Result<()> {
+    pub(super) fn hold_against_bands(&mut self, stop: &Stop) -> Result<(usize, u32)> {
         let jobs: Vec<&Job> = self.jobs.values().flatten().collect();
         let stayed = |round: &[Transfer; 2]| Transfer::stayed(&round[0], &round[1]);
         self.rounds = jobs.iter().map(|job| job.rounds.len()).sum();
         let still = jobs.iter().flat_map(|job| &job.rounds).filter(|round| stayed(round)).count();
         self.moved_rounds = self.rounds - still;
+        let (mut held, mut wanted) = (0, 0);
         for (number, (kind, cell)) in cells().iter().enumerate() {
             let priced = cell.mode == Mode::Isolated;
             let Some(figures) = self.cells.iter_mut().find(|figures| figures.cell == *cell) else {
@@ -195,6 +196,11 @@ impl Figures {
             if !priced {
                 continue;
             }
+            wanted += 1;
+            if stop.is_set() {
+                continue;
+            }
+            held += 1;
             let mut bands = Bands::of(*kind, cell.bytes)?;
             let mut found = Found::default();
             for job in &jobs {
@@ -214,7 +220,7 @@ impl Figures {
             figures.t_min_ns = median(&found.min_ns);
             figures.t_max_ns = median(&found.max_ns);
         }
-        Ok(())
+        Ok((held, wanted))
     }
 }
 

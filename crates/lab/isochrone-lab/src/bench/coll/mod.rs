@@ -74,7 +74,10 @@ pub(super) fn measure(args: &CollArgs, setting: &mut Setting<'_>) -> Result<Figu
         }
         setting.made(&format!("jobs of {}", peer.name), made, args.jobs * blocks);
     }
-    figures.hold_against_bands()?;
+    setting.step("bands");
+    let stop = setting.stop();
+    let (held, wanted) = figures.hold_against_bands(&stop)?;
+    setting.did("bands", held, wanted, "cells");
     Ok(figures)
 }
 

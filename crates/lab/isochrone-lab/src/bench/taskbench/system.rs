@@ -104,7 +104,7 @@ pub(super) fn systems(
         if named.iter().any(|(name, _)| name == recipe.name) {
             continue;
         }
-        match recipe.compile(scratch) {
+        match recipe.compile(scratch, stop) {
             Ok(program) => found.push(system(recipe.name, program, &[])),
             Err(why) => missing.push(recipe.advice(&why)),
         }
@@ -130,7 +130,7 @@ impl System {
         ])?;
         let result = text.lines().find_map(|line| line.strip_prefix("result "));
         let result: u64 = result.context("it ended without a result")?.trim().parse()?;
-        let wanted = graph.reference();
+        let wanted = self.stop.apart(move || Ok(graph.reference()))?;
         ensure!(result == wanted, "{}: {graph:?} ended with {result}, not {wanted}", self.name);
         let seconds = text.lines().filter_map(|line| line.parse().ok());
         Ok(seconds.skip(1).collect())

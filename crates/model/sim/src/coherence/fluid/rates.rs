@@ -14,7 +14,9 @@
 //! Delays are found by Newton's method on the dual problem, which is convex and has a dimension for each roof that
 //! can be full. It begins from the delays of the time before: a task that begins or ends changes few of them.
 
+use super::bounds::Bounded;
 use super::flow::Flow;
+use super::positive::solve_positive;
 
 /// A roof is full, and not over its limit, to this part of it.
 const PRECISE: f64 = 1e-7;
@@ -23,14 +25,8 @@ const STEPS: usize = 500;
 const PATIENCE: usize = 20;
 /// A step is too long where the slope behind it is steeper than this part of the slope before it.
 const OVERSHOT: f64 = 0.5;
-/// Sets of delays that one step tries at most.
-const ROUNDS: usize = 300;
-/// The part of a delay below which it is none.
-const NOTHING: f64 = 1e-12;
 /// Shorter parts of a step are no longer tried.
 const SHORTEST: f64 = 1e-3;
-/// What is added to the diagonal, of itself: two roofs that are always full together have one delay.
-const DAMPING: f64 = 1e-11;
 /// No place among roofs that can be full.
 const NONE: u32 = u32::MAX;
 
@@ -270,53 +266,14 @@ impl Rates {
     }
 
     /// The step to where the objective, if it curved everywhere as it does here, is least among delays that are not
-    /// negative, by the active sets of Lawson and Hanson (1974), from the delays of now. Of roofs that the same tasks
-    /// fill alike only some hold them up.
+    /// negative. Of roofs that the same tasks fill alike only some hold them up.
     fn step_to_bounds(&mut self) {
-        let size = self.active.len();
-        let at = |a: usize, b: usize| a.max(b) * size + a.min(b);
-        let times = |matrix: &[f64], row: usize, delays: &[f64]| -> f64 {
-            (0..size).map(|column| matrix[at(row, column)] * delays[column]).sum()
-        };
-        let wanted: Vec<f64> = (0..size)
-            .map(|row| self.excesses[row] + times(&self.matrix, row, &self.before))
-            .collect();
-        let mut delays = self.before.clone();
-        let mut free: Vec<usize> = (0..size).collect();
-        for _ in 0..ROUNDS {
-            self.factor.clear();
-            for row in &free {
-                self.factor.extend(free.iter().map(|column| self.matrix[at(*row, *column)]));
-            }
-            let mut found: Vec<f64> = free.iter().map(|row| wanted[*row]).collect();
-            if !solve_positive(&mut self.factor, &mut found) {
-                break;
-            }
-            let too_far = free.iter().zip(&found).filter(|(_, found)| **found <= 0.0);
-            let part = too_far.map(|(row, found)| delays[*row] / (delays[*row] - found));
-            let part = part.fold(1.0, f64::min);
-            for (row, found) in free.iter().zip(&found) {
-                let delay = delays[*row] + part * (found - delays[*row]);
-                delays[*row] =
-                    if *found <= 0.0 && delay <= self.before[*row] * NOTHING { 0.0 } else { delay };
-            }
-            if part < 1.0 {
-                free.retain(|row| delays[*row] > 0.0);
-                continue;
-            }
-            // Who is left out, and would hold somebody up, comes back.
-            let missing = |row: &usize| wanted[*row] - times(&self.matrix, *row, &delays);
-            let out = (0..size).filter(|row| !free.contains(row));
-            let most = out.max_by(|a, b| missing(a).total_cmp(&missing(b)));
-            let allowed = |row: usize| self.limit[self.active[row] as usize] * PRECISE / 4.0;
-            match most.filter(|row| missing(row) > allowed(*row)) {
-                Some(row) => free.push(row),
-                None => break,
-            }
-        }
-        let both = delays.iter().zip(&self.before);
+        let limits = self.active.iter().map(|place| self.limit[*place as usize]);
+        let allowed = limits.map(|limit| limit * PRECISE / 4.0).collect();
+        let search = Bounded::new(&self.matrix, &self.before, &self.excesses, allowed);
+        let delays = search.least(&mut self.factor);
         self.step.clear();
-        self.step.extend(both.map(|(delay, before)| delay - before));
+        self.step.extend(delays.iter().zip(&self.before).map(|(delay, before)| delay - before));
     }
 
     /// Goes along `step` until the dual objective no longer falls steeply. False where it does not fall at all.
@@ -394,40 +351,6 @@ impl Rates {
             self.weigh();
         }
     }
-}
-
-/// Solves `matrix x = side` in place by Cholesky's method; of the matrix, which is symmetric and not negative,
-/// the lower half is given. False where it is no such matrix.
-fn solve_positive(matrix: &mut [f64], side: &mut [f64]) -> bool {
-    let size = side.len();
-    for row in 0..size {
-        for column in 0..=row {
-            let mut sum = matrix[row * size + column];
-            if row == column {
-                sum *= 1.0 + DAMPING;
-            }
-            for k in 0..column {
-                sum -= matrix[row * size + k] * matrix[column * size + k];
-            }
-            if row == column {
-                if sum <= 0.0 || !sum.is_finite() {
-                    return false;
-                }
-                matrix[row * size + row] = sum.sqrt();
-            } else {
-                matrix[row * size + column] = sum / matrix[column * size + column];
-            }
-        }
-    }
-    for row in 0..size {
-        let known: f64 = (0..row).map(|k| matrix[row * size + k] * side[k]).sum();
-        side[row] = (side[row] - known) / matrix[row * size + row];
-    }
-    for row in (0..size).rev() {
-        let known: f64 = (row + 1..size).map(|k| matrix[k * size + row] * side[k]).sum();
-        side[row] = (side[row] - known) / matrix[row * size + row];
-    }
-    true
 }
 
 fn count(value: usize) -> u32 {

@@ -69,7 +69,7 @@ pub(super) fn run(args: &AdviseArgs, terminal: &Terminal) -> Result<ExitCode> {
     write_to(html, terminal, || Ok(words::page(&figures).render()))?;
     write_to(json, terminal, || Ok(json::pretty(Format::AdviseTry, &figures)?))?;
     if !alone {
-        terminal.print(&words::text(&figures))?;
+        terminal.say(&words::text(&figures))?;
     }
     Ok(figures.code())
 }

@@ -43,7 +43,7 @@ pub(super) fn run(args: &MachineArgs, terminal: &Terminal) -> Result<ExitCode> {
     let figures = found(args, terminal)?;
     write_to(json, terminal, || Ok(json::pretty(Format::Suits, &figures)?))?;
     if !alone {
-        terminal.print(&words::text(&figures, *terminal))?;
+        terminal.say(&words::text(&figures, *terminal))?;
     }
     Ok(ExitCode::SUCCESS)
 }
