@@ -221,7 +221,7 @@ impl Runner<'_> {
         let cells = || self.cells.iter().flatten();
         let once = |found: &Found| found.gb_per_s.len() == 1;
         let unsure = (cells().any(once) && cells().all(|found| found.gb_per_s.len() < 2)).then(|| {
-            "bandwidth: no group ran twice, so that nothing is known of how much runs differ; the intervals have no width"
+            "bandwidth: no group ran twice, so nothing is known of how much runs differ, and intervals have no width"
                 .to_owned()
         });
         let of = cells().count();
