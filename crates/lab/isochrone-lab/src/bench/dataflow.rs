@@ -169,10 +169,8 @@ fn measure(problem: Problem, args: &DataflowArgs, setting: &mut Setting<'_>) -> 
     let seed = setting.seed();
     setting.step("the serial reference");
     let stop = setting.stop();
-    let reference = {
-        let problem = problem.clone();
-        stop.apart(move || Ok(problem.reference(seed))).context("the serial reference")?
-    };
+    let reference =
+        stop.apart(move || Ok(problem.reference(seed))).context("the serial reference")?;
     let of = args.clone();
     let mut bench =
         Bench { problem, args: of, cores, workers, topology, measured: None, seed, reference };

@@ -131,7 +131,7 @@ impl Runner<'_> {
             // again at once, so that something is known of how much runs differ.
             let mut order = self.plan.orders[region].clone();
             if round == 0 {
-                order = order.iter().enumerate().flat_map(twice).collect();
+                order = first_twice(&order);
             } else {
                 let random = derive_seed(options.seed, u64::from(round));
                 shuffle(&mut order, &mut rng(derive_seed(random, region as u64)));
@@ -240,9 +240,11 @@ impl Runner<'_> {
     }
 }
 
-/// The first ones of an order run twice, at once.
-fn twice((place, group): (usize, &usize)) -> impl Iterator<Item = usize> {
-    std::iter::repeat_n(*group, if place < REPEATED { 2 } else { 1 })
+/// An order whose first ones run twice, at once.
+fn first_twice(order: &[usize]) -> Vec<usize> {
+    let times = |place| if place < REPEATED { 2 } else { 1 };
+    let runs = order.iter().enumerate();
+    runs.flat_map(|(place, group)| std::iter::repeat_n(*group, times(place))).collect()
 }
 
 fn measure(

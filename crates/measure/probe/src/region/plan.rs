@@ -13,9 +13,10 @@ use crate::seats::Seats;
 /// Bytes of a buffer unless told otherwise (as the Latency Checker).
 pub const BUFFER_BYTES: u64 = 100 << 20;
 
-/// Seconds of one order of lines at least, and for each cell: six rounds of the shortest chases, whose lines are put
-/// out of all caches before, take 1.7 ms where a load takes 150 ns. A map with so many cells has three orders, and gives
-/// them a sixth of its time (37 s of 4 min with 384 cores and 16 regions).
+/// Seconds of one order of lines at least, and for each cell: six rounds of the shortest chases,
+/// whose lines are put out of all caches before, take 1.7 ms where a load takes 150 ns. A map with so
+/// many cells has three orders, and gives them a sixth of its time (37 s of 4 min with 384 cores and
+/// 16 regions).
 const BUDGET_S: f64 = 3.0;
 const BUDGET_CELL_S: f64 = 0.002;
 /// The same of a quick map, which has no more time for more cells.

@@ -91,6 +91,7 @@ mod tests {
     /// A run that looks for nothing and never ends, with a program of its own.
     #[test]
     #[ignore = "what the child of another test does"]
+    #[allow(clippy::zombie_processes, reason = "it is ended amid a run")]
     fn child_process() {
         let _interrupt = Interrupt::install();
         let run = LastResort::arm("a run", None);
