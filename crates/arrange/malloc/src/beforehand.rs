@@ -140,7 +140,7 @@ impl Instance<'_> {
             return Ok(None);
         }
         let _bound = Bound::new();
-        self.arena.grow(Stride::Whole)?;
+        self.take_pages(1)?;
         self.identify(&mut self.growth.hold())?;
         for core in self.users() {
             affinity::pin(core)?;

@@ -219,6 +219,12 @@ impl Growth {
         })
     }
 
+    /// Runs `work` while nobody else takes memory or address space.
+    pub(crate) fn alone<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _held = self.adding.hold();
+        work()
+    }
+
     /// The work, if nobody else is at it.
     fn try_hold(&self) -> Option<Hold<'_>> {
         let held = self.learning.try_hold()?;

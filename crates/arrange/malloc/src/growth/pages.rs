@@ -64,7 +64,7 @@ impl Instance<'_> {
     pub(crate) fn take_pages(&self, pages: usize) -> Result<(), OsError> {
         while self.arena.pages() < pages {
             let _held = self.growth.adding.hold();
-            if self.arena.grow(Stride::Whole)?.is_none() {
+            if self.grow_arena(Stride::Whole)?.is_none() {
                 break;
             }
         }
@@ -79,7 +79,7 @@ impl Instance<'_> {
     /// One step of the arena; the lock is held. False if there is none.
     fn extend(&self, stride: Stride) -> bool {
         let begin = clock::monotonic_ns();
-        let found = match self.arena.grow(stride) {
+        let found = match self.grow_arena(stride) {
             Ok(Some(_)) => true,
             Ok(None) | Err(_) => false,
         };

@@ -1,7 +1,8 @@
 /* Rule 5: address space and memory that are short. Argument: "objects" (so many MiB more than there are now, all for
  * small objects; what came is said in MiB to standard error), "large" (the same for large ones after small ones),
  * "locked" (all memory is locked, and what is resident is said, in MiB), "lockable" (the same as "objects", where
- * little may be locked and everything that comes is). Prints "ok". */
+ * little may be locked and everything that comes is), "later" (the limit, in all, is set after small objects were
+ * placed; what comes of large ones is said). Prints "ok". */
 #include "rules.h"
 #include <stdio.h>
 #include <sys/mman.h>
@@ -43,6 +44,11 @@ int main(int count, char **arguments) {
     } else if (!strcmp(what, "large")) {
         limit_to(mib);
         fill(48, 200000);
+        fprintf(stderr, "%ld\n", fill(1 << 20, 1L << 40));
+    } else if (!strcmp(what, "later")) {
+        fill(48, 200000);
+        struct rlimit limit = {(rlim_t)mib << 20, (rlim_t)mib << 20};
+        if (setrlimit(RLIMIT_AS, &limit)) fail("no limit");
         fprintf(stderr, "%ld\n", fill(1 << 20, 1L << 40));
     } else if (!strcmp(what, "locked")) {
         if (mlockall(MCL_CURRENT | MCL_FUTURE)) fail("nothing can be locked");

@@ -24,6 +24,23 @@ fn rule_5_a_process_has_the_address_space_that_it_may_have() {
     }
 }
 
+#[test]
+fn rule_5_a_limit_that_comes_later_leaves_the_program_what_it_would_have() {
+    keeps_most("later", "512");
+}
+
+#[test]
+#[ignore = "takes two minutes"]
+fn rule_5_a_program_that_goes_on_does_not_grow() {
+    held(
+        &rule("churn"),
+        |command| _ = command.arg("20"),
+        |way, [plain, placed], _| {
+            assert!(plain.status.success() && placed.status.success(), "{}: {placed:?}", way.name);
+        },
+    );
+}
+
 /// What the library takes itself where all memory is present, MiB: its own pages, and the atlas.
 const OWN_MIB: i64 = 8;
 
