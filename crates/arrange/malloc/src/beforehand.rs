@@ -74,6 +74,7 @@ impl Instance<'_> {
             hold.work.machine.now_ns().saturating_add(within)
         });
         hold.work.expects(bytes as u64);
+        self.growth.keep(pages.saturating_mul(PAGE_BYTES) as u64);
         self.take_pages(pages)?;
         let Ok(pages) = u32::try_from(self.arena.pages()) else { return Ok(0.0) };
         #[cfg(feature = "arms")]

@@ -43,8 +43,8 @@ impl Range {
         }
     }
 
-    /// From now on pointers of an arena that begins there are known, as far as there are marks: one, of zero, for each of
-    /// its granules. Once more for the same arena when it has more; one thread at a time.
+    /// From now on pointers of an arena that begins there are known, as far as there are marks: one, of zero, for each
+    /// of its granules. Once more for the same arena when it has more; one thread at a time.
     pub(crate) fn publish(&self, start: *const u8, marks: &'static [AtomicU8]) {
         self.start.store(start.addr(), Ordering::Relaxed);
         self.marks.store(marks.as_ptr().cast_mut(), Ordering::Relaxed);

@@ -203,6 +203,55 @@ impl Reservation {
         };
     }
 
+    /// Gives the memory of some pages back to the system, as [`Self::give_back`] does that of all. By the C library's
+    /// function, so that whoever watches what becomes of memory sees it (memory that a network card reads).
+    ///
+    /// # Errors
+    /// [`OsError`] where it is refused, as for memory that is locked, or for pages that are no memory yet.
+    ///
+    /// # Safety
+    /// Nobody expects to find anything that lies there, and no reference to it lives.
+    pub unsafe fn give_back_pages(&self, first: PageAddr, pages: usize) -> Result<(), OsError> {
+        const WHAT: &str = "cannot give memory of the arena back";
+        let (place, bytes) = self.pages(first, pages, WHAT)?;
+        // SAFETY: the range is this value's, private and anonymous; the caller vouches that its content is of no use.
+        let result = unsafe { libc::madvise(place.cast(), bytes, libc::MADV_DONTNEED) };
+        match result {
+            0 => Ok(()),
+            _ => Err(OsError::new(WHAT, libc::EINVAL, "unlock it, or leave it as it is")),
+        }
+    }
+
+    /// Makes some pages of its memory present, whatever lies there.
+    ///
+    /// # Errors
+    /// [`OsError`] where there is no memory, for pages that are no memory yet, and before Linux 5.14.
+    pub fn populate_pages(&self, first: PageAddr, pages: usize) -> Result<(), OsError> {
+        const WHAT: &str = "cannot make memory of the arena present";
+        let (place, bytes) = self.pages(first, pages, WHAT)?;
+        advise(place, bytes, Advice::LinuxPopulateWrite)
+            .map_err(|errno| OsError::of(WHAT, errno, "raise the memory limit"))
+    }
+
+    /// Where these pages lie, and how long they are, if all are memory.
+    fn pages(
+        &self,
+        first: PageAddr,
+        pages: usize,
+        what: &'static str,
+    ) -> Result<(*mut u8, usize), OsError> {
+        let from = usize::try_from(first.0).ok().and_then(|first| first.checked_mul(PAGE_BYTES));
+        let bytes = pages.checked_mul(PAGE_BYTES);
+        match (from, bytes) {
+            (Some(from), Some(bytes))
+                if from.checked_add(bytes).is_some_and(|end| end <= self.committed()) =>
+            {
+                Ok((self.as_ptr().wrapping_add(from), bytes))
+            }
+            _ => Err(OsError::invalid(what, "grow first")),
+        }
+    }
+
     /// Keeps a step from being swapped out. It can still be migrated.
     ///
     /// # Errors
@@ -247,7 +296,7 @@ impl sealed::Extent for Tail<'_> {
 }
 
 fn advise(place: *mut u8, bytes: usize, advice: Advice) -> Result<(), Errno> {
-    // SAFETY: `grow` gives a range of its own that nobody uses yet.
+    // SAFETY: callers give a range of their own, and the advice given here changes no content.
     unsafe { rustix::mm::madvise(place.cast(), bytes, advice) }
 }
 
@@ -376,6 +425,29 @@ mod tests {
         arena.grow(Stride::Whole).expect("the rest of it");
         arena.grow(Stride::Part).expect("a page of the next");
         assert_eq!(arena.taken(), 4 << 20);
+    }
+
+    #[test]
+    fn pages_that_were_given_back_are_zero_and_can_be_written_again() {
+        let arena = Reservation::new(4 << 20, false).expect("address space");
+        // SAFETY: nobody uses it.
+        assert!(unsafe { arena.give_back_pages(PageAddr(0), 1) }.is_err(), "it is no memory yet");
+        arena.grow(Stride::Whole).expect("2 MiB");
+        let pages = kernel_page_bytes() / PAGE_BYTES;
+        let [first, second] =
+            [0, 1].map(|of| arena.as_ptr().wrapping_add(of * kernel_page_bytes()));
+        for byte in [first, second] {
+            // SAFETY: inside of what is memory, and this thread's alone.
+            unsafe { byte.write(7) };
+        }
+        // SAFETY: nobody uses it.
+        unsafe { arena.give_back_pages(PageAddr(pages as u64), pages) }.expect("it is memory");
+        let populated = arena.populate_pages(PageAddr(0), 2 * pages);
+        assert!(populated.is_ok() || populated.is_err_and(|error| error.errno == libc::EINVAL));
+        // SAFETY: inside of what is memory, and this thread's alone.
+        assert_eq!([first, second].map(|byte| unsafe { byte.read() }), [7, 0]);
+        assert!(arena.populate_pages(PageAddr(511), 2).is_err());
+        assert!(arena.populate_pages(PageAddr(u64::MAX), 1).is_err());
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //! first, and a limit (`ulimit -v`, also one that is set later) leaves the program what nobody uses.
 //!
 //! What grows stays where it is, so that it needs addresses behind it that nobody else takes. A [`Plot`] is where such
-//! are likely to be: far below what the kernel hands out next. It takes nothing. Where somebody is in the way, a step is
-//! refused, and nothing has changed.
+//! are likely to be: far below what the kernel hands out next. It takes nothing. Where somebody is in the way, a step
+//! is refused, and nothing has changed.
 
 use crate::error::OsError;
 use crate::pages::kernel_page_bytes;
@@ -77,8 +77,8 @@ unsafe impl Sync for Growing {}
 const FLAGS: MapFlags = MapFlags::PRIVATE.union(MapFlags::NORESERVE);
 
 impl Growing {
-    /// A range that can grow to `reach` bytes, of which `first` are taken, at a 2 MiB boundary. All of it is taken where
-    /// nothing is free for it to grow into.
+    /// A range that can grow to `reach` bytes, of which `first` are taken, at a 2 MiB boundary. All of it is taken
+    /// where nothing is free for it to grow into.
     pub(crate) fn new(
         plot: &mut Plot,
         reach: usize,

@@ -116,8 +116,8 @@ impl<T: sealed::Atomic> Table<T> {
 /// Gives memory back to the system, where that is not refused: it reads as zeros afterwards.
 ///
 /// # Safety
-/// The range is the caller's, mapped privately and of no file, and holds atomics that may be zero: of these there are no
-/// other than shared references to be surprised.
+/// The range is the caller's, mapped privately and of no file, and holds atomics that may be zero: of these there are
+/// no other than shared references to be surprised.
 pub(crate) unsafe fn release(first: *mut u8, bytes: usize) {
     // SAFETY: the caller vouches for it.
     let _ = unsafe { rustix::mm::madvise(first.cast(), bytes, rustix::mm::Advice::LinuxDontNeed) };

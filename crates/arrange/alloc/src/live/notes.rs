@@ -17,6 +17,8 @@ const CONFIRMED: [u8; 2] = [2, 4];
 const DOUBTED: [u8; 2] = [8, 16];
 /// What is known of the page has still to be heard: it waits among the events.
 const UNTOLD: u8 = 32;
+/// The page's memory went back to the system: it has no lines.
+const AWAY: u8 = 64;
 
 /// The place of a level in arrays of two.
 pub(super) const fn side(level: Level) -> usize {
@@ -153,6 +155,15 @@ impl Notes {
 
     pub(super) fn is_told(&self, page: u32) -> bool {
         self.flags[index(page)] & UNTOLD == 0
+    }
+
+    pub(super) fn set_away(&mut self, page: u32, away: bool) {
+        let flags = &mut self.flags[index(page)];
+        *flags = *flags & !AWAY | if away { AWAY } else { 0 };
+    }
+
+    pub(super) fn is_away(&self, page: u32) -> bool {
+        self.flags.get(index(page)).is_some_and(|flags| flags & AWAY != 0)
     }
 
     pub(super) fn is_yielded(&self, page: u32) -> bool {

@@ -1,5 +1,5 @@
-/* Rule 5, for longer: objects and threads that come and go for so many seconds (argument), while about as much is in use.
- * What is resident at the end is what it was after a quarter of them, and some. Prints "ok". */
+/* Rule 5, for longer: objects and threads that come and go for so many seconds (argument), while about as much is in
+ * use. What is resident at the end is what it was after a quarter of them, and some. Prints "ok". */
 #include "rules.h"
 #include <pthread.h>
 #include <stdio.h>
