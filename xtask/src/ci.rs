@@ -6,6 +6,7 @@ mod count;
 mod full;
 mod sizes;
 mod steps;
+mod watch;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
