@@ -25,8 +25,10 @@ fn lever<'a>(figures: &'a serde_json::Value, name: &str) -> &'a serde_json::Valu
 
 #[test]
 fn a_machine_is_told_in_twelve_lines_with_a_line_for_each_lever() {
-    let (output, out, err) = run(&map().folder, &["advise"]);
-    assert!(output.status.success() && err.is_empty(), "{err}");
+    let mut wide = isochrone(&map().folder);
+    let (code, out, err) =
+        said(&wide.arg("advise").env("COLUMNS", "1000").output().expect("it runs"));
+    assert!(code == Some(0) && err.is_empty(), "{err}");
     assert!(out.lines().count() <= 12, "{out}");
     let (_, text, _) = run(&map().folder, &["advise", "--json"]);
     let figures = json(&text);
@@ -87,7 +89,9 @@ fn two_regions_are_a_lever_with_the_command_that_places_memory() {
 fn without_an_atlas_a_line_says_which_command_measures_one() {
     let here = folder("advise-none");
     let bare = |words: &[&str]| {
-        said(&isochrone(&here).args(words).env("XDG_CACHE_HOME", &here).output().expect("it runs"))
+        let mut command = isochrone(&here);
+        command.args(words).env("XDG_CACHE_HOME", &here).env("COLUMNS", "1000");
+        said(&command.output().expect("it runs"))
     };
     let (code, out, _) = bare(&["advise"]);
     assert_eq!(code, Some(0), "{out}");

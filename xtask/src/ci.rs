@@ -5,6 +5,7 @@ mod command;
 mod count;
 mod full;
 mod needs;
+mod sizes;
 mod steps;
 mod watch;
 

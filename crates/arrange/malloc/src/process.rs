@@ -144,7 +144,7 @@ impl Process {
 
     /// Places from now on what can be placed. Once, in the room.
     pub(crate) fn begin_placing(&self, instance: &'static Instance<'static>) {
-        ARENA.publish(&instance.arena, &instance.marks);
+        instance.publish();
         // Before anybody is given a line of it.
         front::lead_back();
         next::keep_memory();
