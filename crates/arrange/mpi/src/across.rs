@@ -6,7 +6,7 @@ use crate::call::{Call, Done, Failed, NOTHING};
 use crate::comm::{Across, NodePlace, State};
 use crate::payload::Scratch;
 use crate::tally::ByMpi;
-use isochrone_cla::live::{Kind, Team};
+use isochrone_cla::live::{Kind, Team, TeamError};
 use isochrone_cla::program::{Combine, Element, Rank};
 use std::ffi::{c_int, c_void};
 
@@ -35,8 +35,11 @@ impl Step<'_> {
         receive: *mut u8,
     ) -> Result<(), Failed> {
         // SAFETY: the caller vouches for the buffers.
-        unsafe { self.team.call(kind, root, self.bytes, self.combine, send, receive) }?;
-        Ok(())
+        match unsafe { self.team.call(kind, root, self.bytes, self.combine, send, receive) } {
+            // Other nodes may have room, and are on their way.
+            Err(full @ TeamError::Full { .. }) => Err(Failed::Broken(Box::new(full))),
+            done => Ok(done?),
+        }
     }
 
     fn leads(&self) -> bool {
