@@ -11,7 +11,8 @@ use isochrone_os::clock::Clock;
 use isochrone_stats::median;
 use serde::{Deserialize, Serialize};
 
-use super::rank::{SIZES, mpi};
+use super::cells::SIZES;
+use super::rank::mpi;
 
 /// A transfer over the lines that were looked at, ns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
