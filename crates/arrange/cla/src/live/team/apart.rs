@@ -22,12 +22,17 @@ impl Team {
                 Ok(said) => said.filter(|&said| self.waits.differs(mine, rank, said)).map(Ok),
                 Err(gone) => Some(Err(gone)),
             });
+        let found = self.waits.found();
         self.waits.over();
-        match differing {
-            None => Ok(()),
-            Some(Err(gone)) => Err(self.gone(gone)),
+        let theirs = match differing {
+            None => return Ok(()),
+            Some(Ok(theirs)) => Ok(theirs),
+            Some(Err(gone)) => found.ok_or(gone),
+        };
+        match theirs {
             // SAFETY: there is no room for any byte.
-            Some(Ok(theirs)) => Err(unsafe { self.differ(mine, theirs, std::ptr::null_mut()) }),
+            Ok(theirs) => Err(unsafe { self.differ(mine, theirs, std::ptr::null_mut()) }),
+            Err(gone) => Err(self.gone(gone)),
         }
     }
 

@@ -10,6 +10,7 @@ use crate::live::layout::LINE_BYTES;
 use crate::live::supply::Left;
 use crate::program::{Compare, Rank};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Calls from one time that a team of an arena takes its lines back to the next. Then all ranks wait for each other,
 /// and every channel is opened anew: some hundred microseconds for each.
@@ -86,7 +87,7 @@ impl Team {
         loop {
             match self.supply.take(plan) {
                 Err(full @ TeamError::Full { wanted, .. }) => {
-                    if self.extend(wanted) {
+                    if self.extend(wanted)? {
                         continue;
                     }
                     self.supply.holds(plan)?;
@@ -106,27 +107,28 @@ impl Team {
 
     /// Has so many lines at least beside the area, if there is an arena with so much room: as many as there are so far,
     /// so that a few pieces are enough for whatever is called. The rank that needs them first takes them for all, and
-    /// nobody waits for anybody: ranks may differ in what they call. So there may be some that another rank took for a
-    /// call that needed fewer.
-    fn extend(&mut self, wanted: usize) -> bool {
-        let (Some(arena), number) = (self.area.arena(), self.supply.more()) else { return false };
-        let Some(word) = self.area.header().more.get(number) else { return false };
-        if word.load() == 0 {
+    /// the others that need them wait for it: each taking as much for a moment, they would find no room. Ranks may
+    /// differ in what they call, so there may be some that another rank took for a call that needed fewer.
+    fn extend(&mut self, wanted: usize) -> Result<bool, TeamError> {
+        let (area, number) = (Arc::clone(&self.area), self.supply.more());
+        let (Some(arena), Some(word)) = (area.arena(), area.header().more.get(number)) else {
+            return Ok(false);
+        };
+        if word.answer(0, Extension::TAKING.word()) {
             let (needed, as_much) = (wanted * LINE_BYTES, self.supply.lines() * LINE_BYTES);
             let taken = arena.extension(needed.max(as_much));
             let taken = taken.or_else(|_| arena.extension(needed)).unwrap_or(Extension::NONE);
-            word.answer(0, taken.word());
-            if let Some((granule, bytes, _)) = taken.found().filter(|_| word.load() != taken.word())
-            {
-                arena.give_bytes(granule, bytes);
-            }
+            word.store(taken.word());
+        } else {
+            let came = self.waits.wait_awake(word, Extension::TAKEN);
+            came.map_err(|gone| self.gone(gone))?;
         }
         let Some((granule, bytes, lines)) = Extension::of_word(word.load()).found() else {
-            return false;
+            return Ok(false);
         };
         arena.touch(granule, bytes);
         self.supply.extend(lines);
-        true
+        Ok(true)
     }
 
     /// Closes all channels and has their lines for others. All ranks make the same calls, so all of them are here
