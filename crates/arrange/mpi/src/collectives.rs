@@ -5,7 +5,12 @@
 //! them equal, but a wrong program does not: so they travel with the first line, and a rank that leaves a call to the
 //! MPI says so and looks what others do before it goes there.
 
-use crate::abi::{Buffer, Handle, Mpi};
+mod local;
+mod others;
+
+pub(crate) use others::{alltoall, exscan, reduce_scatter_block, scan};
+
+use crate::abi::{Buffer, Handle, How, Mpi};
 use crate::call::{Call, Done, Failed, NOTHING, Outcome};
 use crate::comm::{Comm, State};
 use crate::payload::Data;
@@ -14,6 +19,7 @@ use crate::tally::{ByMpi, class};
 use crate::world::{self, World};
 use isochrone_cla::live::{Kind, TeamError};
 use isochrone_cla::program::{Combine, Rank};
+use local::Local;
 use std::ffi::c_int;
 
 /// A call's arguments before anything is decided.
@@ -53,6 +59,14 @@ impl<'a> Request<'a> {
             kind == Kind::Reduce
         };
         looks && given.buffer == got.buffer && given.bytes() > 0
+    }
+
+    /// How a reduction is done.
+    #[inline]
+    fn how(&self, operation: Handle, data: Data) -> Result<How, Failed> {
+        let own = |handle| self.mpi.is_own_operation(handle);
+        let how = self.world.types.how(operation, data.layout, own);
+        how.ok_or(Failed::Mpis(ByMpi::Operation))
     }
 
     /// The call, if its root is a rank and its bytes are few enough.
@@ -134,7 +148,11 @@ fn failed_one(
         Failed::Refused(code) => return Some(code),
         Failed::Short => mpi.other_error(),
         Failed::Broken(error) if matches!(*error, TeamError::Unlike { .. }) => mpi.truncated(),
-        Failed::Broken(error) => world.error(mpi, &error.to_string()),
+        Failed::Broken(error) => {
+            let words = error.to_string();
+            world.broke(mpi, inside.comm()?, &words);
+            world.error(mpi, &words)
+        }
     };
     drop(inside);
     // SAFETY: the caller's communicator; its handler may end the program, as for any error.
@@ -269,8 +287,13 @@ pub(crate) fn reduce(
         }) {
             return Err(Failed::Wrong);
         }
-        let combine = request.world.types.combine(mpi.handle(operation), given.layout);
-        let combine = combine.ok_or(Failed::Mpis(ByMpi::Operation))?;
+        let operation = mpi.handle(operation);
+        let combine = match request.how(operation, given)? {
+            How::Lines(combine) => combine,
+            How::Local => {
+                return Local { given, got, operation, root }.reduce(request, Kind::Reduce);
+            }
+        };
         let mut call = request.call(root, given.bytes(), combine)?;
         let send = given.read(mpi, &mut call.comm.scratch.send)?;
         // Only the root's is touched.
@@ -298,8 +321,14 @@ pub(crate) fn allreduce(
         if !in_place && request.is_aliased(Kind::Allreduce, &given, &got) {
             return Err(Failed::Wrong);
         }
-        let combine = request.world.types.combine(mpi.handle(operation), got.layout);
-        let combine = combine.ok_or(Failed::Mpis(ByMpi::Operation))?;
+        let operation = mpi.handle(operation);
+        let combine = match request.how(operation, got)? {
+            How::Lines(combine) => combine,
+            How::Local => {
+                let local = Local { given, got: Some(got), operation, root: 0 };
+                return local.reduce(request, Kind::Allreduce);
+            }
+        };
         let mut call = request.call(0, got.bytes(), combine)?;
         let send = given.read(mpi, &mut call.comm.scratch.send)?;
         let receive = got.room(&mut call.comm.scratch.receive);

@@ -378,9 +378,11 @@ impl Team {
         let whole = u32::try_from(bytes).unwrap_or(0);
         let mut send = send;
         if send == receive.cast_const() && !channel.in_place() {
-            self.scratch.resize(bytes, 0);
-            // SAFETY: the caller vouches for `send`, and the scratch is this team's own.
-            unsafe { std::ptr::copy_nonoverlapping(send, self.scratch.as_mut_ptr(), bytes) };
+            let touched = said.kind().touched(self.me == said.root()).send;
+            let given = touched.bytes(whole, ranks) as usize;
+            self.scratch.resize(given, 0);
+            // SAFETY: the caller vouches for what `send` has of it, and the scratch is this team's own.
+            unsafe { std::ptr::copy_nonoverlapping(send, self.scratch.as_mut_ptr(), given) };
             send = self.scratch.as_ptr();
         }
         let buffers = Buffers { send, receive, bytes: all };

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail, ensure};
 use clap::Args;
+use isochrone_cla::collectives::Amount;
 use isochrone_cla::live::{CLASSES, Isolated, Kind, Times, late_ns};
 use isochrone_mpi::{Buffers, By, Process, What};
 use isochrone_os::{affinity, clock};
@@ -374,8 +375,8 @@ impl Bench {
     fn fill(&mut self, what: What, root: u16) {
         self.serial += 1;
         let (me, words) = (self.process.rank(), what.bytes / 8);
-        let blocks =
-            if what.kind == Kind::Scatter && me == root { self.process.ranks() } else { 1 };
+        let all = what.kind.touched(me == root).send == Amount::All;
+        let blocks = if all { self.process.ranks() } else { 1 };
         let many = usize::from(blocks) * words;
         for at in 0..many {
             self.buffers.send[at] = self.word(me, at);
@@ -386,7 +387,10 @@ impl Bench {
     fn compare(&self, what: What, root: u16) -> Result<()> {
         let (me, words) = (self.process.rank(), what.bytes / 8);
         let ranks = 0..self.process.ranks();
-        let sum = |at| ranks.clone().fold(0_u64, |sum, rank| sum.wrapping_add(self.word(rank, at)));
+        let sum_of = |ranks: std::ops::Range<u16>, at| {
+            ranks.fold(0_u64, |sum, rank| sum.wrapping_add(self.word(rank, at)))
+        };
+        let sum = |at| sum_of(ranks.clone(), at);
         let got = &self.buffers.receive;
         let right = match what.kind {
             Kind::Barrier => true,
@@ -397,6 +401,16 @@ impl Bench {
                 let mine = usize::from(me) * words;
                 (0..words).all(|at| got[at] == self.word(root, mine + at))
             }
+            Kind::Scan => (0..words).all(|at| got[at] == sum_of(0..me + 1, at)),
+            Kind::Exscan => me == 0 || (0..words).all(|at| got[at] == sum_of(0..me, at)),
+            Kind::ReduceScatter => {
+                let mine = usize::from(me) * words;
+                (0..words).all(|at| got[at] == sum(mine + at))
+            }
+            Kind::Alltoall => ranks.clone().all(|rank| {
+                let (first, mine) = (usize::from(rank) * words, usize::from(me) * words);
+                (0..words).all(|at| got[first + at] == self.word(rank, mine + at))
+            }),
             Kind::Gather | Kind::Allgather => {
                 me != root
                     || ranks.clone().all(|rank| {
