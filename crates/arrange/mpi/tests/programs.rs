@@ -79,7 +79,7 @@ fn every_named_type_and_operations_of_the_programs_own() {
         let config = Config { ranks_per_node: Some(2), ..at_once() };
         for report in program.done(3, config) {
             let Counts { across, mpi, .. } = calls(&report, "allreduce");
-            assert!(across > 500 && mpi > 500, "over nodes the MPI combines them: {report:?}");
+            assert!(across > 500 && mpi > 200, "over nodes the MPI combines them: {report:?}");
         }
     }
 }
