@@ -2,8 +2,8 @@
 //! them by `MPI_Reduce_local`, in the order of ranks.
 //!
 //! So are done what lines cannot compute with (complex numbers, `long double`, pairs of a value and a place) and
-//! operations of the program's own, whether they commute or not. Operands travel as the bytes of their signature and are
-//! laid out here as the MPI has them in memory.
+//! operations of the program's own, whether they commute or not. Operands travel as the bytes of their signature and
+//! are laid out here as the MPI has them in memory.
 
 use super::Request;
 use crate::abi::{Handle, Mpi};

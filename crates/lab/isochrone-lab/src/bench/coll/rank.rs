@@ -292,8 +292,8 @@ impl Bench {
         Ok(taken)
     }
 
-    /// Cycles that this rank's counter is ahead of rank 0's now. It takes some milliseconds for each rank, so among many
-    /// it is found out once for a round.
+    /// Cycles that this rank's counter is ahead of rank 0's now. It takes some milliseconds for each rank, so among
+    /// many it is found out once for a round.
     fn ahead(&mut self) -> Result<i64> {
         if let Some(ahead) = self.ahead {
             return Ok(ahead);
