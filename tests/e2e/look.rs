@@ -90,6 +90,41 @@ fn hwloc_reads_the_export() {
 }
 
 #[test]
+fn a_topology_of_hwloc_is_read_as_a_machine() {
+    let map = map();
+    let (output, _, err) = run(&map.folder, &["export", "--hwloc-xml", "ours.xml"]);
+    assert!(output.status.success(), "{err}");
+    let (_, this, _) = run(&map.folder, &["machine", "--json"]);
+    let same = |name: &str| {
+        let (output, out, err) = run(&map.folder, &["machine", "--hwloc", name, "--json"]);
+        assert!(output.status.success(), "{err}");
+        let (read, this) = (json(&out), json(&this));
+        for part in ["id", "region", "package", "smt_siblings"] {
+            let of = |machine: &serde_json::Value| -> Vec<serde_json::Value> {
+                machine["cores"]
+                    .as_array()
+                    .expect("cores")
+                    .iter()
+                    .map(|c| c[part].clone())
+                    .collect()
+            };
+            assert_eq!(of(&read), of(&this), "{part} of {name}");
+        }
+        assert_eq!(read["caches"], this["caches"], "caches of {name}");
+    };
+    same("ours.xml");
+    let (output, _, err) = run(&map.folder, &["machine", "--hwloc", "isochrone.atlas"]);
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("isochrone.atlas"), "{err}");
+    if let Some(lstopo) = tool("lstopo-no-graphics") {
+        let mut lstopo = std::process::Command::new(lstopo);
+        lstopo.args(["-f", "theirs.xml"]).current_dir(&map.folder);
+        assert!(lstopo.status().expect("lstopo starts").success());
+        same("theirs.xml");
+    }
+}
+
+#[test]
 fn machines_of_the_papers_print_with_their_caveats() {
     let here = &map().folder;
     let (_, list, _) = run(here, &["machine", "--list"]);

@@ -5,6 +5,7 @@ mod command;
 mod count;
 mod full;
 mod steps;
+mod watch;
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -7,34 +7,51 @@
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
-use super::command::{run_and_count, say};
+use super::command::{run_and_count, say, to_its_end};
 use super::count::Tests;
 use super::steps::Step;
 
 /// More failures than these are not a disturbance.
 const FEW: usize = 3;
 
-/// Runs those of `tests` from the one at `known` on that failed in `step`, one after another
-/// without any others. Errors: there are none or too many, one that failed has no name (its program
-/// died), or one fails again.
+/// Runs those of `tests` from the one at `known` on that failed in `step`, and the test binaries
+/// that had to be ended, one after another without any others. Errors: there are none or too many,
+/// one that failed has no name (its program died), or one fails again.
 pub(super) fn alone(root: &Path, step: &Step, tests: &mut Tests, known: usize) -> Result<()> {
-    let names = &tests.names[known..];
+    let names = tests.names.split_off(known);
+    let ended = std::mem::take(&mut tests.ended);
     let failed = format!("{} failed; run `{}` alone", step.name, step.words());
-    if names.is_empty() || names.len() > FEW || tests.failed != names.len() as u64 {
+    let count = names.len() + ended.len();
+    if count == 0 || count > FEW || tests.failed != names.len() as u64 {
         bail!("{failed}");
     }
+    if !names.is_empty() {
+        by_name(root, step, &names).context(failed.clone())?;
+    }
+    tests.passed += tests.failed;
+    tests.failed = 0;
+    tests.names.extend(names);
+    for binary in ended {
+        say(&format!("== {}: once more, alone:\n{}", step.name, binary.line()));
+        if !to_its_end(binary.command(), step, tests)?.success() {
+            bail!("{failed}: a test binary that had to be ended failed alone, too");
+        }
+        tests.names.push(binary.line());
+    }
+    Ok(())
+}
+
+fn by_name(root: &Path, step: &Step, names: &[String]) -> Result<()> {
     say(&format!("== {}: once more, alone: {}", step.name, names.join(", ")));
     let mut second = Tests::default();
     let words = ["--", "--exact", "--test-threads=1"].map(str::to_owned);
     let words: Vec<_> = words.into_iter().chain(names.iter().cloned()).collect();
     let status = run_and_count(root, step, &words, &mut second)?;
     if !status.success() || second.passed < names.len() as u64 {
-        bail!("{failed}: {} failed alone, too", second.names.join(", "));
+        bail!("{} failed alone, too", second.names.join(", "));
     }
-    tests.passed += tests.failed;
-    tests.failed = 0;
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! Tests of all binaries, counted by what they print.
 
+use super::watch::Process;
+
 /// Tests of all binaries so far.
 #[derive(Debug, Default)]
 pub(super) struct Tests {
@@ -8,14 +10,18 @@ pub(super) struct Tests {
     pub(super) ignored: u64,
     /// Those that failed, in the order in which they did.
     pub(super) names: Vec<String>,
+    /// Those that have run for over a minute and have not ended.
+    pub(super) running: Vec<String>,
+    /// Test binaries that had to be ended.
+    pub(super) ended: Vec<Process>,
 }
 
 impl Tests {
-    /// Adds a closing line of a test binary, `test result: ok. 3 passed; 0 failed; ...`, or the
-    /// name of a test that failed.
+    /// Adds a closing line of a test binary, `test result: ok. 3 passed; 0 failed; ...`, or what a
+    /// line says of one test.
     pub(super) fn count(&mut self, line: &str) {
-        if let Some(name) = line.strip_prefix("test ").and_then(|l| l.strip_suffix(" ... FAILED")) {
-            self.names.push(name.to_owned());
+        if let Some(test) = line.strip_prefix("test ") {
+            self.one(test);
         }
         let Some(result) = line.strip_prefix("test result: ") else { return };
         for part in result.split([';', '.']) {
@@ -26,6 +32,17 @@ impl Tests {
                 Some("failed") => self.failed += number,
                 Some("ignored") => self.ignored += number,
                 _ => {}
+            }
+        }
+    }
+
+    fn one(&mut self, test: &str) {
+        if let Some((name, _)) = test.split_once(" has been running for over") {
+            self.running.push(name.to_owned());
+        } else if let Some((name, outcome)) = test.split_once(" ... ") {
+            self.running.retain(|running| running != name);
+            if outcome == "FAILED" {
+                self.names.push(name.to_owned());
             }
         }
     }
@@ -46,5 +63,15 @@ mod tests {
         tests.count("test a::b ... FAILED");
         assert_eq!((tests.passed, tests.failed, tests.ignored), (20, 3, 1));
         assert_eq!(tests.names, ["a::b"]);
+    }
+
+    #[test]
+    fn a_test_runs_until_its_outcome_is_printed() {
+        let mut tests = Tests::default();
+        tests.count("test a::b has been running for over 60 seconds");
+        tests.count("test c has been running for over 60 seconds");
+        tests.count("test a::b ... ok");
+        assert_eq!(tests.running, ["c"]);
+        assert!(tests.names.is_empty());
     }
 }

@@ -98,7 +98,12 @@ pub(super) const STEPS: &[Step] = &[
         arguments: &["xtask", "vm", "--machine", "memoryless,offline,nosys,regions16,cores64"],
         ..Step::CARGO
     },
-    Step { name: "aarch64 under qemu-user", arguments: &["xtask", "arm", "--full"], ..Step::CARGO },
+    Step {
+        name: "aarch64 under qemu-user",
+        minutes: 120,
+        arguments: &["xtask", "arm", "--full"],
+        ..Step::CARGO
+    },
     Step {
         name: "emulated machines of aarch64",
         arguments: &["xtask", "vm", "--arch", "aarch64"],

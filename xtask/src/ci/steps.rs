@@ -15,6 +15,8 @@ pub(super) struct Step {
     /// Variables beside those that are there.
     pub(super) environment: &'static [(&'static str, &'static str)],
     pub(super) then: fn(&Path) -> Result<()>,
+    /// After so many minutes it is ended, and has failed.
+    pub(super) minutes: u64,
     /// What is run once more where it fails.
     pub(super) again: Again,
 }
@@ -37,6 +39,7 @@ impl Step {
         arguments: &[],
         environment: &[],
         then: |_| Ok(()),
+        minutes: 45,
         again: Again::Nothing,
     };
 

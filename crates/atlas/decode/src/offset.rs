@@ -36,6 +36,13 @@ const NARROW: [(i32, i32); 1] = [(PARTS, 1)];
 const WIDE_ROUNDS: u32 = 4;
 /// Cells that are summed side by side.
 const LANES: usize = 16;
+/// Loads of known pages after which it is asked whether the offset is out of reach of them: whether
+/// three quarters lie further from it than a wide search reaches. Then it is begun anew. The first
+/// round may have lain in a stretch in which somebody else had evicted its lines: no search that
+/// follows a drift comes back from there, and all pages would be compared with latencies that
+/// nothing has. Each time it takes twice as many loads: where lines are here and there by turns for
+/// good, no offset is the right one, and pages must not wait for it.
+const ASTRAY_LOADS: usize = 64;
 /// Share of its weight that an offset keeps from one round to the next.
 const MEMORY: f64 = 0.98;
 /// Known loads from which likelihood decides where codes were decoded, in multiples of those that make an
@@ -98,6 +105,11 @@ struct Alignment {
     heard: f64,
     /// Loads of known pages that the histogram remembers.
     remembered: f64,
+    /// Loads since it was asked last whether the offset is astray, and those of them that are out of its reach.
+    asked: usize,
+    far: usize,
+    /// Loads after which it is asked next.
+    ask_after: usize,
 }
 
 impl Alignment {
@@ -109,7 +121,25 @@ impl Alignment {
         loads: 0.0,
         heard: 0.0,
         remembered: 0.0,
+        asked: 0,
+        far: 0,
+        ask_after: ASTRAY_LOADS,
     };
+
+    /// Whether the offset is out of reach of these residuals and those just before them ([`ASTRAY_LOADS`]).
+    fn is_astray(&mut self, residuals: &[f64]) -> bool {
+        let Some(origin) = self.origin else { return false };
+        let parts = f64::from(PARTS);
+        let (best, reach) = (origin + f64::from(self.best) / parts, f64::from(WIDE[0].0) / parts);
+        self.asked += residuals.len();
+        self.far += residuals.iter().filter(|residual| (**residual - best).abs() > reach).count();
+        if self.asked < self.ask_after {
+            return false;
+        }
+        let astray = 4 * self.far > 3 * self.asked;
+        (self.asked, self.far) = (0, 0);
+        astray
+    }
 
     /// Takes residuals, less the origin; those before fade, once a round.
     fn add(&mut self, residuals: impl Iterator<Item = f64>, cells: &mut [f32], fade: bool) {
@@ -266,11 +296,17 @@ impl Offset {
         };
         fill(residuals);
         if !residuals.is_empty() {
-            let middle = residuals.len() / 2;
+            let Histogram { cells, ruler } = histogram;
+            if align.is_astray(residuals) {
+                *align = Alignment { ask_after: 2 * align.ask_after, ..Alignment::NEW };
+                cells.fill(0.0);
+                // Nobody is judged by a few loads: there must be as many as at first.
+                self.weight = 0.0;
+            }
+            let half = residuals.len() / 2;
             let origin = *align
                 .origin
-                .get_or_insert_with(|| *residuals.select_nth_unstable_by(middle, f64::total_cmp).1);
-            let Histogram { cells, ruler } = histogram;
+                .get_or_insert_with(|| *residuals.select_nth_unstable_by(half, f64::total_cmp).1);
             align.add(residuals.iter().map(|residual| residual - origin), cells, true);
             align.search(cells, ruler);
         }
@@ -437,6 +473,56 @@ mod tests {
         let cycles = offset.cycles(0, 64.0, Trust::Certain);
         assert!(mean > 7.0 + 8.0, "the mean is misled: {mean}");
         assert!((cycles - 7.0).abs() < 1.5, "{cycles}");
+    }
+
+    #[test]
+    fn an_offset_found_while_lines_were_elsewhere_is_begun_anew() {
+        let (mut ruler, mut cells) = (vec![0.0; RULER], vec![0.0; CELLS]);
+        fill_ruler(&mut ruler, &tailed());
+        let mut room = vec![0.0; 256];
+        let mut offset = Offset::NEW;
+        let mut hear = |late: f64| {
+            let mut round = loads(45.0);
+            round.iter_mut().for_each(|of| of.seen += late);
+            let histogram = Histogram { cells: &mut cells, ruler: &ruler };
+            offset.add_certain(0, &round, histogram, &mut room, 1);
+            offset.cycles(0, 64.0, Trust::Certain)
+        };
+        assert!(hear(150.0) > 100.0, "all that it knows lay in memory");
+        assert!((hear(0.0) - 7.0).abs() < 1.5, "three quarters of a round are out of its reach");
+        // A tail now and then changes nothing, however far it reaches.
+        let quiet = hear(0.0);
+        assert!((quiet - 7.0).abs() < 1.5, "{quiet}");
+    }
+
+    #[test]
+    fn a_few_loads_out_of_reach_leave_an_offset_where_it_is() {
+        let mut align = Alignment { origin: Some(5.0), ..Alignment::NEW };
+        for _ in 0..40 {
+            assert!(!align.is_astray(&[4.0, 6.0, 300.0]));
+            assert!(!align.is_astray(&[300.0]));
+        }
+        let first = align.is_astray(&[300.0; ASTRAY_LOADS]);
+        assert!(first || align.is_astray(&[300.0; ASTRAY_LOADS]));
+    }
+
+    #[test]
+    fn lines_that_are_here_and_there_by_turns_do_not_keep_pages_waiting() {
+        let (mut ruler, mut cells) = (vec![0.0; RULER], vec![0.0; CELLS]);
+        fill_ruler(&mut ruler, &tailed());
+        let mut room = vec![0.0; 256];
+        let mut offset = Offset::NEW;
+        let mut begun_anew = 0;
+        for turn in 0..1000 {
+            let mut round = loads(45.0);
+            round.iter_mut().for_each(|of| of.seen += if turn % 2 == 0 { 150.0 } else { 0.0 });
+            let before = offset.weight;
+            let histogram = Histogram { cells: &mut cells, ruler: &ruler };
+            offset.add_certain(0, &round, histogram, &mut room, 1);
+            begun_anew += usize::from(offset.weight < before);
+        }
+        assert!(begun_anew <= 4, "{begun_anew} times");
+        assert!(offset.is_believed((64.0, 64.0)));
     }
 
     #[test]

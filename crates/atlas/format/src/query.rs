@@ -73,7 +73,11 @@ impl<'a> LevelView<'a> {
         // bounds check is a predicted branch and costs the chain of loads nothing.
         let index = u32::from(line.0.to_le_bytes()[0]) & self.mask;
         let bits = *self.table.get((u32::from(code.0) ^ index) as usize)?;
-        if bits & ABSOLUTE > INFINITY { None } else { Some(f32::from_bits(bits)) }
+        if bits & ABSOLUTE > INFINITY {
+            core::hint::cold_path();
+            return None;
+        }
+        Some(f32::from_bits(bits))
     }
 
     /// The code of a frame, where the atlas has it.

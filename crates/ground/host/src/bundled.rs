@@ -8,6 +8,7 @@ use std::path::Path;
 use isochrone_machine::Machine;
 
 use crate::file::{MAX_FILE_BYTES, MachineFileError, machine_from_toml};
+use crate::hwloc::{MAX_XML_BYTES, machine_from_hwloc};
 
 macro_rules! machines {
     ($($name:literal),+ $(,)?) => {
@@ -40,7 +41,8 @@ pub fn bundled_machines() -> Result<Vec<Machine>, MachineFileError> {
     MACHINES.iter().map(|(name, text)| machine_from_toml(text, &format!("{name}.toml"))).collect()
 }
 
-/// The machine with this name, or described by the file at this path.
+/// The machine with this name, or described by the file at this path: a topology of hwloc where its
+/// name ends with `.xml`, else a description in TOML.
 ///
 /// # Errors
 /// The name is neither a bundled machine nor a readable file, or the file is wrong.
@@ -50,22 +52,36 @@ pub fn find_machine(name_or_path: &str) -> Result<Machine, MachineFileError> {
     }
     let known = bundled_names().collect::<Vec<_>>().join(", ");
     let path = Path::new(name_or_path);
-    let looks_like_path = name_or_path.contains('/') || name_or_path.ends_with(".toml");
+    let known_end = path.extension().is_some_and(|end| end == "toml" || end == "xml");
+    let looks_like_path = name_or_path.contains('/') || known_end;
     if !looks_like_path && !path.is_file() {
         return Err(MachineFileError::NoSuchMachine { name: name_or_path.to_owned(), known });
     }
-    let mut text = String::new();
-    // One byte more than a description may have, so that a larger file is named as too large.
-    let read = File::open(path)
-        .and_then(|file| file.take(MAX_FILE_BYTES as u64 + 1).read_to_string(&mut text));
-    match read {
-        Ok(_) => machine_from_toml(&text, name_or_path),
-        Err(error) => Err(MachineFileError::Unreadable {
-            file: name_or_path.to_owned(),
-            why: error.to_string(),
-            known,
-        }),
+    if path.extension().is_some_and(|end| end == "xml") {
+        return read_hwloc(path);
     }
+    machine_from_toml(&read(path, MAX_FILE_BYTES)?, name_or_path)
+}
+
+/// The machine of a topology that hwloc wrote, from a file of any name.
+///
+/// # Errors
+/// The file cannot be read, or is wrong.
+pub fn read_hwloc(path: &Path) -> Result<Machine, MachineFileError> {
+    machine_from_hwloc(&read(path, MAX_XML_BYTES)?, &path.display().to_string())
+}
+
+fn read(path: &Path, most: usize) -> Result<String, MachineFileError> {
+    let mut text = String::new();
+    // One byte more than a file may have, so that a larger one is named as too large.
+    let read =
+        File::open(path).and_then(|file| file.take(most as u64 + 1).read_to_string(&mut text));
+    let unreadable = |error: std::io::Error| MachineFileError::Unreadable {
+        file: path.display().to_string(),
+        why: error.to_string(),
+        known: bundled_names().collect::<Vec<_>>().join(", "),
+    };
+    read.map(|_| text).map_err(unreadable)
 }
 
 #[cfg(test)]

@@ -93,6 +93,7 @@ pub(crate) enum Command {
     /// Print a machine: this one, one of the papers', or one from a file.
     #[command(after_help = "Examples:\n  isochrone machine\n  isochrone machine --list\n  \
         isochrone machine bullion-s-16s\n  isochrone machine my-machine.toml --json\n  \
+        lstopo topo.xml && isochrone machine --hwloc topo.xml    what hwloc knows of a machine, here or elsewhere\n  \
         isochrone machine --suits                          which region suits which array here, by the atlas\n  \
         isochrone machine --suits --cores 0-15 --json\n  \
         isochrone machine xeon-phi-7285-all2all --suits    and on a described machine")]
@@ -246,11 +247,14 @@ pub(crate) struct ExportArgs {
 #[derive(Debug, Args)]
 #[command(mut_arg("json", behind_equals))]
 pub(crate) struct MachineArgs {
-    /// A bundled machine's name or a TOML file; this machine if left out.
+    /// A bundled machine's name, a TOML file or hwloc's XML; this machine if left out.
     pub(crate) name: Option<String>,
     /// List the bundled machines.
     #[arg(long)]
     pub(crate) list: bool,
+    /// A topology that hwloc wrote (`lstopo topology.xml`), whatever the file is called.
+    #[arg(long, value_name = "XML", conflicts_with_all = ["name", "list", "suits"])]
+    pub(crate) hwloc: Option<PathBuf>,
     /// Instead: which region suits an array whose accesses wait for one another, which one that keeps many lines under
     /// way, and from how many lines on; also of pages of two regions by turns. Of this machine by its atlas.
     #[arg(long, conflicts_with = "list")]

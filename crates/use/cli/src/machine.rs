@@ -6,7 +6,9 @@ pub(crate) mod suits;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use isochrone_host::{SysRoot, bundled_machines, find_machine, machine_state, this_machine};
+use isochrone_host::{
+    SysRoot, bundled_machines, find_machine, machine_state, read_hwloc, this_machine,
+};
 use isochrone_machine::{Machine, MachineState, strides};
 use isochrone_report::json::{self, Format};
 use isochrone_report::lines::fit;
@@ -45,16 +47,17 @@ pub(crate) fn run(args: &MachineArgs, terminal: &Terminal) -> Result<ExitCode> {
         terminal.print(&table.to_terminal(terminal.columns()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let machine = match &args.name {
-        Some(name) => find_machine(name)?,
-        None => this_machine(&SysRoot::live())?,
+    let machine = match (&args.name, &args.hwloc) {
+        (Some(name), _) => find_machine(name)?,
+        (None, Some(path)) => read_hwloc(path)?,
+        (None, None) => this_machine(&SysRoot::live())?,
     };
     write_to(json, terminal, || Ok(json::pretty(Format::Machine, &machine)?))?;
     if alone {
         return Ok(ExitCode::SUCCESS);
     }
     terminal.print(&described(&machine, terminal))?;
-    if args.name.is_none() {
+    if args.name.is_none() && args.hwloc.is_none() {
         terminal.print(&state(&machine_state(&SysRoot::live())))?;
     }
     Ok(ExitCode::SUCCESS)

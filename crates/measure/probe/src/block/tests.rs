@@ -108,14 +108,18 @@ fn keys_are_right_with_the_noise_seen_on_a_xeon() {
 
 #[test]
 fn classes_are_found_where_controllers_serve_whole_pages() {
-    let (map, target) = map(SyntheticSpec::genoa_like(6), &plan(3));
-    let [llc, dram] = &map.levels[..] else { panic!("two levels") };
-    assert_eq!(llc.classes, 1);
-    assert!((3..=4).contains(&dram.classes), "{}", dram.classes);
-    for level in Level::ALL {
-        let share = accuracy(&map, &target, level);
-        assert!(share >= 0.95, "{level}: {share}");
+    let (mut shares, seeds) = ([0.0; 2], [3, 4, 5]);
+    for seed in seeds {
+        let (map, target) = map(SyntheticSpec::genoa_like(6), &plan(seed));
+        let [llc, dram] = &map.levels[..] else { panic!("two levels") };
+        assert_eq!(llc.classes, 1);
+        assert!((3..=4).contains(&dram.classes), "{}", dram.classes);
+        for (share, level) in shares.iter_mut().zip(Level::ALL) {
+            *share += accuracy(&map, &target, level) / seeds.len() as f64;
+        }
     }
+    // Of one map it is between 0.91 and 1 by chance.
+    assert!(shares.iter().all(|share| *share >= 0.95), "{shares:?}");
 }
 
 /// What a Xeon with a hash of 512 lines and memory on two nodes showed: one pattern explained 72 % of
@@ -272,6 +276,13 @@ fn held_out_pages_say_whether_codes_found_beside_others_are_right() {
 #[ignore = "800 maps take half an hour"]
 fn held_out_pages_say_it_in_400_runs() {
     [0.1, 0.5].into_iter().for_each(|taken| codes_beside_others(taken, 0..400));
+}
+
+#[test]
+fn a_first_round_beside_others_does_not_spoil_the_pages_after_it() {
+    // There the first round of the pass lay in a neighbour's slice: 15 % of the codes were right,
+    // of held-out pages 98 %.
+    codes_beside_others(0.1, 173..174);
 }
 
 #[test]
