@@ -99,7 +99,7 @@ impl Data {
 
     /// The bytes in `room` have come: they become the data.
     #[inline]
-    pub(crate) fn unpack(&self, mpi: &Mpi, room: &mut Vec<u8>) -> Result<(), c_int> {
+    pub(crate) fn unpack(&self, mpi: &Mpi, room: &mut [u8]) -> Result<(), c_int> {
         if self.layout.plain {
             return Ok(());
         }

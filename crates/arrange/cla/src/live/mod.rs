@@ -45,6 +45,7 @@ mod lines;
 mod measure;
 #[cfg(test)]
 mod models;
+mod openings;
 mod patience;
 mod pieces;
 mod plain;

@@ -9,6 +9,7 @@ use super::classes::{BYTES_MAX, CLASSES, class};
 use super::error::{TeamError, length};
 use super::kind::Kind;
 use super::lines::Buffers;
+use super::openings::Openings;
 use super::plain::{Number, Plain, Reduction};
 use super::said::{Said, Told, root_decides};
 use super::settings::Settings;
@@ -25,8 +26,6 @@ use std::time::{Duration, Instant};
 
 mod apart;
 mod opening;
-
-use opening::Openings;
 
 /// One rank of a team.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 //! operations of the program's own, whether they commute or not. Operands travel as the bytes of their signature and
 //! are laid out here as the MPI has them in memory.
 
-use super::Request;
+use super::request::Request;
 use crate::abi::{Handle, Mpi};
 use crate::call::{Failed, NOTHING, Outcome};
 use crate::payload::{Data, Scratch};

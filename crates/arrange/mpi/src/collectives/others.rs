@@ -2,7 +2,7 @@
 //! another part.
 
 use super::local::Local;
-use super::{Request, Side, attempt};
+use super::request::{Request, Side, attempt};
 use crate::abi::{Buffer, Handle, How};
 use crate::call::{Failed, NOTHING, Outcome};
 use crate::payload::Data;

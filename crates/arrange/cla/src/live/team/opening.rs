@@ -7,37 +7,14 @@ use crate::live::channel::{Channel, Opened};
 use crate::live::error::TeamError;
 use crate::live::kind::Kind;
 use crate::live::layout::LINE_BYTES;
+use crate::live::openings::Lack;
 use crate::live::supply::Left;
 use crate::program::{Compare, Rank};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Calls from one time that a team of an arena takes its lines back to the next. Then all ranks wait for each other,
 /// and every channel is opened anew: some hundred microseconds for each.
 const BACK_AGAIN: u64 = 1 << 14;
-
-/// What a rank remembers of channels that it opened, or could not.
-#[derive(Debug, Default)]
-pub(super) struct Openings {
-    /// The channel that the last call opened, if it did, with what was left before.
-    pub(super) last: Option<Opened>,
-    /// How often this rank has waited for all others to take lines back.
-    pub(super) came: u64,
-    /// Plans that were made to open a channel.
-    pub(super) plans: u64,
-    /// The first call at which lines may be taken back again, in an arena.
-    back_from: u64,
-    /// Channels that cannot be opened, by their numbers.
-    lacking: BTreeMap<usize, Lack>,
-}
-
-/// Why a channel cannot be opened.
-#[derive(Debug)]
-pub(super) struct Lack {
-    why: TeamError,
-    /// The first call at which it is worth another look.
-    until: u64,
-}
 
 impl Team {
     /// Opens a channel: its lines, and this rank's part. One that was refused is refused again without a plan.

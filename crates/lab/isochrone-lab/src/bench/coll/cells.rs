@@ -6,7 +6,7 @@ use isochrone_cla::live::Kind;
 use isochrone_mpi::By;
 use serde::{Deserialize, Serialize};
 
-use super::yardstick::Transfer;
+use super::yardstick::{SIZES, Transfer};
 
 /// How calls follow one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -97,8 +97,6 @@ pub(crate) struct Samples {
     pub(crate) call_ns: f64,
 }
 
-/// Sizes of the table: a word, a line's payload, a line, several, a page.
-pub(crate) const SIZES: [usize; 5] = [8, 56, 64, 256, 4096];
 /// The collectives of the table.
 pub(crate) const KINDS: [Kind; 6] =
     [Kind::Broadcast, Kind::Barrier, Kind::Reduce, Kind::Allreduce, Kind::Scatter, Kind::Gather];

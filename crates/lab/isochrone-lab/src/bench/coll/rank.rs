@@ -21,8 +21,8 @@ use isochrone_os::{affinity, clock};
 use isochrone_stats::{derive_seed, median, rng, shuffle};
 use isochrone_units::CoreId;
 
-use super::cells::{Arm, CellTimes, Job, Mode, SIZES, Samples, cells};
-use super::yardstick::{Transfer, Yardstick};
+use super::cells::{Arm, CellTimes, Job, Mode, Samples, cells};
+use super::yardstick::{SIZES, Transfer, Yardstick};
 use isochrone_console::args::parse_cores;
 use isochrone_console::output::Terminal;
 use isochrone_console::written::Place;
