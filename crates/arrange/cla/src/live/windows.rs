@@ -61,8 +61,8 @@ impl Times {
 }
 
 /// How long after its moment a rank of this machine begins at most that nothing interrupts, ns: measured when it is
-/// first asked for, by calls of nothing. Where a rank begins later the window has no sample: models are of calls that all
-/// begin at once.
+/// first asked for, by calls of nothing. Where a rank begins later the window has no sample: models are of calls that
+/// all begin at once.
 #[must_use]
 #[allow(clippy::cast_precision_loss, reason = "some hundred cycles")]
 pub fn late_ns(clock: &clock::Clock) -> f64 {

@@ -22,7 +22,7 @@ use isochrone_stats::{derive_seed, median, rng, shuffle};
 use isochrone_units::CoreId;
 
 use super::cells::{Arm, CellTimes, Job, Mode, Samples, cells};
-use super::yardstick::{SIZES, Transfer, Yardstick};
+use super::yardstick::{SIZES, Transfer, Yardstick, mpi};
 use isochrone_console::args::parse_cores;
 use isochrone_console::output::Terminal;
 use isochrone_console::written::Place;
@@ -112,10 +112,6 @@ struct Taken {
     calls: Vec<u64>,
     /// How far apart the ranks began, cycles.
     apart: Vec<f64>,
-}
-
-pub(super) fn mpi(code: i32) -> anyhow::Error {
-    anyhow!("the MPI returned error {code}")
 }
 
 impl Bench {
