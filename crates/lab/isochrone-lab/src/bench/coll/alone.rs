@@ -11,7 +11,8 @@ use isochrone_os::clock;
 use isochrone_stats::{mean, median};
 
 use super::cells::{Cell, Mode};
-use super::rank::{Bench, mpi};
+use super::rank::Bench;
+use super::yardstick::mpi;
 
 /// Calls before the first that counts.
 const WARM: usize = 20;
