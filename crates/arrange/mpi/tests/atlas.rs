@@ -13,7 +13,7 @@ use isochrone_mpi::{CONFIG_VARIABLE, ChosenShape, Config, Report};
 use isochrone_places::Identity;
 use isochrone_units::CoreId;
 use std::path::{Path, PathBuf};
-use support::{Program, at_once, library};
+use support::{Program, at_once, finished, library};
 
 /// Ranks of a job; more than cores, which the shapes do not know.
 const RANKS: u16 = 6;
@@ -121,14 +121,12 @@ fn each_told(program: &Program, atlases: Vec<Option<PathBuf>>) -> Vec<Report> {
         "export {CONFIG_VARIABLE}={}/config.${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}; exec \"$@\"",
         here.display()
     );
-    let output = program
-        .started(u32::from(RANKS), &["sh", "-c", &script, "sh"], &[])
-        .env("LD_PRELOAD", library())
+    let mut job = program.started(u32::from(RANKS), &["sh", "-c", &script, "sh"], &[]);
+    job.env("LD_PRELOAD", library())
         // Nothing but what each is told of.
         .env_remove("ISOCHRONE_ATLAS")
         .env("XDG_CACHE_HOME", here.join("cache"))
-        .current_dir(here)
-        .output()
-        .expect("timeout is part of every system");
+        .current_dir(here);
+    let output = finished(&mut job);
     program.ended(u32::from(RANKS), &output)
 }

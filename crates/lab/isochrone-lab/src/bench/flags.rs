@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
-use isochrone_cla::live::Nearness;
+use isochrone_cla::live::{Nearness, late_ns};
 use isochrone_console::turns::{Costs, Ratio};
 use isochrone_os::clock::Clock;
 use isochrone_report::fmt;
@@ -149,6 +149,8 @@ pub(crate) struct Figures {
     /// Flags by a locked instruction against flags by stores.
     locked: Vec<Locked>,
     late_windows: usize,
+    /// From when on after its moment a rank was late, ns: measured at the start.
+    late_ns: f64,
 }
 
 /// Runs all blocks.
@@ -219,6 +221,7 @@ pub(super) fn measure(args: &FlagsArgs, setting: &mut Setting<'_>) -> Result<Fig
         collectives,
         locked: locked.figures(),
         late_windows: late,
+        late_ns: late_ns(&clock),
     })
 }
 

@@ -3,7 +3,7 @@
 //! Two ranks of an MPI job make a team of their own beside what is compared, on lines chosen as the library
 //! chooses them, and load each other's. No call that is compared is looked at.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use isochrone_cla::live::{Kind, Loads, Nearness, Place, Settings, Team, TeamError, Which};
 use isochrone_cla::program::{Line, Rank};
 use isochrone_mpi::Process;
@@ -11,7 +11,12 @@ use isochrone_os::clock::Clock;
 use isochrone_stats::median;
 use serde::{Deserialize, Serialize};
 
-use super::rank::{SIZES, mpi};
+/// Sizes of the table: a word, a line's payload, a line, several, a page.
+pub(crate) const SIZES: [usize; 5] = [8, 56, 64, 256, 4096];
+
+pub(super) fn mpi(code: i32) -> anyhow::Error {
+    anyhow!("the MPI returned error {code}")
+}
 
 /// A transfer over the lines that were looked at, ns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
