@@ -45,6 +45,7 @@ mod span;
 pub mod stream;
 pub mod swap;
 pub mod table;
+pub mod thread;
 pub mod timed;
 pub mod tlb;
 pub mod userfault;
