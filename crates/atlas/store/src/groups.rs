@@ -32,15 +32,17 @@ const ENDS_SDS: f64 = 1.96;
 /// class. `None` where no pair was measured.
 #[must_use]
 pub fn matrix_classes(matrix: &Matrix) -> Option<MatrixClasses> {
+    classes_of(matrix, &pairs(matrix))
+}
+
+fn classes_of(matrix: &Matrix, pairs: &[((usize, usize), Pair)]) -> Option<MatrixClasses> {
     let cores = matrix.rows.len();
-    let pairs: Vec<((usize, usize), Pair)> = pairs(matrix).collect();
-    let values: Vec<Pair> = pairs.iter().map(|(_, pair)| *pair).collect();
-    let means_ns = centres(&values)?;
+    let means_ns = centres(pairs)?;
     let mut class = vec![None; cores * cores];
     for core in 0..cores {
         class[core * cores + core] = Some(0);
     }
-    for ((a, b), pair) in pairs {
+    for &((a, b), pair) in pairs {
         let of = u8::try_from(nearest(&means_ns, pair.ns)).ok()?;
         class[a * cores + b] = Some(of);
         class[b * cores + a] = Some(of);
@@ -51,10 +53,11 @@ pub fn matrix_classes(matrix: &Matrix) -> Option<MatrixClasses> {
 /// The means of the classes, ascending. The nearest class is cut again as long as it falls into several: of hundreds of
 /// cores the pairs of a core complex are too few beside all others to be seen at once (8 of 384 cores are 2 % of the
 /// pairs, and two threads of a core 0.3 %).
-fn centres(pairs: &[Pair]) -> Option<Vec<f64>> {
-    let mut all = classes(pairs.iter().copied(), CLASSES_MAX)?;
+fn centres(pairs: &[((usize, usize), Pair)]) -> Option<Vec<f64>> {
+    let pairs = || pairs.iter().map(|(_, pair)| *pair);
+    let mut all = classes(pairs(), CLASSES_MAX)?;
     while all.len() > 1 && all.len() < CLASSES_MAX {
-        let within = pairs.iter().copied().filter(|pair| nearest(&all, pair.ns) == 0);
+        let within = pairs().filter(|pair| nearest(&all, pair.ns) == 0);
         let Some(inner) = classes(within, CLASSES_MAX - all.len() + 1) else { break };
         if inner.len() < 2 {
             break;
@@ -109,17 +112,18 @@ impl Pair {
 }
 
 /// The measured pairs of different cores, by their places in the matrix.
-fn pairs(matrix: &Matrix) -> impl Iterator<Item = ((usize, usize), Pair)> {
+fn pairs(matrix: &Matrix) -> Vec<((usize, usize), Pair)> {
     let cores = matrix.rows.len();
-    let one = move |x: usize, y: usize| matrix.cells.get(x * cores + y).copied().flatten();
-    let all = (0..cores).flat_map(|a| (0..a).map(move |b| (a, b)));
-    all.filter_map(move |(a, b)| {
-        let pair = match (one(a, b).map(Pair::of), one(b, a).map(Pair::of)) {
-            (Some(one), Some(other)) => one.with(other),
-            (one, other) => one.or(other)?,
+    let one = |x: usize, y: usize| matrix.cells.get(x * cores + y)?.map(Pair::of);
+    let mut all = Vec::with_capacity(cores * cores.saturating_sub(1) / 2);
+    for (a, b) in (0..cores).flat_map(|a| (0..a).map(move |b| (a, b))) {
+        let pair = match (one(a, b), one(b, a)) {
+            (Some(one), Some(other)) => Some(one.with(other)),
+            (one, other) => one.or(other),
         };
-        Some(((a, b), pair))
-    })
+        all.extend(pair.map(|pair| ((a, b), pair)));
+    }
+    all
 }
 
 /// One level of nested groups of cores at equal distance.
@@ -144,8 +148,8 @@ pub fn group_levels(contents: &Contents) -> Vec<GroupLevel> {
     else {
         return Vec::new();
     };
-    let Some(classes) = matrix_classes(&map.latency_ns) else { return Vec::new() };
-    let measured: Vec<((usize, usize), Pair)> = pairs(&map.latency_ns).collect();
+    let measured = pairs(&map.latency_ns);
+    let Some(classes) = classes_of(&map.latency_ns, &measured) else { return Vec::new() };
     let ids: Vec<u16> = contents.machine.cores.iter().map(|core| core.id).collect();
     let places: Vec<Option<usize>> = map
         .latency_ns
@@ -193,15 +197,19 @@ fn between(
         measured.iter().filter(|((a, b), _)| new(*a, *b)).map(|(_, pair)| pair.ns).collect();
     medians.sort_by(f64::total_cmp);
     let cores = after.len();
-    let places = || (0..cores * cores).filter(|at| new(at / cores, at % cores));
-    let cells = places().filter_map(|at| matrix.cells.get(at).copied().flatten());
-    let (mut lo, mut hi) = cells.fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), cell| {
-        (lo.min(cell.lo), hi.max(cell.hi))
-    });
+    let (mut lo, mut hi, mut places) = (f64::INFINITY, f64::NEG_INFINITY, 0);
+    for (a, b) in (0..cores).flat_map(|a| (0..cores).map(move |b| (a, b))) {
+        if new(a, b) {
+            places += 1;
+            if let Some(Some(cell)) = matrix.cells.get(a * cores + b) {
+                (lo, hi) = (lo.min(cell.lo), hi.max(cell.hi));
+            }
+        }
+    }
     let at = |q| stats::quantile(&medians, q);
     let median = at(0.5)?;
     // A stand-in for pairs of which nothing is known.
-    if medians.len() < places().count() / 2
+    if medians.len() < places / 2
         && let Some(bound) = stats::further(&medians)
     {
         (lo, hi) = (lo.min(median - bound), hi.max(median + bound));
@@ -387,7 +395,7 @@ mod tests {
             let cells = (0..cores * cores).map(cell).collect();
             let matrix = Matrix { what: "x".into(), rows: names(), columns: names(), cells };
             let before: Vec<usize> = (0..cores).collect();
-            between(&matrix, &pairs(&matrix).collect::<Vec<_>>(), &before, &vec![0; cores])
+            between(&matrix, &pairs(&matrix), &before, &vec![0; cores])
                 .expect("pairs were measured")
         };
         let (all, some) = (of(&|_, _| true), of(&|a, b| (a + b) % 2 == 0));

@@ -283,19 +283,25 @@ fn take(
     if (matrix.rows.len(), matrix.columns.len()) != (found.rows(), found.columns()) {
         return Err(LoadError::Inconsistent("a matrix is not as large as the description says"));
     }
-    let at = |row| (0..found.columns()).map(move |column| found.cell(row, column));
-    let cells: Vec<_> = (0..found.rows()).flat_map(at).collect();
+    // Hundreds of cores have hundreds of thousands of cells: one pass, into lists that are long enough from the first.
+    let count = found.rows() * found.columns();
+    let mut fastest = best.filter(|_| found.has_best());
+    matrix.cells = Vec::with_capacity(count);
+    if let Some(fastest) = &mut fastest {
+        **fastest = Vec::with_capacity(count);
+    }
     let number = |value: f64| (!value.is_nan()).then_some(value);
-    matrix.cells = cells
-        .iter()
-        .map(|cell| {
-            let cell = cell.as_ref()?;
-            let [median, lo, hi, p5, p95, _] = cell.values;
-            number(median).map(|median| Cell { median, lo, hi, p5, p95, n: cell.n })
-        })
-        .collect();
-    if let Some(best) = best.filter(|_| found.has_best()) {
-        *best = cells.iter().map(|cell| number(cell.as_ref()?.values[5])).collect();
+    for row in 0..found.rows() {
+        for column in 0..found.columns() {
+            let cell = found.cell(row, column);
+            matrix.cells.push(cell.as_ref().and_then(|cell| {
+                let [median, lo, hi, p5, p95, _] = cell.values;
+                number(median).map(|median| Cell { median, lo, hi, p5, p95, n: cell.n })
+            }));
+            if let Some(fastest) = &mut fastest {
+                fastest.push(cell.and_then(|cell| number(cell.values[5])));
+            }
+        }
     }
     Ok(())
 }

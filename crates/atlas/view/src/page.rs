@@ -83,7 +83,7 @@ fn summary(contents: &Contents) -> Vec<String> {
         all.push(found.join(" "));
     }
     let measured = |map: &&isochrone_atlas_store::contents::TransferMap| {
-        !words::cells::measured(&map.latency_ns).is_empty()
+        words::cells::has_more_than(&map.latency_ns, 0)
     };
     if contents.transfers.iter().any(|map| measured(&map)) {
         all.extend(words::cells::transfers(contents).into_iter().next());

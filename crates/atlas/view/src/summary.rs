@@ -124,7 +124,7 @@ fn to_regions(text: &mut Text, contents: &Contents, clusters: &Clusters) {
     for sentence in words::cells::regions(contents) {
         text.say(&sentence);
     }
-    let map = matrices::region_maps(contents, clusters).into_iter().next();
+    let map = matrices::region_maps(contents, clusters).next();
     if let Some(map) = map.filter(|map| map.cells.iter().flatten().count() > 1) {
         matrix(text, map);
     }
@@ -159,7 +159,7 @@ fn run(text: &mut Text, contents: &Contents) {
 }
 
 fn more_than_one(matrix: &isochrone_atlas_store::contents::Matrix) -> bool {
-    words::cells::measured(matrix).len() > 1
+    words::cells::has_more_than(matrix, 1)
 }
 
 /// A matrix; one that is tall and narrow lies on its side. With clusters it is not tall: they are its rows.

@@ -135,7 +135,7 @@ impl Size {
                 MAP_GIB_S * regions * gib(self.buffer_bytes)
                     + MODES
                         * (CELL_S[full] * cores * regions)
-                            .min(region::budget_s(self.cores, self.quick))
+                            .min(region::budget_s(self.cores * self.regions, self.quick))
             }
             // Its arrays are mapped within its time, but for the last ones.
             Experiment::Bandwidth => {

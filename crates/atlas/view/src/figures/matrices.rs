@@ -12,7 +12,7 @@ use isochrone_stats::median;
 use super::{name, ns, reading, whole};
 use crate::clusters::Clusters;
 use crate::level::ends;
-use crate::words::cells::{measured, mode_title, transfer_missing, transfer_title};
+use crate::words::cells::{has_more_than, measured, mode_title, transfer_missing, transfer_title};
 
 /// Up to this many cells each has a row with its interval.
 const LONG_TABLE: usize = 400;
@@ -35,7 +35,7 @@ fn heat_map(matrix: &Matrix) -> HeatMap {
 
 /// Core to core in one state, in the order of clusters; `None` if nothing was measured.
 pub(crate) fn transfer_map(map: &TransferMap, clusters: &Clusters) -> Option<HeatMap> {
-    if measured(&map.latency_ns).is_empty() {
+    if !has_more_than(&map.latency_ns, 0) {
         return None;
     }
     let (rows, columns) = match map.state.as_str() {
@@ -107,7 +107,7 @@ pub(crate) fn transfer_figures(contents: &Contents, clusters: &Clusters) -> Vec<
             ),
             badge: Some(reading(contents)),
             table: Some(table(&map.latency_ns, &drawn, Some(&map.best_line_ns))),
-            open: measured(&map.latency_ns).len() <= 8,
+            open: !has_more_than(&map.latency_ns, 8),
         })
     };
     contents.transfers.iter().filter_map(figure).collect()
@@ -115,28 +115,30 @@ pub(crate) fn transfer_figures(contents: &Contents, clusters: &Clusters) -> Vec<
 
 /// States without a figure, each with the reason.
 pub(crate) fn transfers_missing(contents: &Contents) -> Vec<String> {
-    let missing = contents.transfers.iter().filter(|map| measured(&map.latency_ns).is_empty());
+    let missing = contents.transfers.iter().filter(|map| !has_more_than(&map.latency_ns, 0));
     missing.map(|map| format!("{}: {}.", transfer_title(map), transfer_missing(map))).collect()
 }
 
 /// Modes of which something was measured.
 fn region_modes(contents: &Contents) -> Vec<&RegionMap> {
-    contents.regions.iter().filter(|map| !measured(&map.latency_ns).is_empty()).collect()
+    contents.regions.iter().filter(|map| has_more_than(&map.latency_ns, 0)).collect()
 }
 
 /// Core to region, one map a mode. Where there is one region, modes that go to memory share a
 /// map, a column each: a matrix of one column shows no difference between modes.
-pub(crate) fn region_maps(contents: &Contents, clusters: &Clusters) -> Vec<HeatMap> {
+pub(crate) fn region_maps<'c>(
+    contents: &'c Contents,
+    clusters: &'c Clusters,
+) -> impl Iterator<Item = HeatMap> {
     let modes = region_modes(contents);
     // In order the prefetcher hides memory: that is another scale altogether.
     let to_memory: Vec<&RegionMap> =
         modes.iter().copied().filter(|map| map.mode != "in-order").collect();
-    if one_region(&modes) && to_memory.len() > 1 {
-        return vec![clusters.arrange(joined(&to_memory))];
-    }
+    let together = (one_region(&modes) && to_memory.len() > 1).then(|| joined(&to_memory));
     let title = |map: &RegionMap| format!("Core to region: {}", mode_title(map));
-    let map = |map: &&RegionMap| HeatMap { title: title(map), ..heat_map(&map.latency_ns) };
-    modes.iter().map(map).map(|map| clusters.arrange(map)).collect()
+    let map = move |map: &RegionMap| HeatMap { title: title(map), ..heat_map(&map.latency_ns) };
+    let each = if together.is_some() { Vec::new() } else { modes };
+    together.into_iter().chain(each.into_iter().map(map)).map(|map| clusters.arrange(map))
 }
 
 /// Whether all modes are of the same cores and the same single region.
@@ -163,7 +165,8 @@ fn joined(maps: &[&RegionMap]) -> HeatMap {
 
 /// Core-to-region figures: one for all modes, or one a mode.
 pub(crate) fn region_figures(contents: &Contents, clusters: &Clusters) -> Vec<Figure> {
-    let (modes, maps) = (region_modes(contents), region_maps(contents, clusters));
+    let modes = region_modes(contents);
+    let maps: Vec<HeatMap> = region_maps(contents, clusters).collect();
     let figure = |map: &HeatMap, caption: String, table: Table, open: bool| Figure {
         svg: svg::heat_map(map),
         caption,
@@ -195,7 +198,7 @@ fn mode_table(modes: &[&RegionMap]) -> Table {
         for (row, column, cell) in measured(matrix) {
             let walk = [mode_title(mode), fmt::bytes(mode.buffer_bytes)].map(Cell::text);
             let names = [&matrix.rows[row], &matrix.columns[column]].map(|l| name(l));
-            table.row(walk.into_iter().chain(names).chain(numbers(&cell)));
+            table.row(walk.into_iter().chain(names).chain(numbers(cell)));
         }
     }
     table
@@ -275,7 +278,7 @@ fn long_table(matrix: &Matrix, best: Option<&[Option<f64>]>) -> Table {
         let names = [&matrix.rows[row], &matrix.columns[column]].map(|l| name(l));
         let at = row * matrix.columns.len() + column;
         let best = best.map(|best| ns(best.get(at).copied().flatten()));
-        table.row(names.into_iter().chain(numbers(&cell)).chain(best));
+        table.row(names.into_iter().chain(numbers(cell)).chain(best));
     }
     table
 }

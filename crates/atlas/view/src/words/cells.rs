@@ -15,15 +15,20 @@ pub(crate) fn interval(cell: &Cell) -> String {
 }
 
 /// Cells that were measured, each with its row and column.
-pub(crate) fn measured(matrix: &Matrix) -> Vec<(usize, usize, Cell)> {
-    let columns = matrix.columns.len().max(1);
-    let known = matrix.cells.iter().enumerate().filter_map(|(at, cell)| Some((at, (*cell)?)));
-    known
-        .map(|(at, cell)| (at / columns, at % columns, cell))
-        .filter(|(r, c, cell)| {
-            *r < matrix.rows.len() && *c < matrix.columns.len() && cell.median.is_finite()
-        })
-        .collect()
+pub(crate) fn measured(matrix: &Matrix) -> impl Iterator<Item = (usize, usize, &Cell)> {
+    let rows = matrix.cells.chunks(matrix.columns.len().max(1)).take(matrix.rows.len());
+    let cells = rows.enumerate().flat_map(|(row, cells)| {
+        cells.iter().enumerate().map(move |(column, cell)| (row, column, cell.as_ref()))
+    });
+    let cells = cells.filter(|(_, column, _)| *column < matrix.columns.len());
+    cells.filter_map(|(row, column, cell)| {
+        Some((row, column, cell.filter(|cell| cell.median.is_finite())?))
+    })
+}
+
+/// Whether more than so many cells were measured.
+pub(crate) fn has_more_than(matrix: &Matrix, cells: usize) -> bool {
+    measured(matrix).nth(cells).is_some()
 }
 
 fn label(labels: &[String], at: usize) -> &str {
@@ -51,15 +56,12 @@ pub(crate) fn transfer_title(map: &TransferMap) -> String {
 
 fn transfer(map: &TransferMap) -> String {
     let (matrix, title) = (&map.latency_ns, transfer_title(map));
-    let found = measured(matrix);
-    if found.is_empty() {
+    if !has_more_than(matrix, 0) {
         return format!("{title}: {}.", transfer_missing(map));
     }
-    let ways: Vec<(usize, usize, Cell)> = if symmetric(matrix) {
-        found.into_iter().filter(|(r, c, _)| r < c).collect()
-    } else {
-        found
-    };
+    let once = symmetric(matrix);
+    let ways: Vec<(usize, usize, &Cell)> =
+        measured(matrix).filter(|(row, column, _)| !once || row < column).collect();
     let best = map.best_line_ns.iter().flatten().copied().reduce(f64::min);
     let best = best.map_or(String::new(), |ns| format!("; the best line takes {}", fmt::ns(ns)));
     if ways.len() <= 2 {
@@ -98,11 +100,11 @@ fn symmetric(matrix: &Matrix) -> bool {
 }
 
 /// Smallest to largest with the median, and which cells these are.
-fn spread(matrix: &Matrix, found: &[(usize, usize, Cell)], joined: &str) -> (String, String) {
+fn spread(matrix: &Matrix, found: &[(usize, usize, &Cell)], joined: &str) -> (String, String) {
     let values: Vec<f64> = found.iter().map(|f| f.2.median).collect();
     let by =
-        |a: &&(usize, usize, Cell), b: &&(usize, usize, Cell)| a.2.median.total_cmp(&b.2.median);
-    let name = |f: Option<&(usize, usize, Cell)>| {
+        |a: &&(usize, usize, &Cell), b: &&(usize, usize, &Cell)| a.2.median.total_cmp(&b.2.median);
+    let name = |f: Option<&(usize, usize, &Cell)>| {
         f.map_or(String::new(), |(r, c, _)| {
             format!("{} {joined} {}", label(&matrix.rows, *r), label(&matrix.columns, *c))
         })
@@ -138,7 +140,7 @@ fn region(map: &RegionMap) -> String {
     let (matrix, title) = (&map.latency_ns, sentence(&mode_title(map)));
     let title = title.trim_end_matches('.');
     let buffer = fmt::bytes(map.buffer_bytes);
-    let found = measured(matrix);
+    let found: Vec<(usize, usize, &Cell)> = measured(matrix).collect();
     if found.is_empty() {
         return format!("{title} through {buffer}: not measured.");
     }

@@ -12,6 +12,6 @@ pub mod track;
 
 pub use live::LiveTriad;
 pub use model::ModelTriad;
-pub use plan::{ArraySizes, BandwidthOptions, BandwidthPlan, budget_s};
+pub use plan::{ArraySizes, BandwidthOptions, BandwidthPlan, budget_s, first_rounds_s};
 pub use run::{BandwidthReport, TriadTarget, run};
 pub use track::{Piece, Track};

@@ -128,16 +128,17 @@ impl Runner<'_> {
         let options = &self.plan.options;
         for round in 0..options.rounds_max {
             // The first round has the groups first that tell most, so that it may end anywhere; the first two run
-            // again, so that something is known of how much runs differ.
+            // again at once, so that something is known of how much runs differ.
             let mut order = self.plan.orders[region].clone();
             if round == 0 {
-                order.splice(0..0, order.iter().take(REPEATED).copied().collect::<Vec<_>>());
+                order = order.iter().enumerate().flat_map(twice).collect();
             } else {
                 let random = derive_seed(options.seed, u64::from(round));
                 shuffle(&mut order, &mut rng(derive_seed(random, region as u64)));
             }
             for group in order {
-                if self.ends(if round == 0 { first_s } else { all_s }) {
+                let ends = self.ends(if round == 0 { first_s } else { all_s });
+                if self.stopped || ends && !self.is_lone(region, group) {
                     return;
                 }
                 self.cell(region, group);
@@ -153,6 +154,13 @@ impl Runner<'_> {
     fn ends(&mut self, end_s: f64) -> bool {
         self.stopped |= (self.stop)();
         self.stopped || self.target.seconds() > end_s
+    }
+
+    /// Whether it ran once and no group ran twice so far: of how much runs differ nothing is known without another run
+    /// of it, whose arrays are there.
+    fn is_lone(&self, region: usize, group: usize) -> bool {
+        let runs = |found: &Found| found.gb_per_s.len();
+        runs(&self.cells[region][group]) == 1 && self.cells.iter().flatten().all(|f| runs(f) < 2)
     }
 
     /// One run of a group on a region, unless it was refused before.
@@ -211,6 +219,11 @@ impl Runner<'_> {
 
     fn missing(&self) -> Vec<String> {
         let cells = || self.cells.iter().flatten();
+        let once = |found: &Found| found.gb_per_s.len() == 1;
+        let unsure = (cells().any(once) && cells().all(|found| found.gb_per_s.len() < 2)).then(|| {
+            "bandwidth: no group ran twice, so nothing is known of how much runs differ, and intervals have no width"
+                .to_owned()
+        });
         let of = cells().count();
         let line = |count: usize, why: &str| {
             format!("bandwidth of {count} of {of} groups of cores and regions: {why}")
@@ -222,8 +235,14 @@ impl Runner<'_> {
         }
         let lines = refused.iter().map(|(why, count)| line(*count, why));
         let in_vain = (in_vain > 0).then(|| line(in_vain, INTERRUPTED));
-        self.plan.missing.iter().cloned().chain(in_vain).chain(lines).collect()
+        let plan = self.plan.missing.iter().cloned();
+        plan.chain(unsure).chain(in_vain).chain(lines).collect()
     }
+}
+
+/// The first ones of an order run twice, at once.
+fn twice((place, group): (usize, &usize)) -> impl Iterator<Item = usize> {
+    std::iter::repeat_n(*group, if place < REPEATED { 2 } else { 1 })
 }
 
 fn measure(
@@ -310,7 +329,7 @@ mod tests {
         };
         let mut target = ModelTriad::new(memory, 0.0, 5);
         assert!(run(&mut target, &of(RegionId(7)), &mut || false).is_err());
-        let mut left = 2;
+        let mut left = 3;
         let mut stop = || {
             left -= 1;
             left < 0
@@ -387,6 +406,40 @@ mod tests {
             assert!(report.bandwidth.iter().filter(here).any(|found| found.cores == own));
             assert!(report.bandwidth.iter().filter(here).any(|found| found.cores.len() == 64));
         }
+    }
+
+    #[test]
+    fn without_time_one_group_runs_twice_so_that_its_interval_has_a_width() {
+        let (mut target, plan) =
+            four_regions(BandwidthOptions { budget_s: 0.0, ..BandwidthOptions::new(1) });
+        let report = run(&mut target, &plan, &mut || false).unwrap();
+        let [found] = &report.bandwidth[..] else { panic!("{report:?}") };
+        let Cell { lo, hi, n, .. } = found.gb_per_s;
+        assert!(n == 2 && lo < hi, "{found:?}");
+        assert!(!report.missing.iter().any(|line| line.contains("no width")), "{report:?}");
+        let memory = SyntheticMemory::new(SyntheticSpec::ring_knc(1).with_pages(64)).unwrap();
+        let plan = BandwidthPlan::new(&[(RegionId(0), vec![CoreId(0)])], BandwidthOptions::new(1));
+        let mut asked = 0;
+        let mut stop = || {
+            asked += 1;
+            asked > 1
+        };
+        let report = run(&mut ModelTriad::new(memory, 0.01, 5), &plan, &mut stop).unwrap();
+        assert!(report.missing.iter().any(|line| line.contains("no width")), "{report:?}");
+    }
+
+    #[test]
+    fn the_first_rounds_may_take_longer_than_the_others() {
+        let all = |patience_s| {
+            let options =
+                BandwidthOptions { budget_s: 0.0, patience_s, ..BandwidthOptions::new(1) };
+            let (mut target, plan) = four_regions(options);
+            run(&mut target, &plan, &mut || false).unwrap()
+        };
+        let report = all(1e9);
+        assert!(report.complete, "{report:?}");
+        assert!(report.bandwidth.iter().all(|found| found.gb_per_s.n <= 2));
+        assert!(all(0.0).left_out > 0);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::apart::{APART, batches};
 use super::far::group_means;
 use super::fit::{Compared, Fit};
 use super::learn::{Learnt, class_means, split_code};
-use super::rounds::keep_window;
+use super::sampler::keep_window;
 use crate::target::{Target, TargetError};
 
 /// Blocks of each class that each needs where several identify bases at the same time.

@@ -1,5 +1,7 @@
 //! Scores a level on held-out pages: decoded as the memory pass decodes, then timed in full.
 
+use std::collections::BTreeMap;
+
 use isochrone_atlas_store::contents::{Form, Quality};
 use isochrone_stats::{derive_seed, rng, shuffle};
 use isochrone_units::{CoreId, LINES_PER_PAGE, PageAddr};
@@ -11,7 +13,7 @@ use super::learn::{patterns_for, split_code};
 use super::level::LevelRun;
 use super::number::f32_of;
 use super::plan::{BlockPlan, PAGES_PER_BLOCK};
-use super::rounds::Stretch;
+use super::rounds::{Rounds, Stretch};
 use super::score::{Score, score};
 use crate::target::TargetError;
 
@@ -36,6 +38,8 @@ impl LevelRun<'_> {
         for attempt in 1.. {
             let frames = self.frames(&self.heldout.clone());
             let (decoded, decoding_cores) = self.decode_heldout()?;
+            let beside = self.companions();
+            let mut ahead = BTreeMap::new();
             let (mut quality, mut strangers) = (Vec::new(), Vec::new());
             for core in self.cores.clone() {
                 if !self.learners.contains(&core) {
@@ -44,13 +48,21 @@ impl LevelRun<'_> {
                 }
                 // The first is what a level is judged by.
                 let leaving = if quality.is_empty() { 0.0 } else { self.scores_leave() };
-                if !self.may_go_on(leaving) {
+                let timed = ahead.contains_key(&core.0);
+                if !timed && !self.may_go_on(leaving) {
                     self.cut_short = true;
                     quality.push(Quality::default());
                     continue;
                 }
+                if !timed {
+                    ahead.extend(self.heldout_abreast(core, &beside));
+                }
                 self.watch.step(&format!("{}: scoring {core} on held-out pages", self.level));
-                let (found, base) = self.score_core(core, &decoded)?;
+                let rounds = match ahead.remove(&core.0) {
+                    Some(rounds) => rounds,
+                    None => self.time(core, &self.scored_pages(&beside), self.scored_rounds())?,
+                };
+                let (found, base) = self.score_core(core, &rounds, &beside, &decoded);
                 quality.push(found);
                 if !self.looked_at(base) {
                     strangers.push(core);
@@ -98,28 +110,47 @@ impl LevelRun<'_> {
         blocks.into_iter().flat_map(pages).map(PageAddr).collect()
     }
 
+    /// Times the held-out pages from this core and those that are scored behind it at the same time, where they may.
+    fn heldout_abreast(&mut self, first: CoreId, beside: &[(PageAddr, u16)]) -> Vec<(u16, Rounds)> {
+        let pages = self.scored_pages(beside);
+        let behind = self.cores.iter().filter(|core| **core >= first);
+        let cores = behind.filter(|core| self.learners.contains(core));
+        let cores: Vec<CoreId> = cores.copied().take(self.abreast_on(pages.len())).collect();
+        if cores.len() < 2 {
+            return Vec::new();
+        }
+        self.watch.step(&format!("{}: timing held-out pages of {} cores", self.level, cores.len()));
+        let found = self.rounds_abreast(&cores, &pages, self.scored_rounds());
+        let found = cores.iter().zip(found);
+        found.filter_map(|(core, rounds)| Some((core.0, rounds?))).collect()
+    }
+
+    /// The held-out pages, and those beside them.
+    fn scored_pages(&self, beside: &[(PageAddr, u16)]) -> Vec<PageAddr> {
+        self.heldout.iter().copied().chain(beside.iter().map(|(page, _)| *page)).collect()
+    }
+
+    fn scored_rounds(&self) -> u32 {
+        BlockPlan::rounds(self.plan.heldout_rounds, self.level)
+    }
+
     /// Also returns the number of the base in which it was scored.
     fn score_core(
         &mut self,
         core: CoreId,
+        rounds: &Rounds,
+        beside: &[(PageAddr, u16)],
         decoded: &[u16],
-    ) -> Result<(Quality, usize), TargetError> {
-        let mut pages = self.heldout.clone();
-        let companions = self.companions();
-        let (beside_pages, codes): (Vec<PageAddr>, Vec<u16>) = companions.into_iter().unzip();
-        pages.extend(beside_pages);
-        let wanted = BlockPlan::rounds(self.plan.heldout_rounds, self.level);
-        let rounds = self.time(core, &pages, wanted)?;
+    ) -> (Quality, usize) {
         let split = self.heldout.len() * LINES_PER_PAGE;
-        let all = pages.len() * LINES_PER_PAGE;
         let full = rounds.stretches[0].part(0..split);
-        let beside = rounds.stretches[0].part(split..all);
+        let known = rounds.stretches[0].part(split..rounds.lines);
         let step = self.learnt.period / LINES_PER_PAGE;
-        let codes: Vec<u16> = codes.into_iter().step_by(step).collect();
-        let now = patterns_for(&beside, &self.learnt, &codes);
+        let codes: Vec<u16> = beside.iter().map(|(_, code)| *code).step_by(step).collect();
+        let now = patterns_for(&known, &self.learnt, &codes);
         let base = self.best_base(core, &now);
         let found = score(&full, &self.learnt, &self.bases[base].1, decoded);
-        Ok((self.quality(&found, &full), base))
+        (self.quality(&found, &full), base)
     }
 
     /// Training pages with their codes, whole blocks of them, of every class.

@@ -2,6 +2,11 @@
 
 use isochrone_machine::strides;
 
+/// Parts of a list of cores at most.
+const PARTS: usize = 12;
+/// Parts that are named of a longer one; the bases of the atlas say the others.
+const NAMED: usize = 6;
+
 /// Cores without a base.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LeftOut {
@@ -55,12 +60,32 @@ impl LeftOut {
 
 fn have_none(cores: &[u16]) -> String {
     let (word, verb) = if cores.len() == 1 { ("core", "has") } else { ("cores", "have") };
-    format!("{word} {} {verb} no base", strides(cores))
+    let parts = |count: usize| strides(&cores[..count]).matches(',').count() + 1;
+    let all = cores.len();
+    if parts(all) <= PARTS {
+        return format!("{word} {} {verb} no base", strides(cores));
+    }
+    let named = (1..=all).take_while(|count| parts(*count) <= NAMED).last().unwrap_or(1);
+    let more = all - named;
+    format!("{word} {} and {more} more of {all} {verb} no base", strides(&cores[..named]))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_long_list_the_first_parts_are_named_and_the_others_counted() {
+        // Three of every eight.
+        let cores: Vec<u16> = (0..384).filter(|core| core % 8 > 4).collect();
+        let line = have_none(&cores);
+        assert_eq!(
+            line,
+            "cores 5-7,13-15,21-23,29-31,37-39,45-47 and 126 more of 144 have no base"
+        );
+        let every: Vec<u16> = (0..384).step_by(8).collect();
+        assert_eq!(have_none(&every), "cores 0-376:8 have no base", "one part");
+    }
 
     #[test]
     fn each_reason_is_one_line_however_many_cores_it_has() {

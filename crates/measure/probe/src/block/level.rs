@@ -16,9 +16,9 @@ use super::learn::{Learnt, learn, patterns_for, split_by};
 use super::left_out::LeftOut;
 use super::lines::choose_lines;
 use super::number::f32_of;
-use super::plan::{BlockPlan, PAGES_PER_BLOCK};
+use super::plan::BlockPlan;
 use super::residuals::penalties;
-use super::rounds::{Rounds, RoundsPlan, Stretch, time_rounds};
+use super::rounds::{Rounds, Stretch};
 use super::survey::{Survey, far_pages};
 use crate::target::{Target, TargetError};
 use crate::watch::Watch;
@@ -29,10 +29,10 @@ const LOOKS: u32 = 3;
 /// Looks before that is believed however little time they took.
 const MOST_LOOKS: u32 = 5;
 /// Rounds of a stretch that is not the longest before it is learnt from too.
-const ENOUGH_ROUNDS: u32 = 48;
+pub(super) const ENOUGH_ROUNDS: u32 = 48;
 /// Of a level's time, where there is a limit, what looks leave to what comes after them, and what scores leave to the
 /// pass over the memory.
-const LOOKS_LEAVE: f64 = 0.4;
+pub(super) const LOOKS_LEAVE: f64 = 0.4;
 pub(super) const SCORES_LEAVE: f64 = 0.2;
 /// What scores leave to cores that are verified besides.
 const OTHERS_HAVE: f64 = 0.15;
@@ -76,6 +76,8 @@ pub(super) struct LevelRun<'a> {
     pub(super) cut_short: bool,
     /// How many cores are verified at the same time; `None` until it was tried.
     pub(super) width: Option<usize>,
+    /// The same of cores that time whole pages.
+    pub(super) looking: Option<usize>,
     /// Cores that have no base, and why.
     pub(super) left_out: LeftOut,
 }
@@ -118,6 +120,7 @@ impl<'a> LevelRun<'a> {
             notes: Vec::new(),
             cut_short: false,
             width: None,
+            looking: None,
             left_out: LeftOut::default(),
         }
     }
@@ -179,7 +182,7 @@ impl<'a> LevelRun<'a> {
         let mut from = from.to_vec();
         let end = self.target.seconds() + PATIENCE * self.plan.max_seconds;
         for attempt in 1.. {
-            for core in std::mem::take(&mut from) {
+            for core in self.look_abreast(&std::mem::take(&mut from))? {
                 if self.looks.is_empty() || self.may_go_on(LOOKS_LEAVE) {
                     self.look(core)?;
                 } else {
@@ -226,25 +229,6 @@ impl<'a> LevelRun<'a> {
         Ok(())
     }
 
-    /// Times the training pages from a core, in its current base, whichever that is.
-    fn look(&mut self, core: CoreId) -> Result<(), TargetError> {
-        self.watch.step(&format!("{}: learning what {core} sees", self.level));
-        let rounds = self.time_training(core)?;
-        let stretches = rounds.stretches.into_iter().enumerate();
-        let enough = stretches.filter(|(i, stretch)| *i == 0 || stretch.rounds >= ENOUGH_ROUNDS);
-        let found = enough.map(|(_, stretch)| (core, stretch));
-        // Of the looks that shapes are learnt from, one must be of a core that the others could not speak for.
-        let place = if self.is_unlike(core) { 1.min(self.looks.len()) } else { self.looks.len() };
-        self.looks.splice(place..place, found);
-        Ok(())
-    }
-
-    /// Whether a core is learnt since those that were to be learnt do not speak for it.
-    fn is_unlike(&self, core: CoreId) -> bool {
-        let planned = self.plan.learners(&self.cores);
-        self.learners.contains(&core) && !planned.contains(&core)
-    }
-
     /// Learns form, codes and the dictionary of bases from all looks so far.
     fn learn(&mut self) {
         let pages = self.training.len() * LINES_PER_PAGE;
@@ -270,44 +254,7 @@ impl<'a> LevelRun<'a> {
         self.probe_lines = choose_lines(&self.learnt, self.noise);
     }
 
-    fn time_training(&mut self, core: CoreId) -> Result<Rounds, TargetError> {
-        let wanted = BlockPlan::rounds(self.plan.training_rounds, self.level);
-        for _ in 0..3 {
-            let frames = self.frames(&self.training.clone());
-            let rounds = self.time(core, &self.training.clone(), wanted)?;
-            let gone = self.replaced(core, &frames, rounds.loads());
-            if gone.is_empty() {
-                return Ok(rounds);
-            }
-            // Whole blocks, else a period of 256 lines would begin in the middle of one.
-            let block = |page: &PageAddr| page.0 / PAGES_PER_BLOCK;
-            self.training.retain(|page| gone.iter().all(|g| block(g) != block(page)));
-        }
-        self.time(core, &self.training.clone(), wanted)
-    }
-
-    pub(super) fn time(
-        &mut self,
-        core: CoreId,
-        pages: &[PageAddr],
-        wanted: u32,
-    ) -> Result<Rounds, TargetError> {
-        let stream = u64::from(core.0) * 8 + self.level as u64 + self.drift.len() as u64 * 4096;
-        let plan = RoundsPlan {
-            core,
-            level: self.level,
-            rounds: wanted,
-            max_rounds: wanted * 4,
-            max_seconds: self.plan.max_seconds,
-            seed: derive_seed(self.plan.seed, 100 + stream),
-        };
-        let watch: &dyn Watch = self.watch;
-        let rounds = time_rounds(self.target, pages, &plan, &|| watch.keep_going())?;
-        self.note_changes(core, &rounds);
-        Ok(rounds)
-    }
-
-    fn note_changes(&mut self, core: CoreId, rounds: &Rounds) {
+    pub(super) fn note_changes(&mut self, core: CoreId, rounds: &Rounds) {
         let lines = rounds.lines as u64;
         for change in &rounds.changes {
             self.drift.push(DriftEvent {

@@ -3,6 +3,7 @@
 //! The way of the data: a [`plan`] chooses pages; [`rounds`] times their lines again and again,
 //! cut where the vCPU moved; `survey` seeks rare pages far away; [`learn`] finds classes, base and
 //! keys; [`lines`] chooses which lines to probe first; `dictionary` says what the current base of a core is;
+//! `looks` learns and scores from several cores at the same time where it may;
 //! `verify` asks the cores that were not learnt in full, `abreast` several at the same time;
 //! [`decode`] gives every page its code, `team` on several cores at the same time; [`score`] judges all of
 //! it on pages that were held out;
@@ -21,11 +22,13 @@ mod far;
 mod fit;
 mod forks;
 mod heldout;
+mod in_step;
 mod keys;
 pub mod learn;
 mod left_out;
 mod level;
 pub mod lines;
+mod looks;
 pub mod moves;
 mod number;
 mod pass;
@@ -33,6 +36,7 @@ pub mod plan;
 pub mod residuals;
 pub mod rounds;
 pub mod run;
+mod sampler;
 pub mod score;
 mod shapes;
 mod survey;

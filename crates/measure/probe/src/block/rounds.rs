@@ -8,15 +8,14 @@
 //! The round in which that happens is dropped and counted, a new stretch
 //! begins, and stretches with the same pattern are joined again. Nothing is averaged over a move.
 
-use isochrone_decode::Window;
-use isochrone_stats::{median, rng};
-use isochrone_units::{CoreId, Cycles, LINES_PER_PAGE, Level, LineAddr, PageAddr};
-use rand_xoshiro::Xoshiro256PlusPlus;
+use isochrone_stats::median;
+use isochrone_units::{CoreId, LINES_PER_PAGE, Level, PageAddr};
 
-use super::apart::batches;
-use super::far::{FAR_SHARE, far_groups};
+use super::far::FAR_SHARE;
+use super::in_step::Step;
 use super::number::f32_of;
-use crate::target::{Target, TargetClock, TargetError};
+use super::sampler::{Round, Sampler};
+use crate::target::{Target, TargetError};
 
 /// Rounds before a stretch's pattern is firm enough to judge the next round by.
 pub(super) const FIRM_ROUNDS: u32 = 4;
@@ -198,12 +197,6 @@ impl Stretch {
     }
 }
 
-/// One value a line, less the round's level.
-struct Round {
-    deviation: Vec<f64>,
-    level: f64,
-}
-
 /// Times all lines of `pages` round after round until one base has been seen for `plan.rounds` rounds.
 ///
 /// # Errors
@@ -215,8 +208,32 @@ pub fn time_rounds(
     plan: &RoundsPlan,
     keep_going: &dyn Fn() -> bool,
 ) -> Result<Rounds, TargetError> {
-    let mut sampler = Sampler::new(target.clock(), pages, plan.seed);
-    let lines = pages.len() * LINES_PER_PAGE;
+    let sampler = Sampler::new(target.clock(), pages, plan.seed);
+    timed_by(sampler, target, plan, keep_going)
+}
+
+/// The same beside others, each of which is at its own part of the pages at any time.
+///
+/// # Errors
+/// As [`time_rounds`]; [`TargetError::Stopped`] where the others did not come.
+pub(super) fn time_rounds_in_step(
+    target: &mut dyn Target,
+    pages: &[PageAddr],
+    plan: &RoundsPlan,
+    step: &Step<'_>,
+    keep_going: &dyn Fn() -> bool,
+) -> Result<Rounds, TargetError> {
+    let sampler = Sampler::new(target.clock(), pages, plan.seed).in_step(step);
+    timed_by(sampler, target, plan, keep_going)
+}
+
+fn timed_by(
+    mut sampler: Sampler<'_>,
+    target: &mut dyn Target,
+    plan: &RoundsPlan,
+    keep_going: &dyn Fn() -> bool,
+) -> Result<Rounds, TargetError> {
+    let lines = sampler.lines();
     let mut log = Log::new(lines);
     let end = target.seconds() + plan.max_seconds;
     for done in 0..plan.max_rounds {
@@ -232,70 +249,6 @@ pub fn time_rounds(
         }
     }
     Ok(log.finish(target.seconds()))
-}
-
-/// Draws the orders and cleans the samples of one round.
-struct Sampler<'a> {
-    clock: TargetClock,
-    pages: &'a [PageAddr],
-    batch: Vec<LineAddr>,
-    raw: Vec<Cycles>,
-    rng: Xoshiro256PlusPlus,
-}
-
-impl<'a> Sampler<'a> {
-    fn new(clock: TargetClock, pages: &'a [PageAddr], seed: u64) -> Self {
-        Self { clock, pages, batch: Vec::new(), raw: Vec::new(), rng: rng(seed) }
-    }
-
-    fn round(
-        &mut self,
-        target: &mut dyn Target,
-        core: CoreId,
-        level: Level,
-    ) -> Result<Round, TargetError> {
-        let mut values = vec![f64::NAN; self.pages.len() * LINES_PER_PAGE];
-        for batch in batches(self.pages.len(), &mut self.rng) {
-            self.batch.clear();
-            self.batch.extend(batch.iter().map(|(page, i)| self.pages[*page as usize].line(*i)));
-            self.raw.resize(batch.len(), Cycles(0));
-            target.sample(core, level, &self.batch, &mut self.raw)?;
-            for ((page, i), raw) in batch.iter().zip(&self.raw) {
-                let place = *page as usize * LINES_PER_PAGE + usize::from(*i);
-                values[place] = f64::from(raw.0) - self.clock.overhead;
-            }
-        }
-        Ok(cleaned(values, self.clock.tick))
-    }
-}
-
-/// Takes the level off and drops what cannot be a load from where the line was put: what lies outside
-/// of the window of its page's node.
-fn cleaned(mut values: Vec<f64>, tick: u32) -> Round {
-    let centre = |page: &[f64]| median(page).unwrap_or(f64::NAN);
-    let centres: Vec<f64> = values.chunks_exact(LINES_PER_PAGE).map(centre).collect();
-    let nodes = far_groups(&centres);
-    for node in 0..=nodes.iter().copied().max().unwrap_or(0) {
-        let pages =
-            || nodes.iter().enumerate().filter(|(_, of)| **of == node).map(|(page, _)| page);
-        let lines = |page: usize| page * LINES_PER_PAGE..(page + 1) * LINES_PER_PAGE;
-        let of_node: Vec<f64> = pages().flat_map(|page| values[lines(page)].to_vec()).collect();
-        let window = keep_window(&of_node, tick);
-        for value in pages().flat_map(lines) {
-            if !window.holds(values[value]) {
-                values[value] = f64::NAN;
-            }
-        }
-    }
-    let kept = || values.iter().filter(|v| v.is_finite());
-    let level = kept().sum::<f64>() / kept().count().max(1) as f64;
-    values.iter_mut().for_each(|value| *value -= level);
-    Round { deviation: values, level }
-}
-
-/// Samples outside this window are interrupts, or lines that were not where they were put.
-pub(super) fn keep_window(values: &[f64], tick: u32) -> Window {
-    isochrone_decode::keep_window(&mut values.to_vec(), tick)
 }
 
 /// Assigns rounds to stretches: a few rounds at a time, so that a change too small to be seen in

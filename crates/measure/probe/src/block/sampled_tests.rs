@@ -8,7 +8,7 @@ use isochrone_sim::synthetic::{
     AddressHash, Geometry, Mesh, SyntheticMachine, SyntheticMemory, SyntheticSpec,
 };
 use isochrone_stats::pearson;
-use isochrone_units::{CoreId, Cycles, Level, PageAddr};
+use isochrone_units::{CoreId, Cycles, Level, LineAddr, PageAddr};
 
 use super::fit::resemblance;
 use super::in_the_way::InTheWay;
@@ -222,14 +222,25 @@ impl Watch for Wound<'_> {
     }
 }
 
-/// Runs `then` on a level whose form was learnt from the sample.
+/// Runs `then` on a level whose form was learnt from the sample, one core after the other.
 fn learnt<T>(
     target: &mut dyn Target,
     watch: &mut dyn Watch,
     then: impl FnOnce(&mut LevelRun<'_>) -> T,
 ) -> T {
+    learnt_at(target, watch, Some(1), then)
+}
+
+/// The same, from so many cores at the same time; where that is `None` it is tried.
+fn learnt_at<T>(
+    target: &mut dyn Target,
+    watch: &mut dyn Watch,
+    looking: Option<usize>,
+    then: impl FnOnce(&mut LevelRun<'_>) -> T,
+) -> T {
     let plan = sampled(plan(2), CORES);
     let mut run = LevelRun::new(target, &plan, Level::Llc, watch);
+    run.looking = looking;
     let learners = run.learners.clone();
     run.look_and_learn(&learners).expect("nothing is refused");
     then(&mut run)
@@ -352,6 +363,52 @@ fn cores_that_disturb_each_other_are_verified_one_after_the_other() {
         assert_eq!((run.width, run.notes.len()), (Some(1), 1), "it is said: {:?}", run.notes);
         assert!(run.current.iter().all(Option::is_some));
     });
+}
+
+/// How many cores are learnt at the same time, and the scores of those that are learnt.
+fn scores_of_learners(target: &mut dyn Target) -> (Option<usize>, Vec<f64>) {
+    learnt_at(target, &mut Silent, None, |run| {
+        let (quality, _) = run.score_all().expect("nothing is refused");
+        assert!(run.notes.is_empty(), "{:?}", run.notes);
+        (run.looking, quality.iter().filter_map(|quality| quality.r2_heldout).collect())
+    })
+}
+
+#[test]
+fn cores_that_are_learnt_at_the_same_time_are_seen_as_one_after_the_other() {
+    let (one, alone) = scores_of_learners(&mut target(worn_by_many(5)));
+    let (width, together) = scores_of_learners(&mut target(worn_by_many(5)).with_forks());
+    assert_eq!((one, width), (None, Some(8)), "no forks, and eight parts of 16 pages");
+    assert_eq!((alone.len(), together.len()), (8, 8), "every one is scored");
+    for (alone, together) in alone.iter().zip(&together) {
+        assert!(*together > 0.9 && (alone - together).abs() < 0.02, "{alone} {together}");
+    }
+    let mut target = target(worn_by_many(5)).with_forks();
+    let plan = sampled(plan(2), CORES);
+    let map = run(&mut target, &plan);
+    for core in plan.learners(target.cores()) {
+        for at in [0, 1] {
+            let right = right(&map, &target, core.0, at);
+            assert!(right > 0.95, "{core} at level {at}: {right}");
+        }
+    }
+}
+
+/// That cores are learnt one after the other, and why, is said.
+fn refused(line: fn(LineAddr) -> LineAddr, cycles: fn(Cycles) -> Cycles) {
+    let inner = Box::new(target(worn_by_many(5)).with_forks());
+    learnt_at(&mut InTheWay::of(inner, line, cycles), &mut Silent, None, |run| {
+        assert_eq!((run.looking, run.notes.len()), (Some(1), 1), "{:?}", run.notes);
+        assert!(run.notes[0].contains("timing whole pages from 8 cores"), "{:?}", run.notes);
+        assert_eq!(run.learnt.form, Form::Pattern);
+    });
+}
+
+#[test]
+fn where_forks_are_slower_or_see_other_lines_cores_are_learnt_one_after_the_other() {
+    refused(|line| line, |cycles| Cycles(cycles.0 + cycles.0 / 16));
+    // All lines of a page look like its first.
+    refused(|line| line.page().line(0), |cycles| cycles);
 }
 
 /// What a map of many cores costs, in virtual seconds of a machine whose loads take what they take on a Xeon.

@@ -104,8 +104,8 @@ fn chase(
     let flush = !matches!(mode, Mode::InOrder | Mode::Random);
     let options = RegionOptions {
         buffer_bytes: run.wishes.buffer,
-        budget_s: within(region::budget_s(run.cores.len(), run.wishes.quick), watch),
-        patience_s: patience_s(watch),
+        budget_s: within(region::budget_s(run.cores.len() * count, run.wishes.quick), watch),
+        patience_s: left_s(watch).unwrap_or(0.0),
         seats: Some(seats),
         flush,
         ..RegionOptions::new(mode, derive_seed(run.seed, 6))
@@ -123,12 +123,12 @@ fn chase(
 
 /// No more seconds than a watch has left.
 fn within(seconds: f64, watch: &dyn Watch) -> f64 {
-    watch.left().map_or(seconds, |left| left.as_secs_f64().min(seconds))
+    left_s(watch).map_or(seconds, |left_s| left_s.min(seconds))
 }
 
-/// All that a watch has left: a first round may take it on a slow machine. Nothing where there is no limit.
-fn patience_s(watch: &dyn Watch) -> f64 {
-    watch.left().map_or(0.0, |left| left.as_secs_f64())
+/// All that a watch has left, where there is a limit: a first round may take it on a slow machine.
+fn left_s(watch: &dyn Watch) -> Option<f64> {
+    watch.left().map(|left| left.as_secs_f64())
 }
 
 /// The nearest class of pages alone, chosen from what the block experiment found: with the memory
@@ -178,9 +178,10 @@ pub(super) fn triad(
     let cores_of: Vec<(RegionId, Vec<CoreId>)> =
         contents.machine.regions.iter().map(|r| (RegionId(r.id), of(&r.cores))).collect();
     let seats = Seats::of(&contents.machine, &run.cores);
+    let budget_s = bandwidth::budget_s(cores_of.len(), run.wishes.quick);
     let mut options = BandwidthOptions {
-        budget_s: within(bandwidth::budget_s(cores_of.len(), run.wishes.quick), course),
-        patience_s: patience_s(course),
+        budget_s: within(budget_s, course),
+        patience_s: left_s(course).unwrap_or_else(|| bandwidth::first_rounds_s(budget_s)),
         seats: Some(seats.clone()),
         ..BandwidthOptions::new(derive_seed(run.seed, 7))
     };

@@ -1,7 +1,7 @@
 //! Rounds whose pattern and drift are known.
 
 use super::*;
-use isochrone_stats::uniform;
+use isochrone_stats::{rng, uniform};
 
 const PAGES: usize = 64;
 
