@@ -4,6 +4,7 @@ mod again;
 mod command;
 mod count;
 mod full;
+mod sizes;
 mod steps;
 
 use std::path::Path;

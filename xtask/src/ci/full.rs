@@ -3,6 +3,7 @@
 //! Tests that are ignored run here, but for those that `LEFT_OUT` names with its reason. Of the emulated machines the
 //! usual gate has run two already.
 
+use super::sizes;
 use super::steps::Step;
 
 /// Ignored tests that no step runs, and why.
@@ -31,7 +32,13 @@ pub(super) const STEPS: &[Step] = &[
             "isochrone",
             "-p",
             "isochrone-lab",
+            "-p",
+            "isochrone-capi",
+            "-p",
+            "isochrone-mpi",
         ],
+        // The preloaded library is there since the usual steps.
+        then: sizes::hold,
         ..Step::CARGO
     },
     Step {

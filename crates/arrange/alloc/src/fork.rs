@@ -24,18 +24,20 @@ impl Heap<'_> {
         }
         shared.ready.iter().for_each(|head| Stack::new(head, self.tables.next).abandon());
         for word in self.tables.pages.iter().take(pages) {
-            let before = word.load(Relaxed);
+            let before = word.load(Relaxed) & !PageWord::WAY;
             if before != 0 && PageWord(before).without_codes().0 != before {
                 // A signal handler may have the page cut meanwhile.
                 word.fetch_or(PageWord::NO_CODES, AcqRel);
             }
         }
+        (0..u32::try_from(pages).unwrap_or(u32::MAX)).for_each(|page| self.forget_leave(page));
         for unit in UnitLines::ALL {
             self.move_all(unit);
         }
         let sums = self.sums();
         sums.ready_pages.store(0, Relaxed);
         sums.demoted_pages.store(0, Relaxed);
+        sums.away_pages.store(0, Relaxed);
         // Whatever of it is free is nothing that the child wastes.
         sums.assigned_bytes.store(self.live_bytes(), Relaxed);
     }

@@ -3,7 +3,7 @@
 //!
 //! Memory is spent for two reasons that are never mixed. For a nearer line: only while what is
 //! assigned stays within the waste allowed. For any line: when no slot of the class is free. A
-//! page never leaves its class again.
+//! page never leaves its class again, though its memory may go back to the system (`leave`).
 
 use crate::bins::{KINDS, UNKNOWN_KIND};
 use crate::class::{SizeClass, UnitLines, bits};
@@ -57,11 +57,12 @@ impl<'a> Heap<'a> {
     }
 
     /// Says anew what is known of a page. Its free units find their bins when they are next
-    /// drawn; its slots in use are near or far at once. False if the page is not of the heap.
+    /// drawn; its slots in use are near or far at once. False if the page is not of the heap, or on its way to leave.
     pub fn recode(&self, page: u32, codes: PageCodes) -> bool {
         let Some(word) = self.tables.pages.get(page as usize) else { return false };
         let recoded = |before: u64| self.page_word(page, PageWord(before).state(), codes);
-        let known = |before: u64| (before != 0).then(|| recoded(before).0);
+        let is_there = |before: u64| before != 0 && before & PageWord::WAY == 0;
+        let known = |before: u64| is_there(before).then(|| recoded(before).0);
         let Ok(before) = word.fetch_update(AcqRel, Relaxed, known) else { return false };
         self.count_units(page, PageWord(before), u32::MAX);
         self.count_units(page, recoded(before), 1);
@@ -288,7 +289,7 @@ impl<'a> Heap<'a> {
     }
 
     /// Adds `sign` (1, or -1 as it wraps) to the population of the bins of a page's units.
-    fn count_units(&self, page: u32, word: PageWord, sign: u32) {
+    pub(crate) fn count_units(&self, page: u32, word: PageWord, sign: u32) {
         for unit in UnitLines::ALL {
             let mut units = [0_u8; crate::bins::MAX_BINS];
             for place in 0..u32::from(unit.per_page()) {

@@ -60,6 +60,7 @@ mod fork;
 mod groups;
 mod growth;
 mod heap;
+mod leave;
 pub mod live;
 mod magazine;
 mod model;

@@ -136,6 +136,19 @@ impl PageWord {
         Self(self.0 | Self::NO_CODES)
     }
 
+    /// It is about to leave: nobody takes a slot of it.
+    pub(crate) const LEAVING: u64 = 1 << 62;
+    /// Its memory went back to the system.
+    pub(crate) const AWAY: u64 = 1 << 63;
+    /// Where a page is on its way; above the class, which it keeps.
+    pub(crate) const WAY: u64 = Self::LEAVING | Self::AWAY;
+
+    /// The same page as it is about to leave; `None` if it is of no class, or on its way already.
+    pub(crate) fn leaving(self) -> Option<u64> {
+        let is_there = self.class().is_some() && self.0 & Self::WAY == 0;
+        is_there.then_some(self.0 | Self::LEAVING)
+    }
+
     /// The same page cut into slots of a class.
     pub(crate) const fn assigned(self, class: SizeClass) -> Self {
         let codes = self.0 & ((1 << STATE_SHIFT) - 1);
@@ -159,6 +172,13 @@ mod tests {
             assert_eq!(ready.assigned(class), word);
             let unknown = PageWord::new(word.state(), PageCodes::UNKNOWN, Disguise::default());
             assert_eq!(word.without_codes(), unknown);
+            let leaving = word.leaving().expect("it is there");
+            for way in [leaving, leaving | PageWord::AWAY, word.0 | PageWord::AWAY] {
+                let on_its_way = PageWord(way);
+                assert_eq!((on_its_way.state(), on_its_way.codes()), (word.state(), codes));
+                assert_eq!(on_its_way.leaving(), None);
+            }
+            assert_eq!(ready.leaving(), None);
         }
         assert_eq!(PageWord(0).state(), PageState::Absent);
     }

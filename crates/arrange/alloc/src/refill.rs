@@ -8,10 +8,11 @@
 use crate::bins::MAX_BINS;
 use crate::check::Misuse;
 use crate::class::{SizeClass, slot_of_bit};
-use crate::heap::Heap;
+use crate::heap::{Heap, PAGE_LINES};
 use crate::open::OpenPage;
 use crate::slot::Slot;
-use crate::sync::Ordering::{AcqRel, Relaxed};
+use crate::sync::Ordering::{AcqRel, Relaxed, SeqCst};
+use crate::sync::fence;
 use crate::tables::OrderTable;
 
 /// The bits of a mask that say which slots are free; the others say which are live.
@@ -160,6 +161,21 @@ impl Heap<'_> {
             let mask = self.tables.masks.get(line).map_or(0, |mask| mask.load(Relaxed));
             let next = self.tables.next.get(line).map_or(0, |next| next.load(Relaxed));
             core::hint::black_box((mask, next));
+        }
+    }
+
+    /// Marks every free slot of a line that was popped as taken: a bit for each.
+    fn mark_taken(&self, line: u32) -> u8 {
+        // Acquire: what those did who freed its slots comes before.
+        let mask = self.tables.masks.get(line as usize);
+        mask.map_or(0, |mask| mask.fetch_and(!FREE, AcqRel) & FREE)
+    }
+
+    /// Puts slots back that were marked as taken, and which nobody had: units that are not in use.
+    fn put_bits(&self, class: SizeClass, line: u32, free: u8) {
+        let Some(mask) = self.tables.masks.get(line as usize) else { return };
+        if mask.fetch_or(free, AcqRel) & FREE == 0 {
+            self.stack(class, self.unit_bin(class, line)).push_all(&[line]);
         }
     }
 
@@ -341,36 +357,46 @@ impl Draw<'_, '_, '_> {
             let mut lines = [0; BATCH];
             let count = stack.pop_many(&mut lines[..units]);
             self.heap.warm(lines[..count].iter().copied());
-            let mut taken = 0;
-            for &line in &lines[..count] {
+            let mut masks = [0; BATCH];
+            for (mask, &line) in masks.iter_mut().zip(&lines[..count]) {
                 let home = self.heap.unit_bin(self.class, line);
                 if home == bin {
-                    self.take(line);
-                    taken += 1;
+                    *mask = self.heap.mark_taken(line);
                 } else {
                     // Its page was coded anew while it was free.
                     self.heap.stack(self.class, home).push_all(&[line]);
                     self.moved = true;
                 }
             }
+            // Between the marks and the looks at pages: see `crate::leave`.
+            fence(SeqCst);
+            let (mut taken, mut leaves) = (0, false);
+            for (&mask, &line) in masks.iter().zip(&lines[..count]).filter(|(mask, _)| **mask != 0)
+            {
+                if self.heap.comes(line / PAGE_LINES) {
+                    self.take(line, mask);
+                    taken += 1;
+                } else {
+                    self.heap.put_bits(self.class, line, mask);
+                    leaves = true;
+                }
+            }
             if taken > 0 {
                 self.heap.tally(self.class.unit(), bin, taken);
             }
-            if count == 0 {
+            // What leaves lies on top again: others of the bin are found when it has left.
+            if count == 0 || leaves {
                 break;
             }
         }
         self.drawn.slots > before
     }
 
-    /// Takes every free slot of a line that was popped; those beyond the list go back.
-    fn take(&mut self, line: u32) {
-        let Some(mask) = self.heap.tables.masks.get(line as usize) else { return };
+    /// Takes these slots of a line, which were marked as taken; those beyond the list go back.
+    fn take(&mut self, line: u32, free: u8) {
         if let Some(owner) = self.heap.tables.owners.get(line as usize) {
             owner.store(owner_tag(self.core), Relaxed);
         }
-        // Acquire: what those did who freed its slots comes before.
-        let free = mask.fetch_and(!FREE, AcqRel) & FREE;
         for bit in (0..4).filter(|bit| free >> bit & 1 == 1) {
             let slot = slot_of_bit(line, bit);
             match self.out.get_mut(self.drawn.slots) {

@@ -17,6 +17,8 @@ pub struct Stats {
     pub pages: u32,
     /// Pages that wait for a class.
     pub ready_pages: u32,
+    /// Pages whose memory went back to the system, and that nobody has taken a slot of since.
+    pub away_pages: u32,
     /// Slots drawn from bins that were near for the core that drew them.
     pub near_slots: u64,
     /// Slots drawn from bins that were not.
@@ -45,6 +47,7 @@ impl Heap<'_> {
             assigned_bytes: sums.assigned_bytes.load(Relaxed),
             pages: sums.pages.load(Relaxed),
             ready_pages: sums.ready_pages.load(Relaxed),
+            away_pages: sums.away_pages.load(Relaxed),
             near_slots: sums.near_slots.load(Relaxed),
             spilled_slots: sums.spilled_slots.load(Relaxed),
             foreign_frees: sums.foreign_frees.load(Relaxed),

@@ -8,4 +8,8 @@ pub(crate) use core::sync::atomic::{AtomicI64, AtomicU8, AtomicU16, AtomicU32, A
 #[cfg(all(loom, test))]
 pub(crate) use loom::sync::atomic::{AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
+#[cfg(not(all(loom, test)))]
+pub(crate) use core::sync::atomic::fence;
 pub(crate) use core::sync::atomic::{AtomicI32 as Tally, Ordering};
+#[cfg(all(loom, test))]
+pub(crate) use loom::sync::atomic::fence;

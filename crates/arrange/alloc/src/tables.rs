@@ -67,6 +67,8 @@ pub(crate) struct Sums {
     pub(crate) pages: AtomicU32,
     pub(crate) ready_pages: AtomicU32,
     pub(crate) ordered_pages: AtomicU32,
+    pub(crate) away_pages: AtomicU32,
+    pub(crate) come_again: AtomicU32,
 }
 
 impl Default for Shared {

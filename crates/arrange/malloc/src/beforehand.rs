@@ -74,6 +74,7 @@ impl Instance<'_> {
             hold.work.machine.now_ns().saturating_add(within)
         });
         hold.work.expects(bytes as u64);
+        self.growth.keep(pages.saturating_mul(PAGE_BYTES) as u64);
         self.take_pages(pages)?;
         let Ok(pages) = u32::try_from(self.arena.pages()) else { return Ok(0.0) };
         #[cfg(feature = "arms")]
@@ -140,7 +141,7 @@ impl Instance<'_> {
             return Ok(None);
         }
         let _bound = Bound::new();
-        self.arena.grow(Stride::Whole)?;
+        self.take_pages(1)?;
         self.identify(&mut self.growth.hold())?;
         for core in self.users() {
             affinity::pin(core)?;

@@ -7,18 +7,8 @@
 //! Nothing is held during `fork`: lists wait for nobody, and what a lock guarded is made anew where
 //! its holder was lost. So a signal handler may call it at any time.
 
-use crate::process;
-
-/// Has children noticed. Once.
-pub(crate) fn prepare() -> bool {
+/// Has children noticed: `parent` is called in who has one, and `child` in the child. Once.
+pub(crate) fn prepare(parent: extern "C" fn(), child: extern "C" fn()) -> bool {
     // SAFETY: the handlers are functions that are never unloaded.
     unsafe { libc::pthread_atfork(None, Some(parent), Some(child)) == 0 }
-}
-
-extern "C" fn parent() {
-    process::has_child();
-}
-
-extern "C" fn child() {
-    process::forked();
 }

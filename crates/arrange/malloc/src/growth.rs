@@ -7,6 +7,8 @@
 //! They are decoded all the same, and what is free of them then finds its place.
 
 mod anew;
+mod back;
+mod idle;
 mod pages;
 mod trial;
 mod vain;
@@ -18,6 +20,7 @@ use crate::report::{Reason, Word};
 use crate::room::Inside;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use idle::{Back, Idle};
 use isochrone_alloc::live::{Arena, Classifier, Event, Machine, Plan, Slice};
 use isochrone_alloc::{Mode, Policy, SizeClass, UnitLines};
 use isochrone_atlas::Atlas;
@@ -97,6 +100,8 @@ pub(crate) struct Growth {
     retries: AtomicU32,
     /// Frames of this process's pages may be others, since it has a child that shared them.
     was_shared: AtomicBool,
+    /// What is idle, and whether it goes back.
+    idle: Idle,
     /// In a child of `fork` that has not begun anew: what it places by then, bytes. Else 0.
     anew_at_bytes: AtomicU64,
 }
@@ -125,6 +130,8 @@ pub(crate) struct Work {
     pace: Pace,
     /// What placing has to show before it goes on.
     trial: Trial,
+    /// Pages that go back to the system, and come again.
+    back: Back,
 }
 
 /// Orders on their way: one unit size of one core at a time.
@@ -170,6 +177,7 @@ impl Work {
             rebinned: SizeClass::ALL.len(),
             pace: Pace::of(&atlas),
             trial: Trial::default(),
+            back: Back::default(),
         })
     }
 
@@ -215,8 +223,20 @@ impl Growth {
             retry_at_ns: AtomicU64::new(0),
             retries: AtomicU32::new(0),
             was_shared: AtomicBool::new(false),
+            idle: Idle::new(),
             anew_at_bytes: AtomicU64::new(0),
         })
+    }
+
+    /// So many bytes were learnt beforehand: they stay, used or not.
+    pub(crate) fn keep(&self, bytes: u64) {
+        self.idle.keep(bytes);
+    }
+
+    /// Runs `work` while nobody else takes memory or address space.
+    pub(crate) fn alone<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _held = self.adding.hold();
+        work()
     }
 
     /// The work, if nobody else is at it.
@@ -243,11 +263,19 @@ impl Instance<'_> {
         let core = self.current_core();
         self.forgive(now);
         let visits = self.is_epoch_due(core, now);
-        let learns = (visits || self.wants_work())
-            && now >= self.growth.rest_until_ns.load(Ordering::Relaxed);
-        let hold = if learns { self.growth.try_hold() } else { None };
+        let (learns, returns) = (visits || self.wants_work(), self.is_return_due(now));
+        let is_due =
+            (learns || returns) && now >= self.growth.rest_until_ns.load(Ordering::Relaxed);
+        let hold = if is_due { self.growth.try_hold() } else { None };
         let Some(mut hold) = hold else { return };
         inside.run(|| {
+            if returns {
+                self.return_pages(&mut hold, now.saturating_add(need.slice_ns()));
+            }
+            if !learns {
+                self.end_slice(now);
+                return;
+            }
             if visits {
                 self.ask_visit(&mut hold, core, now);
             }
@@ -304,6 +332,7 @@ impl Instance<'_> {
             && !self.is_over()
             && self.is_worth_it()
             && (growth.has_backlog.load(Ordering::Relaxed)
+                || self.have_come()
                 || (self.heap().wants_pages() > 0 && !growth.is_full.load(Ordering::Relaxed)))
     }
 
@@ -356,6 +385,7 @@ impl Instance<'_> {
         let until = clock::monotonic_ns().saturating_add(budget_ns);
         let busy = self.take_events(hold, until)
             || self.make_orders(hold, until)
+            || self.take_pages_back(hold, until)
             || self.add_memory(hold, until, stride);
         let left = until.saturating_sub(clock::monotonic_ns());
         let mut more = if busy || left == 0 { true } else { self.learn(hold, left) };

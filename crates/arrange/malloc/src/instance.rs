@@ -3,19 +3,20 @@
 
 use crate::counters::Counters;
 use crate::growth::Growth;
-use crate::process::PROCESS;
+use crate::process::{ARENA, PROCESS};
 use crate::report::{LIVE_CORES, Lines, Reason, Word};
+use crate::tables::{Kept, Owned};
 use crate::told::Told;
-use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
-use core::{fmt, ptr};
+use core::fmt;
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use isochrone_alloc::live::{Arena, Classifier};
-use isochrone_alloc::{
-    Bins, CoreTable, DistanceSum, GRANULE_BYTES, Heap, Policy, Shared, Slot, Stats, Survey, Tables,
-};
+use isochrone_alloc::{DistanceSum, Heap, Policy, Slot, Stats, Survey};
 use isochrone_atlas::{Atlas, AtlasError};
 use isochrone_os::OsError;
 use isochrone_os::boxed::Boxed;
+use isochrone_os::reserve::{Step, Stride};
 use isochrone_os::rseq::CoreWord;
+use isochrone_os::steps::Plot;
 use isochrone_os::table::Table;
 use isochrone_units::{CoreId, LINES_PER_PAGE, Level, PAGE_BYTES};
 use rustix::process::{Resource, getrlimit};
@@ -26,9 +27,20 @@ pub(crate) use crate::growth::Need;
 const CORE_NUMBERS: usize = 8192;
 /// Slots are numbered in 32 bits, 16 bytes each.
 const ARENA_BYTES_LARGEST: u64 = 64 << 30;
-/// Where the address space of a process is limited, the part of it that an arena may take: what is
-/// reserved is lost to the program, used or not.
+/// Where the address space of a process is limited, the part of it that an arena may grow to: what it has taken is lost
+/// to the program, used or not.
 const SPACE_PARTS: u64 = 16;
+
+/// Whom an allocator serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Served {
+    /// All of the process, by pointers.
+    Process,
+    /// Who has pointers of it.
+    Pointers,
+    /// Who has handles of it: these say what is live.
+    Handles,
+}
 
 /// What an allocator is made for.
 #[derive(Clone, Copy, Debug)]
@@ -92,14 +104,11 @@ impl From<OsError> for InstanceError {
 pub struct Instance<'a> {
     /// Borrows the arena, and the atlas's bytes.
     pub(crate) growth: Growth,
-    /// Borrows the tables.
-    heap: Heap<'static>,
     core_word: CoreWord,
     /// Each core's place in the atlas, plus one; 0 for cores that it does not have.
     places: Table<u16>,
     pub(crate) arena: Boxed<Arena>,
-    /// What the program has of the arena, by granule; empty for a pool, whose handles say it.
-    pub(crate) marks: Table<AtomicU8>,
+    /// With the heap.
     tables: Owned,
     atlas: Atlas<'a>,
     /// Cores that it was made for.
@@ -110,87 +119,16 @@ pub struct Instance<'a> {
     draws: AtomicU64,
 }
 
-/// What the heap borrows.
-#[derive(Debug)]
-struct Owned {
-    pages: Table<AtomicU64>,
-    next: Table<AtomicU32>,
-    masks: Table<AtomicU8>,
-    owners: Table<AtomicU8>,
-    ranks: Table<AtomicU8>,
-    cores: Table<CoreTable>,
-    shared: Table<Shared>,
-    bins: Table<Bins>,
-}
-
 /// A rate in whole cycles.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate")]
 fn whole(hz: f64) -> u64 {
     hz as u64
 }
 
-impl Owned {
-    /// Bytes of address space.
-    fn bytes(&self) -> u64 {
-        let bytes = size_of_val(&*self.pages)
-            + size_of_val(&*self.next)
-            + self.masks.len()
-            + self.owners.len()
-            + self.ranks.len()
-            + size_of_val(&*self.cores)
-            + size_of_val(&*self.shared)
-            + size_of_val(&*self.bins);
-        bytes as u64
-    }
-
-    /// What is left of them after [`Self::give_back`].
-    fn kept_bytes(&self) -> u64 {
-        let given = size_of_val(&*self.next) + 2 * self.masks.len() + self.ranks.len();
-        self.bytes().saturating_sub(given as u64)
-    }
-
-    fn new(atlas: &Atlas<'_>, pages: usize, ranks: bool) -> Result<Self, OsError> {
-        let lines = pages * LINES_PER_PAGE;
-        let bins = Bins::from_atlas(atlas);
-        Ok(Self {
-            pages: Table::zeroed(pages)?,
-            next: Table::zeroed(lines)?,
-            masks: Table::zeroed(lines)?,
-            owners: Table::zeroed(lines)?,
-            ranks: Table::zeroed(if ranks { lines } else { 0 })?,
-            cores: Table::made(atlas.cores().len(), |_| CoreTable::default())?,
-            shared: Table::made(1, |_| Shared::default())?,
-            bins: Table::made(1, |_| bins.clone())?,
-        })
-    }
-
-    /// Gives back what only who places needs, however many threads are at it: links, masks, owners
-    /// and ranks of zero are those of lines that nobody finds. Classes of pages stay.
-    fn give_back(&self) {
-        self.next.give_back();
-        self.masks.give_back();
-        self.owners.give_back();
-        self.ranks.give_back();
-    }
-
-    /// A heap over them.
-    ///
-    /// # Safety
-    /// It must not be used after these tables were dropped. They may be moved: their memory stays.
-    unsafe fn heap(&self, policy: Policy) -> Heap<'static> {
-        // SAFETY: the caller vouches that the heap ends before the tables.
-        let this: &'static Self = unsafe { &*ptr::from_ref(self) };
-        // What is borrowed from here on is the tables' own memory, not `this`.
-        let tables = Tables {
-            pages: &this.pages,
-            next: &this.next,
-            masks: &this.masks,
-            owners: &this.owners,
-            ranks: &this.ranks,
-            cores: &this.cores,
-            shared: &this.shared[0],
-        };
-        Heap::new(tables, &this.bins[0], policy)
+impl Instance<'static> {
+    /// The process's pointers of this arena are known from now on.
+    pub(crate) fn publish(&'static self) {
+        self.growth.alone(|| self.show());
     }
 }
 
@@ -200,10 +138,18 @@ impl<'a> Instance<'a> {
     /// # Errors
     /// [`InstanceError`] where the atlas does not serve, or there is no address space.
     pub fn new(settings: &Settings<'a>) -> Result<Self, InstanceError> {
-        Self::open(settings, false)
+        Self::open(settings, Served::Handles)
     }
 
-    fn open(settings: &Settings<'a>, is_process: bool) -> Result<Self, InstanceError> {
+    /// The same with marks of what the program has, by granule: [`Self::marks`].
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub(crate) fn marked(settings: &Settings<'a>) -> Result<Self, InstanceError> {
+        Self::open(settings, Served::Pointers)
+    }
+
+    fn open(settings: &Settings<'a>, served: Served) -> Result<Self, InstanceError> {
         // With its sum: who named the file has checked it, but it may have been changed since.
         let atlas = Atlas::open(settings.atlas)?;
         if atlas.cores().len() == 0 {
@@ -211,35 +157,34 @@ impl<'a> Instance<'a> {
         }
         let bytes = settings.arena_bytes_max.min(ARENA_BYTES_LARGEST);
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        let arena = Boxed::new(Arena::new(bytes, settings.huge_pages)?)?;
-        let marked = if is_process { arena.memory().reserved() / GRANULE_BYTES } else { 0 };
-        let oracle = settings.policy.mode.is_oracle();
-        let tables = Owned::new(&atlas, arena.pages_max(), oracle)?;
+        let kept =
+            Kept { ranks: settings.policy.mode.is_oracle(), marks: served != Served::Handles };
+        let plot_bytes = Owned::plot_bytes(bytes.div_ceil(PAGE_BYTES), kept);
+        let mut plot = Plot::new(Plot::rounded(bytes).saturating_add(plot_bytes));
+        let arena = Boxed::new(Arena::within(&mut plot, bytes, settings.huge_pages)?)?;
+        let tables = Owned::new(&mut plot, &atlas, arena.pages_max(), kept, settings.policy)?;
         let mut places = Table::zeroed(CORE_NUMBERS)?;
         for (place, core) in (1_u16..).zip(atlas.cores()) {
             if let Some(entry) = places.get_mut(usize::from(core.0)) {
                 *entry = place;
             }
         }
-        // SAFETY: both become fields of one value, the heap before the tables.
-        let heap = unsafe { tables.heap(settings.policy) };
-        // SAFETY: as above: the growth before the arena, in its box.
+        // SAFETY: both become fields of one value, the growth before the arena, in its box.
         let lasting_arena = unsafe { arena.lasting() };
         // SAFETY: the growth becomes part of a value that does not outlive 'a.
         let lasting_atlas: Atlas<'static> =
             unsafe { core::mem::transmute::<Atlas<'a>, Atlas<'static>>(atlas) };
-        let growth = Growth::new(lasting_atlas, lasting_arena, settings, is_process)?;
+        let growth =
+            Growth::new(lasting_atlas, lasting_arena, settings, served == Served::Process)?;
         Ok(Self {
             growth,
-            heap,
             core_word: CoreWord::find(),
             places,
             arena,
-            marks: Table::zeroed(marked)?,
             tables,
             atlas,
             cores: Table::made(settings.cores.len(), |place| settings.cores[place])?,
-            is_process,
+            is_process: served == Served::Process,
             draws: AtomicU64::new(0),
         })
     }
@@ -255,28 +200,27 @@ impl<'a> Instance<'a> {
             huge_pages: true,
             cores: &[],
         };
-        let instance = Instance::open(&settings, true).map_err(|error| match error {
+        let instance = Instance::open(&settings, Served::Process).map_err(|error| match error {
             InstanceError::Os(_) => Reason::NoMemory,
             _ => Reason::NoAtlas,
         })?;
         if !told.config.force && !Classifier::learns(&instance.atlas) {
             return Err(Reason::NoGain);
         }
-        let counters = PROCESS.counters();
-        counters.set(Word::TableBytes, instance.table_bytes());
-        counters.set(Word::ClockHz, whole(instance.atlas.clock_hz()));
+        instance.take_step().map_err(|_| Reason::NoMemory)?;
+        PROCESS.counters().set(Word::ClockHz, whole(instance.atlas.clock_hz()));
         Ok(Boxed::new(instance).map_err(|_| Reason::NoMemory)?.leak())
     }
 
     /// This is a child of `fork`: what the arena has is from the parent.
     pub(crate) fn forked(&self, counters: &Counters, start_bytes: u64) {
-        self.heap.inherit(self.arena.pages());
+        self.heap().inherit(self.arena.pages());
         self.growth.forked(start_bytes);
-        counters.set(Word::TableBytes, self.table_bytes());
+        counters.set(Word::TableBytes, self.tables.bytes());
         counters.set(Word::ClockHz, whole(self.atlas.clock_hz()));
         counters.set(Word::ArenaBytes, self.arena_bytes() as u64);
         counters.set(Word::InheritedBytes, self.arena_bytes() as u64);
-        counters.set(Word::AssignedBytes, self.heap.stats().assigned_bytes);
+        counters.set(Word::AssignedBytes, self.heap().stats().assigned_bytes);
     }
 
     /// Nothing is placed any more: the tables that this takes are given back. What the program has
@@ -284,12 +228,57 @@ impl<'a> Instance<'a> {
     pub(crate) fn give_tables_back(&self) {
         self.tables.give_back();
         self.counters().inspect(|counters| {
-            counters.set(Word::TableBytes, self.tables.kept_bytes() + self.marks.len() as u64);
+            counters.set(Word::TableBytes, self.tables.kept_bytes());
         });
     }
 
-    fn table_bytes(&self) -> u64 {
-        self.tables.bytes() + self.marks.len() as u64
+    /// Takes the address space for more pages, and for their tables. All of it is given back where some is refused, and
+    /// less is tried. One thread at a time.
+    ///
+    /// # Errors
+    /// [`OsError`] where there is none.
+    fn take_step(&self) -> Result<(), OsError> {
+        let [large, least] = self.tables.next_steps();
+        let widen = |pages: usize| {
+            let widened = self.tables.widen(pages);
+            let widened = widened.and_then(|()| self.arena.memory().widen(pages * PAGE_BYTES));
+            if widened.is_err() {
+                self.tables.narrow();
+                self.arena.memory().narrow();
+            }
+            widened.map(|()| pages)
+        };
+        self.tables.settle(widen(large).or_else(|_| widen(least))?);
+        self.counters().inspect(|counters| counters.set(Word::TableBytes, self.tables.bytes()));
+        if self.is_process && PROCESS.has_placed() {
+            self.show();
+        }
+        Ok(())
+    }
+
+    /// Pointers of what there are tables for are known; one thread at a time.
+    fn show(&self) {
+        // SAFETY: the process's instance is never dropped, and nobody else's is shown.
+        let marks: &'static [AtomicU8] = unsafe { &*core::ptr::from_ref(self.marks()) };
+        ARENA.publish(self.arena.memory().as_ptr(), marks);
+    }
+
+    /// Lets the arena grow; one thread at a time. `None` where it is as large as it may be.
+    ///
+    /// # Errors
+    /// [`OsError`] where there is no memory or address space; then nothing has changed.
+    pub(crate) fn grow_arena(&self, stride: Stride) -> Result<Option<Step>, OsError> {
+        if self.arena.pages() >= self.tables.pages() && self.arena.pages() < self.arena.pages_max()
+        {
+            self.take_step()?;
+        }
+        self.arena.grow(stride)
+    }
+
+    /// What the program has, by granule; nothing for a pool, whose handles say it.
+    #[inline]
+    pub(crate) fn marks(&self) -> &[AtomicU8] {
+        self.tables.marks()
     }
 
     /// Where it counts; nowhere for a pool's.
@@ -313,14 +302,14 @@ impl<'a> Instance<'a> {
 
     /// The heap: who has which slot.
     #[inline]
-    pub(crate) const fn heap(&self) -> &Heap<'static> {
-        &self.heap
+    pub(crate) fn heap(&self) -> &Heap<'static> {
+        self.tables.heap()
     }
 
     /// Whether it also looks that no slot is free and in use at once.
     #[must_use]
-    pub const fn is_checked(&self) -> bool {
-        self.heap.policy().checked
+    pub fn is_checked(&self) -> bool {
+        self.heap().policy().checked
     }
 
     /// Where the kernel says on which core a thread runs.
@@ -350,7 +339,7 @@ impl<'a> Instance<'a> {
     /// What its heap has done.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.heap.stats()
+        self.heap().stats()
     }
 
     /// Bytes of lines that are memory now.
@@ -385,10 +374,10 @@ impl<'a> Instance<'a> {
         let line = (u128::from(draw) * u128::from(pages * LINES_PER_PAGE as u64)) >> 64;
         let Ok(line) = u32::try_from(line) else { return };
         let slot = Slot(line * 4);
-        let Some(class) = self.heap.class_of(slot) else { return };
+        let Some(class) = self.heap().class_of(slot) else { return };
         let slot = class.slot_over(slot);
         let mut sum = DistanceSum::default();
-        sum.add(self.heap.distance(slot, core));
+        sum.add(self.heap().distance(slot, core));
         for level in Level::ALL {
             counters.distances(Lines::Pool, level, &sum, &DistanceSum::default());
         }

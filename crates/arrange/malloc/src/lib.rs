@@ -48,6 +48,7 @@ mod range;
 mod report;
 mod room;
 mod slab;
+mod tables;
 mod thread;
 mod tls;
 mod told;

@@ -137,8 +137,6 @@ impl Shard {
 #[derive(Debug)]
 pub struct Placer<'a> {
     instance: Instance<'a>,
-    /// What the program has of the arena, by granule.
-    marks: Table<AtomicU8>,
     /// By the places of cores in the atlas; the last is that of cores which it does not have.
     shards: Table<Shard>,
     /// What was done without magazines.
@@ -159,13 +157,11 @@ impl<'a> Placer<'a> {
     /// [`InstanceError`] where the atlas does not serve, or there is no memory.
     pub fn new(settings: &Settings<'a>) -> Result<Self, InstanceError> {
         let forks = count_forks()?;
-        let instance = Instance::new(settings)?;
-        let granules = instance.arena.memory().reserved() / GRANULE_BYTES;
+        let instance = Instance::marked(settings)?;
         let shards = instance.atlas().cores().len() + 1;
         let learns =
             Level::ALL.iter().any(|level| form(instance.atlas(), *level) == Some(FormTag::Pattern));
         Ok(Self {
-            marks: Table::zeroed(granules)?,
             shards: Table::made(shards, |_| Shard::default())?,
             direct: Shard::default(),
             room: Room::new(),
@@ -275,7 +271,7 @@ impl<'a> Placer<'a> {
 
     #[inline]
     fn hand_out(&self, slot: Slot) -> *mut u8 {
-        if let Some(mark) = self.marks.get(slot.offset() / GRANULE_BYTES) {
+        if let Some(mark) = self.instance.marks().get(slot.offset() / GRANULE_BYTES) {
             mark.store(mark::HELD, Ordering::Relaxed);
         }
         self.instance.address(slot)
@@ -318,7 +314,7 @@ impl<'a> Placer<'a> {
     }
 
     fn mark_of(&self, slot: Slot) -> Option<&AtomicU8> {
-        self.marks.get(slot.offset() / GRANULE_BYTES)
+        self.instance.marks().get(slot.offset() / GRANULE_BYTES)
     }
 
     /// The object that begins at an address, while the program has it.

@@ -144,7 +144,7 @@ impl Process {
 
     /// Places from now on what can be placed. Once, in the room.
     pub(crate) fn begin_placing(&self, instance: &'static Instance<'static>) {
-        ARENA.publish(&instance.arena, &instance.marks);
+        instance.publish();
         // Before anybody is given a line of it.
         front::lead_back();
         next::keep_memory();
@@ -212,7 +212,7 @@ pub(crate) fn begin(path: Option<&CStr>, placing: &Front, back: &Back) {
     PROCESS.told.store(ptr::from_ref(told).cast_mut(), Ordering::Release);
     if told.atlas.is_empty() {
         PROCESS.delegate(Reason::NoAtlas);
-    } else if prepare_threads() && fork::prepare() {
+    } else if prepare_threads() && fork::prepare(has_child, forked) {
         PROCESS.phase.store(phase::COUNTING, Ordering::Release);
         front::lead_to(placing);
     } else {
@@ -306,14 +306,14 @@ extern "C" fn thread_ends(block: *mut c_void) {
 }
 
 /// This process has a child of `fork` now.
-pub(crate) fn has_child() {
+extern "C" fn has_child() {
     if let Some(instance) = PROCESS.instance().filter(|_| !PROCESS.is_over()) {
         instance.growth.has_child();
     }
 }
 
 /// This is a child of `fork` now, with one thread.
-pub(crate) fn forked() {
+extern "C" fn forked() {
     let slot = tls::slot();
     // What the parent's threads had counted is the parent's.
     LOCAL.clear();
@@ -519,7 +519,7 @@ fn make_block(slot: &ThreadSlot) -> bool {
     }
     count_alone(slot);
     PROCESS.counters().add(Word::Threads, 1);
-    slot.state.store(block.as_ptr(), Ordering::Relaxed);
+    slot.state.store(block.as_ptr().cast(), Ordering::Relaxed);
     true
 }
 

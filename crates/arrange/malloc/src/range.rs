@@ -8,7 +8,6 @@
 use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
-use isochrone_alloc::live::Arena;
 use isochrone_alloc::{GRANULE_BYTES, Slot};
 
 /// Marks; zero where no object ever began.
@@ -44,12 +43,12 @@ impl Range {
         }
     }
 
-    /// From now on pointers of this arena are known. One mark, of zero, for each of its granules.
-    pub(crate) fn publish(&self, arena: &Arena, marks: &'static [AtomicU8]) {
-        let bytes = arena.memory().reserved().min(marks.len() * GRANULE_BYTES);
-        self.start.store(arena.memory().as_ptr().addr(), Ordering::Relaxed);
+    /// From now on pointers of an arena that begins there are known, as far as there are marks: one, of zero, for each
+    /// of its granules. Once more for the same arena when it has more; one thread at a time.
+    pub(crate) fn publish(&self, start: *const u8, marks: &'static [AtomicU8]) {
+        self.start.store(start.addr(), Ordering::Relaxed);
         self.marks.store(marks.as_ptr().cast_mut(), Ordering::Relaxed);
-        self.bytes.store(bytes, Ordering::Release);
+        self.bytes.store(marks.len() * GRANULE_BYTES, Ordering::Release);
     }
 
     /// Whether an arena is known.
@@ -112,13 +111,15 @@ impl Range {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use isochrone_alloc::live::Arena;
     use isochrone_os::boxed::Boxed;
     use isochrone_os::table::Table;
 
+    const BYTES: usize = 1 << 21;
+
     fn published(range: &Range, arena: &Arena) {
-        let granules = arena.memory().reserved() / GRANULE_BYTES;
-        let marks = Table::zeroed(granules).expect("address space");
-        range.publish(arena, Boxed::new(marks).expect("a page").leak());
+        let marks = Table::zeroed(BYTES / GRANULE_BYTES).expect("address space");
+        range.publish(arena.memory().as_ptr(), Boxed::new(marks).expect("a page").leak());
     }
 
     #[test]
@@ -127,7 +128,7 @@ mod tests {
         let somewhere = core::ptr::without_provenance(0x5000);
         assert_eq!(range.offset(core::ptr::null()), None);
         assert_eq!(range.offset(somewhere), None);
-        let arena = Arena::new(1 << 21, false).expect("address space");
+        let arena = Arena::new(BYTES, false).expect("address space");
         published(&range, &arena);
         let start = arena.memory().as_ptr().cast_const().cast::<c_void>();
         assert_eq!(range.offset(start), Some(0));
@@ -141,7 +142,7 @@ mod tests {
     fn only_what_was_handed_out_is_taken_back_and_once() {
         let range = Range::new();
         assert_eq!(range.take_back(0), Err(Wrong::Pointer), "there is no arena yet");
-        let arena = Arena::new(1 << 21, false).expect("address space");
+        let arena = Arena::new(BYTES, false).expect("address space");
         published(&range, &arena);
         let slot = Slot(4);
         range.hand_out(slot);

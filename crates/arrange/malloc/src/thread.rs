@@ -27,21 +27,21 @@ use isochrone_units::{CoreId, Level};
 
 /// States that are no block.
 pub(crate) mod state {
-    use super::Thread;
+    use core::ffi::c_void;
     use core::ptr;
 
     /// No block yet.
-    pub(crate) const ABSENT: *mut Thread = ptr::null_mut();
+    pub(crate) const ABSENT: *mut c_void = ptr::null_mut();
     /// In a call.
-    pub(crate) const BUSY: *mut Thread = ptr::without_provenance_mut(1);
+    pub(crate) const BUSY: *mut c_void = ptr::without_provenance_mut(1);
     /// Its block is gone and will not come back.
-    pub(crate) const DEAD: *mut Thread = ptr::without_provenance_mut(2);
+    pub(crate) const DEAD: *mut c_void = ptr::without_provenance_mut(2);
     /// It will not have a block.
-    pub(crate) const DELEGATING: *mut Thread = ptr::without_provenance_mut(3);
+    pub(crate) const DELEGATING: *mut c_void = ptr::without_provenance_mut(3);
 
     /// Whether a state is a block.
     #[inline(always)]
-    pub(crate) fn is_block(state: *mut Thread) -> bool {
+    pub(crate) fn is_block(state: *mut c_void) -> bool {
         state.addr() > 3
     }
 }
@@ -323,13 +323,13 @@ impl<'s> Entered<'s> {
     /// `None` where the thread has no block, or is in a call already.
     #[inline(always)]
     fn enter(slot: &'s ThreadSlot) -> Option<Self> {
-        let block = slot.state.load(Ordering::Relaxed);
-        if !state::is_block(block) {
+        let word = slot.state.load(Ordering::Relaxed);
+        if !state::is_block(word) {
             return None;
         }
         slot.state.store(state::BUSY, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
-        Some(Self { slot, block })
+        Some(Self { slot, block: word.cast() })
     }
 
     #[inline(always)]
@@ -344,7 +344,7 @@ impl Drop for Entered<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         compiler_fence(Ordering::SeqCst);
-        self.slot.state.store(self.block, Ordering::Relaxed);
+        self.slot.state.store(self.block.cast(), Ordering::Relaxed);
     }
 }
 

@@ -7,8 +7,8 @@
 //! holds no value with a destructor and knows nothing of what its words mean.
 
 use crate::alone::Alone;
-use crate::thread::Thread;
 use core::arch::global_asm;
+use core::ffi::c_void;
 use core::sync::atomic::{AtomicBool, AtomicPtr};
 
 /// What a thread has of its own before it has anything else. All zero at first. Atomic for the
@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr};
 #[derive(Debug)]
 pub(crate) struct Slot {
     /// One of the states of `thread::state`, or the thread's block.
-    pub(crate) state: AtomicPtr<Thread>,
+    pub(crate) state: AtomicPtr<c_void>,
     /// What it counts without a block.
     pub(crate) alone: Alone,
     /// The program has said on which cores it may run.

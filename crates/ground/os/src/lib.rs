@@ -42,6 +42,7 @@ pub mod shared;
 pub mod signal;
 pub mod space;
 mod span;
+pub mod steps;
 pub mod stream;
 pub mod swap;
 pub mod table;

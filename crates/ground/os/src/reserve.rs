@@ -1,41 +1,32 @@
-//! An arena that grows in place: address space reserved once, and memory put behind it step by
-//! step: 2 MiB at a time, in huge pages where they are to be had, or 4 KiB at a time, for whoever
-//! has not the tenth of a millisecond that a huge page takes (five, where a host has to find memory
-//! for it: 9.6 microseconds for each 4 KiB were measured).
+//! An arena that grows in place: address space is taken in steps, and memory put behind it in smaller ones: 2 MiB at
+//! a time, in huge pages where they are to be had, or 4 KiB at a time, for whoever has not the tenth of a millisecond
+//! that a huge page takes (five, where a host has to find memory for it: 9.6 microseconds for each 4 KiB were
+//! measured).
 //!
-//! Whether a pointer lies in it is one subtraction and one comparison. It gives memory back only as
-//! a whole: other frames would lie behind lines whose distances are known. Pages
-//! of the administrator's pool are not used: a child that writes to one after `fork` is killed
-//! where the pool is empty.
+//! Whether a pointer lies in it is one subtraction and one comparison. Whoever gives memory of it back has other frames
+//! behind lines whose distances were known. Pages of the administrator's pool are not used: a child that writes to
+//! one after `fork` is killed where the pool is empty.
 
 use crate::error::OsError;
 use crate::frames::page_of;
 use crate::mapping::HUGE_PAGE_BYTES;
 use crate::pages::kernel_page_bytes;
-use crate::span::at_huge_boundary;
+use crate::steps::{Growing, Plot};
 use crate::syscall::syscall;
 use crate::timed::{Memory, sealed};
-use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use isochrone_units::{LINE_BYTES, PAGE_BYTES, PageAddr};
 use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, ProtFlags};
+use rustix::mm::{Advice, ProtFlags};
 
-/// Reserved address space whose front is memory.
+/// Addresses of its own, the front of which is memory.
 #[derive(Debug)]
 pub struct Reservation {
-    base: NonNull<u8>,
-    bytes: usize,
+    range: Growing,
     committed: AtomicUsize,
     /// Cleared at the first step for which there was no huge page: asking costs milliseconds then.
     huge: AtomicBool,
 }
-
-// SAFETY: the range belongs to the value, not to a thread; what changes in it is atomic.
-unsafe impl Send for Reservation {}
-// SAFETY: through a shared reference nothing of the content is read or written but by loads that
-// the compiler does not look into; growing is done by system calls on pages nobody uses yet.
-unsafe impl Sync for Reservation {}
 
 /// A reservation from one of its pages on, for whoever is not to look at those before it.
 #[derive(Clone, Copy, Debug)]
@@ -66,20 +57,37 @@ pub struct Step {
 }
 
 impl Reservation {
-    /// Reserves `bytes` of address space, rounded up to whole pages, at a 2 MiB boundary. No
-    /// memory is taken.
+    /// Addresses for an arena of at most so many bytes, rounded up to whole pages, at a 2 MiB boundary. Few of them are
+    /// taken, and no memory.
     ///
     /// # Errors
-    /// [`OsError`] where there is not so much address space, and for none at all.
+    /// [`OsError`] where there is no address space, and for none at all.
     pub fn new(bytes: usize, huge: bool) -> Result<Self, OsError> {
-        const ADVICE: &str = "ask for a smaller arena, or raise ulimit -v";
-        const WHAT: &str = "cannot reserve an arena";
-        let bytes = bytes.checked_next_multiple_of(kernel_page_bytes());
-        let bytes = bytes.ok_or(OsError::invalid(WHAT, ADVICE))?;
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        let base = at_huge_boundary(bytes, ProtFlags::empty(), flags, WHAT, ADVICE)?;
-        let (committed, huge) = (AtomicUsize::new(0), AtomicBool::new(huge));
-        Ok(Self { base, bytes, committed, huge })
+        Self::within(&mut Plot::new(Plot::rounded(bytes)), bytes, huge)
+    }
+
+    /// The same as a part of a plot.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn within(plot: &mut Plot, bytes: usize, huge: bool) -> Result<Self, OsError> {
+        let range = Growing::new(plot, bytes, HUGE_PAGE_BYTES, ProtFlags::empty())?;
+        Ok(Self { range, committed: AtomicUsize::new(0), huge: AtomicBool::new(huge) })
+    }
+
+    /// Takes addresses for so many bytes, at most as many as it was made for; whole huge pages. One thread at a time.
+    ///
+    /// # Errors
+    /// [`OsError`] where there are none; then nothing has changed.
+    pub fn widen(&self, bytes: usize) -> Result<(), OsError> {
+        self.range.widen(Plot::rounded(bytes))
+    }
+
+    /// Gives back the addresses behind the huge page in which its memory ends. One thread at a time, and none that
+    /// widens it or lets it grow meanwhile.
+    pub fn narrow(&self) {
+        // SAFETY: what is no memory is used by nobody: whoever wants it lets the arena grow first.
+        unsafe { self.range.narrow(Plot::rounded(self.committed())) };
     }
 
     /// The first byte; at a 2 MiB boundary. Using the memory is the caller's to justify: it is
@@ -87,14 +95,20 @@ impl Reservation {
     #[inline]
     #[must_use]
     pub fn as_ptr(&self) -> *mut u8 {
-        self.base.as_ptr()
+        self.range.base.as_ptr()
     }
 
-    /// Bytes reserved.
+    /// Bytes that it can grow to.
     #[inline]
     #[must_use]
-    pub const fn reserved(&self) -> usize {
-        self.bytes
+    pub const fn reach(&self) -> usize {
+        self.range.reach()
+    }
+
+    /// Bytes of address space that it has taken.
+    #[must_use]
+    pub fn taken(&self) -> usize {
+        self.range.taken()
     }
 
     /// Bytes from the first on that are memory.
@@ -103,18 +117,18 @@ impl Reservation {
         self.committed.load(Ordering::Acquire)
     }
 
-    /// How far an address is behind the first byte; `None` outside of what is reserved.
+    /// How far an address is behind the first byte; `None` outside of what is memory.
     #[inline]
     #[must_use]
     pub fn offset_of(&self, address: *const u8) -> Option<usize> {
-        let offset = address.addr().wrapping_sub(self.base.addr().get());
-        (offset < self.bytes).then_some(offset)
+        let offset = address.addr().wrapping_sub(self.as_ptr().addr());
+        (offset < self.committed()).then_some(offset)
     }
 
     /// The virtual page behind page `index`, as [`crate::frames::Pagemap`] wants it.
     #[must_use]
     pub fn virtual_page(&self, index: PageAddr) -> PageAddr {
-        PageAddr(page_of(self.base.addr().get()).0 + index.0)
+        PageAddr(page_of(self.as_ptr().addr()).0 + index.0)
     }
 
     /// What lies from page `first` on, whose pages and lines are counted from there; nothing where
@@ -122,7 +136,7 @@ impl Reservation {
     #[must_use]
     pub fn tail(&self, first: PageAddr) -> Tail<'_> {
         let first = usize::try_from(first.0).unwrap_or(usize::MAX);
-        Tail { whole: self, before: first.saturating_mul(PAGE_BYTES).min(self.bytes) }
+        Tail { whole: self, before: first.saturating_mul(PAGE_BYTES).min(self.reach()) }
     }
 
     /// Puts memory behind the next stride (less at the end), present and zeroed. `None` when all
@@ -138,16 +152,18 @@ impl Reservation {
             Stride::Whole => HUGE_PAGE_BYTES - from % HUGE_PAGE_BYTES,
             Stride::Part => kernel_page_bytes(),
         };
-        let bytes = bytes.min(self.bytes - from);
+        let bytes = bytes.min(self.reach() - from);
         if bytes == 0 {
             return Ok(None);
         }
-        let place = self.base.as_ptr().wrapping_add(from);
+        // Whoever has taken them already finds them there.
+        self.widen(from + bytes)?;
+        let place = self.as_ptr().wrapping_add(from);
         let fail = |errno| OsError::of("cannot grow the arena", errno, ADVICE);
         let wanted = bytes == HUGE_PAGE_BYTES && self.huge.load(Ordering::Relaxed);
         if from.is_multiple_of(HUGE_PAGE_BYTES) {
             // What comes page by page is asked for once.
-            let ahead = HUGE_PAGE_BYTES.min(self.bytes - from);
+            let ahead = HUGE_PAGE_BYTES.min(self.reach() - from);
             // SAFETY: the range is this value's and not handed out: it lies behind `committed`.
             // Making it accessible keeps what is there, which is nothing.
             unsafe {
@@ -183,8 +199,57 @@ impl Reservation {
     pub unsafe fn give_back(&self) {
         // SAFETY: the range is this value's, private and anonymous; the caller vouches that its content is of no use.
         let _ = unsafe {
-            rustix::mm::madvise(self.base.as_ptr().cast(), self.committed(), Advice::LinuxDontNeed)
+            rustix::mm::madvise(self.as_ptr().cast(), self.committed(), Advice::LinuxDontNeed)
         };
+    }
+
+    /// Gives the memory of some pages back to the system, as [`Self::give_back`] does that of all. By the C library's
+    /// function, so that whoever watches what becomes of memory sees it (memory that a network card reads).
+    ///
+    /// # Errors
+    /// [`OsError`] where it is refused, as for memory that is locked, or for pages that are no memory yet.
+    ///
+    /// # Safety
+    /// Nobody expects to find anything that lies there, and no reference to it lives.
+    pub unsafe fn give_back_pages(&self, first: PageAddr, pages: usize) -> Result<(), OsError> {
+        const WHAT: &str = "cannot give memory of the arena back";
+        let (place, bytes) = self.pages(first, pages, WHAT)?;
+        // SAFETY: the range is this value's, private and anonymous; the caller vouches that its content is of no use.
+        let result = unsafe { libc::madvise(place.cast(), bytes, libc::MADV_DONTNEED) };
+        match result {
+            0 => Ok(()),
+            _ => Err(OsError::new(WHAT, libc::EINVAL, "unlock it, or leave it as it is")),
+        }
+    }
+
+    /// Makes some pages of its memory present, whatever lies there.
+    ///
+    /// # Errors
+    /// [`OsError`] where there is no memory, for pages that are no memory yet, and before Linux 5.14.
+    pub fn populate_pages(&self, first: PageAddr, pages: usize) -> Result<(), OsError> {
+        const WHAT: &str = "cannot make memory of the arena present";
+        let (place, bytes) = self.pages(first, pages, WHAT)?;
+        advise(place, bytes, Advice::LinuxPopulateWrite)
+            .map_err(|errno| OsError::of(WHAT, errno, "raise the memory limit"))
+    }
+
+    /// Where these pages lie, and how long they are, if all are memory.
+    fn pages(
+        &self,
+        first: PageAddr,
+        pages: usize,
+        what: &'static str,
+    ) -> Result<(*mut u8, usize), OsError> {
+        let from = usize::try_from(first.0).ok().and_then(|first| first.checked_mul(PAGE_BYTES));
+        let bytes = pages.checked_mul(PAGE_BYTES);
+        match (from, bytes) {
+            (Some(from), Some(bytes))
+                if from.checked_add(bytes).is_some_and(|end| end <= self.committed()) =>
+            {
+                Ok((self.as_ptr().wrapping_add(from), bytes))
+            }
+            _ => Err(OsError::invalid(what, "grow first")),
+        }
     }
 
     /// Keeps a step from being swapped out. It can still be migrated.
@@ -199,18 +264,10 @@ impl Reservation {
         if from.checked_add(bytes).is_none_or(|end| end > self.committed()) {
             return Err(OsError::invalid("cannot lock what is not memory yet", "grow first"));
         }
-        let place = self.base.as_ptr().wrapping_add(from);
+        let place = self.as_ptr().wrapping_add(from);
         // SAFETY: the range is this value's and memory; locking changes no content.
         unsafe { rustix::mm::mlock(place.cast(), bytes) }
             .map_err(|errno| OsError::of("cannot lock the arena", errno, ADVICE))
-    }
-}
-
-impl Drop for Reservation {
-    fn drop(&mut self) {
-        // SAFETY: the range is this value's, and nothing borrows from it any more.
-        let result = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.bytes) };
-        debug_assert!(result.is_ok(), "a range that was mapped can be unmapped");
     }
 }
 
@@ -218,7 +275,7 @@ impl Memory for Reservation {}
 
 impl sealed::Extent for Reservation {
     fn base(&self) -> *const u8 {
-        self.base.as_ptr()
+        self.as_ptr()
     }
 
     fn lines(&self) -> u64 {
@@ -239,7 +296,7 @@ impl sealed::Extent for Tail<'_> {
 }
 
 fn advise(place: *mut u8, bytes: usize, advice: Advice) -> Result<(), Errno> {
-    // SAFETY: `grow` gives a range of its own that nobody uses yet.
+    // SAFETY: callers give a range of their own, and the advice given here changes no content.
     unsafe { rustix::mm::madvise(place.cast(), bytes, advice) }
 }
 
@@ -278,7 +335,7 @@ mod tests {
     #[test]
     fn it_grows_step_by_step_up_to_its_limit() {
         let arena = Reservation::new(5 << 20, true).expect("5 MiB of address space");
-        assert_eq!((arena.committed(), arena.reserved()), (0, 5 << 20));
+        assert_eq!((arena.committed(), arena.reach()), (0, 5 << 20));
         assert_eq!(arena.as_ptr().addr() % HUGE_PAGE_BYTES, 0);
         let mut steps = Vec::new();
         while let Some(step) = arena.grow(Stride::Whole).expect("5 MiB") {
@@ -311,11 +368,13 @@ mod tests {
 
     #[test]
     fn addresses_inside_are_told_from_all_others() {
-        let arena = Reservation::new(1 << 30, false).expect("a GiB of address space");
+        let arena = Reservation::new(1 << 30, false).expect("address space");
         let first = arena.as_ptr().cast_const();
+        assert_eq!(arena.offset_of(first), None, "it is no memory yet");
+        arena.grow(Stride::Whole).expect("2 MiB");
         assert_eq!(arena.offset_of(first), Some(0));
-        assert_eq!(arena.offset_of(first.wrapping_add((1 << 30) - 1)), Some((1 << 30) - 1));
-        assert_eq!(arena.offset_of(first.wrapping_add(1 << 30)), None);
+        assert_eq!(arena.offset_of(first.wrapping_add((2 << 20) - 1)), Some((2 << 20) - 1));
+        assert_eq!(arena.offset_of(first.wrapping_add(2 << 20)), None);
         assert_eq!(arena.offset_of(first.wrapping_sub(1)), None);
         assert_eq!(arena.offset_of(core::ptr::null()), None);
         assert!(Reservation::new(0, true).is_err());
@@ -352,6 +411,43 @@ mod tests {
         assert_eq!(tail.lines(), (2 << 20) / 64 - 7 * 64);
         assert_eq!(arena.tail(PageAddr(513)).lines(), 0);
         assert_eq!(arena.tail(PageAddr(u64::MAX)).lines(), 0);
+    }
+
+    #[test]
+    fn addresses_are_taken_as_it_grows_or_before_and_given_back() {
+        let arena = Reservation::new(1 << 34, false).expect("address space");
+        assert_eq!((arena.reach(), arena.taken()), (1 << 34, 2 << 20));
+        arena.widen(9 << 20).expect("10 MiB of address space");
+        assert_eq!((arena.taken(), arena.committed()), (10 << 20, 0));
+        arena.grow(Stride::Part).expect("a page");
+        arena.narrow();
+        assert_eq!(arena.taken(), 2 << 20);
+        arena.grow(Stride::Whole).expect("the rest of it");
+        arena.grow(Stride::Part).expect("a page of the next");
+        assert_eq!(arena.taken(), 4 << 20);
+    }
+
+    #[test]
+    fn pages_that_were_given_back_are_zero_and_can_be_written_again() {
+        let arena = Reservation::new(4 << 20, false).expect("address space");
+        // SAFETY: nobody uses it.
+        assert!(unsafe { arena.give_back_pages(PageAddr(0), 1) }.is_err(), "it is no memory yet");
+        arena.grow(Stride::Whole).expect("2 MiB");
+        let pages = kernel_page_bytes() / PAGE_BYTES;
+        let [first, second] =
+            [0, 1].map(|of| arena.as_ptr().wrapping_add(of * kernel_page_bytes()));
+        for byte in [first, second] {
+            // SAFETY: inside of what is memory, and this thread's alone.
+            unsafe { byte.write(7) };
+        }
+        // SAFETY: nobody uses it.
+        unsafe { arena.give_back_pages(PageAddr(pages as u64), pages) }.expect("it is memory");
+        let populated = arena.populate_pages(PageAddr(0), 2 * pages);
+        assert!(populated.is_ok() || populated.is_err_and(|error| error.errno == libc::EINVAL));
+        // SAFETY: inside of what is memory, and this thread's alone.
+        assert_eq!([first, second].map(|byte| unsafe { byte.read() }), [7, 0]);
+        assert!(arena.populate_pages(PageAddr(511), 2).is_err());
+        assert!(arena.populate_pages(PageAddr(u64::MAX), 1).is_err());
     }
 
     #[test]

@@ -12,10 +12,17 @@ use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize}
 use isochrone_units::{Cycles, LineAddr, PAGE_BYTES, PageAddr};
 use rustix::mm::{MapFlags, ProtFlags};
 
+const NO_ROOM: &str = "raise ulimit -v, or use a smaller arena";
+
 /// Types whose values may be made of zero bytes.
 pub trait Zeroed: sealed::Zeroed {}
 
 impl<T: sealed::Zeroed> Zeroed for T {}
+
+/// Types whose values may change while they are shared.
+pub trait Atomic: sealed::Atomic {}
+
+impl<T: sealed::Atomic> Atomic for T {}
 
 mod sealed {
     /// # Safety
@@ -101,28 +108,69 @@ impl<T: sealed::Atomic> Table<T> {
     /// now on, and takes memory again when it is written. Nothing happens where that is refused.
     pub fn give_back(&self) {
         let Room { first, bytes } = self.room;
-        // SAFETY: the range is this value's, private and anonymous, so it reads as zeros afterwards,
-        // which are values of `T`. The entries are atomics, of which there are no other than shared
-        // references to be surprised.
-        let _ = unsafe {
-            rustix::mm::madvise(first.as_ptr().cast(), bytes, rustix::mm::Advice::LinuxDontNeed)
-        };
+        // SAFETY: the range is this value's, private and anonymous, and holds atomics.
+        unsafe { release(first.as_ptr().cast(), bytes) };
+    }
+}
+
+/// Gives memory back to the system, where that is not refused: it reads as zeros afterwards.
+///
+/// # Safety
+/// The range is the caller's, mapped privately and of no file, and holds atomics that may be zero: of these there are
+/// no other than shared references to be surprised.
+pub(crate) unsafe fn release(first: *mut u8, bytes: usize) {
+    // SAFETY: the caller vouches for it.
+    let _ = unsafe { rustix::mm::madvise(first.cast(), bytes, rustix::mm::Advice::LinuxDontNeed) };
+}
+
+impl<T: Zeroed> Table<T> {
+    /// Makes it longer, perhaps elsewhere, with entries of zero behind those that there are. Nothing is copied.
+    ///
+    /// # Errors
+    /// [`OsError`] where there is no address space left; then nothing has changed.
+    pub fn lengthen(&mut self, length: usize) -> Result<(), OsError> {
+        if length > self.length {
+            self.room.lengthen(length)?;
+            self.length = length;
+        }
+        Ok(())
     }
 }
 
 impl<T> Room<T> {
-    /// Maps room for `length` entries, all bytes zero.
-    pub(crate) fn new(length: usize) -> Result<Self, OsError> {
+    /// Bytes of room for `length` entries: whole pages.
+    fn bytes_for(length: usize) -> Result<usize, OsError> {
         const { assert!(align_of::<T>() <= PAGE_BYTES && size_of::<T>() > 0) };
         const TOO_LARGE: OsError =
             OsError::invalid("cannot make so large a table", "ask for fewer entries");
         let bytes = length.max(1).checked_mul(size_of::<T>()).ok_or(TOO_LARGE)?;
-        let bytes = bytes.checked_next_multiple_of(PAGE_BYTES).ok_or(TOO_LARGE)?;
+        bytes.checked_next_multiple_of(PAGE_BYTES).ok_or(TOO_LARGE)
+    }
+
+    /// Makes room for more entries, whose bytes are zero as far as nobody wrote behind the last.
+    fn lengthen(&mut self, length: usize) -> Result<(), OsError> {
+        let bytes = Self::bytes_for(length)?;
+        if bytes > self.bytes {
+            let flags = rustix::mm::MremapFlags::MAYMOVE;
+            let first = self.first.as_ptr().cast();
+            // SAFETY: the range is this value's, which is borrowed mutably: nobody knows where it is. What is added is
+            // zero, as it is private and anonymous.
+            let moved = unsafe { rustix::mm::mremap(first, self.bytes, bytes, flags) };
+            let moved = moved.map_err(|errno| OsError::of("cannot map a table", errno, NO_ROOM))?;
+            let moved = NonNull::new(moved.cast::<T>());
+            self.first = moved.ok_or(OsError::new("cannot map a table", libc::ENOMEM, NO_ROOM))?;
+            self.bytes = bytes;
+        }
+        Ok(())
+    }
+
+    /// Maps room for `length` entries, all bytes zero.
+    pub(crate) fn new(length: usize) -> Result<Self, OsError> {
+        let bytes = Self::bytes_for(length)?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: a new range wherever the kernel finds room disturbs nobody.
         let start = unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), bytes, access, flags) };
-        const NO_ROOM: &str = "raise ulimit -v, or use a smaller arena";
         let start = start.map_err(|errno| OsError::of("cannot map a table", errno, NO_ROOM))?;
         let first = NonNull::new(start.cast::<T>());
         let first = first.ok_or(OsError::new("cannot map a table", libc::ENOMEM, NO_ROOM))?;
@@ -254,6 +302,20 @@ mod tests {
         assert!(table.iter().all(|word| word.load(Ordering::Relaxed) == 0));
         table[9_999].store(8, Ordering::Relaxed);
         assert_eq!(table[9_999].load(Ordering::Relaxed), 8);
+    }
+
+    #[test]
+    fn a_longer_table_has_what_it_had_and_zeros_behind() {
+        let mut table = Table::<u32>::zeroed(10).expect("a page");
+        table.iter_mut().for_each(|entry| *entry = 7);
+        for length in [5, 20, 1 << 20, 1 << 22] {
+            table.lengthen(length).expect("16 MB");
+            assert_eq!(table.len(), length.max(10));
+            assert!(table[..10].iter().all(|entry| *entry == 7));
+            assert!(table[10..].iter().all(|entry| *entry == 0));
+        }
+        assert!(table.lengthen(usize::MAX / 4).is_err());
+        assert_eq!((table.len(), table[9]), (1 << 22, 7));
     }
 
     #[test]

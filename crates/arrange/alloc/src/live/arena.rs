@@ -1,10 +1,11 @@
 //! The arena: the memory that slots are numbers of, page by page and line by line.
 //!
-//! It never says whose a slot is. Its memory grows at the end and is given back only as a whole.
+//! It never says whose a slot is. Its memory, and the address space for it, grow at the end.
 
 use crate::Slot;
 use isochrone_os::OsError;
 use isochrone_os::reserve::{Reservation, Step, Stride};
+use isochrone_os::steps::Plot;
 use isochrone_units::PAGE_BYTES;
 
 /// Memory in which slots lie.
@@ -14,12 +15,20 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// Reserves address space for an arena of at most `limit_bytes`; takes no memory.
+    /// An arena of at most `limit_bytes`, whose address space is taken as it grows.
     ///
     /// # Errors
-    /// [`OsError`] where there is not so much address space.
+    /// [`OsError`] where there is none.
     pub fn new(limit_bytes: usize, huge_pages: bool) -> Result<Self, OsError> {
         Ok(Self { memory: Reservation::new(limit_bytes, huge_pages)? })
+    }
+
+    /// The same as a part of a plot.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn within(plot: &mut Plot, limit_bytes: usize, huge_pages: bool) -> Result<Self, OsError> {
+        Ok(Self { memory: Reservation::within(plot, limit_bytes, huge_pages)? })
     }
 
     /// The next stride (less where the limit ends): see [`Reservation::grow`].
@@ -53,7 +62,7 @@ impl Arena {
     /// Pages that it can grow to.
     #[must_use]
     pub const fn pages_max(&self) -> usize {
-        self.memory.reserved() / PAGE_BYTES
+        self.memory.reach() / PAGE_BYTES
     }
 
     /// The memory, for timing its lines.

@@ -17,7 +17,7 @@ use super::timing::Timing;
 use crate::CurrentBases;
 use isochrone_atlas::Atlas;
 use isochrone_os::OsError;
-use isochrone_units::{CoreId, Level};
+use isochrone_units::{CoreId, Level, PageAddr};
 
 /// Pages decoded at a level before their base is confirmed.
 const CONFIRM_PAGES: usize = 512;
@@ -183,6 +183,36 @@ impl<'a> Classifier<'a> {
     /// was known is believed until another code is found, which comes as [`Event::Replaced`].
     pub const fn recheck(&mut self) {
         self.doubts = Some(0);
+    }
+
+    /// Pages that are decoded together, at most: these leave and come together.
+    #[must_use]
+    pub fn block_pages(&self) -> usize {
+        self.known.sides.iter().flatten().map(|own| own.model.block_pages()).max().unwrap_or(1)
+    }
+
+    /// The memory of a page went back to the system: nothing of it is known, and it is left alone.
+    pub fn send_away(&mut self, page: PageAddr) {
+        if let Some(of) = self.noted(page) {
+            self.known.send_away(of);
+        }
+    }
+
+    /// A page that was sent away has memory again: it is decoded once more.
+    pub fn take_back(&mut self, page: PageAddr) {
+        if let Some(of) = self.noted(page) {
+            self.known.take_back(of);
+        }
+    }
+
+    /// Whether a page was sent away and not taken back.
+    #[must_use]
+    pub fn is_away(&self, page: PageAddr) -> bool {
+        self.noted(page).is_some_and(|of| self.known.ledger.notes.is_away(of))
+    }
+
+    fn noted(&self, page: PageAddr) -> Option<u32> {
+        u32::try_from(page.0).ok().filter(|of| self.known.ledger.holds(*of))
     }
 
     /// Visits the core that runs this at once; see [`Self::ask_check`].

@@ -241,6 +241,9 @@ impl<'a> Known<'a> {
         let Some(own) = &mut self.sides[side(level)] else { return };
         let (block, period) = (own.model.block_pages(), own.model.period);
         let (notes, first) = (&mut self.ledger.notes, decoded.first);
+        if notes.is_away(first) {
+            return;
+        }
         let doubted = notes.is_doubted(level, first);
         let before = notes.code(level, first);
         if doubted && decoded.code == Code::UNKNOWN {
@@ -278,6 +281,26 @@ impl<'a> Known<'a> {
         self.ask_atlas(of, frame);
     }
 
+    /// A page's memory goes: nothing that was known of it holds, and nothing is to be learnt.
+    pub(super) fn send_away(&mut self, of: u32) {
+        for level in Level::ALL {
+            self.ledger.notes.forget(level, of);
+            self.ledger.notes.set_doubted(level, of, false);
+        }
+        self.ledger.notes.set_yielded(of, false);
+        self.ledger.notes.set_away(of, true);
+    }
+
+    /// A page has memory again: it is decoded like a new one.
+    pub(super) fn take_back(&mut self, of: u32) {
+        self.ledger.notes.set_away(of, false);
+        for own in self.sides.iter_mut().flatten() {
+            if of == block_of(of, own.model.block_pages()) {
+                own.stream.decode_again(of);
+            }
+        }
+    }
+
     /// A page is to be decoded once more, though it has a code; false if it waits for that already.
     pub(super) fn doubt(&mut self, level: Level, of: u32) -> bool {
         let Some(own) = &mut self.sides[side(level)] else { return false };
@@ -312,6 +335,9 @@ impl<'a> Known<'a> {
         let block = own.model.block_pages();
         for _ in 0..own.fresh.len() {
             let Some(of) = own.fresh.pop() else { return };
+            if self.ledger.notes.is_away(of) {
+                continue;
+            }
             if good {
                 self.ledger.confirm(level, of);
                 continue;

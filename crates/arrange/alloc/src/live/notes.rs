@@ -1,7 +1,6 @@
 //! What is known of each page of the arena, and the queues that pages wait in.
 //!
-//! It only keeps book. Every table is as long as the arena may grow and takes memory only where
-//! it is used.
+//! It only keeps book. Tables become longer as pages come, in steps.
 
 use super::number::{index, page};
 use crate::PageCodes;
@@ -18,6 +17,8 @@ const CONFIRMED: [u8; 2] = [2, 4];
 const DOUBTED: [u8; 2] = [8, 16];
 /// What is known of the page has still to be heard: it waits among the events.
 const UNTOLD: u8 = 32;
+/// The page's memory went back to the system: it has no lines.
+const AWAY: u8 = 64;
 
 /// The place of a level in arrays of two.
 pub(super) const fn side(level: Level) -> usize {
@@ -25,6 +26,15 @@ pub(super) const fn side(level: Level) -> usize {
         Level::Llc => 0,
         Level::Dram => 1,
     }
+}
+
+/// Entries of a new table: a page of the kernel's, or less.
+const FIRST: usize = 1024;
+
+/// How long a table that is too short becomes, so that it holds `least` entries: a quarter longer at least, and at most
+/// `most`.
+fn longer(length: usize, least: usize, most: usize) -> usize {
+    least.max(length + length / 4).max(FIRST).min(most)
 }
 
 /// Notes on pages.
@@ -36,15 +46,18 @@ pub(super) struct Notes {
     /// The low half of each frame's number; 0 where it is not known.
     frames: Table<u32>,
     pages: usize,
+    pages_max: usize,
 }
 
 impl Notes {
     pub(super) fn new(pages_max: usize) -> Result<Self, OsError> {
+        let first = pages_max.min(FIRST);
         Ok(Self {
-            codes: [Table::zeroed(pages_max)?, Table::zeroed(pages_max)?],
-            flags: Table::zeroed(pages_max)?,
-            frames: Table::zeroed(pages_max)?,
+            codes: [Table::zeroed(first)?, Table::zeroed(first)?],
+            flags: Table::zeroed(first)?,
+            frames: Table::zeroed(first)?,
             pages: 0,
+            pages_max,
         })
     }
 
@@ -55,7 +68,22 @@ impl Notes {
 
     /// Takes note of all pages below `end`, as far as there is room.
     pub(super) fn extend(&mut self, end: usize) {
+        let end = end.min(self.pages_max);
+        if end > self.flags.len() {
+            let length = longer(self.flags.len(), end, self.pages_max);
+            // Where that is refused, pages beyond are not learnt.
+            let _ = self.lengthen(length);
+        }
         self.pages = self.pages.max(end.min(self.flags.len()));
+    }
+
+    /// The flags last, by whose number pages are taken note of.
+    fn lengthen(&mut self, length: usize) -> Result<(), OsError> {
+        for codes in &mut self.codes {
+            codes.lengthen(length)?;
+        }
+        self.frames.lengthen(length)?;
+        self.flags.lengthen(length)
     }
 
     /// The code of a page, such that `code ^ line in page` finds its latency.
@@ -129,6 +157,15 @@ impl Notes {
         self.flags[index(page)] & UNTOLD == 0
     }
 
+    pub(super) fn set_away(&mut self, page: u32, away: bool) {
+        let flags = &mut self.flags[index(page)];
+        *flags = *flags & !AWAY | if away { AWAY } else { 0 };
+    }
+
+    pub(super) fn is_away(&self, page: u32) -> bool {
+        self.flags.get(index(page)).is_some_and(|flags| flags & AWAY != 0)
+    }
+
     pub(super) fn is_yielded(&self, page: u32) -> bool {
         self.flags[index(page)] & YIELDED != 0
     }
@@ -150,11 +187,13 @@ pub(super) struct Queue {
     ring: Table<u32>,
     first: usize,
     count: usize,
+    capacity: usize,
 }
 
 impl Queue {
     pub(super) fn new(capacity: usize) -> Result<Self, OsError> {
-        Ok(Self { ring: Table::zeroed(capacity.max(1))?, first: 0, count: 0 })
+        let capacity = capacity.max(1);
+        Ok(Self { ring: Table::zeroed(capacity.min(FIRST))?, first: 0, count: 0, capacity })
     }
 
     pub(super) const fn len(&self) -> usize {
@@ -162,14 +201,33 @@ impl Queue {
     }
 
     /// Appends; false if it is full, which a queue as long as the arena never is for pages that
-    /// wait in it once.
+    /// wait in it once, or cannot become longer.
     pub(super) fn push(&mut self, value: u32) -> bool {
-        if self.count == self.ring.len() {
+        if self.count == self.ring.len() && !self.lengthen() {
             return false;
         }
         let place = (self.first + self.count) % self.ring.len();
         self.ring[place] = value;
         self.count += 1;
+        true
+    }
+
+    /// Room for more, where all of it is taken.
+    fn lengthen(&mut self) -> bool {
+        let before = self.ring.len();
+        // Twice as long, so that what is before the first has room behind the others.
+        let length = (2 * before).min(self.capacity);
+        if length == before || self.ring.lengthen(length).is_err() {
+            return false;
+        }
+        if length < before + self.first {
+            // The last step is shorter: those from the first on go to the end.
+            let end = length - (before - self.first);
+            self.ring.copy_within(self.first..before, end);
+            self.first = end;
+        } else {
+            self.ring.copy_within(..self.first, before);
+        }
         true
     }
 
@@ -193,6 +251,34 @@ pub(super) fn block_of(of: u32, block_pages: usize) -> u32 {
 mod tests {
     use super::*;
     use isochrone_atlas::PatternTable;
+
+    #[test]
+    fn a_queue_becomes_longer_and_keeps_the_order() {
+        for turned in [0, 1, 700, 1023] {
+            let mut queue = Queue::new(2500).expect("a page");
+            (0..turned).for_each(|value| assert!(queue.push(value)));
+            (0..turned).for_each(|value| assert_eq!(queue.pop(), Some(value)));
+            (0..2500).for_each(|value| assert!(queue.push(value), "{turned}: {value}"));
+            assert!(!queue.push(2500) && queue.len() == 2500);
+            (0..2500).for_each(|value| assert_eq!(queue.pop(), Some(value), "{turned}"));
+            assert_eq!(queue.pop(), None);
+        }
+    }
+
+    #[test]
+    fn notes_go_as_far_as_the_arena_may() {
+        let mut notes = Notes::new(5000).expect("pages");
+        for end in [10, 1024, 1025, 4000, 5000, 6000] {
+            notes.extend(end);
+            assert_eq!(notes.pages(), end.min(5000));
+            let last = page(notes.pages() - 1);
+            assert!(!notes.is_known(Level::Dram, last) && !notes.is_yielded(last));
+            notes.set_code(Level::Llc, last, Code(3), Period::Lines64);
+        }
+        for of in [9, 1023, 1024, 3999, 4999] {
+            assert_eq!(notes.code(Level::Llc, of), Code(3));
+        }
+    }
 
     #[test]
     fn a_page_is_what_was_noted_of_it() {

@@ -236,14 +236,17 @@ impl Pages for Work<'_> {
     fn next(&mut self) -> Option<(u32, LineAddr)> {
         let block = self.model.block_pages();
         let at = |first: u32| Some((first, LineAddr(u64::from(first) * 64)));
-        if let Some(first) = self.queues.again.pop() {
-            return at(first);
+        while let Some(first) = self.queues.again.pop() {
+            // Whoever is away is queued when it comes again.
+            if !self.notes.is_away(first) {
+                return at(first);
+            }
         }
         while self.queues.next + block <= self.notes.pages() {
             let first = block_of(page(self.queues.next), block);
             self.queues.next += block;
             // A page whose frame the atlas knew needs no decoding.
-            if !self.notes.is_known(self.model.level, first) {
+            if !self.notes.is_known(self.model.level, first) && !self.notes.is_away(first) {
                 return at(first);
             }
         }

@@ -26,6 +26,7 @@ impl Growth {
         self.is_unknown.store(false, Ordering::Relaxed);
         self.was_shared.store(false, Ordering::Relaxed);
         self.retries.store(0, Ordering::Relaxed);
+        self.idle.forget();
         self.anew_at_bytes.store(start_bytes.max(1), Ordering::Relaxed);
     }
 

@@ -12,7 +12,7 @@ use core::sync::atomic::Ordering;
 use isochrone_alloc::PageCodes;
 use isochrone_os::reserve::Stride;
 use isochrone_os::{OsError, clock};
-use isochrone_units::PAGE_BYTES;
+use isochrone_units::{PAGE_BYTES, PageAddr};
 
 /// Pages that join together without being known, while there is time: an allocation waits for one.
 const JOINED_PAGES: u64 = 8;
@@ -51,6 +51,12 @@ impl Instance<'_> {
                 && end > *noted
             {
                 classifier.add(machine, pages);
+                // Who joined before it was noted may be away by now.
+                for page in *noted..end {
+                    if self.heap().is_away(u32::try_from(first + page).unwrap_or(u32::MAX)) {
+                        classifier.send_away(PageAddr(page));
+                    }
+                }
                 *noted = end;
             }
             if clock::monotonic_ns() >= until {
@@ -64,7 +70,7 @@ impl Instance<'_> {
     pub(crate) fn take_pages(&self, pages: usize) -> Result<(), OsError> {
         while self.arena.pages() < pages {
             let _held = self.growth.adding.hold();
-            if self.arena.grow(Stride::Whole)?.is_none() {
+            if self.grow_arena(Stride::Whole)?.is_none() {
                 break;
             }
         }
@@ -79,7 +85,7 @@ impl Instance<'_> {
     /// One step of the arena; the lock is held. False if there is none.
     fn extend(&self, stride: Stride) -> bool {
         let begin = clock::monotonic_ns();
-        let found = match self.arena.grow(stride) {
+        let found = match self.grow_arena(stride) {
             Ok(Some(_)) => true,
             Ok(None) | Err(_) => false,
         };

@@ -40,8 +40,8 @@ int main(int count, char **arguments) {
     if (!strcmp(mistake, "threads")) in_another_thread(object), in_another_thread(object);
     if (!strcmp(mistake, "inside")) free(object + 16);
     if (!strcmp(mistake, "odd")) free(object + 3);
-    /* Far above everything that was handed out, and still of the arena, which is reserved whole. */
-    if (!strcmp(mistake, "foreign")) free(object + (256 << 20));
+    /* Far above everything that was handed out, and still of the arena, which takes 4 MiB of addresses at first. */
+    if (!strcmp(mistake, "foreign")) free(object + (2 << 20));
     char local[256] = {0};
     if (!strcmp(mistake, "stack")) free(local + 32);
     if (!strcmp(mistake, "static")) free(fixed + 64);

@@ -1,6 +1,6 @@
 //! Rule 5: where address space or memory is short, the program has it.
 
-use super::{held, number};
+use super::{held, number, ways};
 use crate::support::rule;
 
 /// Runs the program under a limit of so many MiB beyond what it starts with. With the library it gets at least two
@@ -22,6 +22,35 @@ fn rule_5_a_process_has_the_address_space_that_it_may_have() {
         keeps_most("objects", mib);
         keeps_most("large", mib);
     }
+}
+
+#[test]
+fn rule_5_a_limit_that_comes_later_leaves_the_program_what_it_would_have() {
+    keeps_most("later", "512");
+}
+
+#[test]
+fn rule_5_pages_of_which_nothing_is_in_use_go_back_to_the_system() {
+    // Without the library glibc keeps what small objects had, so that there is nothing to compare with; and by an atlas
+    // that no core has, many of the objects are glibc's.
+    for way in ways().into_iter().filter(|way| !way.name.contains("strange")) {
+        let output = way.placed(&rule("space")).args(["back", "96"]).output().expect("it runs");
+        assert!(output.status.success(), "{}: {output:?}", way.name);
+        let placed = way.rig.reports().iter().map(|report| report.placed().objects).max();
+        assert!(placed >= Some(1_000_000), "{}: {placed:?}", way.name);
+    }
+}
+
+#[test]
+#[ignore = "takes two minutes"]
+fn rule_5_a_program_that_goes_on_does_not_grow() {
+    held(
+        &rule("churn"),
+        |command| _ = command.arg("20"),
+        |way, [plain, placed], _| {
+            assert!(plain.status.success() && placed.status.success(), "{}: {placed:?}", way.name);
+        },
+    );
 }
 
 /// What the library takes itself where all memory is present, MiB: its own pages, and the atlas.

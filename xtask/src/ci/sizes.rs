@@ -1,0 +1,100 @@
+//! How large may be what is shipped: the packaged command and the libraries, without symbols.
+//!
+//! A library that programs load is in the way of nothing but its pages; it grows unseen, by a whole parser at a time.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::say;
+
+/// Something that is shipped.
+#[derive(Debug)]
+struct Shipped {
+    /// Below the folder of what was built.
+    path: &'static str,
+    /// The most bytes that it may have.
+    most: u64,
+}
+
+const SHIPPED: &[Shipped] = &[
+    Shipped { path: "dist/isochrone", most: 12_000_000 },
+    Shipped { path: "dist/libisochrone.so", most: 3_000_000 },
+    Shipped { path: "dist/libisochrone_mpi.so", most: 2_500_000 },
+    // Always built as it is shipped.
+    Shipped { path: "release/libisochrone_malloc.so", most: 500_000 },
+];
+
+/// Fails if something that was built is larger than it may be.
+pub(super) fn hold(root: &Path) -> Result<()> {
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let mut breaches = Vec::new();
+    for shipped in SHIPPED {
+        let bytes = stripped_bytes(&target.join(shipped.path))?;
+        say(&format!("{}: {bytes} bytes of {} without symbols", shipped.path, shipped.most));
+        breaches.extend(judged(shipped, bytes));
+    }
+    if !breaches.is_empty() {
+        bail!("{}", breaches.join("\n"));
+    }
+    Ok(())
+}
+
+/// The length of a program or library without symbols.
+fn stripped_bytes(built: &Path) -> Result<u64> {
+    let beside = built.with_extension("stripped");
+    let strip = Command::new("strip").arg("--strip-all").arg("-o").arg(&beside).arg(built).status();
+    ensure!(
+        strip.context("strip (binutils) is needed")?.success(),
+        "{} is not there",
+        built.display()
+    );
+    let bytes = fs::metadata(&beside).with_context(|| beside.display().to_string())?.len();
+    fs::remove_file(&beside).with_context(|| beside.display().to_string())?;
+    Ok(bytes)
+}
+
+/// What is wrong with a size, if anything is. A limit that is twice the size holds nothing.
+fn judged(shipped: &Shipped, bytes: u64) -> Option<String> {
+    let Shipped { path, most } = shipped;
+    match bytes {
+        _ if bytes > *most => Some(format!(
+            "{path} has {bytes} bytes, and {most} may be: `nm -S --size-sort -C` names what has grown"
+        )),
+        _ if bytes < most / 2 => {
+            Some(format!("{path} has {bytes} bytes: lower its limit of {most} in ci/sizes.rs"))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_large_is_named_and_so_is_a_limit_that_holds_nothing() {
+        let shipped = Shipped { path: "dist/some", most: 1000 };
+        assert_eq!(judged(&shipped, 1000), None);
+        assert_eq!(judged(&shipped, 500), None);
+        let said = judged(&shipped, 1001).expect("one byte too much");
+        assert!(said.contains("dist/some has 1001 bytes"), "{said}");
+        assert!(judged(&shipped, 499).is_some_and(|said| said.contains("lower its limit")));
+    }
+
+    #[test]
+    fn symbols_do_not_count_and_what_is_not_there_is_an_error() {
+        let folder = std::env::temp_dir().join(format!("isochrone-sizes-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let copy = folder.join("this.so");
+        fs::copy(std::env::current_exe().expect("this test"), &copy).expect("a copy");
+        let [all, stripped] =
+            [fs::metadata(&copy).expect("copied").len(), stripped_bytes(&copy).expect("strip")];
+        assert!(stripped < all && stripped > 0, "{stripped} of {all}");
+        assert!(stripped_bytes(&folder.join("none.so")).is_err());
+        fs::remove_dir_all(&folder).expect("ours");
+    }
+}
