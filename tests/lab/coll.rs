@@ -84,6 +84,17 @@ fn collectives_are_compared_cell_by_cell() {
         }
     }
     assert!(found["goals"].as_array().is_some_and(|goals| goals.len() == 6));
+    assert!(found["late_ns"].as_f64().is_some_and(|ns| ns > 0.0), "measured by the ranks");
+}
+
+#[test]
+fn more_ranks_than_cores_are_refused_before_a_job_is_started() {
+    let here = folder("coll-ranks");
+    let library = mpi_library().display().to_string();
+    let words = ["bench", "coll", "--ranks", "1000", "--cores", "0", "--preload", &library];
+    let output = isochrone(&here).args(words).output().expect("it runs");
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && err.contains("1000 ranks need 1000 cores"), "{err}");
 }
 
 #[test]

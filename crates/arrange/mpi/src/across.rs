@@ -6,7 +6,7 @@ use crate::call::{Call, Done, Failed, NOTHING};
 use crate::comm::{Across, NodePlace, State};
 use crate::payload::Scratch;
 use crate::tally::ByMpi;
-use isochrone_cla::live::{Kind, Team};
+use isochrone_cla::live::{Kind, Team, TeamError};
 use isochrone_cla::program::{Combine, Element, Rank};
 use std::ffi::{c_int, c_void};
 
@@ -35,8 +35,11 @@ impl Step<'_> {
         receive: *mut u8,
     ) -> Result<(), Failed> {
         // SAFETY: the caller vouches for the buffers.
-        unsafe { self.team.call(kind, root, self.bytes, self.combine, send, receive) }?;
-        Ok(())
+        match unsafe { self.team.call(kind, root, self.bytes, self.combine, send, receive) } {
+            // Other nodes may have room, and are on their way.
+            Err(full @ TeamError::Full { .. }) => Err(Failed::Broken(Box::new(full))),
+            done => Ok(done?),
+        }
     }
 
     fn leads(&self) -> bool {
@@ -75,7 +78,7 @@ pub(crate) unsafe fn call(
         Kind::Reduce => unsafe { reduce(step, node, at, send, receive, &mut call.comm.scratch) },
         // SAFETY: as above.
         Kind::Allreduce => unsafe { allreduce(step, send, receive) },
-        Kind::Scatter | Kind::Gather | Kind::Allgather => Err(Failed::Mpis(ByMpi::Nodes)),
+        _ => Err(Failed::Mpis(ByMpi::Nodes)),
     }?;
     Ok(Done::Across)
 }
@@ -84,6 +87,10 @@ pub(crate) unsafe fn call(
 /// nobody: leaders agree on one.
 fn names(mpi: &Mpi, combine: Combine) -> (Handle, Handle) {
     let element = match combine.element() {
+        Element::I8 => mpi.named(c"ompi_mpi_int8_t", 0x4c00_0137),
+        Element::I16 => mpi.named(c"ompi_mpi_int16_t", 0x4c00_0238),
+        Element::U8 => mpi.named(c"ompi_mpi_uint8_t", 0x4c00_013b),
+        Element::U16 => mpi.named(c"ompi_mpi_uint16_t", 0x4c00_023c),
         Element::I32 => mpi.named(c"ompi_mpi_int32_t", 0x4c00_0439),
         Element::I64 => mpi.named(c"ompi_mpi_int64_t", 0x4c00_083a),
         Element::U32 => mpi.named(c"ompi_mpi_uint32_t", 0x4c00_043d),
@@ -99,6 +106,9 @@ fn names(mpi: &Mpi, combine: Combine) -> (Handle, Handle) {
         Combine::And(_) => mpi.named(c"ompi_mpi_op_band", 0x5800_0006),
         Combine::Or(_) => mpi.named(c"ompi_mpi_op_bor", 0x5800_0008),
         Combine::Xor(_) => mpi.named(c"ompi_mpi_op_bxor", 0x5800_000a),
+        Combine::Both(_) => mpi.named(c"ompi_mpi_op_land", 0x5800_0005),
+        Combine::Either(_) => mpi.named(c"ompi_mpi_op_lor", 0x5800_0007),
+        Combine::OneOf(_) => mpi.named(c"ompi_mpi_op_lxor", 0x5800_0009),
     };
     (element, operation)
 }

@@ -43,6 +43,8 @@ impl From<TeamError> for Failed {
             TeamError::Gone(_) | TeamError::Unlike { .. } | TeamError::Apart => {
                 Self::Broken(Box::new(error))
             }
+            // What calls of other bytes find is not known here.
+            TeamError::Full { .. } => Self::Mpis(ByMpi::Room),
             // The root said so; or nothing has been sent yet, and it fails on all ranks alike.
             _ => Self::Known,
         }

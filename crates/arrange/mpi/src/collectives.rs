@@ -5,169 +5,22 @@
 //! them equal, but a wrong program does not: so they travel with the first line, and a rank that leaves a call to the
 //! MPI says so and looks what others do before it goes there.
 
-use crate::abi::{Buffer, Handle, Mpi};
+mod local;
+mod others;
+mod request;
+
+pub(crate) use others::{alltoall, exscan, reduce_scatter_block, scan};
+
+use crate::abi::{Buffer, Handle, How};
 use crate::call::{Call, Done, Failed, NOTHING, Outcome};
-use crate::comm::{Comm, State};
+use crate::comm::State;
 use crate::payload::Data;
-use crate::places::Inside;
 use crate::tally::{ByMpi, class};
-use crate::world::{self, World};
 use isochrone_cla::live::{Kind, TeamError};
-use isochrone_cla::program::{Combine, Rank};
+use isochrone_cla::program::Rank;
+use local::Local;
+use request::{Request, Side, attempt};
 use std::ffi::c_int;
-
-/// A call's arguments before anything is decided.
-struct Request<'a> {
-    mpi: &'static Mpi,
-    world: &'static World,
-    comm: &'a mut Comm,
-    handle: Handle,
-}
-
-impl<'a> Request<'a> {
-    /// What a caller named; the MPI's own error where it is nothing valid.
-    #[inline(always)]
-    fn data(&mut self, buffer: Buffer, count: i64, handle: Handle) -> Result<Data, Failed> {
-        let handle = self.mpi.handle(handle);
-        let layout = self.comm.layout(self.mpi, &self.world.types, handle).ok_or(Failed::Wrong)?;
-        let count = usize::try_from(count).map_err(|_| Failed::Wrong)?;
-        let data = Data { buffer, count, handle, layout, comm: self.handle };
-        if self.is_refused(&data) { Err(Failed::Wrong) } else { Ok(data) }
-    }
-
-    /// Whether the MPI refuses a buffer before it tells anybody anything: `MPI_IN_PLACE` where there is no place, and
-    /// in MPICH null. Open MPI ends by a signal, and so does a copy in lines.
-    #[inline]
-    fn is_refused(&self, data: &Data) -> bool {
-        let null = data.buffer.is_null() && self.mpi.looks_at_buffers();
-        self.mpi.is_in_place(data.buffer) || (null && data.layout.named && data.bytes() > 0)
-    }
-
-    /// Whether the MPI refuses two buffers that are the same memory: MPICH wherever it sees it, Open MPI at the root
-    /// of a reduction.
-    #[inline]
-    fn is_aliased(&self, kind: Kind, given: &Data, got: &Data) -> bool {
-        let looks = if self.mpi.looks_at_buffers() {
-            self.world.config.looks_for_aliases
-        } else {
-            kind == Kind::Reduce
-        };
-        looks && given.buffer == got.buffer && given.bytes() > 0
-    }
-
-    /// The call, if its root is a rank and its bytes are few enough.
-    #[inline(always)]
-    fn call(self, root: c_int, bytes: usize, combine: Combine) -> Result<Call<'a>, Failed> {
-        let root = u16::try_from(root).ok().filter(|root| *root < self.comm.size);
-        let root = Rank(root.ok_or(Failed::Wrong)?);
-        if !self.comm.in_lines() || bytes > self.world.config.bytes_max {
-            return Err(Failed::Mpis(ByMpi::Bytes));
-        }
-        Ok(Call { mpi: self.mpi, comm: self.comm, root, bytes, combine })
-    }
-}
-
-/// Enters, works, counts and says what the caller is told.
-#[inline(always)]
-fn attempt(
-    kind: Kind,
-    root: c_int,
-    handle: Handle,
-    work: impl Fn(Request<'_>) -> Outcome,
-) -> Option<c_int> {
-    let mpi = world::mpi()?;
-    let world = world::world(mpi);
-    let handle = mpi.handle(handle);
-    let mut inside = world.enter(mpi, handle)?;
-    let comm = inside.comm()?;
-    let counted = comm.is_counted();
-    if !(counted || comm.in_lines() && world.does(kind)) {
-        comm.leave(kind);
-        return None;
-    }
-    // In one place, so that the compiler has it here and nowhere else. Where calls are counted, it goes as far as to
-    // say whether the MPI refuses this one.
-    let failed = match work(Request { mpi, world, comm, handle }) {
-        Ok(Done::Lines(class)) => {
-            inside.comm()?.tallies[kind as usize].in_lines(class);
-            return Some(0);
-        }
-        Ok(Done::Across) => {
-            inside.comm()?.tallies[kind as usize].across();
-            return Some(0);
-        }
-        Err(failed) => failed,
-    };
-    if counted {
-        let comm = inside.comm()?;
-        comm.leave(kind);
-        // A call that the MPI refuses on this rank alone is none to the others, so it does not count.
-        if !matches!(failed, Failed::Wrong) {
-            world.count(mpi, handle, comm, kind);
-        }
-        return None;
-    }
-    failed_one(mpi, world, inside, handle, kind, root, failed)
-}
-
-/// What the caller is told of a call in lines that did not end well.
-#[cold]
-fn failed_one(
-    mpi: &'static Mpi,
-    world: &'static World,
-    mut inside: Inside,
-    handle: Handle,
-    kind: Kind,
-    root: c_int,
-    failed: Failed,
-) -> Option<c_int> {
-    let (failed, left) = match failed {
-        Failed::Mpis(left) => (inside.comm()?.tell(kind, root), left),
-        Failed::Wrong => (Failed::Wrong, ByMpi::Wrong),
-        failed => (failed, ByMpi::Others),
-    };
-    let code = match failed {
-        Failed::Mpis(_) | Failed::Known | Failed::Wrong => {
-            inside.comm()?.tallies[kind as usize].left(left);
-            return None;
-        }
-        Failed::Refused(code) => return Some(code),
-        Failed::Short => mpi.other_error(),
-        Failed::Broken(error) if matches!(*error, TeamError::Unlike { .. }) => mpi.truncated(),
-        Failed::Broken(error) => world.error(mpi, &error.to_string()),
-    };
-    drop(inside);
-    // SAFETY: the caller's communicator; its handler may end the program, as for any error.
-    unsafe { (mpi.functions().comm_call_errhandler)(handle, code) };
-    Some(code)
-}
-
-impl Comm {
-    /// Counts a call that is the MPI's for what its communicator is.
-    #[inline]
-    fn leave(&mut self, kind: Kind) {
-        let left = match self.state {
-            State::Counting(_) => ByMpi::SoFar,
-            State::Refused => ByMpi::Comm,
-            State::Inside(_) | State::Across(_) => ByMpi::Told,
-        };
-        self.tallies[kind as usize].left(left);
-    }
-
-    /// Tells the ranks of a call in lines that this one leaves it to the MPI, as they must.
-    #[cold]
-    fn tell(&mut self, kind: Kind, root: c_int) -> Failed {
-        let root = Rank(u16::try_from(root).unwrap_or(0));
-        match &mut self.state {
-            State::Inside(team) => match team.by_other_means(kind, root) {
-                Ok(()) => Failed::Known,
-                Err(error) => error.into(),
-            },
-            // Over nodes each rank goes by its own bytes.
-            _ => Failed::Known,
-        }
-    }
-}
 
 impl Call<'_> {
     /// As [`Self::lines`], or with the MPI's help across nodes.
@@ -269,8 +122,13 @@ pub(crate) fn reduce(
         }) {
             return Err(Failed::Wrong);
         }
-        let combine = request.world.types.combine(mpi.handle(operation), given.layout);
-        let combine = combine.ok_or(Failed::Mpis(ByMpi::Operation))?;
+        let operation = mpi.handle(operation);
+        let combine = match request.how(operation, given)? {
+            How::Lines(combine) => combine,
+            How::Local => {
+                return Local { given, got, operation, root }.reduce(request, Kind::Reduce);
+            }
+        };
         let mut call = request.call(root, given.bytes(), combine)?;
         let send = given.read(mpi, &mut call.comm.scratch.send)?;
         // Only the root's is touched.
@@ -298,8 +156,14 @@ pub(crate) fn allreduce(
         if !in_place && request.is_aliased(Kind::Allreduce, &given, &got) {
             return Err(Failed::Wrong);
         }
-        let combine = request.world.types.combine(mpi.handle(operation), got.layout);
-        let combine = combine.ok_or(Failed::Mpis(ByMpi::Operation))?;
+        let operation = mpi.handle(operation);
+        let combine = match request.how(operation, got)? {
+            How::Lines(combine) => combine,
+            How::Local => {
+                let local = Local { given, got: Some(got), operation, root: 0 };
+                return local.reduce(request, Kind::Allreduce);
+            }
+        };
         let mut call = request.call(0, got.bytes(), combine)?;
         let send = given.read(mpi, &mut call.comm.scratch.send)?;
         let receive = got.room(&mut call.comm.scratch.receive);
@@ -307,9 +171,6 @@ pub(crate) fn allreduce(
         unsafe { call.anywhere(Kind::Allreduce, send, receive) }
     })
 }
-
-/// One side of a collective that moves blocks: buffer, count, type.
-pub(crate) type Side = (Buffer, i64, Handle);
 
 /// `MPI_Scatter`.
 pub(crate) fn scatter(send: Side, receive: Side, root: c_int, comm: Handle) -> Option<c_int> {

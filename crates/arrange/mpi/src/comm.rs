@@ -4,7 +4,7 @@
 //! has seen, and the outcome of an agreement among them. A rank that cannot take part says so in the
 //! agreement, and then nobody does.
 
-use crate::abi::{Handle, Layout, Mpi, Types};
+use crate::abi::{Class, Handle, Layout, Mpi, Types};
 use crate::arenas::{Arenas, Offer, Told};
 use crate::atlas::{distances, look_cost};
 use crate::config::{Config, launched};
@@ -126,7 +126,7 @@ impl Comm {
         // SAFETY: the caller's type, which its MPI checks, and a place for the answer.
         let failed = unsafe { (mpi.functions().type_size)(handle, &raw mut size) };
         let bytes = usize::try_from(size).ok().filter(|_| failed == 0)?;
-        Some(Layout { bytes, plain: false, named: false, element: None })
+        Some(Layout { bytes, plain: false, named: false, element: None, class: Class::Other })
     }
 
     /// A communicator seen for the first time, and why it is never done in lines, if so.

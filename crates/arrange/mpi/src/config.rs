@@ -11,8 +11,8 @@ use isochrone_places::Places;
 use isochrone_units::parse_size;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsString, c_int};
-use std::fs::OpenOptions;
-use std::io::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::{Seek as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -161,9 +161,10 @@ impl Config {
     /// A number by which ranks see whether they were told the same about what is done in lines.
     pub(crate) fn number(&self) -> c_int {
         let kinds = Kind::ALL.iter().filter(|kind| self.does(**kind)).map(|kind| 1 << *kind as u32);
-        // Bytes up to 2^20, and collectives above; none of it makes the number negative.
-        let all = kinds.fold(self.bytes_max, |all, kind: usize| all | kind << 21);
-        c_int::try_from(all).unwrap_or(c_int::MAX)
+        // Bytes up to 2^20, and collectives above.
+        let all = kinds.fold(self.bytes_max as u64, |all, kind: u64| all | kind << 21);
+        // Mixed to 31 bits, so that it is not negative: of two that differ one in 2^31 is the same.
+        c_int::try_from(all.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33).unwrap_or(c_int::MAX)
     }
 
     /// Where an atlas may lie.
@@ -254,7 +255,7 @@ pub struct Refusal {
     pub why: String,
 }
 
-/// What a process leaves at `MPI_Finalize`.
+/// What a process leaves at `MPI_Finalize`, and before, where a collective ends by an error of ours.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
@@ -266,6 +267,10 @@ pub struct Report {
     pub communicators: u32,
     /// Of them, those whose lines were chosen by measurement; counted at their first ranks alone.
     pub chosen: u32,
+    /// Why a communicator of this process has no collectives any more, in words: a rank of it ended, or ranks called
+    /// different ones. The counts are those of then where the process has not come to `MPI_Finalize` since.
+    #[serde(default)]
+    pub broken: Option<String>,
     /// What agreeing on communicators and taking them over took, us.
     #[serde(default)]
     pub set_up_us: u64,
@@ -323,16 +328,21 @@ impl Report {
         }
     }
 
-    /// Leaves it in `folder`.
-    pub(crate) fn leave(&self, folder: &Path) {
-        let path = folder.join(format!("{}.json", std::process::id()));
-        if let Ok(text) = serde_json::to_string_pretty(self) {
-            // Never into what is there: the name can be guessed. A report that cannot be written is missed by
-            // whoever asked for it.
+    /// Leaves it in `folder`, in place of what this process has left there before. A report that cannot be written is
+    /// missed by whoever asked for it.
+    pub(crate) fn leave(&self, folder: &Path, before: &mut Option<File>) {
+        let Ok(text) = serde_json::to_string_pretty(self) else { return };
+        if before.is_none() {
+            let path = folder.join(format!("{}.json", std::process::id()));
+            // Never into what is there: the name can be guessed.
             let mut new = OpenOptions::new();
-            let file = new.write(true).create_new(true).mode(0o600).open(path);
-            let _written = file.and_then(|mut file| file.write_all((text + "\n").as_bytes()));
+            *before = new.write(true).create_new(true).mode(0o600).open(path).ok();
         }
+        let Some(file) = before else { return };
+        let _written = file
+            .rewind()
+            .and_then(|()| file.set_len(0))
+            .and_then(|()| file.write_all((text + "\n").as_bytes()));
     }
 }
 
@@ -386,7 +396,7 @@ mod tests {
     fn what_cannot_be_read_is_named() {
         for (name, words, named) in [
             (OFF, "maybe", "maybe"),
-            (ONLY, "bcast,alltoall", "\"alltoall\""),
+            (ONLY, "bcast,alltoallw", "\"alltoallw\""),
             (ONLY, "", "\"\""),
             (MAX_BYTES, "many", "many"),
             (MAX_BYTES, "2M", "2097152"),

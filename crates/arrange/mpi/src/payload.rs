@@ -3,7 +3,7 @@
 //! A derived type may exist on one rank alone (a column at the root, plain numbers elsewhere), so it is
 //! never a reason to leave a call to the MPI: what all ranks share is the bytes of the signature.
 
-use crate::abi::{Buffer, Handle, Layout, Mpi};
+use crate::abi::{Buffer, Class, Handle, Layout, Mpi};
 use std::ffi::c_int;
 
 /// Room for packed data, kept from call to call.
@@ -11,6 +11,8 @@ use std::ffi::c_int;
 pub(crate) struct Scratch {
     pub(crate) send: Vec<u8>,
     pub(crate) receive: Vec<u8>,
+    /// Two operands of a reduction, as they lie in memory.
+    pub(crate) operands: [Vec<u128>; 2],
 }
 
 /// The MPI cannot pack what a caller named.
@@ -81,7 +83,7 @@ impl Data {
 
     /// The caller's buffer; some address where it holds nothing, since nothing may have none.
     #[inline]
-    fn place(&self) -> *mut u8 {
+    pub(crate) fn place(&self) -> *mut u8 {
         if self.buffer.is_null() { std::ptr::dangling_mut() } else { self.buffer.cast() }
     }
 
@@ -101,10 +103,15 @@ impl Data {
         if self.layout.plain {
             return Ok(());
         }
+        self.unpack_from(mpi, room)
+    }
+
+    /// Bytes that have come become the data, however these lie.
+    pub(crate) fn unpack_from(&self, mpi: &Mpi, bytes: &mut [u8]) -> Result<(), c_int> {
         let mut end: c_int = 0;
-        let (count, limit) = (small(self.count), small(room.len()));
-        let first = room.as_mut_ptr().cast();
-        // SAFETY: packed bytes of this very signature, into the caller's buffer for it.
+        let (count, limit) = (small(self.count), small(bytes.len()));
+        let first = bytes.as_mut_ptr().cast();
+        // SAFETY: packed bytes of this very signature, into a buffer for it.
         let failed = unsafe {
             (mpi.functions().unpack)(
                 first,
@@ -138,7 +145,7 @@ pub(crate) fn packs(mpi: &Mpi) -> bool {
         buffer: (&raw const numbers).cast_mut().cast(),
         count: 1,
         handle: spaced,
-        layout: Layout { bytes: 8, plain: false, named: false, element: None },
+        layout: Layout { bytes: 8, plain: false, named: false, element: None, class: Class::Other },
         comm: mpi.own(),
     };
     let mut room = Vec::new();

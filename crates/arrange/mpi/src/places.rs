@@ -135,6 +135,18 @@ impl Places {
         comm
     }
 
+    /// Shows the communicators in which no thread is, one after another.
+    pub(crate) fn each_idle(&self, mut see: impl FnMut(&Comm)) {
+        for place in self.table().by_handle.values() {
+            // Partner: whoever has left it.
+            if !place.busy.swap(true, Ordering::Acquire)
+                && let Some(comm) = Inside(place).comm()
+            {
+                see(comm);
+            }
+        }
+    }
+
     /// The handles of all.
     pub(crate) fn handles(&self) -> Vec<Handle> {
         self.table().by_handle.keys().copied().collect()

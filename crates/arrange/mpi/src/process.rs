@@ -173,6 +173,18 @@ impl Process {
             Kind::Allgather => unsafe {
                 (f.allgather)(send, count, kind, receive, count, kind, comm)
             },
+            // SAFETY: as above.
+            Kind::Alltoall => unsafe {
+                (f.alltoall)(send, count, kind, receive, count, kind, comm)
+            },
+            // SAFETY: as above.
+            Kind::ReduceScatter => unsafe {
+                (f.reduce_scatter_block)(send, receive, count, kind, self.sum, comm)
+            },
+            // SAFETY: two buffers of this process with room for the bytes.
+            Kind::Scan => unsafe { (f.scan)(send, receive, count, kind, self.sum, comm) },
+            // SAFETY: as above.
+            Kind::Exscan => unsafe { (f.exscan)(send, receive, count, kind, self.sum, comm) },
         };
         if code == 0 { Ok(()) } else { Err(code) }
     }

@@ -16,6 +16,8 @@ pub(crate) enum ByMpi {
     Bytes,
     Operation,
     Nodes,
+    /// There are too few lines.
+    Room,
     /// The MPI refuses it.
     Wrong,
     /// Another rank left it to the MPI.
@@ -23,13 +25,14 @@ pub(crate) enum ByMpi {
 }
 
 impl ByMpi {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::SoFar,
         Self::Comm,
         Self::Told,
         Self::Bytes,
         Self::Operation,
         Self::Nodes,
+        Self::Room,
         Self::Wrong,
         Self::Others,
     ];
@@ -42,6 +45,7 @@ impl ByMpi {
             Self::Bytes => "more bytes than are done in lines",
             Self::Operation => "a type or an operation that lines do not have",
             Self::Nodes => "over several nodes the MPI does it",
+            Self::Room => "no shared memory was left for its lines",
             Self::Wrong => "the MPI refuses what it was given",
             Self::Others => "another rank left it to the MPI",
         }
@@ -127,12 +131,12 @@ mod tests {
         let mut all = Tally::default();
         all.add(&own, Kind::Allreduce, 2);
         all.add(&own, Kind::Allreduce, 2);
-        assert_eq!(all.counts(), Counts { lines: 12, across: 2, mpi: 18 });
+        assert_eq!(all.counts(), Counts { lines: 12, across: 2, mpi: 20 });
         let details = all.details();
         let sizes: Vec<_> = details.sizes.iter().map(|sized| (sized.bytes, sized.calls)).collect();
         assert_eq!(sizes, [(56, 4), (504, 4), (1 << 20, 4)]);
         let calls: Vec<_> = details.by_the_mpi.iter().map(|left| left.calls).collect();
-        assert_eq!(calls, [2, 2, 2, 4, 2, 2, 2, 2]);
+        assert_eq!(calls, [2, 2, 2, 4, 2, 2, 2, 2, 2]);
         assert_eq!(all.saved_ns, 12 * saves_ns(Kind::Allreduce, 2));
         assert_eq!(Tally::default().details(), Details::default());
     }

@@ -17,6 +17,7 @@ use isochrone_cla::choice::RANKS_LEAST;
 use isochrone_cla::live::{Crowd, Kind};
 use std::collections::HashMap;
 use std::ffi::{CStr, c_int, c_void};
+use std::fs::File;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -92,6 +93,8 @@ struct Ended {
     tallies: [Tally; Kind::COUNT],
     /// The MPI's numbers for errors of ours, by their words.
     errors: HashMap<String, c_int>,
+    /// The report, where it was left before the end.
+    left: Option<File>,
 }
 
 /// This process, once its MPI is initialised.
@@ -263,6 +266,47 @@ impl World {
         }
     }
 
+    /// Leaves a report with these counts, where one is asked for.
+    fn leave(&self, mpi: &Mpi, tallies: &[Tally; Kind::COUNT]) {
+        let Some(folder) = &self.config.reports else { return };
+        let mut rank: c_int = 0;
+        // SAFETY: the MPI still runs.
+        unsafe { (mpi.functions().comm_rank)(mpi.world(), &raw mut rank) };
+        let mut ended = self.ended();
+        let mut report = ended.report.clone();
+        report.rank = u32::try_from(rank).unwrap_or(0);
+        mpi.version().clone_into(&mut report.mpi);
+        report.shared_bytes = self.arenas.bytes() as u64;
+        (report.atlas, report.atlas_refused) = outcome();
+        for (kind, tally) in Kind::ALL.into_iter().zip(tallies) {
+            let counts = tally.counts();
+            if counts != Counts::default() {
+                report.calls.insert(kind.name().to_owned(), counts);
+                report.details.insert(kind.name().to_owned(), tally.details());
+            }
+        }
+        report.leave(folder, &mut ended.left);
+    }
+
+    /// A communicator has no collectives any more: says so before the error, by which the program may end.
+    #[cold]
+    pub(crate) fn broke(&self, mpi: &Mpi, comm: &Comm, why: &str) {
+        let mut tallies = {
+            let mut ended = self.ended();
+            ended.report.broken.get_or_insert_with(|| why.to_owned());
+            ended.tallies
+        };
+        let mut add = |comm: &Comm| {
+            for ((all, own), kind) in tallies.iter_mut().zip(&comm.tallies).zip(Kind::ALL) {
+                all.add(own, kind, comm.size);
+            }
+        };
+        add(comm);
+        // The one that broke has a thread in it: this one.
+        self.places.each_idle(add);
+        self.leave(mpi, &tallies);
+    }
+
     /// The MPI's number for an error of ours.
     pub(crate) fn error(&self, mpi: &Mpi, words: &str) -> c_int {
         if let Some(known) = self.ended().errors.get(words) {
@@ -338,24 +382,8 @@ pub(crate) fn finish() {
     for comm in world.places.handles() {
         world.forget(mpi, comm);
     }
-    let Some(folder) = &world.config.reports else { return };
-    let mut rank: c_int = 0;
-    // SAFETY: the MPI still runs.
-    unsafe { (mpi.functions().comm_rank)(mpi.world(), &raw mut rank) };
-    let ended = world.ended();
-    let mut report = ended.report.clone();
-    report.rank = u32::try_from(rank).unwrap_or(0);
-    mpi.version().clone_into(&mut report.mpi);
-    report.shared_bytes = world.arenas.bytes() as u64;
-    (report.atlas, report.atlas_refused) = outcome();
-    for (kind, tally) in Kind::ALL.into_iter().zip(&ended.tallies) {
-        let counts = tally.counts();
-        if counts != Counts::default() {
-            report.calls.insert(kind.name().to_owned(), counts);
-            report.details.insert(kind.name().to_owned(), tally.details());
-        }
-    }
-    report.leave(folder);
+    let tallies = world.ended().tallies;
+    world.leave(mpi, &tallies);
 }
 
 /// The report of a process whose MPI is left alone.
@@ -364,5 +392,5 @@ fn finish_beside(stranger: &Stranger) {
     let rank = launched(&["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"]).unwrap_or(0);
     let mut report = Report { rank, mpi: stranger.version.clone(), ..Report::default() };
     report.refuse(0, &stranger.why);
-    report.leave(&folder);
+    report.leave(&folder, &mut None);
 }

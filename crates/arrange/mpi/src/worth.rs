@@ -40,7 +40,8 @@ pub(crate) const fn saves_ns(kind: Kind, ranks: u16) -> u64 {
         Kind::Barrier => 60,
         Kind::Allreduce => 50,
         Kind::Broadcast | Kind::Reduce | Kind::Allgather => 30,
-        Kind::Scatter | Kind::Gather => 20,
+        Kind::Scatter | Kind::Gather | Kind::Alltoall | Kind::ReduceScatter => 20,
+        Kind::Scan | Kind::Exscan => 20,
     };
     each * rounds
 }

@@ -245,6 +245,23 @@ int isochrone_gather(isochrone_team *team, const void *send, void *receive, size
    rank's own block of `receive`. */
 int isochrone_allgather(isochrone_team *team, const void *send, void *receive, size_t bytes);
 
+/* Gives block r of everybody's `send` (a block for each rank) to rank r, whose `receive` then has a block of each rank.
+   A block is `bytes`. `receive` may be `send`. */
+int isochrone_alltoall(isochrone_team *team, const void *send, void *receive, size_t bytes);
+
+/* Combines block r of everybody's `send` (`count` elements for each rank) into rank r's `receive`, in the order of
+   ranks. `receive` may be `send`, whose first block is written then. */
+int isochrone_reduce_scatter(isochrone_team *team, const void *send, void *receive, size_t count, uint32_t element,
+                             uint32_t operation);
+
+/* Combines `count` elements of the `send` of ranks 0 to r into rank r's `receive`, which may be `send`. */
+int isochrone_scan(isochrone_team *team, const void *send, void *receive, size_t count, uint32_t element,
+                   uint32_t operation);
+
+/* The same of ranks 0 to r - 1; rank 0's `receive` stays as it is. */
+int isochrone_exscan(isochrone_team *team, const void *send, void *receive, size_t count, uint32_t element,
+                     uint32_t operation);
+
 /* ------------------------------------------------------------------------------- tasks ---- */
 
 /*

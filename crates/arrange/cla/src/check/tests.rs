@@ -165,7 +165,9 @@ fn all_collectives_are_accepted_over_several_calls() {
                 Collective::Reduce(_) => 1,
                 Collective::Allreduce(_) | Collective::Scatter => usize::from(ranks),
                 Collective::Gather => usize::from(ranks),
-                Collective::Allgather => usize::from(ranks * ranks),
+                Collective::Allgather | Collective::Alltoall => usize::from(ranks * ranks),
+                Collective::ReduceScatter(_) | Collective::Scan(_) => usize::from(ranks),
+                Collective::Exscan(_) => usize::from(ranks) - 1,
             };
             assert_eq!(checked.delivered.len(), receivers, "{}: {:?}", what(), checked.delivered);
             for one in &checked.delivered {

@@ -1,7 +1,9 @@
 //! What a call takes in one shape or another, by the simulator.
 
+use super::calls::{CHUNKS_MOST, judged};
 use super::sketch::{acknowledged_ns, stage_ns};
-use crate::collectives::{Collective, Options, Plan, PlanError, Shape};
+use super::stream::Stream;
+use crate::collectives::{Collective, Options, Plan, Shape};
 use crate::program::{Line, Recorded, record};
 use crate::simulated::{Hot, Model};
 use isochrone_machine::LineCosts;
@@ -9,9 +11,6 @@ use isochrone_machine::LineCosts;
 /// Runs of a simulated call, whose mean is its time. Ranks begin at once, and by chance a poll takes a line from the
 /// root before it has written, or not: broadcasts along a flat tree of 16 ranks took 130 ns or 410.
 const SEEDS: u64 = 4;
-
-/// Chunks of a message at most in the simulator: two show whether they flow.
-const CHUNKS_MOST: u32 = 2;
 
 /// Bytes of the long messages whose time decides on chunks: in the middle of their class, by ratio.
 const LONG_BYTES: u32 = 16 << 10;
@@ -64,6 +63,20 @@ impl<'a> Judge<'a> {
         Some(ns + looks_ns)
     }
 
+    /// One call of a stream with roots in turn, each call done as `options` says of its plan: the time of the stream,
+    /// of one run, for each of its calls, and what looks at acknowledgements add; ns. `None` as for [`Self::ns`].
+    pub(super) fn stream_ns(
+        &mut self,
+        options: impl Fn(&Plan) -> Option<Options>,
+        most_ns: f64,
+    ) -> Option<f64> {
+        let looks_ns = looks_ns(self.usual.collective(), &options(self.usual)?, &self.costs);
+        let Stream { programs, calls } = Stream::of(self.usual, options)?;
+        let calls = f64::from(calls);
+        let ns = self.hot.mean_ns(&programs, 0..1, (most_ns - looks_ns) * calls).ok()??;
+        Some(ns / calls + looks_ns)
+    }
+
     /// What calls that nobody acknowledges take with what acknowledgements add in the mean.
     pub(super) fn with_looks(&self, options: &Options, ns: f64) -> f64 {
         ns + looks_ns(self.usual.collective(), options, &self.costs)
@@ -113,33 +126,4 @@ fn folded(usual: &Plan, costs: &LineCosts, chunk_lines: u32) -> LineCosts {
         }
     }
     folded
-}
-
-/// The plan that is simulated, of chunks of one line, and its calls by number, the last of which counts.
-fn judged(usual: &Plan, options: Options) -> Result<(Plan, Vec<u64>), PlanError> {
-    let chunks = usual.bytes().div_ceil(options.chunk_bytes()).clamp(1, CHUNKS_MOST);
-    let bytes = (chunks * Line::PAYLOAD_BYTES).min(usual.bytes());
-    let calls = calls(usual.collective(), u64::from(options.ring), u64::from(chunks));
-    let options = Options { chunk_lines: 1, ..options };
-    let plan = Plan::new(usual.collective(), usual.ranks(), usual.root(), bytes & !7, options)?;
-    Ok((plan, calls))
-}
-
-/// A call of `chunks` chunks that neither acknowledges nor looks at acknowledgements, in rings of `ring` slots, and
-/// before it those that leave its lines as all earlier ones would: the call that used its slots before, and the one
-/// just before it, which claimed them. Where rings are too short for that, all calls from the first on.
-fn calls(collective: Collective, ring: u64, chunks: u64) -> Vec<u64> {
-    // Chunk `s` of a call is looked at where `s = 1` modulo half a ring: these calls have chunks 2, 3 and 4, or
-    // 3 to 6.
-    let call = match (ring, chunks) {
-        (8.., 1) => 2 * ring + 3,
-        (16.., 2) => ring + 2,
-        // It acknowledges: each call of such a ring does, or looks. What the one before it looks for, the earliest has
-        // said.
-        (8, 2) => ring + 1,
-        _ => return (0..=ring + 1).collect(),
-    };
-    // A barrier's flags take turns between two lines.
-    let earlier = if collective == Collective::Barrier { call - 2 } else { call - ring / chunks };
-    vec![earlier, call - 1, call]
 }

@@ -4,9 +4,11 @@
 //! One rank chooses for a team, so what it says must be small and must mean the same to all: an [`Entry`]
 //! of a shortlist, which with the ranks' [`Groups`] gives the options of a plan wherever it is read
 //! ([`Entry::options`]). Entries are ranked by the simulator ([`choose`]), and the usual rule stays unless
-//! another gains more than the simulator may be wrong by. [`crate::search`] looks further and takes
-//! longer; tests hold the shortlist against it. Nothing here times anything or touches a live team.
+//! another gains more than the simulator may be wrong by, in a call by itself and in a stream of calls with roots
+//! in turn. [`crate::search`] looks further and takes longer; tests hold the shortlist against it. Nothing here
+//! times anything or touches a live team.
 
+mod calls;
 mod form;
 mod groups;
 mod judge;
@@ -14,6 +16,7 @@ mod nested;
 mod rank;
 mod shortlist;
 mod sketch;
+mod stream;
 #[cfg(test)]
 pub(crate) mod synthetic;
 #[cfg(test)]

@@ -86,7 +86,10 @@ fn inside_groups(usual: &Plan, groups: &Groups) -> Entry {
 struct Way {
     entry: Entry,
     options: Options,
+    /// A call by itself.
     ns: f64,
+    /// One of a stream with roots in turn.
+    stream_ns: f64,
 }
 
 /// A shape that may be worth a simulation.
@@ -115,9 +118,9 @@ fn best(usual: &Plan, costs: &LineCosts, known: &Known) -> Option<Entry> {
         return None;
     }
     let ns = judge.ns(options.clone(), f64::INFINITY)?;
-    let before = Way { entry: Entry::USUAL, options: options.clone(), ns };
-    let most_ns = ns * (1.0 - known.error);
-    let shaped = best_shape(shaped, &mut judge, most_ns).unwrap_or(before.clone());
+    let stream_ns = judge.stream_ns(|plan| Some(plan.options().clone()), f64::INFINITY)?;
+    let before = Way { entry: Entry::USUAL, options: options.clone(), ns, stream_ns };
+    let shaped = best_shape(shaped, &mut judge, &before, known).unwrap_or(before.clone());
     let varied = best_variant(usual, costs, known, &judge, &before, &shaped);
     Some(varied.unwrap_or(shaped.entry))
 }
@@ -166,17 +169,25 @@ fn hopeful(
 /// By what factor one run of each of two shapes may make one look worse than the other.
 const ONE_RUN: f64 = 1.2;
 
-/// The best of some shapes by the simulator, if it takes less than `most_ns`.
+/// The best of some shapes by the simulator, of those that gain more than the error both by themselves and in a stream.
 fn best_shape(
     shaped: Vec<(Entry, Options)>,
     judge: &mut Judge<'_>,
-    mut most_ns: f64,
+    before: &Way,
+    known: &Known,
 ) -> Option<Way> {
+    let [mut most_ns, most_stream_ns] =
+        [before.ns, before.stream_ns].map(|ns| ns * (1.0 - known.error));
     let mut best = None;
     for (entry, options) in shaped {
-        if let Some(ns) = judge.ns(options.clone(), most_ns).filter(|ns| *ns < most_ns) {
+        let Some(ns) = judge.ns(options.clone(), most_ns).filter(|ns| *ns < most_ns) else {
+            continue;
+        };
+        let of = |plan: &Plan| entry.options(plan, &known.groups);
+        let stream_ns = judge.stream_ns(of, most_stream_ns).filter(|ns| *ns < most_stream_ns);
+        if let Some(stream_ns) = stream_ns {
             most_ns = ns;
-            best = Some(Way { entry, options, ns });
+            best = Some(Way { entry, options, ns, stream_ns });
         }
     }
     best
@@ -184,7 +195,7 @@ fn best_shape(
 
 /// The best of the chosen shape with other chunks or acknowledgements, if it is better than with the usual ones, and
 /// gains more than the error. What its first chunks take is sketched by what they take with the usual ones; only the
-/// best is simulated.
+/// best is simulated, by itself and in a stream.
 fn best_variant(
     usual: &Plan,
     costs: &LineCosts,
@@ -199,6 +210,7 @@ fn best_variant(
     };
     let whole_ns = |way: &Way| judge.whole_ns(&way.options, way.ns);
     let most_ns = whole_ns(shaped).min(whole_ns(before) * (1.0 - known.error));
+    let whole_stream_ns = judge.whole_ns(&before.options, before.stream_ns);
     let varied = |entry: Entry| {
         let shape = shaped.options.shape.clone();
         let options = entry.with_shape(usual, &known.groups, shape)?;
@@ -212,7 +224,10 @@ fn best_variant(
     let best = variants(shaped.entry, usual).into_iter().filter_map(varied);
     let (_, entry, options, mut judge) = best.min_by(|a, b| a.0.total_cmp(&b.0))?;
     let first_ns = judge.ns(options.clone(), most_ns)?;
-    (judge.whole_ns(&options, first_ns) < most_ns).then_some(entry)
+    let most_stream_ns = whole_stream_ns * (1.0 - known.error);
+    let stream_ns = judge.stream_ns(|plan| entry.options(plan, &known.groups), most_stream_ns)?;
+    let whole_ns = [first_ns, stream_ns].map(|ns| judge.whole_ns(&options, ns));
+    (whole_ns[0] < most_ns && whole_ns[1] < most_stream_ns).then_some(entry)
 }
 
 /// A sketch of the usual shape, and the shapes that may gain more than the error, each once, the best by their sketches

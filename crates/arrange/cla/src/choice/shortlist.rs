@@ -175,5 +175,18 @@ pub fn variants(of: Entry, usual: &Plan) -> Vec<Entry> {
 /// Whether something is chosen of a collective. Scatter and gather move each block once, whatever the tree.
 #[must_use]
 pub const fn is_chosen(collective: Collective) -> bool {
-    !matches!(collective, Collective::Scatter | Collective::Gather)
+    match collective {
+        Collective::Broadcast
+        | Collective::Barrier
+        | Collective::Reduce(_)
+        | Collective::Allreduce(_)
+        | Collective::Allgather => true,
+        // Blocks move once whatever the tree, and each rank reads those that it needs.
+        Collective::Scatter
+        | Collective::Gather
+        | Collective::Alltoall
+        | Collective::ReduceScatter(_)
+        | Collective::Scan(_)
+        | Collective::Exscan(_) => false,
+    }
 }

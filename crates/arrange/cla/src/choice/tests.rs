@@ -146,6 +146,14 @@ fn judged(plan: &Plan, entry: Entry, costs: &LineCosts, groups: &Groups) -> f64 
     judge(plan, options, costs).expect("ends")
 }
 
+/// One call of a stream with roots in turn.
+fn streamed(plan: &Plan, entry: Entry, costs: &LineCosts, groups: &Groups) -> f64 {
+    let options = entry.options(plan, groups).expect("means something");
+    let mut judge = Judge::new(plan, costs, options.chunk_lines).expect("a core for each");
+    let first_ns = judge.stream_ns(|plan| entry.options(plan, groups), f64::INFINITY);
+    judge.whole_ns(&options, first_ns.expect("ends"))
+}
+
 /// Costs that turn out otherwise, each by up to 20 %.
 fn perturbed(costs: &LineCosts, seed: u64) -> LineCosts {
     let mut random = stats::rng(seed);
@@ -258,6 +266,9 @@ fn the_usual_rule_stays_unless_the_gain_exceeds_the_error() {
     let costs = surely.costs.as_ref().expect("few ranks");
     let ns = |entry| judged(&plan, entry, costs, &surely.groups);
     let gain = 1.0 - ns(entry) / ns(Entry::USUAL);
+    // What gains less of the two decides: a call by itself, or one of a stream.
+    let stream_ns = |entry| streamed(&plan, entry, costs, &surely.groups);
+    let gain = gain.min(1.0 - stream_ns(entry) / stream_ns(Entry::USUAL));
     assert_eq!(choose(&plan, &Known { error: gain + 0.01, ..surely.clone() }), Entry::USUAL);
     assert_eq!(choose(&plan, &Known { error: gain - 0.01, ..surely.clone() }), entry);
     let unsure = known(&Synthetic { interval: 0.3, ..Synthetic::of_16() });
@@ -282,6 +293,14 @@ fn whatever_is_chosen_gains_more_than_the_error() {
             entry == Entry::USUAL || chosen < before * (1.0 - known.error),
             "{kind:?} class {class}, {entry:?}: {chosen} {before}"
         );
+        if kind != Kind::Allgather {
+            let ns = |entry| streamed(&plan, entry, costs, &known.groups);
+            let (chosen, before) = (ns(entry), ns(Entry::USUAL));
+            assert!(
+                entry == Entry::USUAL || chosen < before * (1.0 - known.error),
+                "{kind:?} class {class}, {entry:?} in a stream: {chosen} {before}"
+            );
+        }
         chunks += usize::from(entry.chunk_lines.is_some());
     }
     assert!(chunks > 0, "no long message has other chunks");

@@ -72,6 +72,35 @@ macro_rules! each_collective {
                 sends: One One, receives: All All,
                 ways: Allgather,
             }
+            /// Block `r` of rank `s`'s `Send` arrives as block `s` of rank `r`'s `Receive`.
+            Alltoall {
+                names: alltoall ALLTOALL isochrone_alltoall MPI_Alltoall,
+                takes: blocks,
+                sends: All All, receives: All All,
+                ways: Alltoall,
+            }
+            /// Rank `r`'s `Receive` is the combination of block `r` of everybody's `Send`, in the order of ranks.
+            ReduceScatter(Combine) {
+                names: reduce_scatter_block REDUCE_SCATTER_BLOCK isochrone_reduce_scatter MPI_Reduce_scatter_block,
+                takes: elements,
+                sends: All All, receives: One One,
+                ways: ReduceScatter,
+            }
+            /// Rank `r`'s `Receive` is the combination of the `Send` of ranks 0 to `r`, in their order.
+            Scan(Combine) {
+                names: scan SCAN isochrone_scan MPI_Scan,
+                takes: elements,
+                sends: One One, receives: One One,
+                ways: Scan,
+            }
+            /// Rank `r`'s `Receive` is the combination of the `Send` of ranks 0 to `r` - 1, in their order; that of
+            /// rank 0 stays as it is.
+            Exscan(Combine) {
+                names: exscan EXSCAN isochrone_exscan MPI_Exscan,
+                takes: elements,
+                sends: One One, receives: One One,
+                ways: Exscan,
+            }
         }
     };
 }
@@ -192,8 +221,6 @@ macro_rules! kinds {
     };
 }
 each_collective!(kinds);
-#[cfg(test)]
-pub(super) use kinds;
 
 impl Collective {
     /// All of them; those that combine do so by `combine`.
@@ -212,7 +239,11 @@ impl Collective {
     #[must_use]
     pub const fn combine(self) -> Option<Combine> {
         match self {
-            Self::Reduce(combine) | Self::Allreduce(combine) => Some(combine),
+            Self::Reduce(combine)
+            | Self::Allreduce(combine)
+            | Self::ReduceScatter(combine)
+            | Self::Scan(combine)
+            | Self::Exscan(combine) => Some(combine),
             _ => None,
         }
     }

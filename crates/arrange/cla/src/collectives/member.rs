@@ -2,6 +2,7 @@
 
 use super::allgather::Allgather;
 use super::allreduce::{Doubling, UpDown};
+use super::alltoall::Alltoall;
 use super::barrier::{Dissemination, TreeBarrier};
 use super::broadcast::Broadcast;
 use super::gather::Gather;
@@ -9,7 +10,9 @@ use super::kind::Kind;
 use super::layout::{Layout, Needs};
 use super::options::Shape;
 use super::reduce::Reduce;
+use super::reduce_scatter::ReduceScatter;
 use super::ring::{Call, chunks};
+use super::scan::{Exscan, Scan};
 use super::scatter::Scatter;
 use super::way::{Ranks, Way};
 use crate::program::{Combine, Gone, Lines, Rank};

@@ -7,20 +7,21 @@
 
 mod allgather;
 mod allreduce;
+mod alltoall;
 mod barrier;
 mod broadcast;
-#[cfg(test)]
-#[allow(unreachable_pub, reason = "what a row becomes is public")]
-mod example;
 mod figure1;
 mod gather;
 mod kind;
 mod layout;
 mod member;
 mod options;
+mod pairs;
 mod plan;
 mod reduce;
+mod reduce_scatter;
 mod ring;
+mod scan;
 mod scatter;
 #[cfg(test)]
 mod tests;

@@ -41,18 +41,30 @@ fn expected(plan: &Plan, rank: Rank, epoch: u64) -> Vec<u8> {
     let block = |r: u16| r as usize * plan.bytes() as usize;
     let joined =
         || (0..plan.ranks()).flat_map(|r| of(r)[..plan.bytes() as usize].to_vec()).collect();
-    let combined = |combine: Combine| {
+    let combined = |combine: Combine, ranks: u16| {
         let mut all = of(0);
-        (1..plan.ranks()).for_each(|r| combine.combine(&mut all, &of(r)));
+        (1..ranks).for_each(|r| combine.combine(&mut all, &of(r)));
         all
     };
     match plan.collective() {
         _ if plan.buffers(rank).1 == 0 => Vec::new(),
         Collective::Broadcast => of(root),
         Collective::Barrier => Vec::new(),
-        Collective::Reduce(combine) | Collective::Allreduce(combine) => combined(combine),
+        Collective::Reduce(combine) | Collective::Allreduce(combine) => {
+            combined(combine, plan.ranks())
+        }
         Collective::Scatter => of(root)[block(rank.0)..block(rank.0 + 1)].to_vec(),
         Collective::Gather | Collective::Allgather => joined(),
+        Collective::Alltoall => (0..plan.ranks())
+            .flat_map(|r| of(r)[block(rank.0)..block(rank.0 + 1)].to_vec())
+            .collect(),
+        Collective::ReduceScatter(combine) => {
+            combined(combine, plan.ranks())[block(rank.0)..block(rank.0 + 1)].to_vec()
+        }
+        Collective::Scan(combine) => combined(combine, rank.0 + 1),
+        // As it was before the call.
+        Collective::Exscan(_) if rank.0 == 0 => vec![if epoch == 0 { 0 } else { 0xee }; block(1)],
+        Collective::Exscan(combine) => combined(combine, rank.0),
     }
 }
 
@@ -201,7 +213,10 @@ fn every_collective_goes_over_trees_and_those_without_a_root_by_exchange() {
         assert_eq!(AnyWay::of(kind, &Shape::Exchange).is_some(), !kind.rooted(), "{}", kind.name());
     }
     let words = PlanError::Exchange("bcast").to_string();
-    assert!(words.ends_with("an exchange does barrier, allreduce and allgather"), "{words}");
+    assert!(
+        words.ends_with("allgather, alltoall, reduce_scatter_block, scan and exscan"),
+        "{words}"
+    );
 }
 
 #[test]

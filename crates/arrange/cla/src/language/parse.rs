@@ -316,8 +316,9 @@ impl<'a> Parser<'a> {
     }
 
     fn reduce(&mut self, cursor: &mut Cursor<'_>) -> Result<What, Fault> {
-        const OPERATORS: &str = "`sum`, `product`, `min`, `max`, `and`, `or` or `xor`";
-        const ELEMENTS: &str = "`i32`, `i64`, `u32`, `u64`, `f32` or `f64`";
+        const OPERATORS: &str =
+            "`sum`, `product`, `min`, `max`, `and`, `or`, `xor`, `both`, `either` or `one_of`";
+        const ELEMENTS: &str = "`i8` to `i64`, `u8` to `u64`, `f32` or `f64`";
         let (src, dst, size) = self.two_and_size(cursor)?;
         cursor.need(",")?;
         let wrong = cursor.expected(OPERATORS);
@@ -326,6 +327,10 @@ impl<'a> Parser<'a> {
         if !matches!(cursor.peek().map(|t| &t.kind), Some(Lexeme::Symbol(_)) | None) {
             let wrong = cursor.expected(ELEMENTS);
             element = match cursor.name(ELEMENTS)?.0 {
+                "i8" => Element::I8,
+                "i16" => Element::I16,
+                "u8" => Element::U8,
+                "u16" => Element::U16,
                 "i32" => Element::I32,
                 "i64" => Element::I64,
                 "u32" => Element::U32,
@@ -343,6 +348,9 @@ impl<'a> Parser<'a> {
             "and" => Combine::And(element),
             "or" => Combine::Or(element),
             "xor" => Combine::Xor(element),
+            "both" => Combine::Both(element),
+            "either" => Combine::Either(element),
+            "one_of" => Combine::OneOf(element),
             _ => return Err(wrong),
         };
         if combine.is_bitwise() && element.is_float() {

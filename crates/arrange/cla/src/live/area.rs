@@ -420,6 +420,13 @@ impl Area {
         header.most[1].fetch_max(how_far, Ordering::Relaxed);
     }
 
+    /// How many pieces of an arena the team has beside its first one.
+    #[cfg(test)]
+    pub(super) fn more(&self) -> usize {
+        let words = self.header().more.iter();
+        words.filter(|word| Extension::of_word(word.load()).found().is_some()).count()
+    }
+
     /// Gives a piece back that all its ranks have left.
     fn end(&self, arena: &Arena, piece: Piece) {
         let header = self.header();

@@ -87,6 +87,10 @@ pub(super) struct Extension(u64);
 impl Extension {
     /// There was no room.
     pub(super) const NONE: Self = Self(u64::MAX);
+    /// A rank is about to take one.
+    pub(super) const TAKING: Self = Self(u32::MAX as u64 - 1);
+    /// The least word of what a rank has taken or found that there was no room for.
+    pub(super) const TAKEN: u64 = 1 << u32::BITS;
 
     /// So many granules from `first` on.
     pub(super) const fn new(first: u32, granules: u32) -> Self {
@@ -103,7 +107,7 @@ impl Extension {
 
     /// First granule, bytes and lines, where there was room.
     pub(super) fn found(self) -> Option<(u32, usize, Range<usize>)> {
-        if self == Self::NONE || self.0 == 0 {
+        if self == Self::NONE || self.0 < Self::TAKEN {
             return None;
         }
         let first = u32::try_from(self.0 >> 32).ok()?;

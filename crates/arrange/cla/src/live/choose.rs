@@ -48,6 +48,23 @@ impl Usual {
     /// Slots of their rings: enough for the writer to be ahead.
     const LONG_RING: u32 = 8;
 
+    /// Lines of all rings of a rank that writes to every other one, at most: 256 KiB.
+    const PAIRED_LINES: u32 = 4096;
+
+    /// For ways that have a ring for each pair of ranks: among many these are short.
+    fn in_pairs(ranks: u16, bytes: u32) -> Options {
+        let usual = Self::shaped(ranks, bytes, Options::exchange(bytes));
+        let (mut chunk_lines, mut ring) = (usual.chunk_lines, usual.ring);
+        let fits = |lines, ring| lines * ring * u32::from(ranks - 1) <= Self::PAIRED_LINES;
+        while ranks > Self::FEW && ring > 2 && !fits(chunk_lines, ring) {
+            ring /= 2;
+        }
+        while ranks > Self::FEW && chunk_lines > 1 && !fits(chunk_lines, ring) {
+            chunk_lines -= 1;
+        }
+        Options { chunk_lines, ring, ..usual }
+    }
+
     fn shaped(ranks: u16, bytes: u32, options: Options) -> Options {
         if ranks > Self::FEW || bytes < Self::LONG_LINES * Line::BYTES - Line::WORD_BYTES {
             return options;
@@ -61,6 +78,10 @@ impl Choose for Usual {
         let exchange = match collective {
             Collective::Barrier | Collective::Allreduce(_) => true,
             Collective::Allgather => ranks <= Self::FEW,
+            Collective::Alltoall | Collective::ReduceScatter(_) => {
+                return Self::in_pairs(ranks, bytes);
+            }
+            Collective::Scan(_) | Collective::Exscan(_) => true,
             _ => false,
         };
         if exchange {

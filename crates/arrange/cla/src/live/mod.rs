@@ -45,6 +45,7 @@ mod lines;
 mod measure;
 #[cfg(test)]
 mod models;
+mod openings;
 mod patience;
 mod pieces;
 mod plain;
@@ -75,4 +76,4 @@ pub use settings::{Crowd, Settings};
 pub use sort::Nearness;
 pub use team::Team;
 pub use waits::{NOTICE, Stopper, poll_cycles};
-pub use windows::{Isolated, LATE_NS, Meeting, Times};
+pub use windows::{Isolated, Meeting, Times, late_ns};

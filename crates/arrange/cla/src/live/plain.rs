@@ -25,7 +25,10 @@ macro_rules! number {
         $( impl Number for $type { const ELEMENT: Element = Element::$element; } )*
     };
 }
-number!(i32 => I32, i64 => I64, u32 => U32, u64 => U64, f32 => F32, f64 => F64);
+number!(
+    i8 => I8, i16 => I16, i32 => I32, i64 => I64, u8 => U8, u16 => U16, u32 => U32, u64 => U64,
+    f32 => F32, f64 => F64
+);
 
 /// What a reduction does with two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,6 +47,12 @@ pub enum Reduction {
     Or,
     /// Bitwise exclusive or; integers only.
     Xor,
+    /// 1 where both are not 0, else 0; integers only.
+    Both,
+    /// 1 where either is not 0, else 0; integers only.
+    Either,
+    /// 1 where one of the two is not 0 and the other is, else 0; integers only.
+    OneOf,
 }
 
 impl Reduction {
@@ -58,6 +67,9 @@ impl Reduction {
             Self::And => Combine::And(element),
             Self::Or => Combine::Or(element),
             Self::Xor => Combine::Xor(element),
+            Self::Both => Combine::Both(element),
+            Self::Either => Combine::Either(element),
+            Self::OneOf => Combine::OneOf(element),
         }
     }
 }

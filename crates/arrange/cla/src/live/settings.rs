@@ -65,7 +65,7 @@ impl Settings {
             512 << 10
         } else {
             // Rings of long messages among few, which have larger chunks.
-            (512 << 10).max(usize::from(ranks) * (120 << 10))
+            (512 << 10).max(usize::from(ranks) * (200 << 10))
         };
         let usual = (5 << 18) + usize::from(ranks) * each;
         self.bytes.unwrap_or(usual) / Line::BYTES as usize

@@ -88,6 +88,11 @@ impl Supply {
         self.all_flags.iter().rev().take(count).copied()
     }
 
+    /// All lines but those for flags alone, whoever has them.
+    pub(super) fn lines(&self) -> usize {
+        self.runs.iter().map(ExactSizeIterator::len).sum()
+    }
+
     /// Runs of lines beside the area.
     pub(super) fn more(&self) -> usize {
         self.runs.len() - 1

@@ -39,7 +39,8 @@ mod tests {
     use crate::live::arena::GRANULE;
     use crate::live::supply::Supply;
     use crate::live::sync::Ordering;
-    use crate::live::{Kind, Reduction, Settings, Team, TeamError, Usual, channel_plan};
+    use crate::live::{CLASSES, Kind, Reduction, Settings, Team, TeamError, Usual, channel_plan};
+    use crate::program::{Combine, Element};
     use isochrone_os::affinity::CoreSet;
     use std::sync::Arc;
 
@@ -135,13 +136,71 @@ mod tests {
             let me = Team::within(&arenas[0], piece, ranks, Rank(0), Settings::default());
             let lines = me.expect("taken").area().lines();
             let mut supply = Supply::new(lines, None);
-            for kind in Kind::ALL {
+            // Lines for pairs of many are apart.
+            let paired = |kind: &Kind| matches!(kind, Kind::Alltoall | Kind::ReduceScatter);
+            for kind in Kind::ALL.into_iter().filter(|kind| ranks == 2 || !paired(kind)) {
                 let plan = channel_plan(&Usual, kind, ranks, Rank(0), 56).expect("it fits");
                 assert_eq!(supply.holds(&plan), Ok(()), "{ranks} ranks, {kind:?}");
                 // Of two ranks it has them for all at once.
                 assert!(ranks > 2 || supply.take(&plan).is_ok(), "{kind:?}");
             }
         }
+    }
+
+    /// One call over bytes that nobody looks at.
+    fn any(me: &mut Team, kind: Kind, root: u16, bytes: usize) -> Result<(), TeamError> {
+        let all = bytes * usize::from(me.ranks());
+        let (send, mut receive) = (vec![0_u8; all], vec![0_u8; all]);
+        let sum = Combine::Sum(Element::I64);
+        // SAFETY: both buffers have a block for each rank, more than any collective touches.
+        unsafe { me.call(kind, Rank(root), bytes, sum, send.as_ptr(), receive.as_mut_ptr()) }
+    }
+
+    /// Every collective, class and root once.
+    fn every(me: &mut Team) {
+        for kind in Kind::ALL {
+            for bytes in [8, 64, 512] {
+                let roots = if kind.rooted() { me.ranks() } else { 1 };
+                for root in 0..roots {
+                    any(me, kind, root, bytes).expect("it has lines");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sixteen_ranks_have_lines_for_all_and_make_no_plan_twice() {
+        let arenas = arenas(16);
+        let mut ranks = team(&arenas);
+        all(&mut ranks, |me, _| {
+            every(me);
+            let rooted = Kind::ALL.iter().filter(|kind| kind.rooted()).count();
+            let channels = CLASSES.len() * (rooted * 16 + Kind::COUNT - rooted);
+            assert_eq!(me.plans(), channels as u64, "one for each");
+            every(me);
+            assert_eq!((me.plans(), me.taken_back()), (channels as u64, 0), "steady");
+        });
+        let pieces = ranks[0].area().more();
+        assert!((1..12).contains(&pieces), "each as large as all before: {pieces}");
+    }
+
+    #[test]
+    fn a_call_that_found_no_lines_is_refused_without_another_plan() {
+        let arenas = arenas(3);
+        let mut three = team(&arenas);
+        // Nobody else gets anything any more.
+        let taken = (0..64).filter(|_| arenas[0].extension(64 << 20).is_ok()).count()
+            + (0..9999).filter(|_| arenas[0].extension(1).is_ok()).count();
+        assert!(taken > 3);
+        all(&mut three, |me, _| {
+            any(me, Kind::Barrier, 0, 0).expect("the piece has lines for it");
+            for _ in 0..5 {
+                let full = any(me, Kind::Allreduce, 0, 5000).expect_err("there is no room");
+                assert!(matches!(full, TeamError::Full { .. }), "{full}");
+                any(me, Kind::Barrier, 0, 0).expect("all are where they were");
+            }
+            assert_eq!(me.plans(), 2);
+        });
     }
 
     #[test]

@@ -3,12 +3,13 @@
 use super::agreed::Memory;
 use super::area::{ABSENT, Area, Header, LEFT, here_at};
 use super::arena::{Arena, Piece};
-use super::channel::{Channel, Failed, Opened};
+use super::channel::{Channel, Failed};
 use super::choose::Choose;
 use super::classes::{BYTES_MAX, CLASSES, class};
 use super::error::{TeamError, length};
 use super::kind::Kind;
 use super::lines::Buffers;
+use super::openings::Openings;
 use super::plain::{Number, Plain, Reduction};
 use super::said::{Said, Told, root_decides};
 use super::settings::Settings;
@@ -35,8 +36,6 @@ pub struct Team {
     /// By collective, class and root.
     channels: Vec<Option<Box<Channel>>>,
     supply: Supply,
-    /// The channel that the last call opened, if it did, with what was left before.
-    opened_last: Option<Opened>,
     settings: Settings,
     /// Why no call can succeed any more.
     broken: Option<TeamError>,
@@ -46,8 +45,7 @@ pub struct Team {
     scratch: Vec<u8>,
     /// Lines that were measured so far.
     pub(super) steps: u64,
-    /// How often this rank has waited for all others to take lines back.
-    came: u64,
+    openings: Openings,
     agreed: Memory,
     _seat: Option<Seat>,
 }
@@ -84,7 +82,9 @@ impl Team {
     }
 
     /// Joins a team of `ranks` ranks as `rank`, in a piece of an arena that one of them took. When all its ranks have
-    /// dropped it, the piece serves another team.
+    /// dropped it, the piece serves another team. Lines beyond the piece are taken as calls need them. Where the arena
+    /// has no more, a call fails on all ranks alike with [`TeamError::Full`], at once when it is made again; lines of
+    /// earlier collectives are had again at most once for some ten thousand calls.
     ///
     /// # Errors
     /// [`TeamError`] for a rank that the team does not have, or one that is taken.
@@ -142,13 +142,12 @@ impl Team {
             me,
             channels: (0..channels).map(|_| None).collect(),
             supply: Supply::new(area.lines(), area.ordered().as_deref()),
-            opened_last: None,
             settings,
             broken: None,
             calls: 0,
             scratch: Vec::new(),
             steps: 0,
-            came: 0,
+            openings: Openings::default(),
             agreed: Memory::default(),
             _seat: seat,
             area,
@@ -346,7 +345,7 @@ impl Team {
         }
         self.check_root(root)?;
         self.calls += 1;
-        self.opened_last = None;
+        self.openings.last = None;
         let said = Said::new(self.calls, kind, root, told);
         self.waits.say(said);
         Ok(said)
@@ -378,9 +377,11 @@ impl Team {
         let whole = u32::try_from(bytes).unwrap_or(0);
         let mut send = send;
         if send == receive.cast_const() && !channel.in_place() {
-            self.scratch.resize(bytes, 0);
-            // SAFETY: the caller vouches for `send`, and the scratch is this team's own.
-            unsafe { std::ptr::copy_nonoverlapping(send, self.scratch.as_mut_ptr(), bytes) };
+            let touched = said.kind().touched(self.me == said.root()).send;
+            let given = touched.bytes(whole, ranks) as usize;
+            self.scratch.resize(given, 0);
+            // SAFETY: the caller vouches for what `send` has of it, and the scratch is this team's own.
+            unsafe { std::ptr::copy_nonoverlapping(send, self.scratch.as_mut_ptr(), given) };
             send = self.scratch.as_ptr();
         }
         let buffers = Buffers { send, receive, bytes: all };

@@ -250,6 +250,26 @@ impl Waits {
         }
     }
 
+    /// Waits for what another rank is about to write, whatever call it makes, and never sleeps.
+    pub(super) fn wait_awake(&self, word: &Word, least: u64) -> Result<(), Gone> {
+        let mut looked = Instant::now();
+        loop {
+            for _ in 0..self.polls.get() {
+                if word.load() >= least {
+                    return Ok(());
+                }
+                if self.pauses {
+                    between_looks();
+                }
+            }
+            if looked.elapsed() >= NOTICE {
+                looked = Instant::now();
+                self.everybody_is_there()?;
+            }
+            give_way();
+        }
+    }
+
     /// Calls `progress` while nothing comes.
     pub(super) fn set_progress(&mut self, progress: Option<fn()>) {
         self.progress = progress;
@@ -378,7 +398,8 @@ impl Waits {
     /// Whether nobody is known to be gone; costs one load.
     #[inline]
     pub(super) fn nobody_stopped(&self) -> Result<(), Gone> {
-        match self.area.header().stopped.0.load(Ordering::Relaxed) {
+        // Partner: `stop`. What whoever stopped had said of its call is seen as well.
+        match self.area.header().stopped.0.load(Ordering::Acquire) {
             0 => Ok(()),
             STOPPED => Err(Gone::Stopped),
             rank => Err(Gone::Rank(Rank(u16::try_from(rank - 1).unwrap_or(u16::MAX)))),
@@ -388,7 +409,11 @@ impl Waits {
     /// Looks whether all ranks still sit where they sat. A rank that left in order is missed only when
     /// all others have left: until then somebody else may be meant.
     fn everybody_is_there(&self) -> Result<(), Gone> {
-        self.nobody_stopped()?;
+        if let Err(gone) = self.nobody_stopped() {
+            // It may be because this rank makes another call than others, who have found that first.
+            let _found = self.others_differ();
+            return Err(gone);
+        }
         let mut last_left = None;
         let mut others = false;
         for (rank, state) in (0..self.area.ranks()).map(Rank).zip(self.area.states()) {

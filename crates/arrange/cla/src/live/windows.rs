@@ -9,11 +9,13 @@ use super::team::Team;
 use crate::program::Rank;
 use isochrone_os::clock;
 use isochrone_os::line_transfer::time_stamp;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// A rank that begins more than this after the moment was interrupted, ns: two looks at the clock, the last of
-/// which is part of it. Such a window has no sample: models are of calls that all begin at once.
-pub const LATE_NS: f64 = 40.0;
+/// Empty calls by which it is found how late an undisturbed rank begins.
+const LOOKS: u64 = 501;
+/// How far ahead of them their moments are, cycles: some looks at the clock.
+const LOOK_AHEAD_CYCLES: u64 = 1000;
 /// How far ahead a window begins, cycles: time for the moment to reach the other rank, some ten transfers.
 const LEAD_CYCLES: u64 = 4000;
 /// The same for each rank beyond the second.
@@ -56,6 +58,31 @@ impl Times {
     pub const fn late(self) -> u64 {
         self.begin.saturating_sub(self.moment)
     }
+}
+
+/// How long after its moment a rank of this machine begins at most that nothing interrupts, ns: measured when it is
+/// first asked for, by calls of nothing. Where a rank begins later the window has no sample: models are of calls that all
+/// begin at once.
+#[must_use]
+#[allow(clippy::cast_precision_loss, reason = "some hundred cycles")]
+pub fn late_ns(clock: &clock::Clock) -> f64 {
+    static CYCLES: OnceLock<u64> = OnceLock::new();
+    clock.ns(*CYCLES.get_or_init(|| late_cycles(clock.tick)) as f64)
+}
+
+/// The same in cycles of a counter that advances in steps of `tick` cycles, measured now.
+///
+/// Between the moment and the beginning lie what is left of one look at the counter and one look in order, which differ
+/// by several times from one machine to the next. Twice the median is more than both, and interruptions do not move
+/// it.
+fn late_cycles(tick: u32) -> u64 {
+    let late = |number: u64| {
+        // Moments go round all places between two looks.
+        Times::of(clock::start() + LOOK_AHEAD_CYCLES + number % 97, || ()).0.late()
+    };
+    let mut late: Vec<u64> = (0..LOOKS).map(late).collect();
+    late.sort_unstable();
+    2 * late[late.len() / 2] + u64::from(tick)
 }
 
 /// One call of all ranks, cycles.
@@ -218,6 +245,16 @@ mod tests {
         let (times, result) = Times::of(clock::start() + 1000, || 5);
         assert!(times.moment <= times.begin && times.begin <= times.end);
         assert_eq!(result, 5);
+    }
+
+    #[test]
+    fn most_undisturbed_calls_are_not_late() {
+        let limit = late_cycles(1);
+        let late = || Times::of(clock::start() + 1000, || ()).0.late();
+        let in_time = (0..1000).filter(|_| late() <= limit).count();
+        // Beside other work some are interrupted; half of them never are.
+        assert!(in_time > 500, "{in_time} of 1000 within {limit} cycles");
+        assert!(late_cycles(5000) >= 5000, "a counter of large steps is not known better");
     }
 
     #[test]

@@ -42,11 +42,11 @@ impl Word {
         self.0.fetch_add(value, Ordering::AcqRel);
     }
 
-    /// Publishes `value` in place of `seen`; nothing happens where the word holds something else.
+    /// Publishes `value` in place of `seen`, and returns whether it did; nothing happens where the word holds something
+    /// else: whoever asked may have given up and gone on, and then the word is not this one's any more.
     #[inline]
-    pub(super) fn answer(&self, seen: u64, value: u64) {
-        // Whoever asked may have given up and gone on: then the word is not this one's any more.
-        let _too_late = self.0.compare_exchange(seen, value, Ordering::AcqRel, Ordering::Relaxed);
+    pub(super) fn answer(&self, seen: u64, value: u64) -> bool {
+        self.0.compare_exchange(seen, value, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// Publishes with a locked instruction, as the paper does (section 3); to be measured.

@@ -11,6 +11,10 @@ trait Number<const BYTES: usize>: Copy + PartialOrd {
     fn and(self, other: Self) -> Self;
     fn or(self, other: Self) -> Self;
     fn xor(self, other: Self) -> Self;
+    /// Whether it is not 0.
+    fn truth(self) -> bool;
+    /// 1 or 0.
+    fn of_truth(truth: bool) -> Self;
 }
 
 macro_rules! integers {
@@ -23,6 +27,8 @@ macro_rules! integers {
             fn and(self, other: Self) -> Self { self & other }
             fn or(self, other: Self) -> Self { self | other }
             fn xor(self, other: Self) -> Self { self ^ other }
+            fn truth(self) -> bool { self != 0 }
+            fn of_truth(truth: bool) -> Self { Self::from(truth) }
         }
     )* };
 }
@@ -37,11 +43,13 @@ macro_rules! floats {
             fn and(self, other: Self) -> Self { Self::from_bits(self.to_bits() & other.to_bits()) }
             fn or(self, other: Self) -> Self { Self::from_bits(self.to_bits() | other.to_bits()) }
             fn xor(self, other: Self) -> Self { Self::from_bits(self.to_bits() ^ other.to_bits()) }
+            fn truth(self) -> bool { self.to_bits() << 1 != 0 }
+            fn of_truth(truth: bool) -> Self { Self::from(u8::from(truth)) }
         }
     )* };
 }
 
-integers! { i32, 4; i64, 8; u32, 4; u64, 8; }
+integers! { i8, 1; i16, 2; i32, 4; i64, 8; u8, 1; u16, 2; u32, 4; u64, 8; }
 floats! { f32, u32, 4; f64, u64, 8; }
 
 impl Combine {
@@ -59,6 +67,10 @@ impl Combine {
             Element::U64 => self.each::<u64, 8>(left, right),
             Element::F32 => self.each::<f32, 4>(left, right),
             Element::F64 => self.each::<f64, 8>(left, right),
+            Element::I8 => self.each::<i8, 1>(left, right),
+            Element::I16 => self.each::<i16, 2>(left, right),
+            Element::U8 => self.each::<u8, 1>(left, right),
+            Element::U16 => self.each::<u16, 2>(left, right),
         }
     }
 
@@ -72,6 +84,9 @@ impl Combine {
             Self::And(_) => zip(left, right, T::and),
             Self::Or(_) => zip(left, right, T::or),
             Self::Xor(_) => zip(left, right, T::xor),
+            Self::Both(_) => truths(left, right, |a: T, b| a.truth() && b.truth()),
+            Self::Either(_) => truths(left, right, |a: T, b| a.truth() || b.truth()),
+            Self::OneOf(_) => truths(left, right, |a: T, b| a.truth() != b.truth()),
         }
     }
 }
@@ -87,6 +102,15 @@ fn zip<T: Number<BYTES>, const BYTES: usize>(
     for (a, b) in left.iter_mut().zip(right) {
         *a = combine(T::load(*a), T::load(*b)).store();
     }
+}
+
+#[inline]
+fn truths<T: Number<BYTES>, const BYTES: usize>(
+    left: &mut [u8],
+    right: &[u8],
+    holds: impl Fn(T, T) -> bool,
+) {
+    zip(left, right, |a, b| T::of_truth(holds(a, b)));
 }
 
 #[cfg(test)]
@@ -110,6 +134,19 @@ mod tests {
         assert_eq!(of(Combine::Or(i), [6, 1], [3, 1]), bytes([7, 1]));
         assert_eq!(of(Combine::Xor(i), [6, 1], [3, 1]), bytes([5, 0]));
         assert_eq!(of(Combine::Max(Element::U32), [-1, 1], [3, 2]), bytes([-1, 2]));
+        assert_eq!(of(Combine::Both(i), [7, 0], [256, 3]), bytes([1, 0]));
+        assert_eq!(of(Combine::Either(i), [0, 0], [256, 0]), bytes([1, 0]));
+        assert_eq!(of(Combine::OneOf(i), [7, 0], [256, 3]), bytes([0, 1]));
+        let small = |combine: Combine, left: [i8; 3], right: [i8; 3]| {
+            let mut left = left.map(i8::cast_unsigned);
+            combine.combine(&mut left, &right.map(i8::cast_unsigned));
+            left.map(u8::cast_signed)
+        };
+        assert_eq!(small(Combine::Min(Element::I8), [-5, 3, 127], [4, -4, 1]), [-5, -4, 1]);
+        assert_eq!(small(Combine::Min(Element::U8), [-5, 3, 127], [4, -4, 1]), [4, 3, 1]);
+        assert_eq!(small(Combine::Sum(Element::I8), [-5, 3, 127], [4, -4, 1]), [-1, -1, -128]);
+        // A byte that is no whole element stays.
+        assert_eq!(small(Combine::Sum(Element::U16), [-1, 0, 9], [1, 0, 1]), [0, 1, 9]);
     }
 
     #[test]

@@ -37,6 +37,14 @@ pub enum Element {
     F32,
     /// `f64`.
     F64,
+    /// `i8`.
+    I8,
+    /// `i16`.
+    I16,
+    /// `u8`.
+    U8,
+    /// `u16`.
+    U16,
 }
 
 impl Element {
@@ -44,6 +52,8 @@ impl Element {
     #[must_use]
     pub const fn bytes(self) -> u32 {
         match self {
+            Self::I8 | Self::U8 => 1,
+            Self::I16 | Self::U16 => 2,
             Self::I32 | Self::U32 | Self::F32 => 4,
             Self::I64 | Self::U64 | Self::F64 => 8,
         }
@@ -73,6 +83,12 @@ pub enum Combine {
     Or(Element),
     /// Bitwise exclusive or; integers only.
     Xor(Element),
+    /// 1 where both are not 0, else 0; integers only.
+    Both(Element),
+    /// 1 where either is not 0, else 0; integers only.
+    Either(Element),
+    /// 1 where one of the two is not 0 and the other is, else 0; integers only.
+    OneOf(Element),
 }
 
 impl Combine {
@@ -86,14 +102,18 @@ impl Combine {
             | Self::Max(element)
             | Self::And(element)
             | Self::Or(element)
-            | Self::Xor(element) => element,
+            | Self::Xor(element)
+            | Self::Both(element)
+            | Self::Either(element)
+            | Self::OneOf(element) => element,
         }
     }
 
-    /// Whether it works on bits, which floating-point numbers have no meaning for.
+    /// Whether it works on bits or on truth, which floating-point numbers have no meaning for.
     #[must_use]
     pub const fn is_bitwise(self) -> bool {
-        matches!(self, Self::And(_) | Self::Or(_) | Self::Xor(_))
+        let of_bits = matches!(self, Self::And(_) | Self::Or(_) | Self::Xor(_));
+        of_bits || matches!(self, Self::Both(_) | Self::Either(_) | Self::OneOf(_))
     }
 }
 

@@ -109,6 +109,10 @@ macro_rules! with_others {
                 unsafe extern "C" fn(c_int, c_int, c_int, Handle, *mut Handle) -> c_int;
             type_commit = c"PMPI_Type_commit", unsafe extern "C" fn(*mut Handle) -> c_int;
             type_free = c"PMPI_Type_free", unsafe extern "C" fn(*mut Handle) -> c_int;
+            type_get_true_extent = c"PMPI_Type_get_true_extent",
+                unsafe extern "C" fn(Handle, *mut isize, *mut isize) -> c_int;
+            reduce_local = c"PMPI_Reduce_local",
+                unsafe extern "C" fn(Buffer, Buffer, c_int, Handle, Handle) -> c_int;
             pack = c"PMPI_Pack",
                 unsafe extern "C" fn(Buffer, c_int, Handle, Buffer, c_int, *mut c_int, Handle) -> c_int;
             unpack = c"PMPI_Unpack",

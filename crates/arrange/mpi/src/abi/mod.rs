@@ -10,7 +10,7 @@ mod types;
 
 pub use functions::{Buffer, CopyAttribute, DeleteAttribute, Functions, Handle};
 pub(crate) use functions::{Large, one};
-pub(crate) use types::{Layout, Types};
+pub(crate) use types::{Class, How, Layout, Types};
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -323,6 +323,18 @@ impl Mpi {
             Flavour::OpenMpi => 0,
             Flavour::Mpich => 1,
             Flavour::Standard => 221,
+        }
+    }
+
+    /// Whether a handle that is no named operation is one of the program's own: in Open MPI any is, as for the MPI
+    /// itself, which does not look.
+    pub(crate) const fn is_own_operation(&self, operation: Handle) -> bool {
+        match self.flavour {
+            Flavour::OpenMpi => operation != 0,
+            // The kind of an object is in the four bits from 2^26 on, how it is kept above: 1 for what is named.
+            Flavour::Mpich => (operation >> 26) & 0xf == 6 && operation >> 30 >= 2,
+            // Named handles are below (MPI 5.0, section 20.3).
+            Flavour::Standard => operation >= 0x1000,
         }
     }
 

@@ -1,9 +1,11 @@
-/* All seven collectives, all roots, several sizes, with and without MPI_IN_PLACE. */
+/* All collectives, all roots, several sizes, with and without MPI_IN_PLACE. */
 #include "check.h"
 
 enum { ROUNDS = 6, MOST = 5000 };
 
 static int given[MOST], taken[MOST], all[64 * MOST], got[64 * MOST];
+/* A block for each rank of each rank. */
+static int blocks[64 * MOST];
 
 static void fill(int round, int count) {
     for (int i = 0; i < count; i++) given[i] = number(rank, round, i);
@@ -15,6 +17,55 @@ static int sum(int round, int i) {
     int total = 0;
     for (int r = 0; r < ranks; r++) total += number(r, round, i);
     return total;
+}
+
+/* What `from` gives to `to`. */
+static int block(int from, int to, int round, int i) { return number(from, round, i + 17 * to); }
+
+static int sum_of(int first, int last, int round, int i) {
+    int total = 0;
+    for (int r = first; r <= last; r++) total += number(r, round, i);
+    return total;
+}
+
+/* Collectives of which each rank gets something else. */
+static void parts(int round, int count, MPI_Comm comm) {
+    const size_t bytes = (size_t)count * sizeof(int);
+    for (int in_place = 0; in_place < 2; in_place++) {
+        for (int to = 0; to < ranks; to++)
+            for (int i = 0; i < count; i++) blocks[to * count + i] = block(rank, to, round, i);
+        memset(got, 0, bytes * ranks);
+        if (in_place) memcpy(got, blocks, bytes * ranks);
+        MPI_Alltoall(in_place ? MPI_IN_PLACE : blocks, in_place ? 0 : count,
+                     in_place ? MPI_DATATYPE_NULL : MPI_INT, got, count, MPI_INT, comm);
+        for (int from = 0; from < ranks; from++)
+            for (int i = 0; i < count; i++) CHECK(got[from * count + i] == block(from, rank, round, i));
+
+        memset(got, 0, bytes * ranks);
+        if (in_place) memcpy(got, blocks, bytes * ranks);
+        MPI_Reduce_scatter_block(in_place ? MPI_IN_PLACE : blocks, got, count, MPI_INT, MPI_SUM, comm);
+        for (int i = 0; i < count; i++) {
+            int total = 0;
+            for (int from = 0; from < ranks; from++) total += block(from, rank, round, i);
+            CHECK(got[i] == total);
+        }
+
+        memset(taken, 0, sizeof taken);
+        if (in_place) memcpy(taken, given, bytes);
+        MPI_Scan(in_place ? MPI_IN_PLACE : given, taken, count, MPI_INT, MPI_SUM, comm);
+        for (int i = 0; i < count; i++) CHECK(taken[i] == sum_of(0, rank, round, i));
+
+        memset(taken, 0, sizeof taken);
+        if (in_place) memcpy(taken, given, bytes);
+        void *place = taken;
+#ifdef OPEN_MPI
+        /* The first rank needs no place for what it does not get; MPICH wants one. */
+        if (!rank && !in_place && round % 2) place = NULL;
+#endif
+        MPI_Exscan(in_place ? MPI_IN_PLACE : given, place, count, MPI_INT, MPI_SUM, comm);
+        for (int i = 0; i < count && rank; i++) CHECK(taken[i] == sum_of(0, rank - 1, round, i));
+        for (int i = 0; i < count && !rank; i++) CHECK(taken[i] == (in_place ? given[i] : 0));
+    }
 }
 
 static void rooted(int round, int count, int root, MPI_Comm comm) {
@@ -100,6 +151,7 @@ int main(int argc, char **argv) {
             fill(round, counts[c]);
             for (int root = 0; root < ranks; root++) rooted(round, counts[c], root, MPI_COMM_WORLD);
             rootless(round, counts[c], MPI_COMM_WORLD);
+            parts(round, counts[c], MPI_COMM_WORLD);
         }
         reductions(MPI_COMM_WORLD);
     }

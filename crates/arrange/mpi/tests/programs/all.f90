@@ -46,6 +46,15 @@ program all
     if (mine /= ranks * (ranks - 1) / 2) call MPI_Abort(MPI_COMM_WORLD, 8, error)
     call MPI_Allgather(rank, 1, MPI_INTEGER, everybody, 1, MPI_INTEGER, MPI_COMM_WORLD, error)
     if (any(everybody(1:ranks) /= [(i, i=0, ranks - 1)])) call MPI_Abort(MPI_COMM_WORLD, 9, error)
+    call MPI_Alltoall(spread(rank, 1, ranks), 1, MPI_INTEGER, everybody, 1, MPI_INTEGER, MPI_COMM_WORLD, error)
+    if (any(everybody(1:ranks) /= [(i, i=0, ranks - 1)])) call MPI_Abort(MPI_COMM_WORLD, 10, error)
+    call MPI_Scan(1, i, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, error)
+    if (i /= rank + 1) call MPI_Abort(MPI_COMM_WORLD, 11, error)
+    i = 1
+    call MPI_Exscan(MPI_IN_PLACE, i, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, error)
+    if (i /= max(rank, 1)) call MPI_Abort(MPI_COMM_WORLD, 12, error)
+    call MPI_Reduce_scatter_block(everybody, i, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, error)
+    if (i /= ranks * rank) call MPI_Abort(MPI_COMM_WORLD, 13, error)
     call MPI_Barrier(MPI_COMM_WORLD, error)
   end do
   print '(a,i0)', 'done ', rank

@@ -1,7 +1,7 @@
 /* Wrong calls, each on a communicator of its own: every rank says what error it is told. */
 #include "check.h"
 
-static int send[20000], receive[80000];
+static int send[80000], receive[80000];
 
 static const char *name(int error) {
     static const struct { int class; const char *name; } all[] = {
@@ -86,6 +86,10 @@ static void looked_for(void) {
     CASE("nothing to gather", MPI_Gather(NULL, 1, MPI_INT, receive, 1, MPI_INT, 0, comm));
     CASE("nowhere to scatter", MPI_Scatter(send, 1, MPI_INT, NULL, 1, MPI_INT, 0, comm));
     CASE("in place of what is received", MPI_Allreduce(send, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, comm));
+    CASE("aliased all to all", MPI_Alltoall(send, 1, MPI_INT, send, 1, MPI_INT, comm));
+    CASE("aliased scan", MPI_Scan(send, send, 1, MPI_INT, MPI_SUM, comm));
+    CASE("aliased exscan", MPI_Exscan(send, send, 1, MPI_INT, MPI_SUM, comm));
+    CASE("aliased reduce and scatter", MPI_Reduce_scatter_block(send, send, 1, MPI_INT, MPI_SUM, comm));
     CASE("aliased nothing", MPI_Allreduce(send, send, 0, MPI_INT, MPI_SUM, comm));
 }
 
@@ -102,6 +106,10 @@ static void always_told(int few, int many) {
     CASE("fewer than fit", MPI_Bcast(rank ? receive : send, rank ? many : few, MPI_INT, 0, comm));
     CASE("allreduce", MPI_Allreduce(send, receive, rank ? few : many, MPI_INT, MPI_SUM, comm));
     CASE("allgather", MPI_Allgather(send, rank ? few : many, MPI_INT, receive, rank ? few : many, MPI_INT, comm));
+    CASE("alltoall", MPI_Alltoall(send, rank ? few : many, MPI_INT, receive, rank ? few : many, MPI_INT, comm));
+    CASE("reduce and scatter", MPI_Reduce_scatter_block(send, receive, rank ? few : many, MPI_INT, MPI_SUM, comm));
+    CASE("scan", MPI_Scan(send, receive, rank ? few : many, MPI_INT, MPI_SUM, comm));
+    CASE("exscan", MPI_Exscan(send, receive, rank ? few : many, MPI_INT, MPI_SUM, comm));
 }
 
 int main(int argc, char **argv) {

@@ -23,6 +23,12 @@ int main(int argc, char **argv) {
         called("MPI_Gather_c");
     int (*allgather)(const void *, MPI_Count, MPI_Datatype, void *, MPI_Count, MPI_Datatype, MPI_Comm) =
         called("MPI_Allgather_c");
+    int (*alltoall)(const void *, MPI_Count, MPI_Datatype, void *, MPI_Count, MPI_Datatype, MPI_Comm) =
+        called("MPI_Alltoall_c");
+    int (*scan)(const void *, void *, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm) = called("MPI_Scan_c");
+    int (*exscan)(const void *, void *, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm) = called("MPI_Exscan_c");
+    int (*reduce_scatter)(const void *, void *, MPI_Count, MPI_Datatype, MPI_Op, MPI_Comm) =
+        called("MPI_Reduce_scatter_block_c");
     /* The last ones are more than is done in lines. */
     MPI_Count counts[] = {1, 7, 100, 3000, 40000};
     for (int round = 0; round < 25; round++) {
@@ -44,7 +50,18 @@ int main(int argc, char **argv) {
         for (MPI_Count i = 0; i < ranks * count && rank == root; i++) CHECK(all[i] == (int)(i / count + i % count));
         CHECK(scatter(all, count, MPI_INT, mine, count, MPI_INT, root, MPI_COMM_WORLD) == MPI_SUCCESS);
         for (MPI_Count i = 0; i < count; i++) CHECK(mine[i] == rank + (int)i);
-        free(mine), free(all);
+        CHECK(scan(mine, all, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD) == MPI_SUCCESS);
+        for (MPI_Count i = 0; i < count; i++) CHECK(all[i] == rank * (rank + 1) / 2 + (rank + 1) * (int)i);
+        CHECK(exscan(mine, all, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD) == MPI_SUCCESS);
+        for (MPI_Count i = 0; i < count && rank; i++) CHECK(all[i] == rank * (rank - 1) / 2 + rank * (int)i);
+        int *blocks = malloc(ranks * count * sizeof(int));
+        for (MPI_Count i = 0; i < ranks * count; i++) blocks[i] = 100 * rank + (int)i;
+        CHECK(alltoall(blocks, count, MPI_INT, all, count, MPI_INT, MPI_COMM_WORLD) == MPI_SUCCESS);
+        for (MPI_Count i = 0; i < ranks * count; i++)
+            CHECK(all[i] == 100 * (int)(i / count) + (int)(rank * count + i % count));
+        CHECK(reduce_scatter(blocks, mine, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD) == MPI_SUCCESS);
+        for (MPI_Count i = 0; i < count; i++) CHECK(mine[i] == 100 * sum + ranks * (int)(rank * count + i));
+        free(mine), free(all), free(blocks);
     }
     printf("done %d\n", rank);
     MPI_Finalize();

@@ -31,5 +31,6 @@ TOUCHED(Comm_size) TOUCHED(Comm_rank) TOUCHED(Comm_test_inter) TOUCHED(Comm_spli
 TOUCHED(Comm_free) TOUCHED(Comm_create_keyval) TOUCHED(Comm_set_attr) TOUCHED(Comm_call_errhandler)
 TOUCHED(Add_error_class) TOUCHED(Add_error_code) TOUCHED(Add_error_string)
 TOUCHED(Type_size) TOUCHED(Type_get_extent) TOUCHED(Type_vector) TOUCHED(Type_commit) TOUCHED(Type_free)
-TOUCHED(Pack) TOUCHED(Unpack) TOUCHED(Iprobe)
+TOUCHED(Type_get_true_extent) TOUCHED(Reduce_local) TOUCHED(Pack) TOUCHED(Unpack) TOUCHED(Iprobe)
 TOUCHED(Reduce) TOUCHED(Allreduce) TOUCHED(Scatter) TOUCHED(Gather) TOUCHED(Allgather)
+TOUCHED(Alltoall) TOUCHED(Reduce_scatter_block) TOUCHED(Scan) TOUCHED(Exscan)

@@ -4,8 +4,9 @@
 #![allow(dead_code, reason = "each binary of tests takes a part")]
 
 use isochrone_mpi::{CONFIG_VARIABLE, Config, Report};
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
 /// The MPIs of Debian, which lie beside each other by these suffixes.
@@ -100,17 +101,14 @@ impl Program {
         let config = Config { reports: Some(reports), ..config };
         let path = self.folder.path().join("config");
         std::fs::write(&path, serde_json::to_string(&config).expect("plain")).expect("room");
-        self.started(ranks, &[], arguments)
-            .env("LD_PRELOAD", library())
-            .env(CONFIG_VARIABLE, path)
-            .output()
-            .expect("timeout is part of every system")
+        let mut command = self.started(ranks, &[], arguments);
+        finished(command.env("LD_PRELOAD", library()).env(CONFIG_VARIABLE, path))
     }
 
     /// The launcher's command, with words in front of the program.
     pub(crate) fn started(&self, ranks: u32, before: &[&str], arguments: &[&str]) -> Command {
         let mut command = Command::new("timeout");
-        command.args([HANGS_S, &launcher(self.mpi)]);
+        command.args(["-k", "10", HANGS_S, &launcher(self.mpi)]);
         if self.mpi == "openmpi" {
             command.args(["--oversubscribe", "--mca", "orte_enable_recovery", "1"]);
             command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
@@ -142,6 +140,41 @@ impl Program {
         let reports = left(&self.folder.path().join("reports"));
         assert_eq!(reports.len(), ranks as usize, "every rank leaves one");
         reports
+    }
+}
+
+/// What marks the processes of a job, in their environment.
+const MARK: &str = "ISOCHRONE_TEST_JOB";
+
+/// Runs a job until its launcher ends, and ends what that leaves behind: a rank that hangs would keep a pipe open, so
+/// what is said goes to files.
+pub(crate) fn finished(command: &mut Command) -> Output {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let mark = scratch.path().display().to_string();
+    let [out, err] = ["out", "err"].map(|name| scratch.path().join(name));
+    let file = |path: &Path| File::create(path).expect("room");
+    let status = command
+        .env(MARK, &mark)
+        .stdin(Stdio::null())
+        .stdout(file(&out))
+        .stderr(file(&err))
+        .status()
+        .expect("timeout is part of every system");
+    end_all(&mark);
+    let said = |path: &Path| std::fs::read(path).expect("it was made");
+    Output { status, stdout: said(&out), stderr: said(&err) }
+}
+
+/// Ends every process with this mark.
+fn end_all(mark: &str) {
+    let wanted = format!("{MARK}={mark}");
+    for process in std::fs::read_dir("/proc").expect("Linux").flatten() {
+        let name = process.file_name().to_string_lossy().into_owned();
+        let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
+        let ours = environment.split(|byte| *byte == 0).any(|word| word == wanted.as_bytes());
+        if ours && name.parse::<u32>().is_ok() {
+            let _gone = Command::new("kill").args(["-KILL", &name]).stderr(Stdio::null()).status();
+        }
     }
 }
 

@@ -49,6 +49,7 @@ pub(crate) enum BenchCommand {
     #[command(after_help = "Examples:\n  \
         isochrone bench coll --json=coll.json\n  \
         isochrone bench coll --only openmpi,mpich --jobs 2 --blocks 10\n  \
+        isochrone bench coll --ranks 16 --atlas isochrone.atlas --json=coll16.json\n  \
         isochrone bench coll --peer xhc=/opt/ompi --peer ch4-ofi=$HOME/mpich-venv\n  \
         isochrone bench coll --peer 'own=/opt/ompi/lib/libmpi.so=/opt/ompi/bin/mpirun --mca coll_sm_priority 100'")]
     Coll(CollArgs),
@@ -230,6 +231,9 @@ pub(crate) struct AstarArgs {
 /// What `bench coll` takes.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CollArgs {
+    /// Ranks of a job, one for each of the first cores. Bands are predicted for two.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(2..=1024))]
+    pub(crate) ranks: u16,
     /// Jobs of each MPI, which take turns: the unit that is repeated.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) jobs: u32,

@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::fmt::Write as _;
 
 use anyhow::{Context, Result, ensure};
-use isochrone_cla::live::Nearness;
+use isochrone_cla::live::{Nearness, late_ns};
 use isochrone_console::turns::{Costs, Ratio};
 use isochrone_os::clock::Clock;
 use isochrone_report::fmt;
@@ -148,6 +148,8 @@ pub(crate) struct Figures {
     /// Flags by a locked instruction against flags by stores.
     locked: Vec<Locked>,
     late_windows: usize,
+    /// From when on after its moment a rank was late, ns: measured at the start.
+    late_ns: f64,
 }
 
 /// Runs all blocks.
@@ -221,6 +223,7 @@ pub(super) fn measure(args: &FlagsArgs, setting: &mut Setting<'_>) -> Result<Fig
         collectives,
         locked: locked.figures(),
         late_windows: late,
+        late_ns: late_ns(&clock),
     })
 }
 

@@ -10,7 +10,7 @@ use std::thread;
 use anyhow::{Context, Result, bail, ensure};
 use isochrone_cla::collectives::Collective;
 use isochrone_cla::live::{
-    Isolated, Kind, LATE_NS, Loads, Meeting, Nearness, Reduction, Settings, Team, Times,
+    Isolated, Kind, Loads, Meeting, Nearness, Reduction, Settings, Team, Times, late_ns,
     poll_cycles,
 };
 use isochrone_cla::program::{Combine, Element, Rank};
@@ -351,7 +351,7 @@ fn evaluated(rows: &[Row], windows: u64, request_ns: f64, clock: &Clock) -> (Vec
         let all = rows.iter().filter_map(|row| row.times.get(at)).copied();
         let Some(seen) = Isolated::of(all) else { break };
         // Whoever begins so much later than a request takes to come finds its line taken away.
-        if clock.ns(seen.late as f64) > LATE_NS || clock.ns(seen.apart as f64) > request_ns {
+        if clock.ns(seen.late as f64) > late_ns(clock) || clock.ns(seen.apart as f64) > request_ns {
             late += 1;
             continue;
         }
@@ -365,7 +365,7 @@ fn evaluated(rows: &[Row], windows: u64, request_ns: f64, clock: &Clock) -> (Vec
 fn own(row: Option<&Row>, windows: u64, clock: &Clock) -> (Vec<Sample>, usize) {
     let times = row.map(|row| row.times.as_slice()).unwrap_or_default();
     let taken = times.iter().zip(0..).filter(|(_, call)| (WARM..WARM + windows).contains(call));
-    let in_time = |t: &Times| clock.ns(t.late() as f64) <= LATE_NS;
+    let in_time = |t: &Times| clock.ns(t.late() as f64) <= late_ns(clock);
     let ns = |t: &Times| clock.ns(t.end.saturating_sub(t.begin) as f64 - clock.overhead);
     let (samples, late): (Vec<_>, Vec<_>) = taken.partition(|(t, _)| in_time(t));
     (samples.into_iter().map(|(t, call)| Sample { call, ns: ns(t) }).collect(), late.len())

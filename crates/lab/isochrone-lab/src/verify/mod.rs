@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use isochrone_atlas_store::contents::Contents;
+use isochrone_cla::live::late_ns;
 use isochrone_cla::program::Rank;
 use isochrone_machine::LineCosts;
 use isochrone_os::clock::Clock;
@@ -111,6 +112,8 @@ fn verdict(
 #[derive(Debug, Default)]
 struct Seen {
     late: usize,
+    /// From when on after its moment a rank was late, ns.
+    late_ns: f64,
     blocks: usize,
     moved: usize,
     /// All lines of all blocks, ns.
@@ -149,7 +152,7 @@ fn check_model(args: &ModelArgs, terminal: &Terminal) -> Result<ExitCode> {
     let clock = Clock::calibrate();
     let found = costs(&atlas)?;
     let mut verdicts = Vec::new();
-    let mut seen = Seen::default();
+    let mut seen = Seen { late_ns: late_ns(&clock), ..Seen::default() };
     for (done, what) in What::ALL.into_iter().enumerate() {
         // A verdict on some collectives is none on the model, so nothing is kept.
         interrupt.ends_with(&format!(
@@ -227,6 +230,7 @@ fn to_json(args: &ModelArgs, found: &Costs, verdicts: &[Verdict], seen: &Seen) -
         "local_ns": found.costs.local_ns,
         "windows": args.windows,
         "late_windows": seen.late,
+        "late_ns": seen.late_ns,
         "blocks": seen.blocks,
         "moved_blocks": seen.moved,
         "collectives": verdicts.iter().map(one).collect::<Vec<_>>(),

@@ -50,6 +50,16 @@ static void all_with(isochrone_team *team, uint32_t root, size_t words, int64_t 
   WANT(is_of(got, me, root, words), 1, "");
   WANT(isochrone_allgather(team, mine, all, bytes), ISOCHRONE_OK, "");
   for (uint32_t rank = 0; rank < ranks; rank++) WANT(is_of(all + rank * words, rank, root, words), 1, "");
+  /* All ranks have the same blocks: each gets as many of its own, and then everybody's sum. */
+  WANT(isochrone_alltoall(team, all, all, bytes), ISOCHRONE_OK, "");
+  for (uint32_t rank = 0; rank < ranks; rank++) WANT(is_of(all + rank * words, me, root, words), 1, "");
+  WANT(isochrone_reduce_scatter(team, all, got, words, ISOCHRONE_INT64, ISOCHRONE_SUM), ISOCHRONE_OK, "");
+  WANT(is_sum(got, ranks, root, words), 1, "");
+  WANT(isochrone_scan(team, mine, got, words, ISOCHRONE_INT64, ISOCHRONE_SUM), ISOCHRONE_OK, "");
+  WANT(is_sum(got, me + 1, root, words), 1, "");
+  memcpy(got, mine, bytes);
+  WANT(isochrone_exscan(team, got, got, words, ISOCHRONE_INT64, ISOCHRONE_SUM), ISOCHRONE_OK, "");
+  WANT(me == 0 ? is_of(got, 0, root, words) : is_sum(got, me, root, words), 1, "");
   WANT(isochrone_barrier(team), ISOCHRONE_OK, "");
 }
 

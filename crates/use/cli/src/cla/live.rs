@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use isochrone_cla::language::{Program, Setting};
-use isochrone_cla::live::{Isolated, LATE_NS, Meeting, Player, Settings, Team, Times};
+use isochrone_cla::live::{Isolated, Meeting, Player, Settings, Team, Times, late_ns};
 use isochrone_cla::program::{Buffer, Memory, Operation, Recorded};
 use isochrone_os::affinity::{CoreSet, pin};
 use isochrone_os::clock::Clock;
@@ -26,6 +26,8 @@ pub(super) struct Live {
     pub(super) samples_ns: Vec<f64>,
     /// Windows in which a rank began late; they have no sample.
     pub(super) late: usize,
+    /// From when on after its moment a rank was late, ns.
+    pub(super) late_ns: f64,
     /// The first call after which a rank did not hold what it should, and the rank.
     pub(super) wrong: Option<(usize, usize)>,
 }
@@ -223,7 +225,7 @@ fn one_rank(
 
 #[allow(clippy::cast_precision_loss, reason = "differences of cycles are far below 2^52")]
 fn evaluated(rows: &[Vec<Seen>], calls: &Calls, clock: &Clock, own_cores: bool) -> Live {
-    let mut live = Live { calls: calls.count, ..Live::default() };
+    let mut live = Live { calls: calls.count, late_ns: late_ns(clock), ..Live::default() };
     for number in 0..calls.count {
         let all = || rows.iter().map(|row| row[number]);
         let wrong = all().zip(&calls.expected[number]).position(|(seen, &e)| seen.digest != e);
@@ -232,7 +234,7 @@ fn evaluated(rows: &[Vec<Seen>], calls: &Calls, clock: &Clock, own_cores: bool) 
             continue;
         }
         let Some(seen) = Isolated::of(all().map(|seen| seen.times)) else { continue };
-        if clock.ns(seen.late as f64) > LATE_NS {
+        if clock.ns(seen.late as f64) > live.late_ns {
             live.late += 1;
         } else {
             live.samples_ns.push(clock.ns(seen.cycles as f64 - clock.overhead));

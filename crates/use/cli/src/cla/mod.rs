@@ -192,6 +192,7 @@ fn to_json(args: &ClaArgs, program: &Program, table: &Table, found: &Found) -> V
             "right": live.wrong.is_none(),
             "samples": live.samples_ns.len(),
             "late_windows": live.late,
+            "late_ns": live.late_ns,
             "p5_ns": live.quantile_ns(0.05),
             "median_ns": live.quantile_ns(0.5),
             "p95_ns": live.quantile_ns(0.95),

@@ -153,6 +153,11 @@ fn words(record: &JobRecord) -> String {
             _ => writeln!(text, "  {communicators} communicators of {ranks} ranks: {why}"),
         };
     }
+    for rank in &record.ranks {
+        if let Some(why) = &rank.broken {
+            let _ = writeln!(text, "  rank {}: {why}", rank.rank);
+        }
+    }
     text
 }
 
@@ -190,6 +195,8 @@ mod tests {
             calls: [("bcast".to_owned(), counts)].into(),
             details: [("bcast".to_owned(), details)].into(),
             set_up_us: 12,
+            rank: 3,
+            broken: Some("rank 1 ended".into()),
             shared_bytes: 64 << 10,
             ..Report::default()
         };
@@ -208,6 +215,7 @@ mod tests {
             "a communicator of 4 ranks: it was switched off",
             "9 communicators of 2 ranks: it did not live",
             "all communicators: not known",
+            "rank 3: rank 1 ended",
         ] {
             assert!(text.contains(words), "{text}");
         }

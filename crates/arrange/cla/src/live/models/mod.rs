@@ -109,7 +109,8 @@ fn expected(plan: &Plan, me: Rank, call: u64) -> Vec<u64> {
     let words = plan.bytes() as usize / 8;
     let of = |rank: u16| given(rank, call, plan.buffers(Rank(rank)).0 as usize / 8);
     let ranks = 0..plan.ranks();
-    let sum = |n: usize| ranks.clone().map(|r| of(r)[n]).sum();
+    let sum_of = |ranks: std::ops::Range<u16>, n: usize| ranks.map(|r| of(r)[n]).sum();
+    let sum = |n: usize| sum_of(ranks.clone(), n);
     match plan.collective() {
         _ if plan.buffers(me).1 == 0 => Vec::new(),
         Collective::Barrier => Vec::new(),
@@ -117,6 +118,12 @@ fn expected(plan: &Plan, me: Rank, call: u64) -> Vec<u64> {
         Collective::Reduce(_) | Collective::Allreduce(_) => (0..words).map(sum).collect(),
         Collective::Scatter => of(plan.root().0)[me.index() * words..][..words].to_vec(),
         Collective::Gather | Collective::Allgather => ranks.flat_map(of).collect(),
+        Collective::Alltoall => {
+            ranks.flat_map(|r| of(r)[me.index() * words..][..words].to_vec()).collect()
+        }
+        Collective::ReduceScatter(_) => (0..words).map(|n| sum(me.index() * words + n)).collect(),
+        Collective::Scan(_) => (0..words).map(|n| sum_of(0..me.0 + 1, n)).collect(),
+        Collective::Exscan(_) => (0..words).map(|n| sum_of(0..me.0, n)).collect(),
     }
 }
 

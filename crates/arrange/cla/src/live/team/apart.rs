@@ -22,12 +22,17 @@ impl Team {
                 Ok(said) => said.filter(|&said| self.waits.differs(mine, rank, said)).map(Ok),
                 Err(gone) => Some(Err(gone)),
             });
+        let found = self.waits.found();
         self.waits.over();
-        match differing {
-            None => Ok(()),
-            Some(Err(gone)) => Err(self.gone(gone)),
+        let theirs = match differing {
+            None => return Ok(()),
+            Some(Ok(theirs)) => Ok(theirs),
+            Some(Err(gone)) => found.ok_or(gone),
+        };
+        match theirs {
             // SAFETY: there is no room for any byte.
-            Some(Ok(theirs)) => Err(unsafe { self.differ(mine, theirs, std::ptr::null_mut()) }),
+            Ok(theirs) => Err(unsafe { self.differ(mine, theirs, std::ptr::null_mut()) }),
+            Err(gone) => Err(self.gone(gone)),
         }
     }
 
@@ -110,12 +115,12 @@ impl Team {
     /// Closes the channel that this call has opened, which other ranks do not open now. Returns whether this rank's
     /// lines are handed out as theirs again: not if it waited for them to take lines back.
     fn unopen(&mut self) -> bool {
-        if let Some(Opened { index, left }) = self.opened_last.take() {
+        if let Some(Opened { index, left }) = self.openings.last.take() {
             // Who follows writes nothing before it has heard from others, which it has not.
             self.channels[index] = None;
             self.supply.as_before(left);
         }
-        self.came * u64::from(self.ranks()) <= self.header().taken_back.0.load()
+        self.openings.came * u64::from(self.ranks()) <= self.header().taken_back.0.load()
     }
 
     /// Takes the `given` bytes of a root that decides, and keeps as many of them as there is room for.

@@ -7,11 +7,17 @@ use crate::live::channel::{Channel, Opened};
 use crate::live::error::TeamError;
 use crate::live::kind::Kind;
 use crate::live::layout::LINE_BYTES;
+use crate::live::openings::Lack;
 use crate::live::supply::Left;
 use crate::program::{Compare, Rank};
+use std::sync::Arc;
+
+/// Calls from one time that a team of an arena takes its lines back to the next. Then all ranks wait for each other,
+/// and every channel is opened anew: some hundred microseconds for each.
+const BACK_AGAIN: u64 = 1 << 14;
 
 impl Team {
-    /// Opens a channel: its lines, and this rank's part.
+    /// Opens a channel: its lines, and this rank's part. One that was refused is refused again without a plan.
     #[cold]
     pub(super) fn open(
         &mut self,
@@ -20,16 +26,36 @@ impl Team {
         bytes: usize,
         index: usize,
     ) -> Result<(), TeamError> {
-        let came = self.came;
+        if let Some(lack) = self.openings.lacking.get(&index).filter(|lack| self.calls < lack.until)
+        {
+            return Err(lack.why.clone());
+        }
+        let came = self.openings.came;
+        self.openings.plans += 1;
         let plan = self.plan(kind, root, bytes)?;
-        let (mut left, lines) = self.lines_of(&plan)?;
-        if came != self.came {
+        let (mut left, lines) = match self.lines_of(&plan) {
+            Ok(found) => found,
+            Err(why @ TeamError::Full { .. }) => {
+                let lack = Lack { until: self.refused_until(&plan), why: why.clone() };
+                self.openings.lacking.insert(index, lack);
+                return Err(why);
+            }
+            Err(other) => return Err(other),
+        };
+        self.openings.lacking.remove(&index);
+        if came != self.openings.came {
             left = None;
         }
-        self.opened_last = left.map(|left| Opened { index, left });
+        self.openings.last = left.map(|left| Opened { index, left });
         self.channels[index] =
             Some(Box::new(Channel::new(&plan, self.me, &self.area, &lines, self.settings.locked)));
         Ok(())
+    }
+
+    /// Up to which call a plan that found too few lines is refused. The same on all ranks: each counts the same calls.
+    fn refused_until(&self, plan: &Plan) -> u64 {
+        // Nothing is added to a supply that could not be extended.
+        if self.supply.holds(plan).is_err() { u64::MAX } else { self.openings.back_from }
     }
 
     /// Lines for a plan, and what was left before.
@@ -37,39 +63,49 @@ impl Team {
         let left = Some(self.supply.left());
         loop {
             match self.supply.take(plan) {
-                Err(TeamError::Full { wanted, .. }) => {
-                    if !self.extend(wanted) {
-                        break;
+                Err(full @ TeamError::Full { wanted, .. }) => {
+                    if self.extend(wanted)? {
+                        continue;
                     }
+                    self.supply.holds(plan)?;
+                    // A team of an arena has other means, and its lines would go to and fro.
+                    if self.area.arena().is_some() && self.calls < self.openings.back_from {
+                        return Err(full);
+                    }
+                    break;
                 }
                 taken => return Ok((left, taken?)),
             }
         }
-        self.supply.holds(plan)?;
+        self.openings.back_from = self.calls + BACK_AGAIN;
         self.take_lines_back()?;
         Ok((None, self.supply.take(plan)?))
     }
 
-    /// Has so many lines at least beside the area, if there is an arena with so much room. The rank that needs them
-    /// first takes them for all, and nobody waits for anybody: ranks may differ in what they call. So there may be some
-    /// that another rank took for a call that needed fewer.
-    fn extend(&mut self, wanted: usize) -> bool {
-        let (Some(arena), number) = (self.area.arena(), self.supply.more()) else { return false };
-        let Some(word) = self.area.header().more.get(number) else { return false };
-        if word.load() == 0 {
-            let taken = arena.extension(wanted * LINE_BYTES).unwrap_or(Extension::NONE);
-            word.answer(0, taken.word());
-            if let Some((granule, bytes, _)) = taken.found().filter(|_| word.load() != taken.word())
-            {
-                arena.give_bytes(granule, bytes);
-            }
+    /// Has so many lines at least beside the area, if there is an arena with so much room: as many as there are so far,
+    /// so that a few pieces are enough for whatever is called. The rank that needs them first takes them for all, and
+    /// the others that need them wait for it: each taking as much for a moment, they would find no room. Ranks may
+    /// differ in what they call, so there may be some that another rank took for a call that needed fewer.
+    fn extend(&mut self, wanted: usize) -> Result<bool, TeamError> {
+        let (area, number) = (Arc::clone(&self.area), self.supply.more());
+        let (Some(arena), Some(word)) = (area.arena(), area.header().more.get(number)) else {
+            return Ok(false);
+        };
+        if word.answer(0, Extension::TAKING.word()) {
+            let (needed, as_much) = (wanted * LINE_BYTES, self.supply.lines() * LINE_BYTES);
+            let taken = arena.extension(needed.max(as_much));
+            let taken = taken.or_else(|_| arena.extension(needed)).unwrap_or(Extension::NONE);
+            word.store(taken.word());
+        } else {
+            let came = self.waits.wait_awake(word, Extension::TAKEN);
+            came.map_err(|gone| self.gone(gone))?;
         }
         let Some((granule, bytes, lines)) = Extension::of_word(word.load()).found() else {
-            return false;
+            return Ok(false);
         };
         arena.touch(granule, bytes);
         self.supply.extend(lines);
-        true
+        Ok(true)
     }
 
     /// Closes all channels and has their lines for others. All ranks make the same calls, so all of them are here
@@ -92,10 +128,22 @@ impl Team {
         Ok(())
     }
 
+    /// Plans that this rank made to open channels, whether it got their lines or not.
+    #[cfg(test)]
+    pub(in crate::live) const fn plans(&self) -> u64 {
+        self.openings.plans
+    }
+
+    /// How often this rank waited for all others to take lines back.
+    #[cfg(test)]
+    pub(in crate::live) const fn taken_back(&self) -> u64 {
+        self.openings.came
+    }
+
     /// Returns when every rank is here, without a channel.
     fn all_have_come(&mut self) -> Result<(), TeamError> {
-        self.came += 1;
-        let all = self.came * u64::from(self.ranks());
+        self.openings.came += 1;
+        let all = self.openings.came * u64::from(self.ranks());
         let word = &self.area.header().taken_back.0;
         self.waits.publish(word, |word| word.add(1));
         self.waits.wait(word, Compare::AtLeast, all).map_err(|gone| self.gone(gone))

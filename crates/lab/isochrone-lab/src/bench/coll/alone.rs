@@ -10,7 +10,8 @@ use isochrone_mpi::{By, What};
 use isochrone_os::clock;
 use isochrone_stats::{mean, median};
 
-use super::rank::{Bench, Cell, Mode, mpi};
+use super::cells::{Cell, Mode};
+use super::rank::{Bench, mpi};
 
 /// Calls before the first that counts.
 const WARM: usize = 20;

@@ -13,11 +13,13 @@ use isochrone_stats::median;
 use serde::Serialize;
 
 use super::bands::Bands;
+use super::cells::{Arm, Cell, CellTimes, Job, Mode, cells};
 use super::peers::{Peer, XHC};
-use super::rank::{Arm, Cell, CellTimes, Job, Mode, cells};
 use super::yardstick::Transfer;
 use crate::bench::Findings;
 
+/// Ranks whose calls have a predicted band: what a line takes is looked at between two.
+const BANDED: u16 = 2;
 /// Seed of bootstraps.
 const SEED: u64 = 11;
 
@@ -97,6 +99,8 @@ pub(crate) struct Figures {
     goals: Vec<Goal>,
     samples: u64,
     late_samples: u64,
+    /// From when on after its moment a rank was late, ns, by what each job measured; the longest.
+    late_ns: f64,
     /// Rounds of all jobs, and those during which a core was moved: they count for no band.
     rounds: usize,
     moved_rounds: usize,
@@ -105,9 +109,9 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    pub(super) fn new(peers: &[Peer], absent: &[&str]) -> Self {
+    pub(super) fn new(ranks: u16, peers: &[Peer], absent: &[&str]) -> Self {
         Self {
-            ranks: 2,
+            ranks,
             metric: "ns from when the last rank began to when the last rank was done; medians of \
                      blocks, which are medians of calls (isolated) or means (alternating, steady)",
             peers: peers.to_vec(),
@@ -117,6 +121,7 @@ impl Figures {
             goals: Vec::new(),
             samples: 0,
             late_samples: 0,
+            late_ns: 0.0,
             rounds: 0,
             moved_rounds: 0,
             jobs: BTreeMap::new(),
@@ -137,6 +142,7 @@ impl Figures {
     pub(super) fn add(&mut self, peer: &str, job: Job) {
         self.samples += job.samples;
         self.late_samples += job.late;
+        self.late_ns = self.late_ns.max(job.late_ns);
         self.versions.insert(peer.to_owned(), job.mpi.clone());
         self.jobs.entry(peer.to_owned()).or_default().push(job);
         self.cells =
@@ -187,6 +193,9 @@ impl Figures {
         self.rounds = jobs.iter().map(|job| job.rounds.len()).sum();
         let still = jobs.iter().flat_map(|job| &job.rounds).filter(|round| stayed(round)).count();
         self.moved_rounds = self.rounds - still;
+        if self.ranks != BANDED {
+            return Ok(());
+        }
         for (number, (kind, cell)) in cells().iter().enumerate() {
             let priced = cell.mode == Mode::Isolated;
             let Some(figures) = self.cells.iter_mut().find(|figures| figures.cell == *cell) else {
@@ -273,10 +282,11 @@ impl Findings for Figures {
         let _ = writeln!(
             text,
             "slower than the best peer, beyond the control: {lost} of {} cells; {} of {} samples \
-             dropped as late; {} of {} rounds have no band, since a core was moved",
+             dropped, a rank more than {} late; {} of {} rounds have no band, since a core was moved",
             self.cells.len(),
             self.late_samples,
             self.samples,
+            fmt::ns(self.late_ns),
             self.moved_rounds,
             self.rounds
         );
@@ -395,7 +405,7 @@ mod tests {
             samples: Vec::new(),
         };
         let cells = cells().into_iter().map(times).collect();
-        let mut figures = Figures::new(&[], &[XHC]);
+        let mut figures = Figures::new(2, &[], &[XHC]);
         figures.add("openmpi-sm", Job { cells, ..Job::default() });
         fits(&figures);
     }

@@ -5,13 +5,14 @@
 
 mod alone;
 mod bands;
+mod cells;
 mod figures;
 mod peers;
 mod rank;
 mod yardstick;
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail, ensure};
@@ -28,8 +29,6 @@ pub(crate) use rank::RankArgs;
 
 /// Blocks of each cell and arm in a job, unless told otherwise.
 const BLOCKS: u32 = 20;
-/// Ranks of a job.
-const RANKS: usize = 2;
 /// What comes after the jobs takes no longer than so many of them.
 const PRICING: usize = 1;
 
@@ -43,8 +42,12 @@ pub(super) fn measure(args: &CollArgs, setting: &mut Setting<'_>) -> Result<Figu
     let scratch = tempfile::tempdir()?;
     let preload = peers::library(args.preload.as_deref())?;
     let preload = library::first(&preload, preloaded().as_deref(), scratch.path())?;
-    let cores = setting.cores(RANKS)?;
-    ensure!(cores.len() >= RANKS, "collectives need {RANKS} cores, one for each rank");
+    let ranks = usize::from(args.ranks);
+    let mut cores = setting.cores(ranks)?;
+    ensure!(cores.len() >= ranks, "{ranks} ranks need {ranks} cores, one for each");
+    cores.truncate(ranks);
+    // Ranks may begin in other folders.
+    let atlas = args.common.host.atlas.as_ref().map(std::path::absolute).transpose()?;
     let mut peers = Peer::all(&args.peer)?;
     peers.retain(|peer| args.only.is_empty() || args.only.contains(&peer.name));
     peers.retain(|peer| match peer.missing() {
@@ -62,8 +65,8 @@ pub(super) fn measure(args: &CollArgs, setting: &mut Setting<'_>) -> Result<Figu
         setting.miss(why);
     }
     let absent: Vec<&str> = absent.iter().map(|(name, _)| *name).collect();
-    let mut figures = Figures::new(&peers, &absent);
-    let place = Place { cores: &cores, preload: &preload, scratch: scratch.path() };
+    let mut figures = Figures::new(args.ranks, &peers, &absent);
+    let place = Place { cores: &cores, preload: &preload, atlas, scratch: scratch.path() };
     jobs(args, setting, &peers, &place, &mut figures)?;
     let blocks = args.common.blocks.unwrap_or(BLOCKS);
     for peer in &peers {
@@ -82,6 +85,8 @@ pub(super) fn measure(args: &CollArgs, setting: &mut Setting<'_>) -> Result<Figu
 struct Place<'a> {
     cores: &'a [CoreId],
     preload: &'a OsString,
+    /// By which shapes are chosen; none: the one that every part of Isochrone goes by.
+    atlas: Option<PathBuf>,
     scratch: &'a Path,
 }
 
@@ -118,6 +123,7 @@ fn jobs(
                 blocks,
                 seconds: setting.share(),
                 preload: place.preload,
+                atlas: place.atlas.as_ref(),
                 scratch: place.scratch,
                 stop: setting.stop(),
             };

@@ -11,7 +11,7 @@ use isochrone_mpi::{CONFIG_VARIABLE, Config};
 use isochrone_units::CoreId;
 use serde::Serialize;
 
-use super::rank::Job;
+use super::cells::Job;
 use crate::bench::Stop;
 use isochrone_console::run::ended::{alone, ended};
 use isochrone_console::run::library;
@@ -127,7 +127,8 @@ impl Peer {
         let (config, said) = (launch.scratch.join("mpi.json"), launch.scratch.join("said.txt"));
         // Every call is done in lines from the start, whatever its size: that is what is compared.
         let at_once = Config { calls_before: 0, costs_before: 0, ..Config::default() };
-        let told = Config { bytes_max: 1 << 20, alone: true, ..at_once };
+        let atlas = launch.atlas.cloned();
+        let told = Config { bytes_max: 1 << 20, alone: true, atlas, ..at_once };
         std::fs::write(&config, serde_json::to_string(&told)?)
             .with_context(|| config.display().to_string())?;
         let cores: Vec<String> = launch.cores.iter().map(|core| core.0.to_string()).collect();
@@ -172,6 +173,8 @@ pub(crate) struct Launch<'a> {
     /// The time of the job; nothing where it has no end.
     pub(crate) seconds: Option<Duration>,
     pub(crate) preload: &'a OsString,
+    /// By which the ranks choose shapes, if one was named.
+    pub(crate) atlas: Option<&'a PathBuf>,
     pub(crate) scratch: &'a Path,
     /// Ends it before.
     pub(crate) stop: Stop,

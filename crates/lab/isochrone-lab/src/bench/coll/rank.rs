@@ -14,14 +14,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail, ensure};
 use clap::Args;
-use isochrone_cla::live::{CLASSES, Isolated, Kind, LATE_NS, Times};
+use isochrone_cla::collectives::Amount;
+use isochrone_cla::live::{CLASSES, Isolated, Kind, Times, late_ns};
 use isochrone_mpi::{Buffers, By, Process, What};
 use isochrone_os::{affinity, clock};
 use isochrone_stats::{derive_seed, median, rng, shuffle};
 use isochrone_units::CoreId;
-use serde::{Deserialize, Serialize};
 
-use super::yardstick::{Transfer, Yardstick};
+use super::cells::{Arm, CellTimes, Job, Mode, Samples, cells};
+use super::yardstick::{SIZES, Transfer, Yardstick};
 use isochrone_console::args::parse_cores;
 use isochrone_console::output::Terminal;
 use isochrone_console::written::Place;
@@ -49,97 +50,6 @@ pub(crate) struct RankArgs {
     out: PathBuf,
 }
 
-/// How calls follow one another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Mode {
-    /// Each call begins at a time stamp of its own; roots take turns.
-    Isolated,
-    /// Call after call; roots take turns, so nobody runs ahead.
-    Alternating,
-    /// Call after call from one root, which may run ahead.
-    Steady,
-}
-
-/// What is timed in one kind of block.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct Cell {
-    /// `bcast`, `barrier`, ...
-    pub(crate) op: String,
-    pub(crate) bytes: usize,
-    pub(crate) mode: Mode,
-}
-
-/// Who did it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Arm {
-    Ours,
-    /// Ours once more: how far an arm is from itself.
-    Control,
-    Peer,
-}
-
-impl Arm {
-    pub(crate) const ALL: [Self; 3] = [Self::Ours, Self::Control, Self::Peer];
-
-    const fn by(self) -> By {
-        match self {
-            Self::Peer => By::Mpi,
-            _ => By::Lines,
-        }
-    }
-}
-
-/// The figures of one job.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct Job {
-    pub(crate) mpi: String,
-    pub(crate) cells: Vec<CellTimes>,
-    pub(crate) samples: u64,
-    /// Samples for which a rank came late.
-    pub(crate) late: u64,
-    /// What a line takes from one rank to the other, before each round and after it.
-    #[serde(default)]
-    pub(crate) rounds: Vec<[Transfer; 2]>,
-}
-
-/// The times of one cell in one job.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct CellTimes {
-    pub(crate) cell: Cell,
-    /// Nanoseconds of a call, the median of each block, by arm, in the order of blocks; null where no call of a
-    /// block began in time.
-    pub(crate) block_ns: BTreeMap<Arm, Vec<Option<f64>>>,
-    /// Single calls of ours, isolated, a few of each round.
-    pub(crate) samples: Vec<Samples>,
-}
-
-/// Single calls of ours in one round.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct Samples {
-    /// Which round.
-    pub(crate) round: usize,
-    pub(crate) ns: Vec<f64>,
-    /// For each which call of its channel it was, from 0: that decides who acknowledges.
-    pub(crate) calls: Vec<u64>,
-    /// Calls that were left out because the ranks began apart.
-    pub(crate) apart: usize,
-    /// What a call takes a rank by itself in this round, through the MPI's interface.
-    pub(crate) call_ns: f64,
-}
-
-/// Sizes of the table: a word, a line's payload, a line, several, a page.
-pub(crate) const SIZES: [usize; 5] = [8, 56, 64, 256, 4096];
-/// The collectives of the table.
-pub(crate) const KINDS: [Kind; 6] =
-    [Kind::Broadcast, Kind::Barrier, Kind::Reduce, Kind::Allreduce, Kind::Scatter, Kind::Gather];
 /// Calls of a block in which each begins at its own time.
 const WINDOWS: usize = 100;
 /// Calls of a block in which they follow one another.
@@ -152,33 +62,10 @@ const WARM: usize = 1000;
 const SETTLED: usize = 34;
 /// One window in so many is kept after that: odd, so that all roots and all calls of a ring come up.
 const KEPT_EVERY: usize = 3;
-/// Ranks that begin further apart are not taken to have begun at once, ns: two looks at the clock, the last of which
-/// is part of it. Which calls are compared with the MPI does not depend on it.
-const APART_NS: f64 = 40.0;
 /// From the message that tells of a block to its first call, in cycles at least.
 const LEAD_CYCLES: u64 = 60_000;
-/// A window where nothing is known yet, in cycles.
+/// A window where nothing is known yet, in cycles for every two ranks.
 const WINDOW_CYCLES: u64 = 60_000;
-
-/// All cells, a barrier once.
-pub(crate) fn cells() -> Vec<(Kind, Cell)> {
-    let mut cells = Vec::new();
-    for kind in KINDS {
-        let sizes: &[usize] = if kind == Kind::Barrier { &[0] } else { &SIZES };
-        // Where nobody can run ahead, turns of roots change nothing.
-        let modes: &[Mode] = if kind.rooted() {
-            &[Mode::Isolated, Mode::Alternating, Mode::Steady]
-        } else {
-            &[Mode::Isolated, Mode::Steady]
-        };
-        for &bytes in sizes {
-            for &mode in modes {
-                cells.push((kind, Cell { op: kind.name().to_owned(), bytes, mode }));
-            }
-        }
-    }
-    cells
-}
 
 /// Runs the command.
 pub(crate) fn run(args: &RankArgs, terminal: &Terminal) -> Result<ExitCode> {
@@ -207,6 +94,10 @@ pub(super) struct Bench {
     serial: u64,
     samples: u64,
     late: u64,
+    /// Who begins later after the moment has no sample, ns.
+    late_ns: f64,
+    /// How far this rank's counter is ahead, where that is found out once for a round.
+    ahead: Option<i64>,
     yardstick: Yardstick,
     /// Calls done in lines so far, by collective, root and class: what the library's channels count.
     done: BTreeMap<(u8, u16, usize), u64>,
@@ -236,6 +127,9 @@ impl Bench {
         let most = SIZES[SIZES.len() - 1];
         let buffers = Buffers::new(process.ranks(), most);
         let clock = clock::Clock::calibrate();
+        let mine = late_ns(&clock);
+        let all = process.collect(&[mine.to_bits()]).map_err(mpi)?;
+        let late_ns = all.into_iter().map(f64::from_bits).fold(mine, f64::max);
         let yardstick = Yardstick::new(&process)?;
         Ok(Self {
             process,
@@ -244,6 +138,8 @@ impl Bench {
             serial: 0,
             samples: 0,
             late: 0,
+            late_ns,
+            ahead: None,
             yardstick,
             done: BTreeMap::new(),
         })
@@ -278,6 +174,7 @@ impl Bench {
             if round > 0 && self.is_over(until, begun.elapsed() / round)? {
                 break;
             }
+            self.ahead = None;
             let alone = self.alone(&cells)?;
             let mut order: Vec<(usize, Arm)> =
                 (0..cells.len()).flat_map(|cell| Arm::ALL.map(|arm| (cell, arm))).collect();
@@ -300,7 +197,8 @@ impl Bench {
             before = after;
         }
         let (samples, late) = (self.samples, self.late);
-        Ok(Job { mpi: self.process.version().to_owned(), cells: times, samples, late, rounds })
+        let (mpi, late_ns) = (self.process.version().to_owned(), self.late_ns);
+        Ok(Job { mpi, cells: times, samples, late, late_ns, rounds })
     }
 
     /// Keeps what a block gave; only rank 0 knows what all took.
@@ -312,7 +210,8 @@ impl Bench {
         }
         let windows = all.iter().zip(&taken.calls).zip(&taken.apart);
         let kept: Vec<_> = windows.skip(SETTLED).step_by(KEPT_EVERY).collect();
-        let apart = |cycles: f64| self.clock.ns(cycles) > APART_NS;
+        // Which calls are compared with the MPI does not depend on it.
+        let apart = |cycles: f64| self.clock.ns(cycles) > self.late_ns;
         let together = kept.iter().filter(|(_, cycles)| !apart(**cycles));
         let (ns, calls): (Vec<f64>, Vec<u64>) =
             together.map(|((ns, call), _)| (**ns, **call)).unzip();
@@ -335,7 +234,8 @@ impl Bench {
 
     /// How long a window has to be, in cycles: the same on all ranks.
     fn window(&mut self, by: By, what: What) -> Result<u64> {
-        let mut cycles = self.isolated(by, what, WINDOW_CYCLES)?.all;
+        let most = WINDOW_CYCLES * u64::from(self.process.ranks().div_ceil(2));
+        let mut cycles = self.isolated(by, what, most)?.all;
         cycles.sort_by(f64::total_cmp);
         let high = cycles.get(cycles.len() * 9 / 10).copied().unwrap_or(0.0);
         #[allow(
@@ -345,13 +245,13 @@ impl Bench {
         )]
         let mut window = [(high * 2.0) as u64 + 6000];
         self.process.tell(&mut window).map_err(mpi)?;
-        Ok(window[0].min(WINDOW_CYCLES))
+        Ok(window[0].min(most))
     }
 
     /// Calls that each begin at their own time: cycles from when the last rank began until the last one
     /// was done. At rank 0; nothing elsewhere.
     fn isolated(&mut self, by: By, what: What, window: u64) -> Result<Taken> {
-        let ahead = self.yardstick.ahead(&self.clock)?;
+        let ahead = self.ahead()?;
         let first = self.appointment()?;
         let moment = |call: usize| first + call as u64 * window;
         let mut stamps = Vec::with_capacity(2 * WINDOWS);
@@ -381,7 +281,7 @@ impl Bench {
             let Some(seen) = Isolated::of(ranks.iter().map(times)) else { break };
             self.samples += 1;
             // A window that was left late is one that was entered late by the next call.
-            if self.clock.ns(seen.late as f64) > LATE_NS {
+            if self.clock.ns(seen.late as f64) > self.late_ns {
                 self.late += 1;
             } else {
                 taken.all.push(seen.cycles as f64 - overhead);
@@ -390,6 +290,17 @@ impl Bench {
             }
         }
         Ok(taken)
+    }
+
+    /// Cycles that this rank's counter is ahead of rank 0's now. It takes some milliseconds for each rank, so among
+    /// many it is found out once for a round.
+    fn ahead(&mut self) -> Result<i64> {
+        if let Some(ahead) = self.ahead {
+            return Ok(ahead);
+        }
+        let ahead = self.yardstick.ahead(&self.clock)?;
+        self.ahead = (self.process.ranks() > 2).then_some(ahead);
+        Ok(ahead)
     }
 
     /// Calls that follow one another from a common time: cycles of each on average, until the last rank
@@ -464,8 +375,8 @@ impl Bench {
     fn fill(&mut self, what: What, root: u16) {
         self.serial += 1;
         let (me, words) = (self.process.rank(), what.bytes / 8);
-        let blocks =
-            if what.kind == Kind::Scatter && me == root { self.process.ranks() } else { 1 };
+        let all = what.kind.touched(me == root).send == Amount::All;
+        let blocks = if all { self.process.ranks() } else { 1 };
         let many = usize::from(blocks) * words;
         for at in 0..many {
             self.buffers.send[at] = self.word(me, at);
@@ -476,7 +387,10 @@ impl Bench {
     fn compare(&self, what: What, root: u16) -> Result<()> {
         let (me, words) = (self.process.rank(), what.bytes / 8);
         let ranks = 0..self.process.ranks();
-        let sum = |at| ranks.clone().fold(0_u64, |sum, rank| sum.wrapping_add(self.word(rank, at)));
+        let sum_of = |ranks: std::ops::Range<u16>, at| {
+            ranks.fold(0_u64, |sum, rank| sum.wrapping_add(self.word(rank, at)))
+        };
+        let sum = |at| sum_of(ranks.clone(), at);
         let got = &self.buffers.receive;
         let right = match what.kind {
             Kind::Barrier => true,
@@ -487,6 +401,16 @@ impl Bench {
                 let mine = usize::from(me) * words;
                 (0..words).all(|at| got[at] == self.word(root, mine + at))
             }
+            Kind::Scan => (0..words).all(|at| got[at] == sum_of(0..me + 1, at)),
+            Kind::Exscan => me == 0 || (0..words).all(|at| got[at] == sum_of(0..me, at)),
+            Kind::ReduceScatter => {
+                let mine = usize::from(me) * words;
+                (0..words).all(|at| got[at] == sum(mine + at))
+            }
+            Kind::Alltoall => ranks.clone().all(|rank| {
+                let (first, mine) = (usize::from(rank) * words, usize::from(me) * words);
+                (0..words).all(|at| got[first + at] == self.word(rank, mine + at))
+            }),
             Kind::Gather | Kind::Allgather => {
                 me != root
                     || ranks.clone().all(|rank| {

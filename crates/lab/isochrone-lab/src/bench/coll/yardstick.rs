@@ -11,7 +11,10 @@ use isochrone_os::clock::Clock;
 use isochrone_stats::median;
 use serde::{Deserialize, Serialize};
 
-use super::rank::{SIZES, mpi};
+use super::rank::mpi;
+
+/// Sizes of the table: a word, a line's payload, a line, several, a page.
+pub(crate) const SIZES: [usize; 5] = [8, 56, 64, 256, 4096];
 
 /// A transfer over the lines that were looked at, ns.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -24,6 +24,7 @@ fn tables_fit_a_terminal() {
         collectives: CALLS.map(one).to_vec(),
         locked: vec![locked],
         late_windows: 3,
+        late_ns: 40.0,
     });
 }
 
