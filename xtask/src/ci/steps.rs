@@ -128,9 +128,16 @@ pub(super) const STEPS: &[Step] = &[
         environment: &[("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom")],
         ..Step::CARGO
     },
+    // One after another: beside another one, pages of the first now and then lie elsewhere than its programs believe.
     Step {
-        name: "emulated machines",
-        arguments: &["xtask", "vm"],
+        name: "emulated machine of 16 regions",
+        arguments: &["xtask", "vm", "--machine", "checks16"],
+        again: Again::Whole,
+        ..Step::CARGO
+    },
+    Step {
+        name: "emulated machine with a cpuset",
+        arguments: &["xtask", "vm", "--machine", "cpuset"],
         again: Again::Whole,
         ..Step::CARGO
     },
