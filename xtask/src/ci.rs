@@ -27,6 +27,8 @@ enum Extent {
     Usual,
     /// Everything: what must have passed before a piece of work is called done.
     Full,
+    /// What `Full` has beyond `Usual`: for a tree of which the usual steps have passed.
+    Longer,
 }
 
 impl Extent {
@@ -34,13 +36,19 @@ impl Extent {
         match (words.next().as_deref(), words.next()) {
             (None, _) => Ok(Self::Usual),
             (Some("--full"), None) => Ok(Self::Full),
-            (Some(other), _) => bail!("unknown word {other:?}: cargo xtask ci [--full]"),
+            (Some("--longer"), None) => Ok(Self::Longer),
+            (Some(other), _) => bail!("unknown word {other:?}: cargo xtask ci [--full | --longer]"),
         }
+    }
+
+    /// What every change must pass, where it is part of this.
+    fn usual(self) -> &'static [Step] {
+        if self == Self::Longer { &[] } else { steps::STEPS }
     }
 
     /// What is run after the usual steps.
     fn longer(self) -> &'static [Step] {
-        if self == Self::Full { full::STEPS } else { &[] }
+        if self == Self::Usual { &[] } else { full::STEPS }
     }
 }
 
@@ -49,7 +57,7 @@ impl Extent {
 /// line counts the tests of all binaries together.
 pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()> {
     let extent = Extent::of(words)?;
-    if extent == Extent::Full {
+    if extent != Extent::Usual {
         needs::all_there()?;
     }
     let mut tests = Tests::default();
@@ -70,7 +78,7 @@ pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()
 fn all(root: &Path, extent: Extent, tests: &mut Tests, times: &mut Times) -> Result<()> {
     times.of("rules of the house", || super::tidy::run(root, std::iter::empty()))?;
     schemas::forget()?;
-    for step in steps::STEPS {
+    for step in extent.usual() {
         times.of(step.name, || one(root, step, tests))?;
     }
     let mut failed = Vec::new();
@@ -138,8 +146,11 @@ mod tests {
         let of = |words: &[&str]| Extent::of(words.iter().map(|word| (*word).to_owned()));
         assert_eq!(of(&[]).expect("usual"), Extent::Usual);
         assert_eq!(of(&["--full"]).expect("full"), Extent::Full);
+        assert_eq!(of(&["--longer"]).expect("longer"), Extent::Longer);
         assert!(of(&["--ful"]).is_err() && of(&["--full", "x"]).is_err());
-        assert!(Extent::Usual.longer().is_empty() && !Extent::Full.longer().is_empty());
+        assert!(Extent::Usual.longer().is_empty() && !Extent::Usual.usual().is_empty());
+        assert!(!Extent::Full.longer().is_empty() && !Extent::Full.usual().is_empty());
+        assert!(!Extent::Longer.longer().is_empty() && Extent::Longer.usual().is_empty());
     }
 
     #[test]

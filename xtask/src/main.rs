@@ -20,8 +20,8 @@ use anyhow::{Result, bail};
 const HELP: &str = "\
 cargo xtask arm [--full]  builds everything that ships for aarch64-unknown-linux-gnu; --full: and runs the unit tests of
                    crates that time nothing, under qemu-user
-cargo xtask ci [--full]  the gate: tidy, format, lints, build, fuzz targets, tests, docs, and what each took; --full:
-                   what takes longer as well
+cargo xtask ci [--full | --longer]  the gate: tidy, format, lints, build, fuzz targets, tests, docs, and what each took;
+                   --full: what takes longer as well; --longer: that alone, where the gate has passed
 cargo xtask tidy [--draw | --circles]  the rules of the house alone (floors and arrows, unsafe, environment, file heads,
                    line lengths, circles of files, which --circles lists, the picture in ARCHITECTURE.md, which
                    --draw draws)
