@@ -134,14 +134,13 @@ fn measure(
     progress.finish();
     let _turn = turn?;
     let mut progress = Progress::new(Interrupt::install());
-    let schedule = Schedule::of(&args.only, args.budget, args.quick);
     let contents = measure::measure(
         Order {
             args,
-            schedule: schedule.clone(),
+            schedule: Schedule::of(&args.only, args.budget, args.quick),
             seed: args.seed.unwrap_or_else(seed_of_the_moment),
-            plan: &mut |size| {
-                let plan = plan::lines(size, &schedule, &targets.words());
+            plan: &mut |size, schedule| {
+                let plan = plan::lines(size, schedule, &targets.words());
                 for line in plan.iter().filter(|_| !args.quiet) {
                     terminal.complain(line);
                 }
