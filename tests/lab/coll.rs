@@ -1,8 +1,12 @@
 //! Collectives by the real commands: the comparison with an MPI, lines near and far, and the model against live calls.
 //! No time is judged.
 
+use std::fs;
 use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::support::{
@@ -27,6 +31,56 @@ fn two_cores() -> bool {
         skip("there is one core, and lines go between two");
     }
     several
+}
+
+/// Whether some rank of a benchmark goes on that was told to write below a folder.
+fn is_a_rank(below: &str) -> bool {
+    let processes = fs::read_dir("/proc").expect("Linux has it").flatten();
+    let lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
+    lines.into_iter().any(|line| {
+        let has = |what: &str| {
+            line.split(|byte| *byte == 0).any(|word| word.starts_with(what.as_bytes()))
+        };
+        // A launcher has both words, too.
+        line.starts_with(env!("CARGO_BIN_EXE_isochrone-lab").as_bytes())
+            && has("coll-rank")
+            && has(below)
+    })
+}
+
+#[test]
+fn a_signal_leaves_no_rank_and_no_file_of_the_mpi() {
+    /// Far more than it takes on any machine: this finds hangs, and measures nothing.
+    const HANGS: Duration = Duration::from_secs(120);
+    if !two_cores() || tool("mpirun.openmpi").is_none() {
+        return;
+    }
+    let (here, library) = (folder("coll-signal"), mpi_library().display().to_string());
+    let files = here.join("files");
+    fs::create_dir(&files).expect("a folder");
+    let _machine = machine();
+    let words = ["bench", "coll", "--only", "openmpi", "--preload", &library];
+    let mut child = isochrone(&here)
+        .args(words)
+        .env("TMPDIR", &files)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let begin = Instant::now();
+    let own = files.display().to_string();
+    // They are told to write there, once there is an atlas.
+    while !is_a_rank(&own) && child.try_wait().expect("it can be asked").is_none() {
+        assert!(begin.elapsed() < HANGS, "no rank is started");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process id");
+    kill_process(pid, Signal::TERM).expect("the process is there");
+    assert_eq!(child.wait().expect("it ends").code(), Some(3));
+    assert!(!is_a_rank(&own), "a rank goes on");
+    let left: Vec<_> = fs::read_dir(&files).expect("a folder").flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 #[test]

@@ -77,6 +77,7 @@ fn what_computes_without_looking_ends_when_it_is_asked_to() {
         &["bench", "tier"],
         &["bench", "taskbench"],
         &["bench", "sim"],
+        &["sim", "cholesky"],
         &[&["scale"][..], &large].concat(),
     ] {
         for signal in [Signal::TERM, Signal::INT] {

@@ -58,6 +58,12 @@ const TERMS_S: [f64; 2] = [0.15, 0.4];
 const MODES: f64 = 4.0;
 const CELL_S: [f64; 2] = [0.3, 0.6];
 
+/// What a map may take that was given no time, in times of what is estimated: beside others that take a core it takes
+/// about twice as long, and beyond this more time does not make it better.
+const PATIENCE: f64 = 3.0;
+/// The same at least: an estimate of a second says little.
+const PATIENCE_LEAST: Duration = Duration::from_secs(10);
+
 /// How much of everything is wanted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wishes {
@@ -143,6 +149,14 @@ impl Size {
             }
             Experiment::Placement => 0.0,
         }
+    }
+
+    /// A schedule with an end: where no time was asked for, some times what each experiment is estimated to take.
+    #[must_use]
+    pub fn bounded(&self, schedule: Schedule) -> Schedule {
+        let estimates_s = self.estimates_s(&schedule);
+        let most_s = PATIENCE * estimates_s.iter().sum::<f64>();
+        schedule.bounded(Duration::from_secs_f64(most_s).max(PATIENCE_LEAST), &estimates_s)
     }
 
     /// About how many seconds each experiment of a schedule takes, its end counted.
@@ -236,11 +250,24 @@ mod tests {
 
     #[test]
     fn no_estimate_is_longer_than_what_there_is_for_it() {
-        let schedule = Schedule {
-            experiments: Experiment::ALL.to_vec(),
-            budget: Some(Duration::from_secs(10)),
-        };
+        let schedule = Schedule::of(&[], Some(Duration::from_secs(10)), false);
         let estimates = size(64, false).estimates_s(&schedule);
         assert!(estimates.iter().sum::<f64>() <= 10.0, "{estimates:?}");
+    }
+
+    #[test]
+    fn a_map_without_a_time_ends_after_some_times_its_estimate_and_has_room_for_all_of_it() {
+        for (cores, only) in [(2, &[][..]), (64, &[]), (2, &[Experiment::Terms])] {
+            let size = size(cores, false);
+            let free = Schedule::of(only, None, false);
+            let bounded = size.bounded(free.clone());
+            let all_s: f64 = size.estimates_s(&free).iter().sum();
+            let most_s = bounded.budget.unwrap().as_secs_f64();
+            assert!((most_s - (3.0 * all_s).max(10.0)).abs() < 1e-6, "{most_s} for {all_s}");
+            assert_eq!(size.estimates_s(&bounded), size.estimates_s(&free), "nothing is cut");
+            assert_eq!(size.bounded(bounded.clone()).budget, bounded.budget);
+        }
+        let asked = Schedule::of(&[], Some(Duration::from_secs(7)), false);
+        assert_eq!(size(2, false).bounded(asked).budget, Some(Duration::from_secs(7)));
     }
 }

@@ -45,6 +45,8 @@ pub struct Schedule {
     pub experiments: Vec<Experiment>,
     /// The time of all, where there is a limit.
     pub budget: Option<Duration>,
+    /// Of which each has a part by this.
+    weights: Vec<u32>,
 }
 
 impl Schedule {
@@ -54,10 +56,21 @@ impl Schedule {
         let wants = |experiment: &Experiment| {
             only.is_empty() || only.contains(experiment) || experiment.is_inferred()
         };
-        Self {
-            experiments: TURNS.into_iter().filter(wants).collect(),
-            budget: budget.or(quick.then_some(QUICK)),
+        let experiments: Vec<Experiment> = TURNS.into_iter().filter(wants).collect();
+        let weights = experiments.iter().copied().map(weight).collect();
+        Self { experiments, budget: budget.or(quick.then_some(QUICK)), weights }
+    }
+
+    /// The same with so much time where there is no limit, of which each experiment has a part as long as it is
+    /// estimated to take, seconds.
+    #[must_use]
+    pub(crate) fn bounded(self, most: Duration, estimates_s: &[f64]) -> Self {
+        if self.budget.is_some() {
+            return self;
         }
+        let ms = |s: &f64| Duration::from_secs_f64(s.clamp(0.0, 1e5)).as_millis();
+        let weight = |s: &f64| u32::try_from(ms(s)).unwrap_or(u32::MAX);
+        Self { budget: Some(most), weights: estimates_s.iter().map(weight).collect(), ..self }
     }
 
     /// What all experiments have together.
@@ -84,16 +97,20 @@ impl Schedule {
             return Some(budget - self.end(budget) / 2);
         }
         let at = self.experiments.iter().position(|other| *other == experiment)?;
-        let weights =
-            |experiments: &[Experiment]| -> u32 { experiments.iter().copied().map(weight).sum() };
-        Some(measuring * weights(&self.experiments[..=at]) / weights(&self.experiments).max(1))
+        let until: u32 = self.weights.iter().take(at + 1).sum();
+        Some(measuring * until / self.all())
     }
 
     /// The share that an experiment has, where there is a limit.
     #[must_use]
     pub fn share(&self, experiment: Experiment) -> Option<Duration> {
-        let all: u32 = self.experiments.iter().copied().map(weight).sum();
-        self.measuring().map(|time| time * weight(experiment) / all.max(1))
+        let at = self.experiments.iter().position(|other| *other == experiment);
+        let weight = at.and_then(|at| self.weights.get(at)).copied().unwrap_or(0);
+        self.measuring().map(|time| time * weight / self.all())
+    }
+
+    fn all(&self) -> u32 {
+        self.weights.iter().sum::<u32>().max(1)
     }
 }
 
@@ -102,8 +119,7 @@ mod tests {
     use super::*;
 
     fn schedule(experiments: &[Experiment], seconds: Option<u64>) -> Schedule {
-        let budget = seconds.map(Duration::from_secs);
-        Schedule { experiments: experiments.to_vec(), budget }
+        Schedule::of(experiments, seconds.map(Duration::from_secs), false)
     }
 
     #[test]

@@ -161,7 +161,7 @@ pub(crate) struct MapArgs {
     #[arg(long)]
     pub(crate) quick: bool,
     /// Time for all of it, e.g. 60s, 5m: each experiment has its share, and what did not fit is named [default: 10s
-    /// with --quick, else as long as it takes].
+    /// with --quick, else three times what it is estimated to take, which is printed first].
     #[arg(long, value_parser = parse_time, value_name = "TIME")]
     pub(crate) budget: Option<Duration>,
     /// Memory whose pages are decoded, e.g. 256M, 1.5G [default: 1G, or 64M with --quick; at least 4M, at most

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::{ContextKind, ContextValue};
 use clap::{Command, Error, Parser};
 
 use crate::codes::FAILED;
@@ -33,23 +33,29 @@ pub fn read<C: Parser>() -> Result<C, ExitCode> {
 }
 
 /// Names the command that was meant, where clap takes none for near enough: it compares short words by letters in
-/// common, of which `mpa` and `map` have too few in order.
+/// common, of which `mpa` and `map` have too few in order. Of those that clap names, the hidden ones are left out.
 fn suggest(error: &mut Error, of: Command, words: impl Iterator<Item = OsString>) {
-    let is_unknown = error.kind() == ErrorKind::InvalidSubcommand;
-    if !is_unknown || error.get(ContextKind::SuggestedSubcommand).is_some() {
-        return;
-    }
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) else {
         return;
     };
-    if let Some(name) = meant(unknown, of, words) {
-        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![name]));
+    let unknown = unknown.clone();
+    let of = looked_in(&unknown, of, words);
+    let named = match error.get(ContextKind::SuggestedSubcommand) {
+        Some(ContextValue::Strings(names)) => names.clone(),
+        Some(ContextValue::String(name)) => vec![name.clone()],
+        _ => Vec::new(),
+    };
+    let is_shown = |name: &String| of.find_subcommand(name).is_none_or(|one| !one.is_hide_set());
+    let shown: Vec<String> = named.into_iter().filter(is_shown).collect();
+    let names = if shown.is_empty() { meant(&unknown, &of).into_iter().collect() } else { shown };
+    error.remove(ContextKind::SuggestedSubcommand);
+    if !names.is_empty() {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(names));
     }
 }
 
-/// The name of the command that `unknown` stands for among these words, if one is near.
-fn meant(unknown: &str, mut of: Command, words: impl Iterator<Item = OsString>) -> Option<String> {
-    // The command below which the unknown one was looked for.
+/// The command below which an unknown one was looked for.
+fn looked_in(unknown: &str, mut of: Command, words: impl Iterator<Item = OsString>) -> Command {
     for word in words {
         match of.find_subcommand(&word) {
             Some(below) => of = below.clone(),
@@ -57,6 +63,11 @@ fn meant(unknown: &str, mut of: Command, words: impl Iterator<Item = OsString>) 
             None => {}
         }
     }
+    of
+}
+
+/// The name of the command of these that `unknown` stands for, if one is near.
+fn meant(unknown: &str, of: &Command) -> Option<String> {
     let names = of.get_subcommands().filter(|below| !below.is_hide_set());
     let near = names.map(|below| (slips(unknown, below.get_name()), below.get_name()));
     let (slips, name) = near.min()?;
@@ -90,7 +101,9 @@ mod tests {
     use super::*;
 
     fn program() -> Command {
-        let sim = Command::new("sim").subcommand(Command::new("sweep"));
+        let sim = Command::new("sim")
+            .subcommand(Command::new("sweep"))
+            .subcommand(Command::new("sweep-run").hide(true));
         Command::new("program")
             .subcommand(Command::new("map"))
             .subcommand(Command::new("machine"))
@@ -114,7 +127,8 @@ mod tests {
     #[test]
     fn the_command_that_was_meant_is_named() {
         assert!(said("program mpa").contains("'map'"), "{}", said("program mpa"));
-        assert!(said("program sim swep").contains("'sweep'"));
+        let sweep = said("program sim sweep-ru");
+        assert!(said("program sim swep").contains("'sweep'") && !sweep.contains("'sweep-run'"));
         assert!(!said("program xy").contains("similar"));
     }
 }

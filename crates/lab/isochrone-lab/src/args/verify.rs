@@ -20,10 +20,12 @@ pub(crate) enum VerifyCommand {
     /// Live calls of two ranks here against the predicted band and the simulation.
     #[command(after_help = "Examples:\n  \
         isochrone verify model --json=model.json\n  \
-        isochrone verify model --scale 2      must fail: wrong by a factor of two")]
+        isochrone verify model --scale 2      must fail: wrong by a factor of two\n\n\
+        Exit code 4 where the model does not hold.")]
     Model(ModelArgs),
     /// Figures that others have published: fitted on some, predicted for the rest.
-    #[command(after_help = "Examples:\n  isochrone verify published --json=published.json")]
+    #[command(after_help = "Examples:\n  isochrone verify published --json=published.json\n\n\
+        Exit code 4 where the model does not hold.")]
     Published(JsonArg),
 }
 

@@ -149,7 +149,8 @@ fn measured<F: Findings>(
         Err(error) if !setting.keep_going() => return Ok(nothing(setting, &error)),
         figures => figures?,
     };
-    setting.step("tables");
+    // All of it is measured: tables do not wait for anybody, and are worth more late than not at all.
+    setting.beyond_budget("tables");
     let text = figures.text(setting.width());
     finish(setting, &figures, &text)
 }

@@ -22,6 +22,7 @@ use isochrone_workloads::numa::Bench;
 use crate::args::{SimArgs, SimCommand};
 use crate::schedule_file;
 use isochrone_console::output::Terminal;
+use isochrone_console::progress::Interrupt;
 use isochrone_console::written::{Place, asked, on_stdout, write_to};
 
 /// Runs the command.
@@ -51,6 +52,7 @@ fn one(bench: Bench, args: &SimArgs, terminal: &Terminal) -> Result<ExitCode> {
     ])?;
     let alone = on_stdout(&places);
     let [html, json, recorded] = places;
+    Interrupt::install().ends_with("isochrone-lab sim: stopped before its end");
     let (machine, spec) = machine(&args.machine)?;
     let most = u16::try_from(spec.cores()).unwrap_or(u16::MAX);
     let key = Key {

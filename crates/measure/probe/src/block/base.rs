@@ -66,6 +66,8 @@ pub struct Sight {
     pub pages: PageMeans,
     /// Noise of one load, cycles.
     pub noise: f64,
+    /// Whether a second look saw the same.
+    pub steady: bool,
 }
 
 /// A base as it was just seen: cycles, less nothing.

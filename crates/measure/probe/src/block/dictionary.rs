@@ -92,6 +92,8 @@ pub(super) struct Farther {
     pub(super) like: usize,
     /// `[class][canonical index]`, cycles.
     pub(super) patterns: Vec<Vec<f64>>,
+    /// Whether a second look saw the same.
+    pub(super) steady: bool,
 }
 
 impl Farther {
@@ -108,6 +110,15 @@ impl CurrentBase {
             Self::Known(number) => &dictionary.bases[*number],
             Self::Farther(farther) => &farther.patterns,
             Self::New(sight) => &sight.patterns,
+        }
+    }
+
+    /// The same, which a second look saw too.
+    fn again(self) -> Self {
+        match self {
+            Self::New(sight) => Self::New(Sight { steady: true, ..sight }),
+            Self::Farther(found) => Self::Farther(Farther { steady: true, ..found }),
+            Self::Known(number) => Self::Known(number),
         }
     }
 }
@@ -136,10 +147,10 @@ pub(super) fn identify(
         let known = Dictionary { bases: &bases, wore };
         let found = identify_once(target, core, level, references, learnt, known, seed)?;
         let seen = match (found, last) {
-            (CurrentBase::Known(base), Some(seen)) if base == count => return Ok(seen),
+            (CurrentBase::Known(base), Some(seen)) if base == count => return Ok(seen.again()),
             (CurrentBase::Known(base), _) => return Ok(CurrentBase::Known(base)),
             (CurrentBase::Farther(now), Some(CurrentBase::Farther(before))) if now.is(&before) => {
-                return Ok(CurrentBase::Farther(now));
+                return Ok(CurrentBase::Farther(now).again());
             }
             (CurrentBase::Farther(now), Some(CurrentBase::New(sight))) if now.like == count => {
                 CurrentBase::New(Sight { patterns: now.patterns, ..sight })
@@ -178,7 +189,7 @@ pub(super) fn identify_once(
             Some(Found::Known(number)) => return Ok(CurrentBase::Known(number)),
             Some(Found::Farther { like, by }) => {
                 let patterns = farther(&dictionary.bases[like], by);
-                return Ok(CurrentBase::Farther(Farther { like, patterns }));
+                return Ok(CurrentBase::Farther(Farther { like, patterns, steady: false }));
             }
             None if target.seconds() > end => {
                 let pages = look.page_means(&references.addresses());
@@ -186,6 +197,7 @@ pub(super) fn identify_once(
                     patterns: seen.denoised(learnt),
                     pages,
                     noise: seen.noise,
+                    steady: false,
                 }));
             }
             None => {}

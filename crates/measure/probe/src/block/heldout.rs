@@ -154,6 +154,8 @@ impl LevelRun<'_> {
             .max_by(|a, b| a.0.total_cmp(&b.0));
         match best {
             Some((share, i)) if share >= IS_BASE => i,
+            // What is measured now says nothing of this level; it is scored by what the core wore.
+            Some((_, i)) if self.is_elsewhere(now) => self.worn(core).unwrap_or(i),
             _ => {
                 let number = self.keep_base(core, now.to_vec(), 0);
                 self.note_base(core, number);

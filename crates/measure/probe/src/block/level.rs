@@ -8,11 +8,9 @@ use isochrone_atlas_store::contents::{Base, DriftEvent, Form, LevelMap, Quality}
 use isochrone_stats::derive_seed;
 use isochrone_units::{CoreId, LINES_PER_PAGE, Level, LineAddr, PageAddr};
 
-use super::base::{References, Sight, retry};
-use super::dictionary::{CurrentBase, Dictionary, Farther, identify};
-use super::far::FAR_SHARE;
-use super::fit::is_one;
-use super::learn::{Learnt, learn, patterns_for, split_by};
+use super::base::{References, retry};
+use super::dictionary::Farther;
+use super::learn::{Learnt, learn, patterns_for};
 use super::left_out::LeftOut;
 use super::lines::choose_lines;
 use super::number::f32_of;
@@ -390,58 +388,6 @@ impl<'a> LevelRun<'a> {
     pub(super) fn block_lines(&self, pages: &[PageAddr]) -> Vec<LineAddr> {
         let step = self.learnt.period / LINES_PER_PAGE;
         pages.iter().step_by(step).map(|p| p.line(0)).collect()
-    }
-
-    /// Makes sure that the current base of `core` is the one noted; names a change.
-    pub(super) fn ensure_base(&mut self, core: CoreId) -> Result<usize, TargetError> {
-        let begin = self.target.seconds();
-        let place = self.cores.iter().position(|c| *c == core).unwrap_or(0);
-        let bases: Vec<Vec<Vec<f64>>> = self.bases.iter().map(|b| b.1.clone()).collect();
-        let dictionary = Dictionary { bases: &bases, wore: self.current[place].map(usize::from) };
-        let seed = derive_seed(self.plan.seed, 7000 + self.drift.len() as u64);
-        let level = self.level;
-        let references = &self.references;
-        let target = &mut *self.target;
-        let current =
-            retry(|| identify(target, core, level, references, &self.learnt, dictionary, seed))?;
-        let number = match current {
-            CurrentBase::Known(i) => u16::try_from(i).unwrap_or(u16::MAX),
-            CurrentBase::Farther(found) => self.keep_farther(core, found),
-            CurrentBase::New(sight) => {
-                self.note_split(&sight);
-                self.keep_base(core, sight.patterns, 0)
-            }
-        };
-        let before = self.current[place].replace(number);
-        let same = before.is_none_or(|b| self.alike(usize::from(b), usize::from(number)));
-        if !same {
-            let now = self.target.seconds();
-            self.drift.push(DriftEvent {
-                at_s: now,
-                core: core.0,
-                kind: "base changed".into(),
-                what: format!("{core} wears another {} base; it was identified anew", self.level),
-                dropped_samples: 0,
-                repaired_ms: Some(1e3 * (now - begin)),
-            });
-        }
-        Ok(usize::from(number))
-    }
-
-    /// Keeps what a new base says of classes, where it says that one of them is two.
-    pub(super) fn note_split(&mut self, sight: &Sight) {
-        let noise = sight.noise / sight.pages.loads.max(1.0).sqrt();
-        let mut finer = self.learnt.clone();
-        split_by(&mut finer, &sight.pages.cycles, noise);
-        if finer.classes() > self.learnt.classes() {
-            self.splits.push((sight.pages.cycles.clone(), noise));
-            self.outgrown = true;
-        }
-    }
-
-    /// Whether two bases are one, but for what a mean wanders by.
-    fn alike(&self, a: usize, b: usize) -> bool {
-        a == b || is_one(&self.bases[a].1, &self.bases[b].1, FAR_SHARE)
     }
 
     fn level_map(&mut self, method: String, quality: Vec<Quality>) -> LevelMap {

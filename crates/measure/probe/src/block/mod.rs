@@ -2,7 +2,8 @@
 //!
 //! The way of the data: a [`plan`] chooses pages; [`rounds`] times their lines again and again,
 //! cut where the vCPU moved; `survey` seeks rare pages far away; [`learn`] finds classes, base and
-//! keys; [`lines`] chooses which lines to probe first; `dictionary` says what the current base of a core is;
+//! keys; [`lines`] chooses which lines to probe first; `dictionary` and `current` say what the current base
+//! of a core is;
 //! `verify` asks the cores that were not learnt in full, `abreast` several at the same time;
 //! [`decode`] gives every page its code, `team` on several cores at the same time; [`score`] judges all of
 //! it on pages that were held out;
@@ -13,6 +14,7 @@ mod abreast;
 mod apart;
 pub mod base;
 mod books;
+mod current;
 pub mod decode;
 mod decoding_core;
 mod dictionary;

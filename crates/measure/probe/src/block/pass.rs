@@ -25,8 +25,10 @@ const JUDGE_SHARE: f64 = 0.5;
 /// the other times it (seen on a Granite Rapids with `cldemote`: two decoding cores on opposed sides of the
 /// mesh gave a fifth of the pages a wrong code, one alone next to none).
 const ENOUGH: f64 = 0.1;
-/// Times in a row that a pass may decide nothing before the vCPU moves again.
+/// Times in a row that a pass may decide nothing before the vCPU moves again, and seconds that it may be so: others who
+/// have a cache go when their work is done.
 const MAX_IN_VAIN: usize = 16;
+const MAX_IN_VAIN_S: f64 = 4.0;
 /// Times that pages whose class no decoding core could tell are decoded again in a base that tells more.
 const SECOND_THOUGHTS: u32 = 3;
 
@@ -50,6 +52,7 @@ impl LevelRun<'_> {
         let frames = self.frames(&pages);
         let Pass { codes: mut found, cost, decoding_cores } = self.decode_resuming(&firsts)?;
         let decoders = u32::try_from(decoding_cores.len()).unwrap_or(u32::MAX);
+        self.note_given_up(&found);
         mend_rare(&mut found, &self.learnt);
         let step = self.learnt.period / LINES_PER_PAGE;
         for (chunk, code) in codes.chunks_mut(step).zip(&found) {
@@ -85,6 +88,19 @@ impl LevelRun<'_> {
         Ok(())
     }
 
+    /// Says so where decoding was given up before all was decoded, and not for want of time.
+    fn note_given_up(&mut self, found: &[Option<u16>]) {
+        let left = found.iter().filter(|code| code.is_none()).count();
+        if left > 0 && self.watch.keep_going() {
+            self.notes.push(format!(
+                "{} latency: {left} of {} pages have no code: their lines were not found where they were put, or \
+                 cores were moved, time after time",
+                self.level,
+                found.len()
+            ));
+        }
+    }
+
     /// Decodes, identifying the bases first and again whenever one is lost on the way. Pages whose class
     /// no decoding core could tell in the base of the moment are decoded again if a later one tells it.
     pub(super) fn decode_resuming(&mut self, firsts: &[LineAddr]) -> Result<Pass, TargetError> {
@@ -92,15 +108,23 @@ impl LevelRun<'_> {
         let mut cost = Decoded::default();
         let mut decoding_cores = Vec::new();
         let (mut in_vain, mut left) = (0, codes.len() + 1);
+        let mut since = self.target.seconds();
         let mut doubts = Doubts::default();
         for attempt in 0_u64.. {
             let open: Vec<usize> = (0..codes.len()).filter(|i| codes[*i].is_none()).collect();
-            in_vain = if open.len() < left { 0 } else { in_vain + 1 };
+            in_vain += 1;
+            if open.len() < left {
+                (in_vain, since) = (0, self.target.seconds());
+            }
             left = open.len();
-            if open.is_empty() || in_vain == MAX_IN_VAIN || !self.watch.keep_going() {
+            let late = self.target.seconds() - since > MAX_IN_VAIN_S;
+            if open.is_empty() || (in_vain >= MAX_IN_VAIN && late) || !self.watch.keep_going() {
                 break;
             }
             let candidates = self.candidates()?;
+            if candidates.elsewhere {
+                continue;
+            }
             decoding_cores = self
                 .teams(&candidates)
                 .iter()
@@ -143,7 +167,7 @@ impl LevelRun<'_> {
         decoding_cores: &[DecodingCore],
     ) -> Result<bool, TargetError> {
         for decoding_core in decoding_cores {
-            let number = self.ensure_base(decoding_core.core)?;
+            let Some(number) = self.ensure_base(decoding_core.core)? else { return Ok(false) };
             if resemblance(&self.bases[number].1, &decoding_core.patterns) < IS_BASE {
                 return Ok(false);
             }
@@ -154,9 +178,11 @@ impl LevelRun<'_> {
     /// The current bases of cores; of them the first core, and as many others as it takes to tell all
     /// codes apart that some core sees apart.
     pub(super) fn candidates(&mut self) -> Result<Candidates, TargetError> {
-        let mut all = Vec::new();
+        let (mut all, mut elsewhere) = (Vec::new(), false);
         for core in self.learners.clone().into_iter().take(JUDGES_MAX) {
-            let number = self.ensure_base(core)?;
+            let found = self.ensure_base(core)?;
+            elsewhere |= found.is_none();
+            let number = found.or_else(|| self.worn(core)).unwrap_or(0);
             all.push(DecodingCore { core, patterns: self.bases[number].1.clone() });
         }
         let seen = seen_together(&self.learnt);
@@ -172,7 +198,7 @@ impl LevelRun<'_> {
                 chosen.push(best);
             }
         }
-        Ok(Candidates { all, gaps, chosen })
+        Ok(Candidates { all, gaps, chosen, elsewhere })
     }
 
     fn note_thread_moves(&mut self, done: &Decoded) {
@@ -200,6 +226,8 @@ pub(super) struct Candidates {
     pub(super) gaps: Vec<Vec<f64>>,
     /// Those who tell all codes apart together.
     pub(super) chosen: Vec<usize>,
+    /// Some do not find lines where they were put.
+    elsewhere: bool,
 }
 
 impl Candidates {

@@ -23,6 +23,7 @@ use crate::shows::{Graph, Shows};
 use isochrone_console::codes;
 use isochrone_console::line_costs::{self, Table};
 use isochrone_console::output::{Terminal, WrongUsage, read_text};
+use isochrone_console::progress::Interrupt;
 use live::{Calls, Live};
 
 /// Calls before the one that is predicted, where the program counts its calls: lines are hot then.
@@ -50,6 +51,7 @@ struct Found {
 /// Runs the command.
 pub(crate) fn run(args: &ClaArgs, terminal: &Terminal) -> Result<ExitCode> {
     let shows = Shows::open(Format::Cla, args.shown.asked())?;
+    Interrupt::install().ends_with("isochrone cla: stopped before its end");
     let name = args.file.display().to_string();
     let text = read_text(&args.file, PROGRAM_BYTES_MAX)?;
     let program = parse(&name, &text)?;

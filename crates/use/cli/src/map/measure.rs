@@ -30,8 +30,8 @@ pub(super) struct Order<'a> {
     pub(super) args: &'a MapArgs,
     pub(super) schedule: Schedule,
     pub(super) seed: u64,
-    /// Is told how large all is before anything is measured.
-    pub(super) plan: &'a mut dyn FnMut(&Size),
+    /// Is told how large all is, and until when it goes, before anything is measured.
+    pub(super) plan: &'a mut dyn FnMut(&Size, &Schedule),
     /// Gets what there is after each experiment.
     pub(super) keep: &'a mut dyn FnMut(&Contents),
 }
@@ -52,7 +52,8 @@ pub(super) fn measure(order: Order<'_>, progress: &mut Progress) -> Result<Conte
     machine.cores.retain(|core| cores.contains(&CoreId(core.id)));
     let mut size = Size::of(&wishes, &machine, &cores, total_bytes);
     size.regions = reach.regions.len().max(1);
-    plan(&size);
+    let schedule = size.bounded(schedule);
+    plan(&size, &schedule);
     progress.expect(size.estimates_s(&schedule));
     let begin = Instant::now();
     let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

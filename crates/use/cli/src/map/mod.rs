@@ -41,7 +41,11 @@ pub(crate) fn run(args: &MapArgs, terminal: &Terminal) -> Result<ExitCode> {
     let bytes =
         encode(&contents).context("the atlas was measured but is not one that can be saved");
     let (places, mut failed) = match bytes {
-        Ok(bytes) => keep(targets, &contents, &bytes, &mut so_far, terminal),
+        Ok(bytes) => {
+            // Who asked for an end, or has no time left, does not wait for queries to be timed.
+            let has_time = contents.complete && !is_late(args, contents.provenance.seconds);
+            keep(targets, &contents, &bytes, has_time, &mut so_far, terminal)
+        }
         Err(error) => (String::new(), vec![error]),
     };
     if let Some(place) = so_far.place() {
@@ -63,11 +67,18 @@ pub(crate) fn run(args: &MapArgs, terminal: &Terminal) -> Result<ExitCode> {
     })
 }
 
+/// Whether a map that took so many seconds took all of the time that it was given.
+fn is_late(args: &MapArgs, seconds: f64) -> bool {
+    let time = Schedule::of(&args.only, args.budget, args.quick).budget;
+    time.is_some_and(|time| seconds > time.as_secs_f64())
+}
+
 /// Saves and writes all that can be; lines that say where it is, and what failed.
 fn keep(
     targets: Targets,
     contents: &Contents,
     bytes: &[u8],
+    has_time: bool,
     so_far: &mut SoFar,
     terminal: &Terminal,
 ) -> (String, Vec<anyhow::Error>) {
@@ -89,8 +100,7 @@ fn keep(
         }
         Err(error) => failed.push(error),
     }
-    // Who asked for an end does not wait for queries to be timed.
-    let queries = match contents.complete {
+    let queries = match has_time {
         true => QueryFigures::of_atlas(contents),
         false => Ok(QueryFigures::default()),
     };
@@ -134,14 +144,13 @@ fn measure(
     progress.finish();
     let _turn = turn?;
     let mut progress = Progress::new(Interrupt::install());
-    let schedule = Schedule::of(&args.only, args.budget, args.quick);
     let contents = measure::measure(
         Order {
             args,
-            schedule: schedule.clone(),
+            schedule: Schedule::of(&args.only, args.budget, args.quick),
             seed: args.seed.unwrap_or_else(seed_of_the_moment),
-            plan: &mut |size| {
-                let plan = plan::lines(size, &schedule, &targets.words());
+            plan: &mut |size, schedule| {
+                let plan = plan::lines(size, schedule, &targets.words());
                 for line in plan.iter().filter(|_| !args.quiet) {
                     terminal.complain(line);
                 }
@@ -157,4 +166,26 @@ fn measure(
 fn seed_of_the_moment() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     now.as_secs() << 20 ^ u64::from(now.subsec_nanos())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    #[test]
+    fn a_map_is_late_where_it_took_all_of_the_time_that_it_was_given() {
+        let late = |line: &str, seconds| {
+            let words = ["isochrone", "map"].into_iter().chain(line.split_whitespace());
+            match Cli::parse_from(words).command {
+                Command::Map(args) => is_late(&args, seconds),
+                other => panic!("{other:?} is not map"),
+            }
+        };
+        assert!(late("--budget 20s", 20.8) && !late("--budget 20s", 19.5));
+        assert!(late("--quick", 13.8) && !late("--quick", 9.0));
+        assert!(!late("", 100.0), "it was given none");
+    }
 }

@@ -17,6 +17,7 @@ use crate::args::PredictArgs;
 use crate::shows::{Graph, Shows};
 use isochrone_console::line_costs;
 use isochrone_console::output::{Terminal, WrongUsage};
+use isochrone_console::progress::Interrupt;
 
 /// Lines that are touched at most by the calls that are recorded; one takes 0.3 KB.
 const MOST_TOUCHED: u64 = 1 << 22;
@@ -29,6 +30,7 @@ pub(crate) fn run(args: &PredictArgs, terminal: &Terminal) -> Result<ExitCode> {
         refuse_root(args, *least)?;
     }
     let shows = Shows::open(Format::Predict, args.shown.asked())?;
+    Interrupt::install().ends_with("isochrone predict: stopped before its end");
     let mut table = line_costs::of(
         args.machine.as_deref(),
         args.atlas.as_deref(),

@@ -150,7 +150,15 @@ mod tests {
     fn a_run_that_has_ended_is_left_alone() {
         let run = LastResort::arm("a run", Some(Duration::ZERO));
         run.doing("nothing");
-        assert_eq!(state().overdue.as_ref().map(|run| run.doing.clone()), Some("nothing".into()));
+        let of = |what: fn(&Overdue) -> bool| state().overdue.as_ref().map(what);
+        assert_eq!(of(|run| run.doing == "nothing"), Some(true));
+        assert_eq!(of(|run| run.until.is_some()), Some(true), "it has a time to keep");
+        run.takes_its_time();
+        assert_eq!(
+            of(|run| run.until.is_none()),
+            Some(true),
+            "what it has is printed, however late"
+        );
         drop(run);
         assert!(state().overdue.is_none());
     }

@@ -147,6 +147,10 @@ impl Peer {
             // Open MPI starts nothing for root otherwise, as in a container.
             .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
             .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+            // It waits for a second before it kills ranks, longer than it is waited for: they would go on without it,
+            // and their files stay.
+            .env("OMPI_MCA_odls_base_sigkill_timeout", "0")
+            .env("PRTE_MCA_odls_base_sigkill_timeout", "0")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::from(File::create(&said)?));
