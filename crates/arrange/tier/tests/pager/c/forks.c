@@ -1,0 +1,150 @@
+#include "common.h"
+#include <spawn.h>
+#include <sys/syscall.h>
+
+extern char **environ;
+static char *base;
+
+static int ended(pid_t child) {
+  int status;
+  CHECK(waitpid(child, &status, 0) == child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+static void look(unsigned long seed) {
+  CHECK(wrong(base, 0, 8 * MIB / PAGE, seed) == 0 && is_zero(base + 8 * MIB, 2 * MIB));
+}
+
+// The child sees all, writes, maps, frees, and the parent sees nothing of it.
+static void once(unsigned long seed) {
+  char *block = malloc(3 * MIB);
+  memset(block, 5, 3 * MIB);
+  pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    look(seed);
+    put_all(base, 8 * MIB, 77);
+    CHECK(block[MIB] == 5);
+    block = realloc(block, 5 * MIB);
+    CHECK(block[MIB] == 5);
+    free(block);
+    block = malloc(4 * MIB);
+    memset(block, 1, 4 * MIB);
+    CHECK(munmap(base + 8 * MIB, 2 * MIB) == 0 && mprotect(base, MIB, PROT_READ) == 0);
+    CHECK(madvise(base + 4 * MIB, MIB, MADV_DONTNEED) == 0 && is_zero(base + 4 * MIB, MIB));
+    pid_t grandchild = fork();
+    if (grandchild == 0) _exit(has(base, 700, 77) ? 5 : 6);
+    _exit(ended(grandchild));
+  }
+  press();
+  look(seed);
+  CHECK(ended(child) == 5);
+  CHECK(block[2 * MIB] == 5);
+  free(block);
+}
+
+static void again(void) {
+  for (int round = 2; round < 6; round++) {
+    put_all(base, 8 * MIB, round);
+    once(round);
+    look(round);
+  }
+}
+
+// A fork inside of the C library, by a process that is paged.
+static void demon(void) {
+  int ends[2];
+  char answer = 0;
+  CHECK(pipe(ends) == 0);
+  pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    base = map(10 * MIB);
+    put_all(base, 8 * MIB, 1);
+    CHECK(daemon(1, 1) == 0);
+    alarm(100);
+    look(1);
+    answer = 9;
+    CHECK(write(ends[1], &answer, 1) == 1);
+    _exit(0);
+  }
+  close(ends[1]);
+  CHECK(read(ends[0], &answer, 1) == 1 && answer == 9 && ended(child) == 0);
+}
+
+static void with_vfork(void) {
+  char *words[] = {"/bin/true", 0};
+  pid_t child = vfork();
+  if (child == 0) {
+    execv(words[0], words);
+    _exit(9);
+  }
+  CHECK(ended(child) == 0);
+  look(1);
+}
+
+static void spawned(void) {
+  char *words[] = {"/bin/true", 0};
+  pid_t child;
+  CHECK(posix_spawn(&child, words[0], 0, 0, words, environ) == 0 && ended(child) == 0);
+  CHECK(system("exit 7") == 7 << 8);
+  look(1);
+}
+
+static volatile int over;
+static void *work(void *number) {
+  while (!over) {
+    char *block = malloc(2 * MIB);
+    CHECK(block);
+    put_all(block, 2 * MIB, (long)number);
+    CHECK(wrong(block, 0, 2 * MIB / PAGE, (long)number) == 0);
+    free(block);
+  }
+  return 0;
+}
+// Other threads map, fault and unmap meanwhile.
+static void busy(void) {
+  pthread_t all[3];
+  for (long t = 0; t < 3; t++) CHECK(pthread_create(&all[t], 0, work, (void *)t) == 0);
+  for (int round = 0; round < 5; round++) {
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+      look(1);
+      _exit(0);
+    }
+    CHECK(ended(child) == 0);
+  }
+  over = 1;
+  for (int t = 0; t < 3; t++) CHECK(pthread_join(all[t], 0) == 0);
+  look(1);
+}
+
+// Not by the C library: the child sees what its parent had, or it ends by a signal.
+static void bare(void) {
+  press();
+  pid_t child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+  CHECK(child >= 0);
+  if (child == 0) _exit(wrong(base, 0, 8 * MIB / PAGE, 1) == 0 ? 0 : 1);
+  int end = ended(child);
+  CHECK(end == 128 + SIGSEGV || end == 0);
+  look(1);
+}
+
+int main(int count, char **words) {
+  CHECK(count == 2);
+  if (!strcmp(words[1], "daemon")) {
+    demon();
+    return puts("daemon") < 0;
+  }
+  base = map(10 * MIB);
+  put_all(base, 8 * MIB, 1);
+  if (!strcmp(words[1], "fork")) once(1);
+  else if (!strcmp(words[1], "again")) again();
+  else if (!strcmp(words[1], "vfork")) with_vfork();
+  else if (!strcmp(words[1], "spawn")) spawned();
+  else if (!strcmp(words[1], "busy")) busy();
+  else if (!strcmp(words[1], "bare")) bare();
+  else return 2;
+  puts(words[1]);
+  return 0;
+}
