@@ -8,6 +8,7 @@ mod elf;
 pub(crate) mod judge;
 mod mpi;
 mod own;
+mod paged;
 pub(crate) mod program;
 mod words;
 
@@ -29,6 +30,8 @@ use tempfile::TempDir;
 
 #[cfg(test)]
 pub(crate) use mpi::JobRecord;
+#[cfg(test)]
+pub(crate) use paged::PagedRecord;
 
 use crate::args::RunArgs;
 use child::Signals;
@@ -84,6 +87,10 @@ pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> ExitCode {
 
 fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
     let name = args.command.first().context("no program was named")?;
+    if let Some(fast_bytes) = args.fast_memory {
+        let [json] = Place::open_all([args.json.asked()])?;
+        return paged::run(args, name, fast_bytes, json, terminal);
+    }
     let (program, fit) = match look(name) {
         Ok(found) => found,
         Err(refusal) => {
