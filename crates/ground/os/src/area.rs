@@ -3,7 +3,7 @@
 
 mod private;
 
-pub use private::{Access, Told};
+pub use private::{Access, Origin, Told};
 
 use crate::error::OsError;
 use crate::mapping::Mapping;

@@ -60,7 +60,9 @@ pub unsafe fn start_apart(work: Work, argument: *mut c_void) -> Result<(), OsErr
     Ok(())
 }
 
-/// Gives the calling thread, one of [`start_apart`], its name, and closes all of its descriptors but one.
+/// Gives the calling thread, one of [`start_apart`], its name, and takes from it what it does not need: its descriptors
+/// but one, and its rights. The C library does not know of it, so a program that gives up rights later would leave them
+/// here.
 pub fn settle(name: &CStr, kept: i32) {
     let zeros = [0; 3];
     let name = name.as_ptr().expose_provenance();
@@ -74,6 +76,17 @@ pub fn settle(name: &CStr, kept: i32) {
         // SAFETY: the descriptors are this thread's own copies, which nobody uses.
         let _ = unsafe { syscall(libc::SYS_close_range, [first, last, 0, a, b, c]) };
     }
+    drop_rights();
+}
+
+/// Capabilities of the calling thread alone (capset(2)).
+fn drop_rights() {
+    /// include/uapi/linux/capability.h: `_LINUX_CAPABILITY_VERSION_3`, and this thread.
+    const HEADER: [u32; 2] = [0x2008_0522, 0];
+    let (header, none) = (HEADER, [0_u32; 6]);
+    let [header, none] = [header.as_ptr(), none.as_ptr()].map(<*const u32>::expose_provenance);
+    // SAFETY: a header and two sets of three words, which are read. Nobody works with rights in this thread.
+    let _ = unsafe { syscall(libc::SYS_capset, [header, none, 0, 0, 0, 0]) };
 }
 
 /// Lets others of this core go on first.

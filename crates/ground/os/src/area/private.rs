@@ -3,7 +3,10 @@
 
 use super::{ADVICE, Window};
 use crate::error::OsError;
+use crate::mapping::Mapping;
 use crate::syscall::syscall;
+use core::sync::atomic::Ordering;
+use isochrone_units::PAGE_BYTES;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MprotectFlags};
 
@@ -97,6 +100,33 @@ impl Window {
     }
 }
 
+/// Tells a process from its children: a child that has memory of its own finds that it is one from its first instruction
+/// on, whoever made it. One that shares its parent's memory (vfork(2)) is taken for its parent.
+#[derive(Debug)]
+pub struct Origin(Mapping);
+
+impl Origin {
+    /// This process.
+    ///
+    /// # Errors
+    /// [`OsError`] where there is no memory.
+    pub fn new() -> Result<Self, OsError> {
+        let page = Mapping::absent(PAGE_BYTES)?;
+        // SAFETY: memory of this value's alone; children find zeros there, and nothing else changes.
+        unsafe { rustix::mm::madvise(page.as_ptr().cast(), page.len(), Advice::LinuxWipeOnFork) }
+            .map_err(refused)?;
+        page.words()[0].store(1, Ordering::Release);
+        Ok(Self(page))
+    }
+
+    /// Whether this is the process that made the value.
+    #[inline]
+    #[must_use]
+    pub fn is_here(&self) -> bool {
+        self.0.words()[0].load(Ordering::Relaxed) != 0
+    }
+}
+
 const fn refused(errno: Errno) -> OsError {
     OsError::of("cannot advise the kernel about a window", errno, ADVICE)
 }
@@ -104,7 +134,7 @@ const fn refused(errno: Errno) -> OsError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use isochrone_units::PAGE_BYTES;
+    use crate::process::{End, ProcessId, end, wait};
 
     #[test]
     fn a_part_is_opened_emptied_and_closed() {
@@ -125,5 +155,18 @@ mod tests {
         assert_eq!(window.unshare(3 * PAGE_BYTES, PAGE_BYTES), Err(libc::ENOMEM));
         // SAFETY: outside.
         assert_eq!(unsafe { window.empty(8 * PAGE_BYTES, PAGE_BYTES) }, Err(libc::EINVAL));
+    }
+
+    #[test]
+    fn a_child_knows_that_it_is_one() {
+        let origin = Origin::new().expect("a page");
+        assert!(origin.is_here());
+        // SAFETY: the child reads a word and ends.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            end(i32::from(origin.is_here()));
+        }
+        assert_eq!(wait(ProcessId(child), true), Ok(Some(End::Code(0))));
+        assert!(origin.is_here());
     }
 }
