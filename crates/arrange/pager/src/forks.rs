@@ -12,7 +12,7 @@ use isochrone_os::signal::say;
 use isochrone_tier::live::guest::{Forking, Guest};
 
 use super::kernel::refuse;
-use super::process::here;
+use super::process::{begun_by_nobody, here};
 
 type Fork = unsafe extern "C" fn() -> c_int;
 
@@ -73,7 +73,11 @@ fn forked_by(real: &AtomicPtr<c_void>) -> c_int {
     let real: Fork = unsafe { core::mem::transmute::<*mut c_void, Fork>(real) };
     let Some(guest) = tiered() else {
         // SAFETY: as the program called it.
-        return unsafe { real() };
+        let child = unsafe { real() };
+        if child == 0 {
+            begun_by_nobody();
+        }
+        return child;
     };
     let forking = match guest.before_fork() {
         Ok(forking) => forking,
@@ -86,7 +90,7 @@ fn forked_by(real: &AtomicPtr<c_void>) -> c_int {
     let errno = unsafe { *libc::__errno_location() };
     FORKER.store(0, Ordering::Release);
     if child == 0 {
-        guest.in_child(forking);
+        drop(forking);
     } else {
         guest.after_fork(forking);
     }
@@ -126,25 +130,21 @@ extern "C" fn before() {
     }
 }
 
-fn left() -> Option<(&'static Guest, Forking)> {
-    let guest = tiered()?;
+fn left() -> Option<Forking> {
     // A child has its parent's word, and another number.
     if FORKER.load(Ordering::Acquire) != 0 {
         return None;
     }
     // SAFETY: the thread that forks, or the only one of its child.
-    let forking = unsafe { &mut *LEFT.0.get() }.take();
-    forking.map(|forking| (guest, forking))
+    unsafe { &mut *LEFT.0.get() }.take()
 }
 
 extern "C" fn in_parent() {
-    if let Some((guest, forking)) = left() {
+    if let (Some(guest), Some(forking)) = (tiered(), left()) {
         guest.after_fork(forking);
     }
 }
 
 extern "C" fn in_child() {
-    if let Some((guest, forking)) = left() {
-        guest.in_child(forking);
-    }
+    drop(left());
 }

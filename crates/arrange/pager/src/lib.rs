@@ -17,6 +17,7 @@ mod kernel;
 pub mod mappings;
 pub mod objects;
 mod process;
+pub mod stacks;
 
 use core::ffi::{c_char, c_int};
 

@@ -9,12 +9,14 @@ use isochrone_tier::live::guest::{Ask, Guest, Whose};
 use isochrone_units::PAGE_BYTES;
 
 use super::kernel::{done, place, refuse, word};
-use super::process::{here, is_large, wanted};
+use super::process::{here, is_large, is_told, wanted};
 
 /// What a mapping that is paged may be: private, without a file, and nothing else that matters.
 const PAGED: c_int =
     libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_POPULATE;
 const BOTH: c_int = libc::PROT_READ | libc::PROT_WRITE;
+/// include/uapi/asm-generic/mman-common.h, since Linux 6.13.
+const MADV_GUARD_INSTALL: c_int = 102;
 
 fn tiered() -> Option<&'static Guest> {
     here().filter(|guest| !guest.is_alone())
@@ -188,6 +190,7 @@ const fn meaning(advice: c_int) -> (Ask, Kernel) {
         | libc::MADV_RANDOM
         | libc::MADV_SEQUENTIAL => (Ask::Nothing, Kernel::Elsewhere),
         libc::MADV_POPULATE_READ | libc::MADV_POPULATE_WRITE => (Ask::Nothing, Kernel::Too),
+        MADV_GUARD_INSTALL => (Ask::Guard, Kernel::Too),
         _ => (Ask::Odd, Kernel::Too),
     }
 }
@@ -270,7 +273,8 @@ pub unsafe extern "C" fn munlock(address: *const c_void, bytes: usize) -> c_int 
 /// As in C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn mlockall(flags: c_int) -> c_int {
-    if tiered().is_some() {
+    // Also before the first large mapping: what comes later would all be in memory at once, the window too.
+    if is_told() && here().is_none_or(|guest| !guest.is_alone()) {
         return refuse(libc::ENOMEM, -1);
     }
     // SAFETY: locking changes no content.
@@ -289,7 +293,11 @@ pub unsafe extern "C" fn mremap(
     flags: c_int,
     new_place: *mut c_void,
 ) -> *mut c_void {
-    let range = range_of(old, old_bytes.next_multiple_of(PAGE_BYTES));
+    let whole = |bytes: usize| bytes.checked_next_multiple_of(PAGE_BYTES);
+    let (Some(old_whole), Some(kept)) = (whole(old_bytes), whole(bytes)) else {
+        return refuse(libc::EINVAL, libc::MAP_FAILED);
+    };
+    let range = range_of(old, old_whole);
     let moved = tiered().and_then(|guest| {
         let part = guest.part(range.start, range.len());
         (!part.is_empty()).then_some((guest, part))
@@ -314,7 +322,6 @@ pub unsafe extern "C" fn mremap(
         // SAFETY: the caller's contract is the same.
         return unsafe { moved_to(guest, &range, bytes, flags, new_place) };
     }
-    let kept = bytes.next_multiple_of(PAGE_BYTES);
     if kept <= range.len() {
         let end = range.start + kept..range.end;
         return match guest.unmap(&end) {

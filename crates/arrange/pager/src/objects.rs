@@ -26,9 +26,10 @@ fn placed(bytes: usize, align: usize) -> Option<*mut c_void> {
 /// The pager, for an object of its window.
 #[inline]
 fn owner(object: *mut c_void) -> Option<&'static Guest> {
-    here().filter(|guest| {
-        guest.holds(object.addr()) && (!guest.is_alone() || guest.object(object.addr()) > 0)
-    })
+    let guest = here().filter(|guest| guest.holds(object.addr()))?;
+    // Where the program mapped something else, and in a child, the next allocator may have got the addresses.
+    let is_elsewhere = || guest.is_alone() || guest.is_foreign(object.addr());
+    (guest.object(object.addr()) > 0 || !is_elsewhere()).then_some(guest)
 }
 
 /// Bytes of an object of the window; ends the process where there is none.
@@ -117,8 +118,8 @@ fn resized(guest: &'static Guest, old: *mut c_void, size: usize) -> *mut c_void 
         give_back(guest, old);
         return ptr::null_mut();
     }
-    if !guest.is_alone() && is_large(size) {
-        let kept = size.next_multiple_of(PAGE_BYTES);
+    let kept = size.checked_next_multiple_of(PAGE_BYTES);
+    if let Some(kept) = kept.filter(|_| !guest.is_alone() && is_large(size)) {
         if kept <= bytes {
             // Where a handler refuses, the end stays mapped and is nobody's.
             let _ = guest.unmap(&(address + kept..range.end));

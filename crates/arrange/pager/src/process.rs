@@ -1,39 +1,44 @@
 //! What this process was told, and its pager, which begins with the first large mapping.
 
 use core::ffi::CStr;
-use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
 use std::sync::OnceLock;
 
 use isochrone_malloc::next;
 use isochrone_os::affinity::CoreSet;
+use isochrone_os::futex::{self, Scope};
+use isochrone_os::signal::{hold, say};
 use isochrone_os::{clock, process};
 use isochrone_tier::live::guest::record::{BYTES, State, Tally, WORDS, Word};
 use isochrone_tier::live::guest::told::{SUFFIX, Told};
 use isochrone_tier::live::guest::{Guest, Settings};
 
-use super::forks;
 use super::kernel::memory;
+use super::{forks, stacks};
 
 /// Addresses for large mappings: more than the memory of any machine that this was tried on, and halved where there are
 /// not so many.
 const WINDOW_BYTES: usize = 256 << 30;
+/// Of a process with other rights than its parent, or one that outlives it.
+const UNRECORDED: &[u8] =
+    b"isochrone: a process cannot write its record where the report looks for it; the report lacks it\n";
 /// Threads that resolve faults at most.
 const HANDLERS_MOST: usize = 4;
 
 /// Nothing was told, so nothing is done.
-const UNTOLD: u8 = 0;
+const UNTOLD: u32 = 0;
 /// The first large mapping begins the pager.
-const READY: u8 = 1;
+const READY: u32 = 1;
 /// Somebody begins it now.
-const BUSY: u8 = 2;
+const BUSY: u32 = 2;
 /// It runs.
-const ON: u8 = 3;
+const ON: u32 = 3;
 /// It could not begin.
-const OFF: u8 = 4;
+const OFF: u32 = 4;
 
-static STATE: AtomicU8 = AtomicU8::new(UNTOLD);
+static STATE: AtomicU32 = AtomicU32::new(UNTOLD);
 static GUEST: AtomicPtr<Guest> = AtomicPtr::new(core::ptr::null_mut());
 static TOLD: OnceLock<Told> = OnceLock::new();
 static TALLY: OnceLock<Tally> = OnceLock::new();
@@ -44,6 +49,7 @@ static LARGE: AtomicUsize = AtomicUsize::new(usize::MAX);
 pub(super) fn begin(told: Option<&CStr>) {
     next::resolve();
     forks::resolve();
+    stacks::resolve();
     let told = told.and_then(|text| text.to_str().ok()).and_then(Told::parse);
     let Some(told) = told else { return };
     LARGE.store(told.large_bytes, Ordering::Relaxed);
@@ -76,19 +82,45 @@ pub(super) fn here() -> Option<&'static Guest> {
     unsafe { GUEST.load(Ordering::Relaxed).as_ref() }
 }
 
+/// Whether large mappings of this process are to be paged.
+pub(super) fn is_told() -> bool {
+    matches!(STATE.load(Ordering::Acquire), READY | BUSY | ON)
+}
+
 /// The pager, for something new: begun, if it can be.
+#[inline]
 pub(super) fn wanted() -> Option<&'static Guest> {
-    let begins = STATE.compare_exchange(READY, BUSY, Ordering::AcqRel, Ordering::Acquire).is_ok();
-    if begins {
-        let guest = start();
-        let state = if guest.is_some() { ON } else { OFF };
-        GUEST.store(
-            guest.map_or(core::ptr::null_mut(), |guest| core::ptr::from_ref(guest).cast_mut()),
-            Ordering::Relaxed,
-        );
-        STATE.store(state, Ordering::Release);
+    match STATE.load(Ordering::Acquire) {
+        READY | BUSY => begin_pager(),
+        _ => {}
     }
     here().filter(|guest| !guest.is_alone())
+}
+
+/// Begins the pager, or waits until it has begun: no thread has a large mapping before.
+#[cold]
+fn begin_pager() {
+    // A handler of this thread would wait for it.
+    let _held = hold();
+    if STATE.compare_exchange(READY, BUSY, Ordering::AcqRel, Ordering::Acquire).is_err() {
+        while STATE.load(Ordering::Acquire) == BUSY {
+            let _ = futex::wait(&STATE, BUSY, None, Scope::Process);
+        }
+        return;
+    }
+    let guest = start();
+    let state = if guest.is_some() { ON } else { OFF };
+    let pointer = guest.map_or(core::ptr::null(), core::ptr::from_ref);
+    GUEST.store(pointer.cast_mut(), Ordering::Relaxed);
+    STATE.store(state, Ordering::Release);
+    let _ = futex::wake(&STATE, u32::MAX >> 1, Scope::Process);
+}
+
+/// In a child that was made while another thread began the pager: nobody goes on with that here.
+pub(super) fn begun_by_nobody() {
+    if STATE.compare_exchange(BUSY, OFF, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+        say(b"isochrone: untiered: a child of a process that just began to be paged\n");
+    }
 }
 
 fn start() -> Option<&'static Guest> {
@@ -112,14 +144,18 @@ fn start() -> Option<&'static Guest> {
     }
 }
 
-/// The words of this process's record: of a file that outlives it, or of memory where none can be made.
+/// The words of this process's record: of a file that outlives it, or of memory where none can be made; then a line
+/// says so, since the report will not.
 fn record(folder: &str) -> Option<&'static [AtomicU64]> {
     let name = format!("{folder}/{}-{}{SUFFIX}", process::this().0, clock::monotonic_ns());
     let file = OpenOptions::new().read(true).write(true).create_new(true).open(name).ok();
     let file = file.filter(|file| file.set_len(BYTES as u64).is_ok());
     let (kind, number) = match &file {
         Some(file) => (libc::MAP_SHARED, file.as_raw_fd()),
-        None => (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1),
+        None => {
+            say(UNRECORDED);
+            (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
+        }
     };
     let words: *const AtomicU64 = core::ptr::with_exposed_provenance(memory(BYTES, kind, number)?);
     // SAFETY: mapped just now, zeroed, readable and writable, page-aligned and never unmapped; all use it by atomics.

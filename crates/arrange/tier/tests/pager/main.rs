@@ -6,7 +6,7 @@
 
 mod support;
 
-use isochrone_tier::live::guest::record::Word;
+use isochrone_tier::live::guest::record::{State, Word};
 use support::{Rig, alike, tiered};
 
 const MIB: usize = 1 << 20;
@@ -63,6 +63,15 @@ fn locked_pages_stay() {
 }
 
 #[test]
+fn what_is_no_mapping_of_ours_or_too_much_changes_nothing() {
+    let Some(rig) = Rig::new("mappings") else { return };
+    for case in ["hole", "much", "guard"] {
+        let ran = alike(&rig, &[case], 2 * MIB);
+        assert!(ran.get(Word::Evicted) > 0, "{case}: {ran:?}");
+    }
+}
+
+#[test]
 fn children_have_what_their_parent_had() {
     let Some(rig) = Rig::new("forks") else { return };
     for case in ["fork", "again", "daemon", "vfork", "spawn", "busy"] {
@@ -71,6 +80,15 @@ fn children_have_what_their_parent_had() {
         let forks = matches!(case, "fork" | "again" | "daemon" | "busy");
         assert_eq!(ran.get(Word::Forks) > 0, forks, "{case}: {ran:?}");
         assert_eq!(ran.get(Word::Over) > 0, forks, "{case}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_child_loses_nothing_whatever_others_do_when_it_is_made() {
+    let Some(rig) = Rig::new("forks") else { return };
+    for case in ["chased", "registered", "interrupted"] {
+        let ran = alike(&rig, &[case], 2 * MIB);
+        assert!(ran.get(Word::Evicted) > 0 && ran.get(Word::Forks) > 0, "{case}: {ran:?}");
     }
 }
 
@@ -100,12 +118,33 @@ fn what_a_device_writes_while_pages_leave_is_not_lost() {
 #[test]
 fn a_program_ends_when_its_own_threads_have_and_signals_are_its_own() {
     let Some(rig) = Rig::new("threads") else { return };
-    for case in ["exit", "signals", "descriptors", "handler"] {
+    for case in ["exit", "signals", "descriptors", "handler", "stacks", "joins", "locks"] {
         let ran = alike(&rig, &[case], 2 * MIB);
         assert!(ran.get(Word::Evicted) > 0, "{case}: {ran:?}");
     }
     // It has no name of ours among its threads before its first large mapping, and then ours are known by it.
     tiered(&rig, &["names"], 2 * MIB);
+}
+
+#[test]
+fn the_first_large_objects_of_many_threads_are_all_paged() {
+    let Some(rig) = Rig::new("threads") else { return };
+    let ran = alike(&rig, &["race"], MIB);
+    assert_eq!(ran.get(Word::MappedPeak), 16 * MIB as u64, "{ran:?}");
+    assert!(ran.get(Word::Peak) <= MIB as u64, "{ran:?}");
+}
+
+/// Never silent: it is paged, or its record or a line says that it is not.
+#[test]
+fn a_program_with_little_is_paged_or_says_that_it_is_not() {
+    let Some(rig) = Rig::new("limits") else { return };
+    for case in ["files", "data", "addresses", "threads"] {
+        let ran = tiered(&rig, &[case], 2 * MIB);
+        let record = ran.record.filter(|record| record.state() == State::Tiered);
+        let paged = record.is_some_and(|record| record.get(Word::Evicted) > 0);
+        let refused = ran.record.is_some_and(|record| record.get(Word::Errno) > 0);
+        assert!(paged || refused || ran.err.contains("record"), "{case}: {ran:?}");
+    }
 }
 
 #[test]

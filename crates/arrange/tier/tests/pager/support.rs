@@ -19,6 +19,8 @@ const BOUND: Duration = Duration::from_secs(60);
 /// Between two looks whether it has ended.
 const LOOK: Duration = Duration::from_millis(5);
 const LARGE_BYTES: usize = 1 << 20;
+/// Where the library lies, if it is not to be built.
+const PLACE: &str = "ISOCHRONE_TEST_PAGER";
 
 /// Where this test binary may write.
 fn scratch() -> PathBuf {
@@ -27,15 +29,16 @@ fn scratch() -> PathBuf {
     folder
 }
 
-/// The library, as `cargo preload --package isochrone-pager` builds it.
+/// The library, as `cargo preload --package isochrone-pager` builds it, and in the same folder: after it there is nothing
+/// to be done.
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
-        if let Some(library) = std::env::var_os("ISOCHRONE_TEST_PAGER") {
+        if let Some(library) = std::env::var_os(PLACE) {
             return PathBuf::from(library);
         }
         let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../preload/Cargo.toml");
-        let target = scratch().join("preload");
+        let target = scratch().join("..");
         let built = Command::new(env!("CARGO"))
             .args(["build", "--release", "--locked", "--package", "isochrone-pager"])
             .arg("--manifest-path")
@@ -70,8 +73,13 @@ pub(crate) struct Ran {
 }
 
 impl Rig {
-    /// A program of `tests/pager/c`; nothing where this process may not be tiered, and then it says why.
+    /// A program of `tests/pager/c`; nothing where this process may not be tiered, or where neither a library nor a cargo
+    /// is, as on an emulated machine, and then it says why.
     pub(crate) fn new(name: &str) -> Option<Self> {
+        if std::env::var_os(PLACE).is_none() && !Path::new(env!("CARGO")).exists() {
+            println!("skipped: {PLACE} does not say where the library is");
+            return None;
+        }
         if let Err(error) = may_be_tiered() {
             println!("skipped: {error}");
             return None;

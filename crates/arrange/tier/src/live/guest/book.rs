@@ -18,7 +18,7 @@ impl Marks {
     pub(super) const USED: Self = Self(1 << 3);
     /// The program mapped something else there: the kernel's alone.
     pub(super) const FOREIGN: Self = Self(1 << 4);
-    /// It stays in memory since it may not be written any more, and was when that was said.
+    /// It stays in memory since it may not be written any more, and was when that was said; or since it is a thread's.
     pub(super) const HELD: Self = Self(1 << 5);
     /// It stays in memory since the program locked it.
     pub(super) const LOCKED: Self = Self(1 << 6);

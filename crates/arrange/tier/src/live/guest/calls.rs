@@ -32,8 +32,13 @@ pub enum Ask {
     Lock,
     /// They need not stay any more.
     Unlock,
+    /// They stay in memory until they are given back: the kernel writes there for a thread that ends, and takes no fault
+    /// for an answer then.
+    Keep,
     /// The kernel is told something of them that is not undone by giving them back.
     Odd,
+    /// Both of what they hold and of what the kernel is told.
+    Guard,
     /// Nothing that can be done for them.
     Nothing,
 }
@@ -92,20 +97,20 @@ impl Guest {
     #[must_use]
     pub fn map(&self, bytes: usize, align: usize, access: u32) -> Option<usize> {
         let _held = hold();
+        let mut extents = self.lock();
         let pages = pages_of(bytes);
-        let first = self.lock().take(pages, align.div_ceil(PAGE_BYTES).max(1));
-        let Some(first) = first else {
+        let Some(first) = extents.take(pages, align.div_ceil(PAGE_BYTES).max(1)) else {
             self.ground.tally.add(Word::Left, 1);
             return None;
         };
         if self.open(first..first + pages, access).is_err() {
-            self.lock().give(first..first + pages);
+            extents.give(first..first + pages);
             return None;
         }
         Some(self.ground.base() + first * PAGE_BYTES)
     }
 
-    /// Lets pages that were free be used.
+    /// Lets pages that were free be used: for who has the lock.
     fn open(&self, pages: Range<usize>, access: u32) -> Result<(), i32> {
         let marks = Marks::USED.and(Marks::of_access(access));
         self.ground.book.set(pages.clone(), marks);
@@ -218,18 +223,16 @@ impl Guest {
             Ask::Protect(access) => {
                 self.each(pages, |pages, marks| self.protect(&pages, marks, access))
             }
-            Ask::Discard => self.each(pages, |pages, marks| {
-                if marks.has(Marks::LOCKED) {
-                    return Err(errno::EINVAL);
-                }
-                self.ground.book.change(pages.clone(), |marks| marks.without(Marks::HELD));
-                self.order(Order::Discard, run_of(&pages))
-            }),
+            Ask::Discard => self.discard(pages),
+            Ask::Guard => {
+                self.ground.book.change(pages.clone(), |marks| marks.and(Marks::ODD));
+                self.discard(pages)
+            }
             Ask::Need => {
                 let most = self.ground.shape.frames as usize / LOCKED_PART;
                 self.order(Order::Fetch, run_of(&(pages.start..pages.end.min(pages.start + most))))
             }
-            Ask::Cold => self.order(Order::Cool, run_of(&pages)),
+            Ask::Cold => self.cool(&pages),
             Ask::Lock => self.fix(&pages),
             Ask::Unlock => self.each(pages, |pages, marks| {
                 if !marks.has(Marks::LOCKED) {
@@ -239,12 +242,29 @@ impl Guest {
                 self.ground.book.change(pages.clone(), odd);
                 self.order(Order::Release, run_of(&pages))
             }),
+            Ask::Keep => self.each(pages, |pages, marks| {
+                if marks.has(Marks::HELD) {
+                    return Ok(());
+                }
+                self.ground.book.change(pages.clone(), |marks| marks.and(Marks::HELD));
+                self.order(Order::Hold, run_of(&pages))
+            }),
             Ask::Odd => {
                 self.ground.book.change(pages, |marks| marks.and(Marks::ODD));
                 Ok(())
             }
             Ask::Nothing => Ok(()),
         }
+    }
+
+    fn discard(&self, pages: Range<usize>) -> Result<(), i32> {
+        self.each(pages, |pages, marks| {
+            if marks.has(Marks::LOCKED) {
+                return Err(errno::EINVAL);
+            }
+            self.ground.book.change(pages.clone(), |marks| marks.without(Marks::HELD));
+            self.order(Order::Discard, run_of(&pages))
+        })
     }
 
     /// Keeps pages in memory, if they are few enough.
@@ -269,7 +289,7 @@ impl Guest {
     fn protect(&self, pages: &Range<usize>, marks: Marks, access: u32) -> Result<(), i32> {
         let after = marks.without(Marks::of_access(7)).and(Marks::of_access(access));
         if marks.is_plain() && !after.is_plain() {
-            self.order(Order::Cool, run_of(pages))?;
+            self.cool(pages)?;
         }
         {
             let _changing = self.ground.changing();
@@ -286,13 +306,22 @@ impl Guest {
         }
     }
 
+    /// Sends pages away; not while somebody forks, since a child would not have them.
+    fn cool(&self, pages: &Range<usize>) -> Result<(), i32> {
+        if self.forking.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.order(Order::Cool, run_of(pages))
+    }
+
     /// What is still in memory may be under a device.
     fn hold_rest(&self, pages: &Range<usize>) -> Result<(), i32> {
         use crate::directory::State;
         let directory = self.ground.pager(1).directory();
         for page in pages.clone() {
             let run = run_of(&(page..page + 1));
-            if directory.look(run.first).state() != State::Absent {
+            let is_held = self.ground.book.of(page).has(Marks::HELD);
+            if !is_held && directory.look(run.first).state() != State::Absent {
                 self.ground.book.change(page..page + 1, |marks| marks.and(Marks::HELD));
                 self.order(Order::Keep, run)?;
             }
@@ -310,12 +339,13 @@ impl Guest {
         if more.is_empty() {
             return true;
         }
-        if !self.lock().take_at(more.clone()) {
+        let mut extents = self.lock();
+        if !extents.take_at(more.clone()) {
             return false;
         }
         let opened = self.open(more.clone(), access).is_ok();
         if !opened {
-            self.lock().give(more);
+            extents.give(more);
         }
         opened
     }

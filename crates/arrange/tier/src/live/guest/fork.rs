@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
 
 use isochrone_os::area::Told;
-use isochrone_os::signal::hold;
+use isochrone_os::signal::{Held, hold};
 use isochrone_units::PAGE_BYTES;
 
 use super::Guest;
@@ -20,9 +20,14 @@ use crate::names::{Group, Run};
 const SPARED_PART: u64 = 16;
 
 /// Nobody else forks as long as this lives: from before a fork until both sides have been told. Other threads may map
-/// and unmap meanwhile, since an allocator holds its locks while it does.
+/// and unmap meanwhile, since an allocator holds its locks while it does. Signals of this thread wait, since a handler
+/// may fork, too.
 #[derive(Debug)]
-pub struct Forking(MutexGuard<'static, ()>);
+pub struct Forking {
+    // In the order in which they end.
+    _alone: MutexGuard<'static, ()>,
+    _held: Held,
+}
 
 impl Guest {
     /// Fetches all, so that the process may be forked.
@@ -30,8 +35,8 @@ impl Guest {
     /// # Errors
     /// `ENOMEM` where not all fits into memory; then nothing has changed.
     pub fn before_fork(&'static self) -> Result<Forking, i32> {
-        let forking = self.forks.lock().unwrap_or_else(PoisonError::into_inner);
-        let _held = hold();
+        let held = hold();
+        let alone = self.forks.lock().unwrap_or_else(PoisonError::into_inner);
         let _calls = self.lock();
         let ground = self.ground;
         let far = self.used().map(|pages| self.stored(pages)).sum::<u64>();
@@ -54,12 +59,11 @@ impl Guest {
         // What is mapped from here on goes to the child, too.
         self.forking.store(true, Ordering::Release);
         self.used().for_each(|pages| self.tell(&pages, Told::Fork));
-        Ok(Forking(forking))
+        Ok(Forking { _alone: alone, _held: held })
     }
 
     /// In the parent, whether there is a child or not.
     pub fn after_fork(&'static self, forking: Forking) {
-        let _held = hold();
         let calls = self.lock();
         self.forking.store(false, Ordering::Release);
         for pages in self.used() {
@@ -70,13 +74,7 @@ impl Guest {
         // What cannot leave now leaves at later faults.
         let _ = self.order(Order::Repay, all);
         drop(calls);
-        drop(forking.0);
-    }
-
-    /// In the child: its pages are the kernel's from here on.
-    pub fn in_child(&'static self, forking: Forking) {
-        self.alone.store(true, Ordering::Release);
-        drop(forking.0);
+        drop(forking);
     }
 
     pub(super) fn tell(&self, pages: &std::ops::Range<usize>, told: Told) {

@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use isochrone_os::area::{Access, Told, Window, Words};
+use isochrone_os::space::Space;
 use isochrone_os::userfault::{Features, Userfault};
 use isochrone_os::{OsError, pages};
 use isochrone_units::PAGE_BYTES;
@@ -246,6 +247,8 @@ impl Parts {
             FarKind::Region(region) => Box::new(Memory::new(area, Some(region))?),
         };
         let (book, words) = (Book::new(pages)?, Words::untouched(shape.words())?);
+        // What the program can have there it must be able to use, under limits of addresses and of data (ulimit).
+        drop(Space::new(area, false)?);
         Ok(Self { window, book, far, words, shape })
     }
 }

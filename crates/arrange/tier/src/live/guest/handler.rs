@@ -38,8 +38,13 @@ const SIGBUS: i32 = 7;
 
 /// Handlers that are ready.
 static READY: AtomicU32 = AtomicU32::new(0);
+/// Whether those that are ready are to serve.
+static DECISION: AtomicU32 = AtomicU32::new(OPEN);
+const OPEN: u32 = 0;
+const SERVE: u32 = 1;
+const LEAVE: u32 = 2;
 
-/// Starts a handler that never ends.
+/// Starts a handler, which waits for [`decide`].
 pub(super) fn start(hand: &'static Hand) -> Result<(), OsError> {
     let hand = std::ptr::from_ref(hand).cast_mut().cast::<c_void>();
     // SAFETY: the work uses what it is given, which lives as long as the process, by shared references, and no other
@@ -47,14 +52,23 @@ pub(super) fn start(hand: &'static Hand) -> Result<(), OsError> {
     unsafe { start_apart(work, hand) }
 }
 
-/// Waits until so many handlers have descriptors of their own.
-pub(super) fn await_ready(handlers: u32) {
+/// Lets so many handlers serve for ever, once each has descriptors of its own; or all that were started leave.
+pub(super) fn decide(serve: Option<u32>) {
+    if let Some(handlers) = serve {
+        until(&READY, |ready| ready >= handlers);
+    }
+    DECISION.store(if serve.is_some() { SERVE } else { LEAVE }, Ordering::Release);
+    let _ = futex::wake(&DECISION, u32::MAX >> 1, Scope::Process);
+}
+
+/// Sleeps until a word has such a value.
+fn until(word: &AtomicU32, is_it: impl Fn(u32) -> bool) -> u32 {
     loop {
-        let ready = READY.load(Ordering::Acquire);
-        if ready >= handlers {
-            return;
+        let seen = word.load(Ordering::Acquire);
+        if is_it(seen) {
+            return seen;
         }
-        let _ = futex::wait(&READY, ready, None, Scope::Process);
+        let _ = futex::wait(word, seen, None, Scope::Process);
     }
 }
 
@@ -65,6 +79,9 @@ extern "C" fn work(hand: *mut c_void) -> c_int {
     settle(c"isochrone-fault", ground.table.number());
     READY.fetch_add(1, Ordering::AcqRel);
     let _ = futex::wake(&READY, u32::MAX >> 1, Scope::Process);
+    if until(&DECISION, |decision| decision != OPEN) == LEAVE {
+        return 0;
+    }
     loop {
         match (0..SPINS).find_map(|_| ground.table.next().ok().flatten()) {
             Some(fault) => answer(hand, fault),

@@ -26,15 +26,16 @@ use super::operations::errno;
 pub use calls::{Ask, Whose};
 pub use fork::Forking;
 
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::AtomicBool;
 use std::sync::Mutex;
 
 use isochrone_os::OsError;
-use isochrone_os::area::Window;
+use isochrone_os::area::{Origin, Window};
 use isochrone_os::userfault::Userfault;
 use isochrone_units::{PAGE_BYTES, RegionId};
 
 use actor::Hand;
+use book::Marks;
 use extents::Extents;
 use ground::Ground;
 use record::{State, Tally};
@@ -81,8 +82,8 @@ pub struct Guest {
     forks: Mutex<()>,
     /// Somebody forks: new mappings go to the child, too.
     forking: AtomicBool,
-    /// This is a child of the process that was tiered: all of its pages are the kernel's.
-    alone: AtomicBool,
+    /// The process that is tiered: in a child all pages are the kernel's.
+    origin: Origin,
 }
 
 impl Guest {
@@ -96,16 +97,16 @@ impl Guest {
         let ground: &'static Ground = Box::leak(Box::new(Ground::new(&settings, tally)?));
         let hands = (0..handlers).map(|number| Hand::new(ground, number));
         let hands: Vec<Hand> = hands.collect::<Result<_, _>>()?;
-        for hand in Vec::leak(hands) {
-            handler::start(hand)?;
-        }
-        handler::await_ready(u32::from(handlers));
+        let origin = Origin::new()?;
+        let started = Vec::leak(hands).iter().try_for_each(handler::start);
+        handler::decide(started.is_ok().then_some(u32::from(handlers)));
         // Handlers have descriptors of their own now; the program never sees this one.
         ground.table.close_here();
+        started?;
         tally.come(State::Tiered);
         let calls = Mutex::new(Extents::new(ground.pages()));
-        let (forks, no) = (Mutex::new(()), || AtomicBool::new(false));
-        Ok(Box::leak(Box::new(Self { ground, calls, forks, forking: no(), alone: no() })))
+        let (forks, forking) = (Mutex::new(()), AtomicBool::new(false));
+        Ok(Box::leak(Box::new(Self { ground, calls, forks, forking, origin })))
     }
 
     /// Whether an address lies in the window.
@@ -125,9 +126,16 @@ impl Guest {
     }
 
     /// Whether this is a child whose pages are the kernel's.
+    #[inline]
     #[must_use]
     pub fn is_alone(&self) -> bool {
-        self.alone.load(Ordering::Acquire)
+        !self.origin.is_here()
+    }
+
+    /// Whether the program mapped something else at an address of the window.
+    #[must_use]
+    pub fn is_foreign(&self, address: usize) -> bool {
+        self.ground.book.of((address - self.ground.base()) / PAGE_BYTES).has(Marks::FOREIGN)
     }
 
     fn window(&self) -> &'static Window {

@@ -1,8 +1,10 @@
 //! What a process is told by its environment: one variable, one line.
 
-use isochrone_units::RegionId;
+use isochrone_os::OsError;
+use isochrone_units::{PAGE_BYTES, RegionId};
 
 use super::{FAST_BYTES_MIN, FarKind};
+use crate::live::far::Memory;
 
 /// The variable.
 pub const VARIABLE: &str = "ISOCHRONE_PAGER";
@@ -35,6 +37,19 @@ impl FarKind {
         }
         let number = text.strip_prefix("region:").and_then(|number| number.parse().ok());
         number.map(|number| Self::Region(RegionId(number))).ok_or(OFFERED)
+    }
+}
+
+impl FarKind {
+    /// Whether it can be had here.
+    ///
+    /// # Errors
+    /// [`OsError`] where there is no such region, or it may not be used.
+    pub fn check(self) -> Result<(), OsError> {
+        match self {
+            Self::Lz4 => Ok(()),
+            Self::Region(region) => Memory::new(PAGE_BYTES, Some(region)).map(drop),
+        }
     }
 }
 

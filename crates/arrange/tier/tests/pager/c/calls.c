@@ -64,7 +64,7 @@ static void direct(void) {
   char *to = base + 8 * MIB;
   pthread_t chaser;
   CHECK(pthread_create(&chaser, 0, chase, 0) == 0);
-  for (int round = 0; round < 12; round++) {
+  for (int round = 0; round < 4; round++) {
     memset(to, 200 + round % 50, 8 * MIB);
     for (unsigned long at = 0; at < 8 * MIB; at += 2 * MIB) {
       struct iovec parts[4];

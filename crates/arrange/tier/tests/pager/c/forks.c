@@ -1,13 +1,14 @@
 #include "common.h"
 #include <spawn.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 
 extern char **environ;
 static char *base;
 
 static int ended(pid_t child) {
   int status;
-  CHECK(waitpid(child, &status, 0) == child);
+  while (waitpid(child, &status, 0) != child) CHECK(errno == EINTR);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 static void look(unsigned long seed) {
@@ -119,6 +120,75 @@ static void busy(void) {
   look(1);
 }
 
+// Another thread sends pages away, and changes what may be done to them, whenever the child is made.
+static void *chase(void *nothing) {
+  while (!over) {
+    CHECK(madvise(base, 8 * MIB, MADV_PAGEOUT) == 0);
+    CHECK(mprotect(base, 4 * MIB, PROT_READ) == 0 && mprotect(base, 4 * MIB, PROT_READ | PROT_WRITE) == 0);
+  }
+  return nothing;
+}
+static void chased(void) {
+  pthread_t chaser;
+  CHECK(pthread_create(&chaser, 0, chase, 0) == 0);
+  for (int round = 0; round < 8; round++) {
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+      look(1);
+      _exit(0);
+    }
+    CHECK(ended(child) == 0);
+  }
+  over = 1;
+  CHECK(pthread_join(chaser, 0) == 0);
+  look(1);
+}
+
+// What a library does in a child before anybody else: it was registered first.
+static char *kept;
+static void renew(void) {
+  if (!kept) return;
+  CHECK(kept[2 * MIB] == 3);
+  free(kept);
+  kept = malloc(5 * MIB);
+  memset(kept, 4, 5 * MIB);
+  CHECK(munmap(base + 9 * MIB, MIB) == 0);
+}
+static void registered(void) {
+  kept = malloc(3 * MIB);
+  memset(kept, 3, 3 * MIB);
+  press();
+  for (int round = 0; round < 2; round++) {
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) _exit(kept[4 * MIB] == 4 && wrong(base, 0, 8 * MIB / PAGE, 1) == 0 ? 5 : 6);
+    CHECK(ended(child) == 5);
+  }
+  CHECK(kept[2 * MIB] == 3);
+}
+
+// A handler forks, too, whatever it finds its thread at.
+static volatile sig_atomic_t forked;
+static void on_tick(int signal) {
+  pid_t child = signal == SIGALRM && forked < 40 ? fork() : -1;
+  if (child == 0) _exit(has(base, forked * 11 % (8 * MIB / PAGE), 1) ? 0 : 1);
+  if (child > 0) forked += ended(child) == 0;
+}
+static void interrupted(void) {
+  struct itimerval every = {{0, 3000}, {0, 3000}}, never = {{0, 0}, {0, 0}};
+  signal(SIGALRM, on_tick);
+  setitimer(ITIMER_REAL, &every, 0);
+  while (forked < 10) {
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) _exit(has(base, 900, 1) ? 0 : 1);
+    CHECK(ended(child) == 0);
+  }
+  setitimer(ITIMER_REAL, &never, 0);
+  look(1);
+}
+
 // Not by the C library: the child sees what its parent had, or it ends by a signal.
 static void bare(void) {
   press();
@@ -136,9 +206,13 @@ int main(int count, char **words) {
     demon();
     return puts("daemon") < 0;
   }
+  CHECK(pthread_atfork(0, 0, renew) == 0);
   base = map(10 * MIB);
   put_all(base, 8 * MIB, 1);
   if (!strcmp(words[1], "fork")) once(1);
+  else if (!strcmp(words[1], "chased")) chased();
+  else if (!strcmp(words[1], "registered")) registered();
+  else if (!strcmp(words[1], "interrupted")) interrupted();
   else if (!strcmp(words[1], "again")) again();
   else if (!strcmp(words[1], "vfork")) with_vfork();
   else if (!strcmp(words[1], "spawn")) spawned();

@@ -105,10 +105,10 @@ static void protect(void) {
   }
   CHECK(mprotect(base, 8 * MIB, PROT_READ | PROT_WRITE) == 0);
   CHECK(wrong(base, 0, 8 * MIB / PAGE, 1) == 0);
-  for (int round = 2; round < 30; round++) {
+  for (int round = 2; round < 12; round++) {
     put_all(base, 8 * MIB, round);
     CHECK(mprotect(base, 4 * MIB, PROT_READ) == 0);
-    if (round % 7 == 0) press();
+    if (round % 5 == 0) press();
     CHECK(mprotect(base, 8 * MIB, PROT_READ | PROT_WRITE) == 0);
     CHECK(wrong(base, 0, 8 * MIB / PAGE, round) == 0);
   }
@@ -131,7 +131,65 @@ static void lock(void) {
   CHECK(wrong(base, 0, 8 * MIB / PAGE, 2) == 0);
 }
 
+// Where the program mapped something else and unmapped it, the C library may get the addresses for objects of its own.
+static void hole(void) {
+  char *base = map(8 * MIB), *blocks[24];
+  put_all(base, 8 * MIB, 1);
+  CHECK(mmap(base + 2 * MIB, 3 * MIB, PROT_READ, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == base + 2 * MIB);
+  CHECK(munmap(base + 2 * MIB, 3 * MIB) == 0);
+  for (int round = 0; round < 3; round++) {
+    for (int block = 0; block < 24; block++) {
+      CHECK((blocks[block] = malloc((200 + 30 * block) << 10)) != 0);
+      memset(blocks[block], block, 200 << 10);
+    }
+    for (int block = 0; block < 24; block++) {
+      CHECK(blocks[block][199 << 10] == block);
+      CHECK((blocks[block] = realloc(blocks[block], 300 << 10)) != 0);
+      free(blocks[block]);
+    }
+  }
+  press();
+  CHECK(wrong(base, 0, 2 * MIB / PAGE, 1) == 0 && wrong(base, 5 * MIB / PAGE, 8 * MIB / PAGE, 1) == 0);
+}
+
+// More than there are addresses: refused, and nothing has changed.
+static void too_much(void) {
+  char *base = map(8 * MIB), *block = malloc(4 * MIB);
+  put_all(base, 8 * MIB, 1);
+  put_all(block, 4 * MIB, 2);
+  unsigned long sizes[] = {-1ul, -PAGE, -4097ul, 1ul << 63, 1ul << 62, 1ul << 48};
+  for (int size = 0; size < 6; size++) {
+    CHECK(mremap(base, 8 * MIB, sizes[size], MREMAP_MAYMOVE) == MAP_FAILED);
+    CHECK(mremap(base, 8 * MIB, sizes[size], 0) == MAP_FAILED);
+    CHECK(realloc(block, sizes[size]) == 0 && errno == ENOMEM);
+    CHECK(mmap(0, sizes[size], PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED);
+  }
+  press();
+  CHECK(wrong(base, 0, 8 * MIB / PAGE, 1) == 0 && wrong(block, 0, 4 * MIB / PAGE, 2) == 0);
+  free(block);
+}
+
+// Pages that are to be a signal for whoever touches them, and zeros afterwards.
+static void guard(void) {
+  char *base = map(8 * MIB);
+  put_all(base, 8 * MIB, 1);
+  press();
+  if (madvise(base + MIB, 2 * MIB, 102) != 0) {
+    CHECK(errno == EINVAL);
+    return;
+  }
+  press();
+  CHECK(fault(base + MIB, 0) == SIGSEGV && fault(base + 3 * MIB - 1, 1) == SIGSEGV);
+  CHECK(wrong(base, 0, MIB / PAGE, 1) == 0 && wrong(base, 3 * MIB / PAGE, 8 * MIB / PAGE, 1) == 0);
+  CHECK(madvise(base + MIB, 2 * MIB, 103) == 0 && is_zero(base + MIB, 2 * MIB));
+  put_all(base, 8 * MIB, 2);
+  press();
+  CHECK(wrong(base, 0, 8 * MIB / PAGE, 2) == 0);
+}
+
 static void lock_much(void) {
+  // Also before there is anything to be paged.
+  CHECK(mlockall(MCL_FUTURE) == -1 && errno == ENOMEM);
   char *base = map(8 * MIB);
   put_all(base, 8 * MIB, 1);
   CHECK(mlock(base, 8 * MIB) == -1 && errno == ENOMEM);
@@ -150,6 +208,9 @@ int main(int count, char **words) {
   else if (!strcmp(words[1], "protect")) protect();
   else if (!strcmp(words[1], "lock")) lock();
   else if (!strcmp(words[1], "lock-much")) lock_much();
+  else if (!strcmp(words[1], "hole")) hole();
+  else if (!strcmp(words[1], "much")) too_much();
+  else if (!strcmp(words[1], "guard")) guard();
   else return 2;
   puts(words[1]);
   return 0;

@@ -75,6 +75,117 @@ static void handler(void) {
   *(volatile char *)16 = 1;
 }
 
+static pthread_barrier_t gate;
+static void *first(void *number) {
+  pthread_barrier_wait(&gate);
+  char *block = malloc(2 * MIB);
+  CHECK(block);
+  put_all(block, 2 * MIB, (long)number);
+  pthread_barrier_wait(&gate);
+  CHECK(wrong(block, 0, 2 * MIB / PAGE, (long)number) == 0);
+  return 0;
+}
+// All threads have their first large objects at once, and all of these are paged.
+static void race(void) {
+  pthread_t all[8];
+  CHECK(pthread_barrier_init(&gate, 0, 8) == 0);
+  for (long t = 0; t < 8; t++) CHECK(pthread_create(&all[t], 0, first, (void *)t) == 0);
+  for (int t = 0; t < 8; t++) CHECK(pthread_join(all[t], 0) == 0);
+}
+
+// Their stacks are paged, too.
+static void *deep(void *number) {
+  char here[900 * 1024];
+  for (unsigned long page = 1; page < sizeof here / PAGE; page++) here[page * PAGE] = (char)(long)number;
+  usleep(2000);
+  for (unsigned long page = 1; page < sizeof here / PAGE; page++) CHECK(here[page * PAGE] == (char)(long)number);
+  return number;
+}
+static char *places[4];
+static volatile int over;
+static void *chase(void *nothing) {
+  while (!over)
+    for (int t = 0; t < 4; t++) madvise(places[t], 2 * MIB, MADV_PAGEOUT);
+  return nothing;
+}
+static void *brief(void *number) { return number; }
+// What the kernel writes when a thread ends must be there, though all of its stack is sent away.
+static void joins(void) {
+  pthread_t chaser, all[4];
+  void *gave;
+  for (int t = 0; t < 4; t++) CHECK(posix_memalign((void **)&places[t], PAGE, 2 * MIB) == 0);
+  CHECK(pthread_create(&chaser, 0, chase, 0) == 0);
+  for (int round = 0; round < 200; round++) {
+    for (long t = 0; t < 4; t++) {
+      pthread_attr_t attributes;
+      CHECK(pthread_attr_init(&attributes) == 0 && pthread_attr_setstack(&attributes, places[t], 2 * MIB) == 0);
+      CHECK(pthread_create(&all[t], &attributes, brief, (void *)t) == 0);
+    }
+    for (long t = 0; t < 4; t++) CHECK(pthread_join(all[t], &gave) == 0 && gave == (void *)t);
+  }
+  over = 1;
+  CHECK(pthread_join(chaser, 0) == 0);
+  for (int t = 0; t < 4; t++) free(places[t]);
+}
+static void stacks(void) {
+  for (int round = 0; round < 10; round++) {
+    pthread_t all[6];
+    void *memory[6], *gave;
+    for (long t = 0; t < 6; t++) {
+      pthread_attr_t attributes;
+      CHECK(posix_memalign(&memory[t], PAGE, 2 * MIB) == 0 && pthread_attr_init(&attributes) == 0);
+      CHECK(pthread_attr_setstack(&attributes, memory[t], 2 * MIB) == 0);
+      CHECK(pthread_create(&all[t], &attributes, deep, (void *)t) == 0);
+    }
+    for (long t = 0; t < 6; t++) {
+      CHECK(pthread_join(all[t], &gave) == 0 && gave == (void *)t);
+      free(memory[t]);
+    }
+  }
+}
+
+// Locks that lie in pages that leave.
+static struct { pthread_mutex_t mutex; char rest[PAGE - sizeof(pthread_mutex_t)]; } *locks;
+static long counts[64];
+static void *count_up(void *nothing) {
+  for (int round = 0; round < 40; round++)
+    for (int at = 0; at < 64; at++) {
+      CHECK(pthread_mutex_lock(&locks[at * 8].mutex) == 0);
+      counts[at]++;
+      if (round % 20 == 0) sched_yield();
+      CHECK(pthread_mutex_unlock(&locks[at * 8].mutex) == 0);
+    }
+  return nothing;
+}
+static void locked(void) {
+  pthread_t all[4];
+  locks = (void *)map(64 * 8 * PAGE);
+  for (int at = 0; at < 64; at++) CHECK(pthread_mutex_init(&locks[at * 8].mutex, 0) == 0);
+  for (int t = 0; t < 4; t++) CHECK(pthread_create(&all[t], 0, count_up, 0) == 0);
+  for (int round = 0; round < 4; round++) press();
+  for (int t = 0; t < 4; t++) CHECK(pthread_join(all[t], 0) == 0);
+  for (int at = 0; at < 64; at++) CHECK(counts[at] == 160);
+}
+
+// What each thread of ours may do beyond what anybody may: nothing.
+static int powers(void) {
+  int count = 0;
+  DIR *folder = opendir("/proc/self/task");
+  for (struct dirent *entry; (entry = readdir(folder));) {
+    char path[300], line[200];
+    snprintf(path, sizeof path, "/proc/self/task/%s/status", entry->d_name);
+    FILE *file = fopen(path, "r");
+    int mine = 0;
+    while (file && fgets(line, sizeof line, file)) {
+      mine |= !strncmp(line, "Name:\tisochrone-", 16);
+      count += mine && !strncmp(line, "CapEff:", 7) && strcmp(line, "CapEff:\t0000000000000000\n");
+    }
+    if (file) fclose(file);
+  }
+  closedir(folder);
+  return count;
+}
+
 static int ours(void) {
   int count = 0;
   DIR *folder = opendir("/proc/self/task");
@@ -95,11 +206,18 @@ int main(int count, char **words) {
   if (!strcmp(words[1], "names")) {
     CHECK(ours() == 0);
     fill();
-    CHECK(ours() >= 2);
+    CHECK(ours() >= 2 && powers() == 0);
+    return 0;
+  }
+  if (!strcmp(words[1], "race")) {
+    race();
     return 0;
   }
   fill();
   if (!strcmp(words[1], "exit")) ends();
+  else if (!strcmp(words[1], "stacks")) stacks();
+  else if (!strcmp(words[1], "joins")) joins();
+  else if (!strcmp(words[1], "locks")) locked();
   else if (!strcmp(words[1], "signals")) signals();
   else if (!strcmp(words[1], "descriptors")) descriptors();
   else if (!strcmp(words[1], "handler")) handler();
