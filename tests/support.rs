@@ -77,12 +77,13 @@ pub(crate) fn library() -> &'static Path {
     LIBRARY.get_or_init(|| preload("isochrone-preload").join("libisochrone_malloc.so"))
 }
 
-/// The folder in which a package of the workspace of preloaded libraries was built.
+/// The folder in which a package of the workspace of preloaded libraries was built: that of `cargo preload`, so that
+/// after it there is nothing to be done.
 pub(crate) fn preload(package: &str) -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../arrange/preload/Cargo.toml");
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("preload");
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("..");
     let built = Command::new(env!("CARGO"))
-        .args(["build", "--release", "--package", package, "--manifest-path"])
+        .args(["build", "--release", "--locked", "--package", package, "--manifest-path"])
         .arg(&manifest)
         .arg("--target-dir")
         .arg(&target)
