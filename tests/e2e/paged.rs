@@ -1,12 +1,14 @@
 //! `isochrone run --fast-memory`: a program of which a part is in fast memory, as its user sees it.
 
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
 use isochrone_tier::live::guest::may_be_tiered;
 
-use crate::support::{folder, json};
+use crate::support::{folder, json, tool};
 
 const PROGRAM: &str = r#"
 #include <stdio.h>
@@ -79,6 +81,9 @@ fn a_program_is_paged_and_a_report_says_what_happened() {
     assert_eq!(process["ended"], true, "{record}");
     let said = run(&here, &["--fast-memory", "4M", "--far", "region:0"], &[program]);
     assert_eq!((said.code, said.out.as_bytes()), (Some(7), &plain.stdout[..]), "{}", said.err);
+    let said = run(&here, &["--fast-memory", "4M", "--far", "region:63"], &[program]);
+    assert_eq!(said.code, Some(125), "{}", said.err);
+    assert!(said.err.contains("--far region:63") && said.out.is_empty(), "{}", said.err);
 }
 
 #[test]
@@ -89,6 +94,50 @@ fn a_static_program_is_left_alone_with_one_line() {
     assert_eq!(said.code, Some(7), "{}", said.err);
     assert_eq!(said.err.lines().count(), 1, "{}", said.err);
     assert!(said.err.contains("untiered") && said.err.contains("static"), "{}", said.err);
+}
+
+/// The words that make an ordinary user of root.
+const ORDINARY: [&str; 4] =
+    ["--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all"];
+
+#[test]
+fn an_ordinary_user_is_told_what_mends_it_and_who_becomes_one_says_so() {
+    if !rustix::process::geteuid().is_root() {
+        // Then the other tests show the first half.
+        return;
+    }
+    let Some(setpriv) = tool("setpriv") else { return };
+    // The build folder may lie where only root may go.
+    let scratch = tempfile::tempdir().expect("a folder");
+    let here = scratch.path();
+    std::fs::set_permissions(here, std::fs::Permissions::from_mode(0o777)).expect("its mode");
+    let program = program(here, "program", &[]);
+    for file in [crate::command().as_path(), library()] {
+        std::fs::copy(file, here.join(file.file_name().expect("a file"))).expect("a copy");
+    }
+    // The library is found beside the command.
+    let isochrone = || {
+        let mut words = vec!["-s".into(), "KILL".into(), "90".into()];
+        words.push(here.join("isochrone").into_os_string());
+        words.extend(["run", "--fast-memory", "4M", "--report", "--"].map(OsString::from));
+        words
+    };
+    let ended = |command: &mut Command| {
+        let output = command.current_dir(here).env("TMPDIR", here).output().expect("it starts");
+        let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(7), "{err}");
+        assert!(!output.stdout.is_empty(), "{err}");
+        err
+    };
+    let as_one =
+        ended(Command::new(&setpriv).args(ORDINARY).arg("timeout").args(isochrone()).arg(&program));
+    // Some systems let everybody be paged.
+    let is_paged = as_one.starts_with("isochrone: grade a, ");
+    let is_told = as_one.contains("untiered") && as_one.contains("vm.unprivileged_userfaultfd");
+    assert!(is_paged || is_told, "{as_one}");
+    let becomes_one =
+        ended(Command::new("timeout").args(isochrone()).arg(&setpriv).args(ORDINARY).arg(&program));
+    assert!(becomes_one.contains("cannot write its record"), "{becomes_one}");
 }
 
 #[test]

@@ -132,6 +132,7 @@ pub(super) fn run(
         let found =
             library::find_as(library::PAGER, library::BUILD_PAGER, args.preload.as_deref())?;
         let first = library::first(&found, preload.as_deref(), scratch.path())?;
+        args.far.check().with_context(|| format!("--far {}", args.far))?;
         let told = told(args, fast_bytes, &reports)?;
         program.with("LD_PRELOAD", Some(&first)).with(VARIABLE, Some(&told))
     };
@@ -182,9 +183,10 @@ fn left_untiered(processes: &[PagedProcess]) -> Option<String> {
     let errno = left.clone().find_map(|process| process.errno).unwrap_or(0);
     let count = left.count();
     (count > 0).then(|| {
+        let why = std::io::Error::from_raw_os_error(i32::try_from(errno).unwrap_or(0));
         format!(
-            "isochrone: {count} of {} processes ran untiered: the kernel refused them (error {errno}); they may have \
-             other rights or less address space (ulimit -v) than this one",
+            "isochrone: {count} of {} processes ran untiered: the kernel refused them ({why}); they may have other \
+             rights, or fewer addresses, files or threads (ulimit), than this one",
             processes.len()
         )
     })
@@ -214,7 +216,7 @@ fn words(record: &PagedRecord) -> String {
 }
 
 fn one(text: &mut String, process: &PagedProcess) {
-    let ended = if process.ended { "" } else { ", killed or replaced" };
+    let ended = if process.ended { "" } else { ", ended by a signal, exec or _exit" };
     if !process.tiered {
         _ = writeln!(text, "process {}{ended}: untiered", process.process);
         return;
@@ -242,9 +244,15 @@ fn one(text: &mut String, process: &PagedProcess) {
     if let Some(bytes) = process.compressed_bytes {
         line("compressed", format!("{} at most", fmt::bytes(bytes)));
     }
-    if process.beyond_limit_bytes > 0 {
+    if process.forks > 0 {
         let forks = process.forks;
-        let forked = if forks > 0 { format!(", for {forks} forks") } else { String::new() };
+        line(
+            "forks",
+            format!("{forks}; children are not paged, unless they become another program"),
+        );
+    }
+    if process.beyond_limit_bytes > 0 {
+        let forked = if process.forks > 0 { ", for forks" } else { "" };
         let beyond = fmt::bytes(process.beyond_limit_bytes);
         line("beyond", format!("{beyond} beyond the limit at most{forked}"));
     }
@@ -288,12 +296,13 @@ mod tests {
             vec![PagedProcess { beyond_limit_bytes: 4096, forks: 2, ..process(true) }],
         ));
         assert!(text.starts_with("isochrone: grade a, "), "{text}");
-        assert!(text.contains("beyond the limit at most, for 2 forks"), "{text}");
-        assert!(text.contains("killed or replaced"), "{text}");
+        assert!(text.contains("beyond the limit at most, for forks"), "{text}");
+        assert!(text.contains("2; children are not paged"), "{text}");
+        assert!(text.contains("ended by a signal, exec or _exit"), "{text}");
         let text = words(&record(Some("set vm.x"), Vec::new()));
         assert_eq!(text, "isochrone: grade c, run untiered: set vm.x\n");
         assert_eq!(left_untiered(&[process(true)]), None);
         let line = left_untiered(&[process(true), process(false)]).expect("a line");
-        assert!(line.contains("1 of 2 processes") && line.contains("error 1"), "{line}");
+        assert!(line.contains("1 of 2 processes") && line.contains("os error 1"), "{line}");
     }
 }
