@@ -11,7 +11,7 @@ use std::process::abort;
 use isochrone_os::signal::say;
 use isochrone_tier::live::guest::{Forking, Guest};
 
-use super::kernel::refuse;
+use super::kernel::{errno, refuse};
 use super::process::{begun_by_nobody, here};
 
 type Fork = unsafe extern "C" fn() -> c_int;
@@ -81,20 +81,20 @@ fn forked_by(real: &AtomicPtr<c_void>) -> c_int {
     };
     let forking = match guest.before_fork() {
         Ok(forking) => forking,
-        Err(errno) => return refuse(errno, -1),
+        Err(why) => return refuse(why, -1),
     };
     FORKER.store(thread(), Ordering::Release);
     // SAFETY: as the program called it.
     let child = unsafe { real() };
-    // SAFETY: the errno of this thread, which what follows may change.
-    let errno = unsafe { *libc::__errno_location() };
+    // What follows may change it.
+    let why = errno();
     FORKER.store(0, Ordering::Release);
     if child == 0 {
         drop(forking);
     } else {
         guest.after_fork(forking);
     }
-    refuse(errno, child)
+    refuse(why, child)
 }
 
 /// `fork(2)`.

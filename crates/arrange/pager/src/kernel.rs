@@ -39,6 +39,11 @@ pub(super) const fn word(number: c_int) -> usize {
     (number as isize).cast_unsigned()
 }
 
+/// An offset in a file as a word: both have 64 bits wherever this is built.
+pub(super) fn word_of_offset(offset: libc::off_t) -> usize {
+    usize::try_from(offset.cast_unsigned()).unwrap_or(usize::MAX)
+}
+
 /// New memory that disturbs nobody, which may be read and written.
 pub(super) fn memory(bytes: usize, flags: c_int, file: c_int) -> Option<usize> {
     let access = word(libc::PROT_READ | libc::PROT_WRITE);
@@ -47,9 +52,22 @@ pub(super) fn memory(bytes: usize, flags: c_int, file: c_int) -> Option<usize> {
     usize::try_from(made).ok()
 }
 
+/// Why the last call was refused.
+pub(super) fn errno() -> c_int {
+    let place = place_of_errno();
+    // SAFETY: the errno of this thread.
+    unsafe { place.read() }
+}
+
+fn place_of_errno() -> *mut c_int {
+    // SAFETY: asks where this thread has it.
+    unsafe { libc::__errno_location() }
+}
+
 /// Gives `value`, and says why.
 pub(super) fn refuse<T>(errno: c_int, value: T) -> T {
+    let place = place_of_errno();
     // SAFETY: the errno of this thread.
-    unsafe { *libc::__errno_location() = errno };
+    unsafe { place.write(errno) };
     value
 }

@@ -8,7 +8,7 @@ use core::ptr;
 use isochrone_tier::live::guest::{Ask, Guest, Whose};
 use isochrone_units::PAGE_BYTES;
 
-use super::kernel::{done, place, refuse, word};
+use super::kernel::{done, errno, place, refuse, word, word_of_offset};
 use super::process::{here, is_large, is_told, wanted};
 
 /// What a mapping that is paged may be: private, without a file, and nothing else that matters.
@@ -54,7 +54,7 @@ fn over(
     let whole = || raw(range.start, range.len());
     let Some(guest) = tiered() else { return whole() };
     let part = guest.part(range.start, range.len());
-    if part.is_empty() || range.start % PAGE_BYTES != 0 {
+    if part.is_empty() || !range.start.is_multiple_of(PAGE_BYTES) {
         return whole();
     }
     let sides = [range.start..part.start, part.end..range.end];
@@ -124,12 +124,10 @@ pub unsafe extern "C" fn mmap(
             return refuse(errno, libc::MAP_FAILED);
         }
     }
+    let [access, flags, file] = [access, flags, file].map(word);
+    let (first, offset) = (address.expose_provenance(), word_of_offset(offset));
     // SAFETY: the caller's contract is the same.
-    unsafe {
-        let [access, flags, file] = [access, flags, file].map(word);
-        let first = address.expose_provenance();
-        place(libc::SYS_mmap, &[first, bytes, access, flags, file, offset.cast_unsigned() as usize])
-    }
+    unsafe { place(libc::SYS_mmap, &[first, bytes, access, flags, file, offset]) }
 }
 
 /// `mmap64`, which is the same here.
@@ -220,8 +218,7 @@ pub unsafe extern "C" fn posix_madvise(address: *mut c_void, bytes: usize, advic
     }
     // SAFETY: the caller's contract is the same.
     let refused = unsafe { madvise(address, bytes, advice) };
-    // SAFETY: the errno of this thread.
-    if refused == 0 { 0 } else { unsafe { *libc::__errno_location() } }
+    if refused == 0 { 0 } else { errno() }
 }
 
 fn lock_pages(address: *const c_void, bytes: usize, flags: c_uint) -> c_int {
@@ -309,7 +306,7 @@ pub unsafe extern "C" fn mremap(
             place(libc::SYS_mremap, &[first, old_bytes, bytes, word(flags), to])
         };
     };
-    if part != range || range.start % PAGE_BYTES != 0 || bytes == 0 {
+    if part != range || !range.start.is_multiple_of(PAGE_BYTES) || bytes == 0 {
         return refuse(libc::EINVAL, libc::MAP_FAILED);
     }
     match guest.piece(&range) {

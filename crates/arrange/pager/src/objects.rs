@@ -35,7 +35,7 @@ fn owner(object: *mut c_void) -> Option<&'static Guest> {
 /// Bytes of an object of the window; ends the process where there is none.
 fn bytes_of(guest: &Guest, object: *mut c_void) -> usize {
     let bytes = guest.object(object.addr());
-    if bytes == 0 || object.addr() % PAGE_BYTES != 0 {
+    if bytes == 0 || !object.addr().is_multiple_of(PAGE_BYTES) {
         say(WRONG);
         std::process::abort();
     }
@@ -175,7 +175,7 @@ pub unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void
 /// As in C.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, size: usize) -> c_int {
-    if !align.is_power_of_two() || align % size_of::<usize>() != 0 {
+    if !align.is_power_of_two() || !align.is_multiple_of(size_of::<usize>()) {
         return libc::EINVAL;
     }
     let new = aligned(align, size).unwrap_or_else(|| next::memalign(align, size));

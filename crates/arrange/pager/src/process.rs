@@ -90,9 +90,8 @@ pub(super) fn is_told() -> bool {
 /// The pager, for something new: begun, if it can be.
 #[inline]
 pub(super) fn wanted() -> Option<&'static Guest> {
-    match STATE.load(Ordering::Acquire) {
-        READY | BUSY => begin_pager(),
-        _ => {}
+    if matches!(STATE.load(Ordering::Acquire), READY | BUSY) {
+        begin_pager();
     }
     here().filter(|guest| !guest.is_alone())
 }

@@ -15,7 +15,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 /// After this a program is killed: many times what the longest takes beside other work.
-const BOUND: Duration = Duration::from_secs(60);
+const BOUND: Duration = Duration::from_secs(240);
 /// Between two looks whether it has ended.
 const LOOK: Duration = Duration::from_millis(5);
 const LARGE_BYTES: usize = 1 << 20;

@@ -104,8 +104,10 @@ static void *deep(void *number) {
 static char *places[4];
 static volatile int over;
 static void *chase(void *nothing) {
-  while (!over)
+  while (!over) {
     for (int t = 0; t < 4; t++) madvise(places[t], 2 * MIB, MADV_PAGEOUT);
+    usleep(50);
+  }
   return nothing;
 }
 static void *brief(void *number) { return number; }
@@ -115,7 +117,7 @@ static void joins(void) {
   void *gave;
   for (int t = 0; t < 4; t++) CHECK(posix_memalign((void **)&places[t], PAGE, 2 * MIB) == 0);
   CHECK(pthread_create(&chaser, 0, chase, 0) == 0);
-  for (int round = 0; round < 200; round++) {
+  for (int round = 0; round < 40; round++) {
     for (long t = 0; t < 4; t++) {
       pthread_attr_t attributes;
       CHECK(pthread_attr_init(&attributes) == 0 && pthread_attr_setstack(&attributes, places[t], 2 * MIB) == 0);
