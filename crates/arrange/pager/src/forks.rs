@@ -147,4 +147,5 @@ extern "C" fn in_parent() {
 
 extern "C" fn in_child() {
     drop(left());
+    begun_by_nobody();
 }

@@ -35,6 +35,10 @@ static BEGIN: extern "C" fn(c_int, *const *const c_char, *const *const c_char) =
 static END: extern "C" fn() = process::end;
 
 extern "C" fn begin(_: c_int, _: *const *const c_char, environment: *const *const c_char) {
+    forks::resolve();
+    stacks::resolve();
     // SAFETY: glibc passes the environment to constructors (csu/init-first.c, elf/dl-init.c).
-    process::begin(unsafe { variable(environment, told::VARIABLE) });
+    if process::begin(unsafe { variable(environment, told::VARIABLE) }) {
+        forks::watch();
+    }
 }

@@ -16,7 +16,6 @@ use isochrone_tier::live::guest::told::{SUFFIX, Told};
 use isochrone_tier::live::guest::{Guest, Settings};
 
 use super::kernel::memory;
-use super::{forks, stacks};
 
 /// Addresses for large mappings: more than the memory of any machine that this was tried on, and halved where there are
 /// not so many.
@@ -45,17 +44,17 @@ static TALLY: OnceLock<Tally> = OnceLock::new();
 /// Mappings of so many bytes are large.
 static LARGE: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// Reads what the process is told.
-pub(super) fn begin(told: Option<&CStr>) {
+/// Reads what the process is told; whether it is told anything.
+pub(super) fn begin(told: Option<&CStr>) -> bool {
     next::resolve();
-    forks::resolve();
-    stacks::resolve();
     let told = told.and_then(|text| text.to_str().ok()).and_then(Told::parse);
-    let Some(told) = told else { return };
+    let Some(told) = told else { return false };
     LARGE.store(told.large_bytes, Ordering::Relaxed);
-    if TOLD.set(told).is_ok() {
+    let is_told = TOLD.set(told).is_ok();
+    if is_told {
         STATE.store(READY, Ordering::Release);
     }
+    is_told
 }
 
 /// Says in the record that the process ends by itself.
@@ -131,10 +130,7 @@ fn start() -> Option<&'static Guest> {
     let Told { fast_bytes, far, .. } = *told;
     let settings = Settings { fast_bytes, window_bytes: WINDOW_BYTES, far, handlers };
     match Guest::start(&settings, tally) {
-        Ok(guest) => {
-            forks::watch();
-            Some(guest)
-        }
+        Ok(guest) => Some(guest),
         Err(error) => {
             tally.come(State::Untiered);
             tally.set(Word::Errno, u64::from(error.errno.unsigned_abs()));

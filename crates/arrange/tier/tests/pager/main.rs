@@ -3,6 +3,7 @@
 //! and writes into files, so that nothing that it leaves holds a pipe of ours.
 
 #![allow(clippy::tests_outside_test_module, reason = "this whole binary is tests")]
+#![allow(clippy::print_stderr, reason = "a test says why it was skipped")]
 
 mod support;
 

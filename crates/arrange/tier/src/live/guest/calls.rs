@@ -9,12 +9,12 @@ use isochrone_os::area::{Access, Told};
 use isochrone_os::signal::hold;
 use isochrone_units::PAGE_BYTES;
 
-use super::Guest;
 use super::book::Marks;
 use super::errno;
 use super::extents::Extents;
 use super::orders::Order;
 use super::record::Word;
+use super::tiered::Guest;
 use crate::names::{Group, Run};
 
 /// What is asked of pages that a program has.
@@ -32,8 +32,8 @@ pub enum Ask {
     Lock,
     /// They need not stay any more.
     Unlock,
-    /// They stay in memory until they are given back: the kernel writes there for a thread that ends, and takes no fault
-    /// for an answer then.
+    /// They stay in memory until they are given back: the kernel writes there for a thread that ends, and waits for no
+    /// page then.
     Keep,
     /// The kernel is told something of them that is not undone by giving them back.
     Odd,

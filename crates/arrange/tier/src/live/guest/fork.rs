@@ -8,11 +8,11 @@ use isochrone_os::area::Told;
 use isochrone_os::signal::{Held, hold};
 use isochrone_units::PAGE_BYTES;
 
-use super::Guest;
 use super::calls::run_of;
 use super::errno;
 use super::orders::Order;
 use super::record::Word;
+use super::tiered::Guest;
 use crate::directory::State as Is;
 use crate::names::{Group, Run};
 

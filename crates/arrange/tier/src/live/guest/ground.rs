@@ -13,7 +13,7 @@ use isochrone_units::PAGE_BYTES;
 use super::book::{Book, Marks};
 use super::orders::Mailbox;
 use super::record::{Tally, Word};
-use super::{FarKind, Settings};
+use super::settings::{FarKind, Settings};
 use crate::live::far::{Compressed, Far, Memory};
 use crate::names::Group;
 use crate::pager::{BATCH_MOST, Pager, Plan, Shape};

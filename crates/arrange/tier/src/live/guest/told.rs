@@ -3,7 +3,7 @@
 use isochrone_os::OsError;
 use isochrone_units::{PAGE_BYTES, RegionId};
 
-use super::{FAST_BYTES_MIN, FarKind};
+use super::settings::{FAST_BYTES_MIN, FarKind};
 use crate::live::far::Memory;
 
 /// The variable.
