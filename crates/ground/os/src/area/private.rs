@@ -15,7 +15,7 @@ use rustix::mm::{Advice, MprotectFlags};
 pub struct Access(pub u32);
 
 impl Access {
-    /// Nothing.
+    /// Nothing: who touches them is sent `SIGSEGV`.
     pub const NONE: Self = Self(0);
     /// They may be read and written.
     pub const BOTH: Self = Self(3);

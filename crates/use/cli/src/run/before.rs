@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use isochrone_console::output;
+use isochrone_console::run::library;
 
-use super::library;
 use crate::args::RunArgs;
 
 /// The allocator that was asked for, before what was there already.

@@ -16,12 +16,12 @@ use isochrone_tier::live::guest::told::{SUFFIX, Told, VARIABLE};
 use serde::Serialize;
 
 use super::before::before;
-use super::child::Signals;
-use super::library;
 use super::program;
-use super::start::Program;
 use crate::args::{LARGE_BYTES, RunArgs};
 use isochrone_console::output::{self, Terminal};
+use isochrone_console::run::child::Signals;
+use isochrone_console::run::library;
+use isochrone_console::run::start::Program;
 use isochrone_console::written::{Place, write_to};
 
 /// What a run was and what its processes left.

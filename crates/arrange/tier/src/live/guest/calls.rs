@@ -50,7 +50,7 @@ pub enum Whose {
     Ours,
     /// The kernel's: the program mapped something else there.
     Foreign,
-    /// Nobody's.
+    /// Nobody's: they can be had.
     Free,
 }
 

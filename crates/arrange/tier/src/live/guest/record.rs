@@ -35,7 +35,7 @@ pub enum Word {
     Peak,
     /// Most bytes beyond the limit.
     Over,
-    /// Forks.
+    /// Forks that were tried with all in memory.
     Forks,
     /// Forks that failed, since not all fitted into memory.
     Refused,

@@ -125,13 +125,14 @@ static void *chase(void *nothing) {
   while (!over) {
     CHECK(madvise(base, 8 * MIB, MADV_PAGEOUT) == 0);
     CHECK(mprotect(base, 4 * MIB, PROT_READ) == 0 && mprotect(base, 4 * MIB, PROT_READ | PROT_WRITE) == 0);
+    usleep(100);
   }
   return nothing;
 }
 static void chased(void) {
   pthread_t chaser;
   CHECK(pthread_create(&chaser, 0, chase, 0) == 0);
-  for (int round = 0; round < 8; round++) {
+  for (int round = 0; round < 4; round++) {
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
@@ -179,7 +180,7 @@ static void interrupted(void) {
   struct itimerval every = {{0, 3000}, {0, 3000}}, never = {{0, 0}, {0, 0}};
   signal(SIGALRM, on_tick);
   setitimer(ITIMER_REAL, &every, 0);
-  while (forked < 10) {
+  while (forked < 5) {
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) _exit(has(base, 900, 1) ? 0 : 1);
