@@ -74,22 +74,25 @@ pub(crate) fn map() -> &'static Map {
 /// own, since it must not share features with programs that have std.
 pub(crate) fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        let manifest =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../arrange/preload/Cargo.toml");
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("preload");
-        let built = Command::new(env!("CARGO"))
-            .args(["build", "--release", "--manifest-path"])
-            .arg(&manifest)
-            .arg("--target-dir")
-            .arg(&target)
-            .env_remove("RUSTFLAGS")
-            .env_remove("CARGO_ENCODED_RUSTFLAGS")
-            .output()
-            .expect("cargo runs");
-        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-        target.join("release/libisochrone_malloc.so")
-    })
+    LIBRARY.get_or_init(|| preload("isochrone-preload").join("libisochrone_malloc.so"))
+}
+
+/// The folder in which a package of the workspace of preloaded libraries was built: that of `cargo preload`, so that
+/// after it there is nothing to be done.
+pub(crate) fn preload(package: &str) -> PathBuf {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../arrange/preload/Cargo.toml");
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("..");
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--release", "--locked", "--package", package, "--manifest-path"])
+        .arg(&manifest)
+        .arg("--target-dir")
+        .arg(&target)
+        .env_remove("RUSTFLAGS")
+        .env_remove("CARGO_ENCODED_RUSTFLAGS")
+        .output()
+        .expect("cargo runs");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    target.join("release")
 }
 
 /// `libisochrone_mpi.so` of this build, which lies beside the command or beside the tests.

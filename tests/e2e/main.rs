@@ -13,6 +13,7 @@ mod laboratory;
 mod line;
 mod look;
 mod mpi;
+mod paged;
 mod pin;
 mod privileges;
 mod report;

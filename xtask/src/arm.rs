@@ -45,7 +45,7 @@ pub(crate) fn run(root: &Path, mut words: impl Iterator<Item = String>) -> Resul
     if full { emulated::test(root) } else { Ok(()) }
 }
 
-/// Everything that ships, and the preloaded library.
+/// Everything that ships, and the preloaded libraries.
 fn build(root: &Path) -> Result<()> {
     let settings =
         OPTIMISED.map(|name| format!("profile.dev.package.isochrone-{name}.opt-level=0"));
@@ -54,7 +54,9 @@ fn build(root: &Path) -> Result<()> {
     words.extend(CHEAP.iter().flat_map(|setting| ["--config", setting]));
     words.extend(settings.iter().flat_map(|setting| ["--config", setting]));
     cargo(root, &words)?;
-    cargo(root, &["build", "--locked", "--manifest-path", PRELOAD])?;
+    for package in ["isochrone-preload", "isochrone-pager"] {
+        cargo(root, &["build", "--locked", "--manifest-path", PRELOAD, "--package", package])?;
+    }
     say("aarch64: built; never run on Arm hardware");
     Ok(())
 }

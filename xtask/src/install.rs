@@ -1,4 +1,5 @@
-//! Puts the library for programs in C where compilers and loaders look: header, libraries, package file.
+//! Puts the library for programs in C where compilers and loaders look: header, libraries, package file; and beside it
+//! the libraries that `isochrone run` preloads, which it looks for in `../lib`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,15 +10,17 @@ use anyhow::{Context, Result, ensure};
 /// The name under which programs ask for the shared library (`crates/use/capi/build.rs`).
 const SONAME: &str = "libisochrone.so.0";
 
-/// Builds the library and installs it below the folder that is named.
+/// The packages of preloaded libraries, each built by itself, and what each makes.
+const PRELOADED: [(&str, &str); 2] =
+    [("isochrone-preload", "libisochrone_malloc.so"), ("isochrone-pager", "libisochrone_pager.so")];
+
+/// Builds the libraries and installs them below the folder that is named.
 pub(crate) fn run(root: &Path, mut arguments: impl Iterator<Item = String>) -> Result<()> {
     let prefix = arguments.next().context("name a folder: cargo xtask install /usr/local")?;
-    let built = Command::new("cargo")
-        .args(["build", "--profile", "dist", "--locked", "-p", "isochrone-capi"])
-        .current_dir(root)
-        .status()
-        .context("cargo cannot be started")?;
-    ensure!(built.success(), "the library was not built");
+    cargo(root, &["build", "--profile", "dist", "--locked", "-p", "isochrone-capi"])?;
+    for (package, _) in PRELOADED {
+        cargo(root, &["preload", "--locked", "--package", package])?;
+    }
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let (built, capi) = (target.join("dist"), root.join("crates/use/capi"));
@@ -31,12 +34,22 @@ pub(crate) fn run(root: &Path, mut arguments: impl Iterator<Item = String>) -> R
     ] {
         put(&from, &to)?;
     }
+    for (_, name) in PRELOADED {
+        put(&target.join("release").join(name), &library.join(name))?;
+    }
     let link = library.join("libisochrone.so");
     if link.symlink_metadata().is_ok() {
         fs::remove_file(&link).with_context(|| link.display().to_string())?;
     }
     std::os::unix::fs::symlink(SONAME, &link).with_context(|| link.display().to_string())?;
     super::ci::say(&format!("installed below {prefix}; a loader may need `ldconfig`"));
+    Ok(())
+}
+
+fn cargo(root: &Path, words: &[&str]) -> Result<()> {
+    let status = Command::new("cargo").args(words).current_dir(root).status();
+    let built = status.context("cargo cannot be started")?.success();
+    ensure!(built, "`cargo {}` failed", words.join(" "));
     Ok(())
 }
 

@@ -29,7 +29,8 @@ cargo xtask field [--out FOLDER] [--minutes 40] [--bin FOLDER]  the whole batter
                    FILE.tar: an archive with all programs, for a machine without cargo
 cargo xtask fuzz [--seconds 120] [TARGET ...]  fuzzes; what is found stays in target/fuzz-found, so that the corpus
                    holds only what was looked at
-cargo xtask install PREFIX  libisochrone for programs in C: header, shared and static library, package file
+cargo xtask install PREFIX  libisochrone for programs in C: header, shared and static library, package file; and the
+                   libraries that `isochrone run` preloads
 cargo xtask peer   our line transfers beside those of core-to-core-latency, fresh processes in turns
 cargo xtask safety [--blocks N] [--json FILE] [--atlas FILE] [NAME ...]  real programs without
                    libisochrone_malloc.so, with it stepped aside, and with placing forced: same results; with blocks,

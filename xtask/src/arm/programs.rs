@@ -10,8 +10,11 @@ use super::LINKER;
 use crate::ci::say;
 
 /// Where those programs lie that ask the system itself.
-const FOLDERS: [&str; 2] =
-    ["crates/arrange/malloc/tests/preload/c", "crates/arrange/malloc/tests/preload/rules"];
+const FOLDERS: [&str; 3] = [
+    "crates/arrange/malloc/tests/preload/c",
+    "crates/arrange/malloc/tests/preload/rules",
+    "crates/arrange/tier/tests/pager/c",
+];
 
 /// Reads all of them as the compiler would. Nothing is written.
 ///

@@ -68,7 +68,7 @@ pub(super) const STEPS: &[Step] = &[
     Step { name: "build", arguments: &["build", "--release", "--locked"], ..Step::CARGO },
     Step {
         name: "preload format",
-        arguments: &["fmt", "--manifest-path", PRELOAD, "--check"],
+        arguments: &["fmt", "--all", "--manifest-path", PRELOAD, "--check"],
         ..Step::CARGO
     },
     Step {
@@ -88,6 +88,29 @@ pub(super) const STEPS: &[Step] = &[
         ..Step::CARGO
     },
     Step { name: "preload", arguments: &["preload", "--locked"], ..Step::CARGO },
+    Step {
+        name: "pager lints",
+        arguments: &[
+            "clippy",
+            "--release",
+            "--manifest-path",
+            PRELOAD,
+            "--package",
+            "isochrone-pager",
+            "--target-dir",
+            "target",
+            "--locked",
+            "--",
+            "-D",
+            "warnings",
+        ],
+        ..Step::CARGO
+    },
+    Step {
+        name: "pager",
+        arguments: &["preload", "--locked", "--package", "isochrone-pager"],
+        ..Step::CARGO
+    },
     // Whoever fuzzes has a nightly compiler; that the targets fit the crates needs none.
     Step {
         name: "fuzz targets",

@@ -58,6 +58,7 @@ const ARROWS: &[Row] = &[
     ("mpi", &["units", "distance", "places", "cla"]),
     ("preload", &["malloc"]),
     ("tier", &["stats", "units", "os", "distance", "sim", "cla"]),
+    ("pager", &["units", "os", "malloc", "tier"]),
     (
         "console",
         &[

@@ -16,6 +16,7 @@ const UNSAFE: &[Room] = &[
     ("crates/atlas/store/src/load", "an atlas is mapped"),
     ("crates/arrange/malloc", "pointers of C programs"),
     ("crates/arrange/near", "memory without a type, for programs that ask for it"),
+    ("crates/arrange/pager", "names that C programs call"),
     ("crates/arrange/preload", "names that C programs call"),
     ("crates/arrange/cla/src/live", "lines that threads and processes share"),
     ("crates/arrange/mpi", "names that MPI programs call"),

@@ -26,6 +26,7 @@ mod bindings;
 mod config;
 mod counters;
 pub mod entry;
+pub mod environment;
 mod errno;
 pub mod filters;
 mod fork;
@@ -37,7 +38,7 @@ pub mod loading;
 mod lock;
 mod memory;
 mod names;
-mod next;
+pub mod next;
 #[cfg(feature = "arms")]
 mod oracle;
 mod pin;

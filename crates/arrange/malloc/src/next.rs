@@ -16,15 +16,17 @@ mod lent;
 mod plain;
 
 #[cfg(target_env = "gnu")]
-pub(crate) use found::{
-    aligned_alloc, calloc, found, found_back, free, malloc, memalign, pvalloc, realloc, resolve,
-    usable_size, valloc,
+pub use found::{
+    aligned_alloc, calloc, free, malloc, memalign, pvalloc, realloc, resolve, usable_size, valloc,
+};
+#[cfg(target_env = "gnu")]
+pub(crate) use found::{found, found_back};
+#[cfg(not(target_env = "gnu"))]
+pub use plain::{
+    aligned_alloc, calloc, free, malloc, memalign, pvalloc, realloc, resolve, usable_size, valloc,
 };
 #[cfg(not(target_env = "gnu"))]
-pub(crate) use plain::{
-    aligned_alloc, calloc, found, found_back, free, malloc, memalign, pvalloc, realloc, resolve,
-    usable_size, valloc,
-};
+pub(crate) use plain::{found, found_back};
 
 /// Bytes of the object by which glibc learns to keep memory.
 const KEPT_BYTES: usize = 4 << 20;

@@ -15,7 +15,8 @@
 compile_error!("the replacement of malloc stands on glibc; elsewhere use isochrone-malloc's types");
 
 use core::arch::naked_asm;
-use core::ffi::{CStr, c_char, c_int, c_long, c_ulong, c_void};
+use core::ffi::{c_char, c_int, c_long, c_ulong, c_void};
+use isochrone_malloc::environment::variable;
 use isochrone_malloc::{CONFIG_VARIABLE, abi, affinity, filters, front, loading};
 
 /// Run by the dynamic linker when the library is loaded; glibc hands the environment over.
@@ -30,37 +31,12 @@ static END: extern "C" fn() = end;
 
 extern "C" fn begin(_: c_int, _: *const *const c_char, environment: *const *const c_char) {
     // SAFETY: glibc passes the environment to constructors (csu/init-first.c, elf/dl-init.c).
-    isochrone_malloc::begin(unsafe { variable(environment) });
+    isochrone_malloc::begin(unsafe { variable(environment, CONFIG_VARIABLE) });
     affinity::resolve();
 }
 
 extern "C" fn end() {
     isochrone_malloc::end();
-}
-
-/// The value of the one variable that is read.
-///
-/// # Safety
-/// `environment` is null or a null-terminated list of C strings that stay as they are.
-unsafe fn variable(environment: *const *const c_char) -> Option<&'static CStr> {
-    if environment.is_null() {
-        return None;
-    }
-    let mut place = environment;
-    loop {
-        // SAFETY: the list has not ended yet.
-        let entry = unsafe { place.read() };
-        if entry.is_null() {
-            return None;
-        }
-        // SAFETY: an entry is a C string.
-        let text = unsafe { CStr::from_ptr(entry) };
-        let value = text.to_bytes_with_nul().strip_prefix(CONFIG_VARIABLE.as_bytes());
-        if let Some(value) = value.and_then(|rest| rest.strip_prefix(b"=")) {
-            return CStr::from_bytes_with_nul(value).ok();
-        }
-        place = place.wrapping_add(1);
-    }
 }
 
 /// The functions that lead somewhere: one jump through a word of the allocator's, with all arguments as they came.

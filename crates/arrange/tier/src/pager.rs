@@ -11,6 +11,7 @@ mod departures;
 mod evict;
 mod fault;
 mod frames;
+mod lend;
 mod lock;
 mod mover;
 mod rescue;

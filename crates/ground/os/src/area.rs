@@ -1,6 +1,10 @@
 //! Memory that several processes have at the same address: words for their common state, files in memory
 //! whose pages come and go, and a window of addresses to map such files into.
 
+mod private;
+
+pub use private::{Access, Origin, Told};
+
 use crate::error::OsError;
 use crate::mapping::Mapping;
 use crate::span::at_huge_boundary;
@@ -25,6 +29,15 @@ impl Words {
     pub fn new(words: usize) -> Result<Self, OsError> {
         let bytes = words.saturating_mul(size_of::<AtomicU32>());
         Mapping::shared_memfd(bytes).map(Self)
+    }
+
+    /// The same, private to this process, and without memory until they are touched.
+    ///
+    /// # Errors
+    /// [`OsError`] where there is no address space.
+    pub fn untouched(words: usize) -> Result<Self, OsError> {
+        let bytes = words.saturating_mul(size_of::<AtomicU32>());
+        Mapping::absent(bytes).map(Self)
     }
 
     /// The words.

@@ -46,6 +46,7 @@ pub mod steps;
 pub mod stream;
 pub mod swap;
 pub mod table;
+pub mod thread;
 pub mod timed;
 pub mod tlb;
 pub mod userfault;

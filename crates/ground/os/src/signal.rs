@@ -344,6 +344,11 @@ pub fn hold() -> Held {
     Held { before: block(&sent()), _thread: PhantomData }
 }
 
+/// Lets all signals wait, also those that instructions raise: for making a thread that inherits it.
+pub(crate) fn hold_all() -> Held {
+    Held { before: block(&all()), _thread: PhantomData }
+}
+
 impl Drop for Held {
     fn drop(&mut self) {
         set_signals(&self.before);

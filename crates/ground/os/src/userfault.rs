@@ -4,6 +4,8 @@
 //! copy: so whoever has the descriptors of several processes can fill, map and protect pages of all of
 //! them. It holds the calls only; what to do about a fault is for its callers.
 
+mod private;
+
 use crate::error::OsError;
 use crate::syscall::syscall;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};

@@ -59,6 +59,7 @@ registry! {
     AdviseTry "isochrone-advise-try" 1, "Levers measured with a program, by `advise --try --json`";
     Run "isochrone-run" 1, "A run under the allocator, by `run --json`";
     RunMpi "isochrone-run-mpi" 1, "A job under the collectives, by `run --mpi --json`";
+    RunPaged "isochrone-run-paged" 1, "A run of which a part is in fast memory, by `run --fast-memory --json`";
     BenchStructures "isochrone-bench-structures" 1, "`bench chase` and `bench structures`";
     BenchAstar "isochrone-bench-astar" 1, "`bench astar`";
     BenchMalloc "isochrone-bench-malloc" 1, "`bench malloc`";

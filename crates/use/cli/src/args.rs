@@ -32,7 +32,7 @@ pub(crate) use predict::{
 };
 pub(crate) use query::Query;
 use query::parse_query;
-pub(crate) use run::RunArgs;
+pub(crate) use run::{LARGE_BYTES, RunArgs};
 
 use crate::tier::TierCommand;
 

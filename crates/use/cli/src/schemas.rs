@@ -23,6 +23,7 @@ fn schemas_are_drawn_from_the_types() {
         drawn::<advise::trial::Figures>(Format::AdviseTry),
         drawn::<run::RunRecord>(Format::Run),
         drawn::<run::JobRecord>(Format::RunMpi),
+        drawn::<run::PagedRecord>(Format::RunPaged),
     ];
     let wrong: Vec<String> = all.into_iter().filter_map(Result::err).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

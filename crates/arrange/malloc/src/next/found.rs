@@ -52,7 +52,7 @@ static BUSY: AtomicBool = AtomicBool::new(false);
 static KNOWN: AtomicBool = AtomicBool::new(false);
 
 /// Looks up the next allocator. Calls meanwhile, of the dynamic linker or of other threads, get memory that is lent.
-pub(crate) fn resolve() {
+pub fn resolve() {
     if KNOWN.load(Ordering::Acquire) || BUSY.swap(true, Ordering::Acquire) {
         return;
     }
@@ -111,39 +111,39 @@ pub(crate) fn found_back() -> Option<Back> {
 
 /// `malloc` of the next allocator.
 #[inline]
-pub(crate) fn malloc(size: usize) -> *mut c_void {
+pub fn malloc(size: usize) -> *mut c_void {
     // SAFETY: a function of this signature. Any size is allowed.
     unsafe { (MALLOC.call())(size) }
 }
 
 /// `calloc` of the next allocator.
 #[inline]
-pub(crate) fn calloc(count: usize, size: usize) -> *mut c_void {
+pub fn calloc(count: usize, size: usize) -> *mut c_void {
     // SAFETY: a function of this signature. Any sizes are allowed.
     unsafe { (CALLOC.call())(count, size) }
 }
 
 /// `memalign` of the next allocator.
 #[inline]
-pub(crate) fn memalign(align: usize, size: usize) -> *mut c_void {
+pub fn memalign(align: usize, size: usize) -> *mut c_void {
     // SAFETY: a function of this signature. Any size and alignment are allowed; nonsense gives null.
     unsafe { (MEMALIGN.call())(align, size) }
 }
 
 /// `aligned_alloc` of the next allocator: they differ in what they refuse.
-pub(crate) fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
+pub fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
     // SAFETY: as in `memalign`.
     unsafe { (ALIGNED_ALLOC.call())(align, size) }
 }
 
 /// `valloc` of the next allocator.
-pub(crate) fn valloc(size: usize) -> *mut c_void {
+pub fn valloc(size: usize) -> *mut c_void {
     // SAFETY: as in `malloc`.
     unsafe { (VALLOC.call())(size) }
 }
 
 /// `pvalloc` of the next allocator.
-pub(crate) fn pvalloc(size: usize) -> *mut c_void {
+pub fn pvalloc(size: usize) -> *mut c_void {
     // SAFETY: as in `malloc`.
     unsafe { (PVALLOC.call())(size) }
 }
@@ -153,7 +153,7 @@ pub(crate) fn pvalloc(size: usize) -> *mut c_void {
 /// # Safety
 /// `old` is null or came from it and is not free.
 #[inline]
-pub(crate) unsafe fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
+pub unsafe fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
     // SAFETY: a function of this signature; the caller vouches for `old`.
     unsafe { (REALLOC.call())(old, size) }
 }
@@ -163,7 +163,7 @@ pub(crate) unsafe fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
 /// # Safety
 /// `old` is null or came from it and is not free.
 #[inline]
-pub(crate) unsafe fn free(old: *mut c_void) {
+pub unsafe fn free(old: *mut c_void) {
     // SAFETY: a function of this signature; the caller vouches for `old`.
     unsafe { (FREE.call())(old) }
 }
@@ -172,7 +172,7 @@ pub(crate) unsafe fn free(old: *mut c_void) {
 ///
 /// # Safety
 /// `old` is null or came from it and is not free.
-pub(crate) unsafe fn usable_size(old: *mut c_void) -> usize {
+pub unsafe fn usable_size(old: *mut c_void) -> usize {
     // SAFETY: a function of this signature; the caller vouches for `old`.
     unsafe { (USABLE_SIZE.call())(old) }
 }

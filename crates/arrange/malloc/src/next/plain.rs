@@ -5,7 +5,7 @@ use core::ptr;
 use isochrone_os::pages::kernel_page_bytes;
 
 /// Nothing has to be looked up.
-pub(crate) fn resolve() {}
+pub fn resolve() {}
 
 /// None of them has the signature of its name.
 pub(crate) fn found() -> Option<crate::entry::Front> {
@@ -19,37 +19,37 @@ pub(crate) fn found_back() -> Option<crate::entry::Back> {
 
 /// `malloc` of the C library.
 #[inline]
-pub(crate) fn malloc(size: usize) -> *mut c_void {
+pub fn malloc(size: usize) -> *mut c_void {
     // SAFETY: any size is allowed.
     unsafe { libc::malloc(size) }
 }
 
 /// `calloc` of the C library.
 #[inline]
-pub(crate) fn calloc(count: usize, size: usize) -> *mut c_void {
+pub fn calloc(count: usize, size: usize) -> *mut c_void {
     // SAFETY: any sizes are allowed.
     unsafe { libc::calloc(count, size) }
 }
 
 /// `memalign` of the C library.
 #[inline]
-pub(crate) fn memalign(align: usize, size: usize) -> *mut c_void {
+pub fn memalign(align: usize, size: usize) -> *mut c_void {
     // SAFETY: any size and alignment are allowed; nonsense gives null.
     unsafe { libc::memalign(align, size) }
 }
 
 /// `aligned_alloc` by `memalign`, which takes what it takes.
-pub(crate) fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
+pub fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
     memalign(align, size)
 }
 
 /// `valloc` by `memalign`.
-pub(crate) fn valloc(size: usize) -> *mut c_void {
+pub fn valloc(size: usize) -> *mut c_void {
     memalign(kernel_page_bytes(), size)
 }
 
 /// `pvalloc` by `memalign`.
-pub(crate) fn pvalloc(size: usize) -> *mut c_void {
+pub fn pvalloc(size: usize) -> *mut c_void {
     let page = kernel_page_bytes();
     size.max(1)
         .checked_next_multiple_of(page)
@@ -61,7 +61,7 @@ pub(crate) fn pvalloc(size: usize) -> *mut c_void {
 /// # Safety
 /// `old` is null or came from it and is not free.
 #[inline]
-pub(crate) unsafe fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
+pub unsafe fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
     // SAFETY: the caller vouches for `old`.
     unsafe { libc::realloc(old, size) }
 }
@@ -71,7 +71,7 @@ pub(crate) unsafe fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
 /// # Safety
 /// `old` is null or came from it and is not free.
 #[inline]
-pub(crate) unsafe fn free(old: *mut c_void) {
+pub unsafe fn free(old: *mut c_void) {
     // SAFETY: the caller vouches for `old`.
     unsafe { libc::free(old) }
 }
@@ -80,6 +80,6 @@ pub(crate) unsafe fn free(old: *mut c_void) {
 ///
 /// # Safety
 /// None is needed; the signature is that of the other implementation.
-pub(crate) unsafe fn usable_size(_old: *mut c_void) -> usize {
+pub unsafe fn usable_size(_old: *mut c_void) -> usize {
     0
 }

@@ -217,6 +217,11 @@ fn on_bus(interrupted: &Interrupted) -> Verdict {
 
 /// One line on standard error, made without memory.
 pub(super) fn complain(address: usize, trouble: Trouble) {
+    complain_by(say, address, trouble);
+}
+
+/// The same by who says it.
+pub(super) fn complain_by(say: fn(&[u8]), address: usize, trouble: Trouble) {
     let mut line = Line { bytes: [0; 256], len: 0 };
     let _ = writeln!(line, "isochrone: no page at {address:#x}: {trouble}");
     say(&line.bytes[..line.len]);

@@ -20,6 +20,7 @@ mod config;
 mod context;
 pub mod far;
 mod global;
+pub mod guest;
 mod handler;
 mod heap;
 mod mapped;

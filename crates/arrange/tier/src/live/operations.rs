@@ -15,19 +15,22 @@ use crate::names::{Group, Run, Space};
 use crate::pages::{Fetch, Trouble};
 
 /// Zeros to fill with what was never stored.
-static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+pub(super) static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
-const fn refused(what: &'static str, errno: i32) -> Trouble {
+pub(super) const fn refused(what: &'static str, errno: i32) -> Trouble {
     Trouble::Kernel { what, errno }
 }
 
 /// include/uapi/asm-generic/errno-base.h
-mod errno {
-    pub(super) const ESRCH: i32 = 3;
-    pub(super) const EAGAIN: i32 = 11;
-    pub(super) const ENOMEM: i32 = 12;
-    pub(super) const EEXIST: i32 = 17;
-    pub(super) const ENOSPC: i32 = 28;
+pub(super) mod errno {
+    pub(in super::super) const ENOENT: i32 = 2;
+    pub(in super::super) const ESRCH: i32 = 3;
+    pub(in super::super) const EAGAIN: i32 = 11;
+    pub(in super::super) const ENOMEM: i32 = 12;
+    pub(in super::super) const EBUSY: i32 = 16;
+    pub(in super::super) const EEXIST: i32 = 17;
+    pub(in super::super) const EINVAL: i32 = 22;
+    pub(in super::super) const ENOSPC: i32 = 28;
 }
 
 pub(super) fn protect(process: &Process, run: Run, space: Space) -> Result<(), Trouble> {

@@ -8,7 +8,8 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::names::Group;
 
-/// Not linked; also the length word of a group, which has none.
+/// Not linked; also the length word of a group, which has none. Words hold the complement of what they say, so that
+/// zeroed memory says this: the lists of an area of which little is used take no memory for the rest.
 const NONE: u32 = u32::MAX;
 /// Words of an entry: next, previous, and the list it is on (of a head: its length).
 const ENTRY_WORDS: usize = 3;
@@ -33,11 +34,8 @@ impl<'a> Lists<'a> {
         Self { words, groups }
     }
 
-    /// Empties everything: what whoever makes the memory does once.
+    /// Makes empty lists of zeroed words: what whoever makes the memory does once.
     pub(crate) fn format(&self, lists: u32) {
-        for entry in 0..self.groups {
-            self.set(entry, NONE, NONE, NONE);
-        }
         (0..lists).map(List).for_each(|list| self.clear(list));
     }
 
@@ -62,11 +60,11 @@ impl<'a> Lists<'a> {
     }
 
     fn get(&self, entry: u32, word: usize) -> u32 {
-        self.word(entry, word).load(Ordering::Relaxed)
+        !self.word(entry, word).load(Ordering::Relaxed)
     }
 
     fn put(&self, entry: u32, word: usize, value: u32) {
-        self.word(entry, word).store(value, Ordering::Relaxed);
+        self.word(entry, word).store(!value, Ordering::Relaxed);
     }
 
     fn set(&self, entry: u32, next: u32, previous: u32, list: u32) {
@@ -151,7 +149,7 @@ mod tests {
         /// Whatever is pushed and unlinked, the lists are those that queues would be.
         #[test]
         fn lists_are_queues(steps in prop::collection::vec((0..LISTS, 0..GROUPS, any::<bool>()), 0..200)) {
-            let words: Vec<_> = (0..Lists::words(GROUPS, LISTS)).map(|_| AtomicU32::new(7)).collect();
+            let words: Vec<_> = (0..Lists::words(GROUPS, LISTS)).map(|_| AtomicU32::new(0)).collect();
             let lists = Lists::new(&words, GROUPS);
             lists.format(LISTS);
             let mut model = vec![VecDeque::new(); LISTS as usize];

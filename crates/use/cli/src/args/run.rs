@@ -11,6 +11,7 @@ use isochrone_alloc::Mode;
 use isochrone_console::args::{HostArgs, JsonArg, PlacementArgs, parse_bytes, parse_time};
 use isochrone_malloc::Pin;
 use isochrone_mpi::{BYTES_MOST, COLLECTIVES};
+use isochrone_tier::live::guest::{FAST_BYTES_MIN, FarKind};
 
 /// Examples and exit codes below `isochrone run --help`.
 pub(super) const AFTER_HELP: &str = "\
@@ -23,6 +24,7 @@ Examples:
   isochrone run --near 1/8 --waste 50% -- ./solver nearer lines for more memory
   isochrone run --malloc mimalloc -- ./server      mimalloc for what is not placed
   isochrone run --mpi --report -- mpirun -n 2 ./p  collectives of an MPI program in cache lines
+  isochrone run --fast-memory 4G --report -- ./app its large arrays are compressed beyond 4 GiB
   isochrone run --compare -- ./solver              is it faster? with and without by turns, for a minute
   isochrone run --pin compact -- ./solver          threads stay on the cores that their lines are near
 
@@ -90,6 +92,21 @@ fn parse_lines_bytes(text: &str) -> Result<usize, String> {
     if bytes > BYTES_MOST { Err("1M at most".to_owned()) } else { Ok(bytes) }
 }
 
+/// Mappings of so many bytes and more are paged: below it a program has many, for each of which the kernel would be
+/// asked twice.
+pub(crate) const LARGE_BYTES: usize = 1 << 20;
+
+/// Bytes of fast memory.
+fn parse_fast_bytes(text: &str) -> Result<u64, String> {
+    let bytes = parse_bytes(text)?;
+    if bytes < FAST_BYTES_MIN as u64 { Err("1M at least".to_owned()) } else { Ok(bytes) }
+}
+
+/// A far tier.
+fn parse_far(text: &str) -> Result<FarKind, String> {
+    FarKind::parse(text).map_err(str::to_owned)
+}
+
 /// What `run` takes.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RunArgs {
@@ -100,6 +117,14 @@ pub(crate) struct RunArgs {
     pub(crate) placement: PlacementArgs,
     #[command(flatten)]
     pub(crate) host: HostArgs,
+    /// Instead: page the large mappings (1M and more) of each process of the program, of which so much may be in fast
+    /// memory, 1M or more; the rest is compressed, or where --far says.
+    #[arg(long, value_name = "BYTES", value_parser = parse_fast_bytes, conflicts_with_all = ["mpi", "mode", "near",
+        "waste", "atlas", "awake", "pin", "force", "aside", "compare", "check", "fresh"])]
+    pub(crate) fast_memory: Option<u64>,
+    /// With --fast-memory: where the rest is, lz4 or region:N.
+    #[arg(long, value_name = "WHERE", value_parser = parse_far, default_value = "lz4", requires = "fast_memory")]
+    pub(crate) far: FarKind,
     /// Instead: an MPI job (CMD is its mpirun) whose collectives are done in cache lines.
     #[arg(long, conflicts_with_all = ["mode", "pin", "force", "aside", "compare", "check", "fresh", "malloc"])]
     pub(crate) mpi: bool,
@@ -146,8 +171,8 @@ pub(crate) struct RunArgs {
     /// Look for slots that are free and in use at once while it runs (slower).
     #[arg(long)]
     pub(crate) check: bool,
-    /// The library to preload [default: libisochrone_malloc.so, or libisochrone_mpi.so, beside this
-    /// program or in ../lib].
+    /// The library to preload [default: libisochrone_malloc.so, libisochrone_mpi.so or
+    /// libisochrone_pager.so, beside this program or in ../lib].
     #[arg(long, value_name = "FILE")]
     pub(crate) preload: Option<PathBuf>,
     /// The program and its arguments.

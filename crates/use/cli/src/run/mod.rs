@@ -3,11 +3,13 @@
 //! Everything that could make the library be ignored in silence is found out before the program
 //! starts. Failures of our own have exit code 125, so that they are told from the program's.
 
+mod before;
 mod compare;
 mod elf;
 pub(crate) mod judge;
 mod mpi;
 mod own;
+mod paged;
 pub(crate) mod program;
 mod words;
 
@@ -29,8 +31,11 @@ use tempfile::TempDir;
 
 #[cfg(test)]
 pub(crate) use mpi::JobRecord;
+#[cfg(test)]
+pub(crate) use paged::PagedRecord;
 
 use crate::args::RunArgs;
+use before::before;
 use child::Signals;
 use compare::{Compared, Comparison, Sides};
 use isochrone_console::output::{self, Terminal};
@@ -84,6 +89,10 @@ pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> ExitCode {
 
 fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
     let name = args.command.first().context("no program was named")?;
+    if let Some(fast_bytes) = args.fast_memory {
+        let [json] = Place::open_all([args.json.asked()])?;
+        return paged::run(args, name, fast_bytes, json, terminal);
+    }
     let (program, fit) = match look(name) {
         Ok(found) => found,
         Err(refusal) => {
@@ -207,14 +216,6 @@ fn become_it(scratch: TempDir, program: Program, preload: Option<&OsStr>) -> any
     // An environment in which nothing is changed keeps even its order.
     let changed = preload != output::preloaded().as_deref();
     if changed { program.with("LD_PRELOAD", preload) } else { program }.replace_us()
-}
-
-/// What is preloaded without us: the allocator that was asked for, before what was there already.
-fn before(args: &RunArgs, scratch: &Path) -> Result<Option<OsString>> {
-    let before = output::preloaded();
-    let Some(named) = &args.malloc else { return Ok(before) };
-    let allocator = library::allocator(named)?;
-    library::first(&allocator, before.as_deref(), scratch).map(Some)
 }
 
 fn look(name: &OsStr) -> Result<(PathBuf, program::Fit), program::Refusal> {

@@ -14,6 +14,11 @@ pub const MPI: &str = "libisochrone_mpi.so";
 /// The command that makes it.
 pub const BUILD_MPI: &str = "cargo build --release -p isochrone-mpi";
 
+/// The library that pages large mappings.
+pub const PAGER: &str = "libisochrone_pager.so";
+/// The command that makes it.
+pub const BUILD_PAGER: &str = "cargo preload --package isochrone-pager";
+
 /// The library: the one that was named, or the one that was installed or built with this program.
 pub fn find(named: Option<&Path>) -> Result<PathBuf> {
     find_as(NAME, "cargo preload", named)

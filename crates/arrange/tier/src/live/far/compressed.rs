@@ -43,12 +43,36 @@ impl Compressed {
     /// # Errors
     /// [`OsError`] where there is no memory for its tables.
     pub fn new(area_bytes: usize, group_bytes: usize, capacity: usize) -> Result<Self, OsError> {
+        Self::over(area_bytes, group_bytes, capacity, true)
+    }
+
+    /// The same for one process alone: its memory and its tables come as they are used, and it has no files.
+    ///
+    /// # Errors
+    /// [`OsError`] where there are not so many addresses.
+    pub fn private(
+        area_bytes: usize,
+        group_bytes: usize,
+        capacity: usize,
+    ) -> Result<Self, OsError> {
+        Self::over(area_bytes, group_bytes, capacity, false)
+    }
+
+    fn over(
+        area_bytes: usize,
+        group_bytes: usize,
+        capacity: usize,
+        shared: bool,
+    ) -> Result<Self, OsError> {
         let units = capacity / UNIT;
         let sizes = group_bytes / UNIT + 1;
+        let table = |words: usize| {
+            if shared { Mapping::shared_memfd(words * 8) } else { Mapping::absent(words * 8) }
+        };
         Ok(Self {
-            space: Space::new(capacity.max(UNIT), true)?,
-            entries: Mapping::shared_memfd(area_bytes.div_ceil(group_bytes) * 8)?,
-            links: Mapping::shared_memfd((units + sizes + 1) * 8)?,
+            space: Space::new(capacity.max(UNIT), shared)?,
+            entries: table(area_bytes.div_ceil(group_bytes))?,
+            links: table(units + sizes + 1)?,
             group_bytes,
             units,
         })

@@ -62,4 +62,9 @@ impl Far for Memory {
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, bytes) };
         Ok(())
     }
+
+    fn forget(&self, part: &Part) {
+        // Where the kernel refuses, the room is taken until it is written again.
+        let _ = self.space.release(part.at(), part.bytes());
+    }
 }

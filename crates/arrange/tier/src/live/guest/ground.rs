@@ -1,0 +1,254 @@
+//! What all of a process's handlers go by: the window, who has which page, the far tier, and what is counted. It lives
+//! as long as the process, and holds no thread.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use isochrone_os::area::{Access, Told, Window, Words};
+use isochrone_os::space::Space;
+use isochrone_os::userfault::{Features, Userfault};
+use isochrone_os::{OsError, pages};
+use isochrone_units::PAGE_BYTES;
+
+use super::book::{Book, Marks};
+use super::orders::Mailbox;
+use super::record::{Tally, Word};
+use super::settings::{FarKind, Settings};
+use crate::live::far::{Compressed, Far, Memory};
+use crate::names::Group;
+use crate::pager::{BATCH_MOST, Pager, Plan, Shape};
+use crate::policy::PolicyKind;
+
+/// Groups that are fetched at once where faults follow each other: a page more costs a third of a fault.
+pub(super) const CLUSTER_MOST: u32 = 32;
+/// Groups that leave at once.
+const BATCH: u32 = 32;
+/// Places at which faults that follow each other are looked for at once.
+const STREAMS: usize = 8;
+/// Room that what is written to a far tier needs before what it replaces is freed.
+const SPARE_BYTES: usize = 1 << 20;
+
+/// What is asked of the kernel.
+pub(super) const FEATURES: Features = Features::MOVE.and(Features::THREAD_ID);
+
+/// The ground of one process.
+#[derive(Debug)]
+pub(super) struct Ground {
+    pub(super) window: Window,
+    pub(super) table: Userfault,
+    pub(super) book: Book,
+    pub(super) far: Box<dyn Far>,
+    pub(super) tally: Tally,
+    pub(super) mail: Mailbox,
+    pub(super) shape: Shape,
+    words: Words,
+    /// Behind the last page that the program ever had.
+    pub(super) top: AtomicUsize,
+    /// Frames beyond those of the shape.
+    pub(super) lent: AtomicU32,
+    /// Of these, those that are to be given back.
+    pub(super) debt: AtomicU32,
+    /// Faults are resolved under it; who must know that those which began earlier are over takes it for a moment.
+    faults: RwLock<()>,
+    /// Content of pages that the kernel does not move is copied under it; permissions change under it.
+    access: RwLock<()>,
+    streams: [AtomicU64; STREAMS],
+    turn: AtomicU32,
+}
+
+impl Ground {
+    /// A ground with the largest window that can be had, up to the one that is wished.
+    pub(super) fn new(settings: &Settings, tally: Tally) -> Result<Self, OsError> {
+        if pages::kernel_page_bytes() != PAGE_BYTES {
+            return Err(OsError {
+                what: "pages of this kernel are longer than 4 KiB",
+                errno: super::errno::EINVAL,
+                advice: "run a kernel with pages of 4 KiB",
+            });
+        }
+        let table = Userfault::open_served(FEATURES)?;
+        let least = settings.fast_bytes.saturating_mul(2);
+        let mut bytes = settings.window_bytes.max(least);
+        loop {
+            let made = Parts::new(settings, bytes);
+            match made {
+                Ok(parts) => return Self::over(settings, table, parts, tally),
+                Err(_) if bytes / 2 >= least => bytes /= 2,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn over(
+        settings: &Settings,
+        table: Userfault,
+        parts: Parts,
+        tally: Tally,
+    ) -> Result<Self, OsError> {
+        let Parts { window, book, far, words, shape } = parts;
+        window.tell(0, window.len(), Told::Small)?;
+        // A child that glibc does not know of ends by SIGSEGV where it touches the window, and never reads zeros.
+        window.tell(0, window.len(), Told::NoFork)?;
+        table.register_missing(window.as_ptr().expose_provenance(), window.len())?;
+        let area = shape.groups as usize * PAGE_BYTES;
+        // SAFETY: behind the area are the bell and what handlers work with, which nobody has yet.
+        unsafe { window.allow(area, window.len() - area, Access::BOTH) }.map_err(|errno| {
+            OsError {
+                what: "cannot use a part of the window",
+                errno,
+                advice: "ask for less memory, or raise ulimit -v",
+            }
+        })?;
+        tally.set(Word::Limit, u64::from(shape.frames) * PAGE_BYTES as u64);
+        let bell = window.as_ptr().expose_provenance() + area;
+        debug_assert!(settings.handlers > 1, "one serves while another one is told something");
+        let ground = Self {
+            window,
+            table,
+            book,
+            far,
+            tally,
+            mail: Mailbox::new(bell),
+            shape,
+            words,
+            top: AtomicUsize::new(0),
+            lent: AtomicU32::new(0),
+            debt: AtomicU32::new(0),
+            faults: RwLock::new(()),
+            access: RwLock::new(()),
+            streams: [const { AtomicU64::new(0) }; STREAMS],
+            turn: AtomicU32::new(0),
+        };
+        ground.pager(1).format();
+        Ok(ground)
+    }
+
+    /// The pager, which fetches so many groups at once.
+    pub(super) fn pager(&self, cluster: u32) -> Pager<'_> {
+        let plan = Plan { batch: BATCH, mover_batch: BATCH, cluster, ..Plan::default() };
+        Pager::new(self.words.as_slice(), self.shape, plan)
+    }
+
+    pub(super) fn base(&self) -> usize {
+        self.window.as_ptr().addr()
+    }
+
+    /// Pages that a program can have.
+    pub(super) const fn pages(&self) -> usize {
+        self.shape.groups as usize
+    }
+
+    pub(super) fn address_of(&self, group: Group) -> usize {
+        self.base() + group.index() * PAGE_BYTES
+    }
+
+    /// The group at an address of the area.
+    pub(super) fn group_at(&self, address: usize) -> Option<Group> {
+        let page = address.checked_sub(self.base())? / PAGE_BYTES;
+        u32::try_from(page).ok().filter(|page| *page < self.shape.groups).map(Group)
+    }
+
+    /// Offset in the window of a handler's own pages, of which it has [`BATCH_MOST`].
+    pub(super) const fn bench_of(&self, handler: u16) -> usize {
+        (self.shape.groups as usize + 1 + handler as usize * BATCH_MOST as usize) * PAGE_BYTES
+    }
+
+    /// A fault is resolved as long as this lives.
+    pub(super) fn resolving(&self) -> RwLockReadGuard<'_, ()> {
+        self.faults.read().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Waits until all faults that began before are resolved.
+    pub(super) fn quiesce(&self) {
+        drop(self.faults.write());
+    }
+
+    /// Permissions stay as they are as long as this lives.
+    pub(super) fn reading(&self) -> RwLockReadGuard<'_, ()> {
+        self.access.read().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Nobody copies what permissions are changed of as long as this lives.
+    pub(super) fn changing(&self) -> RwLockWriteGuard<'_, ()> {
+        self.access.write().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// How many groups to fetch for a fault: more and more where faults follow each other, and never beyond what the
+    /// program has there.
+    pub(super) fn cluster_of(&self, group: Group) -> u32 {
+        let value = |next: u32, size: u32| u64::from(next) << 32 | u64::from(size);
+        let follows = |seen: u64| {
+            let [next, size] = [seen >> 32, seen & 0xffff_ffff];
+            let at = u64::from(group.0);
+            size > 0 && at <= next && at + size >= next
+        };
+        let found = self.streams.iter().find_map(|stream| {
+            let seen = stream.load(Ordering::Relaxed);
+            follows(seen).then_some((stream, seen & 0xffff_ffff))
+        });
+        let (stream, size) = match found {
+            Some((stream, size)) => {
+                (stream, u32::try_from(2 * size).unwrap_or(1).min(CLUSTER_MOST))
+            }
+            None => {
+                let turn = self.turn.fetch_add(1, Ordering::Relaxed) as usize % STREAMS;
+                (&self.streams[turn], 1)
+            }
+        };
+        let most = size.min(self.shape.frames / 8).max(1);
+        let plain = |marks: Marks| marks;
+        let here = self.book.alike(group.index(), most as usize, plain);
+        let size = u32::try_from(here).unwrap_or(1).max(1);
+        stream.store(value(group.0 + size, most), Ordering::Relaxed);
+        size
+    }
+
+    /// Counts what is in fast memory now.
+    pub(super) fn note_peak(&self) {
+        let all = self.shape.frames + self.lent.load(Ordering::Relaxed);
+        let held = u64::from(all.saturating_sub(self.pager(1).free())) * PAGE_BYTES as u64;
+        self.tally.raise(Word::Peak, held);
+        let over = held.saturating_sub(u64::from(self.shape.frames) * PAGE_BYTES as u64);
+        self.tally.raise(Word::Over, over);
+        if let Some(used) = self.far.used_bytes() {
+            self.tally.raise(Word::Far, used);
+        }
+    }
+}
+
+/// What depends on the size of the window.
+struct Parts {
+    window: Window,
+    book: Book,
+    far: Box<dyn Far>,
+    words: Words,
+    shape: Shape,
+}
+
+impl Parts {
+    fn new(settings: &Settings, bytes: usize) -> Result<Self, OsError> {
+        let groups = u32::try_from(bytes / PAGE_BYTES).unwrap_or(u32::MAX).min(u32::MAX / 4);
+        let pages = groups as usize;
+        let frames =
+            u32::try_from(settings.fast_bytes / PAGE_BYTES).unwrap_or(u32::MAX).min(groups);
+        let shape = Shape {
+            groups,
+            frames,
+            spaces: 1,
+            workers: settings.handlers,
+            policy: PolicyKind::Fifo,
+        };
+        // Behind the area the bell, and pages for each handler.
+        let own = 1 + usize::from(settings.handlers) * BATCH_MOST as usize;
+        let window = Window::reserve((pages + own) * PAGE_BYTES)?;
+        let area = pages * PAGE_BYTES;
+        let far: Box<dyn Far> = match settings.far {
+            FarKind::Lz4 => Box::new(Compressed::private(area, PAGE_BYTES, area + SPARE_BYTES)?),
+            FarKind::Region(region) => Box::new(Memory::new(area, Some(region))?),
+        };
+        let (book, words) = (Book::new(pages)?, Words::untouched(shape.words())?);
+        // What the program can have there it must be able to use, under limits of addresses and of data (ulimit).
+        drop(Space::new(area, false)?);
+        Ok(Self { window, book, far, words, shape })
+    }
+}
