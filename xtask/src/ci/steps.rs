@@ -148,6 +148,7 @@ pub(super) const STEPS: &[Step] = &[
         environment: &[("RUSTDOCFLAGS", "-D warnings")],
         ..Step::CARGO
     },
+    Step { name: "book", arguments: &["xtask", "book"], minutes: 5, ..Step::CARGO },
 ];
 
 #[cfg(test)]
