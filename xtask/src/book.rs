@@ -16,7 +16,7 @@ use anyhow::{Context, Result, bail};
 use crate::ci::say;
 use pages::Page;
 
-const USAGE: &str = "cargo xtask book [--out FOLDER | --check | --tour]";
+const USAGE: &str = "cargo xtask book [--out FOLDER | --check | --tour [ATLAS]]";
 
 /// What is asked for.
 #[derive(Debug, PartialEq)]
@@ -24,8 +24,8 @@ enum Task {
     /// The book, in this folder or where books lie.
     Build(Option<PathBuf>),
     Check,
-    /// The output that the tour shows, anew.
-    Tour,
+    /// The output that the tour shows, anew, of this atlas or of one that is measured now.
+    Tour(Option<PathBuf>),
 }
 
 impl Task {
@@ -36,7 +36,7 @@ impl Task {
                 Self::Build(Some(words.next().context("--out takes a folder")?.into()))
             }
             Some("--check") => Self::Check,
-            Some("--tour") => Self::Tour,
+            Some("--tour") => Self::Tour(words.next().map(PathBuf::from)),
             Some(other) => bail!("unknown word {other:?}: {USAGE}"),
         };
         match words.next() {
@@ -52,8 +52,8 @@ impl Task {
 /// Every fault of the pages at once, or why mdBook failed. That it cannot be had is no error.
 pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()> {
     let task = Task::of(words)?;
-    if task == Task::Tour {
-        return tour::draw(root);
+    if let Task::Tour(atlas) = &task {
+        return tour::draw(root, atlas.as_deref());
     }
     let pages = pages::all(root)?;
     check(root, &pages)?;
@@ -99,14 +99,30 @@ mod tests {
         assert_eq!(of(&[]).unwrap(), Task::Build(None));
         assert_eq!(of(&["--out", "x"]).unwrap(), Task::Build(Some("x".into())));
         assert_eq!(of(&["--check"]).unwrap(), Task::Check);
-        assert_eq!(of(&["--tour"]).unwrap(), Task::Tour);
-        assert!(of(&["--out"]).is_err() && of(&["--tour", "x"]).is_err() && of(&["x"]).is_err());
+        assert_eq!(of(&["--tour"]).unwrap(), Task::Tour(None));
+        assert_eq!(of(&["--tour", "a"]).unwrap(), Task::Tour(Some("a".into())));
+        assert!(
+            of(&["--out"]).is_err() && of(&["--tour", "x", "y"]).is_err() && of(&["x"]).is_err()
+        );
+    }
+
+    fn root() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
+    }
+
+    /// The description that a page shows is one that is read.
+    #[test]
+    fn the_machine_that_a_page_describes_is_one() {
+        let page = std::fs::read_to_string(root().join("docs/machines.md")).unwrap();
+        let (_, rest) = page.split_once("```toml\n").unwrap();
+        let (toml, _) = rest.split_once("```").unwrap();
+        let machine = isochrone_host::machine_from_toml(toml, "docs/machines.md").unwrap();
+        assert_eq!((machine.cores.len(), machine.regions.len()), (8, 2));
     }
 
     /// The pages of this repository, as `cargo xtask book --check` sees them.
     #[test]
     fn the_pages_of_this_repository_hold() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
-        check(&root, &pages::all(&root).unwrap()).unwrap();
+        check(&root(), &pages::all(&root()).unwrap()).unwrap();
     }
 }

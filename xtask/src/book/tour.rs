@@ -15,15 +15,16 @@ const PAGE: &str = "docs/tour.md";
 const MARK: (&str, &str, &str) = ("<!-- ", " lines of: ", " -->");
 const OPEN: &str = "```text";
 const CLOSE: &str = "```";
-/// What this machine is called.
-const HOST: &str = "/proc/sys/kernel/hostname";
+/// What measures.
+const MAP: &str = "isochrone map";
 /// What stands for the lines that are left out.
 const MORE: &str = "[...]";
-/// Characters of a line: what fits beside a table of contents.
-const COLUMNS: &str = "88";
+/// Characters of a line.
+const COLUMNS: &str = "80";
 
-/// Builds the command and puts what it says onto the page.
-pub(super) fn draw(root: &Path) -> Result<()> {
+/// Builds the command and puts what it says onto the page. With an `atlas`, one that this machine's command wrote on a
+/// quiet day, nothing is measured: what a map says stays as it is.
+pub(super) fn draw(root: &Path, atlas: Option<&Path>) -> Result<()> {
     let built = Command::new("cargo")
         .args(["build", "--release", "--locked", "-p", "isochrone"])
         .current_dir(root)
@@ -34,30 +35,39 @@ pub(super) fn draw(root: &Path) -> Result<()> {
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let program = std::path::absolute(target.join("release/isochrone"))?;
     let folder = tempfile::tempdir()?;
+    if let Some(atlas) = atlas {
+        fs::copy(atlas, folder.path().join("isochrone.atlas"))
+            .with_context(|| atlas.display().to_string())?;
+    }
     let place = root.join(PAGE);
     let page = fs::read_to_string(&place).with_context(|| PAGE.to_owned())?;
-    let host = fs::read_to_string(HOST).with_context(|| HOST.to_owned())?;
+    let names = Names::of_this_machine(folder.path())?;
     let anew = renewed(&page, &mut |words| {
+        if atlas.is_some() && words.starts_with(MAP) {
+            return Ok(None);
+        }
         say(words);
-        let said = said(&program, words, folder.path())?;
-        anonymous(&said, &[&folder.path().to_string_lossy(), host.trim()])
+        names.taken_out(&said(&program, words, folder.path())?).map(Some)
     })?;
     fs::write(&place, anew).with_context(|| PAGE.to_owned())?;
     say(&format!("{PAGE}: drawn anew"));
     Ok(())
 }
 
-/// The page with what `run` says of each command.
-fn renewed(page: &str, run: &mut dyn FnMut(&str) -> Result<String>) -> Result<String> {
+/// The page with what `run` says of each command; a block of which it says nothing stays.
+fn renewed(page: &str, run: &mut dyn FnMut(&str) -> Result<Option<String>>) -> Result<String> {
     let mut out = String::new();
     let mut lines = page.lines();
     while let Some(line) = lines.next() {
         out = out + line + "\n";
         let Some((count, words)) = mark(line) else { continue };
         ensure!(lines.next() == Some(OPEN), "{PAGE}: no {OPEN} follows {line:?}");
-        ensure!(lines.any(|line| line == CLOSE), "{PAGE}: no {CLOSE} ends the block of {line:?}");
-        let said = run(words)?;
-        out = out + OPEN + "\n" + &first(&said, count) + CLOSE + "\n";
+        let before: Vec<&str> = lines.by_ref().take_while(|line| *line != CLOSE).collect();
+        let said = match run(words)? {
+            Some(said) => first(&said, count),
+            None => before.iter().map(|line| format!("{line}\n")).collect(),
+        };
+        out = out + OPEN + "\n" + &said + CLOSE + "\n";
     }
     Ok(out)
 }
@@ -74,7 +84,7 @@ fn first(said: &str, count: usize) -> String {
     kept.join("\n").trim_end().to_owned() + "\n" + &more
 }
 
-/// What a command says on both outputs. It sees nothing of what is kept on this machine.
+/// What a command says, its remarks first. It sees nothing of what is kept on this machine.
 fn said(program: &Path, words: &str, folder: &Path) -> Result<String> {
     let mut parts = words.split_whitespace();
     ensure!(parts.next() == Some("isochrone"), "{words:?} is no command of isochrone");
@@ -90,28 +100,43 @@ fn said(program: &Path, words: &str, folder: &Path) -> Result<String> {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let (out, err) = (text(&said.stdout), text(&said.stderr));
     ensure!(said.status.success(), "{words}: {}\n{err}", said.status);
-    Ok(if out.is_empty() { err } else { out })
+    Ok(err + &out)
 }
 
-/// The text without the folder and the name of this machine, and with the kernel's version alone.
-fn anonymous(text: &str, names: &[&str]) -> Result<String> {
-    let mut out = String::new();
-    for line in text.lines() {
-        let (before, rest) = line.split_once("kernel ").unwrap_or((line, ""));
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        let local = rest[end..].find([';', ' ', ',']).map_or(rest.len(), |at| end + at);
-        let cut =
-            if rest.starts_with(|c: char| c.is_ascii_digit()) { end..local } else { end..end };
-        out += before;
-        if !rest.is_empty() {
-            out = out + "kernel " + &rest[..cut.start] + &rest[cut.end..];
+/// What of this machine does not get onto the page.
+struct Names {
+    /// The folder of the run, with which paths begin.
+    folder: String,
+    /// The release of the kernel, of which the version stays.
+    kernel: String,
+    host: String,
+}
+
+impl Names {
+    fn of_this_machine(folder: &Path) -> Result<Self> {
+        let read = |file: &str| fs::read_to_string(file).with_context(|| file.to_owned());
+        let (kernel, host) =
+            (read("/proc/sys/kernel/osrelease")?, read("/proc/sys/kernel/hostname")?);
+        Ok(Self {
+            folder: format!("{}/", folder.display()),
+            kernel: kernel.trim().to_owned(),
+            host: host.trim().to_owned(),
+        })
+    }
+
+    /// The text without them.
+    ///
+    /// # Errors
+    /// Where it names the host, which no command should.
+    fn taken_out(&self, text: &str) -> Result<String> {
+        let version = self.kernel.split('-').next().unwrap_or_default();
+        let text = text.replace(&self.folder, "").replace(&self.kernel, version);
+        let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '-' && c != '.');
+        if words.any(|word| word == self.host) {
+            bail!("{PAGE} would hold {:?}, the name of this machine", self.host);
         }
-        out.push('\n');
+        Ok(text)
     }
-    for name in names.iter().filter(|name| out.contains(**name)) {
-        bail!("{PAGE} would hold {name:?}, a name of this machine");
-    }
-    Ok(out)
 }
 
 #[cfg(test)]
@@ -125,16 +150,16 @@ mod tests {
         let mut asked = Vec::new();
         let anew = renewed(page, &mut |words| {
             asked.push(words.to_owned());
-            Ok("one  \ntwo\nthree\n".to_owned())
+            Ok(Some("one  \ntwo\nthree\n".to_owned()))
         });
         assert_eq!(
             anew.unwrap(),
             "a\n<!-- 2 lines of: isochrone x -->\n```text\none\ntwo\n[...]\n```\nb\n```text\nkept\n```\n"
         );
         assert_eq!(asked, ["isochrone x"]);
-        for broken in ["<!-- 1 lines of: isochrone x -->\n", "<!-- 1 lines of: x -->\n```text\n"] {
-            assert!(renewed(broken, &mut |_| Ok(String::new())).is_err(), "{broken}");
-        }
+        assert_eq!(renewed(page, &mut |_| Ok(None)).unwrap(), page, "nothing is said anew");
+        let broken = "<!-- 1 lines of: isochrone x -->\nwords\n";
+        assert!(renewed(broken, &mut |_| Ok(None)).is_err());
     }
 
     #[test]
@@ -144,12 +169,16 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_has_its_version_alone_and_names_of_the_machine_are_refused() {
-        let text = "Under KVM; kernel 6.18.44-fc-v669; pages\nthe kernel lists two\n";
+    fn names_of_the_machine_are_taken_out_or_refused() {
+        let names = Names {
+            folder: "/tmp/x/".to_owned(),
+            kernel: "6.18.44-local-7".to_owned(),
+            host: "vm-1".to_owned(),
+        };
         assert_eq!(
-            anonymous(text, &["/tmp/x"]).unwrap(),
-            "Under KVM; kernel 6.18.44; pages\nthe kernel lists two\n"
+            names.taken_out("kernel 6.18.44-local-7; see /tmp/x/a.atlas, KVM-1\n").unwrap(),
+            "kernel 6.18.44; see a.atlas, KVM-1\n"
         );
-        assert!(anonymous("written to /tmp/x/a\n", &["/tmp/x"]).is_err());
+        assert!(names.taken_out("on vm-1: two cores\n").is_err());
     }
 }
