@@ -82,8 +82,7 @@ mod tests {
 
     #[test]
     fn places_of_the_table_of_contents_begin_at_the_root() {
-        let summary =
-            "[Isochrone](../README.md)\n- [Tour](tour.md)\n  - [A](../crates/a/README.md)\n";
+        let summary = "[Isochrone](../README.md)\n- [Tour](tour.md)\n- [B]()\n  - [A](../crates/a/README.md)\n";
         assert_eq!(
             contents(summary),
             "[Isochrone](README.md)\n- [Tour](docs/tour.md)\n- [B]()\n  - [A](crates/a/README.md)\n"
