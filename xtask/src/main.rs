@@ -4,6 +4,7 @@
 //! Nothing here is needed to build or use Isochrone.
 
 mod arm;
+mod book;
 mod ci;
 mod field;
 mod fuzz;
@@ -20,6 +21,9 @@ use anyhow::{Result, bail};
 const HELP: &str = "\
 cargo xtask arm [--full]  builds everything that ships for aarch64-unknown-linux-gnu; --full: and runs the unit tests of
                    crates that time nothing, under qemu-user
+cargo xtask book [--out FOLDER | --check | --tour [ATLAS]]  checks the pages (links, anchors, table of contents, quoted
+                   messages) and builds them as one book; --check: no more than the first; --tour: docs/tour.md gets the
+                   output of today's command, of a map of now or of an atlas of this machine
 cargo xtask ci [--full | --longer]  the gate: tidy, format, lints, build, fuzz targets, tests, docs, and what each took;
                    --full: what takes longer as well; --longer: that alone, where the gate has passed
 cargo xtask tidy [--draw | --circles]  the rules of the house alone (floors and arrows, unsafe, environment, file heads,
@@ -44,6 +48,7 @@ fn main() -> Result<()> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     match std::env::args().nth(1).as_deref() {
         Some("arm") => arm::run(&root, std::env::args().skip(2)),
+        Some("book") => book::run(&root, std::env::args().skip(2)),
         Some("ci") => ci::run(&root, std::env::args().skip(2)),
         Some("tidy") => tidy::run(&root, std::env::args().skip(2)),
         Some("field") => field::run(&root, std::env::args().skip(2)),

@@ -55,7 +55,7 @@ fn is_value(code: &str, word: &str) -> bool {
 }
 
 /// All Rust sources that are no tests, and not the one that defines the words.
-fn sources(folder: &Path) -> Result<Vec<PathBuf>> {
+pub(crate) fn sources(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {

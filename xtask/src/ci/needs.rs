@@ -59,6 +59,10 @@ const NEEDS: &[Need] = &[
     program("chromium", &["chromium"]),
     program("lstopo-no-graphics", &["hwloc-nox"]),
     program("python3", &["python3"]),
+    Need {
+        look: Look::Answers(&["python3", "-c", "import ensurepip"]),
+        bring: Bring::Packages(&["python3-venv"]),
+    },
     program("perl", &["perl"]),
     program("sqlite3", &["sqlite3"]),
     program("git", &["git"]),

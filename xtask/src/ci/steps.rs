@@ -171,6 +171,7 @@ pub(super) const STEPS: &[Step] = &[
         environment: &[("RUSTDOCFLAGS", "-D warnings")],
         ..Step::CARGO
     },
+    Step { name: "book", arguments: &["xtask", "book"], minutes: 15, ..Step::CARGO },
 ];
 
 #[cfg(test)]
