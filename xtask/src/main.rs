@@ -9,6 +9,7 @@ mod ci;
 mod field;
 mod fuzz;
 mod install;
+mod package;
 mod peer;
 mod readings;
 mod safety;
@@ -33,8 +34,9 @@ cargo xtask field [--out FOLDER] [--minutes 40] [--bin FOLDER]  the whole batter
                    FILE.tar: an archive with all programs, for a machine without cargo
 cargo xtask fuzz [--seconds 120] [TARGET ...]  fuzzes; what is found stays in target/fuzz-found, so that the corpus
                    holds only what was looked at
-cargo xtask install PREFIX  libisochrone for programs in C: header, shared and static library, package file; and the
-                   libraries that `isochrone run` preloads
+cargo xtask install PREFIX  programs, libraries, header, package file, manual pages, completions
+cargo xtask package tarball|deb|wheel ... [--out FOLDER] [--profile dist | --built FOLDER] [--try] [--unless-offline]
+                   the same tree as packages; --built: of what lies there; --try: each where nothing else is
 cargo xtask peer   our line transfers beside those of core-to-core-latency, fresh processes in turns
 cargo xtask safety [--blocks N] [--json FILE] [--atlas FILE] [NAME ...]  real programs without
                    libisochrone_malloc.so, with it stepped aside, and with placing forced: same results; with blocks,
@@ -54,6 +56,7 @@ fn main() -> Result<()> {
         Some("field") => field::run(&root, std::env::args().skip(2)),
         Some("fuzz") => fuzz::run(&root, std::env::args().skip(2)),
         Some("install") => install::run(&root, std::env::args().skip(2)),
+        Some("package") => package::run(&root, std::env::args().skip(2)),
         Some("peer") => peer::run(&root, std::env::args().skip(2)),
         Some("safety") => safety::run(&root, std::env::args().skip(2)),
         Some("schemas") => {

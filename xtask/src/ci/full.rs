@@ -41,6 +41,13 @@ pub(super) const STEPS: &[Step] = &[
         then: sizes::hold,
         ..Step::CARGO
     },
+    // Of the build before, and each tried where nothing else is.
+    Step {
+        name: "packages",
+        minutes: 90,
+        arguments: &["xtask", "package", "tarball", "deb", "wheel", "--try"],
+        ..Step::CARGO
+    },
     Step {
         name: "longer tests",
         arguments: &[

@@ -60,7 +60,7 @@ const NEEDS: &[Need] = &[
     program("lstopo-no-graphics", &["hwloc-nox"]),
     program("python3", &["python3"]),
     Need {
-        look: Look::Answers(&["python3", "-c", "import ensurepip"]),
+        look: Look::Answers(&["python3", "-c", "import ensurepip, venv"]),
         bring: Bring::Packages(&["python3-venv"]),
     },
     program("perl", &["perl"]),
@@ -82,6 +82,11 @@ const NEEDS: &[Need] = &[
     program("qemu-system-aarch64", &["qemu-system-arm"]),
     program("apt-get", &["apt"]),
     program("dpkg-deb", &["dpkg"]),
+    // Packages, and the root in which they are tried.
+    program("objcopy", &["binutils"]),
+    program("xz", &["xz-utils"]),
+    program("mmdebstrap", &["mmdebstrap"]),
+    program("unshare", &["util-linux"]),
     // AArch64.
     program("aarch64-linux-gnu-gcc", &["gcc-aarch64-linux-gnu"]),
     Need {

@@ -131,6 +131,20 @@ pub(super) const STEPS: &[Step] = &[
         again: Again::FewTests,
         ..Step::CARGO
     },
+    // Of what the tests have built. Where pip cannot bring what it takes, a line says so.
+    Step {
+        name: "python",
+        arguments: &[
+            "xtask",
+            "package",
+            "wheel",
+            "--built",
+            "target/debug",
+            "--try",
+            "--unless-offline",
+        ],
+        ..Step::CARGO
+    },
     Step {
         name: "loom",
         arguments: &[

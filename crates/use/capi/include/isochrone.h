@@ -120,6 +120,25 @@ int32_t isochrone_atlas_line_class(const isochrone_atlas *atlas, uint32_t level,
    graded it. What is unusable counts as not measured in the functions above, but for lines of pages. */
 uint32_t isochrone_atlas_quality(const isochrone_atlas *atlas, uint32_t experiment);
 
+/* Many answers at once, for arrays. */
+
+/* The memory regions of which a latency is known: returns how many there are, and writes as many as there is `room`
+   for. */
+size_t isochrone_atlas_regions(const isochrone_atlas *atlas, uint32_t *regions, size_t room);
+
+/* isochrone_atlas_line_transfer of all pairs of the n cores that isochrone_atlas_cores has, in their order:
+   costs[owner * n + asker]. ISOCHRONE_ARGUMENT where there is `room` for fewer than n * n; then nothing is written. */
+int isochrone_atlas_transfers(const isochrone_atlas *atlas, isochrone_cost *costs, size_t room);
+
+/* isochrone_atlas_latency and isochrone_atlas_line_class of `count` addresses: into `ns` and `bins`, which have room
+   for as many; what is null is left out. */
+int isochrone_atlas_lines(const isochrone_atlas *atlas, uint32_t core, uint32_t level, const uint64_t *addresses,
+                          size_t count, double *ns, int32_t *bins);
+
+/* Latency from a core by bin, nanoseconds: returns how many bins the level has, and writes as many as there is `room`
+   for. 0 where nothing is known, or lines were measured one by one. */
+size_t isochrone_atlas_bins(const isochrone_atlas *atlas, uint32_t core, uint32_t level, double *ns, size_t room);
+
 /* ------------------------------------------------------------------------------- teams ---- */
 
 /*

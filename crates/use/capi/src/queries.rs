@@ -9,7 +9,7 @@ use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
-use isochrone_atlas::{Atlas, LevelView};
+use isochrone_atlas::{Atlas, Code, LevelView};
 use isochrone_atlas_store::MappedAtlas;
 use isochrone_distance::{Cost, Distances, Experiment};
 use isochrone_units::{CoreId, Level, LineAddr, RegionId};
@@ -108,10 +108,34 @@ impl IsochroneAtlas {
         kept.get_or_init(|| self.atlas.view(core, *LEVELS.get(level)?)).as_ref()
     }
 
+    /// The queries.
+    pub(crate) const fn atlas(&self) -> &Atlas<'static> {
+        &self.atlas
+    }
+
     /// Latency of a line, ns.
-    fn latency_ns(&self, core: CoreId, level: usize, address: u64) -> Option<f64> {
+    pub(crate) fn latency_ns(&self, core: CoreId, level: usize, address: u64) -> Option<f64> {
         let cycles = self.view(core, level)?.get(LineAddr(address / LINE_BYTES))?;
         Some(f64::from(cycles) * self.cycle_ns)
+    }
+
+    /// Latencies of a level by bin, ns; none where nothing of it is known.
+    pub(crate) fn bins_ns(&self, core: CoreId, level: usize) -> Vec<f64> {
+        let info = LEVELS.get(level).and_then(|level| self.atlas.level(*level));
+        let (Some(view), Some(info)) = (self.view(core, level), info) else { return Vec::new() };
+        let bins = u16::from(info.classes) * (u16::from(info.period.mask()) + 1);
+        let cycles = |bin| view.latency_of_code(Code(bin), LineAddr(0));
+        let ns = |bin| cycles(bin).map_or(f64::NAN, |cycles| f64::from(cycles) * self.cycle_ns);
+        let all: Vec<f64> = (0..bins).map(ns).collect();
+        if all.iter().all(|ns| ns.is_nan()) { Vec::new() } else { all }
+    }
+
+    /// The bin of a line: class and place in the base.
+    pub(crate) fn line_class(&self, level: usize, address: u64) -> Option<i32> {
+        let (line, level) = (LineAddr(address / LINE_BYTES), *LEVELS.get(level)?);
+        let code = self.atlas.code(line.page(), level)?;
+        let index = line.0 & u64::from(self.atlas.level(level)?.period.mask());
+        Some(i32::from(code.0) ^ i32::try_from(index).ok()?)
     }
 
     /// Other cores, the one whose lines come soonest first.
@@ -124,27 +148,29 @@ impl IsochroneAtlas {
 }
 
 /// The core of a number; no machine has as many as the largest that is none.
-fn core_of(core: u32) -> CoreId {
+pub(crate) fn core_of(core: u32) -> CoreId {
     CoreId(u16::try_from(core).unwrap_or(u16::MAX))
 }
 
 /// # Safety
 /// `atlas` is null or a handle of [`isochrone_atlas_open`] that was not closed.
-unsafe fn shared<'a>(atlas: *const IsochroneAtlas) -> Result<&'a IsochroneAtlas, Failure> {
+pub(crate) unsafe fn shared<'a>(
+    atlas: *const IsochroneAtlas,
+) -> Result<&'a IsochroneAtlas, Failure> {
     // SAFETY: the caller's word; handles are never written to after they were made.
     unsafe { atlas.as_ref() }.ok_or_else(|| Failure::argument("the atlas is a null pointer"))
 }
 
-/// Writes cores to `out`, as many as fit.
+/// Writes values to `out`, as many as fit; how many there are.
 ///
 /// # Safety
-/// `out` is null or has room for `room` numbers.
-unsafe fn told_cores(cores: impl Iterator<Item = CoreId>, out: *mut u32, room: usize) -> usize {
+/// `out` is null or has room for `room` values.
+pub(crate) unsafe fn written<T>(all: impl Iterator<Item = T>, out: *mut T, room: usize) -> usize {
     let mut count = 0;
-    for core in cores {
+    for one in all {
         if count < room && !out.is_null() {
             // SAFETY: `count` is below `room`, for as many of which there is room by the caller's word.
-            unsafe { out.wrapping_add(count).write(core.0.into()) };
+            unsafe { out.wrapping_add(count).write(one) };
         }
         count += 1;
     }
@@ -200,7 +226,7 @@ pub unsafe extern "C" fn isochrone_atlas_cores(
     // SAFETY: the caller's word.
     let Ok(atlas) = (unsafe { shared(atlas) }) else { return 0 };
     // SAFETY: the caller's word.
-    unsafe { told_cores(atlas.atlas.cores(), cores, room) }
+    unsafe { written(atlas.atlas.cores().map(|core| core.0.into()), cores, room) }
 }
 
 /// Latency of the line at a physical address from a core, ns; not a number where it is not known.
@@ -279,7 +305,9 @@ pub unsafe extern "C" fn isochrone_atlas_nearest_cores(
     // SAFETY: the caller's word.
     let Ok(atlas) = (unsafe { shared(atlas) }) else { return 0 };
     // SAFETY: the caller's word.
-    unsafe { told_cores(atlas.nearest(core_of(core)).into_iter(), cores, room) }
+    unsafe {
+        written(atlas.nearest(core_of(core)).into_iter().map(|core| core.0.into()), cores, room)
+    }
 }
 
 /// Which bin the line at a physical address lies in at a level: class and place in the base; -1 where it is not known.
@@ -292,15 +320,9 @@ pub unsafe extern "C" fn isochrone_atlas_line_class(
     level: u32,
     address: u64,
 ) -> i32 {
-    let found = || {
-        // SAFETY: the caller's word.
-        let atlas = unsafe { shared(atlas) }.ok()?;
-        let (line, level) = (LineAddr(address / LINE_BYTES), *LEVELS.get(level as usize)?);
-        let code = atlas.atlas.code(line.page(), level)?;
-        let index = line.0 & u64::from(atlas.atlas.level(level)?.period.mask());
-        Some(i32::from(code.0) ^ i32::try_from(index).ok()?)
-    };
-    found().unwrap_or(-1)
+    // SAFETY: the caller's word.
+    let atlas = unsafe { shared(atlas) }.ok();
+    atlas.and_then(|atlas| atlas.line_class(level as usize, address)).unwrap_or(-1)
 }
 
 /// How far an experiment may be believed: 1 unusable, 2 disturbed, 3 quiet, 0 where nobody has graded it.
@@ -321,7 +343,7 @@ pub unsafe extern "C" fn isochrone_atlas_quality(
 
 /// # Safety
 /// `to` is null or can be written.
-unsafe fn put(to: *mut IsochroneCost, cost: Option<Cost>) -> Result<(), Failure> {
+pub(crate) unsafe fn put(to: *mut IsochroneCost, cost: Option<Cost>) -> Result<(), Failure> {
     if to.is_null() {
         return Err(Failure::argument("there is no place for the cost"));
     }

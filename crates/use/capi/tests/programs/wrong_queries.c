@@ -11,6 +11,38 @@ static void number(int line, int right) {
 }
 #define NUMBER(right) number(__LINE__, (right))
 
+/* Many answers at once are those of single questions, and end where there is no room. */
+static void arrays(const isochrone_atlas *atlas) {
+  isochrone_cost costs[256], one;
+  const uint64_t addresses[] = {512 * 4096, 512 * 4096 + 64 * 7, 0};
+  double ns[4] = {-1, -1, -1, -1};
+  int32_t bins[4] = {-9, -9, -9, -9};
+  uint32_t regions[2] = {99, 99};
+  WANT(isochrone_atlas_transfers(NULL, costs, 256), ISOCHRONE_ARGUMENT, "null");
+  WANT(isochrone_atlas_transfers(atlas, costs, 255), ISOCHRONE_ARGUMENT, "256");
+  WANT(isochrone_atlas_transfers(atlas, NULL, 256), ISOCHRONE_ARGUMENT, "no place");
+  WANT(isochrone_atlas_transfers(atlas, costs, 256), ISOCHRONE_OK, "");
+  WANT(isochrone_atlas_line_transfer(atlas, 1, 9, &one), ISOCHRONE_OK, "");
+  NUMBER(costs[16 + 9].value == one.value && costs[16 + 9].reading == one.reading && costs[16 + 9].hi == one.hi);
+  NUMBER(isnan(costs[17].value) && !isnan(costs[16].value));
+  WANT(isochrone_atlas_lines(atlas, 0, ISOCHRONE_LLC, NULL, 1, ns, bins), ISOCHRONE_ARGUMENT, "addresses");
+  WANT(isochrone_atlas_lines(atlas, 0, ISOCHRONE_LLC, NULL, 0, ns, bins), ISOCHRONE_OK, "");
+  WANT(isochrone_atlas_lines(atlas, 0, ISOCHRONE_LLC, addresses, 3, ns, bins), ISOCHRONE_OK, "");
+  for (int at = 0; at < 2; at++) {
+    NUMBER(ns[at] == isochrone_atlas_latency(atlas, 0, ISOCHRONE_LLC, addresses[at]) && ns[at] > 0);
+    NUMBER(bins[at] == isochrone_atlas_line_class(atlas, ISOCHRONE_LLC, addresses[at]) && bins[at] >= 0);
+  }
+  NUMBER(isnan(ns[2]) && ns[3] == -1 && bins[2] == -1 && bins[3] == -9);
+  WANT(isochrone_atlas_lines(atlas, 0, ISOCHRONE_LLC, addresses, 3, NULL, NULL), ISOCHRONE_OK, "");
+  double by_bin[64];
+  NUMBER(isochrone_atlas_bins(atlas, 0, ISOCHRONE_LLC, by_bin, 64) == 64 && by_bin[bins[1]] == ns[1]);
+  NUMBER(isochrone_atlas_bins(atlas, 0, ISOCHRONE_DRAM, by_bin, 64) == 0);
+  NUMBER(isochrone_atlas_bins(atlas, 99, ISOCHRONE_LLC, NULL, 0) == 0);
+  NUMBER(isochrone_atlas_bins(atlas, 0, ISOCHRONE_LLC, NULL, 64) == 64);
+  NUMBER(isochrone_atlas_regions(atlas, regions, 2) == 1 && regions[0] == 0 && regions[1] == 99);
+  NUMBER(isochrone_atlas_regions(NULL, regions, 2) == 0);
+}
+
 int main(int argc, char **argv) {
   if (argc != 4) return 2;
   isochrone_atlas *atlas = NULL;
@@ -51,6 +83,7 @@ int main(int argc, char **argv) {
   NUMBER(isochrone_atlas_line_class(atlas, 7, 512 * 4096) == -1);
   NUMBER(isochrone_atlas_quality(atlas, ISOCHRONE_TRANSFER) == ISOCHRONE_DISTURBED);
   NUMBER(isochrone_atlas_quality(atlas, 77) == ISOCHRONE_UNKNOWN);
+  arrays(atlas);
   isochrone_atlas_close(atlas);
   return failed;
 }
