@@ -8,6 +8,7 @@ mod ci;
 mod field;
 mod fuzz;
 mod install;
+mod mpich_suite;
 mod peer;
 mod readings;
 mod safety;
@@ -30,6 +31,9 @@ cargo xtask field [--out FOLDER] [--minutes 40] [--bin FOLDER]  the whole batter
 cargo xtask fuzz [--seconds 120] [TARGET ...]  fuzzes; what is found stays in target/fuzz-found, so that the corpus
                    holds only what was looked at
 cargo xtask install PREFIX  libisochrone for programs in C: header, shared and static library, package file
+cargo xtask mpich-suite --sources DIR [--mpi openmpi,mpich] [--parts FOLDERS] [--only PROGRAMS] [--ranks 2,3,4,5,8]
+                   [--seconds 60] [--json FILE] [--library FILE]  MPICH's test suite, whose sources lie in DIR (not part
+                   of this repository), with libisochrone_mpi.so and without: what each program returns and prints
 cargo xtask peer   our line transfers beside those of core-to-core-latency, fresh processes in turns
 cargo xtask safety [--blocks N] [--json FILE] [--atlas FILE] [NAME ...]  real programs without
                    libisochrone_malloc.so, with it stepped aside, and with placing forced: same results; with blocks,
@@ -48,6 +52,7 @@ fn main() -> Result<()> {
         Some("field") => field::run(&root, std::env::args().skip(2)),
         Some("fuzz") => fuzz::run(&root, std::env::args().skip(2)),
         Some("install") => install::run(&root, std::env::args().skip(2)),
+        Some("mpich-suite") => mpich_suite::run(&root, std::env::args().skip(2)),
         Some("peer") => peer::run(&root, std::env::args().skip(2)),
         Some("safety") => safety::run(&root, std::env::args().skip(2)),
         Some("schemas") => {
