@@ -4,7 +4,7 @@
 //! Each program of the folders that concern collectives is built once for each MPI and run with and without the library
 //! at several numbers of ranks. What it prints is compared line by line in any order, without what differs by itself.
 //! Where both differ it is run again: one that differs from itself says nothing. A run that is too late is ended in
-//! either state, and two late ones are the same.
+//! either state, and two late ones are the same. Programs that the suite itself expects to fail are said and counted apart.
 
 mod job;
 mod list;
@@ -53,6 +53,14 @@ pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()
     Ok(())
 }
 
+/// What Open MPI 4 has in its library but hides in its header, unless it was built otherwise: the suite's own tools use
+/// it. Other MPIs know none of these names.
+const MPI_1: &str = "\
+#define OMPI_OMIT_MPI1_COMPAT_DECLS 0
+#define OMPI_REMOVED_USE_STATIC_ASSERT 0
+#define __mpi_interface_removed__(old, new)
+";
+
 /// Makes the suite ready to be built with an MPI, once.
 fn configured(sources: &Path, built: &Path, mpi: &str) -> Result<()> {
     std::fs::create_dir_all(built).with_context(|| built.display().to_string())?;
@@ -60,9 +68,12 @@ fn configured(sources: &Path, built: &Path, mpi: &str) -> Result<()> {
         say(&format!("the suite is made ready for {mpi}: {}", built.display()));
         let compiler = format!("mpicc.{mpi}");
         let log = std::fs::File::create(built.join("configure.log"))?;
+        let header = built.canonicalize()?.join("mpi1.h");
+        std::fs::write(&header, MPI_1)?;
         let status = Command::new(sources.join("configure").canonicalize()?)
             .args(["--disable-fortran", "--disable-cxx", "--disable-spawn"])
             .args([format!("CC={compiler}"), format!("MPICC={compiler}")])
+            .arg(format!("CPPFLAGS=-include {}", header.display()))
             .current_dir(built)
             .stderr(log.try_clone()?)
             .stdout(log)
@@ -117,6 +128,10 @@ fn compare(
                     row.in_lines += usize::from(in_lines);
                 }
                 Verdict::Unsteady => row.unsteady += 1,
+                Verdict::Differs(how) if case.may_fail => {
+                    row.excused += 1;
+                    say(&format!("{place} {case}, which may fail: {how}"));
+                }
                 Verdict::Differs(how) => {
                     row.differs += 1;
                     let found = Difference { place: place.clone(), program: case.to_string(), how };

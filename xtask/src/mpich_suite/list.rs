@@ -12,6 +12,8 @@ pub(super) struct Case {
     pub(super) arguments: Vec<String>,
     /// Variables of its environment, as `NAME=VALUE`.
     pub(super) variables: Vec<String>,
+    /// Whether the suite itself expects it to fail.
+    pub(super) may_fail: bool,
 }
 
 impl fmt::Display for Case {
@@ -43,6 +45,7 @@ fn parsed(text: &str) -> Vec<Case> {
             match word.split_once('=') {
                 Some(("arg", value)) => case.arguments.push(value.to_owned()),
                 Some(("env", value)) => case.variables.push(value.to_owned()),
+                Some(("xfail", _)) => case.may_fail = true,
                 // Ranks are ours to say, and so is how long it may take.
                 _ => {}
             }
@@ -61,10 +64,11 @@ mod tests {
     #[test]
     fn a_list_has_each_program_once_for_its_arguments() {
         let text = "# a comment\nallred 4 arg=-count=10\nallred 7 arg=-count=10\nallred 4 arg=-count=100\n\n\
-                    @nbc@ 2\nred3 10 timeLimit=300\nx 2 env=A=b arg=1 arg=2\n";
+                    @nbc@ 2\nred3 10 timeLimit=300\nx 2 env=A=b arg=1 arg=2\ny 4 xfail=ticket1\n";
         let cases = parsed(text);
         let words: Vec<String> = cases.iter().map(ToString::to_string).collect();
-        assert_eq!(words, ["allred -count=10", "allred -count=100", "red3", "x 1 2"]);
+        assert_eq!(words, ["allred -count=10", "allred -count=100", "red3", "x 1 2", "y"]);
         assert_eq!(cases[3].variables, ["A=b"]);
+        assert!(cases[4].may_fail && !cases[3].may_fail);
     }
 }
