@@ -4,7 +4,8 @@
 //! Each program of the folders that concern collectives is built once for each MPI and run with and without the library
 //! at several numbers of ranks. What it prints is compared line by line in any order, without what differs by itself.
 //! Where both differ it is run again: one that differs from itself says nothing. A run that is too late is ended in
-//! either state, and two late ones are the same. Programs that the suite itself expects to fail are said and counted apart.
+//! either state, and two late ones are the same. Programs that the suite
+//! itself expects to fail are said and counted apart.
 
 mod job;
 mod list;
@@ -43,7 +44,7 @@ pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()
         configured(&options.sources, &built, mpi)?;
         let built = built.canonicalize()?;
         for part in &options.parts {
-            compare(&options, &library, &built.join(part), (mpi, part), &mut table)?;
+            compare(&options, &library, &built.join(part), mpi, part, &mut table)?;
         }
     }
     table.say();
@@ -102,7 +103,8 @@ fn compare(
     options: &Options,
     library: &Path,
     folder: &Path,
-    (mpi, part): (&str, &str),
+    mpi: &str,
+    part: &str,
     table: &mut Table,
 ) -> Result<()> {
     let cases = cases(&options.sources.join(part), folder)?;

@@ -57,7 +57,8 @@ impl Options {
                 }
                 "--seconds" => options.seconds = number(&value?)?,
                 _ => bail!(
-                    "{word} is no option; there are --sources, --library, --mpi, --parts, --only, --ranks, --seconds, --json"
+                    "{word} is no option; there are --sources, --library, --mpi, --parts, --only, --ranks, \
+                     --seconds, --json"
                 ),
             }
         }
