@@ -19,6 +19,7 @@ use command::run_and_count;
 pub(crate) use command::say;
 use count::Tests;
 use steps::{Again, Step};
+pub(crate) use watch::Mark;
 
 /// How much is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,6 +9,7 @@ mod ci;
 mod field;
 mod fuzz;
 mod install;
+mod mpich_suite;
 mod package;
 mod peer;
 mod readings;
@@ -35,6 +36,9 @@ cargo xtask field [--out FOLDER] [--minutes 40] [--bin FOLDER]  the whole batter
 cargo xtask fuzz [--seconds 120] [TARGET ...]  fuzzes; what is found stays in target/fuzz-found, so that the corpus
                    holds only what was looked at
 cargo xtask install PREFIX  programs, libraries, header, package file, manual pages, completions
+cargo xtask mpich-suite --sources DIR [--mpi openmpi,mpich] [--parts FOLDERS] [--only PROGRAMS] [--ranks 2,3,4,5,8]
+                   [--seconds 60] [--json FILE] [--library FILE]  MPICH's test suite, whose sources lie in DIR (not part
+                   of this repository), with libisochrone_mpi.so and without: what each program returns and prints
 cargo xtask package tarball|deb|wheel ... [--out FOLDER] [--profile dist | --built FOLDER] [--try] [--unless-offline]
                    the same tree as packages; --built: of what lies there; --try: each where nothing else is
 cargo xtask peer   our line transfers beside those of core-to-core-latency, fresh processes in turns
@@ -56,6 +60,7 @@ fn main() -> Result<()> {
         Some("field") => field::run(&root, std::env::args().skip(2)),
         Some("fuzz") => fuzz::run(&root, std::env::args().skip(2)),
         Some("install") => install::run(&root, std::env::args().skip(2)),
+        Some("mpich-suite") => mpich_suite::run(&root, std::env::args().skip(2)),
         Some("package") => package::run(&root, std::env::args().skip(2)),
         Some("peer") => peer::run(&root, std::env::args().skip(2)),
         Some("safety") => safety::run(&root, std::env::args().skip(2)),

@@ -14,18 +14,23 @@ use nix::unistd::Pid;
 /// The variable that the processes of a step carry.
 const NAME: &str = "ISOCHRONE_GATE_STEP";
 
-/// What all processes of one step carry.
+/// What all processes of one step carry, or of one program.
 #[derive(Debug)]
-pub(super) struct Mark(String);
+pub(crate) struct Mark(String);
 
 impl Mark {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         Self(format!("{}.{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)))
     }
 
-    pub(super) fn put_on(&self, command: &mut Command) {
+    pub(crate) fn put_on(&self, command: &mut Command) {
         command.env(NAME, &self.0);
+    }
+
+    /// Ends whatever carries it.
+    pub(crate) fn end_all(&self) {
+        self.processes().iter().for_each(Process::end);
     }
 
     /// The processes that carry it, this moment.

@@ -73,6 +73,8 @@ pub(crate) struct Call<'a> {
     pub(crate) comm: &'a mut Comm,
     pub(crate) root: Rank,
     pub(crate) bytes: usize,
+    /// Bytes that a call in lines may have at most.
+    pub(crate) bytes_max: usize,
     pub(crate) combine: Combine,
 }
 

@@ -6,10 +6,13 @@
 //! MPI says so and looks what others do before it goes there.
 
 mod local;
-mod others;
+mod reductions;
 mod request;
+mod uneven;
 
-pub(crate) use others::{alltoall, exscan, reduce_scatter_block, scan};
+pub(crate) use reductions::{allreduce, exscan, reduce_scatter_block, scan};
+pub(crate) use request::Elements;
+pub(crate) use uneven::{Sides, allgatherv, alltoallv, gatherv, reduce_scatter, scatterv};
 
 use crate::abi::{Buffer, Handle, How};
 use crate::call::{Call, Done, Failed, NOTHING, Outcome};
@@ -100,15 +103,8 @@ pub(crate) fn barrier(comm: Handle) -> Option<c_int> {
 }
 
 /// `MPI_Reduce`.
-pub(crate) fn reduce(
-    send: Buffer,
-    receive: Buffer,
-    count: i64,
-    handle: Handle,
-    operation: Handle,
-    root: c_int,
-    comm: Handle,
-) -> Option<c_int> {
+pub(crate) fn reduce(elements: Elements, root: c_int, comm: Handle) -> Option<c_int> {
+    let Elements { send, receive, count, handle, operation } = elements;
     attempt(Kind::Reduce, root, comm, |mut request| {
         let mpi = request.mpi;
         let at_root = c_int::from(request.comm.rank) == root;
@@ -135,40 +131,6 @@ pub(crate) fn reduce(
         let receive = got.unwrap_or(given).room(&mut call.comm.scratch.receive);
         // SAFETY: all ranks give so many elements, and the root has room for them.
         unsafe { call.anywhere(Kind::Reduce, send, receive) }
-    })
-}
-
-/// `MPI_Allreduce`.
-#[inline]
-pub(crate) fn allreduce(
-    send: Buffer,
-    receive: Buffer,
-    count: i64,
-    handle: Handle,
-    operation: Handle,
-    comm: Handle,
-) -> Option<c_int> {
-    attempt(Kind::Allreduce, 0, comm, |mut request| {
-        let mpi = request.mpi;
-        let got = request.data(receive, count, handle)?;
-        let in_place = mpi.is_in_place(send);
-        let given = if in_place { got } else { request.data(send, count, handle)? };
-        if !in_place && request.is_aliased(Kind::Allreduce, &given, &got) {
-            return Err(Failed::Wrong);
-        }
-        let operation = mpi.handle(operation);
-        let combine = match request.how(operation, got)? {
-            How::Lines(combine) => combine,
-            How::Local => {
-                let local = Local { given, got: Some(got), operation, root: 0 };
-                return local.reduce(request, Kind::Allreduce);
-            }
-        };
-        let mut call = request.call(0, got.bytes(), combine)?;
-        let send = given.read(mpi, &mut call.comm.scratch.send)?;
-        let receive = got.room(&mut call.comm.scratch.receive);
-        // SAFETY: all ranks give so many elements and have room for them.
-        unsafe { call.anywhere(Kind::Allreduce, send, receive) }
     })
 }
 
@@ -235,7 +197,12 @@ pub(crate) fn allgather(send: Side, receive: Side, comm: Handle) -> Option<c_int
     })
 }
 
-/// The part of a rank that gets all blocks.
+/// `MPI_Alltoall`.
+pub(crate) fn alltoall(send: Side, receive: Side, comm: Handle) -> Option<c_int> {
+    attempt(Kind::Alltoall, 0, comm, |request| gathered(request, Kind::Alltoall, send, receive, 0))
+}
+
+/// The part of a rank that gets a block of each.
 fn gathered(
     mut request: Request<'_>,
     kind: Kind,
@@ -246,7 +213,9 @@ fn gathered(
     let mpi = request.mpi;
     let (me, ranks) = (usize::from(request.comm.rank), usize::from(request.comm.size));
     let got = request.data(receive.0, receive.1, receive.2)?;
-    let block = got.block(mpi, me);
+    // Of these it gives one, or to each another.
+    let (block, gives) =
+        if kind == Kind::Alltoall { (got, ranks) } else { (got.block(mpi, me), 1) };
     let in_place = mpi.is_in_place(send.0);
     let own = if in_place { block } else { request.data(send.0, send.1, send.2)? };
     let aliased = |got| request.is_aliased(kind, &own, got);
@@ -257,10 +226,10 @@ fn gathered(
         return Err(Failed::Mpis(ByMpi::Operation));
     }
     let mut call = request.call(root, got.bytes(), NOTHING)?;
-    let given = own.read(mpi, &mut call.comm.scratch.send)?;
+    let given = own.times(gives).read(mpi, &mut call.comm.scratch.send)?;
     let all = got.times(ranks);
     let place = all.room(&mut call.comm.scratch.receive);
-    // SAFETY: a block is read, and there is room for one of each rank.
+    // SAFETY: the blocks that it gives are read, and there is room for one of each rank.
     let done = unsafe { call.lines(kind, given, place) }?;
     all.unpack(mpi, &mut call.comm.scratch.receive)?;
     Ok(done)

@@ -5,7 +5,7 @@
 //! `MPI_Comm_f2c` and its like, `MPI_IN_PLACE` and `MPI_BOTTOM` by the addresses of their common blocks.
 //! Its module `mpi_f08` calls `ompi_bcast_f` and the like, which are exported too.
 
-use crate::abi::{Flavour, Handle, Mpi};
+use crate::abi::{Flavour, Handle, Mpi, arguments, each_uneven};
 use crate::{exports, world};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
@@ -96,35 +96,6 @@ unsafe fn integer(place: Place) -> Integer {
     unsafe { place.cast::<Integer>().read() }
 }
 
-/// A type, as Fortran passes it.
-///
-/// # Safety
-/// `place` is a Fortran `INTEGER`.
-unsafe fn kind(with: &Translation, place: Place) -> Handle {
-    // SAFETY: the caller vouches for it.
-    let number = unsafe { integer(place) };
-    // SAFETY: the MPI checks the handle.
-    unsafe { (with.kind)(number) }
-}
-
-/// # Safety
-/// `place` is a Fortran `INTEGER`.
-unsafe fn comm(with: &Translation, place: Place) -> Handle {
-    // SAFETY: the caller vouches for it.
-    let number = unsafe { integer(place) };
-    // SAFETY: the MPI checks the handle.
-    unsafe { (with.comm)(number) }
-}
-
-/// # Safety
-/// `place` is a Fortran `INTEGER`.
-unsafe fn operation(with: &Translation, place: Place) -> Handle {
-    // SAFETY: the caller vouches for it.
-    let number = unsafe { integer(place) };
-    // SAFETY: the MPI checks the handle.
-    unsafe { (with.operation)(number) }
-}
-
 /// Exports one function under the names that Fortran compilers give it and the one that Open MPI's
 /// `mpi_f08` calls. It is named in small letters and in capitals; the last part is Open MPI's call in C.
 macro_rules! fortran {
@@ -148,7 +119,7 @@ macro_rules! fortran {
     (@call $original:expr, ($($argument:ident),*), |$mpi:ident, $with:ident| $body:expr) => {
         /// # Safety
         /// As in MPI.
-        #[allow(clippy::too_many_arguments, reason = "MPI's")]
+        #[allow(clippy::too_many_arguments, unused_variables, reason = "MPI's; none needs both")]
         unsafe fn call($($argument: Place,)* error: Place) {
             let Some(($mpi, $with)) = translation() else {
                 type Function = unsafe extern "C" fn($(fortran!(@place $argument),)* Place);
@@ -182,53 +153,41 @@ macro_rules! fortran {
     (@place $argument:ident) => { Place };
 }
 
-/// The same for a collective, by what it takes in the table of collectives.
+/// An argument of C from the one of Fortran.
+macro_rules! argument {
+    ($mpi:ident $with:ident $place:ident Buffer) => {
+        $with.buffer($mpi, $place)
+    };
+    ($mpi:ident $with:ident $place:ident Count) => {
+        integer($place)
+    };
+    ($mpi:ident $with:ident $place:ident Root) => {
+        integer($place)
+    };
+    ($mpi:ident $with:ident $place:ident Counts) => {
+        $place.cast::<Integer>().cast_const()
+    };
+    ($mpi:ident $with:ident $place:ident Places) => {
+        $place.cast::<Integer>().cast_const()
+    };
+    ($mpi:ident $with:ident $place:ident Type) => {
+        ($with.kind)(integer($place))
+    };
+    ($mpi:ident $with:ident $place:ident Op) => {
+        ($with.operation)(integer($place))
+    };
+    ($mpi:ident $with:ident $place:ident Comm) => {
+        ($with.comm)(integer($place))
+    };
+}
+
+/// The same for a collective.
 macro_rules! collective {
-    ($name:ident $capitals:ident $mpi:ident (buffer $root:ident)) => {
+    ($name:ident $capitals:ident $mpi:ident [$($argument:ident: $type:ident),*] $given:tt) => {
         fortran!(
             $name $capitals,
-            (buffer, count, handle, $root, group),
-            |mpi, with| exports::$mpi(
-                with.buffer(mpi, buffer),
-                integer(count),
-                kind(with, handle),
-                integer($root),
-                comm(with, group),
-            )
-        );
-    };
-    ($name:ident $capitals:ident $mpi:ident (nothing)) => {
-        fortran!($name $capitals, (group), |_mpi, with| exports::$mpi(comm(with, group)));
-    };
-    ($name:ident $capitals:ident $mpi:ident (elements $($root:ident)?)) => {
-        fortran!(
-            $name $capitals,
-            (send, receive, count, handle, op, $($root,)? group),
-            |mpi, with| exports::$mpi(
-                with.buffer(mpi, send),
-                with.buffer(mpi, receive),
-                integer(count),
-                kind(with, handle),
-                operation(with, op),
-                $(integer($root),)?
-                comm(with, group),
-            )
-        );
-    };
-    ($name:ident $capitals:ident $mpi:ident (blocks $($root:ident)?)) => {
-        fortran!(
-            $name $capitals,
-            (send, sends, sent, receive, receives, received, $($root,)? group),
-            |mpi, with| exports::$mpi(
-                with.buffer(mpi, send),
-                integer(sends),
-                kind(with, sent),
-                with.buffer(mpi, receive),
-                integer(receives),
-                kind(with, received),
-                $(integer($root),)?
-                comm(with, group),
-            )
+            ($($argument),*),
+            |mpi, with| exports::$mpi($( argument!(mpi with $argument $type) ),*)
         );
     };
 }
@@ -241,12 +200,13 @@ macro_rules! collectives {
             $($rest:tt)*
         }
     )*) => {
-        $( collective!($name $capitals $mpi ($($takes)+)); )*
+        $( arguments!([collective $name $capitals $mpi] $($takes)+); )*
     };
 }
 isochrone_cla::each_collective!(collectives);
+each_uneven!(collectives);
 
-fortran!(finalize FINALIZE, (), |_mpi, _with| exports::MPI_Finalize());
+fortran!(finalize FINALIZE, (), |mpi, with| exports::MPI_Finalize());
 
 /// `MPI_Barrier` of the module `mpi_f08`: a handle is a structure of one integer. MPICH's calls the
 /// profiling name past us, unlike its other collectives.

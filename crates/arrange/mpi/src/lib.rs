@@ -22,6 +22,7 @@ mod comm;
 mod config;
 pub mod exports;
 mod fortran;
+pub mod large;
 mod payload;
 mod places;
 mod process;

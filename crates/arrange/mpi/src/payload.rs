@@ -11,6 +11,8 @@ use std::ffi::c_int;
 pub(crate) struct Scratch {
     pub(crate) send: Vec<u8>,
     pub(crate) receive: Vec<u8>,
+    /// One block, packed.
+    pub(crate) packed: Vec<u8>,
     /// Two operands of a reduction, as they lie in memory.
     pub(crate) operands: [Vec<u128>; 2],
 }
@@ -43,15 +45,20 @@ impl Data {
 
     /// Block `index` of a buffer that holds several of these.
     pub(crate) fn block(self, mpi: &Mpi, index: usize) -> Self {
+        let elements = index.saturating_mul(self.count).cast_signed();
+        let offset = elements.saturating_mul(self.extent(mpi));
+        Self { buffer: self.buffer.wrapping_byte_offset(offset), ..self }
+    }
+
+    /// From one element to the next, bytes.
+    pub(crate) fn extent(&self, mpi: &Mpi) -> isize {
         let (mut first, mut extent): (isize, isize) = (0, self.layout.bytes.cast_signed());
         if !self.layout.plain {
             let place = (&raw mut first, &raw mut extent);
             // SAFETY: the caller's type, which its MPI checks, and places for the answers.
             unsafe { (mpi.functions().type_get_extent)(self.handle, place.0, place.1) };
         }
-        let elements = index.saturating_mul(self.count).cast_signed();
-        let buffer = self.buffer.wrapping_byte_offset(elements.saturating_mul(extent));
-        Self { buffer, ..self }
+        extent
     }
 
     /// The data as bytes; `room` is where they are packed if they have to be. What the MPI cannot pack it is asked to

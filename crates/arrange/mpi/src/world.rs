@@ -39,6 +39,10 @@ static REGISTER: extern "C" fn() = {
     register
 };
 
+/// What is returned where a process has no MPI at all and calls one of its functions all the same: every MPI
+/// has a code of this number, and none takes it for success.
+pub(crate) const NO_MPI: c_int = 16;
+
 /// What making shared memory for a communicator costs at least: some calls of the MPI and of the system, and the time
 /// for choosing lines.
 const MAKING: Duration = Duration::from_micros(2_500);

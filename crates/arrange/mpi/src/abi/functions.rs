@@ -3,12 +3,11 @@
 //! No header and no library of an MPI takes part in building this: a handle travels as a machine word,
 //! which is what both kinds of MPI pass (Open MPI a pointer, MPICH a C `int` in the low half).
 
+use super::arguments::arguments;
+use super::arguments::small::*;
+use super::arguments::{Buffer, Handle};
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-/// A handle of an MPI object, as it is passed: see [`super::Mpi::handle`].
-pub type Handle = usize;
-/// A caller's buffer.
-pub type Buffer = *mut c_void;
 /// Copies an attribute to a duplicate of its communicator.
 pub type CopyAttribute = extern "C" fn(Handle, c_int, Buffer, Buffer, Buffer, *mut c_int) -> c_int;
 /// Told that an attribute's communicator is freed.
@@ -17,22 +16,9 @@ pub type DeleteAttribute = extern "C" fn(Handle, c_int, Buffer, Buffer) -> c_int
 /// Looks a name up: a pointer to the function, or null.
 pub(crate) type Lookup<'a> = &'a dyn Fn(&CStr) -> *mut c_void;
 
-/// The type of a collective's function, by what it takes in the table of collectives (MPI 3.0, appendix A.2).
+/// The type of a function with these arguments.
 macro_rules! signature {
-    (nothing) => { unsafe extern "C" fn(Handle) -> c_int };
-    (buffer root) => { unsafe extern "C" fn(Buffer, c_int, Handle, c_int, Handle) -> c_int };
-    (elements root) => {
-        unsafe extern "C" fn(Buffer, Buffer, c_int, Handle, Handle, c_int, Handle) -> c_int
-    };
-    (elements) => {
-        unsafe extern "C" fn(Buffer, Buffer, c_int, Handle, Handle, Handle) -> c_int
-    };
-    (blocks root) => {
-        unsafe extern "C" fn(Buffer, c_int, Handle, Buffer, c_int, Handle, c_int, Handle) -> c_int
-    };
-    (blocks) => {
-        unsafe extern "C" fn(Buffer, c_int, Handle, Buffer, c_int, Handle, Handle) -> c_int
-    };
+    ([$($argument:ident: $type:ty),*] $given:tt) => { unsafe extern "C" fn($($type),*) -> c_int };
 }
 
 /// The table: each function with its profiling name and its type.
@@ -119,13 +105,18 @@ macro_rules! with_others {
                 unsafe extern "C" fn(Buffer, c_int, *mut c_int, Buffer, c_int, Handle, Handle) -> c_int;
             iprobe = c"PMPI_Iprobe",
                 unsafe extern "C" fn(c_int, c_int, Handle, *mut c_int, Buffer) -> c_int;
-            $( $name = profiling(concat!("P", stringify!($mpi), "\0")), signature!($($takes)+); )*
+            gatherv = c"PMPI_Gatherv", arguments!([signature] gathers root);
+            scatterv = c"PMPI_Scatterv", arguments!([signature] scatters root);
+            allgatherv = c"PMPI_Allgatherv", arguments!([signature] gathers);
+            alltoallv = c"PMPI_Alltoallv", arguments!([signature] exchanges);
+            reduce_scatter = c"PMPI_Reduce_scatter", arguments!([signature] parts);
+            $( $name = profiling(concat!("P", stringify!($mpi), "\0")), arguments!([signature] $($takes)+); )*
         }
     };
 }
 
 /// A name that ends with a zero byte.
-const fn profiling(name: &'static str) -> &'static CStr {
+pub(crate) const fn profiling(name: &'static str) -> &'static CStr {
     match CStr::from_bytes_with_nul(name.as_bytes()) {
         Ok(name) => name,
         Err(_) => panic!("made by `concat!` with one zero byte, at the end"),
@@ -133,56 +124,3 @@ const fn profiling(name: &'static str) -> &'static CStr {
 }
 
 isochrone_cla::each_collective!(with_others);
-
-/// The same with counts of 64 bits (MPI 4.0, appendix A.2).
-macro_rules! large_signature {
-    (nothing) => { unsafe extern "C" fn(Handle) -> c_int };
-    (buffer root) => { unsafe extern "C" fn(Buffer, i64, Handle, c_int, Handle) -> c_int };
-    (elements root) => {
-        unsafe extern "C" fn(Buffer, Buffer, i64, Handle, Handle, c_int, Handle) -> c_int
-    };
-    (elements) => {
-        unsafe extern "C" fn(Buffer, Buffer, i64, Handle, Handle, Handle) -> c_int
-    };
-    (blocks root) => {
-        unsafe extern "C" fn(Buffer, i64, Handle, Buffer, i64, Handle, c_int, Handle) -> c_int
-    };
-    (blocks) => {
-        unsafe extern "C" fn(Buffer, i64, Handle, Buffer, i64, Handle, Handle) -> c_int
-    };
-}
-
-macro_rules! large {
-    ($(
-        $(#[$doc:meta])* $kind:ident $(($with:ident))? {
-            names: $name:ident $fortran:ident $c:ident $mpi:ident,
-            takes: $($takes:ident)+,
-            $($rest:tt)*
-        }
-    )*) => {
-        /// The collectives with large counts, where an MPI has them.
-        #[derive(Clone, Copy, Debug)]
-        #[allow(dead_code, reason = "no MPI has one for what counts nothing")]
-        pub(crate) struct Large {
-            $( pub(crate) $name: Option<large_signature!($($takes)+)>, )*
-        }
-
-        impl Large {
-            /// Those that there are.
-            pub(crate) fn find(lookup: Lookup<'_>) -> Self {
-                Self { $( $name: {
-                    let found = lookup(profiling(concat!("P", stringify!($mpi), "_c\0")));
-                    // SAFETY: a function of this name takes these arguments in every MPI (MPI 4.0, appendix A.2),
-                    // handles as words. A null one becomes none.
-                    unsafe {
-                        std::mem::transmute::<*mut c_void, Option<large_signature!($($takes)+)>>(
-                            found,
-                        )
-                    }
-                }, )* }
-            }
-        }
-    };
-}
-
-isochrone_cla::each_collective!(large);

@@ -4,12 +4,15 @@
 //! constants and in nothing else that is used here. So one library serves all: it asks the process
 //! which MPI is there when the first call comes.
 
+mod arguments;
 mod functions;
 mod standard;
 mod types;
 
-pub use functions::{Buffer, CopyAttribute, DeleteAttribute, Functions, Handle};
-pub(crate) use functions::{Large, one};
+pub use arguments::{Buffer, Handle};
+pub(crate) use arguments::{arguments, each_uneven, large, small};
+pub use functions::{CopyAttribute, DeleteAttribute, Functions};
+pub(crate) use functions::{one, profiling};
 pub(crate) use types::{Class, How, Layout, Types};
 
 use std::ffi::{CStr, c_char, c_int, c_void};

@@ -1,7 +1,7 @@
 //! The handles of the standard ABI (MPI 5.0, chapter 20 and appendix A.1.2): numbers, by the names that Open MPI's
 //! objects have.
 
-use super::functions::Handle;
+use super::arguments::Handle;
 use std::ffi::CStr;
 
 /// Each handle that is used.

@@ -1,7 +1,8 @@
 //! The named types and operations of both kinds of MPI: what their handles are, and what of them a
 //! reduction in lines knows.
 
-use super::functions::{Functions, Handle};
+use super::arguments::Handle;
+use super::functions::Functions;
 use isochrone_cla::live::Reduction;
 use isochrone_cla::program::{Combine, Element};
 use std::ffi::{CStr, c_int};

@@ -14,6 +14,16 @@ use std::ffi::c_int;
 /// One side of a collective that moves blocks: buffer, count, type.
 pub(super) type Side = (Buffer, i64, Handle);
 
+/// What a collective that combines elements is called with, beside its root and communicator.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Elements {
+    pub(crate) send: Buffer,
+    pub(crate) receive: Buffer,
+    pub(crate) count: i64,
+    pub(crate) handle: Handle,
+    pub(crate) operation: Handle,
+}
+
 /// A call's arguments before anything is decided.
 pub(super) struct Request<'a> {
     pub(super) mpi: &'static Mpi,
@@ -36,6 +46,11 @@ impl<'a> Request<'a> {
         let count = usize::try_from(count).map_err(|_| Failed::Wrong)?;
         let data = Data { buffer, count, handle, layout, comm: self.handle };
         if self.is_refused(&data) { Err(Failed::Wrong) } else { Ok(data) }
+    }
+
+    /// This rank, and how many there are.
+    pub(super) fn seat(&self) -> (usize, usize) {
+        (self.comm.rank.into(), self.comm.size.into())
     }
 
     /// Whether the MPI refuses a buffer before it tells anybody anything: `MPI_IN_PLACE` where there is no place, and
@@ -76,10 +91,11 @@ impl<'a> Request<'a> {
     ) -> Result<Call<'a>, Failed> {
         let root = u16::try_from(root).ok().filter(|root| *root < self.comm.size);
         let root = Rank(root.ok_or(Failed::Wrong)?);
-        if !self.comm.in_lines() || bytes > self.world.config.bytes_max {
+        let bytes_max = self.world.config.bytes_max;
+        if !self.comm.in_lines() || bytes > bytes_max {
             return Err(Failed::Mpis(ByMpi::Bytes));
         }
-        Ok(Call { mpi: self.mpi, comm: self.comm, root, bytes, combine })
+        Ok(Call { mpi: self.mpi, comm: self.comm, root, bytes, bytes_max, combine })
     }
 }
 

@@ -3,7 +3,7 @@
 
 enum { ROUNDS = 6, MOST = 5000 };
 
-static int given[MOST], taken[MOST], all[64 * MOST], got[64 * MOST];
+static int given[MOST], taken[MOST + 64], all[64 * MOST], got[64 * MOST];
 /* A block for each rank of each rank. */
 static int blocks[64 * MOST];
 
@@ -119,6 +119,78 @@ static void rootless(int round, int count, MPI_Comm comm) {
     MPI_Barrier(comm);
 }
 
+/* How many elements belong to rank r where ranks have different ones. */
+static int part(int r, int count) { return r == 1 ? count / 2 : count + r; }
+
+/* How many elements `from` has for `to`, the same both ways. */
+static int between(int from, int to, int count) { return (from + to) % 3 * (count / 2); }
+
+static int counts[64], places[64];
+
+/* Blocks with one element before each that is nobody's. */
+static void lay(int from, int count) {
+    for (int r = 0, end = 1; r < ranks; end += counts[r++] + 1) {
+        counts[r] = from < 0 ? part(r, count) : between(from, r, count);
+        places[r] = end;
+    }
+}
+
+static void clear(void) { memset(got, -1, sizeof got); }
+
+/* That block r is what rank r had, and that nobody wrote before it. */
+static void check_block(int r, int round, int seed) {
+    for (int i = 0; i < counts[r]; i++) CHECK(got[places[r] + i] == number(r, round, i + seed));
+    CHECK(got[places[r] - 1] == -1);
+}
+
+/* Collectives of which ranks have different counts. */
+static void uneven(int round, int count, MPI_Comm comm) {
+    lay(-1, count);
+    const int mine = counts[rank];
+    for (int i = 0; i < mine; i++) blocks[i] = number(rank, round, i);
+    for (int in_place = 0; in_place < 2; in_place++) {
+        for (int root = 0; root < ranks; root++) {
+            int *all_counts = rank == root ? counts : NULL, *all_places = rank == root ? places : NULL;
+            int here = in_place && rank == root;
+            clear();
+            if (here) memcpy(got + places[rank], blocks, mine * sizeof(int));
+            MPI_Gatherv(here ? MPI_IN_PLACE : blocks, mine, MPI_INT, got, all_counts, all_places, MPI_INT, root, comm);
+            for (int r = 0; r < ranks && rank == root; r++) check_block(r, round, 0);
+            /* The root gives what it got: each rank its own. */
+            memset(taken, -1, sizeof taken);
+            MPI_Scatterv(got, all_counts, all_places, MPI_INT, here ? MPI_IN_PLACE : taken, mine, MPI_INT, root, comm);
+            for (int i = 0; i < mine && !here; i++) CHECK(taken[i] == number(rank, round, i));
+            CHECK(taken[mine] == -1);
+        }
+        clear();
+        if (in_place) memcpy(got + places[rank], blocks, mine * sizeof(int));
+        MPI_Allgatherv(in_place ? MPI_IN_PLACE : blocks, mine, MPI_INT, got, counts, places, MPI_INT, comm);
+        for (int r = 0; r < ranks; r++) check_block(r, round, 0);
+    }
+
+    int total = 0, before = 0;
+    for (int r = 0; r < ranks; r++) before += r < rank ? counts[r] : 0, total += counts[r];
+    for (int in_place = 0; in_place < 2; in_place++) {
+        clear();
+        for (int i = 0; i < total; i++) all[i] = number(rank, round, i);
+        if (in_place) memcpy(got, all, total * sizeof(int));
+        MPI_Reduce_scatter(in_place ? MPI_IN_PLACE : all, got, counts, MPI_INT, MPI_SUM, comm);
+        for (int i = 0; i < mine; i++) CHECK(got[i] == sum(round, before + i));
+        CHECK(in_place || got[mine] == -1);
+    }
+
+    lay(rank, count);
+    for (int in_place = 0; in_place < 2; in_place++) {
+        clear();
+        for (int to = 0; to < ranks; to++)
+            for (int i = 0; i < counts[to]; i++) all[places[to] + i] = number(rank, round, i + 31 * to);
+        if (in_place)
+            for (int to = 0; to < ranks; to++) memcpy(got + places[to], all + places[to], counts[to] * sizeof(int));
+        MPI_Alltoallv(in_place ? MPI_IN_PLACE : all, counts, places, MPI_INT, got, counts, places, MPI_INT, comm);
+        for (int from = 0; from < ranks; from++) check_block(from, round, 31 * rank);
+    }
+}
+
 /* Reductions whose element or operation is done in lines, and some that are not. */
 static void reductions(MPI_Comm comm) {
     double mine = rank + 0.5, most = 0;
@@ -145,13 +217,14 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    const int counts[] = { 0, 1, 2, 14, 16, 17, 300, MOST };
+    const int sizes[] = { 0, 1, 2, 14, 16, 17, 300, MOST };
     for (int round = 0; round < ROUNDS; round++) {
-        for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
-            fill(round, counts[c]);
-            for (int root = 0; root < ranks; root++) rooted(round, counts[c], root, MPI_COMM_WORLD);
-            rootless(round, counts[c], MPI_COMM_WORLD);
-            parts(round, counts[c], MPI_COMM_WORLD);
+        for (size_t c = 0; c < sizeof sizes / sizeof *sizes; c++) {
+            fill(round, sizes[c]);
+            for (int root = 0; root < ranks; root++) rooted(round, sizes[c], root, MPI_COMM_WORLD);
+            rootless(round, sizes[c], MPI_COMM_WORLD);
+            parts(round, sizes[c], MPI_COMM_WORLD);
+            uneven(round, sizes[c], MPI_COMM_WORLD);
         }
         reductions(MPI_COMM_WORLD);
     }

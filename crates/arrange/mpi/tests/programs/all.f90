@@ -5,11 +5,11 @@ program all
   integer :: rank, ranks, error, round, root, i
   integer :: numbers(40), total(40), row
   double precision :: mine, most
-  integer, allocatable :: everybody(:)
+  integer, allocatable :: everybody(:), parts(:), places(:), mine_of(:)
   call MPI_Init(error)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, error)
   call MPI_Comm_size(MPI_COMM_WORLD, ranks, error)
-  allocate (everybody(40 * ranks))
+  allocate (everybody(40 * ranks), parts(ranks), places(ranks), mine_of(ranks))
   call MPI_Type_vector(20, 1, 2, MPI_INTEGER, row, error)
   call MPI_Type_commit(row, error)
   do round = 1, 20
@@ -55,6 +55,36 @@ program all
     if (i /= max(rank, 1)) call MPI_Abort(MPI_COMM_WORLD, 12, error)
     call MPI_Reduce_scatter_block(everybody, i, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, error)
     if (i /= ranks * rank) call MPI_Abort(MPI_COMM_WORLD, 13, error)
+    ! Rank r has r + 1 elements, one behind another.
+    parts = [(i, i=1, ranks)]
+    places = [(i * (i + 1) / 2, i=0, ranks - 1)]
+    numbers = rank
+    do root = 0, ranks - 1
+      everybody = -1
+      call MPI_Gatherv(numbers, rank + 1, MPI_INTEGER, everybody, parts, places, MPI_INTEGER, root, MPI_COMM_WORLD, error)
+      do i = 1, ranks
+        if (rank == root .and. any(everybody(places(i) + 1:places(i) + i) /= i - 1)) &
+          call MPI_Abort(MPI_COMM_WORLD, 14, error)
+      end do
+      total = -1
+      call MPI_Scatterv(everybody, parts, places, MPI_INTEGER, total, rank + 1, MPI_INTEGER, root, MPI_COMM_WORLD, error)
+      if (any(total(1:rank + 1) /= rank)) call MPI_Abort(MPI_COMM_WORLD, 15, error)
+    end do
+    everybody = -1
+    everybody(places(rank + 1) + 1:places(rank + 1) + rank + 1) = rank
+    call MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_INTEGER, everybody, parts, places, MPI_INTEGER, MPI_COMM_WORLD, error)
+    do i = 1, ranks
+      if (any(everybody(places(i) + 1:places(i) + i) /= i - 1)) call MPI_Abort(MPI_COMM_WORLD, 16, error)
+    end do
+    call MPI_Reduce_scatter(everybody, total, parts, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, error)
+    if (any(total(1:rank + 1) /= ranks * rank)) call MPI_Abort(MPI_COMM_WORLD, 17, error)
+    numbers = rank
+    mine_of = rank + 1
+    call MPI_Alltoallv(numbers, parts, places, MPI_INTEGER, everybody, mine_of, mine_of * [(i, i=0, ranks - 1)], &
+                       MPI_INTEGER, MPI_COMM_WORLD, error)
+    do i = 0, ranks - 1
+      if (any(everybody(i * (rank + 1) + 1:(i + 1) * (rank + 1)) /= i)) call MPI_Abort(MPI_COMM_WORLD, 18, error)
+    end do
     call MPI_Barrier(MPI_COMM_WORLD, error)
   end do
   print '(a,i0)', 'done ', rank

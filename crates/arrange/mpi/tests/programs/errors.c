@@ -98,6 +98,11 @@ static void unlike(int few, int many) {
     CASE("more than fits", MPI_Bcast(rank ? receive : send, rank ? few : many, MPI_INT, 0, comm));
     CASE("more to scatter", MPI_Scatter(send, many, MPI_INT, receive, rank ? few : many, MPI_INT, 0, comm));
     CASE("more to gather", MPI_Gather(send, rank ? many : few, MPI_INT, receive, few, MPI_INT, 0, comm));
+    int each[] = { few, few }, given[] = { many, many }, places[] = { 0, many };
+    CASE("more to gather in parts",
+         MPI_Gatherv(send, rank ? many : few, MPI_INT, receive, each, places, MPI_INT, 0, comm));
+    CASE("more to scatter in parts",
+         MPI_Scatterv(send, given, places, MPI_INT, receive, rank ? few : many, MPI_INT, 0, comm));
     CASE("more to reduce", MPI_Reduce(send, receive, rank ? many : few, MPI_INT, MPI_SUM, 0, comm));
 }
 
@@ -106,6 +111,8 @@ static void always_told(int few, int many) {
     CASE("fewer than fit", MPI_Bcast(rank ? receive : send, rank ? many : few, MPI_INT, 0, comm));
     CASE("allreduce", MPI_Allreduce(send, receive, rank ? few : many, MPI_INT, MPI_SUM, comm));
     CASE("allgather", MPI_Allgather(send, rank ? few : many, MPI_INT, receive, rank ? few : many, MPI_INT, comm));
+    int each[] = { few, few }, places[] = { 0, many };
+    CASE("allgather in parts", MPI_Allgatherv(send, rank ? many : few, MPI_INT, receive, each, places, MPI_INT, comm));
     CASE("alltoall", MPI_Alltoall(send, rank ? few : many, MPI_INT, receive, rank ? few : many, MPI_INT, comm));
     CASE("reduce and scatter", MPI_Reduce_scatter_block(send, receive, rank ? few : many, MPI_INT, MPI_SUM, comm));
     CASE("scan", MPI_Scan(send, receive, rank ? few : many, MPI_INT, MPI_SUM, comm));

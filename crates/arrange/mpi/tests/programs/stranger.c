@@ -34,3 +34,4 @@ TOUCHED(Type_size) TOUCHED(Type_get_extent) TOUCHED(Type_vector) TOUCHED(Type_co
 TOUCHED(Type_get_true_extent) TOUCHED(Reduce_local) TOUCHED(Pack) TOUCHED(Unpack) TOUCHED(Iprobe)
 TOUCHED(Reduce) TOUCHED(Allreduce) TOUCHED(Scatter) TOUCHED(Gather) TOUCHED(Allgather)
 TOUCHED(Alltoall) TOUCHED(Reduce_scatter_block) TOUCHED(Scan) TOUCHED(Exscan)
+TOUCHED(Gatherv) TOUCHED(Scatterv) TOUCHED(Allgatherv) TOUCHED(Alltoallv) TOUCHED(Reduce_scatter)
