@@ -5,6 +5,7 @@
 mod advise;
 mod arguments;
 mod damage;
+mod fleet;
 mod formats;
 mod hostile;
 mod interrupt;

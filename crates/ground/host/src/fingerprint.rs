@@ -106,6 +106,12 @@ fn regions(machine: &Machine) -> String {
     words.join("; ")
 }
 
+/// A text as one number (FNV-1a, 64 bits). It hides nothing: whoever can guess the text finds it.
+#[must_use]
+pub fn text_hash(text: &str) -> u64 {
+    fnv1a(text.as_bytes())
+}
+
 /// FNV-1a, 64 bits (draft-eastlake-fnv, section 5).
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {

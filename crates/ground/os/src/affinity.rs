@@ -35,6 +35,12 @@ impl CoreSet {
         Self { words }
     }
 
+    /// All cores that any Linux has.
+    #[must_use]
+    pub const fn all() -> Self {
+        Self { words: [u64::MAX; SET_WORDS] }
+    }
+
     /// The cores on which this thread may run.
     ///
     /// # Errors

@@ -50,6 +50,8 @@ registry! {
     Line "isochrone-line" 1, "What an atlas knows of a line, by `show --query --json`";
     Atlas "isochrone-atlas" 1, "The records of an atlas, by `export --json`";
     Diff "isochrone-diff" 1, "What differs between two atlases, by `diff --json`";
+    Fleet "isochrone-fleet" 1, "Groups and deviations of nodes, by `fleet show --json` and `fleet outliers --json`";
+    FleetDiff "isochrone-fleet-diff" 1, "What nodes have otherwise than one of them, by `fleet diff --json`";
     Machine "isochrone-machine" 1, "A machine as it is described, by `machine --json`";
     Suits "isochrone-suits" 1, "Which region suits which array, by `machine --suits --json`";
     Predict "isochrone-predict" 1, "Bands of a collective, by `predict --json`";

@@ -59,4 +59,5 @@ pub use moments::{mean, variance};
 pub use order::{Summary, median, quantile};
 pub use random::{Rng, Xoshiro256PlusPlus, below, derive_seed, normal, rng, shuffle, uniform};
 pub use rank::{MannWhitney, SignedRank, mann_whitney_u, wilcoxon_signed_rank};
+pub use special::student_t_p;
 pub use theil_sen::{Line, theil_sen};

@@ -1,6 +1,6 @@
 //! Tails of the normal and Student's t distribution, for p-values and intervals.
 //!
-//! Only what the tests and fits of this crate need; not a library of distributions.
+//! Only what is needed; not a library of distributions.
 
 /// The probability that a standard normal variable is at least as far from 0 as `z`.
 pub(crate) fn normal_two_sided_p(z: f64) -> f64 {
@@ -55,7 +55,8 @@ fn beta_fraction(x: f64, a: f64, b: f64) -> f64 {
 
 /// The probability that Student's t with `dof` degrees of freedom is at least as far from 0 as
 /// `t` (DLMF 8.17 with `x = dof / (dof + t^2)`).
-fn t_two_sided_p(t: f64, dof: f64) -> f64 {
+#[must_use]
+pub fn student_t_p(t: f64, dof: f64) -> f64 {
     incomplete_beta(dof / (dof + t * t), 0.5 * dof, 0.5)
 }
 
@@ -66,7 +67,7 @@ pub(crate) fn t_975(dof: f64) -> f64 {
     // Each step halves an interval of 11; 60 of them reach the last bit.
     for _ in 0..60 {
         let middle = 0.5 * (lo + hi);
-        if t_two_sided_p(middle, dof) > 0.05 {
+        if student_t_p(middle, dof) > 0.05 {
             lo = middle;
         } else {
             hi = middle;

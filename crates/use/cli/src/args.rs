@@ -2,6 +2,7 @@
 
 mod advise;
 mod cla;
+mod fleet;
 mod laboratory;
 mod pin;
 mod predict;
@@ -17,6 +18,7 @@ use isochrone_atlas_store::Experiment;
 
 pub(crate) use advise::AdviseArgs;
 pub(crate) use cla::{ClaArgs, TreeAsked};
+pub(crate) use fleet::{FleetArgs, FleetCommand, FleetDiffArgs, OutliersArgs};
 pub(crate) use isochrone_console::args::{ColourChoice, JsonArg, REPORT};
 use isochrone_console::args::{
     CoreList, HtmlArg, ManArgs, STDOUT, behind_equals, experiments, parse_core_list,
@@ -66,6 +68,7 @@ pub(crate) enum Command {
         isochrone map --quick                  under 10 s\n  \
         isochrone map --budget 2m              in two minutes, whatever that leaves out\n  \
         isochrone map --json=map.json          figures for programs beside the atlas\n  \
+        isochrone map --quick --fleet atlases  of each node of a cluster, under srun or mpirun: `isochrone fleet`\n  \
         isochrone map --awake                  keep virtual CPUs from being moved\n  \
         isochrone map --evict --seed 7         without cldemote; another random order")]
     Map(MapArgs),
@@ -84,6 +87,13 @@ pub(crate) enum Command {
         isochrone diff monday.atlas tuesday.atlas --check --json=moved.json\n\n\
         Exit code 0 whether or not they differ; --check makes it 4 where they do.")]
     Diff(DiffArgs),
+    /// Atlases of many nodes: which are equal, and which node deviates in what.
+    #[command(after_help = fleet::AFTER_HELP)]
+    Fleet {
+        /// What to do.
+        #[command(subcommand)]
+        command: FleetCommand,
+    },
     /// Write an atlas in another form.
     #[command(
         override_usage = "isochrone export --json|--csv|--hwloc-xml [ATLAS]",
@@ -150,6 +160,14 @@ pub(crate) struct MapArgs {
     /// machine's number. FILE.partial is also where the experiments that are over are kept until the end.
     #[arg(short, long, value_name = "FILE", default_value = "isochrone.atlas")]
     pub(crate) out: PathBuf,
+    /// As one of many: the atlas goes into this folder, called by its host. Of the ranks that srun or mpirun start on a
+    /// node one measures it, on all of its cores, and the others sleep until it is done. `isochrone fleet` compares the
+    /// nodes. There is no report, and a map that came to its end replaces the one before.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["out", "html", "json", "no_wait", "force"])]
+    pub(crate) fleet: Option<PathBuf>,
+    /// With --fleet: nodes have random names; which host is which stands in DIR/names, which only you may read.
+    #[arg(long, requires = "fleet")]
+    pub(crate) hash_names: bool,
     /// Replace whatever atlas is there.
     #[arg(long)]
     pub(crate) force: bool,

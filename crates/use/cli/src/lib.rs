@@ -9,6 +9,7 @@ mod args;
 mod cla;
 mod diff;
 mod export;
+mod fleet;
 mod machine;
 mod map;
 mod pin;
@@ -65,6 +66,7 @@ fn dispatch(command: Command, terminal: &Terminal) -> Result<ExitCode> {
         Command::Advise(args) => advise::run(&args, terminal),
         Command::Show(args) => show::run(&args, terminal),
         Command::Diff(args) => diff::run(&args, terminal),
+        Command::Fleet { command } => fleet::run(&command, terminal),
         Command::Export(args) => export::run(&args, terminal),
         Command::Machine(args) => machine::run(&args, terminal),
         Command::Run(args) => Ok(run::run(&args, terminal)),

@@ -7,7 +7,7 @@ use isochrone_report::json::Format;
 use isochrone_schemas::drawn;
 use isochrone_survey::figures::Figures;
 
-use crate::{advise, machine, run, show, tier};
+use crate::{advise, fleet, machine, run, show, tier};
 
 #[test]
 fn schemas_are_drawn_from_the_types() {
@@ -16,6 +16,8 @@ fn schemas_are_drawn_from_the_types() {
         drawn::<show::LineFigures>(Format::Line),
         drawn::<Contents>(Format::Atlas),
         drawn::<Diff>(Format::Diff),
+        drawn::<isochrone_fleet::Report>(Format::Fleet),
+        drawn::<fleet::DiffFigures>(Format::FleetDiff),
         drawn::<Machine>(Format::Machine),
         drawn::<machine::suits::Figures>(Format::Suits),
         drawn::<tier::Figures>(Format::TierCheck),

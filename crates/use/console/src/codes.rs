@@ -37,8 +37,9 @@ pub const MEANINGS: &[Meaning] = &[
     meaning(INTERRUPTED, "interrupted; what was measured is kept"),
     meaning(
         FOUND,
-        "done, and something was found: `diff --check` differences, `verify` a model that does not hold, `cla` \
-         a fault of the program, `tier check` that no area can be had, `advise --try` a lever that gains",
+        "done, and something was found: `diff --check` differences, `fleet outliers --check` a node that deviates, \
+         `verify` a model that does not hold, `cla` a fault of the program, `tier check` that no area can be had, \
+         `advise --try` a lever that gains",
     ),
     meaning(partner::REFUSED, "the other program of the two is of other sources"),
     meaning(partner::NOT_THERE, "isochrone-lab, the laboratory, is not there"),
@@ -47,8 +48,8 @@ pub const MEANINGS: &[Meaning] = &[
 /// The same, as it stands below the help of both programs.
 pub const HELP: &str = "\
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 interrupted (what was measured is kept), 4 something was found \
-(diff --check, verify, cla, tier check, advise --try), 126 and 127 where the laboratory, isochrone-lab, is of other \
-sources or not there.";
+(diff --check, fleet --check, verify, cla, tier check, advise --try), 126 and 127 where the laboratory, \
+isochrone-lab, is of other sources or not there.";
 
 /// What the shell sees where a check has found something.
 pub fn checked(found: bool) -> ExitCode {

@@ -8,12 +8,10 @@ use isochrone_survey::{Schedule, Size};
 /// The lines.
 pub(super) fn lines(size: &Size, schedule: &Schedule, places: &str) -> [String; 3] {
     let estimates_s = size.estimates_s(schedule);
-    let of =
-        |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
     let what = format!(
         "isochrone: measuring {} and {}: pages of {}, {} in each region",
-        of(size.cores, "core"),
-        of(size.regions, "region"),
+        counted(size.cores, "core"),
+        counted(size.regions, "region"),
         fmt::bytes(size.memory_bytes),
         fmt::bytes(size.buffer_bytes)
     );
@@ -30,6 +28,11 @@ pub(super) fn lines(size: &Size, schedule: &Schedule, places: &str) -> [String; 
         format!("isochrone: about {}{limit}: {}", seconds(all_s), each.join(", ")),
         format!("isochrone: {places}"),
     ]
+}
+
+/// `1 core`, `2 cores`
+pub(super) fn counted(count: usize, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
 /// A time as people say it.

@@ -8,11 +8,11 @@ use anyhow::{Context, Result};
 use isochrone_atlas_store::Destination;
 use isochrone_atlas_store::contents::Contents;
 
-use super::replace::place_for;
+use super::replace::{beside, place_for};
 use crate::args::MapArgs;
 use isochrone_console::output::Terminal;
 use isochrone_console::run::atlas::keep;
-use isochrone_console::written::{Place, on_stdout, write_to};
+use isochrone_console::written::{Place, asked, on_stdout, write_to};
 use isochrone_places::kept;
 
 /// Space that is taken for the atlas before measuring; one of 1 GiB of pages has 1 MB.
@@ -24,6 +24,8 @@ pub(super) struct Targets {
     atlas: Destination,
     texts: Texts,
     force: bool,
+    /// Whether it is one of a fleet.
+    is_of_fleet: bool,
     /// The user's cache folder, for an atlas whose place is lost.
     cache: Option<PathBuf>,
 }
@@ -49,11 +51,13 @@ impl Targets {
         let refused = |option| format!("nothing is measured, since {option} cannot be written");
         let mut atlas = Destination::file(&args.out).with_context(|| refused("--out"))?;
         atlas.reserve(RESERVED_BYTES).with_context(|| refused("--out"))?;
-        let places = Place::open_all([args.html.asked(), args.json.asked()])?;
+        let html = if args.fleet.is_some() { None } else { args.html.html.as_ref() };
+        let places = Place::open_all([asked("--html", html), args.json.asked()])?;
         for place in places.iter().flatten() {
             place.refuse("--out", &args.out, &atlas)?;
         }
-        Ok(Self { atlas, texts: Texts { places }, force: args.force, cache })
+        let (force, is_of_fleet) = (args.force, args.fleet.is_some());
+        Ok(Self { atlas, texts: Texts { places }, force, is_of_fleet, cache })
     }
 
     /// Whether report or figures go to standard output.
@@ -81,7 +85,16 @@ impl Targets {
     /// place is lost. The places of what else is to be written come back.
     pub(super) fn save(self, new: &Contents, bytes: &[u8]) -> (Result<Saved>, Texts) {
         let wanted = self.atlas.path().to_owned();
-        let (path, why) = if self.force { (wanted, None) } else { place_for(&wanted, new) };
+        // Of a fleet the last whole map of a node is what it is compared by, whatever machine it was before.
+        let (path, why) = match (self.force, self.is_of_fleet) {
+            (true, _) => (wanted, None),
+            (false, true) if new.complete || !wanted.exists() => (wanted, None),
+            (false, true) => {
+                let why = format!("{} stays: the new map was interrupted", wanted.display());
+                (beside(&wanted, new), Some(why))
+            }
+            (false, false) => place_for(&wanted, new),
+        };
         let name = path.file_name().map(OsString::from).unwrap_or_default();
         let saved = match self.atlas.named(&name).write(bytes) {
             Ok(()) => Ok(Saved { path, why, is_lost: false }),
