@@ -81,12 +81,12 @@ pub(crate) fn library() -> &'static Path {
 /// after it there is nothing to be done.
 pub(crate) fn preload(package: &str) -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../arrange/preload/Cargo.toml");
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("..");
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("a folder of cargo's");
     let built = Command::new(env!("CARGO"))
         .args(["build", "--release", "--locked", "--package", package, "--manifest-path"])
         .arg(&manifest)
         .arg("--target-dir")
-        .arg(&target)
+        .arg(target)
         .env_remove("RUSTFLAGS")
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .output()
