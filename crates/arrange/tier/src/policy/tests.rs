@@ -15,7 +15,7 @@ impl Rig {
     fn new(kind: PolicyKind, groups: u32, workers: u32) -> Self {
         let count = Policy::words(kind, groups, workers);
         let rig =
-            Self { words: (0..count).map(|_| AtomicU32::new(9)).collect(), kind, groups, workers };
+            Self { words: (0..count).map(|_| AtomicU32::new(0)).collect(), kind, groups, workers };
         rig.policy().format();
         rig
     }

@@ -131,7 +131,8 @@ mod tests {
         assert_eq!((done, error), (PAGE_BYTES, None));
         let there = base + 4 * PAGE_BYTES;
         assert_eq!(table.move_pages(there, base, PAGE_BYTES), (PAGE_BYTES, None));
-        assert_eq!(table.move_pages(there, base, PAGE_BYTES), (0, Some(libc::ENOENT)));
+        let other = there + PAGE_BYTES;
+        assert_eq!(table.move_pages(other, base, PAGE_BYTES), (0, Some(libc::ENOENT)));
         // SAFETY: inside of the space, and moved there.
         let seen = unsafe { space.as_ptr().wrapping_add(4 * PAGE_BYTES).read() };
         assert_eq!(seen, 7);
