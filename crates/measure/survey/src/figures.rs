@@ -4,7 +4,7 @@ use anyhow::Result;
 use isochrone_atlas::Atlas;
 use isochrone_atlas_store::contents::{
     Bandwidth, Contents, CostTerm, DriftEvent, Graded, Interaction, LevelMap, LlcShare, Matrix,
-    MultiLineFit, PageBlock, Placement, Quality, Verified,
+    MultiLineFit, PageBlock, Placement, Quality, TransferMap, Verified,
 };
 use isochrone_atlas_store::{bench_query, encode};
 use isochrone_units::{CoreId, Experiment, Level, Reading};
@@ -303,10 +303,12 @@ fn distinct_keys(map: &LevelMap) -> usize {
     keys.len()
 }
 
-/// The compare-and-swap map where there is one (it is what peers measure), else the first.
+/// The compare-and-swap map where it has any number (it is what peers measure), else the first that has.
 fn line_transfer(contents: &Contents) -> Option<LineTransfer> {
     let maps = &contents.transfers;
-    let chosen = maps.iter().find(|m| m.state == "cas").or(maps.first())?;
+    let has_any = |map: &&TransferMap| map.latency_ns.cells.iter().any(Option::is_some);
+    let mut with_numbers = maps.iter().filter(has_any);
+    let chosen = with_numbers.clone().find(|m| m.state == "cas").or_else(|| with_numbers.next())?;
     let cells: Vec<_> = chosen.latency_ns.cells.iter().flatten().collect();
     let middle = middle_cell(&cells)?;
     let best = |best: &[Option<f64>]| best.iter().flatten().copied().min_by(f64::total_cmp);
@@ -355,4 +357,27 @@ fn regions(contents: &Contents) -> Vec<RegionFigure> {
         cells: map.latency_ns.clone(),
     };
     contents.regions.iter().map(figure).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use isochrone_view::fixtures::genoa;
+
+    #[test]
+    fn kinds_of_transfers_that_had_time_are_there_without_those_that_had_none() {
+        let of = |without: &[&str]| {
+            let mut found = genoa();
+            for map in found.transfers.iter_mut().filter(|m| without.contains(&&*m.state)) {
+                map.latency_ns.cells.iter_mut().for_each(|cell| *cell = None);
+            }
+            line_transfer(&found)
+        };
+        assert_eq!(of(&[]).expect("all").state, "cas");
+        let found = of(&["cas"]).expect("the others");
+        assert_eq!((&*found.state, found.pairs), ("modified", 2));
+        let cas = found.states.iter().find(|state| state.state == "cas").expect("it is named");
+        assert_eq!(cas.median_ns, None);
+        assert!(of(&["cas", "modified", "exclusive", "shared"]).is_none());
+    }
 }
