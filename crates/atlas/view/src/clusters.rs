@@ -87,16 +87,14 @@ impl Clusters {
         let (rows, row_clusters) = self.side(&map.rows);
         let (columns, column_clusters) = self.side(&map.columns);
         let width = map.columns.len();
-        let at =
-            || rows.iter().flat_map(|row| columns.iter().map(move |column| row * width + column));
         let named = |labels: &[String], order: &[usize]| {
             order.iter().map(|at| labels[*at].clone()).collect::<Vec<String>>()
         };
         HeatMap {
-            cells: at().map(|at| map.cells.get(at).copied().flatten()).collect(),
+            cells: moved(&map.cells, width, &rows, &columns),
             intervals: match map.intervals.is_empty() {
                 true => Vec::new(),
-                false => at().map(|at| map.intervals.get(at).copied().flatten()).collect(),
+                false => moved(&map.intervals, width, &rows, &columns),
             },
             rows: named(&map.rows, &rows),
             columns: named(&map.columns, &columns),
@@ -225,6 +223,21 @@ impl Level {
     fn parts(&self) -> bool {
         (2..self.of.len()).contains(&self.count())
     }
+}
+
+/// Cells of these rows and columns, of rows that were `width` wide. The list is as long as it will be from the beginning
+/// on: of hundreds of cores it has megabytes.
+fn moved<T: Copy>(
+    cells: &[Option<T>],
+    width: usize,
+    rows: &[usize],
+    columns: &[usize],
+) -> Vec<Option<T>> {
+    let mut moved = Vec::with_capacity(rows.len() * columns.len());
+    for row in rows {
+        moved.extend(columns.iter().map(|at| cells.get(row * width + at).copied().flatten()));
+    }
+    moved
 }
 
 #[cfg(test)]
