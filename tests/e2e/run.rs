@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -456,4 +456,28 @@ fn a_program_that_fails_is_not_compared_and_its_code_comes_back() {
     assert!(code == Some(7) && err.contains("ended with 7: nothing is compared"), "{err}");
     let (code, err) = run("[ -e once ] && exit 5; touch once");
     assert!(code == Some(5) && err.contains("ended with 5, and the first one with 0"), "{err}");
+}
+
+#[test]
+fn a_comparison_that_is_asked_to_end_ends_by_that_signal_whenever_it_comes() {
+    let here = folder("run-compare-signal");
+    // One that makes nothing of it, and one that ends well.
+    for script in ["sleep 0.1", "trap 'exit 0' TERM; sleep 0.1 & wait"] {
+        for after_ms in [5, 15, 30, 100, 400, 1200] {
+            let child = under(&here, &["--compare", "--budget", "60s"])
+                .args(["sh", "-c", script])
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("it starts");
+            std::thread::sleep(Duration::from_millis(after_ms));
+            let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a number");
+            kill_process(pid, Signal::TERM).expect("it is there");
+            let output = child.wait_with_output().expect("it ends");
+            // Before anything was started it ends as any program does.
+            let shell = output.status.code().or(output.status.signal().map(|by| 128 + by));
+            assert_eq!(shell, Some(143), "{script:?}, {after_ms} ms: {}", said(&output).1);
+        }
+    }
 }

@@ -7,7 +7,7 @@
 //! kernel or spins without a bound.
 
 use core::fmt;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use isochrone_units::LINE_BYTES;
 
@@ -38,7 +38,7 @@ pub struct SharedLine {
 const _: () = assert!(size_of::<SharedLine>() == LINE_BYTES);
 const _: () = assert!(align_of::<SharedLine>() == LINE_BYTES);
 
-/// A wait that reached its deadline: the core that should have answered does not run.
+/// A wait that reached its deadline, or that was given up: the core that should have answered does not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stalled {
     /// Cycles that were waited.
@@ -58,28 +58,37 @@ impl fmt::Display for Stalled {
 
 impl core::error::Error for Stalled {}
 
-/// The bound on a wait: a time-stamp that is never waited past.
+/// The bound on a wait: a time-stamp that is never waited past, and whether somebody has given it up.
 #[derive(Clone, Copy, Debug)]
-pub struct Deadline {
+pub struct Deadline<'a> {
     start: u64,
     cycles: u64,
+    given_up: Option<&'a AtomicBool>,
 }
 
-impl Deadline {
+impl<'a> Deadline<'a> {
     /// A deadline that many cycles from now.
     #[must_use]
     pub fn after(cycles: u64) -> Self {
-        Self { start: time_stamp(), cycles }
+        Self { start: time_stamp(), cycles, given_up: None }
+    }
+
+    /// The same, over as soon as this is set. Loops that wait look at it as often as at the clock.
+    #[must_use]
+    pub const fn or_once(self, given_up: &'a AtomicBool) -> Self {
+        Self { given_up: Some(given_up), ..self }
     }
 
     /// An error once the deadline is over.
     ///
     /// # Errors
-    /// [`Stalled`] when more cycles have gone by than the deadline allows.
+    /// [`Stalled`] when more cycles have gone by than the deadline allows, or the wait was given up.
     pub fn check(&self) -> Result<(), Stalled> {
         let waited = time_stamp().wrapping_sub(self.start);
         // A counter that reads a little less on another core wraps to a huge wait: not a stall.
-        if waited > self.cycles && waited < u64::MAX / 2 {
+        let is_over = waited > self.cycles && waited < u64::MAX / 2;
+        // Relaxed: nothing is read that was written before it.
+        if is_over || self.given_up.is_some_and(|given_up| given_up.load(Ordering::Relaxed)) {
             return Err(Stalled { cycles: waited });
         }
         Ok(())
@@ -151,7 +160,7 @@ impl SharedLine {
     ///
     /// # Errors
     /// [`Stalled`] when the deadline passes first.
-    pub fn wait_for(&self, value: u64, deadline: Deadline) -> Result<(), Stalled> {
+    pub fn wait_for(&self, value: u64, deadline: Deadline<'_>) -> Result<(), Stalled> {
         loop {
             for _ in 0..TURNS_PER_LOOK {
                 if self.load() == value {
@@ -168,7 +177,7 @@ impl SharedLine {
     ///
     /// # Errors
     /// [`Stalled`] when the deadline passes first.
-    pub fn poll_for(&self, value: u64, deadline: Deadline) -> Result<(), Stalled> {
+    pub fn poll_for(&self, value: u64, deadline: Deadline<'_>) -> Result<(), Stalled> {
         loop {
             for _ in 0..LOOKS_PER_PAUSE_POLL {
                 for _ in 0..TURNS_PER_LOOK {
@@ -278,7 +287,7 @@ pub fn time_copy(from: &[SharedLine], to: &[SharedLine]) -> u32 {
 ///
 /// # Errors
 /// [`Stalled`] when the deadline passes first.
-pub fn time_ping(line: &SharedLine, trips: u32, deadline: Deadline) -> Result<u32, Stalled> {
+pub fn time_ping(line: &SharedLine, trips: u32, deadline: Deadline<'_>) -> Result<u32, Stalled> {
     arch::fence();
     let start = arch::start();
     for _ in 0..trips {
@@ -291,7 +300,7 @@ pub fn time_ping(line: &SharedLine, trips: u32, deadline: Deadline) -> Result<u3
 ///
 /// # Errors
 /// [`Stalled`] when the deadline passes first.
-pub fn pong(line: &SharedLine, trips: u32, deadline: Deadline) -> Result<(), Stalled> {
+pub fn pong(line: &SharedLine, trips: u32, deadline: Deadline<'_>) -> Result<(), Stalled> {
     for _ in 0..trips {
         swap(line, 1, 0, deadline)?;
     }
@@ -300,7 +309,7 @@ pub fn pong(line: &SharedLine, trips: u32, deadline: Deadline) -> Result<(), Sta
 
 /// Tries until word 0 goes from `from` to `to`.
 #[inline(always)]
-fn swap(line: &SharedLine, from: u64, to: u64, deadline: Deadline) -> Result<(), Stalled> {
+fn swap(line: &SharedLine, from: u64, to: u64, deadline: Deadline<'_>) -> Result<(), Stalled> {
     loop {
         for _ in 0..LOOKS_PER_PAUSE_SWAP {
             for _ in 0..TURNS_PER_LOOK {
@@ -336,6 +345,17 @@ mod tests {
         assert!(stalled.cycles > 10_000);
         assert!(line.poll_for(1, Deadline::after(10_000)).is_err());
         assert!(pong(&line, 1, Deadline::after(10_000)).is_err());
+    }
+
+    #[test]
+    fn a_wait_that_is_given_up_ends_long_before_its_deadline() {
+        let (line, given_up) = (SharedLine::new(), AtomicBool::new(true));
+        let hour = Deadline::after(1 << 50).or_once(&given_up);
+        assert!(line.wait_for(1, hour).is_err() && line.poll_for(1, hour).is_err());
+        assert!(pong(&line, 1, hour).is_err());
+        given_up.store(false, Ordering::Relaxed);
+        assert_eq!(hour.check(), Ok(()));
+        assert_eq!(line.wait_for(0, hour), Ok(()));
     }
 
     #[test]

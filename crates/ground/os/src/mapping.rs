@@ -25,8 +25,10 @@ use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
-/// Memory that is made present at once, and then again: some 10 ms each where huge pages are to be had.
-const PART_BYTES: usize = 16 * HUGE_PAGE_BYTES;
+/// Memory that is made present at once, and then again: a millisecond each where huge pages are to be had, and up to
+/// ten on a guest. Nobody else of the process can map anything meanwhile, nor can it be stopped, and beside thirty
+/// programs a hundredth of a second takes a third.
+const PART_BYTES: usize = 2 * HUGE_PAGE_BYTES;
 
 /// The pages that back a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

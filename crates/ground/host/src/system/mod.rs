@@ -9,6 +9,7 @@ mod clocks;
 mod cpuinfo;
 mod hypervisor;
 mod interrupts;
+mod lateness;
 mod list;
 mod meter;
 mod midr;
@@ -21,6 +22,7 @@ mod topology;
 mod turn;
 
 pub use interrupts::tlb_shootdowns;
+pub use lateness::lateness;
 pub use list::parse_list;
 pub use meter::{Disturbance, Meter};
 pub use node::{NodeIdentity, node_identity};

@@ -171,7 +171,7 @@ fn nothing(setting: Setting<'_>, why: &anyhow::Error) -> ExitCode {
 }
 
 fn finish<F: Findings>(setting: Setting<'_>, figures: &F, text: &str) -> Result<ExitCode> {
-    let End { head, json, terminal, interrupted } = setting.end();
+    let End { head, json, terminal, interrupted, in_vain } = setting.end();
     // With the figures on standard output, nothing else may stand there.
     let alone = json.as_ref().is_some_and(Place::is_stdout);
     write_to(json, terminal, || {
@@ -191,5 +191,15 @@ fn finish<F: Findings>(setting: Setting<'_>, figures: &F, text: &str) -> Result<
         lines.push(head.words(interrupted));
         terminal.say(&lines.join("\n"))?;
     }
-    Ok(if interrupted { ExitCode::from(codes::INTERRUPTED) } else { ExitCode::SUCCESS })
+    Ok(match (interrupted, in_vain) {
+        (true, _) => ExitCode::from(codes::INTERRUPTED),
+        (false, true) => {
+            let bench = head.bench;
+            terminal.complain(&format!(
+                "isochrone-lab bench {bench}: nothing was measured in its time"
+            ));
+            ExitCode::from(codes::FAILED)
+        }
+        (false, false) => ExitCode::SUCCESS,
+    })
 }

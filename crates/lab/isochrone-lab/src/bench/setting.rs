@@ -99,6 +99,8 @@ pub(crate) struct Setting<'a> {
     looking: Duration,
     /// Cells that are to have a block in the time that is left, the one at hand among them.
     sharing: u32,
+    /// How often anything was done that was asked for.
+    done: u64,
 }
 
 /// What a benchmark ends with.
@@ -108,6 +110,8 @@ pub(crate) struct End<'a> {
     pub(crate) json: Option<Place>,
     pub(crate) terminal: &'a Terminal,
     pub(crate) interrupted: bool,
+    /// Whether there was no time for anything that was asked for.
+    pub(crate) in_vain: bool,
 }
 
 impl<'a> Setting<'a> {
@@ -165,6 +169,7 @@ impl<'a> Setting<'a> {
             awake: None,
             looking: Duration::ZERO,
             sharing: 1,
+            done: 0,
         })
     }
 
@@ -286,6 +291,7 @@ impl<'a> Setting<'a> {
     /// Notes how often something was done, of what was asked for.
     pub(crate) fn did(&mut self, what: &str, done: usize, wanted: u32, of: &'static str) {
         let done = u32::try_from(done).unwrap_or(u32::MAX);
+        self.done += u64::from(done);
         if done < wanted {
             self.head.left_out.push(LeftOut { what: what.to_owned(), done, wanted, of });
         }
@@ -359,6 +365,7 @@ impl<'a> Setting<'a> {
         self.head.state_after = Some(machine_state(&SysRoot::live()));
         self.head.disturbance = Meter::since(self.meter.as_ref());
         self.head.seconds = self.begin.elapsed().as_secs_f64();
-        End { head: self.head, json: self.json, terminal: self.terminal, interrupted }
+        let in_vain = self.done == 0 && !self.head.left_out.is_empty();
+        End { head: self.head, json: self.json, terminal: self.terminal, interrupted, in_vain }
     }
 }

@@ -128,7 +128,7 @@ impl LevelRun<'_> {
 mod tests {
     use std::cell::Cell;
 
-    use isochrone_sim::synthetic::{SyntheticMemory, SyntheticSpec};
+    use isochrone_sim::synthetic::{Event, SyntheticMemory, SyntheticSpec};
     use isochrone_units::{Cycles, LineAddr, PageAddr};
 
     use super::*;
@@ -138,11 +138,24 @@ mod tests {
     use crate::watch::Silent;
 
     const PAGES: u64 = 2048;
+    /// Machines that are tried.
+    const SEEDS: u64 = 3;
+
+    fn plan(seed: u64) -> BlockPlan {
+        BlockPlan {
+            training_pages: [64, 64],
+            heldout_pages: 32,
+            training_rounds: [48, 48],
+            ..BlockPlan::quick(PAGES, seed)
+        }
+    }
 
     /// A machine whose last-level cache somebody else has now and then: lines that were put there come from memory.
     struct Shared<'a> {
         inner: SyntheticTarget,
         is_taken: &'a Cell<bool>,
+        /// Where core 0 goes before it is timed next.
+        moves_to: &'a Cell<Option<u16>>,
     }
 
     impl Over for Shared<'_> {
@@ -161,6 +174,10 @@ mod tests {
             lines: &[LineAddr],
             out: &mut [Cycles],
         ) -> Result<(), TargetError> {
+            if let Some(to) = self.moves_to.take() {
+                let moves = Event::CoreMoves { core: CoreId(0), to };
+                self.inner.memory_mut().inject(moves).expect("there is such a core");
+            }
             let level = if self.is_taken.get() { Level::Dram } else { level };
             self.inner.sample(core, level, lines, out)
         }
@@ -170,14 +187,9 @@ mod tests {
     fn a_cache_that_somebody_else_has_makes_no_base_of_this_one() {
         let spec = SyntheticSpec::genoa_like(6).with_pages(PAGES).with_cores(2);
         let inner = SyntheticTarget::new(SyntheticMemory::new(spec).expect("a valid spec"));
-        let is_taken = Cell::new(false);
-        let mut target = Shared { inner, is_taken: &is_taken };
-        let plan = BlockPlan {
-            training_pages: [64, 64],
-            heldout_pages: 32,
-            training_rounds: [48, 48],
-            ..BlockPlan::quick(PAGES, 5)
-        };
+        let (is_taken, moves_to) = (Cell::new(false), Cell::new(None));
+        let mut target = Shared { inner, is_taken: &is_taken, moves_to: &moves_to };
+        let plan = plan(5);
         let (cores, mut watch) = ([CoreId(0), CoreId(1)], Silent);
         let mut run = LevelRun::new(&mut target, &plan, Level::Llc, &mut watch);
         run.look_and_learn(&cores).expect("nothing is refused");
@@ -198,5 +210,51 @@ mod tests {
         let pass = run.decode_resuming(&firsts).expect("it decodes");
         assert!(pass.codes.iter().all(Option::is_some));
         assert_eq!(run.bases.len(), known);
+    }
+
+    /// What becomes of bases beside neighbours that take a share of both cores.
+    #[derive(Debug, Default)]
+    struct Tally {
+        /// Moves of a core to where nobody was before.
+        moves: f64,
+        /// Of them, those after which the core had its base at the first look.
+        at_once: f64,
+        /// Looks of a core that had not moved, and bases that they made.
+        looks: f64,
+        made: f64,
+    }
+
+    fn tally(share: f64, seeds: u64) -> Tally {
+        let (mut tally, cores) = (Tally::default(), [CoreId(0), CoreId(1)]);
+        for seed in 0..seeds {
+            let spec = SyntheticSpec::genoa_like(seed).with_pages(PAGES).with_cores(2);
+            let spec = spec.with_neighbours(cores, share);
+            let inner = SyntheticTarget::new(SyntheticMemory::new(spec).expect("a valid spec"));
+            let (is_taken, moves_to) = (Cell::new(false), Cell::new(None));
+            let mut target = Shared { inner, is_taken: &is_taken, moves_to: &moves_to };
+            let (plan, mut watch) = (plan(seed), Silent);
+            let mut run = LevelRun::new(&mut target, &plan, Level::Llc, &mut watch);
+            run.look_and_learn(&cores).expect("nothing is refused");
+            let mut look = || run.ensure_base(cores[0]).expect("nothing is refused");
+            let before: Vec<Option<usize>> = (0..6).map(|_| look()).collect();
+            tally.looks += 5.0;
+            let changed = before[1..].iter().flatten().filter(|base| Some(**base) != before[0]);
+            tally.made += f64::from(u32::try_from(changed.count()).expect("at most five"));
+            for to in 2..8 {
+                moves_to.set(Some(to));
+                tally.moves += 1.0;
+                tally.at_once += f64::from(u8::from(look().is_some()));
+            }
+        }
+        tally
+    }
+
+    #[test]
+    fn a_core_that_moves_has_its_base_beside_neighbours_too() {
+        for share in [0.0, 0.1] {
+            let tally = tally(share, SEEDS);
+            assert!(tally.at_once >= 0.95 * tally.moves, "{share}: {tally:?}");
+            assert!(tally.made <= 0.05 * tally.looks, "{share}: {tally:?}");
+        }
     }
 }

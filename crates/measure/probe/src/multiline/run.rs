@@ -118,7 +118,7 @@ fn measure(
         let repeats = plan.options.repeats + WARM_REPEATS;
         let mut tries = 0;
         let played = loop {
-            match stage.play(std::slice::from_ref(&scene), repeats) {
+            match stage.play_until(std::slice::from_ref(&scene), repeats, &mut |_| stop()) {
                 Err(TargetError::Moved { .. }) if tries < MOVES_MAX => {
                     tries += 1;
                     *moves += 1;

@@ -58,12 +58,13 @@ pub fn run(
             let mut arms = [0, 1];
             shuffle(&mut arms, &mut random);
             for arm in arms {
-                if stop() {
-                    complete = false;
-                    break 'rounds;
+                match measure(stage, plan, &scenes[arm], &mut moves, stop) {
+                    Err(TargetError::Stopped) => {
+                        complete = false;
+                        break 'rounds;
+                    }
+                    measured => series[at][arm].push(measured?),
                 }
-                let samples = measure(stage, plan, &scenes[arm], &mut moves)?;
-                series[at][arm].push(samples);
             }
         }
     }
@@ -82,11 +83,15 @@ fn measure(
     plan: &TermsPlan,
     scene: &Scene,
     moves: &mut u32,
+    stop: &mut dyn FnMut() -> bool,
 ) -> Result<Samples, TargetError> {
+    if stop() {
+        return Err(TargetError::Stopped);
+    }
     let repeats = plan.options.repeats + WARM_REPEATS;
     let mut tries = 0;
     let played = loop {
-        match stage.play(std::slice::from_ref(scene), repeats) {
+        match stage.play_until(std::slice::from_ref(scene), repeats, &mut |_| stop()) {
             Err(TargetError::Moved { .. }) if tries < MOVES_MAX => {
                 tries += 1;
                 *moves += 1;

@@ -8,7 +8,7 @@ use isochrone_stats::median;
 use isochrone_units::CoreId;
 
 use super::plan::{Exchange, TransferPlan, WARM_REPEATS};
-use super::scene::{Scene, Stage};
+use super::scene::{Samples, Scene, Stage};
 use super::series::means_ns;
 use crate::shift::{Shift, TURNS};
 use crate::target::TargetError;
@@ -132,7 +132,7 @@ pub fn check(
                 break 'turns;
             }
             if half == 0 {
-                let medians = medians_ns(stage, plan, leg)?;
+                let Some(medians) = medians_ns(stage, plan, leg, ends)? else { break 'turns };
                 for (series, &pair) in together.iter_mut().zip(&chosen) {
                     series.push(medians[pair]);
                 }
@@ -141,7 +141,10 @@ pub fn check(
                     if ends(stage.seconds()) {
                         break 'turns;
                     }
-                    series.extend(medians_ns(stage, plan, &leg[pair..=pair])?);
+                    let Some(medians) = medians_ns(stage, plan, &leg[pair..=pair], ends)? else {
+                        break 'turns;
+                    };
+                    series.extend(medians);
                 }
             }
         }
@@ -164,22 +167,24 @@ fn compare(exchange: &Exchange, together: &[f64], alone: &[f64]) -> Option<PairC
     Some(PairCheck { owner: exchange.owner, asker: exchange.asker, together_ns, alone_ns, p })
 }
 
-/// Plays exchanges at once; the median over lines of each.
+/// Plays exchanges at once; the median over lines of each. `None` where that was stopped.
 fn medians_ns(
     stage: &mut dyn Stage,
     plan: &TransferPlan,
     exchanges: &[Exchange],
-) -> Result<Vec<f64>, TargetError> {
+    ends: &mut dyn FnMut(f64) -> bool,
+) -> Result<Option<Vec<f64>>, TargetError> {
     let scenes: Vec<Scene> = exchanges.iter().map(|exchange| plan.scene(exchange)).collect();
     let warm = WARM_REPEATS;
-    let played = stage.play(&scenes, plan.options.repeats + warm)?;
+    let played = match stage.play_until(&scenes, plan.options.repeats + warm, ends) {
+        Err(TargetError::Stopped) => return Ok(None),
+        played => played?,
+    };
     let clock = stage.clock();
     let divisor = plan.options.kind.divisor();
-    Ok(played
-        .iter()
-        .map(|parts| {
-            let means = means_ns(&parts[0], &clock, warm as usize, divisor);
-            means.and_then(|means| median(&means)).unwrap_or(f64::NAN)
-        })
-        .collect())
+    let one = |parts: &Vec<Samples>| {
+        let means = means_ns(&parts[0], &clock, warm as usize, divisor);
+        means.and_then(|means| median(&means)).unwrap_or(f64::NAN)
+    };
+    Ok(Some(played.iter().map(one).collect()))
 }

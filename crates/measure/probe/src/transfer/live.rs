@@ -2,11 +2,15 @@
 //!
 //! Threads meet before every step (see [`super::meeting`]). Every wait has a deadline, so a core
 //! that does not run gives an error, never a hang. Never decides what is measured.
+//!
+//! Beside many others two threads hardly ever run at once, and what takes milliseconds takes seconds: a play that takes
+//! long is given up as soon as nobody wants it any more.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use isochrone_os::affinity;
 use isochrone_os::line_transfer::{
@@ -24,6 +28,9 @@ use crate::target::{TargetClock, TargetError};
 /// Longest wait for another core. A host that takes a virtual CPU away does so for milliseconds.
 const WAIT_S: f64 = 2.0;
 
+/// Between two looks whether a play is still wanted. On a quiet machine it is over before the first.
+const LOOK: Duration = Duration::from_millis(50);
+
 /// Turns of the longest delay before a sample: several steps of any counter seen so far.
 const DELAY_TURNS: u64 = 64;
 
@@ -38,6 +45,8 @@ pub struct LiveStage {
     lines: u64,
     clock: TargetClock,
     born: Instant,
+    /// Whether nobody wants the play under way any more.
+    given_up: Arc<AtomicBool>,
 }
 
 #[derive(Debug)]
@@ -77,15 +86,17 @@ impl LiveStage {
             workers: Vec::with_capacity(cores.len()),
             clock: TargetClock { hz, tick, overhead: 0.0 },
             born: Instant::now(),
+            given_up: Arc::default(),
             cores,
         };
         for core in stage.cores.clone() {
-            let worker = Worker::start(core, Arc::clone(&arena), stage.clock, seed)?;
+            let given_up = Arc::clone(&stage.given_up);
+            let worker = Worker::start(core, Arc::clone(&arena), stage.clock, seed, given_up)?;
             stage.workers.push(worker);
         }
         // The first answer of each says whether it could be pinned.
         for (place, worker) in stage.workers.iter().enumerate() {
-            let samples = worker.result(stage.cores[place])?;
+            let samples = worker.result(stage.cores[place], &mut || {})?;
             if place == 0 {
                 stage.clock.overhead = overhead(&samples, tick);
             }
@@ -108,6 +119,15 @@ impl Stage for LiveStage {
     }
 
     fn play(&mut self, scenes: &[Scene], repeats: u32) -> Result<Vec<Vec<Samples>>, TargetError> {
+        self.play_until(scenes, repeats, &mut |_| false)
+    }
+
+    fn play_until(
+        &mut self,
+        scenes: &[Scene],
+        repeats: u32,
+        ends: &mut dyn FnMut(f64) -> bool,
+    ) -> Result<Vec<Vec<Samples>>, TargetError> {
         check(scenes, &self.cores, self.lines)?;
         let owns = |part: &Part| part.acts.iter().any(|act| matches!(act, Act::Own(_)));
         if !can_flush() && scenes.iter().flat_map(|scene| &scene.parts).any(owns) {
@@ -127,19 +147,30 @@ impl Stage for LiveStage {
             }
         }
         // Every answer is taken, also after an error: each belongs to this play.
+        let mut look = || {
+            if ends(self.born.elapsed().as_secs_f64()) {
+                // Relaxed: it hands nothing over.
+                self.given_up.store(true, Ordering::Relaxed);
+            }
+        };
         let mut first_error = None;
         let mut played = Vec::with_capacity(scenes.len());
         for scene in scenes {
             let mut parts = Vec::with_capacity(scene.parts.len());
             for part in &scene.parts {
-                match self.workers[place_of(part.core)].result(part.core) {
+                match self.workers[place_of(part.core)].result(part.core, &mut look) {
                     Ok(samples) => parts.push(samples),
                     Err(error) => first_error = Some(graver(first_error, error)),
                 }
             }
             played.push(parts);
         }
-        first_error.map_or(Ok(played), Err)
+        let given_up = self.given_up.swap(false, Ordering::Relaxed);
+        match first_error {
+            Some(TargetError::System { .. }) if given_up => Err(TargetError::Stopped),
+            Some(error) => Err(error),
+            None => Ok(played),
+        }
     }
 
     fn seconds(&mut self) -> f64 {
@@ -176,6 +207,7 @@ impl Worker {
         arena: Arc<Mapping>,
         clock: TargetClock,
         seed: u64,
+        given_up: Arc<AtomicBool>,
     ) -> Result<Self, TargetError> {
         let (jobs, orders) = channel::<Job>();
         let (answers, results) = channel();
@@ -187,6 +219,7 @@ impl Worker {
             random: rng(derive_seed(seed, u64::from(core.0))),
             wait_cycles: cycles(WAIT_S, clock.hz),
             tick: clock.tick,
+            given_up,
         };
         let thread = std::thread::Builder::new()
             .name(format!("measure {}", core.0))
@@ -206,14 +239,21 @@ impl Worker {
         }
     }
 
-    fn result(&self, core: CoreId) -> Result<Samples, TargetError> {
-        self.results.recv().unwrap_or_else(|_| {
-            Err(TargetError::System {
-                what: format!("the thread of {core} ended"),
-                why: "it panicked".to_owned(),
-                advice: "report this with the panic message".to_owned(),
-            })
-        })
+    /// The next answer; `look` is called now and then until it is there.
+    fn result(&self, core: CoreId, look: &mut dyn FnMut()) -> Result<Samples, TargetError> {
+        loop {
+            match self.results.recv_timeout(LOOK) {
+                Ok(answer) => return answer,
+                Err(RecvTimeoutError::Timeout) => look(),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(TargetError::System {
+                        what: format!("the thread of {core} ended"),
+                        why: "it panicked".to_owned(),
+                        advice: "report this with the panic message".to_owned(),
+                    });
+                }
+            }
+        }
     }
 }
 
@@ -228,6 +268,7 @@ struct Player {
     random: Xoshiro256PlusPlus,
     wait_cycles: u64,
     tick: u32,
+    given_up: Arc<AtomicBool>,
 }
 
 impl Player {
@@ -288,17 +329,20 @@ impl Player {
         raw: &mut Vec<Cycles>,
         took_s: &mut Vec<f64>,
     ) -> Result<(), Stalled> {
-        let arena = Arc::clone(&self.arena);
+        let (arena, given_up) = (Arc::clone(&self.arena), Arc::clone(&self.given_up));
         let lines = arena.shared_lines();
+        let wait_cycles = self.wait_cycles;
+        let wait = || Deadline::after(wait_cycles).or_once(&given_up);
         let mut step = 0;
         for _ in 0..job.repeats {
+            wait().check()?;
             let begun = Instant::now();
             for act in &job.part.acts {
                 step += 1;
                 // What an act needs that is not to be timed is made ready before the meeting.
                 let order = self.order(act);
-                job.meeting.meet(job.place, step, self.wait_cycles)?;
-                self.act(act, lines, &order, raw)?;
+                job.meeting.meet(job.place, step, wait())?;
+                self.act(act, lines, &order, raw, &wait)?;
             }
             took_s.push(begun.elapsed().as_secs_f64());
         }
@@ -314,14 +358,14 @@ impl Player {
         order.into_iter().map(|k| (k, below(&mut self.random, DELAY_TURNS))).collect()
     }
 
-    fn act(
+    fn act<'a>(
         &mut self,
         act: &Act,
         arena: &[SharedLine],
         order: &[(usize, u64)],
         raw: &mut Vec<Cycles>,
+        wait: &dyn Fn() -> Deadline<'a>,
     ) -> Result<(), Stalled> {
-        let deadline = Deadline::after(self.wait_cycles);
         match act {
             Act::Rest => {}
             Act::Write(lines) => {
@@ -350,16 +394,15 @@ impl Player {
                 raw.push(Cycles(time_copy(source, &self.copies)));
                 self.nothing.push(f64::from(time_nothing()));
             }
-            Act::Poll { line, value } => at(arena, *line).poll_for(*value, deadline)?,
+            Act::Poll { line, value } => at(arena, *line).poll_for(*value, wait())?,
             Act::Ping { lines, trips } => {
                 for &line in lines {
-                    let deadline = Deadline::after(self.wait_cycles);
-                    raw.push(Cycles(time_ping(at(arena, line), *trips, deadline)?));
+                    raw.push(Cycles(time_ping(at(arena, line), *trips, wait())?));
                 }
             }
             Act::Pong { lines, trips } => {
                 for &line in lines {
-                    pong(at(arena, line), *trips, Deadline::after(self.wait_cycles))?;
+                    pong(at(arena, line), *trips, wait())?;
                 }
             }
         }
@@ -480,6 +523,26 @@ mod tests {
         let refused = stage.play(&[poll(99)], 1).unwrap_err().to_string();
         assert!(refused.contains("no answer") && refused.contains("fewer"), "{refused}");
         assert!(stage.play(&[poll(0)], 1).is_ok());
+    }
+
+    #[test]
+    fn a_play_that_nobody_wants_any_more_is_given_up_and_the_stage_still_works() {
+        let Some(mut stage) = stage() else { return };
+        // Many more than are played between two looks.
+        let (core, repeats) = (stage.cores[0], 50_000_000);
+        let scene = |value| Scene {
+            parts: vec![Part { core, acts: vec![Act::Poll { line: LineAddr(3), value }] }],
+        };
+        let mut looks = 0;
+        let mut ends = |seconds: f64| {
+            looks += 1;
+            looks > 1 && seconds > 0.0
+        };
+        for value in [99, 0] {
+            let ended = stage.play_until(&[scene(value)], repeats, &mut ends);
+            assert_eq!(ended.unwrap_err(), TargetError::Stopped, "{value}");
+        }
+        assert!(stage.play(&[scene(0)], 1).is_ok());
     }
 
     #[test]

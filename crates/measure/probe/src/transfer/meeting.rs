@@ -26,8 +26,12 @@ impl Meeting {
     }
 
     /// Returns when every part is here, at the same moment for all.
-    pub(super) fn meet(&self, place: usize, step: u64, wait_cycles: u64) -> Result<(), Stalled> {
-        let deadline = Deadline::after(wait_cycles);
+    pub(super) fn meet(
+        &self,
+        place: usize,
+        step: u64,
+        deadline: Deadline<'_>,
+    ) -> Result<(), Stalled> {
         if place == 0 {
             for other in &self.ready[1..] {
                 other.wait_for(step, deadline)?;
@@ -69,7 +73,7 @@ mod tests {
                 let (meeting, done) = (&meeting, &done);
                 scope.spawn(move || {
                     for step in 1..=50 {
-                        meeting.meet(place, step, 20_000_000_000).unwrap();
+                        meeting.meet(place, step, Deadline::after(20_000_000_000)).unwrap();
                         assert!(done.load(Ordering::SeqCst) >= (step - 1) * 3);
                         done.fetch_add(1, Ordering::SeqCst);
                     }
@@ -82,8 +86,8 @@ mod tests {
     #[test]
     fn a_part_that_never_comes_is_noticed() {
         let meeting = Meeting::new(2, 2e9);
-        assert!(meeting.meet(0, 1, 100_000).is_err());
-        assert!(meeting.meet(1, 1, 100_000).is_err());
+        assert!(meeting.meet(0, 1, Deadline::after(100_000)).is_err());
+        assert!(meeting.meet(1, 1, Deadline::after(100_000)).is_err());
     }
 
     #[test]

@@ -262,7 +262,8 @@ impl<'a, 'e> Runner<'a, 'e> {
         let repeats = self.plan.options.repeats + WARM_REPEATS;
         let mut moves = 0;
         let played = loop {
-            match self.stage.play(&scenes, repeats) {
+            let ends = &mut |now_s| self.ending.has_come(now_s);
+            match self.stage.play_until(&scenes, repeats, ends) {
                 Err(TargetError::Moved { asked, found }) if moves < MOVES_MAX => {
                     moves += 1;
                     let event = self.moved(asked, found, &scenes);

@@ -123,7 +123,12 @@ impl Sides<'_> {
         })
     }
 
+    /// One run. Who wants an end wants no other one: then it has not been, and has the code of that.
     fn once(&self, arm: usize, input: &Path, seen: bool) -> Result<Usage> {
+        let ended = |code| Usage { code, ..Usage::default() };
+        if let Some(code) = self.signals.wish()? {
+            return Ok(ended(code));
+        }
         let out = self.scratch.join("usage.json");
         let measured = if arm == WITH { &self.with } else { &self.without };
         if arm == WITH {
@@ -131,8 +136,16 @@ impl Sides<'_> {
             setup::bindings(self.scratch)?;
         }
         let program = Program::of(&measured.command(&out, None, None)?).reads(input);
+        // What the run before left says nothing of this one.
+        let _ = std::fs::remove_file(&out);
         self.signals.run(&if seen { program } else { program.silently() })?;
-        usage::read(&out)
+        match (self.signals.wish()?, usage::read(&out)) {
+            // A program may end well, and whoever keeps its account may be ended before there is one.
+            (Some(code), account) => {
+                Ok(account.ok().filter(|usage| usage.code != 0).unwrap_or_else(|| ended(code)))
+            }
+            (None, account) => account,
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! Signals are blocked and read from a descriptor, so nothing runs in a handler. Stops and
 //! continues of a terminal (Ctrl-Z, fg) are left alone: they reach the whole job by themselves.
 
+use std::cell::Cell;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -28,10 +29,15 @@ const FORWARDED: [Signal; 7] = [
     Signal::SIGWINCH,
 ];
 
+/// Those that ask for an end.
+const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
+
 /// Holds the signals of this process from its making on.
 #[derive(Debug)]
 pub struct Signals {
     descriptor: SignalFd,
+    /// The first that asked for an end.
+    wish: Cell<Option<Signal>>,
     /// What was blocked before, as programs are to have it.
     before: SigSet,
 }
@@ -46,6 +52,7 @@ impl Signals {
         // Not for the program: it would find a descriptor that it did not open.
         Ok(Self {
             descriptor: SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC).context(advice)?,
+            wish: Cell::new(None),
             before,
         })
     }
@@ -75,19 +82,35 @@ impl Signals {
                         watch(child);
                     }
                 }
-                Ok(_) => self.pass_on(child)?,
+                Ok(_) => self.pass_on(Some(child))?,
                 Err(Errno::EINTR) => {}
                 Err(error) => return Err(error).context("signals cannot be waited for"),
             }
         }
     }
 
-    fn pass_on(&self, child: Pid) -> Result<()> {
+    /// Whether somebody has asked for an end, whatever the program made of it, or between two programs: what a shell
+    /// calls the end by that signal.
+    pub fn wish(&self) -> Result<Option<u8>> {
+        loop {
+            let mut waiting = [PollFd::new(self.descriptor.as_fd(), PollFlags::POLLIN)];
+            match poll(&mut waiting, PollTimeout::ZERO) {
+                Ok(0) => return Ok(self.wish.get().map(code_of)),
+                Ok(_) => self.pass_on(None)?,
+                Err(Errno::EINTR) => {}
+                Err(error) => return Err(error).context("signals cannot be waited for"),
+            }
+        }
+    }
+
+    fn pass_on(&self, child: Option<Pid>) -> Result<()> {
         let Some(info) = self.descriptor.read_signal()? else { return Ok(()) };
         let known = i32::try_from(info.ssi_signo).ok().and_then(|n| Signal::try_from(n).ok());
-        if let Some(signal) = known.filter(|s| *s != Signal::SIGCHLD)
-            && from_a_process(info.ssi_code)
-        {
+        let Some(signal) = known.filter(|s| *s != Signal::SIGCHLD) else { return Ok(()) };
+        if ENDING.contains(&signal) && self.wish.get().is_none() {
+            self.wish.set(Some(signal));
+        }
+        if let Some(child) = child.filter(|_| from_a_process(info.ssi_code)) {
             pass(child, signal);
         }
         Ok(())
@@ -113,12 +136,16 @@ pub fn kill(process: Pid) {
 /// What a shell calls the end of a program: its exit code, or 128 and the signal. `None` for one
 /// that has not ended.
 fn exit_code(status: WaitStatus) -> Option<u8> {
-    let code = match status {
-        WaitStatus::Exited(_, code) => code & 0xff,
-        WaitStatus::Signaled(_, signal, _) => 128 + signal as i32,
-        _ => return None,
-    };
-    Some(u8::try_from(code).unwrap_or(u8::MAX))
+    match status {
+        WaitStatus::Exited(_, code) => Some(u8::try_from(code & 0xff).unwrap_or(u8::MAX)),
+        WaitStatus::Signaled(_, signal, _) => Some(code_of(signal)),
+        _ => None,
+    }
+}
+
+/// What a shell calls the end by a signal.
+fn code_of(signal: Signal) -> u8 {
+    u8::try_from(128 + signal as i32).unwrap_or(u8::MAX)
 }
 
 #[cfg(test)]
