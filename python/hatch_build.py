@@ -30,5 +30,6 @@ class Tree(BuildHookInterface):  # type: ignore[type-arg]
         data = build_data["shared_data"]
         data[str(tree / "libexec/isochrone-lab")] = "libexec/isochrone-lab"
         data[str(tree / "share/man/man1")] = "share/man/man1"
+        data[str(tree / "share/doc/isochrone/THIRD-PARTY")] = "share/doc/isochrone/THIRD-PARTY"
         for name in PRELOADED:
             data[str(tree / "lib" / name)] = f"lib/{name}"

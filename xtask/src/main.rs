@@ -39,8 +39,9 @@ cargo xtask install PREFIX  programs, libraries, header, package file, manual pa
 cargo xtask mpich-suite --sources DIR [--mpi openmpi,mpich] [--parts FOLDERS] [--only PROGRAMS] [--ranks 2,3,4,5,8]
                    [--seconds 60] [--json FILE] [--library FILE]  MPICH's test suite, whose sources lie in DIR (not part
                    of this repository), with libisochrone_mpi.so and without: what each program returns and prints
-cargo xtask package tarball|deb|wheel ... [--out FOLDER] [--profile dist | --built FOLDER] [--try] [--unless-offline]
-                   the same tree as packages; --built: of what lies there; --try: each where nothing else is
+cargo xtask package tarball|deb|wheel|static ... [--out FOLDER] [--profile dist | --built FOLDER] [--try]
+                   [--unless-offline]  the same tree as packages, and the command alone without a C library; --built: of
+                   what lies there; --try: each where nothing else is
 cargo xtask peer   our line transfers beside those of core-to-core-latency, fresh processes in turns
 cargo xtask safety [--blocks N] [--json FILE] [--atlas FILE] [NAME ...]  real programs without
                    libisochrone_malloc.so, with it stepped aside, and with placing forced: same results; with blocks,

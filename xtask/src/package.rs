@@ -5,26 +5,32 @@ mod archive;
 mod built;
 mod deb;
 mod floor;
+mod notices;
 mod stage;
 mod symbols;
 mod tool;
 mod tree;
 mod wheel;
+mod zig;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
 use super::ci::say;
+use built::build_for_floor;
 pub(crate) use built::{Built, build};
 use stage::Stage;
+pub(crate) use stage::packed;
 pub(crate) use tree::fill;
+use zig::Zig;
 
 /// What can be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Archive,
     Deb,
+    Static,
     Wheel,
 }
 
@@ -56,6 +62,7 @@ impl Options {
             match word.as_str() {
                 "tarball" => options.kinds.push(Kind::Archive),
                 "deb" => options.kinds.push(Kind::Deb),
+                "static" => options.kinds.push(Kind::Static),
                 "wheel" => options.kinds.push(Kind::Wheel),
                 "--out" => options.out = value()?.into(),
                 "--profile" => options.profile = value()?,
@@ -63,13 +70,20 @@ impl Options {
                 "--unless-offline" => options.unless_offline = true,
                 "--try" => options.tried = true,
                 _ => bail!(
-                    "unknown word {word:?}: cargo xtask package tarball|deb|wheel ... [--out FOLDER] \
+                    "unknown word {word:?}: cargo xtask package tarball|deb|wheel|static ... [--out FOLDER] \
                      [--profile dist] [--built FOLDER] [--try] \
                      [--unless-offline]"
                 ),
             }
         }
-        ensure!(!options.kinds.is_empty(), "name what to make: tarball, deb, wheel, or several");
+        ensure!(
+            !options.kinds.is_empty(),
+            "name what to make: tarball, deb, wheel, static, or several"
+        );
+        ensure!(
+            options.built.is_none() || !options.kinds.contains(&Kind::Static),
+            "static is built for musl, which no folder of --built has"
+        );
         Ok(options)
     }
 }
@@ -88,7 +102,7 @@ pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()
     }
     let built = match &options.built {
         Some(folder) => Built::in_folder(folder),
-        None => build(root, &options.profile)?,
+        None => made(root, &options.profile)?,
     };
     let stage = Stage::of(root, &built)?;
     std::fs::create_dir_all(&options.out)?;
@@ -96,6 +110,7 @@ pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()
         let made = match kind {
             Kind::Archive => archive::pack(&stage, &options.out)?,
             Kind::Deb => deb::pack(root, &stage, &options.out)?,
+            Kind::Static => archive::pack_static(root, &options.profile, &stage, &options.out)?,
             Kind::Wheel => wheel::pack(root, &stage, &options.out)?,
         };
         for file in &made {
@@ -104,13 +119,27 @@ pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()
         }
         if options.tried {
             match kind {
-                Kind::Archive => archive::attempt(&made, &stage)?,
+                Kind::Archive => archive::attempt(&made, &stage, "unpacked")?,
+                Kind::Static => archive::attempt(&made, &stage, "unpacked-static")?,
                 Kind::Deb => deb::attempt(root, &made, &stage)?,
                 Kind::Wheel => wheel::attempt(root, &made, &stage)?,
             }
         }
     }
     Ok(())
+}
+
+/// Builds for the oldest C library that is supported, or for this machine's where nothing links with an older one.
+fn made(root: &Path, profile: &str) -> Result<Built> {
+    match Zig::brought(root) {
+        Ok(zig) => build_for_floor(root, profile, &zig),
+        Err(why) => {
+            say(&format!(
+                "linked with this machine's C library, since pip does not bring what links with an older one: {why:#}"
+            ));
+            build(root, profile)
+        }
+    }
 }
 
 #[cfg(test)]
@@ -125,7 +154,7 @@ mod tests {
         assert_eq!(found.kinds, [Kind::Deb, Kind::Wheel]);
         assert!(!found.tried && found.out == Path::new("o"));
         assert_eq!(of("tarball").expect("sound").profile, "dist");
-        for line in ["", "rpm", "deb --out", "--try"] {
+        for line in ["", "rpm", "deb --out", "--try", "static --built o"] {
             assert!(of(line).is_err(), "{line}");
         }
     }

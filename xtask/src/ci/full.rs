@@ -21,31 +21,12 @@ const LEFT_OUT: &[(&str, &str)] = &[
 ];
 
 pub(super) const STEPS: &[Step] = &[
-    Step {
-        name: "packaged build",
-        arguments: &[
-            "build",
-            "--profile",
-            "dist",
-            "--locked",
-            "-p",
-            "isochrone",
-            "-p",
-            "isochrone-lab",
-            "-p",
-            "isochrone-capi",
-            "-p",
-            "isochrone-mpi",
-        ],
-        // The preloaded library is there since the usual steps.
-        then: sizes::hold,
-        ..Step::CARGO
-    },
-    // Of the build before, and each tried where nothing else is.
+    // Built of the profile that is shipped, and each tried where nothing else is.
     Step {
         name: "packages",
-        minutes: 90,
-        arguments: &["xtask", "package", "tarball", "deb", "wheel", "--try"],
+        minutes: 120,
+        arguments: &["xtask", "package", "tarball", "deb", "wheel", "static", "--try"],
+        then: sizes::hold,
         ..Step::CARGO
     },
     Step {

@@ -50,6 +50,9 @@ const fn answers(words: &'static [&'static str], brought_by: &'static str) -> Ne
     Need { look: Look::Answers(words), bring: Bring::Run(brought_by) }
 }
 
+/// Whether the compiler has what a program without a C library of the system is linked with.
+const MUSL: &str = "test -d $(rustc --print target-libdir --target x86_64-unknown-linux-musl)";
+
 /// All of it: what `.ci/run` installs, and what the longer steps take beside that.
 const NEEDS: &[Need] = &[
     program("cc", &["build-essential"]),
@@ -85,6 +88,7 @@ const NEEDS: &[Need] = &[
     // Packages, and the root in which they are tried.
     program("objcopy", &["binutils"]),
     program("xz", &["xz-utils"]),
+    program("lintian", &["lintian"]),
     program("mmdebstrap", &["mmdebstrap"]),
     program("unshare", &["util-linux"]),
     // AArch64.
@@ -109,6 +113,7 @@ const NEEDS: &[Need] = &[
     program("rustc", &["rustc"]),
     answers(&["cargo", "fmt", "--version"], "rustup component add rustfmt"),
     answers(&["cargo", "clippy", "--version"], "rustup component add clippy"),
+    answers(&["sh", "-c", MUSL], "rustup target add x86_64-unknown-linux-musl"),
     answers(&["cargo", "+nightly", "--version"], "rustup toolchain install nightly"),
     answers(&["cargo", "fuzz", "--version"], "cargo install cargo-fuzz"),
 ];

@@ -1,9 +1,9 @@
-//! How large may be what is shipped: the packaged command and the libraries, without symbols.
+//! How large may be what is shipped: command and libraries as they were packed, without symbols.
 //!
 //! A library that programs load is in the way of nothing but its pages; it grows unseen, by a whole parser at a time.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -13,28 +13,26 @@ use super::say;
 /// Something that is shipped.
 #[derive(Debug)]
 struct Shipped {
-    /// Below the folder of what was built.
+    /// Below the tree that was packed.
     path: &'static str,
     /// The most bytes that it may have.
     most: u64,
 }
 
 const SHIPPED: &[Shipped] = &[
-    Shipped { path: "dist/isochrone", most: 12_000_000 },
-    Shipped { path: "dist/libisochrone.so", most: 3_000_000 },
-    Shipped { path: "dist/libisochrone_mpi.so", most: 2_500_000 },
-    // Always built as it is shipped.
-    Shipped { path: "release/libisochrone_malloc.so", most: 500_000 },
-    Shipped { path: "release/libisochrone_pager.so", most: 700_000 },
+    Shipped { path: "bin/isochrone", most: 12_000_000 },
+    Shipped { path: "lib/libisochrone.so.0", most: 3_000_000 },
+    Shipped { path: "lib/libisochrone_mpi.so", most: 2_500_000 },
+    Shipped { path: "lib/libisochrone_malloc.so", most: 500_000 },
+    Shipped { path: "lib/libisochrone_pager.so", most: 700_000 },
 ];
 
-/// Fails if something that was built is larger than it may be.
+/// Fails if something that was packed is larger than it may be.
 pub(super) fn hold(root: &Path) -> Result<()> {
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let tree = crate::package::packed(root);
     let mut breaches = Vec::new();
     for shipped in SHIPPED {
-        let bytes = stripped_bytes(&target.join(shipped.path))?;
+        let bytes = stripped_bytes(&tree.join(shipped.path))?;
         say(&format!("{}: {bytes} bytes of {} without symbols", shipped.path, shipped.most));
         breaches.extend(judged(shipped, bytes));
     }

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::stage::Stage;
 use super::tool;
+use super::tree::{COMMAND, PRELOADED};
 use crate::ci::say;
 
 /// Makes the archive and one with what debuggers read; the files.
@@ -16,6 +17,31 @@ pub(super) fn pack(stage: &Stage, out: &Path) -> Result<Vec<PathBuf>> {
     let tree = packed(&stage.tree, &name, &out.join(format!("{name}.tar.xz")))?;
     let debug = packed(&stage.debug, &name, &out.join(format!("{name}-debug.tar.xz")))?;
     Ok(vec![tree, debug])
+}
+
+/// Makes an archive of the command alone, which starts on every Linux of this processor, and one with what debuggers
+/// read. The libraries that it preloads are beside it; they stand on glibc, and where that is not, `run` says so.
+pub(super) fn pack_static(
+    root: &Path,
+    profile: &str,
+    stage: &Stage,
+    out: &Path,
+) -> Result<Vec<PathBuf>> {
+    let built = super::built::build_static(root, profile)?;
+    let (tree, debug) = (stage.folder.join("static"), stage.folder.join("static-debug"));
+    super::tree::put(&built, &tree.join(COMMAND))?;
+    super::symbols::split_one(&tree, &debug, COMMAND)?;
+    let asks = tool::output(Command::new("objdump").arg("-p").arg(tree.join(COMMAND)), "binutils")?;
+    ensure!(!asks.contains("INTERP") && !asks.contains("NEEDED"), "{COMMAND} is not static");
+    for library in PRELOADED {
+        super::tree::put(&stage.tree.join(library), &tree.join(library))?;
+    }
+    let mut copy = Command::new("cp");
+    tool::run(copy.arg("-a").arg(stage.tree.join("share")).arg(&tree), "coreutils")?;
+    let name = format!("isochrone-{}-{}-static", stage.version, std::env::consts::ARCH);
+    let archive = packed(&tree, &name, &out.join(format!("{name}.tar.xz")))?;
+    let debug = packed(&debug, &name, &out.join(format!("{name}-debug.tar.xz")))?;
+    Ok(vec![archive, debug])
 }
 
 /// A folder under another name, the same bytes whenever the folder is the same.
@@ -32,9 +58,9 @@ fn packed(folder: &Path, name: &str, archive: &Path) -> Result<PathBuf> {
     Ok(archive.to_owned())
 }
 
-/// Unpacks it elsewhere and runs what is in it.
-pub(super) fn attempt(made: &[PathBuf], stage: &Stage) -> Result<()> {
-    let folder = stage.folder.join("unpacked");
+/// Unpacks it elsewhere and runs what is in it, below the name of a folder.
+pub(super) fn attempt(made: &[PathBuf], stage: &Stage, name: &str) -> Result<()> {
+    let folder = stage.folder.join(name);
     std::fs::create_dir_all(&folder)?;
     let archive = made.first().context("nothing was made")?;
     let mut tar = Command::new("tar");
@@ -42,9 +68,12 @@ pub(super) fn attempt(made: &[PathBuf], stage: &Stage) -> Result<()> {
         tar.arg("-xf").arg(archive).args(["--strip-components=1", "-C"]).arg(&folder),
         "tar",
     )?;
-    let command = folder.join("bin/isochrone");
-    let words: [&[&str]; 3] = [&["machine"], &["bench", "--help"], &["run", "--", "true"]];
-    for words in words {
+    let command = folder.join(COMMAND);
+    let mut all: Vec<&[&str]> = vec![&["machine"], &["run", "--", "true"]];
+    if folder.join("libexec").exists() {
+        all.push(&["bench", "--help"]);
+    }
+    for words in all {
         tool::output(Command::new(&command).args(words), "nothing: it was unpacked")?;
     }
     let version =

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Tries Debian packages where nothing else of Isochrone is: in a root of the release that runs here, with a C compiler
-# for the example. Installs them, runs the command as an ordinary user, removes them, and looks for what they leave.
+# for the example and a debugger for the symbols. Installs them, runs the command as an ordinary user, removes them, and looks for what they leave.
 # Takes root, mmdebstrap and unshare.
 #
 #   clean-root.sh ROOT ARCHIVE PACKAGE.deb ...     ROOT: a folder to make; ARCHIVE: the root, made once and kept
@@ -11,9 +11,9 @@ if [ "$(id -u)" != 0 ]; then
   echo "the packages were not tried: changing the root takes the superuser" && exit 0
 fi
 command -v mmdebstrap >/dev/null || { echo "mmdebstrap is not there: apt-get install mmdebstrap" >&2; exit 1; }
-if [ ! -f "$archive" ]; then
+if ! tar -tf "$archive" ./usr/bin/gdb >/dev/null 2>&1; then
   . /etc/os-release
-  mmdebstrap --quiet --format=tar --variant=minbase --include=man-db,gcc,libc6-dev,pkg-config "$VERSION_CODENAME" "$archive.part"
+  mmdebstrap --quiet --format=tar --variant=minbase --include=man-db,gcc,libc6-dev,pkg-config,gdb "$VERSION_CODENAME" "$archive.part"
   mv "$archive.part" "$archive"
 fi
 mkdir -p "$root"
@@ -47,8 +47,14 @@ as_nobody ./atlas
 ldconfig -p >libraries.txt
 grep -q libisochrone.so.0 libraries.txt
 
+# What debuggers read is found from where the package puts it: lines of the library, and of the command where its
+# profile has any.
+lines_of() { gdb -batch -nx -ex "info line $2" "$1" 2>&1 | grep -o 'Line [0-9]* of "[^"]*"'; }
+lines_of /usr/lib/libisochrone_malloc.so malloc || { echo "gdb finds no lines of libisochrone_malloc.so"; exit 1; }
+lines_of /usr/bin/isochrone isochrone::main || echo "this build of the command has no lines for debuggers"
+
 cd /
-apt-get -qq remove -y isochrone </dev/null >/tmp/apt 2>&1 || { cat /tmp/apt; exit 1; }
+apt-get -qq remove -y isochrone isochrone-dbgsym </dev/null >/tmp/apt 2>&1 || { cat /tmp/apt; exit 1; }
 listed >/tmp/after
 if ! diff /tmp/before /tmp/after; then echo "removed, and something is left or gone"; exit 1; fi
 echo "installed, used and removed; nothing is left"

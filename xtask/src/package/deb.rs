@@ -8,11 +8,9 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use super::stage::Stage;
-use super::tree::{BINARIES, MANUALS, SONAME};
+use super::tree::{BINARIES, LICENCES, MANUALS, SONAME};
 use super::{symbols, tool};
 
-/// Who is asked about the packages. Who publishes them puts an address that is read.
-const MAINTAINER: &str = "Isochrone maintainers <maintainers@isochrone.invalid>";
 const DESCRIPTION: &str = "\
 Description: how far every core is from every memory block, region and core
  Isochrone measures a Linux machine and writes what it found into one file, the
@@ -45,6 +43,10 @@ pub(super) fn pack(root: &Path, stage: &Stage, out: &Path) -> Result<Vec<PathBuf
     // Debian's zsh looks there.
     fs::rename(usr.join("share/zsh/site-functions"), usr.join("share/zsh/vendor-completions"))?;
     compressed(&usr.join(MANUALS))?;
+    // `copyright` has the one, and Debian the other.
+    for name in ["LICENSE-APACHE", "LICENSE-MIT"] {
+        fs::remove_file(usr.join(LICENCES).join(name))?;
+    }
     documents(root, stage, &usr)?;
     let overrides = usr.join("share/lintian/overrides");
     fs::create_dir_all(&overrides)?;
@@ -88,7 +90,7 @@ fn depends(stage: &Stage) -> Result<String> {
 
 /// Licence and changes, where policy wants them.
 fn documents(root: &Path, stage: &Stage, usr: &Path) -> Result<()> {
-    let folder = usr.join("share/doc/isochrone");
+    let folder = usr.join(LICENCES);
     let mut copyright = "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n\
         Upstream-Name: isochrone\n\nFiles: *\nCopyright: the Isochrone contributors\nLicense: Expat or Apache-2.0\n\n\
         License: Expat\n"
@@ -97,11 +99,13 @@ fn documents(root: &Path, stage: &Stage, usr: &Path) -> Result<()> {
     for line in expat.lines() {
         copyright += &if line.is_empty() { " .\n".to_owned() } else { format!(" {line}\n") };
     }
-    copyright += "\nLicense: Apache-2.0\n On Debian systems the text is in /usr/share/common-licenses/Apache-2.0.\n";
+    copyright += "\nLicense: Apache-2.0\n On Debian systems the text is in /usr/share/common-licenses/Apache-2.0.\n\
+        Comment: what is linked in has licences of its own, in THIRD-PARTY beside this file.\n";
     fs::write(folder.join("copyright"), copyright)?;
     let changes = format!(
-        "isochrone ({}) unstable; urgency=medium\n\n  * See CHANGELOG.md in the sources.\n\n -- {MAINTAINER}  {}\n",
+        "isochrone ({}) unstable; urgency=medium\n\n  * See CHANGELOG.md in the sources.\n\n -- {}  {}\n",
         stage.version,
+        stage.maintainer,
         date(root)?
     );
     fs::write(folder.join("changelog"), changes)?;
@@ -124,9 +128,10 @@ fn control(folder: &Path, stage: &Stage, name: &str, rest: &str) -> Result<()> {
         tool::output(du.args(["-sk", "--apparent-size", "usr"]).current_dir(folder), "coreutils")?;
     let size = size.split_whitespace().next().context("du says nothing")?;
     let text = format!(
-        "Package: {name}\nVersion: {}\nArchitecture: {}\nMaintainer: {MAINTAINER}\nInstalled-Size: {size}\n{rest}",
+        "Package: {name}\nVersion: {}\nArchitecture: {}\nMaintainer: {}\nInstalled-Size: {size}\n{rest}",
         stage.version,
-        arch.trim()
+        arch.trim(),
+        stage.maintainer
     );
     let debian = folder.join("DEBIAN");
     fs::create_dir_all(&debian)?;
@@ -158,8 +163,14 @@ fn compress(file: &Path) -> Result<()> {
     tool::run(Command::new("gzip").arg("-9nf").arg(file), "gzip")
 }
 
-/// Installs, uses and removes the package in a root of Debian that has nothing of ours.
+/// Holds the packages against the rules of Debian; installs, uses and removes them in a root of Debian that has nothing
+/// of ours.
 pub(super) fn attempt(root: &Path, made: &[PathBuf], stage: &Stage) -> Result<()> {
+    let mut lintian = Command::new("lintian");
+    tool::run(
+        lintian.args(["--no-tag-display-limit", "--fail-on", "error"]).args(made),
+        "lintian",
+    )?;
     let script = root.join("xtask/src/package/clean-root.sh");
     let mut sh = Command::new("sh");
     sh.arg(script).arg(stage.folder.join("root")).arg(root.join("target/package/debian.tar"));

@@ -14,9 +14,8 @@ use super::tool;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Version(u32, u32);
 
-/// The oldest one that packages are made for: that of Ubuntu 22.04. The newest symbols are `hypot`, and those by which
-/// glibc says where it keeps a thread's core.
-pub(super) const FLOOR: Version = Version(2, 35);
+/// The oldest one that packages are made for: that of RHEL 8.
+pub(super) const FLOOR: Version = Version(2, 28);
 
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -40,7 +39,9 @@ impl Version {
 /// What a tree needs of a machine.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Needs {
-    /// The newest version of a symbol.
+    /// The newest version of a symbol in each file that has one.
+    pub(super) files: Vec<(String, Version)>,
+    /// The newest of all.
     pub(super) glibc: Version,
     /// The file that asks for it.
     by: String,
@@ -49,10 +50,16 @@ pub(super) struct Needs {
 }
 
 impl Needs {
+    const NONE: Self = Self {
+        files: Vec::new(),
+        glibc: Version(2, 0),
+        by: String::new(),
+        libraries: BTreeSet::new(),
+    };
+
     /// Asks programs and libraries of a tree.
     pub(super) fn of(tree: &Path, files: &[&str]) -> Result<Self> {
-        let mut needs =
-            Self { glibc: Version(2, 0), by: String::new(), libraries: BTreeSet::new() };
+        let mut needs = Self::NONE;
         for file in files {
             let mut objdump = Command::new("objdump");
             let text = tool::output(objdump.args(["-T", "-p"]).arg(tree.join(file)), "binutils")?;
@@ -62,17 +69,20 @@ impl Needs {
     }
 
     fn add(&mut self, file: &str, text: &str) {
-        if let Some(newest) = newest(text).filter(|newest| *newest > self.glibc) {
-            (self.glibc, self.by) = (newest, file.to_owned());
+        if let Some(newest) = newest(text) {
+            self.files.push((file.to_owned(), newest));
+            if newest > self.glibc {
+                (self.glibc, self.by) = (newest, file.to_owned());
+            }
         }
         self.libraries.extend(needed(text).filter(|name| !is_glibc(name)).map(str::to_owned));
     }
 
-    /// Fails where a symbol is newer than the floor.
-    pub(super) fn hold(&self) -> Result<()> {
+    /// Fails where a symbol is newer than what was promised.
+    pub(super) fn hold(&self, promised: Version) -> Result<()> {
         ensure!(
-            self.glibc <= FLOOR,
-            "{} needs glibc {}, and {FLOOR} was promised: `objdump -T` names the symbol",
+            self.glibc <= promised,
+            "{} needs glibc {}, and {promised} was promised: `objdump -T` names the symbol",
             self.by,
             self.glibc
         );
@@ -116,16 +126,15 @@ mod tests {
 
     #[test]
     fn the_newest_symbol_and_other_libraries_are_read() {
-        let mut needs =
-            Needs { glibc: Version(2, 0), by: String::new(), libraries: BTreeSet::new() };
+        let mut needs = Needs::NONE;
         needs.add("lib/a.so", WORDS);
         needs.add("lib/b.so", "(GLIBC_2.4) a (GLIBC_PRIVATE) b\n");
         assert_eq!((needs.glibc, needs.by.as_str()), (Version(2, 28), "lib/a.so"));
         assert_eq!(needs.beside(), ", libgcc_s.so.1");
-        assert!(needs.hold().is_ok());
+        assert!(needs.hold(FLOOR).is_ok());
         needs.add("lib/c.so", "(GLIBC_2.36) arc4random\n");
-        let said = needs.hold().expect_err("newer").to_string();
-        assert!(said.starts_with("lib/c.so needs glibc 2.36, and 2.35"), "{said}");
+        let said = needs.hold(FLOOR).expect_err("newer").to_string();
+        assert!(said.starts_with("lib/c.so needs glibc 2.36, and 2.28"), "{said}");
     }
 
     #[test]
@@ -133,6 +142,6 @@ mod tests {
         assert!(Version(2, 9) < Version(2, 28));
         assert_eq!(Version::read("2.2.5"), Some(Version(2, 2)));
         assert_eq!(Version::read("PRIVATE"), None);
-        assert_eq!(FLOOR.tag(), "2_35");
+        assert_eq!(FLOOR.tag(), "2_28");
     }
 }

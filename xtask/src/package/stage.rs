@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::built::Built;
-use super::floor::Needs;
+use super::built::{Built, PACKAGES};
+use super::floor::{FLOOR, Needs, Version};
 use super::symbols;
-use super::tree::{BINARIES, fill};
+use super::tree::{BINARIES, LICENCES, fill};
 use crate::ci::say;
 
 /// A tree that was built, without what only debuggers read, and what packages say of it.
@@ -21,6 +21,8 @@ pub(super) struct Stage {
     pub(super) debug: PathBuf,
     /// Of everything.
     pub(super) version: String,
+    /// Who is asked about packages.
+    pub(super) maintainer: String,
     /// Of the machine where it is installed.
     pub(super) needs: Needs,
 }
@@ -28,23 +30,63 @@ pub(super) struct Stage {
 impl Stage {
     /// What was built, laid out, held against the floor, and its symbols split off.
     pub(super) fn of(root: &Path, built: &Built) -> Result<Self> {
-        let folder = root.join("target/package/stage");
+        let folder = folder(root);
         if folder.exists() {
             std::fs::remove_dir_all(&folder)?;
         }
-        let (tree, debug) = (folder.join("usr"), folder.join("debug"));
+        let (tree, debug) = (packed(root), folder.join("debug"));
         fill(root, built, &tree)?;
         let needs = Needs::of(&tree, &BINARIES)?;
-        needs.hold()?;
+        if let Some(promised) = built.promised {
+            needs.hold(promised)?;
+        }
+        for (file, newest) in &needs.files {
+            say(&format!("{file}: glibc {newest}"));
+        }
         say(&format!("needs glibc {} or newer{}", needs.glibc, needs.beside()));
         symbols::split(&tree, &debug)?;
-        Ok(Self { folder, tree, debug, version: version(root)?, needs })
+        licences(root, &tree)?;
+        let maintainer = said(root, &["metadata", "package", "maintainer"])?;
+        Ok(Self { folder, tree, debug, version: version(root)?, maintainer, needs })
     }
+
+    /// The C library that packages name: the oldest that is supported, or a newer one that this build needs.
+    pub(super) fn glibc(&self) -> Version {
+        self.needs.glibc.max(FLOOR)
+    }
+}
+
+/// Our licences, and those of what is linked in.
+fn licences(root: &Path, tree: &Path) -> Result<()> {
+    for name in ["LICENSE-APACHE", "LICENSE-MIT"] {
+        super::tree::put(&root.join(name), &tree.join(LICENCES).join(name))?;
+    }
+    let notices = tree.join(LICENCES).join("THIRD-PARTY");
+    std::fs::write(&notices, super::notices::of(root, &PACKAGES)?)?;
+    Ok(())
+}
+
+/// Where everything of a run lies.
+fn folder(root: &Path) -> PathBuf {
+    root.join("target/package/stage")
+}
+
+/// The tree that was packed last.
+pub(crate) fn packed(root: &Path) -> PathBuf {
+    folder(root).join("usr")
 }
 
 /// The version of everything here.
 pub(super) fn version(root: &Path) -> Result<String> {
-    let manifest: toml::Table = std::fs::read_to_string(root.join("Cargo.toml"))?.parse()?;
-    let version = &manifest["workspace"]["package"]["version"];
-    Ok(version.as_str().context("Cargo.toml names no version")?.to_owned())
+    said(root, &["package", "version"])
+}
+
+/// What the workspace's manifest says of all packages.
+fn said(root: &Path, keys: &[&str]) -> Result<String> {
+    let manifest: toml::Value = toml::from_str(&std::fs::read_to_string(root.join("Cargo.toml"))?)?;
+    let value = keys.iter().try_fold(&manifest["workspace"], |table, key| table.get(key));
+    let text = value.and_then(toml::Value::as_str);
+    Ok(text
+        .with_context(|| format!("Cargo.toml names no workspace.{}", keys.join(".")))?
+        .to_owned())
 }

@@ -17,30 +17,29 @@ pub(super) fn place(binary: &str) -> PathBuf {
 
 /// Splits all of a tree; the files for debuggers come below `debug`, at the same places.
 pub(super) fn split(tree: &Path, debug: &Path) -> Result<()> {
-    for binary in BINARIES {
-        let (file, beside) = (tree.join(binary), debug.join(place(binary)));
-        fs::create_dir_all(beside.parent().context("a path without a folder")?)?;
-        let mut keep = objcopy();
-        keep.args(["--only-keep-debug", "--compress-debug-sections"]).arg(&file).arg(&beside);
-        tool::run(&mut keep, "binutils")?;
-        let mut link = Command::new("strip");
-        tool::run(
-            link.args(["--strip-unneeded", "--remove-section=.comment"]).arg(&file),
-            "binutils",
-        )?;
-        let mut link = objcopy();
-        tool::run(
-            link.arg(format!("--add-gnu-debuglink={}", beside.display())).arg(&file),
-            "binutils",
-        )?;
-        // A library is loaded and never run.
-        set_mode(&file, if binary.starts_with("lib/") { 0o644 } else { 0o755 })?;
-        set_mode(&beside, 0o644)?;
-    }
+    BINARIES.iter().try_for_each(|binary| split_one(tree, debug, binary))?;
     let mut archive = Command::new("strip");
     archive.args(["--strip-debug", "--enable-deterministic-archives"]).arg(tree.join(STATIC));
     tool::run(&mut archive, "binutils")?;
     set_mode(&tree.join(STATIC), 0o644)
+}
+
+/// Splits one program or library of a tree.
+pub(super) fn split_one(tree: &Path, debug: &Path, binary: &str) -> Result<()> {
+    let (file, beside) = (tree.join(binary), debug.join(place(binary)));
+    fs::create_dir_all(beside.parent().context("a path without a folder")?)?;
+    let mut keep = objcopy();
+    keep.args(["--only-keep-debug", "--compress-debug-sections"]).arg(&file).arg(&beside);
+    tool::run(&mut keep, "binutils")?;
+    let mut strip = Command::new("strip");
+    strip.args(["--strip-unneeded", "--remove-section=.comment"]).arg(&file);
+    tool::run(&mut strip, "binutils")?;
+    let mut link = objcopy();
+    link.arg(format!("--add-gnu-debuglink={}", beside.display())).arg(&file);
+    tool::run(&mut link, "binutils")?;
+    // A library is loaded and never run.
+    set_mode(&file, if binary.starts_with("lib/") { 0o644 } else { 0o755 })?;
+    set_mode(&beside, 0o644)
 }
 
 fn objcopy() -> Command {

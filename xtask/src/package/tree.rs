@@ -12,24 +12,29 @@ use super::tool;
 
 /// The name under which programs ask for the shared library (`crates/use/capi/build.rs`).
 pub(super) const SONAME: &str = "libisochrone.so.0";
+/// The command.
+pub(super) const COMMAND: &str = "bin/isochrone";
+/// What it preloads.
+pub(super) const PRELOADED: [&str; 3] =
+    ["lib/libisochrone_malloc.so", "lib/libisochrone_mpi.so", "lib/libisochrone_pager.so"];
 /// Programs and shared libraries: what has symbols, and needs a C library.
 pub(super) const BINARIES: [&str; 6] = [
-    "bin/isochrone",
+    COMMAND,
     "libexec/isochrone-lab",
     "lib/libisochrone.so.0",
-    "lib/libisochrone_malloc.so",
-    "lib/libisochrone_mpi.so",
-    "lib/libisochrone_pager.so",
+    PRELOADED[0],
+    PRELOADED[1],
+    PRELOADED[2],
 ];
 /// What cargo builds, and where it comes to lie.
 const BUILT: [(&str, &str); 7] = [
-    ("isochrone", "bin/isochrone"),
+    ("isochrone", COMMAND),
     ("isochrone-lab", "libexec/isochrone-lab"),
     ("libisochrone.so", "lib/libisochrone.so.0"),
     ("libisochrone.a", STATIC),
-    ("libisochrone_malloc.so", "lib/libisochrone_malloc.so"),
-    ("libisochrone_mpi.so", "lib/libisochrone_mpi.so"),
-    ("libisochrone_pager.so", "lib/libisochrone_pager.so"),
+    ("libisochrone_malloc.so", PRELOADED[0]),
+    ("libisochrone_mpi.so", PRELOADED[1]),
+    ("libisochrone_pager.so", PRELOADED[2]),
 ];
 /// The library to link into a program.
 pub(super) const STATIC: &str = "lib/libisochrone.a";
@@ -41,6 +46,8 @@ const COMPLETIONS: [(&str, &str); 3] = [
 ];
 /// Manual pages of both programs.
 pub(super) const MANUALS: &str = "share/man/man1";
+/// Licences, in packages.
+pub(super) const LICENCES: &str = "share/doc/isochrone";
 /// What C programs may look like.
 const EXAMPLES: &str = "share/doc/isochrone/examples";
 

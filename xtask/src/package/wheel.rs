@@ -6,7 +6,6 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::floor::FLOOR;
 use super::stage::Stage;
 use super::tool;
 use super::tool::{Venv, venv};
@@ -24,7 +23,7 @@ const STORED: &str = "fuzz/corpus/atlas_reader/valid-exact-cells";
 pub(super) fn pack(root: &Path, stage: &Stage, out: &Path) -> Result<Vec<PathBuf>> {
     let tools = tools(root)?;
     let arch = std::env::consts::ARCH;
-    let tag = format!("manylinux_{}", FLOOR.tag());
+    let tag = format!("manylinux_{}", stage.glibc().tag());
     let platform = format!("{tag}_{arch}");
     let mut pip = Command::new(tools.program("python"));
     pip.args(["-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"])

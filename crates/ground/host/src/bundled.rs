@@ -14,7 +14,7 @@ macro_rules! machines {
     ($($name:literal),+ $(,)?) => {
         /// Name of the file and its text.
         const MACHINES: &[(&str, &str)] =
-            &[$(($name, include_str!(concat!("../../../../machines/", $name, ".toml")))),+];
+            &[$(($name, include_str!(concat!("../machines/", $name, ".toml")))),+];
     };
 }
 

@@ -216,17 +216,17 @@ pub(crate) unsafe fn core_register() -> u16 {
     u16::from_le_bytes([low, high & 0x0f])
 }
 
-// Names that an older glibc, or another libc, does not have: weak, so that they are 0 there.
-#[cfg(target_env = "gnu")]
-core::arch::global_asm!(".weak __rseq_offset", ".weak __rseq_size");
-
-/// Where the loader has put glibc's `__rseq_offset` and `__rseq_size`; null where there is no such name.
+/// Where the loader has put glibc's `__rseq_offset` and `__rseq_size`; null where there is no such name, as in a glibc
+/// before 2.35. They are weak here and not in a `global_asm!`: what is weak is so in one object file, and the compiler
+/// may put that block into another one.
 #[cfg(target_env = "gnu")]
 pub(crate) fn rseq_names() -> (*const isize, *const u32) {
     let (offset, size): (*const isize, *const u32);
     // SAFETY: two loads from this module's own table of addresses, which the loader has filled in.
     unsafe {
         asm!(
+            ".weak __rseq_offset",
+            ".weak __rseq_size",
             "mov {offset}, qword ptr [rip + __rseq_offset@GOTPCREL]",
             "mov {size}, qword ptr [rip + __rseq_size@GOTPCREL]",
             offset = out(reg) offset, size = out(reg) size,
