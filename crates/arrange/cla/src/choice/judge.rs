@@ -7,8 +7,8 @@ use crate::simulated::{Hot, Model};
 use isochrone_machine::LineCosts;
 
 /// Runs of a simulated call, whose mean is its time. Ranks begin at once, and by chance a poll takes a line from a
-/// broadcast's root before it has written, or not: along a flat tree of 16 ranks it took 130 ns or 410. Where ranks wait
-/// for one another first, that is over before anything goes down: on 26 machines one run was seldom more than a
+/// broadcast's root before it has written, or not: along a flat tree of 16 ranks it took 130 ns or 410. Where ranks
+/// wait for one another first, that is over before anything goes down: on 26 machines one run was seldom more than a
 /// twentieth from the mean of four, and a gain has to be more than [`MODEL_ERROR`](super::MODEL_ERROR).
 const fn runs(collective: Collective) -> u64 {
     match collective {
@@ -143,8 +143,8 @@ fn judged(usual: &Plan, options: Options) -> Result<Vec<Recorded>, PlanError> {
     Ok(calls(&plan, u64::from(chunks)).into_iter().map(one).collect())
 }
 
-/// By number, a call of `chunks` chunks that neither acknowledges nor looks at acknowledgements, and before it those that
-/// leave its lines as all earlier ones would: the call that used its slots before, and the one just before it, which
+/// By number, a call of `chunks` chunks that neither acknowledges nor looks at acknowledgements, and before it those
+/// that leave its lines as all earlier ones would: the call that used its slots before, and the one just before it, which
 /// claimed them. Where rings are too short for that, all calls from the first on.
 fn calls(plan: &Plan, chunks: u64) -> Vec<u64> {
     let ring = u64::from(plan.options().ring);

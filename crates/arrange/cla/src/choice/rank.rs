@@ -31,9 +31,9 @@ pub const RANKS_MOST: u16 = 64;
 const SIMULATED: usize = 3;
 
 /// Events that a choice simulates at most. When they are over, the best that was found stands, and if the usual rule's
-/// own time is not known by then, its trees are taken inside groups. An event takes about 50 ns, so a team's first call
-/// waits at most about seven milliseconds of a processor for it. By a clock the same job would choose otherwise from run
-/// to run.
+/// own time is not known by then, its trees are taken inside groups. An event takes about 60 ns, so a team's first call
+/// waits at most about eight milliseconds of a processor for it. By a clock the same job would choose otherwise from
+/// run to run.
 pub const EVENTS_MOST: u64 = 1 << 17;
 
 /// A line in a core's own cache, ns: five cycles of a core with 3 GHz. No shape is better than another by it.

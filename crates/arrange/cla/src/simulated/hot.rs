@@ -44,14 +44,14 @@ impl Hot {
         self.engine.events()
     }
 
-    /// Simulates no further after so many events, those of earlier calls among them: a call that is not over then counts
-    /// as one that takes too long.
+    /// Simulates no further after so many events, those of earlier calls among them: a call that is not over then
+    /// counts as one that takes too long.
     pub const fn ends_after(&mut self, events: u64) {
         self.engine.ends_after(events);
     }
 
-    /// The mean time under these seeds of the last of `calls` on the lines as the others leave them, each begun when all
-    /// ranks have ended the one before, on lines that are in memory at first; ns. `None` where it is more than
+    /// The mean time under these seeds of the last of `calls` on the lines as the others leave them, each begun when
+    /// all ranks have ended the one before, on lines that are in memory at first; ns. `None` where it is more than
     /// `most_ns`, or so much more after the first runs that it is given up, and without a call or a seed. Of the calls
     /// before counts what they do with lines of the last one, without times.
     ///
