@@ -144,8 +144,8 @@ fn judged(usual: &Plan, options: Options) -> Result<Vec<Recorded>, PlanError> {
 }
 
 /// By number, a call of `chunks` chunks that neither acknowledges nor looks at acknowledgements, and before it those
-/// that leave its lines as all earlier ones would: the call that used its slots before, and the one just before it, which
-/// claimed them. Where rings are too short for that, all calls from the first on.
+/// that leave its lines as all earlier ones would: the call that used its slots before, and the one just before it,
+/// which claimed them. Where rings are too short for that, all calls from the first on.
 fn calls(plan: &Plan, chunks: u64) -> Vec<u64> {
     let ring = u64::from(plan.options().ring);
     let acknowledged = matches!(plan.collective(), Collective::Broadcast | Collective::Reduce(_));
