@@ -6,9 +6,16 @@ use crate::program::{Line, Recorded, record};
 use crate::simulated::{Hot, Model};
 use isochrone_machine::LineCosts;
 
-/// Runs of a simulated call, whose mean is its time. Ranks begin at once, and by chance a poll takes a line from the
-/// root before it has written, or not: broadcasts along a flat tree of 16 ranks took 130 ns or 410.
-const SEEDS: u64 = 4;
+/// Runs of a simulated call, whose mean is its time. Ranks begin at once, and by chance a poll takes a line from a
+/// broadcast's root before it has written, or not: along a flat tree of 16 ranks it took 130 ns or 410. Where ranks
+/// wait for one another first, that is over before anything goes down: on 26 machines one run was seldom more than a
+/// twentieth from the mean of four, and a gain has to be more than [`MODEL_ERROR`](super::MODEL_ERROR).
+const fn runs(collective: Collective) -> u64 {
+    match collective {
+        Collective::Broadcast => 4,
+        _ => 1,
+    }
+}
 
 /// Chunks of a message at most in the simulator: two show whether they flow.
 const CHUNKS_MOST: u32 = 2;
@@ -22,17 +29,21 @@ pub(super) struct Judge<'a> {
     usual: &'a Plan,
     /// What chunks cost, each as one line.
     costs: LineCosts,
-    hot: Hot,
+    /// Events that may be simulated.
+    most_events: u64,
+    /// Made when it is asked.
+    hot: Option<Hot>,
 }
 
 impl<'a> Judge<'a> {
-    /// Of the calls of `usual` with chunks of so many lines; `None` where the machine has other cores than the plan
-    /// has ranks.
-    pub(super) fn new(usual: &'a Plan, costs: &LineCosts, chunk_lines: u32) -> Option<Self> {
-        let costs = folded(usual, costs, chunk_lines);
-        let cores: Vec<usize> = (0..usize::from(usual.ranks())).collect();
-        let hot = Hot::new(&costs, &cores, &Model::default()).ok()?;
-        Some(Self { usual, costs, hot })
+    /// Of the calls of `usual` with chunks of so many lines, by so many events at most.
+    pub(super) fn new(
+        usual: &'a Plan,
+        costs: &LineCosts,
+        chunk_lines: u32,
+        most_events: u64,
+    ) -> Self {
+        Self { usual, costs: folded(usual, costs, chunk_lines), most_events, hot: None }
     }
 
     /// What chunks cost, each as one line.
@@ -40,27 +51,32 @@ impl<'a> Judge<'a> {
         &self.costs
     }
 
+    /// Events that may still be simulated.
+    pub(super) fn left_events(&self) -> u64 {
+        let spent = self.hot.as_ref().map_or(0, Hot::events);
+        self.most_events.saturating_sub(spent)
+    }
+
     /// One call by itself, lines as earlier calls leave them, with some options: the mean of some simulated runs, and
     /// of broadcasts what a parent's look at acknowledgements adds in the mean; ns. `None` where there is no such
-    /// plan, it cannot be simulated, or takes more than `most_ns`.
+    /// plan, it cannot be simulated, takes more than `most_ns`, or no event is left.
     pub(super) fn ns(&mut self, options: Options, most_ns: f64) -> Option<f64> {
-        self.mean_ns(options, SEEDS, most_ns)
-    }
-
-    /// The same of one run.
-    pub(super) fn once_ns(&mut self, options: Options, most_ns: f64) -> Option<f64> {
-        self.mean_ns(options, 1, most_ns)
-    }
-
-    fn mean_ns(&mut self, options: Options, seeds: u64, most_ns: f64) -> Option<f64> {
-        let looks_ns = looks_ns(self.usual.collective(), &options, &self.costs);
-        let (plan, calls) = judged(self.usual, options).ok()?;
-        let members = plan.members();
-        let one = |&epoch: &u64| {
-            record(plan.ranks(), |lines, rank| members[rank.index()].run(lines, epoch))
+        if self.left_events() == 0 {
+            return None;
+        }
+        let collective = self.usual.collective();
+        let looks_ns = looks_ns(collective, &options, &self.costs);
+        let programs = judged(self.usual, options).ok()?;
+        let hot = match &mut self.hot {
+            Some(hot) => hot,
+            none => {
+                let cores: Vec<usize> = (0..usize::from(self.usual.ranks())).collect();
+                let mut hot = Hot::new(&self.costs, &cores, &Model::default()).ok()?;
+                hot.ends_after(self.most_events);
+                none.insert(hot)
+            }
         };
-        let programs: Vec<Recorded> = calls.iter().map(one).collect();
-        let ns = self.hot.mean_ns(&programs, 0..seeds, most_ns - looks_ns).ok()??;
+        let ns = hot.mean_ns(&programs, 0..runs(collective), most_ns - looks_ns).ok()??;
         Some(ns + looks_ns)
     }
 
@@ -94,7 +110,7 @@ pub(super) fn looks_ns(collective: Collective, options: &Options, costs: &LineCo
 /// simulated.
 #[must_use]
 pub fn judge(usual: &Plan, options: Options, costs: &LineCosts) -> Option<f64> {
-    let mut judge = Judge::new(usual, costs, options.chunk_lines)?;
+    let mut judge = Judge::new(usual, costs, options.chunk_lines, u64::MAX);
     let first_ns = judge.ns(options.clone(), f64::INFINITY)?;
     Some(judge.whole_ns(&options, first_ns))
 }
@@ -115,20 +131,24 @@ fn folded(usual: &Plan, costs: &LineCosts, chunk_lines: u32) -> LineCosts {
     folded
 }
 
-/// The plan that is simulated, of chunks of one line, and its calls by number, the last of which counts.
-fn judged(usual: &Plan, options: Options) -> Result<(Plan, Vec<u64>), PlanError> {
+/// The calls that are simulated, of chunks of one line, the last of which counts.
+fn judged(usual: &Plan, options: Options) -> Result<Vec<Recorded>, PlanError> {
     let chunks = usual.bytes().div_ceil(options.chunk_bytes()).clamp(1, CHUNKS_MOST);
     let bytes = (chunks * Line::PAYLOAD_BYTES).min(usual.bytes());
-    let calls = calls(usual.collective(), u64::from(options.ring), u64::from(chunks));
     let options = Options { chunk_lines: 1, ..options };
     let plan = Plan::new(usual.collective(), usual.ranks(), usual.root(), bytes & !7, options)?;
-    Ok((plan, calls))
+    let members = plan.members();
+    let one =
+        |epoch: u64| record(plan.ranks(), |lines, rank| members[rank.index()].run(lines, epoch));
+    Ok(calls(&plan, u64::from(chunks)).into_iter().map(one).collect())
 }
 
-/// A call of `chunks` chunks that neither acknowledges nor looks at acknowledgements, in rings of `ring` slots, and
-/// before it those that leave its lines as all earlier ones would: the call that used its slots before, and the one
-/// just before it, which claimed them. Where rings are too short for that, all calls from the first on.
-fn calls(collective: Collective, ring: u64, chunks: u64) -> Vec<u64> {
+/// By number, a call of `chunks` chunks that neither acknowledges nor looks at acknowledgements, and before it those
+/// that leave its lines as all earlier ones would: the call that used its slots before, and the one just before it,
+/// which claimed them. Where rings are too short for that, all calls from the first on.
+fn calls(plan: &Plan, chunks: u64) -> Vec<u64> {
+    let ring = u64::from(plan.options().ring);
+    let acknowledged = matches!(plan.collective(), Collective::Broadcast | Collective::Reduce(_));
     // Chunk `s` of a call is looked at where `s = 1` modulo half a ring: these calls have chunks 2, 3 and 4, or
     // 3 to 6.
     let call = match (ring, chunks) {
@@ -137,9 +157,13 @@ fn calls(collective: Collective, ring: u64, chunks: u64) -> Vec<u64> {
         // It acknowledges: each call of such a ring does, or looks. What the one before it looks for, the earliest has
         // said.
         (8, 2) => ring + 1,
+        (4.., _) if !acknowledged => ring + 2,
         _ => return (0..=ring + 1).collect(),
     };
-    // A barrier's flags take turns between two lines.
-    let earlier = if collective == Collective::Barrier { call - 2 } else { call - ring / chunks };
-    vec![earlier, call - 1, call]
+    // A barrier's flags take turns between two lines: it claims the one that was used just before, when its own was
+    // claimed.
+    if plan.collective() == Collective::Barrier {
+        return vec![call - 1, call];
+    }
+    vec![call - ring / chunks, call - 1, call]
 }

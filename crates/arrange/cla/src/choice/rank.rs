@@ -30,6 +30,12 @@ pub const RANKS_MOST: u16 = 64;
 /// Shapes that are simulated beside the usual one, the best by their sketches first (docs/method/collectives.md).
 const SIMULATED: usize = 3;
 
+/// Events that a choice simulates at most. When they are over, the best that was found stands, and if the usual rule's
+/// own time is not known by then, its trees are taken inside groups. An event takes about 60 ns, so a team's first call
+/// waits at most about eight milliseconds of a processor for it. By a clock the same job would choose otherwise from
+/// run to run.
+pub const EVENTS_MOST: u64 = 1 << 17;
+
 /// A line in a core's own cache, ns: five cycles of a core with 3 GHz. No shape is better than another by it.
 const LOCAL_NS: f64 = 1.7;
 
@@ -71,7 +77,7 @@ pub fn choose(usual: &Plan, known: &Known) -> Entry {
         return Entry::USUAL;
     }
     let Some(costs) = &known.costs else { return inside_groups(usual, &known.groups) };
-    best(usual, costs, known).unwrap_or(Entry::USUAL)
+    best(usual, costs, known, EVENTS_MOST).unwrap_or(Entry::USUAL)
 }
 
 /// Without a simulation: the usual rule's trees inside groups.
@@ -96,25 +102,27 @@ struct Sketched {
     sketch: Sketch,
 }
 
-/// The best of the shortlist, if it gains more than the error.
-fn best(usual: &Plan, costs: &LineCosts, known: &Known) -> Option<Entry> {
+/// The best of the shortlist, if it gains more than the error, by so many simulated events at most.
+pub(super) fn best(
+    usual: &Plan,
+    costs: &LineCosts,
+    known: &Known,
+    most_events: u64,
+) -> Option<Entry> {
     let options = usual.options();
-    let mut judge = Judge::new(usual, costs, options.chunk_lines)?;
+    let mut judge = Judge::new(usual, costs, options.chunk_lines, most_events);
     let (before, worth) = worth_simulating(usual, judge.costs(), known);
     if usual.collective() == Collective::Allgather {
         return surely_better(worth, before, usual, known);
     }
     let flows = variants(Entry::USUAL, usual).iter().any(|of| of.chunk_lines.is_some());
     let shaped = shaped_options(worth, usual, &known.groups);
-    let shaped = if options.shape == Shape::Exchange {
-        hopeful(shaped, &mut judge, usual, known)
-    } else {
-        shaped
-    };
     if shaped.is_empty() && !flows {
         return None;
     }
-    let ns = judge.ns(options.clone(), f64::INFINITY)?;
+    let Some(ns) = judge.ns(options.clone(), f64::INFINITY) else {
+        return Some(inside_groups(usual, &known.groups));
+    };
     let before = Way { entry: Entry::USUAL, options: options.clone(), ns };
     let most_ns = ns * (1.0 - known.error);
     let shaped = best_shape(shaped, &mut judge, most_ns).unwrap_or(before.clone());
@@ -143,28 +151,6 @@ fn shaped_options(worth: Vec<Sketched>, usual: &Plan, groups: &Groups) -> Vec<(E
     });
     options.take(SIMULATED).collect()
 }
-
-/// Those that one run each does not tell to be worse. Trees are seldom better than an exchange, which has more messages
-/// than any, so that its runs take longest.
-fn hopeful(
-    shaped: Vec<(Entry, Options)>,
-    judge: &mut Judge<'_>,
-    usual: &Plan,
-    known: &Known,
-) -> Vec<(Entry, Options)> {
-    if shaped.is_empty() {
-        return shaped;
-    }
-    let Some(once_ns) = judge.once_ns(usual.options().clone(), f64::INFINITY) else {
-        return Vec::new();
-    };
-    let most_ns = once_ns * (1.0 - known.error) * ONE_RUN;
-    let mut hopeful = |options: &Options| judge.once_ns(options.clone(), most_ns).is_some();
-    shaped.into_iter().filter(|(_, options)| hopeful(options)).collect()
-}
-
-/// By what factor one run of each of two shapes may make one look worse than the other.
-const ONE_RUN: f64 = 1.2;
 
 /// The best of some shapes by the simulator, if it takes less than `most_ns`.
 fn best_shape(
@@ -202,7 +188,7 @@ fn best_variant(
     let varied = |entry: Entry| {
         let shape = shaped.options.shape.clone();
         let options = entry.with_shape(usual, &known.groups, shape)?;
-        let other = Judge::new(usual, costs, options.chunk_lines)?;
+        let other = Judge::new(usual, costs, options.chunk_lines, judge.left_events());
         let looks_ns = looks_ns(collective, &shaped.options, judge.costs());
         let ratio = sketch(&options, other.costs()) / sketch(&shaped.options, judge.costs());
         let first_ns = other.with_looks(&options, (shaped.ns - looks_ns) * ratio);

@@ -1,13 +1,16 @@
 //! The shortlist against the search, the ranking under costs that turn out otherwise, and what travels.
 
 use super::judge::Judge;
+use super::rank::best;
 use super::sketch::Sketch;
 use super::synthetic::Synthetic;
 use super::*;
-use crate::collectives::{Plan, Shape, Tree};
+use crate::collectives::{Options, Plan, Shape, Tree};
 use crate::live::{CLASSES, Kind, Usual, channel_plan};
-use crate::program::Rank;
+use crate::predicted::Start;
+use crate::program::{Line, Rank, Recorded};
 use crate::search::{Objective, Question, State};
+use crate::simulated::{Hot, Model, many};
 use isochrone_machine::LineCosts;
 use isochrone_stats as stats;
 use isochrone_units::CoreId;
@@ -320,8 +323,7 @@ fn a_sketch_is_not_far_from_the_simulator() {
         let [shaped @ .., _] = CHOSEN;
         for (kind, class) in shaped.into_iter().zip(classes.into_iter().cycle()) {
             let plan = usual(kind, ranks, ranks / 2, class);
-            let mut judge =
-                Judge::new(&plan, costs, plan.options().chunk_lines).expect("a core for each");
+            let mut judge = Judge::new(&plan, costs, plan.options().chunk_lines, u64::MAX);
             for entry in shortlist(plan.collective(), &known.groups) {
                 let Some(options) = entry.options(&plan, &known.groups) else { continue };
                 let (shape, groups) = (&options.shape, &options.groups);
@@ -332,5 +334,115 @@ fn a_sketch_is_not_far_from_the_simulator() {
                 assert!(entry != Entry::USUAL || off <= most, "{kind:?} of {ranks}: {off}");
             }
         }
+    }
+}
+
+/// Machines of many kinds: levels, sizes that are no powers of two, far sockets, terms that were not measured.
+fn machines() -> Vec<Synthetic> {
+    let sizes: [(&[u16], &[f64]); 13] = [
+        (&[8, 16], &[35.0, 95.0]),
+        (&[8, 32, 64], &[25.0, 110.0, 210.0]),
+        (&[64], &[60.0]),
+        (&[2, 8, 16, 64], &[15.0, 30.0, 100.0, 150.0]),
+        (&[32, 64], &[50.0, 200.0]),
+        (&[4, 16, 48], &[25.0, 60.0, 130.0]),
+        (&[8, 33], &[25.0, 90.0]),
+        (&[4, 24], &[20.0, 120.0]),
+        (&[2, 6, 12], &[20.0, 50.0, 140.0]),
+        (&[3, 5], &[20.0, 80.0]),
+        (&[4, 8], &[30.0, 300.0]),
+        (&[8, 64], &[25.0, 400.0]),
+        (&[16, 32, 64], &[40.0, 70.0, 90.0]),
+    ];
+    let first = sizes.map(|(sizes, ns)| Synthetic::new(sizes, ns));
+    let others = first.clone().into_iter().zip([Some(2.0), Some(15.0), None].into_iter().cycle());
+    let others = others.map(|(on, term_ns)| Synthetic { term_ns, interval: 0.02, ..on });
+    first.clone().into_iter().chain(others).collect()
+}
+
+#[test]
+#[ignore = "prints what is chosen on many machines, to compare one build with another"]
+#[allow(clippy::print_stdout, reason = "that is what it is for")]
+fn what_is_chosen_on_many_machines() {
+    for on in machines() {
+        let ranks = u16::try_from(on.cores().len()).expect("few");
+        let known = known(&on);
+        let roots = [0, 1, ranks / 3, ranks - 1].into_iter();
+        let cases = roots.flat_map(|root| CHOSEN.map(|kind| (kind, root)));
+        let cases = cases.filter(|(kind, root)| *root == 0 || kind.rooted());
+        for ((kind, root), class) in cases.flat_map(|case| [0, 1, 2].map(|class| (case, class))) {
+            let entry = choose(&usual(kind, ranks, root, class), &known);
+            let (sizes, ns, term) = (&on.sizes, &on.ns, on.term_ns);
+            let code = entry.code();
+            println!("{sizes:?} {ns:?} {term:?} {} {class} {root}: {code:x}", kind.name());
+        }
+    }
+}
+
+/// Shapes of a collective to look at, as options of a plan.
+fn some_shapes(plan: &Plan, groups: &Groups) -> Vec<Options> {
+    let entries = [
+        Entry::USUAL,
+        Entry::shaped(Form::Flat, None),
+        Entry::shaped(Form::Binomial, Some(0)),
+        Entry::shaped(Form::Degree(4), Some(0)),
+        Entry::shaped(Form::Degree(6), None),
+    ];
+    entries.into_iter().filter_map(|entry| entry.options(plan, groups)).collect()
+}
+
+#[test]
+fn lines_that_are_left_without_times_are_those_that_are_left_with_them() {
+    let mut compared = 0;
+    for on in machines().iter().filter(|on| on.cores().len() <= 24) {
+        let ranks = u16::try_from(on.cores().len()).expect("few");
+        let known = known(on);
+        let costs = known.costs.as_ref().expect("few ranks");
+        let cores: Vec<usize> = (0..usize::from(ranks)).collect();
+        // Allgather is not simulated.
+        let [simulated @ .., _] = CHOSEN;
+        for (kind, class) in simulated.into_iter().flat_map(|kind| [0, 2].map(|of| (kind, of))) {
+            let plan = usual(kind, ranks, ranks / 3, class);
+            for options in some_shapes(&plan, &known.groups) {
+                let bytes = plan.bytes().min(2 * Line::PAYLOAD_BYTES) & !7;
+                let options = Options { chunk_lines: 1, ring: 16, ..options };
+                let of = Plan::new(plan.collective(), ranks, plan.root(), bytes, options);
+                let of = of.expect("fits");
+                let all: Vec<Recorded> = (0..19).map(|call| of.record(call, call + 1)).collect();
+                let (now, before) = all.split_last().expect("some");
+                let before = Start::AfterEach(before);
+                let model = Model::default();
+                let timed = many(now, before, costs, &cores, &model, 0..2).expect("ends");
+                let mut hot = Hot::new(costs, &cores, &model).expect("a core for each");
+                let settled = hot.mean_ns(&all, 0..2, f64::INFINITY).expect("ends").expect("all");
+                let mean = timed.total_ns.iter().sum::<f64>() / 2.0;
+                let off = settled / mean - 1.0;
+                assert!(off.abs() < 1e-9, "{kind:?} {class} of {ranks}, {}: {off}", of.options());
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 150, "{compared}");
+}
+
+#[test]
+fn a_choice_that_may_simulate_little_takes_what_it_knows() {
+    let on = Synthetic::of_64();
+    let known = known(&on);
+    let costs = known.costs.as_ref().expect("few ranks");
+    for (kind, root) in CHOSEN.map(|kind| (kind, if kind.rooted() { 5 } else { 0 })) {
+        let plan = usual(kind, 64, root, 0);
+        let within = |events| best(&plan, costs, &known, events).unwrap_or(Entry::USUAL);
+        let all = within(u64::MAX);
+        assert_eq!(within(EVENTS_MOST), all, "{kind:?}: nothing of one chunk takes as much");
+        if kind == Kind::Allgather {
+            continue;
+        }
+        let tree = matches!(plan.options().shape, Shape::Tree(_));
+        let inside = if tree { Entry::shaped(Form::Usual, Some(0)) } else { Entry::USUAL };
+        assert_eq!(within(0), inside, "{kind:?}: trees inside groups, unseen");
+        let some: Vec<Entry> = (0..40).map(|tenth| within(tenth * 1000)).collect();
+        let known = |entry: &&Entry| [inside, Entry::USUAL, all].contains(entry);
+        assert!(some.iter().filter(known).count() > 30, "{kind:?}: {some:?}");
     }
 }

@@ -38,9 +38,22 @@ impl Hot {
         })
     }
 
-    /// The mean time under these seeds of the last of `calls`, after the others under the first of them, each begun
-    /// when all ranks have ended the one before, on lines that are in memory at first; ns. `None` where it is more
-    /// than `most_ns`, or so much more after the first runs that it is given up, and without a call or a seed.
+    /// Events that were simulated so far.
+    #[must_use]
+    pub const fn events(&self) -> u64 {
+        self.engine.events()
+    }
+
+    /// Simulates no further after so many events, those of earlier calls among them: a call that is not over then
+    /// counts as one that takes too long.
+    pub const fn ends_after(&mut self, events: u64) {
+        self.engine.ends_after(events);
+    }
+
+    /// The mean time under these seeds of the last of `calls` on the lines as the others leave them, each begun when
+    /// all ranks have ended the one before, on lines that are in memory at first; ns. `None` where it is more than
+    /// `most_ns`, or so much more after the first runs that it is given up, and without a call or a seed. Of the calls
+    /// before counts what they do with lines of the last one, without times.
     ///
     /// # Errors
     /// As [`simulate`](super::simulate).
@@ -53,12 +66,12 @@ impl Hot {
         let Some(last) = calls.last() else { return Ok(None) };
         same_ranks(self.cores, calls)?;
         let mut programs: Vec<Program> = calls.iter().map(steps::of).collect();
+        Program::bearing(&mut programs);
         Program::condense(&mut programs);
         let Some((now, before)) = programs.split_last() else { return Ok(None) };
         self.engine.reset();
         for (call, recorded) in before.iter().zip(calls) {
-            let run = self.engine.run(call, &Jitter::seed(seeds.start));
-            run.map_err(|what| stuck(recorded, &what))?;
+            self.engine.settle(call).map_err(|what| stuck(recorded, &what))?;
         }
         let runs = usize::try_from(seeds.end.saturating_sub(seeds.start)).unwrap_or(usize::MAX);
         #[allow(clippy::cast_precision_loss, reason = "some seeds")]

@@ -84,10 +84,16 @@ pub struct Engine {
     /// What follows an event; empty between two.
     follow: Vec<Event>,
     now_ps: u64,
+    /// Memory for what [`Self::makespans_ns`] begins with each time.
+    left: Left,
+    /// Events that took place in all runs.
+    events: u64,
+    /// After how many of them [`Self::makespans_ns`] ends.
+    most_events: u64,
 }
 
 /// The state of all lines at the end of a run.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Left {
     lines: Vec<LineState>,
     links: Links,
@@ -102,21 +108,35 @@ impl Engine {
         let rules = Rules::new(protocol, lookup, sockets(costs, cores));
         Self {
             legs: Legs::new(costs, cores, &rules),
-            links: Links::default(),
+            links: Links::of(&rules.sockets),
             rules,
             world: World::new(0),
             answered_ps: Vec::new(),
             queue: Queue::default(),
             follow: Vec::new(),
             now_ps: 0,
+            left: Left::default(),
+            events: 0,
+            most_events: u64::MAX,
         }
     }
 
     /// Puts all lines back into memory, all words 0.
     pub fn reset(&mut self) {
         self.world.clear();
-        self.links = Links::default();
+        self.links.clear();
         self.answered_ps.clear();
+    }
+
+    /// Events that took place so far: how much was simulated. One takes about as long as another.
+    #[must_use]
+    pub const fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// [`Self::makespans_ns`] simulates no further after so many events, those of earlier calls among them.
+    pub const fn ends_after(&mut self, events: u64) {
+        self.most_events = events;
     }
 
     /// The word of a line, wherever it is.
@@ -138,7 +158,7 @@ impl Engine {
             program.cores.iter().map(|steps| Vec::with_capacity(steps.len() + 1)).collect();
         let mut traffic = Traffic::default();
         let begin_ps = self.now_ps;
-        let _never_ended = self.play(program, jitter, &mut traffic, |core, _, time| {
+        let _never_ended = self.play(program, jitter, &mut traffic, u64::MAX, |core, _, time| {
             ends_ps[usize::from(core)].push(time);
             ControlFlow::Continue(())
         });
@@ -152,9 +172,33 @@ impl Engine {
         Ok(Run { end_ns: steps_ns.iter().map(end).collect(), steps_ns, traffic })
     }
 
+    /// Leaves all lines as a run of the program leaves them, without times: what is caused last takes place first. Who
+    /// has a line at the end, and its word, does not depend on the order where each line has one writer, and its last
+    /// write is waited for.
+    ///
+    /// # Errors
+    /// [`Stuck`] when a core waits for ever.
+    ///
+    /// # Panics
+    /// If the program has more cores than the engine.
+    pub fn settle(&mut self, program: &Program) -> Result<(), Stuck> {
+        self.prepare(program);
+        self.world.begin(program);
+        let mut open = std::mem::take(&mut self.follow);
+        open.extend((0..).zip(&program.cores).map(|(core, _)| Event::Begin(core)));
+        while let Some(event) = open.pop() {
+            self.events += 1;
+            let setting = Setting { rules: &self.rules, program, pace: &Unhurried };
+            self.world.happen(setting, event, &mut open);
+        }
+        self.follow = open;
+        self.stuck(program)
+    }
+
     /// [`Run::makespan_ns`] of one program under each of these seeds instead of that of `jitter`, every time on the
     /// lines as they are now. It ends where the sum of so many runs, from 1 on, exceeds what `most_ns` says of them,
-    /// and has fewer numbers then: that others are shorter is known in less time.
+    /// and has fewer numbers then: that others are shorter is known in less time. So it does after too many events
+    /// ([`Self::ends_after`]).
     ///
     /// # Errors
     /// [`Stuck`] when a core waits for ever.
@@ -169,17 +213,24 @@ impl Engine {
         most_ns: impl Fn(usize) -> f64,
     ) -> Result<Vec<f64>, Stuck> {
         self.prepare(program);
-        let left = self.left();
+        let several = seeds.end.saturating_sub(seeds.start) > 1;
+        if several {
+            self.keep_left();
+        }
         let mut found = Vec::new();
         let mut sum_ns = 0.0;
         for seed in seeds {
-            self.put_back(&left);
+            if !found.is_empty() {
+                self.put_back();
+            }
             let (begin_ps, mut last_ps) = (self.now_ps, self.now_ps);
             let left_ns = most_ns(found.len() + 1) - sum_ns;
+            let most_events = self.most_events.saturating_sub(self.events);
             let flow = self.play(
                 program,
                 &Jitter { seed, ..*jitter },
                 &mut Traffic::default(),
+                most_events,
                 |_, step, time| {
                     if step > 0 {
                         last_ps = time;
@@ -201,20 +252,18 @@ impl Engine {
         Ok(found)
     }
 
-    fn left(&self) -> Left {
-        Left {
-            lines: self.world.lines.clone(),
-            links: self.links.clone(),
-            answered_ps: self.answered_ps.clone(),
-            now_ps: self.now_ps,
-        }
+    fn keep_left(&mut self) {
+        self.left.lines.clone_from(&self.world.lines);
+        self.left.links.clone_from(&self.links);
+        self.left.answered_ps.clone_from(&self.answered_ps);
+        self.left.now_ps = self.now_ps;
     }
 
-    fn put_back(&mut self, left: &Left) {
-        self.world.lines.clone_from(&left.lines);
-        self.links.clone_from(&left.links);
-        self.answered_ps.clone_from(&left.answered_ps);
-        self.now_ps = left.now_ps;
+    fn put_back(&mut self) {
+        self.world.lines.clone_from(&self.left.lines);
+        self.links.clone_from(&self.left.links);
+        self.answered_ps.clone_from(&self.left.answered_ps);
+        self.now_ps = self.left.now_ps;
     }
 
     /// Makes room for a program.
@@ -226,13 +275,14 @@ impl Engine {
         self.legs.note(program);
     }
 
-    /// Runs a program that there is room for from a common beginning. `watch` is told when a core comes to which of
-    /// its steps, and may end it.
+    /// Runs a program that there is room for from a common beginning, for so many events at most. `watch` is told when
+    /// a core comes to which of its steps, and may end it.
     fn play(
         &mut self,
         program: &Program,
         jitter: &Jitter,
         traffic: &mut Traffic,
+        most_events: u64,
         mut watch: impl FnMut(Core, usize, u64) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         self.world.begin(program);
@@ -255,7 +305,13 @@ impl Engine {
         }
         let mut follow = std::mem::take(&mut self.follow);
         let mut flow = ControlFlow::Continue(());
+        let end = self.events.saturating_add(most_events);
         while let Some((time, event)) = self.queue.pop() {
+            if self.events == end {
+                flow = ControlFlow::Break(());
+                break;
+            }
+            self.events += 1;
             self.now_ps = time;
             if let Event::Begin(core) = event {
                 flow = watch(core, self.world.step_of(usize::from(core)), time);
@@ -348,6 +404,19 @@ fn sockets(costs: &LineCosts, cores: &[usize]) -> Vec<u16> {
     sockets
 }
 
+/// Without times every line is asked for by itself.
+struct Unhurried;
+
+impl Pace for Unhurried {
+    fn streams(&self, _: &[LineState], _: Core, _: &[Touch]) -> bool {
+        false
+    }
+
+    fn overlaps(&self) -> bool {
+        false
+    }
+}
+
 impl Pace for Legs {
     fn streams(&self, lines: &[LineState], core: Core, missing: &[Touch]) -> bool {
         let one_by_one: u64 = missing.iter().map(|touch| self.fetch_ps(lines, core, *touch)).sum();
@@ -365,12 +434,11 @@ impl Legs {
     /// The class between a core and the farthest that a line would come from, or be taken from, now.
     fn way(&self, lines: &[LineState], core: Core, touch: Touch) -> Option<super::legs::Class> {
         let line = &lines[touch.line as usize];
-        let asked: Vec<Core> = match touch.change {
-            Some(_) => line.home.others(core).collect(),
-            None => line.supplier(core).into_iter().collect(),
-        };
-        let classes = asked.into_iter().map(|peer| self.class(core, peer));
-        classes.max_by_key(|class| class.transfer_ps)
+        let class = |peer| self.class(core, peer);
+        match touch.change {
+            Some(_) => line.home.others(core).map(class).max_by_key(|class| class.transfer_ps),
+            None => line.supplier(core).map(class),
+        }
     }
 
     /// What fetching a line costs now, if nobody else wants it.

@@ -148,6 +148,28 @@ impl Program {
         last.map_or(0, |line| line + 1)
     }
 
+    /// What of these programs touches lines that the last of them uses: what it finds there is left by that alone.
+    pub fn bearing(programs: &mut [Self]) {
+        let Some((last, before)) = programs.split_last_mut() else { return };
+        let mut used = vec![false; last.lines() as usize];
+        for step in last.cores.iter().flatten() {
+            match step {
+                Step::Claim { line, lines } => {
+                    used[*line as usize..(line + lines) as usize].fill(true);
+                }
+                Step::Drop { line } => used[*line as usize] = true,
+                _ => step.lines().for_each(|(line, _)| used[line as usize] = true),
+            }
+        }
+        let used = |line: u32| used.get(line as usize).copied().unwrap_or(false);
+        let bears = |step: &Step| match step {
+            Step::Touch { lines, .. } => lines.iter().any(|touch| used(touch.line)),
+            Step::Claim { line, lines } => (*line..line + lines).any(used),
+            Step::Wait { line, .. } | Step::Drop { line } => used(*line),
+        };
+        before.iter_mut().flat_map(|of| &mut of.cores).for_each(|steps| steps.retain(bears));
+    }
+
     /// Gives the lines that these programs use together other numbers, so that none below the highest is unused but the
     /// neighbours of those: an engine keeps a state for each. Order and neighbours, pairs of an even line and the odd
     /// one after it, stay.
@@ -186,6 +208,18 @@ const UNUSED: u32 = u32::MAX;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_bears_on_a_program_touches_its_lines() {
+        let wait = |line| Step::Wait { line, until: Until::Equal(1) };
+        let of = |steps: Vec<Step>| Program { cores: vec![steps] };
+        let claim = |line| Step::Claim { line, lines: 2 };
+        let last = of(vec![wait(3), claim(5)]);
+        let mut both =
+            [of(vec![wait(2), claim(2), wait(3), claim(6), claim(7), wait(9)]), last.clone()];
+        Program::bearing(&mut both);
+        assert_eq!(both, [of(vec![claim(2), wait(3), claim(6)]), last]);
+    }
 
     #[test]
     fn condensed_programs_are_the_same_on_fewer_lines() {
