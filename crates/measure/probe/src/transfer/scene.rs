@@ -177,8 +177,8 @@ pub trait Stage {
     /// when a core does not answer in time.
     fn play(&mut self, scenes: &[Scene], repeats: u32) -> Result<Vec<Vec<Samples>>, TargetError>;
 
-    /// The same as long as it is wanted: where it takes long, `ends` is asked now and then, and told the stage's seconds.
-    /// A model plays at once, and asks nobody.
+    /// The same as long as it is wanted: where it takes long, `ends` is asked now and then, and told
+    /// the stage's seconds. A model plays at once, and asks nobody.
     ///
     /// # Errors
     /// As [`Self::play`], and [`TargetError::Stopped`] once `ends` has said yes.
