@@ -26,6 +26,7 @@ const OVERRIDES: &str = "\
 # Preloaded by path, or by `isochrone run`; nothing links with them.
 isochrone: sharedobject-in-library-directory-missing-soname [usr/lib/libisochrone_malloc.so]
 isochrone: sharedobject-in-library-directory-missing-soname [usr/lib/libisochrone_mpi.so]
+isochrone: sharedobject-in-library-directory-missing-soname [usr/lib/libisochrone_pager.so]
 # All of it is of one build, and command and laboratory refuse others.
 isochrone: non-dev-pkg-with-shlib-symlink *
 isochrone: package-name-doesnt-match-sonames *
