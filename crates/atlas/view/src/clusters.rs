@@ -225,8 +225,8 @@ impl Level {
     }
 }
 
-/// Cells of these rows and columns, of rows that were `width` wide. The list is as long as it will be from the beginning
-/// on: of hundreds of cores it has megabytes.
+/// Cells of these rows and columns, of rows that were `width` wide. The list never grows: of hundreds of cores it has
+/// megabytes.
 fn moved<T: Copy>(
     cells: &[Option<T>],
     width: usize,
