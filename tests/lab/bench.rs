@@ -91,9 +91,11 @@ fn where_the_time_is_over_what_was_done_is_shown_and_the_rest_is_named() {
     let _machine = crate::support::machine();
     let words = ["tier", "--area", "1M", "--radii", "1", "--only", "curves"];
     let (code, found) = within(&here, "2s", &[&words[..], &["--blocks", "10000"]].concat());
-    assert_eq!((code, &found["complete"]), (Some(0), &false.into()), "{}", found["left_out"]);
-    assert_eq!(found["budget_s"], 2.0);
     let left = found["left_out"].as_array().expect("a list");
+    // Beside others two seconds may hold nothing at all, and that has a code of its own.
+    let in_vain = left.iter().all(|left| left["done"] == 0);
+    assert_eq!((code, &found["complete"]), (Some(in_vain.into()), &false.into()), "{left:?}");
+    assert_eq!(found["budget_s"], 2.0);
     let cell = left.iter().find(|left| left["of"] == "blocks").expect("a cell");
     assert!(cell["done"].as_u64() < cell["wanted"].as_u64() && cell["wanted"] == 10_000, "{cell}");
 }

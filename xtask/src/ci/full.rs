@@ -10,6 +10,7 @@ use super::steps::Step;
 #[cfg(test)]
 const LEFT_OUT: &[(&str, &str)] = &[
     ("how_long_choices_take", "prints times, and checks nothing"),
+    ("what_is_chosen_on_many_machines", "prints choices, and checks nothing"),
     ("three_ranks", "meets loom's limit of branches; shuttle runs more ranks in the usual gate"),
     ("child_process", "what the children of other tests do"),
     ("chooser", "what the child of another test does"),

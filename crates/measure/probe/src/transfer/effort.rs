@@ -1,20 +1,19 @@
 //! How much is measured of each pair where the time does not hold all that was asked for. Pure.
 //!
 //! What a play takes is tried first, at the least effort and at the whole one: the widest play, or some pairs where one
-//! at a time is measured. That few rounds fit is not taken for granted: beside many others a play of round trips takes
-//! seconds, which is milliseconds where both cores run at once. The rule: the most
+//! at a time is measured. That few rounds fit is not taken for granted: one play of round trips over many lines is a
+//! tenth of a second, a fifth of what a quick map has for its kind. The rule: the most
 //! effort with which [`SWEEPS`] sweeps fit into [`SHARE`] of the time that is left. Where not even the least effort
 //! does, a parallel plan is measured as far as the time goes, and of a serial plan as many pairs are taken as fit, but
 //! no fewer than join all cores.
 
 use super::plan::{Kind, LINES_MIN, Options, TransferPlan, WARM_REPEATS};
-use super::watch::LEARN;
 
 /// Sweeps that have to fit: the fewest that have an interval.
 pub const SWEEPS: f64 = 3.0;
 /// Of the time that is left, what the sweeps are planned to take.
 pub const SHARE: f64 = 0.9;
-/// So few rounds are tried with the least effort alone: a trial of the whole one would take as long as a sweep.
+/// So few rounds are not tried first: a trial would take as long as a sweep.
 pub const ROUNDS_FEW: usize = 1;
 /// How often the reference is looked at in a sweep, at most.
 const LOOKS: usize = 64;
@@ -168,11 +167,8 @@ impl<'p> Fit<'p> {
 
     /// Rounds of so much effort of which enough sweeps fit.
     fn rounds(&self, effort: Effort, left_s: f64) -> usize {
-        let play_s = self.pace.seconds(effort);
-        let sweeps_s = SWEEPS * self.plays_a_round * play_s;
-        // What is usual for the reference is learnt first.
-        let left_s = SHARE * left_s - LEARN as f64 * play_s;
-        whole(left_s / sweeps_s.max(1e-12))
+        let sweeps_s = SWEEPS * self.plays_a_round * self.pace.seconds(effort);
+        whole(SHARE * left_s / sweeps_s.max(1e-12))
     }
 
     /// Rounds without which it is not worth it.

@@ -136,7 +136,7 @@ fn fit<'p>(
     ending: &mut Ending<'_>,
 ) -> Result<Cow<'p, TransferPlan>, TargetError> {
     let rounds = plan.rounds.len();
-    if rounds == 0 {
+    if rounds <= ROUNDS_FEW {
         return Ok(plan);
     }
     let serial = plan.options.schedule == Schedule::Serial;
@@ -165,9 +165,6 @@ fn pace(
     let bare = without_rounds(plan);
     let mut trial = |effort| tried(stage, &with_effort(&bare, effort), legs, effort, ending);
     let [much, .., little] = Effort::all(&plan.options);
-    if plan.rounds.len() <= ROUNDS_FEW {
-        return Ok(trial(little)?.map(Pace::at_most));
-    }
     // The first one only wakes the cores.
     let (Some(_), Some(little)) = (trial(little)?, trial(little)?) else { return Ok(None) };
     let most = Pace::at_most(little);
