@@ -37,6 +37,18 @@ const ONE_BY_ONE: &[&str] = &["isochrone-os"];
 /// Tests that are left out: their names, and why.
 const LEFT_OUT: &[(&str, &str)] = &[
     (
+        "area::private::tests::a_child_knows_that_it_is_one",
+        "advice that a child has zeros (MADV_WIPEONFORK) is swallowed",
+    ),
+    (
+        "area::private::tests::a_part_is_opened_emptied_and_closed",
+        "advice to give memory back (MADV_DONTNEED) is swallowed",
+    ),
+    (
+        "thread::tests::a_thread_apart_works_and_leaves_our_descriptors_alone",
+        "a thread that shares memory alone (clone without CLONE_FILES) is refused",
+    ),
+    (
         "frames::tests::pages_have_frames_of_their_own_for_root_and_none_for_others",
         "advice to populate memory (MADV_POPULATE_WRITE) is swallowed",
     ),
