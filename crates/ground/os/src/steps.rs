@@ -2,8 +2,8 @@
 //! first, and a limit (`ulimit -v`, also one that is set later) leaves the program what nobody uses.
 //!
 //! What grows stays where it is, so that it needs addresses behind it that nobody else takes. A [`Plot`] is where such
-//! are likely to be: far below what the kernel hands out next. It takes nothing. Where somebody is in the way, a step
-//! is refused, and nothing has changed.
+//! are likely to be: far below what the kernel hands out next, and below those that were made before. It takes nothing.
+//! Where somebody is in the way, a step is refused, and nothing has changed.
 
 use crate::error::OsError;
 use crate::pages::kernel_page_bytes;
@@ -19,6 +19,10 @@ use rustix::mm::{MapFlags, ProtFlags};
 /// Between a plot and what the kernel hands out next, which comes from above: as much as hardly a program maps. No
 /// more, since tools that shadow memory know some ranges only (ThreadSanitizer the upper 1.5 TiB).
 const GAP_BYTES: usize = 64 << 30;
+/// Plots lie within so much of each other.
+const PLOTS_BYTES: usize = 1 << 40;
+/// Where the lowest plot of the process begins; 0 before there is one. What a plot will grow into looks free.
+static LOWEST: AtomicUsize = AtomicUsize::new(0);
 const WHAT: &str = "cannot take more addresses";
 const ADVICE: &str = "raise ulimit -v, or use a smaller arena";
 
@@ -41,9 +45,20 @@ impl Plot {
         let Ok(next) = next else { return Self { at: None } };
         // SAFETY: just mapped, and nobody knows of it.
         let _ = unsafe { rustix::mm::munmap(next, page) };
-        let below = |gap: usize| next.addr().checked_sub(bytes.checked_add(gap)?);
-        let at = below(GAP_BYTES).map(|at| at / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES);
-        Self { at: at.filter(|at| *at > GAP_BYTES) }
+        let Some(top) = next.addr().checked_sub(GAP_BYTES) else { return Self { at: None } };
+        let below = |end: usize| {
+            let at = end.checked_sub(bytes)? / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
+            let most = PLOTS_BYTES.max(bytes.saturating_add(HUGE_PAGE_BYTES));
+            Some(at).filter(|at| *at > GAP_BYTES && top - at <= most)
+        };
+        // Where so many were made that the lowest is far away, those of the top are likely to be over.
+        let next = |lowest: usize| match lowest {
+            0 => below(top),
+            lowest => below(lowest.min(top)).or_else(|| below(top)),
+        };
+        // Relaxed: a number that says nothing of other memory.
+        let before = LOWEST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+        Self { at: before.ok().and_then(next) }
     }
 
     /// How much of a plot a part of so many bytes takes.
@@ -277,6 +292,19 @@ mod tests {
         assert_eq!(range.taken(), 1 << 20);
         range.widen(usize::MAX).expect("as far as it reaches");
         assert_eq!(range.taken(), 1 << 34);
+    }
+
+    #[test]
+    fn ranges_of_different_plots_grow_as_far_as_they_reach() {
+        let ranges: std::vec::Vec<Growing> = (0..8).map(|_| growing(16 << 20, 1)).collect();
+        for bytes in [4 << 20, 8 << 20, 16 << 20] {
+            for range in &ranges {
+                range.widen(bytes).expect("nobody is in the way");
+            }
+        }
+        // What is far more than all that plots lie within begins at the top again.
+        let far: std::vec::Vec<Plot> = (0..40).map(|_| Plot::new(1 << 36)).collect();
+        assert!(far.iter().all(|plot| plot.at.is_some()));
     }
 
     #[test]
