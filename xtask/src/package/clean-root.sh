@@ -50,8 +50,8 @@ grep -q libisochrone.so.0 libraries.txt
 # What debuggers read is found from where the package puts it: lines of the library, and of the command where its
 # profile has any.
 lines_of() { gdb -batch -nx -ex "info line $2" "$1" 2>&1 | grep -o 'Line [0-9]* of "[^"]*"'; }
-lines_of /usr/lib/libisochrone_malloc.so malloc || echo "gdb finds no lines of libisochrone_malloc.so"
-lines_of /usr/bin/isochrone isochrone::main || echo "this build of the command has no lines for debuggers"
+lines_of /usr/lib/libisochrone_malloc.so place_malloc || echo "gdb finds no lines of libisochrone_malloc.so"
+lines_of /usr/bin/isochrone dispatch || echo "this build of the command has no lines for debuggers"
 
 cd /
 apt-get -qq remove -y isochrone isochrone-dbgsym </dev/null >/tmp/apt 2>&1 || { cat /tmp/apt; exit 1; }
