@@ -31,6 +31,15 @@ fn signal(child: &Child, signal: Signal) {
     kill_process(pid, signal).expect("the process is there");
 }
 
+/// Waits until an experiment is over, whatever else this machine does.
+fn until_something_is_saved(child: &mut Child, folder: &Path) {
+    let partial = folder.join("isochrone.atlas.partial");
+    while !partial.exists() {
+        assert!(child.try_wait().expect("it can be asked").is_none(), "it saves before it ends");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).expect("a folder");
     let name = |e: std::io::Result<fs::DirEntry>| e.map(|e| e.file_name());
@@ -61,8 +70,8 @@ fn end(child: &mut Child) -> ExitStatus {
 fn ctrl_c_keeps_what_was_measured_and_says_incomplete() {
     let folder = folder("ctrl-c");
     let _machine = machine();
-    let child = start(&folder);
-    std::thread::sleep(Duration::from_millis(1500));
+    let mut child = start(&folder);
+    until_something_is_saved(&mut child, &folder);
     signal(&child, Signal::INT);
     let output = child.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
@@ -78,8 +87,8 @@ fn ctrl_c_leaves_a_complete_atlas_as_it_is() {
     let whole = fs::read(map().folder.join("isochrone.atlas")).expect("an atlas");
     fs::write(folder.join("isochrone.atlas"), &whole).expect("written");
     let _machine = machine();
-    let child = start(&folder);
-    std::thread::sleep(Duration::from_millis(1500));
+    let mut child = start(&folder);
+    until_something_is_saved(&mut child, &folder);
     signal(&child, Signal::INT);
     let output = child.wait_with_output().expect("it ends");
     let err = String::from_utf8_lossy(&output.stderr);
@@ -133,11 +142,7 @@ fn a_killed_run_leaves_the_experiments_that_were_over() {
     let _machine = machine();
     let args = ["map", "--quick", "--memory", "16M", "--seed", "3"];
     let mut child = start_silently(&folder, &args);
-    let partial = folder.join("isochrone.atlas.partial");
-    while !partial.exists() {
-        assert!(child.try_wait().expect("it can be asked").is_none(), "it saves before it ends");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until_something_is_saved(&mut child, &folder);
     child.kill().expect("it is there");
     let status = child.wait().expect("it ends");
     assert_eq!(status.signal(), Some(Signal::KILL.as_raw()));
