@@ -178,13 +178,14 @@ fn a_program_is_watched_as_if_nobody_stood_before_it() {
     let atlas = map().folder.join("isochrone.atlas");
     let script = "read line; echo \"heard $line\"; echo aside >&2; env > env; \
                   i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; sh -c 'sleep 0.3'; exit 3";
-    let mut child = watched(&here, &["--json=seen.json", "--html=seen.html"], &["sh", "-c", script])
-        .env("ISOCHRONE_ATLAS", &atlas)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it starts");
+    let mut child =
+        watched(&here, &["--json=seen.json", "--html=seen.html"], &["sh", "-c", script])
+            .env("ISOCHRONE_ATLAS", &atlas)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
     let mut input = child.stdin.take().expect("a pipe");
     std::io::Write::write_all(&mut input, b"this\n").expect("it is read");
     drop(input);
@@ -199,7 +200,10 @@ fn a_program_is_watched_as_if_nobody_stood_before_it() {
     let figures = json(&text);
     let seen = &figures["seen"];
     assert_eq!((&figures["program"], &seen["code"]), (&"sh".into(), &3.into()), "{text}");
-    assert!(figures["arguments"].is_null() && seen["looks"]["processes"].as_u64() >= Some(2), "{text}");
+    assert!(
+        figures["arguments"].is_null() && seen["looks"]["processes"].as_u64() >= Some(2),
+        "{text}"
+    );
     assert!(seen["looks"]["pages"]["anonymous"].as_u64() > Some(0), "{text}");
     assert!(seen["spent"]["minor_faults"].as_u64() > Some(0), "{text}");
     let flat: Vec<&str> = err.split_whitespace().collect();
@@ -217,13 +221,17 @@ fn a_program_is_watched_as_if_nobody_stood_before_it() {
     for private in ["of-the-environment", "heard", "while"] {
         assert!(!kept.contains(private), "{kept}");
     }
-    assert!(fs::read_to_string(here.join("seen.html")).expect("a page").contains("What sh could gain"));
+    assert!(
+        fs::read_to_string(here.join("seen.html")).expect("a page").contains("What sh could gain")
+    );
 }
 
 #[test]
 fn a_watched_program_that_is_killed_or_not_there_has_the_code_of_a_shell() {
     let here = folder("advise-watched-killed");
-    for (script, code) in [("kill -KILL $$", 137), ("kill -SEGV $$", 139), ("exit 4", 4), ("exit 0", 0)] {
+    for (script, code) in
+        [("kill -KILL $$", 137), ("kill -SEGV $$", 139), ("exit 4", 4), ("exit 0", 0)]
+    {
         let (found, _, err) = watched_script(&here, &[], script);
         assert_eq!(found, Some(code), "{script}: {err}");
         let figures = json(&fs::read_to_string(here.join("seen.json")).expect("it was written"));

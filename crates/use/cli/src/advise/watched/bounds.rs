@@ -106,14 +106,13 @@ pub(super) fn all(offers: &[Finding], around: &Around<'_>) -> Vec<Bound> {
 
 impl Around<'_> {
     fn near_lines(&self, offer: &Finding) -> Bound {
-        let fit = match &self.fit {
-            Err(why) => return Bound::new(offer.lever, Says::NotApplicable, why.clone()),
-            Ok(fit) => fit,
-        };
+        if let Err(why) = &self.fit {
+            return Bound::new(offer.lever, Says::NotApplicable, why.clone());
+        }
         let (Offer::Gain, Some(gain)) = (offer.offer, &offer.number) else {
             return Bound::passed(offer);
         };
-        let own = fit.allocator.map_or_else(String::new, |words| format!("; {words}"));
+        let own = self.own_words();
         let why = format!(
             "{} times faster where loads of small objects wait for one another (predicted), were that all of the \
              {} in the program{own}",
@@ -278,6 +277,12 @@ impl Around<'_> {
         }
     }
 
+    /// What is said of the allocator that the program brings.
+    fn own_words(&self) -> String {
+        let own = self.fit.as_ref().ok().and_then(|fit| fit.allocator);
+        own.map_or_else(String::new, |words| format!("; {words}"))
+    }
+
     fn faults_words(&self) -> String {
         let count = fmt::count(self.seen.spent.minor_faults);
         match self.seen.fault_ns {
@@ -291,7 +296,10 @@ impl Around<'_> {
         if let Err(why) = self.asks_malloc() {
             return Bound::new(LEVER, Says::NotApplicable, why);
         }
-        let why = "neither time in malloc nor sizes and lifetimes of objects are seen from outside";
+        let why = format!(
+            "neither time in malloc nor sizes and lifetimes of objects are seen from outside{}",
+            self.own_words()
+        );
         let command = format!("{TRY} --only mimalloc,jemalloc,tcmalloc -- CMD");
         Bound::new(LEVER, Says::Unknown, why).command(Some(command))
     }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::{Duration, Instant};
 
+use isochrone_os::clock::thread_cpu_ns;
 use serde::Serialize;
 
 use super::proc::{Pages, Stat, by_region, numbers, text};
@@ -15,7 +16,7 @@ pub(super) const ASKED: Duration = Duration::from_millis(10);
 /// A look at threads, and one at pages, is made at most so often, however little it takes.
 const THREADS_EVERY: Duration = Duration::from_millis(20);
 const PAGES_EVERY: Duration = Duration::from_millis(200);
-/// After a look it waits so many times as long as the look took: of the two kinds each takes half a hundredth of the
+/// After a look it waits so many times as long as the look took of a core: of the two kinds each takes half a hundredth of the
 /// time, and a third of the 3 % that a watched run may cost is left for what a look holds up in the program.
 const WAITS: u32 = 200;
 /// When referenced bits are cleared first. Then they are read after half of the time that the program had run by then,
@@ -32,7 +33,7 @@ pub(crate) struct Looks {
     /// The longest time between two looks at pages, and between two at threads, seconds.
     pub(crate) pages_every_s: f64,
     pub(crate) threads_every_s: f64,
-    /// What all looks took, seconds.
+    /// What all looks took of a core, seconds.
     pub(crate) took_s: f64,
     /// Most at once.
     pub(crate) processes: usize,
@@ -61,6 +62,11 @@ pub(crate) struct WorkingSet {
     pub(crate) cleared: usize,
 }
 
+/// Processor time of this thread since then: a look that others keep from a core takes nothing of the program's time.
+fn since(begin_ns: u64) -> Duration {
+    Duration::from_nanos(thread_cpu_ns().saturating_sub(begin_ns))
+}
+
 /// When the next look of a kind is due.
 #[derive(Debug)]
 struct Pace {
@@ -81,8 +87,9 @@ impl Pace {
         if now < self.next {
             return None;
         }
+        let begin = thread_cpu_ns();
         look();
-        let took = now.elapsed();
+        let took = since(begin);
         self.longest = self.longest.max(self.before.map_or(Duration::ZERO, |before| now - before));
         self.before = Some(now);
         self.next = now + self.every.max(took * WAITS);
@@ -153,24 +160,24 @@ impl Watch {
 
     /// Clears referenced bits, or reads which were set since.
     fn look_at_working_set(&mut self, members: &[i32]) {
-        let (since, begin) = (self.begin.elapsed(), Instant::now());
+        let (now, begin) = (self.begin.elapsed(), thread_cpu_ns());
         let Some(clear) = &mut self.clear else { return };
         match clear.cleared {
-            None if since >= clear.at => {
+            None if now >= clear.at => {
                 let is_done =
                     |process: &&i32| fs::write(format!("/proc/{process}/clear_refs"), "1").is_ok();
                 if members.iter().filter(is_done).count() > 0 {
                     clear.times += 1;
-                    clear.cleared = Some(since);
+                    clear.cleared = Some(now);
                 }
                 // As for looks: what takes long is done seldom.
-                clear.at = (2 * since).max(since + begin.elapsed() * WAITS);
+                clear.at = (2 * now).max(now + since(begin) * WAITS);
             }
-            Some(from) if since >= from + from / 2 => {
+            Some(from) if now >= from + from / 2 => {
                 let bytes = pages_of(members, false).map_or(0, |pages| pages.referenced);
                 self.looks.working_set = Some(WorkingSet {
                     bytes,
-                    within_s: (since - from).as_secs_f64(),
+                    within_s: (now - from).as_secs_f64(),
                     from_s: from.as_secs_f64(),
                     cleared: clear.times,
                 });
@@ -178,7 +185,7 @@ impl Watch {
             }
             _ => return,
         }
-        self.looks.took_s += begin.elapsed().as_secs_f64();
+        self.looks.took_s += since(begin).as_secs_f64();
     }
 
     /// What was seen, and how many processes are left that the program did not wait for.
@@ -251,7 +258,11 @@ mod tests {
     fn a_look_that_takes_long_is_made_seldom() {
         let begin = Instant::now();
         let mut pace = Pace::new(Duration::ZERO, begin);
-        let took = pace.look(|| std::thread::sleep(Duration::from_millis(3))).unwrap();
+        let works = |ns: u64| {
+            let from = thread_cpu_ns();
+            while thread_cpu_ns() < from + ns {}
+        };
+        let took = pace.look(|| works(3_000_000)).unwrap();
         assert!(took >= Duration::from_millis(3));
         assert!(pace.next >= begin + took * WAITS, "{pace:?}");
         assert_eq!(pace.look(|| panic!("it is not due")), None);

@@ -42,7 +42,9 @@ fn around<'a>(seen: &'a Seen, machine: &'a Machine) -> Around<'a> {
 
 fn offers() -> Vec<Finding> {
     vec![
-        Finding::new("near lines", Offer::Gain, "").number(1.25, "times faster", None).command("run"),
+        Finding::new("near lines", Offer::Gain, "")
+            .number(1.25, "times faster", None)
+            .command("run"),
         Finding::new("core order", Offer::Depends, "").number(4.0, "times as far", None),
         Finding::new("regions", Offer::Depends, ""),
         Finding::new("collectives", Offer::Depends, ""),
@@ -114,7 +116,10 @@ fn memory_that_somebody_waited_for_bounds_what_tiering_saves() {
     let machine = machine();
     near(of(&bounds::all(&offers(), &around(&seen, &machine)), "tier or zram"), 0.25);
     seen.memory_stalls_s = None;
-    assert_eq!(of(&bounds::all(&offers(), &around(&seen, &machine)), "tier or zram").says, Says::Unknown);
+    assert_eq!(
+        of(&bounds::all(&offers(), &around(&seen, &machine)), "tier or zram").says,
+        Says::Unknown
+    );
 }
 
 #[test]
@@ -126,20 +131,32 @@ fn pages_of_other_regions_are_counted() {
     let machine = machine();
     let all = bounds::all(&offers(), &around(&seen, &machine));
     let regions = of(&all, "regions");
-    assert!(regions.says == Says::Unknown && regions.why.starts_with("1 MiB of 4 MiB"), "{regions:?}");
+    assert!(
+        regions.says == Says::Unknown && regions.why.starts_with("1 MiB of 4 MiB"),
+        "{regions:?}"
+    );
 }
 
 #[test]
 fn nothing_comes_first_where_no_lever_is_worth_a_trial() {
     let (seen, machine) = (seen(), machine());
     let all = bounds::all(&offers(), &around(&seen, &machine));
-    assert!(words::summary(&all).starts_with("At most 15 % by near lines"), "{}", words::summary(&all));
-    let nothing: Vec<Bound> =
-        all.iter().filter(|of| of.says == Says::Nothing || of.says == Says::NotApplicable).cloned().collect();
+    assert!(
+        words::summary(&all).starts_with("At most 15 % by near lines"),
+        "{}",
+        words::summary(&all)
+    );
+    let nothing: Vec<Bound> = all
+        .iter()
+        .filter(|of| of.says == Says::Nothing || of.says == Says::NotApplicable)
+        .cloned()
+        .collect();
     assert!(words::summary(&nothing).starts_with("Nothing here for you: "));
     let unknown: Vec<Bound> = all.iter().filter(|of| of.says == Says::Unknown).cloned().collect();
     let summary = words::summary(&unknown);
-    assert!(summary.starts_with("Nothing here for you, as far as") && summary.contains("allocators"));
+    assert!(
+        summary.starts_with("Nothing here for you, as far as") && summary.contains("allocators")
+    );
 }
 
 #[test]
@@ -162,7 +179,10 @@ fn no_line_is_wider_than_the_terminal_and_each_number_has_its_reading() {
             assert!(line.chars().count() <= width, "{width}: {line}");
         }
         let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(flat.contains("solver (measured): 2 s") && flat.contains("(predicted; no atlas)"), "{text}");
+        assert!(
+            flat.contains("solver (measured): 2 s") && flat.contains("(predicted; no atlas)"),
+            "{text}"
+        );
     }
     assert!(words::page(&figures).render().contains("What solver could gain at most"));
 }

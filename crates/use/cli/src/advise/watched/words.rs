@@ -76,15 +76,25 @@ pub(super) fn text(figures: &Figures, width: usize) -> String {
     lines.join("\n")
 }
 
+/// A time; of none there is no unit to choose.
+fn time(seconds: f64) -> String {
+    if seconds == 0.0 { "0 s".to_owned() } else { fmt::seconds(seconds) }
+}
+
+/// Several of something, or one.
+fn count(number: usize, of: &str) -> String {
+    if number == 1 { format!("1 {of}") } else { format!("{number} {of}s") }
+}
+
 /// How long it took, and how it ended.
 fn ran(seen: &Seen) -> String {
     let end = if seen.code == 0 { String::new() } else { format!(", exit code {}", seen.code) };
     format!(
         "{}, {} cores busy ({} in the program, {} in the kernel){end}",
-        fmt::seconds(seen.seconds),
+        time(seen.seconds),
         fmt::significant(seen.cores_busy(), 2),
-        fmt::seconds(seen.spent.user_s),
-        fmt::seconds(seen.spent.system_s)
+        time(seen.spent.user_s),
+        time(seen.spent.system_s)
     )
 }
 
@@ -96,13 +106,13 @@ fn facts(seen: &Seen) -> Vec<(&'static str, String)> {
         Some(pages) => facts.push((
             "pages",
             format!(
-                "{} anonymous ({} in huge pages), {} of files, {} shared, {} swapped, at the largest of {} looks",
+                "{} anonymous ({} in huge pages), {} of files, {} shared, {} swapped, at the largest of {}",
                 fmt::bytes(pages.anonymous),
                 fmt::bytes(pages.huge),
                 fmt::bytes(pages.file),
                 fmt::bytes(pages.shared),
                 fmt::bytes(pages.swapped),
-                looks.pages_looks
+                count(looks.pages_looks, "look")
             ),
         )),
         None => facts.push(("pages", "not seen".to_owned())),
@@ -119,11 +129,11 @@ fn facts(seen: &Seen) -> Vec<(&'static str, String)> {
         facts.push((
             "working set",
             format!(
-                "{} touched within {}, from {} on (referenced bits cleared {} times)",
+                "{} touched within {}, from {} on (referenced bits cleared {})",
                 fmt::bytes(set.bytes),
-                fmt::seconds(set.within_s),
-                fmt::seconds(set.from_s),
-                set.cleared
+                time(set.within_s),
+                time(set.from_s),
+                count(set.cleared, "time")
             ),
         ));
     }
@@ -132,7 +142,7 @@ fn facts(seen: &Seen) -> Vec<(&'static str, String)> {
         .peak_rss_bytes
         .map_or_else(String::new, |bytes| format!("; largest process {}", fmt::bytes(bytes)));
     let stalls = seen.memory_stalls_s.map_or_else(String::new, |stalls| {
-        format!("; waits for memory in the whole system {}", fmt::seconds(stalls))
+        format!("; waits for memory in the whole system {}", time(stalls))
     });
     facts.push((
         "faults",
@@ -148,10 +158,14 @@ fn facts(seen: &Seen) -> Vec<(&'static str, String)> {
         "not seen".to_owned()
     } else {
         format!(
-            "at most {} in {} processes at once, on cores {}; {} moves seen",
+            "at most {} in at most {}, on {}; {} moves between cores seen",
             looks.threads,
-            looks.processes,
-            cores.join(","),
+            if looks.processes == 1 {
+                "1 process".to_owned()
+            } else {
+                format!("{} processes", looks.processes)
+            },
+            format_args!("{} {}", if cores.len() == 1 { "core" } else { "cores" }, cores.join(",")),
             fmt::count(looks.moves)
         )
     };
@@ -166,11 +180,11 @@ fn facts(seen: &Seen) -> Vec<(&'static str, String)> {
     facts.push((
         "looks",
         format!(
-            "{} at threads (every {} at most), {} at pages (every {}); they took {} of the time",
+            "{} at threads ({} at most between two), {} at pages ({}); they took {} of one core's time",
             looks.threads_looks,
-            fmt::seconds(looks.threads_every_s),
+            time(looks.threads_every_s),
             looks.pages_looks,
-            fmt::seconds(looks.pages_every_s),
+            time(looks.pages_every_s),
             fmt::percent(looks.took_s / seen.seconds.max(f64::MIN_POSITIVE))
         ),
     ));
