@@ -10,7 +10,7 @@ use isochrone_machine::Machine;
 use isochrone_report::fmt;
 use isochrone_units::{CoreId, Reading};
 
-use super::record::Seen;
+use super::seen::Seen;
 use crate::advise::findings::{Finding, Offer};
 use crate::run::program::Fit;
 

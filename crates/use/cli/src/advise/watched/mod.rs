@@ -9,6 +9,7 @@ mod fault;
 mod looks;
 mod proc;
 mod record;
+mod seen;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -39,7 +40,7 @@ use crate::args::AdviseArgs;
 use crate::run::program;
 use bounds::Around;
 use looks::{ASKED, Watch};
-use record::Seen;
+use seen::Seen;
 
 /// A run of which less is not seen well: ticks are 10 ms, and a look at pages comes five times a second.
 const SHORT: Duration = Duration::from_millis(500);

@@ -1,5 +1,6 @@
 //! What a watched run found, as text and as a page. It decides nothing and prints nothing.
 
+use isochrone_machine::spans;
 use isochrone_report::fmt;
 use isochrone_report::html::{Badge, Figure, Page, Section};
 use isochrone_report::lines::wrapped;
@@ -7,7 +8,9 @@ use isochrone_report::table::{Cell, Table};
 use isochrone_units::Reading;
 
 use super::bounds::{Bound, NOTICED, Says};
-use super::record::{Figures, Seen};
+use super::looks::Looks;
+use super::record::Figures;
+use super::seen::Seen;
 use crate::advise::words::ROOM;
 
 /// The line behind the levers.
@@ -81,9 +84,9 @@ fn time(seconds: f64) -> String {
     if seconds == 0.0 { "0 s".to_owned() } else { fmt::seconds(seconds) }
 }
 
-/// Several of something, or one.
-fn count(number: usize, of: &str) -> String {
-    if number == 1 { format!("1 {of}") } else { format!("{number} {of}s") }
+/// A number of something.
+fn several(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// How long it took, and how it ended.
@@ -100,43 +103,54 @@ fn ran(seen: &Seen) -> String {
 
 /// The rest of what was seen: what it is of, and its numbers.
 fn facts(seen: &Seen) -> Vec<(&'static str, String)> {
-    let (spent, looks) = (&seen.spent, &seen.looks);
-    let mut facts = Vec::new();
-    match &looks.pages {
-        Some(pages) => facts.push((
-            "pages",
-            format!(
-                "{} anonymous ({} in huge pages), {} of files, {} shared, {} swapped, at the largest of {}",
-                fmt::bytes(pages.anonymous),
-                fmt::bytes(pages.huge),
-                fmt::bytes(pages.file),
-                fmt::bytes(pages.shared),
-                fmt::bytes(pages.swapped),
-                count(looks.pages_looks, "look")
-            ),
-        )),
-        None => facts.push(("pages", "not seen".to_owned())),
-    }
-    if let Some(pages) = looks.pages.as_ref().filter(|pages| !pages.by_region.is_empty()) {
-        let regions: Vec<String> = pages
-            .by_region
-            .iter()
-            .map(|(region, bytes)| format!("{} in {region}", fmt::bytes(*bytes)))
-            .collect();
-        facts.push(("regions", regions.join(", ")));
-    }
-    if let Some(set) = looks.working_set {
-        facts.push((
-            "working set",
-            format!(
-                "{} touched within {}, from {} on (referenced bits cleared {})",
-                fmt::bytes(set.bytes),
-                time(set.within_s),
-                time(set.from_s),
-                count(set.cleared, "time")
-            ),
-        ));
-    }
+    let looks = &seen.looks;
+    let regions = looks.pages.as_ref().filter(|pages| !pages.by_region.is_empty()).map(|pages| {
+        let of = |(region, bytes): (&u16, &u64)| format!("{} in {region}", fmt::bytes(*bytes));
+        pages.by_region.iter().map(of).collect::<Vec<_>>().join(", ")
+    });
+    let working_set = looks.working_set.map(|set| {
+        format!(
+            "{} touched within {}, from {} on (referenced bits cleared {})",
+            fmt::bytes(set.bytes),
+            time(set.within_s),
+            time(set.from_s),
+            several(set.cleared, "time", "times")
+        )
+    });
+    let looked = format!(
+        "{} at threads ({} at most between two), {} at pages ({}); they took {} of one core's time",
+        looks.threads_looks,
+        time(looks.threads_every_s),
+        looks.pages_looks,
+        time(looks.pages_every_s),
+        fmt::percent(looks.took_s / seen.seconds.max(f64::MIN_POSITIVE))
+    );
+    let facts = [
+        ("pages", Some(pages(looks))),
+        ("regions", regions),
+        ("working set", working_set),
+        ("faults", Some(faults(seen))),
+        ("threads", Some(threads(seen))),
+        ("looks", Some(looked)),
+    ];
+    facts.into_iter().filter_map(|(of, words)| Some((of, words?))).collect()
+}
+
+fn pages(looks: &Looks) -> String {
+    let Some(pages) = &looks.pages else { return "not seen".to_owned() };
+    format!(
+        "{} anonymous ({} in huge pages), {} of files, {} shared, {} swapped, at the largest of {}",
+        fmt::bytes(pages.anonymous),
+        fmt::bytes(pages.huge),
+        fmt::bytes(pages.file),
+        fmt::bytes(pages.shared),
+        fmt::bytes(pages.swapped),
+        several(looks.pages_looks, "look", "looks")
+    )
+}
+
+fn faults(seen: &Seen) -> String {
+    let spent = &seen.spent;
     let rate = if seen.seconds > 0.0 { spent.minor_faults as f64 / seen.seconds } else { 0.0 };
     let peak = spent
         .peak_rss_bytes
@@ -144,51 +158,32 @@ fn facts(seen: &Seen) -> Vec<(&'static str, String)> {
     let stalls = seen.memory_stalls_s.map_or_else(String::new, |stalls| {
         format!("; waits for memory in the whole system {}", time(stalls))
     });
-    facts.push((
-        "faults",
-        format!(
-            "{} minor ({} a second), {} major{stalls}{peak}",
-            fmt::count(spent.minor_faults),
-            fmt::significant(rate, 3),
-            fmt::count(spent.major_faults)
-        ),
-    ));
-    let cores: Vec<String> = looks.cores.iter().map(ToString::to_string).collect();
-    let ran = if looks.threads_looks == 0 {
+    format!(
+        "{} minor ({} a second), {} major{stalls}{peak}",
+        fmt::count(spent.minor_faults),
+        fmt::significant(rate, 3),
+        fmt::count(spent.major_faults)
+    )
+}
+
+fn threads(seen: &Seen) -> String {
+    let Looks { threads, processes, cores, moves, .. } = &seen.looks;
+    let ran = if *threads == 0 {
         "not seen".to_owned()
     } else {
         format!(
-            "at most {} in at most {}, on {}; {} moves between cores seen",
-            looks.threads,
-            if looks.processes == 1 {
-                "1 process".to_owned()
-            } else {
-                format!("{} processes", looks.processes)
-            },
-            format_args!("{} {}", if cores.len() == 1 { "core" } else { "cores" }, cores.join(",")),
-            fmt::count(looks.moves)
+            "at most {threads} at once, in {}, on {} {}; {} seen",
+            several(*processes, "process", "processes"),
+            if cores.len() == 1 { "core" } else { "cores" },
+            spans(cores),
+            several(usize::try_from(*moves).unwrap_or(usize::MAX), "move", "moves")
         )
     };
-    facts.push((
-        "threads",
-        format!(
-            "{ran}; {} waits and {} times put off a core",
-            fmt::count(spent.voluntary_switches),
-            fmt::count(spent.involuntary_switches)
-        ),
-    ));
-    facts.push((
-        "looks",
-        format!(
-            "{} at threads ({} at most between two), {} at pages ({}); they took {} of one core's time",
-            looks.threads_looks,
-            time(looks.threads_every_s),
-            looks.pages_looks,
-            time(looks.pages_every_s),
-            fmt::percent(looks.took_s / seen.seconds.max(f64::MIN_POSITIVE))
-        ),
-    ));
-    facts
+    format!(
+        "{ran}; {} waits and {} times put off a core",
+        fmt::count(seen.spent.voluntary_switches),
+        fmt::count(seen.spent.involuntary_switches)
+    )
 }
 
 /// The same as a page.
