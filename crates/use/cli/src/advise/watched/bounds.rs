@@ -14,8 +14,8 @@ use super::seen::Seen;
 use crate::advise::findings::{Finding, Offer};
 use crate::run::program::Fit;
 
-/// The share of the time from which a lever is worth a line in the summary: `--try` makes intervals of 2 %, so that less
-/// would be seen as no difference.
+/// The share of the time from which a lever is worth a line in the summary: `--try` makes intervals of 2 %, so that
+/// less would be seen as no difference.
 pub(super) const NOTICED: f64 = 0.01;
 /// Anonymous memory of which this share lies in huge pages has little left to gain of them.
 const ALL_HUGE: f64 = 0.9;

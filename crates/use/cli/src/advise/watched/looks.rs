@@ -16,8 +16,9 @@ pub(super) const ASKED: Duration = Duration::from_millis(10);
 /// A look at threads, and one at pages, is made at most so often, however little it takes.
 const THREADS_EVERY: Duration = Duration::from_millis(20);
 const PAGES_EVERY: Duration = Duration::from_millis(200);
-/// After a look it waits so many times as long as the look took of a core: of the two kinds each takes half a hundredth of the
-/// time, and two thirds of the 3 % that a watched run may cost are left for what a look holds up in the program.
+/// After a look it waits so many times as long as the look took of a core: of the two kinds each takes half a
+/// hundredth of the time, and two thirds of the 3 % that a watched run may cost are left for what a look holds up in
+/// the program.
 const WAITS: u32 = 200;
 /// When referenced bits are cleared first. Then they are read after half of the time that the program had run by then,
 /// and cleared again when that has doubled: the last look that is complete lies around the middle of a run.
