@@ -48,7 +48,9 @@ const SHORT: Duration = Duration::from_millis(500);
 /// Runs `advise` with a program and without `--try`.
 pub(super) fn run(args: &AdviseArgs, terminal: &Terminal) -> Result<ExitCode> {
     let name = args.command.first().context("no program was named")?;
-    let path = match program::find(name, &output::search_path()) {
+    let found = program::find(name, &output::search_path())
+        .and_then(|path| program::startable(&path).map(|_| path));
+    let path = match found {
         Ok(path) => path,
         Err(refusal) => {
             terminal.complain(&format!("isochrone: {}", refusal.words));
