@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -121,8 +121,11 @@ fn what_cannot_be_is_refused() {
     let here = folder("advise-refused");
     fs::write(here.join("file"), "x").expect("a file");
     for (wrong, words) in [
-        (&["--", "true"][..], "isochrone advise --try -- CMD"),
-        (&["--try"], "CMD"),
+        (&["--try"][..], "CMD"),
+        (&["--working-set"], "CMD"),
+        (&["--with-arguments"], "CMD"),
+        (&["--try", "--working-set", "--", "true"], "--try"),
+        (&["--json=a", "--html=a", "--", "true"], "each needs its own"),
         (&["--try", "--budget", "0", "--", "true"], "not a time"),
         (&["--try", "--only", "magic", "--", "true"], "mimalloc"),
         (&["--try", "--input", "/dev/zero", "--", "true"], "a plain file"),
@@ -146,6 +149,152 @@ fn what_cannot_be_is_refused() {
     }
     let left: Vec<PathBuf> = entries(&here);
     assert_eq!(left, [here.join("file")], "a refusal leaves nothing");
+}
+
+/// `advise` of a program that is run once, with files of its own in `here`.
+fn watched(here: &Path, options: &[&str], program: &[&str]) -> Command {
+    let mut command = isochrone(here);
+    command
+        .arg("advise")
+        .args(options)
+        .arg("--")
+        .args(program)
+        .env("XDG_CACHE_HOME", here.join("cache"))
+        .env("A_SECRET", "of-the-environment");
+    command
+}
+
+/// The same of a shell script, with the map of this machine and figures in `seen.json`.
+fn watched_script(here: &Path, options: &[&str], script: &str) -> (Option<i32>, String, String) {
+    let atlas = map().folder.join("isochrone.atlas");
+    let own = ["--json=seen.json", "--atlas", atlas.to_str().expect("a plain path")];
+    let mut command = watched(here, &[&own, options].concat(), &["sh", "-c", script]);
+    said(&command.output().expect("it runs"))
+}
+
+#[test]
+fn a_program_is_watched_as_if_nobody_stood_before_it() {
+    let here = folder("advise-watched");
+    let atlas = map().folder.join("isochrone.atlas");
+    let script = "read line; echo \"heard $line\"; echo aside >&2; env > env; \
+                  i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; sh -c 'sleep 0.3'; exit 3";
+    let mut child =
+        watched(&here, &["--json=seen.json", "--html=seen.html"], &["sh", "-c", script])
+            .env("ISOCHRONE_ATLAS", &atlas)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+    let mut input = child.stdin.take().expect("a pipe");
+    std::io::Write::write_all(&mut input, b"this\n").expect("it is read");
+    drop(input);
+    let (code, out, err) = said(&child.wait_with_output().expect("it ends"));
+    assert_eq!((code, out.as_str()), (Some(3), "heard this\n"), "{err}");
+    assert!(err.starts_with("aside\n") && err.contains("exit code 3"), "{err}");
+    // What is said is said behind the program's own words, in lines that fit.
+    assert!(err.lines().skip(2).all(|line| line.chars().count() <= 80), "{err}");
+    let environment = fs::read_to_string(here.join("env")).expect("the program's");
+    assert!(!environment.contains("LD_PRELOAD") && !environment.contains("ISOCHRONE_CONFIG"));
+    let text = fs::read_to_string(here.join("seen.json")).expect("it was written");
+    let figures = json(&text);
+    let seen = &figures["seen"];
+    assert_eq!((&figures["program"], &seen["code"]), (&"sh".into(), &3.into()), "{text}");
+    assert!(
+        figures["arguments"].is_null() && seen["looks"]["processes"].as_u64() >= Some(2),
+        "{text}"
+    );
+    assert!(seen["looks"]["pages"]["anonymous"].as_u64() > Some(0), "{text}");
+    assert!(seen["spent"]["minor_faults"].as_u64() > Some(0), "{text}");
+    let flat: Vec<&str> = err.split_whitespace().collect();
+    for lever in figures["levers"].as_array().expect("a list") {
+        // No bound is measured, and what is unknown is no bound.
+        assert_eq!(lever["at_most"].is_null(), lever["reading"].is_null(), "{lever}");
+        assert!(lever["reading"].is_null() || lever["reading"] == "predicted", "{lever}");
+        assert!(lever["says"] != "at_most" || lever["command"].is_string(), "{lever}");
+        let name = lever["lever"].as_str().expect("a name");
+        assert!(flat.join(" ").contains(name), "{name}: {err}");
+    }
+    let records = entries(&here.join("cache/isochrone/advice"));
+    let kept = fs::read_to_string(records.first().expect("a record")).expect("it is read");
+    assert_eq!((records.len(), &json(&kept)), (1, &figures));
+    for private in ["of-the-environment", "heard"] {
+        assert!(!kept.contains(private), "{kept}");
+    }
+    assert!(
+        fs::read_to_string(here.join("seen.html")).expect("a page").contains("What sh could gain")
+    );
+}
+
+#[test]
+fn a_watched_program_that_is_killed_or_not_there_has_the_code_of_a_shell() {
+    let here = folder("advise-watched-killed");
+    for (script, code) in
+        [("kill -KILL $$", 137), ("kill -SEGV $$", 139), ("exit 4", 4), ("exit 0", 0)]
+    {
+        let (found, _, err) = watched_script(&here, &[], script);
+        assert_eq!(found, Some(code), "{script}: {err}");
+        let figures = json(&fs::read_to_string(here.join("seen.json")).expect("it was written"));
+        assert_eq!(figures["seen"]["code"], code, "{err}");
+        assert!(err.contains("this short"), "{err}");
+    }
+    fs::write(here.join("plain"), "x").expect("a file");
+    for (program, code) in [("no-such-program-anywhere", 127), ("./none", 127), ("./plain", 126)] {
+        let output = watched(&here, &["--json=none.json"], &[program]).output().expect("it runs");
+        let (found, out, err) = said(&output);
+        assert_eq!((found, out.as_str()), (Some(code), ""), "{program}: {err}");
+        assert!(!here.join("none.json").exists(), "{err}");
+    }
+}
+
+#[test]
+fn a_signal_goes_on_to_a_watched_program_and_what_it_leaves_behind_is_told() {
+    let here = folder("advise-watched-signals");
+    let script = "trap 'echo told; exit 7' TERM; (sleep 5 &) ; sleep 0.2; echo begun > begun; \
+                  while :; do sleep 0.05; done";
+    let child = watched(&here, &["--json=seen.json"], &["sh", "-c", script])
+        .env("ISOCHRONE_ATLAS", map().folder.join("isochrone.atlas"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let begin = Instant::now();
+    while !here.join("begun").exists() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "the program did not begin");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let own = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process id");
+    kill_process(own, Signal::TERM).expect("it is there");
+    let (code, out, err) = said(&child.wait_with_output().expect("it ends"));
+    assert_eq!((code, out.as_str()), (Some(7), "told\n"), "{err}");
+}
+
+#[test]
+fn a_watched_program_needs_no_atlas_and_what_is_unknown_names_the_command() {
+    let here = folder("advise-watched-none");
+    let output = watched(&here, &["--json"], &["sleep", "0.3"]).output().expect("it runs");
+    let (code, out, err) = said(&output);
+    assert_eq!(code, Some(0), "{err}");
+    let figures = json(&out);
+    assert!(figures["atlas"].is_null() && err.contains("no atlas"), "{err}");
+    let near = lever(&figures, "near lines");
+    assert_eq!((&near["says"], &near["command"]), (&"unknown".into(), &"isochrone map".into()));
+    assert!(figures["arguments"].is_null(), "{out}");
+    let output = watched(&here, &["--json", "--with-arguments"], &["sleep", "0.1"]).output();
+    let (_, out, _) = said(&output.expect("it runs"));
+    assert_eq!(json(&out)["arguments"][0], "0.1");
+}
+
+#[test]
+fn a_working_set_is_seen_where_it_was_asked_for() {
+    let here = folder("advise-watched-set");
+    let script = "i=0; while [ $i -lt 3000000 ]; do i=$((i + 1)); done; sleep 1";
+    let (code, _, err) = watched_script(&here, &["--working-set"], script);
+    assert_eq!(code, Some(0), "{err}");
+    let figures = json(&fs::read_to_string(here.join("seen.json")).expect("it was written"));
+    let set = &figures["seen"]["looks"]["working_set"];
+    // A kernel may have no referenced bits to clear, and says so.
+    assert!(set["cleared"].as_u64() > Some(0) || err.contains("no working set"), "{figures}");
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {

@@ -58,6 +58,7 @@ registry! {
     Cla "isochrone-cla" 1, "A program in cache lines, by `cla --json`";
     TierCheck "isochrone-tier-check" 1, "What the kernel lacks, by `tier check --json`";
     Advise "isochrone-advise" 1, "What this machine offers, by `advise --json`";
+    AdviseWatched "isochrone-advise-watched" 1, "Bounds of levers from one watched run, by `advise --json -- CMD`";
     AdviseTry "isochrone-advise-try" 1, "Levers measured with a program, by `advise --try --json`";
     Run "isochrone-run" 1, "A run under the allocator, by `run --json`";
     RunMpi "isochrone-run-mpi" 1, "A job under the collectives, by `run --mpi --json`";

@@ -22,6 +22,7 @@ fn schemas_are_drawn_from_the_types() {
         drawn::<machine::suits::Figures>(Format::Suits),
         drawn::<tier::Figures>(Format::TierCheck),
         drawn::<advise::findings::Figures>(Format::Advise),
+        drawn::<advise::watched::Figures>(Format::AdviseWatched),
         drawn::<advise::trial::Figures>(Format::AdviseTry),
         drawn::<run::RunRecord>(Format::Run),
         drawn::<run::JobRecord>(Format::RunMpi),

@@ -164,7 +164,7 @@ const FILES: &[Entry] = &[
     ),
     entry(
         "$XDG_CACHE_HOME/isochrone/advice/*.json, ~/.cache/isochrone/advice/*.json",
-        "what `isochrone advise --try` found, the last 64 times",
+        "what `isochrone advise` found of programs, the last 64 times",
     ),
     entry(
         "../lib/libisochrone_malloc.so, ../lib/libisochrone_mpi.so",

@@ -50,7 +50,8 @@ pub(super) fn run(args: &AdviseArgs, terminal: &Terminal) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn figures(found: Option<&Found>, machine: &Machine, root: &SysRoot) -> Result<Figures> {
+/// What the machine offers each lever.
+pub(super) fn figures(found: Option<&Found>, machine: &Machine, root: &SysRoot) -> Result<Figures> {
     let state = machine_state(root);
     let mut levers = match found {
         Some(found) => by_atlas(found)?,

@@ -30,7 +30,7 @@ pub(super) fn summary(levers: &[Finding]) -> String {
 }
 
 /// The least room for what is said of a lever beside its name, characters.
-const ROOM: usize = 30;
+pub(super) const ROOM: usize = 30;
 
 /// A line for each lever, below the sentence; in a terminal of so many columns it goes on below its own beginning.
 pub(super) fn text(figures: &Figures, width: usize) -> String {

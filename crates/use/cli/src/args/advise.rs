@@ -12,9 +12,15 @@ pub(super) const AFTER_HELP: &str = "\
 Examples:
   isochrone advise                                 what this machine offers, a line for each lever
   isochrone advise --json=advice.json              the same for programs
+  isochrone advise -- ./solver in.dat              one run: what each lever can take off it at most
+  isochrone advise --json=solver.json --working-set -- ./solver
   isochrone advise --try -- ./solver in.dat        which lever makes this program faster, measured
   isochrone advise --try --budget 20m --html -- ./solver
   isochrone advise --try --input in.txt -- sort    each run reads this file
+
+With a program and without --try it is run once, as if nobody stood before it, and watched from outside by /proc:
+processor time, faults, where its pages lie, where its threads run. What is found is said on standard error. A bound
+holds whatever the program does in the time that nobody looked into, so it is high, and predicted: never a promise.
 
 --try runs the program some hundred times: plainly, plainly again as a control, and under each lever that applies, in
 random order. It must be a program that may be repeated. Its output is compared with that of the plain program and
@@ -23,7 +29,9 @@ beside the plain program, and what is printed is of these runs alone, corrected 
 the system is changed.
 
 Exit code of --try: 4 a lever gains beyond the control, 0 none does, 1 the program failed or the time was too short to
-say, 2 wrong usage, 3 interrupted. Of advise alone: 0.";
+say, 2 wrong usage, 3 interrupted. With a program and without --try: the program's own, 128 + N where signal N ended
+it, 126 and 127 where it cannot be started or is not found; 1 and 2 are those of advise itself where nothing was run.
+Of advise alone: 0.";
 
 /// What `advise` takes.
 #[derive(Clone, Debug, Args)]
@@ -40,8 +48,8 @@ pub(crate) struct AdviseArgs {
     /// With --try: only these levers, e.g. mimalloc,huge-pages.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "is_tried")]
     pub(crate) only: Vec<String>,
-    /// With --try: put the program's arguments into the record and the report, which have its name alone else.
-    #[arg(long, requires = "is_tried")]
+    /// Put the program's arguments into the record and the report, which have its name alone else.
+    #[arg(long, requires = "command")]
     pub(crate) with_arguments: bool,
     /// With --try: seed of the order of runs [default: from the clock; it is recorded].
     #[arg(long, requires = "is_tried")]
@@ -56,7 +64,11 @@ pub(crate) struct AdviseArgs {
     /// With --try: the library of near lines [default: libisochrone_malloc.so beside this program or in ../lib].
     #[arg(long, value_name = "FILE", requires = "is_tried")]
     pub(crate) preload: Option<PathBuf>,
-    /// With --try: the program and its arguments.
+    /// Without --try: see which pages are touched, by clearing their referenced bits now and then, which makes the
+    /// program a little slower.
+    #[arg(long, requires = "command", conflicts_with = "is_tried")]
+    pub(crate) working_set: bool,
+    /// The program and its arguments: run once and watched, or tried with --try.
     #[arg(trailing_var_arg = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
 }

@@ -118,16 +118,23 @@ fn opened(path: &Path) -> Option<(File, Vec<u8>)> {
     Some((file, head))
 }
 
+/// Whether the program at `path` can be started at all: what the system says of its file, or why not.
+pub(crate) fn startable(path: &Path) -> Result<std::fs::Metadata, Refusal> {
+    let shown = path.display();
+    let metadata = path.metadata().map_err(|e| cannot(format!("{shown} cannot be read: {e}")))?;
+    if metadata.mode() & 0o111 == 0 {
+        return Err(cannot(format!("{shown} is not executable; chmod +x it")));
+    }
+    Ok(metadata)
+}
+
 /// Whether a library can be preloaded into the program at `path`.
 pub(crate) fn check(path: &Path, who: Who) -> Result<Fit, Refusal> {
     let mut path = path.to_path_buf();
     for _ in 0..=SCRIPTS_MAX {
         let shown = path.display().to_string();
         let unreadable = |e: std::io::Error| cannot(format!("{shown} cannot be read: {e}"));
-        let metadata = path.metadata().map_err(unreadable)?;
-        if metadata.mode() & 0o111 == 0 {
-            return Err(cannot(format!("{shown} is not executable; chmod +x it")));
-        }
+        let metadata = startable(&path)?;
         privileges(&shown, &metadata, &path, who)?;
         let file = File::open(&path).map_err(unreadable)?;
         let mut head = Vec::new();

@@ -8,5 +8,6 @@ pub mod ended;
 pub mod library;
 pub mod record;
 pub mod setup;
+pub mod spent;
 pub mod start;
 pub mod usage;

@@ -15,13 +15,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use clap::Args;
 use nix::sched::{CpuSet, sched_setaffinity};
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeValLike;
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use super::child::{self, Signals};
 use super::digest::{Digest, Reading};
+use super::spent;
 use super::start::Program;
 use crate::args::parse_cores;
 
@@ -218,16 +217,12 @@ fn high_water(process: Pid) -> Option<u64> {
 }
 
 fn of_children(seconds: f64, code: u8, seen: Option<u64>) -> Result<Usage> {
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
-    let own = getrusage(UsageWho::RUSAGE_SELF)?.max_rss();
-    let peak = usage.max_rss();
-    let known = (peak > own).then(|| u64::try_from(peak).ok()).flatten();
-    let seconds_of = |time: nix::sys::time::TimeVal| time.num_microseconds() as f64 / 1e6;
+    let spent = spent::of_children()?;
     Ok(Usage {
         seconds,
-        user_s: seconds_of(usage.user_time()),
-        system_s: seconds_of(usage.system_time()),
-        peak_rss_bytes: known.map(|kib| kib * 1024).or(seen),
+        user_s: spent.user_s,
+        system_s: spent.system_s,
+        peak_rss_bytes: spent.peak_rss_bytes.or(seen),
         code,
     })
 }

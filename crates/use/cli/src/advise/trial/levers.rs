@@ -187,11 +187,7 @@ impl Around<'_> {
     }
 
     fn collectives(&self) -> Result<How, String> {
-        let name = self.program.file_name().and_then(OsStr::to_str).unwrap_or_default();
-        let is_launcher = LAUNCHERS.iter().any(|launcher| {
-            name.strip_prefix(launcher).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        });
-        if !is_launcher {
+        if !is_launcher(self.program) {
             return Err("the program is no launcher of MPI (mpirun, mpiexec)".to_owned());
         }
         let library = library::find_as(library::MPI, library::BUILD_MPI, None);
@@ -258,6 +254,14 @@ impl Around<'_> {
     fn plain(&self) -> How {
         How { preload: output::preloaded(), ..How::default() }
     }
+}
+
+/// Whether a program starts the ranks of an MPI job.
+pub(in crate::advise) fn is_launcher(program: &Path) -> bool {
+    let name = program.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    LAUNCHERS.iter().any(|launcher| {
+        name.strip_prefix(launcher).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    })
 }
 
 /// A program of the search path.

@@ -4,7 +4,7 @@
 //! take turns with the plain program and its control, and the best of them again on fresh blocks, which alone say
 //! whether it gains (`stages`, `verdict`).
 
-mod levers;
+pub(super) mod levers;
 mod record;
 mod runs;
 mod stages;
@@ -32,6 +32,7 @@ use isochrone_report::json::{self, Format};
 
 pub(crate) use record::Figures;
 
+use super::kept;
 use crate::args::AdviseArgs;
 use crate::run::program;
 use levers::{Around, How, Lever};
@@ -64,7 +65,7 @@ pub(super) fn run(args: &AdviseArgs, terminal: &Terminal) -> Result<ExitCode> {
         return Ok(ExitCode::from(codes::INTERRUPTED));
     };
     let figures = Figures::of(args, &machine.title, &levers, &trial);
-    record::keep(&figures, terminal);
+    kept::keep(&figures.program, Format::AdviseTry, &figures, terminal);
     write_to(html, terminal, || Ok(words::page(&figures).render()))?;
     write_to(json, terminal, || Ok(json::pretty(Format::AdviseTry, &figures)?))?;
     if !alone {

@@ -1,0 +1,189 @@
+//! Bounds of runs that are made up, and what is said of them.
+
+use isochrone_console::run::spent::Spent;
+use isochrone_machine::{Core, Machine};
+use isochrone_units::Reading;
+
+use super::bounds::{self, Around, Bound, Says};
+use super::looks::Looks;
+use super::proc::Pages;
+use super::record::Figures;
+use super::seen::Seen;
+use super::words;
+use crate::advise::findings::{Finding, Offer};
+use crate::run::program::Fit;
+
+/// One thread for two seconds, of which it was 1.5 in the program and 0.4 in the kernel.
+fn seen() -> Seen {
+    Seen {
+        seconds: 2.0,
+        spent: Spent { user_s: 1.5, system_s: 0.4, minor_faults: 100_000, ..Spent::default() },
+        looks: Looks {
+            threads: 1,
+            processes: 1,
+            cores: vec![0],
+            pages: Some(Pages { anonymous: 64 << 20, file: 1 << 20, ..Pages::default() }),
+            ..Looks::default()
+        },
+        memory_stalls_s: Some(0.0),
+        fault_ns: Some(500.0),
+        ..Seen::default()
+    }
+}
+
+fn machine() -> Machine {
+    let core = |id, region| Core { id, region, ..Core::default() };
+    Machine { cores: vec![core(0, 0), core(1, 1)], ..Machine::default() }
+}
+
+fn around<'a>(seen: &'a Seen, machine: &'a Machine) -> Around<'a> {
+    let fit = Ok(Fit { allocator: None });
+    Around { seen, machine, fit, launches: false, reach_bytes: Some(16 << 20) }
+}
+
+fn offers() -> Vec<Finding> {
+    vec![
+        Finding::new("near lines", Offer::Gain, "")
+            .number(1.25, "times faster", None)
+            .command("run"),
+        Finding::new("core order", Offer::Depends, "").number(4.0, "times as far", None),
+        Finding::new("regions", Offer::Depends, ""),
+        Finding::new("collectives", Offer::Depends, ""),
+        Finding::new("tier or zram", Offer::Depends, "").number(1e9, "bytes", None),
+        Finding::new("huge pages", Offer::Depends, "").command("tunable"),
+    ]
+}
+
+fn of<'a>(all: &'a [Bound], lever: &str) -> &'a Bound {
+    all.iter().find(|of| of.lever == lever).unwrap()
+}
+
+fn near(of: &Bound, share: f64) {
+    assert!(of.at_most.is_some_and(|found| (found - share).abs() < 1e-9), "{of:?}, not {share}");
+}
+
+#[test]
+fn a_bound_is_what_all_time_in_the_program_would_save() {
+    let (seen, machine) = (seen(), machine());
+    let all = bounds::all(&offers(), &around(&seen, &machine));
+    let lines = of(&all, "near lines");
+    assert_eq!((lines.says, lines.reading), (Says::AtMost, Some(Reading::Predicted)));
+    near(lines, 0.75 * (1.0 - 1.0 / 1.25));
+    assert_eq!(of(&all, "core order").says, Says::Nothing, "one thread");
+    assert_eq!(of(&all, "collectives").says, Says::NotApplicable);
+    assert_eq!(of(&all, "tier or zram").says, Says::Nothing);
+    assert_eq!(of(&all, "allocators").says, Says::Unknown);
+    // Of huge pages the part of faults is known, and page walks are not.
+    let huge = of(&all, "huge pages");
+    assert_eq!(huge.says, Says::Unknown);
+    near(huge, 100_000.0 * 500e-9 / 2.0);
+    let reaches = Around { reach_bytes: Some(1 << 30), ..around(&seen, &machine) };
+    assert_eq!(of(&bounds::all(&offers(), &reaches), "huge pages").says, Says::AtMost);
+}
+
+#[test]
+fn several_threads_may_wait_for_one_another_in_faults_and_one_may_be_waited_for() {
+    let mut seen = seen();
+    seen.looks.threads = 4;
+    seen.spent.user_s = 7.0;
+    assert!((seen.faults_share() - 0.2).abs() < 1e-9 && (seen.user_share() - 1.0).abs() < 1e-9);
+    let machine = machine();
+    near(of(&bounds::all(&offers(), &around(&seen, &machine)), "core order"), 0.75);
+}
+
+#[test]
+fn what_cannot_be_preloaded_into_is_told_and_the_rest_is_judged() {
+    let (seen, machine) = (seen(), machine());
+    let fit = Err("it is statically linked".to_owned());
+    let all = bounds::all(&offers(), &Around { fit, ..around(&seen, &machine) });
+    for lever in ["near lines", "huge pages", "allocators"] {
+        assert_eq!(of(&all, lever).says, Says::NotApplicable, "{lever}");
+        assert!(of(&all, lever).why.contains("statically"));
+    }
+    assert_eq!(of(&all, "tier or zram").says, Says::Nothing);
+    // An allocator of its own is told, and the bound stays one.
+    let fit = Ok(Fit { allocator: Some("it keeps its own heap") });
+    let all = bounds::all(&offers(), &Around { fit, ..around(&seen, &machine) });
+    assert!(of(&all, "near lines").why.contains("its own heap"));
+}
+
+#[test]
+fn memory_that_somebody_waited_for_bounds_what_tiering_saves() {
+    let mut seen = seen();
+    seen.memory_stalls_s = Some(0.5);
+    if let Some(pages) = &mut seen.looks.pages {
+        pages.swapped = 1 << 20;
+    }
+    let machine = machine();
+    near(of(&bounds::all(&offers(), &around(&seen, &machine)), "tier or zram"), 0.25);
+    seen.memory_stalls_s = None;
+    assert_eq!(
+        of(&bounds::all(&offers(), &around(&seen, &machine)), "tier or zram").says,
+        Says::Unknown
+    );
+}
+
+#[test]
+fn pages_of_other_regions_are_counted() {
+    let mut seen = seen();
+    if let Some(pages) = &mut seen.looks.pages {
+        pages.by_region = [(0, 3 << 20), (1, 1 << 20)].into();
+    }
+    let machine = machine();
+    let all = bounds::all(&offers(), &around(&seen, &machine));
+    let regions = of(&all, "regions");
+    assert!(
+        regions.says == Says::Unknown && regions.why.starts_with("1 MiB of 4 MiB"),
+        "{regions:?}"
+    );
+}
+
+#[test]
+fn nothing_comes_first_where_no_lever_is_worth_a_trial() {
+    let (seen, machine) = (seen(), machine());
+    let all = bounds::all(&offers(), &around(&seen, &machine));
+    assert!(
+        words::summary(&all).starts_with("At most 15 % by near lines"),
+        "{}",
+        words::summary(&all)
+    );
+    let nothing: Vec<Bound> = all
+        .iter()
+        .filter(|of| of.says == Says::Nothing || of.says == Says::NotApplicable)
+        .cloned()
+        .collect();
+    assert!(words::summary(&nothing).starts_with("Nothing here for you: "));
+    let unknown: Vec<Bound> = all.iter().filter(|of| of.says == Says::Unknown).cloned().collect();
+    let summary = words::summary(&unknown);
+    assert!(
+        summary.starts_with("Nothing here for you, as far as") && summary.contains("allocators")
+    );
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal_and_each_number_has_its_reading() {
+    let (seen, machine) = (seen(), machine());
+    let levers = bounds::all(&offers(), &around(&seen, &machine));
+    let figures = Figures {
+        program: "solver".to_owned(),
+        arguments: None,
+        machine: "a machine".to_owned(),
+        atlas: None,
+        summary: words::summary(&levers),
+        remarks: vec!["a remark ".repeat(20)],
+        seen,
+        levers,
+    };
+    for width in [60, 80, 120] {
+        let text = words::text(&figures, width);
+        for line in text.lines() {
+            assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+        let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            flat.contains("solver (measured): 2 s") && flat.contains("(predicted; no atlas)"),
+            "{text}"
+        );
+    }
+    assert!(words::page(&figures).render().contains("What solver could gain at most"));
+}
