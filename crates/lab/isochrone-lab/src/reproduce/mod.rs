@@ -23,7 +23,7 @@ use isochrone_console::output::{Terminal, WrongUsage};
 use isochrone_console::progress::Interrupt;
 use isochrone_console::run::atlas;
 use isochrone_console::written::{Place, on_stdout, write_to};
-use parts::{benched, cla_beside, depth, needs};
+use parts::{benched, cla_beside, depth, lacks, needs};
 
 /// Runs the command. It may be stopped at any moment: files are whole or not there.
 pub(crate) fn run(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
@@ -115,18 +115,11 @@ fn runtime(
 }
 
 fn this_machine(args: &ReproduceArgs, terminal: &Terminal) -> Result<Contents> {
-    let needs = needs(args.paper);
     if let Some(found) = atlas::known(args.atlas.as_deref(), terminal)? {
-        for lack in needs.iter().filter(|experiment| !found.contents.has(**experiment)) {
-            terminal.complain(&format!(
-                "isochrone: {} has no {}, which stays empty here: run `isochrone map`",
-                found.path.display(),
-                lack.title()
-            ));
-        }
+        lacks(args.paper, &found).for_each(|lack| terminal.complain(&lack));
         return Ok(found.contents);
     }
-    let names: Vec<&str> = needs.iter().map(|experiment| experiment.name()).collect();
+    let names: Vec<&str> = needs(args.paper).iter().map(|experiment| experiment.name()).collect();
     let scratch =
         tempfile::tempdir().context("there is no place for temporary files; set TMPDIR")?;
     Ok(atlas::quick_for_now(&names.join(","), scratch.path(), terminal, None)?.contents)
