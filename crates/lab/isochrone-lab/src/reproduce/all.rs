@@ -268,7 +268,9 @@ impl Work {
         }
         let names: Vec<&str> =
             needs(Paper::All).iter().map(|experiment| experiment.name()).collect();
-        Ok(atlas::quick_for_now(&names.join(","), &folder, terminal, None)?.contents)
+        let interrupt = Interrupt::install();
+        let stop = || interrupt.is_set();
+        Ok(atlas::quick_for_now(&names.join(","), &folder, terminal, &stop)?.contents)
     }
 
     fn paper(
