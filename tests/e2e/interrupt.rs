@@ -152,3 +152,38 @@ fn a_killed_run_leaves_the_experiments_that_were_over() {
     left.retain(|name| name != "isochrone.atlas.partial");
     assert_eq!(left, ["isochrone.atlas", "isochrone.html"]);
 }
+
+#[test]
+fn what_is_measured_for_a_run_goes_with_it_whenever_it_is_ended() {
+    let folder = folder("run-ended");
+    let scratch = folder.join("scratch");
+    fs::create_dir(&scratch).expect("a folder");
+    for after_ms in [5, 20, 300, 1500] {
+        let _machine = machine();
+        let mut command = isochrone(&folder);
+        command.args(["run", "--report", "--", "true"]).env("TMPDIR", &scratch);
+        command.env("XDG_CACHE_HOME", folder.join("no atlas here"));
+        let mut child = command.stderr(Stdio::null()).spawn().expect("the binary starts");
+        std::thread::sleep(Duration::from_millis(after_ms));
+        signal(&child, Signal::TERM);
+        let status = end(&mut child);
+        let shell = status.code().or(status.signal().map(|by| 128 + by));
+        assert_eq!(shell, Some(143), "after {after_ms} ms");
+        assert!(names(&scratch).is_empty(), "after {after_ms} ms: {:?}", names(&scratch));
+    }
+}
+
+#[test]
+fn a_signal_that_whoever_starts_it_ignores_ends_nothing() {
+    let folder = folder("nohup");
+    let _machine = machine();
+    let map = "trap '' HUP; exec \"$0\" map --quick --only transfer --memory 16M --force";
+    let program = isochrone(&folder).get_program().to_owned();
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", map]).arg(program).current_dir(&folder);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("a shell");
+    std::thread::sleep(Duration::from_millis(300));
+    signal(&child, Signal::HUP);
+    assert_eq!(end(&mut child).code(), Some(0));
+}

@@ -1,24 +1,28 @@
 //! The gate, step by step; each step is a command that a developer can run alone. It ends with what each step took.
 
 mod again;
+mod beside;
 mod command;
 mod count;
 mod full;
 mod needs;
+mod one;
+mod say;
 mod sizes;
 mod steps;
+mod times;
 mod watch;
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
 use super::schemas;
-use command::run_and_count;
-pub(crate) use command::say;
 use count::Tests;
-use steps::{Again, Step};
+use one::one;
+pub(crate) use say::say;
+use steps::Step;
+use times::Times;
 pub(crate) use watch::Mark;
 
 /// How much is checked.
@@ -80,7 +84,10 @@ fn all(root: &Path, extent: Extent, tests: &mut Tests, times: &mut Times) -> Res
     times.of("rules of the house", || super::tidy::run(root, std::iter::empty()))?;
     schemas::forget()?;
     for step in extent.usual() {
-        times.of(step.name, || one(root, step, tests))?;
+        let (outcome, others) =
+            beside::run(root, step.beside, || times.of(step.name, || one(root, step, tests)));
+        let others = others.into_iter().map(|other| other.join(tests, times));
+        others.fold(outcome, |all, other| all.and(other))?;
     }
     let mut failed = Vec::new();
     for step in extent.longer() {
@@ -93,49 +100,6 @@ fn all(root: &Path, extent: Extent, tests: &mut Tests, times: &mut Times) -> Res
         bail!("failed: {}", failed.join(", "));
     }
     Ok(())
-}
-
-fn one(root: &Path, step: &Step, tests: &mut Tests) -> Result<()> {
-    let Step { name, then, again, .. } = step;
-    let begin = Instant::now();
-    say(&format!("== {name}: {}", step.words()));
-    let known = tests.names.len();
-    let status = run_and_count(root, step, &[], tests)?;
-    if !status.success() {
-        match again {
-            Again::Nothing => bail!("{name} failed ({status}); run `{}` alone", step.words()),
-            Again::FewTests => again::alone(root, step, tests, known)?,
-            Again::Whole => again::whole(root, step, tests)?,
-        }
-    }
-    then(root)?;
-    say(&format!("== {name}: passed in {:.0} s", begin.elapsed().as_secs_f64()));
-    Ok(())
-}
-
-/// What each step took.
-#[derive(Debug, Default)]
-struct Times(Vec<(&'static str, Duration)>);
-
-impl Times {
-    fn of<T>(&mut self, name: &'static str, step: impl FnOnce() -> Result<T>) -> Result<T> {
-        let begin = Instant::now();
-        let outcome = step();
-        self.0.push((name, begin.elapsed()));
-        outcome
-    }
-
-    /// A line for each step, and their sum.
-    fn table(&self) -> String {
-        let width = self.0.iter().map(|(name, _)| name.len()).max().unwrap_or(0).max("all".len());
-        let all = self.0.iter().map(|(_, time)| time).sum();
-        let sum = ("all", all);
-        let rows = self.0.iter().chain([&sum]).map(|(name, time)| {
-            let seconds = time.as_secs();
-            format!("{name:<width$}  {:>3} min {:>2} s", seconds / 60, seconds % 60)
-        });
-        rows.collect::<Vec<_>>().join("\n")
-    }
 }
 
 #[cfg(test)]
@@ -152,15 +116,5 @@ mod tests {
         assert!(Extent::Usual.longer().is_empty() && !Extent::Usual.usual().is_empty());
         assert!(!Extent::Full.longer().is_empty() && !Extent::Full.usual().is_empty());
         assert!(!Extent::Longer.longer().is_empty() && Extent::Longer.usual().is_empty());
-    }
-
-    #[test]
-    fn times_stand_below_one_another_with_their_sum() {
-        let times =
-            Times(vec![("a step", Duration::from_secs(61)), ("b", Duration::from_secs(600))]);
-        assert_eq!(
-            times.table(),
-            "a step    1 min  1 s\nb        10 min  0 s\nall      11 min  1 s"
-        );
     }
 }

@@ -27,6 +27,10 @@ use timing::Timed;
 
 /// The share of placeable bytes that must be placed.
 const LEAST_SHARE: f64 = 0.9;
+/// Of it, what came while the base of the core was known.
+const LEAST_KNOWN: f64 = 0.5;
+/// The reason of what came while it was not.
+const UNKNOWN_BASE: &str = "unknown_base";
 /// A process counts as one that was placed at all from so many placeable bytes: below it the first
 /// MiB, for which nothing is placed, is more than the tenth that may be left.
 const LARGE_BYTES: f64 = (12 << 20) as f64;
@@ -182,12 +186,17 @@ impl Placed {
         (self.placeable > 0.0).then(|| self.placed / self.placeable)
     }
 
-    /// Whether most of what could be placed was.
+    /// Whether most of what could be placed was. While the host has the cores where nobody knows their lines, nothing
+    /// can be: that is the machine's doing, as long as it is not most of the time.
     fn is_enough(&self) -> Result<()> {
-        let share = self.large_share().context("no process placed anything")?;
+        let [placed, placeable] = self.large;
+        ensure!(placeable > 0.0, "no process placed anything");
+        let unknown = self.left.get(UNKNOWN_BASE).map_or(0.0, |mib| mib * f64::from(1 << 20));
+        let known = placeable - unknown;
         ensure!(
-            share >= LEAST_SHARE,
-            "only {share:.3} of what could be placed was; the next allocator got, in MiB, {:.1?}",
+            known >= LEAST_KNOWN * placeable && placed >= LEAST_SHARE * known,
+            "only {:.3} of what could be placed was; the next allocator got, in MiB, {:.1?}",
+            placed / placeable,
             self.left
         );
         Ok(())
@@ -235,5 +244,19 @@ mod tests {
         assert_eq!(placed.large_share(), Some(0.95));
         assert_eq!(placed.share(), Some(19.0 / 21.0));
         assert_eq!(Placed::default().share(), None);
+    }
+
+    #[test]
+    fn what_came_while_the_base_was_not_known_is_not_missed_unless_it_is_most() {
+        let enough = |placed_mib: u64, reason: &str, left_mib: u64| {
+            let bytes = |mib: u64| json!({ "bytes": mib << 20 });
+            let left = json!([{ "reason": reason, "bytes": left_mib << 20 }]);
+            let process =
+                json!({ "placed": bytes(placed_mib), "placeable": bytes(100), "delegated": left });
+            Placed::of(&json!({ "processes": [process] })).is_enough().is_ok()
+        };
+        assert!(enough(84, UNKNOWN_BASE, 15) && !enough(84, "arena_full", 15));
+        assert!(!enough(70, UNKNOWN_BASE, 15), "of what was known a tenth may be left");
+        assert!(!enough(40, UNKNOWN_BASE, 60), "most of it was not known");
     }
 }

@@ -9,8 +9,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use super::command::{run_and_count, say, to_its_end};
+use super::command::{run_and_count, to_its_end};
 use super::count::Tests;
+use super::say::say;
 use super::steps::Step;
 
 /// More failures than these are not a disturbance.
@@ -61,7 +62,7 @@ const AGAIN: usize = 2;
 /// Runs all of `step` again, at most [`AGAIN`] times. Errors: it fails each time.
 pub(super) fn whole(root: &Path, step: &Step, tests: &mut Tests) -> Result<()> {
     for _ in 0..AGAIN {
-        say(&format!("== {}: once more", step.name));
+        tests.say(&format!("== {}: once more", step.name));
         if run_and_count(root, step, &[], &mut Tests::default())?.success() {
             tests.names.push(step.name.to_owned());
             return Ok(());

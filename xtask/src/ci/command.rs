@@ -1,6 +1,6 @@
 //! The command of a step, and what it says.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, pipe};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use super::count::Tests;
+use super::say::say;
 use super::steps::Step;
 use super::watch::{self, Mark, Process};
 
@@ -50,12 +51,18 @@ pub(super) fn to_its_end(
 ) -> Result<ExitStatus> {
     let mark = Mark::new();
     mark.put_on(&mut command);
+    let (output, to) = pipe().context("no pipe for what it says")?;
+    if tests.kept.is_some() {
+        command.stderr(to.try_clone().context("no pipe for what it says")?);
+    }
     let mut child = command
         .stdin(Stdio::null())
-        .stdout(Stdio::piped())
+        .stdout(to)
         .spawn()
         .with_context(|| format!("{:?} cannot be started", command.get_program()))?;
-    let lines = lines_of(child.stdout.take().context("output")?);
+    // It holds the pipe open.
+    drop(command);
+    let lines = lines_of(output);
     let limit = Duration::from_secs(60 * step.minutes);
     let outcome = listen(&mut child, &lines, &mark, step, limit, tests);
     end("left running by this step, and ended:", &mark.processes());
@@ -92,7 +99,7 @@ fn listen(
         if let Ok(line) = next {
             heard = Instant::now();
             tests.count(&line);
-            say(&line);
+            tests.say(&line);
             continue;
         }
         if let Some(status) = child.try_wait()? {
@@ -134,11 +141,6 @@ fn end(why: &str, processes: &[Process]) {
         say(&process.line());
         process.end();
     }
-}
-
-#[allow(clippy::print_stdout, reason = "the gate's log is its output")]
-pub(crate) fn say(line: &str) {
-    println!("{line}");
 }
 
 #[cfg(test)]

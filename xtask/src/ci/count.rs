@@ -1,5 +1,6 @@
 //! Tests of all binaries, counted by what they print.
 
+use super::say::say;
 use super::watch::Process;
 
 /// Tests of all binaries so far.
@@ -14,9 +15,33 @@ pub(super) struct Tests {
     pub(super) running: Vec<String>,
     /// Test binaries that had to be ended.
     pub(super) ended: Vec<Process>,
+    /// What was said, where it is kept until all is over.
+    pub(super) kept: Option<String>,
 }
 
 impl Tests {
+    /// Of a step that runs beside another one: what is said is kept.
+    pub(super) fn beside() -> Self {
+        Self { kept: Some(String::new()), ..Self::default() }
+    }
+
+    /// Says a line, now or when all is over.
+    pub(super) fn say(&mut self, line: &str) {
+        match &mut self.kept {
+            Some(kept) => *kept += &format!("{line}\n"),
+            None => say(line),
+        }
+    }
+
+    /// Adds those of a step that ran beside, and says what it said.
+    pub(super) fn join(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.ignored += other.ignored;
+        self.names.extend(other.names);
+        say(other.kept.unwrap_or_default().trim_end());
+    }
+
     /// Adds a closing line of a test binary, `test result: ok. 3 passed; 0 failed; ...`, or what a
     /// line says of one test.
     pub(super) fn count(&mut self, line: &str) {
@@ -63,6 +88,18 @@ mod tests {
         tests.count("test a::b ... FAILED");
         assert_eq!((tests.passed, tests.failed, tests.ignored), (20, 3, 1));
         assert_eq!(tests.names, ["a::b"]);
+    }
+
+    #[test]
+    fn what_ran_beside_is_counted_and_said_afterwards() {
+        let mut beside = Tests::beside();
+        beside.count("test result: ok. 2 passed; 0 failed");
+        beside.say("a line");
+        beside.say("another");
+        assert_eq!(beside.kept.as_deref(), Some("a line\nanother\n"));
+        let mut tests = Tests { passed: 1, names: vec!["a".to_owned()], ..Tests::default() };
+        tests.join(Tests { names: vec!["b".to_owned()], ..beside });
+        assert_eq!((tests.passed, tests.names.len(), tests.kept), (3, 2, None));
     }
 
     #[test]

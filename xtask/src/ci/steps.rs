@@ -19,6 +19,9 @@ pub(super) struct Step {
     pub(super) minutes: u64,
     /// What is run once more where it fails.
     pub(super) again: Again,
+    /// Steps that compute while this one mostly waits: they run one after another beside it, and what they say is said
+    /// when each is over.
+    pub(super) beside: &'static [Step],
 }
 
 /// What is run once more where a step fails on a machine that others use, too (see [`super::again`]).
@@ -41,6 +44,7 @@ impl Step {
         then: |_| Ok(()),
         minutes: 45,
         again: Again::Nothing,
+        beside: &[],
     };
 
     /// The command as it is typed.
@@ -57,6 +61,38 @@ impl Step {
 
 /// The preloaded library is a workspace of its own (see its manifest).
 const PRELOAD: &str = "crates/arrange/preload/Cargo.toml";
+
+/// Tests wait for programs and clocks more than they compute. The documentation comes last: while it is built, nothing
+/// else can be built in the same folder.
+const BESIDE_TESTS: &[Step] = &[
+    Step {
+        name: "loom",
+        arguments: &[
+            "test",
+            "-p",
+            "isochrone-alloc",
+            "-p",
+            "isochrone-tier",
+            "-p",
+            "isochrone-tasks",
+            "-p",
+            "isochrone-cla",
+            "--lib",
+            "--locked",
+            "--",
+            "loom_tests",
+        ],
+        environment: &[("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom")],
+        ..Step::CARGO
+    },
+    Step { name: "aarch64", arguments: &["xtask", "arm"], ..Step::CARGO },
+    Step {
+        name: "docs",
+        arguments: &["doc", "--workspace", "--no-deps", "--locked"],
+        environment: &[("RUSTDOCFLAGS", "-D warnings")],
+        ..Step::CARGO
+    },
+];
 
 pub(super) const STEPS: &[Step] = &[
     Step { name: "format", arguments: &["fmt", "--all", "--check"], ..Step::CARGO },
@@ -125,10 +161,16 @@ pub(super) const STEPS: &[Step] = &[
         ..Step::CARGO
     },
     Step {
+        name: "build of the tests",
+        arguments: &["test", "--workspace", "--locked", "--no-run"],
+        ..Step::CARGO
+    },
+    Step {
         name: "tests",
         arguments: &["test", "--workspace", "--locked", "--no-fail-fast"],
         then: schemas::all_seen,
         again: Again::FewTests,
+        beside: BESIDE_TESTS,
         ..Step::CARGO
     },
     // Of what the tests have built. Where pip cannot bring what it takes, a line says so.
@@ -145,44 +187,11 @@ pub(super) const STEPS: &[Step] = &[
         ],
         ..Step::CARGO
     },
-    Step {
-        name: "loom",
-        arguments: &[
-            "test",
-            "-p",
-            "isochrone-alloc",
-            "-p",
-            "isochrone-tier",
-            "-p",
-            "isochrone-tasks",
-            "-p",
-            "isochrone-cla",
-            "--lib",
-            "--locked",
-            "--",
-            "loom_tests",
-        ],
-        environment: &[("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom")],
-        ..Step::CARGO
-    },
     // One after another: beside another one, pages of the first now and then lie elsewhere than its programs believe.
     Step {
         name: "emulated machine of 16 regions",
         arguments: &["xtask", "vm", "--machine", "checks16"],
         again: Again::Whole,
-        ..Step::CARGO
-    },
-    Step {
-        name: "emulated machine with a cpuset",
-        arguments: &["xtask", "vm", "--machine", "cpuset"],
-        again: Again::Whole,
-        ..Step::CARGO
-    },
-    Step { name: "aarch64", arguments: &["xtask", "arm"], ..Step::CARGO },
-    Step {
-        name: "docs",
-        arguments: &["doc", "--workspace", "--no-deps", "--locked"],
-        environment: &[("RUSTDOCFLAGS", "-D warnings")],
         ..Step::CARGO
     },
     Step { name: "book", arguments: &["xtask", "book"], minutes: 15, ..Step::CARGO },
@@ -194,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_step_is_shown_as_it_is_typed() {
-        let loom = STEPS.iter().find(|step| step.name == "loom").expect("a step");
+        let loom = BESIDE_TESTS.iter().find(|step| step.name == "loom").expect("a step");
         let words = loom.words();
         assert!(
             words.starts_with("RUSTFLAGS=\"--cfg loom\" CARGO_TARGET_DIR=target/loom cargo test")

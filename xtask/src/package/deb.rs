@@ -68,6 +68,10 @@ fn debug(stage: &Stage) -> Result<PathBuf> {
         let place = symbols::place(binary);
         super::tree::put(&stage.debug.join(&place), &folder.join("usr/lib/debug/usr").join(place))?;
     }
+    // Copyright and changes are those of the package that it belongs to.
+    let documents = folder.join("usr").join(LICENCES).with_file_name("isochrone-dbgsym");
+    fs::create_dir_all(documents.parent().unwrap_or(&documents))?;
+    super::tree::link("isochrone", &documents)?;
     let rest = format!(
         "Depends: isochrone (= {})\nSection: debug\nPriority: optional\nAuto-Built-Package: debug-symbols\n\
          Description: debug symbols for isochrone\n",
@@ -169,7 +173,7 @@ fn compress(file: &Path) -> Result<()> {
 pub(super) fn attempt(root: &Path, made: &[PathBuf], stage: &Stage) -> Result<()> {
     let mut lintian = Command::new("lintian");
     tool::run(
-        lintian.args(["--no-tag-display-limit", "--fail-on", "error"]).args(made),
+        lintian.args(["--tag-display-limit", "0", "--fail-on", "error"]).args(made),
         "lintian",
     )?;
     let script = root.join("xtask/src/package/clean-root.sh");

@@ -106,7 +106,7 @@ pub(super) fn put(from: &Path, to: &Path) -> Result<()> {
 }
 
 /// A link in place of whatever was there.
-fn link(to: &str, place: &Path) -> Result<()> {
+pub(super) fn link(to: &str, place: &Path) -> Result<()> {
     if place.symlink_metadata().is_ok() {
         fs::remove_file(place).with_context(|| place.display().to_string())?;
     }

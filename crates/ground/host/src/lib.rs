@@ -17,7 +17,7 @@ pub use file::{MachineFileError, machine_from_toml};
 pub use fingerprint::{counted_hash, fingerprint, first_difference, text_hash};
 pub use hwloc::machine_from_hwloc;
 pub use system::{
-    Disturbance, HostError, Meter, NodeIdentity, Reach, SysRoot, Turn, is_root, lateness,
-    machine_state, node_identity, page_bytes, parse_list, reach, region_free_bytes, this_machine,
-    tlb_shootdowns, total_memory_bytes,
+    Disturbance, HostError, Meter, NodeIdentity, Reach, SysRoot, Turn, ignored_signals, is_root,
+    lateness, machine_state, node_identity, page_bytes, parse_list, reach, region_free_bytes,
+    this_machine, tlb_shootdowns, total_memory_bytes,
 };

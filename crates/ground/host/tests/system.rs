@@ -9,8 +9,8 @@ mod tests {
     use std::path::Path;
 
     use isochrone_host::{
-        HostError, SysRoot, fingerprint, is_root, machine_state, page_bytes, reach,
-        region_free_bytes, this_machine, total_memory_bytes,
+        HostError, SysRoot, fingerprint, ignored_signals, is_root, machine_state, page_bytes,
+        reach, region_free_bytes, this_machine, total_memory_bytes,
     };
     use isochrone_machine::{CacheKind, HugePages};
     use isochrone_units::{CoreId, RegionId};
@@ -249,6 +249,15 @@ mod tests {
         old.write("proc/self/status", "Mems_allowed_list:\t0-3\n");
         old.write("sys/fs/cgroup/cpuset/cpuset.mems", "2\n");
         assert_eq!(machine_state(&old.root).allowed_regions, Some(vec![2]));
+    }
+
+    #[test]
+    fn signals_that_are_ignored_are_a_mask() {
+        let tree = tree("guest.txt");
+        tree.write("proc/self/status", "SigBlk:\t0000000000000004\nSigIgn:\t0000000000001001\n");
+        assert_eq!(ignored_signals(&tree.root), Some(0x1001));
+        tree.write("proc/self/status", "SigIgn:\tnone\n");
+        assert_eq!(ignored_signals(&tree.root), None);
     }
 
     #[test]

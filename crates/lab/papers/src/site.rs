@@ -94,10 +94,15 @@ impl Site {
                     Tests::OutOfSample => chapter.out_of_sample,
                     _ => count.held + count.missed,
                 };
-                Cell::text(match (judged, count.open) {
+                let open = match tests {
+                    Tests::OutOfSample => judged.saturating_sub(count.held + count.missed),
+                    _ => count.open,
+                };
+                Cell::text(match (judged, open) {
                     (0, 0) => "–".to_owned(),
                     (0, open) => format!("{open} without verdict"),
-                    (judged, _) => format!("{} of {judged}", count.held),
+                    (judged, 0) => format!("{} of {judged}", count.held),
+                    (judged, open) => format!("{} of {judged}, {open} open", count.held),
                 })
             });
             table.row(std::iter::once(chapter.name.into()).chain(cells));
@@ -191,7 +196,8 @@ impl Site {
     }
 }
 
-const COUNTS: &str = "Rows that hold, of all of their class. Only the first column is a result.";
+const COUNTS: &str = "Rows that hold, of all of their class. Only the first column is a result; what is open there has \
+                      no verdict, and counts as not held.";
 
 /// Rows of one class.
 fn table<'a>(rows: impl Iterator<Item = &'a Exhibit>) -> Table {
@@ -307,7 +313,15 @@ mod tests {
             page.contains(r#"<a href="pspt.html">"#) && !page.contains(r#"<a href="cla.html">"#),
             "{page}"
         );
-        for words in ["0 of 19", "unexplained", "stopped", "Not run.", "1.00, –"] {
+        let words = [
+            "0 of 19, 18 open",
+            "0 of 10, 10 open",
+            "unexplained",
+            "stopped",
+            "Not run.",
+            "1.00, –",
+        ];
+        for words in words {
             assert!(page.contains(words), "{words}");
         }
         for width in [60, 80, 120] {

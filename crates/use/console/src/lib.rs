@@ -9,6 +9,7 @@
 
 pub mod args;
 pub mod codes;
+mod ignored;
 pub mod line;
 pub mod line_costs;
 pub mod output;

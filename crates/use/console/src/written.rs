@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use isochrone_atlas_store::Destination;
+use tempfile::TempDir;
 
 use crate::args::STDOUT;
 pub use crate::args::{Asked, asked};
@@ -15,6 +16,16 @@ use crate::output::{Terminal, WrongUsage};
 
 /// Space that is taken for each file before the work; a report of two cores has 0.4 MB.
 const RESERVED_BYTES: usize = 1 << 20;
+
+/// A folder of this process alone, which goes with the value. A signal that ends the process leaves it behind: whoever
+/// makes one holds signals or looks for them from before on.
+///
+/// # Errors
+/// Where no folder can be made.
+pub fn scratch() -> Result<TempDir> {
+    let made = tempfile::Builder::new().prefix("isochrone-").tempdir();
+    made.context("there is no place for temporary files; set TMPDIR")
+}
 
 /// A place for one text, as an option names it.
 #[derive(Debug)]

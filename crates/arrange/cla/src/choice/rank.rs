@@ -102,7 +102,8 @@ struct Sketched {
     sketch: Sketch,
 }
 
-/// The best of the shortlist, if it gains more than the error, by so many simulated events at most.
+/// The best of the shortlist, if it gains more than the error, by so many simulated events at most. Nothing
+/// is judged by costs on which even the usual rule cannot be simulated.
 pub(super) fn best(
     usual: &Plan,
     costs: &LineCosts,
@@ -121,7 +122,7 @@ pub(super) fn best(
         return None;
     }
     let Some(ns) = judge.ns(options.clone(), f64::INFINITY) else {
-        return Some(inside_groups(usual, &known.groups));
+        return (judge.left_events() == 0).then(|| inside_groups(usual, &known.groups));
     };
     let before = Way { entry: Entry::USUAL, options: options.clone(), ns };
     let most_ns = ns * (1.0 - known.error);

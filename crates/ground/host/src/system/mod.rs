@@ -80,3 +80,10 @@ pub fn is_root(root: &SysRoot) -> Option<bool> {
     let ids = list::field(&root.text("proc/self/status")?, "Uid")?;
     Some(ids.split_whitespace().nth(1)? == "0")
 }
+
+/// The signals that this process ignores, from what started it: signal `n` is bit `n - 1` (proc_pid_status(5)).
+#[must_use]
+pub fn ignored_signals(root: &SysRoot) -> Option<u64> {
+    let mask = list::field(&root.text("proc/self/status")?, "SigIgn")?;
+    u64::from_str_radix(mask.trim(), 16).ok()
+}

@@ -8,7 +8,7 @@
 use isochrone_report::json::Format;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use isochrone_alloc::Mode;
 use isochrone_console::turns::{Ratio, Verdict};
 use isochrone_malloc::Pin;
@@ -29,6 +29,7 @@ use crate::workload::request::{AstarShape, Request};
 use isochrone_console::output::WrongUsage;
 use isochrone_console::run::atlas::Found;
 use isochrone_console::run::{library, setup};
+use isochrone_console::written::scratch;
 
 /// Blocks unless told otherwise.
 const BLOCKS: u32 = 15;
@@ -81,7 +82,7 @@ impl Default for Published {
 }
 
 pub(super) fn measure(args: &AstarArgs, setting: &mut Setting<'_>) -> Result<Figures> {
-    let scratch = tempfile::tempdir().context("there is no place for temporary files")?;
+    let scratch = scratch()?;
     let mut found = setting.atlas(scratch.path())?;
     let cores = setting.cores(2)?;
     setting.refresh(&mut found, &cores, scratch.path())?;

@@ -23,7 +23,7 @@ use super::budget::Stop;
 use super::setting::Setting;
 use crate::args::{DataflowArgs, HistogramArgs, JacobiArgs, MatrixArgs, StreamclusterArgs};
 use crate::schedule_file;
-use isochrone_console::written::{Place, asked};
+use isochrone_console::written::{Place, asked, scratch};
 
 /// Blocks unless told otherwise.
 const BLOCKS: u32 = 5;
@@ -176,7 +176,7 @@ fn measure(problem: Problem, args: &DataflowArgs, setting: &mut Setting<'_>) -> 
         Bench { problem, args: of, cores, workers, topology, measured: None, seed, reference };
     let regimes = if args.regime.is_empty() { Regime::ALL.to_vec() } else { args.regime.clone() };
     if bench.topology.regions() > 1 && regimes.contains(&Regime::Isochrone) {
-        let scratch = tempfile::tempdir().context("there is no place for temporary files")?;
+        let scratch = scratch()?;
         let atlas = setting.atlas(scratch.path())?;
         let found = bench.topology.clone();
         let (found, how) = found.measured(&atlas.atlas.atlas()?);

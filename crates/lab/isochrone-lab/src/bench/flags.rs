@@ -13,9 +13,10 @@ use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use isochrone_cla::live::{Nearness, late_ns};
 use isochrone_console::turns::{Costs, Ratio};
+use isochrone_console::written::scratch;
 use isochrone_os::clock::Clock;
 use isochrone_report::fmt;
 use isochrone_report::table::{Cell, Table};
@@ -160,7 +161,7 @@ pub(super) fn measure(args: &FlagsArgs, setting: &mut Setting<'_>) -> Result<Fig
     })?;
     let clock = Clock::calibrate();
     let seed = setting.seed();
-    let scratch = tempfile::tempdir().context("there is no place for temporary files")?;
+    let scratch = scratch()?;
     let known = Arc::new(known_lines(setting, scratch.path(), &cores, &clock));
     let mut times: Vec<Blocks> = vec![Blocks::default(); CALLS.len()];
     let (mut trips, mut against) = (Vec::new(), Against::default());

@@ -17,6 +17,7 @@ use super::rounds::{Cell, rounds};
 use crate::args::{ChaseArgs, CommonArgs, PlacementArgs, StructuresArgs};
 use crate::workload::request::{Request, StructureName};
 use isochrone_console::run::atlas::Found;
+use isochrone_console::written::scratch;
 
 /// Blocks unless told otherwise.
 const BLOCKS: u32 = 15;
@@ -106,7 +107,7 @@ impl Ground {
         placement: &PlacementArgs,
         setting: &mut Setting<'_>,
     ) -> Result<Self> {
-        let scratch = tempfile::tempdir().context("there is no place for temporary files")?;
+        let scratch = scratch()?;
         let mut found = setting.atlas(scratch.path())?;
         let cores = setting.cores(1)?;
         let core = *cores.first().context("--cores names none")?;

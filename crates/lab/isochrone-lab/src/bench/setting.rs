@@ -210,7 +210,7 @@ impl<'a> Setting<'a> {
     pub(crate) fn atlas(&mut self, scratch: &Path) -> Result<Found> {
         let named = self.common.host.atlas.as_deref();
         let stop = self.stop.clone();
-        atlas::find_until(named, scratch, self.terminal, Some(&|| stop.is_set()))
+        atlas::find(named, scratch, self.terminal, &|| stop.is_set())
     }
 
     /// Measures an atlas anew if this one has not what these cores wear now: pools that cannot tell
@@ -235,9 +235,9 @@ impl<'a> Setting<'a> {
                 let looking = (before + begin.elapsed()).as_secs_f64();
                 budget.is_none_or(|budget| looking + MAP_S <= (LOOKING * budget).max(MAP_S))
             },
-            stop: Some(&stopped),
+            stop: &stopped,
         };
-        let fresh = atlas::fresh_within(found, cores, scratch, self.terminal, &limits)?;
+        let fresh = atlas::fresh(found, cores, scratch, self.terminal, &limits)?;
         self.looking += begin.elapsed();
         if let Some(new) = fresh.found {
             *found = new;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -30,7 +30,7 @@ use isochrone_report::json::{self, Format};
 use isochrone_workloads::{figure4, pspt as paging};
 use serde::{Deserialize, Serialize};
 
-use super::parts::{benched, cla_beside, depth, needs};
+use super::parts::{benched, cla_beside, depth, lacks, needs};
 use crate::args::{DepthChoice, Paper, ReproduceArgs};
 use crate::sim;
 
@@ -92,6 +92,24 @@ struct Made {
     depth: String,
     seed: u64,
     machine: String,
+    /// The files that were named, as they were.
+    files: Vec<NamedFile>,
+}
+
+/// A file that the command names: its path, bytes, and when it changed last, ns.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct NamedFile(PathBuf, u64, u128);
+
+impl NamedFile {
+    fn all(args: &ReproduceArgs) -> Vec<Self> {
+        let named = [args.atlas.as_deref(), args.bench.as_deref(), Some(Path::new(&args.machine))];
+        let of = |path: &Path| {
+            let file = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+            let changed = file.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+            Some(Self(path.to_owned(), file.len(), changed.as_nanos()))
+        };
+        named.into_iter().flatten().filter_map(of).collect()
+    }
 }
 
 /// What the working thread says.
@@ -102,6 +120,8 @@ enum Said {
     Done(Vec<Exhibit>),
     /// A paper could not be done.
     Failed(String),
+    /// What is left empty, though nothing failed.
+    Lack(String),
 }
 
 /// How the work ended.
@@ -131,8 +151,9 @@ impl Work {
         Destination::text(&folder.join(FIRST)).with_context(advice)?;
         let (machine, spec) = sim::machine(&args.machine)?;
         let depth = if args.quick { "quick" } else { "paper" }.to_owned();
-        let made =
-            Made { build: BUILD.to_owned(), depth, seed: SEED, machine: machine.name.clone() };
+        let (machine_name, files) = (machine.name.clone(), NamedFile::all(args));
+        let build = BUILD.to_owned();
+        let made = Made { build, depth, seed: SEED, machine: machine_name, files };
         Ok(Self { folder, args: args.clone(), made, machine, spec })
     }
 
@@ -180,6 +201,10 @@ impl Work {
                     terminal.complain(&why);
                     site.lacks.push(why);
                 }
+                Ok(Said::Lack(what)) => {
+                    terminal.complain(&what);
+                    site.lacks.push(what);
+                }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -210,7 +235,7 @@ impl Work {
             }
             let atlas = atlas.get_or_insert_with(|| {
                 tell(Said::Step("this machine".to_owned()));
-                self.this_machine(terminal)
+                self.this_machine(terminal, &|lack| tell(Said::Lack(lack)))
                     .inspect_err(|error| {
                         tell(Said::Failed(format!("this machine is left out: {error:#}")));
                     })
@@ -226,11 +251,12 @@ impl Work {
     }
 
     /// This machine's atlas: the user's, the one that was measured for this site before, or one that is measured now.
-    fn this_machine(&self, terminal: &Terminal) -> Result<Contents> {
+    fn this_machine(&self, terminal: &Terminal, tell: &dyn Fn(String)) -> Result<Contents> {
         let folder = self.folder.join(KEPT);
         let earlier = folder.join(atlas::HERE);
         let named = self.args.atlas.as_deref();
         if let Some(found) = atlas::known(named, terminal)? {
+            lacks(Paper::All, &found).for_each(tell);
             return Ok(found.contents);
         }
         if let Ok(Some(found)) = atlas::known(Some(&earlier), terminal) {
@@ -238,7 +264,9 @@ impl Work {
         }
         let names: Vec<&str> =
             needs(Paper::All).iter().map(|experiment| experiment.name()).collect();
-        Ok(atlas::quick_for_now(&names.join(","), &folder, terminal, None)?.contents)
+        let interrupt = Interrupt::install();
+        let stop = || interrupt.is_set();
+        Ok(atlas::quick_for_now(&names.join(","), &folder, terminal, &stop)?.contents)
     }
 
     fn paper(

@@ -7,7 +7,7 @@ mod parts;
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::ValueEnum as _;
 use isochrone_atlas_store::contents::Contents;
 use isochrone_papers::hidden_numa::hidden_numa;
@@ -22,8 +22,8 @@ use crate::sim;
 use isochrone_console::output::{Terminal, WrongUsage};
 use isochrone_console::progress::Interrupt;
 use isochrone_console::run::atlas;
-use isochrone_console::written::{Place, on_stdout, write_to};
-use parts::{benched, cla_beside, depth, needs};
+use isochrone_console::written::{Place, on_stdout, scratch, write_to};
+use parts::{benched, cla_beside, depth, lacks, needs};
 
 /// Runs the command. It may be stopped at any moment: files are whole or not there.
 pub(crate) fn run(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
@@ -57,13 +57,13 @@ fn paper(args: &ReproduceArgs, interrupt: &Interrupt, terminal: &Terminal) -> Re
     match args.paper {
         Paper::All => {}
         Paper::LatencyChecker => {
-            let contents = this_machine(args, terminal)?;
+            let contents = this_machine(args, interrupt, terminal)?;
             simulate();
             show(&latency_checker(Some(&contents), SEED)?, places, terminal)?;
         }
         Paper::HiddenNuma => {
             let benched = benched(args)?;
-            let contents = this_machine(args, terminal)?;
+            let contents = this_machine(args, interrupt, terminal)?;
             simulate();
             let plan = figure4::Plan::paper(SEED);
             show(&hidden_numa(Some(&contents), benched, &plan)?, places, terminal)?;
@@ -74,7 +74,7 @@ fn paper(args: &ReproduceArgs, interrupt: &Interrupt, terminal: &Terminal) -> Re
         }
         Paper::NumaAwareRuntime => return runtime(args, places, terminal),
         Paper::Cla => {
-            let atlas = &this_machine(args, terminal)?;
+            let atlas = &this_machine(args, interrupt, terminal)?;
             simulate();
             show(&cla_beside(Some(atlas))?, places, terminal)?;
         }
@@ -114,20 +114,17 @@ fn runtime(
     Ok(ExitCode::SUCCESS)
 }
 
-fn this_machine(args: &ReproduceArgs, terminal: &Terminal) -> Result<Contents> {
-    let needs = needs(args.paper);
+fn this_machine(
+    args: &ReproduceArgs,
+    interrupt: &Interrupt,
+    terminal: &Terminal,
+) -> Result<Contents> {
     if let Some(found) = atlas::known(args.atlas.as_deref(), terminal)? {
-        for lack in needs.iter().filter(|experiment| !found.contents.has(**experiment)) {
-            terminal.complain(&format!(
-                "isochrone: {} has no {}, which stays empty here: run `isochrone map`",
-                found.path.display(),
-                lack.title()
-            ));
-        }
+        lacks(args.paper, &found).for_each(|lack| terminal.complain(&lack));
         return Ok(found.contents);
     }
-    let names: Vec<&str> = needs.iter().map(|experiment| experiment.name()).collect();
-    let scratch =
-        tempfile::tempdir().context("there is no place for temporary files; set TMPDIR")?;
-    Ok(atlas::quick_for_now(&names.join(","), scratch.path(), terminal, None)?.contents)
+    let names: Vec<&str> = needs(args.paper).iter().map(|experiment| experiment.name()).collect();
+    let scratch = scratch()?;
+    let stop = || interrupt.is_set();
+    Ok(atlas::quick_for_now(&names.join(","), scratch.path(), terminal, &stop)?.contents)
 }

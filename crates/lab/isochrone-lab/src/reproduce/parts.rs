@@ -7,6 +7,7 @@ use isochrone_atlas_store::Experiment;
 use isochrone_atlas_store::contents::Contents;
 use isochrone_console::line_costs;
 use isochrone_console::output::read_text;
+use isochrone_console::run::atlas::Found;
 use isochrone_papers::cla;
 use isochrone_papers::hidden_numa::Benched;
 use isochrone_papers::numa_aware::Depth;
@@ -60,4 +61,14 @@ pub(super) fn needs(paper: Paper) -> &'static [Experiment] {
         }
         _ => &[Experiment::Block, Experiment::Region],
     }
+}
+
+/// What a paper shows of this machine and an atlas does not have, each in words.
+pub(super) fn lacks(paper: Paper, found: &Found) -> impl Iterator<Item = String> {
+    let path = found.path.display().to_string();
+    let lack = needs(paper).iter().filter(|experiment| !found.contents.has(**experiment));
+    lack.map(move |experiment| {
+        let title = experiment.title();
+        format!("isochrone: {path} has no {title}, which stays empty here: run `isochrone map`")
+    })
 }

@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use isochrone_atlas_store::contents::Contents;
 use isochrone_atlas_store::{encode, load, save};
 use isochrone_console::output::Terminal;
+use isochrone_console::written::scratch;
 use isochrone_report::json::{self, Format};
 use isochrone_stats::median;
 use isochrone_survey::figures::{QueryFigures, figures};
@@ -42,8 +43,7 @@ impl Sizes {
 }
 
 fn show_ms(contents: &Contents, terminal: &Terminal) -> Result<f64> {
-    let folder =
-        tempfile::tempdir().context("there is no place for temporary files; set TMPDIR")?;
+    let folder = scratch()?;
     let path = folder.path().join("scale.atlas");
     save(contents, &path)?;
     let mut all = Vec::new();

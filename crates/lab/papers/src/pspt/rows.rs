@@ -221,7 +221,7 @@ fn causes(all: &Simulated, rows: &mut Vec<Row>) {
 }
 
 /// Pages fetched by each core in 25 sweeps over the paper's area.
-fn faults(all: &Simulated, mode: Mode, smt: Smt, workers: u16) -> Option<f64> {
+pub(super) fn faults(all: &Simulated, mode: Mode, smt: Smt, workers: u16) -> Option<f64> {
     let of_a_sweep = all.cell(mode, smt, workers)?.outcome.faults;
     // Of a strip of one page width.
     let strip = f64::from(2 * all.plan.rows);
@@ -230,7 +230,7 @@ fn faults(all: &Simulated, mode: Mode, smt: Smt, workers: u16) -> Option<f64> {
 
 fn figure8(all: &Simulated, rows: &mut Vec<Row>) {
     for workers in cores_of(Smt::Off) {
-        let formula = PUBLISHED.iterations * PUBLISHED.pages / f64::from(workers);
+        let formula = counted_faults(workers);
         let alone = faults(all, Mode::Pspt, Smt::Off, workers);
         rows.push(row(
             format!("figure8/PSPT/{workers}"),
@@ -259,6 +259,11 @@ fn figure8(all: &Simulated, rows: &mut Vec<Row>) {
             row(id, Tests::Invariant, beside, "at least 50", note)
         });
     }
+}
+
+/// Faults of a core by counting: each page in each iteration.
+pub(super) fn counted_faults(workers: u16) -> f64 {
+    PUBLISHED.iterations * PUBLISHED.pages / f64::from(workers)
 }
 
 /// A factor up to which an order of magnitude is the same one.

@@ -14,6 +14,7 @@ pub mod live;
 mod meeting;
 pub mod model;
 pub mod plan;
+mod player;
 pub mod run;
 mod runner;
 pub mod sample;

@@ -27,7 +27,6 @@ use isochrone_probe::awake::Awake;
 use isochrone_report::json::{self, Format};
 use isochrone_units::CoreId;
 use serde::Serialize;
-use tempfile::TempDir;
 
 #[cfg(test)]
 pub(crate) use mpi::JobRecord;
@@ -35,11 +34,12 @@ pub(crate) use mpi::JobRecord;
 pub(crate) use paged::PagedRecord;
 
 use crate::args::RunArgs;
+use atlas::Limits;
 use before::before;
 use child::Signals;
 use compare::{Compared, Comparison, Sides};
 use isochrone_console::output::{self, Terminal};
-use isochrone_console::written::{Place, write_to};
+use isochrone_console::written::{Place, scratch, write_to};
 use judge::Judgement;
 use record::ProcessRecord;
 use setup::Binding;
@@ -104,12 +104,40 @@ fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
     if args.mpi {
         return mpi::run(args, &program, json, terminal);
     }
-    let scratch = tempfile::Builder::new()
-        .prefix("isochrone-")
-        .tempdir()
-        .context("there is no place for temporary files; set TMPDIR")?;
+    let signals = Signals::hold()?;
+    let ended = placed(args, program, &fit, json, &signals, terminal);
+    match (ended, signals.wish()?) {
+        (Ok(Ended::Code(code)), _) | (Ok(Ended::Nothing(_)), Some(code)) => Ok(code),
+        (Ok(Ended::Nothing(program)), None) => {
+            signals.release()?;
+            Err(program.replace_us())
+        }
+        // Who measures this machine is ended, and that is why there is no atlas.
+        (Err(_), Some(code)) => Ok(code),
+        (Err(error), None) => Err(error),
+    }
+}
+
+/// What came of it.
+enum Ended {
+    /// The program's exit code.
+    Code(u8),
+    /// There is nothing to do and nothing to say: this process is to become the program.
+    Nothing(Program),
+}
+
+/// Runs the program with what it gains; whatever has to be made for it goes before this returns.
+fn placed(
+    args: &RunArgs,
+    program: PathBuf,
+    fit: &program::Fit,
+    json: Option<Place>,
+    signals: &Signals,
+    terminal: &Terminal,
+) -> Result<Ended> {
+    let scratch = scratch()?;
     let before = before(args, scratch.path())?;
-    let here = Here::find(args, scratch.path(), terminal)?;
+    let here = Here::find(args, scratch.path(), signals, terminal)?;
     let judgement = here.judgement(args)?;
     let is_alone = judgement.as_ref().is_some_and(|judgement| !judgement.places);
     if let Some(judgement) = &judgement {
@@ -121,15 +149,13 @@ fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
     }
     let is_watched = args.report || args.compare || json.is_some() || args.host.awake;
     if is_alone && !is_watched && !lies_in(before.as_deref(), scratch.path()) {
-        let program = Program::new(program.as_os_str(), &args.command);
-        return Err(become_it(scratch, program, before.as_deref()));
+        return Ok(Ended::Nothing(unchanged(&program, args, before.as_deref())));
     }
     let binding = setup::binding(args.pin.into(), here.cores.clone(), &here.found.atlas.atlas()?);
     let config = here.config(args, &binding, scratch.path())?;
     let under = Under { args, program, before, config, scratch: scratch.path() };
-    let signals = Signals::hold()?;
     let _awake = args.host.awake.then(|| Awake::start(under.config.cores.as_slice()));
-    let ran = if is_alone { under.alone(&signals)? } else { under.run(&signals, terminal)? };
+    let ran = if is_alone { under.alone(signals)? } else { under.run(signals, terminal)? };
     if let Some(line) = words::ended(&ran.processes) {
         terminal.complain(&line);
     }
@@ -152,7 +178,7 @@ fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
         };
         say(args, json, &record, terminal)?;
     }
-    Ok(code)
+    Ok(Ended::Code(code))
 }
 
 /// What is known of this machine, and how a program is to be placed on it.
@@ -163,17 +189,25 @@ struct Here {
 }
 
 impl Here {
-    fn find(args: &RunArgs, scratch: &Path, terminal: &Terminal) -> Result<Self> {
+    fn find(
+        args: &RunArgs,
+        scratch: &Path,
+        signals: &Signals,
+        terminal: &Terminal,
+    ) -> Result<Self> {
         if args.preload.is_some() {
             // What was named and is not there is said before anything is measured.
             library::find(args.preload.as_deref())?;
         }
-        let found = atlas::find(args.host.atlas.as_deref(), scratch, terminal)?;
-        let fresh = match args.fresh {
-            true => atlas::fresh(&found, &setup::cores(&found.contents)?, scratch, terminal)?,
-            false => None,
-        };
-        let found = fresh.unwrap_or(found);
+        // Where signals cannot be read, nobody is known to want an end.
+        let stop = || matches!(signals.wish(), Ok(Some(_)));
+        let mut found = atlas::find(args.host.atlas.as_deref(), scratch, terminal, &stop)?;
+        if args.fresh {
+            let limits = Limits { time_for_a_map: &|| true, stop: &stop };
+            let cores = setup::cores(&found.contents)?;
+            found =
+                atlas::fresh(&found, &cores, scratch, terminal, &limits)?.found.unwrap_or(found);
+        }
         let mut policy = setup::policy(args.mode.into(), &args.placement, &found.contents);
         policy.checked = args.check;
         let cores = setup::cores(&found.contents)?;
@@ -208,14 +242,11 @@ fn lies_in(preloaded: Option<&OsStr>, scratch: &Path) -> bool {
     preloaded.is_some_and(|value| value.as_bytes().windows(folder.len()).any(|part| part == folder))
 }
 
-/// Becomes the program, as if nobody had stood before it; why not, where it cannot.
-fn become_it(scratch: TempDir, program: Program, preload: Option<&OsStr>) -> anyhow::Error {
-    if let Err(error) = scratch.close() {
-        return anyhow::Error::new(error).context("temporary files cannot be removed");
-    }
-    // An environment in which nothing is changed keeps even its order.
+/// The program as if nobody stood before it. An environment in which nothing is changed keeps even its order.
+fn unchanged(path: &Path, args: &RunArgs, preload: Option<&OsStr>) -> Program {
+    let program = Program::new(path.as_os_str(), &args.command);
     let changed = preload != output::preloaded().as_deref();
-    if changed { program.with("LD_PRELOAD", preload) } else { program }.replace_us()
+    if changed { program.with("LD_PRELOAD", preload) } else { program }
 }
 
 fn look(name: &OsStr) -> Result<(PathBuf, program::Fit), program::Refusal> {

@@ -19,7 +19,7 @@ use super::library;
 use super::start::Program;
 use crate::args::RunArgs;
 use isochrone_console::output::{self, Terminal};
-use isochrone_console::written::{Place, write_to};
+use isochrone_console::written::{Place, scratch, write_to};
 
 /// What Open MPI's launcher hands on to other nodes (`mpirun(1)`, "Exported Environment Variables").
 const HANDED_ON: &str = "OMPI_MCA_mca_base_env_list";
@@ -40,10 +40,8 @@ pub(super) fn run(
     json: Option<Place>,
     terminal: &Terminal,
 ) -> Result<u8> {
-    let scratch = tempfile::Builder::new()
-        .prefix("isochrone-")
-        .tempdir()
-        .context("there is no place for temporary files; set TMPDIR")?;
+    let signals = Signals::hold()?;
+    let scratch = scratch()?;
     let found = library::find_as(library::MPI, library::BUILD_MPI, args.preload.as_deref())?;
     let preload = library::first(&found, output::preloaded().as_deref(), scratch.path())?;
     let reports = scratch.path().join("reports");
@@ -61,7 +59,6 @@ pub(super) fn run(
     let config = scratch.path().join("mpi.json");
     std::fs::write(&config, serde_json::to_string(&told)?)
         .with_context(|| config.display().to_string())?;
-    let signals = Signals::hold()?;
     let program = Program::new(program.as_os_str(), &args.command)
         .with("LD_PRELOAD", Some(&preload))
         .with(CONFIG_VARIABLE, Some(config.as_os_str()))

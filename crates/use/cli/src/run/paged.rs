@@ -22,7 +22,7 @@ use isochrone_console::output::{self, Terminal};
 use isochrone_console::run::child::Signals;
 use isochrone_console::run::library;
 use isochrone_console::run::start::Program;
-use isochrone_console::written::{Place, write_to};
+use isochrone_console::written::{Place, scratch, write_to};
 
 /// What a run was and what its processes left.
 #[derive(Debug, Serialize)]
@@ -112,10 +112,8 @@ pub(super) fn run(
             return Ok(refusal.code);
         }
     };
-    let scratch = tempfile::Builder::new()
-        .prefix("isochrone-")
-        .tempdir()
-        .context("there is no place for temporary files; set TMPDIR")?;
+    let signals = Signals::hold()?;
+    let scratch = scratch()?;
     let untiered = match program::check(&path, program::Who::here()) {
         Err(refusal) => Some(refusal.words),
         Ok(_) => may_be_tiered().err().map(|error| error.to_string()),
@@ -137,7 +135,6 @@ pub(super) fn run(
         let told = told(args, fast_bytes, &reports)?;
         program.with("LD_PRELOAD", Some(&first)).with(VARIABLE, Some(&told))
     };
-    let signals = Signals::hold()?;
     let code = signals.run(&program)?;
     let record = PagedRecord {
         command: args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),

@@ -2,8 +2,8 @@
 //!
 //! A run either looks for the wish and ends with what it has ([`Interrupt::is_set`]), or has nothing to keep but what
 //! stands in files already, and ends at once, wherever it is ([`Interrupt::ends_with`]): files are whole at every
-//! moment. Programs that were started are told ([`Forwarded`]). One that looks, and yet does not end soon, or not soon
-//! after its time, is ended ([`super::LastResort`]), and what it has started with it.
+//! moment. One that looks, and yet does not end soon, or not soon after its time, is ended ([`super::LastResort`]), and
+//! what it has started with it.
 
 use std::io::Write as _;
 use std::process::Child;
@@ -11,25 +11,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::unistd::Pid;
 
 use super::overdue::Overdue;
 use crate::codes::INTERRUPTED;
+use crate::ignored::ignored;
 use crate::output::complain;
 
 /// A terminal and a parent process may both send what is one wish.
 const ONE_WISH: Duration = Duration::from_millis(300);
 
+/// What `ctrlc` takes over.
+const TAKEN_OVER: [Signal; 3] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP];
+
 /// Whether somebody wants an end: signals are of a process, so there is one.
 static WANTED: AtomicBool = AtomicBool::new(false);
-static STATE: Mutex<State> = Mutex::new(State {
-    first: None,
-    last_words: None,
-    children: Vec::new(),
-    groups: Vec::new(),
-    overdue: None,
-});
+static STATE: Mutex<State> =
+    Mutex::new(State { first: None, last_words: None, groups: Vec::new(), overdue: None });
 /// Told where the state has changed.
 pub(super) static CHANGED: Condvar = Condvar::new();
 
@@ -39,8 +38,6 @@ pub(super) struct State {
     pub(super) first: Option<Instant>,
     /// What is said where the process ends at once.
     last_words: Option<String>,
-    /// Processes that are told.
-    children: Vec<u32>,
     /// Groups of processes that do not outlive this one.
     groups: Vec<u32>,
     /// A run that is ended where it does not end by itself.
@@ -60,7 +57,10 @@ impl Interrupt {
     pub fn install() -> Self {
         static ONCE: Once = Once::new();
         // Where signals cannot be taken over, they do what they always did.
-        ONCE.call_once(|| drop(ctrlc::set_handler(on_signal)));
+        ONCE.call_once(|| {
+            let _ = receive();
+            drop(ctrlc::set_handler(on_signal));
+        });
         Self(())
     }
 
@@ -80,21 +80,25 @@ impl Interrupt {
     }
 }
 
+/// Lets come what is taken over, of what a parent may have blocked, and keeps away what is to be ignored: a handler is
+/// set for that, too. Threads and programs that are started from now on are like this one.
+fn receive() -> nix::Result<()> {
+    let ignored = ignored();
+    let (kept, let_in): (Vec<Signal>, Vec<Signal>) =
+        TAKEN_OVER.into_iter().partition(|signal| ignored.contains(*signal));
+    SigSet::from_iter(kept).thread_block()?;
+    SigSet::from_iter(let_in).thread_unblock()
+}
+
 /// Runs on a thread of its own, not in a handler of signals: it may do what any thread may.
 fn on_signal() {
     let mut state = state();
     let first = *state.first.get_or_insert_with(Instant::now);
-    state.children.iter().copied().for_each(tell);
     let again = WANTED.swap(true, Ordering::Relaxed) && first.elapsed() > ONE_WISH;
     if again || state.last_words.is_some() {
         end(&state, state.last_words.as_deref().unwrap_or_default(), INTERRUPTED);
     }
     CHANGED.notify_all();
-}
-
-fn tell(child: u32) {
-    // It may have ended just now, and then nobody is left to be told.
-    let _ = pid(child).map(|pid| kill(pid, Signal::SIGTERM));
 }
 
 fn pid(child: u32) -> Option<Pid> {
@@ -112,28 +116,6 @@ pub(super) fn end(state: &State, words: &str, code: u8) -> ! {
         complain(words);
     }
     std::process::exit(i32::from(code))
-}
-
-/// A program that was started here and is asked to end when this one is; not any more once this is dropped.
-#[derive(Debug)]
-pub struct Forwarded(u32);
-
-impl Forwarded {
-    /// Tells this child from now on. It does nothing where no signals were taken over.
-    pub fn to(child: &Child) -> Self {
-        let mut state = state();
-        state.children.push(child.id());
-        if WANTED.load(Ordering::Relaxed) {
-            tell(child.id());
-        }
-        Self(child.id())
-    }
-}
-
-impl Drop for Forwarded {
-    fn drop(&mut self) {
-        state().children.retain(|child| *child != self.0);
-    }
 }
 
 /// A program that was started here in a process group of its own, which ends with this one where that is ended amid

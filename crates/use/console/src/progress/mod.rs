@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use isochrone_probe::watch::Watch;
 
-pub use interrupt::{Bound, Forwarded, Interrupt};
+pub use interrupt::{Bound, Interrupt};
 pub use last_resort::LastResort;
 pub use outlook::Outlook;
 

@@ -18,7 +18,6 @@ use isochrone_units::CoreId;
 use super::ended::{alone, ended};
 use crate::output::{self, Terminal};
 use crate::partner;
-use crate::progress::Forwarded;
 
 /// What is said where this machine has no atlas.
 pub const NONE: &str = "no atlas of this machine: run `isochrone map`";
@@ -77,19 +76,12 @@ fn known_of(named: Option<&Path>, us: &Identity, terminal: &Terminal) -> Result<
     answer.found.map(|found| Found::new(&found.path)).transpose()
 }
 
-/// This machine's atlas, measured now where there is none. In `scratch` lies what can be kept nowhere.
+/// This machine's atlas, measured now where there is none, unless `stop` says that nobody wants it any more. In
+/// `scratch` lies what can be kept nowhere.
 ///
 /// # Errors
-/// As [`known`], and where none can be measured.
-pub fn find(named: Option<&Path>, scratch: &Path, terminal: &Terminal) -> Result<Found> {
-    find_until(named, scratch, terminal, None)
-}
-
-/// The same for who may have had enough before an atlas is measured: then `stop` says so.
-///
-/// # Errors
-/// As [`find`], and where it was stopped.
-pub fn find_until(
+/// As [`known`], and where none can be measured, or it was stopped.
+pub fn find(
     named: Option<&Path>,
     scratch: &Path,
     terminal: &Terminal,
@@ -103,22 +95,8 @@ pub fn find_until(
     measured(place.as_deref(), scratch, terminal, stop)
 }
 
-/// An atlas, measured anew, that has what these cores wear now; `None` if this one has. A host
-/// moves virtual CPUs to cores that no map has seen, and then nothing can be placed.
-///
-/// # Errors
-/// Where cores cannot be looked from, or no atlas can be measured.
-pub fn fresh(
-    found: &Found,
-    cores: &[CoreId],
-    scratch: &Path,
-    terminal: &Terminal,
-) -> Result<Option<Found>> {
-    Ok(fresh_within(found, cores, scratch, terminal, &Limits::NONE)?.found)
-}
-
-/// Whether nobody wants it any more, for who is asked that; else a signal ends us and what is measured alike.
-pub type Stop<'a> = Option<&'a dyn Fn() -> bool>;
+/// Whether nobody wants it any more.
+pub type Stop<'a> = &'a dyn Fn() -> bool;
 
 /// What bounds a search for an atlas that has what cores wear now.
 pub struct Limits<'a> {
@@ -126,11 +104,6 @@ pub struct Limits<'a> {
     pub time_for_a_map: &'a dyn Fn() -> bool,
     /// Whether nobody wants it any more.
     pub stop: Stop<'a>,
-}
-
-impl Limits<'_> {
-    /// No limits.
-    pub const NONE: Self = Self { time_for_a_map: &|| true, stop: None };
 }
 
 impl std::fmt::Debug for Limits<'_> {
@@ -148,11 +121,12 @@ pub struct Fresh {
     pub worn: bool,
 }
 
-/// The same within limits.
+/// An atlas, measured anew within limits, that has what these cores wear now, if this one has not. A host moves
+/// virtual CPUs to cores that no map has seen, and then nothing can be placed.
 ///
 /// # Errors
-/// As [`fresh`], and where it was stopped.
-pub fn fresh_within(
+/// Where cores cannot be looked from, no atlas can be measured, or it was stopped.
+pub fn fresh(
     found: &Found,
     cores: &[CoreId],
     scratch: &Path,
@@ -249,21 +223,9 @@ pub fn quick(only: &str, scratch: &Path, stop: Stop<'_>) -> Result<Found> {
         .arg(scratch.join("report.html"))
         .stdin(Stdio::null())
         .stdout(Stdio::null());
-    if stop.is_some() {
-        alone(&mut map);
-    }
+    alone(&mut map);
     let mut child = map.spawn().context("the map cannot be started")?;
-    let status = match stop {
-        None => {
-            let told = Forwarded::to(&child);
-            let status = child.wait().context("the map cannot be waited for")?;
-            drop(told);
-            status
-        }
-        Some(stop) => {
-            ended(&mut child, stop)?.context("the quick map was ended before its time")?
-        }
-    };
+    let status = ended(&mut child, stop)?.context("the quick map was ended before its time")?;
     ensure!(status.success(), "the quick map did not end well: try `isochrone map` alone");
     Found::new(&place)
 }

@@ -17,8 +17,10 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
 use super::start::Program;
+use crate::ignored::ignored;
 
-/// What is passed on. A terminal sends its own to the program as well, see [`from_a_process`].
+/// What is passed on, but for what is ignored, which the program ignores too. A terminal sends its own to the
+/// program as well, see [`from_a_process`].
 const FORWARDED: [Signal; 7] = [
     Signal::SIGINT,
     Signal::SIGTERM,
@@ -43,9 +45,11 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Blocks them; to be called before any thread is started, which would receive them.
+    /// Blocks them; to be called before any thread is started, which would receive them, and before anything is made
+    /// that is to go with this process.
     pub fn hold() -> Result<Self> {
-        let mut set = SigSet::from_iter(FORWARDED);
+        let ignored = ignored();
+        let mut set: SigSet = FORWARDED.into_iter().filter(|s| !ignored.contains(*s)).collect();
         set.add(Signal::SIGCHLD);
         let advice = "signals cannot be held; allow rt_sigprocmask and signalfd in the sandbox";
         let before = set.thread_swap_mask(SigmaskHow::SIG_BLOCK).context(advice)?;
@@ -57,7 +61,13 @@ impl Signals {
         })
     }
 
-    /// Runs the program to its end: what a shell calls that end.
+    /// Lets them come again, as before: what came meanwhile comes now.
+    pub fn release(self) -> Result<()> {
+        self.before.thread_set_mask().context("signals stay blocked")
+    }
+
+    /// Runs the program to its end: what a shell calls that end. Where somebody has asked for an end before, it is not
+    /// started.
     pub fn run(&self, program: &Program) -> Result<u8> {
         self.run_watched(program, None)
     }
@@ -69,6 +79,9 @@ impl Signals {
         program: &Program,
         mut watch: Option<(Duration, &mut dyn FnMut(Pid))>,
     ) -> Result<u8> {
+        if let Some(code) = self.wish()? {
+            return Ok(code);
+        }
         let child = program.start(&self.before)?;
         loop {
             if let Some(code) = exit_code(waitpid(child, Some(WaitPidFlag::WNOHANG))?) {

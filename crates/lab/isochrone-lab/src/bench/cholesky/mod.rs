@@ -21,6 +21,7 @@ use super::recipe::Recipe;
 use super::setting::Setting;
 use crate::args::{CholeskyArgs, KernelsChoice};
 use isochrone_console::output::{self, WrongUsage};
+use isochrone_console::written::scratch;
 
 /// Blocks unless told otherwise.
 const BLOCKS: u32 = 5;
@@ -97,7 +98,7 @@ pub(super) fn measure(args: &CholeskyArgs, setting: &mut Setting<'_>) -> Result<
     let cores = setting.cores(common.threads.map_or(usize::MAX, usize::from))?;
     let workers = common.threads.map_or(cores.len(), usize::from);
     let list: Vec<String> = cores.iter().map(|core| core.0.to_string()).collect();
-    let scratch = tempfile::tempdir().context("there is no place for temporary files")?;
+    let scratch = scratch()?;
     setting.step("compiling peers");
     let mut asker = Asker {
         args,

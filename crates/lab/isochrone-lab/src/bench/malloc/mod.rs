@@ -35,6 +35,7 @@ use isochrone_console::run::ended::{alone, ended};
 use isochrone_console::run::record::{ProcessRecord, read_all};
 use isochrone_console::run::usage::{self, Measured};
 use isochrone_console::run::{library, setup};
+use isochrone_console::written::scratch;
 use programs::{COMMON, PROGRAMS, Program};
 
 /// Blocks unless told otherwise: a run takes seconds, not milliseconds.
@@ -196,7 +197,7 @@ struct Outcome {
 
 impl Field {
     fn new(args: &MallocArgs, setting: &mut Setting<'_>, folder: Option<PathBuf>) -> Result<Self> {
-        let scratch = tempfile::tempdir().context("there is no place for temporary files")?;
+        let scratch = scratch()?;
         let found = setting.atlas(scratch.path())?;
         let placement = &args.placement;
         let policy = setup::policy(Mode::Aware, placement, &found.contents);

@@ -11,6 +11,7 @@ mod metg;
 mod pace;
 mod system;
 
+use isochrone_console::written::scratch;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -44,7 +45,7 @@ pub(super) fn measure(args: &TaskbenchArgs, setting: &mut Setting<'_>) -> Result
     let cores = setting.cores(args.threads.map_or(usize::MAX, usize::from))?;
     let workers = args.threads.map_or(cores.len(), usize::from);
     let list: Vec<String> = cores.iter().map(|core| core.0.to_string()).collect();
-    let scratch = tempfile::tempdir().context("there is no place for temporary files")?;
+    let scratch = scratch()?;
     setting.step("compiling peers");
     let stop = setting.stop();
     let (systems, missing) = systems(scratch.path(), &list.join(","), &args.peers, &stop)?;

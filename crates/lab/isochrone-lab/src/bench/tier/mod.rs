@@ -10,6 +10,7 @@ mod swap;
 mod text;
 
 use anyhow::{Context, Result};
+use isochrone_console::written::scratch;
 use isochrone_tier::regions::Regions;
 use isochrone_units::{CoreId, RegionId};
 use serde::Serialize;
@@ -191,7 +192,7 @@ fn by_distance(cores: &[CoreId], setting: &mut Setting<'_>) -> Result<Regions> {
     if regions.len() < 2 {
         return Ok(Regions::default());
     }
-    let scratch = tempfile::tempdir().context("there is no place for temporary files")?;
+    let scratch = scratch()?;
     let atlas = setting.atlas(scratch.path())?;
     let found = Regions::choose(&atlas.atlas.atlas()?, cores, &regions);
     if found.fast.is_none() {

@@ -24,7 +24,7 @@ use isochrone_console::codes;
 use isochrone_console::output::{self, Terminal, WrongUsage};
 use isochrone_console::progress::{Interrupt, Progress};
 use isochrone_console::run::atlas::{self, Found};
-use isochrone_console::written::{Place, on_stdout, write_to};
+use isochrone_console::written::{Place, on_stdout, scratch, write_to};
 use isochrone_host::{SysRoot, machine_state, this_machine};
 use isochrone_machine::Machine;
 use isochrone_report::fmt;
@@ -50,15 +50,14 @@ pub(super) fn run(args: &AdviseArgs, terminal: &Terminal) -> Result<ExitCode> {
     let alone = on_stdout(&places);
     let [html, json] = places;
     let input = input(args)?;
-    let scratch = tempfile::Builder::new()
-        .prefix("isochrone-")
-        .tempdir()
-        .context("there is no place for temporary files; set TMPDIR")?;
+    let interrupt = Interrupt::install();
+    let scratch = scratch()?;
     let path = found_program(args)?;
     let known = atlas::known(args.atlas.as_deref(), terminal)?;
     let machine = machine(known.as_ref())?;
     let levers = levers(args, &path, &machine, known.as_ref(), scratch.path())?;
-    let Some(trial) = tried(args, &path, input, &levers, scratch.path(), terminal)? else {
+    let tried = tried(args, &path, input, &levers, scratch.path(), interrupt, terminal)?;
+    let Some(trial) = tried else {
         terminal.complain(
             "isochrone: interrupted: not all runs were made, and nothing is said of the others",
         );
@@ -138,6 +137,7 @@ fn tried(
     input: PathBuf,
     levers: &[Lever],
     scratch: &Path,
+    interrupt: Interrupt,
     terminal: &Terminal,
 ) -> Result<Option<Trial>> {
     let begin = Instant::now();
@@ -146,7 +146,6 @@ fn tried(
         .filter(|lever| lever.how.is_ok())
         .map(|lever| lever.name.to_owned())
         .collect();
-    let interrupt = Interrupt::install();
     let mut program = Program {
         command: command(args, path),
         ways: ways(levers),
