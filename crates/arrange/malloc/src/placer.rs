@@ -247,17 +247,18 @@ impl<'a> Placer<'a> {
     #[cold]
     #[inline(never)]
     fn take_slowly(&self, place: u16, class: SizeClass, bytes: usize) -> *mut u8 {
-        let heap = self.instance.heap();
-        let mut found = heap.take_for(place, class);
+        // The heap of now each time: pages that come meanwhile may lie beyond the tables of the one before.
+        let take = || self.instance.heap().take_for(place, class);
+        let mut found = take();
         if found.is_none() {
             self.learn(Need::Now);
-            found = heap.take_for(place, class);
+            found = take();
         }
         while found.is_none()
             && self.over().is_none()
             && self.instance.join_unknown(clock::monotonic_ns() + JOIN_NS)
         {
-            found = heap.take_for(place, class);
+            found = take();
         }
         let Some(slot) = found else { return ptr::null_mut() };
         self.direct.objects.fetch_add(1, Ordering::Relaxed);
@@ -421,3 +422,6 @@ fn flat_cycles(atlas: &Atlas<'_>, core: CoreId, level: Level) -> Option<f32> {
     let base = atlas.base(level, atlas.core_base(core, level)?)?;
     base.values().first().copied()
 }
+
+#[cfg(test)]
+mod tests;
