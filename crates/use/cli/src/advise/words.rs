@@ -30,7 +30,16 @@ pub(super) fn summary(levers: &[Finding]) -> String {
 }
 
 /// The least room for what is said of a lever beside its name, characters.
-pub(super) const ROOM: usize = 30;
+const ROOM: usize = 30;
+
+/// A lever's line: what is said of it goes on beside `head`, and below it where a terminal of so many columns is too
+/// narrow for both.
+pub(super) fn lever(head: &str, said: &str, width: usize) -> String {
+    if head.len() + ROOM <= width {
+        return format!("{head}{}", wrapped(said, width, head.len()));
+    }
+    format!("{}\n    {}", head.trim_end(), wrapped(said, width, 4))
+}
 
 /// A line for each lever, below the sentence; in a terminal of so many columns it goes on below its own beginning.
 pub(super) fn text(figures: &Figures, width: usize) -> String {
@@ -42,8 +51,7 @@ pub(super) fn text(figures: &Figures, width: usize) -> String {
         let command =
             of.command.as_ref().map_or_else(String::new, |command| format!(": {command}"));
         let head = format!("  {:<widest$}  {:<7}  ", of.lever, of.offer.word());
-        let indent = if head.len() + ROOM <= width { head.len() } else { 4 };
-        head + &wrapped(&format!("{}{command}", of.what), width, indent)
+        lever(&head, &format!("{}{command}", of.what), width)
     }));
     lines.push(NEXT.to_owned());
     lines.join("\n")

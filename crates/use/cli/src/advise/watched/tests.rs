@@ -143,7 +143,7 @@ fn nothing_comes_first_where_no_lever_is_worth_a_trial() {
     let (seen, machine) = (seen(), machine());
     let all = bounds::all(&offers(), &around(&seen, &machine));
     assert!(
-        words::summary(&all).starts_with("At most 15 % by near lines"),
+        words::summary(&all).starts_with("At most 15.0 % by near lines"),
         "{}",
         words::summary(&all)
     );
@@ -181,7 +181,7 @@ fn no_line_is_wider_than_the_terminal_and_each_number_has_its_reading() {
         }
         let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
-            flat.contains("solver (measured): 2 s") && flat.contains("(predicted; no atlas)"),
+            flat.contains("solver (measured): 2.00 s") && flat.contains("(predicted; no atlas)"),
             "{text}"
         );
     }

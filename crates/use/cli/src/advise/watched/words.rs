@@ -11,7 +11,7 @@ use super::bounds::{Bound, NOTICED, Says};
 use super::looks::Looks;
 use super::record::Figures;
 use super::seen::Seen;
-use crate::advise::words::ROOM;
+use crate::advise::words::lever;
 
 /// The line behind the levers.
 const NEXT: &str =
@@ -72,8 +72,7 @@ pub(super) fn text(figures: &Figures, width: usize) -> String {
         let command =
             of.command.as_ref().map_or_else(String::new, |command| format!(": {command}"));
         let head = format!("  {:<widest$}  {:<says_widest$}  ", of.lever, says(of));
-        let indent = if head.len() + ROOM <= width { head.len() } else { 4 };
-        head + &wrapped(&format!("{}{command}", of.why), width, indent)
+        lever(&head, &format!("{}{command}", of.why), width)
     }));
     lines.push(wrapped(NEXT, width, 0));
     lines.join("\n")
