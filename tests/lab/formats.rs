@@ -105,3 +105,19 @@ fn benchmarks_beside_peers_write_what_their_schemas_say() {
     let few = ["--tasks", "1000", "--threads", "2", "--blocks", "2"];
     assert_eq!(written(&here, &[&taskbench[..], &few].concat())["verified"], true);
 }
+
+#[test]
+fn tables_are_printed_though_figures_cannot_be_written() {
+    let here = folder("formats-full");
+    let _machine = machine();
+    let bench =
+        ["bench", "jacobi", "--row-blocks", "2", "--rows", "4", "--columns", "64", "--blocks", "2"];
+    let simulated = ["sim", "inthist", "--size", "small", "--threads", "32"];
+    let published = ["verify", "published"];
+    for (words, said) in [(&bench[..], "jacobi"), (&simulated, "inthist"), (&published, "median")] {
+        let (output, out, err) = run(&here, &[words, &["--json=/dev/full"]].concat());
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {err}");
+        assert!(err.contains("/dev/full: no space left"), "{words:?}: {err}");
+        assert!(out.contains(said), "{words:?}: {out}");
+    }
+}

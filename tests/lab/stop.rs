@@ -162,6 +162,14 @@ fn a_reproduction_ends_when_it_is_asked_to_and_keeps_finished_runs() {
     }
 }
 
+/// The command lines of processes that name a place.
+fn named_by(place: &Path) -> Vec<String> {
+    let place = place.to_str().expect("a name in UTF-8");
+    let entries = fs::read_dir("/proc").expect("it is mounted").flatten();
+    let lines = entries.filter_map(|entry| fs::read_to_string(entry.path().join("cmdline")).ok());
+    lines.filter(|line| line.contains(place)).collect()
+}
+
 #[test]
 fn all_papers_end_when_they_are_asked_to_with_a_site_of_what_is_there() {
     let here = folder("lab-stop-all");
@@ -182,6 +190,8 @@ fn all_papers_end_when_they_are_asked_to_with_a_site_of_what_is_there() {
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("an id");
         kill_process(pid, signal).expect("it is there");
         let output = child.wait_with_output().expect("it ends");
+        let left = named_by(&site);
+        assert!(left.is_empty(), "who measures for it goes on: {left:?}");
         let err = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(3), "{err}");
         let page = std::fs::read_to_string(site.join("index.html")).expect("the first page");

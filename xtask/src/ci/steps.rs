@@ -87,6 +87,74 @@ const BESIDE_TESTS: &[Step] = &[
     },
     Step { name: "aarch64", arguments: &["xtask", "arm"], ..Step::CARGO },
     Step {
+        name: "preload lints",
+        arguments: &[
+            "clippy",
+            "--release",
+            "--manifest-path",
+            PRELOAD,
+            "--target-dir",
+            "target",
+            "--locked",
+            "--",
+            "-D",
+            "warnings",
+        ],
+        ..Step::CARGO
+    },
+    Step {
+        name: "pager lints",
+        arguments: &[
+            "clippy",
+            "--release",
+            "--manifest-path",
+            PRELOAD,
+            "--package",
+            "isochrone-pager",
+            "--target-dir",
+            "target",
+            "--locked",
+            "--",
+            "-D",
+            "warnings",
+        ],
+        ..Step::CARGO
+    },
+    // Whoever fuzzes has a nightly compiler; that the targets fit the crates needs none.
+    Step {
+        name: "fuzz targets",
+        arguments: &[
+            "check",
+            "--manifest-path",
+            "fuzz/Cargo.toml",
+            "--target-dir",
+            "target/fuzz",
+            "--locked",
+        ],
+        ..Step::CARGO
+    },
+    // Of what the tests have built. Where pip cannot bring what it takes, a line says so.
+    Step {
+        name: "python",
+        arguments: &[
+            "xtask",
+            "package",
+            "wheel",
+            "--built",
+            "target/debug",
+            "--try",
+            "--unless-offline",
+        ],
+        ..Step::CARGO
+    },
+    Step {
+        name: "emulated machine of 16 regions",
+        arguments: &["xtask", "vm", "--machine", "checks16"],
+        again: Again::Whole,
+        ..Step::CARGO
+    },
+    Step { name: "book", arguments: &["xtask", "book"], minutes: 15, ..Step::CARGO },
+    Step {
         name: "docs",
         arguments: &["doc", "--workspace", "--no-deps", "--locked"],
         environment: &[("RUSTDOCFLAGS", "-D warnings")],
@@ -107,57 +175,10 @@ pub(super) const STEPS: &[Step] = &[
         arguments: &["fmt", "--all", "--manifest-path", PRELOAD, "--check"],
         ..Step::CARGO
     },
-    Step {
-        name: "preload lints",
-        arguments: &[
-            "clippy",
-            "--release",
-            "--manifest-path",
-            PRELOAD,
-            "--target-dir",
-            "target",
-            "--locked",
-            "--",
-            "-D",
-            "warnings",
-        ],
-        ..Step::CARGO
-    },
     Step { name: "preload", arguments: &["preload", "--locked"], ..Step::CARGO },
-    Step {
-        name: "pager lints",
-        arguments: &[
-            "clippy",
-            "--release",
-            "--manifest-path",
-            PRELOAD,
-            "--package",
-            "isochrone-pager",
-            "--target-dir",
-            "target",
-            "--locked",
-            "--",
-            "-D",
-            "warnings",
-        ],
-        ..Step::CARGO
-    },
     Step {
         name: "pager",
         arguments: &["preload", "--locked", "--package", "isochrone-pager"],
-        ..Step::CARGO
-    },
-    // Whoever fuzzes has a nightly compiler; that the targets fit the crates needs none.
-    Step {
-        name: "fuzz targets",
-        arguments: &[
-            "check",
-            "--manifest-path",
-            "fuzz/Cargo.toml",
-            "--target-dir",
-            "target/fuzz",
-            "--locked",
-        ],
         ..Step::CARGO
     },
     Step {
@@ -173,28 +194,6 @@ pub(super) const STEPS: &[Step] = &[
         beside: BESIDE_TESTS,
         ..Step::CARGO
     },
-    // Of what the tests have built. Where pip cannot bring what it takes, a line says so.
-    Step {
-        name: "python",
-        arguments: &[
-            "xtask",
-            "package",
-            "wheel",
-            "--built",
-            "target/debug",
-            "--try",
-            "--unless-offline",
-        ],
-        ..Step::CARGO
-    },
-    // One after another: beside another one, pages of the first now and then lie elsewhere than its programs believe.
-    Step {
-        name: "emulated machine of 16 regions",
-        arguments: &["xtask", "vm", "--machine", "checks16"],
-        again: Again::Whole,
-        ..Step::CARGO
-    },
-    Step { name: "book", arguments: &["xtask", "book"], minutes: 15, ..Step::CARGO },
 ];
 
 #[cfg(test)]

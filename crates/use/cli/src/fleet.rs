@@ -13,7 +13,7 @@ use crate::args::{FleetArgs, FleetCommand, FleetDiffArgs, OutliersArgs};
 use isochrone_console::args::{HtmlArg, JsonArg};
 use isochrone_console::codes;
 use isochrone_console::output::{Terminal, WrongUsage};
-use isochrone_console::written::{Place, on_stdout, write_to};
+use isochrone_console::written::{Place, each_written, on_stdout, write_to};
 
 /// Runs the command.
 pub(crate) fn run(command: &FleetCommand, terminal: &Terminal) -> Result<ExitCode> {
@@ -53,11 +53,11 @@ fn show(
     }
     let report = judge(&folder, asked);
     let figures = json::pretty(Format::Fleet, &report)?;
-    write_to(html, terminal, || Ok(page(&report, Some(figures.clone())).render()))?;
-    write_to(json, terminal, || Ok(figures.clone() + "\n"))?;
-    if !alone {
-        terminal.say(&text(&report, terminal.columns()))?;
-    }
+    each_written([
+        if alone { Ok(()) } else { terminal.say(&text(&report, terminal.columns())) },
+        write_to(html, terminal, || Ok(page(&report, Some(figures.clone())).render())),
+        write_to(json, terminal, || Ok(figures.clone() + "\n")),
+    ])?;
     Ok(report)
 }
 

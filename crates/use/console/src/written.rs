@@ -164,6 +164,15 @@ pub fn write_to(
     place.map_or(Ok(()), |place| place.write(&text()?, terminal))
 }
 
+/// What came of several texts, each of which was written whatever became of those before: a pipe that nobody reads
+/// keeps no figures from their file, and a full disk keeps no summary from whoever looks.
+///
+/// # Errors
+/// The first of them.
+pub fn each_written<const N: usize>(outcomes: [Result<()>; N]) -> Result<()> {
+    outcomes.into_iter().fold(Ok(()), Result::and)
+}
+
 /// Whether one of these is standard output: what a command says for people is then left out.
 pub fn on_stdout(places: &[Option<Place>]) -> bool {
     places.iter().flatten().any(Place::is_stdout)

@@ -42,7 +42,7 @@ pub(crate) use budget::{LeftOut, Stop, words};
 pub(crate) use coll::{RankArgs, coll_rank};
 use isochrone_console::codes;
 use isochrone_console::output::Terminal;
-use isochrone_console::written::{Place, write_to};
+use isochrone_console::written::{Place, each_written, write_to};
 use setting::{End, Head, Setting};
 
 /// The file.
@@ -174,23 +174,12 @@ fn finish<F: Findings>(setting: Setting<'_>, figures: &F, text: &str) -> Result<
     let End { head, json, terminal, interrupted, in_vain } = setting.end();
     // With the figures on standard output, nothing else may stand there.
     let alone = json.as_ref().is_some_and(Place::is_stdout);
-    write_to(json, terminal, || {
+    let said = if alone { Ok(()) } else { say(&head, text, interrupted, terminal) };
+    let kept = write_to(json, terminal, || {
         let report = Report { head: &head, figures };
         Ok(json::pretty(F::FORMAT, &report)? + "\n")
-    })?;
-    if !alone {
-        let mut lines = vec![text.trim_end().to_owned()];
-        if text.contains(" block)") || text.contains(" blocks)") {
-            lines.push(format!(
-                "behind a figure: its blocks, too few for an interval, which takes {BLOCKS_LEAST}"
-            ));
-        }
-        lines.extend(head.missing.iter().map(|missing| format!("missing: {missing}")));
-        // Who was interrupted had less time.
-        lines.extend(words(&head.left_out, head.budget_s.filter(|_| !interrupted)));
-        lines.push(head.words(interrupted));
-        terminal.say(&lines.join("\n"))?;
-    }
+    });
+    each_written([said, kept])?;
     Ok(match (interrupted, in_vain) {
         (true, _) => ExitCode::from(codes::INTERRUPTED),
         (false, true) => {
@@ -202,4 +191,19 @@ fn finish<F: Findings>(setting: Setting<'_>, figures: &F, text: &str) -> Result<
         }
         (false, false) => ExitCode::SUCCESS,
     })
+}
+
+/// The tables, and what is to be known beside them.
+fn say(head: &Head, text: &str, interrupted: bool, terminal: &Terminal) -> Result<()> {
+    let mut lines = vec![text.trim_end().to_owned()];
+    if text.contains(" block)") || text.contains(" blocks)") {
+        lines.push(format!(
+            "behind a figure: its blocks, too few for an interval, which takes {BLOCKS_LEAST}"
+        ));
+    }
+    lines.extend(head.missing.iter().map(|missing| format!("missing: {missing}")));
+    // Who was interrupted had less time.
+    lines.extend(words(&head.left_out, head.budget_s.filter(|_| !interrupted)));
+    lines.push(head.words(interrupted));
+    terminal.say(&lines.join("\n"))
 }

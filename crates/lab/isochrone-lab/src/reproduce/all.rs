@@ -19,7 +19,7 @@ use isochrone_console::output::{Terminal, WrongUsage};
 use isochrone_console::partner::BUILD;
 use isochrone_console::progress::Interrupt;
 use isochrone_console::run::atlas;
-use isochrone_console::written::{Place, on_stdout, write_to};
+use isochrone_console::written::{Place, each_written, on_stdout, write_to};
 use isochrone_papers::exhibit::{Exhibit, Exhibits};
 use isochrone_papers::hidden_numa::hidden_numa;
 use isochrone_papers::latency_checker::latency_checker;
@@ -44,6 +44,9 @@ const EXHIBITS: &str = "exhibits.json";
 const KEPT: &str = "kept";
 /// Finished runs of numa-aware-runtime.
 const RUNS: &str = "runs.jsonl";
+/// The step in which a program of its own measures this machine, and the longest time in which that is ended.
+const MEASURES: &str = "this machine";
+const MEASURES_ENDS: Duration = Duration::from_millis(1500);
 /// The paper whose runs are kept one by one.
 const RUNTIME: &str = "numa-aware-runtime";
 
@@ -64,12 +67,15 @@ pub(super) fn run(
     let ended = work.follow(&mut site, interrupt, terminal);
     work.write(&mut site, ended.interrupted)?;
     let exhibits = Exhibits { exhibits: std::mem::take(&mut site.exhibits) };
-    write_to(json, terminal, || Ok(json::pretty(Format::Exhibits, &exhibits)? + "\n"))?;
+    let kept = write_to(json, terminal, || Ok(json::pretty(Format::Exhibits, &exhibits)? + "\n"));
     site.exhibits = exhibits.exhibits;
-    if !alone {
-        terminal.say(&site.text(terminal.columns()))?;
-        terminal.say(&format!("\nThe site: {}\n", work.folder.join(FIRST).display()))?;
-    }
+    let said = if alone {
+        Ok(())
+    } else {
+        let place = work.folder.join(FIRST);
+        terminal.say(&format!("{}\nThe site: {}\n", site.text(terminal.columns()), place.display()))
+    };
+    each_written([said, kept])?;
     Ok(match (ended.interrupted, ended.failed) {
         (true, _) => ExitCode::from(codes::INTERRUPTED),
         (_, true) => ExitCode::from(codes::FAILED),
@@ -186,7 +192,7 @@ impl Work {
     fn follow(&self, site: &mut Site, interrupt: &Interrupt, terminal: &Terminal) -> Ended {
         let (say, said) = channel();
         let (work, quiet) = (self.clone(), *terminal);
-        // It is not waited for: where the program ends before it, so does it.
+        // It is not waited for, unless a program of its own runs: where this one ends before it, so does it.
         thread::spawn(move || work.all(&say, &quiet));
         let bar = progress();
         let (begin, mut drawn) = (Instant::now(), Instant::now());
@@ -210,6 +216,10 @@ impl Work {
             }
             if interrupt.is_set() {
                 ended.interrupted = true;
+                if words == MEASURES {
+                    // Who measures is ended by the working thread, which then says so.
+                    let _ = said.recv_timeout(MEASURES_ENDS);
+                }
                 break;
             }
             if drawn.elapsed() > REDRAWN {
@@ -234,7 +244,7 @@ impl Work {
                 continue;
             }
             let atlas = atlas.get_or_insert_with(|| {
-                tell(Said::Step("this machine".to_owned()));
+                tell(Said::Step(MEASURES.to_owned()));
                 self.this_machine(terminal, &|lack| tell(Said::Lack(lack)))
                     .inspect_err(|error| {
                         tell(Said::Failed(format!("this machine is left out: {error:#}")));

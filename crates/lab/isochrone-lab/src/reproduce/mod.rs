@@ -22,7 +22,7 @@ use crate::sim;
 use isochrone_console::output::{Terminal, WrongUsage};
 use isochrone_console::progress::Interrupt;
 use isochrone_console::run::atlas;
-use isochrone_console::written::{Place, on_stdout, scratch, write_to};
+use isochrone_console::written::{Place, each_written, on_stdout, scratch, write_to};
 use parts::{benched, cla_beside, depth, lacks, needs};
 
 /// Runs the command. It may be stopped at any moment: files are whole or not there.
@@ -86,13 +86,12 @@ fn paper(args: &ReproduceArgs, interrupt: &Interrupt, terminal: &Terminal) -> Re
 fn show(paper: &dyn Shown, places: [Option<Place>; 2], terminal: &Terminal) -> Result<()> {
     let alone = on_stdout(&places);
     let [html, json] = places;
-    write_to(html, terminal, || Ok(paper.page().render()))?;
-    write_to(json, terminal, || Ok(json::pretty(paper.format(), &paper.json())?))?;
-    if alone {
-        return Ok(());
-    }
-    let width = terminal.columns();
-    terminal.print(&paper.text(terminal.colour, width))
+    let text = || paper.text(terminal.colour, terminal.columns());
+    each_written([
+        if alone { Ok(()) } else { terminal.print(&text()) },
+        write_to(html, terminal, || Ok(paper.page().render())),
+        write_to(json, terminal, || Ok(json::pretty(paper.format(), &paper.json())?)),
+    ])
 }
 
 fn runtime(

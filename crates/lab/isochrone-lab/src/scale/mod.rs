@@ -31,7 +31,7 @@ use crate::bench::Stop;
 use isochrone_console::codes;
 use isochrone_console::output::{Terminal, WrongUsage};
 use isochrone_console::progress::{Interrupt, LastResort, Progress};
-use isochrone_console::written::{Place, write_to};
+use isochrone_console::written::{Place, each_written, write_to};
 
 use figures::Figures;
 use sizes::Sizes;
@@ -79,10 +79,10 @@ pub(crate) fn run(args: &ScaleArgs, terminal: &Terminal) -> Result<ExitCode> {
         figures => figures?,
     };
     drop(watch);
-    write_to(place, terminal, || Ok(json::pretty(Format::Scale, &figures)? + "\n"))?;
-    if !alone {
-        terminal.say(&figures.text(terminal.columns()))?;
-    }
+    each_written([
+        if alone { Ok(()) } else { terminal.say(&figures.text(terminal.columns())) },
+        write_to(place, terminal, || Ok(json::pretty(Format::Scale, &figures)? + "\n")),
+    ])?;
     Ok(ExitCode::SUCCESS)
 }
 

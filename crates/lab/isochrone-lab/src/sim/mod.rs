@@ -23,7 +23,7 @@ use crate::args::{SimArgs, SimCommand};
 use crate::schedule_file;
 use isochrone_console::output::Terminal;
 use isochrone_console::progress::Interrupt;
-use isochrone_console::written::{Place, asked, on_stdout, write_to};
+use isochrone_console::written::{Place, asked, each_written, on_stdout, write_to};
 
 /// Runs the command.
 pub(crate) fn run(command: &SimCommand, terminal: &Terminal) -> Result<ExitCode> {
@@ -70,12 +70,12 @@ fn one(bench: Bench, args: &SimArgs, terminal: &Terminal) -> Result<ExitCode> {
         place.write(&schedule_file::text(&key.words(), &schedule)?, terminal)?;
     }
     let free = constants(&machine);
-    write_to(html, terminal, || Ok(words::to_page(&record, &free).render()))?;
-    write_to(json, terminal, || {
-        Ok(json::pretty(Format::Sim, &words::to_json(&record, &free))? + "\n")
-    })?;
-    if !alone {
-        terminal.say(&words::to_text(&record, &free, terminal))?;
-    }
+    each_written([
+        if alone { Ok(()) } else { terminal.say(&words::to_text(&record, &free, terminal)) },
+        write_to(html, terminal, || Ok(words::to_page(&record, &free).render())),
+        write_to(json, terminal, || {
+            Ok(json::pretty(Format::Sim, &words::to_json(&record, &free))? + "\n")
+        }),
+    ])?;
     Ok(if record.verified { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

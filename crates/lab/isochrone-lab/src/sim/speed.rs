@@ -23,7 +23,7 @@ use crate::bench::{LeftOut, Stop, words};
 use isochrone_console::codes;
 use isochrone_console::output::Terminal;
 use isochrone_console::progress::Interrupt;
-use isochrone_console::written::{Place, write_to};
+use isochrone_console::written::{Place, each_written, write_to};
 
 /// One case, several times.
 pub(super) struct Speed {
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &SpeedArgs, terminal: &Terminal) -> Result<ExitCode> {
     all.retain(|speed| !speed.runs.is_empty());
     let verified = all.iter().all(|speed| speed.runs.iter().all(|run| run.verified));
     let budget_s = budget.map(|budget| budget.as_secs_f64());
-    write_to(place, terminal, || {
+    let kept = write_to(place, terminal, || {
         let report = json!({
             "reading": Reading::Measured,
             "what": "time of one core of this machine that the simulator takes",
@@ -115,12 +115,14 @@ pub(crate) fn run(args: &SpeedArgs, terminal: &Terminal) -> Result<ExitCode> {
             "runs": all.iter().map(Speed::json).collect::<Vec<_>>(),
         });
         Ok(written::pretty(Format::BenchSim, &report)? + "\n")
-    })?;
-    if !alone {
+    });
+    let said = if alone {
+        Ok(())
+    } else {
         let lines = [Some(table(&all).to_terminal(terminal.columns())), words(&left_out, budget_s)];
-        let lines: Vec<String> = lines.into_iter().flatten().collect();
-        terminal.say(&lines.join("\n"))?;
-    }
+        terminal.say(&lines.into_iter().flatten().collect::<Vec<_>>().join("\n"))
+    };
+    each_written([said, kept])?;
     Ok(match (stop.is_interrupted(), verified) {
         (true, _) => ExitCode::from(codes::INTERRUPTED),
         (false, true) => ExitCode::SUCCESS,

@@ -26,7 +26,7 @@ use isochrone_console::line_costs::{cores, measured};
 use isochrone_console::output::Terminal;
 use isochrone_console::progress::Interrupt;
 use isochrone_console::run::atlas;
-use isochrone_console::written::{Place, write_to};
+use isochrone_console::written::{Place, each_written, write_to};
 use live::{Series, What, alone, series};
 use model::{
     Beside, MEDIAN_OFF_MOST, OfCall, RATIO_MOST, SHARE_LEAST, Verdict, awaited_ns, block_phases,
@@ -165,20 +165,21 @@ fn check_model(args: &ModelArgs, terminal: &Terminal) -> Result<ExitCode> {
         verdicts.push(verdict(what, live, &found.costs, beside, args.scale)?);
     }
     let faults: Vec<String> = verdicts.iter().flat_map(Verdict::faults).collect();
-    write_to(place, terminal, || {
+    let kept = write_to(place, terminal, || {
         let json = to_json(args, &found, &verdicts, &seen);
         Ok(written::pretty(Format::VerifyModel, &json)?)
-    })?;
-    if !alone {
-        let said = text(args, &found, &verdicts, &seen, terminal.columns());
-        terminal.say(&said)?;
+    });
+    let said = if alone {
+        Ok(())
+    } else {
+        let mut lines = vec![text(args, &found, &verdicts, &seen, terminal.columns())];
+        lines.extend(faults.iter().map(|fault| format!("the model is wrong: {fault}")));
         if faults.is_empty() {
-            terminal.print("the model holds")?;
+            lines.push("the model holds".to_owned());
         }
-        for fault in &faults {
-            terminal.say(&format!("the model is wrong: {fault}"))?;
-        }
-    }
+        terminal.say(&lines.join("\n"))
+    };
+    each_written([said, kept])?;
     Ok(codes::checked(!faults.is_empty()))
 }
 

@@ -14,7 +14,7 @@ use crate::args::JsonArg;
 use isochrone_console::codes;
 use isochrone_console::output::Terminal;
 use isochrone_console::progress::Interrupt;
-use isochrone_console::written::{Place, write_to};
+use isochrone_console::written::{Place, each_written, write_to};
 
 /// The median error over all figures that were not fitted is at most this.
 const ERROR_MOST: f64 = 0.2;
@@ -42,11 +42,13 @@ pub(super) fn run(args: &JsonArg, terminal: &Terminal) -> Result<ExitCode> {
             });
         }
     }
-    write_to(json, terminal, || Ok(written::pretty(Format::VerifyPublished, &to_json(&cases))?))?;
     let error = median_error(&cases, Terms::ablation()[0].0);
-    if !alone {
-        terminal.say(&text(&cases, error, terminal.columns()))?;
-    }
+    each_written([
+        if alone { Ok(()) } else { terminal.say(&text(&cases, error, terminal.columns())) },
+        write_to(json, terminal, || {
+            Ok(written::pretty(Format::VerifyPublished, &to_json(&cases))?)
+        }),
+    ])?;
     // No error at all is one as well: NaN compares with nothing.
     let holds = error <= ERROR_MOST;
     Ok(codes::checked(!holds))

@@ -33,8 +33,9 @@ them than the second-level cache holds. Where it predicts less it says so in a l
 without the library; --force places all the same. Nothing is placed before a base of the atlas is recognised while
 the program runs; where none is, that is said too.
 The program must be dynamically linked against glibc and not setuid.
-Exit code: the program's own; 128 + N if signal N ended it; 125 if isochrone itself failed,
-126 if the program cannot be run under it, 127 if it was not found.";
+Exit code: the program's own; 128 + N if signal N ended it; 2 for wrong usage, 125 if isochrone itself failed,
+126 if the program cannot be run under it, 127 if it was not found. --json without a file stands behind what the
+program writes to standard output.";
 
 /// How memory is handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

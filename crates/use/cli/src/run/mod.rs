@@ -156,8 +156,8 @@ fn placed(
     let under = Under { args, program, before, config, scratch: scratch.path() };
     let _awake = args.host.awake.then(|| Awake::start(under.config.cores.as_slice()));
     let ran = if is_alone { under.alone(signals)? } else { under.run(signals, terminal)? };
-    if let Some(line) = words::ended(&ran.processes) {
-        terminal.complain(&line);
+    for line in [words::ended(&ran.processes), words::forced(&ran.processes)].iter().flatten() {
+        terminal.complain(line);
     }
     let code = ran.code;
     if args.report || args.compare || json.is_some() {
@@ -256,11 +256,10 @@ fn look(name: &OsStr) -> Result<(PathBuf, program::Fit), program::Refusal> {
 }
 
 fn say(args: &RunArgs, json: Option<Place>, record: &RunRecord, terminal: &Terminal) -> Result<()> {
-    write_to(json, terminal, || Ok(json::pretty(Format::Run, record)? + "\n"))?;
     if args.report || args.compare {
         terminal.complain(words::report(record).trim_end());
     }
-    Ok(())
+    write_to(json, terminal, || Ok(json::pretty(Format::Run, record)? + "\n"))
 }
 
 /// Everything that a run under the library needs.

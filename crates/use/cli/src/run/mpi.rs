@@ -70,10 +70,10 @@ pub(super) fn run(
             code,
             ranks: read_all(&reports)?,
         };
-        write_to(json, terminal, || Ok(json::pretty(Format::RunMpi, &record)? + "\n"))?;
         if args.report {
             terminal.complain(words(&record).trim_end());
         }
+        write_to(json, terminal, || Ok(json::pretty(Format::RunMpi, &record)? + "\n"))?;
     }
     Ok(code)
 }

@@ -148,10 +148,10 @@ pub(super) fn run(
     if let Some(line) = left_untiered(&record.processes) {
         terminal.complain(&line);
     }
-    write_to(json, terminal, || Ok(json::pretty(Format::RunPaged, &record)? + "\n"))?;
     if args.report {
         terminal.complain(words(&record).trim_end());
     }
+    write_to(json, terminal, || Ok(json::pretty(Format::RunPaged, &record)? + "\n"))?;
     Ok(code)
 }
 

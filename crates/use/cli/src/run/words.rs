@@ -39,6 +39,21 @@ pub(super) fn ended(processes: &[ProcessRecord]) -> Option<String> {
     (count > 0).then(|| format!("isochrone: placing ended in {many}: {}", reasons.join("; ")))
 }
 
+/// One line if processes placed by no distance, as they do under `--force` alone.
+pub(super) fn forced(processes: &[ProcessRecord]) -> Option<String> {
+    let count = processes.iter().filter(|one| one.placed.objects > 0 && knows_none(one)).count();
+    let many = match processes.len() {
+        1 => "the process".to_owned(),
+        all => format!("{count} of {all} processes"),
+    };
+    (count > 0).then(|| format!("isochrone: placed by no distance in {many}: {NO_BASE}"))
+}
+
+/// Whether a process looked for what its cores see now, and recognised nothing.
+const fn knows_none(process: &ProcessRecord) -> bool {
+    process.classified_pages == 0 && process.slices > 0
+}
+
 /// A reason for which a process places nothing any more, in words.
 fn why(reason: &str) -> &str {
     match reason {
@@ -163,7 +178,7 @@ fn one(text: &mut String, process: &ProcessRecord) {
             process.demoted_pages
         ),
     );
-    if process.classified_pages == 0 && process.slices > 0 {
+    if knows_none(process) {
         line("", format!("{NO_BASE}: draw a new map"));
     }
     line(
@@ -262,5 +277,17 @@ mod tests {
         let line = ended(&[process(6), process(0), process(5), process(6)]).expect("a line");
         assert!(line.contains("in 3 of 4 processes: the atlas cannot be used"), "{line}");
         assert!(line.contains("; no base") && !line.contains('\n'), "{line}");
+    }
+
+    #[test]
+    fn one_line_says_that_forced_processes_placed_by_no_distance() {
+        let placed = |objects, slices, classified_pages| {
+            let placed = Count { objects, ..process(0).placed };
+            ProcessRecord { placed, slices, classified_pages, ..process(0) }
+        };
+        let some = [placed(0, 9, 0), placed(7, 9, 3), placed(7, 0, 0)];
+        assert_eq!(forced(&some), None);
+        let line = forced(&[placed(7, 9, 0), placed(7, 9, 3)]).expect("a line");
+        assert!(line.contains("by no distance in 1 of 2 processes: no base"), "{line}");
     }
 }

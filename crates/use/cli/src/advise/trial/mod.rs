@@ -24,7 +24,7 @@ use isochrone_console::codes;
 use isochrone_console::output::{self, Terminal, WrongUsage};
 use isochrone_console::progress::{Interrupt, Progress};
 use isochrone_console::run::atlas::{self, Found};
-use isochrone_console::written::{Place, on_stdout, scratch, write_to};
+use isochrone_console::written::{Place, each_written, on_stdout, scratch, write_to};
 use isochrone_host::{SysRoot, machine_state, this_machine};
 use isochrone_machine::Machine;
 use isochrone_report::fmt;
@@ -66,11 +66,11 @@ pub(super) fn run(args: &AdviseArgs, terminal: &Terminal) -> Result<ExitCode> {
     };
     let figures = Figures::of(args, &machine.title, &levers, &trial);
     kept::keep(&figures.program, Format::AdviseTry, &figures, terminal);
-    write_to(html, terminal, || Ok(words::page(&figures).render()))?;
-    write_to(json, terminal, || Ok(json::pretty(Format::AdviseTry, &figures)?))?;
-    if !alone {
-        terminal.say(&words::text(&figures))?;
-    }
+    each_written([
+        if alone { Ok(()) } else { terminal.say(&words::text(&figures)) },
+        write_to(html, terminal, || Ok(words::page(&figures).render())),
+        write_to(json, terminal, || Ok(json::pretty(Format::AdviseTry, &figures)?)),
+    ])?;
     Ok(figures.code())
 }
 

@@ -26,7 +26,7 @@ use isochrone_console::run::atlas::{self, Found};
 use isochrone_console::run::child::Signals;
 use isochrone_console::run::spent;
 use isochrone_console::run::start;
-use isochrone_console::written::{Place, write_to};
+use isochrone_console::written::{Place, each_written, write_to};
 use isochrone_host::{Meter, SysRoot, this_machine};
 use isochrone_machine::Machine;
 use isochrone_os::tlb;
@@ -66,9 +66,11 @@ pub(super) fn run(args: &AdviseArgs, terminal: &Terminal) -> Result<ExitCode> {
     let ran = watched(args, &path, machine.regions.len() > 1)?;
     let figures = figures(args, &path, known.as_ref(), &machine, ran)?;
     kept::keep(&figures.program, Format::AdviseWatched, &figures, terminal);
-    write_to(html, terminal, || Ok(words::page(&figures).render()))?;
-    write_to(json, terminal, || Ok(json::pretty(Format::AdviseWatched, &figures)? + "\n"))?;
     terminal.complain(&words::text(&figures, terminal.width));
+    each_written([
+        write_to(html, terminal, || Ok(words::page(&figures).render())),
+        write_to(json, terminal, || Ok(json::pretty(Format::AdviseWatched, &figures)? + "\n")),
+    ])?;
     Ok(ExitCode::from(figures.seen.code))
 }
 
