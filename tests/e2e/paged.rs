@@ -77,13 +77,18 @@ fn a_program_is_paged_and_a_report_says_what_happened() {
     let process = &record["processes"][0];
     assert!(process["evicted_pages"].as_u64() > Some(0), "{record}");
     assert!(process["peak_fast_bytes"].as_u64() <= Some(4 << 20), "{record}");
-    assert!(process["compressed_bytes"].as_u64() > Some(0), "{record}");
+    assert!(process["far_bytes"].as_u64() > Some(0), "{record}");
     assert_eq!(process["ended"], true, "{record}");
-    let said = run(&here, &["--fast-memory", "4M", "--far", "region:0"], &[program]);
-    assert_eq!((said.code, said.out.as_bytes()), (Some(7), &plain.stdout[..]), "{}", said.err);
-    let said = run(&here, &["--fast-memory", "4M", "--far", "region:63"], &[program]);
-    assert_eq!(said.code, Some(125), "{}", said.err);
-    assert!(said.err.contains("--far region:63") && said.out.is_empty(), "{}", said.err);
+    for far in ["region:0", "zstd", "file:."] {
+        let said = run(&here, &["--fast-memory", "4M", "--far", far], &[program]);
+        assert_eq!((said.code, said.out.as_bytes()), (Some(7), &plain.stdout[..]), "{}", said.err);
+    }
+    for far in ["region:63", "file:nowhere"] {
+        let said = run(&here, &["--fast-memory", "4M", "--far", far], &[program]);
+        assert_eq!(said.code, Some(125), "{}", said.err);
+        assert!(said.err.contains("nowhere") || said.err.contains(far), "{}", said.err);
+        assert!(said.out.is_empty(), "{}", said.out);
+    }
 }
 
 #[test]
@@ -145,8 +150,8 @@ fn wrong_words_are_wrong_usage_and_name_the_bound() {
     let here = folder("paged-words");
     for (options, bound) in [
         (&["--fast-memory", "4K"][..], "1M at least"),
-        (&["--fast-memory", "4M", "--far", "file:/tmp"], "not offered"),
-        (&["--fast-memory", "4M", "--far", "zstd"], "lz4 or region:N"),
+        (&["--fast-memory", "4M", "--far", "file:"], "file:DIR"),
+        (&["--fast-memory", "4M", "--far", "tape"], "lz4, zstd, file:DIR or region:N"),
         (&["--far", "lz4"], "--fast-memory"),
         (&["--fast-memory", "4M", "--force"], "--force"),
     ] {

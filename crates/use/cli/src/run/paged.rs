@@ -66,8 +66,8 @@ pub(crate) struct PagedProcess {
     peak_mapped_bytes: u64,
     /// Large mappings that were left to the kernel, since there were no addresses for them.
     left_mappings: u64,
-    /// Bytes that a compressed far tier took, at most; nothing of one that is not compressed.
-    compressed_bytes: Option<u64>,
+    /// Bytes that the far tier took of memory or of its medium, at most, if it tells.
+    far_bytes: Option<u64>,
 }
 
 impl PagedProcess {
@@ -92,7 +92,7 @@ impl PagedProcess {
             refused_forks: get(Word::Refused),
             peak_mapped_bytes: get(Word::MappedPeak),
             left_mappings: get(Word::Left),
-            compressed_bytes: Some(get(Word::Far)).filter(|bytes| *bytes > 0),
+            far_bytes: Some(get(Word::Far)).filter(|bytes| *bytes > 0),
         }
     }
 }
@@ -158,7 +158,9 @@ pub(super) fn run(
 fn told(args: &RunArgs, fast_bytes: u64, reports: &Path) -> Result<OsString> {
     let reports = reports.to_str().context("TMPDIR is not a name in UTF-8")?.to_owned();
     let fast_bytes = usize::try_from(fast_bytes)?;
-    Ok(Told { fast_bytes, large_bytes: LARGE_BYTES, far: args.far, reports }.to_string().into())
+    Ok(Told { fast_bytes, large_bytes: LARGE_BYTES, far: args.far.clone(), reports }
+        .to_string()
+        .into())
 }
 
 fn read_all(folder: &Path) -> Result<Vec<PagedProcess>> {
@@ -239,8 +241,8 @@ fn one(text: &mut String, process: &PagedProcess) {
             fmt::bytes(process.evicted_bytes)
         ),
     );
-    if let Some(bytes) = process.compressed_bytes {
-        line("compressed", format!("{} at most", fmt::bytes(bytes)));
+    if let Some(bytes) = process.far_bytes {
+        line("far", format!("{} taken there at most", fmt::bytes(bytes)));
     }
     if process.forks > 0 {
         let forks = process.forks;
