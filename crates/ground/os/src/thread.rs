@@ -61,8 +61,8 @@ pub unsafe fn start_apart(work: Work, argument: *mut c_void) -> Result<(), OsErr
 }
 
 /// Gives the calling thread, one of [`start_apart`], its name, and takes from it what it does not need: its descriptors
-/// but those that it keeps, and its rights. The C library does not know of it, so a program that gives up rights later would leave them
-/// here.
+/// but those that it keeps, and its rights. The C library does not know of it, so a program that gives up rights later
+/// would leave them here.
 pub fn settle(name: &CStr, kept: &[i32]) {
     let name = name.as_ptr().expose_provenance();
     let option = usize::try_from(libc::PR_SET_NAME).unwrap_or(0);

@@ -1,10 +1,10 @@
 //! A file, written and read past the page cache where its file system allows that, long transfers in pieces
 //! that are on their way at once where the kernel has io_uring.
 
-use std::fs::OpenOptions;
+use std::fs::{OpenOptions, Permissions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use isochrone_os::OsError;
@@ -31,6 +31,7 @@ pub struct File {
 /// others may write to a name may be there already: a link to a file of the user's, or a file that somebody else reads.
 fn open(folder: &Path) -> io::Result<(std::fs::File, bool)> {
     let file = tempfile::tempfile_in(folder)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
     let place = format!("/proc/self/fd/{}", file.as_raw_fd());
     let direct = OpenOptions::new().read(true).write(true).custom_flags(O_DIRECT).open(place);
     // Where there is no direct access, the page cache will do.

@@ -1,6 +1,7 @@
 //! Where groups are that are not in fast memory.
 
 mod compressed;
+mod contexts;
 mod file;
 mod kind;
 mod lz4;
@@ -57,7 +58,7 @@ pub struct Scratch {
     /// Bytes, as many as [`Far::scratch`] asked for.
     pub bytes: Vec<u8>,
     table: Option<CompressTable>,
-    zstd: Option<zstd::Contexts>,
+    zstd: Option<contexts::Contexts>,
     ring: Option<Ring>,
 }
 
