@@ -1,6 +1,6 @@
 //! What one actor packs and unpacks with by Zstandard, in memory that is mapped for it before the first call
-//! (`ZSTD_initStaticCCtx`), so that nothing is allocated later: it works in handlers, also of programs whose `malloc` is
-//! ours.
+//! (`ZSTD_initStaticCCtx`), so that nothing is allocated later: it works in handlers, also of programs whose `malloc`
+//! is ours.
 
 use core::ptr::NonNull;
 
