@@ -102,6 +102,6 @@ mod tests {
         }
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left");
         let missing = FarKind::File(folder.path().join("missing")).check().unwrap_err();
-        assert!(missing.to_string().contains("error 2"), "{missing}");
+        assert!(missing.to_string().contains("no such file"), "{missing}");
     }
 }
