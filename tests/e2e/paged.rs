@@ -101,6 +101,33 @@ fn a_static_program_is_left_alone_with_one_line() {
     assert!(said.err.contains("untiered") && said.err.contains("static"), "{}", said.err);
 }
 
+#[test]
+fn what_is_not_there_or_may_not_be_executed_is_refused_as_a_shell_refuses_it() {
+    let here = folder("paged-refused");
+    std::fs::write(here.join("plain"), "echo ran\n").expect("a file");
+    std::fs::create_dir_all(here.join("inner")).expect("a folder");
+    for (name, code, words) in [
+        ("no-such-program-anywhere", 127, "not found"),
+        ("./absent", 127, "no such file"),
+        ("./plain", 126, "not executable"),
+        ("./inner", 126, "inner"),
+    ] {
+        let said = run(&here, &["--fast-memory", "4M", "--report"], &[name]);
+        assert_eq!(said.code, Some(code), "{name}: {}", said.err);
+        assert!(said.err.contains(words) && said.out.is_empty(), "{name}: {}", said.err);
+        assert_eq!(said.err.lines().count(), 1, "{name}: {}", said.err);
+    }
+    // The system refuses these: the second line says so, and the first why they would not be paged.
+    for (name, text) in [("text", "words\n"), ("script", "#!/absent/interpreter\n")] {
+        let path = here.join(name);
+        std::fs::write(&path, text).expect("a file");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("its mode");
+        let said = run(&here, &["--fast-memory", "4M"], &[&format!("./{name}")]);
+        assert_eq!(said.code, Some(126), "{name}: {}", said.err);
+        assert!(said.err.contains("cannot be started"), "{name}: {}", said.err);
+    }
+}
+
 /// The words that make an ordinary user of root.
 const ORDINARY: [&str; 4] =
     ["--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all"];
