@@ -77,13 +77,18 @@ fn a_program_is_paged_and_a_report_says_what_happened() {
     let process = &record["processes"][0];
     assert!(process["evicted_pages"].as_u64() > Some(0), "{record}");
     assert!(process["peak_fast_bytes"].as_u64() <= Some(4 << 20), "{record}");
-    assert!(process["compressed_bytes"].as_u64() > Some(0), "{record}");
+    assert!(process["far_bytes"].as_u64() > Some(0), "{record}");
     assert_eq!(process["ended"], true, "{record}");
-    let said = run(&here, &["--fast-memory", "4M", "--far", "region:0"], &[program]);
-    assert_eq!((said.code, said.out.as_bytes()), (Some(7), &plain.stdout[..]), "{}", said.err);
-    let said = run(&here, &["--fast-memory", "4M", "--far", "region:63"], &[program]);
-    assert_eq!(said.code, Some(125), "{}", said.err);
-    assert!(said.err.contains("--far region:63") && said.out.is_empty(), "{}", said.err);
+    for far in ["region:0", "zstd", "file:."] {
+        let said = run(&here, &["--fast-memory", "4M", "--far", far], &[program]);
+        assert_eq!((said.code, said.out.as_bytes()), (Some(7), &plain.stdout[..]), "{}", said.err);
+    }
+    for far in ["region:63", "file:nowhere"] {
+        let said = run(&here, &["--fast-memory", "4M", "--far", far], &[program]);
+        assert_eq!(said.code, Some(125), "{}", said.err);
+        assert!(said.err.contains("nowhere") || said.err.contains(far), "{}", said.err);
+        assert!(said.out.is_empty(), "{}", said.out);
+    }
 }
 
 #[test]
@@ -94,6 +99,33 @@ fn a_static_program_is_left_alone_with_one_line() {
     assert_eq!(said.code, Some(7), "{}", said.err);
     assert_eq!(said.err.lines().count(), 1, "{}", said.err);
     assert!(said.err.contains("untiered") && said.err.contains("static"), "{}", said.err);
+}
+
+#[test]
+fn what_is_not_there_or_may_not_be_executed_is_refused_as_a_shell_refuses_it() {
+    let here = folder("paged-refused");
+    std::fs::write(here.join("plain"), "echo ran\n").expect("a file");
+    std::fs::create_dir_all(here.join("inner")).expect("a folder");
+    for (name, code, words) in [
+        ("no-such-program-anywhere", 127, "not found"),
+        ("./absent", 127, "no such file"),
+        ("./plain", 126, "not executable"),
+        ("./inner", 126, "inner"),
+    ] {
+        let said = run(&here, &["--fast-memory", "4M", "--report"], &[name]);
+        assert_eq!(said.code, Some(code), "{name}: {}", said.err);
+        assert!(said.err.contains(words) && said.out.is_empty(), "{name}: {}", said.err);
+        assert_eq!(said.err.lines().count(), 1, "{name}: {}", said.err);
+    }
+    // The system refuses these: the second line says so, and the first why they would not be paged.
+    for (name, text) in [("text", "words\n"), ("script", "#!/absent/interpreter\n")] {
+        let path = here.join(name);
+        std::fs::write(&path, text).expect("a file");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("its mode");
+        let said = run(&here, &["--fast-memory", "4M"], &[&format!("./{name}")]);
+        assert_eq!(said.code, Some(126), "{name}: {}", said.err);
+        assert!(said.err.contains("cannot be started"), "{name}: {}", said.err);
+    }
 }
 
 /// The words that make an ordinary user of root.
@@ -145,8 +177,8 @@ fn wrong_words_are_wrong_usage_and_name_the_bound() {
     let here = folder("paged-words");
     for (options, bound) in [
         (&["--fast-memory", "4K"][..], "1M at least"),
-        (&["--fast-memory", "4M", "--far", "file:/tmp"], "not offered"),
-        (&["--fast-memory", "4M", "--far", "zstd"], "lz4 or region:N"),
+        (&["--fast-memory", "4M", "--far", "file:"], "file:DIR"),
+        (&["--fast-memory", "4M", "--far", "tape"], "lz4, zstd, file:DIR or region:N"),
         (&["--far", "lz4"], "--fast-memory"),
         (&["--fast-memory", "4M", "--force"], "--force"),
     ] {

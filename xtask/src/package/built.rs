@@ -69,12 +69,16 @@ fn all(root: &Path, profile: &str, cargo: impl Fn() -> Result<Command>) -> Resul
     Ok(())
 }
 
-/// Builds the command without a C library of the system; the file. Musl comes with the compiler's target.
+/// Builds the command without a C library of the system; the file. Musl comes with the compiler's target. What is in C
+/// (zstd) asks for little but `memcpy`, so that this machine's compiler will do; what musl has not would not be linked.
 pub(super) fn build_static(root: &Path, profile: &str) -> Result<PathBuf> {
     let musl = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
     let mut command = Command::new("cargo");
     command.args(["build", "--locked", "--profile", profile, "-p", PACKAGES[0], "--target", &musl]);
     command.env("RUSTFLAGS", zig::flags(root));
+    // Some compilers check calls by functions of glibc's, unasked.
+    let flags = format!("CFLAGS_{}", musl.replace('-', "_"));
+    command.env("TARGET_CC", "cc").env(flags, "-U_FORTIFY_SOURCE");
     run(root, &mut command).with_context(|| format!("`rustup target add {musl}` brings musl"))?;
     Built::in_folder(&target(root).join(musl).join(folder(profile))).file(PACKAGES[0])
 }

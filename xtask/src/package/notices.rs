@@ -97,6 +97,7 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let said = of(&root, &["isochrone"]).expect("cargo knows");
         assert!(said.contains("\nclap 4.") && said.contains("Permission is hereby granted"));
+        assert!(said.contains("\nzstd-sys 2.") && said.contains("For Zstandard software"));
         assert!(!said.contains("\nproptest ") && !said.contains("\nisochrone-os "));
         assert!(of(&root, &["no-such-package"]).expect("nothing").lines().count() < 5);
     }

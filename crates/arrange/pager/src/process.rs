@@ -127,8 +127,8 @@ fn start() -> Option<&'static Guest> {
     let tally = *TALLY.get_or_init(|| tally);
     let cores = CoreSet::of_this_thread().map_or(1, |cores| cores.iter().count());
     let handlers = u16::try_from(cores.clamp(2, HANDLERS_MOST)).unwrap_or(2);
-    let Told { fast_bytes, far, .. } = *told;
-    let settings = Settings { fast_bytes, window_bytes: WINDOW_BYTES, far, handlers };
+    let Told { fast_bytes, ref far, .. } = *told;
+    let settings = Settings { fast_bytes, window_bytes: WINDOW_BYTES, far: far.clone(), handlers };
     match Guest::start(&settings, tally) {
         Ok(guest) => Some(guest),
         Err(error) => {

@@ -61,22 +61,34 @@ pub unsafe fn start_apart(work: Work, argument: *mut c_void) -> Result<(), OsErr
 }
 
 /// Gives the calling thread, one of [`start_apart`], its name, and takes from it what it does not need: its descriptors
-/// but one, and its rights. The C library does not know of it, so a program that gives up rights later would leave them
-/// here.
-pub fn settle(name: &CStr, kept: i32) {
-    let zeros = [0; 3];
+/// but those that it keeps, and its rights. The C library does not know of it, so a program that gives up rights later
+/// would leave them here.
+pub fn settle(name: &CStr, kept: &[i32]) {
     let name = name.as_ptr().expose_provenance();
     let option = usize::try_from(libc::PR_SET_NAME).unwrap_or(0);
     // SAFETY: a name is read, and the kernel cuts it.
     let _ = unsafe { syscall(libc::SYS_prctl, [option, name, 0, 0, 0, 0]) };
-    let kept = usize::try_from(kept).unwrap_or(0);
-    let ranges = [(0, kept.wrapping_sub(1)), (kept + 1, u32::MAX as usize)];
-    for (first, last) in ranges.into_iter().filter(|(first, last)| first <= last && kept > 0) {
-        let [a, b, c] = zeros;
-        // SAFETY: the descriptors are this thread's own copies, which nobody uses.
-        let _ = unsafe { syscall(libc::SYS_close_range, [first, last, 0, a, b, c]) };
+    let mut first = 0_usize;
+    loop {
+        let next = kept.iter().filter_map(|kept| usize::try_from(*kept).ok());
+        let next = next.filter(|kept| *kept >= first).min();
+        let end = next.unwrap_or(u32::MAX as usize + 1);
+        if first < end {
+            // SAFETY: the descriptors are this thread's own copies, which nobody uses.
+            let _ = unsafe { syscall(libc::SYS_close_range, [first, end - 1, 0, 0, 0, 0]) };
+        }
+        let Some(kept) = next else { break };
+        first = kept + 1;
     }
     drop_rights();
+}
+
+/// Closes a descriptor of the calling thread, which whoever has it there never uses again; threads with descriptors of
+/// their own keep theirs.
+pub fn close_here(number: i32) {
+    let number = usize::try_from(number).unwrap_or(usize::MAX);
+    // SAFETY: the caller says that nobody uses the number here.
+    let _ = unsafe { syscall(libc::SYS_close, [number, 0, 0, 0, 0, 0]) };
 }
 
 /// Capabilities of the calling thread alone (capset(2)).
@@ -114,7 +126,7 @@ mod tests {
     static SEEN: AtomicU32 = AtomicU32::new(0);
 
     extern "C" fn work(_: *mut c_void) -> c_int {
-        settle(c"isochrone-test", 2);
+        settle(c"isochrone-test", &[2, 1]);
         SEEN.store(1, Ordering::Release);
         let _ = futex::wake(&SEEN, 1, Scope::Process);
         0

@@ -522,9 +522,10 @@ typedef struct isochrone_tier_options {
 
 /* Where pages go. */
 enum {
-  ISOCHRONE_FAR_MEMORY = 0,    /* to another part of memory */
-  ISOCHRONE_FAR_FILE = 1,      /* to a file, past the page cache where the file system can */
-  ISOCHRONE_FAR_COMPRESSED = 2 /* to memory, compressed (lz4) */
+  ISOCHRONE_FAR_MEMORY = 0,     /* to another part of memory */
+  ISOCHRONE_FAR_FILE = 1,       /* to a file, past the page cache where the file system can */
+  ISOCHRONE_FAR_COMPRESSED = 2, /* to memory, compressed by lz4: the faster */
+  ISOCHRONE_FAR_ZSTD = 3        /* to memory, compressed by zstd: the smaller */
 };
 
 /* Which page leaves when room is needed. */

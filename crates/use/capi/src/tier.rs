@@ -9,7 +9,7 @@ use std::path::Path;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use isochrone_tier::live::far::{Compressed, Far, File, Memory};
+use isochrone_tier::live::far::{Compressed, Far, File, Lz4, Memory, Packing, Zstd};
 use isochrone_tier::live::{
     Config, FreeError, Mapped, Mode, Statistics, Tables, Team, TierError, Timed, Worker,
 };
@@ -283,7 +283,7 @@ unsafe fn settings(
 /// # Safety
 /// The folder is null or a string.
 unsafe fn far(options: &IsochroneTierOptions, bytes: usize) -> Result<Box<dyn Far>, Failure> {
-    match numbered(&[0_u32, 1, 2], options.far, "far tier")? {
+    match numbered(&[0_u32, 1, 2, 3], options.far, "far tier")? {
         0 => Ok(Box::new(Memory::new(bytes, None).map_err(TierError::from)?)),
         1 if options.folder.is_null() => Err(Failure::argument("a file needs a folder to lie in")),
         1 => {
@@ -300,9 +300,10 @@ unsafe fn far(options: &IsochroneTierOptions, bytes: usize) -> Result<Box<dyn Fa
             Ok(Box::new(file))
         }
         // Page by page, whatever a group has; twice the room, for what does not shrink.
-        _ => {
-            let far = Compressed::new(bytes, PAGE_BYTES, 2 * bytes).map_err(TierError::from)?;
-            Ok(Box::new(far))
+        packed => {
+            let packing: &'static dyn Packing = if packed == 2 { &Lz4 } else { &Zstd };
+            let far = Compressed::new(packing, bytes, PAGE_BYTES, 2 * bytes);
+            Ok(Box::new(far.map_err(TierError::from)?))
         }
     }
 }

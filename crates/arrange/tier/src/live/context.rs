@@ -61,7 +61,7 @@ impl<'t> Context<'t> {
             wanted: None,
             here: None,
         };
-        let (ahead, scratch) = (RefCell::new(ahead), RefCell::new(process.far.scratch()));
+        let (ahead, scratch) = (RefCell::new(ahead), RefCell::new(process.far.scratch()?));
         let (caller, follows) = (Caller { actor, space, worker }, Cell::new(Group(0)));
         Ok(Self { process, caller, bounce, ahead, scratch, follows })
     }

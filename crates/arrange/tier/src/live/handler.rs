@@ -222,8 +222,13 @@ pub(super) fn complain(address: usize, trouble: Trouble) {
 
 /// The same by who says it.
 pub(super) fn complain_by(say: fn(&[u8]), address: usize, trouble: Trouble) {
+    say_line(say, format_args!("isochrone: no page at {address:#x}: {trouble}"));
+}
+
+/// One line, made without memory.
+pub(super) fn say_line(say: fn(&[u8]), words: core::fmt::Arguments<'_>) {
     let mut line = Line { bytes: [0; 256], len: 0 };
-    let _ = writeln!(line, "isochrone: no page at {address:#x}: {trouble}");
+    let _ = writeln!(line, "{words}");
     say(&line.bytes[..line.len]);
 }
 

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use isochrone_os::area::Words;
 use isochrone_os::process::end;
-use isochrone_tier::live::far::{Compressed, Far, File, Memory, Part, Scratch};
+use isochrone_tier::live::far::{Compressed, Far, File, Lz4, Memory, Part, Scratch};
 use isochrone_tier::live::{Config, Ended, Mode, Tables, Team};
 use isochrone_tier::pages::Trouble;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
@@ -246,10 +246,10 @@ fn file() {
 
 /// Worker 1 cuts the file, and writes pages until it is as long as before. Worker 0 does not see zeros.
 fn cut() {
-    let file = File::new(&std::env::temp_dir(), 256 << 12).expect("a file");
-    let is_ours = |path: &std::path::Path| {
-        std::fs::read_link(path).is_ok_and(|to| to.to_string_lossy().contains(".isochrone-far-"))
-    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = File::new(folder.path(), 256 << 12).expect("a file");
+    let is_ours =
+        |path: &std::path::Path| std::fs::read_link(path).is_ok_and(|to| to.starts_with(&folder));
     let open = std::fs::read_dir("/proc/self/fd").expect("proc").filter_map(Result::ok);
     let name = open.map(|entry| entry.path()).find(|path| is_ours(path)).expect("it is open");
     let team = Team::new(config(2), Box::new(file)).expect("a team");
@@ -276,12 +276,12 @@ fn cut() {
 }
 
 fn compressed() {
-    let far = Compressed::new(256 << 12, 4096, 256 << 12).expect("memory");
+    let far = Compressed::new(&Lz4, 256 << 12, 4096, 256 << 12).expect("memory");
     lossless(far, Config { movers: 1, ..config(3) });
 }
 
 fn compressed_full() {
-    let far = Compressed::new(256 << 12, 4096, 16 << 12).expect("memory");
+    let far = Compressed::new(&Lz4, 256 << 12, 4096, 16 << 12).expect("memory");
     let team = Team::new(config(1), Box::new(far)).expect("a team");
     let report = team
         .run(|worker| {

@@ -4,7 +4,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::io::Read;
 
-use isochrone_tier::live::far::{Compressed, Memory};
+use isochrone_tier::live::far::{Compressed, Lz4, Memory};
 use isochrone_tier::live::{Config, FreeError, Mapped, Report, Tables, Team, Worker};
 use isochrone_tier::pager::Advice;
 use isochrone_tier::pages::{Event, Trouble};
@@ -61,7 +61,7 @@ fn one_address() {
 fn given_back() {
     for policy in PolicyKind::ALL {
         let config = Config { policy, ..Config::new(64 << 12, 16 << 12, 1) };
-        let far = Compressed::new(64 << 12, 4096, 60 << 12).expect("memory");
+        let far = Compressed::new(&Lz4, 64 << 12, 4096, 60 << 12).expect("memory");
         let team = Team::new(config, Box::new(far)).expect("a team");
         let report = team.run(|worker| {
             let mut random = 0x9e37_79b9_7f4a_7c15_u64;

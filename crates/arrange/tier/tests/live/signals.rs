@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering
 use std::time::Duration;
 
 use isochrone_os::process::signal_thread;
-use isochrone_tier::live::far::{Compressed, Memory};
+use isochrone_tier::live::far::{Compressed, Lz4, Memory};
 use isochrone_tier::live::{Config, Ended, Mapped, Mode, Tables, Team};
 use isochrone_tier::pager::Advice;
 use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
@@ -139,7 +139,7 @@ fn in_a_guest() {
 fn beside_a_worker() {
     for mode in [Mode::Signal, Mode::Blocking] {
         // Of those that need buffers.
-        let far = Compressed::new(PAGES << 12, 4096, (2 * PAGES) << 12).expect("memory");
+        let far = Compressed::new(&Lz4, PAGES << 12, 4096, (2 * PAGES) << 12).expect("memory");
         let config = Config { mode: Some(mode), ..config() };
         let team = Team::new(config, Box::new(far)).expect("a team");
         let report = team.run(|worker| {

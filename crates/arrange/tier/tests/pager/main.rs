@@ -7,6 +7,7 @@
 
 mod support;
 
+use isochrone_tier::live::far::FarKind;
 use isochrone_tier::live::guest::record::{State, Word};
 use support::{Rig, alike, tiered};
 
@@ -21,6 +22,54 @@ fn arrays_larger_than_fast_memory_hold_what_was_written() {
         assert!(ran.get(Word::Peak) <= (fast * MIB) as u64, "{ran:?}");
         assert!(ran.get(Word::Over) == 0 && ran.ended(), "{ran:?}");
     }
+}
+
+/// In memory by another compressor, and in a file.
+#[test]
+fn every_far_tier_holds_what_was_written_and_leaves_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let blanks = folder.path().join("a folder");
+    std::fs::create_dir(&blanks).expect("writable");
+    for far in [FarKind::Zstd, FarKind::File(blanks.clone())] {
+        for (name, case) in [
+            ("memory", "sweep"),
+            ("memory", "threads"),
+            ("mappings", "protect"),
+            ("forks", "fork"),
+            ("calls", "pipe"),
+            ("threads", "descriptors"),
+        ] {
+            let Some(rig) = Rig::new(name) else { return };
+            let ran = alike(&rig.with(far.clone()), &[case], 2 * MIB);
+            let words = [Word::Evicted, Word::Fetched, Word::Far].map(|word| ran.get(word));
+            assert!(words.iter().all(|count| *count > 0), "{far} {case}: {ran:?}");
+        }
+        let Some(rig) = Rig::new("threads") else { return };
+        assert_eq!(rig.with(far).run(&["killed"], Some(2 * MIB)).signal, Some(9));
+    }
+    assert_eq!(std::fs::read_dir(&blanks).expect("a folder").count(), 0);
+}
+
+/// What does not go to the medium stays in memory, and a line says so.
+#[test]
+fn a_full_medium_loses_nothing_and_is_said_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(rig) = Rig::new("memory") else { return };
+    let rig = rig.with(FarKind::File(folder.path().to_owned()));
+    let alone = rig.run(&["sweep"], None);
+    let ran = rig.with_short_files(&["sweep"], 2 * MIB);
+    assert_eq!((ran.code, &ran.out), (Some(0), &alone.out), "{ran:?}");
+    assert_eq!(ran.err.matches("beyond the limit").count(), 1, "{ran:?}");
+    let record = ran.record.expect("a record");
+    assert!(record.get(Word::Over) > 0 && record.get(Word::Evicted) > 0, "{record:?}");
+}
+
+#[test]
+fn a_medium_that_is_cut_is_a_signal_and_never_zeros() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(rig) = Rig::new("cut") else { return };
+    let ran = tiered(&rig.with(FarKind::File(folder.path().to_owned())), &[], 2 * MIB);
+    assert!(ran.err.contains("no page at"), "{ran:?}");
 }
 
 #[test]

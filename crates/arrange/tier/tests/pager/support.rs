@@ -7,7 +7,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use isochrone_tier::live::guest::FarKind;
+use isochrone_tier::live::far::FarKind;
 use isochrone_tier::live::guest::may_be_tiered;
 use isochrone_tier::live::guest::record::Record;
 use isochrone_tier::live::guest::told::{SUFFIX, Told, VARIABLE};
@@ -60,6 +60,7 @@ fn library() -> &'static Path {
 pub(crate) struct Rig {
     program: PathBuf,
     folder: tempfile::TempDir,
+    far: FarKind,
 }
 
 /// What became of a run.
@@ -95,7 +96,19 @@ impl Rig {
             .output()
             .expect("a C compiler is installed");
         assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-        Some(Self { program, folder })
+        Some(Self { program, folder, far: FarKind::Lz4 })
+    }
+
+    /// The same with another far tier.
+    pub(crate) fn with(self, far: FarKind) -> Self {
+        Self { far, ..self }
+    }
+
+    /// Runs it where no file may have more than some MiB.
+    pub(crate) fn with_short_files(&self, args: &[&str], fast: usize) -> Ran {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "ulimit -f 16384 && exec \"$0\" \"$@\""]).arg(&self.program);
+        self.started(shell, args, Some(fast))
     }
 
     /// Runs it, with so much fast memory or without the pager.
@@ -118,7 +131,8 @@ impl Rig {
         command.stdin(Stdio::null()).stdout(file("out")).stderr(file("err"));
         if let Some(fast_bytes) = fast {
             let reports = run.path().to_str().expect("UTF-8").to_owned();
-            let told = Told { fast_bytes, large_bytes: LARGE_BYTES, far: FarKind::Lz4, reports };
+            let told =
+                Told { fast_bytes, large_bytes: LARGE_BYTES, far: self.far.clone(), reports };
             command.env("LD_PRELOAD", library()).env(VARIABLE, told.to_string());
         }
         let status = bounded(&mut command);

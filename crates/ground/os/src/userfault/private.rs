@@ -4,6 +4,7 @@
 use super::{Features, Range, Register, Userfault, handshake, ioctl, open, range, uapi};
 use crate::error::OsError;
 use crate::syscall::syscall;
+use crate::thread::close_here;
 use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 
@@ -96,9 +97,7 @@ impl Userfault {
     /// Closes the number among the descriptors of the calling thread, which never uses this value again; threads with
     /// descriptors of their own keep theirs.
     pub fn close_here(&self) {
-        let number = usize::try_from(self.number()).unwrap_or(usize::MAX);
-        // SAFETY: the caller says that nobody uses the number here.
-        let _ = unsafe { syscall(libc::SYS_close, [number, 0, 0, 0, 0, 0]) };
+        close_here(self.number());
     }
 }
 

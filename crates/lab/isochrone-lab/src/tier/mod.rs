@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use isochrone_tier::live::far::{Compressed, Far, File, Memory};
+use isochrone_tier::live::far::{Compressed, Far, File, Lz4, Memory};
 use isochrone_tier::live::{Config, Counters, Report, Team, Timed, Worker};
 use isochrone_tier::pager::Habit;
 use isochrone_tier::pages::Event;
@@ -70,7 +70,7 @@ fn far(request: &Request, bytes: usize) -> Result<Box<dyn Far>> {
     Ok(match &request.far {
         FarTier::Memory => Box::new(Memory::new(bytes, request.far_region.map(RegionId))?),
         // Page by page, whatever a group has: the less a slot's size varies, the less room is lost.
-        FarTier::Lz4 => Box::new(Compressed::new(bytes, 4096, 2 * bytes)?),
+        FarTier::Lz4 => Box::new(Compressed::new(&Lz4, bytes, 4096, 2 * bytes)?),
         FarTier::File { folder } => Box::new(File::new(folder, bytes as u64)?),
     })
 }

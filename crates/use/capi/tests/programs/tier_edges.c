@@ -169,9 +169,9 @@ int main(int count, char **arguments) {
   int by_signal = count > 1 && strcmp(arguments[1], "sigbus") == 0;
   pthread_t thread;
   options.area_bytes = (uint64_t)PAGES * PAGE, options.fast_bytes = (uint64_t)FAST * PAGE;
-  options.far = ISOCHRONE_FAR_COMPRESSED;
   options.flags = by_signal ? ISOCHRONE_TIER_SIGBUS : 0;
   for (int again = 0; again < 3; again++) {
+    options.far = again == 1 ? ISOCHRONE_FAR_ZSTD : ISOCHRONE_FAR_COMPRESSED;
     /* A handler of the program's that comes before an area, or between two. */
     install();
     map();

@@ -104,6 +104,8 @@ int main(void) {
   WANT(isochrone_tier_run(&odd, nothing, NULL, NULL), ISOCHRONE_ARGUMENT, "pages");
   odd = options, odd.policy = 4;
   WANT(isochrone_tier_run(&odd, nothing, NULL, NULL), ISOCHRONE_ARGUMENT, "policy");
+  odd = options, odd.far = 4;
+  WANT(isochrone_tier_run(&odd, nothing, NULL, NULL), ISOCHRONE_ARGUMENT, "far tier");
   odd = options, odd.far = ISOCHRONE_FAR_FILE;
   WANT(isochrone_tier_run(&odd, nothing, NULL, NULL), ISOCHRONE_ARGUMENT, "folder");
   odd.folder = "/nowhere at all";

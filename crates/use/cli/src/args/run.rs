@@ -11,7 +11,8 @@ use isochrone_alloc::Mode;
 use isochrone_console::args::{HostArgs, JsonArg, PlacementArgs, parse_bytes, parse_time};
 use isochrone_malloc::Pin;
 use isochrone_mpi::{BYTES_MOST, COLLECTIVES};
-use isochrone_tier::live::guest::{FAST_BYTES_MIN, FarKind};
+use isochrone_tier::live::far::FarKind;
+use isochrone_tier::live::guest::FAST_BYTES_MIN;
 
 /// Examples and exit codes below `isochrone run --help`.
 pub(super) const AFTER_HELP: &str = "\
@@ -105,7 +106,11 @@ fn parse_fast_bytes(text: &str) -> Result<u64, String> {
 
 /// A far tier.
 fn parse_far(text: &str) -> Result<FarKind, String> {
-    FarKind::parse(text).map_err(str::to_owned)
+    let far = FarKind::parse(text)?;
+    let FarKind::File(folder) = far else { return Ok(far) };
+    // Programs go elsewhere before their first large mapping.
+    let folder = std::path::absolute(folder).map_err(|error| error.to_string())?;
+    Ok(FarKind::File(folder))
 }
 
 /// What `run` takes.
@@ -123,7 +128,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "BYTES", value_parser = parse_fast_bytes, conflicts_with_all = ["mpi", "mode", "near",
         "waste", "atlas", "awake", "pin", "force", "aside", "compare", "check", "fresh"])]
     pub(crate) fast_memory: Option<u64>,
-    /// With --fast-memory: where the rest is, lz4 or region:N.
+    /// With --fast-memory: where the rest is: compressed by lz4 or zstd, file:DIR, or region:N.
     #[arg(long, value_name = "WHERE", value_parser = parse_far, default_value = "lz4", requires = "fast_memory")]
     pub(crate) far: FarKind,
     /// Instead: an MPI job (CMD is its mpirun) whose collectives are done in cache lines.

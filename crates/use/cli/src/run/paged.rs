@@ -21,7 +21,7 @@ use crate::args::{LARGE_BYTES, RunArgs};
 use isochrone_console::output::{self, Terminal};
 use isochrone_console::run::child::Signals;
 use isochrone_console::run::library;
-use isochrone_console::run::start::Program;
+use isochrone_console::run::start::{Program, is_refused};
 use isochrone_console::written::{Place, scratch, write_to};
 
 /// What a run was and what its processes left.
@@ -66,8 +66,8 @@ pub(crate) struct PagedProcess {
     peak_mapped_bytes: u64,
     /// Large mappings that were left to the kernel, since there were no addresses for them.
     left_mappings: u64,
-    /// Bytes that a compressed far tier took, at most; nothing of one that is not compressed.
-    compressed_bytes: Option<u64>,
+    /// Bytes that the far tier took of memory or of its medium, at most, if it tells.
+    far_bytes: Option<u64>,
 }
 
 impl PagedProcess {
@@ -92,7 +92,7 @@ impl PagedProcess {
             refused_forks: get(Word::Refused),
             peak_mapped_bytes: get(Word::MappedPeak),
             left_mappings: get(Word::Left),
-            compressed_bytes: Some(get(Word::Far)).filter(|bytes| *bytes > 0),
+            far_bytes: Some(get(Word::Far)).filter(|bytes| *bytes > 0),
         }
     }
 }
@@ -105,7 +105,8 @@ pub(super) fn run(
     json: Option<Place>,
     terminal: &Terminal,
 ) -> Result<u8> {
-    let path = match program::find(name, &output::search_path()) {
+    let found = program::find(name, &output::search_path());
+    let path = match found.and_then(|path| program::startable(&path).map(|_| path)) {
         Ok(path) => path,
         Err(refusal) => {
             terminal.complain(&format!("isochrone: {}", refusal.words));
@@ -135,7 +136,13 @@ pub(super) fn run(
         let told = told(args, fast_bytes, &reports)?;
         program.with("LD_PRELOAD", Some(&first)).with(VARIABLE, Some(&told))
     };
-    let code = signals.run(&program)?;
+    let code = match signals.run(&program) {
+        Err(error) if is_refused(&error) => {
+            terminal.complain(&format!("isochrone: {error:#}"));
+            return Ok(126);
+        }
+        ran => ran?,
+    };
     let record = PagedRecord {
         command: args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         code,
@@ -158,7 +165,9 @@ pub(super) fn run(
 fn told(args: &RunArgs, fast_bytes: u64, reports: &Path) -> Result<OsString> {
     let reports = reports.to_str().context("TMPDIR is not a name in UTF-8")?.to_owned();
     let fast_bytes = usize::try_from(fast_bytes)?;
-    Ok(Told { fast_bytes, large_bytes: LARGE_BYTES, far: args.far, reports }.to_string().into())
+    Ok(Told { fast_bytes, large_bytes: LARGE_BYTES, far: args.far.clone(), reports }
+        .to_string()
+        .into())
 }
 
 fn read_all(folder: &Path) -> Result<Vec<PagedProcess>> {
@@ -239,8 +248,8 @@ fn one(text: &mut String, process: &PagedProcess) {
             fmt::bytes(process.evicted_bytes)
         ),
     );
-    if let Some(bytes) = process.compressed_bytes {
-        line("compressed", format!("{} at most", fmt::bytes(bytes)));
+    if let Some(bytes) = process.far_bytes {
+        line("far", format!("{} taken there at most", fmt::bytes(bytes)));
     }
     if process.forks > 0 {
         let forks = process.forks;

@@ -125,6 +125,9 @@ pub(crate) fn startable(path: &Path) -> Result<std::fs::Metadata, Refusal> {
     if metadata.mode() & 0o111 == 0 {
         return Err(cannot(format!("{shown} is not executable; chmod +x it")));
     }
+    // Of another user, or where nothing may be executed (noexec).
+    rustix::fs::access(path, rustix::fs::Access::EXEC_OK)
+        .map_err(|e| cannot(format!("{shown} cannot be executed by this user: {e}")))?;
     Ok(metadata)
 }
 

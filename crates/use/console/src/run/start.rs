@@ -15,6 +15,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use nix::errno::Errno;
 use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawnp};
 use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::Pid;
@@ -141,6 +142,14 @@ impl Program {
             })
             .collect()
     }
+}
+
+/// Whether [`Program::start`] failed since the system does not start such a file: a text, a script whose interpreter is
+/// not there, what this user may not execute.
+#[must_use]
+pub fn is_refused(error: &anyhow::Error) -> bool {
+    let errno = error.downcast_ref::<Errno>();
+    errno.is_some_and(|errno| matches!(errno, Errno::ENOEXEC | Errno::ENOENT | Errno::EACCES))
 }
 
 fn c_string(words: &OsStr) -> Result<CString> {

@@ -1,4 +1,4 @@
-//! Compressed memory: each group by itself, with LZ4, in slots of shared memory.
+//! Compressed memory: each group by itself, in slots of memory, made shorter as [`Packing`] says.
 //!
 //! Slots have sizes in steps of 512 bytes, and a stack of free ones for each size. A group is written to a
 //! new slot before its old one is freed, so a writer that is killed leaves the old copy and, at worst, one
@@ -10,10 +10,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use isochrone_os::OsError;
 use isochrone_os::mapping::Mapping;
 use isochrone_os::space::Space;
-use lz4_flex::block::{
-    CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size,
-};
 
+use super::packing::{CORRUPT, Packing};
 use super::{Far, Part, Scratch};
 use crate::pages::Trouble;
 
@@ -21,12 +19,11 @@ use crate::pages::Trouble;
 const UNIT: usize = 512;
 /// A group that was never written, or only with zeros.
 const ZEROS: u64 = 0;
-/// A far tier that says what was not written by it.
-const CORRUPT: Trouble = Trouble::Far(117);
 
 /// A far tier in compressed memory.
 #[derive(Debug)]
 pub struct Compressed {
+    packing: &'static dyn Packing,
     space: Space,
     /// For each group: the unit at which its slot begins plus one, and the bytes in it.
     entries: Mapping,
@@ -42,8 +39,13 @@ impl Compressed {
     ///
     /// # Errors
     /// [`OsError`] where there is no memory for its tables.
-    pub fn new(area_bytes: usize, group_bytes: usize, capacity: usize) -> Result<Self, OsError> {
-        Self::over(area_bytes, group_bytes, capacity, true)
+    pub fn new(
+        packing: &'static dyn Packing,
+        area_bytes: usize,
+        group_bytes: usize,
+        capacity: usize,
+    ) -> Result<Self, OsError> {
+        Self::over(packing, area_bytes, group_bytes, capacity, true)
     }
 
     /// The same for one process alone: its memory and its tables come as they are used, and it has no files.
@@ -51,14 +53,16 @@ impl Compressed {
     /// # Errors
     /// [`OsError`] where there are not so many addresses.
     pub fn private(
+        packing: &'static dyn Packing,
         area_bytes: usize,
         group_bytes: usize,
         capacity: usize,
     ) -> Result<Self, OsError> {
-        Self::over(area_bytes, group_bytes, capacity, false)
+        Self::over(packing, area_bytes, group_bytes, capacity, false)
     }
 
     fn over(
+        packing: &'static dyn Packing,
         area_bytes: usize,
         group_bytes: usize,
         capacity: usize,
@@ -70,6 +74,7 @@ impl Compressed {
             if shared { Mapping::shared_memfd(words * 8) } else { Mapping::absent(words * 8) }
         };
         Ok(Self {
+            packing,
             space: Space::new(capacity.max(UNIT), shared)?,
             entries: table(area_bytes.div_ceil(group_bytes))?,
             links: table(units + sizes + 1)?,
@@ -147,7 +152,7 @@ impl Compressed {
         }
     }
 
-    fn read_group(&self, at: usize, to: &mut [u8]) -> Result<(), Trouble> {
+    fn read_group(&self, at: usize, to: &mut [u8], scratch: &mut Scratch) -> Result<(), Trouble> {
         let Some((unit, bytes, _)) = slot_of(self.entry(at).load(Ordering::Acquire)) else {
             to.fill(0);
             return Ok(());
@@ -160,7 +165,7 @@ impl Compressed {
             to.copy_from_slice(stored);
             return Ok(());
         }
-        let done = decompress_into(stored, to).map_err(|_| CORRUPT)?;
+        let done = self.packing.unpack(stored, to, scratch)?;
         if done == to.len() { Ok(()) } else { Err(CORRUPT) }
     }
 
@@ -171,10 +176,8 @@ impl Compressed {
             self.free(old);
             return Ok(());
         }
-        let Scratch { bytes, table, .. } = scratch;
-        let table = table.as_mut().ok_or(CORRUPT)?;
-        let packed = compress_into_with_table(from, bytes, table).map_err(|_| CORRUPT)?;
-        let packed = if packed < from.len() { &bytes[..packed] } else { from };
+        let packed = self.packing.pack(from, scratch)?;
+        let packed = if packed < from.len() { &scratch.bytes[..packed] } else { from };
         let unit = self.take(packed.len().div_ceil(UNIT)).ok_or(Trouble::Full)?;
         let to = self.space.as_ptr().wrapping_add(index(unit) * UNIT);
         // SAFETY: the slot lies inside of the space, is as large as its content, and was just taken: it
@@ -200,27 +203,17 @@ fn slot_of(entry: u64) -> Option<(u64, usize, usize)> {
 
 impl Far for Compressed {
     fn name(&self) -> &'static str {
-        "lz4"
+        self.packing.name()
     }
 
-    fn scratch(&self) -> Scratch {
-        let table = if self.group_bytes < usize::from(u16::MAX) {
-            CompressTable::small()
-        } else {
-            CompressTable::large()
-        };
-        Scratch {
-            bytes: vec![0; get_maximum_output_size(self.group_bytes)],
-            table: Some(table),
-            ..Scratch::default()
-        }
+    fn scratch(&self) -> Result<Scratch, OsError> {
+        self.packing.scratch(self.group_bytes)
     }
 
-    fn read(&self, part: &Part, to: &mut [u8], _: &mut Scratch) -> Result<(), Trouble> {
-        let groups = to.chunks_mut(self.group_bytes).enumerate();
+    fn read(&self, part: &Part, to: &mut [u8], scratch: &mut Scratch) -> Result<(), Trouble> {
+        let mut groups = to.chunks_mut(self.group_bytes).enumerate();
         groups
-            .into_iter()
-            .try_for_each(|(n, to)| self.read_group(part.at() + n * self.group_bytes, to))
+            .try_for_each(|(n, to)| self.read_group(part.at() + n * self.group_bytes, to, scratch))
     }
 
     fn write(&self, part: &Part, from: &[u8], scratch: &mut Scratch) -> Result<(), Trouble> {
@@ -243,6 +236,7 @@ impl Far for Compressed {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Lz4, Zstd};
     use super::*;
 
     /// Bytes that compress to about `share` of eighths.
@@ -260,8 +254,13 @@ mod tests {
 
     #[test]
     fn groups_come_back_whatever_they_hold() {
-        let far = Compressed::new(64 << 12, 4096, 64 << 12).unwrap();
-        let mut scratch = far.scratch();
+        come_back(&Lz4);
+        come_back(&Zstd);
+    }
+
+    fn come_back(packing: &'static dyn Packing) {
+        let far = Compressed::new(packing, 64 << 12, 4096, 64 << 12).unwrap();
+        let mut scratch = far.scratch().unwrap();
         let mut to = vec![1; 4096];
         for round in 0..50 {
             for group in 0..16 {
@@ -281,8 +280,8 @@ mod tests {
 
     #[test]
     fn a_full_store_says_so_and_keeps_what_it_has() {
-        let far = Compressed::new(64 << 12, 4096, 4 << 12).unwrap();
-        let mut scratch = far.scratch();
+        let far = Compressed::new(&Zstd, 64 << 12, 4096, 4 << 12).unwrap();
+        let mut scratch = far.scratch().unwrap();
         for group in 0..4 {
             far.write(&Part::owned(group << 12, 4096), &page(group as u64, 8), &mut scratch)
                 .unwrap();
@@ -301,8 +300,8 @@ mod tests {
 
     #[test]
     fn several_groups_are_written_and_read_by_one_call() {
-        let far = Compressed::new(64 << 12, 8192, 64 << 12).unwrap();
-        let mut scratch = far.scratch();
+        let far = Compressed::new(&Lz4, 64 << 12, 8192, 64 << 12).unwrap();
+        let mut scratch = far.scratch().unwrap();
         let bytes: Vec<u8> = (0..4).flat_map(|n| page(n, 3)).collect();
         far.write(&Part::owned(8192, 16384), &bytes, &mut scratch).unwrap();
         let mut to = vec![0; 16384];

@@ -1,12 +1,13 @@
 //! A file, written and read past the page cache where its file system allows that, long transfers in pieces
 //! that are on their way at once where the kernel has io_uring.
 
-use std::fs::OpenOptions;
+use std::fs::{OpenOptions, Permissions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
+use isochrone_os::OsError;
 use isochrone_os::ring::{Direction, Ring, Transfer};
 
 use super::sums::Sums;
@@ -21,7 +22,25 @@ const PIECE_BYTES: usize = 128 << 10;
 pub struct File {
     file: std::fs::File,
     direct: bool,
+    /// Long transfers go in pieces at once.
+    rings: bool,
     sums: Sums,
+}
+
+/// A new file without a name, which only its owner may open, and whether it goes past the page cache. In a folder that
+/// others may write to a name may be there already: a link to a file of the user's, or a file that somebody else reads.
+fn open(folder: &Path) -> io::Result<(std::fs::File, bool)> {
+    let file = tempfile::tempfile_in(folder)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    let place = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let direct = OpenOptions::new().read(true).write(true).custom_flags(O_DIRECT).open(place);
+    // Where there is no direct access, the page cache will do.
+    Ok(direct.map_or((file, false), |direct| (direct, true)))
+}
+
+fn sums(bytes: u64) -> io::Result<Sums> {
+    let sums = Sums::new(usize::try_from(bytes).unwrap_or(usize::MAX));
+    sums.map_err(|error| io::Error::from_raw_os_error(error.errno))
 }
 
 /// include/uapi/asm-generic/errno-base.h
@@ -39,23 +58,24 @@ impl File {
     /// # Errors
     /// The system's, where no file can be made there.
     pub fn new(folder: &Path, bytes: u64) -> io::Result<Self> {
-        // In a folder that others may write to, a name that can be guessed may be there already: a link to a
-        // file of the user's, or a file that somebody else reads. So: a random name, and never one that exists.
-        let named = tempfile::Builder::new().prefix(".isochrone-far-").tempfile_in(folder)?;
-        // The same file once more, whatever has its name by now.
-        let place = format!("/proc/self/fd/{}", named.as_file().as_raw_fd());
-        let direct = OpenOptions::new().read(true).write(true).custom_flags(O_DIRECT).open(place);
-        let (file, name) = named.into_parts();
-        name.close()?;
-        // Where there is no direct access, the page cache will do.
-        let (file, direct) = match direct {
-            Ok(direct) => (direct, true),
-            Err(_) => (file, false),
-        };
+        let (file, direct) = open(folder)?;
         file.set_len(bytes)?;
-        let sums = Sums::new(usize::try_from(bytes).unwrap_or(usize::MAX));
-        let sums = sums.map_err(|error| io::Error::from_raw_os_error(error.errno))?;
-        Ok(Self { file, direct, sums })
+        Ok(Self { file, direct, rings: true, sums: sums(bytes)? })
+    }
+
+    /// The same for one process alone: it grows as it is written, since an area is mostly addresses that nobody uses
+    /// and a file may have a limit (`ulimit -f`), and needs one descriptor.
+    ///
+    /// # Errors
+    /// [`OsError`] where no file can be made there, or there are not so many addresses.
+    pub fn private(folder: &Path, bytes: usize) -> Result<Self, OsError> {
+        let refused = |error: &io::Error| OsError {
+            what: "cannot make a file for pages",
+            errno: error.raw_os_error().unwrap_or(EIO),
+            advice: "name a folder that may be written to, on a medium with room",
+        };
+        let (file, direct) = open(folder).map_err(|error| refused(&error))?;
+        Ok(Self { file, direct, rings: false, sums: Sums::new(bytes)? })
     }
 
     /// Whether it goes past the page cache.
@@ -112,9 +132,14 @@ impl Far for File {
         if self.direct { "file" } else { "file (page cache)" }
     }
 
-    fn scratch(&self) -> Scratch {
+    fn scratch(&self) -> Result<Scratch, OsError> {
         // Without io_uring pieces follow one another.
-        Scratch { ring: Ring::new().ok(), ..Scratch::default() }
+        let ring = if self.rings { Ring::new().ok() } else { None };
+        Ok(Scratch { ring, ..Scratch::default() })
+    }
+
+    fn descriptor(&self) -> Option<i32> {
+        Some(self.file.as_raw_fd())
     }
 
     fn read(&self, part: &Part, to: &mut [u8], scratch: &mut Scratch) -> Result<(), Trouble> {
@@ -172,7 +197,7 @@ mod tests {
         let bytes = unsafe { std::slice::from_raw_parts_mut(memory.as_ptr(), 8192) };
         let (from, to) = bytes.split_at_mut(4096);
         from.fill(3);
-        let mut scratch = file.scratch();
+        let mut scratch = file.scratch().unwrap();
         file.write(&Part::owned(8192, 4096), from, &mut scratch).unwrap();
         file.read(&Part::owned(8192, 4096), to, &mut scratch).unwrap();
         assert!(to.iter().all(|byte| *byte == 3));
@@ -223,7 +248,7 @@ mod tests {
         let bytes = unsafe { std::slice::from_raw_parts_mut(memory.as_ptr(), (2 * PAGES) << 12) };
         let (from, to) = bytes.split_at_mut(PAGES << 12);
         from.fill(5);
-        let mut scratch = file.scratch();
+        let mut scratch = file.scratch().unwrap();
         let (all, last) = (Part::owned(0, PAGES << 12), Part::owned((PAGES - 1) << 12, 4096));
         file.write(&all, from, &mut scratch).unwrap();
         let other = OpenOptions::new()
@@ -263,7 +288,7 @@ mod tests {
         let bytes = unsafe { std::slice::from_raw_parts_mut(memory.as_ptr(), 2 * BYTES) };
         let (from, to) = bytes.split_at_mut(BYTES);
         (0_u32..).zip(from.iter_mut()).for_each(|(n, byte)| *byte = n.to_le_bytes()[1]);
-        let mut scratch = file.scratch();
+        let mut scratch = file.scratch().unwrap();
         file.write(&Part::owned(4096, BYTES), from, &mut scratch).unwrap();
         file.read(&Part::owned(4096, BYTES), to, &mut scratch).unwrap();
         assert!(from == to);

@@ -1,14 +1,24 @@
 //! Where groups are that are not in fast memory.
 
 mod compressed;
+mod contexts;
 mod file;
+mod kind;
+mod lz4;
 mod memory;
+mod packing;
 mod sums;
+mod zstd;
 
 pub use compressed::Compressed;
 pub use file::File;
+pub use kind::FarKind;
+pub use lz4::Lz4;
 pub use memory::Memory;
+pub use packing::Packing;
+pub use zstd::Zstd;
 
+use isochrone_os::OsError;
 use isochrone_os::ring::Ring;
 use lz4_flex::block::CompressTable;
 
@@ -48,6 +58,7 @@ pub struct Scratch {
     /// Bytes, as many as [`Far::scratch`] asked for.
     pub bytes: Vec<u8>,
     table: Option<CompressTable>,
+    zstd: Option<contexts::Contexts>,
     ring: Option<Ring>,
 }
 
@@ -70,8 +81,16 @@ pub trait Far: std::fmt::Debug + Send + Sync {
     }
 
     /// What an actor has at hand for its calls, made before the first.
-    fn scratch(&self) -> Scratch {
-        Scratch::default()
+    ///
+    /// # Errors
+    /// [`OsError`] where there is no memory for it.
+    fn scratch(&self) -> Result<Scratch, OsError> {
+        Ok(Scratch::default())
+    }
+
+    /// The descriptor that its calls use, for threads that keep only those which they need.
+    fn descriptor(&self) -> Option<i32> {
+        None
     }
 
     /// Reads what was written there before; `to` is as long as the part.

@@ -6,7 +6,7 @@
 //! since nobody writes there, under a lock of those who change permissions.
 
 use core::cell::{Cell, RefCell};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use isochrone_os::OsError;
 use isochrone_os::futex::{self, Scope};
@@ -19,6 +19,7 @@ use super::errno;
 use super::ground::Ground;
 use super::record::Word;
 use crate::live::far::{Part, Scratch};
+use crate::live::handler::say_line;
 use crate::live::operations::{ZEROS, refused};
 use crate::names::{Actor, Group, Run, Space};
 use crate::pager::{BATCH_MOST, Caller};
@@ -30,6 +31,8 @@ const WAIT_NS: u64 = 20_000_000;
 const SPINS: u32 = 100;
 /// Said before the process ends: what it held cannot be put where the program looks for it.
 const LOST: &[u8] = b"isochrone: pages cannot be moved back to where they were; the program ends\n";
+/// The program was told by a line that what is to leave cannot.
+static EXCEEDED: AtomicBool = AtomicBool::new(false);
 /// Tries to move what the kernel is at itself.
 const TRIES: u32 = 200;
 
@@ -53,7 +56,7 @@ impl Hand {
             caller: Caller { actor: Actor(number), space: Space(0), worker: u32::from(number) },
             bench: ground.bench_of(number),
             bounce: Memory::new(BATCH_MOST as usize * PAGE_BYTES, false)?,
-            scratch: RefCell::new(ground.far.scratch()),
+            scratch: RefCell::new(ground.far.scratch()?),
             taken: Cell::new(None),
         })
     }
@@ -77,7 +80,7 @@ impl Hand {
             let done = if plain(first) { self.take_moved(part) } else { self.take_copied(part) };
             if let Err(trouble) = done {
                 // Those before it are in the far tier alone, as its newest.
-                self.put_back(Run { first: run.first, groups: at - run.first.0 })?;
+                self.put_back(Run { first: run.first, groups: at - run.first.0 });
                 return Err(trouble);
             }
             at += part.groups;
@@ -86,8 +89,12 @@ impl Hand {
         Ok(())
     }
 
-    fn put_back(&self, run: Run) -> Result<(), Trouble> {
-        if run.groups == 0 { Ok(()) } else { self.bring(run, true) }
+    /// What is not put back would read as zeros.
+    fn put_back(&self, run: Run) {
+        if run.groups > 0 && self.bring(run, true).is_err() {
+            say_apart(LOST);
+            std::process::abort();
+        }
     }
 
     fn take_moved(&self, run: Run) -> Result<(), Trouble> {
@@ -178,7 +185,16 @@ impl Hand {
         let from: *const u8 = std::ptr::with_exposed_provenance(from);
         // SAFETY: the handler's own pages or buffer, at least so long.
         let bytes = unsafe { std::slice::from_raw_parts(from, bytes) };
-        self.ground.far.write(&Self::part(run), bytes, &mut self.scratch.borrow_mut())
+        let scratch = &mut self.scratch.borrow_mut();
+        let written = self.ground.far.write(&Self::part(run), bytes, scratch);
+        written.inspect_err(|trouble| {
+            if !EXCEEDED.swap(true, Ordering::Relaxed) {
+                say_line(
+                    say_apart,
+                    format_args!("isochrone: pages stay in memory beyond the limit: {trouble}"),
+                );
+            }
+        })
     }
 
     /// Puts a run into memory; what is there stays.

@@ -13,8 +13,8 @@ use isochrone_units::PAGE_BYTES;
 use super::book::{Book, Marks};
 use super::orders::Mailbox;
 use super::record::{Tally, Word};
-use super::settings::{FarKind, Settings};
-use crate::live::far::{Compressed, Far, Memory};
+use super::settings::Settings;
+use crate::live::far::Far;
 use crate::names::Group;
 use crate::pager::{BATCH_MOST, Pager, Plan, Shape};
 use crate::policy::PolicyKind;
@@ -25,8 +25,6 @@ pub(super) const CLUSTER_MOST: u32 = 32;
 const BATCH: u32 = 32;
 /// Places at which faults that follow each other are looked for at once.
 const STREAMS: usize = 8;
-/// Room that what is written to a far tier needs before what it replaces is freed.
-const SPARE_BYTES: usize = 1 << 20;
 
 /// What is asked of the kernel.
 pub(super) const FEATURES: Features = Features::MOVE.and(Features::THREAD_ID);
@@ -242,10 +240,7 @@ impl Parts {
         let own = 1 + usize::from(settings.handlers) * BATCH_MOST as usize;
         let window = Window::reserve((pages + own) * PAGE_BYTES)?;
         let area = pages * PAGE_BYTES;
-        let far: Box<dyn Far> = match settings.far {
-            FarKind::Lz4 => Box::new(Compressed::private(area, PAGE_BYTES, area + SPARE_BYTES)?),
-            FarKind::Region(region) => Box::new(Memory::new(area, Some(region))?),
-        };
+        let far = settings.far.make(area)?;
         let (book, words) = (Book::new(pages)?, Words::untouched(shape.words())?);
         // What the program can have there it must be able to use, under limits of addresses and of data (ulimit).
         drop(Space::new(area, false)?);

@@ -76,7 +76,8 @@ extern "C" fn work(hand: *mut c_void) -> c_int {
     // SAFETY: `start` gave a hand that lives as long as the process.
     let hand = unsafe { &*hand.cast::<Hand>() };
     let ground = hand.ground;
-    settle(c"isochrone-fault", ground.table.number());
+    let number = ground.table.number();
+    settle(c"isochrone-fault", &[number, ground.far.descriptor().unwrap_or(number)]);
     READY.fetch_add(1, Ordering::AcqRel);
     let _ = futex::wake(&READY, u32::MAX >> 1, Scope::Process);
     if until(&DECISION, |decision| decision != OPEN) == LEAVE {
@@ -139,10 +140,12 @@ fn fetch(hand: &Hand, group: Group, access: Access) -> Result<(), Trouble> {
         |pager: &Pager<'_>| at_once(pager.fault(hand, hand.caller, group, access)).map(|_| ());
     let mut done = try_once(&pager);
     for _ in 1..TRIES {
-        if done.is_ok() {
-            return done;
+        match done {
+            Ok(()) => return done,
+            // A medium says the same again.
+            Err(Trouble::Full | Trouble::Far(_)) => break,
+            Err(_) => done = try_once(&ground.pager(1)),
         }
-        done = try_once(&ground.pager(1));
     }
     if done.is_err() {
         lend(hand, &pager, 1);

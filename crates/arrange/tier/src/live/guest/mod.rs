@@ -27,5 +27,5 @@ pub mod told;
 use super::operations::errno;
 pub use calls::{Ask, Whose};
 pub use fork::Forking;
-pub use settings::{FAST_BYTES_MIN, FarKind, Settings};
+pub use settings::{FAST_BYTES_MIN, Settings};
 pub use tiered::{Guest, may_be_tiered};

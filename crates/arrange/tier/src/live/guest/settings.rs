@@ -1,21 +1,12 @@
 //! What a process is to have.
 
-use isochrone_units::RegionId;
+use crate::live::far::FarKind;
 
 /// Least fast memory: what handlers and neighbours of a fault take at once.
 pub const FAST_BYTES_MIN: usize = 1 << 20;
 
-/// Where pages are that are not in fast memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FarKind {
-    /// Compressed, in memory.
-    Lz4,
-    /// In a region of memory.
-    Region(RegionId),
-}
-
 /// What a process is to have.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// Bytes of its large mappings that may be in fast memory: [`FAST_BYTES_MIN`] or more.
     pub fast_bytes: usize,

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use isochrone_os::OsError;
 use isochrone_os::area::{Origin, Window};
+use isochrone_os::thread::close_here;
 use isochrone_os::userfault::Userfault;
 use isochrone_units::PAGE_BYTES;
 
@@ -44,15 +45,18 @@ impl Guest {
     /// [`OsError`] where the kernel lacks something or does not allow it; nothing has changed then.
     pub fn start(settings: &Settings, tally: Tally) -> Result<&'static Self, OsError> {
         let handlers = settings.handlers.max(2);
-        let settings = Settings { handlers, ..*settings };
+        let settings = Settings { handlers, ..settings.clone() };
         let ground: &'static Ground = Box::leak(Box::new(Ground::new(&settings, tally)?));
         let hands = (0..handlers).map(|number| Hand::new(ground, number));
         let hands: Vec<Hand> = hands.collect::<Result<_, _>>()?;
         let origin = Origin::new()?;
         let started = Vec::leak(hands).iter().try_for_each(handler::start);
         handler::decide(started.is_ok().then_some(u32::from(handlers)));
-        // Handlers have descriptors of their own now; the program never sees this one.
+        // Handlers have descriptors of their own now; the program never sees these.
         ground.table.close_here();
+        if let Some(number) = ground.far.descriptor() {
+            close_here(number);
+        }
         started?;
         tally.come(State::Tiered);
         let calls = Mutex::new(Extents::new(ground.pages()));
