@@ -5,7 +5,6 @@ use isochrone_sim::coherence::{Distance, NumaSpec};
 use isochrone_workloads::numa::Variant;
 use isochrone_workloads::numa::table2::{triad_of, triad_over_switches};
 
-use super::under;
 use crate::row::short;
 
 /// Cores of one socket that read.
@@ -22,7 +21,7 @@ pub(super) fn table(spec: &NumaSpec) -> Table {
     let is_far = |a: u8, b: u8| spec.distance(a.into(), b.into()) == Distance::Far;
     let Some(reader) = (0..nodes).find(|node| is_far(*node, 0)) else { return table };
     let module: Vec<u8> = (0..nodes).filter(|other| !is_far(*other, reader)).collect();
-    let changed = WINDOWS.iter().map(|window| under(spec, *window));
+    let changed = WINDOWS.iter().map(|window| window.machine(spec));
     let specs: Vec<NumaSpec> = std::iter::once(spec.clone()).chain(changed).collect();
     let mut add = |who: String, of: &dyn Fn(&NumaSpec) -> f64| {
         let cells = specs.iter().map(|spec| {

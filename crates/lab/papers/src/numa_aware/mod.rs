@@ -22,10 +22,9 @@ use isochrone_report::json::Format;
 use isochrone_report::table::Table;
 use isochrone_report::term::Colour;
 use isochrone_sim::coherence::{Distance, NumaSpec};
-use isochrone_tasks::Regime;
 use isochrone_units::{Reading, Standing};
+use isochrone_workloads::numa::Variant;
 use isochrone_workloads::numa::table2::{Range, Triad, latency_ns, triad_gbs, triad_over_switches};
-use isochrone_workloads::numa::{Bench, Case, Variant};
 use serde_json::{Value, json};
 
 use crate::Shown;
@@ -74,7 +73,7 @@ pub fn numa_aware(spec: &NumaSpec, runs: Runs, constants: Vec<Constant>) -> Repr
     let table2 = Table2::of(spec);
     let mut rows = all_rows(&table2, &runs);
     for change in &runs.beside {
-        let changed = all_rows(&Table2::of(&under(spec, *change)), &runs.under(*change));
+        let changed = all_rows(&Table2::of(&change.machine(spec)), &runs.under(*change));
         for (row, changed) in rows.iter_mut().zip(&changed) {
             *row = row.clone().note(beside(row, changed, *change));
         }
@@ -88,13 +87,6 @@ fn all_rows(table2: &Table2, runs: &Runs) -> Vec<Row> {
     rows.extend(speed::rows(runs));
     rows.sort_by_key(|row| order(&row.id));
     rows
-}
-
-/// The machine with a change.
-fn under(spec: &NumaSpec, change: Variant) -> NumaSpec {
-    let (mut spec, mut any) = (spec.clone(), Case::new(Bench::Cholesky, Regime::Di, 1, 1));
-    change.apply(&mut any, &mut spec);
-    spec
 }
 
 /// A row under a change, in words; nothing where none of it was run.

@@ -5,9 +5,11 @@ use core::fmt;
 use core::str::FromStr;
 
 use isochrone_sim::coherence::{CleanEvictions, FarLink, NumaSpec};
+use isochrone_tasks::Regime;
 use isochrone_tasks::policy::{Policy, Rank, Steal};
 use isochrone_tasks::simulated::{Allocation, Composition};
 
+use super::Bench;
 use super::models::Passes;
 use super::run::Case;
 use crate::dataflow::FirstTouch;
@@ -69,7 +71,7 @@ pub enum Variant {
     FarWindow30,
     /// 120 lines at most, beside the width.
     FarWindow120,
-    /// 360.
+    /// 360 lines at most, beside the width.
     FarWindow360,
     /// A core keeps 10 lines in flight.
     Outstanding10,
@@ -169,6 +171,16 @@ impl Variant {
     /// Changes a run.
     pub fn apply(self, case: &mut Case, spec: &mut NumaSpec) {
         (self.row().2)(case, spec);
+    }
+
+    /// The machine with this change.
+    #[must_use]
+    pub fn machine(self, spec: &NumaSpec) -> NumaSpec {
+        // What a change does to the machine does not depend on what runs there.
+        let mut any = Case::new(Bench::Cholesky, Regime::Di, 1, 1);
+        let mut spec = spec.clone();
+        self.apply(&mut any, &mut spec);
+        spec
     }
 
     const fn row(self) -> (&'static str, &'static str, Change) {
@@ -398,8 +410,6 @@ impl FromStr for Variant {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::numa::Bench;
-    use isochrone_tasks::Regime;
 
     #[test]
     fn every_variant_has_its_own_name_and_changes_something() {

@@ -5,7 +5,7 @@
 //! | memory of a node | lines read, written and cleared, 64 bytes each | local bandwidth |
 //! | link from socket to socket of a module | lines, as messages | near bandwidth |
 //! | link from module to module, each way | all messages | far bandwidth, if that is its width |
-//! | lines under way from module to module, each way | lines that are waited for, each for its latency | only if given |
+//! | lines under way from module to module, each way | lines waited for, each for its latency | only if given |
 //! | a switch, each way | all messages between it and its sockets | only if given |
 //!
 //! Bandwidths are what STREAM Triad reports, and it counts three lines where four move: a cache fetches a

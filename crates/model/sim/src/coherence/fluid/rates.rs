@@ -11,10 +11,10 @@
 //! strictly concave, so the rates are unique; delays are its multipliers (Kelly, Maulloo, Tan 1998, proportional
 //! fairness; Mo and Walrand 2000, whose window-based flow control has these fixed points).
 //!
-//! With queues, the delay of a byte is that of one service time and Poisson arrivals (M/D/1; Pollaczek and Khinchine): a
-//! line waits for `rho / (2 (1 - rho))` of its own service, its bytes over the roof `L`, of which `rho` is in use. So no
-//! roof is ever full, and this delay takes the place of the one above. A roof with a delay `w` passes
-//! `L 2wL / (1 + 2wL)` where it passed `L`; that grows with `w`, so the dual problem stays convex.
+//! With queues, the delay of a byte is that of one service time and Poisson arrivals (M/D/1; Pollaczek and
+//! Khinchine): a line waits for `rho / (2 (1 - rho))` of its own service, its bytes over the roof `L`, of which
+//! `rho` is in use. So no roof is ever full, and this delay takes the place of the one above. A roof with a delay
+//! `w` passes `L 2wL / (1 + 2wL)` where it passed `L`; that grows with `w`, so the dual problem stays convex.
 //!
 //! Delays are found by Newton's method on the dual problem, which is convex and has a dimension for each roof that
 //! can be full. It begins from the delays of the time before: a task that begins or ends changes few of them.
