@@ -81,20 +81,26 @@ pub fn triad_over_switches(spec: &NumaSpec) -> Triad {
     triad(spec, &work, usize::MAX)
 }
 
-/// Bytes of each core's part of each array: far more than its part of the last level.
+/// Bytes of each core's part of each array where all of a node's take part: far more than its part of the last level.
 const PART_BYTES: u64 = 14 << 20;
 
 /// A core's node, and its part of three arrays, each in pieces.
 type Worker = (u8, [Vec<(RegionId, u64)>; 3]);
 
 /// So many cores of each node given, or all, add up two arrays into a third; each node's arrays lie in equal parts in
-/// the memory of the nodes beside it.
+/// the memory of the nodes beside it. They are as large where fewer cores take part, which have the last level for
+/// themselves.
 fn triad(spec: &NumaSpec, work: &[(u8, Vec<u8>)], most: usize) -> Triad {
     let mut engine = Engine::new(spec, 64 << 10);
     let mut cores: Vec<Worker> = Vec::new();
+    let mut counted = 0;
     for (node, homes) in work {
-        for _ in spec.nodes[usize::from(*node)].cores.iter().take(most) {
-            let each = PART_BYTES / homes.len().max(1) as u64;
+        let all = spec.nodes[usize::from(*node)].cores.len();
+        let some = all.min(most);
+        let part = PART_BYTES * all as u64 / some.max(1) as u64;
+        for _ in 0..some {
+            counted += 3 * part;
+            let each = part / homes.len().max(1) as u64;
             let mut array = || {
                 let at = |home: &u8| (engine.register(each, Placed::At(*home)), each);
                 homes.iter().map(at).collect::<Vec<_>>()
@@ -137,7 +143,7 @@ fn triad(spec: &NumaSpec, work: &[(u8, Vec<u8>)], most: usize) -> Triad {
         moved.traffic.iter().map(of).sum::<f64>()
     };
     #[allow(clippy::cast_precision_loss, reason = "far below 2^53")]
-    let counted = (cores.len() as u64 * 3 * PART_BYTES) as f64;
+    let counted = counted as f64;
     Triad {
         reported: counted / ns,
         switches_in: bytes(Direction::In) / ns,
@@ -168,6 +174,7 @@ mod tests {
         let near = triad_of(&spec, &[1], usize::MAX, 0);
         let narrow = triad_of(&spec, &[2], usize::MAX, 0);
         let one = triad_of(&spec, &[2], 1, 0);
+        assert!((one / (20.0 * 64.0 / 413.0) - 1.0).abs() < 0.05, "20 lines at once: {one}");
         spec.bandwidth.far = FarLink { width: false, window: Some(30.0) };
         // Thirty lines of 64 bytes in the 413 ns from module 1 to module 0.
         let found = triad_of(&spec, &[2], usize::MAX, 0);
