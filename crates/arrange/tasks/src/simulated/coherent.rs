@@ -83,6 +83,8 @@ pub struct Choices {
     pub task_ns: f64,
     /// Whether running tasks hold each other up; without it times are those of a machine without roofs.
     pub contention: bool,
+    /// Whether lines wait behind others before roofs that are not full.
+    pub queues: bool,
     /// Kernels; others go through each range once, at a scalar rate.
     pub kernels: Vec<KernelModel>,
     /// Seed of whoever comes first among equals.
@@ -102,6 +104,7 @@ impl Default for Choices {
             poll_ns: 1_000.0,
             task_ns: 1_000.0,
             contention: true,
+            queues: false,
             kernels: Vec::new(),
             seed: 1,
         }
@@ -150,9 +153,10 @@ impl Coherent {
             true => roofs.limits(),
             false => vec![f64::MAX; roofs.limits().len()],
         };
+        let fluid = Fluid::new(limits);
         Self {
             engine: Engine::new(spec, choices.chunk),
-            fluid: Fluid::new(limits),
+            fluid: if choices.queues { fluid.with_queues() } else { fluid },
             roofs,
             legs: Legs::of(spec),
             scalar: spec.rates.scalar,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use isochrone_console::args::{HtmlArg, JsonArg};
+use isochrone_workloads::numa::Variant;
 
 /// What `reproduce` takes.
 #[derive(Clone, Debug, Args)]
@@ -33,6 +34,10 @@ pub(crate) struct ReproduceArgs {
     /// How much of numa-aware-runtime is run.
     #[arg(long, value_enum, default_value_t = DepthChoice::Paper)]
     pub(crate) depth: DepthChoice,
+    /// Changes under which all rows of numa-aware-runtime are worked out once more, joined by commas; with 16, 96 and
+    /// 288 threads, with `--depth full` with all [default: directory-1.3M, and none with `--depth quick`].
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) beside: Vec<Variant>,
     /// Finished runs of numa-aware-runtime, a line each; what stands there is not done again.
     #[arg(long, value_name = "FILE")]
     pub(crate) results: Option<PathBuf>,

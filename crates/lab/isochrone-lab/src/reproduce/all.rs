@@ -27,10 +27,11 @@ use isochrone_papers::numa_aware::{self, Runs, numa_aware};
 use isochrone_papers::site::{CHAPTERS, FIRST, Site, file_name, page_of};
 use isochrone_papers::{SEED, Shown, pspt};
 use isochrone_report::json::{self, Format};
+use isochrone_workloads::numa::Variant;
 use isochrone_workloads::{figure4, pspt as paging};
 use serde::{Deserialize, Serialize};
 
-use super::parts::{benched, cla_beside, depth, lacks, needs};
+use super::parts::{benched, beside, cla_beside, depth, lacks, needs};
 use crate::args::{DepthChoice, Paper, ReproduceArgs};
 use crate::sim;
 
@@ -100,6 +101,8 @@ struct Made {
     machine: String,
     /// The files that were named, as they were.
     files: Vec<NamedFile>,
+    /// Names of the changes that stand beside all rows.
+    beside: Vec<String>,
 }
 
 /// A file that the command names: its path, bytes, and when it changed last, ns.
@@ -159,7 +162,8 @@ impl Work {
         let depth = if args.quick { "quick" } else { "paper" }.to_owned();
         let (machine_name, files) = (machine.name.clone(), NamedFile::all(args));
         let build = BUILD.to_owned();
-        let made = Made { build, depth, seed: SEED, machine: machine_name, files };
+        let beside = args.beside.iter().map(|change| change.name().to_owned()).collect();
+        let made = Made { build, depth, seed: SEED, machine: machine_name, files, beside };
         Ok(Self { folder, args: args.clone(), made, machine, spec })
     }
 
@@ -296,7 +300,7 @@ impl Work {
                 self.keep(name, &hidden_numa(atlas, benched(&self.args)?, &plan)?)
             }
             _ => {
-                let keys = numa_aware::plan(&self.machine.name, self.depth());
+                let keys = numa_aware::plan(&self.machine.name, self.depth(), &self.beside());
                 let seen = |done: usize, words: &str| {
                     step(&format!("{done} of {} runs, {words}", keys.len()))
                 };
@@ -313,6 +317,10 @@ impl Work {
         depth(if self.args.quick { DepthChoice::Quick } else { DepthChoice::Paper })
     }
 
+    fn beside(&self) -> Vec<Variant> {
+        beside(&self.args, self.depth())
+    }
+
     fn results(&self) -> PathBuf {
         self.args.results.clone().unwrap_or_else(|| self.kept(&format!("{BUILD}-{RUNS}")))
     }
@@ -321,13 +329,14 @@ impl Work {
         &self,
         records: std::collections::BTreeMap<numa_aware::record::Key, numa_aware::record::Record>,
     ) -> numa_aware::Reproduction {
-        let runs = Runs { machine: self.machine.name.clone(), records };
+        let beside = self.beside();
+        let runs = Runs { machine: self.machine.name.clone(), records, beside };
         numa_aware(&self.spec, runs, numa_aware::constants::constants(&self.machine))
     }
 
     /// The runs of numa-aware-runtime that are over, where the program ends before all are.
     fn runs_so_far(&self) -> Result<Option<Vec<Exhibit>>> {
-        let keys = numa_aware::plan(&self.machine.name, self.depth());
+        let keys = numa_aware::plan(&self.machine.name, self.depth(), &self.beside());
         let mut records = sim::sweep::read(&self.results())?;
         records.retain(|key, _| keys.contains(key));
         if records.is_empty() {

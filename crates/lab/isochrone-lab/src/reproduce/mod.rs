@@ -23,7 +23,7 @@ use isochrone_console::output::{Terminal, WrongUsage};
 use isochrone_console::progress::Interrupt;
 use isochrone_console::run::atlas;
 use isochrone_console::written::{Place, each_written, on_stdout, scratch, write_to};
-use parts::{benched, cla_beside, depth, lacks, needs};
+use parts::{benched, beside, cla_beside, depth, lacks, needs};
 
 /// Runs the command. It may be stopped at any moment: files are whole or not there.
 pub(crate) fn run(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
@@ -101,10 +101,11 @@ fn runtime(
 ) -> Result<ExitCode> {
     let (machine, spec) = sim::machine(&args.machine)?;
     let depth = depth(args.depth);
-    let keys = numa_aware::plan(&machine.name, depth);
+    let beside = beside(args, depth);
+    let keys = numa_aware::plan(&machine.name, depth, &beside);
     let jobs = args.jobs.map(usize::from);
     let records = sim::sweep::to_the_end(&machine, &spec, &keys, args.results.as_deref(), jobs)?;
-    let runs = Runs { machine: machine.name.clone(), records };
+    let runs = Runs { machine: machine.name.clone(), records, beside };
     let all = numa_aware(&spec, runs, numa_aware::constants::constants(&machine));
     show(&all, places, terminal)?;
     for missed in all.missed() {

@@ -10,7 +10,8 @@ use isochrone_console::output::read_text;
 use isochrone_console::run::atlas::Found;
 use isochrone_papers::cla;
 use isochrone_papers::hidden_numa::Benched;
-use isochrone_papers::numa_aware::Depth;
+use isochrone_papers::numa_aware::{BESIDE, Depth};
+use isochrone_workloads::numa::Variant;
 
 use super::local;
 use crate::args::{DepthChoice, Paper, ReproduceArgs};
@@ -42,6 +43,15 @@ pub(super) fn benched(args: &ReproduceArgs) -> Result<Option<Benched>> {
     let name = path.display().to_string();
     let text = read_text(path, BENCHED_BYTES_MAX).with_context(|| Benched::ADVICE)?;
     Benched::of(&text, &name).map(Some)
+}
+
+/// Changes that stand beside all rows.
+pub(super) fn beside(args: &ReproduceArgs, depth: Depth) -> Vec<Variant> {
+    match args.beside.is_empty() {
+        true if depth == Depth::Quick => Vec::new(),
+        true => BESIDE.to_vec(),
+        false => args.beside.clone(),
+    }
 }
 
 pub(super) const fn depth(choice: DepthChoice) -> Depth {

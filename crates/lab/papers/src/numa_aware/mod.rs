@@ -2,6 +2,7 @@
 //! Figures 2 to 7. All numbers of ours are simulated.
 
 pub mod constants;
+mod far_link;
 mod page;
 mod paper;
 pub mod record;
@@ -18,9 +19,11 @@ mod tests;
 use isochrone_machine::Constant;
 use isochrone_report::html::Page;
 use isochrone_report::json::Format;
+use isochrone_report::table::Table;
 use isochrone_report::term::Colour;
 use isochrone_sim::coherence::{Distance, NumaSpec};
 use isochrone_units::{Reading, Standing};
+use isochrone_workloads::numa::Variant;
 use isochrone_workloads::numa::table2::{Range, Triad, latency_ns, triad_gbs, triad_over_switches};
 use serde_json::{Value, json};
 
@@ -32,7 +35,7 @@ use constants::FITTED_CELLS;
 use record::Record;
 
 pub use paper::THREADS;
-pub use runs::{Depth, Runs, plan};
+pub use runs::{BESIDE, Depth, Runs, plan};
 
 /// Table 2 out of the model.
 #[derive(Clone, Debug)]
@@ -59,6 +62,8 @@ impl Table2 {
 pub struct Reproduction {
     pub(crate) runs: Runs,
     pub(crate) table2: Table2,
+    /// The far link alone, by what bounds it.
+    pub(crate) far_link: Table,
     pub(crate) rows: Vec<Row>,
     pub(crate) constants: Vec<Constant>,
 }
@@ -66,11 +71,39 @@ pub struct Reproduction {
 /// The reproduction from finished runs.
 pub fn numa_aware(spec: &NumaSpec, runs: Runs, constants: Vec<Constant>) -> Reproduction {
     let table2 = Table2::of(spec);
-    let mut rows: Vec<Row> = rows::table_2(&table2).into();
-    rows.extend(traffic::rows(&runs));
-    rows.extend(speed::rows(&runs));
+    let mut rows = all_rows(&table2, &runs);
+    for change in &runs.beside {
+        let changed = all_rows(&Table2::of(&change.machine(spec)), &runs.under(*change));
+        for (row, changed) in rows.iter_mut().zip(&changed) {
+            *row = row.clone().note(beside(row, changed, *change));
+        }
+    }
+    Reproduction { runs, table2, far_link: far_link::table(spec), rows, constants }
+}
+
+fn all_rows(table2: &Table2, runs: &Runs) -> Vec<Row> {
+    let mut rows: Vec<Row> = rows::table_2(table2).into();
+    rows.extend(traffic::rows(runs));
+    rows.extend(speed::rows(runs));
     rows.sort_by_key(|row| order(&row.id));
-    Reproduction { runs, table2, rows, constants }
+    rows
+}
+
+/// A row under a change, in words; nothing where none of it was run.
+fn beside(row: &Row, changed: &Row, change: Variant) -> String {
+    if changed.cells.iter().all(|cell| cell.ours.is_none()) {
+        return String::new();
+    }
+    if changed.ours == row.ours {
+        return format!("equal with {change}");
+    }
+    let verdict = match changed.pass {
+        _ if changed.pass == row.pass => "",
+        Some(true) => ", which holds",
+        Some(false) => ", which misses",
+        None => ", which has no verdict",
+    };
+    format!("with {change}: {}{verdict}", changed.ours)
 }
 
 /// `J6b` comes behind `J6`.
@@ -93,7 +126,7 @@ impl Shown for Reproduction {
     }
 
     fn exhibits(&self) -> Vec<Exhibit> {
-        // Seventeen constants stand behind every number, most of them assumed.
+        // Constants that nobody published stand behind every number.
         let one =
             |row: &Row| row.exhibit("numa-aware-runtime", Reading::Simulated, Standing::Assumed);
         self.rows.iter().map(one).collect()

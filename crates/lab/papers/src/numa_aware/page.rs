@@ -88,6 +88,7 @@ fn three_tables(all: &Reproduction) -> Vec<Figure> {
             "Table 3b: NAFT against DI at 288 threads, ours (paper's).",
             tables::table_3(&all.runs, Regime::Di),
         ),
+        table("The far link alone: STREAM Triad, GB/s, by what bounds it.", all.far_link.clone()),
     ]
 }
 

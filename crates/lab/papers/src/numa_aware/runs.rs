@@ -31,8 +31,12 @@ pub enum Depth {
     Full,
 }
 
+/// Changes under which all rows are worked out once more, where nothing else is said: the other end of the range that
+/// is assumed for directories.
+pub const BESIDE: [Variant; 1] = [Variant::Directory1300k];
+
 /// What can be asked at 288 threads beside the plain runs.
-pub(crate) const ABLATIONS: [Variant; 27] = [
+pub(crate) const ABLATIONS: [Variant; 32] = [
     Variant::Panels,
     Variant::NoStealing,
     Variant::NoSuccessor,
@@ -49,8 +53,13 @@ pub(crate) const ABLATIONS: [Variant; 27] = [
     Variant::SilentEvictions,
     Variant::AloneEvictions,
     Variant::ExclusiveReaders,
-    Variant::LongMessages,
+    Variant::ShortMessages,
     Variant::NoSwitchRoof,
+    Variant::Turbo,
+    Variant::Queues,
+    Variant::FarWindow30,
+    Variant::FarWindow120,
+    Variant::FarWindow360,
     Variant::Outstanding10,
     Variant::Outstanding40,
     Variant::OutstandingFar10,
@@ -68,8 +77,8 @@ pub(crate) fn rules(regime: Regime, change: Option<Variant>) -> Vec<Variant> {
     own.into_iter().chain(change).collect()
 }
 
-/// All runs of a reproduction.
-pub fn plan(machine: &str, depth: Depth) -> Vec<Key> {
+/// All runs of a reproduction, with those that stand beside all rows.
+pub fn plan(machine: &str, depth: Depth, beside: &[Variant]) -> Vec<Key> {
     let mut keys = Vec::new();
     let threads = if depth == Depth::Quick { &FIGURE_THREADS[..] } else { &THREADS[..] };
     for bench in Bench::ALL {
@@ -77,6 +86,11 @@ pub fn plan(machine: &str, depth: Depth) -> Vec<Key> {
             let key = |threads| Key::new(machine, bench, regime, threads);
             let plain = |threads| key(threads).with(&rules(regime, None));
             keys.extend(threads.iter().map(|threads| plain(*threads)));
+            let few = if depth == Depth::Full { threads } else { &FIGURE_THREADS[..] };
+            for change in beside {
+                let rules = rules(regime, Some(*change));
+                keys.extend(few.iter().map(|threads| key(*threads).with(&rules)));
+            }
             if depth == Depth::Quick {
                 continue;
             }
@@ -147,9 +161,26 @@ pub struct Runs {
     pub machine: String,
     /// What was counted, by what was run.
     pub records: BTreeMap<Key, Record>,
+    /// Changes under which all rows are worked out once more.
+    pub beside: Vec<Variant>,
 }
 
 impl Runs {
+    /// The runs with a change in the place of those without.
+    pub(crate) fn under(&self, change: Variant) -> Self {
+        let plain = |key: &Key| {
+            let rest = key.variant.strip_suffix(change.name())?;
+            let variant = if rest.is_empty() { rest } else { rest.strip_suffix('+')? };
+            Some(Key { variant: variant.to_owned(), ..key.clone() })
+        };
+        let of = |(key, record): (&Key, &Record)| {
+            let key = plain(key)?;
+            Some((key.clone(), Record { key, ..record.clone() }))
+        };
+        let records = self.records.iter().filter_map(of).collect();
+        Self { machine: self.machine.clone(), records, beside: Vec::new() }
+    }
+
     /// All seeds of one cell.
     pub(crate) fn seeds(
         &self,

@@ -43,6 +43,7 @@ pub(super) fn to_terminal(all: &Reproduction, width: u16) -> String {
     };
     part("The judging list", tables::judged(all));
     part("Table 2: ours beside the paper's", tables::table_2(all));
+    part("The far link alone, by what bounds it: STREAM Triad, GB/s", all.far_link.clone());
     part(
         "Table 3a: NAFT against DFT, 288 threads, ours (paper's)",
         tables::table_3(&all.runs, Regime::Dft),

@@ -77,7 +77,7 @@ fn runs(naft: u64) -> Runs {
             }
         }
     }
-    Runs { machine: MACHINE.into(), records }
+    Runs { machine: MACHINE.into(), records, beside: Vec::new() }
 }
 
 fn pass(runs: Runs, id: &str) -> Option<bool> {
@@ -146,7 +146,9 @@ fn every_table_and_figure_stands_in_text_page_and_json() {
         assert_eq!(too_wide(&all.text(Colour::None, width), width), None);
     }
     let text = all.text(Colour::None, 160);
-    for words in ["Free constants", "Table 2", "Table 3a", "Table 3b", "Figure 2", "(must)"] {
+    for words in
+        ["Free constants", "Table 2", "far-window-30", "Table 3a", "Table 3b", "Figure 2", "(must)"]
+    {
         assert!(text.contains(words), "{words}:\n{text}");
     }
     assert!(!text.contains("NaN"), "{text}");
@@ -172,12 +174,36 @@ fn every_table_and_figure_stands_in_text_page_and_json() {
 
 #[test]
 fn a_plan_has_each_run_once_and_quick_is_part_of_paper() {
-    let [quick, paper, full] = [Depth::Quick, Depth::Paper, Depth::Full].map(|d| plan(MACHINE, d));
+    let [quick, paper, full] =
+        [Depth::Quick, Depth::Paper, Depth::Full].map(|d| plan(MACHINE, d, &[]));
     assert_eq!(quick.len(), 45);
     assert!(
         quick.iter().all(|key| paper.contains(key)) && paper.iter().all(|key| full.contains(key))
     );
     assert!(paper.windows(2).all(|two| two[0] < two[1]));
+    let beside = plan(MACHINE, Depth::Quick, &[Variant::Directory1300k, Variant::Turbo]);
+    assert_eq!(beside.len(), 3 * quick.len());
+}
+
+#[test]
+fn a_change_stands_beside_every_row_that_was_run_with_it() {
+    let (_, spec) = bundled();
+    let mut both = runs(900);
+    for (key, made) in runs(20).records {
+        let regime = key.regime.parse().expect("a regime");
+        let key = key.clone().with(&rules(regime, Some(Variant::Directory1300k)));
+        // One with another change is no such run.
+        let other = key.clone().with(&rules(regime, Some(Variant::Directory5M)));
+        both.records.insert(key.clone(), Record { key, ..made.clone() });
+        both.records.insert(other.clone(), Record { key: other, ..made });
+    }
+    both.beside = vec![Variant::Directory1300k, Variant::Turbo];
+    assert_eq!(both.under(Variant::Directory1300k).records, runs(20).records);
+    let all = numa_aware(&spec, both, Vec::new());
+    let note = |id: &str| &all.rows.iter().find(|row| row.id == id).expect("a row").note;
+    assert!(note("J6").contains("with directory-1.3M: ") && note("J6").contains("which holds"));
+    assert!(note("J9").contains("equal with directory-1.3M"), "{}", note("J9"));
+    assert!(!note("J9").contains("turbo"), "nothing was run with it");
 }
 
 #[test]

@@ -115,6 +115,7 @@ pub struct Outcome {
 /// # Errors
 /// [`TaskError`] for a plan that makes no sense.
 pub fn run(machine: &Machine, spec: &NumaSpec, case: &Case) -> Result<Outcome, TaskError> {
+    let spec = &NumaSpec { rates: spec.rates_of(case.threads), ..spec.clone() };
     let each = case.threads.div_ceil(spec.nodes.len()) as u64;
     let mut choices = case.choices.clone();
     if case.switch_roof && spec.modules() > 1 {

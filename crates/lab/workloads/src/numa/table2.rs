@@ -31,7 +31,14 @@ pub fn latency_ns(spec: &NumaSpec, distance: Distance) -> Option<Range> {
 /// What STREAM Triad reports for all cores of one node on memory of another, GB/s.
 #[must_use]
 pub fn triad_gbs(spec: &NumaSpec, distance: Distance) -> Option<Range> {
-    over_pairs(spec, distance, |node, home| triad(spec, &[(node, vec![home])]).reported)
+    over_pairs(spec, distance, |node, home| triad_of(spec, &[node], usize::MAX, home))
+}
+
+/// What STREAM Triad reports for so many cores of each of these nodes on memory of one node, GB/s.
+#[must_use]
+pub fn triad_of(spec: &NumaSpec, nodes: &[u8], cores: usize, home: u8) -> f64 {
+    let work: Vec<(u8, Vec<u8>)> = nodes.iter().map(|node| (*node, vec![home])).collect();
+    triad(spec, &work, cores).reported
 }
 
 fn over_pairs(
@@ -71,23 +78,29 @@ pub fn triad_over_switches(spec: &NumaSpec) -> Triad {
         (0..nodes).filter(at).collect::<Vec<u8>>()
     };
     let work: Vec<(u8, Vec<u8>)> = (0..nodes).map(|node| (node, far(node))).collect();
-    triad(spec, &work)
+    triad(spec, &work, usize::MAX)
 }
 
-/// Bytes of each core's part of each array: far more than its part of the last level.
+/// Bytes of each core's part of each array where all of a node's take part: far more than its part of the last level.
 const PART_BYTES: u64 = 14 << 20;
 
 /// A core's node, and its part of three arrays, each in pieces.
 type Worker = (u8, [Vec<(RegionId, u64)>; 3]);
 
-/// Every core of the nodes given adds up two arrays into a third; each node's arrays lie in equal parts in
-/// the memory of the nodes beside it.
-fn triad(spec: &NumaSpec, work: &[(u8, Vec<u8>)]) -> Triad {
+/// So many cores of each node given, or all, add up two arrays into a third; each node's arrays lie in equal parts in
+/// the memory of the nodes beside it. They are as large where fewer cores take part, which have the last level for
+/// themselves.
+fn triad(spec: &NumaSpec, work: &[(u8, Vec<u8>)], most: usize) -> Triad {
     let mut engine = Engine::new(spec, 64 << 10);
     let mut cores: Vec<Worker> = Vec::new();
+    let mut counted = 0;
     for (node, homes) in work {
-        for _ in &spec.nodes[usize::from(*node)].cores {
-            let each = PART_BYTES / homes.len().max(1) as u64;
+        let all = spec.nodes[usize::from(*node)].cores.len();
+        let some = all.min(most);
+        let part = PART_BYTES * all as u64 / some.max(1) as u64;
+        for _ in 0..some {
+            counted += 3 * part;
+            let each = part / homes.len().max(1) as u64;
             let mut array = || {
                 let at = |home: &u8| (engine.register(each, Placed::At(*home)), each);
                 homes.iter().map(at).collect::<Vec<_>>()
@@ -130,7 +143,7 @@ fn triad(spec: &NumaSpec, work: &[(u8, Vec<u8>)]) -> Triad {
         moved.traffic.iter().map(of).sum::<f64>()
     };
     #[allow(clippy::cast_precision_loss, reason = "far below 2^53")]
-    let counted = (cores.len() as u64 * 3 * PART_BYTES) as f64;
+    let counted = counted as f64;
     Triad {
         reported: counted / ns,
         switches_in: bytes(Direction::In) / ns,
@@ -141,15 +154,51 @@ fn triad(spec: &NumaSpec, work: &[(u8, Vec<u8>)]) -> Triad {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use isochrone_sim::coherence::FarLink;
 
     #[test]
     fn bandwidths_come_out_of_the_roofs_as_the_machine_file_has_them() {
         let machine = isochrone_host::find_machine("bullion-s-16s").expect("bundled");
         let spec = NumaSpec::of(&machine).expect("possible");
         for (node, home, gbs) in [(0, 0, 41.3), (1, 0, 25.0), (2, 0, 4.6)] {
-            let found = triad(&spec, &[(node, vec![home])]).reported;
+            let found = triad_of(&spec, &[node], usize::MAX, home);
             assert!((found / gbs - 1.0).abs() < 0.05, "{node} {home}: {found}");
         }
         assert_eq!(latency_ns(&spec, Distance::Cluster), None);
+    }
+
+    #[test]
+    fn a_window_of_lines_bounds_a_far_link_as_its_width_does() {
+        let machine = isochrone_host::find_machine("bullion-s-16s").expect("bundled");
+        let mut spec = NumaSpec::of(&machine).expect("possible");
+        let near = triad_of(&spec, &[1], usize::MAX, 0);
+        let narrow = triad_of(&spec, &[2], usize::MAX, 0);
+        let one = triad_of(&spec, &[2], 1, 0);
+        assert!((one / (20.0 * 64.0 / 413.0) - 1.0).abs() < 0.05, "20 lines at once: {one}");
+        spec.bandwidth.far = FarLink { width: false, window: Some(30.0) };
+        // Thirty lines of 64 bytes in the 413 ns from module 1 to module 0.
+        let found = triad_of(&spec, &[2], usize::MAX, 0);
+        assert!((found / narrow - 1.0).abs() < 0.05, "{found} {narrow}");
+        assert!((triad_of(&spec, &[2], 1, 0) / one - 1.0).abs() < 1e-9, "one core fills neither");
+        let both = triad_of(&spec, &[2, 3], usize::MAX, 0);
+        assert!((both / found - 1.0).abs() < 0.05, "of two sockets, too: {both}");
+        assert!((triad_of(&spec, &[1], usize::MAX, 0) / near - 1.0).abs() < 1e-9);
+        spec.bandwidth.far.window = Some(120.0);
+        let wide = triad_of(&spec, &[2], usize::MAX, 0);
+        assert!((wide / found - 4.0).abs() < 0.1, "four times the lines: {wide}");
+        spec.bandwidth.far = FarLink { window: Some(0.0), ..spec.bandwidth.far };
+        assert!(spec.validate().is_err(), "no line is under way");
+    }
+
+    #[test]
+    fn turbo_is_as_fast_as_active_cores_let_it_and_nothing_beside() {
+        let machine = isochrone_host::find_machine("bullion-s-16s").expect("bundled");
+        let mut spec = NumaSpec::of(&machine).expect("possible");
+        assert_eq!(spec.rates_of(16), spec.rates, "off is the default");
+        spec.clocks.turbo = true;
+        for (threads, faster) in [(16, 1.57), (96, 1.46), (288, 1.19)] {
+            let found = spec.rates_of(threads).blocked / spec.rates.blocked;
+            assert!((found - faster).abs() < 0.005, "{threads}: {found}");
+        }
     }
 }

@@ -3,9 +3,10 @@
 use isochrone_machine::{Cost, Machine};
 use isochrone_units::CoreId;
 
+use super::clocks::Clocks;
 use super::message::MessageBytes;
 use super::spec::{
-    Bandwidth, CleanEvictions, Distance, Energy, Latency, MemoryDirectory, Node, NumaSpec,
+    Bandwidth, CleanEvictions, Distance, Energy, FarLink, Latency, MemoryDirectory, Node, NumaSpec,
     NumaSpecError, Protocol, Rates, Spread,
 };
 
@@ -50,6 +51,7 @@ impl NumaSpec {
             bandwidth: Bandwidth {
                 triad: [None; 4],
                 controllers: reader.optional("BCS bandwidth"),
+                far: FarLink::WIDTH,
             },
             outstanding: [1.0; 4],
             bytes: MessageBytes {
@@ -61,6 +63,7 @@ impl NumaSpec {
                 blocked: reader.required("core rate")?,
                 scalar: reader.required("scalar rate")?,
             },
+            clocks: reader.clocks()?,
             energy: Energy {
                 memory: reader.optional("memory energy").unwrap_or(0.0),
                 near: reader.optional("near energy").unwrap_or(0.0),
@@ -117,6 +120,21 @@ impl Reader<'_> {
         };
         let (min, max) = (known.interval.low, known.interval.high);
         Ok(Spread { mean, min: min.unwrap_or(mean), max: max.unwrap_or(mean) })
+    }
+
+    /// Costs `turbo N`: the clock while N cores of a socket are active.
+    fn clocks(&self) -> Result<Clocks, DescribedError> {
+        let mut table = Vec::new();
+        for cost in &self.machine.costs {
+            let Some(active) = cost.name.strip_prefix("turbo ") else { continue };
+            let active: u16 = active.parse().map_err(|_| DescribedError::Part {
+                machine: self.machine.name.clone(),
+                what: format!("{:?}: expected `turbo N`, N active cores of a socket", cost.name),
+            })?;
+            table.extend(cost.number().map(|ghz| (active, ghz)));
+        }
+        table.sort_by_key(|entry| entry.0);
+        Ok(Clocks { table, of_rates: self.optional("rate clock"), turbo: false })
     }
 
     fn protocol(&self) -> Protocol {

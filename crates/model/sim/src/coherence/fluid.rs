@@ -2,7 +2,7 @@
 //!
 //! A task keeps a window of lines in flight. A line takes its latency, and a delay at every full roof on its way, in
 //! proportion to what it puts there; so a full roof holds those up that use it much more than those that use it
-//! little. [`rates`] has the conditions and their source.
+//! little. Where queues are asked for, it waits below full roofs, too. [`rates`] has the conditions and their source.
 
 mod bounds;
 mod flow;
@@ -53,6 +53,13 @@ impl Fluid {
             next: None,
             solved: 0,
         }
+    }
+
+    /// With queues before roofs that are not full.
+    #[must_use]
+    pub const fn with_queues(mut self) -> Self {
+        self.rates.queues = true;
+        self
     }
 
     /// An empty list to put demands in.

@@ -6,6 +6,7 @@
 //! protocol for whole data sets, one transaction at a time. [`Roofs`] and [`Fluid`] make time of what tasks
 //! move. In words: `docs/method/coherence-simulation.md`.
 
+mod clocks;
 mod described;
 pub mod engine;
 mod fluid;
@@ -20,6 +21,7 @@ mod spec;
 mod test_machine;
 mod topology;
 
+pub use clocks::Clocks;
 pub use described::DescribedError;
 pub use fluid::{Demand, Fluid, Need};
 pub use legs::Legs;
@@ -28,7 +30,7 @@ pub use nodes::NodeSet;
 pub use private::PrivateCaches;
 pub use roofs::{Floor, Roofs};
 pub use spec::{
-    Bandwidth, CleanEvictions, Distance, Energy, Latency, MAX_NODES, MemoryDirectory, Node,
-    NumaSpec, NumaSpecError, Protocol, Rates, Spread,
+    Bandwidth, CleanEvictions, Distance, Energy, FarLink, Latency, MAX_NODES, MemoryDirectory,
+    Node, NumaSpec, NumaSpecError, Protocol, Rates, Spread,
 };
 pub use topology::Topology;

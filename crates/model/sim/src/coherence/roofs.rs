@@ -4,7 +4,8 @@
 //! |---|---|---|
 //! | memory of a node | lines read, written and cleared, 64 bytes each | local bandwidth |
 //! | link from socket to socket of a module | lines, as messages | near bandwidth |
-//! | link from module to module, each way | all messages | far bandwidth |
+//! | link from module to module, each way | all messages | far bandwidth, if that is its width |
+//! | lines under way from module to module, each way | lines waited for, each for its latency | only if given |
 //! | a switch, each way | all messages between it and its sockets | only if given |
 //!
 //! Bandwidths are what STREAM Triad reports, and it counts three lines where four move: a cache fetches a
@@ -14,7 +15,7 @@ use super::engine::Tally;
 use super::fluid::Demand;
 use super::legs::Legs;
 use super::message::Direction;
-use super::spec::{Distance, NumaSpec};
+use super::spec::{Distance, MAX_NODES, NumaSpec};
 use crate::number::real;
 
 /// Lines that STREAM Triad counts of those that it moves: two read, one written.
@@ -37,6 +38,9 @@ pub struct Roofs {
     near_at: u32,
     links_at: u32,
     switches_at: Option<u32>,
+    windows_at: Option<u32>,
+    /// The module of each node.
+    module: Vec<u8>,
     limits: Vec<f64>,
     /// What one line takes a core, ns: the reader's node by the line's.
     line_ns: Vec<f64>,
@@ -76,12 +80,20 @@ impl Roofs {
             limits.push(gbs * near);
         }
         let links_at = index(limits.len());
-        let far = triad(Distance::Far).unwrap_or(f64::MAX) * far;
+        let far = match spec.bandwidth.far.width {
+            true => triad(Distance::Far).unwrap_or(f64::MAX) * far,
+            false => f64::MAX,
+        };
         limits.extend(std::iter::repeat_n(far, modules * modules));
         let switches_at = switch_limit.map(|_| index(limits.len()));
         if let Some(limit) = switch_limit {
             limits.extend(std::iter::repeat_n(limit, modules * 2));
         }
+        let windows_at = spec.bandwidth.far.window.map(|lines| {
+            let first = index(limits.len());
+            limits.extend(std::iter::repeat_n(lines, modules * modules));
+            first
+        });
         let legs = Legs::of(spec);
         let pairs = || (0..nodes).flat_map(|a| (0..nodes).map(move |b| (a, b)));
         let small = |node: usize| u8::try_from(node).unwrap_or(0);
@@ -95,6 +107,8 @@ impl Roofs {
             near_at,
             links_at,
             switches_at,
+            windows_at,
+            module: spec.nodes.iter().map(|node| node.module).collect(),
             limits,
             line_ns,
             window,
@@ -121,6 +135,7 @@ impl Roofs {
             }
         };
         let (mut one_by_one, mut lines_ns) = (0.0, 0.0);
+        let mut under_way = [0.0; MAX_NODES];
         for at in 0..self.nodes {
             // The system clears pages that are touched for the first time, where they are.
             let cleared = if at == node { tally.first_touched } else { 0 };
@@ -128,6 +143,7 @@ impl Roofs {
             ask(index(at), real(lines) * LINE);
             let pair = node * self.nodes + at;
             let waited = real(tally.waited[at]) * self.line_ns[pair];
+            under_way[usize::from(self.module[at])] += waited;
             one_by_one += waited;
             lines_ns += waited / self.window[pair];
         }
@@ -144,6 +160,14 @@ impl Roofs {
                     let roof = first + index(2 * module) + way as u32;
                     ask(roof, traffic.bytes(&size, way, |_| true));
                 }
+            }
+        }
+        if let Some(first) = self.windows_at {
+            let own = usize::from(self.module[node]);
+            for (home, ns) in
+                under_way[..self.modules].iter().enumerate().filter(|(m, _)| *m != own)
+            {
+                ask(first + index(home * self.modules + own), *ns);
             }
         }
         let own = self.window[node * self.nodes + node];

@@ -4,6 +4,7 @@
 //! socket, or a cluster of one. Nodes of one module reach each other without a node controller. A
 //! machine of one module has none.
 
+use super::clocks::Clocks;
 use super::message::MessageBytes;
 use crate::number::{float, wide};
 
@@ -88,6 +89,22 @@ pub struct Bandwidth {
     pub triad: [Option<f64>; 4],
     /// The most that all controllers pass together, one way; an input only where it does not come out.
     pub controllers: Option<f64>,
+    /// What bounds a link between two modules.
+    pub far: FarLink,
+}
+
+/// What bounds the lines between two modules: the published bandwidth has two explanations.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FarLink {
+    /// Whether the link is as wide as the far bandwidth says; else it passes whatever comes.
+    pub width: bool,
+    /// Lines under way from the home's module to the reader's at most, each for its latency; `None`: no limit.
+    pub window: Option<f64>,
+}
+
+impl FarLink {
+    /// The bandwidth is the link's width.
+    pub const WIDTH: Self = Self { width: true, window: None };
 }
 
 /// What the directory bits in memory say.
@@ -166,6 +183,8 @@ pub struct NumaSpec {
     pub protocol: Protocol,
     /// What cores compute.
     pub rates: Rates,
+    /// Their clocks.
+    pub clocks: Clocks,
     /// What bytes cost.
     pub energy: Energy,
 }
@@ -191,6 +210,17 @@ impl NumaSpec {
     #[must_use]
     pub fn cores(&self) -> usize {
         self.nodes.iter().map(|node| node.cores.len()).sum()
+    }
+
+    /// What each of `threads` cores computes that are active, spread evenly over the sockets.
+    #[must_use]
+    pub fn rates_of(&self, threads: usize) -> Rates {
+        let mut sockets: Vec<u16> = self.nodes.iter().map(|node| node.socket).collect();
+        sockets.sort_unstable();
+        sockets.dedup();
+        let speed = self.clocks.speed(float(threads.div_ceil(sockets.len().max(1))));
+        let Rates { blocked, scalar } = self.rates;
+        Rates { blocked: blocked * speed, scalar: scalar * speed }
     }
 
     /// How far two nodes are from each other.
@@ -228,6 +258,7 @@ impl NumaSpec {
             self.check_latencies(),
             self.check_bandwidths(),
             self.check_protocol(),
+            self.clocks.check(),
         ];
         match checks.into_iter().find_map(Result::err) {
             None => Ok(()),
@@ -349,6 +380,11 @@ impl NumaSpec {
                 ));
             }
             before = Some((distance, gbs));
+        }
+        if let Some(lines) =
+            self.bandwidth.far.window.filter(|lines| !(1.0..=4096.0).contains(lines))
+        {
+            return Err(format!("{lines} lines under way between two modules; expected 1 to 4096"));
         }
         if !(self.rates.blocked > 0.0 && self.rates.scalar > 0.0) {
             return Err(

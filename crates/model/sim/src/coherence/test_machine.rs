@@ -1,10 +1,11 @@
 //! The paper's machine for tests of this crate, which cannot read machine files: sixteen sockets of the
 //! numbers of Table 2. A test of `host` compares the file with what stands here.
 
+use super::clocks::Clocks;
 use super::message::MessageBytes;
 use super::spec::{
-    Bandwidth, CleanEvictions, Energy, Latency, MemoryDirectory, Node, NumaSpec, Protocol, Rates,
-    Spread,
+    Bandwidth, CleanEvictions, Energy, FarLink, Latency, MemoryDirectory, Node, NumaSpec, Protocol,
+    Rates, Spread,
 };
 
 /// Eight modules of two sockets of eighteen cores.
@@ -35,6 +36,7 @@ pub(crate) fn bullion() -> NumaSpec {
         bandwidth: Bandwidth {
             triad: [Some(41.3), None, Some(25.0), Some(4.6)],
             controllers: Some(275.0),
+            far: FarLink::WIDTH,
         },
         outstanding: [20.0, 1.0, 20.0, 20.0],
         bytes: MessageBytes { control: 16.0, data: 80.0 },
@@ -46,6 +48,7 @@ pub(crate) fn bullion() -> NumaSpec {
             exclusive_readers: false,
         },
         rates: Rates { blocked: 33.6, scalar: 4.0 },
+        clocks: Clocks::default(),
         energy: Energy { memory: 500.0, near: 80.0, far: 240.0 },
     }
 }

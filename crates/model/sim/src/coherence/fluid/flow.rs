@@ -5,7 +5,7 @@
 pub struct Demand {
     /// Which roof.
     pub roof: u32,
-    /// Bytes, over the whole task.
+    /// Bytes over the whole task; of places of lines, how many times how long, ns.
     pub bytes: f64,
 }
 

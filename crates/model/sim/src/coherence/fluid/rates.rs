@@ -11,6 +11,11 @@
 //! strictly concave, so the rates are unique; delays are its multipliers (Kelly, Maulloo, Tan 1998, proportional
 //! fairness; Mo and Walrand 2000, whose window-based flow control has these fixed points).
 //!
+//! With queues, the delay of a byte is that of one service time and Poisson arrivals (M/D/1; Pollaczek and
+//! Khinchine): a line waits for `rho / (2 (1 - rho))` of its own service, its bytes over the roof `L`, of which
+//! `rho` is in use. So no roof is ever full, and this delay takes the place of the one above. A roof with a delay
+//! `w` passes `L 2wL / (1 + 2wL)` where it passed `L`; that grows with `w`, so the dual problem stays convex.
+//!
 //! Delays are found by Newton's method on the dual problem, which is convex and has a dimension for each roof that
 //! can be full. It begins from the delays of the time before: a task that begins or ends changes few of them.
 
@@ -33,6 +38,8 @@ const NONE: u32 = u32::MAX;
 /// Delays, kept from one solution to the next, and working memory.
 #[derive(Clone, Debug)]
 pub(super) struct Rates {
+    /// Whether lines wait below full roofs.
+    pub(super) queues: bool,
     /// Delay for each byte, by roof.
     delays: Vec<f64>,
     /// Roofs that can be full, and where each roof stands among them.
@@ -85,6 +92,7 @@ impl Task {
 impl Rates {
     pub(super) fn new(roofs: usize) -> Self {
         Self {
+            queues: false,
             delays: vec![0.0; roofs],
             place: vec![NONE; roofs],
             roofs: Vec::new(),
@@ -144,7 +152,7 @@ impl Rates {
         }
     }
 
-    /// Only roofs that all tasks at their caps would overload can ever be full.
+    /// Only roofs that all tasks at their caps would overload can ever be full; queues are before all that are used.
     fn collect(&mut self, asked: &[f64], limits: &[f64]) {
         for roof in self.roofs.drain(..) {
             self.place[roof as usize] = NONE;
@@ -153,9 +161,14 @@ impl Rates {
         self.delay.clear();
         for (roof, (asked, limit)) in (0_u32..).zip(asked.iter().zip(limits)) {
             let delay = &mut self.delays[roof as usize];
-            if asked <= limit {
+            let least = if self.queues { limit * PRECISE } else { *limit };
+            if *asked <= least {
                 *delay = 0.0;
                 continue;
+            }
+            if self.queues && asked < limit {
+                // At their caps they make the longest queue.
+                *delay = delay.min(queue(asked / limit) / limit);
             }
             self.place[roof as usize] = count(self.roofs.len());
             self.roofs.push(roof);
@@ -214,9 +227,32 @@ impl Rates {
         }
     }
 
-    /// What a roof carries above its limit.
+    /// What a roof passes at its delay.
+    fn passes(&self, place: u32) -> f64 {
+        let limit = self.limit[place as usize];
+        if !self.queues {
+            return limit;
+        }
+        let twice = 2.0 * self.delay[place as usize] * limit;
+        limit * (twice / (1.0 + twice))
+    }
+
+    /// How what a roof passes grows with its delay, where queues are. Where it passes more than there is, on the
+    /// straight line to the delay that is enough: beyond that a step would lead to less than none.
+    fn growth(&self, place: u32) -> f64 {
+        let at = place as usize;
+        let (limit, delay, load) = (self.limit[at], self.delay[at], self.load[at]);
+        let excess = self.excess(place);
+        if excess < -limit * PRECISE {
+            return -excess / (delay - queue(load / limit) / limit);
+        }
+        let once = 1.0 + 2.0 * delay * limit;
+        2.0 * limit * limit / (once * once)
+    }
+
+    /// What a roof carries above what it passes.
     fn excess(&self, place: u32) -> f64 {
-        self.load[place as usize] - self.limit[place as usize]
+        self.load[place as usize] - self.passes(place)
     }
 
     /// Whether the conditions do not hold yet; then `active` has the roofs whose delays are to change.
@@ -251,9 +287,8 @@ impl Rates {
         self.excesses.clear();
         self.before.clear();
         for place in &self.active {
-            let at = *place as usize;
-            self.excesses.push(self.load[at] - self.limit[at]);
-            self.before.push(self.delay[at]);
+            self.excesses.push(self.excess(*place));
+            self.before.push(self.delay[*place as usize]);
         }
         self.step.clone_from(&self.excesses);
         self.factor.clone_from(&self.matrix);
@@ -321,6 +356,11 @@ impl Rates {
                 }
             }
         }
+        if self.queues {
+            for at in 0..size {
+                self.matrix[at * size + at] += self.growth(self.active[at]);
+            }
+        }
     }
 
     /// Gives one roof the delay at which it is just full, or none, with all others as they are.
@@ -330,7 +370,9 @@ impl Rates {
         // With this delay those who use it keep it below its limit, whatever else holds them up.
         let uses = |task: &&Task| self.asks[task.from..task.to].iter().any(|ask| ask.0 == place);
         let windows: f64 = self.tasks.iter().filter(uses).map(|task| task.window).sum();
-        let (mut low, mut high) = (0.0, windows / self.limit[at]);
+        // Behind a queue so much passes at a little more.
+        let more = if self.queues { 1.0 } else { 0.0 };
+        let (mut low, mut high) = (0.0, (windows + more) / self.limit[at]);
         self.delay[at] = 0.0;
         self.weigh();
         if self.excess(place) > 0.0 {
@@ -351,6 +393,11 @@ impl Rates {
             self.weigh();
         }
     }
+}
+
+/// What a line waits behind others where `used` of a roof is in use, in parts of its own service time.
+fn queue(used: f64) -> f64 {
+    used / (2.0 * (1.0 - used))
 }
 
 fn count(value: usize) -> u32 {

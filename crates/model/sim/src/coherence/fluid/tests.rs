@@ -30,12 +30,30 @@ fn random(seed: u64, roofs: u32, tasks: u32, latency: f64) -> (Vec<f64>, Vec<(Ve
 }
 
 fn fluid(roofs: &[f64], tasks: &[(Vec<Demand>, Need)]) -> Fluid {
-    let mut fluid = Fluid::new(roofs.to_vec());
+    begun(Fluid::new(roofs.to_vec()), tasks)
+}
+
+fn begun(mut fluid: Fluid, tasks: &[(Vec<Demand>, Need)]) -> Fluid {
     for (name, (demands, need)) in (0..).zip(tasks) {
         fluid.begin(0.0, name, demands.clone(), *need);
     }
     fluid.next_end();
     fluid
+}
+
+/// With queues: each roof carries what it passes at its delay, and every task is as long as its lines with these
+/// delays.
+fn assert_queued(fluid: &mut Fluid, what: &str) {
+    for roof in 0..fluid.roofs.len() {
+        let (load, limit, delay) = (fluid.load(roof), fluid.roofs[roof], fluid.rates.delay(roof));
+        let used = 2.0 * delay * limit / (1.0 + 2.0 * delay * limit);
+        assert!(
+            (load / limit - used).abs() < 2e-7,
+            "{what}: roof {roof}: {load} of {limit}, {delay}"
+        );
+        assert!(load < limit, "{what}: roof {roof} is full");
+    }
+    assert_as_long_as_lines(fluid, what);
 }
 
 /// The conditions of the optimum: no roof over its limit, a delay only at a full one, and every task as long as its
@@ -51,6 +69,10 @@ fn assert_optimal(fluid: &mut Fluid, what: &str) {
             "{what}: roof {roof}: {load}, {delay}"
         );
     }
+    assert_as_long_as_lines(fluid, what);
+}
+
+fn assert_as_long_as_lines(fluid: &Fluid, what: &str) {
     for name in &fluid.under_way {
         let flow = &fluid.flows[*name as usize];
         let held = |d: &Demand| d.bytes * fluid.rates.delay(d.roof as usize);
@@ -225,4 +247,49 @@ fn links_that_are_nearly_alike_are_solved() {
         fluid.rates.steps(),
         fluid.solved()
     );
+}
+
+#[test]
+fn a_line_waits_for_others_before_a_roof_that_is_not_full() {
+    // By hand: 1000 bytes in windows of 20 on a roof of 10 B/ns, 50 ns by latency. With rho = 100 / T in use,
+    // T = 50 + (100 / 20) rho / (2 (1 - rho)).
+    let one = [(vec![demand(0, 1000.0)], need(1.0, 50.0))];
+    let mut fluid = begun(Fluid::new(vec![10.0]).with_queues(), &one);
+    let time = 1.0 / fluid.rate(0).expect("runs");
+    let used = 100.0 / time;
+    assert!(used < 1.0 && (time - 50.0 - 2.5 * used / (1.0 - used)).abs() < 1e-3, "{time}");
+    // A tenth of the bytes: nearly nobody is before it, and without queues nobody.
+    let few = [(vec![demand(0, 100.0)], need(1.0, 50.0))];
+    let mut fluid = begun(Fluid::new(vec![10.0]).with_queues(), &few);
+    let held = 1.0 / fluid.rate(0).expect("runs") - 50.0;
+    assert!((held - 0.25 * 0.2 / 0.8).abs() < 1e-3, "{held}");
+}
+
+#[test]
+fn queues_fulfil_their_conditions_while_tasks_come_and_go() {
+    for seed in 0..200 {
+        let latency = [0.1, 1.0, 5.0, 50.0][usize::try_from(seed).expect("small") % 4];
+        let (roofs, tasks) = random(seed, 6, 20, latency);
+        let mut fluid = begun(Fluid::new(roofs).with_queues(), &tasks);
+        for round in 0..20 {
+            assert_queued(&mut fluid, &format!("seed {seed}, round {round}"));
+            let (time, name) = fluid.next_end().expect("some are under way");
+            fluid.end(time, name);
+        }
+    }
+}
+
+#[test]
+fn queues_of_a_large_machine_are_solved_in_few_steps() {
+    let (roofs, tasks) = random(7, 60, 300, 5.0);
+    let mut fluid = begun(Fluid::new(roofs).with_queues(), &tasks);
+    for round in 0..300 {
+        assert_queued(&mut fluid, &format!("round {round}"));
+        let (time, name) = fluid.next_end().expect("some are under way");
+        fluid.end(time, name);
+        let (demands, need) = tasks[(name as usize + 37) % tasks.len()].clone();
+        fluid.begin(time, name, demands, need);
+    }
+    let (steps, solved) = (fluid.rates.steps(), fluid.solved());
+    assert!(steps < 10 * solved, "{steps} {solved}");
 }
