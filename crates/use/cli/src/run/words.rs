@@ -12,6 +12,10 @@ use super::{Comparison, RunRecord};
 /// Why no page was classified though it was tried.
 const NO_BASE: &str = "no base of the atlas was recognised in what the cores see now";
 
+/// Time in slices after which a process that knows nothing is told of: a fifth of that in which placing that is not
+/// forced ends.
+const TRIED_US: f64 = 10_000.0;
+
 /// What it means that threads are not bound.
 const UNBOUND: &str = "  threads are not bound (--pin none): what a thread took is near the core that it took \
     it on,\n  until the system moves it\n";
@@ -39,14 +43,15 @@ pub(super) fn ended(processes: &[ProcessRecord]) -> Option<String> {
     (count > 0).then(|| format!("isochrone: placing ended in {many}: {}", reasons.join("; ")))
 }
 
-/// One line if processes placed by no distance, as they do under `--force` alone.
+/// One line if most of what was placed lies by no distance, as under `--force` alone. A process that ends before it
+/// could know anything is no reason for one.
 pub(super) fn forced(processes: &[ProcessRecord]) -> Option<String> {
-    let count = processes.iter().filter(|one| one.placed.objects > 0 && knows_none(one)).count();
-    let many = match processes.len() {
-        1 => "the process".to_owned(),
-        all => format!("{count} of {all} processes"),
+    let bytes = |of: &dyn Fn(&&ProcessRecord) -> bool| -> u64 {
+        processes.iter().filter(of).map(|process| process.placed.bytes).sum()
     };
-    (count > 0).then(|| format!("isochrone: placed by no distance in {many}: {NO_BASE}"))
+    let blind = bytes(&|process| knows_none(process) && process.classification_us >= TRIED_US);
+    (blind > bytes(&|_| true) / 2)
+        .then(|| format!("isochrone: {} were placed by no distance: {NO_BASE}", fmt::bytes(blind)))
 }
 
 /// Whether a process looked for what its cores see now, and recognised nothing.
@@ -280,14 +285,16 @@ mod tests {
     }
 
     #[test]
-    fn one_line_says_that_forced_processes_placed_by_no_distance() {
-        let placed = |objects, slices, classified_pages| {
-            let placed = Count { objects, ..process(0).placed };
-            ProcessRecord { placed, slices, classified_pages, ..process(0) }
+    fn one_line_says_that_most_was_placed_by_no_distance() {
+        let placed = |bytes, classification_us, classified_pages| {
+            let placed = Count { bytes, ..process(0).placed };
+            let record = ProcessRecord { placed, classification_us, ..process(0) };
+            ProcessRecord { slices: 9, classified_pages, ..record }
         };
-        let some = [placed(0, 9, 0), placed(7, 9, 3), placed(7, 0, 0)];
-        assert_eq!(forced(&some), None);
-        let line = forced(&[placed(7, 9, 0), placed(7, 9, 3)]).expect("a line");
-        assert!(line.contains("by no distance in 1 of 2 processes: no base"), "{line}");
+        let blind = placed(4096, 2e4, 0);
+        assert_eq!(forced(&[placed(4096, 2e3, 0), placed(4096, 2e4, 3)]), None);
+        assert_eq!(forced(&[blind.clone(), placed(8192, 2e4, 3)]), None);
+        let line = forced(&[blind, placed(0, 2e4, 3)]).expect("a line");
+        assert!(line.contains("4 KiB were placed by no distance: no base"), "{line}");
     }
 }
