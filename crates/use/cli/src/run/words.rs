@@ -12,9 +12,9 @@ use super::{Comparison, RunRecord};
 /// Why no page was classified though it was tried.
 const NO_BASE: &str = "no base of the atlas was recognised in what the cores see now";
 
-/// Time in slices after which a process that knows nothing is told of: a fifth of that in which placing that is not
-/// forced ends.
-const TRIED_US: f64 = 10_000.0;
+/// Slices after which a process that knows nothing is told of. A shell has none, an interpreter up to a hundred until
+/// it begins.
+const TRIED_SLICES: u64 = 200;
 
 /// What it means that threads are not bound.
 const UNBOUND: &str = "  threads are not bound (--pin none): what a thread took is near the core that it took \
@@ -49,7 +49,7 @@ pub(super) fn forced(processes: &[ProcessRecord]) -> Option<String> {
     let bytes = |of: &dyn Fn(&&ProcessRecord) -> bool| -> u64 {
         processes.iter().filter(of).map(|process| process.placed.bytes).sum()
     };
-    let blind = bytes(&|process| knows_none(process) && process.classification_us >= TRIED_US);
+    let blind = bytes(&|process| knows_none(process) && process.slices >= TRIED_SLICES);
     (blind > bytes(&|_| true) / 2)
         .then(|| format!("isochrone: {} were placed by no distance: {NO_BASE}", fmt::bytes(blind)))
 }
@@ -286,15 +286,14 @@ mod tests {
 
     #[test]
     fn one_line_says_that_most_was_placed_by_no_distance() {
-        let placed = |bytes, classification_us, classified_pages| {
+        let placed = |bytes, slices, classified_pages| {
             let placed = Count { bytes, ..process(0).placed };
-            let record = ProcessRecord { placed, classification_us, ..process(0) };
-            ProcessRecord { slices: 9, classified_pages, ..record }
+            ProcessRecord { placed, slices, classified_pages, ..process(0) }
         };
-        let blind = placed(4096, 2e4, 0);
-        assert_eq!(forced(&[placed(4096, 2e3, 0), placed(4096, 2e4, 3)]), None);
-        assert_eq!(forced(&[blind.clone(), placed(8192, 2e4, 3)]), None);
-        let line = forced(&[blind, placed(0, 2e4, 3)]).expect("a line");
+        let blind = placed(4096, 200, 0);
+        assert_eq!(forced(&[placed(4096, 20, 0), placed(0, 200, 3)]), None);
+        assert_eq!(forced(&[blind.clone(), placed(8192, 200, 3)]), None);
+        let line = forced(&[blind, placed(0, 200, 3)]).expect("a line");
         assert!(line.contains("4 KiB were placed by no distance: no base"), "{line}");
     }
 }
