@@ -78,6 +78,7 @@ fn a_program_is_paged_and_a_report_says_what_happened() {
     assert!(process["evicted_pages"].as_u64() > Some(0), "{record}");
     assert!(process["peak_fast_bytes"].as_u64() <= Some(4 << 20), "{record}");
     assert!(process["far_bytes"].as_u64() > Some(0), "{record}");
+    assert_eq!(process["compressed_bytes"], process["far_bytes"], "lz4 compresses: {record}");
     assert_eq!(process["ended"], true, "{record}");
     for far in ["region:0", "zstd", "file:."] {
         let said = run(&here, &["--fast-memory", "4M", "--far", far], &[program]);

@@ -10,6 +10,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use isochrone_report::fmt;
 use isochrone_report::json::{self, Format};
+use isochrone_tier::live::far::FarKind;
 use isochrone_tier::live::guest::may_be_tiered;
 use isochrone_tier::live::guest::record::{Record, State, Word};
 use isochrone_tier::live::guest::told::{SUFFIX, Told, VARIABLE};
@@ -68,11 +69,15 @@ pub(crate) struct PagedProcess {
     left_mappings: u64,
     /// Bytes that the far tier took of memory or of its medium, at most, if it tells.
     far_bytes: Option<u64>,
+    /// The same of one that compresses; nothing of any other.
+    compressed_bytes: Option<u64>,
 }
 
 impl PagedProcess {
-    fn of(record: &Record) -> Self {
+    /// What a record says; `packs` where the far tier compresses.
+    fn of(record: &Record, packs: bool) -> Self {
         let get = |word| record.get(word);
+        let far_bytes = Some(get(Word::Far)).filter(|bytes| *bytes > 0);
         let page = isochrone_units::PAGE_BYTES as u64;
         Self {
             process: get(Word::Process),
@@ -92,7 +97,8 @@ impl PagedProcess {
             refused_forks: get(Word::Refused),
             peak_mapped_bytes: get(Word::MappedPeak),
             left_mappings: get(Word::Left),
-            far_bytes: Some(get(Word::Far)).filter(|bytes| *bytes > 0),
+            far_bytes,
+            compressed_bytes: far_bytes.filter(|_| packs),
         }
     }
 }
@@ -150,7 +156,7 @@ pub(super) fn run(
         untiered,
         fast_bytes,
         far: args.far.to_string(),
-        processes: read_all(&reports)?,
+        processes: read_all(&reports, matches!(args.far, FarKind::Lz4 | FarKind::Zstd))?,
     };
     if let Some(line) = left_untiered(&record.processes) {
         terminal.complain(&line);
@@ -170,14 +176,15 @@ fn told(args: &RunArgs, fast_bytes: u64, reports: &Path) -> Result<OsString> {
         .into())
 }
 
-fn read_all(folder: &Path) -> Result<Vec<PagedProcess>> {
+fn read_all(folder: &Path, packs: bool) -> Result<Vec<PagedProcess>> {
     let mut records = Vec::new();
     for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         let path = entry?.path();
         if path.to_string_lossy().ends_with(SUFFIX) {
             let bytes = std::fs::read(&path).with_context(|| path.display().to_string())?;
             // A process that was killed before its first word has none.
-            records.extend(Record::from_bytes(&bytes).as_ref().map(PagedProcess::of));
+            let record = Record::from_bytes(&bytes);
+            records.extend(record.map(|record| PagedProcess::of(&record, packs)));
         }
     }
     records.sort_by_key(|record| record.process);
@@ -284,7 +291,7 @@ mod tests {
         bytes[..8].copy_from_slice(b"ISO-PGR\x01");
         bytes[16..24].copy_from_slice(&(if tiered { 1_u64 } else { 2 }).to_le_bytes());
         bytes[24..32].copy_from_slice(&1_u64.to_le_bytes());
-        PagedProcess::of(&Record::from_bytes(&bytes).expect("a record"))
+        PagedProcess::of(&Record::from_bytes(&bytes).expect("a record"), true)
     }
 
     #[test]
