@@ -137,6 +137,9 @@ fn an_interrupted_run_says_so_and_what_is_missing() {
     failed.provenance.missing.push("bandwidth: no memory for three arrays".into());
     has(&flowing(&failed), "Not measured: no memory for three arrays.");
     has(&flowing(&failed), "Not measured: this run did not include it.");
+    let stopped = "bandwidth: not measured, since the run was interrupted";
+    failed.provenance.missing = vec![stopped.into()];
+    has(&flowing(&failed), "Not measured, since the run was interrupted.");
 }
 
 #[test]

@@ -60,7 +60,11 @@ pub(super) fn absent(contents: &Contents, experiment: Experiment) -> String {
     let said = contents.provenance.missing.iter().find(named);
     let (there, needs) = (contents.machine.cores.len(), experiment.cores());
     if let Some((_, why)) = said.and_then(|line| line.split_once(": ")) {
-        format!("Not measured: {why}.")
+        // One that was stopped begins with these words itself.
+        match why.strip_prefix("not measured, ") {
+            Some(why) => format!("Not measured, {why}."),
+            None => format!("Not measured: {why}."),
+        }
     } else if there > 0 && there < needs {
         format!("Not measured: it needs {}, and there is {there}.", counted(needs, "core"))
     } else if contents.complete {

@@ -226,6 +226,7 @@ fn measure(problem: Problem, args: &DataflowArgs, setting: &mut Setting<'_>) -> 
         place.write(&bench.apart(&wanted, move |bench| bench.trace(&all))?, setting.terminal())?;
     }
     ensure!(worst.verified, "a run gave a wrong answer: residual {}", worst.residual);
+    let any = last.iter().any(Option::is_some);
     let figures = regimes.iter().zip(last);
     let figures = figures.filter_map(|(regime, ran)| Some(bench.figures(*regime, &ran?, &series)));
     Ok(Figures {
@@ -234,7 +235,7 @@ fn measure(problem: Problem, args: &DataflowArgs, setting: &mut Setting<'_>) -> 
         regions: bench.topology.regions(),
         oversubscribed: workers > bench.cores.len(),
         first_touch: format!("{:?}", args.first_touch).to_lowercase(),
-        verified: worst.verified,
+        verified: any && worst.verified,
         residual: worst.residual,
         footprint_checked,
         regimes: figures.collect(),
@@ -396,15 +397,18 @@ impl Findings for Figures {
             Some(_) => "\nEvery kernel ran with all pages unmapped that it did not declare.",
             None => "",
         };
+        let verified = match self.verified {
+            true => format!("verified: residual {} at most", three(self.residual)),
+            false => "no run came to its end, and nothing is verified".to_owned(),
+        };
         format!(
-            "{}, {} workers in {} region{}{oversubscribed}\n{}\nverified: residual {} at most; a regime \
-             over itself: {control}{naft}{footprint}{replayed}",
+            "{}, {} workers in {} region{}{oversubscribed}\n{}\n{verified}; a regime over itself: \
+             {control}{naft}{footprint}{replayed}",
             self.problem,
             self.threads,
             self.regions,
             if self.regions == 1 { "" } else { "s" },
             table.to_terminal(width),
-            three(self.residual),
         )
     }
 }
