@@ -45,8 +45,7 @@ const EXHIBITS: &str = "exhibits.json";
 const KEPT: &str = "kept";
 /// Finished runs of numa-aware-runtime.
 const RUNS: &str = "runs.jsonl";
-/// The step in which a program of its own measures this machine, and the longest time in which that is ended.
-const MEASURES: &str = "this machine";
+/// The longest time in which the program that measures this machine is ended.
 const MEASURES_ENDS: Duration = Duration::from_millis(1500);
 /// The paper whose runs are kept one by one.
 const RUNTIME: &str = "numa-aware-runtime";
@@ -125,6 +124,8 @@ impl NamedFile {
 enum Said {
     /// What is under way, in words.
     Step(String),
+    /// A program of its own measures this machine.
+    Measures,
     /// A paper is done.
     Done(Vec<Exhibit>),
     /// A paper could not be done.
@@ -200,11 +201,12 @@ impl Work {
         thread::spawn(move || work.all(&say, &quiet));
         let bar = progress();
         let (begin, mut drawn) = (Instant::now(), Instant::now());
-        let mut words = String::new();
+        let (mut words, mut measures) = (String::new(), false);
         let mut ended = Ended::default();
         loop {
             match said.recv_timeout(LOOK) {
-                Ok(Said::Step(step)) => words = step,
+                Ok(Said::Step(step)) => (words, measures) = (step, false),
+                Ok(Said::Measures) => (words, measures) = ("this machine".to_owned(), true),
                 Ok(Said::Done(exhibits)) => site.exhibits.extend(exhibits),
                 Ok(Said::Failed(why)) => {
                     ended.failed = true;
@@ -220,7 +222,7 @@ impl Work {
             }
             if interrupt.is_set() {
                 ended.interrupted = true;
-                if words == MEASURES {
+                if measures {
                     // Who measures is ended by the working thread, which then says so.
                     let _ = said.recv_timeout(MEASURES_ENDS);
                 }
@@ -248,7 +250,7 @@ impl Work {
                 continue;
             }
             let atlas = atlas.get_or_insert_with(|| {
-                tell(Said::Step(MEASURES.to_owned()));
+                tell(Said::Measures);
                 self.this_machine(terminal, &|lack| tell(Said::Lack(lack)))
                     .inspect_err(|error| {
                         tell(Said::Failed(format!("this machine is left out: {error:#}")));
