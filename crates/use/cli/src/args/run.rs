@@ -31,8 +31,8 @@ Examples:
 
 Use it where it predicts a gain of 1.02 or more, for programs that follow pointers between small objects, more of
 them than the second-level cache holds. Where it predicts less it says so in a line, and becomes the program itself,
-without the library; --force places all the same. Nothing is placed before a base of the atlas is recognised while
-the program runs; where none is, that is said too.
+without the library; --force places all the same. Nothing is placed by distance before a base of the atlas is
+recognised while the program runs; a program that looked for one long enough in vain is told so in a line.
 The program must be dynamically linked against glibc and not setuid.
 Exit code: the program's own; 128 + N if signal N ended it; 2 for wrong usage, 125 if isochrone itself failed,
 126 if the program cannot be run under it, 127 if it was not found. --json without a file stands behind what the

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use isochrone_report::fmt;
+use isochrone_units::PAGE_BYTES;
 
 use super::record::{Count, ProcessRecord};
 use super::setup::By;
@@ -11,6 +12,8 @@ use super::{Comparison, RunRecord};
 
 /// Why no page was classified though it was tried.
 const NO_BASE: &str = "no base of the atlas was recognised in what the cores see now";
+/// Why most pages were not.
+const TOO_SPARSE: &str = "too few pages could be decoded in the time that is spent on it";
 
 /// Slices after which a process that knows nothing is told of. A shell has none, an interpreter up to a hundred until
 /// it begins.
@@ -49,9 +52,17 @@ pub(super) fn forced(processes: &[ProcessRecord]) -> Option<String> {
     let bytes = |of: &dyn Fn(&&ProcessRecord) -> bool| -> u64 {
         processes.iter().filter(of).map(|process| process.placed.bytes).sum()
     };
-    let blind = bytes(&|process| knows_none(process) && process.slices >= TRIED_SLICES);
-    (blind > bytes(&|_| true) / 2)
-        .then(|| format!("isochrone: {} were placed by no distance: {NO_BASE}", fmt::bytes(blind)))
+    let blind = |process: &&ProcessRecord| is_blind(process) && process.slices >= TRIED_SLICES;
+    let placed_so = bytes(&blind);
+    let mut all_blind = processes.iter().filter(blind);
+    let why = if all_blind.all(knows_none) { NO_BASE } else { TOO_SPARSE };
+    (placed_so > bytes(&|_| true) / 2)
+        .then(|| format!("isochrone: {} were placed by no distance: {why}", fmt::bytes(placed_so)))
+}
+
+/// Whether a process knew less than half of the pages that it had in use.
+const fn is_blind(process: &ProcessRecord) -> bool {
+    process.classified_pages * PAGE_BYTES as u64 <= process.peak_live_bytes / 2
 }
 
 /// Whether a process looked for what its cores see now, and recognised nothing.
@@ -291,9 +302,13 @@ mod tests {
             ProcessRecord { placed, slices, classified_pages, ..process(0) }
         };
         let blind = placed(4096, 200, 0);
+        let some = ProcessRecord { peak_live_bytes: 2 << 30, ..placed(4096, 200, 512) };
         assert_eq!(forced(&[placed(4096, 20, 0), placed(0, 200, 3)]), None);
         assert_eq!(forced(&[blind.clone(), placed(8192, 200, 3)]), None);
         let line = forced(&[blind, placed(0, 200, 3)]).expect("a line");
         assert!(line.contains("4 KiB were placed by no distance: no base"), "{line}");
+        let line = forced(std::slice::from_ref(&some)).expect("a line");
+        assert!(line.contains("4 KiB were placed by no distance: too few pages"), "{line}");
+        assert_eq!(forced(&[ProcessRecord { classified_pages: 1 << 19, ..some }]), None);
     }
 }
