@@ -143,6 +143,7 @@ const fn entry(word: &'static str, says: &'static str) -> Entry {
 
 /// What `isochrone run` ends with, which stands for another program.
 const EXIT_OF_RUN: &[Entry] = &[
+    entry("2", "wrong usage of isochrone itself, or the program's own exit code"),
     entry("125", "isochrone itself failed"),
     entry("126", "the program cannot be run under it"),
     entry("127", "the program was not found"),

@@ -30,7 +30,8 @@ the system is changed.
 
 Exit code of --try: 4 a lever gains beyond the control, 0 none does, 1 the program failed or the time was too short to
 say, 2 wrong usage, 3 interrupted. With a program and without --try: the program's own, 128 + N where signal N ended
-it, 126 and 127 where it cannot be started or is not found; 1 and 2 are those of advise itself where nothing was run.
+it, 126 and 127 where it cannot be started or is not found; 1 and 2 are those of advise itself, where nothing was run
+or what was found cannot be written.
 Of advise alone: 0.";
 
 /// What `advise` takes.

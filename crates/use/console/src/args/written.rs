@@ -16,7 +16,7 @@ pub const REPORT: &str = "isochrone.html";
 #[derive(Clone, Debug, Default, Args)]
 pub struct JsonArg {
     /// Figures as JSON: --json=FILE into that file, --json alone or --json=- on standard output, where then
-    /// nothing else stands.
+    /// isochrone itself writes nothing else.
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = STDOUT)]
     pub json: Option<PathBuf>,
 }
