@@ -79,6 +79,32 @@ fn a_summary_is_printed_though_figures_cannot_be_written() {
 }
 
 #[test]
+fn what_is_said_is_printed_though_figures_cannot_be_written() {
+    let folder = folder("full-figures");
+    let atlas = map().folder.join("isochrone.atlas");
+    let atlas = atlas.to_str().expect("a name in UTF-8");
+    for words in [
+        &["show", atlas][..],
+        &["diff", atlas, atlas],
+        &["machine"],
+        &["machine", "--list"],
+        &["predict", "bcast", "--threads", "4", "--machine", "xeon-e5-2660-2s"],
+        &["advise", "--atlas", atlas],
+        &["tier", "check"],
+    ] {
+        let (_, table, _) = run(&folder, words);
+        let (output, out, err) = run(&folder, &[words, &["--json=/dev/full"]].concat());
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {out}{err}");
+        assert!(err.contains("/dev/full: no space left"), "{words:?}: {err}");
+        // The load of a machine changes from line to line.
+        assert!(
+            !table.is_empty() && out.lines().next() == table.lines().next(),
+            "{words:?}: {out}"
+        );
+    }
+}
+
+#[test]
 fn a_full_disk_is_found_before_measuring() {
     let Some(unshare) = tool("unshare") else { return };
     if !rustix::process::geteuid().is_root() {

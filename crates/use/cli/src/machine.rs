@@ -17,7 +17,7 @@ use isochrone_view::state_rows;
 
 use crate::args::MachineArgs;
 use isochrone_console::output::Terminal;
-use isochrone_console::written::{Place, on_stdout, write_to};
+use isochrone_console::written::{Place, each_written, on_stdout, write_to};
 
 /// Runs the command.
 pub(crate) fn run(args: &MachineArgs, terminal: &Terminal) -> Result<ExitCode> {
@@ -31,20 +31,10 @@ pub(crate) fn run(args: &MachineArgs, terminal: &Terminal) -> Result<ExitCode> {
         // Each says what it is, since no list can.
         let stamped: Vec<_> =
             machines.iter().map(|machine| json::stamped(Format::Machine, machine)).collect();
-        write_to(json, terminal, || Ok(serde_json::to_string_pretty(&stamped)?))?;
-        if alone {
-            return Ok(ExitCode::SUCCESS);
-        }
-        let mut table = Table::new(["name", "machine", "cores", "regions"]);
-        for machine in &machines {
-            table.row([
-                machine.name.clone().into(),
-                machine.title.clone().into(),
-                machine.cores.len().to_string().into(),
-                machine.regions.len().to_string().into(),
-            ]);
-        }
-        terminal.print(&table.to_terminal(terminal.columns()))?;
+        each_written([
+            if alone { Ok(()) } else { terminal.print(&listed(&machines, terminal)) },
+            write_to(json, terminal, || Ok(serde_json::to_string_pretty(&stamped)?)),
+        ])?;
         return Ok(ExitCode::SUCCESS);
     }
     let machine = match (&args.name, &args.hwloc) {
@@ -52,15 +42,31 @@ pub(crate) fn run(args: &MachineArgs, terminal: &Terminal) -> Result<ExitCode> {
         (None, Some(path)) => read_hwloc(path)?,
         (None, None) => this_machine(&SysRoot::live())?,
     };
-    write_to(json, terminal, || Ok(json::pretty(Format::Machine, &machine)?))?;
-    if alone {
-        return Ok(ExitCode::SUCCESS);
-    }
-    terminal.say(&described(&machine, terminal))?;
-    if args.name.is_none() && args.hwloc.is_none() {
-        terminal.say(&state(&machine_state(&SysRoot::live())))?;
-    }
+    let is_this = args.name.is_none() && args.hwloc.is_none();
+    let say = || {
+        terminal.say(&described(&machine, terminal))?;
+        let state = is_this.then(|| state(&machine_state(&SysRoot::live())));
+        state.map_or(Ok(()), |state| terminal.say(&state))
+    };
+    each_written([
+        if alone { Ok(()) } else { say() },
+        write_to(json, terminal, || Ok(json::pretty(Format::Machine, &machine)?)),
+    ])?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The machines that are described here, a row each.
+fn listed(machines: &[Machine], terminal: &Terminal) -> String {
+    let mut table = Table::new(["name", "machine", "cores", "regions"]);
+    for machine in machines {
+        table.row([
+            machine.name.clone().into(),
+            machine.title.clone().into(),
+            machine.cores.len().to_string().into(),
+            machine.regions.len().to_string().into(),
+        ]);
+    }
+    table.to_terminal(terminal.columns())
 }
 
 /// What is known of the machine's state, a line each.

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::args::{Query, ShowArgs};
 use isochrone_console::output::Terminal;
-use isochrone_console::written::{Place, on_stdout, write_to};
+use isochrone_console::written::{Place, each_written, on_stdout, write_to};
 
 /// Runs the command.
 pub(crate) fn run(args: &ShowArgs, terminal: &Terminal) -> Result<ExitCode> {
@@ -22,22 +22,23 @@ pub(crate) fn run(args: &ShowArgs, terminal: &Terminal) -> Result<ExitCode> {
     let [html, json] = places;
     if let Some(query) = args.query {
         let answer = answer(args, query)?;
-        write_to(json, terminal, || Ok(json::pretty(Format::Line, &answer.figures())?))?;
-        if !alone {
-            terminal.say(&answer.text())?;
-        }
+        each_written([
+            if alone { Ok(()) } else { terminal.say(&answer.text()) },
+            write_to(json, terminal, || Ok(json::pretty(Format::Line, &answer.figures())?)),
+        ])?;
         return Ok(ExitCode::SUCCESS);
     }
     let contents = load(&args.atlas)?;
     let bytes = std::fs::metadata(&args.atlas)?.len();
-    write_to(html, terminal, || Ok(view::page(&contents, None).render()))?;
-    write_to(json, terminal, || {
-        let figures = figures(&contents, bytes, QueryFigures::of_atlas(&contents)?);
-        Ok(json::pretty(Format::Map, &figures)?)
-    })?;
-    if !alone {
-        terminal.print(&view::summary(&contents, terminal.colour, terminal.width))?;
-    }
+    let summary = || terminal.print(&view::summary(&contents, terminal.colour, terminal.width));
+    each_written([
+        if alone { Ok(()) } else { summary() },
+        write_to(html, terminal, || Ok(view::page(&contents, None).render())),
+        write_to(json, terminal, || {
+            let figures = figures(&contents, bytes, QueryFigures::of_atlas(&contents)?);
+            Ok(json::pretty(Format::Map, &figures)?)
+        }),
+    ])?;
     Ok(ExitCode::SUCCESS)
 }
 

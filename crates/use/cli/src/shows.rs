@@ -3,7 +3,7 @@
 use anyhow::Result;
 use isochrone_cla::predicted::{self, Prediction};
 use isochrone_console::output::Terminal;
-use isochrone_console::written::{Asked, Place, on_stdout, write_to};
+use isochrone_console::written::{Asked, Place, each_written, on_stdout, write_to};
 use isochrone_report::json::{self, Format};
 use serde_json::Value;
 
@@ -24,6 +24,17 @@ pub(crate) struct Graph {
     pub(crate) title: String,
 }
 
+impl Graph {
+    fn write(self, dot: Option<Place>, svg: Option<Place>, terminal: &Terminal) -> Result<()> {
+        let Self { prediction, title } = self;
+        let band = &prediction.min;
+        each_written([
+            write_to(dot, terminal, || Ok(predicted::dot(&prediction, band, &title))),
+            write_to(svg, terminal, || Ok(predicted::svg(&prediction, band, &title))),
+        ])
+    }
+}
+
 impl Shows {
     /// Opens what is asked for: figures, the graph for Graphviz, the graph as SVG.
     pub(crate) fn open(format: Format, asked: [Asked<'_>; 3]) -> Result<Self> {
@@ -42,13 +53,15 @@ impl Shows {
         words: &str,
         terminal: &Terminal,
     ) -> Result<()> {
-        write_to(self.json, terminal, || Ok(json::pretty(self.format, json)?))?;
-        if self.dot.is_some() || self.svg.is_some() {
-            let Graph { prediction, title } = graph()?;
-            let band = &prediction.min;
-            write_to(self.dot, terminal, || Ok(predicted::dot(&prediction, band, &title)))?;
-            write_to(self.svg, terminal, || Ok(predicted::svg(&prediction, band, &title)))?;
-        }
-        if self.alone { Ok(()) } else { terminal.say(words) }
+        let Self { format, json: place, dot, svg, alone } = self;
+        each_written([
+            if alone { Ok(()) } else { terminal.say(words) },
+            write_to(place, terminal, || Ok(json::pretty(format, json)?)),
+            if dot.is_some() || svg.is_some() {
+                graph()?.write(dot, svg, terminal)
+            } else {
+                Ok(())
+            },
+        ])
     }
 }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use isochrone_console::args::JsonArg;
 use isochrone_console::codes;
 use isochrone_console::output::Terminal;
-use isochrone_console::written::{Place, on_stdout, write_to};
+use isochrone_console::written::{Place, each_written, on_stdout, write_to};
 
 /// What `isochrone tier` does.
 #[derive(Clone, Debug, Subcommand)]
@@ -37,10 +37,10 @@ pub(crate) fn run(command: &TierCommand, terminal: &Terminal) -> Result<ExitCode
     let [json] = Place::open_all([args.json.asked()])?;
     let alone = on_stdout(std::slice::from_ref(&json));
     let found = check(Path::new("/sys"));
-    write_to(json, terminal, || Ok(json::pretty(Format::TierCheck, &figures(&found))?))?;
-    if !alone {
-        terminal.say(&text(&found))?;
-    }
+    each_written([
+        if alone { Ok(()) } else { terminal.say(&text(&found)) },
+        write_to(json, terminal, || Ok(json::pretty(Format::TierCheck, &figures(&found))?)),
+    ])?;
     Ok(codes::checked(found.mode.is_none()))
 }
 

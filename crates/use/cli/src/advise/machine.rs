@@ -10,7 +10,7 @@ use isochrone_atlas::Atlas;
 use isochrone_console::args::PlacementArgs;
 use isochrone_console::run::atlas::{self, Found};
 use isochrone_console::run::setup::{self, By};
-use isochrone_console::written::{Place, on_stdout, write_to};
+use isochrone_console::written::{Place, each_written, on_stdout, write_to};
 use isochrone_distance::Distances;
 use isochrone_host::{SysRoot, machine_state, this_machine, total_memory_bytes};
 use isochrone_machine::{Machine, spans};
@@ -42,11 +42,11 @@ pub(super) fn run(args: &AdviseArgs, terminal: &Terminal) -> Result<ExitCode> {
         None => this_machine(&root)?,
     };
     let figures = figures(known.as_ref(), &machine, &root)?;
-    write_to(html, terminal, || Ok(words::page(&figures).render()))?;
-    write_to(json, terminal, || Ok(json::pretty(Format::Advise, &figures)?))?;
-    if !alone {
-        terminal.say(&words::text(&figures, terminal.width))?;
-    }
+    each_written([
+        if alone { Ok(()) } else { terminal.say(&words::text(&figures, terminal.width)) },
+        write_to(html, terminal, || Ok(words::page(&figures).render())),
+        write_to(json, terminal, || Ok(json::pretty(Format::Advise, &figures)?)),
+    ])?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -23,7 +23,7 @@ pub(crate) use words::from_words;
 
 use crate::args::MachineArgs;
 use isochrone_console::output::{Terminal, WrongUsage};
-use isochrone_console::written::{Place, on_stdout, write_to};
+use isochrone_console::written::{Place, each_written, on_stdout, write_to};
 
 /// What is said of a description that is not enough.
 const NOT_DESCRIBED: &str = "the description lacks latency and bandwidth of two regions: give costs called \
@@ -41,10 +41,10 @@ pub(super) fn run(args: &MachineArgs, terminal: &Terminal) -> Result<ExitCode> {
     let [json] = Place::open_all([args.json.asked()])?;
     let alone = on_stdout(std::slice::from_ref(&json));
     let figures = found(args, terminal)?;
-    write_to(json, terminal, || Ok(json::pretty(Format::Suits, &figures)?))?;
-    if !alone {
-        terminal.say(&words::text(&figures, *terminal))?;
-    }
+    each_written([
+        if alone { Ok(()) } else { terminal.say(&words::text(&figures, *terminal)) },
+        write_to(json, terminal, || Ok(json::pretty(Format::Suits, &figures)?)),
+    ])?;
     Ok(ExitCode::SUCCESS)
 }
 
