@@ -7,7 +7,8 @@
 //! write PLACE TEXT         writes one of the kernel's files
 //! run SECONDS PROGRAM ...  runs a program; one that fails or takes longer is a failed check
 //! ends CODE SECONDS PROGRAM ...  the same of one that ends with this exit code
-//! test SECONDS FOLDER PROGRAM ...  runs tests in a folder; how many passed is said
+//! test SECONDS FOLDER PROGRAM ...  runs tests in a folder; how many passed is said. One of which no test ends for so
+//!                                  long is a failed check
 //! pages BYTES              sees that the kernel's pages have this size
 //! bring NAME PLACE         writes a file to the second console, with its name and size in front
 //! bring-bytes NAME PLACE   the same of a file that is no text, as a string of hexadecimal digits
@@ -64,11 +65,12 @@ pub(crate) fn obey(line: &str) -> Result<String> {
             Ok(format!("holds {:?}", holds.lines().next().unwrap_or_default()))
         }
         ["run", seconds, program, ref words @ ..] => {
-            run(Duration::from_secs(seconds.parse()?), 0, "/tmp", program, words, &mut |_| ())
+            let limit = Limit::Whole(Duration::from_secs(seconds.parse()?));
+            run(limit, 0, "/tmp", program, words, &mut |_| ())
         }
         ["ends", code, seconds, program, ref words @ ..] => {
-            let (limit, code) = (Duration::from_secs(seconds.parse()?), code.parse()?);
-            run(limit, code, "/tmp", program, words, &mut |_| ())
+            let limit = Limit::Whole(Duration::from_secs(seconds.parse()?));
+            run(limit, code.parse()?, "/tmp", program, words, &mut |_| ())
         }
         ["test", seconds, folder, program, ref words @ ..] => {
             let (begin, mut passed) = (Instant::now(), 0);
@@ -79,7 +81,8 @@ pub(crate) fn obey(line: &str) -> Result<String> {
                     say(&format!("  {line} (at {:.0} s)", begin.elapsed().as_secs_f64()));
                 }
             };
-            run(Duration::from_secs(seconds.parse()?), 0, folder, program, words, &mut each)?;
+            let limit = Limit::Silence(Duration::from_secs(seconds.parse()?));
+            run(limit, 0, folder, program, words, &mut each)?;
             Ok(format!("{passed} tests passed"))
         }
         ["pages", bytes] => {
@@ -96,9 +99,18 @@ pub(crate) fn obey(line: &str) -> Result<String> {
     }
 }
 
+/// How long a program may take.
+#[derive(Clone, Copy, Debug)]
+enum Limit {
+    /// From its start on.
+    Whole(Duration),
+    /// From the last line on that it printed.
+    Silence(Duration),
+}
+
 /// Runs a program, which must end with this code; `each` is told what it prints, a line at a time.
 fn run(
-    limit: Duration,
+    limit: Limit,
     code: i32,
     folder: &str,
     program: &str,
@@ -123,7 +135,10 @@ fn run(
             say(&format!("  | {line}"));
         }
     }
-    let status = status.with_context(|| format!("it did not end in {limit:?}"))?;
+    let status = status.with_context(|| match limit {
+        Limit::Whole(time) => format!("it did not end in {time:?}"),
+        Limit::Silence(time) => format!("it said nothing for {time:?}"),
+    })?;
     ensure!(as_wanted(&status), "{status}");
     Ok(status.to_string())
 }
@@ -137,8 +152,9 @@ struct Printed {
 }
 
 impl Printed {
-    /// Reads on, and tells of each line that has come.
-    fn tell(&mut self, each: &mut dyn FnMut(&str)) -> Result<()> {
+    /// Reads on, and tells of each line that has come; whether one has.
+    fn tell(&mut self, each: &mut dyn FnMut(&str)) -> Result<bool> {
+        let before = self.lines.len();
         self.log.read_to_end(&mut self.rest).context(LOG)?;
         while let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.rest.drain(..=end).collect();
@@ -146,20 +162,24 @@ impl Printed {
             each(&line);
             self.lines.push(line);
         }
-        Ok(())
+        Ok(self.lines.len() > before)
     }
 }
 
-/// The program's end; none where it took too long and was killed. `look` is called now and then, and once after it.
+/// The program's end; none where it took too long and was killed. `look` is called now and then, and once after it, and
+/// tells whether the program has said something.
 fn wait(
     child: &mut Child,
-    limit: Duration,
-    look: &mut dyn FnMut() -> Result<()>,
+    limit: Limit,
+    look: &mut dyn FnMut() -> Result<bool>,
 ) -> Result<Option<ExitStatus>> {
-    let begin = Instant::now();
-    while begin.elapsed() < limit {
+    let mut begin = Instant::now();
+    let (Limit::Whole(time) | Limit::Silence(time)) = limit;
+    while begin.elapsed() < time {
         let ended = child.try_wait()?;
-        look()?;
+        if look()? && matches!(limit, Limit::Silence(_)) {
+            begin = Instant::now();
+        }
         if ended.is_some() {
             return Ok(ended);
         }
