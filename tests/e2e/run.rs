@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::support::{folder, isochrone, json, library, map, mapped_machine, run, tool};
 
@@ -324,6 +324,43 @@ fn signals_reach_the_program_once() {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process id");
     kill_process(pid, Signal::TERM).expect("it is there");
     assert_eq!(child.wait().expect("it ends").code(), Some(42));
+}
+
+#[test]
+fn a_signal_to_the_whole_group_reaches_the_program_once() {
+    let here = folder("run-group-signals");
+    // It counts what is delivered; two that come at once are counted as two.
+    let script = "$| = 1; my $n = 0; $SIG{USR1} = sub { $n++ }; print \"ready\\n\"; \
+                  while (<STDIN>) { select undef, undef, undef, 0.3; print \"$n\\n\" }";
+    let mut child = under(&here, &[])
+        .args(["perl", "-e", script])
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut out = std::io::BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut line = move || {
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut out, &mut line).expect("it says so");
+        line.trim().to_owned()
+    };
+    assert_eq!(line(), "ready");
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process id");
+    let mut asks = child.stdin.take().expect("a pipe");
+    let mut count = || {
+        std::thread::sleep(Duration::from_millis(300));
+        asks.write_all(b"\n").expect("it reads");
+        line()
+    };
+    kill_process_group(pid, Signal::USR1).expect("it is there");
+    assert_eq!(count(), "1", "to the group");
+    kill_process(pid, Signal::USR1).expect("it is there");
+    assert_eq!(count(), "2", "to isochrone alone");
+    kill_process_group(pid, Signal::USR1).expect("it is there");
+    assert_eq!(count(), "3", "to the group again");
+    drop(asks);
+    assert!(child.wait().expect("it ends").success());
 }
 
 #[test]

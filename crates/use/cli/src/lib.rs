@@ -27,7 +27,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{CommandFactory, Parser};
 use isochrone_console::partner::{self, Partner};
-use isochrone_console::run::usage;
+use isochrone_console::run::{usage, witness};
 use isochrone_console::{codes, line, output, pages};
 
 use args::{Cli, Command};
@@ -35,6 +35,9 @@ use output::Terminal;
 
 /// Runs the command that this process was started with.
 pub fn main() -> ExitCode {
+    if std::env::args_os().next().is_some_and(|name| name == witness::NAME) {
+        return witness::serve();
+    }
     let cli: Cli = match line::read() {
         Ok(cli) => cli,
         Err(code) => return code,

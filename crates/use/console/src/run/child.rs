@@ -1,10 +1,11 @@
 //! Runs the program as if nobody stood between it and the shell: signals go on to it, its exit
 //! status comes back.
 //!
-//! Signals are blocked and read from a descriptor, so nothing runs in a handler. Stops and
+//! Signals are blocked and read from a descriptor, so nothing runs in a handler. What was sent to the whole group is not
+//! passed on: the program has it already. Stops and
 //! continues of a terminal (Ctrl-Z, fg) are left alone: they reach the whole job by themselves.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
 use super::start::Program;
+use super::witness::Witness;
 use crate::ignored::ignored;
 
 /// What is passed on, but for what is ignored, which the program ignores too. A terminal sends its own to the
@@ -42,6 +44,8 @@ pub struct Signals {
     wish: Cell<Option<Signal>>,
     /// What was blocked before, as programs are to have it.
     before: SigSet,
+    /// Where there is none, what was sent to the whole group is passed on as well, and comes twice.
+    witness: RefCell<Option<Witness>>,
 }
 
 impl Signals {
@@ -58,6 +62,7 @@ impl Signals {
             descriptor: SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC).context(advice)?,
             wish: Cell::new(None),
             before,
+            witness: RefCell::new(None),
         })
     }
 
@@ -81,6 +86,9 @@ impl Signals {
     ) -> Result<u8> {
         if let Some(code) = self.wish()? {
             return Ok(code);
+        }
+        if self.witness.borrow().is_none() {
+            *self.witness.borrow_mut() = Witness::start().ok();
         }
         let child = program.start(&self.before)?;
         loop {
@@ -123,7 +131,9 @@ impl Signals {
         if ENDING.contains(&signal) && self.wish.get().is_none() {
             self.wish.set(Some(signal));
         }
-        if let Some(child) = child.filter(|_| from_a_process(info.ssi_code)) {
+        let mut witness = self.witness.borrow_mut();
+        let to_all = witness.as_mut().is_some_and(|witness| witness.has_had(signal));
+        if let Some(child) = child.filter(|_| from_a_process(info.ssi_code) && !to_all) {
             pass(child, signal);
         }
         Ok(())

@@ -11,3 +11,4 @@ pub mod setup;
 pub mod spent;
 pub mod start;
 pub mod usage;
+pub mod witness;
