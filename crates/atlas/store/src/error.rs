@@ -88,6 +88,9 @@ pub enum SaveError {
     /// Writing there is not allowed
     #[error("{}: no permission to write there; choose a directory of your own", .0.display())]
     Permission(PathBuf),
+    /// Nobody may write to the file system
+    #[error("{}: the file system there is read-only; choose a directory of another one", .0.display())]
+    ReadOnly(PathBuf),
     /// The file system is full
     #[error("{}: no space left; free some or choose another file system", .0.display())]
     Full(PathBuf),
@@ -132,9 +135,8 @@ impl SaveError {
     pub(crate) fn from_io(path: PathBuf, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::NoDirectory(path),
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                Self::Permission(path)
-            }
+            io::ErrorKind::PermissionDenied => Self::Permission(path),
+            io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly(path),
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full(path),
             _ => Self::Io { path, source },
         }

@@ -399,7 +399,7 @@ mod tests {
         assert!(says(&file.join("a.atlas")).contains("there is no directory"));
         let kinds = [
             (io::ErrorKind::PermissionDenied, "no permission to write there"),
-            (io::ErrorKind::ReadOnlyFilesystem, "no permission to write there"),
+            (io::ErrorKind::ReadOnlyFilesystem, "the file system there is read-only"),
             (io::ErrorKind::StorageFull, "no space left"),
             (io::ErrorKind::QuotaExceeded, "no space left"),
             (io::ErrorKind::Interrupted, "cannot be written"),
