@@ -12,6 +12,7 @@ use isochrone_units::PAGE_BYTES;
 
 use super::book::{Book, Marks};
 use super::orders::Mailbox;
+use super::patience::Patience;
 use super::record::{Tally, Word};
 use super::settings::Settings;
 use crate::live::far::Far;
@@ -46,6 +47,8 @@ pub(super) struct Ground {
     pub(super) lent: AtomicU32,
     /// Of these, those that are to be given back.
     pub(super) debt: AtomicU32,
+    /// Whether it is worth trying to make room.
+    pub(super) patience: Patience,
     /// Faults are resolved under it; who must know that those which began earlier are over takes it for a moment.
     faults: RwLock<()>,
     /// Content of pages that the kernel does not move is copied under it; permissions change under it.
@@ -112,6 +115,7 @@ impl Ground {
             top: AtomicUsize::new(0),
             lent: AtomicU32::new(0),
             debt: AtomicU32::new(0),
+            patience: Patience::default(),
             faults: RwLock::new(()),
             access: RwLock::new(()),
             streams: [const { AtomicU64::new(0) }; STREAMS],
