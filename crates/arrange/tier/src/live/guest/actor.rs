@@ -346,6 +346,7 @@ impl Pages for Hand {
     fn count(&self, event: Event, times: u32) {
         if event == Event::Evicted {
             self.ground.tally.add(Word::Evicted, u64::from(times));
+            self.ground.note_far();
         }
     }
 }

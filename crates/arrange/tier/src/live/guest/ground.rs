@@ -212,6 +212,11 @@ impl Ground {
         self.tally.raise(Word::Peak, held);
         let over = held.saturating_sub(u64::from(self.shape.frames) * PAGE_BYTES as u64);
         self.tally.raise(Word::Over, over);
+    }
+
+    /// Counts what the far tier takes of its medium now. A medium is asked by a system call: not at every fault, but
+    /// where something went there.
+    pub(super) fn note_far(&self) {
         if let Some(used) = self.far.used_bytes() {
             self.tally.raise(Word::Far, used);
         }
@@ -249,5 +254,58 @@ impl Parts {
         // What the program can have there it must be able to use, under limits of addresses and of data (ulimit).
         drop(Space::new(area, false)?);
         Ok(Self { window, book, far, words, shape })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::far::{FarKind, Part, Scratch};
+    use crate::live::guest::FAST_BYTES_MIN;
+    use crate::live::guest::record::WORDS;
+    use crate::pages::Trouble;
+
+    /// Counts how often it is asked what it takes.
+    #[derive(Debug)]
+    struct Asked(&'static AtomicU32);
+
+    impl Far for Asked {
+        fn name(&self) -> &'static str {
+            "asked"
+        }
+
+        fn read(&self, _: &Part, _: &mut [u8], _: &mut Scratch) -> Result<(), Trouble> {
+            Ok(())
+        }
+
+        fn write(&self, _: &Part, _: &[u8], _: &mut Scratch) -> Result<(), Trouble> {
+            Ok(())
+        }
+
+        fn used_bytes(&self) -> Option<u64> {
+            Some(u64::from(self.0.fetch_add(1, Ordering::Relaxed)))
+        }
+    }
+
+    #[test]
+    fn a_medium_is_not_asked_at_every_fault() {
+        static ASKED: AtomicU32 = AtomicU32::new(0);
+        let settings = Settings {
+            fast_bytes: FAST_BYTES_MIN,
+            window_bytes: 4 * FAST_BYTES_MIN,
+            far: FarKind::Lz4,
+            handlers: 2,
+        };
+        // Where this process may not be tiered there are no faults.
+        let Ok(table) = Userfault::open_served(FEATURES) else { return };
+        let mut parts = Parts::new(&settings, settings.window_bytes).unwrap();
+        parts.far = Box::new(Asked(&ASKED));
+        let words = (0..WORDS).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().leak();
+        let tally = Tally::new(words, 1);
+        let ground = Ground::over(&settings, table, parts, tally).unwrap();
+        (0..9).for_each(|_| ground.note_peak());
+        assert_eq!(ASKED.load(Ordering::Relaxed), 0);
+        (0..9).for_each(|_| ground.note_far());
+        assert_eq!((ASKED.load(Ordering::Relaxed), tally.get(Word::Far)), (9, 8));
     }
 }
