@@ -94,7 +94,7 @@ pub enum Event {
     Batch,
     /// A worker evicted, and not a mover.
     EvictedByWorker,
-    /// A mover fetched a group.
+    /// A mover fetched a group, or a worker one beside the one it needed.
     Prefetched,
     /// A mover fetched a group as a marker, left out of every table.
     Marked,

@@ -1,7 +1,7 @@
 //! What all of a process's handlers go by: the window, who has which page, the far tier, and what is counted. It lives
 //! as long as the process, and holds no thread.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use isochrone_os::area::{Access, Told, Window, Words};
@@ -19,14 +19,10 @@ use crate::live::far::Far;
 use crate::names::Group;
 use crate::pager::{BATCH_MOST, Pager, Plan, Shape};
 use crate::policy::PolicyKind;
+use crate::streams::Streams;
 
-/// Groups that are fetched at once where faults follow each other: a page more costs a third of a fault.
-pub(super) const CLUSTER_MOST: u32 = 32;
 /// Groups that leave at once.
 const BATCH: u32 = 32;
-/// Places at which faults that follow each other are looked for at once.
-const STREAMS: usize = 8;
-
 /// What is asked of the kernel.
 pub(super) const FEATURES: Features = Features::MOVE.and(Features::THREAD_ID);
 
@@ -53,8 +49,7 @@ pub(super) struct Ground {
     faults: RwLock<()>,
     /// Content of pages that the kernel does not move is copied under it; permissions change under it.
     access: RwLock<()>,
-    streams: [AtomicU64; STREAMS],
-    turn: AtomicU32,
+    streams: Streams,
 }
 
 impl Ground {
@@ -118,8 +113,7 @@ impl Ground {
             patience: Patience::default(),
             faults: RwLock::new(()),
             access: RwLock::new(()),
-            streams: [const { AtomicU64::new(0) }; STREAMS],
-            turn: AtomicU32::new(0),
+            streams: Streams::default(),
         };
         ground.pager(1).format();
         Ok(ground)
@@ -175,34 +169,13 @@ impl Ground {
         self.access.write().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// How many groups to fetch for a fault: more and more where faults follow each other, and never beyond what the
-    /// program has there.
+    /// How many groups to fetch for a fault, never beyond what the program has there.
     pub(super) fn cluster_of(&self, group: Group) -> u32 {
-        let value = |next: u32, size: u32| u64::from(next) << 32 | u64::from(size);
-        let follows = |seen: u64| {
-            let [next, size] = [seen >> 32, seen & 0xffff_ffff];
-            let at = u64::from(group.0);
-            size > 0 && at <= next && at + size >= next
-        };
-        let found = self.streams.iter().find_map(|stream| {
-            let seen = stream.load(Ordering::Relaxed);
-            follows(seen).then_some((stream, seen & 0xffff_ffff))
-        });
-        let (stream, size) = match found {
-            Some((stream, size)) => {
-                (stream, u32::try_from(2 * size).unwrap_or(1).min(CLUSTER_MOST))
-            }
-            None => {
-                let turn = self.turn.fetch_add(1, Ordering::Relaxed) as usize % STREAMS;
-                (&self.streams[turn], 1)
-            }
-        };
-        let most = size.min(self.shape.frames / 8).max(1);
         let plain = |marks: Marks| marks;
-        let here = self.book.alike(group.index(), most as usize, plain);
-        let size = u32::try_from(here).unwrap_or(1).max(1);
-        stream.store(value(group.0 + size, most), Ordering::Relaxed);
-        size
+        let here = |most: u32| {
+            u32::try_from(self.book.alike(group.index(), most as usize, plain)).unwrap_or(1)
+        };
+        self.streams.cluster(group, self.shape.frames, here)
     }
 
     /// Counts what is in fast memory now.
@@ -259,6 +232,8 @@ impl Parts {
 
 #[cfg(test)]
 mod tests {
+    use core::sync::atomic::AtomicU64;
+
     use super::*;
     use crate::live::far::{FarKind, Part, Scratch};
     use crate::live::guest::FAST_BYTES_MIN;
