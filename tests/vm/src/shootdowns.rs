@@ -102,6 +102,7 @@ fn config(bytes: usize, fast: usize, workers: u16, tables: Tables) -> Config {
         tables,
         worker_cores: (0..workers).map(CoreId).collect(),
         policy: PolicyKind::Fifo,
+        follow: false,
         ..Config::new(bytes, fast, workers)
     }
 }

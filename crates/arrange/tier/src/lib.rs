@@ -9,7 +9,8 @@
 //! (CCGrid 2013), here on an unchanged Linux.
 //!
 //! * [`directory`]: who has which group of pages, and what is being done to it.
-//! * [`policy`]: which group goes when room is needed; [`prefetch`]: which will be touched next.
+//! * [`policy`]: which group goes when room is needed; [`prefetch`]: which will be touched next; [`streams`]: how many
+//!   one fault is worth.
 //! * [`regions`]: which regions of memory are fast and far, by distances.
 //! * [`pages`]: what a pager needs of a machine; [`pager`]: the drivers, written once over it.
 //! * [`live`]: on this machine; [`simulated`]: on a many-core processor in virtual time.
@@ -26,6 +27,7 @@ pub mod prefetch;
 pub mod regions;
 #[cfg(not(all(loom, test)))]
 pub mod simulated;
+pub mod streams;
 mod sync;
 
 pub use names::{Access, Actor, Group, Run, Space};

@@ -3,6 +3,8 @@
 
 use core::sync::atomic::AtomicU32;
 
+use isochrone_os::Errno;
+
 use crate::names::{Access, Actor, Group, Run, Space};
 use crate::policy::Shard;
 
@@ -13,7 +15,7 @@ pub enum Trouble {
     #[error("the far tier is full: give it more room, or free memory of the area")]
     Full,
     /// The far tier failed.
-    #[error("the far tier failed (error {0}): look at its medium; the page may be had later")]
+    #[error("the far tier failed ({}): look at its medium; the page may be had later", Errno(*.0))]
     Far(i32),
     /// The far tier holds something else than what was written there.
     #[error(
@@ -35,7 +37,7 @@ pub enum Trouble {
     )]
     Elsewhere,
     /// The kernel refused something that a pager cannot do without.
-    #[error("the kernel refused to {what} (error {errno}): run `isochrone tier check`")]
+    #[error("the kernel refused to {what} ({}): run `isochrone tier check`", Errno(*.errno))]
     Kernel {
         /// What was asked.
         what: &'static str,
@@ -92,7 +94,7 @@ pub enum Event {
     Batch,
     /// A worker evicted, and not a mover.
     EvictedByWorker,
-    /// A mover fetched a group.
+    /// A mover fetched a group, or a worker one beside the one it needed.
     Prefetched,
     /// A mover fetched a group as a marker, left out of every table.
     Marked,
@@ -188,4 +190,21 @@ pub trait Pages {
 
     /// Counts that an event happened so often.
     fn count(&self, event: Event, times: u32);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_system_says_is_told_in_words() {
+        let far = Trouble::Far(27).to_string();
+        assert!(far.starts_with("the far tier failed (file too large): "), "{far}");
+        let kernel = Trouble::Kernel { what: "free pages", errno: 12 }.to_string();
+        assert!(
+            kernel.starts_with("the kernel refused to free pages (out of memory): "),
+            "{kernel}"
+        );
+        assert!(Trouble::Far(4000).to_string().contains("(error 4000)"));
+    }
 }

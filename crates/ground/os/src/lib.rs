@@ -51,4 +51,4 @@ pub mod timed;
 pub mod tlb;
 pub mod userfault;
 
-pub use error::OsError;
+pub use error::{Errno, OsError};

@@ -45,6 +45,8 @@ fn run(program: Tiered, workers: u16, change: impl FnOnce(&mut Config)) -> Outco
     let mut config = Config::new(bytes, bytes / 2, workers);
     config.policy = PolicyKind::Fifo;
     config.spins = 20;
+    // Faults are counted: each brings one page, as in the paper.
+    config.follow = false;
     change(&mut config);
     let far = Memory::new(bytes, None).expect("addresses");
     let ready = program.ready(&config).expect("what its workers share");
@@ -114,6 +116,7 @@ fn killed() {
     let bytes = program.bytes(4096);
     let ended = |actor| {
         let mut config = Config::new(bytes, bytes / 2, 2);
+        config.follow = false;
         let (step, signal) = (Timed::Fill, 9);
         config.trap = Some(Trap { actor: Actor(actor), step, after: false, times: 40, signal });
         let ready = program.ready(&config).expect("what its workers share");

@@ -11,7 +11,7 @@ use isochrone_os::cache::{Features, line_bytes};
 use isochrone_os::clock::{Clock, monotonic_ns};
 use isochrone_os::frames::Pagemap;
 use isochrone_os::mapping::{Backing, Mapping};
-use isochrone_os::{OsError, timed};
+use isochrone_os::{Errno, OsError, timed};
 use isochrone_units::{CoreId, Cycles, LINE_BYTES, LINES_PER_PAGE, Level, LineAddr, PageAddr};
 
 use crate::target::{Target, TargetClock, TargetError};
@@ -453,7 +453,7 @@ pub fn usable_cores(wanted: &[CoreId]) -> Result<Vec<CoreId>, TargetError> {
 fn system(error: OsError) -> TargetError {
     TargetError::System {
         what: error.what.into(),
-        why: error.word().map_or_else(|| format!("error {}", error.errno), Into::into),
+        why: Errno(error.errno).to_string(),
         advice: error.advice.into(),
     }
 }

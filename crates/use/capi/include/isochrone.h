@@ -514,8 +514,8 @@ typedef struct isochrone_tier_options {
   uint32_t policy;      /* which page leaves: ISOCHRONE_CORE_FIFO, ... */
   uint32_t workers;     /* 0: one */
   uint32_t movers;      /* processes that fetch ahead and keep room free; they want cores of their own */
-  uint32_t group_pages; /* pages that come and go together: 1, 2, 4, 8 or 16; 0: one. More are for what is gone through
-                           in order; elsewhere they fill fast memory with pages that nobody uses */
+  uint32_t group_pages; /* pages that come and go together: 1, 2, 4, 8 or 16. 0 chooses: one page, and with it the more of
+                           those behind it, up to 32, the longer what is touched follows; random touches bring one */
   uint32_t flags;       /* 0, or ISOCHRONE_TIER_THREADS, ISOCHRONE_TIER_CALLER_WORKS, ISOCHRONE_TIER_SIGBUS, by | */
   uint64_t reserved[4]; /* 0 */
 } isochrone_tier_options;
@@ -548,7 +548,7 @@ enum {
 typedef struct isochrone_tier_statistics {
   uint64_t size;
   uint64_t fetched;         /* groups that were absent when somebody touched them */
-  uint64_t fetched_bytes;
+  uint64_t fetched_bytes;   /* with those that came beside them */
   uint64_t mapped;          /* groups that were in fast memory, and were only mapped */
   uint64_t left;            /* groups that left fast memory */
   uint64_t left_bytes;

@@ -40,7 +40,7 @@ pub struct IsochroneTierOptions {
     pub workers: u32,
     /// How many movers fetch and evict; 0 for none.
     pub movers: u32,
-    /// Pages of a group; 0 for one.
+    /// Pages of a group; 0 for one, with those that follow it where faults do.
     pub group_pages: u32,
     /// [`THREADS`], [`CALLER_WORKS`] and [`SIGBUS`].
     pub flags: u32,
@@ -59,7 +59,7 @@ unsafe impl OfC for IsochroneTierOptions {
 pub struct IsochroneTierStatistics {
     /// Bytes of this struct, or 0.
     pub size: u64,
-    /// Groups that workers fetched, and their bytes.
+    /// Groups that workers fetched, and their bytes with those that came beside them.
     pub fetched: u64,
     /// See above.
     pub fetched_bytes: u64,
@@ -71,7 +71,7 @@ pub struct IsochroneTierStatistics {
     pub left_bytes: u64,
     /// Of these, groups that needed no copy.
     pub left_clean: u64,
-    /// Groups that movers fetched ahead.
+    /// Groups that came before anybody touched them.
     pub prefetched: u64,
     /// Fetched groups that had just left.
     pub came_back: u64,
@@ -121,7 +121,7 @@ impl From<&Statistics> for IsochroneTierStatistics {
         Self {
             size: 0,
             fetched: all.events(Event::Missing),
-            fetched_bytes: bytes(all.events(Event::Missing)),
+            fetched_bytes: bytes(all.events(Event::Missing) + all.events(Event::Prefetched)),
             mapped: all.events(Event::Minor),
             left: of_both(left),
             left_bytes: bytes(of_both(left)),
@@ -263,6 +263,7 @@ unsafe fn settings(
     let mut config = Config::new(area, fast, few(options.workers)?.max(1));
     config.movers = few(options.movers)?;
     config.group_pages = usize::try_from(options.group_pages.max(1)).unwrap_or(usize::MAX);
+    config.follow = options.group_pages == 0;
     config.policy = numbered(&POLICIES, options.policy, "policy")?;
     config.parent_works = options.flags & CALLER_WORKS != 0;
     // By signals is faster, for programs that can do without SIGBUS.

@@ -91,7 +91,7 @@ fn resolve(process: &Process, context: &Context<'_>, table: &Userfault, fault: F
     let Some(group) = process.area.group_at(fault.address) else { return };
     let access = if fault.write { Access::Write } else { Access::Read };
     let (result, cycles) = timed(|| {
-        let pager = process.pager();
+        let pager = process.pager_at(group);
         at_once(pager.fault(context, context.caller, group, access))
     });
     process.common.time(context.caller.actor, Timed::Fault, cycles);

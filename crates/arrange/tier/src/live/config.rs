@@ -54,6 +54,9 @@ pub struct Config {
     pub habit: Habit,
     /// How the drivers go about it.
     pub plan: Plan,
+    /// A worker fetches the more groups at a fault the longer faults follow each other ([`crate::streams`]), and not
+    /// always [`Plan::cluster`]. Where movers fetch ahead it fetches one.
+    pub follow: bool,
     /// Which group goes.
     pub policy: PolicyKind,
     /// Files that the area is made of.
@@ -101,6 +104,7 @@ impl Config {
             movers: 0,
             habit: Habit::default(),
             plan: Plan::default(),
+            follow: true,
             policy: PolicyKind::default(),
             files: 1,
             worker_cores: Vec::new(),

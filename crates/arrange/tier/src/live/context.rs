@@ -19,6 +19,7 @@ use super::wishes;
 use crate::names::{Actor, Group, Run, Space};
 use crate::pager::{BATCH_MOST, Caller, Orders};
 use crate::pages::{Event, Fetch, Pages, Trouble, Wish};
+use crate::streams::CLUSTER_MOST;
 
 /// A wait ends by itself after this, so that a dead owner is noticed.
 const WAIT_NS: u64 = 20_000_000;
@@ -178,7 +179,9 @@ impl Pages for Context<'_> {
     }
 
     fn wish(&self, wish: Wish) {
-        if self.follows.replace(Group(wish.group.0 + 1)) == wish.group {
+        let follows = self.follows.replace(Group(wish.group.0 + 1));
+        // With a fault others may have come that follow it.
+        if wish.group.0.wrapping_sub(follows.0) < CLUSTER_MOST {
             self.count(Event::Followed, 1);
         }
         let Some(mover) = self.process.mover_of(wish.worker) else { return };

@@ -190,7 +190,7 @@ fn on_bus(interrupted: &Interrupted) -> Verdict {
     let mine = unsafe { current.as_ref() };
     let resolve = |context: &Context<'_>| {
         let (result, cycles) = timed(|| {
-            let pager = process.pager();
+            let pager = process.pager_at(group);
             at_once(pager.fault(context, context.caller, group, access))
         });
         process.common.time(context.caller.actor, Timed::Fault, cycles);

@@ -10,8 +10,10 @@ use super::area::Area;
 use super::common::Common;
 use super::config::{Config, Tables};
 use super::far::Far;
-use crate::names::{Actor, Space};
-use crate::pager::{Pager, Shape};
+use crate::directory::State;
+use crate::names::{Actor, Group, Space};
+use crate::pager::{Pager, Plan, Shape};
+use crate::streams::Streams;
 
 /// One process's view of a team. Made before processes are, so that all have it at one address; only the
 /// descriptors come later.
@@ -28,6 +30,8 @@ pub(super) struct Process {
     pub(super) number: OnceLock<u16>,
     pub(super) features: Features,
     pub(super) born: Born,
+    /// Of this process's own faults.
+    pub(super) streams: Streams,
 }
 
 /// When a team was made, by both clocks.
@@ -54,6 +58,19 @@ impl Born {
 impl Process {
     pub(super) fn pager(&self) -> Pager<'_> {
         Pager::new(self.common.pager_words(), self.shape, self.config.plan)
+    }
+
+    /// The pager for a fault, which fetches what the fault is worth.
+    pub(super) fn pager_at(&self, group: Group) -> Pager<'_> {
+        let Config { plan, follow, movers, workers, .. } = self.config;
+        let pager = self.pager();
+        // One that is there is only mapped, or may be written from now on: that says nothing of what comes next.
+        if !follow || movers > 0 || pager.directory().look(group).state() != State::Absent {
+            return pager;
+        }
+        let frames = self.shape.frames / u32::from(workers);
+        let cluster = self.streams.cluster(group, frames, |most| most);
+        Pager::new(self.common.pager_words(), self.shape, Plan { cluster, ..plan })
     }
 
     pub(super) fn userfault(&self, space: Space) -> Option<&Userfault> {

@@ -1,8 +1,8 @@
 //! Who resolves the faults of a process: the threads that have them, by a signal, or threads of ours, while those that
 //! have one sleep in the kernel.
 //!
-//! The first is some ten times faster, and asks something of the program: no thread blocks `SIGBUS`, and nobody puts
-//! another handler in the place of ours. The second asks nothing.
+//! The first takes a quarter to a half of the time, and asks something of the program: no thread blocks `SIGBUS`, and
+//! nobody puts another handler in the place of ours. The second asks nothing.
 
 use isochrone_os::OsError;
 use isochrone_os::affinity::CoreSet;

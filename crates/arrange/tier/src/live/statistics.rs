@@ -59,7 +59,9 @@ impl Statistics {
         let all = self.of_workers();
         let [fetched, back, in_order] =
             [Event::Missing, Event::Refetched, Event::Followed].map(|event| all.events(event));
-        if fetched < TURNS * u64::from(self.frames) || 2 * back < fetched {
+        // Of what comes beside a group that was needed nobody knows whether it was away for long.
+        let all = fetched + all.events(Event::Prefetched);
+        if all < TURNS * u64::from(self.frames) || 2 * back < fetched {
             return None;
         }
         let percent = 100 * back / fetched;

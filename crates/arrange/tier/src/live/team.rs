@@ -18,6 +18,7 @@ use super::spawn;
 use super::worker::Worker;
 use crate::names::Actor;
 use crate::pager::Pager;
+use crate::streams::Streams;
 
 /// A team that has not begun.
 #[derive(Debug)]
@@ -64,6 +65,7 @@ impl Team {
             number: OnceLock::new(),
             features: check.features,
             born: Born::now(),
+            streams: Streams::default(),
         };
         Ok(Self { process: Box::new(process), mode, check })
     }

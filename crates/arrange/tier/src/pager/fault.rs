@@ -103,6 +103,9 @@ impl Pager<'_> {
         if self.bring(pages, caller, run, access, how).await.is_err() {
             return false;
         }
+        if come > 1 {
+            pages.count(Event::Prefetched, come - 1);
+        }
         self.fetched(pages, caller, group, access);
         true
     }

@@ -170,6 +170,7 @@ impl Pager<'_> {
             }
             let how = Bringing { marker: alone, foreseen: false };
             self.bring(pages, caller, Run { first, groups: claimed }, access, how).await?;
+            pages.count(if alone { Event::Marked } else { Event::Prefetched }, claimed);
             came += claimed;
         }
         Ok(came)
@@ -235,7 +236,6 @@ impl Pager<'_> {
         // A marker is in no table, so nobody can write it: clean until somebody maps it.
         let clean = protect || (marker && self.plan.clean);
         self.arrive(pages, caller, run, Flags { stored, clean, marker }).await;
-        pages.count(if marker { Event::Marked } else { Event::Prefetched }, run.groups);
         Ok(())
     }
 

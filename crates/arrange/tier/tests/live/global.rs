@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::io::Read;
 
 use isochrone_tier::live::far::{Compressed, Lz4, Memory};
-use isochrone_tier::live::{Config, FreeError, Mapped, Report, Tables, Team, Worker};
+use isochrone_tier::live::{Config, FreeError, Mapped, Mode, Report, Tables, Team, Worker};
 use isochrone_tier::pager::Advice;
 use isochrone_tier::pages::{Event, Trouble};
 use isochrone_tier::policy::PolicyKind;
@@ -20,6 +20,7 @@ pub(super) const CASES: &[Case] = &[
     case("what_is_no_piece_is_refused", refused),
     case("pieces_that_come_and_go_keep_what_they_hold", come_and_go),
     case("what_is_cold_leaves_and_what_is_needed_comes", cold_and_needed),
+    case("faults_that_follow_each_other_bring_more_than_others", following),
     case("an_array_without_a_team_serves_all_threads", mapped),
     case("what_is_discarded_reads_as_zeros_and_the_rest_stays", discarded),
 ];
@@ -220,7 +221,9 @@ fn come_and_go() {
 }
 
 fn cold_and_needed() {
-    let report = run(Config::new(64 << 12, 32 << 12, 1), |worker| {
+    // Faults are counted one by one.
+    let config = Config { follow: false, ..Config::new(64 << 12, 32 << 12, 1) };
+    let report = run(config, |worker| {
         let at = piece(worker, 64)?;
         let words = worker.global_words(at, 64 * PAGE_WORDS);
         let touch = |pages: core::ops::Range<usize>| {
@@ -251,6 +254,40 @@ fn cold_and_needed() {
     });
     // Page 0 was pinned, page 1 left with 4 to 11.
     assert_eq!(report.values(), Ok(vec![20_00_09_00_20]));
+}
+
+/// By default, in both modes: a sweep has few faults, each page comes once, and what is touched anyhow comes alone.
+fn following() {
+    for mode in [Mode::Signal, Mode::Blocking] {
+        let config = Config { mode: Some(mode), ..Config::new(512 << 12, 128 << 12, 1) };
+        let report = run(config, |worker| {
+            let words = worker.global_words(piece(worker, 512)?, 512 * PAGE_WORDS);
+            let counts = || {
+                let seen = worker.counters();
+                [Event::Missing, Event::Prefetched].map(|event| seen.events(event))
+            };
+            let touch = |page: usize| words[page * PAGE_WORDS].fetch_add(1, Ordering::Relaxed);
+            (0..1024).for_each(|page| _ = touch(page % 512));
+            let [faults, beside] = counts();
+            // Who serves a fault counts it when its thread may be on already.
+            let is_few = (1020..=1024).contains(&(faults + beside)) && faults < 128;
+            // Every other page, so that none follows one.
+            (0..256_usize).for_each(|step| _ = touch(step * 194 % 512));
+            let [all, more] = counts();
+            let right = words.iter().step_by(PAGE_WORDS).enumerate();
+            let right = right
+                .filter(|(page, word)| word.load(Ordering::Relaxed) == 3 - *page as u64 % 2)
+                .count()
+                == 512;
+            let alone = more < beside + 16 && all > faults + 128;
+            if is_few && alone && right {
+                Ok(0)
+            } else {
+                Err(format!("{faults} {beside} {all} {more} {right}"))
+            }
+        });
+        assert_eq!(report.values(), Ok(vec![0]), "{mode:?}");
+    }
 }
 
 /// Three threads sweep over an array of which a quarter fits, in groups of 16 KiB; then another is mapped.

@@ -64,6 +64,23 @@ fn a_full_medium_loses_nothing_and_is_said_once() {
     assert!(record.get(Word::Over) > 0 && record.get(Word::Evicted) > 0, "{record:?}");
 }
 
+/// Tries in vain are paid for by faults: four pages each, and what may be owed.
+#[test]
+fn a_full_medium_costs_a_bounded_share_and_is_used_when_it_has_room() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(rig) = Rig::new("full") else { return };
+    let ran = tiered(&rig.with(FarKind::File(folder.path().to_owned())), &[], 2 * MIB);
+    let record = ran.record.expect("a record");
+    let (vain, faults) = (record.get(Word::Vain), record.get(Word::Faults));
+    assert!(vain > 0 && vain <= 4 * faults + 1024, "{record:?}");
+    assert!(record.get(Word::Over) > 12 * MIB as u64, "{record:?}");
+    let lines: Vec<&str> = ran.err.lines().collect();
+    assert!(
+        matches!(lines[..], ["before", said, "after"] if said.contains("beyond the limit")),
+        "{ran:?}"
+    );
+}
+
 #[test]
 fn a_medium_that_is_cut_is_a_signal_and_never_zeros() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -50,6 +50,7 @@ fn config(request: &Request, bytes: usize) -> Config {
     config.policy = request.policy.into();
     config.region = request.region.map(RegionId);
     config.group_pages = request.group_pages;
+    config.follow = false;
     config.plan.batch = request.batch;
     config.plan.mover_batch = request.batch;
     config.plan.chunk = request.chunk;

@@ -103,5 +103,9 @@ mod tests {
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left");
         let missing = FarKind::File(folder.path().join("missing")).check().unwrap_err();
         assert!(missing.to_string().contains("no such file"), "{missing}");
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let file = FarKind::File(file).check().unwrap_err();
+        assert!(file.to_string().contains("not a folder"), "{file}");
     }
 }

@@ -79,6 +79,8 @@ impl Hand {
             let part = Run { first, groups: u32::try_from(alike).unwrap_or(1) };
             let done = if plain(first) { self.take_moved(part) } else { self.take_copied(part) };
             if let Err(trouble) = done {
+                self.ground.patience.lose(run.groups);
+                self.ground.tally.add(Word::Vain, u64::from(run.groups));
                 // Those before it are in the far tier alone, as its newest.
                 self.put_back(Run { first: run.first, groups: at - run.first.0 });
                 return Err(trouble);
@@ -344,6 +346,7 @@ impl Pages for Hand {
     fn count(&self, event: Event, times: u32) {
         if event == Event::Evicted {
             self.ground.tally.add(Word::Evicted, u64::from(times));
+            self.ground.note_far();
         }
     }
 }

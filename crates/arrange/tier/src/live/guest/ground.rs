@@ -1,7 +1,7 @@
 //! What all of a process's handlers go by: the window, who has which page, the far tier, and what is counted. It lives
 //! as long as the process, and holds no thread.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use isochrone_os::area::{Access, Told, Window, Words};
@@ -12,20 +12,17 @@ use isochrone_units::PAGE_BYTES;
 
 use super::book::{Book, Marks};
 use super::orders::Mailbox;
+use super::patience::Patience;
 use super::record::{Tally, Word};
 use super::settings::Settings;
 use crate::live::far::Far;
 use crate::names::Group;
 use crate::pager::{BATCH_MOST, Pager, Plan, Shape};
 use crate::policy::PolicyKind;
+use crate::streams::Streams;
 
-/// Groups that are fetched at once where faults follow each other: a page more costs a third of a fault.
-pub(super) const CLUSTER_MOST: u32 = 32;
 /// Groups that leave at once.
 const BATCH: u32 = 32;
-/// Places at which faults that follow each other are looked for at once.
-const STREAMS: usize = 8;
-
 /// What is asked of the kernel.
 pub(super) const FEATURES: Features = Features::MOVE.and(Features::THREAD_ID);
 
@@ -46,12 +43,13 @@ pub(super) struct Ground {
     pub(super) lent: AtomicU32,
     /// Of these, those that are to be given back.
     pub(super) debt: AtomicU32,
+    /// Whether it is worth trying to make room.
+    pub(super) patience: Patience,
     /// Faults are resolved under it; who must know that those which began earlier are over takes it for a moment.
     faults: RwLock<()>,
     /// Content of pages that the kernel does not move is copied under it; permissions change under it.
     access: RwLock<()>,
-    streams: [AtomicU64; STREAMS],
-    turn: AtomicU32,
+    streams: Streams,
 }
 
 impl Ground {
@@ -112,10 +110,10 @@ impl Ground {
             top: AtomicUsize::new(0),
             lent: AtomicU32::new(0),
             debt: AtomicU32::new(0),
+            patience: Patience::default(),
             faults: RwLock::new(()),
             access: RwLock::new(()),
-            streams: [const { AtomicU64::new(0) }; STREAMS],
-            turn: AtomicU32::new(0),
+            streams: Streams::default(),
         };
         ground.pager(1).format();
         Ok(ground)
@@ -171,34 +169,13 @@ impl Ground {
         self.access.write().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// How many groups to fetch for a fault: more and more where faults follow each other, and never beyond what the
-    /// program has there.
+    /// How many groups to fetch for a fault, never beyond what the program has there.
     pub(super) fn cluster_of(&self, group: Group) -> u32 {
-        let value = |next: u32, size: u32| u64::from(next) << 32 | u64::from(size);
-        let follows = |seen: u64| {
-            let [next, size] = [seen >> 32, seen & 0xffff_ffff];
-            let at = u64::from(group.0);
-            size > 0 && at <= next && at + size >= next
-        };
-        let found = self.streams.iter().find_map(|stream| {
-            let seen = stream.load(Ordering::Relaxed);
-            follows(seen).then_some((stream, seen & 0xffff_ffff))
-        });
-        let (stream, size) = match found {
-            Some((stream, size)) => {
-                (stream, u32::try_from(2 * size).unwrap_or(1).min(CLUSTER_MOST))
-            }
-            None => {
-                let turn = self.turn.fetch_add(1, Ordering::Relaxed) as usize % STREAMS;
-                (&self.streams[turn], 1)
-            }
-        };
-        let most = size.min(self.shape.frames / 8).max(1);
         let plain = |marks: Marks| marks;
-        let here = self.book.alike(group.index(), most as usize, plain);
-        let size = u32::try_from(here).unwrap_or(1).max(1);
-        stream.store(value(group.0 + size, most), Ordering::Relaxed);
-        size
+        let here = |most: u32| {
+            u32::try_from(self.book.alike(group.index(), most as usize, plain)).unwrap_or(1)
+        };
+        self.streams.cluster(group, self.shape.frames, here)
     }
 
     /// Counts what is in fast memory now.
@@ -208,6 +185,11 @@ impl Ground {
         self.tally.raise(Word::Peak, held);
         let over = held.saturating_sub(u64::from(self.shape.frames) * PAGE_BYTES as u64);
         self.tally.raise(Word::Over, over);
+    }
+
+    /// Counts what the far tier takes of its medium now. A medium is asked by a system call: not at every fault, but
+    /// where something went there.
+    pub(super) fn note_far(&self) {
         if let Some(used) = self.far.used_bytes() {
             self.tally.raise(Word::Far, used);
         }
@@ -245,5 +227,60 @@ impl Parts {
         // What the program can have there it must be able to use, under limits of addresses and of data (ulimit).
         drop(Space::new(area, false)?);
         Ok(Self { window, book, far, words, shape })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::sync::atomic::AtomicU64;
+
+    use super::*;
+    use crate::live::far::{FarKind, Part, Scratch};
+    use crate::live::guest::FAST_BYTES_MIN;
+    use crate::live::guest::record::WORDS;
+    use crate::pages::Trouble;
+
+    /// Counts how often it is asked what it takes.
+    #[derive(Debug)]
+    struct Asked(&'static AtomicU32);
+
+    impl Far for Asked {
+        fn name(&self) -> &'static str {
+            "asked"
+        }
+
+        fn read(&self, _: &Part, _: &mut [u8], _: &mut Scratch) -> Result<(), Trouble> {
+            Ok(())
+        }
+
+        fn write(&self, _: &Part, _: &[u8], _: &mut Scratch) -> Result<(), Trouble> {
+            Ok(())
+        }
+
+        fn used_bytes(&self) -> Option<u64> {
+            Some(u64::from(self.0.fetch_add(1, Ordering::Relaxed)))
+        }
+    }
+
+    #[test]
+    fn a_medium_is_not_asked_at_every_fault() {
+        static ASKED: AtomicU32 = AtomicU32::new(0);
+        let settings = Settings {
+            fast_bytes: FAST_BYTES_MIN,
+            window_bytes: 4 * FAST_BYTES_MIN,
+            far: FarKind::Lz4,
+            handlers: 2,
+        };
+        // Where this process may not be tiered there are no faults.
+        let Ok(table) = Userfault::open_served(FEATURES) else { return };
+        let mut parts = Parts::new(&settings, settings.window_bytes).unwrap();
+        parts.far = Box::new(Asked(&ASKED));
+        let words = (0..WORDS).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().leak();
+        let tally = Tally::new(words, 1);
+        let ground = Ground::over(&settings, table, parts, tally).unwrap();
+        (0..9).for_each(|_| ground.note_peak());
+        assert_eq!(ASKED.load(Ordering::Relaxed), 0);
+        (0..9).for_each(|_| ground.note_far());
+        assert_eq!((ASKED.load(Ordering::Relaxed), tally.get(Word::Far)), (9, 8));
     }
 }

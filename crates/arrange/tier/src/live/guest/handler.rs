@@ -111,7 +111,10 @@ fn resolve(hand: &Hand, fault: Fault, group: Group) {
     let access = if fault.write { Access::Write } else { Access::Read };
     let done = {
         let _resolving = ground.resolving();
-        pay(hand, INSTALMENT);
+        ground.patience.pay();
+        if !ground.patience.is_lost() {
+            pay(hand, INSTALMENT);
+        }
         fetch(hand, group, access)
     };
     ground.note_peak();
@@ -128,32 +131,47 @@ fn resolve(hand: &Hand, fault: Fault, group: Group) {
 }
 
 /// Fetches a group with some that follow it. Where nothing can leave, the limit is exceeded rather than the program
-/// ended: what is in memory may be under a device, and will leave later.
+/// ended: what is in memory may be under a device or its medium full, and will leave later. That is not found out at
+/// every fault ([`super::patience`]).
 fn fetch(hand: &Hand, group: Group, access: Access) -> Result<(), Trouble> {
     let ground = hand.ground;
     if !ground.book.of(group.index()).is_ours() {
         // It is on its way back to us: whoever touches it is told by the kernel, soon.
         return Ok(());
     }
-    let pager = ground.pager(ground.cluster_of(group));
+    let pager = ground.pager(1);
     let try_once =
         |pager: &Pager<'_>| at_once(pager.fault(hand, hand.caller, group, access)).map(|_| ());
-    let mut done = try_once(&pager);
-    for _ in 1..TRIES {
-        match done {
-            Ok(()) => return done,
-            // A medium says the same again.
-            Err(Trouble::Full | Trouble::Far(_)) => break,
-            Err(_) => done = try_once(&ground.pager(1)),
+    let mut done = Err(Trouble::Full);
+    if !ground.patience.is_lost() {
+        done = try_once(&ground.pager(ground.cluster_of(group)));
+        for _ in 1..TRIES {
+            match done {
+                Ok(()) => return done,
+                // A medium says the same again.
+                Err(Trouble::Full | Trouble::Far(_)) => break,
+                Err(_) => done = try_once(&pager),
+            }
         }
     }
-    if done.is_err() {
-        lend(hand, &pager, 1);
-        ground.debt.fetch_add(1, Ordering::AcqRel);
-        ground.tally.add(Word::Lent, 1);
-        done = try_once(&ground.pager(1));
+    // Another handler may take what was lent.
+    for _ in 0..TRIES {
+        if done.is_ok() {
+            break;
+        }
+        if pager.free() == 0 {
+            lend_one(hand, &pager);
+        }
+        done = try_once(&pager);
     }
     done
+}
+
+/// Lends a frame to a fault, which is to be given back.
+fn lend_one(hand: &Hand, pager: &Pager<'_>) {
+    lend(hand, pager, 1);
+    hand.ground.debt.fetch_add(1, Ordering::AcqRel);
+    hand.ground.tally.add(Word::Lent, 1);
 }
 
 fn lend(hand: &Hand, pager: &Pager<'_>, frames: u32) {

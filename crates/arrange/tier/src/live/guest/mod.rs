@@ -19,6 +19,7 @@ mod fork;
 mod ground;
 mod handler;
 mod orders;
+mod patience;
 pub mod record;
 mod settings;
 mod tiered;

@@ -49,6 +49,8 @@ pub enum Word {
     Lent,
     /// Large mappings that were left to the kernel, since the window was full.
     Left,
+    /// Pages that were to leave and could not, each as often as that was tried.
+    Vain,
 }
 
 /// How far a process came.
