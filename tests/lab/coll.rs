@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::support::{
-    folder, isochrone, json, machine, map, mapped_machine, mpi_library, skip, tool,
+    folder, isochrone, json, machine, map, mapped_machine, mpi_library, run, skip, tool,
 };
 
 /// Runs the command, which writes its figures to standard output.
@@ -149,6 +149,43 @@ fn more_ranks_than_cores_are_refused_before_a_job_is_started() {
     let output = isochrone(&here).args(words).output().expect("it runs");
     let err = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && err.contains("1000 ranks need 1000 cores"), "{err}");
+}
+
+#[test]
+fn an_mpi_that_nobody_knows_is_wrong_usage_and_the_known_ones_are_named() {
+    let here = folder("coll-only");
+    for only in ["foo", "", "openmpi,foo"] {
+        let words = ["bench", "coll", "--peer", "own=a.so=/bin/false", "--only", only];
+        let (output, out, err) = run(&here, &words);
+        assert_eq!((output.status.code(), out.as_str()), (Some(2), ""), "{err}");
+        assert!(err.contains("there are openmpi, openmpi-sm, mpich, own"), "{err}");
+    }
+}
+
+#[test]
+fn why_no_job_succeeded_is_said() {
+    if !two_cores() {
+        return;
+    }
+    let (here, library) = (folder("coll-fails"), mpi_library().display().to_string());
+    let bench = |words: &[&str]| {
+        let all = ["bench", "coll", "--jobs", "1", "--blocks", "2", "--preload", &library];
+        let (output, out, err) = run(&here, &[&all[..], words].concat());
+        assert_eq!((output.status.code(), out.as_str()), (Some(1), ""), "{err}");
+        err.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let silent = "--peer=own=a.so=/bin/false";
+    let err = bench(&[silent, "--only", "own"]);
+    assert!(err.contains("`/bin/false -n 2 ...`: nothing was said"), "{err}");
+    // On standard output, as some launchers do.
+    let err = bench(&[silent, "--peer=two=a.so=/bin/ls --no-such-option", "--only", "own,two"]);
+    assert!(err.contains("no job of any MPI succeeded: own: a job of own failed"), "{err}");
+    assert!(err.contains("two: a job of two failed") && err.contains("no-such-option"), "{err}");
+    // It ends well, and starts nothing.
+    let err = bench(&["--peer=echo=a.so=/bin/echo hello", "--only", "echo"]);
+    assert!(err.contains("a job of echo failed") && err.contains("hello -n 2 "), "{err}");
+    let err = bench(&["--peer=none=a.so=/no/such/mpirun", "--only", "none"]);
+    assert!(err.contains("none: /no/such/mpirun cannot be started"), "{err}");
 }
 
 #[test]

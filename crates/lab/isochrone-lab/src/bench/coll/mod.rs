@@ -40,6 +40,7 @@ pub(crate) fn coll_rank(args: &RankArgs, terminal: &Terminal) -> Result<ExitCode
 
 /// Runs all jobs.
 pub(super) fn measure(args: &CollArgs, setting: &mut Setting<'_>) -> Result<Figures> {
+    let mut peers = Peer::chosen(Peer::all(&args.peer)?, &args.only)?;
     let scratch = tempfile::tempdir()?;
     let preload = peers::library(args.preload.as_deref())?;
     let preload = library::first(&preload, preloaded().as_deref(), scratch.path())?;
@@ -49,18 +50,19 @@ pub(super) fn measure(args: &CollArgs, setting: &mut Setting<'_>) -> Result<Figu
     cores.truncate(ranks);
     // Ranks may begin in other folders.
     let atlas = args.common.host.atlas.as_ref().map(std::path::absolute).transpose()?;
-    let mut peers = Peer::all(&args.peer)?;
-    peers.retain(|peer| args.only.is_empty() || args.only.contains(&peer.name));
-    peers.retain(|peer| match peer.missing() {
-        Some(words) => {
-            setting.miss(&words);
-            false
-        }
-        None => true,
+    let mut missing = Vec::new();
+    peers.retain(|peer| {
+        let why = peer.missing();
+        missing.extend(why.clone());
+        why.is_none()
     });
     if peers.is_empty() {
-        bail!("no MPI to compare with; install openmpi-bin or mpich, or name one with --peer");
+        bail!(
+            "no MPI to compare with: {}; install openmpi-bin or mpich, or name one with --peer",
+            missing.join("; ")
+        );
     }
+    missing.iter().for_each(|why| setting.miss(why));
     let absent = Peer::absent(&peers);
     for (_, why) in &absent {
         setting.miss(why);
@@ -104,11 +106,12 @@ fn jobs(
 ) -> Result<()> {
     let seed = setting.seed();
     let blocks = args.common.blocks.unwrap_or(BLOCKS);
-    let mut failed = Vec::new();
+    // Which of the peers failed, and why.
+    let mut failed: Vec<(usize, String)> = Vec::new();
     for round in 0..args.jobs {
         // There and back again, so that a drift weighs the same on all.
-        let mut order: Vec<usize> = (0..peers.len()).filter(|n| !failed.contains(n)).collect();
-        ensure!(!order.is_empty(), "no job of any MPI succeeded");
+        let mut order: Vec<usize> =
+            (0..peers.len()).filter(|n| !failed.iter().any(|(peer, _)| peer == n)).collect();
         if round % 2 == 1 {
             order.reverse();
         }
@@ -136,12 +139,17 @@ fn jobs(
                 Err(_) if !setting.keep_going() => return Ok(()),
                 // It has no job more than others have.
                 Err(error) if round == 0 && peers.len() > 1 => {
-                    setting.miss(&format!("{}: {error:#}", peers[peer].name));
+                    let why = format!("{}: {error:#}", peers[peer].name);
+                    setting.miss(&why);
                     figures.lose(&peers[peer].name);
-                    failed.push(peer);
+                    failed.push((peer, why));
                 }
                 Err(error) => return Err(error),
             }
+        }
+        if failed.len() == peers.len() {
+            let why: Vec<String> = failed.into_iter().map(|(_, why)| why).collect();
+            bail!("no job of any MPI succeeded: {}", why.join("; "));
         }
     }
     Ok(())
