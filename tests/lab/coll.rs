@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -186,6 +186,34 @@ fn why_no_job_succeeded_is_said() {
     assert!(err.contains("a job of echo failed") && err.contains("hello -n 2 "), "{err}");
     let err = bench(&["--peer=none=a.so=/no/such/mpirun", "--only", "none"]);
     assert!(err.contains("none: /no/such/mpirun cannot be started"), "{err}");
+}
+
+#[test]
+fn a_job_whose_time_is_over_has_one_cell_of_all_arms() {
+    if !two_cores() || tool("mpirun.openmpi").is_none() {
+        return;
+    }
+    let here = folder("coll-short");
+    let _machine = machine();
+    let output = Command::new("mpirun.openmpi")
+        .args(["--bind-to", "none", "-n", "2", env!("CARGO_BIN_EXE_isochrone-lab"), "coll-rank"])
+        .args(["--library", "libmpi.so.40", "--cores", "0,1", "--seed", "5", "--blocks", "9"])
+        .args(["--seconds", "0", "--first", "0", "--out", "job.json"])
+        .current_dir(&here)
+        .env("LD_PRELOAD", mpi_library())
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+        .output()
+        .expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = fs::read_to_string(here.join("job.json")).expect("it was written");
+    let job: Value = serde_json::from_str(&text).expect("JSON");
+    let cells = job["cells"].as_array().expect("a list");
+    assert_eq!(cells.len(), 1, "{text}");
+    assert_eq!(cells[0]["cell"]["op"], "bcast");
+    for arm in ["ours", "control", "peer"] {
+        assert!(cells[0]["block_ns"][arm].as_array().is_some_and(|blocks| blocks.len() == 1));
+    }
 }
 
 #[test]

@@ -154,6 +154,11 @@ impl Figures {
         self.jobs.get(peer).into_iter().flatten().map(|job| job.rounds.len()).sum()
     }
 
+    /// Cells that have a time, and all.
+    pub(super) fn cells_timed(&self) -> [usize; 2] {
+        [self.cells.len(), cells().len()]
+    }
+
     /// A peer that could not be measured.
     pub(super) fn lose(&mut self, peer: &str) {
         self.absent.push(peer.to_owned());

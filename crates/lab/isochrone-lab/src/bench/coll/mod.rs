@@ -80,6 +80,8 @@ pub(super) fn measure(args: &CollArgs, setting: &mut Setting<'_>) -> Result<Figu
         }
         setting.made(&format!("jobs of {}", peer.name), made, args.jobs * blocks);
     }
+    let [timed, all] = figures.cells_timed();
+    setting.did("the table", timed, u32::try_from(all)?, "cells");
     setting.step("bands");
     let stop = setting.stop();
     let (held, wanted) = figures.hold_against_bands(&stop)?;
@@ -115,7 +117,7 @@ fn jobs(
         if round % 2 == 1 {
             order.reverse();
         }
-        for peer in order {
+        for (at, &peer) in order.iter().enumerate() {
             if !setting.keep_going() {
                 return Ok(());
             }
@@ -124,11 +126,15 @@ fn jobs(
             let all = u64::from(args.jobs) * peers.len() as u64;
             // Pricing the bands of the calls comes after the jobs.
             setting.share_with(usize::try_from(all - number).unwrap_or(1) + PRICING);
+            let seconds = setting.share();
+            // A job has a round of all cells, if there is time for one of each MPI, before another one has two.
+            setting.share_with(order.len() - at + PRICING);
             let launch = Launch {
                 cores: place.cores,
                 seed: derive_seed(seed, number),
                 blocks,
-                seconds: setting.share(),
+                seconds,
+                first: setting.share(),
                 preload: place.preload,
                 atlas: place.atlas.as_ref(),
                 scratch: place.scratch,

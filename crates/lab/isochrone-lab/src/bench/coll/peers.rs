@@ -156,6 +156,7 @@ impl Peer {
             .args(["coll-rank", "--library", &self.library, "--cores", &cores.join(",")])
             .args(["--seed", &launch.seed.to_string(), "--blocks", &launch.blocks.to_string()])
             .args(launch.seconds.map(|time| format!("--seconds={}", time.as_secs_f64())))
+            .args(launch.first.map(|time| format!("--first={}", time.as_secs_f64())))
             .arg("--out")
             .arg(&out)
             .env("LD_PRELOAD", launch.preload)
@@ -209,6 +210,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) blocks: u32,
     /// The time of the job; nothing where it has no end.
     pub(crate) seconds: Option<Duration>,
+    /// The time for its warm-up and first round, which may be more.
+    pub(crate) first: Option<Duration>,
     pub(crate) preload: &'a OsString,
     /// By which the ranks choose shapes, if one was named.
     pub(crate) atlas: Option<&'a PathBuf>,

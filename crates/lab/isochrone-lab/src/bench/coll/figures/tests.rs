@@ -87,6 +87,7 @@ fn an_mpi_without_a_block_takes_no_cell_with_it() {
     assert_eq!(figures.cells.len(), cells().len());
     let peers = &figures.cells[0].peers;
     assert!(peers["none"].is_none() && peers["one"].is_some(), "{peers:?}");
+    assert_eq!(figures.cells_timed(), [cells().len(); 2]);
 }
 
 #[test]
