@@ -18,10 +18,10 @@ use isochrone_cla::collectives::Amount;
 use isochrone_cla::live::{CLASSES, Isolated, Kind, Times, late_ns};
 use isochrone_mpi::{Buffers, By, Process, What};
 use isochrone_os::{affinity, clock};
-use isochrone_stats::{derive_seed, median, rng, shuffle};
+use isochrone_stats::{derive_seed, median};
 use isochrone_units::CoreId;
 
-use super::cells::{Arm, Cell, CellTimes, Job, Mode, Samples, cells};
+use super::cells::{Arm, Cell, CellTimes, Job, Mode, Samples, cells, order};
 use super::yardstick::{SIZES, Transfer, Yardstick, mpi};
 use isochrone_console::args::parse_cores;
 use isochrone_console::output::Terminal;
@@ -126,6 +126,9 @@ struct Taken {
     apart: Vec<f64>,
 }
 
+/// Windows of isolated calls by cell and arm, in cycles.
+type Windows = BTreeMap<usize, BTreeMap<Arm, u64>>;
+
 /// When parts of a job end; what is `None` has no end.
 struct Ends {
     /// No further round is begun.
@@ -134,21 +137,6 @@ struct Ends {
     first: Option<Instant>,
     /// No further cell is warmed up.
     warm: Option<Instant>,
-}
-
-/// The blocks of a round in random order; `by_cell`: those of a cell after one another, so that where time is over
-/// every arm has what one has.
-fn order(cells: usize, seed: u64, by_cell: bool) -> Vec<(usize, Arm)> {
-    let mut random = rng(seed);
-    let mut order: Vec<(usize, Arm)> =
-        (0..cells).flat_map(|cell| Arm::ALL.map(|arm| (cell, arm))).collect();
-    shuffle(&mut order, &mut random);
-    if by_cell {
-        let mut turns: Vec<usize> = (0..cells).collect();
-        shuffle(&mut turns, &mut random);
-        order.sort_by_key(|(cell, _)| turns[*cell]);
-    }
-    order
 }
 
 impl Bench {
@@ -179,9 +167,9 @@ impl Bench {
     }
 
     fn job(&mut self, seed: u64, blocks: u32, ends: &Ends) -> Result<Job> {
-        let mut cells = cells();
+        let cells = cells();
         let windows = self.warmed(&cells, ends)?;
-        cells.truncate(windows.len());
+        let warm: Vec<usize> = windows.keys().copied().collect();
         let of = |cell: &Cell| CellTimes {
             cell: cell.clone(),
             block_ns: BTreeMap::new(),
@@ -197,7 +185,7 @@ impl Bench {
             }
             self.ahead = None;
             let alone = self.alone(&cells)?;
-            let order = order(cells.len(), derive_seed(seed, u64::from(round)), round == 0);
+            let order = order(&warm, derive_seed(seed, u64::from(round)), round == 0);
             for (turn, (number, arm)) in order.into_iter().enumerate() {
                 let is_next = turn > 0 && turn % Arm::ALL.len() == 0;
                 if round == 0 && is_next && self.is_over(ends.first, Duration::ZERO)? {
@@ -206,7 +194,7 @@ impl Bench {
                 let (kind, cell) = &cells[number];
                 let what = What { kind: *kind, bytes: cell.bytes };
                 let taken = match cell.mode {
-                    Mode::Isolated => self.isolated(arm.by(), what, windows[number][&arm])?,
+                    Mode::Isolated => self.isolated(arm.by(), what, windows[&number][&arm])?,
                     mode => Taken {
                         all: vec![self.followed(arm.by(), what, mode)?],
                         ..Taken::default()
@@ -227,11 +215,14 @@ impl Bench {
         Ok(Job { mpi, cells: times, samples, late, late_ns, rounds })
     }
 
-    /// Warms up cells in their order, as many as there is time for: so those of a short run are the same for all MPIs.
-    /// Returns the windows of their isolated calls by arm.
-    fn warmed(&mut self, cells: &[(Kind, Cell)], ends: &Ends) -> Result<Vec<BTreeMap<Arm, u64>>> {
-        let mut all = Vec::new();
-        for (kind, cell) in cells {
+    /// Warms up cells, as many as there is time for, those of short messages first: so a short run has some of each
+    /// collective, the same for all MPIs. Returns the windows of their isolated calls.
+    fn warmed(&mut self, cells: &[(Kind, Cell)], ends: &Ends) -> Result<Windows> {
+        let mut all = Windows::new();
+        let mut order: Vec<usize> = (0..cells.len()).collect();
+        order.sort_by_key(|&number| cells[number].1.bytes);
+        for number in order {
+            let (kind, cell) = &cells[number];
             if !all.is_empty() && self.is_over(ends.warm, Duration::ZERO)? {
                 break;
             }
@@ -244,7 +235,7 @@ impl Bench {
                 let isolated = cell.mode == Mode::Isolated;
                 windows.insert(arm, if isolated { self.window(arm.by(), what)? } else { 0 });
             }
-            all.push(windows);
+            all.insert(number, windows);
         }
         Ok(all)
     }
@@ -471,26 +462,5 @@ impl Bench {
             bail!("{what:?} from {root} gave rank {me} something else than was sent");
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_round_by_cell_has_all_arms_of_a_cell_before_the_next() {
-        let by_cell = order(24, 7, true);
-        let mut seen: Vec<usize> = Vec::new();
-        for arms in by_cell.chunks(Arm::ALL.len()) {
-            assert!(arms.iter().all(|(cell, _)| *cell == arms[0].0), "{by_cell:?}");
-            seen.push(arms[0].0);
-        }
-        assert!(!seen.is_sorted() && by_cell.iter().any(|(_, arm)| *arm != Arm::Ours));
-        for mut blocks in [by_cell, order(24, 7, false)] {
-            blocks.sort();
-            blocks.dedup();
-            assert_eq!(blocks.len(), 24 * Arm::ALL.len(), "each once");
-        }
     }
 }
