@@ -60,6 +60,50 @@ fn what_needs_an_atlas_has_the_command_measure_one() {
 }
 
 #[test]
+fn an_atlas_that_was_named_and_cannot_be_used_ends_every_command_before_any_work() {
+    let here = folder("lab-wished");
+    std::fs::write(here.join("no.atlas"), "words").expect("it is written");
+    let benches = [
+        "chase",
+        "structures",
+        "astar",
+        "malloc",
+        "cholesky",
+        "cholesky --peers",
+        "smi",
+        "streamcluster",
+        "jacobi",
+        "inthist",
+        "taskbench",
+        "tier",
+        "coll",
+        "flags",
+    ];
+    let papers = ["latency-checker", "hidden-numa", "pspt", "numa-aware-runtime", "cla", "all"];
+    let lines = benches.map(|name| format!("bench {name} --json=x")).into_iter();
+    let lines = lines.chain(papers.map(|name| format!("reproduce {name}")));
+    for line in lines.chain(["verify model --json=x".to_owned()]) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (output, out, err) = run(&here, &[&words[..], &["--atlas", "/nope"]].concat());
+        let seen = (output.status.code(), out.as_str());
+        assert_eq!(seen, (Some(1), ""), "{line}: {err}");
+        assert!(err.contains("/nope: no atlas"), "{line}: {err}");
+    }
+    for file in ["no.atlas", "/dev/zero", "."] {
+        let (output, out, err) = run(&here, &["bench", "flags", "--atlas", file]);
+        assert_eq!((output.status.code(), out.as_str()), (Some(1), ""), "{file}: {err}");
+        assert!(err.contains(file), "{err}");
+    }
+    let by_variable =
+        isochrone(&here).args(["bench", "coll"]).env("ISOCHRONE_ATLAS", "/nope").output();
+    let by_variable = by_variable.expect("it runs");
+    let err = String::from_utf8_lossy(&by_variable.stderr);
+    assert!(by_variable.status.code() == Some(1) && err.contains("/nope: no atlas"), "{err}");
+    let left = std::fs::read_dir(&here).expect("a folder").count();
+    assert_eq!(left, 1, "nothing is left but what lay there");
+}
+
+#[test]
 fn what_an_atlas_lacks_of_a_paper_is_said() {
     let here = folder("lab-lacks");
     let _machine = crate::support::machine();

@@ -70,7 +70,7 @@ registry! {
     BenchCholesky "isochrone-bench-cholesky" 1, "`bench cholesky --peers`";
     BenchTaskbench "isochrone-bench-taskbench" 1, "`bench taskbench`";
     BenchTier "isochrone-bench-tier" 1, "`bench tier`";
-    BenchColl "isochrone-bench-coll" 1, "`bench coll`";
+    BenchColl "isochrone-bench-coll" 2, "`bench coll`";
     BenchFlags "isochrone-bench-flags" 1, "`bench flags`";
     BenchSim "isochrone-bench-sim" 1, "`bench sim`";
     Schedule "isochrone-schedule" 1, "The schedule of a task program, by `--record`";

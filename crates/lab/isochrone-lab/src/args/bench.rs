@@ -241,7 +241,7 @@ pub(crate) struct CollArgs {
     /// NAME=LIBRARY=COMMAND. `xhc` and `ch4-ofi` are set up to use what they are named after.
     #[arg(long, value_name = "PEER", value_parser = parse_mpi)]
     pub(crate) peer: Vec<String>,
-    /// Only these MPIs.
+    /// Only these MPIs: openmpi, openmpi-sm, mpich and those of --peer.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
     /// The library to measure [default: libisochrone_mpi.so beside this program or in ../lib].

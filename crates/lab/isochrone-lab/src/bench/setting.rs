@@ -86,6 +86,8 @@ pub(crate) struct Setting<'a> {
     terminal: &'a Terminal,
     /// Where the figures go: opened before anything is measured.
     json: Option<Place>,
+    /// The atlas that somebody named, until it is asked for.
+    wished: Option<Found>,
     machine: Machine,
     head: Head,
     stop: Stop,
@@ -120,6 +122,7 @@ impl<'a> Setting<'a> {
         common: &'a CommonArgs,
         terminal: &'a Terminal,
     ) -> Result<Self> {
+        let wished = atlas::wished(common.host.atlas.as_deref(), terminal)?;
         let [json] = Place::open_all([common.json.asked()])?;
         let root = SysRoot::live();
         let machine = this_machine(&root).context("this machine cannot be described")?;
@@ -158,6 +161,7 @@ impl<'a> Setting<'a> {
             common,
             terminal,
             json,
+            wished,
             machine,
             head,
             progress: Progress::new(interrupt),
@@ -208,6 +212,9 @@ impl<'a> Setting<'a> {
 
     /// This machine's atlas.
     pub(crate) fn atlas(&mut self, scratch: &Path) -> Result<Found> {
+        if let Some(wished) = self.wished.take() {
+            return Ok(wished);
+        }
         let named = self.common.host.atlas.as_deref();
         let stop = self.stop.clone();
         atlas::find(named, scratch, self.terminal, &|| stop.is_set())

@@ -28,6 +28,8 @@ use parts::{benched, beside, cla_beside, depth, lacks, needs};
 /// Runs the command. It may be stopped at any moment: files are whole or not there.
 pub(crate) fn run(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode> {
     let interrupt = Interrupt::install();
+    // Before hours of simulation, and for papers that need none as well.
+    atlas::wished(args.atlas.as_deref(), terminal)?;
     if args.paper == Paper::All {
         return all::run(args, &interrupt, terminal);
     }

@@ -60,7 +60,20 @@ pub fn known(named: Option<&Path>, terminal: &Terminal) -> Result<Option<Found>>
     known_of(named, &here()?, terminal)
 }
 
-/// The same for commands that do nothing without an atlas.
+/// The atlas that somebody named, there or by the environment; `None` where nobody did. A name is a wish: whoever
+/// takes one asks here before anything else is done, even where there may be no need for an atlas.
+///
+/// # Errors
+/// Why it cannot be used.
+pub fn wished(named: Option<&Path>, terminal: &Terminal) -> Result<Option<Found>> {
+    let places = Places::of(named, output::variable);
+    if places.named.or(places.variable).is_none() {
+        return Ok(None);
+    }
+    known(named, terminal)
+}
+
+/// The same as [`known`] for commands that do nothing without an atlas.
 ///
 /// # Errors
 /// As [`known`], and where there is none.

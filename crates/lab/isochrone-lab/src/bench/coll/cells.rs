@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use isochrone_cla::live::Kind;
 use isochrone_mpi::By;
+use isochrone_stats::{rng, shuffle};
 use serde::{Deserialize, Serialize};
 
 use super::yardstick::{SIZES, Transfer};
@@ -118,4 +119,41 @@ pub(crate) fn cells() -> Vec<(Kind, Cell)> {
         }
     }
     cells
+}
+
+/// The blocks of a round in random order; `by_cell`: those of a cell after one another, so that where time is over
+/// every arm has what one has.
+pub(crate) fn order(cells: &[usize], seed: u64, by_cell: bool) -> Vec<(usize, Arm)> {
+    let mut random = rng(seed);
+    let mut order: Vec<(usize, Arm)> =
+        cells.iter().flat_map(|&cell| Arm::ALL.map(|arm| (cell, arm))).collect();
+    shuffle(&mut order, &mut random);
+    if by_cell {
+        let mut turns = cells.to_vec();
+        shuffle(&mut turns, &mut random);
+        order.sort_by_key(|(cell, _)| turns.iter().position(|turn| turn == cell));
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_by_cell_has_all_arms_of_a_cell_before_the_next() {
+        let cells: Vec<usize> = (3..27).collect();
+        let by_cell = order(&cells, 7, true);
+        let mut seen: Vec<usize> = Vec::new();
+        for arms in by_cell.chunks(Arm::ALL.len()) {
+            assert!(arms.iter().all(|(cell, _)| *cell == arms[0].0), "{by_cell:?}");
+            seen.push(arms[0].0);
+        }
+        assert!(!seen.is_sorted() && by_cell.iter().any(|(_, arm)| *arm != Arm::Ours));
+        for mut blocks in [by_cell, order(&cells, 7, false)] {
+            blocks.sort();
+            blocks.dedup();
+            assert_eq!(blocks.len(), 24 * Arm::ALL.len(), "each once");
+        }
+    }
 }

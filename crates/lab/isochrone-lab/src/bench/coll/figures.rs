@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use anyhow::Result;
 use isochrone_cla::predicted::Band;
-use isochrone_console::turns::{Costs, Ratio, Verdict};
+use isochrone_console::turns::{BLOCKS_LEAST, Costs, Ratio, Verdict};
 use isochrone_report::fmt;
 use isochrone_report::table::{Cell as TableCell, Table};
 use isochrone_stats::median;
@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use super::bands::Bands;
 use super::cells::{Arm, Cell, CellTimes, Job, Mode, cells};
+use super::goals::{Beside, Goal};
 use super::peers::{Peer, XHC};
 use super::yardstick::Transfer;
 use crate::bench::{Findings, Stop};
@@ -27,13 +28,31 @@ const SEED: u64 = 11;
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Against {
+    /// The median over the blocks of its jobs in which both have a time.
     peer_ns: f64,
-    /// Ours in the same jobs.
+    /// Ours in the same blocks.
     ours_ns: f64,
-    /// How many times faster ours is, block by block.
+    /// How many times faster ours is, block by block; of too few for an interval, how many times in these medians.
     ratio: Option<Ratio>,
     /// Ours against ours in the same blocks.
     aa_control: Option<Ratio>,
+}
+
+impl Against {
+    /// Of the cell of this number in the jobs of one MPI. `None` without a block in which both have a time.
+    fn of(jobs: &[Job], number: usize) -> Option<Self> {
+        let of = |arm| blocks(jobs, number, arm);
+        let (mine, again, theirs) = (of(Arm::Ours), of(Arm::Control), of(Arm::Peer));
+        let both = both(&theirs, &mine);
+        let [peer_ns, ours_ns] = [median(&both[0])?, median(&both[1])?];
+        let aa_control = paired(&self::both(&again, &mine));
+        // Of few blocks a median of ratios may say the contrary of the times that stand beside it.
+        let of_these = |ratio: Ratio| match ratio.has_interval() {
+            true => ratio,
+            false => Ratio { median: peer_ns / ours_ns, ..ratio },
+        };
+        Some(Self { peer_ns, ours_ns, ratio: paired(&both).map(of_these), aa_control })
+    }
 }
 
 /// One cell of the table.
@@ -42,13 +61,13 @@ struct Against {
 struct CellFigures {
     #[serde(flatten)]
     cell: Cell,
-    /// The median over the blocks of all jobs.
+    /// Ours in the jobs of the best peer, in the blocks that the ratio is of.
     ours_ns: f64,
     /// The MPI that does best here.
     best_peer: String,
-    /// Its time.
+    /// Its time in the same blocks.
     peer_ns: f64,
-    /// How many times faster ours is than that.
+    /// How many times faster ours is than that, as with each peer.
     ratio: Option<Ratio>,
     /// The share of ours inside the predicted band; null for calls that follow one another.
     inside_band: Option<f64>,
@@ -57,7 +76,7 @@ struct CellFigures {
     t_max_ns: Option<f64>,
     /// What was held against the band.
     held: Option<Held>,
-    /// Null for those that are not there; `missing` says why.
+    /// Null for those that are not there, as `missing` says, or have no block here in which both have a time.
     peers: BTreeMap<String, Option<Against>>,
 }
 
@@ -72,16 +91,6 @@ struct Held {
     apart: usize,
     /// What a call takes a rank by itself, the median over rounds: measured.
     call_ns: Option<f64>,
-}
-
-/// A goal and whether it was met, against the best peer of each cell.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Goal {
-    goal: String,
-    wanted: f64,
-    got: Option<f64>,
-    met: bool,
 }
 
 /// All figures.
@@ -106,6 +115,18 @@ pub(crate) struct Figures {
     moved_rounds: usize,
     /// Block medians of every job, by peer.
     jobs: BTreeMap<String, Vec<Job>>,
+}
+
+impl CellFigures {
+    /// How far ours is from itself in the jobs of the best peer.
+    fn control(&self) -> Option<Ratio> {
+        self.peers.get(&self.best_peer)?.as_ref()?.aa_control
+    }
+
+    /// What its ratio says; too few blocks where it has none.
+    fn verdict(&self) -> Verdict {
+        self.ratio.map_or(Verdict::TooFew, |ratio| ratio.verdict(self.control()))
+    }
 }
 
 impl Figures {
@@ -133,6 +154,11 @@ impl Figures {
         self.jobs.get(peer).into_iter().flatten().map(|job| job.rounds.len()).sum()
     }
 
+    /// Cells that have a time, and all.
+    pub(super) fn cells_timed(&self) -> [usize; 2] {
+        [self.cells.len(), cells().len()]
+    }
+
     /// A peer that could not be measured.
     pub(super) fn lose(&mut self, peer: &str) {
         self.absent.push(peer.to_owned());
@@ -151,25 +177,15 @@ impl Figures {
     }
 
     fn cell(&self, number: usize, cell: &Cell) -> Option<CellFigures> {
-        let mut peers = BTreeMap::new();
-        let mut ours = Vec::new();
+        let mut peers: BTreeMap<String, Option<Against>> = BTreeMap::new();
         for (name, jobs) in &self.jobs {
-            let of = |arm| blocks(jobs, number, arm);
-            let (mine, again, theirs) = (of(Arm::Ours), of(Arm::Control), of(Arm::Peer));
-            let against = Against {
-                peer_ns: median(&there(&theirs))?,
-                ours_ns: median(&there(&mine))?,
-                ratio: paired(&theirs, &mine),
-                aa_control: paired(&again, &mine),
-            };
-            peers.insert(name.clone(), Some(against));
-            ours.extend(there(&mine));
+            peers.insert(name.clone(), Against::of(jobs, number));
         }
         let present = peers.iter().filter_map(|(name, against)| Some((name, against.as_ref()?)));
         let (best, against) = present.min_by(|a, b| a.1.peer_ns.total_cmp(&b.1.peer_ns))?;
-        let (best_peer, peer_ns, ratio) = (best.clone(), against.peer_ns, against.ratio);
+        let (best_peer, against) = (best.clone(), against.clone());
+        let Against { peer_ns, ours_ns, ratio, .. } = against;
         peers.extend(self.absent.iter().map(|name| (name.clone(), None)));
-        let ours_ns = median(&ours)?;
         let cell = cell.clone();
         let (inside_band, t_min_ns, t_max_ns, held) = (None, None, None, None);
         Some(CellFigures {
@@ -237,57 +253,31 @@ impl Findings for Figures {
     const FORMAT: Format = Format::BenchColl;
 
     fn text(&self, width: u16) -> String {
-        let mut table = Table::new([
-            "collective",
-            "bytes",
-            "calls",
-            "ours",
-            "peer",
-            "best peer",
-            "faster",
-            "T_min",
-            "T_max",
-            "inside",
-        ])
-        .keyed(3);
-        let number = |ns: Option<f64>| {
-            ns.map_or_else(|| TableCell::text(""), |ns| TableCell::number(ns, fmt::ns(ns)))
-        };
-        for cell in &self.cells {
-            let faster = cell.ratio;
-            let faster = faster.map_or_else(TableCell::missing, |ratio| {
-                TableCell::number(ratio.median, ratio.to_string())
-            });
-            table.row([
-                TableCell::text(&cell.cell.op),
-                TableCell::number(cell.cell.bytes as f64, cell.cell.bytes.to_string()),
-                TableCell::text(words(cell.cell.mode)),
-                TableCell::number(cell.ours_ns, fmt::ns(cell.ours_ns)),
-                TableCell::number(cell.peer_ns, fmt::ns(cell.peer_ns)),
-                TableCell::text(&cell.best_peer),
-                faster,
-                number(cell.t_min_ns),
-                number(cell.t_max_ns),
-                TableCell::text(cell.inside_band.map_or_else(String::new, fmt::percent)),
-            ]);
+        if self.cells.is_empty() {
+            return "no cell has a time\n".to_owned();
         }
-        let mut text = table.to_terminal(width) + "\n";
-        for goal in &self.goals {
-            let got = goal.got.map_or_else(|| "?".to_owned(), |got| format!("{got:.2}"));
-            let met = if goal.met { "met" } else { "missed" };
-            let _ = writeln!(text, "goal: {}: at least {}: {got}, {met}", goal.goal, goal.wanted);
-        }
-        let worse = |cell: &&CellFigures| {
-            cell.ratio.is_some_and(|ratio| {
-                let best = cell.peers.get(&cell.best_peer).and_then(Option::as_ref);
-                let control = best.and_then(|best| best.aa_control);
-                ratio.verdict(control) == Verdict::Loss
-            })
-        };
-        let lost = self.cells.iter().filter(worse).count();
+        let mut text = self.ratios().to_terminal(width) + "\n";
         let _ = writeln!(
             text,
-            "slower than the best peer, beyond the control: {lost} of {} cells; {} of {} samples \
+            "ours and peer are medians over blocks, faster that of their ratios in the same blocks; of fewer than \
+             {BLOCKS_LEAST} it is peer over ours"
+        );
+        let bands = self.bands();
+        if !bands.is_empty() {
+            text += &(bands.to_terminal(width) + "\n");
+        }
+        for goal in &self.goals {
+            text += &(goal.words() + "\n");
+        }
+        let is = |verdict| self.cells.iter().filter(move |cell| cell.verdict() == verdict).count();
+        let (lost, few) = (is(Verdict::Loss), is(Verdict::TooFew));
+        let unknown = match few {
+            0 => String::new(),
+            few => format!(", not known of {few}, which have too few blocks"),
+        };
+        let _ = writeln!(
+            text,
+            "slower than the best peer, beyond the control: {lost} of {} cells{unknown}; {} of {} samples \
              dropped, a rank more than {} late; {} of {} rounds have no band, since a core was moved",
             self.cells.len(),
             self.late_samples,
@@ -297,6 +287,38 @@ impl Findings for Figures {
             self.rounds
         );
         text
+    }
+}
+
+impl Figures {
+    /// Ours beside the best peer, cell by cell.
+    fn ratios(&self) -> Table {
+        let names = ["collective", "bytes", "calls", "ours", "peer", "best peer", "faster"];
+        let mut table = Table::new(names).keyed(3);
+        for cell in &self.cells {
+            let ns = |ns: f64| TableCell::number(ns, fmt::ns(ns));
+            let faster = cell.ratio.map_or_else(TableCell::missing, |ratio| {
+                TableCell::number(ratio.median, ratio.to_string())
+            });
+            let [op, bytes, calls] = keys(&cell.cell);
+            let best = TableCell::text(&cell.best_peer);
+            table.row([op, bytes, calls, ns(cell.ours_ns), ns(cell.peer_ns), best, faster]);
+        }
+        table
+    }
+
+    /// The cells that were held against a band.
+    fn bands(&self) -> Table {
+        let names = ["collective", "bytes", "calls", "T_min", "T_max", "inside"];
+        let mut table = Table::new(names).keyed(3);
+        for cell in &self.cells {
+            let Some(inside) = cell.inside_band else { continue };
+            let ns = |ns: Option<f64>| TableCell::maybe(ns, fmt::ns);
+            let [op, bytes, calls] = keys(&cell.cell);
+            let inside = TableCell::text(fmt::percent(inside));
+            table.row([op, bytes, calls, ns(cell.t_min_ns), ns(cell.t_max_ns), inside]);
+        }
+        table
     }
 }
 
@@ -347,6 +369,12 @@ fn words(mode: Mode) -> &'static str {
     }
 }
 
+/// What says in a table which cell it is.
+fn keys(cell: &Cell) -> [TableCell; 3] {
+    let bytes = TableCell::number(cell.bytes as f64, cell.bytes.to_string());
+    [TableCell::text(&cell.op), bytes, TableCell::text(words(cell.mode))]
+}
+
 /// All blocks of one arm in one cell, job after job.
 fn blocks(jobs: &[Job], number: usize, arm: Arm) -> Vec<Option<f64>> {
     let of = |job: &Job| -> Vec<Option<f64>> {
@@ -356,72 +384,45 @@ fn blocks(jobs: &[Job], number: usize, arm: Arm) -> Vec<Option<f64>> {
     jobs.iter().flat_map(of).collect()
 }
 
-/// The blocks that have a time.
-fn there(blocks: &[Option<f64>]) -> Vec<f64> {
-    blocks.iter().flatten().copied().collect()
+/// The times of two arms in the blocks in which both have one.
+fn both(one: &[Option<f64>], other: &[Option<f64>]) -> [Vec<f64>; 2] {
+    let pairs = one.iter().zip(other).filter_map(|(a, b)| Some(((*a)?, (*b)?)));
+    let (one, other) = pairs.unzip();
+    [one, other]
 }
 
-/// The ratio over the rounds in which both arms have a time.
-fn paired(numerator: &[Option<f64>], denominator: &[Option<f64>]) -> Option<Ratio> {
-    let both = numerator.iter().zip(denominator).filter_map(|(a, b)| Some(((*a)?, (*b)?)));
-    let (over, under): (Vec<f64>, Vec<f64>) = both.unzip();
-    Ratio::paired(Costs::measured(&over), Costs::measured(&under), SEED)
+/// The ratio over these blocks.
+fn paired([over, under]: &[Vec<f64>; 2]) -> Option<Ratio> {
+    Ratio::paired(Costs::measured(over), Costs::measured(under), SEED)
 }
 
 /// The goals: against the best peer, and nowhere much slower.
 fn goals(cells: &[CellFigures]) -> Vec<Goal> {
-    let ratio = |op: &str, bytes: usize, mode: Mode| {
-        let found = cells
-            .iter()
-            .find(|c| (c.cell.op.as_str(), c.cell.bytes, c.cell.mode) == (op, bytes, mode));
-        found.and_then(|cell| cell.ratio).map(|ratio| ratio.median)
+    let of = |cell: &CellFigures| Some((cell.ratio?, cell.control()));
+    let least = |cells: &mut dyn Iterator<Item = Beside>| {
+        cells.min_by(|a, b| a.0.median.total_cmp(&b.0.median))
     };
-    let goal = |words: &str, wanted: f64, got: Option<f64>| Goal {
-        goal: words.to_owned(),
-        wanted,
-        got,
-        met: got.is_some_and(|got| got >= wanted),
+    let goal = |words: &str, wanted: f64, (op, bytes, mode): (&str, usize, Mode)| {
+        let is_it =
+            |c: &&CellFigures| (c.cell.op.as_str(), c.cell.bytes, c.cell.mode) == (op, bytes, mode);
+        Goal::new(words, wanted, cells.iter().find(is_it).and_then(of))
     };
-    let least = cells.iter().filter_map(|c| c.ratio).map(|r| r.median).min_by(f64::total_cmp);
-    let xhc = cells.iter().filter_map(|cell| cell.peers.get(XHC)?.as_ref()?.ratio);
-    let xhc = xhc.map(|ratio| ratio.median).min_by(f64::total_cmp);
-    let against_xhc = xhc.map(|least| goal("the worst cell against xhc", 1.0, Some(least)));
+    let (isolated, steady) = (Mode::Isolated, Mode::Steady);
+    let turns = ("bcast", 8, Mode::Alternating);
     let mut goals = vec![
-        goal("isolated broadcast of 8 bytes", 4.0, ratio("bcast", 8, Mode::Isolated)),
-        goal("broadcast of 8 bytes, roots alternating", 4.0, ratio("bcast", 8, Mode::Alternating)),
-        goal("isolated barrier", 3.0, ratio("barrier", 0, Mode::Isolated)),
-        goal("isolated allreduce of 8 bytes", 4.0, ratio("allreduce", 8, Mode::Isolated)),
-        goal("steady broadcast of 8 bytes", 1.5, ratio("bcast", 8, Mode::Steady)),
-        goal("the worst cell", 0.9, least),
+        goal("isolated broadcast of 8 bytes", 4.0, ("bcast", 8, isolated)),
+        goal("broadcast of 8 bytes, roots alternating", 4.0, turns),
+        goal("isolated barrier", 3.0, ("barrier", 0, isolated)),
+        goal("isolated allreduce of 8 bytes", 4.0, ("allreduce", 8, isolated)),
+        goal("steady broadcast of 8 bytes", 1.5, ("bcast", 8, steady)),
+        Goal::new("the worst cell", 0.9, least(&mut cells.iter().filter_map(of))),
     ];
-    goals.extend(against_xhc);
+    let xhc = |cell: &CellFigures| cell.peers.get(XHC)?.as_ref().cloned();
+    let xhc = |cell: &CellFigures| xhc(cell).and_then(|xhc| Some((xhc.ratio?, xhc.aa_control)));
+    let worst = least(&mut cells.iter().filter_map(xhc));
+    goals.extend(worst.map(|cell| Goal::new("the worst cell against xhc", 1.0, Some(cell))));
     goals
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::bench::fixtures::fits;
-
-    #[test]
-    fn tables_fit_a_terminal() {
-        let times = |(_, cell): (_, Cell)| CellTimes {
-            cell,
-            block_ns: Arm::ALL.map(|arm| (arm, vec![Some(1234.5); 6])).into(),
-            samples: Vec::new(),
-        };
-        let cells = cells().into_iter().map(times).collect();
-        let mut figures = Figures::new(2, &[], &[XHC]);
-        figures.add("openmpi-sm", Job { cells, ..Job::default() });
-        fits(&figures);
-    }
-
-    #[test]
-    fn a_round_without_a_time_takes_no_other_with_it() {
-        let ours = [Some(1.0), None, Some(2.0), Some(4.0), Some(1.0)];
-        let theirs = [Some(2.0), Some(9.0), Some(4.0), Some(8.0), None];
-        let ratio = paired(&theirs, &ours).map(|ratio| ratio.median);
-        assert_eq!(ratio, Some(2.0));
-        assert_eq!(there(&ours), [1.0, 2.0, 4.0, 1.0]);
-    }
-}
+mod tests;

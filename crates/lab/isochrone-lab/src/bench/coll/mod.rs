@@ -7,6 +7,7 @@ mod alone;
 mod bands;
 mod cells;
 mod figures;
+mod goals;
 mod peers;
 mod rank;
 mod yardstick;
@@ -39,6 +40,7 @@ pub(crate) fn coll_rank(args: &RankArgs, terminal: &Terminal) -> Result<ExitCode
 
 /// Runs all jobs.
 pub(super) fn measure(args: &CollArgs, setting: &mut Setting<'_>) -> Result<Figures> {
+    let mut peers = Peer::chosen(Peer::all(&args.peer)?, &args.only)?;
     let scratch = tempfile::tempdir()?;
     let preload = peers::library(args.preload.as_deref())?;
     let preload = library::first(&preload, preloaded().as_deref(), scratch.path())?;
@@ -48,18 +50,19 @@ pub(super) fn measure(args: &CollArgs, setting: &mut Setting<'_>) -> Result<Figu
     cores.truncate(ranks);
     // Ranks may begin in other folders.
     let atlas = args.common.host.atlas.as_ref().map(std::path::absolute).transpose()?;
-    let mut peers = Peer::all(&args.peer)?;
-    peers.retain(|peer| args.only.is_empty() || args.only.contains(&peer.name));
-    peers.retain(|peer| match peer.missing() {
-        Some(words) => {
-            setting.miss(&words);
-            false
-        }
-        None => true,
+    let mut missing = Vec::new();
+    peers.retain(|peer| {
+        let why = peer.missing();
+        missing.extend(why.clone());
+        why.is_none()
     });
     if peers.is_empty() {
-        bail!("no MPI to compare with; install openmpi-bin or mpich, or name one with --peer");
+        bail!(
+            "no MPI to compare with: {}; install openmpi-bin or mpich, or name one with --peer",
+            missing.join("; ")
+        );
     }
+    missing.iter().for_each(|why| setting.miss(why));
     let absent = Peer::absent(&peers);
     for (_, why) in &absent {
         setting.miss(why);
@@ -77,6 +80,8 @@ pub(super) fn measure(args: &CollArgs, setting: &mut Setting<'_>) -> Result<Figu
         }
         setting.made(&format!("jobs of {}", peer.name), made, args.jobs * blocks);
     }
+    let [timed, all] = figures.cells_timed();
+    setting.did("the table", timed, u32::try_from(all)?, "cells");
     setting.step("bands");
     let stop = setting.stop();
     let (held, wanted) = figures.hold_against_bands(&stop)?;
@@ -103,15 +108,16 @@ fn jobs(
 ) -> Result<()> {
     let seed = setting.seed();
     let blocks = args.common.blocks.unwrap_or(BLOCKS);
-    let mut failed = Vec::new();
+    // Which of the peers failed, and why.
+    let mut failed: Vec<(usize, String)> = Vec::new();
     for round in 0..args.jobs {
         // There and back again, so that a drift weighs the same on all.
-        let mut order: Vec<usize> = (0..peers.len()).filter(|n| !failed.contains(n)).collect();
-        ensure!(!order.is_empty(), "no job of any MPI succeeded");
+        let mut order: Vec<usize> =
+            (0..peers.len()).filter(|n| !failed.iter().any(|(peer, _)| peer == n)).collect();
         if round % 2 == 1 {
             order.reverse();
         }
-        for peer in order {
+        for (at, &peer) in order.iter().enumerate() {
             if !setting.keep_going() {
                 return Ok(());
             }
@@ -120,11 +126,15 @@ fn jobs(
             let all = u64::from(args.jobs) * peers.len() as u64;
             // Pricing the bands of the calls comes after the jobs.
             setting.share_with(usize::try_from(all - number).unwrap_or(1) + PRICING);
+            let seconds = setting.share();
+            // A job has a round of all cells, if there is time for one of each MPI, before another one has two.
+            setting.share_with(order.len() - at + PRICING);
             let launch = Launch {
                 cores: place.cores,
                 seed: derive_seed(seed, number),
                 blocks,
-                seconds: setting.share(),
+                seconds,
+                first: setting.share(),
                 preload: place.preload,
                 atlas: place.atlas.as_ref(),
                 scratch: place.scratch,
@@ -135,12 +145,17 @@ fn jobs(
                 Err(_) if !setting.keep_going() => return Ok(()),
                 // It has no job more than others have.
                 Err(error) if round == 0 && peers.len() > 1 => {
-                    setting.miss(&format!("{}: {error:#}", peers[peer].name));
+                    let why = format!("{}: {error:#}", peers[peer].name);
+                    setting.miss(&why);
                     figures.lose(&peers[peer].name);
-                    failed.push(peer);
+                    failed.push((peer, why));
                 }
                 Err(error) => return Err(error),
             }
+        }
+        if failed.len() == peers.len() {
+            let why: Vec<String> = failed.into_iter().map(|(_, why)| why).collect();
+            bail!("no job of any MPI succeeded: {}", why.join("; "));
         }
     }
     Ok(())

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use isochrone_mpi::{CONFIG_VARIABLE, Config};
 use isochrone_units::CoreId;
 use serde::Serialize;
 
 use super::cells::Job;
 use crate::bench::Stop;
+use isochrone_console::output::WrongUsage;
 use isochrone_console::run::ended::{alone, ended};
 use isochrone_console::run::library;
 
@@ -63,6 +64,20 @@ impl Peer {
                 ),
             });
         }
+        Ok(peers)
+    }
+
+    /// Those of `peers` that `only` names; all where it names none.
+    pub(crate) fn chosen(mut peers: Vec<Self>, only: &[String]) -> Result<Vec<Self>> {
+        let is_known = |name: &String| peers.iter().any(|peer| peer.name == *name);
+        if let Some(unknown) = only.iter().find(|name| !is_known(name)) {
+            let known: Vec<&str> = peers.iter().map(|peer| peer.name.as_str()).collect();
+            return Err(WrongUsage::error(format!(
+                "--only: there is no MPI `{unknown}`; there are {}; more with --peer",
+                known.join(", ")
+            )));
+        }
+        peers.retain(|peer| only.is_empty() || only.contains(&peer.name));
         Ok(peers)
     }
 
@@ -132,6 +147,7 @@ impl Peer {
         std::fs::write(&config, serde_json::to_string(&told)?)
             .with_context(|| config.display().to_string())?;
         let cores: Vec<String> = launch.cores.iter().map(|core| core.0.to_string()).collect();
+        let words = File::create(&said)?;
         let mut command = Command::new(&self.command[0]);
         command
             .args(&self.command[1..])
@@ -140,6 +156,7 @@ impl Peer {
             .args(["coll-rank", "--library", &self.library, "--cores", &cores.join(",")])
             .args(["--seed", &launch.seed.to_string(), "--blocks", &launch.blocks.to_string()])
             .args(launch.seconds.map(|time| format!("--seconds={}", time.as_secs_f64())))
+            .args(launch.first.map(|time| format!("--first={}", time.as_secs_f64())))
             .arg("--out")
             .arg(&out)
             .env("LD_PRELOAD", launch.preload)
@@ -152,21 +169,38 @@ impl Peer {
             .env("OMPI_MCA_odls_base_sigkill_timeout", "0")
             .env("PRTE_MCA_odls_base_sigkill_timeout", "0")
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::from(File::create(&said)?));
+            // Some say on standard output why they fail.
+            .stdout(Stdio::from(words.try_clone()?))
+            .stderr(Stdio::from(words));
         let mut child = alone(&mut command).spawn().with_context(|| self.command[0].clone())?;
         let status = ended(&mut child, &|| launch.stop.is_set())?;
         let status = status.with_context(|| format!("a job of {} was ended", self.name))?;
-        ensure!(
-            status.success(),
-            "a job of {} failed ({status}): {}",
-            self.name,
-            String::from_utf8_lossy(&std::fs::read(&said)?).trim()
-        );
+        // A launcher may end well and start nothing.
+        if !status.success() || !out.exists() {
+            let said = once(&String::from_utf8_lossy(&std::fs::read(&said)?));
+            let said = if said.is_empty() { "nothing was said" } else { &said };
+            let began = [&self.command[..], &["-n".to_owned(), cores.len().to_string()]].concat();
+            bail!(
+                "a job of {} failed ({status}); it was started by `{} ...`: {said}",
+                self.name,
+                began.join(" ")
+            );
+        }
         let text = std::fs::read_to_string(&out).with_context(|| out.display().to_string())?;
         std::fs::remove_file(&out)?;
         Ok(serde_json::from_str(&text)?)
     }
+}
+
+/// Its lines once each, since every rank says the same, and without rules.
+fn once(said: &str) -> String {
+    let mut lines: Vec<&str> = Vec::new();
+    for line in said.lines().map(str::trim) {
+        if !line.trim_matches('-').is_empty() && !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines.join("\n")
 }
 
 /// What jobs share.
@@ -176,6 +210,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) blocks: u32,
     /// The time of the job; nothing where it has no end.
     pub(crate) seconds: Option<Duration>,
+    /// The time for its warm-up and first round, which may be more.
+    pub(crate) first: Option<Duration>,
     pub(crate) preload: &'a OsString,
     /// By which the ranks choose shapes, if one was named.
     pub(crate) atlas: Option<&'a PathBuf>,
@@ -227,6 +263,30 @@ mod tests {
         let empty = prefix(&[]);
         let refused = last(&format!("xhc={}", empty.path().display()));
         assert!(refused.is_err_and(|error| error.to_string().contains("lib/libmpi.so")));
+    }
+
+    #[test]
+    fn what_all_ranks_say_is_said_once() {
+        assert_eq!(once("-----\nno room\nno room\n\n  why\n-----\n"), "no room\nwhy");
+        assert_eq!(once("\n--\n"), "");
+    }
+
+    #[test]
+    fn only_what_is_known_can_be_asked_for() {
+        let known = || {
+            Peer::all(&["own=/lib/a.so=run".to_owned()]).unwrap_or_else(|error| panic!("{error:#}"))
+        };
+        let chosen = |only: &[&str]| {
+            Peer::chosen(known(), &only.iter().map(|&name| name.to_owned()).collect::<Vec<_>>())
+                .map(|peers| peers.into_iter().map(|peer| peer.name).collect::<Vec<_>>())
+        };
+        assert!(chosen(&[]).is_ok_and(|all| all.len() == PACKAGED.len() + 1));
+        assert!(chosen(&["own", "mpich"]).is_ok_and(|names| names == ["mpich", "own"]));
+        for (only, unknown) in [(&["foo"][..], "`foo`"), (&[""], "``"), (&["mpich", "x"], "`x`")] {
+            let refused = chosen(only).expect_err("there is none").to_string();
+            let names = "openmpi, openmpi-sm, mpich, own";
+            assert!(refused.contains(unknown) && refused.contains(names), "{refused}");
+        }
     }
 
     #[test]

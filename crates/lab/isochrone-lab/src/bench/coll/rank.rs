@@ -18,10 +18,10 @@ use isochrone_cla::collectives::Amount;
 use isochrone_cla::live::{CLASSES, Isolated, Kind, Times, late_ns};
 use isochrone_mpi::{Buffers, By, Process, What};
 use isochrone_os::{affinity, clock};
-use isochrone_stats::{derive_seed, median, rng, shuffle};
+use isochrone_stats::{derive_seed, median};
 use isochrone_units::CoreId;
 
-use super::cells::{Arm, CellTimes, Job, Mode, Samples, cells};
+use super::cells::{Arm, Cell, CellTimes, Job, Mode, Samples, cells, order};
 use super::yardstick::{SIZES, Transfer, Yardstick, mpi};
 use isochrone_console::args::parse_cores;
 use isochrone_console::output::Terminal;
@@ -45,6 +45,10 @@ pub(crate) struct RankArgs {
     /// The time for all of them; where it is over, no further block is begun.
     #[arg(long)]
     seconds: Option<f64>,
+    /// The time for the warm-up and the first round, which may be more; where it is over, cells that had no turn have
+    /// none in this job.
+    #[arg(long)]
+    first: Option<f64>,
     /// Where rank 0 leaves its figures.
     #[arg(long)]
     out: PathBuf,
@@ -56,6 +60,9 @@ const WINDOWS: usize = 100;
 const CALLS: usize = 400;
 /// Warm-up calls of each cell and arm, beyond what any MPI takes to settle.
 const WARM: usize = 1000;
+/// The part of the time for the first round in which cells are warmed up: that has 3000 calls of each cell, a round
+/// 300, which wait for their moments, or 1200.
+const WARMING: f64 = 0.6;
 /// Windows of a block before the first whose call is held against a band. A block follows one of another
 /// collective, and the first calls find neither code nor predictors nor the slots of their ring as their like leave
 /// them (seen: the first takes three times as long as the twentieth, the tenth a few nanoseconds more).
@@ -69,15 +76,20 @@ const WINDOW_CYCLES: u64 = 60_000;
 
 /// Runs the command.
 pub(crate) fn run(args: &RankArgs, terminal: &Terminal) -> Result<ExitCode> {
+    let begin = Instant::now();
     let library = CString::new(args.library.as_str())?;
     let process = Process::begin(&library).map_err(anyhow::Error::msg)?;
     let cores = parse_cores(&args.cores).map_err(anyhow::Error::msg)?;
     let core = cores.get(usize::from(process.rank()));
     affinity::pin(CoreId(*core.ok_or_else(|| anyhow!("--cores: one for each process"))?))?;
-    let begin = Instant::now();
     let mut bench = Bench::new(process)?;
-    let until = args.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    let job = bench.job(args.seed, args.blocks, until.map(|time| begin + time))?;
+    let time = |seconds: Option<f64>| seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
+    let ends = Ends {
+        all: time(args.seconds).map(|time| begin + time),
+        first: time(args.first).map(|time| begin + time),
+        warm: time(args.first).map(|time| begin + time.mul_f64(WARMING)),
+    };
+    let job = bench.job(args.seed, args.blocks, &ends)?;
     if bench.process.rank() == 0 {
         Place::open("--out", &args.out)?.write(&serde_json::to_string(&job)?, terminal)?;
     }
@@ -114,6 +126,19 @@ struct Taken {
     apart: Vec<f64>,
 }
 
+/// Windows of isolated calls by cell and arm, in cycles.
+type Windows = BTreeMap<usize, BTreeMap<Arm, u64>>;
+
+/// When parts of a job end; what is `None` has no end.
+struct Ends {
+    /// No further round is begun.
+    all: Option<Instant>,
+    /// No further cell of the first round is begun.
+    first: Option<Instant>,
+    /// No further cell is warmed up.
+    warm: Option<Instant>,
+}
+
 impl Bench {
     fn new(process: Process) -> Result<Self> {
         ensure!(
@@ -141,46 +166,35 @@ impl Bench {
         })
     }
 
-    fn job(&mut self, seed: u64, blocks: u32, until: Option<Instant>) -> Result<Job> {
+    fn job(&mut self, seed: u64, blocks: u32, ends: &Ends) -> Result<Job> {
         let cells = cells();
-        let mut times: Vec<CellTimes> = cells
-            .iter()
-            .map(|(_, cell)| CellTimes {
-                cell: cell.clone(),
-                block_ns: BTreeMap::new(),
-                samples: Vec::new(),
-            })
-            .collect();
-        let mut windows = BTreeMap::new();
-        for (number, (kind, cell)) in cells.iter().enumerate() {
-            let what = What { kind: *kind, bytes: cell.bytes };
-            for arm in Arm::ALL {
-                for _ in 0..WARM {
-                    self.checked(arm.by(), what, cell.mode)?;
-                }
-                let window =
-                    if cell.mode == Mode::Isolated { self.window(arm.by(), what)? } else { 0 };
-                windows.insert((number, arm), window);
-            }
-        }
+        let windows = self.warmed(&cells, ends)?;
+        let warm: Vec<usize> = windows.keys().copied().collect();
+        let of = |cell: &Cell| CellTimes {
+            cell: cell.clone(),
+            block_ns: BTreeMap::new(),
+            samples: Vec::new(),
+        };
+        let mut times: Vec<CellTimes> = cells.iter().map(|(_, cell)| of(cell)).collect();
         let mut rounds = Vec::new();
         let mut before = self.transfer()?;
         let begun = Instant::now();
         for round in 0..blocks {
-            if round > 0 && self.is_over(until, begun.elapsed() / round)? {
+            if round > 0 && self.is_over(ends.all, begun.elapsed() / round)? {
                 break;
             }
             self.ahead = None;
             let alone = self.alone(&cells)?;
-            let mut order: Vec<(usize, Arm)> =
-                (0..cells.len()).flat_map(|cell| Arm::ALL.map(|arm| (cell, arm))).collect();
-            shuffle(&mut order, &mut rng(derive_seed(seed, u64::from(round))));
-            for (number, arm) in order {
+            let order = order(&warm, derive_seed(seed, u64::from(round)), round == 0);
+            for (turn, (number, arm)) in order.into_iter().enumerate() {
+                let is_next = turn > 0 && turn % Arm::ALL.len() == 0;
+                if round == 0 && is_next && self.is_over(ends.first, Duration::ZERO)? {
+                    break;
+                }
                 let (kind, cell) = &cells[number];
                 let what = What { kind: *kind, bytes: cell.bytes };
-                let window = windows.get(&(number, arm)).copied().unwrap_or(0);
                 let taken = match cell.mode {
-                    Mode::Isolated => self.isolated(arm.by(), what, window)?,
+                    Mode::Isolated => self.isolated(arm.by(), what, windows[&number][&arm])?,
                     mode => Taken {
                         all: vec![self.followed(arm.by(), what, mode)?],
                         ..Taken::default()
@@ -192,9 +206,38 @@ impl Bench {
             rounds.push([before, after.clone()]);
             before = after;
         }
+        // Blocks of an arm are those of the others in the same place, in every job.
+        for times in &mut times {
+            times.block_ns.values_mut().for_each(|blocks| blocks.resize(rounds.len(), None));
+        }
         let (samples, late) = (self.samples, self.late);
         let (mpi, late_ns) = (self.process.version().to_owned(), self.late_ns);
         Ok(Job { mpi, cells: times, samples, late, late_ns, rounds })
+    }
+
+    /// Warms up cells, as many as there is time for, those of short messages first: so a short run has some of each
+    /// collective, the same for all MPIs. Returns the windows of their isolated calls.
+    fn warmed(&mut self, cells: &[(Kind, Cell)], ends: &Ends) -> Result<Windows> {
+        let mut all = Windows::new();
+        let mut order: Vec<usize> = (0..cells.len()).collect();
+        order.sort_by_key(|&number| cells[number].1.bytes);
+        for number in order {
+            let (kind, cell) = &cells[number];
+            if !all.is_empty() && self.is_over(ends.warm, Duration::ZERO)? {
+                break;
+            }
+            let what = What { kind: *kind, bytes: cell.bytes };
+            let mut windows = BTreeMap::new();
+            for arm in Arm::ALL {
+                for _ in 0..WARM {
+                    self.checked(arm.by(), what, cell.mode)?;
+                }
+                let isolated = cell.mode == Mode::Isolated;
+                windows.insert(arm, if isolated { self.window(arm.by(), what)? } else { 0 });
+            }
+            all.insert(number, windows);
+        }
+        Ok(all)
     }
 
     /// Keeps what a block gave; only rank 0 knows what all took.
