@@ -15,8 +15,8 @@ const BENCH_S: u32 = 60;
 
 /// The exit code of `tier check` where no area can be had.
 const NO_AREA: u32 = 4;
-/// Seconds in which some test of a suite ends: that of the preloaded library compiles its programs, and starts each over
-/// three allocators; ranks of the MPI's poll on two emulated cores, one test for six minutes.
+/// Seconds in which some test of a suite ends: that of the preloaded library compiles its programs, and
+/// starts each over three allocators; ranks of the MPI's poll on two emulated cores, one test for six minutes.
 const SUITE_S: u32 = 1200;
 /// Tests that are left out on an emulated machine: their names, and why.
 const NOT_THERE: [(&str, &str); 3] = [

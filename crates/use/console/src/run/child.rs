@@ -1,9 +1,9 @@
 //! Runs the program as if nobody stood between it and the shell: signals go on to it, its exit
 //! status comes back.
 //!
-//! Signals are blocked and read from a descriptor, so nothing runs in a handler. What was sent to the whole group is not
-//! passed on: the program has it already. Stops and
-//! continues of a terminal (Ctrl-Z, fg) are left alone: they reach the whole job by themselves.
+//! Signals are blocked and read from a descriptor, so nothing runs in a handler. What was sent to the
+//! whole group is not passed on: the program has it already. Stops and continues of a terminal
+//! (Ctrl-Z, fg) are left alone: they reach the whole job by themselves.
 
 use std::cell::{Cell, RefCell};
 use std::os::fd::AsFd;
