@@ -21,10 +21,10 @@ struct Shipped {
 
 const SHIPPED: &[Shipped] = &[
     Shipped { path: "bin/isochrone", most: 12_000_000 },
-    Shipped { path: "lib/libisochrone.so.0", most: 3_000_000 },
+    // zstd is 270,000 of it, as it is of the pager's.
+    Shipped { path: "lib/libisochrone.so.0", most: 3_200_000 },
     Shipped { path: "lib/libisochrone_mpi.so", most: 2_500_000 },
     Shipped { path: "lib/libisochrone_malloc.so", most: 500_000 },
-    // A compressor by zstd is 340,000 of it.
     Shipped { path: "lib/libisochrone_pager.so", most: 1_000_000 },
 ];
 
