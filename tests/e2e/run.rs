@@ -363,6 +363,28 @@ fn a_signal_to_the_whole_group_reaches_the_program_once() {
     assert!(child.wait().expect("it ends").success());
 }
 
+/// Neither one that comes while the program is started is lost, nor one to a program that has a group of its own.
+#[test]
+fn a_signal_to_the_whole_group_is_never_lost() {
+    let here = folder("run-group-signals-early");
+    let ended = |words: &[&str], after: Duration| {
+        let mut child = under(&here, &[]).args(words).process_group(0).spawn().expect("it starts");
+        std::thread::sleep(after);
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process id");
+        kill_process_group(pid, Signal::TERM).expect("it is there");
+        let status = child.wait().expect("it ends");
+        status.signal().map(|signal| 128 + signal).or(status.code())
+    };
+    for step in 0..24 {
+        let after = Duration::from_micros(500 * step);
+        assert_eq!(ended(&["sleep", "60"], after), Some(143), "after {after:?}");
+    }
+    if tool("timeout").is_some() {
+        let own_group = ["timeout", "60", "sleep", "60"];
+        assert_eq!(ended(&own_group, Duration::from_secs(1)), Some(143));
+    }
+}
+
 #[test]
 fn what_was_preloaded_before_stays() {
     let here = folder("run-preload");

@@ -15,7 +15,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpgid, getpgrp};
 
 use super::start::Program;
 use super::witness::Witness;
@@ -91,6 +91,10 @@ impl Signals {
             *self.witness.borrow_mut() = Witness::start().ok();
         }
         let child = program.start(&self.before)?;
+        if let Some(witness) = self.witness.borrow_mut().as_mut() {
+            // What came before this program did has not reached it. What comes now may come twice, but is not lost.
+            witness.forget();
+        }
         loop {
             if let Some(code) = exit_code(waitpid(child, Some(WaitPidFlag::WNOHANG))?) {
                 return Ok(code);
@@ -132,12 +136,19 @@ impl Signals {
             self.wish.set(Some(signal));
         }
         let mut witness = self.witness.borrow_mut();
-        let to_all = witness.as_mut().is_some_and(|witness| witness.has_had(signal));
-        if let Some(child) = child.filter(|_| from_a_process(info.ssi_code) && !to_all) {
+        let had = witness.as_mut().is_some_and(|witness| witness.has_had(signal));
+        let to_all = had || !from_a_process(info.ssi_code);
+        if let Some(child) = child.filter(|child| !(to_all && is_of_our_group(*child))) {
             pass(child, signal);
         }
         Ok(())
     }
+}
+
+/// Whether it is in the process group of this process. `timeout` and `setsid` leave it, and what is
+/// sent to the group, or typed at its terminal, does not reach them.
+fn is_of_our_group(process: Pid) -> bool {
+    getpgid(Some(process)) == Ok(getpgrp())
 }
 
 /// `kill` and its like have codes of 0 and less (sigaction(2)). What a terminal sends comes from

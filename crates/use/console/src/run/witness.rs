@@ -73,6 +73,14 @@ impl Witness {
         had
     }
 
+    /// Whatever the group has had until now is not asked for any more.
+    pub(super) fn forget(&mut self) {
+        if self.pending().is_err() {
+            self.asks = None;
+        }
+        self.had = 0;
+    }
+
     fn pending(&mut self) -> Result<u64> {
         let asks = self.asks.as_mut().context("there is none any more")?;
         asks.write_all(&[0])?;
