@@ -71,6 +71,7 @@ impl<F: Copy> Entry<F> {
     }
 
     /// Its function, if it leads to one.
+    #[cfg(target_env = "gnu")]
     pub(crate) fn known(&self) -> Option<F> {
         (!self.address().is_null()).then(|| self.call())
     }
