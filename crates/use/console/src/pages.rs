@@ -12,6 +12,7 @@ use clap_mangen::roff::{Roff, bold, roman};
 use crate::args::ManArgs;
 use crate::codes::{MEANINGS, Meaning};
 use crate::output::Terminal;
+use crate::partner;
 use crate::written::Place;
 
 /// What a shell reads to complete this command.
@@ -73,7 +74,7 @@ fn manual(command: Command) -> Result<String> {
     let has_commands = command.get_subcommands().any(|below| !below.is_hide_set());
     let has_more = command.get_after_help().is_some();
     let has_version = command.get_version().is_some();
-    let is_run = command.get_name() == "run";
+    let exits = exits_of(command.get_name());
     let man = Man::new(command);
     let mut text = Vec::new();
     man.render_title(&mut text)?;
@@ -89,17 +90,26 @@ fn manual(command: Command) -> Result<String> {
     if has_more {
         man.render_extra_section(&mut text)?;
     }
-    if is_run {
-        section("EXIT STATUS", EXIT_OF_RUN.iter().map(Term::of), &mut text)?;
-    } else {
-        section("EXIT STATUS", MEANINGS.iter().map(Term::of_code), &mut text)?;
-    }
+    section("EXIT STATUS", exits.into_iter(), &mut text)?;
     section("FILES", FILES.iter().map(Term::of), &mut text)?;
     section("ENVIRONMENT", ENVIRONMENT.iter().map(Term::of), &mut text)?;
     if has_version {
         man.render_version_section(&mut text)?;
     }
     Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// With which codes a command ends.
+fn exits_of(command: &str) -> Vec<Term> {
+    match command {
+        "run" => EXIT_OF_RUN.iter().map(Term::of).collect(),
+        "advise" => {
+            let is_own = |meaning: &&Meaning| meaning.code < partner::REFUSED;
+            let own = MEANINGS.iter().filter(is_own).map(Term::of_code);
+            own.chain(EXIT_OF_WATCHED.iter().map(Term::of)).collect()
+        }
+        _ => MEANINGS.iter().map(Term::of_code).collect(),
+    }
 }
 
 /// A word and what it means.
@@ -149,6 +159,13 @@ const EXIT_OF_RUN: &[Entry] = &[
     entry("127", "the program was not found"),
     entry("128 + N", "signal N ended the program"),
     entry("any other", "the program's own exit code"),
+];
+
+/// The codes of `advise -- CMD` beside those of all commands: it ends as the program does.
+const EXIT_OF_WATCHED: &[Entry] = &[
+    entry("126, 127", "without --try: the program cannot be started, or was not found"),
+    entry("128 + N", "without --try: signal N ended the program"),
+    entry("any other", "without --try: the program's own exit code"),
 ];
 
 /// What both programs read and write.
@@ -216,7 +233,8 @@ mod tests {
         let below = Command::new("below").about("Something below").after_help("Examples: none");
         let hidden = Command::new("hidden").hide(true);
         let run = Command::new("run").arg(Arg::new("json").long("json"));
-        Command::new("thing").version("1.2").subcommands([below, hidden, run])
+        let advise = Command::new("advise");
+        Command::new("thing").version("1.2").subcommands([below, hidden, run, advise])
     }
 
     #[test]
@@ -229,14 +247,18 @@ mod tests {
             .map(|file| file.unwrap().file_name().into_string().unwrap())
             .collect();
         names.sort();
-        assert_eq!(names, ["thing-below.1", "thing-run.1", "thing.1"]);
+        assert_eq!(names, ["thing-advise.1", "thing-below.1", "thing-run.1", "thing.1"]);
         for page in manuals(program()).unwrap() {
             for title in ["NAME", "SYNOPSIS", "EXIT STATUS", "FILES", "ENVIRONMENT"] {
                 let heading = [format!(".SH {title}\n"), format!(".SH \"{title}\"\n")];
                 assert!(heading.iter().any(|of| page.text.contains(of)), "{title}: {}", page.text);
             }
             assert!(page.text.contains("ISOCHRONE_ATLAS"), "{}", page.text);
-            assert_eq!(page.text.contains("signal N"), page.name == "thing-run.1");
+            let stands_for_another =
+                ["thing-advise.1", "thing-run.1"].contains(&page.name.as_str());
+            assert_eq!(page.text.contains("signal N"), stands_for_another, "{}", page.name);
+            let is_told_of_the_other = page.text.contains("the laboratory, is not there");
+            assert_eq!(is_told_of_the_other, !stands_for_another, "{}", page.name);
         }
     }
 
