@@ -6,6 +6,9 @@ use crate::support::{Rig, installed, program, shared_library};
 
 /// Allocators by the names of their libraries.
 const BELOW: [&str; 3] = ["libmimalloc.so.2", "libjemalloc.so.2", "libtcmalloc_minimal.so.4"];
+/// One whose locks a child may find taken, by threads that it does not have. Of 75 runs of the test on an emulated
+/// AArch64 two hung; the one that was looked at had no library of ours and waited for a lock of gperftools 2.10.
+const NOT_FOR_CHILDREN_OF_THREADS: &str = "libtcmalloc_minimal.so.4";
 
 #[test]
 fn what_is_not_placed_is_the_next_allocators() {
@@ -28,9 +31,11 @@ fn what_is_not_placed_is_the_next_allocators() {
 fn programs_do_over_other_allocators_what_they_do_without() {
     for name in BELOW {
         let Some(below) = shared_library(name) else { continue };
-        Rig::new().same_over(Some(&below), program("children"), |command| {
-            command.args(["threads", "3", "40000"]);
-        });
+        if name != NOT_FOR_CHILDREN_OF_THREADS {
+            Rig::new().same_over(Some(&below), program("children"), |command| {
+                command.args(["threads", "3", "40000"]);
+            });
+        }
         let Some(perl) = installed("perl") else { continue };
         let rig = Rig::new();
         rig.same_over(Some(&below), perl, |command| {
