@@ -385,6 +385,42 @@ fn a_signal_to_the_whole_group_is_never_lost() {
     }
 }
 
+/// What comes before there is a program comes to it, whether it asks for an end or not.
+#[test]
+fn a_signal_before_the_program_starts_reaches_it() {
+    let here = folder("run-early-signals");
+    for step in 0..16 {
+        for options in [&[][..], &["--report"]] {
+            let mut run = under(&here, options);
+            let mut child = run.args(["sleep", "60"]).process_group(0).spawn().expect("it starts");
+            std::thread::sleep(Duration::from_micros(1500 * step));
+            let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("an id");
+            kill_process(pid, Signal::USR1).expect("it is there");
+            let status = child.wait().expect("it ends");
+            let code = status.signal().map(|signal| 128 + signal).or(status.code());
+            assert_eq!(code, Some(138), "step {step}, {options:?}");
+        }
+    }
+}
+
+/// A process whose parent ignores ends of children has to wait for the program all the same, which ignores them, too.
+#[test]
+fn a_program_ends_where_ends_of_children_are_ignored() {
+    let here = folder("run-no-children");
+    let run = under(&here, &["--report"]);
+    let ended = |words: &[&str]| {
+        let mut perl = Command::new("perl");
+        perl.args(["-e", "$SIG{CHLD} = 'IGNORE'; exec @ARGV"]).arg(run.get_program());
+        perl.args(run.get_args()).args(words).current_dir(&here).output().expect("it runs")
+    };
+    assert_eq!(ended(&["sh", "-c", "sleep 0.2; exit 5"]).status.code(), Some(5));
+    let (out, err) = said(&ended(&["grep", "SigIgn", "/proc/self/status"]));
+    let ignored =
+        out.trim().rsplit('\t').next().and_then(|mask| u64::from_str_radix(mask, 16).ok());
+    let sigchld = 1 << (17 - 1);
+    assert!(ignored.is_some_and(|mask| mask & sigchld != 0), "{out}{err}");
+}
+
 #[test]
 fn what_was_preloaded_before_stays() {
     let here = folder("run-preload");

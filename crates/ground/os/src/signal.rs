@@ -329,6 +329,15 @@ extern "C" fn execute<R, W: FnOnce() -> R>(job: *mut c_void) {
     job.result = job.work.take().map(|work| work());
 }
 
+/// Sets whether ends of children are ignored (`SIGCHLD`); says whether they were. Where they are, the kernel forgets a
+/// child at its end, and nobody can wait for it (waitpid(2), "Linux notes"). A program that is started meanwhile
+/// ignores its own.
+pub fn ignore_children(ignored: bool) -> bool {
+    let wanted = if ignored { libc::SIG_IGN } else { libc::SIG_DFL };
+    // SAFETY: neither is a function of ours, so nothing runs at a signal; it cannot fail with this one.
+    unsafe { libc::signal(libc::SIGCHLD, wanted) == libc::SIG_IGN }
+}
+
 /// Signals that are sent to this thread wait as long as the value lives; those that its own instructions raise come.
 /// For work that a handler of the program's must not find half done.
 #[derive(Debug)]

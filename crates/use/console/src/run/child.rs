@@ -2,28 +2,29 @@
 //! status comes back.
 //!
 //! Signals are blocked and read from a descriptor, so nothing runs in a handler. What was sent to the
-//! whole group is not passed on: the program has it already. Stops and continues of a terminal
-//! (Ctrl-Z, fg) are left alone: they reach the whole job by themselves.
+//! whole group is not passed on: the program has it already. Where a program at a terminal stops, so does this process,
+//! and the shell sees one job.
 
 use std::cell::{Cell, RefCell};
+use std::fs::File;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use isochrone_os::signal::ignore_children;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::signalfd::{SfdFlags, SignalFd, siginfo};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
-use nix::unistd::{Pid, getpgid, getpgrp};
+use nix::unistd::{Pid, getpgid, getpgrp, getpid, getppid, getsid};
 
 use super::start::Program;
 use super::witness::Witness;
 use crate::ignored::ignored;
 
-/// What is passed on, but for what is ignored, which the program ignores too. A terminal sends its own to the
-/// program as well, see [`from_a_process`].
-const FORWARDED: [Signal; 7] = [
+/// What is passed on. A terminal sends its own to the program as well, see [`is_for_all`].
+const FORWARDED: [Signal; 15] = [
     Signal::SIGINT,
     Signal::SIGTERM,
     Signal::SIGHUP,
@@ -31,10 +32,31 @@ const FORWARDED: [Signal; 7] = [
     Signal::SIGUSR1,
     Signal::SIGUSR2,
     Signal::SIGWINCH,
+    Signal::SIGALRM,
+    Signal::SIGVTALRM,
+    Signal::SIGPROF,
+    Signal::SIGIO,
+    Signal::SIGPWR,
+    Signal::SIGXCPU,
+    Signal::SIGTSTP,
+    Signal::SIGCONT,
 ];
 
+/// Those that the kernel sends for a terminal.
+const OF_TERMINALS: [Signal; 6] = [
+    Signal::SIGINT,
+    Signal::SIGQUIT,
+    Signal::SIGTSTP,
+    Signal::SIGWINCH,
+    Signal::SIGHUP,
+    Signal::SIGCONT,
+];
 /// Those that ask for an end.
 const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
+/// Who signals processes one after the other reaches all of them within this time.
+const OTHERS_MS: u16 = 2;
+/// So many are passed on at once, however fast others come.
+const AT_ONCE: usize = 32;
 
 /// Holds the signals of this process from its making on.
 #[derive(Debug)]
@@ -42,10 +64,26 @@ pub struct Signals {
     descriptor: SignalFd,
     /// The first that asked for an end.
     wish: Cell<Option<Signal>>,
+    /// What came before there was a program: it comes to the next one, or to this process when it has them again.
+    early: RefCell<Vec<Signal>>,
     /// What was blocked before, as programs are to have it.
     before: SigSet,
+    /// What was ignored: it asks this process for nothing.
+    ignored: SigSet,
+    /// Whether ends of children were ignored, as programs are to have it.
+    ignores_children: bool,
     /// Where there is none, what was sent to the whole group is passed on as well, and comes twice.
     witness: RefCell<Option<Witness>>,
+}
+
+/// One that came.
+#[derive(Clone, Copy, Debug)]
+struct Came {
+    signal: Signal,
+    /// Every process of the group has it.
+    is_for_all: bool,
+    /// Who sent it, if it was a process.
+    sender: Option<Pid>,
 }
 
 impl Signals {
@@ -53,22 +91,39 @@ impl Signals {
     /// that is to go with this process.
     pub fn hold() -> Result<Self> {
         let ignored = ignored();
-        let mut set: SigSet = FORWARDED.into_iter().filter(|s| !ignored.contains(*s)).collect();
+        // Also what is ignored: a program may want to have it all the same. While it is blocked the kernel keeps it.
+        let mut set: SigSet = FORWARDED.into_iter().collect();
         set.add(Signal::SIGCHLD);
         let advice = "signals cannot be held; allow rt_sigprocmask and signalfd in the sandbox";
         let before = set.thread_swap_mask(SigmaskHow::SIG_BLOCK).context(advice)?;
-        // Not for the program: it would find a descriptor that it did not open.
+        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
         Ok(Self {
-            descriptor: SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC).context(advice)?,
+            // Not for the program: it would find a descriptor that it did not open.
+            descriptor: SignalFd::with_flags(&set, flags).context(advice)?,
             wish: Cell::new(None),
+            early: RefCell::new(Vec::new()),
             before,
+            ignored,
+            ignores_children: ignore_children(false),
             witness: RefCell::new(None),
         })
     }
 
     /// Lets them come again, as before: what came meanwhile comes now.
     pub fn release(self) -> Result<()> {
+        if self.ignores_children {
+            ignore_children(true);
+        }
+        self.early.take().into_iter().for_each(|signal| pass(getpid(), signal));
         self.before.thread_set_mask().context("signals stay blocked")
+    }
+
+    /// Gets ready to tell what the whole group is sent, which takes some milliseconds. [`Self::run`] does it, too.
+    pub fn look_out(&self) {
+        let mut witness = self.witness.borrow_mut();
+        if witness.is_none() {
+            *witness = Witness::start().ok();
+        }
     }
 
     /// Runs the program to its end: what a shell calls that end. Where somebody has asked for an end before, it is not
@@ -84,64 +139,143 @@ impl Signals {
         program: &Program,
         mut watch: Option<(Duration, &mut dyn FnMut(Pid))>,
     ) -> Result<u8> {
+        self.look_out();
         if let Some(code) = self.wish()? {
             return Ok(code);
         }
-        if self.witness.borrow().is_none() {
-            *self.witness.borrow_mut() = Witness::start().ok();
-        }
-        let child = program.start(&self.before)?;
-        if let Some(witness) = self.witness.borrow_mut().as_mut() {
-            // What came before this program did has not reached it. What comes now may come twice, but is not lost.
-            witness.forget();
-        }
+        let child = self.start(program)?;
         loop {
-            if let Some(code) = exit_code(waitpid(child, Some(WaitPidFlag::WNOHANG))?) {
-                return Ok(code);
-            }
-            let timeout = watch.as_ref().and_then(|(every, _)| PollTimeout::try_from(*every).ok());
-            let mut waiting = [PollFd::new(self.descriptor.as_fd(), PollFlags::POLLIN)];
-            match poll(&mut waiting, timeout.unwrap_or(PollTimeout::NONE)) {
-                Ok(0) => {
-                    if let Some((_, watch)) = &mut watch {
-                        watch(child);
+            match waitpid(child, Some(WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED))? {
+                WaitStatus::Stopped(..) => stop_too(),
+                status => {
+                    if let Some(code) = exit_code(status) {
+                        return Ok(code);
                     }
                 }
-                Ok(_) => self.pass_on(Some(child))?,
-                Err(Errno::EINTR) => {}
-                Err(error) => return Err(error).context("signals cannot be waited for"),
             }
+            let timeout = watch.as_ref().and_then(|(every, _)| PollTimeout::try_from(*every).ok());
+            if self.comes_within(timeout.unwrap_or(PollTimeout::NONE))? {
+                self.pass_on(child)?;
+            } else if let Some((_, watch)) = &mut watch {
+                watch(child);
+            }
+        }
+    }
+
+    fn start(&self, program: &Program) -> Result<Pid> {
+        self.forget();
+        if self.ignores_children {
+            ignore_children(true);
+        }
+        let started = program.start(&self.before);
+        ignore_children(false);
+        let child = started?;
+        // What came until now may have come before there was a program, so it comes once more: until it has a handler
+        // of its own the first one ends it.
+        let came = self.came()?;
+        if !came.is_empty() {
+            self.forget();
+        }
+        came.iter().for_each(|came| _ = self.is_wish(came.signal));
+        let early = self.early.take().into_iter().chain(came.iter().map(|came| came.signal));
+        early.for_each(|signal| pass(child, signal));
+        Ok(child)
+    }
+
+    /// What the group has had until now is not asked for.
+    fn forget(&self) {
+        if let Some(witness) = self.witness.borrow_mut().as_mut() {
+            witness.forget();
         }
     }
 
     /// Whether somebody has asked for an end, whatever the program made of it, or between two programs: what a shell
     /// calls the end by that signal.
     pub fn wish(&self) -> Result<Option<u8>> {
-        loop {
-            let mut waiting = [PollFd::new(self.descriptor.as_fd(), PollFlags::POLLIN)];
-            match poll(&mut waiting, PollTimeout::ZERO) {
-                Ok(0) => return Ok(self.wish.get().map(code_of)),
-                Ok(_) => self.pass_on(None)?,
-                Err(Errno::EINTR) => {}
-                Err(error) => return Err(error).context("signals cannot be waited for"),
+        for came in self.came()? {
+            if !self.is_wish(came.signal) && !self.ignored.contains(came.signal) {
+                self.early.borrow_mut().push(came.signal);
             }
+        }
+        Ok(self.wish.get().map(code_of))
+    }
+
+    /// Whether this process is to end by it, which is remembered.
+    fn is_wish(&self, signal: Signal) -> bool {
+        let kept = self.ignored.contains(signal) || self.before.contains(signal);
+        let is_wish = ENDING.contains(&signal) && !kept;
+        if is_wish && self.wish.get().is_none() {
+            self.wish.set(Some(signal));
+        }
+        is_wish
+    }
+
+    /// Whether a signal comes within this time.
+    fn comes_within(&self, time: PollTimeout) -> Result<bool> {
+        let mut waiting = [PollFd::new(self.descriptor.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut waiting, time) {
+            Ok(many) => Ok(many > 0),
+            Err(Errno::EINTR) => Ok(true),
+            Err(error) => Err(error).context("signals cannot be waited for"),
         }
     }
 
-    fn pass_on(&self, child: Option<Pid>) -> Result<()> {
-        let Some(info) = self.descriptor.read_signal()? else { return Ok(()) };
-        let known = i32::try_from(info.ssi_signo).ok().and_then(|n| Signal::try_from(n).ok());
-        let Some(signal) = known.filter(|s| *s != Signal::SIGCHLD) else { return Ok(()) };
-        if ENDING.contains(&signal) && self.wish.get().is_none() {
-            self.wish.set(Some(signal));
+    /// What has come, but for ends and stops of children.
+    fn came(&self) -> Result<Vec<Came>> {
+        let mut all = Vec::new();
+        while let Some(info) = self.descriptor.read_signal()? {
+            all.extend(Came::of(&info));
+        }
+        Ok(all)
+    }
+
+    fn pass_on(&self, child: Pid) -> Result<()> {
+        let mut all = self.came()?;
+        // The group may be sent it one process after the other. Until nothing comes, or many would become one.
+        while !all.is_empty()
+            && all.len() < AT_ONCE
+            && self.comes_within(PollTimeout::from(OTHERS_MS))?
+        {
+            all.extend(self.came()?);
         }
         let mut witness = self.witness.borrow_mut();
-        let had = witness.as_mut().is_some_and(|witness| witness.has_had(signal));
-        let to_all = had || !from_a_process(info.ssi_code);
-        if let Some(child) = child.filter(|child| !(to_all && is_of_our_group(*child))) {
-            pass(child, signal);
+        if let Some(witness) = witness.as_mut().filter(|_| !all.is_empty()) {
+            witness.look();
+        }
+        for Came { signal, is_for_all, sender } in &all {
+            let had = witness.as_mut().is_some_and(|witness| witness.has_had(*signal));
+            if (had || *is_for_all) && is_of_our_group(child) {
+                self.is_wish(*signal);
+            } else if *sender == Some(child) {
+                // It means its parent, which would be ours.
+                pass(getppid(), *signal);
+            } else {
+                self.is_wish(*signal);
+                pass(child, *signal);
+            }
+        }
+        if let Some(witness) = witness.as_mut() {
+            all.iter().for_each(|came| witness.settle(came.signal));
         }
         Ok(())
+    }
+}
+
+impl Came {
+    /// `None` for ends of children, and what is not passed on.
+    fn of(info: &siginfo) -> Option<Self> {
+        let signal = i32::try_from(info.ssi_signo).ok().and_then(|n| Signal::try_from(n).ok())?;
+        let is_for_all = is_for_all(signal, info.ssi_code, getsid(None) == Ok(getpid()));
+        let sender = i32::try_from(info.ssi_pid).ok().filter(|_| info.ssi_code <= 0);
+        let sender = sender.map(Pid::from_raw);
+        (signal != Signal::SIGCHLD).then_some(Self { signal, is_for_all, sender })
+    }
+}
+
+/// Stops this process where a shell waits for that: one that has given a terminal to the job.
+fn stop_too() {
+    if File::open("/dev/tty").is_ok() {
+        pass(getpid(), Signal::SIGSTOP);
     }
 }
 
@@ -151,10 +285,12 @@ fn is_of_our_group(process: Pid) -> bool {
     getpgid(Some(process)) == Ok(getpgrp())
 }
 
-/// `kill` and its like have codes of 0 and less (sigaction(2)). What a terminal sends comes from
-/// the kernel and goes to every process of the job, the program included.
-fn from_a_process(code: i32) -> bool {
-    code <= 0
+/// Whether a signal goes to every process of the job by its kind. `kill` and its like have codes of 0 and less
+/// (sigaction(2)), and may mean one process. What a terminal sends comes from the kernel and goes to all, the program
+/// included; but for its end, which is said to the leader of its session alone. Timers and limits are one process's.
+fn is_for_all(signal: Signal, code: i32, leads_session: bool) -> bool {
+    let is_said_to_the_leader = matches!(signal, Signal::SIGHUP | Signal::SIGCONT);
+    code > 0 && OF_TERMINALS.contains(&signal) && !(leads_session && is_said_to_the_leader)
 }
 
 fn pass(process: Pid, signal: Signal) {
@@ -198,9 +334,13 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_process_sent_is_passed_on() {
-        // SI_USER, SI_QUEUE, SI_TKILL; SI_KERNEL and the codes of SIGCHLD are positive.
-        assert!([0, -1, -6].into_iter().all(from_a_process));
-        assert!(![0x80, 1].into_iter().any(from_a_process));
+    fn what_a_terminal_sends_is_for_all_but_for_its_end() {
+        // SI_USER, SI_QUEUE, SI_TKILL.
+        assert!(![0, -1, -6].into_iter().any(|code| is_for_all(Signal::SIGHUP, code, true)));
+        const SI_KERNEL: i32 = 0x80;
+        assert!(is_for_all(Signal::SIGINT, SI_KERNEL, true));
+        assert!(is_for_all(Signal::SIGHUP, SI_KERNEL, false));
+        assert!(!is_for_all(Signal::SIGHUP, SI_KERNEL, true));
+        assert!(!is_for_all(Signal::SIGALRM, SI_KERNEL, false), "of alarm(2)");
     }
 }

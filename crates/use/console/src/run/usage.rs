@@ -172,6 +172,7 @@ pub fn run(args: &UsageArgs) -> Result<ExitCode> {
         digest = Some(reading);
     }
     let mut seen = None;
+    signals.look_out();
     let begin = Instant::now();
     let deadline = args.limit.map(|limit| begin + Duration::from_secs(u64::from(limit)));
     let mut look = |process: Pid| {

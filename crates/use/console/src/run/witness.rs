@@ -1,8 +1,8 @@
 //! Tells whether a signal was sent to the whole process group, whose programs have it by themselves.
 //!
 //! Nothing of what kill(2) leaves with its receiver says so. A process of ours waits in the same group with all signals
-//! blocked, and takes back what is pending when it is asked: what is pending there was sent to the group. It ends with
-//! the process that started it, also where that is killed.
+//! blocked, and counts those that it is sent: they were sent to the group. It ends with the process that started it,
+//! also where that is killed.
 
 use std::ffi::CString;
 use std::io::{Read, Write};
@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawn};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -22,10 +23,13 @@ use nix::unistd::Pid;
 pub const NAME: &str = "isochrone-signals";
 /// The program that runs, whatever its file is called now.
 const ITSELF: &str = "/proc/self/exe";
-/// Who signals processes one after the other reaches all of them within this time.
-const OTHERS: Duration = Duration::from_millis(2);
-/// A witness that says nothing for so long is none.
-const SILENCE: Duration = Duration::from_millis(200);
+/// A witness that says nothing for so long is none. On a busy machine it may have to wait for a core.
+const SILENCE: Duration = Duration::from_secs(2);
+/// Signals have numbers from 1 to 64.
+const NUMBERS: usize = 64;
+
+/// How often each signal came, by its number less one.
+type Counts = [u8; NUMBERS];
 
 /// The process that waits, as the one that started it sees it.
 #[derive(Debug)]
@@ -33,12 +37,12 @@ pub(super) struct Witness {
     /// Closed with this process, which ends the other one.
     asks: Option<UnixStream>,
     process: Pid,
-    /// A bit for each signal that it has had and that nobody has asked for.
-    had: u64,
+    /// How often it has had each signal that nobody has asked for.
+    had: Counts,
 }
 
 impl Witness {
-    /// Starts it, in the group of this process.
+    /// Starts it, in the group of this process, and waits until it is there.
     ///
     /// # Errors
     /// Where no process can be started, as without /proc.
@@ -56,37 +60,48 @@ impl Witness {
         let words = [CString::new(NAME).context("a word")?];
         let none: [CString; 0] = [];
         let process = posix_spawn(ITSELF, &files, &attributes, &words, &none)?;
-        Ok(Self { asks: Some(ours), process, had: 0 })
+        drop(theirs);
+        let mut witness = Self { asks: Some(ours), process, had: [0; NUMBERS] };
+        witness.look();
+        witness.asks.is_some().then_some(witness).context("it does not answer")
     }
 
-    /// Whether the group has had this signal since it was asked for last.
-    pub(super) fn has_had(&mut self, signal: Signal) -> bool {
-        std::thread::sleep(OTHERS);
-        match self.pending() {
-            Ok(more) => self.had |= more,
+    /// Asks for what the group has had since it was asked last.
+    pub(super) fn look(&mut self) {
+        match self.since() {
+            Ok(more) => {
+                for (had, more) in self.had.iter_mut().zip(more) {
+                    *had = had.saturating_add(more);
+                }
+            }
             // It was killed or stopped; an answer that comes too late would be taken for another one.
             Err(_) => self.asks = None,
         }
-        let bit = bit(signal as i32);
-        let had = self.had & bit != 0;
-        self.had &= !bit;
-        had
+    }
+
+    /// Whether the group has had this signal once more than it was asked for here.
+    pub(super) fn has_had(&mut self, signal: Signal) -> bool {
+        let had = self.had.get_mut(place(signal as i32)).filter(|had| **had > 0);
+        had.map(|had| *had -= 1).is_some()
+    }
+
+    /// All that came of this signal was told: where two came as one here there is nothing left of them.
+    pub(super) fn settle(&mut self, signal: Signal) {
+        self.had[place(signal as i32)] = 0;
     }
 
     /// Whatever the group has had until now is not asked for any more.
     pub(super) fn forget(&mut self) {
-        if self.pending().is_err() {
-            self.asks = None;
-        }
-        self.had = 0;
+        self.look();
+        self.had = [0; NUMBERS];
     }
 
-    fn pending(&mut self) -> Result<u64> {
+    fn since(&mut self) -> Result<Counts> {
         let asks = self.asks.as_mut().context("there is none any more")?;
         asks.write_all(&[0])?;
-        let mut bits = [0; 8];
-        asks.read_exact(&mut bits)?;
-        Ok(u64::from_ne_bytes(bits))
+        let mut counts = [0; NUMBERS];
+        asks.read_exact(&mut counts)?;
+        Ok(counts)
     }
 }
 
@@ -98,23 +113,36 @@ impl Drop for Witness {
     }
 }
 
-const fn bit(number: i32) -> u64 {
-    if number >= 1 && number <= 64 { 1 << (number - 1) } else { 0 }
+/// Where a signal is counted.
+fn place(number: i32) -> usize {
+    usize::try_from(number - 1).unwrap_or(0).min(NUMBERS - 1)
 }
 
-/// What the process does: says what is pending whenever it is asked, until nobody is there who could.
+/// What the process does: counts what is sent to it, and says it whenever it is asked, until nobody is there who could.
+/// Each is counted when it comes, or two of a kind would be one.
 pub fn serve() -> ExitCode {
     let serves = || -> Result<()> {
         let pending = SignalFd::with_flags(&SigSet::all(), SfdFlags::SFD_NONBLOCK)?;
         let mut asks = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
-        while asks.read(&mut [0])? == 1 {
-            let mut bits = 0;
+        let mut counts = [0_u8; NUMBERS];
+        loop {
+            let mut waiting = [
+                PollFd::new(pending.as_fd(), PollFlags::POLLIN),
+                PollFd::new(asks.as_fd(), PollFlags::POLLIN),
+            ];
+            poll(&mut waiting, PollTimeout::NONE)?;
+            let is_asked = waiting[1].any() == Some(true);
             while let Some(info) = pending.read_signal()? {
-                bits |= i32::try_from(info.ssi_signo).map_or(0, bit);
+                let count = &mut counts[place(i32::try_from(info.ssi_signo)?)];
+                *count = count.saturating_add(1);
             }
-            asks.write_all(&u64::to_ne_bytes(bits))?;
+            if is_asked {
+                if asks.read(&mut [0])? == 0 {
+                    return Ok(());
+                }
+                asks.write_all(&std::mem::replace(&mut counts, [0; NUMBERS]))?;
+            }
         }
-        Ok(())
     };
     if serves().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -124,9 +152,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_signal_has_a_bit() {
-        let bits = [1, 2, 15, 64].map(bit);
-        assert_eq!(bits, [1, 2, 1 << 14, 1 << 63]);
-        assert_eq!([0, -1, 65].map(bit), [0; 3]);
+    fn each_signal_has_a_place() {
+        assert_eq!([1, 2, 15, 64].map(place), [0, 1, 14, 63]);
+        assert_eq!([0, -1, 65].map(place), [0, 0, 63]);
     }
 }

@@ -89,6 +89,7 @@ fn watched(args: &AdviseArgs, path: &Path, by_region: bool) -> Result<Ran> {
     let stalled_us = || stalls().and_then(|text| proc::stalled_us(&text));
     let (meter, stalled_before) = (Meter::start(), stalled_us());
     let mut watch = Watch::new(by_region, args.working_set);
+    signals.look_out();
     let begin = Instant::now();
     let code = signals
         .run_watched(&program, Some((ASKED, &mut |process| watch.look(process.as_raw()))))?;
