@@ -51,11 +51,14 @@ struct Asked {
     shapes: Vec<Shape>,
     jobs: usize,
     only: Vec<String>,
+    /// Of the suites only the tests with these names.
+    tests: Vec<String>,
 }
 
 impl Asked {
     fn read(mut words: impl Iterator<Item = String>) -> Result<Self> {
         let (mut shapes, mut only, mut arch) = (Vec::new(), Vec::new(), Arch::X86);
+        let mut tests = Vec::new();
         let mut jobs = available_parallelism().map_or(1, NonZeroUsize::get).min(JOBS);
         while let Some(word) = words.next() {
             match word.as_str() {
@@ -77,6 +80,7 @@ impl Asked {
                     let number = words.next().and_then(|number| number.parse().ok());
                     jobs = number.context("--jobs NUMBER of machines at once")?;
                 }
+                "--test" => tests.push(words.next().context("--test NAME of one test")?),
                 _ => only.push(word),
             }
         }
@@ -92,13 +96,13 @@ impl Asked {
             say(&format!("vm {}: left out: it is a machine of --arch aarch64", shape.name));
         }
         let shapes = shapes.into_iter().map(|shape| shape.on(arch)).collect();
-        Ok(Self { arch, shapes, jobs, only })
+        Ok(Self { arch, shapes, jobs, only, tests })
     }
 }
 
 /// Builds what runs there, boots the machines, and fails if anything failed on any of them.
 pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()> {
-    let Asked { arch, shapes, jobs, only } = Asked::read(words)?;
+    let Asked { arch, shapes, jobs, only, tests: named } = Asked::read(words)?;
     let folder = root.join(arch.folder());
     std::fs::create_dir_all(&folder)?;
     let kernel = kernel::find(&folder, arch)?;
@@ -117,6 +121,7 @@ pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()
         files: &files,
         tests: tests.as_ref(),
         only: &only,
+        named: &named,
     };
     let failed = bench.all(&shapes, jobs);
     ensure!(failed.is_empty(), "these emulated machines failed: {}", failed.join(", "));
@@ -133,6 +138,8 @@ struct Bench<'a> {
     /// The same of machines that run tests, and what they run.
     tests: Option<&'a (Vec<File>, Vec<Suite>)>,
     only: &'a [String],
+    /// Of the tests only these.
+    named: &'a [String],
 }
 
 impl Bench<'_> {
@@ -174,7 +181,7 @@ impl Bench<'_> {
             Does::Tests => {
                 let (carried, suites) = self.tests.context("no tests were built")?;
                 files = carried.clone();
-                files.push(orders(orders::of_suites(shape, suites, self.only)));
+                files.push(orders(orders::of_suites(shape, suites, self.only, self.named)));
             }
         }
         Ok(files)

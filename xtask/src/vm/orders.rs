@@ -48,8 +48,14 @@ pub(super) fn of(shape: &Shape) -> String {
     lines.join("\n") + "\n"
 }
 
-/// All lines for a machine on which suites of tests run: those whose program's path holds one of the words.
-pub(super) fn of_suites(shape: &Shape, suites: &[Suite], only: &[String]) -> String {
+/// All lines for a machine on which suites of tests run: those whose program's path holds one of the words, and of
+/// their tests those with one of the names; without any all.
+pub(super) fn of_suites(
+    shape: &Shape,
+    suites: &[Suite],
+    only: &[String],
+    named: &[String],
+) -> String {
     let mut lines = mounts(shape);
     lines.extend(
         [
@@ -64,13 +70,14 @@ pub(super) fn of_suites(shape: &Shape, suites: &[Suite], only: &[String]) -> Str
     for (test, why) in NOT_THERE {
         say(&format!("vm {}: left out: {test}: {why}", shape.name));
     }
-    let skipped: String = NOT_THERE.iter().map(|(test, _)| format!(" --skip={test}")).collect();
+    let skipped = NOT_THERE.iter().map(|(test, _)| format!(" --skip={test}"));
+    let chosen: String = skipped.chain(named.iter().map(|test| format!(" {test}"))).collect();
     let wanted = |suite: &&Suite| {
         only.is_empty()
             || only.iter().any(|word| suite.program.contains(word) || suite.folder.contains(word))
     };
     lines.extend(suites.iter().filter(wanted).map(|Suite { program, folder }| {
-        format!("test {SUITE_S} {folder} {program} --test-threads=1 --exact{skipped}")
+        format!("test {SUITE_S} {folder} {program} --test-threads=1 --exact{chosen}")
     }));
     lines.join("\n") + "\n"
 }
@@ -177,11 +184,13 @@ mod tests {
             folder: format!("/crates/{name}"),
         };
         let suites = ["mpi", "tier"].map(suite);
-        let text = |only: &[String]| of_suites(&shape, &suites, only);
+        let text = |only: &[String]| of_suites(&shape, &suites, only, &[]);
         let (all, one) = (text(&[]), text(&["crates/mpi".to_owned()]));
         assert!(all.contains("/crates/mpi /target/mpi-1 ") && all.contains("/target/tier-1"));
         assert!(one.contains("/target/mpi-1") && !one.contains("/target/tier-1"));
         assert!(all.find("link set lo up") < all.find("test "), "{all}");
+        let named = of_suites(&shape, &suites, &[], &["a_test".to_owned()]);
+        assert!(named.contains(" a_test\n") && !all.contains("a_test"), "{named}");
     }
 
     #[test]
