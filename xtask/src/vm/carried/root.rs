@@ -10,7 +10,7 @@ use super::super::archive::File;
 use super::super::debian::{Debian, unpack};
 
 /// What tests ask for, as `.ci/run` installs it here, and what a Debian always has.
-const PACKAGES: [&str; 30] = [
+const PACKAGES: [&str; 31] = [
     "base-files",
     "bash",
     "binutils",
@@ -41,6 +41,7 @@ const PACKAGES: [&str; 30] = [
     "sed",
     "sqlite3",
     "strace",
+    "util-linux",
 ];
 /// Extensions of PHP that tests load: a script of their packages switches them on.
 const EXTENSIONS: [&str; 2] = ["dom", "mbstring"];

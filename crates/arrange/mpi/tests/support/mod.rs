@@ -12,9 +12,8 @@ use tempfile::TempDir;
 /// The MPIs of Debian, which lie beside each other by these suffixes.
 const MPIS: [&str; 2] = ["openmpi", "mpich"];
 
-/// Seconds after which a job hangs. On two emulated cores three ranks that never give one away took more than a minute,
-/// and two ranks on one core more than three: each of their calls is a switch between them.
-const HANGS_S: &str = "600";
+/// Seconds after which a job hangs. On two emulated cores three ranks that never give one away took more than a minute.
+const HANGS_S: &str = "180";
 
 /// What starts a job of an MPI.
 fn launcher(mpi: &str) -> String {
