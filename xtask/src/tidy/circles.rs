@@ -30,7 +30,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("cli", 3),
     ("workloads", 12),
     ("papers", 26),
-    ("lab", 25),
+    ("lab", 21),
 ];
 
 /// The table's place, for messages.

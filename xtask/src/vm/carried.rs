@@ -82,7 +82,7 @@ pub(super) fn suites(root: &Path, folder: &Path, arch: Arch) -> Result<(Vec<File
     {
         files.push(File::program(place, &stripped(&target.join(built), folder, arch)?));
     }
-    files.extend(suites::files(&suites, folder)?);
+    files.extend(suites::files(root, &suites, folder)?);
     Ok((files, suites))
 }
 

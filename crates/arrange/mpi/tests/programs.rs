@@ -324,7 +324,8 @@ fn where_all_ranks_are_bound_to_one_core_the_mpi_works() {
     for program in Program::each("loops.c").iter().filter(|program| program.mpi == "openmpi") {
         let reports = program.folder.path().join("reports");
         std::fs::create_dir(&reports).expect("a folder");
-        let mut job = program.started(2, &["taskset", "-c", "0"], &["one that lives", "0", "6000"]);
+        let mut job =
+            program.started(2, &["taskset", "-c", "0"], &["one that lives", "0", "60000"]);
         job.env("LD_PRELOAD", library())
             .env("ISOCHRONE_MPI_REPORTS", &reports)
             .env("OMPI_MCA_mpi_yield_when_idle", "1");

@@ -21,6 +21,8 @@ const CRATES: [&str; 6] = [
     "isochrone-capi",
     "isochrone-mpi",
 ];
+/// What tests read beside the files of their crates.
+const READ: &str = "fuzz/corpus/atlas_reader";
 /// Libraries that tests look for beside themselves.
 const BESIDE: [&str; 3] = ["libisochrone.so", "libisochrone.a", "libisochrone_mpi.so"];
 
@@ -63,7 +65,7 @@ fn suite(message: &str) -> Option<Suite> {
 }
 
 /// The suites, the libraries beside them, and the files of their crates.
-pub(super) fn files(suites: &[Suite], folder: &Path) -> Result<Vec<File>> {
+pub(super) fn files(root: &Path, suites: &[Suite], folder: &Path) -> Result<Vec<File>> {
     let mut files = Vec::new();
     let mut carry = |here: &Path| {
         let copy = stripped(here, folder, Arch::Arm(Pages::Kib4))?;
@@ -77,8 +79,9 @@ pub(super) fn files(suites: &[Suite], folder: &Path) -> Result<Vec<File>> {
         .try_for_each(|here| carry(&here))?;
     let mut folders: Vec<&str> = suites.iter().map(|suite| suite.folder.as_str()).collect();
     folders.dedup();
-    for folder in folders {
-        File::below(there(Path::new(folder))?, Path::new(folder), &|_| true, &mut files)?;
+    let read = root.join(READ);
+    for folder in folders.iter().map(Path::new).chain([read.as_path()]) {
+        File::below(there(folder)?, folder, &|_| true, &mut files)?;
     }
     Ok(files)
 }
