@@ -46,7 +46,17 @@ pub fn monotonic_ns() -> u64 {
 /// use too.
 #[must_use]
 pub fn thread_cpu_ns() -> u64 {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
+    cpu_ns(ClockId::ThreadCPUTime)
+}
+
+/// The same of all threads of the process together.
+#[must_use]
+pub fn process_cpu_ns() -> u64 {
+    cpu_ns(ClockId::ProcessCPUTime)
+}
+
+fn cpu_ns(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
     let part = |value: i64| u64::try_from(value).unwrap_or(0);
     part(now.tv_sec) * 1_000_000_000 + part(now.tv_nsec)
 }

@@ -6,7 +6,7 @@
 //! from this one has nothing of the array: an access ends it by `SIGSEGV`, and a call is an error.
 
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::ops::Range;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -111,6 +111,16 @@ impl Mapped {
     #[must_use]
     pub const fn as_ptr(&self) -> *mut u8 {
         self.base.as_ptr()
+    }
+
+    /// The array as words that all threads share. Who has them gives no address of it to anybody who writes in
+    /// another way.
+    #[must_use]
+    pub const fn words(&self) -> &[AtomicU64] {
+        // SAFETY: the array is mapped readable and writable while the value lives, absent pages of it are brought or
+        // end the program, its bytes are initialised (zeros or what was written), and it is page-aligned. Who
+        // writes through `as_ptr` justifies it, also beside these words.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr().cast(), self.bytes / 8) }
     }
 
     /// How many bytes it has.

@@ -166,7 +166,9 @@ pub(crate) enum TierPart {
     Faults,
     /// A sparse product and the tile Cholesky factorisation.
     Workloads,
-    /// The same under mmap, swap, zram and UMap.
+    /// A mapped array without a team: how much a fault brings, and threads that fault at once.
+    Mapped,
+    /// The stencil under mmap, swap, zram and UMap.
     Peers,
 }
 
@@ -184,8 +186,8 @@ pub(crate) struct TierArgs {
     /// Only these parts.
     #[arg(long, value_enum, value_name = "PARTS", value_delimiter = ',')]
     pub(crate) only: Vec<TierPart>,
-    /// Folder for files beside mmap and swap: on the disk to compare [default: the system's for
-    /// temporary files]. As root a swap file is switched on there, and zram, while they are compared.
+    /// Folder for far files, of mapped arrays and beside mmap and swap: on the disk to compare [default: the system's
+    /// for temporary files]. As root a swap file is switched on there, and zram, while they are compared.
     #[arg(long, value_name = "DIR")]
     pub(crate) folder: Option<PathBuf>,
     /// Another pager to compare with: `umap=PATH`, a library built from

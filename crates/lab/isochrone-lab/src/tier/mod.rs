@@ -1,6 +1,8 @@
 //! The hidden command `isochrone-lab tier-arm`: one run of a program on an area larger than fast memory, in a
 //! process of its own. Teams are made by a process of one thread, which a benchmark is not.
 
+mod area;
+pub(crate) mod mapped;
 mod plain;
 pub(crate) mod request;
 
@@ -10,16 +12,13 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use isochrone_tier::live::far::{Compressed, Far, File, Lz4, Memory};
-use isochrone_tier::live::{Config, Counters, Report, Team, Timed, Worker};
-use isochrone_tier::pager::Habit;
+use isochrone_tier::live::{Counters, Report, Team, Timed, Worker};
 use isochrone_tier::pages::Event;
-use isochrone_tier::prefetch::Prefetch;
-use isochrone_units::{CoreId, RegionId};
 use isochrone_workloads::tiered::Outcome;
 
+use area::{config, far};
 use isochrone_console::output::Terminal;
-use request::{Answer, FarTier, Moves, Program, Request, Tables, Times};
+use request::{Answer, Program, Request, Times};
 
 /// What the hidden command takes.
 #[derive(Clone, Debug, Args)]
@@ -33,6 +32,7 @@ pub(crate) fn run(args: &TierArmArgs, terminal: &Terminal) -> Result<ExitCode> {
     let request: Request = serde_json::from_str(&args.request).context("reading the request")?;
     let answer = match &request.program {
         Program::Stencil(_) if request.plain.is_some() => plain::run(&request)?,
+        Program::Mapped(of) => mapped::run(&request, *of)?,
         Program::Touch { .. } => touch(&request)?,
         _ => on_area(&request)?,
     };
@@ -40,47 +40,12 @@ pub(crate) fn run(args: &TierArmArgs, terminal: &Terminal) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn config(request: &Request, bytes: usize) -> Config {
-    let fast = ((bytes / 4096) as f64 * request.fast).ceil();
-    let mut config = Config::new(bytes, request::whole(fast) * 4096, request.workers);
-    config.tables = match request.tables {
-        Tables::Shared => isochrone_tier::live::Tables::Shared,
-        Tables::Separated => isochrone_tier::live::Tables::Separated,
-    };
-    config.policy = request.policy.into();
-    config.region = request.region.map(RegionId);
-    config.group_pages = request.group_pages;
-    config.follow = false;
-    config.plan.batch = request.batch;
-    config.plan.mover_batch = request.batch;
-    config.plan.chunk = request.chunk;
-    config.plan.cluster = request.cluster;
-    config.plan.clean = request.clean;
-    config.worker_cores = request.worker_cores.iter().copied().map(CoreId).collect();
-    config.mover_cores = request.mover_cores.iter().copied().map(CoreId).collect();
-    if let Some(Moves { movers, window, reserve }) = request.moves {
-        config.movers = movers;
-        config.habit = Habit { prefetch: Prefetch::Next, window, reserve, ..Habit::default() };
-    }
-    // Who waits for a core that others use must let them have it.
-    config.spins = if request.oversubscribed { 20 } else { 2000 };
-    config
-}
-
-fn far(request: &Request, bytes: usize) -> Result<Box<dyn Far>> {
-    Ok(match &request.far {
-        FarTier::Memory => Box::new(Memory::new(bytes, request.far_region.map(RegionId))?),
-        // Page by page, whatever a group has: the less a slot's size varies, the less room is lost.
-        FarTier::Lz4 => Box::new(Compressed::new(&Lz4, bytes, 4096, 2 * bytes)?),
-        FarTier::File { folder } => Box::new(File::new(folder, bytes as u64)?),
-    })
-}
-
 fn answer(digest: u64, ns: u64, report: &Report, events: impl Fn(Event) -> u64) -> Answer {
     let both = [report.of_workers(), report.of_movers()];
     Answer {
         digest,
         ns,
+        processor_ns: 0,
         missing: events(Event::Missing),
         minor: events(Event::Minor),
         late: events(Event::Late),

@@ -26,6 +26,30 @@ impl From<Grid> for Stencil {
     }
 }
 
+/// In which order an array is gone through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Pattern {
+    /// All words in order, several times.
+    Sweep,
+    /// A radix sort of one half, by way of the other.
+    Sort,
+    /// A word of one page after another, drawn at random: so many by all threads together.
+    Walk(u32),
+}
+
+/// A program on an array that is mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Mapped {
+    pub(crate) pattern: Pattern,
+    pub(crate) pages: usize,
+    /// Of a walk; all else is done by one.
+    pub(crate) threads: u16,
+    /// How much a fault brings is chosen by what is seen.
+    pub(crate) follow: bool,
+    /// Faults are resolved by threads of their own, and not in the thread that has one.
+    pub(crate) by_handlers: bool,
+}
+
 /// What is run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Program {
@@ -51,6 +75,8 @@ pub(crate) enum Program {
         /// What it is made from.
         seed: u64,
     },
+    /// A program on one array that is mapped, for threads that are no workers.
+    Mapped(Mapped),
     /// One worker writes a word of page after page, others run.
     Touch {
         /// How many.
@@ -73,7 +99,7 @@ impl Program {
             Self::Cholesky { tiles, width, seed } => {
                 Some(Tiered::Cholesky(Cholesky { tiles, width, seed }))
             }
-            Self::Touch { .. } => None,
+            Self::Mapped(_) | Self::Touch { .. } => None,
         }
     }
 }
@@ -208,6 +234,8 @@ pub(crate) struct Answer {
     pub(crate) digest: u64,
     /// Of all sweeps.
     pub(crate) ns: u64,
+    /// Processor time of all threads meanwhile; of a mapped array alone.
+    pub(crate) processor_ns: u64,
     /// In the sweeps.
     pub(crate) missing: u64,
     pub(crate) minor: u64,

@@ -9,11 +9,21 @@ use isochrone_tier::regions::Regions;
 use isochrone_units::CoreId;
 
 use crate::bench::Stop;
-use crate::tier::request::{Answer, FarTier, Grid, Moves, Of, Policy, Program, Request, Tables};
+use crate::tier::mapped::reference;
+use crate::tier::request::{
+    Answer, FarTier, Grid, Mapped, Moves, Of, Policy, Program, Request, Tables,
+};
 use isochrone_console::run::ended::{alone, ended};
 
 /// The longest that a run may take; then it is ended, and the benchmark with it.
 const LIMIT: Duration = Duration::from_secs(300);
+
+/// How much is compared.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    /// Pages of data.
+    pub(super) pages: usize,
+}
 
 /// Who runs.
 #[derive(Debug)]
@@ -77,13 +87,22 @@ impl Runner {
         let key = match program {
             Program::Stencil(grid) => Program::Stencil(Grid { serpentine: false, ..*grid }),
             Program::Touch { pages, .. } => return Ok(*pages as u64),
+            // How faults are resolved, and for how many threads, changes none either.
+            Program::Mapped(of) => {
+                Program::Mapped(Mapped { threads: 1, follow: true, by_handlers: false, ..*of })
+            }
             other => other.clone(),
         };
         if let Some((_, digest)) = self.references.iter().find(|(known, _)| *known == key) {
             return Ok(*digest);
         }
         let of = key.clone();
-        let digest = move || Ok(of.tiered().map_or(0, |program| program.reference()));
+        let digest = move || {
+            Ok(match of {
+                Program::Mapped(of) => reference(of),
+                of => of.tiered().map_or(0, |program| program.reference()),
+            })
+        };
         let digest = self.stop.apart(digest)?;
         self.references.push((key, digest));
         Ok(digest)

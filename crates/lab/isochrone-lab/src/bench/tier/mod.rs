@@ -4,6 +4,7 @@
 mod arm;
 mod costs;
 mod curves;
+mod mapped;
 mod others;
 mod peers;
 mod swap;
@@ -15,14 +16,16 @@ use isochrone_tier::regions::Regions;
 use isochrone_units::{CoreId, RegionId};
 use serde::Serialize;
 
-use self::arm::Runner;
+use self::arm::{Extent, Runner};
 use self::costs::{Breakdown, FaultCosts, Slopes};
 use self::curves::{Controlled, Curve, Formula, Moving, Point, Serpentine, Sweeps};
+use self::mapped::{Mapped, OfGroups, OfThreads};
 use self::others::{Other, Workload};
 use self::peers::{Beside, Pair};
 use super::rounds::{Cell, rounds};
 use super::setting::Setting;
 use crate::args::{TierArgs, TierPart};
+use crate::tier::request::FarTier;
 
 /// Blocks, and repeats of what is not compared, unless told otherwise.
 const BLOCKS: u32 = 5;
@@ -57,16 +60,11 @@ pub(super) struct Figures {
     serpentine: Option<Serpentine>,
     /// Programs with other patterns.
     workloads: Vec<Other>,
+    /// A mapped array without a team.
+    mapped: Mapped,
     peers: Vec<Pair>,
     /// How many times faster ours is than UMap with its store in memory, for a radius of 1.
     umap: Option<Controlled>,
-}
-
-/// How much is compared.
-#[derive(Clone, Copy, Debug)]
-struct Extent {
-    /// Pages of data.
-    pages: usize,
 }
 
 pub(super) fn measure(args: &TierArgs, setting: &mut Setting<'_>) -> Result<Figures> {
@@ -99,6 +97,8 @@ pub(super) fn measure(args: &TierArgs, setting: &mut Setting<'_>) -> Result<Figu
     let (intensity, t_compute) = plain.map(|point| (point.intensity, point.t_compute)).unzip();
     let serpentine = parts.sweeps.and_then(|sweeps| sweeps.serpentine(setting));
     let workloads = parts.workloads.into_iter().filter_map(|w| w.other(setting)).collect();
+    let groups = parts.groups.into_iter().filter_map(|cell| cell.groups(setting)).collect();
+    let threads = parts.threads.into_iter().filter_map(|cell| cell.threads(setting)).collect();
     let peers: Vec<Pair> = parts.beside.into_iter().map(|beside| beside.pair(setting)).collect();
     let of_umap = peers.iter().find(|pair| (pair.peer, pair.radius) == ("umap", 1));
     Ok(Figures {
@@ -119,6 +119,7 @@ pub(super) fn measure(args: &TierArgs, setting: &mut Setting<'_>) -> Result<Figu
         synchronous_faults,
         serpentine,
         workloads,
+        mapped: Mapped { groups, threads },
         umap: of_umap.and_then(|pair| pair.faster),
         peers,
     })
@@ -138,6 +139,8 @@ struct Parts {
     curves: Vec<Curve>,
     sweeps: Option<Sweeps>,
     workloads: Vec<Workload>,
+    groups: Vec<OfGroups>,
+    threads: Vec<OfThreads>,
     beside: Vec<Beside>,
 }
 
@@ -167,6 +170,11 @@ impl Parts {
                 }
             }
         }
+        if wanted(TierPart::Mapped) {
+            let far = [FarTier::Lz4, FarTier::File { folder: peers::folder(args)? }];
+            parts.groups = OfGroups::all(runner, extent, &far, setting);
+            parts.threads = OfThreads::both(runner, extent, setting);
+        }
         if wanted(TierPart::Peers) {
             parts.beside = peers::pairs(args, runner, extent, setting)?;
         }
@@ -179,6 +187,8 @@ impl Parts {
         all.extend(self.curves.iter_mut().enumerate().map(|(n, c)| (n, c as &mut dyn Cell<_>)));
         all.extend(self.sweeps.iter_mut().map(|c| (0, c as &mut dyn Cell<_>)));
         all.extend(self.workloads.iter_mut().enumerate().map(|(n, c)| (n, c as &mut dyn Cell<_>)));
+        all.extend(self.groups.iter_mut().enumerate().map(|(n, c)| (n, c as &mut dyn Cell<_>)));
+        all.extend(self.threads.iter_mut().enumerate().map(|(n, c)| (n, c as &mut dyn Cell<_>)));
         all.extend(self.beside.iter_mut().enumerate().map(|(n, c)| (n, c as &mut dyn Cell<_>)));
         all.sort_by_key(|(turn, _)| *turn);
         all.into_iter().map(|(_, cell)| cell).collect()

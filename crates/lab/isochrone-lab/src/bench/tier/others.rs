@@ -5,8 +5,7 @@ use anyhow::Result;
 use isochrone_console::turns::{Ratio, Series};
 use serde::Serialize;
 
-use super::Extent;
-use super::arm::Runner;
+use super::arm::{Extent, Runner};
 use super::curves::Controlled;
 use crate::bench::rounds::Cell;
 use crate::bench::setting::Setting;

@@ -10,8 +10,7 @@ use anyhow::{Context, Result};
 use isochrone_console::turns::{Ratio, Series};
 use serde::Serialize;
 
-use super::Extent;
-use super::arm::Runner;
+use super::arm::{Extent, Runner};
 use super::curves::{Controlled, grid};
 use super::swap::Swap;
 use crate::args::TierArgs;
@@ -172,6 +171,12 @@ fn umap(args: &TierArgs) -> Result<Option<PathBuf>> {
         .transpose()
 }
 
+/// Where files lie that are far memory.
+pub(super) fn folder(args: &TierArgs) -> Result<PathBuf> {
+    let folder = args.folder.clone().unwrap_or_else(output::temporary_folder);
+    std::fs::canonicalize(&folder).with_context(|| format!("--folder {}", folder.display()))
+}
+
 /// Everybody that ours is compared with.
 pub(super) fn pairs(
     args: &TierArgs,
@@ -179,9 +184,7 @@ pub(super) fn pairs(
     extent: Extent,
     setting: &mut Setting<'_>,
 ) -> Result<Vec<Beside>> {
-    let folder = args.folder.clone().unwrap_or_else(output::temporary_folder);
-    let folder =
-        std::fs::canonicalize(&folder).with_context(|| format!("--folder {}", folder.display()))?;
+    let folder = folder(args)?;
     let umap = umap(args)?;
     let mut all = Vec::new();
     for name in Name::ALL {

@@ -59,6 +59,8 @@ impl Findings for Figures {
         table("Where the time of a replaced page goes, microseconds:", self.parts());
         table("Half of the data in fast memory, time over all in memory:", self.points());
         table("Other programs with half of their data in fast memory:", self.programs());
+        table("A mapped array, time over that of the choice by what is seen:", self.groups());
+        table("Threads that fault at once in a mapped array:", self.threads());
         table("Beside others, how many times faster ours is:", self.pairs());
         if out.contains(CROWDED) {
             _ = writeln!(
@@ -182,6 +184,61 @@ impl Figures {
         table
     }
 
+    fn groups(&self) -> Table {
+        let mut table =
+            Table::new(["program", "far", "pages", "ms", "over the choice", "control", "faults"])
+                .keyed(3);
+        for row in &self.mapped.groups {
+            let faults = |faults: f64| Cell::number(faults, format!("{faults:.0}"));
+            table.row([
+                row.program.into(),
+                row.far.into(),
+                "chosen".into(),
+                spread(row.chosen_ms),
+                Cell::missing(),
+                Cell::missing(),
+                faults(row.chosen_faults),
+            ]);
+            for group in &row.groups {
+                let control = group.over_chosen.and_then(|c| c.control);
+                table.row([
+                    row.program.into(),
+                    row.far.into(),
+                    Cell::number(group.pages as f64, group.pages.to_string()),
+                    Cell::missing(),
+                    ratio(group.over_chosen),
+                    control.map_or_else(Cell::missing, |r| Cell::number(r.median, r.to_string())),
+                    faults(group.faults),
+                ]);
+            }
+        }
+        table
+    }
+
+    fn threads(&self) -> Table {
+        let mut table = Table::new([
+            "resolved by",
+            "us a fault, one thread",
+            "processor time of it, us",
+            "threads",
+            "faster than one",
+            "control",
+        ])
+        .keyed(1);
+        for row in &self.mapped.threads {
+            let control = row.faster.and_then(|c| c.control);
+            table.row([
+                if row.mode == "signal" { "SIGBUS" } else { "handler threads" }.into(),
+                spread(row.fault_us),
+                spread(row.processor_us),
+                Cell::number(f64::from(row.threads), row.threads.to_string()),
+                ratio(row.faster),
+                control.map_or_else(Cell::missing, |r| Cell::number(r.median, r.to_string())),
+            ]);
+        }
+        table
+    }
+
     fn pairs(&self) -> Table {
         let mut table =
             Table::new(["peer", "far", "radius", "ours", "with a mover", "control"]).keyed(3);
@@ -240,6 +297,7 @@ impl Figures {
 mod tests {
     use super::super::costs::{Batched, Breakdown, FaultCosts, Slopes};
     use super::super::curves::{Point, Prefetching};
+    use super::super::mapped::{Group, Groups, Mapped, Threads};
     use super::super::others::{Other, Way};
     use super::super::peers::Pair;
     use super::*;
@@ -279,6 +337,28 @@ mod tests {
         };
         let series = series(&["a"], 6);
         vec![Other { workload: "cholesky", workers: 16, bytes: 16 << 20, ways: vec![way], series }]
+    }
+
+    fn mapped() -> Mapped {
+        let us = Some(Spread { median: 123.45, least: 100.0, most: 1234.56 });
+        let group = Group { pages: 16, over_chosen: controlled(), faults: 12_345.0 };
+        let groups = vec![Groups {
+            program: "sweep",
+            far: "memory",
+            chosen_ms: us,
+            chosen_faults: 12_345.0,
+            groups: vec![group],
+            series: series(&["a"], 6),
+        }];
+        let threads = vec![Threads {
+            mode: "blocking",
+            threads: 8,
+            fault_us: us,
+            processor_us: us,
+            faster: controlled(),
+            series: series(&["a"], 6),
+        }];
+        Mapped { groups, threads }
     }
 
     #[test]
@@ -329,6 +409,7 @@ mod tests {
             synchronous_faults: None,
             serpentine: None,
             workloads: workloads(),
+            mapped: mapped(),
             peers: vec![pair],
             umap: None,
         });
