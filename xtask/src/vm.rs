@@ -37,8 +37,8 @@ use shape::{Does, Shape};
 /// Machines of the usual gate: the checks, and the smallest that has cores and regions that may not be used.
 const USUAL: [&str; 2] = ["checks16", "cpuset"];
 
-/// The same with processors of another kind: its checks, and the smallest that has several regions. `debian` is asked
-/// for by name until each of its suites was seen to its end.
+/// The same with processors of another kind: its checks, and the smallest that has several regions. `debian` takes an
+/// hour, and is asked for by name.
 const USUAL_ARM: [&str; 2] = ["checks16", "regions2"];
 
 /// Machines at once, unless told otherwise: each takes the time of one core, and memory that it touches.
