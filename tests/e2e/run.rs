@@ -421,6 +421,36 @@ fn a_program_ends_where_ends_of_children_are_ignored() {
     assert!(ignored.is_some_and(|mask| mask & sigchld != 0), "{out}{err}");
 }
 
+/// At a terminal isochrone stops with the program. Who lets that go on may know nothing of isochrone.
+#[test]
+fn a_program_that_stops_at_a_terminal_goes_on_and_ends() {
+    let here = folder("run-stops");
+    let Some(script) = tool("script") else { return };
+    let run = under(&here, &[]);
+    let words = std::iter::once(run.get_program()).chain(run.get_args());
+    let words: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+    let stops = "(sleep 0.3; kill -CONT $$) & kill -STOP $$; echo back; exit 3";
+    let line = format!("{} sh -c '{stops}'; echo code $?", words.join(" "));
+    let mut typed = Command::new("timeout");
+    typed.args(["-k", "1", "30"]).arg(script).args(["-qec", &line, "/dev/null"]);
+    let output = typed.current_dir(&here).stdin(Stdio::null()).output().expect("it runs");
+    let (out, err) = said(&output);
+    assert!(out.contains("back") && out.contains("code 3"), "{out}{err}");
+}
+
+/// What a program sends to its parent comes to the one that it would have.
+#[test]
+fn a_signal_to_the_parent_comes_to_isochrones_own() {
+    let here = folder("run-parent");
+    let run = under(&here, &[]);
+    let counts = "$SIG{USR1} = sub { $n++ }; system(@ARGV); print $n, ' ', $? >> 8";
+    let mut perl = Command::new("perl");
+    perl.args(["-e", counts]).arg(run.get_program()).args(run.get_args());
+    perl.args(["sh", "-c", "kill -USR1 $PPID; sleep 0.2; exit 4"]);
+    let (out, err) = said(&perl.current_dir(&here).output().expect("it runs"));
+    assert_eq!(out, "1 4", "{err}");
+}
+
 #[test]
 fn what_was_preloaded_before_stays() {
     let here = folder("run-preload");

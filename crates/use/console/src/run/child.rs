@@ -146,7 +146,7 @@ impl Signals {
         let child = self.start(program)?;
         loop {
             match waitpid(child, Some(WaitPidFlag::WNOHANG | WaitPidFlag::WUNTRACED))? {
-                WaitStatus::Stopped(..) => stop_too(),
+                WaitStatus::Stopped(..) => self.stop_with(child),
                 status => {
                     if let Some(code) = exit_code(status) {
                         return Ok(code);
@@ -176,10 +176,29 @@ impl Signals {
         if !came.is_empty() {
             self.forget();
         }
-        came.iter().for_each(|came| _ = self.is_wish(came.signal));
-        let early = self.early.take().into_iter().chain(came.iter().map(|came| came.signal));
-        early.for_each(|signal| pass(child, signal));
+        self.early.take().into_iter().for_each(|signal| pass(child, signal));
+        came.into_iter().for_each(|came| self.hand_on(came, child));
         Ok(child)
+    }
+
+    /// Hands one on that this process alone has: to the program, or if it sent it to its parent, which would be ours.
+    fn hand_on(&self, came: Came, child: Pid) {
+        if came.sender == Some(child) {
+            return pass(getppid(), came.signal);
+        }
+        self.is_wish(came.signal);
+        pass(child, came.signal);
+    }
+
+    /// Stops as the program has, and goes on when it does, or when this process is told to.
+    fn stop_with(&self, child: Pid) {
+        let mut witness = self.witness.borrow_mut();
+        let Some(witness) = witness.as_mut() else { return };
+        if witness.wakes_us_after(child) {
+            stop_at_terminal();
+            // It is not to wake us any more.
+            witness.look();
+        }
     }
 
     /// What the group has had until now is not asked for.
@@ -192,9 +211,13 @@ impl Signals {
     /// Whether somebody has asked for an end, whatever the program made of it, or between two programs: what a shell
     /// calls the end by that signal.
     pub fn wish(&self) -> Result<Option<u8>> {
-        for came in self.came()? {
-            if !self.is_wish(came.signal) && !self.ignored.contains(came.signal) {
-                self.early.borrow_mut().push(came.signal);
+        for Came { signal, .. } in self.came()? {
+            match signal {
+                // There is nobody else who could stop. What wakes is over when it is read.
+                Signal::SIGTSTP if !self.ignored.contains(signal) => stop_at_terminal(),
+                Signal::SIGTSTP | Signal::SIGCONT => {}
+                signal if self.is_wish(signal) || self.ignored.contains(signal) => {}
+                signal => self.early.borrow_mut().push(signal),
             }
         }
         Ok(self.wish.get().map(code_of))
@@ -242,16 +265,15 @@ impl Signals {
         if let Some(witness) = witness.as_mut().filter(|_| !all.is_empty()) {
             witness.look();
         }
-        for Came { signal, is_for_all, sender } in &all {
-            let had = witness.as_mut().is_some_and(|witness| witness.has_had(*signal));
-            if (had || *is_for_all) && is_of_our_group(child) {
-                self.is_wish(*signal);
-            } else if *sender == Some(child) {
-                // It means its parent, which would be ours.
-                pass(getppid(), *signal);
+        for came in &all {
+            let Came { signal, is_for_all, sender } = *came;
+            let had = witness.as_mut().is_some_and(|witness| witness.has_had(signal));
+            if witness.as_ref().is_some_and(|witness| witness.is_from(sender)) {
+                // It has woken us, and nobody else.
+            } else if (had || is_for_all) && is_of_our_group(child) {
+                self.is_wish(signal);
             } else {
-                self.is_wish(*signal);
-                pass(child, *signal);
+                self.hand_on(*came, child);
             }
         }
         if let Some(witness) = witness.as_mut() {
@@ -273,7 +295,7 @@ impl Came {
 }
 
 /// Stops this process where a shell waits for that: one that has given a terminal to the job.
-fn stop_too() {
+fn stop_at_terminal() {
     if File::open("/dev/tty").is_ok() {
         pass(getpid(), Signal::SIGSTOP);
     }

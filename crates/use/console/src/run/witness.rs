@@ -17,7 +17,7 @@ use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_s
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::waitpid;
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getppid};
 
 /// The first word by which the program knows that it is one.
 pub const NAME: &str = "isochrone-signals";
@@ -27,6 +27,12 @@ const ITSELF: &str = "/proc/self/exe";
 const SILENCE: Duration = Duration::from_secs(2);
 /// Signals have numbers from 1 to 64.
 const NUMBERS: usize = 64;
+
+/// How often it is looked whether a stopped program goes on.
+const LOOK_MS: u16 = 50;
+/// The question what came, and the order to wake this process when a program goes on, whose number follows.
+const ASK: u8 = 0;
+const WAKE: u8 = 1;
 
 /// How often each signal came, by its number less one.
 type Counts = [u8; NUMBERS];
@@ -66,6 +72,19 @@ impl Witness {
         witness.asks.is_some().then_some(witness).context("it does not answer")
     }
 
+    /// Lets it continue this process (`SIGCONT`) as soon as it is stopped and that one is not, until it is asked
+    /// again. Whether it will.
+    pub(super) fn wakes_us_after(&mut self, process: Pid) -> bool {
+        let mut order = vec![WAKE];
+        order.extend(process.as_raw().to_ne_bytes());
+        self.asks.as_mut().is_some_and(|asks| asks.write_all(&order).is_ok())
+    }
+
+    /// Whether that is what sent a signal.
+    pub(super) fn is_from(&self, sender: Option<Pid>) -> bool {
+        sender == Some(self.process)
+    }
+
     /// Asks for what the group has had since it was asked last.
     pub(super) fn look(&mut self) {
         match self.since() {
@@ -98,7 +117,7 @@ impl Witness {
 
     fn since(&mut self) -> Result<Counts> {
         let asks = self.asks.as_mut().context("there is none any more")?;
-        asks.write_all(&[0])?;
+        asks.write_all(&[ASK])?;
         let mut counts = [0; NUMBERS];
         asks.read_exact(&mut counts)?;
         Ok(counts)
@@ -118,6 +137,13 @@ fn place(number: i32) -> usize {
     usize::try_from(number - 1).unwrap_or(0).min(NUMBERS - 1)
 }
 
+/// Whether a process is stopped, as `/proc` says; one that is gone is not.
+fn is_stopped(process: Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    // The name before it may hold anything (proc(5)).
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+}
+
 /// What the process does: counts what is sent to it, and says it whenever it is asked, until nobody is there who could.
 /// Each is counted when it comes, or two of a kind would be one.
 pub fn serve() -> ExitCode {
@@ -125,22 +151,36 @@ pub fn serve() -> ExitCode {
         let pending = SignalFd::with_flags(&SigSet::all(), SfdFlags::SFD_NONBLOCK)?;
         let mut asks = UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
         let mut counts = [0_u8; NUMBERS];
+        let mut stopped = None;
         loop {
             let mut waiting = [
                 PollFd::new(pending.as_fd(), PollFlags::POLLIN),
                 PollFd::new(asks.as_fd(), PollFlags::POLLIN),
             ];
-            poll(&mut waiting, PollTimeout::NONE)?;
+            let time = stopped.map_or(PollTimeout::NONE, |_| PollTimeout::from(LOOK_MS));
+            poll(&mut waiting, time)?;
             let is_asked = waiting[1].any() == Some(true);
             while let Some(info) = pending.read_signal()? {
                 let count = &mut counts[place(i32::try_from(info.ssi_signo)?)];
                 *count = count.saturating_add(1);
             }
             if is_asked {
-                if asks.read(&mut [0])? == 0 {
+                let mut order = [0];
+                if asks.read(&mut order)? == 0 {
                     return Ok(());
                 }
-                asks.write_all(&std::mem::replace(&mut counts, [0; NUMBERS]))?;
+                stopped = None;
+                if order == [WAKE] {
+                    let mut number = [0; 4];
+                    asks.read_exact(&mut number)?;
+                    stopped = Some(Pid::from_raw(i32::from_ne_bytes(number)));
+                } else {
+                    asks.write_all(&std::mem::replace(&mut counts, [0; NUMBERS]))?;
+                }
+            }
+            if stopped.is_some_and(|program| !is_stopped(program) && is_stopped(getppid())) {
+                // Who is not there any more needs no waking.
+                let _ = kill(getppid(), Signal::SIGCONT);
             }
         }
     };
