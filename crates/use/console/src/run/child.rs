@@ -190,12 +190,14 @@ impl Signals {
         pass(child, came.signal);
     }
 
-    /// Stops as the program has, and goes on when it does, or when this process is told to.
+    /// Stops as the program has, and goes on when it does, or without a witness when this process is told to.
     fn stop_with(&self, child: Pid) {
         let mut witness = self.witness.borrow_mut();
-        let Some(witness) = witness.as_mut() else { return };
-        if witness.wakes_us_after(child) {
-            stop_at_terminal();
+        if let Some(witness) = witness.as_mut() {
+            witness.wake_us_after(child);
+        }
+        stop_at_terminal();
+        if let Some(witness) = witness.as_mut() {
             // It is not to wake us any more.
             witness.look();
         }

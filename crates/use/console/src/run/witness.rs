@@ -73,11 +73,13 @@ impl Witness {
     }
 
     /// Lets it continue this process (`SIGCONT`) as soon as it is stopped and that one is not, until it is asked
-    /// again. Whether it will.
-    pub(super) fn wakes_us_after(&mut self, process: Pid) -> bool {
+    /// again.
+    pub(super) fn wake_us_after(&mut self, process: Pid) {
         let mut order = vec![WAKE];
         order.extend(process.as_raw().to_ne_bytes());
-        self.asks.as_mut().is_some_and(|asks| asks.write_all(&order).is_ok())
+        if self.asks.as_mut().is_some_and(|asks| asks.write_all(&order).is_err()) {
+            self.asks = None;
+        }
     }
 
     /// Whether that is what sent a signal.
@@ -137,11 +139,12 @@ fn place(number: i32) -> usize {
     usize::try_from(number - 1).unwrap_or(0).min(NUMBERS - 1)
 }
 
-/// Whether a process is stopped, as `/proc` says; one that is gone is not.
+/// Whether a process is stopped, as `/proc` says, or held by a debugger, after which it may be; one that is gone is
+/// not.
 fn is_stopped(process: Pid) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     // The name before it may hold anything (proc(5)).
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['T', 't']))
 }
 
 /// What the process does: counts what is sent to it, and says it whenever it is asked, until nobody is there who could.
