@@ -7,6 +7,7 @@ use std::time::Instant;
 use anyhow::Result;
 use isochrone_os::affinity::pin;
 use isochrone_os::clock::process_cpu_ns;
+use isochrone_stats::derive_seed;
 use isochrone_tier::live::{Config, Mapped, Mode};
 use isochrone_tier::pages::Event;
 use isochrone_units::CoreId;
@@ -119,12 +120,9 @@ fn digest(words: &[AtomicU64]) -> u64 {
     words.fold(0, |sum, (word, at)| sum ^ mixed(word.load(Ordering::Relaxed) ^ mixed(at)))
 }
 
-/// All bits of a number in each of another (Steele, Lea and Flood 2014, SplitMix64).
-const fn mixed(number: u64) -> u64 {
-    let z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+/// Another number for each number, without a pattern.
+fn mixed(number: u64) -> u64 {
+    derive_seed(0, number)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use isochrone_console::turns::{Ratio, Series};
+use isochrone_tier::live::Mode;
 use serde::Serialize;
 
 use super::arm::{Extent, Runner};
@@ -221,7 +222,8 @@ impl OfThreads {
     }
 
     const fn mode(&self) -> &'static str {
-        if self.by_handlers { "blocking" } else { "signal" }
+        let mode = if self.by_handlers { Mode::Blocking } else { Mode::Signal };
+        mode.as_str()
     }
 
     /// What came out; nothing without a block.

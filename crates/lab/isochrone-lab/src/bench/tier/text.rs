@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 use isochrone_report::fmt;
 use isochrone_report::table::{Cell, Table};
+use isochrone_tier::live::Mode;
 
 use super::Figures;
 use super::costs::Spread;
@@ -228,7 +229,7 @@ impl Figures {
         for row in &self.mapped.threads {
             let control = row.faster.and_then(|c| c.control);
             table.row([
-                if row.mode == "signal" { "SIGBUS" } else { "handler threads" }.into(),
+                if row.mode == Mode::Signal.as_str() { "SIGBUS" } else { "handler threads" }.into(),
                 spread(row.fault_us),
                 spread(row.processor_us),
                 Cell::number(f64::from(row.threads), row.threads.to_string()),
