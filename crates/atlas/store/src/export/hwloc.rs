@@ -137,13 +137,16 @@ impl Xml<'_> {
         (bits(cores), bits(&nodes))
     }
 
-    /// Core to core, from the line transfers. hwloc wants every cell, so a matrix with a missing
-    /// pair is left out; the diagonal is 0, since a core has its own lines.
+    /// Core to core, from the line transfers. hwloc wants every cell, so a map with a missing pair is
+    /// left out: the modified state's is written where it is whole, else the first that is. The diagonal
+    /// is 0, since a core has its own lines.
     fn distances(&mut self) -> Result<(), HwlocError> {
         let transfers = &self.contents.transfers;
-        let modified = transfers.iter().find(|map| map.state == "modified");
-        let Some(map) = modified.or(transfers.first()) else { return Ok(()) };
-        let Some((cores, values)) = self.square(&map.latency_ns) else { return Ok(()) };
+        let modified = transfers.iter().filter(|map| map.state == "modified");
+        let others = transfers.iter().filter(|map| map.state != "modified");
+        let whole =
+            modified.chain(others).find_map(|map| Some((map, self.square(&map.latency_ns)?)));
+        let Some((map, (cores, values))) = whole else { return Ok(()) };
         let name = format!("Isochrone{}LineTransfer", capital(&map.state));
         let (count, kind) = (cores.len(), KIND_USER_LATENCY);
         writeln!(

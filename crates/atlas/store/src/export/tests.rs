@@ -85,10 +85,15 @@ fn hwloc_xml_has_the_tree_the_distances_and_the_latencies() {
 }
 
 #[test]
-fn a_pair_that_was_not_measured_gives_no_distances() {
+fn a_map_with_a_pair_that_was_not_measured_gives_no_distances_and_a_whole_one_does() {
     let mut holed = contents();
+    let mut whole = holed.transfers[0].clone();
+    whole.state = "cas".to_owned();
+    holed.transfers.truncate(1);
     holed.transfers[0].latency_ns.cells[1] = None;
     assert!(!hwloc_xml(&holed).unwrap().contains("distances2"));
+    holed.transfers.push(whole);
+    assert!(hwloc_xml(&holed).unwrap().contains("name=\"IsochroneCasLineTransfer\""));
     holed.machine = Machine::default();
     assert!(matches!(hwloc_xml(&holed), Err(HwlocError::NoCores)));
 }
