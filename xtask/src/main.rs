@@ -53,6 +53,10 @@ cargo xtask vm [--arch x86_64|aarch64] [--machine NAMES] [WORD ...]  boots emula
 
 fn main() -> Result<()> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    if std::env::args().skip(1).any(|word| matches!(word.as_str(), "help" | "--help" | "-h")) {
+        ci::say(HELP);
+        return Ok(());
+    }
     match std::env::args().nth(1).as_deref() {
         Some("arm") => arm::run(&root, std::env::args().skip(2)),
         Some("book") => book::run(&root, std::env::args().skip(2)),
