@@ -112,7 +112,7 @@ impl Arms {
 fn request(runner: &Runner, asked: Asked, far: &FarTier, group_pages: usize) -> Request {
     let half = runner.request(Program::Mapped(asked), 1, 0.5);
     let oversubscribed = usize::from(asked.threads) > runner.cores().len();
-    Request { group_pages, far: far.clone(), batch: 1, oversubscribed, ..half }
+    Request { group_pages, far: far.clone(), oversubscribed, ..half }
 }
 
 /// One program with groups of each size, under way.
