@@ -149,6 +149,12 @@ pub trait Pages {
     /// it; reads go on. A table whose process is dead has none.
     async fn protect(&self, run: Run, space: Space) -> Result<(), Trouble>;
 
+    /// Freezes a run that is about to leave: when it is done no core writes there through a table until the run is
+    /// mapped again. Whether reads go on meanwhile is the machine's to choose; whoever may not go on has a fault.
+    async fn freeze(&self, run: Run, space: Space) -> Result<(), Trouble> {
+        self.protect(run, space).await
+    }
+
     /// Copies a run to the far tier. Does not return before a reader of the far tier would see it.
     async fn copy_out(&self, run: Run) -> Result<(), Trouble>;
 

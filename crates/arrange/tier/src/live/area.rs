@@ -120,6 +120,12 @@ impl Area {
         })
     }
 
+    /// Takes a piece out of this process's tables; its bytes stay in the file, and the next access is a fault.
+    pub(super) fn unmap(&self, piece: &Piece<'_>) -> Result<(), i32> {
+        // SAFETY: what the area has mapped lies in its files, which keep all bytes.
+        unsafe { self.window.empty(piece.at, piece.bytes) }
+    }
+
     /// The ranges to register: one for each file.
     pub(super) fn ranges(&self) -> impl Iterator<Item = (usize, usize)> {
         let base = self.base().addr();

@@ -18,7 +18,7 @@ use crate::pages::Event;
 pub enum Timed {
     /// A worker's handler, all of it.
     Fault,
-    /// Write permission taken away.
+    /// Frozen: unmapped, or write permission taken away.
     Protect,
     /// Copied to the far tier.
     CopyOut,

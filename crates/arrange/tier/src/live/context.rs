@@ -125,6 +125,10 @@ impl Pages for Context<'_> {
         self.time(Timed::Protect, || operations::protect(self.process, run, space))
     }
 
+    async fn freeze(&self, run: Run, space: Space) -> Result<(), Trouble> {
+        self.time(Timed::Protect, || operations::freeze(self.process, run, space))
+    }
+
     async fn copy_out(&self, run: Run) -> Result<(), Trouble> {
         self.time(Timed::CopyOut, || operations::copy_out(self, run))
     }

@@ -35,16 +35,31 @@ pub(super) mod errno {
 
 pub(super) fn protect(process: &Process, run: Run, space: Space) -> Result<(), Trouble> {
     let Some(table) = process.userfault(space) else { return Ok(()) };
+    process.area.pieces(run).try_for_each(|piece| protect_piece(table, &piece))
+}
+
+/// What leaves is taken out of this process's own tables at once: then freeing it finds nothing there, and there is one
+/// round of interrupts for what two are needed for where it is protected first. The kernel lets nobody do that to
+/// another process.
+pub(super) fn freeze(process: &Process, run: Run, space: Space) -> Result<(), Trouble> {
+    let Some(table) = process.userfault(space) else { return Ok(()) };
+    let is_own = process.number.get() == Some(&space.0);
     for piece in process.area.pieces(run) {
-        loop {
-            match table.protect(piece.address, piece.bytes, true) {
-                Ok(()) | Err(errno::ESRCH) => break,
-                Err(errno::EAGAIN) => {}
-                Err(errno) => return Err(refused("protect pages", errno)),
-            }
+        if !is_own || process.area.unmap(&piece).is_err() {
+            protect_piece(table, &piece)?;
         }
     }
     Ok(())
+}
+
+fn protect_piece(table: &Userfault, piece: &Piece<'_>) -> Result<(), Trouble> {
+    loop {
+        match table.protect(piece.address, piece.bytes, true) {
+            Ok(()) | Err(errno::ESRCH) => return Ok(()),
+            Err(errno::EAGAIN) => {}
+            Err(errno) => return Err(refused("protect pages", errno)),
+        }
+    }
 }
 
 pub(super) fn copy_out(context: &Context<'_>, run: Run) -> Result<(), Trouble> {

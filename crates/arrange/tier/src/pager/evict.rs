@@ -1,5 +1,5 @@
-//! Making room: victims are claimed in a batch, cut into runs, and each run is protected, copied out and
-//! punched. In that order nothing is lost: what a worker wrote before its table was protected is in the
+//! Making room: victims are claimed in a batch, cut into runs, and each run is frozen, copied out and
+//! punched. In that order nothing is lost: what a worker wrote before its table was frozen is in the
 //! copy, and afterwards it cannot write before the group is absent and fetched again.
 
 use super::batch::{Batch, Claims};
@@ -121,7 +121,7 @@ impl Pager<'_> {
             return Ok(0);
         }
         if !flags.clean
-            && let Err(trouble) = self.save(pages, run).await
+            && let Err(trouble) = self.copy_away(pages, run).await
         {
             self.keep(pages, caller, run, Flags { clean: false, ..flags }).await;
             return Err(trouble);
@@ -153,18 +153,18 @@ impl Pager<'_> {
         Ok(run.groups)
     }
 
-    /// Freezes a run and copies it out.
-    pub(super) async fn save<P: Pages>(&self, pages: &P, run: Run) -> Result<(), Trouble> {
+    /// Freezes a run that leaves, and copies it out.
+    async fn copy_away<P: Pages>(&self, pages: &P, run: Run) -> Result<(), Trouble> {
         if self.plan.protect {
             for space in self.directory.sharers(run.first) {
-                pages.protect(run, space).await?;
+                pages.freeze(run, space).await?;
             }
         }
         pages.copy_out(run).await
     }
 
-    /// Lets a run that cannot leave be resident again. Where it is protected the next write is a fault,
-    /// which gives permission back.
+    /// Lets a run that cannot leave be resident again. Where it is frozen the next write, or the next access, is a
+    /// fault, which gives permission back.
     async fn keep<P: Pages>(&self, pages: &P, caller: Caller, run: Run, flags: Flags) {
         for group in run.iter() {
             self.rest(pages, group, State::Resident, flags);

@@ -4,9 +4,9 @@
 //! The program is the paper's stencil (Gerofi et al., CCGrid 2013, section IV): two grids, static bands
 //! of rows, sweeps from the first row to the last, a meeting after each.
 //!
-//! What differs from this machine's own reading is one thing. The paper's kernel unmaps a page before it
-//! copies it, so that one round of interrupts is enough; Linux offers a program only to take the
-//! permission to write, and then to free, which are two.
+//! What differs from this machine's own reading is one thing. The paper's kernel unmaps a page from all tables
+//! before it copies it, so that one round of interrupts is enough. Linux lets a program do so in its own tables; in
+//! those of another process it can take the permission to write, and then free, which are two.
 
 mod actor;
 mod case;

@@ -47,13 +47,14 @@ impl Window {
         unsafe { rustix::mm::mprotect(place, bytes, flags) }.map_err(Errno::raw_os_error)
     }
 
-    /// Frees the pages of a part: they are missing when they are touched again.
+    /// Takes the pages of a part out of this process's tables: the next access is a fault. Private pages are freed with
+    /// it; those of a file stay in the file.
     ///
     /// # Errors
     /// The kernel's error number.
     ///
     /// # Safety
-    /// Nobody may need what they hold.
+    /// Nobody may need what private pages hold.
     pub unsafe fn empty(&self, at: usize, bytes: usize) -> Result<(), i32> {
         /// include/uapi/asm-generic/mman-common.h, since Linux 5.18: also of pages that are locked.
         const MADV_DONTNEED_LOCKED: usize = 24;
