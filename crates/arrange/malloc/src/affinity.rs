@@ -3,7 +3,8 @@
 //! function is called as it was.
 
 use crate::names::Next;
-use crate::{errno, pin, tls};
+use crate::thread::slot;
+use crate::{errno, pin};
 use core::ffi::{c_int, c_long, c_void};
 use core::mem::transmute;
 use core::sync::atomic::Ordering;
@@ -22,7 +23,7 @@ pub fn resolve() {
 /// A thread is about to be bound: this one, or any other.
 fn note(is_this: bool) {
     if is_this {
-        tls::slot().is_bound.store(true, Ordering::Relaxed);
+        slot().is_bound.store(true, Ordering::Relaxed);
     } else {
         pin::program_binds_others();
     }
@@ -103,7 +104,7 @@ mod tests {
 
     #[test]
     fn who_binds_itself_is_known_and_the_c_library_does_it() {
-        let is_bound = || tls::slot().is_bound.load(Ordering::Relaxed);
+        let is_bound = || slot().is_bound.load(Ordering::Relaxed);
         let in_thread = |work: &(dyn Fn() + Sync)| {
             std::thread::scope(|threads| threads.spawn(work).join().expect("no assertion failed"));
         };

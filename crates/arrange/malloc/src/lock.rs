@@ -111,7 +111,7 @@ impl Lock {
 
 /// This thread, as long as it lives.
 fn me() -> usize {
-    core::ptr::from_ref(tls::slot()).addr()
+    tls::address().addr()
 }
 
 impl Drop for Held<'_> {

@@ -20,8 +20,7 @@ use crate::range::{Range, Wrong};
 use crate::report::{Reason, Tally, Word};
 use crate::room::{Inside, Room};
 use crate::slab::Slab;
-use crate::thread::{self, state};
-use crate::tls::{self, Slot as ThreadSlot};
+use crate::thread::{self, ThreadSlot, state};
 use crate::told::Told;
 use crate::{filters, fork, front, loading, memory, next, pin};
 use core::ffi::{CStr, c_void};
@@ -223,7 +222,7 @@ pub(crate) fn begin(path: Option<&CStr>, placing: &Front, back: &Back) {
 
 /// The process ends by `exit`: what this thread has not added yet, it adds now.
 pub fn end() {
-    let slot = tls::slot();
+    let slot = thread::slot();
     thread::with_block(slot, |thread| thread.count(PROCESS.counters()));
     if PROCESS.config().is_none() {
         return;
@@ -287,7 +286,7 @@ fn notice_end(block: *mut thread::Thread) -> bool {
 /// allocate and free in all rounds before (POSIX, pthread_key_create).
 extern "C" fn thread_ends(block: *mut c_void) {
     const ROUNDS: u32 = 4; // PTHREAD_DESTRUCTOR_ITERATIONS of glibc
-    let slot = tls::slot();
+    let slot = thread::slot();
     let block = block.cast::<thread::Thread>();
     let ended = thread::with_block(slot, |thread| {
         thread.own.rounds += 1;
@@ -314,7 +313,7 @@ pub(crate) fn has_child() {
 
 /// This is a child of `fork` now, with one thread.
 pub(crate) fn forked() {
-    let slot = tls::slot();
+    let slot = thread::slot();
     // What the parent's threads had counted is the parent's.
     LOCAL.clear();
     PROCESS.count_in(&LOCAL);

@@ -11,16 +11,17 @@
 //! signal handler or from libc while the block is made, sees that it must not touch it: it
 //! allocates from glibc, and frees straight to the bins. No thread ever touches another's block.
 
+use crate::alone::Alone;
 use crate::counters::Counters;
 use crate::instance::{Instance, Need};
 use crate::pin;
 use crate::process::{self, ARENA, PROCESS};
 use crate::report::{CLASSES, Lines, Reason, Tally, Word};
 use crate::room::Inside;
-use crate::tls::{self, Slot as ThreadSlot};
+use crate::tls;
 use core::ffi::c_void;
 use core::ptr::{self, NonNull};
-use core::sync::atomic::{Ordering, compiler_fence};
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering, compiler_fence};
 use isochrone_alloc::{Magazines, SizeClass, Slot, ThreadCounts};
 use isochrone_os::rseq::CoreWord;
 use isochrone_units::{CoreId, Level};
@@ -44,6 +45,33 @@ pub(crate) mod state {
     pub(crate) fn is_block(state: *mut Thread) -> bool {
         state.addr() > 3
     }
+}
+
+/// What a thread has of its own before it has anything else. All zero at first. Atomic for the
+/// sake of signal handlers only: no other thread ever sees it.
+#[repr(C)]
+#[derive(Debug)]
+pub(crate) struct ThreadSlot {
+    /// One of [`state`], or the thread's block.
+    pub(crate) state: AtomicPtr<Thread>,
+    /// What it counts without a block.
+    pub(crate) alone: Alone,
+    /// The program has said on which cores it may run.
+    pub(crate) is_bound: AtomicBool,
+}
+
+const _: () =
+    assert!(size_of::<ThreadSlot>() == tls::BYTES && align_of::<ThreadSlot>() == tls::ALIGN);
+
+/// This thread's slot. It is gone when the thread is, which is why nothing may keep it longer than
+/// one call: `'static` is what a thread can say of itself while it runs.
+#[inline(always)]
+pub(crate) fn slot() -> &'static ThreadSlot {
+    let place = tls::address().cast::<ThreadSlot>();
+    // SAFETY: the address is this thread's own slot: mapped, as long and as aligned as asserted above, zeroed when the
+    // thread began, which is a value of it, and there for as long as this thread can run this line. All its words are
+    // atomic, and nothing else reads or writes them by another type.
+    unsafe { &*place }
 }
 
 /// Placements after which a thread adds its counts to the process's and looks whether there is
@@ -256,7 +284,7 @@ impl Thread {
         let Some(config) = PROCESS.config().filter(|_| self.own.instance.is_worth_it()) else {
             return;
         };
-        let is_bound = tls::slot().is_bound.load(Ordering::Relaxed);
+        let is_bound = slot().is_bound.load(Ordering::Relaxed);
         match &mut self.own.place {
             Some(place) => pin::loosen(place, config, is_bound),
             none => *none = Some(inside.run(|| pin::bind(config, is_bound))),
@@ -368,7 +396,7 @@ pub(crate) enum AtHand {
 /// Does what can be done without a call.
 #[inline(always)]
 pub(crate) fn place_at_hand(class: SizeClass, size: usize) -> AtHand {
-    let slot = tls::slot();
+    let slot = slot();
     match Entered::enter(slot) {
         Some(mut entered) => {
             let found = entered.thread().take_at_hand(class, size);
@@ -381,7 +409,7 @@ pub(crate) fn place_at_hand(class: SizeClass, size: usize) -> AtHand {
 
 /// The same, wherever it comes from. Null where it is left to glibc.
 pub(crate) fn place(class: SizeClass, size: usize) -> *mut c_void {
-    let slot = tls::slot();
+    let slot = slot();
     if PROCESS.is_over() {
         step_aside(slot);
     }
@@ -395,19 +423,19 @@ pub(crate) fn place(class: SizeClass, size: usize) -> *mut c_void {
 /// where not, and then nothing was done.
 #[inline(always)]
 pub(crate) fn keep_any(freed: Slot) -> bool {
-    Entered::enter(tls::slot()).is_some_and(|mut entered| entered.thread().keep_any(freed))
+    Entered::enter(slot()).is_some_and(|mut entered| entered.thread().keep_any(freed))
 }
 
 /// Frees a slot of the process's arena where this thread can keep it; false where it cannot, and
 /// then nothing was done.
 #[inline(always)]
 pub(crate) fn keep(freed: Slot) -> bool {
-    Entered::enter(tls::slot()).is_some_and(|mut entered| entered.thread().keep(freed))
+    Entered::enter(slot()).is_some_and(|mut entered| entered.thread().keep(freed))
 }
 
 /// Frees a slot of the process's arena. Where nothing is placed any more it is nobody's from now on.
 pub(crate) fn release(freed: Slot) {
-    let slot = tls::slot();
+    let slot = slot();
     if PROCESS.is_over() {
         return step_aside(slot);
     }
@@ -429,7 +457,7 @@ fn step_aside(slot: &ThreadSlot) {
 /// Counts an object that can never be placed.
 #[inline]
 pub(crate) fn count_left(reason: Reason, size: usize) {
-    with_block(tls::slot(), |thread| {
+    with_block(slot(), |thread| {
         let tally = match reason {
             Reason::Alignment => &mut thread.own.alignment,
             _ => &mut thread.own.size,
@@ -437,4 +465,33 @@ pub(crate) fn count_left(reason: Reason, size: usize) {
         tally.objects += 1;
         tally.bytes += size as u64;
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    extern crate std;
+
+    use crate::report::Tally;
+    use core::sync::atomic::Ordering::Relaxed;
+
+    #[test]
+    fn every_thread_has_its_own_zeroed_slot() {
+        let mine = std::ptr::from_ref(slot()).addr();
+        assert!(slot().alone.count(7));
+        std::thread::scope(|threads| {
+            for _ in 0..8 {
+                threads.spawn(move || {
+                    let slot = slot();
+                    assert_ne!(std::ptr::from_ref(slot).addr(), mine);
+                    assert!(slot.state.load(Relaxed).is_null());
+                    assert_eq!(slot.alone.take(), Tally::default());
+                    assert!(slot.alone.count(9));
+                    std::thread::yield_now();
+                    assert_eq!(slot.alone.take(), Tally { objects: 1, bytes: 9 });
+                });
+            }
+        });
+        assert_eq!(slot().alone.take(), Tally { objects: 1, bytes: 7 });
+    }
 }

@@ -6,45 +6,34 @@
 //! its offset from the thread pointer is a constant that the dynamic linker fills in at load. It
 //! holds no value with a destructor and knows nothing of what its words mean.
 
-use crate::alone::Alone;
-use crate::thread::Thread;
 use core::arch::global_asm;
-use core::sync::atomic::{AtomicBool, AtomicPtr};
 
-/// What a thread has of its own before it has anything else. All zero at first. Atomic for the
-/// sake of signal handlers only: no other thread ever sees it.
-#[repr(C)]
-#[derive(Debug)]
-pub(crate) struct Slot {
-    /// One of the states of `thread::state`, or the thread's block.
-    pub(crate) state: AtomicPtr<Thread>,
-    /// What it counts without a block.
-    pub(crate) alone: Alone,
-    /// The program has said on which cores it may run.
-    pub(crate) is_bound: AtomicBool,
-}
-
-const _: () = assert!(size_of::<Slot>() == 24 && align_of::<Slot>() == 8);
+/// How many bytes there are for each thread, all zero at first.
+pub(crate) const BYTES: usize = 24;
+/// What their address is a multiple of.
+pub(crate) const ALIGN: usize = 8;
 
 // Hidden, so that the library and a program that both contain this crate have a slot each.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 global_asm!(
     ".pushsection .tbss.isochrone_thread_slot,\"awT\",%nobits",
-    ".p2align 3",
+    ".balign {align}",
     ".globl isochrone_thread_slot",
     ".hidden isochrone_thread_slot",
     ".type isochrone_thread_slot,%object",
-    ".size isochrone_thread_slot,24",
+    ".size isochrone_thread_slot,{bytes}",
     "isochrone_thread_slot:",
-    ".zero 24",
+    ".zero {bytes}",
     ".popsection",
+    bytes = const BYTES,
+    align = const ALIGN,
 );
 
-/// Where this thread's slot is.
+/// Where this thread's bytes are: mapped, zeroed when the thread began, and there for as long as this thread can run.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn address() -> *const Slot {
-    let slot: *const Slot;
+pub(crate) fn address() -> *const u8 {
+    let slot: *const u8;
     // SAFETY: reads the offset that the linker has put into the global offset table and the thread
     // pointer at fs:0 (System V psABI, x86-64 TLS, initial exec); changes flags only. The result
     // is the same whenever this thread asks.
@@ -59,11 +48,11 @@ fn address() -> *const Slot {
     slot
 }
 
-/// Where this thread's slot is.
+/// Where this thread's bytes are: mapped, zeroed when the thread began, and there for as long as this thread can run.
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
-fn address() -> *const Slot {
-    let slot: *const Slot;
+pub(crate) fn address() -> *const u8 {
+    let slot: *const u8;
     // SAFETY: reads the offset that the linker has put into the global offset table and the thread
     // pointer (ELF for the Arm 64-bit Architecture, TLS initial exec); changes nothing else. The
     // result is the same whenever this thread asks.
@@ -83,42 +72,3 @@ fn address() -> *const Slot {
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 compile_error!("add the initial-exec access sequence of this architecture here");
-
-/// This thread's slot. It is gone when the thread is, which is why nothing may keep it longer than
-/// one call: `'static` is what a thread can say of itself while it runs.
-#[inline(always)]
-pub(crate) fn slot() -> &'static Slot {
-    // SAFETY: the address is this thread's own slot: mapped, aligned, zeroed when the thread began,
-    // and there for as long as this thread can run this line. All its words
-    // are atomic.
-    unsafe { &*address() }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    extern crate std;
-
-    use crate::report::Tally;
-    use core::sync::atomic::Ordering::Relaxed;
-
-    #[test]
-    fn every_thread_has_its_own_zeroed_slot() {
-        let mine = std::ptr::from_ref(slot()).addr();
-        assert!(slot().alone.count(7));
-        std::thread::scope(|threads| {
-            for _ in 0..8 {
-                threads.spawn(move || {
-                    let slot = slot();
-                    assert_ne!(std::ptr::from_ref(slot).addr(), mine);
-                    assert!(slot.state.load(Relaxed).is_null());
-                    assert_eq!(slot.alone.take(), Tally::default());
-                    assert!(slot.alone.count(9));
-                    std::thread::yield_now();
-                    assert_eq!(slot.alone.take(), Tally { objects: 1, bytes: 9 });
-                });
-            }
-        });
-        assert_eq!(slot().alone.take(), Tally { objects: 1, bytes: 7 });
-    }
-}
