@@ -6,7 +6,8 @@
 use core::time::Duration;
 
 use crate::growth::{Hold, Work};
-use crate::instance::{Instance, InstanceError};
+use crate::instance::Instance;
+use crate::settings::InstanceError;
 use isochrone_alloc::PageCodes;
 use isochrone_alloc::live::{LineMeans, Slice, Timing as _};
 use isochrone_atlas::LevelInfo;

@@ -13,11 +13,12 @@ mod pages;
 mod trial;
 mod vain;
 
-use crate::instance::{Instance, InstanceError, Settings};
+use crate::instance::Instance;
 use crate::lock::{Held, Lock};
 use crate::process::PROCESS;
 use crate::report::{Reason, Word};
 use crate::room::Inside;
+use crate::settings::{InstanceError, Settings};
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use idle::{Back, Idle};

@@ -48,6 +48,7 @@ mod process;
 mod range;
 mod report;
 mod room;
+mod settings;
 mod slab;
 mod tables;
 mod thread;
@@ -62,7 +63,7 @@ pub use config::{
     PathBytes, Pin, START_BYTES,
 };
 pub use global::IsochroneAlloc;
-pub use instance::{Instance, InstanceError, Settings};
+pub use instance::Instance;
 pub use pin::place;
 pub use placer::{Over, Placed, Placer, Wrong};
 pub use pool::{Handle, Pool};
@@ -70,3 +71,4 @@ pub use process::{die, end};
 pub use report::{
     CLASSES, LiveOfCore, REPORT_BYTES, REPORT_SUFFIX, Reason, Report, Tally, class_bytes,
 };
+pub use settings::{InstanceError, Settings};

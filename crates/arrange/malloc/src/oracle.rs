@@ -9,7 +9,8 @@ use isochrone_units::{LINES_PER_PAGE, Level};
 
 use crate::beforehand::{STEP_PAGES, share};
 use crate::growth::Hold;
-use crate::instance::{Instance, InstanceError};
+use crate::instance::Instance;
+use crate::settings::InstanceError;
 
 /// Times that every line is timed, in the last-level cache and in memory. A load in memory
 /// scatters three times as wide as its classes lie apart.

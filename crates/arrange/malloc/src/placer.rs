@@ -8,9 +8,10 @@
 //!
 //! A child of `fork` has what was placed before, and places nothing: frames change as either side writes.
 
-use crate::instance::{Instance, InstanceError, Need, Settings};
+use crate::instance::{Instance, Need};
 use crate::lock::Lock;
 use crate::room::Room;
+use crate::settings::{InstanceError, Settings};
 use core::cell::UnsafeCell;
 use core::mem::ManuallyDrop;
 use core::ptr;

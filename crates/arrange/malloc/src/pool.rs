@@ -7,7 +7,8 @@
 //! is refused, and one of a record that was freed shows whatever record is there now.
 
 use crate::beforehand::Measured;
-use crate::instance::{Instance, InstanceError, Settings};
+use crate::instance::Instance;
+use crate::settings::{InstanceError, Settings};
 use core::marker::PhantomData;
 use core::num::NonZeroU32;
 use core::ptr::NonNull;
