@@ -8,7 +8,10 @@
 
 use crate::entry::{Back, Front};
 use crate::errno::Kept;
-use crate::process::{self, ARENA, PROCESS, freed_wrongly, reallocated_wrongly};
+use crate::instance::process::instance;
+use crate::life;
+use crate::misuse::{freed_wrongly, reallocated_wrongly};
+use crate::process::ARENA;
 use crate::report::Reason;
 use crate::thread::{AtHand, count_left, keep, keep_any, place, place_at_hand, release};
 use crate::{front, next};
@@ -31,7 +34,7 @@ pub fn begin(path: Option<&CStr>) {
     };
     let taking_back =
         Back { free: place_free as *mut c_void, realloc: place_realloc as *mut c_void };
-    process::begin(path, &placing, &taking_back);
+    life::begin(path, &placing, &taking_back);
 }
 
 /// `malloc(3)`.
@@ -190,7 +193,7 @@ unsafe fn replace(old: *mut c_void, offset: usize, size: usize) -> *mut c_void {
 }
 
 fn slot_class(offset: usize) -> Option<SizeClass> {
-    PROCESS.instance()?.heap().class_of(Slot::at_offset(offset)?)
+    instance()?.heap().class_of(Slot::at_offset(offset)?)
 }
 
 /// Places an aligned object, or has `other` do it. Alignments are powers of two; glibc takes

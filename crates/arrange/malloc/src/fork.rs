@@ -7,7 +7,7 @@
 //! Nothing is held during `fork`: lists wait for nobody, and what a lock guarded is made anew where
 //! its holder was lost. So a signal handler may call it at any time.
 
-use crate::process;
+use crate::life;
 
 /// Has children noticed. Once.
 pub(crate) fn prepare() -> bool {
@@ -16,9 +16,9 @@ pub(crate) fn prepare() -> bool {
 }
 
 extern "C" fn parent() {
-    process::has_child();
+    life::has_child();
 }
 
 extern "C" fn child() {
-    process::forked();
+    life::forked();
 }

@@ -3,8 +3,9 @@
 //! It is the same process-wide allocator that the preloaded library is, without the C names. Until
 //! [`IsochroneAlloc::begin`] is called, and wherever nothing can be placed, it is the system's.
 
+use crate::process::PROCESS;
 use crate::report::Report;
-use crate::{abi, process};
+use crate::{abi, life};
 use core::alloc::{GlobalAlloc, Layout};
 use core::ffi::CStr;
 use core::ptr;
@@ -23,13 +24,13 @@ impl IsochroneAlloc {
 
     /// Completes the report, where there is one: call it before the program ends.
     pub fn end() {
-        process::end();
+        life::end();
     }
 
     /// What the process has counted so far. Threads add what they did every 64 objects.
     #[must_use]
     pub fn report() -> Report {
-        process::PROCESS.counters().snapshot()
+        PROCESS.counters().snapshot()
     }
 }
 

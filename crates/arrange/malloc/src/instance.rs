@@ -4,12 +4,11 @@
 use crate::counters::Counters;
 use crate::growth::Growth;
 use crate::process::{ARENA, PROCESS};
-use crate::report::{LIVE_CORES, Lines, Reason, Word};
+use crate::report::{LIVE_CORES, Lines, Word};
 use crate::settings::{InstanceError, Settings};
 use crate::tables::{Kept, Owned};
-use crate::told::Told;
 use core::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use isochrone_alloc::live::{Arena, Classifier};
+use isochrone_alloc::live::Arena;
 use isochrone_alloc::{DistanceSum, Heap, Slot, Stats, Survey};
 use isochrone_atlas::Atlas;
 use isochrone_os::OsError;
@@ -19,7 +18,8 @@ use isochrone_os::rseq::CoreWord;
 use isochrone_os::steps::Plot;
 use isochrone_os::table::Table;
 use isochrone_units::{CoreId, LINES_PER_PAGE, Level, PAGE_BYTES};
-use rustix::process::{Resource, getrlimit};
+
+pub(crate) mod process;
 
 pub(crate) use crate::growth::Need;
 
@@ -27,10 +27,6 @@ pub(crate) use crate::growth::Need;
 const CORE_NUMBERS: usize = 8192;
 /// Slots are numbered in 32 bits, 16 bytes each.
 const ARENA_BYTES_LARGEST: u64 = 64 << 30;
-/// Where the address space of a process is limited, the part of it that an arena may grow to: what it has taken is lost
-/// to the program, used or not.
-const SPACE_PARTS: u64 = 16;
-
 /// Whom an allocator serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Served {
@@ -63,19 +59,6 @@ pub struct Instance<'a> {
     is_process: bool,
     /// Draws lines of the pool.
     draws: AtomicU64,
-}
-
-/// A rate in whole cycles.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate")]
-fn whole(hz: f64) -> u64 {
-    hz as u64
-}
-
-impl Instance<'static> {
-    /// The process's pointers of this arena are known from now on.
-    pub(crate) fn publish(&'static self) {
-        self.growth.alone(|| self.show());
-    }
 }
 
 impl<'a> Instance<'a> {
@@ -133,29 +116,6 @@ impl<'a> Instance<'a> {
             is_process: served == Served::Process,
             draws: AtomicU64::new(0),
         })
-    }
-
-    /// The process's own, which is never dropped.
-    pub(crate) fn of_process(told: &Told) -> Result<&'static Instance<'static>, Reason> {
-        // Asked for now: the program may have set it since it was loaded.
-        let space = getrlimit(Resource::As).current.unwrap_or(u64::MAX);
-        let settings = Settings {
-            atlas: told.atlas,
-            policy: told.config.policy,
-            arena_bytes_max: told.config.arena_bytes_max.min(space / SPACE_PARTS),
-            huge_pages: true,
-            cores: &[],
-        };
-        let instance = Instance::open(&settings, Served::Process).map_err(|error| match error {
-            InstanceError::Os(_) => Reason::NoMemory,
-            _ => Reason::NoAtlas,
-        })?;
-        if !told.config.force && !Classifier::learns(&instance.atlas) {
-            return Err(Reason::NoGain);
-        }
-        instance.take_step().map_err(|_| Reason::NoMemory)?;
-        PROCESS.counters().set(Word::ClockHz, whole(instance.atlas.clock_hz()));
-        Ok(Boxed::new(instance).map_err(|_| Reason::NoMemory)?.leak())
     }
 
     /// This is a child of `fork`: what the arena has is from the parent.
@@ -328,4 +288,10 @@ impl<'a> Instance<'a> {
             counters.distances(Lines::Pool, level, &sum, &DistanceSum::default());
         }
     }
+}
+
+/// A rate in whole cycles.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "casts saturate")]
+fn whole(hz: f64) -> u64 {
+    hz as u64
 }

@@ -34,9 +34,11 @@ pub mod front;
 mod global;
 mod growth;
 mod instance;
+mod life;
 pub mod loading;
 mod lock;
 mod memory;
+mod misuse;
 mod names;
 pub mod next;
 #[cfg(feature = "arms")]
@@ -64,10 +66,11 @@ pub use config::{
 };
 pub use global::IsochroneAlloc;
 pub use instance::Instance;
+pub use life::end;
+pub use misuse::die;
 pub use pin::place;
 pub use placer::{Over, Placed, Placer, Wrong};
 pub use pool::{Handle, Pool};
-pub use process::{die, end};
 pub use report::{
     CLASSES, LiveOfCore, REPORT_BYTES, REPORT_SUFFIX, Reason, Report, Tally, class_bytes,
 };

@@ -14,8 +14,10 @@
 use crate::alone::Alone;
 use crate::counters::Counters;
 use crate::instance::{Instance, Need};
+use crate::life;
+use crate::misuse::misused;
 use crate::pin;
-use crate::process::{self, ARENA, PROCESS};
+use crate::process::{ARENA, PROCESS};
 use crate::report::{CLASSES, Lines, Reason, Tally, Word};
 use crate::room::Inside;
 use crate::tls;
@@ -256,7 +258,7 @@ impl Thread {
                 self.settle(core, place);
                 self.own.untried[class.index()] = 0;
             }
-            Err(misuse) => process::misused(misuse),
+            Err(misuse) => misused(misuse),
         }
     }
 
@@ -402,7 +404,7 @@ pub(crate) fn place_at_hand(class: SizeClass, size: usize) -> AtHand {
             let found = entered.thread().take_at_hand(class, size);
             found.map_or(AtHand::Nothing, AtHand::Slot)
         }
-        None if process::only_counts(slot) && slot.alone.count(size) => AtHand::Counted,
+        None if life::only_counts(slot) && slot.alone.count(size) => AtHand::Counted,
         None => AtHand::Nothing,
     }
 }
@@ -415,7 +417,7 @@ pub(crate) fn place(class: SizeClass, size: usize) -> *mut c_void {
     }
     match with_block(slot, |thread| thread.take(class, size)) {
         Some(found) => found,
-        None => process::place_without_block(slot, class, size),
+        None => life::place_without_block(slot, class, size),
     }
 }
 
@@ -440,7 +442,7 @@ pub(crate) fn release(freed: Slot) {
         return step_aside(slot);
     }
     if with_block(slot, |thread| thread.put(freed)).is_none() {
-        process::release_without_block(slot, freed);
+        life::release_without_block(slot, freed);
     }
 }
 

@@ -12,7 +12,7 @@ use super::pages::PART_PAGES;
 use super::{Growth, Work};
 use crate::counters::Counters;
 use crate::instance::Instance;
-use crate::process::{self, PROCESS};
+use crate::process::{PROCESS, report_late};
 use crate::room::Inside;
 use core::sync::atomic::Ordering;
 
@@ -64,7 +64,7 @@ impl Instance<'static> {
         if !growth.is_inherited() {
             return;
         }
-        process::report_late(inside);
+        report_late(inside);
         // Whole parts, so that blocks of pages that share a code are whole too.
         let first = (self.arena.pages() as u64).next_multiple_of(PART_PAGES);
         let made = inside.run(|| {

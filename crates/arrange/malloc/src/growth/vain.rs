@@ -9,6 +9,7 @@
 use super::trial::{SLICE_NS, Trial};
 use super::{Hold, Work};
 use crate::instance::Instance;
+use crate::instance::process::instance;
 use crate::process::PROCESS;
 use crate::report::{Reason, Word};
 use core::sync::atomic::Ordering;
@@ -62,7 +63,8 @@ impl Instance<'_> {
         match self.verdict(hold.work) {
             Verdict::Begin => {
                 hold.work.trial.ns = 0;
-                self.begin_placing();
+                // The process's instance is this one.
+                instance().inspect(|instance| instance.begin_placing());
             }
             Verdict::End(reason) => self.end_placing(hold, reason),
             Verdict::Wait => {}
@@ -168,11 +170,6 @@ impl Instance<'_> {
         let share = share(near.saturating_sub(trial.near), since);
         (trial.ns, trial.drawn, trial.near) = (0, drawn, near);
         (!promise.gains_with(share)).then_some(Reason::NoGain)
-    }
-
-    /// Places what comes from now on. The process's instance is this one.
-    fn begin_placing(&self) {
-        PROCESS.instance().inspect(|instance| PROCESS.begin_placing(instance));
     }
 
     /// Leaves everything to the next allocator.

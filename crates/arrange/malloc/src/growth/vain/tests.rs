@@ -81,7 +81,7 @@ fn placed_before() -> Vec<*mut u8> {
         // SAFETY: so many bytes were just allocated there.
         unsafe { object.write_bytes(number, BYTES) };
     }
-    let Some(instance) = PROCESS.instance() else { return Vec::new() };
+    let Some(instance) = instance() else { return Vec::new() };
     instance.end_placing(&mut instance.growth.hold(), Reason::NoGain);
     objects
 }
