@@ -24,7 +24,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("decode", 6),
     ("sim", 9),
     ("alloc", 10),
-    ("malloc", 7),
+    ("malloc", 2),
     ("tasks", 35),
     ("tier", 13),
     ("cli", 3),

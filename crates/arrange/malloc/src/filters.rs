@@ -4,12 +4,12 @@
 //! call, and nobody can be asked what it allows. So a process places only under the very filters
 //! that whoever told it to place runs under, which is read from `/proc` at load; and from when the
 //! program itself installs one, or has its clock taken away (`PR_SET_TSC`), the system is asked for
-//! nothing more (`life::close`). That is seen where the program calls `prctl` and `syscall` of
+//! nothing more (`close::close`). That is seen where the program calls `prctl` and `syscall` of
 //! the C library, as libseccomp does; whoever issues the instruction itself is not seen.
 
 use crate::config::Config;
 use crate::names::Next;
-use crate::{errno, life, memory};
+use crate::{close, errno, memory};
 use core::ffi::{c_int, c_long, c_void};
 use core::mem::transmute;
 
@@ -70,7 +70,7 @@ fn before_prctl(option: usize, argument: usize) {
     let is = |of: c_int| usize::try_from(of) == Ok(option & 0xffff_ffff);
     let takes_clock = is(libc::PR_SET_TSC) && usize::try_from(libc::PR_TSC_SIGSEGV) == Ok(argument);
     if is(libc::PR_SET_SECCOMP) || takes_clock {
-        life::close();
+        close::close();
     }
 }
 
@@ -87,7 +87,7 @@ pub extern "C" fn before_syscall(
         // Without a program it is a question whether there are filters.
         libc::SYS_seccomp if first == SET_MODE_FILTER && third == 0 => {}
         libc::SYS_seccomp if first == SET_MODE_STRICT || first == SET_MODE_FILTER => {
-            life::close();
+            close::close();
         }
         _ => {}
     }

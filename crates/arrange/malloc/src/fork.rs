@@ -7,7 +7,14 @@
 //! Nothing is held during `fork`: lists wait for nobody, and what a lock guarded is made anew where
 //! its holder was lost. So a signal handler may call it at any time.
 
-use crate::life;
+use crate::blocks::SLAB;
+use crate::config::Pin;
+use crate::instance::process::instance;
+use crate::pin;
+use crate::process::{LOCAL, PROCESS};
+use crate::report::Word;
+use crate::thread;
+use core::sync::atomic::Ordering;
 
 /// Has children noticed. Once.
 pub(crate) fn prepare() -> bool {
@@ -15,10 +22,42 @@ pub(crate) fn prepare() -> bool {
     unsafe { libc::pthread_atfork(None, Some(parent), Some(child)) == 0 }
 }
 
+/// This process has a child of `fork` now.
 extern "C" fn parent() {
-    life::has_child();
+    if let Some(instance) = instance().filter(|_| !PROCESS.is_over()) {
+        instance.growth.has_child();
+    }
 }
 
+/// This is a child of `fork` now, with one thread.
 extern "C" fn child() {
-    life::forked();
+    let slot = thread::slot();
+    // What the parent's threads had counted is the parent's.
+    LOCAL.clear();
+    PROCESS.count_in(&LOCAL);
+    slot.alone.clear();
+    PROCESS.counted_bytes.store(0, Ordering::Relaxed);
+    let Some(config) = PROCESS.config() else { return };
+    // Who was about to start begins again: nobody had a line of it.
+    PROCESS.room.forked();
+    SLAB.forked();
+    if !PROCESS.room.is_closed() {
+        // Its number is asked for when it has a report.
+        LOCAL.begin(0, config.policy.mode, 0);
+        if config.pin != Pin::None {
+            let process = rustix::process::getpid().as_raw_nonzero().get().unsigned_abs();
+            pin::begin(config, process, slot.is_bound.load(Ordering::Relaxed));
+        }
+    }
+    if let Some(instance) = instance() {
+        if PROCESS.is_over() {
+            LOCAL.set(Word::Aside, PROCESS.reason() as u64 + 1);
+        } else {
+            instance.forked(&LOCAL, config.start_bytes);
+        }
+        // Not where a signal came in between: then what it counted last counts twice.
+        if thread::with_block(slot, thread::Thread::forked).is_some() {
+            LOCAL.add(Word::Threads, 1);
+        }
+    }
 }

@@ -23,8 +23,11 @@ pub mod affinity;
 mod alone;
 mod beforehand;
 mod bindings;
+mod blocks;
+mod close;
 mod config;
 mod counters;
+mod counting;
 pub mod entry;
 pub mod environment;
 mod errno;
@@ -41,6 +44,7 @@ mod memory;
 mod misuse;
 mod names;
 pub mod next;
+mod objects;
 #[cfg(feature = "arms")]
 mod oracle;
 mod pin;
@@ -56,6 +60,7 @@ mod tables;
 mod thread;
 mod tls;
 mod told;
+mod without_block;
 
 pub use abi::begin;
 pub use beforehand::Measured;

@@ -14,7 +14,6 @@
 use crate::alone::Alone;
 use crate::counters::Counters;
 use crate::instance::{Instance, Need};
-use crate::life;
 use crate::misuse::misused;
 use crate::pin;
 use crate::process::{ARENA, PROCESS};
@@ -123,8 +122,8 @@ pub(crate) struct Own {
     /// Since the last tick, by class: see [`OBJECT`].
     placed: [u64; CLASSES],
     /// Since the last tick: what this thread itself left to the next allocator.
-    size: Tally,
-    alignment: Tally,
+    pub(crate) size: Tally,
+    pub(crate) alignment: Tally,
     /// What the magazines had counted at the last tick.
     counted: ThreadCounts,
     /// The core it was bound to, if it was asked.
@@ -161,7 +160,7 @@ impl Thread {
 
     /// A slot that is at hand, where that is all there is to do. It calls nothing.
     #[inline(always)]
-    fn take_at_hand(&mut self, class: SizeClass, size: usize) -> Option<*mut c_void> {
+    pub(crate) fn take_at_hand(&mut self, class: SizeClass, size: usize) -> Option<*mut c_void> {
         let placed = self.placed_with(class, size);
         if placed & NOT_DUE == 0 || !self.own.core_word.says(self.own.home) {
             return None;
@@ -237,14 +236,14 @@ impl Thread {
 
     /// Keeps a freed slot at hand, where every slot is kept. It calls nothing.
     #[inline(always)]
-    fn keep_any(&mut self, slot: Slot) -> bool {
+    pub(crate) fn keep_any(&mut self, slot: Slot) -> bool {
         self.own.core_word.says(self.own.home)
             && self.magazines.put_any_at_home(self.own.instance.heap(), slot)
     }
 
     /// Keeps a freed slot at hand, where that is all there is to do. It calls nothing.
     #[inline(always)]
-    fn keep(&mut self, slot: Slot) -> bool {
+    pub(crate) fn keep(&mut self, slot: Slot) -> bool {
         self.own.core_word.says(self.own.home)
             && self.magazines.put_at_home(self.own.instance.heap(), self.own.home_place, slot)
     }
@@ -323,7 +322,7 @@ impl Thread {
     }
 
     /// Counts for the last time.
-    fn leave_for_good(&mut self, counters: &Counters) {
+    pub(crate) fn leave_for_good(&mut self, counters: &Counters) {
         self.count(counters);
         if let Some(place) = self.own.place.take() {
             pin::unbind(place);
@@ -344,7 +343,7 @@ impl Thread {
 }
 
 /// This thread's block while a call works on it, during which the thread is busy.
-struct Entered<'s> {
+pub(crate) struct Entered<'s> {
     slot: &'s ThreadSlot,
     block: *mut Thread,
 }
@@ -352,7 +351,7 @@ struct Entered<'s> {
 impl<'s> Entered<'s> {
     /// `None` where the thread has no block, or is in a call already.
     #[inline(always)]
-    fn enter(slot: &'s ThreadSlot) -> Option<Self> {
+    pub(crate) fn enter(slot: &'s ThreadSlot) -> Option<Self> {
         let block = slot.state.load(Ordering::Relaxed);
         if !state::is_block(block) {
             return None;
@@ -362,8 +361,9 @@ impl<'s> Entered<'s> {
         Some(Self { slot, block })
     }
 
+    /// The block.
     #[inline(always)]
-    fn thread(&mut self) -> &mut Thread {
+    pub(crate) fn thread(&mut self) -> &mut Thread {
         // SAFETY: a state that is a block is this thread's own, and it is reached through its slot
         // only, which says now that it is busy: nothing else can have a reference.
         unsafe { &mut *self.block }
@@ -383,90 +383,6 @@ impl Drop for Entered<'_> {
 pub(crate) fn with_block<T>(slot: &ThreadSlot, work: impl FnOnce(&mut Thread) -> T) -> Option<T> {
     let mut entered = Entered::enter(slot)?;
     Some(work(entered.thread()))
-}
-
-/// What can be done with an object without a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AtHand {
-    /// A slot near the core that runs this thread.
-    Slot(*mut c_void),
-    /// It is counted, and for glibc.
-    Counted,
-    Nothing,
-}
-
-/// Does what can be done without a call.
-#[inline(always)]
-pub(crate) fn place_at_hand(class: SizeClass, size: usize) -> AtHand {
-    let slot = slot();
-    match Entered::enter(slot) {
-        Some(mut entered) => {
-            let found = entered.thread().take_at_hand(class, size);
-            found.map_or(AtHand::Nothing, AtHand::Slot)
-        }
-        None if life::only_counts(slot) && slot.alone.count(size) => AtHand::Counted,
-        None => AtHand::Nothing,
-    }
-}
-
-/// The same, wherever it comes from. Null where it is left to glibc.
-pub(crate) fn place(class: SizeClass, size: usize) -> *mut c_void {
-    let slot = slot();
-    if PROCESS.is_over() {
-        step_aside(slot);
-    }
-    match with_block(slot, |thread| thread.take(class, size)) {
-        Some(found) => found,
-        None => life::place_without_block(slot, class, size),
-    }
-}
-
-/// Frees a slot of the process's arena where this thread keeps every slot and has room; false
-/// where not, and then nothing was done.
-#[inline(always)]
-pub(crate) fn keep_any(freed: Slot) -> bool {
-    Entered::enter(slot()).is_some_and(|mut entered| entered.thread().keep_any(freed))
-}
-
-/// Frees a slot of the process's arena where this thread can keep it; false where it cannot, and
-/// then nothing was done.
-#[inline(always)]
-pub(crate) fn keep(freed: Slot) -> bool {
-    Entered::enter(slot()).is_some_and(|mut entered| entered.thread().keep(freed))
-}
-
-/// Frees a slot of the process's arena. Where nothing is placed any more it is nobody's from now on.
-pub(crate) fn release(freed: Slot) {
-    let slot = slot();
-    if PROCESS.is_over() {
-        return step_aside(slot);
-    }
-    if with_block(slot, |thread| thread.put(freed)).is_none() {
-        life::release_without_block(slot, freed);
-    }
-}
-
-/// Nothing is placed any more: this thread leaves everything to glibc, and what it has at hand is
-/// nobody's.
-#[cold]
-#[inline(never)]
-fn step_aside(slot: &ThreadSlot) {
-    if with_block(slot, |thread| thread.leave_for_good(PROCESS.counters())).is_some() {
-        slot.state.store(state::DELEGATING, Ordering::Relaxed);
-    }
-}
-
-/// Counts an object that can never be placed.
-#[inline]
-pub(crate) fn count_left(reason: Reason, size: usize) {
-    with_block(slot(), |thread| {
-        let tally = match reason {
-            Reason::Alignment => &mut thread.own.alignment,
-            _ => &mut thread.own.size,
-        };
-        tally.objects += 1;
-        tally.bytes += size as u64;
-    });
 }
 
 #[cfg(test)]

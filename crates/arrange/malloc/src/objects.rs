@@ -1,0 +1,95 @@
+//! An object comes and goes: by the block of the thread that runs, and without one where it has none. What is on the
+//! path of every object calls nothing.
+
+use crate::counting::only_counts;
+use crate::process::PROCESS;
+use crate::report::Reason;
+use crate::thread::{Entered, ThreadSlot, slot, state, with_block};
+use crate::without_block;
+use core::ffi::c_void;
+use core::sync::atomic::Ordering;
+use isochrone_alloc::{SizeClass, Slot};
+
+/// What can be done with an object without a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AtHand {
+    /// A slot near the core that runs this thread.
+    Slot(*mut c_void),
+    /// It is counted, and for glibc.
+    Counted,
+    Nothing,
+}
+
+/// Does what can be done without a call.
+#[inline(always)]
+pub(crate) fn place_at_hand(class: SizeClass, size: usize) -> AtHand {
+    let slot = slot();
+    match Entered::enter(slot) {
+        Some(mut entered) => {
+            let found = entered.thread().take_at_hand(class, size);
+            found.map_or(AtHand::Nothing, AtHand::Slot)
+        }
+        None if only_counts(slot) && slot.alone.count(size) => AtHand::Counted,
+        None => AtHand::Nothing,
+    }
+}
+
+/// The same, wherever it comes from. Null where it is left to glibc.
+pub(crate) fn place(class: SizeClass, size: usize) -> *mut c_void {
+    let slot = slot();
+    if PROCESS.is_over() {
+        step_aside(slot);
+    }
+    match with_block(slot, |thread| thread.take(class, size)) {
+        Some(found) => found,
+        None => without_block::place_without_block(slot, class, size),
+    }
+}
+
+/// Frees a slot of the process's arena where this thread keeps every slot and has room; false
+/// where not, and then nothing was done.
+#[inline(always)]
+pub(crate) fn keep_any(freed: Slot) -> bool {
+    Entered::enter(slot()).is_some_and(|mut entered| entered.thread().keep_any(freed))
+}
+
+/// Frees a slot of the process's arena where this thread can keep it; false where it cannot, and
+/// then nothing was done.
+#[inline(always)]
+pub(crate) fn keep(freed: Slot) -> bool {
+    Entered::enter(slot()).is_some_and(|mut entered| entered.thread().keep(freed))
+}
+
+/// Frees a slot of the process's arena. Where nothing is placed any more it is nobody's from now on.
+pub(crate) fn release(freed: Slot) {
+    let slot = slot();
+    if PROCESS.is_over() {
+        return step_aside(slot);
+    }
+    if with_block(slot, |thread| thread.put(freed)).is_none() {
+        without_block::release_without_block(slot, freed);
+    }
+}
+
+/// Nothing is placed any more: this thread leaves everything to glibc, and what it has at hand is
+/// nobody's.
+#[cold]
+#[inline(never)]
+fn step_aside(slot: &ThreadSlot) {
+    if with_block(slot, |thread| thread.leave_for_good(PROCESS.counters())).is_some() {
+        slot.state.store(state::DELEGATING, Ordering::Relaxed);
+    }
+}
+
+/// Counts an object that can never be placed.
+#[inline]
+pub(crate) fn count_left(reason: Reason, size: usize) {
+    with_block(slot(), |thread| {
+        let tally = match reason {
+            Reason::Alignment => &mut thread.own.alignment,
+            _ => &mut thread.own.size,
+        };
+        tally.objects += 1;
+        tally.bytes += size as u64;
+    });
+}
