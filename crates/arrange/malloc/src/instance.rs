@@ -21,8 +21,6 @@ use isochrone_units::{CoreId, LINES_PER_PAGE, Level, PAGE_BYTES};
 
 pub(crate) mod process;
 
-pub(crate) use crate::growth::Need;
-
 /// Numbers of cores that Linux can have (arch/x86/Kconfig, `NR_CPUS_RANGE_END`).
 const CORE_NUMBERS: usize = 8192;
 /// Slots are numbered in 32 bits, 16 bytes each.

@@ -8,7 +8,8 @@
 //!
 //! A child of `fork` has what was placed before, and places nothing: frames change as either side writes.
 
-use crate::instance::{Instance, Need};
+use crate::growth::slices::Need;
+use crate::instance::Instance;
 use crate::lock::Lock;
 use crate::room::Room;
 use crate::settings::{InstanceError, Settings};

@@ -13,7 +13,8 @@
 
 use crate::alone::Alone;
 use crate::counters::Counters;
-use crate::instance::{Instance, Need};
+use crate::growth::slices::Need;
+use crate::instance::Instance;
 use crate::misuse::misused;
 use crate::pin;
 use crate::process::{ARENA, PROCESS};

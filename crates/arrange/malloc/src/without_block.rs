@@ -3,8 +3,9 @@
 
 use crate::blocks::make_block;
 use crate::counting::{count_one, is_enough};
+use crate::growth::slices::Need;
+use crate::instance::Instance;
 use crate::instance::process::{instance, of_process};
-use crate::instance::{Instance, Need};
 use crate::memory;
 use crate::misuse::misused;
 use crate::process::{PROCESS, phase};

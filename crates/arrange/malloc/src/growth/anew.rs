@@ -8,46 +8,13 @@
 //! The parent's frames change as well where it writes first. What it knows is decoded once more, when nothing else is
 //! left to be learnt.
 
+use super::Work;
 use super::pages::PART_PAGES;
-use super::{Growth, Work};
 use crate::counters::Counters;
 use crate::instance::Instance;
 use crate::process::{PROCESS, report_late};
 use crate::room::Inside;
 use core::sync::atomic::Ordering;
-
-impl Growth {
-    /// This is a child of `fork`, which is to begin anew when it has placed so much.
-    pub(crate) fn forked(&self, start_bytes: u64) {
-        self.learning.free_of_lost();
-        // Half of a step is taken once more, which changes nothing.
-        self.adding.free_of_lost();
-        self.is_worth_it.store(false, Ordering::Relaxed);
-        self.is_unknown.store(false, Ordering::Relaxed);
-        self.was_shared.store(false, Ordering::Relaxed);
-        self.retries.store(0, Ordering::Relaxed);
-        self.idle.forget();
-        self.anew_at_bytes.store(start_bytes.max(1), Ordering::Relaxed);
-    }
-
-    /// This process has a child of `fork` now.
-    pub(crate) fn has_child(&self) {
-        self.was_shared.store(true, Ordering::Relaxed);
-        self.has_backlog.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether what is known is the parent's.
-    pub(super) fn is_inherited(&self) -> bool {
-        self.anew_at_bytes.load(Ordering::Relaxed) > 0
-    }
-
-    /// Learns from here on what this says. The lock is held.
-    fn set_work(&self, work: Work) {
-        // SAFETY: the lock is held, so nobody has a reference. What lay there may be half changed:
-        // it is neither read nor dropped.
-        unsafe { self.work.get().write(work) };
-    }
-}
 
 impl Instance<'static> {
     /// Begins anew, in a child of `fork` that has allocated enough by itself.

@@ -137,11 +137,6 @@ impl Instance<'_> {
         gone.is_ok()
     }
 
-    /// Whether pages have come again since that was looked at last.
-    pub(super) fn have_come(&self) -> bool {
-        self.heap().pages_come_again() != self.growth.idle.come.load(Ordering::Relaxed)
-    }
-
     /// Has pages learnt anew that have come again. True if there was no time for all.
     pub(super) fn take_pages_back(&self, hold: &mut Hold<'_>, until: u64) -> bool {
         if self.have_come() {

@@ -35,22 +35,6 @@ const RETRIES_IN_VAIN: u32 = 3;
 const DRAWN_SLOTS: u64 = 8192;
 
 impl Instance<'_> {
-    /// Whether this is the process's, which has given up placing.
-    pub(super) fn is_over(&self) -> bool {
-        self.is_process() && PROCESS.is_over()
-    }
-
-    /// A base that fitted nothing may be another one by now.
-    pub(super) fn forgive(&self, now: u64) {
-        let growth = &self.growth;
-        if growth.is_unknown.load(Ordering::Relaxed)
-            && now >= growth.retry_at_ns.load(Ordering::Relaxed)
-        {
-            growth.is_unknown.store(false, Ordering::Relaxed);
-            growth.has_backlog.store(true, Ordering::Relaxed);
-        }
-    }
-
     /// After a slice that took so long: ends placing where it gains nothing, unless it is to go on whatever is found.
     pub(super) fn weigh(&self, hold: &mut Hold<'_>, took_ns: u64) {
         let forced = PROCESS.config().is_some_and(|config| config.force);
