@@ -7,7 +7,7 @@
 //! They are decoded all the same, and what is free of them then finds its place.
 //!
 //! Here is what growth keeps, under its locks, and nothing of the allocator that grows: that has it as a part. What is
-//! done with both is in the files below: what is due, pages that come and go, whether it pays, and the slices over them.
+//! done with both is in the files below: what is due, pages that come and go, whether it pays, and slices over all.
 
 mod anew;
 mod back;

@@ -10,7 +10,7 @@
 //! A program that allocates little never gets beyond counting, so it pays for reading a record and no more. One that
 //! gains nothing never gets beyond learning, unless it is forced to place: all that it allocates is the next
 //! allocator's, and a bounded time is spent on its memory. Who goes from one phase to the next stands above (`life`,
-//! `without_block`, `close`, `instance::process`); here nobody knows what an instance or a thread is.
+//! `without_block`, `close`, `growth::vain`, `instance::process`); here nobody knows what an instance or a thread is.
 //! Every word is atomic and zero-valid, so that calls which come before any constructor find a state that delegates.
 
 use crate::config::Config;
