@@ -274,7 +274,8 @@ pub(crate) struct MallocArgs {
     /// Only these programs.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
-    /// Allocators that ours is also put over, besides glibc, of mimalloc, jemalloc and tcmalloc.
+    /// Allocators that ours is also put over, besides glibc, of mimalloc, jemalloc, tcmalloc and
+    /// snmalloc.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "mimalloc")]
     pub(crate) over: Vec<String>,
     /// The library to measure [default: libisochrone_malloc.so beside this program or in ../lib].

@@ -21,7 +21,6 @@ use super::Findings;
 use super::Setting;
 use super::contest::{Contest, learning_ms};
 use super::field::{Field, Outcome};
-use super::peers::PEERS;
 use super::rounds::{Cell, rounds};
 use super::workers::ArmSpec;
 use crate::args::AstarArgs;
@@ -143,10 +142,10 @@ fn others(
         }
         Err(error) => setting.miss(&format!("{OURS}: {error:#}")),
     }
-    for peer in PEERS {
-        match peer.find() {
-            Some(path) => arms.push(ArmSpec::malloc(peer.name, Some(path), None)),
-            None => setting.miss(&peer.advice()),
+    for peer in library::allocators() {
+        match library::allocator(peer) {
+            Ok(path) => arms.push(ArmSpec::malloc(peer, Some(path), None)),
+            Err(error) => setting.miss(&format!("no figures of {error:#}")),
         }
     }
     Ok(arms)

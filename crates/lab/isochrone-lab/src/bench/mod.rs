@@ -19,7 +19,6 @@ mod known_lines;
 mod locked;
 mod malloc;
 mod nodes;
-mod peers;
 mod process;
 mod recipe;
 mod rounds;

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use isochrone_console::output;
 use isochrone_console::run::library;
 
@@ -13,6 +13,6 @@ use crate::args::RunArgs;
 pub(super) fn before(args: &RunArgs, scratch: &Path) -> Result<Option<OsString>> {
     let before = output::preloaded();
     let Some(named) = &args.malloc else { return Ok(before) };
-    let allocator = library::allocator(named)?;
+    let allocator = library::allocator(named).map_err(|error| anyhow!("--malloc {error}"))?;
     library::first(&allocator, before.as_deref(), scratch).map(Some)
 }

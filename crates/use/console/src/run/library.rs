@@ -45,7 +45,8 @@ pub fn find_as(file: &str, build: &str, named: Option<&Path>) -> Result<PathBuf>
     }
 }
 
-/// Allocators that programs are run over: the name, files that it has by version, and Debian's package.
+/// Allocators that programs are run over and measured beside: the name, files that it has by version, and Debian's
+/// package.
 const ALLOCATORS: [(&str, &[&str], &str); 4] = [
     ("mimalloc", &["libmimalloc.so.3", "libmimalloc.so.2", "libmimalloc.so"], "libmimalloc2.0"),
     ("jemalloc", &["libjemalloc.so.2", "libjemalloc.so"], "libjemalloc2"),
@@ -60,10 +61,15 @@ const ALLOCATORS: [(&str, &[&str], &str); 4] = [
 /// Where libraries lie, but for those of the architecture.
 const FOLDERS: [&str; 4] = ["/usr/local/lib", "/usr/lib64", "/usr/lib", "/lib"];
 
-/// The allocator that a program is run over: a library by its path, or one of those that have a name.
+/// The names of those that have one.
+pub fn allocators() -> impl Iterator<Item = &'static str> {
+    ALLOCATORS.iter().map(|(name, ..)| *name)
+}
+
+/// An allocator: a library by its path, or one of those that have a name.
 ///
 /// # Errors
-/// It is not there; then where it was looked for, and what installs it.
+/// It is not there; then where it was looked for, and what installs it. The words begin with `named`.
 pub fn allocator(named: &str) -> Result<PathBuf> {
     let own = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
     let folders: Vec<&Path> = std::iter::once(own.as_str()).chain(FOLDERS).map(Path::new).collect();
@@ -73,11 +79,11 @@ pub fn allocator(named: &str) -> Result<PathBuf> {
 fn allocator_in(named: &str, folders: &[&Path]) -> Result<PathBuf> {
     if named.contains('/') {
         let path = Path::new(named).canonicalize();
-        return path.with_context(|| format!("--malloc {named}: there is no such file"));
+        return path.with_context(|| format!("{named}: there is no such file"));
     }
     let Some((_, files, package)) = ALLOCATORS.iter().find(|(name, ..)| *name == named) else {
-        let names = ALLOCATORS.map(|(name, ..)| name).join(", ");
-        bail!("--malloc {named}: neither a path nor one of {names}");
+        let names = allocators().collect::<Vec<_>>().join(", ");
+        bail!("{named}: neither a path nor one of {names}");
     };
     let mut places =
         files.iter().flat_map(|file| folders.iter().map(move |folder| folder.join(file)));
@@ -89,7 +95,7 @@ fn allocator_in(named: &str, folders: &[&Path]) -> Result<PathBuf> {
                 package => format!("install it (Debian: {package}), or "),
             };
             bail!(
-                "--malloc {named}: {} lies in none of the usual folders: {debian}give its path",
+                "{named}: {} lies in none of the usual folders: {debian}give its path",
                 files.join(" or ")
             )
         }

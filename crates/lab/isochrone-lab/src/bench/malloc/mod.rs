@@ -26,7 +26,6 @@ use serde::Serialize;
 use super::Findings;
 use super::Setting;
 use super::budget::Stop;
-use super::peers::PEERS;
 use super::rounds::{Cell, rounds};
 use crate::args::MallocArgs;
 use arms::{AGAIN, Arm, BASE, Configs, OURS};
@@ -209,13 +208,13 @@ impl Field {
         let configs = Configs::write(config, &found.contents, scratch.path())?;
         let ours = library::find(args.preload.as_deref())?;
         let mut arms = arms::plain_and_ours("glibc", None, &ours);
-        for peer in PEERS {
-            match peer.find() {
-                Some(path) if args.over.iter().any(|over| over == peer.name) => {
-                    arms.extend(arms::plain_and_ours(peer.name, Some(path), &ours));
+        for peer in library::allocators() {
+            match library::allocator(peer) {
+                Ok(path) if args.over.iter().any(|over| over == peer) => {
+                    arms.extend(arms::plain_and_ours(peer, Some(path), &ours));
                 }
-                Some(path) => arms.push(Arm::plain(peer.name, Some(path))),
-                None => setting.miss(&peer.advice()),
+                Ok(path) => arms.push(Arm::plain(peer, Some(path))),
+                Err(error) => setting.miss(&format!("no figures of {error:#}")),
             }
         }
         Ok(Self {

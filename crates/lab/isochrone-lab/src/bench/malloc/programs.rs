@@ -96,7 +96,7 @@ pub(super) const COMMON: [Program; 4] = [
 ];
 
 /// All of them, in the order of the script.
-pub(super) const PROGRAMS: [Program; 20] = [
+pub(super) const PROGRAMS: [Program; 21] = [
     elapsed("cfrac", &["17545186520507317056371138836327483792789528"]),
     elapsed("espresso", &["largest.espresso"]),
     Program { input: Some("barnes.input"), ..elapsed("barnes", &[]) },
@@ -131,6 +131,12 @@ pub(super) const PROGRAMS: [Program; 20] = [
     },
     Program { beside: &["test1.smt2"], ..elapsed("z3", &["-smt2", "test1.smt2"]) },
     Program { beside: &["stress_mem.rb"], ..elapsed("ruby", &["stress_mem.rb", "N"]) },
+    Program {
+        file: "db_bench",
+        script: Some("./db_bench --benchmarks=fillrandom --db=./db && rm -r db"),
+        cost: Cost::Rate { before: "micros/op", after: "ops/sec" },
+        ..elapsed("rocksdb", &[])
+    },
     Program {
         file: "redis-server",
         beside: &["redis-benchmark", "redis-cli"],
@@ -213,6 +219,9 @@ mod tests {
         let redis = "lpush a 1 lrange a 1 5: rps=0.0 (overall: 0.0)\rlpush a 1 lrange a 1 5: 250000.50 requests per \
                      second, p50=1.2 msec";
         assert_eq!(cost("redis", redis), Some(1e9 / 250_000.5));
+        let rocksdb = "fillrandom   :       5.940 micros/op 168347 ops/sec 5.940 seconds 1000000 operations; \
+                       18.6 MB/s";
+        assert_eq!(cost("rocksdb", rocksdb), Some(1e9 / 168_347.0));
     }
 
     #[test]

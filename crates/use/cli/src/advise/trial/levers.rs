@@ -234,7 +234,7 @@ impl Around<'_> {
     fn allocator(&self, name: &'static str) -> Lever {
         let found = library::allocator(name).map_err(|error| {
             let words = reason(&error);
-            words.strip_prefix(&format!("--malloc {name}: ")).unwrap_or(&words).to_owned()
+            words.strip_prefix(&format!("{name}: ")).unwrap_or(&words).to_owned()
         });
         let shown = found
             .as_ref()
