@@ -13,6 +13,9 @@ const PART: u32 = 8;
 const PLACES: usize = 4096;
 /// A stream goes on within so many faults, or is over. More would take neighbours for streams that were touched anyhow.
 const LATELY: u32 = 512;
+/// And within one fault for so many groups of the area: of accesses without an order one in so many at most falls
+/// behind a late one by chance, and brings a group in vain.
+const BY_CHANCE: u32 = 16;
 /// Bits of a place that say when, by the count of faults.
 const WHEN_BITS: u32 = 24;
 
@@ -32,11 +35,19 @@ impl Default for Streams {
 }
 
 impl Streams {
-    /// How many groups to bring for a fault, where `frames` fit; `here` says how many of so many there are from it on.
-    pub fn cluster(&self, group: Group, frames: u32, here: impl Fn(u32) -> u32) -> u32 {
+    /// How many groups to bring for a fault in an area of so many `groups`, of which `frames` fit; `here` says how many
+    /// of so many there are from it on.
+    pub fn cluster(
+        &self,
+        group: Group,
+        groups: u32,
+        frames: u32,
+        here: impl Fn(u32) -> u32,
+    ) -> u32 {
+        let lately = (groups / BY_CHANCE).clamp(1, LATELY);
         let now = self.faults.fetch_add(1, Ordering::Relaxed);
         let before = Stream::of(self.place(group.0).load(Ordering::Relaxed));
-        let goes_on = before.next == group.0 && before.size > 0 && before.is_recent(now);
+        let goes_on = before.next == group.0 && before.size > 0 && before.is_recent(now, lately);
         let size = if goes_on { (2 * before.size).min(CLUSTER_MOST) } else { 1 };
         let size = here(size.min(frames / PART).max(1)).max(1);
         let next = group.0.wrapping_add(size);
@@ -70,8 +81,8 @@ impl Stream {
         u64::from(self.next) << 32 | u64::from(rest)
     }
 
-    const fn is_recent(self, now: u32) -> bool {
-        now.wrapping_sub(self.when) & ((1 << WHEN_BITS) - 1) <= LATELY
+    const fn is_recent(self, now: u32, lately: u32) -> bool {
+        now.wrapping_sub(self.when) & ((1 << WHEN_BITS) - 1) <= lately
     }
 }
 
@@ -79,10 +90,12 @@ impl Stream {
 mod tests {
     use super::*;
 
+    const MANY: u32 = 1 << 20;
+
     #[test]
     fn what_is_gone_through_in_order_comes_by_more_and_more_and_the_rest_one_by_one() {
         let streams = Streams::default();
-        let at = |group: u32| streams.cluster(Group(group), 1000, |most| most);
+        let at = |group: u32| streams.cluster(Group(group), MANY, 1000, |most| most);
         // Two at once, each from where the last ended.
         for (first, size) in
             [(0, 1), (5000, 1), (1, 2), (5001, 2), (3, 4), (7, 8), (5003, 4), (15, 16), (31, 32)]
@@ -102,24 +115,48 @@ mod tests {
             let at = move |stream: u32| stream * 4096 + (1 << round) - 1;
             (0..256)
                 .filter(|stream| {
-                    streams.cluster(Group(at(*stream)), 1000, |most| most) == 1 << round
+                    streams.cluster(Group(at(*stream)), MANY, 1000, |most| most) == 1 << round
                 })
                 .count()
         };
         // Some fall on one place.
         assert!((0..5).all(|round| sizes(round) > 150));
         let streams = Streams::default();
-        streams.cluster(Group(7), 1000, |most| most);
-        (0..=LATELY).for_each(|n| _ = streams.cluster(Group(1000 + 2 * n), 1000, |most| most));
-        assert_eq!(streams.cluster(Group(8), 1000, |most| most), 1, "too long ago");
+        streams.cluster(Group(7), MANY, 1000, |most| most);
+        (0..=LATELY)
+            .for_each(|n| _ = streams.cluster(Group(1000 + 2 * n), MANY, 1000, |most| most));
+        assert_eq!(streams.cluster(Group(8), MANY, 1000, |most| most), 1, "too long ago");
     }
 
     #[test]
     fn a_fault_never_takes_much_of_fast_memory_nor_what_is_not_there() {
         let streams = Streams::default();
-        let sizes: Vec<u32> = (0..9).map(|n| streams.cluster(Group(n), 16, |most| most)).collect();
+        let sizes: Vec<u32> =
+            (0..9).map(|n| streams.cluster(Group(n), MANY, 16, |most| most)).collect();
         assert_eq!(sizes.iter().max(), Some(&2));
         let streams = Streams::default();
-        assert!((0..9).all(|n| streams.cluster(Group(n), 1000, |_| 0) == 1));
+        assert!((0..9).all(|n| streams.cluster(Group(n), MANY, 1000, |_| 0) == 1));
+    }
+
+    #[test]
+    fn in_a_small_area_accesses_without_an_order_are_rarely_taken_for_streams() {
+        let groups = 2048;
+        let in_vain = |steps: u64| {
+            let streams = Streams::default();
+            let at = |step| isochrone_stats::derive_seed(1, step) % u64::from(groups);
+            let sizes = (0..steps).map(|step| {
+                let group = Group(u32::try_from(at(step)).unwrap());
+                streams.cluster(group, groups, groups / 2, |most| most) - 1
+            });
+            f64::from(sizes.sum::<u32>()) / steps as f64
+        };
+        // One in sixteen follows a late one, and of these as many go on.
+        assert!(in_vain(20_000) < 0.09, "{}", in_vain(20_000));
+        // Two that take turns in order are known all the same.
+        let streams = Streams::default();
+        let of = |first: u32, n: u32| {
+            streams.cluster(Group(first + (1 << n) - 1), groups, groups / 2, |most| most)
+        };
+        assert!((0..5).all(|n| of(0, n) == 1 << n && of(1000, n) == 1 << n));
     }
 }

@@ -69,7 +69,7 @@ impl Process {
             return pager;
         }
         let frames = self.shape.frames / u32::from(workers);
-        let cluster = self.streams.cluster(group, frames, |most| most);
+        let cluster = self.streams.cluster(group, self.shape.groups, frames, |most| most);
         Pager::new(self.common.pager_words(), self.shape, Plan { cluster, ..plan })
     }
 

@@ -175,7 +175,7 @@ impl Ground {
         let here = |most: u32| {
             u32::try_from(self.book.alike(group.index(), most as usize, plain)).unwrap_or(1)
         };
-        self.streams.cluster(group, self.shape.frames, here)
+        self.streams.cluster(group, self.shape.groups, self.shape.frames, here)
     }
 
     /// Counts what is in fast memory now.
