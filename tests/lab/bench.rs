@@ -146,9 +146,17 @@ fn malloc_takes_programs_of_this_machine_where_none_are_named() {
     let here = folder("bench-malloc-own");
     let _machine = mapped_machine();
     let preload = library().to_str().expect("a path");
-    let found = bench(&here, &["malloc", "--only", "perl", "--preload", preload]);
+    let found = bench(&here, &["malloc", "--only", "perl,calls", "--preload", preload]);
     assert!(is_ratio(&found["programs"]["perl"]["arms"]["isochrone"]["over_glibc"]), "{found}");
     assert!(found["missing"].to_string().contains("--programs"), "{}", found["missing"]);
+    for arm in ["glibc", "isochrone", "isochrone aside"] {
+        let of = |part: &str| found["calls"]["arms"][arm][part]["median"].as_f64();
+        let [middle, slow] = ["p50_ns", "p9999_ns"].map(of);
+        assert!(
+            middle.zip(slow).is_some_and(|(middle, slow)| 0.0 < middle && middle < slow),
+            "{found}"
+        );
+    }
 }
 
 #[test]

@@ -109,6 +109,9 @@ pub(crate) enum Command {
     /// One run on an area larger than fast memory; part of `bench`.
     #[command(hide = true)]
     TierArm(TierArmArgs),
+    /// Times single calls of `malloc` and `free`; part of `bench malloc`.
+    #[command(hide = true)]
+    MallocCalls,
     /// One process of an MPI job; part of `bench coll`.
     #[command(hide = true)]
     CollRank(RankArgs),

@@ -25,6 +25,7 @@ mod rounds;
 #[cfg(test)]
 mod schemas;
 mod setting;
+mod spread;
 mod taskbench;
 mod tier;
 mod workers;

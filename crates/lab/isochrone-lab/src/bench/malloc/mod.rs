@@ -3,38 +3,32 @@
 //! The programs are prebuilt and named by a folder, or those that this machine has for other purposes; nothing is
 //! downloaded or built here. An arm is an allocator preloaded into the program; glibc is what it has without. Ours is a
 //! layer over another, so it has two arms over each: placing whatever is to be gained, and stepped aside since there is
-//! nothing to place by. All arms run on the same cores.
+//! nothing to place by. All arms run on the same cores. Single calls are timed beside them.
 
 mod arms;
+mod calls;
+mod field;
 mod programs;
 
 use isochrone_report::json::Format;
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, ensure};
-use isochrone_alloc::Mode;
+use anyhow::{Context, Result};
 use isochrone_console::turns::{Ratio, Series, Verdict, geometric_mean};
-use isochrone_malloc::Pin;
 use isochrone_report::fmt;
 use isochrone_report::table::{Cell as Text, Table};
 use serde::Serialize;
 
 use super::Findings;
 use super::Setting;
-use super::budget::Stop;
 use super::rounds::{Cell, rounds};
 use crate::args::MallocArgs;
-use arms::{AGAIN, Arm, BASE, Configs, OURS};
+use arms::{AGAIN, Arm, BASE, OURS};
+use calls::{CallFigures, OfCalls};
+use field::Field;
 use isochrone_console::output::{WrongUsage, search_path};
-use isochrone_console::run::ended::{alone, ended};
-use isochrone_console::run::record::{ProcessRecord, read_all};
-use isochrone_console::run::usage::{self, Measured};
-use isochrone_console::run::{library, setup};
-use isochrone_console::written::scratch;
+use isochrone_console::run::record::ProcessRecord;
 use programs::{COMMON, PROGRAMS, Program};
 
 /// Blocks unless told otherwise: a run takes seconds, not milliseconds.
@@ -89,6 +83,8 @@ pub(super) struct Figures {
     worst: Option<(String, f64)>,
     /// Of each of our arms over the allocator below: the mean, and where it does worst.
     over_below: BTreeMap<String, OverBelow>,
+    /// Single calls of small objects; `null` where they were not asked for, or there was no time.
+    calls: Option<CallFigures>,
 }
 
 /// One of our arms over the allocator below, over all programs.
@@ -118,19 +114,24 @@ pub(super) fn measure(args: &MallocArgs, setting: &mut Setting<'_>) -> Result<Fi
             Err(why) => setting.miss(&why),
         }
     }
-    if files.is_empty() {
+    let names_calls = args.only.iter().any(|name| name == calls::NAME);
+    if files.is_empty() && !names_calls {
         return Err(WrongUsage::error(NOTHING.to_owned()));
     }
     if folder.is_none() {
         setting.miss(MORE);
     }
     let mut field = Field::new(args, setting, folder)?;
+    let wants_calls = names_calls || args.only.is_empty();
+    let mut of_calls = wants_calls.then(|| OfCalls::new(&field, setting)).transpose()?;
     let under_way = |(program, file)| UnderWay::new(program, file, &field, setting);
     let mut under_way: Vec<UnderWay> = files.into_iter().map(under_way).collect();
     let blocks = args.common.blocks.unwrap_or(BLOCKS);
     let mut cells: Vec<&mut dyn Cell<Field>> =
         under_way.iter_mut().map(|program| program as &mut dyn Cell<Field>).collect();
+    cells.extend(of_calls.iter_mut().map(|calls| calls as &mut dyn Cell<Field>));
     rounds(&mut cells, blocks, &mut field, setting);
+    figures.calls = of_calls.and_then(|calls| calls.figures(&field, setting));
     for program in under_way {
         let name = program.program.name.to_owned();
         figures.programs.insert(name, program.figures(&field, setting));
@@ -142,7 +143,7 @@ pub(super) fn measure(args: &MallocArgs, setting: &mut Setting<'_>) -> Result<Fi
 /// The programs that are asked for: those of a folder, or those that most machines have.
 fn chosen(of_a_folder: bool, only: &[String]) -> Result<Vec<&'static Program>> {
     let all: &[Program] = if of_a_folder { &PROGRAMS } else { &COMMON };
-    let names = || all.iter().map(|program| program.name);
+    let names = || all.iter().map(|program| program.name).chain([calls::NAME]);
     if let Some(unknown) = only.iter().find(|name| !names().any(|known| known == *name)) {
         let (there, more) = (
             names().collect::<Vec<_>>().join(", "),
@@ -173,108 +174,6 @@ fn place(folder: Option<&Path>, program: &Program) -> Result<PathBuf, String> {
         return Ok(folder.join(program.file));
     }
     Err(format!("{name}: not in the folder of programs: {}", missing.join(", ")))
-}
-
-/// What all programs are run with.
-struct Field {
-    /// Where the programs lie, if not where this machine keeps its own.
-    folder: Option<PathBuf>,
-    arms: Vec<Arm>,
-    configs: Configs,
-    scratch: tempfile::TempDir,
-    cores: Vec<u16>,
-    limit_s: u32,
-    stop: Stop,
-}
-
-/// What one run gave.
-struct Outcome {
-    cost: f64,
-    rss: Option<u64>,
-    records: Vec<ProcessRecord>,
-}
-
-impl Field {
-    fn new(args: &MallocArgs, setting: &mut Setting<'_>, folder: Option<PathBuf>) -> Result<Self> {
-        let scratch = scratch()?;
-        let found = setting.atlas(scratch.path())?;
-        let placement = &args.placement;
-        let policy = setup::policy(Mode::Aware, placement, &found.contents);
-        let mut config =
-            setup::config(policy, placement, &found.contents, &found.path, scratch.path())?;
-        config.pin = Pin::Compact;
-        let cores = setting.cores(usize::MAX)?;
-        config.cores = isochrone_malloc::CoreList::new(&cores).context("too many cores")?;
-        let configs = Configs::write(config, &found.contents, scratch.path())?;
-        let ours = library::find(args.preload.as_deref())?;
-        let mut arms = arms::plain_and_ours("glibc", None, &ours);
-        for peer in library::allocators() {
-            match library::allocator(peer) {
-                Ok(path) if args.over.iter().any(|over| over == peer) => {
-                    arms.extend(arms::plain_and_ours(peer, Some(path), &ours));
-                }
-                Ok(path) => arms.push(Arm::plain(peer, Some(path))),
-                Err(error) => setting.miss(&format!("no figures of {error:#}")),
-            }
-        }
-        Ok(Self {
-            folder,
-            arms,
-            configs,
-            scratch,
-            cores: cores.iter().map(|core| core.0).collect(),
-            limit_s: args.limit,
-            stop: setting.stop(),
-        })
-    }
-
-    fn once(&self, of: &UnderWay, arm: &Arm) -> Result<Outcome> {
-        let program = of.program;
-        let out = self.scratch.path().join("usage.json");
-        let printed = self.scratch.path().join("output.txt");
-        for record in std::fs::read_dir(self.scratch.path())?.flatten() {
-            if record.path().to_string_lossy().ends_with(isochrone_malloc::REPORT_SUFFIX) {
-                std::fs::remove_file(record.path())?;
-            }
-        }
-        let mut preload: Option<OsString> = None;
-        for library in arm.preload.iter().rev() {
-            preload = Some(library::first(library, preload.as_deref(), self.scratch.path())?);
-        }
-        let words = match program.script {
-            Some(script) => ["sh", "-c", script].map(OsString::from).to_vec(),
-            None => {
-                let arguments = program.arguments_on(self.cores.len()).into_iter();
-                let file = of.file.clone().into_os_string();
-                std::iter::once(file).chain(arguments.map(Into::into)).collect()
-            }
-        };
-        let config = arm.told.map(|told| self.configs.of(told));
-        let measured = Measured { preload, config, command: words, ..Measured::default() };
-        let folder = self.folder.as_deref().unwrap_or(self.scratch.path());
-        let input = program.input.map_or_else(|| PathBuf::from("/dev/null"), |f| folder.join(f));
-        let mut command = measured.command(&out, Some(&self.cores), Some(self.limit_s))?;
-        let quiet = Quiet { folder, input: &input, printed: &printed };
-        quiet
-            .run(&mut command, &self.stop)
-            .with_context(|| format!("{} under {}", program.name, arm.name))?;
-        let usage = usage::read(&out)?;
-        ensure!(
-            usage.code == 0,
-            "{} under {} ended with {} after {:.1} s",
-            program.name,
-            arm.name,
-            usage.code,
-            usage.seconds
-        );
-        let output = String::from_utf8_lossy(&std::fs::read(&printed)?).into_owned();
-        let cost = program
-            .cost
-            .of(usage.seconds, &output)
-            .with_context(|| format!("{} under {} printed no result", program.name, arm.name))?;
-        let records = if config.is_some() { read_all(self.scratch.path())? } else { Vec::new() };
-        Ok(Outcome { cost, rss: usage.peak_rss_bytes, records })
-    }
 }
 
 /// One program under way.
@@ -359,7 +258,7 @@ impl Cell<Field> for UnderWay {
         let mut time = std::mem::replace(&mut self.time, Series::new(&[], ""));
         let (seed, what) = (self.seed, self.what());
         let made = setting.block(&mut time, seed, &what, &mut |arm| {
-            let outcome = field.once(self, &field.arms[arm])?;
+            let outcome = field.once(self.program, &self.file, &field.arms[arm])?;
             self.memory.push((arm, outcome.rss));
             if field.arms[arm].name == OURS {
                 self.last = outcome.records;
@@ -371,29 +270,6 @@ impl Cell<Field> for UnderWay {
         let counted: usize = self.time.blocks.iter().map(|block| block.runs.len()).sum();
         self.memory.truncate(counted);
         made.map(|_| ())
-    }
-}
-
-/// Where a program runs without a terminal.
-struct Quiet<'a> {
-    folder: &'a Path,
-    input: &'a Path,
-    printed: &'a Path,
-}
-
-impl Quiet<'_> {
-    fn run(&self, command: &mut Command, stop: &Stop) -> Result<()> {
-        let output = File::create(self.printed)?;
-        let input = File::open(self.input).with_context(|| self.input.display().to_string())?;
-        command
-            .current_dir(self.folder)
-            .stdin(Stdio::from(input))
-            .stdout(Stdio::from(output.try_clone()?))
-            .stderr(Stdio::from(output));
-        let status = ended(&mut alone(command).spawn()?, &|| stop.is_set())?;
-        let status = status.context("it was ended before its time")?;
-        ensure!(status.code().is_some(), "the run was killed");
-        Ok(())
     }
 }
 
@@ -454,6 +330,14 @@ impl Findings for Figures {
     const FORMAT: Format = Format::BenchMalloc;
 
     fn text(&self, width: u16) -> String {
+        let calls = self.calls.as_ref().map(|calls| calls.text(width));
+        let programs = (!self.programs.is_empty()).then(|| self.of_programs(width));
+        programs.into_iter().chain(calls).collect::<Vec<_>>().join("\n\n")
+    }
+}
+
+impl Figures {
+    fn of_programs(&self, width: u16) -> String {
         let arms: Vec<&String> = self.geometric_mean.keys().collect();
         let mut headers = vec!["speed over glibc".to_owned()];
         headers.extend(arms.iter().map(|arm| (*arm).clone()));
@@ -482,9 +366,7 @@ impl Findings for Figures {
         text.push_str(&self.layers());
         text
     }
-}
 
-impl Figures {
     /// Where our library is slower than glibc beyond the control.
     fn losses(&self) -> String {
         let lost = |program: &&ProgramFigures| {

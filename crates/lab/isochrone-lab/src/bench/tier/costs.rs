@@ -7,35 +7,13 @@ use serde::Serialize;
 use super::arm::Runner;
 use crate::bench::Stop;
 use crate::bench::setting::Setting;
+use crate::bench::spread::Spread;
 use crate::tier::request::{Answer, Policy, Program, Request, Tables, Timing};
 
 /// Pages touched: more than any buffer of translations has entries.
 const PAGES: usize = 4096;
 /// Batches of evictions that are compared.
 const BATCHES: [u32; 4] = [1, 16, 32, 64];
-
-/// The middle of several runs, least and most.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct Spread {
-    pub(super) median: f64,
-    pub(super) least: f64,
-    pub(super) most: f64,
-}
-
-impl Spread {
-    pub(super) fn of(mut values: Vec<f64>) -> Option<Self> {
-        values.sort_by(f64::total_cmp);
-        let (least, most) = (*values.first()?, *values.last()?);
-        let middle = values.len() / 2;
-        let median = if values.len() % 2 == 1 {
-            values[middle]
-        } else {
-            f64::midpoint(values[middle - 1], values[middle])
-        };
-        Some(Self { median, least, most })
-    }
-}
 
 /// One way of replacing.
 #[derive(Clone, Debug, Serialize)]

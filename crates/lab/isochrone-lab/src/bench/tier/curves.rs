@@ -6,9 +6,9 @@ use isochrone_console::turns::{Costs, Ratio, Series};
 use serde::Serialize;
 
 use super::arm::{Extent, Runner};
-use super::costs::Spread;
 use crate::bench::rounds::Cell;
 use crate::bench::setting::Setting;
+use crate::bench::spread::Spread;
 use crate::tier::request::{Answer, Grid, Policy, Program, Request, Tables};
 
 /// Sweeps of the paper.

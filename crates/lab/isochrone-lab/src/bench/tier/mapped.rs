@@ -6,10 +6,10 @@ use isochrone_tier::live::Mode;
 use serde::Serialize;
 
 use super::arm::{Extent, Runner};
-use super::costs::Spread;
 use super::curves::Controlled;
 use crate::bench::rounds::Cell;
 use crate::bench::setting::Setting;
+use crate::bench::spread::Spread;
 use crate::tier::request::{Answer, FarTier, Mapped as Asked, Pattern, Program, Request};
 
 /// Pages of a group beside the choice by what is seen.

@@ -9,8 +9,8 @@ use isochrone_report::table::{Cell, Table};
 use isochrone_tier::live::Mode;
 
 use super::Figures;
-use super::costs::Spread;
 use super::curves::Controlled;
+use crate::bench::spread::Spread;
 use crate::tier::request::Tables;
 
 /// Behind a ratio of more workers and movers than cores.
