@@ -9,17 +9,13 @@ use isochrone_machine::{Interconnect, Machine, RingStop};
 use isochrone_sim::synthetic::{
     AddressHash, Arena, Geometry, Ring, SyntheticMachine, SyntheticMemory, SyntheticSpec,
 };
-use isochrone_units::{LINES_PER_PAGE, Level, PAGE_BYTES, PageAddr};
+use isochrone_units::PAGE_BYTES;
 
 use super::Figure4Error;
 use super::constants::{Costs, spread};
-use crate::number::{single, wide};
 
 /// Bits of a physical line number: 8 GiB of lines.
 const LINE_BITS: u32 = 27;
-/// Lines of a page, as line numbers count.
-pub(super) const PAGE_LINES: u32 = 64;
-const _: () = assert!(PAGE_LINES as usize == LINES_PER_PAGE);
 /// Chooses the masks of the hash: one chip, whatever the seed of a run. Assumed, as is its form.
 const CHIP_SEED: u64 = 2014;
 
@@ -29,52 +25,6 @@ pub(super) struct Chip {
     silicon: SyntheticMachine,
     name: String,
     memory_pages: u64,
-}
-
-/// What is known of the memory of a chip when nodes are placed in it: the paper's "latency data
-/// base", as an atlas has it.
-///
-/// The form fits this machine because the controller of a line is assumed to follow from the
-/// same address bits as its directory; with controllers hashed apart, a page would need eight
-/// classes, and a code has room for four.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Database {
-    /// Memory latency in cycles by core and canonical index, 64 of each.
-    pub bases: Vec<Vec<f32>>,
-    /// Key of each page.
-    pub keys: Vec<u8>,
-}
-
-impl Database {
-    /// The database of somebody who measured without error. `None` where the form does not hold.
-    #[must_use]
-    pub fn of_truth(memory: &SyntheticMemory) -> Option<Self> {
-        let cores = (0..=u16::MAX).take(memory.cores());
-        let base = |core| {
-            let classes = memory.truth_base_of(core, Level::Dram).ok()?;
-            let first = classes.first().filter(|_| classes.len() == 1)?;
-            Some(first.iter().map(|cycles| single(*cycles)).collect())
-        };
-        let key = |page| memory.truth_code(Level::Dram, PageAddr(page)).map(|code| code.key);
-        Some(Self {
-            bases: cores.map(base).collect::<Option<_>>()?,
-            keys: (0..memory.pages()).map(key).collect::<Option<_>>()?,
-        })
-    }
-}
-
-impl Database {
-    /// Over all blocks the most that one takes from one core over another.
-    pub(super) fn spread_of_a_block(&self) -> f64 {
-        let lines = 0..self.bases.iter().map(Vec::len).min().unwrap_or(0);
-        let of = |line: usize| {
-            let seen = self.bases.iter().map(|base| f64::from(base[line]));
-            let (least, most) =
-                seen.fold((f64::INFINITY, 0.0), |(a, b), v| (f64::min(a, v), f64::max(b, v)));
-            most / least
-        };
-        lines.map(of).fold(1.0, f64::max)
-    }
 }
 
 impl Chip {
@@ -166,52 +116,12 @@ fn hop_of_spread(ring: &Ring, base: f64, spread: f64) -> f64 {
     ways.iter().map(hop).filter(|hop| *hop > 0.0).fold(f64::INFINITY, f64::min)
 }
 
-/// Where pages lie and how far their lines are: what a replay asks for at every miss.
-#[derive(Debug)]
-pub(super) struct Map {
-    /// Physical line of each page's first line.
-    pub(super) first_lines: Vec<u32>,
-    /// Key of each page.
-    pub(super) keys: Vec<u8>,
-    /// Latency in cycles by core and canonical index.
-    pub(super) cycles: Vec<[f64; 64]>,
-}
-
-impl Map {
-    /// The truth of a memory; what placement believes may differ from it.
-    pub(super) fn of(memory: &SyntheticMemory) -> Option<Self> {
-        let truth = Database::of_truth(memory)?;
-        let first_line = |page| {
-            let frame = memory.truth_frame(PageAddr(page))?;
-            u32::try_from(frame * wide(LINES_PER_PAGE)).ok()
-        };
-        let table = |base: &Vec<f32>| {
-            core::array::from_fn(|i| f64::from(base.get(i).copied().unwrap_or(f32::NAN)))
-        };
-        Some(Self {
-            first_lines: (0..memory.pages()).map(first_line).collect::<Option<_>>()?,
-            keys: truth.keys,
-            cycles: truth.bases.iter().map(table).collect(),
-        })
-    }
-
-    /// Physical line of an arena line.
-    pub(super) fn physical(&self, line: u32) -> u32 {
-        self.first_lines[(line / PAGE_LINES) as usize] + line % PAGE_LINES
-    }
-
-    /// Cycles of a load from memory.
-    pub(super) fn latency(&self, core: usize, line: u32) -> f64 {
-        let key = u32::from(self.keys[(line / PAGE_LINES) as usize]);
-        self.cycles[core][((line % PAGE_LINES) ^ key) as usize]
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use isochrone_units::{CoreId, LineAddr};
+    use isochrone_units::{CoreId, Level, LineAddr};
 
     use super::*;
+    use crate::figure4::map::Map;
 
     fn chip() -> Chip {
         let machine = isochrone_host::find_machine("xeon-phi-5110p").unwrap();

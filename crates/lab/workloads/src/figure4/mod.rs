@@ -16,6 +16,9 @@
 mod cache;
 mod chip;
 mod constants;
+mod database;
+mod learnt;
+mod map;
 mod recording;
 mod replay;
 mod sweep;
@@ -26,13 +29,15 @@ use isochrone_sim::synthetic::{SpecError, SyntheticMemory};
 use isochrone_stats::derive_seed;
 use isochrone_units::{CoreId, LINE_BYTES, Reading};
 
-pub use chip::Database;
 pub use constants::Costs;
+pub use database::{Database, Knowledge};
+pub use learnt::{Arm, Arms, Beside, BesideCurve, Learning, Measure, learnt};
 pub use recording::SearchPlan;
 pub use replay::CoreRun;
 pub use sweep::{HopRange, Variation, hop_range, sweep};
 
-use chip::{Chip, Map};
+use chip::Chip;
+use map::Map;
 use recording::{Recording, record};
 use replay::{CacheLines, Run, TABLE_PAGES, policy, replay};
 
@@ -112,6 +117,8 @@ pub struct Plan {
     pub waste: f32,
     /// The shapes of A*, each with its extent.
     pub searches: Vec<SearchPlan>,
+    /// Numbers of cores at which what was learnt is beside the truth ([`learnt()`]).
+    pub learnt_at: Vec<u16>,
 }
 
 impl Plan {
@@ -131,15 +138,25 @@ impl Plan {
                 SearchPlan::Linear { nodes: 16_384, expansions: 4 },
                 SearchPlan::Hashed { before: 16_384, nodes: 32_768 },
             ],
+            learnt_at: LEARNT_AT.to_vec(),
         }
     }
 
     /// The same at the three numbers of cores that the paper's text names, one run each.
     #[must_use]
     pub fn quick(seed: u64) -> Self {
-        Self { cores: QUICK_CORES.to_vec(), repeats: 1, ..Self::paper(seed) }
+        let cores = QUICK_CORES.to_vec();
+        Self { learnt_at: cores.clone(), cores, repeats: 1, ..Self::paper(seed) }
+    }
+
+    /// Most cores that take part at once.
+    fn most_cores(&self) -> u16 {
+        self.cores.iter().chain(&self.learnt_at).copied().max().unwrap_or(0)
     }
 }
+
+/// Numbers of cores at which what was learnt is beside the truth: from one to the whole chip.
+const LEARNT_AT: [u16; 4] = [1, 4, 16, 60];
 
 /// Numbers of cores of a quick figure: those of which the paper's text says the gain.
 const QUICK_CORES: [u16; 3] = [12, 20, 56];
@@ -248,7 +265,7 @@ impl Recorded {
     /// # Errors
     /// An instance is solved before the plan is through.
     pub fn new(plan: &Plan) -> Result<Self, Figure4Error> {
-        let most = plan.cores.iter().copied().max().unwrap_or(0);
+        let most = plan.most_cores();
         let of = |search: &SearchPlan| {
             let number = |core| u8::try_from(core + 1).unwrap_or(0);
             let all = (0..most).map(|core| record(number(core), *search));
@@ -334,14 +351,32 @@ impl Stage {
 
     fn scene(&self, plan: &Plan, repeat: u32, learn: Learn<'_>) -> Result<Scene, Figure4Error> {
         let seed = derive_seed(plan.seed, u64::from(repeat));
-        let most = plan.cores.iter().copied().max().unwrap_or(0);
+        let most = plan.most_cores();
         let pages = plan.heap_pages + u32::from(most) * TABLE_PAGES;
         let memory = self.chip.memory(u64::from(pages), seed)?;
         let map = Map::of(&memory).ok_or(Figure4Error::Database)?;
         let database = learn(&memory).ok_or(Figure4Error::Database)?;
-        let covers = database.bases.len() >= usize::from(most)
-            && database.keys.len() >= plan.heap_pages as usize;
+        let covers = database::covers(&database, most, plan.heap_pages);
         if covers { Ok(Scene { map, database, seed }) } else { Err(Figure4Error::Database) }
+    }
+
+    /// One run with nodes placed in one way, by what a database says.
+    fn arm(
+        &self,
+        plan: &Plan,
+        map: &Map,
+        believes: Believes<'_>,
+        recordings: &[Recording],
+    ) -> Result<Vec<CoreRun>, Figure4Error> {
+        let run = Run {
+            map,
+            database: believes.database,
+            heap_pages: plan.heap_pages,
+            caches: self.caches,
+            costs: self.costs,
+            policy: policy(believes.mode, plan.near, plan.waste, believes.seed),
+        };
+        replay(&run, recordings)
     }
 
     fn pair(
@@ -350,25 +385,32 @@ impl Stage {
         scene: &Scene,
         recordings: &[Recording],
     ) -> Result<Pair, Figure4Error> {
-        let arm = |mode| {
-            let run = Run {
-                map: &scene.map,
-                database: &scene.database,
-                heap_pages: plan.heap_pages,
-                caches: self.caches,
-                costs: self.costs,
-                policy: policy(mode, plan.near, plan.waste, scene.seed),
-            };
-            replay(&run, recordings)
-        };
+        let Scene { map, database, seed } = scene;
+        let arm = |mode| self.arm(plan, map, Believes { database, mode, seed: *seed }, recordings);
         // The arms share nothing that changes, so they may as well run side by side.
-        std::thread::scope(|scope| {
-            let aware = scope.spawn(|| arm(Mode::Aware));
-            let oblivious = arm(Mode::Oblivious)?;
-            let aware = aware.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-            Ok(Pair { oblivious, aware })
-        })
+        let [oblivious, aware] = side_by_side([Mode::Oblivious, Mode::Aware], &arm);
+        Ok(Pair { oblivious: oblivious?, aware: aware? })
     }
+}
+
+/// How an arm places.
+#[derive(Clone, Copy, Debug)]
+struct Believes<'a> {
+    database: &'a Database,
+    mode: Mode,
+    /// Of what the oblivious one chooses.
+    seed: u64,
+}
+
+/// Does all of it at once; results in their order.
+fn side_by_side<A: Send, R: Send, const N: usize>(
+    of: [A; N],
+    does: &(dyn Fn(A) -> R + Sync),
+) -> [R; N] {
+    std::thread::scope(|scope| {
+        let all = of.map(|of| scope.spawn(move || does(of)));
+        all.map(|one| one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
 }
 
 #[cfg(test)]

@@ -10,13 +10,14 @@ use isochrone_alloc::{
     Bins, CoreTable, CurrentBases, Heap, Magazines, Mode, Order, PageCodes, Policy, Shared,
     SizeClass, Slot, Tables, UnitLines, Wish,
 };
-use isochrone_atlas::{Code, PatternTable, Period};
+use isochrone_atlas::{Code, PatternTable};
 use isochrone_units::{LINE_BYTES, LINES_PER_PAGE};
 
 use super::Figure4Error;
 use super::cache::{Caches, Hit};
-use super::chip::{Database, Map, PAGE_LINES};
 use super::constants::Costs;
+use super::database::{Database, period_of};
+use super::map::{Map, PAGE_LINES};
 use super::recording::{Kind, Recording, TABLE_LINES};
 
 /// Expansions of one core before it is the next one's turn.
@@ -41,6 +42,8 @@ pub struct CoreRun {
     pub table_misses: u64,
     /// Mean latency from this core of the lines that its nodes were given, cycles.
     pub placed_cycles: f64,
+    /// Of these lines the share that truly lies among those that count as near for this core.
+    pub near_share: f64,
 }
 
 /// The sizes of one core's caches, in lines.
@@ -72,7 +75,8 @@ struct Owned {
     cores: Vec<CoreTable>,
     shared: Shared,
     bins: Bins,
-    bases: Vec<PatternTable>,
+    /// By core.
+    bases: Vec<Option<PatternTable>>,
 }
 
 impl Owned {
@@ -81,8 +85,13 @@ impl Owned {
             (0..count).map(|_| T::default()).collect()
         }
         let pages = run.heap_pages as usize;
-        let table = |base: &Vec<f32>| PatternTable::new(Period::Lines64, [base.as_slice()]);
-        let bases: Vec<PatternTable> =
+        let table = |base: &Option<Vec<Vec<f32>>>| {
+            let table = base
+                .as_ref()
+                .map(|base| PatternTable::new(period_of(base), base.iter().map(Vec::as_slice)));
+            table.transpose()
+        };
+        let bases: Vec<Option<PatternTable>> =
             run.database.bases.iter().map(table).collect::<Result<_, _>>()?;
         Ok(Self {
             pages: zeroed(pages),
@@ -90,7 +99,7 @@ impl Owned {
             masks: zeroed(pages * LINES_PER_PAGE),
             cores: zeroed(cores),
             shared: Shared::default(),
-            bins: Bins::new(core::iter::empty(), bases.iter().cloned()),
+            bins: Bins::new(core::iter::empty(), bases.iter().flatten().cloned()),
             bases,
         })
     }
@@ -112,7 +121,7 @@ impl Owned {
         let wish =
             Wish { mode, near, live_bytes: u64::MAX, llc_bytes: 0, l2_bytes: 0, tlb_bytes: 0 };
         for (core, base) in (0_u16..).zip(&self.bases).take(self.cores.len()) {
-            let current = CurrentBases::of(None, Some(base));
+            let current = CurrentBases::of(None, base.as_ref());
             heap.set_bases(core, &current);
             for unit in UnitLines::ALL {
                 heap.set_order(core, &Order::new(&self.bins, unit, &current, &wish, None));
@@ -127,8 +136,8 @@ fn bring(run: &Run<'_>, heap: &Heap<'_>, joined: u32) -> u32 {
     let wanted = READY_PAGES.saturating_sub(heap.stats().ready_pages);
     let end = (joined + wanted).min(run.heap_pages);
     for page in joined..end {
-        if let Some(key) = run.database.keys.get(page as usize) {
-            heap.page_ready(page, PageCodes { llc: Code::UNKNOWN, dram: Code(u16::from(*key)) });
+        if let Some(code) = run.database.codes.get(page as usize) {
+            heap.page_ready(page, PageCodes { llc: Code::UNKNOWN, dram: Code(*code) });
         }
     }
     end
@@ -162,7 +171,17 @@ struct Core<'r> {
     timed: bool,
     clock: f64,
     did: CoreRun,
-    placed: (f64, u64),
+    /// The latency that near lines do not exceed, cycles.
+    near_cycles: f64,
+    placed: Sums,
+}
+
+/// Sums over the lines that nodes were given.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    cycles: f64,
+    lines: u64,
+    near_lines: u64,
 }
 
 impl Core<'_> {
@@ -206,8 +225,11 @@ impl Core<'_> {
         let line = slot.ok_or(Figure4Error::ArenaFull { pages: run.heap_pages })?.line();
         let at = placed(run, self.index, line);
         self.nodes[name as usize] = at;
-        self.placed.0 += f64::from(at.cycles);
-        self.placed.1 += 1;
+        self.placed.cycles += f64::from(at.cycles);
+        self.placed.lines += 1;
+        // A line's latency is kept in single precision, the bound is not.
+        let is_near = f64::from(at.cycles) <= self.near_cycles * (1.0 + f64::from(f32::EPSILON));
+        self.placed.near_lines += u64::from(is_near);
         self.access(run, at, run.costs.stores_wait);
         Ok(())
     }
@@ -270,7 +292,8 @@ pub(super) fn replay(
             timed: false,
             clock: 0.0,
             did: CoreRun::default(),
-            placed: (0.0, 0),
+            near_cycles: run.map.nearest(usize::from(index), run.policy.near),
+            placed: Sums::default(),
         }
     };
     let mut cores: Vec<Core<'_>> = (0..).zip(recordings).map(core).collect();
@@ -284,8 +307,10 @@ pub(super) fn replay(
     }
     let did = |core: &Core<'_>| {
         debug_assert!(core.timed, "a recording says where timing begins");
-        let placed_cycles = core.placed.0 / crate::number::real(core.placed.1.max(1));
-        CoreRun { cycles: core.clock, placed_cycles, ..core.did }
+        let lines = crate::number::real(core.placed.lines.max(1));
+        let placed_cycles = core.placed.cycles / lines;
+        let near_share = crate::number::real(core.placed.near_lines) / lines;
+        CoreRun { cycles: core.clock, placed_cycles, near_share, ..core.did }
     };
     Ok(cores.iter().map(did).collect())
 }

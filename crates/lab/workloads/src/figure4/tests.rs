@@ -15,6 +15,7 @@ fn small() -> Plan {
             SearchPlan::Linear { nodes: 2000, expansions: 2 },
             SearchPlan::Hashed { before: 6000, nodes: 12_000 },
         ],
+        learnt_at: vec![1, 12],
         ..Plan::paper(3)
     }
 }
@@ -72,7 +73,7 @@ fn a_database_of_another_memory_places_no_better_than_chance() {
     // Keys shuffled among pages: what an atlas is worth whose codes are wrong.
     let mut wrong = |memory: &SyntheticMemory| {
         let mut database = Database::of_truth(memory)?;
-        isochrone_stats::shuffle(&mut database.keys, &mut isochrone_stats::rng(1));
+        isochrone_stats::shuffle(&mut database.codes, &mut isochrone_stats::rng(1));
         Some(database)
     };
     let found = figure4(&machine(), &plan, &recorded, &mut wrong).unwrap();
@@ -122,4 +123,73 @@ fn the_range_of_a_hop_is_run_at_every_number_of_cores() {
     let rows = sweep(&machine(), &plan, &recorded, &mut Database::of_truth).unwrap();
     let row = rows.iter().find(|row| row.what.contains("ring hop 5")).unwrap();
     assert_eq!(row.gains[0].to_bits(), range.gains[0][1][1].to_bits());
+}
+
+fn beside(plan: &Plan, learn: Learn<'_>) -> Learning {
+    let recorded = Recorded::new(plan).unwrap();
+    let figure = figure4(&machine(), plan, &recorded, &mut Database::of_truth).unwrap();
+    learnt(&machine(), plan, &recorded, &figure, learn).unwrap()
+}
+
+#[test]
+fn the_oracle_is_a_whole_of_itself_and_gains_what_the_figure_says() {
+    let plan = Plan { searches: small().searches[1..].to_vec(), cores: vec![12], ..small() };
+    let found = beside(&plan, &mut Database::of_truth);
+    let whole = Knowledge { cores: 1.0, bases: 60, indices: 64, decoded: 1.0, right: 1.0 };
+    assert_eq!(found.knowledge, [whole; 2]);
+    let recorded = Recorded::new(&plan).unwrap();
+    let figure = figure4(&machine(), &plan, &recorded, &mut Database::of_truth).unwrap();
+    for (pair, arms) in figure.curves[0].points[0].runs.iter().zip(&found.curves[0].points[1].runs)
+    {
+        assert_eq!(arms.gain(Measure::Speed, Arm::Oracle).to_bits(), pair.gain().to_bits());
+        assert_eq!(arms.of(Arm::Learnt), arms.of(Arm::Oracle));
+        assert_eq!(arms.of(Arm::LearntCodes), arms.of(Arm::Oracle));
+    }
+    for point in &found.curves[0].points {
+        for measure in [Measure::Speed, Measure::Time, Measure::NearShare] {
+            let part = point.of_oracle(measure, Arm::Learnt).unwrap();
+            assert_eq!((part.lo, part.median, part.hi), (1.0, 1.0, 1.0));
+            let control = point.of_oracle(measure, Arm::Again).unwrap();
+            assert!(control.median.abs() < 0.2, "{control:?} at {}", point.cores);
+        }
+        let near = |arm| point.over_runs(|run| run.near_share(arm)).unwrap().median;
+        assert!(near(Arm::Oracle) > 0.9 && (near(Arm::Oblivious) - 0.25).abs() < 0.05);
+    }
+}
+
+#[test]
+fn what_is_half_right_gains_a_part_and_what_is_wrong_gains_nothing() {
+    let plan = Plan { searches: small().searches[1..].to_vec(), learnt_at: vec![12], ..small() };
+    let spoilt = |every: usize| {
+        move |memory: &SyntheticMemory| {
+            let mut database = Database::of_truth(memory)?;
+            let mut rng = isochrone_stats::rng(1);
+            for code in database.codes.iter_mut().step_by(every) {
+                // Another key than its own.
+                *code ^= u16::try_from(1 + isochrone_stats::below(&mut rng, 63)).ok()?;
+            }
+            Some(database)
+        }
+    };
+    let part = |every: usize, arm| {
+        let found = beside(&plan, &mut spoilt(every));
+        let right = found.knowledge[0].right;
+        assert!((right - (1.0 - 1.0 / every as f64)).abs() < 0.05, "{right} of {every}");
+        let of = |measure| found.curves[0].points[0].of_oracle(measure, arm).unwrap().median;
+        [Measure::Speed, Measure::Time, Measure::NearShare].map(of)
+    };
+    let half = part(2, Arm::Learnt);
+    assert!(half.iter().all(|part| (0.3..0.7).contains(part)), "{half:?}");
+    let none = part(1, Arm::Learnt);
+    assert!(none.iter().all(|part| part.abs() < 0.2), "{none:?}");
+}
+
+#[test]
+fn of_an_oracle_that_gains_nothing_there_is_no_part() {
+    // All of the lines count as near.
+    let searches = small().searches[1..].to_vec();
+    let plan = Plan { near: 1.0, searches, learnt_at: vec![4], ..small() };
+    let found = beside(&plan, &mut Database::of_truth);
+    let point = &found.curves[0].points[0];
+    assert_eq!(point.of_oracle(Measure::NearShare, Arm::Learnt), None);
 }
